@@ -1,0 +1,10 @@
+//! oracle
+pub mod judge;
+mod lower;
+mod machine;
+pub mod map;
+pub mod mask;
+pub mod predict;
+pub mod reference;
+pub mod rules;
+mod value;

@@ -1,0 +1,347 @@
+//! Lowering: the tree with types and operations resolved, as the machine walks it.
+//!
+//! Every expression node knows the scalar type it works on, every subgroup operation its row of the table and a number, and every
+//! decision (branch, loop test, selection) a number for path keys. The shape of the tree stays.
+
+use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
+use tangle_program::subgroup::{OpInfo, Param, SubgroupOp};
+use tangle_program::tree::{
+    Arg, Builtin, Direction, Expr, Function, Label, LoopKind, Program, SiteId, Stmt, SubgroupCall, VarId,
+};
+use tangle_program::types::{Scalar, Type};
+
+/// A whole program.
+pub(crate) struct Code {
+    pub functions: Vec<Body>,
+    /// Number of subgroup operation nodes.
+    pub ops: usize,
+    pub has_switch: bool,
+}
+
+pub(crate) struct Body {
+    /// Types of parameters and locals.
+    pub vars: Vec<Type>,
+    pub params: Vec<Direction>,
+    pub result: Option<Type>,
+    pub block: Vec<Step>,
+}
+
+/// Number of a decision, unique in the program.
+pub(crate) type Decision = u32;
+
+pub(crate) enum Step {
+    Assign { var: usize, value: Node },
+    Log { site: SiteId, values: Vec<Node> },
+    If { decision: Decision, cond: Node, then: Vec<Step>, otherwise: Vec<Step> },
+    Switch { decision: Decision, selector: Node, segments: Vec<Segment> },
+    Loop(Box<LoopCode>),
+    Break,
+    Continue,
+    Return(Option<Node>),
+    Call { decision: Decision, function: usize, args: Vec<ArgCode>, dest: Option<usize> },
+    Barrier { info: &'static OpInfo },
+}
+
+pub(crate) struct Segment {
+    /// The labels as bits of the selector's type.
+    pub labels: Vec<u64>,
+    pub default: bool,
+    pub block: Vec<Step>,
+}
+
+pub(crate) struct LoopCode {
+    pub decision: Decision,
+    pub form: Form,
+    pub counter: usize,
+    pub bound: Node,
+    pub before: Vec<Step>,
+    pub cond: Option<Node>,
+    pub block: Vec<Step>,
+}
+
+pub(crate) enum Form {
+    For { init: Node, step: u32, update: Vec<Step> },
+    While,
+    DoWhile,
+    Forever,
+}
+
+pub(crate) enum ArgCode {
+    In(Node),
+    Out(usize),
+}
+
+pub(crate) enum Node {
+    Const { bits: u64 },
+    Var(usize),
+    Builtin(Builtin),
+    Input(usize),
+    Uniform(usize),
+    Push(usize),
+    Unary { op: UnaryOp, arg: Box<Node> },
+    Binary { op: BinaryOp, scalar: Scalar, lhs: Box<Node>, rhs: Box<Node> },
+    /// `&&` (`short_on == false`) or `||` (`short_on == true`): the right side runs where the left is not `short_on`.
+    ShortCircuit { decision: Decision, short_on: bool, lhs: Box<Node>, rhs: Box<Node>, tangled: bool },
+    Select { decision: Decision, cond: Box<Node>, then: Box<Node>, otherwise: Box<Node>, tangled: bool },
+    Cast { from: Scalar, to: Scalar, arg: Box<Node> },
+    Intrinsic { op: Intrinsic, scalar: Scalar, args: Vec<Node> },
+    Vector(Vec<Node>),
+    Component { arg: Box<Node>, index: usize },
+    Subgroup(Box<OpNode>),
+}
+
+pub(crate) struct OpNode {
+    pub info: &'static OpInfo,
+    /// Row in the table.
+    pub row: usize,
+    /// Number of the static instruction.
+    pub id: usize,
+    pub scalar: Scalar,
+    pub width: usize,
+    pub cluster: usize,
+    pub args: Vec<Node>,
+}
+
+impl Node {
+    /// True if a subgroup operation stands in the expression.
+    fn is_tangled(&self) -> bool {
+        match self {
+            Node::Const { .. } | Node::Var(_) | Node::Builtin(_) | Node::Input(_) | Node::Uniform(_) | Node::Push(_) => false,
+            Node::Unary { arg, .. } | Node::Cast { arg, .. } | Node::Component { arg, .. } => arg.is_tangled(),
+            Node::Binary { lhs, rhs, .. } | Node::ShortCircuit { lhs, rhs, .. } => lhs.is_tangled() || rhs.is_tangled(),
+            Node::Select { cond, then, otherwise, .. } => {
+                cond.is_tangled() || then.is_tangled() || otherwise.is_tangled()
+            }
+            Node::Intrinsic { args, .. } | Node::Vector(args) => args.iter().any(Node::is_tangled),
+            Node::Subgroup(_) => true,
+        }
+    }
+}
+
+/// Resolves a program. The error names what is ill-formed; a validated program has none.
+pub(crate) fn lower(program: &Program) -> Result<Code, String> {
+    let mut lowering = Lowering { program, function: None, decisions: 0, ops: 0, has_switch: false };
+    let mut functions = Vec::with_capacity(program.functions.len());
+    for function in &program.functions {
+        lowering.function = Some(function);
+        functions.push(Body {
+            vars: (0..function.var_count() as VarId).filter_map(|var| function.var_type(var)).collect(),
+            params: function.params.iter().map(|param| param.direction).collect(),
+            result: function.result,
+            block: lowering.block(&function.body)?,
+        });
+    }
+    Ok(Code { functions, ops: lowering.ops, has_switch: lowering.has_switch })
+}
+
+struct Lowering<'a> {
+    program: &'a Program,
+    function: Option<&'a Function>,
+    decisions: Decision,
+    ops: usize,
+    has_switch: bool,
+}
+
+impl Lowering<'_> {
+    fn decision(&mut self) -> Decision {
+        self.decisions += 1;
+        self.decisions
+    }
+
+    fn var(&self, var: VarId) -> Result<(usize, Type), String> {
+        let ty = self.function.and_then(|function| function.var_type(var));
+        ty.map(|ty| (var as usize, ty)).ok_or_else(|| format!("no variable {var}"))
+    }
+
+    fn block(&mut self, block: &[Stmt]) -> Result<Vec<Step>, String> {
+        block.iter().map(|stmt| self.stmt(stmt)).collect()
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Step, String> {
+        Ok(match stmt {
+            Stmt::Assign { var, value } => Step::Assign { var: self.var(*var)?.0, value: self.node(value)? },
+            Stmt::Log { site, values } => {
+                let values = values.iter().map(|value| self.node(value)).collect::<Result<_, _>>()?;
+                Step::Log { site: *site, values }
+            }
+            Stmt::If { cond, then, otherwise } => Step::If {
+                decision: self.decision(),
+                cond: self.node(cond)?,
+                then: self.block(then)?,
+                otherwise: self.block(otherwise)?,
+            },
+            Stmt::Switch { selector, arms } => {
+                self.has_switch = true;
+                let decision = self.decision();
+                let selector = self.node(selector)?;
+                let mut segments = Vec::with_capacity(arms.len());
+                for arm in arms {
+                    let label = |label: &Label| match label {
+                        Label::Case(n) => Some(u64::from(*n as u32)),
+                        Label::Default => None,
+                    };
+                    segments.push(Segment {
+                        labels: arm.labels.iter().filter_map(label).collect(),
+                        default: arm.labels.contains(&Label::Default),
+                        block: self.block(&arm.body)?,
+                    });
+                }
+                Step::Switch { decision, selector, segments }
+            }
+            Stmt::Loop(l) => {
+                let decision = self.decision();
+                let form = match &l.kind {
+                    LoopKind::For { init, step, update } => {
+                        Form::For { init: self.node(init)?, step: *step, update: self.block(update)? }
+                    }
+                    LoopKind::While => Form::While,
+                    LoopKind::DoWhile => Form::DoWhile,
+                    LoopKind::Forever => Form::Forever,
+                };
+                let (before, cond) = match &l.test {
+                    Some(test) => (self.block(&test.before)?, Some(self.node(&test.cond)?)),
+                    None => (Vec::new(), None),
+                };
+                let (counter, _) = self.var(l.counter)?;
+                let bound = self.node(&l.bound)?;
+                let block = self.block(&l.body)?;
+                Step::Loop(Box::new(LoopCode { decision, form, counter, bound, before, cond, block }))
+            }
+            Stmt::Break => Step::Break,
+            Stmt::Continue => Step::Continue,
+            Stmt::Return(value) => Step::Return(value.as_ref().map(|value| self.node(value)).transpose()?),
+            Stmt::Call { function, args, dest } => {
+                let callee = self.program.functions.get(*function as usize);
+                if callee.is_none_or(|callee| callee.params.len() != args.len()) {
+                    return Err(format!("bad call of function {function}"));
+                }
+                let decision = self.decision();
+                let args = args.iter().map(|arg| match arg {
+                    Arg::In(expr) => self.node(expr).map(ArgCode::In),
+                    Arg::Out(var) => Ok(ArgCode::Out(self.var(*var)?.0)),
+                });
+                let args = args.collect::<Result<_, String>>()?;
+                let dest = dest.map(|dest| self.var(dest)).transpose()?.map(|(dest, _)| dest);
+                Step::Call { decision, function: *function as usize, args, dest }
+            }
+            Stmt::Barrier(op) => Step::Barrier { info: op.info() },
+        })
+    }
+
+    fn node(&mut self, expr: &Expr) -> Result<Node, String> {
+        self.typed(expr).map(|(node, _)| node)
+    }
+
+    fn boxed(&mut self, expr: &Expr) -> Result<Box<Node>, String> {
+        self.node(expr).map(Box::new)
+    }
+
+    fn typed(&mut self, expr: &Expr) -> Result<(Node, Type), String> {
+        Ok(match expr {
+            Expr::Bool(value) => (Node::Const { bits: u64::from(*value) }, Type::BOOL),
+            Expr::Int(value) => (Node::Const { bits: u64::from(*value as u32) }, Type::INT),
+            Expr::Uint(value) => (Node::Const { bits: u64::from(*value) }, Type::UINT),
+            Expr::Var(var) => {
+                let (var, ty) = self.var(*var)?;
+                (Node::Var(var), ty)
+            }
+            Expr::Builtin(builtin) => (Node::Builtin(*builtin), builtin.ty()),
+            Expr::Input(k) => (Node::Input(*k as usize), Type::UINT),
+            Expr::Uniform(k) => (Node::Uniform(*k as usize), Type::UINT),
+            Expr::Push(k) => (Node::Push(*k as usize), Type::UINT),
+            Expr::Unary(op, arg) => {
+                let (arg, ty) = self.typed(arg)?;
+                (Node::Unary { op: *op, arg: Box::new(arg) }, ty)
+            }
+            Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), lhs, rhs) => {
+                let decision = self.decision();
+                let (lhs, rhs) = (self.boxed(lhs)?, self.boxed(rhs)?);
+                let tangled = rhs.is_tangled();
+                (Node::ShortCircuit { decision, short_on: *op == BinaryOp::Or, lhs, rhs, tangled }, Type::BOOL)
+            }
+            Expr::Binary(op, lhs, rhs) => {
+                let (lhs, ty) = self.typed(lhs)?;
+                let result = if op.is_comparison() { Type::BOOL } else { ty };
+                let rhs = self.boxed(rhs)?;
+                (Node::Binary { op: *op, scalar: ty.scalar, lhs: Box::new(lhs), rhs }, result)
+            }
+            Expr::Select(cond, then, otherwise) => {
+                let decision = self.decision();
+                let cond = self.boxed(cond)?;
+                let (then, ty) = self.typed(then)?;
+                let otherwise = self.boxed(otherwise)?;
+                let tangled = then.is_tangled() || otherwise.is_tangled();
+                (Node::Select { decision, cond, then: Box::new(then), otherwise, tangled }, ty)
+            }
+            Expr::Cast(to, arg) => {
+                let (arg, ty) = self.typed(arg)?;
+                let result = Type { scalar: *to, width: ty.width };
+                (Node::Cast { from: ty.scalar, to: *to, arg: Box::new(arg) }, result)
+            }
+            Expr::Intrinsic(op, args) => {
+                let mut ty = Type::INT;
+                let mut nodes = Vec::with_capacity(args.len());
+                for (i, arg) in args.iter().enumerate() {
+                    let (node, arg_ty) = self.typed(arg)?;
+                    if i == 0 {
+                        ty = arg_ty;
+                    }
+                    nodes.push(node);
+                }
+                let shape = op.shape();
+                if nodes.len() != shape.values + shape.offsets {
+                    return Err(format!("{} with {} operands", shape.name, nodes.len()));
+                }
+                let result = if shape.gives_int { Type { scalar: Scalar::Int, width: ty.width } } else { ty };
+                (Node::Intrinsic { op: *op, scalar: ty.scalar, args: nodes }, result)
+            }
+            Expr::Vector(ty, args) => {
+                let args = args.iter().map(|arg| self.node(arg)).collect::<Result<_, _>>()?;
+                (Node::Vector(args), *ty)
+            }
+            Expr::Component(arg, index) => {
+                let (arg, ty) = self.typed(arg)?;
+                if *index >= ty.width {
+                    return Err(format!("component {index} of a {ty}"));
+                }
+                (Node::Component { arg: Box::new(arg), index: usize::from(*index) }, Type::scalar(ty.scalar))
+            }
+            Expr::Subgroup(call) => self.subgroup(call)?,
+        })
+    }
+
+    fn subgroup(&mut self, call: &SubgroupCall) -> Result<(Node, Type), String> {
+        let row = call.op.index();
+        let info = call.op.info();
+        if info.params.len() != call.args.len() {
+            return Err(format!("{} with {} operands", info.name, call.args.len()));
+        }
+        let mut value = None;
+        let mut args = Vec::with_capacity(call.args.len());
+        for (param, arg) in info.params.iter().zip(&call.args) {
+            let (node, ty) = self.typed(arg)?;
+            if *param == Param::Value {
+                value = Some(ty);
+            }
+            args.push(node);
+        }
+        let result = info.result_type(value).ok_or_else(|| format!("{} gives no value", info.name))?;
+        let id = self.ops;
+        self.ops += 1;
+        let Type { scalar, width } = value.unwrap_or(Type::BOOL);
+        let cluster = call.cluster.unwrap_or(0) as usize;
+        Ok((Node::Subgroup(Box::new(OpNode { info, row, id, scalar, width: usize::from(width), cluster, args })), result))
+    }
+}
+
+/// The operation that carries taint the way `op` carries values: the same lanes are combined, with *or*.
+pub(crate) fn shadow(op: SubgroupOp) -> SubgroupOp {
+    use tangle_program::subgroup::Fold::Or;
+    match op {
+        SubgroupOp::Reduce(_) => SubgroupOp::Reduce(Or),
+        SubgroupOp::Inclusive(_) => SubgroupOp::Inclusive(Or),
+        SubgroupOp::Exclusive(_) => SubgroupOp::Exclusive(Or),
+        SubgroupOp::Clustered(_) => SubgroupOp::Clustered(Or),
+        other => other,
+    }
+}

@@ -1,0 +1,116 @@
+//! Sets of invocations of one workgroup.
+
+use smallvec::SmallVec;
+
+/// A set of slots: one slot for each lane of each subgroup of a workgroup, subgroup by subgroup ([`crate::map::Layout`]).
+/// Sets that are combined always belong to one layout, so they have one length.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Mask(SmallVec<[u64; 4]>);
+
+impl Mask {
+    /// The empty set for `slots` slots.
+    pub fn empty(slots: usize) -> Mask {
+        Mask(SmallVec::from_elem(0, slots.div_ceil(64)))
+    }
+
+    /// True if no slot is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+
+    /// Number of slots in the set.
+    pub fn count(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Adds a slot.
+    pub fn insert(&mut self, slot: usize) {
+        self.0[slot / 64] |= 1 << (slot % 64);
+    }
+
+    /// True if the slot is in the set.
+    pub fn contains(&self, slot: usize) -> bool {
+        self.0[slot / 64] >> (slot % 64) & 1 == 1
+    }
+
+    fn zip(&self, other: &Mask, f: impl Fn(u64, u64) -> u64) -> Mask {
+        Mask(self.0.iter().zip(&other.0).map(|(&x, &y)| f(x, y)).collect())
+    }
+
+    /// `self ∩ other`
+    pub fn and(&self, other: &Mask) -> Mask {
+        self.zip(other, |x, y| x & y)
+    }
+
+    /// `self ∪ other`
+    pub fn or(&self, other: &Mask) -> Mask {
+        self.zip(other, |x, y| x | y)
+    }
+
+    /// `self \ other`
+    pub fn minus(&self, other: &Mask) -> Mask {
+        self.zip(other, |x, y| x & !y)
+    }
+
+    /// Adds all slots of `other`.
+    pub fn add(&mut self, other: &Mask) {
+        self.0.iter_mut().zip(&other.0).for_each(|(x, &y)| *x |= y);
+    }
+
+    /// True if `self ⊆ other`.
+    pub fn within(&self, other: &Mask) -> bool {
+        self.0.iter().zip(&other.0).all(|(&x, &y)| x & !y == 0)
+    }
+
+    /// True if the sets have a slot in common.
+    pub fn meets(&self, other: &Mask) -> bool {
+        self.0.iter().zip(&other.0).any(|(&x, &y)| x & y != 0)
+    }
+
+    /// The slots in ascending order.
+    pub fn slots(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().enumerate().flat_map(|(i, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+                rest &= rest - 1;
+                Some(i * 64 + bit)
+            })
+        })
+    }
+
+    /// The slots `first..first + size` as a lane mask; `size` is a power of two up to 128 that divides `first`.
+    pub fn lanes(&self, first: usize, size: usize) -> u128 {
+        if size == 128 {
+            return u128::from(self.0[first / 64]) | u128::from(self.0[first / 64 + 1]) << 64;
+        }
+        let word = self.0[first / 64] >> (first % 64);
+        u128::from(if size == 64 { word } else { word & ((1 << size) - 1) })
+    }
+
+    /// Adds the lanes of a subgroup that starts at slot `first`.
+    pub fn insert_lanes(&mut self, first: usize, lanes: u128) {
+        let lanes_low = lanes as u64;
+        self.0[first / 64] |= lanes_low << (first % 64);
+        if lanes >> 64 != 0 {
+            self.0[first / 64 + 1] |= (lanes >> 64) as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_of_every_size_round_trip() {
+        for (first, size, lanes) in [(0, 8, 0xA5), (24, 8, 0xFF), (64, 64, u128::from(u64::MAX)), (128, 128, u128::MAX - 1), (3, 1, 1)]
+        {
+            let mut mask = Mask::empty(256);
+            mask.insert_lanes(first, lanes);
+            assert_eq!(mask.lanes(first, size), lanes);
+            assert_eq!(mask.count(), lanes.count_ones());
+            assert_eq!(mask.slots().next(), Some(first + lanes.trailing_zeros() as usize));
+        }
+    }
+}

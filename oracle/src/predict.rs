@@ -1,0 +1,169 @@
+//! From a case and a lane map to what every lane must log.
+
+use serde::{Deserialize, Serialize};
+use tangle_program::case::{Case, Tier};
+use tangle_program::subgroup::TABLE;
+use tangle_program::tree::SiteId;
+
+use crate::lower::{Code, lower};
+use crate::machine::{Event, LaneLog, Machine, OpCounts, Pass, Stop};
+use crate::map::{LaneMap, Layout};
+use crate::mask::Mask;
+use crate::rules::Spec;
+
+/// Why there is no prediction: the case must not be run. A validated case from the generator never gives one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the case is not well-defined on this lane map: {0}")]
+pub struct NotDefined(pub String);
+
+/// What a device must log, for one lane map.
+#[derive(Debug)]
+pub struct Prediction {
+    pub(crate) workgroups: Vec<Workgroup>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Workgroup {
+    pub layout: Layout,
+    /// By slot.
+    pub logs: Vec<LaneLog>,
+    pub events: Vec<Event>,
+    pub counts: OpCounts,
+}
+
+/// One execution of a log site, as [`Prediction::events`] tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedEvent {
+    /// Linear workgroup index.
+    pub workgroup: usize,
+    /// The site.
+    pub site: SiteId,
+    /// The lanes that log together: for each subgroup with any, its number and lane mask. Exact at tier maximal; at the others the largest
+    /// set that the tier allows.
+    pub active: Vec<(usize, u128)>,
+    /// Local invocation index and logged words of each lane; `None` where nothing is compared.
+    pub values: Vec<(u32, Vec<Option<u32>>)>,
+}
+
+/// How often an operation ran, and how often a compared value depended on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpUse {
+    /// Lane executions with the whole subgroup active.
+    pub executed_full: u64,
+    /// Lane executions with a part of the subgroup active.
+    pub executed_partial: u64,
+    /// Compared values that came from executions with the whole subgroup active.
+    pub checked_full: u64,
+    /// Compared values that came from executions with a part of it active.
+    pub checked_partial: u64,
+}
+
+impl OpUse {
+    /// Adds another count.
+    pub fn add(&mut self, other: OpUse) {
+        self.executed_full += other.executed_full;
+        self.executed_partial += other.executed_partial;
+        self.checked_full += other.checked_full;
+        self.checked_partial += other.checked_partial;
+    }
+}
+
+/// Predicts what a device with this lane map must log.
+///
+/// # Errors
+/// If the case has undefined behaviour on this map.
+pub fn predict(case: &Case, map: &LaneMap) -> Result<Prediction, NotDefined> {
+    let code = lower(&case.program).map_err(NotDefined)?;
+    let mut workgroups = Vec::with_capacity(map.workgroups.len());
+    for (index, layout) in map.workgroups.iter().enumerate() {
+        let machine = settle(case, &code, layout, index).map_err(|Stop::Invalid(why)| NotDefined(why))?;
+        let Machine { logs, events, counts, .. } = machine;
+        workgroups.push(Workgroup { layout: layout.clone(), logs, events, counts });
+    }
+    Ok(Prediction { workgroups })
+}
+
+/// Runs a workgroup until it is known which subgroups the path-class rule may be used in.
+fn settle<'a>(case: &'a Case, code: &'a Code, layout: &'a Layout, index: usize) -> Result<Machine<'a, Spec>, Stop> {
+    let run = |pass: Pass| {
+        let mut machine = Machine::new(case, code, layout, index, Spec, pass);
+        machine.run().map(|()| machine)
+    };
+    let mut classes = vec![true; layout.subgroups.len()];
+    let visitors = match case.tier {
+        Tier::Maximal => Vec::new(),
+        Tier::Plain | Tier::SubgroupUniform => run(Pass::Survey)?.visitors,
+    };
+    loop {
+        let machine = run(Pass::Predict { visitors: visitors.clone(), classes: classes.clone() })?;
+        let mut settled = true;
+        if case.tier != Tier::Maximal {
+            // A lost lane may visit any operation, so who visits it is no longer known.
+            for (class, subgroup) in classes.iter_mut().zip(&layout.subgroups) {
+                let lost = machine.lost.lanes(subgroup.first, subgroup.size) != 0;
+                settled &= !(lost && *class);
+                *class &= !lost;
+            }
+        }
+        if settled {
+            return Ok(machine);
+        }
+    }
+}
+
+impl Prediction {
+    /// Use of every row of [`TABLE`], in its order.
+    pub fn op_use(&self) -> Vec<OpUse> {
+        let mut uses = vec![OpUse::default(); TABLE.len()];
+        for Workgroup { counts, .. } in &self.workgroups {
+            for (row, op) in uses.iter_mut().enumerate() {
+                op.add(OpUse {
+                    executed_full: counts.executed[row][0],
+                    executed_partial: counts.executed[row][1],
+                    checked_full: counts.checked[row][0],
+                    checked_partial: counts.checked[row][1],
+                });
+            }
+        }
+        uses
+    }
+
+    /// Every execution of every log site, in an order of execution.
+    pub fn events(&self) -> Vec<LoggedEvent> {
+        let mut all = Vec::new();
+        for (index, workgroup) in self.workgroups.iter().enumerate() {
+            let first = all.len();
+            all.extend(workgroup.events.iter().map(|event| LoggedEvent {
+                workgroup: index,
+                site: event.site,
+                active: lanes_by_subgroup(&workgroup.layout, &event.active),
+                values: Vec::new(),
+            }));
+            for slot in workgroup.layout.live.slots() {
+                let log = &workgroup.logs[slot];
+                for (i, &(start, event)) in log.entries.iter().enumerate() {
+                    let end = log.entry_end(i);
+                    let words = (start + 1..end).map(|at| {
+                        log.tainted.binary_search(&at).is_err().then(|| log.words[at as usize])
+                    });
+                    let values = words.collect();
+                    all[first + event as usize].values.push((workgroup.layout.local_index[slot], values));
+                }
+            }
+        }
+        all
+    }
+}
+
+impl LaneLog {
+    /// Where entry `i` ends.
+    pub fn entry_end(&self, i: usize) -> u32 {
+        self.entries.get(i + 1).map_or(self.words.len() as u32, |&(start, _)| start)
+    }
+}
+
+/// The lane masks of a set, for the subgroups with any lane in it.
+pub(crate) fn lanes_by_subgroup(layout: &Layout, mask: &Mask) -> Vec<(usize, u128)> {
+    let lanes = layout.subgroups.iter().enumerate().map(|(s, subgroup)| (s, mask.lanes(subgroup.first, subgroup.size)));
+    lanes.filter(|&(_, lanes)| lanes != 0).collect()
+}

@@ -1,0 +1,32 @@
+//! The reference device: the machine behind the interface of a device.
+//!
+//! It takes a case and a lane map and gives an observation, as a driver would. With [`Spec`](crate::rules::Spec) or
+//! [`Finest`](crate::rules::Finest) it must pass every case; with a planted fault ([`crate::faults`]) it must not.
+
+use tangle_program::case::Case;
+
+use crate::judge::Observation;
+use crate::lower::lower;
+use crate::machine::{Machine, Pass, Stop};
+use crate::map::LaneMap;
+use crate::predict::NotDefined;
+use crate::rules::Rules;
+
+/// Runs a case on a device with this lane map and behaviour. `rules` makes the behaviour of each workgroup.
+///
+/// # Errors
+/// If the case is ill-formed.
+pub fn observe<R: Rules>(case: &Case, map: &LaneMap, mut rules: impl FnMut() -> R) -> Result<Observation, NotDefined> {
+    let code = lower(&case.program).map_err(NotDefined)?;
+    let invocations = case.launch.invocations() as usize;
+    let mut logs = vec![Vec::new(); invocations * map.workgroups.len()];
+    for (index, layout) in map.workgroups.iter().enumerate() {
+        let mut machine = Machine::new(case, &code, layout, index, rules(), Pass::Observe);
+        machine.run().map_err(|Stop::Invalid(why)| NotDefined(why))?;
+        for slot in layout.live.slots() {
+            let log = std::mem::take(&mut machine.logs[slot]);
+            logs[index * invocations + layout.local_index[slot] as usize] = log.words;
+        }
+    }
+    Ok(Observation { map: map.words(case), logs })
+}

@@ -1,0 +1,179 @@
+//! A whole test case: program, data, launch, convergence tier and origin.
+
+use serde::{Deserialize, Serialize};
+
+use crate::tree::Program;
+
+/// The version this code writes. Every older version stays readable.
+pub const FORMAT: u32 = 1;
+
+/// A self-contained test case. Saved as JSON, it replays for years: nothing in it depends on the generator.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// Version of the JSON form, [`FORMAT`].
+    pub format: u32,
+    /// What the case guards or shows, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// Where it came from.
+    #[serde(default, skip_serializing_if = "Origin::is_unknown")]
+    pub origin: Origin,
+    /// The convergence rules the program asks for and is judged by.
+    pub tier: Tier,
+    /// How it is dispatched.
+    pub launch: Launch,
+    /// What it reads.
+    pub data: Data,
+    /// What it does.
+    pub program: Program,
+}
+
+/// Where a case came from: its birth certificate, not needed to run it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// The generator's seed for this one case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// The generator's profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// The generator's version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator: Option<String>,
+    /// Content hash of the case this one was minimised from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimized_from: Option<String>,
+}
+
+impl Origin {
+    fn is_unknown(&self) -> bool {
+        *self == Origin::default()
+    }
+}
+
+/// The convergence rules a program asks for (semantics.md §3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// No attribute: uniform control flow of the whole workgroup only (SPIR-V 1.6 §2.2.5).
+    Plain,
+    /// `[[subgroup_uniform_control_flow]]` (SPV_KHR_subgroup_uniform_control_flow).
+    SubgroupUniform,
+    /// `[[maximally_reconverges]]` (SPV_KHR_maximal_reconvergence).
+    Maximal,
+}
+
+impl Tier {
+    /// Every tier, weakest promise first.
+    pub const ALL: [Tier; 3] = [Tier::Plain, Tier::SubgroupUniform, Tier::Maximal];
+
+    /// The name in JSON and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tier::Plain => "plain",
+            Tier::SubgroupUniform => "subgroup_uniform",
+            Tier::Maximal => "maximal",
+        }
+    }
+}
+
+/// How a case is dispatched.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launch {
+    /// Local size in x, y, z.
+    pub workgroup: [u32; 3],
+    /// Number of workgroups in x, y, z.
+    pub groups: [u32; 3],
+    /// Which subgroup size the pipeline asks for.
+    #[serde(default)]
+    pub subgroup_size: SubgroupSize,
+    /// `VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT`
+    #[serde(default)]
+    pub full_subgroups: bool,
+    /// SPIR-V version of the module. Version 1.6 implies varying subgroup sizes and full subgroups where the x dimension allows them
+    /// (semantics.md §2.1).
+    pub spirv: SpirvVersion,
+}
+
+impl Launch {
+    /// Invocations in a workgroup.
+    pub fn invocations(&self) -> u32 {
+        self.workgroup.iter().product()
+    }
+
+    /// Workgroups in the dispatch.
+    pub fn workgroups(&self) -> u32 {
+        self.groups.iter().product()
+    }
+}
+
+/// Which subgroup size a pipeline asks for (VK_EXT_subgroup_size_control).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubgroupSize {
+    /// Nothing: the device's default size, or any with SPIR-V 1.6.
+    #[default]
+    Default,
+    /// `VK_PIPELINE_SHADER_STAGE_CREATE_ALLOW_VARYING_SUBGROUP_SIZE_BIT`
+    Varying,
+    /// `VkPipelineShaderStageRequiredSubgroupSizeCreateInfo`
+    Required(u32),
+}
+
+/// The SPIR-V version of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum SpirvVersion {
+    #[serde(rename = "1.3")]
+    V1_3,
+    #[serde(rename = "1.4")]
+    V1_4,
+    #[serde(rename = "1.5")]
+    V1_5,
+    #[serde(rename = "1.6")]
+    V1_6,
+}
+
+impl SpirvVersion {
+    /// Every version with subgroup operations.
+    pub const ALL: [SpirvVersion; 4] = [SpirvVersion::V1_3, SpirvVersion::V1_4, SpirvVersion::V1_5, SpirvVersion::V1_6];
+}
+
+/// What a program reads. All words are uints.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Data {
+    /// Per-invocation inputs: `inputs[k][workgroup_index * N + local_index]` for `N` invocations in a workgroup.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Vec<u32>>,
+    /// Words of the uniform buffer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uniforms: Vec<u32>,
+    /// Words of the push constants.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub push: Vec<u32>,
+}
+
+/// What the printed shader and its user agree on: descriptor set 0, and the layout of each buffer.
+pub mod interface {
+    /// Storage buffer of inputs: word `invocation * K + k` for `K` inputs, `invocation = workgroup_index * N + local_index`.
+    pub const INPUTS: u32 = 0;
+    /// Uniform buffer: words in `uvec4`s (std140).
+    pub const UNIFORMS: u32 = 1;
+    /// Storage buffer of the lane map: [`MAP_WORDS`] words for each invocation.
+    pub const MAP: u32 = 2;
+    /// Storage buffer of the logs: a slice of [`log_capacity`](crate::case::Case::log_capacity) words for each invocation,
+    /// zero before the dispatch. An entry is its site and then its values, one word for each component. A slice that overflows wraps
+    /// around.
+    pub const LOG: u32 = 3;
+
+    /// Words of a record of the lane map: `gl_SubgroupInvocationID`, `gl_SubgroupSize`, `gl_SubgroupID`,
+    /// `gl_NumSubgroups`, the token (the local index of the subgroup's first lane, by broadcast), the four words of
+    /// `subgroupBallot(true)` at entry, and [`MAP_WRITTEN`] (semantics.md §2.3).
+    pub const MAP_WORDS: usize = 10;
+    /// Last word of a record that was written.
+    pub const MAP_WRITTEN: u32 = 0x7461_6E67;
+}

@@ -1,0 +1,506 @@
+//! Operators and built-in functions on a lane's own values: names, and what they compute.
+//!
+//! Values are columns: one `u64` for each lane, holding the bits of the scalar type ([`Scalar::bits`]); bool is 0 or 1,
+//! int is the two's complement pattern. Every function here is total: where the specification leaves a result undefined it
+//! gives some number, and [`binary_undefined`] and [`intrinsic_undefined`] say so. Sources: SPIR-V 1.6 §3.3.13–§3.3.15,
+//! GLSL 4.60 §5.9 and §8.8, collected in semantics.md §5.1.
+
+use serde::{Deserialize, Serialize};
+
+use crate::types::Scalar;
+
+/// A unary operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum UnaryOp {
+    /// `-x`, wrapping, on int and uint.
+    #[serde(rename = "-")]
+    Neg,
+    /// `~x` on int and uint.
+    #[serde(rename = "~")]
+    BitNot,
+    /// `!x` on bool scalars.
+    #[serde(rename = "!")]
+    Not,
+}
+
+impl UnaryOp {
+    /// Every unary operator.
+    pub const ALL: [UnaryOp; 3] = [UnaryOp::Neg, UnaryOp::BitNot, UnaryOp::Not];
+
+    /// The operator as written in GLSL.
+    pub const fn token(self) -> &'static str {
+        match self {
+            UnaryOp::Neg => "-",
+            UnaryOp::BitNot => "~",
+            UnaryOp::Not => "!",
+        }
+    }
+}
+
+/// A binary operator. Both operands have one type, except that the right operand of a shift is uint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum BinaryOp {
+    /// Wrapping addition.
+    #[serde(rename = "+")]
+    Add,
+    /// Wrapping subtraction.
+    #[serde(rename = "-")]
+    Sub,
+    /// Wrapping multiplication.
+    #[serde(rename = "*")]
+    Mul,
+    /// Division; signed division truncates toward zero. By zero, and `INT_MIN / -1`: undefined behaviour.
+    #[serde(rename = "/")]
+    Div,
+    /// Remainder. By zero: undefined behaviour; with a negative operand: undefined.
+    #[serde(rename = "%")]
+    Mod,
+    /// Bitwise and.
+    #[serde(rename = "&")]
+    BitAnd,
+    /// Bitwise or.
+    #[serde(rename = "|")]
+    BitOr,
+    /// Bitwise exclusive or.
+    #[serde(rename = "^")]
+    BitXor,
+    /// Left shift; by 32 or more: undefined value.
+    #[serde(rename = "<<")]
+    Shl,
+    /// Right shift, arithmetic on int and logical on uint; by 32 or more: undefined value.
+    #[serde(rename = ">>")]
+    Shr,
+    /// Less than, on scalars; gives bool.
+    #[serde(rename = "<")]
+    Lt,
+    /// Less than or equal.
+    #[serde(rename = "<=")]
+    Le,
+    /// Greater than.
+    #[serde(rename = ">")]
+    Gt,
+    /// Greater than or equal.
+    #[serde(rename = ">=")]
+    Ge,
+    /// Equal, on scalars of any type; gives bool.
+    #[serde(rename = "==")]
+    Eq,
+    /// Not equal.
+    #[serde(rename = "!=")]
+    Ne,
+    /// `&&`: the right operand is evaluated only by the lanes where the left one is true.
+    #[serde(rename = "&&")]
+    And,
+    /// `||`: the right operand is evaluated only by the lanes where the left one is false.
+    #[serde(rename = "||")]
+    Or,
+    /// `^^`: both operands are evaluated.
+    #[serde(rename = "^^")]
+    Xor,
+}
+
+impl BinaryOp {
+    /// Every binary operator.
+    pub const ALL: [BinaryOp; 19] = [
+        BinaryOp::Add,
+        BinaryOp::Sub,
+        BinaryOp::Mul,
+        BinaryOp::Div,
+        BinaryOp::Mod,
+        BinaryOp::BitAnd,
+        BinaryOp::BitOr,
+        BinaryOp::BitXor,
+        BinaryOp::Shl,
+        BinaryOp::Shr,
+        BinaryOp::Lt,
+        BinaryOp::Le,
+        BinaryOp::Gt,
+        BinaryOp::Ge,
+        BinaryOp::Eq,
+        BinaryOp::Ne,
+        BinaryOp::And,
+        BinaryOp::Or,
+        BinaryOp::Xor,
+    ];
+
+    /// The operator as written in GLSL.
+    pub const fn token(self) -> &'static str {
+        match self {
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div => "/",
+            BinaryOp::Mod => "%",
+            BinaryOp::BitAnd => "&",
+            BinaryOp::BitOr => "|",
+            BinaryOp::BitXor => "^",
+            BinaryOp::Shl => "<<",
+            BinaryOp::Shr => ">>",
+            BinaryOp::Lt => "<",
+            BinaryOp::Le => "<=",
+            BinaryOp::Gt => ">",
+            BinaryOp::Ge => ">=",
+            BinaryOp::Eq => "==",
+            BinaryOp::Ne => "!=",
+            BinaryOp::And => "&&",
+            BinaryOp::Or => "||",
+            BinaryOp::Xor => "^^",
+        }
+    }
+
+    /// `&&`, `||`, `^^`: bool operands, bool result.
+    pub const fn is_logical(self) -> bool {
+        matches!(self, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor)
+    }
+
+    /// Comparisons: scalar operands, bool result.
+    pub const fn is_comparison(self) -> bool {
+        use BinaryOp::{Eq, Ge, Gt, Le, Lt, Ne};
+        matches!(self, Lt | Le | Gt | Ge | Eq | Ne)
+    }
+
+    /// Shifts: the right operand is uint.
+    pub const fn is_shift(self) -> bool {
+        matches!(self, BinaryOp::Shl | BinaryOp::Shr)
+    }
+}
+
+/// A built-in function of GLSL §8.3 and §8.8, on each component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Intrinsic {
+    /// `min(x, y)` on int or uint.
+    #[serde(rename = "min")]
+    Min,
+    /// `max(x, y)` on int or uint.
+    #[serde(rename = "max")]
+    Max,
+    /// `clamp(x, lo, hi)` on int or uint; undefined if `lo > hi`.
+    #[serde(rename = "clamp")]
+    Clamp,
+    /// `abs(x)` on int; `INT_MIN` is avoided (semantics.md §5.1).
+    #[serde(rename = "abs")]
+    Abs,
+    /// `sign(x)` on int.
+    #[serde(rename = "sign")]
+    Sign,
+    /// `bitfieldExtract(x, int offset, int bits)`; undefined unless `0 <= offset`, `0 <= bits`, `offset + bits <= 32`.
+    #[serde(rename = "bitfieldExtract")]
+    BitfieldExtract,
+    /// `bitfieldInsert(base, insert, int offset, int bits)`; same condition.
+    #[serde(rename = "bitfieldInsert")]
+    BitfieldInsert,
+    /// `bitfieldReverse(x)`
+    #[serde(rename = "bitfieldReverse")]
+    BitfieldReverse,
+    /// `bitCount(x)`; gives int.
+    #[serde(rename = "bitCount")]
+    BitCount,
+    /// `findLSB(x)`; gives int, -1 for 0.
+    #[serde(rename = "findLSB")]
+    FindLsb,
+    /// `findMSB(x)`; gives int, -1 for 0, and for int also for -1.
+    #[serde(rename = "findMSB")]
+    FindMsb,
+}
+
+/// What an [`Intrinsic`] takes and gives, for a first operand of scalar type `T`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IntrinsicShape {
+    /// The GLSL name.
+    pub name: &'static str,
+    /// How many leading operands have type `T`.
+    pub values: usize,
+    /// How many int scalars follow (offset and bits).
+    pub offsets: usize,
+    /// True if the result is int whatever `T` is; else it is `T`.
+    pub gives_int: bool,
+    /// True if `T` must be int.
+    pub signed_only: bool,
+}
+
+impl Intrinsic {
+    /// Every intrinsic.
+    pub const ALL: [Intrinsic; 11] = [
+        Intrinsic::Min,
+        Intrinsic::Max,
+        Intrinsic::Clamp,
+        Intrinsic::Abs,
+        Intrinsic::Sign,
+        Intrinsic::BitfieldExtract,
+        Intrinsic::BitfieldInsert,
+        Intrinsic::BitfieldReverse,
+        Intrinsic::BitCount,
+        Intrinsic::FindLsb,
+        Intrinsic::FindMsb,
+    ];
+
+    /// Name, operands and result.
+    pub const fn shape(self) -> IntrinsicShape {
+        const fn row(name: &'static str, values: usize, offsets: usize) -> IntrinsicShape {
+            IntrinsicShape { name, values, offsets, gives_int: false, signed_only: false }
+        }
+        match self {
+            Intrinsic::Min => row("min", 2, 0),
+            Intrinsic::Max => row("max", 2, 0),
+            Intrinsic::Clamp => row("clamp", 3, 0),
+            Intrinsic::Abs => IntrinsicShape { signed_only: true, ..row("abs", 1, 0) },
+            Intrinsic::Sign => IntrinsicShape { signed_only: true, ..row("sign", 1, 0) },
+            Intrinsic::BitfieldExtract => row("bitfieldExtract", 1, 2),
+            Intrinsic::BitfieldInsert => row("bitfieldInsert", 2, 2),
+            Intrinsic::BitfieldReverse => row("bitfieldReverse", 1, 0),
+            Intrinsic::BitCount => IntrinsicShape { gives_int: true, ..row("bitCount", 1, 0) },
+            Intrinsic::FindLsb => IntrinsicShape { gives_int: true, ..row("findLSB", 1, 0) },
+            Intrinsic::FindMsb => IntrinsicShape { gives_int: true, ..row("findMSB", 1, 0) },
+        }
+    }
+}
+
+/// What the specification withholds for particular operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undefined {
+    /// Only the result is undefined: it is tainted.
+    Value,
+    /// The whole run is: such a program must not exist.
+    Behaviour,
+}
+
+fn int(bits: u64) -> i32 {
+    bits as u32 as i32
+}
+
+fn from_int(value: i32) -> u64 {
+    u64::from(value as u32)
+}
+
+/// `op x` for a whole column.
+pub fn unary(op: UnaryOp, x: &[u64], out: &mut [u64]) {
+    let map = |out: &mut [u64], f: fn(u64) -> u64| out.iter_mut().zip(x).for_each(|(o, &x)| *o = f(x));
+    match op {
+        UnaryOp::Neg => map(out, |x| u64::from((x as u32).wrapping_neg())),
+        UnaryOp::BitNot => map(out, |x| u64::from(!(x as u32))),
+        UnaryOp::Not => map(out, |x| x ^ 1),
+    }
+}
+
+/// `x op y` for a whole column; `scalar` is the type of `x`.
+pub fn binary(op: BinaryOp, scalar: Scalar, x: &[u64], y: &[u64], out: &mut [u64]) {
+    // One loop for each operator, so that the compiler vectorises it.
+    macro_rules! each {
+        (|$x:ident, $y:ident| $f:expr) => {
+            for ((o, &$x), &$y) in out.iter_mut().zip(x).zip(y) {
+                *o = $f;
+            }
+        };
+    }
+    macro_rules! u32s {
+        (|$x:ident, $y:ident| $f:expr) => {
+            each!(|a, b| {
+                let ($x, $y) = (a as u32, b as u32);
+                u64::from($f)
+            })
+        };
+    }
+    let signed = scalar == Scalar::Int;
+    match op {
+        BinaryOp::Add => u32s!(|x, y| x.wrapping_add(y)),
+        BinaryOp::Sub => u32s!(|x, y| x.wrapping_sub(y)),
+        BinaryOp::Mul => u32s!(|x, y| x.wrapping_mul(y)),
+        BinaryOp::Div if signed => each!(|x, y| from_int(int(x).checked_div(int(y)).unwrap_or(0))),
+        BinaryOp::Div => u32s!(|x, y| x.checked_div(y).unwrap_or(0)),
+        BinaryOp::Mod if signed => each!(|x, y| from_int(int(x).checked_rem(int(y)).unwrap_or(0))),
+        BinaryOp::Mod => u32s!(|x, y| x.checked_rem(y).unwrap_or(0)),
+        BinaryOp::BitAnd => each!(|x, y| x & y),
+        BinaryOp::BitOr => each!(|x, y| x | y),
+        BinaryOp::BitXor | BinaryOp::Xor => each!(|x, y| x ^ y),
+        BinaryOp::Shl => u32s!(|x, y| x.wrapping_shl(y)),
+        BinaryOp::Shr if signed => each!(|x, y| from_int(int(x).wrapping_shr(y as u32))),
+        BinaryOp::Shr => u32s!(|x, y| x.wrapping_shr(y)),
+        BinaryOp::Lt if signed => each!(|x, y| u64::from(int(x) < int(y))),
+        BinaryOp::Lt => each!(|x, y| u64::from(x < y)),
+        BinaryOp::Le if signed => each!(|x, y| u64::from(int(x) <= int(y))),
+        BinaryOp::Le => each!(|x, y| u64::from(x <= y)),
+        BinaryOp::Gt if signed => each!(|x, y| u64::from(int(x) > int(y))),
+        BinaryOp::Gt => each!(|x, y| u64::from(x > y)),
+        BinaryOp::Ge if signed => each!(|x, y| u64::from(int(x) >= int(y))),
+        BinaryOp::Ge => each!(|x, y| u64::from(x >= y)),
+        BinaryOp::Eq => each!(|x, y| u64::from(x == y)),
+        BinaryOp::Ne => each!(|x, y| u64::from(x != y)),
+        BinaryOp::And => each!(|x, y| x & y),
+        BinaryOp::Or => each!(|x, y| x | y),
+    }
+}
+
+/// What is undefined about `x op y` for one lane (semantics.md §5.1).
+pub fn binary_undefined(op: BinaryOp, scalar: Scalar, x: u64, y: u64) -> Option<Undefined> {
+    let signed = scalar == Scalar::Int;
+    match op {
+        BinaryOp::Div | BinaryOp::Mod if y as u32 == 0 => Some(Undefined::Behaviour),
+        BinaryOp::Div | BinaryOp::Mod if signed && int(x) == i32::MIN && int(y) == -1 => Some(Undefined::Behaviour),
+        BinaryOp::Mod if signed && (int(x) < 0 || int(y) < 0) => Some(Undefined::Value),
+        BinaryOp::Shl | BinaryOp::Shr if y > 31 => Some(Undefined::Value),
+        _ => None,
+    }
+}
+
+/// True for the operators for which [`binary_undefined`] can give something.
+pub const fn binary_may_be_undefined(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Div | BinaryOp::Mod | BinaryOp::Shl | BinaryOp::Shr)
+}
+
+fn field_mask(offset: u64, bits: u64) -> u32 {
+    let ones = if bits >= 32 { u32::MAX } else { (1u32 << bits) - 1 };
+    ones.checked_shl(offset as u32).unwrap_or(0)
+}
+
+fn bitfield_extract(signed: bool, x: u64, offset: u64, bits: u64) -> u64 {
+    if bits == 0 || bits > 32 || offset > 31 {
+        return 0;
+    }
+    let field = (x as u32 & field_mask(offset, bits)) >> offset;
+    let unused = 32 - bits as u32;
+    if signed { from_int(((field << unused) as i32) >> unused) } else { u64::from(field) }
+}
+
+/// The intrinsic for one lane; `scalar` is the type of the first operand.
+pub fn intrinsic(op: Intrinsic, scalar: Scalar, args: &[u64]) -> u64 {
+    let signed = scalar == Scalar::Int;
+    let x = args[0];
+    let min = |x: u64, y: u64| if signed { from_int(int(x).min(int(y))) } else { x.min(y) };
+    let max = |x: u64, y: u64| if signed { from_int(int(x).max(int(y))) } else { x.max(y) };
+    match op {
+        Intrinsic::Min => min(x, args[1]),
+        Intrinsic::Max => max(x, args[1]),
+        Intrinsic::Clamp => min(max(x, args[1]), args[2]),
+        Intrinsic::Abs => from_int(int(x).wrapping_abs()),
+        Intrinsic::Sign => from_int(int(x).signum()),
+        Intrinsic::BitfieldExtract => bitfield_extract(signed, x, args[1], args[2]),
+        Intrinsic::BitfieldInsert => {
+            let mask = field_mask(args[2], args[3]);
+            let insert = (args[1] as u32).checked_shl(args[2] as u32).unwrap_or(0);
+            u64::from((x as u32 & !mask) | (insert & mask))
+        }
+        Intrinsic::BitfieldReverse => u64::from((x as u32).reverse_bits()),
+        Intrinsic::BitCount => u64::from((x as u32).count_ones()),
+        Intrinsic::FindLsb => match x as u32 {
+            0 => from_int(-1),
+            bits => u64::from(bits.trailing_zeros()),
+        },
+        Intrinsic::FindMsb => match if signed && int(x) < 0 { !(x as u32) } else { x as u32 } {
+            0 => from_int(-1),
+            bits => u64::from(31 - bits.leading_zeros()),
+        },
+    }
+}
+
+/// What is undefined about the intrinsic for one lane.
+pub fn intrinsic_undefined(op: Intrinsic, scalar: Scalar, args: &[u64]) -> Option<Undefined> {
+    let field_fits = |offset: u64, bits: u64| {
+        let (offset, bits) = (i64::from(int(offset)), i64::from(int(bits)));
+        offset >= 0 && bits >= 0 && offset + bits <= 32
+    };
+    let defined = match op {
+        Intrinsic::Clamp if scalar == Scalar::Int => int(args[1]) <= int(args[2]),
+        Intrinsic::Clamp => args[1] <= args[2],
+        Intrinsic::Abs => int(args[0]) != i32::MIN,
+        Intrinsic::BitfieldExtract => field_fits(args[1], args[2]),
+        Intrinsic::BitfieldInsert => field_fits(args[2], args[3]),
+        _ => true,
+    };
+    (!defined).then_some(Undefined::Value)
+}
+
+/// `to(x)` for one lane (GLSL 4.60 §5.4.1): int and uint keep the bit pattern.
+pub fn cast(from: Scalar, to: Scalar, x: u64) -> u64 {
+    match (from, to) {
+        (Scalar::Bool, Scalar::Bool) => x,
+        (_, Scalar::Bool) => u64::from(x != 0),
+        _ => x,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bin(op: BinaryOp, scalar: Scalar, x: i64, y: i64) -> i64 {
+        let mut out = [0];
+        binary(op, scalar, &[u64::from(x as u32)], &[u64::from(y as u32)], &mut out);
+        if scalar == Scalar::Int && !op.is_comparison() { i64::from(int(out[0])) } else { out[0] as i64 }
+    }
+
+    #[test]
+    fn binary_table() {
+        use BinaryOp::*;
+        use Scalar::{Int, Uint};
+        let max = i64::from(u32::MAX);
+        for (op, scalar, x, y, want) in [
+            (Add, Uint, max, 2, 1),
+            (Sub, Uint, 0, 1, max),
+            (Mul, Int, 1 << 30, 4, 0),
+            (Div, Int, -7, 2, -3),
+            (Div, Uint, max, 2, max / 2),
+            (Mod, Int, 7, 3, 1),
+            (Shr, Int, -8, 1, -4),
+            (Shr, Uint, max, 31, 1),
+            (Shl, Uint, 3, 31, 1 << 31),
+            (Lt, Int, -1, 0, 1),
+            (Lt, Uint, max, 0, 0),
+            (Ge, Int, -1, -1, 1),
+            (BitXor, Uint, 0b1100, 0b1010, 0b0110),
+        ] {
+            assert_eq!(bin(op, scalar, x, y), want, "{x} {} {y}", op.token());
+        }
+    }
+
+    #[test]
+    fn undefined_table() {
+        use BinaryOp::*;
+        use Undefined::*;
+        let min = u64::from(i32::MIN as u32);
+        let minus_1 = u64::from(u32::MAX);
+        for (op, scalar, x, y, want) in [
+            (Div, Scalar::Uint, 1, 0, Some(Behaviour)),
+            (Div, Scalar::Int, min, minus_1, Some(Behaviour)),
+            (Div, Scalar::Int, min, 1, None),
+            (Mod, Scalar::Int, minus_1, 3, Some(Value)),
+            (Mod, Scalar::Uint, minus_1, 3, None),
+            (Shl, Scalar::Uint, 1, 32, Some(Value)),
+            (Shr, Scalar::Int, 1, 31, None),
+        ] {
+            assert_eq!(binary_undefined(op, scalar, x, y), want, "{x} {} {y}", op.token());
+        }
+    }
+
+    #[test]
+    fn intrinsic_table() {
+        use Intrinsic::*;
+        use Scalar::{Int, Uint};
+        let i = |v: i32| from_int(v);
+        for (op, scalar, args, want) in [
+            (Min, Int, vec![i(-1), 1], i(-1)),
+            (Min, Uint, vec![i(-1), 1], 1),
+            (Max, Int, vec![i(-1), 1], 1),
+            (Clamp, Int, vec![i(-9), i(-2), 3], i(-2)),
+            (Abs, Int, vec![i(-5)], 5),
+            (Sign, Int, vec![i(-5)], i(-1)),
+            (BitfieldExtract, Int, vec![0xF0, 4, 4], i(-1)),
+            (BitfieldExtract, Uint, vec![0xF0, 4, 4], 15),
+            (BitfieldExtract, Uint, vec![0xF0, 4, 0], 0),
+            (BitfieldExtract, Uint, vec![i(-1), 0, 32], i(-1)),
+            (BitfieldInsert, Uint, vec![0, 0xFF, 4, 4], 0xF0),
+            (BitfieldInsert, Uint, vec![7, 0xFF, 32, 0], 7),
+            (BitfieldReverse, Uint, vec![1], 1 << 31),
+            (BitCount, Int, vec![i(-1)], 32),
+            (FindLsb, Uint, vec![0], i(-1)),
+            (FindLsb, Uint, vec![8], 3),
+            (FindMsb, Uint, vec![i(-1)], 31),
+            (FindMsb, Int, vec![i(-1)], i(-1)),
+            (FindMsb, Int, vec![i(-2)], 0),
+        ] {
+            assert_eq!(intrinsic(op, scalar, &args), want, "{op:?} {args:?}");
+            assert_eq!(intrinsic_undefined(op, scalar, &args), None, "{op:?} {args:?}");
+        }
+        assert_eq!(intrinsic_undefined(BitfieldExtract, Uint, &[1, 31, 2]), Some(Undefined::Value));
+        assert_eq!(intrinsic_undefined(Clamp, Uint, &[1, 3, 2]), Some(Undefined::Value));
+    }
+}

@@ -1,0 +1,547 @@
+//! The typed tree of a program: functions, statements, expressions.
+//!
+//! The tree is what GLSL can say, restricted so that every program terminates and nothing undefined runs
+//! ([`crate::validate`] checks both). Function calls are statements, so that no expression has a side effect; the one
+//! place where statements stand inside an expression is a loop's test ([`Test`]), printed with the comma operator.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ops::{BinaryOp, Intrinsic, UnaryOp};
+use crate::subgroup::SubgroupOp;
+use crate::types::{Scalar, Type};
+
+/// Index of a variable in its function: parameters first, then locals.
+pub type VarId = u32;
+/// Index of a function in [`Program::functions`].
+pub type FunctionId = u32;
+/// Name of an observation point, unique in the program and greater than 0 (0 marks the unwritten part of a log).
+pub type SiteId = u32;
+/// A sequence of statements.
+pub type Block = Vec<Stmt>;
+
+/// A whole compute shader: functions in definition order, the last one is `main`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// A function may call only functions before it (GLSL has no recursion; no prototypes are printed).
+    pub functions: Vec<Function>,
+}
+
+impl Program {
+    /// The entry point.
+    pub fn main(&self) -> Option<&Function> {
+        self.functions.last()
+    }
+}
+
+/// One function.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Function {
+    /// GLSL identifier, unique among the functions.
+    pub name: String,
+    /// Parameters; [`VarId`]s `0..params.len()`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub params: Vec<Param>,
+    /// `None` for `void`. A function with a result ends with a `return`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Type>,
+    /// Local variables; [`VarId`]s from `params.len()`. Each starts at zero (`false`) at every call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locals: Vec<Local>,
+    /// The statements.
+    pub body: Block,
+}
+
+impl Function {
+    /// The type of a variable, or `None` if there is no such variable.
+    pub fn var_type(&self, var: VarId) -> Option<Type> {
+        let var = var as usize;
+        match self.params.get(var) {
+            Some(param) => Some(param.ty),
+            None => self.locals.get(var - self.params.len()).map(|local| local.ty),
+        }
+    }
+
+    /// The name of a variable, or `None` if there is no such variable.
+    pub fn var_name(&self, var: VarId) -> Option<&str> {
+        let var = var as usize;
+        match self.params.get(var) {
+            Some(param) => Some(&param.name),
+            None => self.locals.get(var - self.params.len()).map(|local| local.name.as_str()),
+        }
+    }
+
+    /// Number of parameters and locals together.
+    pub fn var_count(&self) -> usize {
+        self.params.len() + self.locals.len()
+    }
+
+    /// Declares a new local and returns its id.
+    pub fn add_local(&mut self, name: impl Into<String>, ty: Type) -> VarId {
+        self.locals.push(Local { name: name.into(), ty });
+        (self.var_count() - 1) as VarId
+    }
+}
+
+/// How an argument travels (GLSL 4.60 §6.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Copied in.
+    In,
+    /// Copied out at return; starts at zero inside the function (the printer writes that down).
+    Out,
+    /// Copied in and out.
+    Inout,
+}
+
+/// A parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Param {
+    /// GLSL identifier.
+    pub name: String,
+    /// Direction.
+    pub direction: Direction,
+    /// Type.
+    #[serde(rename = "type")]
+    pub ty: Type,
+}
+
+/// A local variable.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Local {
+    /// GLSL identifier.
+    pub name: String,
+    /// Type.
+    #[serde(rename = "type")]
+    pub ty: Type,
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Stmt {
+    /// `var = value;`
+    Assign {
+        /// The variable written.
+        var: VarId,
+        /// Its new value, of the variable's type.
+        value: Expr,
+    },
+    /// An observation point: appends the site and the values to the log of the invocation. A value is a scalar
+    /// expression or a vector *variable*.
+    Log {
+        /// The site's number.
+        site: SiteId,
+        /// What is observed; may be empty (the entry then only says that the lane came by).
+        values: Vec<Expr>,
+    },
+    /// `if (cond) { then } else { otherwise }`
+    If {
+        /// The condition, a bool.
+        cond: Expr,
+        /// Statements for the lanes where it holds.
+        then: Block,
+        /// Statements for the others; empty means that there is no `else`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "else")]
+        otherwise: Block,
+    },
+    /// `switch (selector) { … }`; an arm that does not end with a jump falls through.
+    Switch {
+        /// An int or uint scalar.
+        selector: Expr,
+        /// The arms in source order.
+        arms: Vec<Arm>,
+    },
+    /// A loop of any of the four kinds.
+    Loop(Box<Loop>),
+    /// `break;` out of the innermost loop or switch.
+    Break,
+    /// `continue;` with the innermost loop.
+    Continue,
+    /// `return;` or `return value;`. In `main` it ends the invocation.
+    Return(Option<Expr>),
+    /// `dest = function(args);`
+    Call {
+        /// Index of the callee, smaller than that of the caller.
+        function: FunctionId,
+        /// One per parameter. No variable stands twice among the out and inout arguments and `dest`.
+        args: Vec<Arg>,
+        /// Where the result goes, if the function has one and it is used.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dest: Option<VarId>,
+    },
+    /// `subgroupBarrier();` or one of the subgroup memory barriers: an operation without result.
+    Barrier(SubgroupOp),
+}
+
+/// One segment of a switch: its labels and the statements after them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arm {
+    /// At least one label.
+    pub labels: Vec<Label>,
+    /// The statements.
+    pub body: Block,
+}
+
+/// A label of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Label {
+    /// `case n:`; in the range of the selector's type.
+    Case(i64),
+    /// `default:`
+    Default,
+}
+
+/// A loop. It runs while its test holds *and* `counter < bound`, in that order, so that it always ends.
+///
+/// | kind | printed as |
+/// |---|---|
+/// | for | `for (i = init; test && i < bound; i += step, update) { body }` |
+/// | while | `i = 0; while (test && i < bound) { i++; body }` |
+/// | do-while | `i = 0; do { i++; body } while (test && i < bound);` |
+/// | forever | `i = 0; for (;;) { if (i >= bound) break; i++; body }` |
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loop {
+    /// Which form is printed.
+    pub kind: LoopKind,
+    /// A uint local that nothing else writes. It keeps its value after the loop.
+    pub counter: VarId,
+    /// A uint with a statically known small upper bound ([`crate::bounds`]); evaluated at every test, by the lanes
+    /// for which the test held.
+    pub bound: Expr,
+    /// The condition; `None` leaves only the bound. A forever loop has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<Test>,
+    /// The statements.
+    pub body: Block,
+}
+
+/// The four loop forms of GLSL.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum LoopKind {
+    /// A `for` loop.
+    For {
+        /// First value of the counter.
+        init: Expr,
+        /// What is added to the counter, at least 1.
+        step: u32,
+        /// More statements in the increment part, printed with the comma operator: only [`Stmt::Assign`],
+        /// [`Stmt::Log`] and [`Stmt::Call`].
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        update: Block,
+    },
+    /// `while (…) { … }`
+    While,
+    /// `do { … } while (…);`: the condition stands in the continue construct.
+    DoWhile,
+    /// `for (;;) { … }`
+    Forever,
+}
+
+/// The condition of a loop.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Test {
+    /// Statements evaluated before the condition, printed with the comma operator: only [`Stmt::Assign`],
+    /// [`Stmt::Log`] and [`Stmt::Call`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Block,
+    /// A bool.
+    pub cond: Expr,
+}
+
+/// An argument of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arg {
+    /// For an `in` parameter.
+    In(Expr),
+    /// For an `out` or `inout` parameter.
+    Out(VarId),
+}
+
+/// An expression. Its type follows from its parts ([`crate::validate`]).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Expr {
+    /// `true` or `false`.
+    Bool(bool),
+    /// An int literal.
+    Int(i32),
+    /// A uint literal.
+    Uint(u32),
+    /// A variable of the function.
+    Var(VarId),
+    /// A built-in variable or a value derived from one.
+    Builtin(Builtin),
+    /// Per-invocation input `k`, a uint: [`crate::case::Data::inputs`].
+    Input(u32),
+    /// Uniform-buffer word `k`, a uint: [`crate::case::Data::uniforms`].
+    Uniform(u32),
+    /// Push-constant word `k`, a uint: [`crate::case::Data::push`].
+    Push(u32),
+    /// `op x`
+    Unary(UnaryOp, Box<Expr>),
+    /// `x op y`; `&&` and `||` evaluate the right operand only where needed.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `cond ? x : y`; only the chosen arm is evaluated.
+    Select(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `uint(x)` and the like, with the width of the operand.
+    Cast(Scalar, Box<Expr>),
+    /// A built-in function of GLSL on each component.
+    Intrinsic(Intrinsic, Vec<Expr>),
+    /// `uvec4(a, b, c, d)`: one scalar for each component.
+    Vector(Type, Vec<Expr>),
+    /// `v.x`: component 0 to 3 of a vector.
+    Component(Box<Expr>, u8),
+    /// A subgroup operation with a result.
+    Subgroup(SubgroupCall),
+}
+
+/// A subgroup built-in function applied to its operands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubgroupCall {
+    /// Which one.
+    pub op: SubgroupOp,
+    /// The operands, without the cluster size.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<Expr>,
+    /// The cluster size of a clustered operation, a constant power of two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<u32>,
+}
+
+/// Built-in variables of GLSL and values derived from them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Builtin {
+    /// `gl_SubgroupInvocationID`, read through a highp copy (semantics.md §1.1, the mediump trap).
+    Lane,
+    /// `gl_SubgroupSize`, read through a highp copy.
+    SubgroupSize,
+    /// `gl_SubgroupID`.
+    SubgroupId,
+    /// `gl_NumSubgroups`.
+    NumSubgroups,
+    /// `gl_LocalInvocationIndex`.
+    LocalIndex,
+    /// `gl_LocalInvocationID.x`
+    LocalX,
+    /// `gl_LocalInvocationID.y`
+    LocalY,
+    /// `gl_LocalInvocationID.z`
+    LocalZ,
+    /// The linear index of the workgroup in the dispatch.
+    WorkgroupIndex,
+    /// `gl_SubgroupEqMask`
+    EqMask,
+    /// `gl_SubgroupGeMask`
+    GeMask,
+    /// `gl_SubgroupGtMask`
+    GtMask,
+    /// `gl_SubgroupLeMask`
+    LeMask,
+    /// `gl_SubgroupLtMask`
+    LtMask,
+}
+
+impl Builtin {
+    /// Every built-in.
+    pub const ALL: [Builtin; 14] = [
+        Builtin::Lane,
+        Builtin::SubgroupSize,
+        Builtin::SubgroupId,
+        Builtin::NumSubgroups,
+        Builtin::LocalIndex,
+        Builtin::LocalX,
+        Builtin::LocalY,
+        Builtin::LocalZ,
+        Builtin::WorkgroupIndex,
+        Builtin::EqMask,
+        Builtin::GeMask,
+        Builtin::GtMask,
+        Builtin::LeMask,
+        Builtin::LtMask,
+    ];
+
+    /// `uvec4` for the five masks, `uint` for the others.
+    pub const fn ty(self) -> Type {
+        match self {
+            Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask => Type::MASK,
+            _ => Type::UINT,
+        }
+    }
+
+    /// The expression the printer writes.
+    pub const fn glsl(self) -> &'static str {
+        match self {
+            Builtin::Lane => "lane",
+            Builtin::SubgroupSize => "subgroup_size",
+            Builtin::SubgroupId => "gl_SubgroupID",
+            Builtin::NumSubgroups => "gl_NumSubgroups",
+            Builtin::LocalIndex => "gl_LocalInvocationIndex",
+            Builtin::LocalX => "gl_LocalInvocationID.x",
+            Builtin::LocalY => "gl_LocalInvocationID.y",
+            Builtin::LocalZ => "gl_LocalInvocationID.z",
+            Builtin::WorkgroupIndex => "workgroup_index",
+            Builtin::EqMask => "gl_SubgroupEqMask",
+            Builtin::GeMask => "gl_SubgroupGeMask",
+            Builtin::GtMask => "gl_SubgroupGtMask",
+            Builtin::LeMask => "gl_SubgroupLeMask",
+            Builtin::LtMask => "gl_SubgroupLtMask",
+        }
+    }
+}
+
+impl Expr {
+    /// `lhs op rhs`
+    pub fn binary(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr {
+        Expr::Binary(op, Box::new(lhs), Box::new(rhs))
+    }
+
+    /// `op arg`
+    pub fn unary(op: UnaryOp, arg: Expr) -> Expr {
+        Expr::Unary(op, Box::new(arg))
+    }
+
+    /// A subgroup operation without a cluster size.
+    pub fn subgroup(op: SubgroupOp, args: impl Into<Vec<Expr>>) -> Expr {
+        Expr::Subgroup(SubgroupCall { op, args: args.into(), cluster: None })
+    }
+
+    /// The direct operands.
+    pub fn children(&self) -> Vec<&Expr> {
+        let mut children = Vec::new();
+        self.for_each_child(|child| children.push(child));
+        children
+    }
+
+    /// Calls `visit` on every direct operand, in order of evaluation.
+    pub fn for_each_child<'a>(&'a self, mut visit: impl FnMut(&'a Expr)) {
+        match self {
+            Expr::Bool(_)
+            | Expr::Int(_)
+            | Expr::Uint(_)
+            | Expr::Var(_)
+            | Expr::Builtin(_)
+            | Expr::Input(_)
+            | Expr::Uniform(_)
+            | Expr::Push(_) => {}
+            Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => visit(x),
+            Expr::Binary(_, x, y) => {
+                visit(x);
+                visit(y);
+            }
+            Expr::Select(c, x, y) => {
+                visit(c);
+                visit(x);
+                visit(y);
+            }
+            Expr::Intrinsic(_, args) | Expr::Vector(_, args) => args.iter().for_each(visit),
+            Expr::Subgroup(call) => call.args.iter().for_each(visit),
+        }
+    }
+
+    /// Calls `visit` on this expression and everything below it, parents first.
+    pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        visit(self);
+        self.for_each_child(|child| child.walk(visit));
+    }
+
+    /// The type of a valid expression of the function, found without checking the operands; `None` where it is plain that the
+    /// expression has none. [`crate::validate::type_of`] checks.
+    pub fn ty(&self, function: &Function) -> Option<Type> {
+        match self {
+            Expr::Bool(_) => Some(Type::BOOL),
+            Expr::Int(_) => Some(Type::INT),
+            Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) => Some(Type::UINT),
+            Expr::Var(var) => function.var_type(*var),
+            Expr::Builtin(builtin) => Some(builtin.ty()),
+            Expr::Unary(_, x) | Expr::Select(_, x, _) => x.ty(function),
+            Expr::Binary(op, ..) if op.is_comparison() || op.is_logical() => Some(Type::BOOL),
+            Expr::Binary(_, x, _) => x.ty(function),
+            Expr::Cast(scalar, x) => Some(Type { scalar: *scalar, ..x.ty(function)? }),
+            Expr::Intrinsic(op, args) => {
+                let ty = args.first()?.ty(function)?;
+                Some(if op.shape().gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty })
+            }
+            Expr::Vector(ty, _) => Some(*ty),
+            Expr::Component(x, _) => Some(Type::scalar(x.ty(function)?.scalar)),
+            Expr::Subgroup(call) => {
+                call.op.info().result_type(call.args.first().and_then(|value| value.ty(function)))
+            }
+        }
+    }
+}
+
+impl Stmt {
+    /// The expressions that stand directly in this statement (not in nested blocks), in order of evaluation.
+    pub fn exprs(&self) -> Vec<&Expr> {
+        match self {
+            Stmt::Assign { value, .. } => vec![value],
+            Stmt::Log { values, .. } => values.iter().collect(),
+            Stmt::If { cond, .. } => vec![cond],
+            Stmt::Switch { selector, .. } => vec![selector],
+            Stmt::Loop(l) => {
+                let mut exprs = Vec::new();
+                if let LoopKind::For { init, .. } = &l.kind {
+                    exprs.push(init);
+                }
+                exprs.extend(l.test.as_ref().map(|test| &test.cond));
+                exprs.push(&l.bound);
+                exprs
+            }
+            Stmt::Return(value) => value.iter().collect(),
+            Stmt::Call { args, .. } => args
+                .iter()
+                .filter_map(|arg| match arg {
+                    Arg::In(expr) => Some(expr),
+                    Arg::Out(_) => None,
+                })
+                .collect(),
+            Stmt::Break | Stmt::Continue | Stmt::Barrier(_) => Vec::new(),
+        }
+    }
+
+    /// The statement lists nested directly in this statement, in source order.
+    pub fn blocks(&self) -> Vec<&Block> {
+        match self {
+            Stmt::If { then, otherwise, .. } => vec![then, otherwise],
+            Stmt::Switch { arms, .. } => arms.iter().map(|arm| &arm.body).collect(),
+            Stmt::Loop(l) => {
+                let mut blocks = Vec::new();
+                blocks.extend(l.test.as_ref().map(|test| &test.before));
+                blocks.push(&l.body);
+                if let LoopKind::For { update, .. } = &l.kind {
+                    blocks.push(update);
+                }
+                blocks
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// True for the statements after which no lane goes on to the next one.
+    pub fn is_jump(&self) -> bool {
+        matches!(self, Stmt::Break | Stmt::Continue | Stmt::Return(_))
+    }
+}
+
+/// Calls `visit` on every statement of the block, outer ones first, in source order.
+pub fn walk_block<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Stmt)) {
+    for stmt in block {
+        visit(stmt);
+        for inner in stmt.blocks() {
+            walk_block(inner, visit);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+"""Lists the drivers that set-up got in devices.toml, keeping what a person changed there, and tries each once.
+
+    devices.py CACHE
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+try:
+    import tomllib
+except ImportError:  # before Python 3.11
+    tomllib = None
+
+HEADER = """\
+# The Vulkan drivers that `tangle` tests, besides those installed in the system. Written by `./x setup`.
+#
+# Edit freely: `./x setup` keeps an entry that was changed, leaves out one that was deleted, and brings the others up to date.
+# Delete the file to get all of it back.
+#
+#   name      unique; letters, digits, dots and dashes
+#   manifest  the driver's manifest (JSON), given to the Vulkan loader
+#   prefix    optional: a command put before the program that loads the driver
+#   env       optional: environment variables for that program
+"""
+ENTRY = re.compile(r"^\s*\[\[\s*driver\s*\]\]", re.MULTILINE)
+NAME = re.compile(r"""^\s*name\s*=\s*["']([^"']*)["']""", re.MULTILINE)
+
+
+def write(path, text):
+    """Replaces a file as a whole, or leaves it untouched where it says so already."""
+    if not path.exists() or path.read_text() != text:
+        temporary = path.with_name(path.name + ".new")
+        temporary.write_text(text)
+        temporary.replace(path)
+
+
+def quote(text):
+    """A JSON string is a TOML string."""
+    return json.dumps(str(text), ensure_ascii=False)
+
+
+def entry(name, package, manifest, prefix=(), env=None):
+    """One entry as text."""
+    lines = ["[[driver]]", f"name = {quote(name)}  # {package}", f"manifest = {quote(manifest)}"]
+    if prefix:
+        lines.append(f"prefix = [{', '.join(map(quote, prefix))}]")
+    if env:
+        lines.append(f"env = {{ {', '.join(f'{key} = {quote(value)}' for key, value in env.items())} }}")
+    return "\n".join(lines) + "\n"
+
+
+def entries(drivers, wide_vectors):
+    """The entries for the drivers found in a folder, in text form by name."""
+    found = {}
+    for folder in sorted(path.parent for path in drivers.glob("[!.]*/icd.json")):
+        manifest, package = absolute_manifest(folder), provenance(folder)
+        if folder.name == "swiftshader":
+            found["swiftshader"] = entry("swiftshader", package, manifest)
+            continue
+        libraries = folder / "lib"
+        loader = next(libraries.glob("ld-linux*.so.*"), None)
+        prefix = [loader, "--library-path", libraries] if loader else []
+        env = {} if loader else {"LD_LIBRARY_PATH": libraries}
+        name = f"lavapipe-{folder.name}"
+        found[name] = entry(name, package, manifest, prefix, env)
+        if folder.name == "sid":
+            # The subgroup size is the vector width over 32. Unset, it is 256 where the CPU has AVX, else 128.
+            for width in [128, 512] if wide_vectors else [128]:
+                widened = f"{name}-w{width}"
+                found[widened] = entry(widened, package, manifest, prefix, env | {"LP_NATIVE_VECTOR_WIDTH": width})
+    return found
+
+
+def provenance(folder):
+    """The driver's package and its version."""
+    for line in (folder / "packages.txt").read_text().splitlines():
+        package, version = line.split("\t")
+        if package in ("mesa-vulkan-drivers", "chromium-common"):
+            return f"{package} {version}"
+    return folder.name
+
+
+def absolute_manifest(folder):
+    """The packaged manifest with the library's real place in it, written beside the library."""
+    manifest = json.loads((folder / "icd.json").read_text())
+    library = folder / Path(manifest["ICD"]["library_path"]).name
+    manifest["ICD"]["library_path"] = str(library)
+    path = folder / "manifest.json"
+    write(path, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    return path
+
+
+def split(text):
+    """What stands before the first entry, and the entries as (name, text)."""
+    starts = [match.start() for match in ENTRY.finditer(text)]
+    blocks = [text[start:end].strip() + "\n" for start, end in zip(starts, [*starts[1:], len(text)])]
+    names = [match.group(1) if (match := NAME.search(block)) else None for block in blocks]
+    return text[: starts[0] if starts else len(text)].strip(), list(zip(names, blocks))
+
+
+def merge(current, written, new):
+    """The text of devices.toml: as it is now, as set-up last wrote it (both None the first time), and what set-up has now."""
+    if current is None:
+        return "\n".join([HEADER, *new.values()])
+    head, blocks = split(current)
+    before = dict(split(written or "")[1])
+    kept = []
+    for name, block in blocks:
+        if name is None or before.get(name) != block:
+            kept.append(block)
+        elif name in new:
+            kept.append(new[name])
+    there = {name for name, _ in blocks}
+    kept += [block for name, block in new.items() if name not in there and name not in before]
+    return "\n".join([head + "\n", *kept]) if head else "\n".join(kept)
+
+
+def probe(program, driver):
+    """What a driver says of itself, and whether it works."""
+    manifest = driver.get("manifest")
+    if manifest and not Path(manifest).is_file():
+        return f"there is no {manifest}", False
+    env = os.environ | {"VK_LOADER_LAYERS_DISABLE": "~implicit~", "MESA_SHADER_CACHE_DISABLE": "true"}
+    if manifest:
+        env |= {"VK_DRIVER_FILES": manifest, "VK_ICD_FILENAMES": manifest}
+    env |= {key: str(value) for key, value in driver.get("env", {}).items()}
+    try:
+        run = subprocess.run(
+            [*driver.get("prefix", []), str(program)], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=30,
+            encoding="utf-8", errors="replace",
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return "does not answer", False
+    except OSError as error:
+        return str(error), False
+    if run.returncode == 0:
+        return run.stdout.strip(), True
+    if run.returncode < 0:
+        return f"crashes (signal {-run.returncode})", False
+    return (run.stderr.strip().splitlines() or [f"exit status {run.returncode}"])[-1], False
+
+
+def check(path, program):
+    """Prints a line for each device of each driver."""
+    if tomllib is None:
+        print(f"devices: listed in {path}; not tried, because that takes Python 3.11")
+        return
+    try:
+        listed = tomllib.loads(path.read_text()).get("driver", [])
+    except tomllib.TOMLDecodeError as error:
+        print(f"warning: {path} cannot be read: {error}; put it right, or delete it to have it written anew", file=sys.stderr)
+        return
+    system = {"name": "(installed in the system)"}
+    print(f"devices ({path}):")
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        drivers = [*listed, system]
+        for driver, (answer, works) in zip(drivers, pool.map(lambda driver: probe(program, driver), drivers)):
+            for line in answer.splitlines():
+                print(f"  {'ok ' if works else 'NOT'}  {driver.get('name', '(without a name)'):<28}  {line}")
+
+
+def main(cache):
+    cache = Path(cache)
+    path, last = cache / "devices.toml", cache / "drivers" / "written.toml"
+    cpu = Path("/proc/cpuinfo")
+    new = entries(cache / "drivers", wide_vectors=cpu.exists() and " avx512f" in cpu.read_text())
+    current = path.read_text() if path.exists() else None
+    written = last.read_text() if last.exists() else None
+    write(path, merge(current, written, new))
+    write(last, "\n".join(new.values()))
+    check(path, cache / "probe")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

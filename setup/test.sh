@@ -1,0 +1,57 @@
+# `./x test`: formatting, lints and tests, quick ones first, and a count at the end.
+# shellcheck shell=bash disable=SC2154
+
+passed=0 failed=0 skipped=0
+
+# check TITLE COMMAND…: one thing that passes or fails as a whole.
+check() {
+    say ""
+    say "== $1"
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        say "failed: $*"
+    fi
+}
+
+# count_tests LOG STATUS: adds up what the test programs reported. One that died without a report counts as one failure.
+count_tests() {
+    local log=$1 status=$2 p f s before=$failed
+    while read -r p f s; do
+        passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    done < <(sed -nE 's/^test result: .* ([0-9]+) passed; ([0-9]+) failed; ([0-9]+) ignored;.*/\1 \2 \3/p' "$log")
+    if ((status != 0 && failed == before)); then
+        failed=$((failed + 1))
+    fi
+}
+
+run_cargo_tests() {
+    local log status=0
+    log=$(mktemp)
+    scratch+=("$log")
+    say ""
+    say "== tests"
+    cargo test --workspace --no-fail-fast 2>&1 | tee "$log" || status=$?
+    count_tests "$log" "$status"
+}
+
+run_tests() {
+    cd "$root" || exit
+    check "set-up's own tests" python3 -m unittest discover -q -s setup -p '*_test.py'
+    check "formatting" cargo fmt --all --check
+    if [[ -f fuzz/Cargo.toml ]]; then
+        check "formatting of fuzz/" cargo fmt --manifest-path fuzz/Cargo.toml --check
+    fi
+    check "lints" cargo clippy --workspace --all-targets -- -D warnings
+    if [[ -f fuzz/Cargo.toml ]]; then
+        # The same target directory: what both workspaces depend on is built once.
+        check "lints of fuzz/" cargo clippy --manifest-path fuzz/Cargo.toml --all-targets \
+            --target-dir "${CARGO_TARGET_DIR:-$root/target}" -- -D warnings
+    fi
+    run_cargo_tests
+    say ""
+    say "$passed passed, $failed failed, $skipped skipped"
+    ((failed == 0))
+}
