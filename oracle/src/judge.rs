@@ -209,7 +209,8 @@ pub fn compare(prediction: &Prediction, invocations: u32, logs: &[Vec<u32>]) -> 
                 came = came.minus(&gone);
             }
         }
-        let sets = |mask| lanes_by_subgroup(&workgroup.layout, mask).into_iter().map(|(s, m)| (s, LaneSet(m))).collect();
+        let sets =
+            |mask| lanes_by_subgroup(&workgroup.layout, mask).into_iter().map(|(s, m)| (s, LaneSet(m))).collect();
         mismatch.expected_active = sets(&event.active);
         mismatch.actual_active = sets(&came);
     }

@@ -1,4 +1,5 @@
 //! oracle
+pub mod faults;
 pub mod judge;
 mod lower;
 mod machine;

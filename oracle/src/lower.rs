@@ -72,21 +72,54 @@ pub(crate) enum ArgCode {
 }
 
 pub(crate) enum Node {
-    Const { bits: u64 },
+    Const {
+        bits: u64,
+    },
     Var(usize),
     Builtin(Builtin),
     Input(usize),
     Uniform(usize),
     Push(usize),
-    Unary { op: UnaryOp, arg: Box<Node> },
-    Binary { op: BinaryOp, scalar: Scalar, lhs: Box<Node>, rhs: Box<Node> },
+    Unary {
+        op: UnaryOp,
+        arg: Box<Node>,
+    },
+    Binary {
+        op: BinaryOp,
+        scalar: Scalar,
+        lhs: Box<Node>,
+        rhs: Box<Node>,
+    },
     /// `&&` (`short_on == false`) or `||` (`short_on == true`): the right side runs where the left is not `short_on`.
-    ShortCircuit { decision: Decision, short_on: bool, lhs: Box<Node>, rhs: Box<Node>, tangled: bool },
-    Select { decision: Decision, cond: Box<Node>, then: Box<Node>, otherwise: Box<Node>, tangled: bool },
-    Cast { from: Scalar, to: Scalar, arg: Box<Node> },
-    Intrinsic { op: Intrinsic, scalar: Scalar, args: Vec<Node> },
+    ShortCircuit {
+        decision: Decision,
+        short_on: bool,
+        lhs: Box<Node>,
+        rhs: Box<Node>,
+        tangled: bool,
+    },
+    Select {
+        decision: Decision,
+        cond: Box<Node>,
+        then: Box<Node>,
+        otherwise: Box<Node>,
+        tangled: bool,
+    },
+    Cast {
+        from: Scalar,
+        to: Scalar,
+        arg: Box<Node>,
+    },
+    Intrinsic {
+        op: Intrinsic,
+        scalar: Scalar,
+        args: Vec<Node>,
+    },
     Vector(Vec<Node>),
-    Component { arg: Box<Node>, index: usize },
+    Component {
+        arg: Box<Node>,
+        index: usize,
+    },
     Subgroup(Box<OpNode>),
 }
 
@@ -106,7 +139,12 @@ impl Node {
     /// True if a subgroup operation stands in the expression.
     fn is_tangled(&self) -> bool {
         match self {
-            Node::Const { .. } | Node::Var(_) | Node::Builtin(_) | Node::Input(_) | Node::Uniform(_) | Node::Push(_) => false,
+            Node::Const { .. }
+            | Node::Var(_)
+            | Node::Builtin(_)
+            | Node::Input(_)
+            | Node::Uniform(_)
+            | Node::Push(_) => false,
             Node::Unary { arg, .. } | Node::Cast { arg, .. } | Node::Component { arg, .. } => arg.is_tangled(),
             Node::Binary { lhs, rhs, .. } | Node::ShortCircuit { lhs, rhs, .. } => lhs.is_tangled() || rhs.is_tangled(),
             Node::Select { cond, then, otherwise, .. } => {
@@ -330,7 +368,10 @@ impl Lowering<'_> {
         self.ops += 1;
         let Type { scalar, width } = value.unwrap_or(Type::BOOL);
         let cluster = call.cluster.unwrap_or(0) as usize;
-        Ok((Node::Subgroup(Box::new(OpNode { info, row, id, scalar, width: usize::from(width), cluster, args })), result))
+        Ok((
+            Node::Subgroup(Box::new(OpNode { info, row, id, scalar, width: usize::from(width), cluster, args })),
+            result,
+        ))
     }
 }
 

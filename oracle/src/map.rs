@@ -54,7 +54,9 @@ impl MapRule {
         match self {
             MapRule::Written => "every invocation executes the shader (its lane map record is missing)",
             MapRule::Token => "subgroupBroadcastFirst at entry gives the value of a lane of the same subgroup",
-            MapRule::LaneIds => "gl_SubgroupInvocationID is below gl_SubgroupSize and differs between the lanes of a subgroup",
+            MapRule::LaneIds => {
+                "gl_SubgroupInvocationID is below gl_SubgroupSize and differs between the lanes of a subgroup"
+            }
             MapRule::Size => "gl_SubgroupSize is the size that the pipeline asked for, one for the whole dispatch",
             MapRule::EntryBallot => "subgroupBallot(true) at entry is the set of the subgroup's lanes",
             MapRule::FullSubgroups => "subgroups are full (SPIR-V 1.6 or the flag, and x a multiple of the size)",
@@ -330,7 +332,10 @@ impl Checker<'_> {
         // The token is the value of the lowest lane (OpGroupNonUniformBroadcastFirst).
         let lowest = group.iter().min_by_key(|&&index| records[index].lane);
         if lowest != Some(&(first.token as usize)) {
-            self.fault(MapRule::Token, format!("token {} is not the index of the lowest lane, {lowest:?}", first.token));
+            self.fault(
+                MapRule::Token,
+                format!("token {} is not the index of the lowest lane, {lowest:?}", first.token),
+            );
         }
     }
 

@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn lanes_of_every_size_round_trip() {
-        for (first, size, lanes) in [(0, 8, 0xA5), (24, 8, 0xFF), (64, 64, u128::from(u64::MAX)), (128, 128, u128::MAX - 1), (3, 1, 1)]
+        for (first, size, lanes) in
+            [(0, 8, 0xA5), (24, 8, 0xFF), (64, 64, u128::from(u64::MAX)), (128, 128, u128::MAX - 1), (3, 1, 1)]
         {
             let mut mask = Mask::empty(256);
             mask.insert_lanes(first, lanes);

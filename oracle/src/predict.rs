@@ -143,9 +143,8 @@ impl Prediction {
                 let log = &workgroup.logs[slot];
                 for (i, &(start, event)) in log.entries.iter().enumerate() {
                     let end = log.entry_end(i);
-                    let words = (start + 1..end).map(|at| {
-                        log.tainted.binary_search(&at).is_err().then(|| log.words[at as usize])
-                    });
+                    let words = (start + 1..end)
+                        .map(|at| log.tainted.binary_search(&at).is_err().then(|| log.words[at as usize]));
                     let values = words.collect();
                     all[first + event as usize].values.push((workgroup.layout.local_index[slot], values));
                 }

@@ -53,9 +53,7 @@ impl Value {
     /// The taint of a result that depends on this value and another one, lane by lane.
     pub fn join(taint: Option<Taint>, other: &Option<Taint>) -> Option<Taint> {
         match (taint, other) {
-            (Some(x), Some(y)) => {
-                Some(Taint { lanes: x.lanes.or(&y.lanes), undefined: x.undefined || y.undefined })
-            }
+            (Some(x), Some(y)) => Some(Taint { lanes: x.lanes.or(&y.lanes), undefined: x.undefined || y.undefined }),
             (Some(x), None) => Some(x),
             (None, y) => y.clone(),
         }

@@ -5,7 +5,7 @@
 //! all operands (`x << (y & 31u)`, `x / (y | 1u)`), and for loop bounds. The data of a case belong to it, so that a bound may
 //! come from a buffer and still be known here and unknown to the compiler.
 //!
-//! The bounds hold for values that are defined; [`crate::undefined`] says which ones may not be.
+//! The bounds hold for values that are defined.
 
 use std::cell::OnceCell;
 

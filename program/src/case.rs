@@ -101,13 +101,18 @@ pub struct Launch {
 impl Launch {
     /// Invocations in a workgroup.
     pub fn invocations(&self) -> u32 {
-        self.workgroup.iter().product()
+        product(self.workgroup)
     }
 
     /// Workgroups in the dispatch.
     pub fn workgroups(&self) -> u32 {
-        self.groups.iter().product()
+        product(self.groups)
     }
+}
+
+/// Saturates, for launches that are too large to be valid.
+fn product(sides: [u32; 3]) -> u32 {
+    sides.iter().fold(1, |n: u32, &side| n.saturating_mul(side))
 }
 
 /// Which subgroup size a pipeline asks for (VK_EXT_subgroup_size_control).

@@ -6,27 +6,29 @@
 //!
 //! The text means exactly what the tree says:
 //!
-//! - Every local starts at zero at every call. It is declared with `= 0u` at the top of its function, unless the
-//!   first mention already writes it: an assignment at the top level of the function that does not read it, or the loop that it counts.
+//! - Every local starts at zero at every call. It is declared as zero at the top of its function, unless the first mention
+//!   writes it anyway: an assignment at the top level of the function that does not read it, or the loop that it counts.
 //! - `gl_SubgroupInvocationID` and `gl_SubgroupSize` are mediump in glslang; each function works on highp copies of them
 //!   (semantics.md §1.1).
 //! - A log entry is written by comma expressions with one `cursor++` each, so that no order of evaluation is left open
 //!   (GLSL 4.60 §5.9), and nothing that is logged is evaluated twice.
-//! - Operators stand in parentheses wherever precedence (GLSL 4.60 §5.1) is needed, and where a reader would have to think.
+//! - Operators stand in parentheses where precedence (GLSL 4.60 §5.1) asks for it, and where a reader would have to think.
 
 use std::fmt::Write;
 
 use crate::bounds::value_words;
 use crate::case::{Case, Tier, interface};
+use crate::needs::category_of;
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::subgroup::Category;
 use crate::tree::{
-    Arg, Arm, Block, Builtin, Direction, Expr, Function, Label, Loop, LoopKind, SiteId, Stmt, SubgroupCall, Test, VarId,
+    Arg, Arm, Block, Builtin, Direction, Expr, Function, FunctionId, Label, Loop, LoopKind, SiteId, Stmt, SubgroupCall,
+    Test, VarId,
 };
 use crate::types::{Scalar, Type};
 
 /// The names that a printed shader uses for itself, besides `LOG0`, `LOG1` and so on. A program must not use them.
-pub const OWN_NAMES: [&str; 20] = [
+pub const OWN_NAMES: [&str; 19] = [
     "Inputs",
     "Log",
     "Map",
@@ -40,7 +42,6 @@ pub const OWN_NAMES: [&str; 20] = [
     "invocation",
     "lane",
     "log_words",
-    "main",
     "map_base",
     "map_words",
     "push_words",
@@ -48,6 +49,9 @@ pub const OWN_NAMES: [&str; 20] = [
     "uniform_words",
     "workgroup_index",
 ];
+
+/// The most words besides the site that one entry of the log can have.
+pub const MAX_ENTRY_WORDS: u64 = 32;
 
 /// The shader of a case.
 pub fn glsl(case: &Case) -> String {
@@ -57,18 +61,20 @@ pub fn glsl(case: &Case) -> String {
 /// The shader of a case, with the place of each statement.
 pub fn print(case: &Case) -> Printed<'_> {
     let plans: Vec<Plan> = case.program.functions.iter().map(plan).collect();
-    let mut printer = Printer {
-        case,
-        out: String::with_capacity(4096),
-        line: 1,
-        depth: 0,
-        places: Vec::new(),
-        function: None,
-        declarations: Vec::new(),
-    };
-    printer.header(&plans);
-    for (index, (function, plan)) in case.program.functions.iter().zip(&plans).enumerate() {
-        printer.function(function, plan, index + 1 == plans.len());
+    let mut uses = plans.iter().fold(Uses::default(), |uses, plan| uses.and(plan.uses));
+    // The prologue uses these.
+    uses.add_category(Category::Basic);
+    uses.add_category(Category::Ballot);
+
+    let mut printer = Printer { case, out: String::with_capacity(8192), line: 1, depth: 0, places: Vec::new() };
+    printer.header(uses);
+    let mut functions = case.program.functions.iter().zip(plans);
+    let main = functions.next_back();
+    for (function, plan) in functions {
+        printer.function(function, plan);
+    }
+    if let Some((main, plan)) = main {
+        printer.main(main, plan, uses);
     }
     Printed { text: printer.out, places: printer.places }
 }
@@ -86,8 +92,8 @@ pub struct Printed<'a> {
 impl<'a> Printed<'a> {
     /// The line, counted from 1, on which an observation point stands.
     pub fn line_of_site(&self, site: SiteId) -> Option<usize> {
-        let at = |stmt: &Stmt| matches!(stmt, Stmt::Log { site: s, .. } if *s == site);
-        self.places.iter().find(|(_, stmt)| at(stmt)).map(|(line, _)| *line)
+        let is_it = |stmt: &Stmt| matches!(stmt, Stmt::Log { site: s, .. } if *s == site);
+        self.places.iter().find(|(_, stmt)| is_it(stmt)).map(|(line, _)| *line)
     }
 
     /// The statements that begin on a line, counted from 1.
@@ -128,21 +134,20 @@ impl<'a> Printed<'a> {
     }
 }
 
-/// Where the declaration of a local stands.
+/// Where a variable is declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Declared {
     /// Nowhere: it is not mentioned.
     Never,
     /// At the top of the function.
     AtTop,
-    /// In the statement that mentions it first, or just before it if that is a loop.
+    /// By the statement that mentions it first.
     AtFirstMention,
-    /// Already.
-    Done,
+    /// Before what is printed next.
+    Already,
 }
 
 /// What has to be known of a function before it can be printed.
-#[derive(Debug, Default)]
 struct Plan {
     /// For each variable, parameters included.
     declared: Vec<Declared>,
@@ -195,7 +200,7 @@ struct Planner<'a> {
     mentions: Vec<u32>,
     /// The locals that the statement that mentions them first can declare.
     at_first_mention: Vec<VarId>,
-    /// Loop counters, and how often they are mentioned inside their loops (in the head, too, but not in the initial value).
+    /// Loop counters, and how often they are mentioned by their loops (in the head, too, but not in the initial value).
     inside_loops: Vec<(VarId, u32)>,
 }
 
@@ -211,12 +216,14 @@ fn plan(function: &Function) -> Plan {
     let Planner { uses, mentions, at_first_mention, inside_loops, .. } = planner;
     let mut declared: Vec<Declared> =
         mentions.iter().map(|&n| if n == 0 { Declared::Never } else { Declared::AtTop }).collect();
-    // A counter that lives only inside its loop is declared with it, wherever the loop stands.
+    // A counter that lives only in its loop is declared there, wherever the loop stands.
     let only_inside = |&(counter, inside): &(VarId, u32)| mentions.get(counter as usize) == Some(&inside);
     for var in inside_loops.into_iter().filter(only_inside).map(|(counter, _)| counter).chain(at_first_mention) {
-        declared[var as usize] = Declared::AtFirstMention;
+        if let Some(declared) = declared.get_mut(var as usize) {
+            *declared = Declared::AtFirstMention;
+        }
     }
-    declared[..function.params.len()].fill(Declared::Done);
+    declared[..function.params.len()].fill(Declared::Already);
     Plan { declared, uses }
 }
 
@@ -243,7 +250,8 @@ impl Planner<'_> {
         let first = written.filter(|&var| self.mentions(var) == 0);
         self.stmt(stmt);
         let is_loop = matches!(stmt, Stmt::Loop(_));
-        self.at_first_mention.extend(first.filter(|&var| is_loop || self.mentions(var) == 1));
+        let declares = first.filter(|&var| is_loop || self.mentions(var) == 1);
+        self.at_first_mention.extend(declares);
     }
 
     fn block(&mut self, block: &Block) {
@@ -326,11 +334,11 @@ fn entry_words(values: &[Expr], function: &Function) -> u64 {
     values.iter().map(|value| value_words(value, function)).sum::<u64>().min(MAX_ENTRY_WORDS)
 }
 
-/// How tightly an operand must bind to stand without parentheses.
+/// Where an expression stands: decides whether it needs parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Context {
-    /// Between commas or parentheses.
-    Anything,
+    /// Between commas, parentheses, or `=` and `;`.
+    Open,
     /// Operand of `?:`.
     Conditional,
     /// Left operand of a binary operator.
@@ -344,65 +352,77 @@ enum Context {
 }
 
 impl Context {
-    /// Precedence decides, except that operators which readers mix up are kept apart.
     fn needs_parentheses(self, expr: &Expr) -> bool {
-        let is_binary = matches!(expr, Expr::Binary(..));
-        let is_select = matches!(expr, Expr::Select(..));
-        match self {
-            Context::Anything => false,
-            Context::Conditional => is_select,
-            Context::Left(op) => is_select || matches!(expr, Expr::Binary(inner, ..) if !reads_well(op, *inner, Side::Left)),
-            Context::Right(op) => {
-                is_select || matches!(expr, Expr::Binary(inner, ..) if !reads_well(op, *inner, Side::Right))
+        match (self, expr) {
+            (Context::Open, _) => false,
+            (_, Expr::Select(..)) => true,
+            (Context::Conditional, _) => false,
+            (Context::Left(outer), Expr::Binary(inner, ..)) => {
+                !reads_well(outer, *inner) && !groups_left(outer, *inner)
             }
+            (Context::Right(outer), Expr::Binary(inner, ..)) => !reads_well(outer, *inner),
+            (Context::Left(_) | Context::Right(_), _) => false,
+            (Context::Unary(_) | Context::Postfix, Expr::Binary(..)) => true,
             // `--x` would be a decrement.
-            Context::Unary(UnaryOp::Neg) => is_binary || is_select || begins_with_minus(expr),
-            Context::Unary(UnaryOp::BitNot | UnaryOp::Not) => is_binary || is_select,
-            Context::Postfix => is_binary || is_select || matches!(expr, Expr::Unary(..)),
+            (Context::Unary(UnaryOp::Neg), Expr::Unary(UnaryOp::Neg, _) | Expr::Int(..0)) => true,
+            (Context::Unary(_), _) => false,
+            (Context::Postfix, Expr::Unary(..)) => true,
+            (Context::Postfix, _) => false,
         }
     }
 }
 
-fn begins_with_minus(expr: &Expr) -> bool {
-    matches!(expr, Expr::Unary(UnaryOp::Neg, _) | Expr::Int(..=-1))
+const fn is_sum(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Add | BinaryOp::Sub)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
-    Left,
-    Right,
+const fn is_product(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Mul | BinaryOp::Div | BinaryOp::Mod)
 }
 
-/// True if the operator may stand without parentheses as an operand of another one.
-fn reads_well(outer: BinaryOp, inner: BinaryOp, side: Side) -> bool {
-    use BinaryOp::{Add, Div, Mod, Mul, Sub};
-    let sum = |op| matches!(op, Add | Sub);
-    let product = |op| matches!(op, Mul | Div | Mod);
-    let groups_left = sum(outer) && sum(inner) || product(outer) && product(inner) || outer == inner;
-    match outer {
-        Add | Sub if product(inner) => true,
-        _ if outer.is_comparison() => sum(inner) || product(inner),
-        _ if outer.is_logical() && inner.is_comparison() => true,
-        _ => side == Side::Left && groups_left && !outer.is_shift(),
+/// True if the inner operator binds tighter than the outer one, and everybody knows it: not `a & b == c`, not `a && b || c`, not
+/// `a + b << c`.
+const fn reads_well(outer: BinaryOp, inner: BinaryOp) -> bool {
+    if is_sum(outer) {
+        is_product(inner)
+    } else if outer.is_comparison() {
+        is_sum(inner) || is_product(inner)
+    } else {
+        outer.is_logical() && inner.is_comparison()
     }
 }
 
+/// True if `a inner b outer c` is `(a inner b) outer c`, and everybody knows it.
+fn groups_left(outer: BinaryOp, inner: BinaryOp) -> bool {
+    is_sum(outer) && is_sum(inner)
+        || is_product(outer) && is_product(inner)
+        || outer == inner && !outer.is_shift() && !outer.is_comparison()
+}
+
+/// Writes text and counts lines.
 struct Printer<'a> {
     case: &'a Case,
     out: String,
+    /// Number of the line that is being written, from 1.
     line: usize,
     depth: usize,
     places: Vec<(usize, &'a Stmt)>,
-    /// The function being printed.
-    function: &'a Function,
-    declared: Vec<Declared>,
 }
 
-/// `write!` to the text.
+/// `write!` into the text.
 macro_rules! put {
     ($printer:expr, $($arg:tt)*) => {
         write!($printer.out, $($arg)*).expect("a String takes everything")
     };
+}
+
+/// A whole line.
+macro_rules! put_line {
+    ($printer:expr, $($arg:tt)*) => {{
+        $printer.start_line();
+        put!($printer, $($arg)*);
+        $printer.end_line();
+    }};
 }
 
 impl<'a> Printer<'a> {
@@ -412,7 +432,7 @@ impl<'a> Printer<'a> {
 
     fn start_line(&mut self) {
         for _ in 0..self.depth {
-            self.put("    ");
+            self.out.push_str("    ");
         }
     }
 
@@ -421,20 +441,18 @@ impl<'a> Printer<'a> {
         self.line += 1;
     }
 
-    fn line(&mut self, text: &str) {
-        if !text.is_empty() {
-            self.start_line();
-        }
-        self.put(text);
+    fn blank_line(&mut self) {
         self.end_line();
     }
 
+    /// ` {` and the end of the line.
     fn open(&mut self) {
         self.put(" {");
         self.end_line();
         self.depth += 1;
     }
 
+    /// `}` on a line that is not ended yet.
     fn close(&mut self) {
         self.depth -= 1;
         self.start_line();
@@ -442,69 +460,56 @@ impl<'a> Printer<'a> {
     }
 
     fn header(&mut self, uses: Uses) {
-        self.line("#version 450");
+        put_line!(self, "#version 450");
         let mut last = "";
         for category in Category::ALL {
             let extension = category.extension();
+            // Two categories share an extension; they are neighbours.
             if uses.has_category(category) && extension != last {
-                put!(self, "#extension {extension} : require");
-                self.end_line();
+                put_line!(self, "#extension {extension} : require");
                 last = extension;
             }
         }
         match self.case.tier {
             Tier::Plain => {}
-            Tier::SubgroupUniform => self.line("#extension GL_EXT_subgroup_uniform_control_flow : require"),
-            Tier::Maximal => self.line("#extension GL_EXT_maximal_reconvergence : require"),
+            Tier::SubgroupUniform => put_line!(self, "#extension GL_EXT_subgroup_uniform_control_flow : require"),
+            Tier::Maximal => put_line!(self, "#extension GL_EXT_maximal_reconvergence : require"),
         }
-        self.line("");
+        self.blank_line();
         let [x, y, z] = self.case.launch.workgroup;
-        put!(self, "layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;");
-        self.end_line();
+        put_line!(self, "layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;");
         self.buffers(uses);
-        self.line("");
-        self.log_macros(uses);
+        self.blank_line();
+        put_line!(self, "uint invocation;");
+        if uses.entries != 0 {
+            self.log_macros(uses.entries);
+        }
     }
 
     fn buffers(&mut self, uses: Uses) {
         use interface::{INPUTS, LOG, MAP, UNIFORMS};
         let data = &self.case.data;
         if uses.inputs {
-            put!(self, "layout(set = 0, binding = {INPUTS}, std430) readonly buffer Inputs {{ uint input_words[]; }};");
-            self.end_line();
+            put_line!(self, "layout(set = 0, binding = {INPUTS}, std430) readonly buffer Inputs {{ uint input_words[]; }};");
         }
         if uses.uniforms {
-            let vectors = data.uniforms.len().div_ceil(4);
-            put!(
-                self,
-                "layout(set = 0, binding = {UNIFORMS}, std140) uniform Uniforms {{ uvec4 uniform_words[{vectors}]; }};"
-            );
-            self.end_line();
+            let size = data.uniforms.len().div_ceil(4);
+            put_line!(self, "layout(set = 0, binding = {UNIFORMS}, std140) uniform Uniforms {{ uvec4 uniform_words[{size}]; }};");
         }
         if uses.push {
-            put!(self, "layout(push_constant) uniform Push {{ uint push_words[{}]; }};", data.push.len());
-            self.end_line();
+            put_line!(self, "layout(push_constant) uniform Push {{ uint push_words[{}]; }};", data.push.len());
         }
-        put!(self, "layout(set = 0, binding = {MAP}, std430) writeonly buffer Map {{ uint map_words[]; }};");
-        self.end_line();
-        put!(self, "layout(set = 0, binding = {LOG}, std430) writeonly buffer Log {{ uint log_words[]; }};");
-        self.end_line();
+        put_line!(self, "layout(set = 0, binding = {MAP}, std430) writeonly buffer Map {{ uint map_words[]; }};");
+        put_line!(self, "layout(set = 0, binding = {LOG}, std430) writeonly buffer Log {{ uint log_words[]; }};");
     }
 
-    fn log_macros(&mut self, uses: Uses) {
-        self.line("uint invocation;");
-        if uses.entries == 0 {
-            return;
-        }
-        self.line("uint cursor;");
+    fn log_macros(&mut self, entries: u64) {
+        put_line!(self, "uint cursor;");
+        self.blank_line();
         let capacity = self.case.log_capacity();
-        put!(
-            self,
-            "#define WORD(x) log_words[invocation * {capacity}u + (cursor++ & {}u)] = uint(x)",
-            capacity - 1
-        );
-        self.end_line();
-        for words in (0..=MAX_ENTRY_WORDS).filter(|words| uses.entries >> words & 1 == 1) {
+        let last = capacity - 1;
+        put_line!(self, "#define WORD(x) log_words[invocation * {capacity}u + (cursor++ & {last}u)] = uint(x)");
+        for words in (0..=MAX_ENTRY_WORDS).filter(|words| entries >> words & 1 == 1) {
             put!(self, "#define LOG{words}(site");
             (1..=words).for_each(|i| put!(self, ", x{i}"));
             self.put(") (WORD(site)");
@@ -514,8 +519,33 @@ impl<'a> Printer<'a> {
         }
     }
 
+    fn function(&mut self, function: &'a Function, plan: Plan) {
+        self.blank_line();
+        match function.result {
+            Some(ty) => put!(self, "{ty} {}(", function.name),
+            None => put!(self, "void {}(", function.name),
+        }
+        for (i, param) in function.params.iter().enumerate() {
+            let direction = match param.direction {
+                Direction::In => "",
+                Direction::Out => "out ",
+                Direction::Inout => "inout ",
+            };
+            put!(self, "{}{direction}{} {}", if i == 0 { "" } else { ", " }, param.ty, param.name);
+        }
+        self.put(")");
+        self.open();
+        for param in function.params.iter().filter(|param| param.direction == Direction::Out) {
+            put_line!(self, "{} = {};", param.name, Zero(param.ty));
+        }
+        self.builtin_copies(plan.uses);
+        Body { printer: self, function, declared: plan.declared }.print();
+        self.close();
+        self.end_line();
+    }
+
     fn main(&mut self, main: &'a Function, plan: Plan, uses: Uses) {
-        self.line("");
+        self.blank_line();
         self.put("void main()");
         self.put(match self.case.tier {
             Tier::Plain => "",
@@ -524,26 +554,25 @@ impl<'a> Printer<'a> {
         });
         self.open();
         self.prologue(uses);
-        let before = self.line;
-        self.locals(main, plan);
-        if !main.body.is_empty() && self.line == before {
-            self.line("");
+        if !main.body.is_empty() {
+            self.blank_line();
         }
-        self.body(main);
+        Body { printer: self, function: main, declared: plan.declared }.print();
+        self.close();
+        self.end_line();
     }
 
-    /// Records the lane map while every invocation still executes the same instance (semantics.md §2.3).
+    /// Records the lane map while the lanes of a subgroup still execute everything together (semantics.md §2.3).
     fn prologue(&mut self, uses: Uses) {
-        self.builtin_copies(Uses { lane: true, subgroup_size: true, workgroup_index: true, ..Uses::default() });
-        put!(self, "    invocation = workgroup_index * {}u + gl_LocalInvocationIndex;", self.case.launch.invocations());
-        self.end_line();
+        self.builtin_copies(Uses { lane: true, subgroup_size: true, workgroup_index: true, ..uses });
+        let invocations = self.case.launch.invocations();
+        put_line!(self, "invocation = workgroup_index * {invocations}u + gl_LocalInvocationIndex;");
         if uses.entries != 0 {
-            self.line("cursor = 0u;");
+            put_line!(self, "cursor = 0u;");
         }
-        self.line("uvec4 entry_mask = subgroupBallot(true);");
-        self.line("uint entry_token = subgroupBroadcastFirst(gl_LocalInvocationIndex);");
-        put!(self, "    uint map_base = invocation * {}u;", interface::MAP_WORDS);
-        self.end_line();
+        put_line!(self, "uvec4 entry_mask = subgroupBallot(true);");
+        put_line!(self, "uint entry_token = subgroupBroadcastFirst(gl_LocalInvocationIndex);");
+        put_line!(self, "uint map_base = invocation * {}u;", interface::MAP_WORDS);
         const RECORD: [&str; interface::MAP_WORDS - 1] = [
             "lane",
             "subgroup_size",
@@ -556,53 +585,23 @@ impl<'a> Printer<'a> {
             "entry_mask.w",
         ];
         for (i, word) in RECORD.iter().enumerate() {
-            put!(self, "    map_words[map_base + {i}u] = {word};");
-            self.end_line();
+            put_line!(self, "map_words[map_base + {i}u] = {word};");
         }
-        put!(self, "    map_words[map_base + {}u] = 0x{:X}u;", RECORD.len(), interface::MAP_WRITTEN);
-        self.end_line();
-    }
-
-    fn function(&mut self, function: &'a Function, plan: Plan) {
-        self.line("");
-        match function.result {
-            Some(ty) => put!(self, "{ty} {}(", function.name),
-            None => put!(self, "void {}(", function.name),
-        }
-        for (i, param) in function.params.iter().enumerate() {
-            self.put(if i == 0 { "" } else { ", " });
-            self.put(match param.direction {
-                Direction::In => "",
-                Direction::Out => "out ",
-                Direction::Inout => "inout ",
-            });
-            put!(self, "{} {}", param.ty, param.name);
-        }
-        self.put(")");
-        self.open();
-        for param in function.params.iter().filter(|param| param.direction == Direction::Out) {
-            self.start_line();
-            put!(self, "{} = ", param.name);
-            self.zero(param.ty);
-            self.put(";");
-            self.end_line();
-        }
-        self.builtin_copies(plan.uses);
-        self.locals(function, plan);
-        self.body(function);
+        put_line!(self, "map_words[map_base + {}u] = 0x{:X}u;", RECORD.len(), interface::MAP_WRITTEN);
     }
 
     /// The copies that take mediump away (semantics.md §1.1), and the index of the workgroup in the dispatch.
     fn builtin_copies(&mut self, uses: Uses) {
         if uses.lane {
-            self.line("uint lane = gl_SubgroupInvocationID;");
+            put_line!(self, "uint lane = gl_SubgroupInvocationID;");
         }
         if uses.subgroup_size {
-            self.line("uint subgroup_size = gl_SubgroupSize;");
+            put_line!(self, "uint subgroup_size = gl_SubgroupSize;");
         }
         if uses.workgroup_index {
             let [x, y, z] = self.case.launch.groups;
-            self.put("    uint workgroup_index = gl_WorkGroupID.x");
+            self.start_line();
+            self.put("uint workgroup_index = gl_WorkGroupID.x");
             if y != 1 {
                 put!(self, " + {x}u * gl_WorkGroupID.y");
             }
@@ -613,18 +612,436 @@ impl<'a> Printer<'a> {
             self.end_line();
         }
     }
+}
 
-    fn locals(&mut self, function: &'a Function, plan: Plan) {
-        self.function = function;
-        self.declared = plan.declared;
-        for (local, declared) in function.locals.iter().zip(&plan_locals(&self.declared, function)) {
-            if *declared == Declared::AtTop {
-                self.start_line();
-                put!(self, "{} {} = ", local.ty, local.name);
-                self.zero(local.ty);
-                self.put(";");
-                self.end_line();
+/// The zero of a type.
+struct Zero(Type);
+
+impl std::fmt::Display for Zero {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let zero = match self.0.scalar {
+            Scalar::Bool => "false",
+            Scalar::Int => "0",
+            Scalar::Uint => "0u",
+        };
+        if self.0.is_scalar() { f.write_str(zero) } else { write!(f, "{}({zero})", self.0) }
+    }
+}
+
+/// Prints the statements of one function.
+struct Body<'p, 'a> {
+    printer: &'p mut Printer<'a>,
+    function: &'a Function,
+    declared: Vec<Declared>,
+}
+
+impl<'a> Body<'_, 'a> {
+    fn print(mut self) {
+        let function = self.function;
+        for (i, local) in (function.params.len()..).zip(&function.locals) {
+            if self.declared[i] == Declared::AtTop {
+                put_line!(self.printer, "{} {} = {};", local.ty, local.name, Zero(local.ty));
             }
+        }
+        self.block(&function.body);
+    }
+
+    fn put(&mut self, text: &str) {
+        self.printer.put(text);
+    }
+
+    fn block(&mut self, block: &'a Block) {
+        block.iter().for_each(|stmt| self.stmt(stmt));
+    }
+
+    fn place(&mut self, stmt: &'a Stmt) {
+        self.printer.places.push((self.printer.line, stmt));
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt) {
+        // A loop begins where its head stands, which may be after a line for the counter.
+        if !matches!(stmt, Stmt::Loop(_)) {
+            self.place(stmt);
+        }
+        if let Stmt::Loop(l) = stmt {
+            return self.repeated(stmt, l);
+        }
+        self.printer.start_line();
+        match stmt {
+            Stmt::If { .. } => self.branch(stmt),
+            Stmt::Switch { selector, arms } => self.switch(selector, arms),
+            Stmt::Break => self.put("break;"),
+            Stmt::Continue => self.put("continue;"),
+            Stmt::Return(None) => self.put("return;"),
+            Stmt::Return(Some(value)) => {
+                self.put("return ");
+                self.expr(value, Context::Open);
+                self.put(";");
+            }
+            Stmt::Barrier(op) => put!(self.printer, "{}();", op.info().name),
+            Stmt::Assign { .. } | Stmt::Log { .. } | Stmt::Call { .. } | Stmt::Loop(_) => {
+                self.simple(stmt);
+                self.put(";");
+            }
+        }
+        self.printer.end_line();
+    }
+
+    /// A statement that can also stand in a comma list.
+    fn simple(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::Assign { var, value } => {
+                self.assigned(*var);
+                self.expr(value, Context::Open);
+            }
+            Stmt::Log { site, values } => self.log(*site, values),
+            Stmt::Call { function, args, dest } => {
+                if let Some(dest) = dest {
+                    self.assigned(*dest);
+                }
+                self.call(*function, args);
+            }
+            // No other statement is valid in a comma list.
+            _ => {}
+        }
+    }
+
+    fn simple_in_list(&mut self, stmt: &'a Stmt) {
+        self.place(stmt);
+        self.simple(stmt);
+    }
+
+    /// `var = `, with the type if this declares the variable.
+    fn assigned(&mut self, var: VarId) {
+        if let Some(declared @ Declared::AtFirstMention) = self.declared.get_mut(var as usize) {
+            *declared = Declared::Already;
+            if let Some(ty) = self.function.var_type(var) {
+                put!(self.printer, "{ty} ");
+            }
+        }
+        self.var(var);
+        self.put(" = ");
+    }
+
+    fn var(&mut self, var: VarId) {
+        match self.function.var_name(var) {
+            Some(name) => self.printer.put(name),
+            None => put!(self.printer, "no_variable_{var}"),
+        }
+    }
+
+    fn log(&mut self, site: SiteId, values: &[Expr]) {
+        put!(self.printer, "LOG{}({site}", entry_words(values, self.function));
+        for value in values {
+            let words = value_words(value, self.function);
+            for component in ["x", "y", "z", "w"].into_iter().take(words as usize) {
+                self.put(", ");
+                self.expr(value, Context::Open);
+                if words > 1 {
+                    self.put(".");
+                    self.put(component);
+                }
+            }
+        }
+        self.put(")");
+    }
+
+    fn call(&mut self, function: FunctionId, args: &[Arg]) {
+        match self.printer.case.program.functions.get(function as usize) {
+            Some(callee) => self.printer.put(&callee.name),
+            None => put!(self.printer, "no_function_{function}"),
+        }
+        self.put("(");
+        for (i, arg) in args.iter().enumerate() {
+            if i > 0 {
+                self.put(", ");
+            }
+            match arg {
+                Arg::In(value) => self.expr(value, Context::Open),
+                Arg::Out(var) => self.var(*var),
+            }
+        }
+        self.put(")");
+    }
+
+    /// `if (…) { … } else if (…) { … } else { … }`, without the end of the last line.
+    fn branch(&mut self, stmt: &'a Stmt) {
+        let Stmt::If { cond, then, otherwise } = stmt else { return };
+        self.put("if (");
+        self.expr(cond, Context::Open);
+        self.put(")");
+        self.nested(then);
+        match otherwise.as_slice() {
+            [] => {}
+            [next @ Stmt::If { .. }] => {
+                self.put(" else ");
+                self.place(next);
+                self.branch(next);
+            }
+            _ => {
+                self.put(" else");
+                self.nested(otherwise);
+            }
+        }
+    }
+
+    /// ` { … }`, without the end of the last line.
+    fn nested(&mut self, block: &'a Block) {
+        self.printer.open();
+        self.block(block);
+        self.printer.close();
+    }
+
+    fn switch(&mut self, selector: &'a Expr, arms: &'a [Arm]) {
+        let scalar = selector.ty(self.function).map_or(Scalar::Uint, |ty| ty.scalar);
+        self.put("switch (");
+        self.expr(selector, Context::Open);
+        self.put(") {");
+        self.printer.end_line();
+        for arm in arms {
+            for label in &arm.labels {
+                self.printer.start_line();
+                match label {
+                    Label::Default => self.put("default:"),
+                    Label::Case(value) => {
+                        self.put("case ");
+                        match scalar {
+                            Scalar::Int => self.int(*value as i32),
+                            Scalar::Bool | Scalar::Uint => self.uint(*value as u32),
+                        }
+                        self.put(":");
+                    }
+                }
+                self.printer.end_line();
+            }
+            self.printer.depth += 1;
+            self.block(&arm.body);
+            self.printer.depth -= 1;
+        }
+        // GLSL 4.60 §6.2: no label without a statement after it.
+        if arms.last().is_some_and(|arm| arm.body.is_empty()) {
+            self.printer.depth += 1;
+            put_line!(self.printer, "break;");
+            self.printer.depth -= 1;
+        }
+        self.printer.start_line();
+        self.put("}");
+    }
+
+    fn repeated(&mut self, stmt: &'a Stmt, l: &'a Loop) {
+        if !matches!(l.kind, LoopKind::For { .. }) {
+            self.printer.start_line();
+            self.assigned(l.counter);
+            self.put("0u;");
+            self.printer.end_line();
+        }
+        self.place(stmt);
+        self.printer.start_line();
+        match &l.kind {
+            LoopKind::For { init, step, update } => {
+                self.put("for (");
+                self.assigned(l.counter);
+                self.expr(init, Context::Open);
+                self.put("; ");
+                self.test(l);
+                self.put("; ");
+                self.var(l.counter);
+                match step {
+                    1 => self.put("++"),
+                    step => {
+                        self.put(" += ");
+                        self.uint(*step);
+                    }
+                }
+                for stmt in update {
+                    self.put(", ");
+                    self.simple_in_list(stmt);
+                }
+                self.put(")");
+                self.nested(&l.body);
+            }
+            LoopKind::While => {
+                self.put("while (");
+                self.test(l);
+                self.put(")");
+                self.counted(l);
+            }
+            LoopKind::DoWhile => {
+                self.put("do");
+                self.counted(l);
+                self.put(" while (");
+                self.test(l);
+                self.put(");");
+            }
+            LoopKind::Forever => {
+                self.put("for (;;)");
+                self.printer.open();
+                self.printer.start_line();
+                self.put("if (");
+                self.compare_counter(l, BinaryOp::Ge);
+                self.put(")");
+                self.printer.open();
+                put_line!(self.printer, "break;");
+                self.printer.close();
+                self.printer.end_line();
+                self.count(l);
+                self.block(&l.body);
+                self.printer.close();
+            }
+        }
+        self.printer.end_line();
+    }
+
+    /// ` { counter++; … }`, without the end of the last line.
+    fn counted(&mut self, l: &'a Loop) {
+        self.printer.open();
+        self.count(l);
+        self.block(&l.body);
+        self.printer.close();
+    }
+
+    fn count(&mut self, l: &Loop) {
+        self.printer.start_line();
+        self.var(l.counter);
+        self.put("++;");
+        self.printer.end_line();
+    }
+
+    /// `test && counter < bound`
+    fn test(&mut self, l: &'a Loop) {
+        match &l.test {
+            None => {}
+            Some(Test { before, cond }) if before.is_empty() => {
+                self.expr(cond, Context::Left(BinaryOp::And));
+                self.put(" && ");
+            }
+            Some(Test { before, cond }) => {
+                self.put("(");
+                for stmt in before {
+                    self.simple_in_list(stmt);
+                    self.put(", ");
+                }
+                self.expr(cond, Context::Open);
+                self.put(") && ");
+            }
+        }
+        self.compare_counter(l, BinaryOp::Lt);
+    }
+
+    fn compare_counter(&mut self, l: &Loop, op: BinaryOp) {
+        self.var(l.counter);
+        put!(self.printer, " {} ", op.token());
+        self.expr(&l.bound, Context::Right(op));
+    }
+
+    fn int(&mut self, value: i32) {
+        match value {
+            // 2147483648 is no int literal, so that there is nothing to negate (GLSL 4.60 §4.1.3).
+            i32::MIN => self.put("int(0x80000000u)"),
+            _ => put!(self.printer, "{value}"),
+        }
+    }
+
+    fn uint(&mut self, value: u32) {
+        match value {
+            0..=0xFFFF => put!(self.printer, "{value}u"),
+            _ => put!(self.printer, "0x{value:X}u"),
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr, context: Context) {
+        let parentheses = context.needs_parentheses(expr);
+        if parentheses {
+            self.put("(");
+        }
+        match expr {
+            Expr::Bool(value) => self.put(if *value { "true" } else { "false" }),
+            Expr::Int(value) => self.int(*value),
+            Expr::Uint(value) => self.uint(*value),
+            Expr::Var(var) => self.var(*var),
+            Expr::Builtin(builtin) => self.put(builtin.glsl()),
+            Expr::Input(k) => match self.printer.case.data.inputs.len() {
+                1 => self.put("input_words[invocation]"),
+                n => {
+                    put!(self.printer, "input_words[invocation * {n}u");
+                    match k {
+                        0 => self.put("]"),
+                        _ => put!(self.printer, " + {k}u]"),
+                    }
+                }
+            },
+            Expr::Uniform(k) => {
+                let component = ["x", "y", "z", "w"][*k as usize % 4];
+                put!(self.printer, "uniform_words[{}].{component}", k / 4);
+            }
+            Expr::Push(k) => put!(self.printer, "push_words[{k}]"),
+            Expr::Unary(op, x) => {
+                self.put(op.token());
+                self.expr(x, Context::Unary(*op));
+            }
+            Expr::Binary(op, x, y) => {
+                self.expr(x, Context::Left(*op));
+                put!(self.printer, " {} ", op.token());
+                self.expr(y, Context::Right(*op));
+            }
+            Expr::Select(cond, x, y) => {
+                self.expr(cond, Context::Conditional);
+                self.put(" ? ");
+                self.expr(x, Context::Conditional);
+                self.put(" : ");
+                self.expr(y, Context::Conditional);
+            }
+            Expr::Cast(scalar, x) => {
+                let width = x.ty(self.function).map_or(1, |ty| ty.width);
+                put!(self.printer, "{}", Type { scalar: *scalar, width });
+                self.list(std::slice::from_ref(x));
+            }
+            Expr::Intrinsic(op, args) => {
+                self.put(op.shape().name);
+                self.list(args);
+            }
+            Expr::Vector(ty, args) => {
+                put!(self.printer, "{ty}");
+                self.list(args);
+            }
+            Expr::Component(x, c) => {
+                self.expr(x, Context::Postfix);
+                self.put(match c {
+                    0 => ".x",
+                    1 => ".y",
+                    2 => ".z",
+                    _ => ".w",
+                });
+            }
+            Expr::Subgroup(SubgroupCall { op, args, cluster }) => {
+                self.put(op.info().name);
+                self.put("(");
+                self.items(args);
+                if let Some(cluster) = cluster {
+                    put!(self.printer, ", {cluster}u");
+                }
+                self.put(")");
+            }
+        }
+        if parentheses {
+            self.put(")");
+        }
+    }
+
+    /// `(a, b, c)`
+    fn list(&mut self, args: &[impl std::borrow::Borrow<Expr>]) {
+        self.put("(");
+        self.items(args);
+        self.put(")");
+    }
+
+    /// `a, b, c`
+    fn items(&mut self, args: &[impl std::borrow::Borrow<Expr>]) {
+        for (i, arg) in args.iter().enumerate() {
+            if i > 0 {
+                self.put(", ");
+            }
+            self.expr(arg.borrow(), Context::Open);
         }
     }
 }

@@ -1,5 +1,9 @@
 //! The test-case language of tangle.
+pub mod bounds;
 pub mod case;
+pub mod glsl;
+pub mod json;
+pub mod needs;
 pub mod ops;
 pub mod subgroup;
 pub mod tree;

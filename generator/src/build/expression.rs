@@ -1,0 +1,379 @@
+//! Expressions over a lane's own values, and the operations inside them.
+
+use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
+use tangle_program::tree::{Builtin, Expr, VarId};
+use tangle_program::types::{Scalar, Type};
+
+use super::Builder;
+use super::data::BOUNDARIES;
+use super::frame::Role;
+use crate::class::Class;
+use crate::weights::Arithmetic;
+
+/// What an expression may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Want {
+    /// The class it must not exceed.
+    pub(crate) class: Class,
+    /// How many operators deep.
+    pub(crate) depth: u32,
+}
+
+impl Want {
+    pub(crate) const CLEAN: Want = Want { class: Class::Clean, depth: 2 };
+
+    pub(crate) fn of(class: Class, depth: u32) -> Want {
+        Want { class, depth }
+    }
+
+    fn deeper(self) -> Want {
+        Want { depth: self.depth.saturating_sub(1), ..self }
+    }
+
+    /// For operands that decide what is evaluated.
+    fn steering(self) -> Want {
+        Want { class: Class::Clean, ..self.deeper() }
+    }
+
+    /// For operands that must not be undefined.
+    fn defined(self) -> Want {
+        Want { class: self.class.min(Class::Unpredictable), ..self.deeper() }
+    }
+}
+
+pub(crate) fn uint(value: u32) -> Expr {
+    Expr::Uint(value)
+}
+
+pub(crate) fn bin(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr {
+    Expr::binary(op, lhs, rhs)
+}
+
+pub(crate) fn cast(to: Scalar, expr: Expr) -> Expr {
+    Expr::Cast(to, Box::new(expr))
+}
+
+pub(crate) fn lane() -> Expr {
+    Expr::Builtin(Builtin::Lane)
+}
+
+/// `value` as a literal of a number type.
+pub(crate) fn number(scalar: Scalar, value: u32) -> Expr {
+    if scalar == Scalar::Int { Expr::Int(value as i32) } else { Expr::Uint(value) }
+}
+
+impl Builder<'_> {
+    /// An expression of any type.
+    pub(crate) fn expr(&mut self, ty: Type, want: Want) -> Expr {
+        match ty {
+            Type { width: 2.., .. } => self.vector(ty, want),
+            Type { scalar: Scalar::Bool, .. } => self.boolean(want),
+            Type { scalar, .. } => self.arithmetic(scalar, want),
+        }
+    }
+
+    /// A readable variable, one that was written lately rather than another.
+    pub(crate) fn variable(&mut self, ty: Type, class: Class) -> Option<VarId> {
+        let fits = |var: &super::frame::Var| var.ty == ty && var.class <= class;
+        let count = self.frame.vars.iter().filter(|var| fits(var)).count() as u32;
+        if count == 0 {
+            return None;
+        }
+        let (a, b) = (self.draw.below(count), self.draw.below(count));
+        let nth = |n: u32| {
+            let mut fitting = self.frame.vars.iter().enumerate().filter(|(_, var)| fits(var));
+            fitting.nth(n as usize).expect("counted before")
+        };
+        let newest = [nth(a), nth(b)].into_iter().max_by_key(|(_, var)| var.written)?;
+        Some(newest.0 as VarId)
+    }
+
+    /// A variable to write to whose class admits the value, other than those taken.
+    pub(crate) fn writable(&mut self, ty: Type, class: Class, taken: &[VarId]) -> Option<VarId> {
+        let fits = |(id, var): &(usize, &super::frame::Var)| {
+            var.ty == ty && var.class == class && var.role == Role::Data && !taken.contains(&(*id as VarId))
+        };
+        let count = self.frame.vars.iter().enumerate().filter(fits).count() as u32;
+        if count == 0 {
+            return None;
+        }
+        let n = self.draw.below(count) as usize;
+        self.frame.vars.iter().enumerate().filter(fits).nth(n).map(|(id, _)| id as VarId)
+    }
+
+    pub(crate) fn boolean(&mut self, want: Want) -> Expr {
+        if want.depth == 0 || self.draw.is_exhausted() {
+            return self.bool_leaf(want);
+        }
+        match self.draw.below(16) {
+            0..=2 => self.bool_leaf(want),
+            3..=9 => self.comparison(want),
+            10 => Expr::unary(UnaryOp::Not, self.boolean(want.deeper())),
+            11 | 12 => {
+                let op = self.draw.pick(&[BinaryOp::Xor, BinaryOp::And, BinaryOp::Or]);
+                let left = if op == BinaryOp::Xor { want.deeper() } else { want.steering() };
+                let lhs = self.boolean(left);
+                let rhs = if op == BinaryOp::Xor { self.boolean(want.deeper()) } else { self.guarded(want, Self::boolean) };
+                bin(op, lhs, rhs)
+            }
+            13 => cast(Scalar::Bool, self.arithmetic(Scalar::Uint, want.deeper())),
+            _ => match self.operation_of(Type::BOOL, want.class) {
+                Some(expr) => expr,
+                None => self.bool_leaf(want),
+            },
+        }
+    }
+
+    /// An expression that only a part of the lanes evaluates: operations in it see that part.
+    pub(crate) fn guarded(&mut self, want: Want, make: impl Fn(&mut Self, Want) -> Expr) -> Expr {
+        let before = self.frame.flow;
+        self.frame.flow = before.arm(crate::class::Decision::Divergent);
+        let expr = make(self, want.deeper());
+        self.frame.flow = before;
+        expr
+    }
+
+    fn bool_leaf(&mut self, want: Want) -> Expr {
+        match self.draw.below(8) {
+            0..=3 => match self.variable(Type::BOOL, want.class) {
+                Some(var) => Expr::Var(var),
+                None => self.comparison(Want { depth: 0, ..want }),
+            },
+            _ => self.comparison(Want { depth: 0, ..want }),
+        }
+    }
+
+    fn comparison(&mut self, want: Want) -> Expr {
+        use BinaryOp::{Eq, Ge, Gt, Le, Lt, Ne};
+        let op = self.draw.pick(&[Ne, Eq, Lt, Ge, Gt, Le]);
+        let scalar = if self.draw.percent(25) { Scalar::Int } else { Scalar::Uint };
+        let lhs = self.arithmetic(scalar, want.deeper());
+        // Equality of two words is almost never true; of a few bits it is.
+        if matches!(op, Eq | Ne) || self.draw.percent(50) {
+            let mask = self.draw.pick(&[1, 3, 2, 6, 7]);
+            let value = self.draw.below(mask + 1) & mask;
+            return bin(op, bin(BinaryOp::BitAnd, lhs, number(scalar, mask)), number(scalar, value));
+        }
+        let rhs = self.arithmetic(scalar, want.deeper());
+        bin(op, lhs, rhs)
+    }
+
+    /// A number of type int or uint.
+    pub(crate) fn arithmetic(&mut self, scalar: Scalar, want: Want) -> Expr {
+        use BinaryOp::{Add, BitAnd, BitOr, BitXor, Mul, Shl, Shr, Sub};
+        if want.depth == 0 || self.draw.is_exhausted() {
+            return self.leaf(scalar, want);
+        }
+        let kind = Arithmetic::ALL[self.draw.index(self.weights.arithmetic.iter().copied())];
+        match kind {
+            Arithmetic::Leaf => self.leaf(scalar, want),
+            Arithmetic::Sum => self.binary(&[Add, Sub], scalar, want),
+            Arithmetic::Bits => {
+                if self.draw.percent(12) {
+                    let op = self.draw.pick(&[UnaryOp::BitNot, UnaryOp::Neg]);
+                    return Expr::unary(op, self.arithmetic(scalar, want.deeper()));
+                }
+                self.binary(&[BitXor, BitAnd, BitOr], scalar, want)
+            }
+            Arithmetic::Product => self.binary(&[Mul], scalar, want),
+            Arithmetic::Shift => {
+                let op = self.draw.pick(&[Shl, Shr]);
+                let lhs = self.arithmetic(scalar, want.deeper());
+                bin(op, lhs, self.shift_amount(want))
+            }
+            Arithmetic::Quotient => self.quotient(scalar, want),
+            Arithmetic::Intrinsic => self.intrinsic(scalar, want),
+            Arithmetic::Select => {
+                let cond = self.boolean(want.steering());
+                let then = self.guarded(want, |b, want| b.arithmetic(scalar, want));
+                let otherwise = self.guarded(want, |b, want| b.arithmetic(scalar, want));
+                Expr::Select(Box::new(cond), Box::new(then), Box::new(otherwise))
+            }
+            Arithmetic::Cast => match self.draw.below(3) {
+                0 => cast(scalar, self.boolean(want.deeper())),
+                _ => {
+                    let other = if scalar == Scalar::Int { Scalar::Uint } else { Scalar::Int };
+                    cast(scalar, self.arithmetic(other, want.deeper()))
+                }
+            },
+            Arithmetic::Component => self.component(scalar, want),
+            Arithmetic::Operation => match self.operation_of(Type::scalar(scalar), want.class) {
+                Some(expr) => expr,
+                None => self.leaf(scalar, want),
+            },
+        }
+    }
+
+    fn binary(&mut self, ops: &[BinaryOp], scalar: Scalar, want: Want) -> Expr {
+        let op = self.draw.pick(ops);
+        let lhs = self.arithmetic(scalar, want.deeper());
+        let rhs = self.arithmetic(scalar, want.deeper());
+        bin(op, lhs, rhs)
+    }
+
+    /// A uint below 32.
+    fn shift_amount(&mut self, want: Want) -> Expr {
+        if self.draw.percent(40) {
+            return bin(BinaryOp::BitAnd, self.arithmetic(Scalar::Uint, want.defined()), uint(31));
+        }
+        uint(self.draw.pick(&[1, 2, 4, 3, 7, 16, 31, 0]))
+    }
+
+    fn quotient(&mut self, scalar: Scalar, want: Want) -> Expr {
+        let op = self.draw.pick(&[BinaryOp::Div, BinaryOp::Mod]);
+        let lhs = self.arithmetic(scalar, want.deeper());
+        if scalar == Scalar::Uint {
+            let rhs = match self.draw.below(2) {
+                0 => uint(self.draw.pick(&[3, 2, 5, 7, 10])),
+                _ => bin(BinaryOp::BitOr, self.arithmetic(scalar, want.defined()), uint(1)),
+            };
+            return bin(op, lhs, rhs);
+        }
+        // Signed: the divisor is 1 to 8, and nothing negative meets `%` (semantics.md §5.1).
+        let lhs = if op == BinaryOp::Mod { bin(BinaryOp::BitAnd, lhs, Expr::Int(0xFFFF)) } else { lhs };
+        let divisor = bin(BinaryOp::BitAnd, self.arithmetic(scalar, want.defined()), Expr::Int(7));
+        bin(op, lhs, bin(BinaryOp::Add, divisor, Expr::Int(1)))
+    }
+
+    fn intrinsic(&mut self, scalar: Scalar, want: Want) -> Expr {
+        let gives_int = [Intrinsic::BitCount, Intrinsic::FindLsb, Intrinsic::FindMsb];
+        let both = [Intrinsic::Min, Intrinsic::Max, Intrinsic::Clamp, Intrinsic::BitfieldExtract, Intrinsic::BitfieldInsert, Intrinsic::BitfieldReverse];
+        let signed = [Intrinsic::Abs, Intrinsic::Sign];
+        let op = match (scalar, self.draw.below(10)) {
+            (_, 0..=5) => self.draw.pick(&both),
+            (Scalar::Int, 6 | 7) => self.draw.pick(&signed),
+            _ => self.draw.pick(&gives_int),
+        };
+        if op.shape().gives_int {
+            let of = if self.draw.percent(30) { Scalar::Int } else { Scalar::Uint };
+            let result = Expr::Intrinsic(op, vec![self.arithmetic(of, want.deeper())]);
+            return if scalar == Scalar::Int { result } else { cast(scalar, result) };
+        }
+        let args = self.intrinsic_args(op, scalar, want);
+        Expr::Intrinsic(op, args)
+    }
+
+    fn intrinsic_args(&mut self, op: Intrinsic, scalar: Scalar, want: Want) -> Vec<Expr> {
+        let first = self.arithmetic(scalar, want.deeper());
+        match op {
+            // `x >> 1` is never the least int.
+            Intrinsic::Abs => vec![bin(BinaryOp::Shr, first, uint(1))],
+            Intrinsic::Min | Intrinsic::Max => vec![first, self.arithmetic(scalar, want.deeper())],
+            Intrinsic::Clamp => {
+                let low = self.draw.below(8);
+                let high = low + self.draw.below(24);
+                vec![first, number(scalar, low), number(scalar, high)]
+            }
+            Intrinsic::BitfieldExtract => {
+                let (offset, bits) = self.field(want);
+                vec![first, offset, bits]
+            }
+            Intrinsic::BitfieldInsert => {
+                let insert = self.arithmetic(scalar, want.deeper());
+                let (offset, bits) = self.field(want);
+                vec![first, insert, offset, bits]
+            }
+            _ => vec![first],
+        }
+    }
+
+    /// Offset and width of a bit field within 32 bits.
+    fn field(&mut self, want: Want) -> (Expr, Expr) {
+        let mut part = |b: &mut Self| match b.draw.below(3) {
+            0 => Expr::Int(b.draw.below(17) as i32),
+            _ => bin(BinaryOp::BitAnd, b.leaf(Scalar::Int, want.defined()), Expr::Int(15)),
+        };
+        (part(self), part(self))
+    }
+
+    fn component(&mut self, scalar: Scalar, want: Want) -> Expr {
+        let ty = if scalar == Scalar::Uint { Type::MASK } else { Type { scalar, width: 2 + self.draw.below(3) as u8 } };
+        let Some(var) = self.variable(ty, want.class) else { return self.leaf(scalar, want) };
+        // Ballots of small subgroups live in the first component.
+        let component = if self.draw.percent(30) { self.draw.below(ty.width.into()) as u8 } else { 0 };
+        Expr::Component(Box::new(Expr::Var(var)), component)
+    }
+
+    pub(crate) fn leaf(&mut self, scalar: Scalar, want: Want) -> Expr {
+        if scalar == Scalar::Int {
+            return match self.draw.below(10) {
+                0..=4 => match self.variable(Type::INT, want.class) {
+                    Some(var) => Expr::Var(var),
+                    None => cast(Scalar::Int, self.leaf(Scalar::Uint, want)),
+                },
+                5..=7 => cast(Scalar::Int, self.leaf(Scalar::Uint, want)),
+                8 => Expr::Int(self.draw.below(8) as i32),
+                _ => Expr::Int(self.draw.below(17) as i32 - 8),
+            };
+        }
+        match self.draw.below(32) {
+            0..=13 => match self.variable(Type::UINT, want.class) {
+                Some(var) => Expr::Var(var),
+                None => self.input(),
+            },
+            14..=18 => self.input(),
+            19..=21 => lane(),
+            22 | 23 => Expr::Builtin(Builtin::LocalIndex),
+            24 | 25 => self.constant_word(),
+            26 | 27 => uint(self.draw.below(9)),
+            28 => uint(self.draw.pick(&BOUNDARIES)),
+            29 => self.constant_word(),
+            _ => Expr::Builtin(self.draw.pick(&[
+                Builtin::SubgroupSize,
+                Builtin::LocalX,
+                Builtin::LocalY,
+                Builtin::LocalZ,
+                Builtin::WorkgroupIndex,
+                Builtin::SubgroupId,
+                Builtin::NumSubgroups,
+            ])),
+        }
+    }
+
+    pub(crate) fn input(&mut self) -> Expr {
+        let count = self.data.inputs.len() as u32;
+        Expr::Input(self.draw.below(count))
+    }
+
+    /// A word that is the same everywhere and unknown to the compiler.
+    pub(crate) fn constant_word(&mut self) -> Expr {
+        let (uniforms, push) = (self.data.uniforms.len() as u32, self.data.push.len() as u32);
+        match self.draw.below(2) {
+            0 => Expr::Uniform(self.draw.below(uniforms)),
+            _ => Expr::Push(self.draw.below(push)),
+        }
+    }
+
+    pub(crate) fn vector(&mut self, ty: Type, want: Want) -> Expr {
+        if let (true, Some(var)) = (self.draw.percent(45), self.variable(ty, want.class)) {
+            return Expr::Var(var);
+        }
+        match self.draw.below(8) {
+            0 | 1 if ty == Type::MASK => Expr::Builtin(self.draw.pick(&[
+                Builtin::LtMask,
+                Builtin::LeMask,
+                Builtin::EqMask,
+                Builtin::GeMask,
+                Builtin::GtMask,
+            ])),
+            2 | 3 if want.depth > 0 => match self.operation_of(ty, want.class) {
+                Some(expr) => expr,
+                None => self.components(ty, want),
+            },
+            4 | 5 if want.depth > 0 && ty.scalar != Scalar::Bool => {
+                let op = self.draw.pick(&[BinaryOp::BitAnd, BinaryOp::BitXor, BinaryOp::Add, BinaryOp::BitOr, BinaryOp::Mul]);
+                let lhs = self.vector(ty, want.deeper());
+                let rhs = self.vector(ty, want.deeper());
+                bin(op, lhs, rhs)
+            }
+            _ => self.components(ty, want),
+        }
+    }
+
+    /// `uvec2(x, y)`
+    fn components(&mut self, ty: Type, want: Want) -> Expr {
+        let want = Want { depth: want.depth.min(1), ..want };
+        let parts = (0..ty.width).map(|_| self.expr(Type::scalar(ty.scalar), want.deeper())).collect();
+        Expr::Vector(ty, parts)
+    }
+}

@@ -1,0 +1,185 @@
+//! Functions, made where they are first called.
+//!
+//! A body is generated for a [`Flow`] at its entry. It may be called again wherever at least as much is known
+//! ([`Flow::admits`]); with a single call site it knows what that site knows.
+
+use tangle_program::tree::{Arg, Block, Direction, Expr, FunctionId, Stmt, VarId};
+use tangle_program::types::Type;
+
+use super::Builder;
+use super::expression::Want;
+use super::frame::{Cost, Frame, Jump, Role};
+use super::log::Moment;
+use super::statement::ends_in_jump;
+use crate::class::{Class, Flow, Sites};
+
+/// Calls nested in each other.
+const MOST_LEVELS: u32 = 3;
+
+/// What callers need to know about a function.
+pub(crate) struct Made {
+    params: Vec<(Direction, Type, Class)>,
+    result: Option<(Type, Class)>,
+    entry: Flow,
+    end: Flow,
+    /// Lanes may come back by different returns.
+    stray: bool,
+    cost: Cost,
+}
+
+impl Builder<'_> {
+    /// True if some function can be called here, or made.
+    pub(crate) fn can_call(&self) -> bool {
+        self.can_make() || (0..self.made.len()).any(|k| self.can_reuse(k))
+    }
+
+    fn can_make(&self) -> bool {
+        let room = self.frame.room();
+        self.made.len() < self.size.functions as usize
+            && self.frame.level < MOST_LEVELS
+            && self.statements >= 4
+            && room.steps >= 60
+    }
+
+    fn can_reuse(&self, k: usize) -> bool {
+        let made = &self.made[k];
+        let steps = made.cost.steps + 1;
+        self.frame.flow.admits(made.entry)
+            && self.frame.affords(Cost { words: made.cost.words, steps })
+            // Loops that keep their lanes together cannot have them come back one by one.
+            && !(made.stray && self.frame.flow.is_uniform() && self.frame.together > 0)
+    }
+
+    pub(crate) fn call_statement(&mut self, out: &mut Block) {
+        let old: Vec<usize> = (0..self.made.len()).filter(|&k| self.can_reuse(k)).collect();
+        let reuse = !old.is_empty() && (!self.can_make() || self.draw.percent(60));
+        let function = if reuse { self.draw.pick(&old) } else { self.make() };
+        self.call_function(function, out);
+    }
+
+    /// `dest = function(args);`
+    fn call_function(&mut self, function: usize, out: &mut Block) {
+        let params = self.made[function].params.clone();
+        let mut taken: Vec<VarId> = Vec::new();
+        let mut args = Vec::with_capacity(params.len());
+        for (direction, ty, class) in params {
+            args.push(match direction {
+                Direction::In => Arg::In(self.expr(ty, Want::of(class, 1))),
+                Direction::Out | Direction::Inout => Arg::Out(self.out_variable(ty, class, &mut taken)),
+            });
+        }
+        let made = &self.made[function];
+        let (result, cost) = (made.result, made.cost);
+        let (entry, end, stray) = (made.entry, made.end, made.stray);
+        let dest = match result {
+            Some((ty, class)) if self.draw.percent(90) => Some(self.out_variable(ty, class, &mut taken)),
+            _ => None,
+        };
+        self.frame.charge(Cost { words: cost.words, steps: cost.steps + 1 });
+        taken.iter().for_each(|&var| self.frame.touch(var));
+        self.frame.flow = self.frame.flow.after_call(entry, end, stray);
+        // What a callee does not bring together again stays apart in this function too.
+        self.frame.stray |= stray && self.frame.opens.is_empty();
+        out.push(Stmt::Call { function: function as FunctionId, args, dest });
+        self.observe(Moment::Operation, &taken, out);
+    }
+
+    fn out_variable(&mut self, ty: Type, class: Class, taken: &mut Vec<VarId>) -> VarId {
+        let var = match self.writable(ty, class, taken) {
+            Some(var) => var,
+            None => self.frame.local("r", ty, class, Role::Data),
+        };
+        taken.push(var);
+        var
+    }
+
+    /// Makes a function that can be called here, and returns its index.
+    fn make(&mut self) -> usize {
+        let here = self.frame.flow;
+        let entry = match self.draw.below(8) {
+            0..=3 => here.callee(Sites::Many),
+            4..=6 => here.callee(Sites::One),
+            _ => here.callee(Sites::Many).anywhere(),
+        };
+        let entry = if self.is_maximal() { here.callee(Sites::Many) } else { entry };
+        let room = self.frame.room();
+        let limit = Cost { words: room.words / 2, steps: room.steps / 2 };
+        let level = self.frame.level + 1;
+        let together = u32::from(here.is_uniform() && self.frame.together > 0);
+        let frame = Frame::new(String::new(), entry, limit, level);
+        let caller = std::mem::replace(&mut self.frame, frame);
+        self.frame.together = together;
+        self.signature();
+        self.frame.function.body = self.body();
+        let callee = std::mem::replace(&mut self.frame, caller);
+        self.add(callee, entry)
+    }
+
+    fn add(&mut self, frame: Frame, entry: Flow) -> usize {
+        let params = frame.function.params.iter().zip(&frame.vars);
+        let made = Made {
+            params: params.map(|(param, var)| (param.direction, param.ty, var.class)).collect(),
+            result: frame.result,
+            entry,
+            end: frame.flow,
+            stray: frame.stray,
+            cost: frame.spent,
+        };
+        let mut function = frame.function;
+        function.name = format!("f{}", self.made.len());
+        self.made.push(made);
+        self.functions.push(function);
+        self.made.len() - 1
+    }
+
+    fn signature(&mut self) {
+        for _ in 0..1 + self.draw.below(3) {
+            let direction = self.draw.weighted(&[(6, Direction::In), (3, Direction::Inout), (1, Direction::Out)]);
+            let ty = self.data_type();
+            let class = if self.draw.percent(6) { Class::MaybeUndefined } else { Class::Clean };
+            self.frame.param(direction, ty, class);
+        }
+        if self.draw.percent(60) {
+            let ty = self.data_type();
+            let inexact = !self.frame.flow.is_exact() && self.draw.percent(50);
+            let class = if inexact { Class::Unpredictable } else { Class::Clean };
+            self.frame.function.result = Some(ty);
+            self.frame.result = Some((ty, class));
+        }
+    }
+
+    fn body(&mut self) -> Block {
+        let mut out = Vec::new();
+        self.observe(Moment::Place, &[], &mut out);
+        let size = 2 + self.draw.below(4);
+        let can_loop = self.affordable_trips() >= 2;
+        // A loop that some lanes return from is what inliners and drivers get wrong.
+        if can_loop && self.draw.percent(35) {
+            self.loop_statement(&mut out);
+        }
+        self.extend(size, &mut out);
+        if out.is_empty() {
+            self.assignment(&mut out);
+        }
+        if self.frame.result.is_some() && !matches!(out.last(), Some(Stmt::Return(_))) {
+            self.last_return(&mut out);
+        }
+        out
+    }
+
+    /// The `return` that a function with a result ends with.
+    fn last_return(&mut self, out: &mut Block) {
+        let Some((ty, class)) = self.frame.result else { return };
+        if ends_in_jump(out) {
+            // Both arms of the last branch return; a value must still stand at the end.
+            self.frame.flow = self.frame.flow.scattered();
+        }
+        let value = match self.variable(ty, class) {
+            Some(var) if self.draw.percent(60) => Expr::Var(var),
+            _ => self.expr(ty, Want::of(class, 1)),
+        };
+        debug_assert!(!self.frame.can_jump(Jump::Break), "all constructs are closed");
+        self.frame.charge(Cost { words: 0, steps: 1 });
+        out.push(Stmt::Return(Some(value)));
+    }
+}

@@ -1,0 +1,104 @@
+//! How a case is dispatched.
+
+use tangle_program::case::{Launch, SpirvVersion, SubgroupSize};
+
+use crate::config::Config;
+use crate::draw::Draw;
+use crate::profile::Profile;
+
+/// Sizes of a workgroup with their weights; 64 first, the plain choice.
+const SIZES: [(u32, u32); 20] = [
+    (12, 64),
+    (12, 32),
+    (8, 16),
+    (6, 8),
+    (3, 4),
+    (3, 1),
+    (2, 2),
+    (2, 3),
+    (2, 5),
+    (2, 7),
+    (3, 13),
+    (3, 20),
+    (3, 24),
+    (3, 33),
+    (3, 40),
+    (4, 48),
+    (3, 63),
+    (2, 96),
+    (4, 128),
+    (2, 256),
+];
+
+/// The launch of a case.
+pub(crate) fn launch(draw: &mut Draw<'_>, config: &Config) -> Launch {
+    let spirv = draw.pick(&config.spirv);
+    let subgroup_size = subgroup_size(draw, config);
+    let most = match subgroup_size {
+        SubgroupSize::Required(size) => config.max_invocations.min(size * config.max_workgroup_subgroups),
+        SubgroupSize::Default | SubgroupSize::Varying => config.max_invocations,
+    };
+    let workgroup = workgroup(draw, config, most.max(1));
+    let groups = groups(draw, config);
+    let full_subgroups = full_allowed(config, subgroup_size, spirv, workgroup[0]) && draw.percent(60);
+    Launch { workgroup, groups, subgroup_size, full_subgroups, spirv }
+}
+
+fn subgroup_size(draw: &mut Draw<'_>, config: &Config) -> SubgroupSize {
+    let kinds = [
+        (5, SubgroupSize::Default),
+        (if config.varying_size { 2 } else { 0 }, SubgroupSize::Varying),
+        (if config.required_sizes.is_empty() { 0 } else { 5 }, SubgroupSize::Required(0)),
+    ];
+    match draw.weighted(&kinds) {
+        SubgroupSize::Required(_) => SubgroupSize::Required(draw.pick(&config.required_sizes)),
+        other => other,
+    }
+}
+
+/// The flag is legal only where x is a multiple of what the size may be (VUID-VkPipelineShaderStageCreateInfo-pNext-02757, -flags-02758,
+/// -02759). With a size that varies or is not known exactly that is the largest one.
+fn full_allowed(config: &Config, size: SubgroupSize, spirv: SpirvVersion, x: u32) -> bool {
+    let _ = spirv;
+    let multiple_of = match size {
+        SubgroupSize::Required(size) => size,
+        SubgroupSize::Default | SubgroupSize::Varying => config.max_subgroup_size,
+    };
+    config.full_subgroups && x.is_multiple_of(multiple_of)
+}
+
+fn workgroup(draw: &mut Draw<'_>, config: &Config, most: u32) -> [u32; 3] {
+    let unusual = config.profile == Profile::Shapes;
+    let dimensions = draw.weighted(&[(if unusual { 3 } else { 7 }, 1), (2, 2), (1, 3)]);
+    let size = if draw.percent(if unusual { 40 } else { 15 }) {
+        draw.range(1, most.min(96))
+    } else {
+        draw.weighted(&SIZES)
+    };
+    let size = size.min(most);
+    match dimensions {
+        1 => [size.min(config.max_workgroup[0]), 1, 1],
+        2 => {
+            let y = side(draw, size, config.max_workgroup[1]);
+            [(size / y).clamp(1, config.max_workgroup[0]), y, 1]
+        }
+        _ => {
+            let z = side(draw, size, config.max_workgroup[2]);
+            let y = side(draw, (size / z).max(1), config.max_workgroup[1]);
+            [(size / z / y).clamp(1, config.max_workgroup[0]), y, z]
+        }
+    }
+}
+
+/// A side that divides the size about evenly, or nearly.
+fn side(draw: &mut Draw<'_>, size: u32, most: u32) -> u32 {
+    draw.pick(&[2, 4, 1, 3, 5, 8]).min(size).min(most).max(1)
+}
+
+fn groups(draw: &mut Draw<'_>, config: &Config) -> [u32; 3] {
+    let count = draw.weighted(&[(5, 1), (4, 2), (3, 3)]).min(config.max_workgroups);
+    let axis = draw.weighted(&[(6, 0), (1, 1), (1, 2)]);
+    let mut groups = [1; 3];
+    groups[axis] = count;
+    groups
+}

@@ -1,0 +1,161 @@
+//! Observation points.
+
+use tangle_program::subgroup::SubgroupOp;
+use tangle_program::ops::BinaryOp;
+use tangle_program::tree::{Block, Expr, Program, SiteId, Stmt, VarId};
+use tangle_program::types::{Scalar, Type};
+
+use super::{Builder, FINAL_WORDS};
+use super::expression::{bin, cast, uint};
+use super::frame::{Cost, Role};
+use crate::class::Class;
+use crate::config::Density;
+
+/// What an observation point follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    Operation,
+    Assignment,
+    Loop,
+    /// The arm of a branch, an iteration, a call.
+    Place,
+}
+
+impl Density {
+    /// How many of 100 such moments are observed.
+    fn percent(self, moment: Moment) -> u32 {
+        match (self, moment) {
+            (Density::Final, _) => 0,
+            (_, Moment::Loop) => 100,
+            (Density::Dense, Moment::Operation) => 92,
+            (Density::Dense, Moment::Assignment) => 30,
+            (Density::Dense, Moment::Place) => 30,
+            (Density::Medium, Moment::Operation) => 60,
+            (Density::Medium, _) => 12,
+            (Density::Sparse, Moment::Operation) => 20,
+            (Density::Sparse, _) => 3,
+        }
+    }
+}
+
+impl Builder<'_> {
+    /// Perhaps logs variables.
+    pub(crate) fn observe(&mut self, moment: Moment, vars: &[VarId], out: &mut Block) {
+        if self.draw.percent(self.density.percent(moment)) {
+            self.log(vars.iter().map(|&var| Expr::Var(var)).collect(), out);
+        }
+    }
+
+    /// Logs values if the budget allows.
+    pub(crate) fn log(&mut self, values: Vec<Expr>, out: &mut Block) {
+        let cost = Cost { words: 1 + values.iter().map(|value| self.words(value)).sum::<u32>(), steps: 1 };
+        if self.frame.affords(cost) {
+            self.frame.charge(cost);
+            let site = self.site();
+            out.push(Stmt::Log { site, values });
+        }
+    }
+
+    fn words(&self, value: &Expr) -> u32 {
+        match value {
+            Expr::Var(var) => self.frame.var(*var).ty.width.into(),
+            _ => 1,
+        }
+    }
+
+    fn site(&mut self) -> SiteId {
+        self.next_site += 1;
+        self.next_site - 1
+    }
+
+    /// Logs which lanes are here.
+    pub(crate) fn witness(&mut self, out: &mut Block) {
+        if !self.has(SubgroupOp::Ballot) {
+            return self.log(Vec::new(), out);
+        }
+        let ballot = Expr::subgroup(SubgroupOp::Ballot, [Expr::Bool(true)]);
+        if self.sure_size() <= 32 && self.draw.percent(70) {
+            return self.log(vec![Expr::Component(Box::new(ballot), 0)], out);
+        }
+        let mask = self.result_variable(Type::MASK, self.frame.flow.class());
+        let assign = self.frame.assign(mask, ballot);
+        out.push(assign);
+        self.log(vec![Expr::Var(mask)], out);
+    }
+
+    /// What `main` ends with: all its variables, or their hash.
+    pub(crate) fn final_log(&mut self, out: &mut Block) {
+        self.frame.limit.words += FINAL_WORDS;
+        self.frame.limit.steps += super::FINAL_STEPS;
+        let observed = |class: Class| {
+            let vars = self.frame.vars.iter().enumerate();
+            vars.filter(move |(_, var)| var.class == class && var.written > 0).map(|(id, _)| id as VarId)
+        };
+        let clean: Vec<VarId> = observed(Class::Clean).collect();
+        let rest: Vec<VarId> = observed(Class::Unpredictable).chain(observed(Class::MaybeUndefined)).collect();
+        let width = |vars: &[VarId]| vars.iter().map(|&var| u32::from(self.frame.var(var).ty.width)).sum::<u32>();
+        if self.density == Density::Final || width(&clean) + width(&rest) + 8 > FINAL_WORDS {
+            return self.hash_log(&clean, out);
+        }
+        for vars in clean.chunks(6).chain(rest.chunks(6)) {
+            self.log(vars.iter().map(|&var| Expr::Var(var)).collect(), out);
+        }
+    }
+
+    /// Logs one word that depends on all of the variables.
+    fn hash_log(&mut self, vars: &[VarId], out: &mut Block) {
+        let hash = self.frame.local("hash", Type::UINT, Class::Clean, Role::Private);
+        for &var in vars {
+            for word in self.as_words(var) {
+                let mixed = bin(BinaryOp::Mul, Expr::Var(hash), uint(31));
+                let assign = self.frame.assign(hash, bin(BinaryOp::Add, mixed, word));
+                out.push(assign);
+            }
+        }
+        self.log(vec![Expr::Var(hash)], out);
+    }
+
+    fn as_words(&self, var: VarId) -> Vec<Expr> {
+        let ty = self.frame.var(var).ty;
+        let word = |expr: Expr| if ty.scalar == Scalar::Uint { expr } else { cast(Scalar::Uint, expr) };
+        if ty.is_scalar() {
+            return vec![word(Expr::Var(var))];
+        }
+        (0..ty.width).map(|c| word(Expr::Component(Box::new(Expr::Var(var)), c))).collect()
+    }
+}
+
+/// Gives the sites the numbers 1, 2, 3… in the order of the text.
+pub(crate) fn number_sites(program: &mut Program) {
+    let mut next = 1;
+    for function in &mut program.functions {
+        number_block(&mut function.body, &mut next);
+    }
+}
+
+fn number_block(block: &mut Block, next: &mut SiteId) {
+    use tangle_program::tree::LoopKind;
+    for stmt in block {
+        match stmt {
+            Stmt::Log { site, .. } => {
+                *site = *next;
+                *next += 1;
+            }
+            Stmt::If { then, otherwise, .. } => {
+                number_block(then, next);
+                number_block(otherwise, next);
+            }
+            Stmt::Switch { arms, .. } => arms.iter_mut().for_each(|arm| number_block(&mut arm.body, next)),
+            Stmt::Loop(l) => {
+                if let Some(test) = &mut l.test {
+                    number_block(&mut test.before, next);
+                }
+                number_block(&mut l.body, next);
+                if let LoopKind::For { update, .. } = &mut l.kind {
+                    number_block(update, next);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! From bytes to a case.
+
+mod condition;
+mod control;
+mod data;
+mod expression;
+mod frame;
+mod function;
+mod launch;
+mod log;
+mod operation;
+mod statement;
+mod template;
+
+use tangle_program::case::{Case, Data, FORMAT, Launch, Origin, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::subgroup::{SubgroupOp, TABLE};
+use tangle_program::tree::{Function, Program};
+
+use crate::class::Flow;
+use crate::config::{Config, Density, Size};
+use crate::draw::Draw;
+use crate::weights::Weights;
+use frame::{Cost, Frame};
+use function::Made;
+
+/// Bytes of the swarm, the launch, the data and the start of `main`.
+const SWARM: (usize, usize) = (0, 160);
+const LAUNCH: (usize, usize) = (160, 32);
+const DATA: (usize, usize) = (192, 64);
+const PRELUDE: (usize, usize) = (256, 64);
+const HEADER: usize = 320;
+/// Bytes of one top-level statement of `main` with everything in it.
+const WINDOW: usize = 512;
+/// Words kept for the log at the end of `main`.
+const FINAL_WORDS: u32 = 48;
+/// Steps kept for what must be written whatever is left.
+const FINAL_STEPS: u32 = 200;
+
+/// How many bytes a case of that size can use.
+pub(crate) fn useful_bytes(size: &Size) -> usize {
+    HEADER + WINDOW * most_top(size) as usize
+}
+
+fn most_top(size: &Size) -> u32 {
+    size.top + size.top / 2
+}
+
+/// Everything known while a case is being written.
+pub(crate) struct Builder<'a> {
+    draw: Draw<'a>,
+    config: &'a Config,
+    size: Size,
+    density: Density,
+    weights: Weights,
+    launch: Launch,
+    data: Data,
+    functions: Vec<Function>,
+    /// What callers need to know about each of them.
+    made: Vec<Made>,
+    frame: Frame,
+    /// Statements that may still be begun.
+    statements: u32,
+    next_site: u32,
+}
+
+/// The case of these bytes.
+pub(crate) fn case(bytes: &[u8], config: &Config) -> Case {
+    let mut draw = Draw::new(bytes);
+    draw.window(SWARM.0, SWARM.1);
+    let mut weights = config.profile.weights();
+    weights.swarm(&mut draw);
+    let density = config.density.unwrap_or_else(|| {
+        draw.weighted(&[(7, Density::Dense), (7, Density::Medium), (4, Density::Sparse), (2, Density::Final)])
+    });
+    draw.window(LAUNCH.0, LAUNCH.1);
+    let launch = launch::launch(&mut draw, config);
+    draw.window(DATA.0, DATA.1);
+    let data = data::data(&mut draw, &launch);
+    Builder::new(draw, config, weights, density, launch, data).finish()
+}
+
+impl<'a> Builder<'a> {
+    fn new(
+        draw: Draw<'a>,
+        config: &'a Config,
+        mut weights: Weights,
+        density: Density,
+        launch: Launch,
+        data: Data,
+    ) -> Self {
+        let size = config.size.unwrap_or(config.profile.size());
+        let limit = Cost {
+            words: size.log_words.saturating_sub(FINAL_WORDS),
+            steps: size.steps.saturating_sub(FINAL_STEPS),
+        };
+        for (weight, info) in weights.ops.iter_mut().zip(&TABLE) {
+            if !config.categories.contains(&info.category) {
+                *weight = 0;
+            }
+        }
+        Builder {
+            draw,
+            config,
+            size,
+            density,
+            weights,
+            launch,
+            data,
+            functions: Vec::new(),
+            made: Vec::new(),
+            frame: Frame::new("main".into(), Flow::entry(config.tier), limit, 0),
+            statements: size.statements,
+            next_site: 1,
+        }
+    }
+
+    fn finish(mut self) -> Case {
+        self.draw.window(PRELUDE.0, PRELUDE.1);
+        let mut body = Vec::new();
+        self.prelude(&mut body);
+        let top = self.draw.range(self.size.top / 2, most_top(&self.size)) as usize;
+        for k in 0..top.max(1) {
+            self.draw.window(HEADER + k * WINDOW, WINDOW);
+            if self.draw.is_exhausted() && k > 0 || self.statements == 0 {
+                break;
+            }
+            self.main_statement(k, top, &mut body);
+        }
+        self.final_log(&mut body);
+        self.frame.function.body = body;
+        self.functions.push(self.frame.function);
+        let mut program = Program { functions: self.functions };
+        log::number_sites(&mut program);
+        Case {
+            format: FORMAT,
+            about: String::new(),
+            origin: Origin {
+                profile: Some(self.config.profile.name().into()),
+                generator: Some(env!("CARGO_PKG_VERSION").into()),
+                ..Origin::default()
+            },
+            tier: self.config.tier,
+            launch: self.launch,
+            data: self.data,
+            program,
+        }
+    }
+
+    /// True if the source or the budget of the case is used up.
+    fn is_done(&self) -> bool {
+        self.statements == 0 || self.draw.is_exhausted() || !self.frame.affords(Cost { words: 0, steps: 4 })
+    }
+
+    fn has(&self, op: SubgroupOp) -> bool {
+        self.config.categories.contains(&op.info().category)
+    }
+
+    fn is_maximal(&self) -> bool {
+        self.config.tier == Tier::Maximal
+    }
+
+    /// The subgroup size that is certainly there.
+    fn sure_size(&self) -> u32 {
+        match self.launch.subgroup_size {
+            SubgroupSize::Required(size) => size,
+            SubgroupSize::Default | SubgroupSize::Varying => self.config.min_subgroup_size,
+        }
+    }
+
+    /// `subgroupBroadcast` from a lane that is not a literal.
+    fn has_dynamic_broadcast(&self) -> bool {
+        self.config.broadcast_dynamic_id && self.launch.spirv >= SpirvVersion::V1_5
+    }
+}

@@ -1,0 +1,267 @@
+//! Subgroup operations with operands that their rows of the table allow.
+//!
+//! An operation whose result the specifications may leave undefined comes in two kinds: *certain* ones, whose operands make the result
+//! defined for every tangle (`subgroupShuffle(v, subgroupBroadcastFirst(lane))`), and free ones, whose result is
+//! [`Class::MaybeUndefined`].
+
+use tangle_program::case::SubgroupSize;
+use tangle_program::ops::BinaryOp;
+use tangle_program::subgroup::{Category, Fold, Gives, OpInfo, Param, SubgroupOp, TABLE};
+use tangle_program::tree::{Builtin, Expr, SubgroupCall};
+use tangle_program::types::{Scalar, Type};
+
+use super::Builder;
+use super::expression::{Want, bin, lane, uint};
+use crate::class::Class;
+
+/// Whether the operands of an operation make its result defined.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operands {
+    Certain,
+    Free,
+}
+
+impl Builder<'_> {
+    /// An operation that gives `ty` and stays within the class.
+    pub(crate) fn operation_of(&mut self, ty: Type, class: Class) -> Option<Expr> {
+        let gives = |info: &OpInfo| match info.gives {
+            Gives::Nothing => false,
+            Gives::Same => info.scalars.contains(&ty.scalar),
+            Gives::Bool => ty == Type::BOOL,
+            Gives::Uint => ty == Type::UINT,
+            Gives::Mask => ty == Type::MASK,
+        };
+        let info = self.choose(class, gives)?;
+        let value = if info.gives == Gives::Same { ty } else { self.value_type(info) };
+        Some(self.call(info, value, class).0)
+    }
+
+    /// Any operation with a result, of any type, with its type and class.
+    pub(crate) fn any_operation(&mut self) -> Option<(Expr, Type, Class)> {
+        let info = self.choose(Class::MaybeUndefined, |info| info.gives != Gives::Nothing)?;
+        let value = self.value_type(info);
+        let (expr, class) = self.call(info, value, Class::MaybeUndefined);
+        let ty = info.result_type(Some(value)).expect("it gives something");
+        Some((expr, ty, class))
+    }
+
+    /// This operation on a value of this type, with operands of its own; its class.
+    pub(crate) fn operation(&mut self, op: SubgroupOp, value: Type) -> (Expr, Class) {
+        self.call(op.info(), value, Class::MaybeUndefined)
+    }
+
+    fn choose(&mut self, class: Class, fits: impl Fn(&OpInfo) -> bool) -> Option<&'static OpInfo> {
+        let weight = |(&weight, info): (&u32, &OpInfo)| {
+            if weight > 0 && fits(info) && self.within(info, class) { weight } else { 0 }
+        };
+        let weights: [u32; TABLE.len()] =
+            std::array::from_fn(|row| weight((&self.weights.ops[row], &TABLE[row])));
+        if weights.iter().all(|&weight| weight == 0) {
+            return None;
+        }
+        Some(&TABLE[self.draw.index(weights.into_iter())])
+    }
+
+    /// True if the operation can be used here and can stay within the class.
+    fn within(&self, info: &OpInfo, class: Class) -> bool {
+        if info.tangle_dependent && self.frame.flow.class() > class {
+            return false;
+        }
+        !info.may_be_undefined || class == Class::MaybeUndefined || self.can_be_certain(info.op)
+    }
+
+    fn can_be_certain(&self, op: SubgroupOp) -> bool {
+        use SubgroupOp as Op;
+        match op {
+            Op::Broadcast => self.has_dynamic_broadcast() && self.frame.flow.tangle_is_stable(),
+            Op::Shuffle
+            | Op::BallotBitExtract
+            | Op::BallotBitCount
+            | Op::BallotInclusiveBitCount
+            | Op::BallotExclusiveBitCount
+            | Op::BallotFindLsb
+            | Op::BallotFindMsb => true,
+            _ => false,
+        }
+    }
+
+    /// A type for the generic operand.
+    pub(crate) fn value_type(&mut self, info: &OpInfo) -> Type {
+        if info.scalars.is_empty() {
+            return Type::UINT;
+        }
+        let weight = |scalar: Scalar| if info.scalars.contains(&scalar) { self.weights.scalars[scalar as usize] } else { 0 };
+        let weights = [(weight(Scalar::Uint), Scalar::Uint), (weight(Scalar::Int), Scalar::Int), (weight(Scalar::Bool), Scalar::Bool)];
+        let scalar = self.draw.weighted(&weights);
+        let width = if self.draw.percent(self.weights.vectors) { 2 + self.draw.below(3) as u8 } else { 1 };
+        Type { scalar, width }
+    }
+
+    fn call(&mut self, info: &'static OpInfo, value: Type, class: Class) -> (Expr, Class) {
+        let operands = match info.may_be_undefined {
+            false => Operands::Certain,
+            true if !self.can_be_certain(info.op) => Operands::Free,
+            true if class < Class::MaybeUndefined || self.draw.percent(55) => Operands::Certain,
+            true => Operands::Free,
+        };
+        // Undefined operands are legal, and make nothing to check.
+        let inner = match class {
+            Class::MaybeUndefined if operands == Operands::Free && self.draw.percent(12) => class,
+            _ => class.min(self.frame.flow.class()),
+        };
+        let args: Vec<Expr> =
+            info.params.iter().map(|&param| self.operand(info.op, param, value, inner, operands)).collect();
+        let own = if info.tangle_dependent { self.frame.flow.class() } else { Class::Clean };
+        let undefined = if operands == Operands::Free { Class::MaybeUndefined } else { Class::Clean };
+        let result = own.max(inner).max(undefined);
+        let cluster = info.clustered.then(|| self.cluster());
+        (Expr::Subgroup(SubgroupCall { op: info.op, args, cluster }), result)
+    }
+
+    /// A cluster size that fits into every subgroup.
+    fn cluster(&mut self) -> u32 {
+        let most = self.sure_size().max(1).ilog2();
+        let log = self.draw.weighted(&[(6, 2), (5, 1), (1, 0), (3, 3), (2, 4), (1, 5), (1, 6)]);
+        1 << log.min(most)
+    }
+
+    fn operand(&mut self, op: SubgroupOp, param: Param, value: Type, class: Class, operands: Operands) -> Expr {
+        match param {
+            Param::Value => self.moved_value(value, class),
+            Param::Predicate => self.expr(Type::BOOL, Want::of(class, 1)),
+            Param::Mask => self.mask_operand(op, class, operands),
+            Param::UniformMask => self.uniform_mask(class),
+            Param::Uint => self.lane_operand(op, class, operands),
+            Param::BroadcastLane => self.broadcast_lane(operands),
+            Param::UniformUint => self.uniform_uint(7),
+            Param::QuadIndex => uint(self.draw.below(4)),
+        }
+    }
+
+    /// The value an operation moves or combines: divergent mostly, sometimes the same everywhere.
+    fn moved_value(&mut self, ty: Type, class: Class) -> Expr {
+        if ty.is_scalar() && ty.scalar != Scalar::Bool && self.draw.percent(10) {
+            let word = self.constant_word();
+            return if ty.scalar == Scalar::Int { Expr::Cast(Scalar::Int, Box::new(word)) } else { word };
+        }
+        let depth = self.draw.below(3);
+        self.expr(ty, Want::of(class, depth))
+    }
+
+    fn ballot(&mut self, predicate: Expr) -> Expr {
+        Expr::subgroup(SubgroupOp::Ballot, [predicate])
+    }
+
+    fn mask_operand(&mut self, op: SubgroupOp, class: Class, operands: Operands) -> Expr {
+        use SubgroupOp as Op;
+        if op == Op::BallotBitExtract || operands == Operands::Free {
+            if let (true, Some(var)) = (self.draw.percent(70), self.variable(Type::MASK, class)) {
+                return Expr::Var(var);
+            }
+            if self.draw.percent(30) || self.frame.flow.class() > class {
+                return self.vector(Type::MASK, Want::of(class, 0));
+            }
+        }
+        // Bits of lanes outside the tangle are read differently by different texts: only ballots of this very tangle are certain
+        // (semantics.md §1.4). The lowest bit of an empty one is undefined.
+        let whole = matches!(op, Op::BallotFindLsb | Op::BallotFindMsb) && operands == Operands::Certain;
+        let predicate = if whole { Expr::Bool(true) } else { self.boolean(Want::of(class, 1)) };
+        self.ballot(predicate)
+    }
+
+    fn uniform_mask(&mut self, class: Class) -> Expr {
+        if !self.frame.flow.tangle_is_stable() || self.draw.percent(15) {
+            let words = (0..4).map(|_| self.constant_word()).collect();
+            return Expr::Vector(Type::MASK, words);
+        }
+        let predicate = self.boolean(Want::of(class, 2));
+        self.ballot(predicate)
+    }
+
+    /// A lane that is certainly in the tangle.
+    pub(crate) fn member(&mut self) -> Expr {
+        let all = |b: &mut Self, op| {
+            let ballot = b.ballot(Expr::Bool(true));
+            Expr::subgroup(op, [ballot])
+        };
+        let arithmetic = self.config.categories.contains(&Category::Arithmetic);
+        let ballot = self.config.categories.contains(&Category::Ballot);
+        match self.draw.below(6) {
+            1 | 2 if ballot => Expr::subgroup(SubgroupOp::BroadcastFirst, [lane()]),
+            3 if ballot => all(self, SubgroupOp::BallotFindLsb),
+            4 if ballot => all(self, SubgroupOp::BallotFindMsb),
+            5 if arithmetic => {
+                let fold = self.draw.pick(&[Fold::Max, Fold::Min]);
+                Expr::subgroup(SubgroupOp::Reduce(fold), [lane()])
+            }
+            _ => lane(),
+        }
+    }
+
+    /// A lane index, xor mask or distance.
+    fn lane_operand(&mut self, op: SubgroupOp, class: Class, operands: Operands) -> Expr {
+        use BinaryOp::{Add, BitAnd, BitXor, Sub};
+        let size = || Expr::Builtin(Builtin::SubgroupSize);
+        let below_size = |x: Expr| bin(BitAnd, x, bin(Sub, size(), uint(1)));
+        let defined = Want::of(class.min(Class::Unpredictable), 1);
+        match (op, operands) {
+            (SubgroupOp::BallotBitExtract, Operands::Certain) => match (self.launch.subgroup_size, self.draw.below(4)) {
+                (_, 0 | 1) => lane(),
+                (SubgroupSize::Required(size), _) => uint(self.draw.below(size)),
+                _ => uint(0),
+            },
+            (_, Operands::Certain) if self.frame.flow.class() <= class => self.member(),
+            (_, Operands::Certain) => lane(),
+            (SubgroupOp::Shuffle | SubgroupOp::BallotBitExtract, Operands::Free) => match self.draw.below(8) {
+                0 => bin(BitXor, lane(), uint(1)),
+                1 => below_size(bin(Add, lane(), uint(1))),
+                2 => bin(Sub, bin(Sub, size(), uint(1)), lane()),
+                3 => uint(self.draw.below(4)),
+                4 => bin(BitXor, lane(), uint(self.draw.pick(&[1, 2, 3, 4, 7]))),
+                5 => self.uniform_uint(3),
+                _ => below_size(self.arithmetic(Scalar::Uint, defined)),
+            },
+            (_, Operands::Free) => match self.draw.below(8) {
+                0 => uint(1),
+                1..=3 => uint(self.draw.pick(&[1, 2, 3, 4, 5, 8])),
+                4 | 5 => self.uniform_uint(3),
+                6 => bin(BitAnd, lane(), uint(1)),
+                _ => bin(BitAnd, self.arithmetic(Scalar::Uint, defined), uint(3)),
+            },
+        }
+    }
+
+    fn broadcast_lane(&mut self, operands: Operands) -> Expr {
+        if operands == Operands::Certain {
+            let ballot = self.ballot(Expr::Bool(true));
+            return match self.draw.below(3) {
+                0 | 1 => Expr::subgroup(SubgroupOp::BroadcastFirst, [lane()]),
+                _ => Expr::subgroup(SubgroupOp::BallotFindLsb, [ballot]),
+            };
+        }
+        if self.has_dynamic_broadcast() && self.draw.percent(40) {
+            return self.uniform_uint(3);
+        }
+        let last = self.sure_size().max(1) - 1;
+        uint(self.draw.pick(&[0, 1, 2, 3, last, 5]).min(last))
+    }
+
+    /// A uint up to `most` (all ones) that is the same for all lanes that may execute this together.
+    pub(crate) fn uniform_uint(&mut self, most: u32) -> Expr {
+        let masked = |x: Expr| bin(BinaryOp::BitAnd, x, uint(most));
+        let from_tangle = self.frame.flow.tangle_is_stable() && self.frame.flow.is_exact();
+        match self.draw.below(8) {
+            0..=2 => uint(self.draw.below(most + 1)),
+            6 if from_tangle && self.has(SubgroupOp::BroadcastFirst) => {
+                let value = self.arithmetic(Scalar::Uint, Want::of(Class::Clean, 1));
+                masked(Expr::subgroup(SubgroupOp::BroadcastFirst, [value]))
+            }
+            7 if from_tangle && self.has(SubgroupOp::Reduce(Fold::Add)) => {
+                let fold = self.draw.pick(&[Fold::Add, Fold::Max, Fold::Xor]);
+                let value = self.arithmetic(Scalar::Uint, Want::of(Class::Clean, 1));
+                masked(Expr::subgroup(SubgroupOp::Reduce(fold), [value]))
+            }
+            _ => masked(self.constant_word()),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Statements: which one comes next, and the plain ones.
+
+use tangle_program::ops::BinaryOp;
+use tangle_program::subgroup::SubgroupOp;
+use tangle_program::tree::{Block, Builtin, Expr, Stmt, VarId};
+use tangle_program::types::{Scalar, Type};
+
+use super::Builder;
+use super::expression::{Want, bin, cast, lane};
+use super::frame::{Cost, Jump, Role};
+use super::log::Moment;
+use crate::class::Class;
+use crate::weights::Statement;
+
+/// Locals a function has at most before it reuses them.
+const MANY_LOCALS: usize = 14;
+
+/// True if no lane goes on after the last statement.
+pub(crate) fn ends_in_jump(block: &Block) -> bool {
+    match block.last() {
+        Some(Stmt::If { then, otherwise, .. }) => ends_in_jump(then) && ends_in_jump(otherwise),
+        Some(stmt) => stmt.is_jump(),
+        None => false,
+    }
+}
+
+impl Builder<'_> {
+    /// The variables `main` starts with.
+    pub(crate) fn prelude(&mut self, out: &mut Block) {
+        let first = self.frame.local("u", Type::UINT, Class::Clean, Role::Data);
+        let input = self.input();
+        let assign = self.frame.assign(first, input);
+        out.push(assign);
+        for _ in 0..1 + self.draw.below(3) {
+            let ty = self.scalar_type();
+            let var = self.frame.local(stem(ty, Class::Clean), ty, Class::Clean, Role::Data);
+            let value = self.expr(ty, Want::of(Class::Clean, 1));
+            let assign = self.frame.assign(var, value);
+            out.push(assign);
+        }
+    }
+
+    /// A statement at the top level of `main`, the `k`-th of about `top`.
+    pub(crate) fn main_statement(&mut self, k: usize, top: usize, out: &mut Block) {
+        let late = 3 * k > 2 * top;
+        if late && self.draw.percent(3) {
+            return self.leave_main(out);
+        }
+        let before = out.len();
+        self.statement(out);
+        let construct = matches!(out.get(before..), Some([.., Stmt::Loop(_) | Stmt::If { .. } | Stmt::Switch { .. }]));
+        // Lanes have just come together again, and a detector sees whether they have.
+        if construct && self.draw.percent(50) {
+            self.operation_statement(out);
+        }
+    }
+
+    /// Some lanes end here.
+    fn leave_main(&mut self, out: &mut Block) {
+        self.frame.may_return = true;
+        let cond = self.own_condition();
+        let leave = self.branch(
+            cond,
+            |b| {
+                let mut block = Vec::new();
+                b.observe(Moment::Loop, &[], &mut block);
+                b.push_jump(Jump::Return, &mut block);
+                block
+            },
+            |_| Vec::new(),
+        );
+        self.frame.may_return = false;
+        out.push(leave);
+    }
+
+    /// Up to `n` statements.
+    pub(crate) fn block(&mut self, n: u32) -> Block {
+        let mut out = Vec::new();
+        self.extend(n, &mut out);
+        out
+    }
+
+    /// Up to `n` more statements.
+    pub(crate) fn extend(&mut self, n: u32, out: &mut Block) {
+        for _ in 0..n {
+            if self.is_done() || ends_in_jump(out) {
+                break;
+            }
+            self.statement(out);
+        }
+    }
+
+    /// Some statements, at least one.
+    pub(crate) fn filled(&mut self, n: u32) -> Block {
+        let mut out = self.block(n);
+        if out.is_empty() {
+            self.assignment(&mut out);
+        }
+        out
+    }
+
+    /// One of the statements that fit here.
+    pub(crate) fn statement(&mut self, out: &mut Block) {
+        self.statements = self.statements.saturating_sub(1);
+        let weights: [u32; Statement::COUNT] = std::array::from_fn(|i| self.weight_here(Statement::ALL[i]));
+        let kind = Statement::ALL[self.draw.index(weights.into_iter())];
+        match kind {
+            Statement::Assign => self.assignment(out),
+            Statement::Operation => self.operation_statement(out),
+            Statement::If => self.if_statement(out),
+            Statement::Switch => self.switch_statement(out),
+            Statement::Loop => self.loop_statement(out),
+            Statement::Call => self.call_statement(out),
+            Statement::Template => self.template(out),
+            Statement::Barrier => self.barrier(out),
+            Statement::Witness => self.witness(out),
+            Statement::Exit => self.exit(out),
+        }
+    }
+
+    fn weight_here(&self, kind: Statement) -> u32 {
+        let weight = self.weights.statements[kind as usize];
+        let exact = self.frame.flow.is_exact();
+        let deep = self.frame.opens.len() as u32 >= self.size.depth;
+        let fits = match kind {
+            Statement::If | Statement::Switch | Statement::Template => !deep,
+            Statement::Loop => !deep && self.affordable_trips() >= 2,
+            Statement::Exit => self.can_exit(),
+            Statement::Call => self.can_call(),
+            Statement::Barrier => self.has(SubgroupOp::Barrier),
+            Statement::Assign | Statement::Operation | Statement::Witness => true,
+        };
+        match kind {
+            _ if !fits => 0,
+            // Nothing exact is seen there: some, for the checks of observed tangles.
+            Statement::Operation | Statement::Witness if !exact => weight / 3,
+            Statement::Operation if !self.is_maximal() => weight * 3 / 2,
+            _ => weight,
+        }
+    }
+
+    fn scalar_type(&mut self) -> Type {
+        let [bool, int, uint] = self.weights.scalars;
+        Type::scalar(self.draw.weighted(&[(uint, Scalar::Uint), (int, Scalar::Int), (bool, Scalar::Bool)]))
+    }
+
+    /// A type for a variable.
+    pub(crate) fn data_type(&mut self) -> Type {
+        let ty = self.scalar_type();
+        let width = if self.draw.percent(self.weights.vectors) { 2 + self.draw.below(3) as u8 } else { 1 };
+        Type { width, ..ty }
+    }
+
+    /// A variable to keep a result of that type and class in: an old one, or a new one.
+    pub(crate) fn result_variable(&mut self, ty: Type, class: Class) -> VarId {
+        let many = self.frame.vars.len() >= MANY_LOCALS;
+        if let (true, Some(var)) = (many || self.draw.percent(55), self.writable(ty, class, &[])) {
+            return var;
+        }
+        self.frame.local(stem(ty, class), ty, class, Role::Data)
+    }
+
+    /// `var = …;` from a lane's own data.
+    pub(crate) fn assignment(&mut self, out: &mut Block) {
+        let ty = self.data_type();
+        let class = if self.draw.percent(8) { Class::MaybeUndefined } else { Class::Clean };
+        let var = self.result_variable(ty, class);
+        let depth = 1 + self.draw.below(3);
+        let class = self.frame.var(var).class;
+        let value = self.expr(ty, Want::of(class, depth));
+        let value = if self.frame.in_loop() && self.draw.percent(50) { self.accumulated(var, value) } else { value };
+        let assign = self.frame.assign(var, value);
+        out.push(assign);
+        self.observe(Moment::Assignment, &[var], out);
+    }
+
+    /// `var op value`: what a loop carries from one iteration to the next.
+    pub(crate) fn accumulated(&mut self, var: VarId, value: Expr) -> Expr {
+        let ty = self.frame.var(var).ty;
+        let op = match ty {
+            Type { scalar: Scalar::Bool, width: 1 } => BinaryOp::Xor,
+            Type { scalar: Scalar::Bool, .. } => return value,
+            _ => self.draw.pick(&[BinaryOp::Add, BinaryOp::Add, BinaryOp::BitXor, BinaryOp::Sub]),
+        };
+        bin(op, Expr::Var(var), value)
+    }
+
+    /// `var = subgroupXxx(…);`
+    pub(crate) fn operation_statement(&mut self, out: &mut Block) {
+        let Some((value, ty, class)) = self.any_operation() else { return self.assignment(out) };
+        let var = self.result_variable(ty, class);
+        let value = if self.frame.in_loop() && self.draw.percent(30) { self.accumulated(var, value) } else { value };
+        let assign = self.frame.assign(var, value);
+        out.push(assign);
+        self.observe(Moment::Operation, &[var], out);
+    }
+
+    fn barrier(&mut self, out: &mut Block) {
+        use SubgroupOp::{Barrier, MemoryBarrier, MemoryBarrierBuffer, MemoryBarrierImage, MemoryBarrierShared};
+        let op = self.draw.weighted(&[
+            (6, Barrier),
+            (1, MemoryBarrier),
+            (1, MemoryBarrierBuffer),
+            (1, MemoryBarrierShared),
+            (1, MemoryBarrierImage),
+        ]);
+        self.frame.charge(Cost { words: 0, steps: 1 });
+        out.push(Stmt::Barrier(op));
+    }
+
+    /// A word that lanes agree on in groups: what waterfall loops take apart.
+    pub(crate) fn key(&mut self, mask: u32) -> Expr {
+        let word = match self.draw.below(6) {
+            0 => lane(),
+            1 => Expr::Builtin(Builtin::LocalIndex),
+            2 => match self.variable(Type::INT, Class::Clean) {
+                Some(var) => cast(Scalar::Uint, Expr::Var(var)),
+                None => self.input(),
+            },
+            3 => match self.variable(Type::UINT, Class::Clean) {
+                Some(var) => Expr::Var(var),
+                None => self.input(),
+            },
+            _ => self.input(),
+        };
+        bin(BinaryOp::BitAnd, word, Expr::Uint(mask))
+    }
+}
+
+/// The first part of a variable's name: its type, or that its value is not certain.
+fn stem(ty: Type, class: Class) -> &'static str {
+    match (class, ty) {
+        (Class::MaybeUndefined, _) => "maybe",
+        (Class::Unpredictable, _) => "open",
+        (Class::Clean, Type::MASK) => "mask",
+        (Class::Clean, Type { width: 2.., .. }) => "v",
+        (Class::Clean, Type { scalar: Scalar::Bool, .. }) => "b",
+        (Class::Clean, Type { scalar: Scalar::Int, .. }) => "i",
+        (Class::Clean, Type { scalar: Scalar::Uint, .. }) => "u",
+    }
+}

@@ -1,0 +1,120 @@
+//! What a case may contain: the device's limits, and how large a program should be.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use tangle_program::case::{SpirvVersion, Tier};
+use tangle_program::subgroup::Category;
+
+use crate::profile::Profile;
+
+/// Everything [`generate`](crate::generate) must respect. The default suits a device with every feature and a subgroup size of at
+/// least 4.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// What kind of programs to make.
+    pub profile: Profile,
+    /// The convergence rules programs ask for; decides where results may steer control flow.
+    pub tier: Tier,
+    /// Categories of subgroup operations the device supports. Without [`Category::Basic`] and [`Category::Ballot`] a program
+    /// has little to say.
+    pub categories: BTreeSet<Category>,
+    /// The smallest subgroup size the device may choose when none is required (`minSubgroupSize`). Cluster sizes stay
+    /// within it.
+    pub min_subgroup_size: u32,
+    /// The largest (`maxSubgroupSize`).
+    pub max_subgroup_size: u32,
+    /// Sizes that pipelines may require; empty if the device cannot.
+    pub required_sizes: Vec<u32>,
+    /// Whether pipelines may ask for full subgroups (`computeFullSubgroups`).
+    pub full_subgroups: bool,
+    /// Whether pipelines may allow varying subgroup sizes (`subgroupSizeControl`).
+    pub varying_size: bool,
+    /// Whether the lane operand of `subgroupBroadcast` may be other than a literal, from SPIR-V 1.5
+    /// (`subgroupBroadcastDynamicId`).
+    pub broadcast_dynamic_id: bool,
+    /// SPIR-V versions to choose from; not empty.
+    pub spirv: Vec<SpirvVersion>,
+    /// Largest local size in x, y, z.
+    pub max_workgroup: [u32; 3],
+    /// Most invocations in a workgroup.
+    pub max_invocations: u32,
+    /// Most subgroups in a workgroup if a size is required (`maxComputeWorkgroupSubgroups`).
+    pub max_workgroup_subgroups: u32,
+    /// Most workgroups in the dispatch.
+    pub max_workgroups: u32,
+    /// How large programs are; `None` leaves it to the profile.
+    pub size: Option<Size>,
+    /// How much programs log; `None` draws it for every case.
+    pub density: Option<Density>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            profile: Profile::Default,
+            tier: Tier::Maximal,
+            categories: Category::ALL.into(),
+            min_subgroup_size: 4,
+            max_subgroup_size: 128,
+            required_sizes: Vec::new(),
+            full_subgroups: false,
+            varying_size: false,
+            broadcast_dynamic_id: true,
+            spirv: SpirvVersion::ALL.into(),
+            max_workgroup: [256, 256, 64],
+            max_invocations: 256,
+            max_workgroup_subgroups: 32,
+            max_workgroups: 3,
+            size: None,
+            density: None,
+        }
+    }
+}
+
+/// How large a program may become. Each is a limit, not a goal; programs stay well below most of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Size {
+    /// Statements that `main` starts at its top level; most of them contain others.
+    pub top: u32,
+    /// Statements in the whole program.
+    pub statements: u32,
+    /// Constructs nested in each other within one function.
+    pub depth: u32,
+    /// Functions beside `main`.
+    pub functions: u32,
+    /// Words one invocation may log at most, by the static bounds of its loops.
+    pub log_words: u32,
+    /// Statements one invocation may execute at most, by the same count.
+    pub steps: u32,
+}
+
+impl Size {
+    /// A handful of statements: for quick runs and slow devices.
+    pub const SMALL: Size = Size { top: 4, statements: 16, depth: 3, functions: 1, log_words: 128, steps: 1_000 };
+    /// What a campaign runs.
+    pub const MEDIUM: Size = Size { top: 8, statements: 44, depth: 5, functions: 3, log_words: 512, steps: 4_000 };
+    /// Programs that strain a compiler.
+    pub const LARGE: Size = Size { top: 20, statements: 160, depth: 7, functions: 6, log_words: 2_048, steps: 12_000 };
+}
+
+/// How much a program logs. Stores hide optimiser bugs, so that a part of the cases logs very little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Density {
+    /// After nearly every statement.
+    Dense,
+    /// After about half of the operations and after every loop.
+    Medium,
+    /// After loops and here and there.
+    Sparse,
+    /// A hash of the variables at the end of `main`.
+    Final,
+}
+
+impl Density {
+    /// Every density, most entries first.
+    pub const ALL: [Density; 4] = [Density::Dense, Density::Medium, Density::Sparse, Density::Final];
+}

@@ -1,0 +1,1 @@
+//! Static counters of cases.

@@ -1,0 +1,202 @@
+//! The weights behind every choice, and the swarm: how one case gets its own.
+//!
+//! A profile gives the base weights. Each case then switches off a random part of the constructs and operations and boosts a few
+//! others ("swarm testing"): a program made of five things reaches combinations that a program made of sixty never does.
+
+use tangle_program::subgroup::TABLE;
+
+use crate::draw::Draw;
+
+/// Declares a fieldless enum with its list of variants, so that weights can be arrays indexed by it.
+macro_rules! choices {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $weight:expr,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $name { $($(#[$variant_doc])* $variant,)* }
+
+        impl $name {
+            pub(crate) const ALL: &'static [$name] = &[$($name::$variant,)*];
+            pub(crate) const COUNT: usize = $name::ALL.len();
+            pub(crate) const BASE: [u32; $name::COUNT] = [$($weight,)*];
+        }
+    };
+}
+
+choices! {
+    /// Kinds of statements. The first is what an exhausted source gives.
+    Statement {
+        /// An assignment of a lane's own data.
+        Assign = 12,
+        /// A subgroup operation, its result kept and perhaps logged.
+        Operation = 24,
+        If = 15,
+        Switch = 6,
+        Loop = 11,
+        Call = 7,
+        /// One of the [`Template`]s.
+        Template = 20,
+        /// A subgroup barrier.
+        Barrier = 2,
+        /// A log of the tangle itself.
+        Witness = 4,
+        /// A break, continue or return in one of its shapes.
+        Exit = 14,
+    }
+}
+
+choices! {
+    /// The loop forms.
+    LoopForm {
+        For = 10,
+        While = 7,
+        DoWhile = 7,
+        Forever = 7,
+    }
+}
+
+choices! {
+    /// Shapes that real bugs had (peers.md, "What real bugs look like"), each varied in its parts.
+    Template {
+        /// `for (;;) { first = subgroupBroadcastFirst(key); if (key == first) { …; break; } }`
+        Waterfall = 9,
+        /// `for (;;) { if (subgroupElect()) { …; break; } … }`
+        ElectLoop = 7,
+        /// `while (subgroupAny(todo)) { … }`
+        WhileAny = 6,
+        /// Lanes counted into dense places by a ballot.
+        Compaction = 6,
+        /// A uniform fast path beside a divergent slow one.
+        VoteFastPath = 6,
+        /// The same operation in both arms.
+        SiblingArms = 8,
+        /// The same operation in a loop and after it.
+        InAndAfterLoop = 9,
+        /// The same operation several times in sequence.
+        Repeated = 4,
+        /// Operations with lane 0 or the last lane inactive.
+        EdgeLanes = 8,
+        /// A lane-dependent number of iterations, the value used after the loop.
+        CarriedLoop = 10,
+        /// An inner loop that tells the outer one to stop.
+        NestedExit = 7,
+        /// A prefix sum of shuffles.
+        ShuffleScan = 4,
+        /// A reduction of xor shuffles.
+        Butterfly = 4,
+        /// Values exchanged in quads.
+        QuadExchange = 4,
+        /// One lane after another, lowest first.
+        LaneByLane = 6,
+        /// Ballot, operation, ballot: what the observed-tangle checks want.
+        Sandwich = 3,
+        /// A value that a loop sets only for the lanes that leave by one of its exits.
+        ExitValue = 7,
+        /// Short-circuit operators with operations on their right.
+        ShortCircuit = 5,
+    }
+}
+
+choices! {
+    /// Expressions over numbers.
+    Arithmetic {
+        Leaf = 40,
+        Sum = 20,
+        Bits = 14,
+        Product = 6,
+        Shift = 8,
+        Quotient = 6,
+        Intrinsic = 8,
+        Select = 5,
+        Cast = 6,
+        /// A component of a vector.
+        Component = 3,
+        /// A subgroup operation inside the expression.
+        Operation = 6,
+    }
+}
+
+choices! {
+    /// Conditions.
+    Condition {
+        Bits = 26,
+        Compare = 14,
+        Lane = 10,
+        Iteration = 12,
+        Variable = 6,
+        Uniform = 6,
+        Vote = 12,
+        Join = 9,
+        Not = 3,
+    }
+}
+
+/// The weights of one case.
+#[derive(Clone, Debug)]
+pub(crate) struct Weights {
+    pub(crate) statements: [u32; Statement::COUNT],
+    pub(crate) loops: [u32; LoopForm::COUNT],
+    pub(crate) templates: [u32; Template::COUNT],
+    pub(crate) arithmetic: [u32; Arithmetic::COUNT],
+    pub(crate) conditions: [u32; Condition::COUNT],
+    /// By row of [`TABLE`].
+    pub(crate) ops: [u32; TABLE.len()],
+    /// Of bool, int and uint as the type of new variables and operands.
+    pub(crate) scalars: [u32; 3],
+    /// Percentage of operations and variables of vector type.
+    pub(crate) vectors: u32,
+}
+
+impl Weights {
+    pub(crate) const BASE: Weights = Weights {
+        statements: Statement::BASE,
+        loops: LoopForm::BASE,
+        templates: Template::BASE,
+        arithmetic: Arithmetic::BASE,
+        conditions: Condition::BASE,
+        ops: [4; TABLE.len()],
+        scalars: [3, 5, 9],
+        vectors: 4,
+    };
+
+    pub(crate) fn scale(&mut self, statement: Statement, percent: u32) {
+        let weight = &mut self.statements[statement as usize];
+        *weight = *weight * percent / 100;
+    }
+
+    pub(crate) fn scale_template(&mut self, template: Template, percent: u32) {
+        let weight = &mut self.templates[template as usize];
+        *weight = *weight * percent / 100;
+    }
+
+    /// Switches some choices off and boosts others.
+    pub(crate) fn swarm(&mut self, draw: &mut Draw<'_>) {
+        // The first of each list is the fallback and stays.
+        perturb(draw, &mut self.statements[2..], 12);
+        perturb(draw, &mut self.loops, 25);
+        perturb(draw, &mut self.templates, 30);
+        perturb(draw, &mut self.arithmetic[1..], 20);
+        perturb(draw, &mut self.conditions[1..], 20);
+        perturb(draw, &mut self.ops, 30);
+        perturb(draw, &mut self.scalars[..2], 15);
+        self.vectors = match draw.below(8) {
+            0..=3 => 0,
+            4..=6 => self.vectors * 2,
+            _ => self.vectors * 5,
+        };
+    }
+}
+
+/// Zeroes about `off` percent of the weights and quadruples about an eighth; keeps them if nothing would be left.
+fn perturb(draw: &mut Draw<'_>, weights: &mut [u32], off: u32) {
+    let old = weights.iter().sum::<u32>();
+    let mut total = 0;
+    for weight in weights.iter_mut() {
+        let fate = u32::from(draw.byte());
+        let factor = if fate >= 256 - off * 256 / 100 { 0 } else if fate >= 196 - off * 256 / 100 { 4 } else { 1 };
+        *weight *= factor;
+        total += *weight;
+    }
+    if total == 0 && old > 0 {
+        weights.iter_mut().for_each(|weight| *weight = 4);
+    }
+}

@@ -1,0 +1,490 @@
+//! Planted faults: a device with one rule changed.
+//!
+//! Each [`Fault`] is a mistake that a driver has made or could make (peers.md, semantics.md §7.4). The reference device with a fault
+//! shows that a campaign can fail: every fault must be caught within a stated number of generated cases.
+
+use serde::{Deserialize, Serialize};
+use tangle_program::ops::{BinaryOp, Intrinsic};
+use tangle_program::subgroup::{Fold, Instance, OpInfo, SubgroupOp, TABLE, Ub, first_lanes, lanes};
+use tangle_program::tree::Builtin;
+use tangle_program::types::Scalar;
+
+use crate::mask::Mask;
+use crate::rules::{Construct, Jump, Merge, Rules, Scope};
+
+/// Declares the faults with their names and explanations.
+macro_rules! faults {
+    ($($(#[doc = $about:literal])+ $name:ident,)+) => {
+        /// A planted fault.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Fault { $($(#[doc = $about])+ $name,)+ }
+
+        impl Fault {
+            /// Every fault.
+            pub const ALL: &[Fault] = &[$(Fault::$name,)+];
+
+            /// What is wrong.
+            pub const fn about(self) -> &'static str {
+                match self { $(Fault::$name => concat!($($about),+).trim_ascii(),)+ }
+            }
+        }
+    };
+}
+
+faults! {
+    // Control flow: which lanes go where.
+    /// The highest lane is lost where the sides of a divergent `if` merge.
+    IfMergeLosesLastLane,
+    /// After a divergent `if` only the lanes of the last executed side go on.
+    IfMergeKeepsOneSide,
+    /// Lanes that left a loop in an early iteration are lost at its merge.
+    LoopMergeLosesEarlyLanes,
+    /// `continue` acts as `break`.
+    ContinueBreaks,
+    /// Lanes that continue skip the rest of the loop's iterations' continue target: they are not there for the next test.
+    ContinueLanesLost,
+    /// `break` in divergent control flow is ignored.
+    BreakIgnored,
+    /// Lanes that returned early from a function are lost after the call.
+    EarlyReturnLost,
+    /// `return` in divergent control flow inside a function is ignored.
+    ReturnIgnored,
+    /// Lanes that leave a switch by `break` in its first segments are lost at the merge.
+    SwitchMergeLosesLanes,
+    /// Falling through to the next segment of a switch does not happen.
+    FallthroughLost,
+    /// The lowest active lane decides a divergent loop test for all.
+    LoopTestOfFirstLane,
+    /// The lowest active lane decides a divergent `if` for all.
+    BranchOfFirstLane,
+    /// Out arguments of lanes that returned early are not copied back.
+    EarlyReturnNoCopyOut,
+    /// An assignment in a loop also changes the variable of lanes that have left the loop.
+    StoreToLeftLanes,
+    /// An assignment under an `if` changes the variable of all lanes that reached the `if`.
+    StoreIgnoresIf,
+
+    // Which lanes take part in an operation.
+    /// An operation in the `then` side is performed by all lanes that reached the `if`.
+    ThenWithAllLanes,
+    /// An operation in the `else` side is performed by all lanes that reached the `if`.
+    ElseWithAllLanes,
+    /// An operation in a loop body also sees the lanes that left in the same iteration or before.
+    LoopSeesLeftLanes,
+    /// An operation in a function sees all lanes that were called, returned or not.
+    FunctionSeesReturnedLanes,
+    /// An operation in the right operand of `&&` or `||` is performed by all lanes.
+    ShortCircuitWithAllLanes,
+    /// Operations are always performed by every lane that the subgroup started with.
+    MaskAlwaysFull,
+    /// The last lane of the subgroup never takes part in a partial operation.
+    LastLaneNeverActive,
+    /// Lane 0 is assumed to be active.
+    LaneZeroAssumedActive,
+    /// In a switch segment, only the lowest lane's selector takes part.
+    SwitchSeesOneLane,
+
+    // What operations compute.
+    /// `subgroupElect` picks the highest lane.
+    ElectHighest,
+    /// `subgroupElect` picks lane 0, active or not.
+    ElectLaneZero,
+    /// `subgroupBroadcastFirst` reads lane 0, active or not.
+    BroadcastFirstLaneZero,
+    /// `subgroupBroadcast` reads the lane above.
+    BroadcastNextLane,
+    /// Inclusive scans leave out the lane's own value.
+    InclusiveIsExclusive,
+    /// Exclusive scans include the lane's own value.
+    ExclusiveIsInclusive,
+    /// Scans run over the lanes in descending order.
+    ScanReversed,
+    /// The first lane of an exclusive scan gets 0 instead of the identity.
+    IdentityMissing,
+    /// The identity of signed min and max is the unsigned one.
+    IdentityUnsigned,
+    /// Signed minima and maxima compare as unsigned.
+    MinMaxUnsigned,
+    /// Unsigned minima and maxima compare as signed.
+    MinMaxSigned,
+    /// Reductions include inactive lanes.
+    ReduceInactive,
+    /// Sums are kept in 16 bits.
+    AddTruncates,
+    /// Reductions combine only the first four active lanes.
+    ReduceFourLanes,
+    /// `xor` reductions act as `or`.
+    XorIsOr,
+    /// `and` reductions include zeros of inactive lanes.
+    AndInactiveZero,
+    /// `subgroupAll` is false when some lane is inactive.
+    AllInactiveFalse,
+    /// `subgroupAny` looks at the first active lane only.
+    AnyFirstOnly,
+    /// `subgroupAllEqual` compares the first and last active lane only.
+    AllEqualEndsOnly,
+    /// `subgroupBallot` ignores its argument.
+    BallotIgnoresPredicate,
+    /// `subgroupBallot` leaves out the calling lane.
+    BallotWithoutSelf,
+    /// `subgroupInverseBallot` reads the neighbouring bit.
+    InverseBallotNeighbour,
+    /// `subgroupBallotBitExtract` reads the bit of the calling lane.
+    BitExtractOwnLane,
+    /// The inclusive bit count is exclusive.
+    InclusiveBitCountOffByOne,
+    /// The exclusive bit count is inclusive.
+    ExclusiveBitCountOffByOne,
+    /// `subgroupBallotBitCount` counts at most three.
+    BitCountSaturates,
+    /// `subgroupBallotFindMSB` gives the lowest bit.
+    FindMsbIsLsb,
+    /// `subgroupBallotFindLSB` gives one too much.
+    FindLsbOffByOne,
+    /// `subgroupShuffle` looks at the two low bits of the lane only.
+    ShuffleTwoBits,
+    /// `subgroupShuffleXor` always uses the first active lane's mask.
+    ShuffleXorFirstMask,
+    /// `subgroupShuffleUp` shifts down.
+    ShuffleUpIsDown,
+    /// `subgroupShuffleDown` by more than one shifts by one.
+    ShuffleDownByOne,
+    /// `subgroupRotate` turns the other way.
+    RotateBackwards,
+    /// `subgroupClusteredRotate` ignores the clusters.
+    ClusteredRotateWhole,
+    /// Clustered operations combine the whole subgroup.
+    ClusterIgnored,
+    /// Clustered operations combine neighbouring pairs only.
+    ClusterOfTwo,
+    /// Horizontal and vertical quad swap are exchanged.
+    QuadSwapsExchanged,
+    /// Diagonal quad swap is a horizontal one.
+    QuadDiagonalIsHorizontal,
+    /// `subgroupQuadBroadcast` reads from the first quad.
+    QuadBroadcastFirstQuad,
+
+    // Built-in variables and ordinary arithmetic.
+    /// `gl_SubgroupGeMask` is `gl_SubgroupGtMask`.
+    GeMaskIsGt,
+    /// `gl_SubgroupLtMask` includes the lane itself.
+    LtMaskIsLe,
+    /// `gl_SubgroupGtMask` has bits beyond the subgroup size.
+    GtMaskTooLong,
+    /// Right shifts of int are logical.
+    ShiftRightLogical,
+    /// Comparisons of uint are signed.
+    CompareSigned,
+    /// `bitfieldExtract` of int does not extend the sign.
+    ExtractUnsigned,
+    /// `findMSB` of int ignores the sign.
+    FindMsbUnsigned,
+}
+
+impl Fault {
+    /// The name in JSON and in reports.
+    pub fn name(self) -> String {
+        let mut name = String::new();
+        for c in format!("{self:?}").chars() {
+            if c.is_ascii_uppercase() && !name.is_empty() {
+                name.push('_');
+            }
+            name.push(c.to_ascii_lowercase());
+        }
+        name
+    }
+}
+
+/// A device with one fault.
+#[derive(Clone, Copy, Debug)]
+pub struct Planted(pub Fault);
+
+fn innermost(scopes: &[Scope], construct: Construct) -> Option<&Scope> {
+    scopes.last().filter(|scope| scope.construct == construct)
+}
+
+fn enclosing(scopes: &[Scope], construct: Construct) -> Option<&Scope> {
+    scopes.iter().rev().find(|scope| scope.construct == construct)
+}
+
+fn row_of(op: SubgroupOp) -> &'static OpInfo {
+    TABLE.iter().find(|info| info.op == op).expect("every operation has a row")
+}
+
+fn last_lane(mask: &Mask) -> Option<usize> {
+    mask.slots().last()
+}
+
+fn is_divergent(scopes: &[Scope]) -> bool {
+    scopes.iter().any(|scope| scope.entered != scope.reached)
+}
+
+impl Rules for Planted {
+    fn merged(&mut self, merge: Merge, reached: &Mask, merged: Mask) -> Mask {
+        let mut without = Mask::default();
+        let mut lose = |slot: Option<usize>| {
+            without = merged.minus(&merged);
+            slot.into_iter().for_each(|slot| without.insert(slot));
+            merged.minus(&without)
+        };
+        match (self.0, merge) {
+            (Fault::IfMergeLosesLastLane, Merge::If) if merged.count() > 1 => lose(last_lane(&merged)),
+            (Fault::IfMergeKeepsOneSide, Merge::If) if merged.count() > 2 => lose(merged.slots().next()),
+            (Fault::LoopMergeLosesEarlyLanes, Merge::Loop) if merged.count() > 1 => lose(merged.slots().next()),
+            (Fault::ContinueLanesLost, Merge::Continue) if merged.count() > 1 => lose(merged.slots().nth(1)),
+            (Fault::SwitchMergeLosesLanes, Merge::Switch) if merged.count() > 1 => lose(merged.slots().next()),
+            (Fault::EarlyReturnLost, Merge::Call) if merged.count() > 1 && merged == *reached => {
+                lose(last_lane(&merged))
+            }
+            _ => merged,
+        }
+    }
+
+    fn tangle(&mut self, scopes: &[Scope], live: u128, tangle: u128, of: &dyn Fn(&Mask) -> u128) -> u128 {
+        let reached = |scope: Option<&Scope>| scope.map_or(tangle, |scope| tangle | of(&scope.reached));
+        let entered = |scope: Option<&Scope>| scope.map_or(tangle, |scope| tangle | of(&scope.entered));
+        let highest = 127 - live.leading_zeros();
+        match self.0 {
+            Fault::ThenWithAllLanes => reached(innermost(scopes, Construct::Then)),
+            Fault::ElseWithAllLanes => reached(innermost(scopes, Construct::Else)),
+            Fault::LoopSeesLeftLanes => entered(enclosing(scopes, Construct::LoopBody)),
+            Fault::FunctionSeesReturnedLanes => match innermost(scopes, Construct::Function) {
+                Some(scope) => tangle | of(&scope.reached),
+                None => tangle,
+            },
+            Fault::ShortCircuitWithAllLanes => reached(innermost(scopes, Construct::RightOperand)),
+            Fault::MaskAlwaysFull => live,
+            Fault::LastLaneNeverActive if tangle != live && tangle != 1 << highest => tangle & !(1 << highest),
+            Fault::LaneZeroAssumedActive => tangle | live & 1,
+            Fault::SwitchSeesOneLane if innermost(scopes, Construct::SwitchSegment).is_some() => {
+                1 << tangle.trailing_zeros()
+            }
+            _ => tangle,
+        }
+    }
+
+    fn stored(&mut self, scopes: &[Scope], active: Mask) -> Mask {
+        match self.0 {
+            Fault::StoreToLeftLanes => match enclosing(scopes, Construct::LoopBody) {
+                Some(scope) if scopes.last().is_some_and(|last| last.construct == Construct::LoopBody) => {
+                    active.or(&scope.entered)
+                }
+                _ => active,
+            },
+            Fault::StoreIgnoresIf => match innermost(scopes, Construct::Then) {
+                Some(scope) => active.or(&scope.reached),
+                None => active,
+            },
+            _ => active,
+        }
+    }
+
+    fn jump(&mut self, scopes: &[Scope], jump: Jump) -> Jump {
+        match (self.0, jump) {
+            (Fault::ContinueBreaks, Jump::Continue)
+                if scopes.iter().all(|s| s.construct != Construct::SwitchSegment) =>
+            {
+                Jump::Break
+            }
+            (Fault::BreakIgnored, Jump::Break) if is_divergent(scopes) => Jump::Ignored,
+            (Fault::ReturnIgnored, Jump::Return)
+                if is_divergent(scopes) && enclosing(scopes, Construct::Function).is_some() =>
+            {
+                Jump::Ignored
+            }
+            _ => jump,
+        }
+    }
+
+    fn taken(&mut self, construct: Construct, active: &Mask, taken: Mask) -> Mask {
+        let first_decides = |taken: Mask| {
+            if active.slots().next().is_some_and(|slot| taken.contains(slot)) {
+                active.clone()
+            } else {
+                active.minus(active)
+            }
+        };
+        match (self.0, construct) {
+            (Fault::LoopTestOfFirstLane, Construct::LoopTest) => first_decides(taken),
+            (Fault::BranchOfFirstLane, Construct::Then) => first_decides(taken),
+            _ => taken,
+        }
+    }
+
+    fn falls_through(&mut self, lanes: Mask) -> Mask {
+        if self.0 == Fault::FallthroughLost { lanes.minus(&lanes) } else { lanes }
+    }
+
+    fn copied_out(&mut self, at_end: &Mask, returned: Mask) -> Mask {
+        if self.0 == Fault::EarlyReturnNoCopyOut && !at_end.is_empty() { at_end.clone() } else { returned }
+    }
+
+    fn operate(&mut self, info: &OpInfo, instance: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+        operate(self.0, info, instance, out)
+    }
+
+    fn binary(&mut self, op: BinaryOp, scalar: Scalar) -> (BinaryOp, Scalar) {
+        match (self.0, op) {
+            (Fault::ShiftRightLogical, BinaryOp::Shr) => (op, Scalar::Uint),
+            (Fault::CompareSigned, BinaryOp::Lt | BinaryOp::Gt | BinaryOp::Le | BinaryOp::Ge) => (op, Scalar::Int),
+            _ => (op, scalar),
+        }
+    }
+
+    fn intrinsic(&mut self, op: Intrinsic, scalar: Scalar) -> (Intrinsic, Scalar) {
+        match (self.0, op) {
+            (Fault::ExtractUnsigned, Intrinsic::BitfieldExtract) => (op, Scalar::Uint),
+            (Fault::FindMsbUnsigned, Intrinsic::FindMsb) => (op, Scalar::Uint),
+            _ => (op, scalar),
+        }
+    }
+
+    fn builtin(&mut self, builtin: Builtin, lane: usize, value: u128) -> u128 {
+        match (self.0, builtin) {
+            (Fault::GeMaskIsGt, Builtin::GeMask) => value & !(1 << lane),
+            (Fault::LtMaskIsLe, Builtin::LtMask) => value | 1 << lane,
+            (Fault::GtMaskTooLong, Builtin::GtMask) => !first_lanes(lane + 1),
+            _ => value,
+        }
+    }
+}
+
+/// Another operation, or the same one with other lanes or operands, in the place of the right one.
+fn operate(fault: Fault, info: &OpInfo, i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+    use Fault as F;
+    use SubgroupOp as Op;
+    let right = |out: &mut [u64]| (info.meaning)(i, out);
+    let instead = |op: SubgroupOp, out: &mut [u64]| (row_of(op).meaning)(i, out);
+    let of_lanes = |tangle: u128, out: &mut [u64]| -> Result<u128, Ub> {
+        // The lanes really there get the result that the other set would.
+        let undefined = (info.meaning)(&Instance { tangle: tangle | i.tangle, ..*i }, out)?;
+        Ok(undefined & i.tangle)
+    };
+    let everyone = |out: &mut [u64], value: u64| {
+        lanes(i.tangle).for_each(|lane| out[lane] = value);
+        Ok(0)
+    };
+    let first = i.tangle.trailing_zeros() as usize;
+    let last = 127 - i.tangle.leading_zeros() as usize;
+    let all = first_lanes(i.size);
+    match (fault, info.op) {
+        (F::ElectHighest, Op::Elect) => {
+            lanes(i.tangle).for_each(|lane| out[lane] = u64::from(lane == last));
+            Ok(0)
+        }
+        (F::ElectLaneZero, Op::Elect) => {
+            lanes(i.tangle).for_each(|lane| out[lane] = u64::from(lane == 0));
+            Ok(0)
+        }
+        (F::BroadcastFirstLaneZero, Op::BroadcastFirst) => everyone(out, i.args[0][0]),
+        (F::BroadcastNextLane, Op::Broadcast) => {
+            let undefined = right(out)?;
+            let from = (i.args[1][first] as usize + 1) % i.size;
+            everyone(out, i.args[0][from])?;
+            Ok(undefined)
+        }
+        (F::InclusiveIsExclusive, Op::Inclusive(fold)) => instead(Op::Exclusive(fold), out),
+        (F::ExclusiveIsInclusive, Op::Exclusive(fold)) => instead(Op::Inclusive(fold), out),
+        (F::ScanReversed, Op::Inclusive(fold) | Op::Exclusive(fold)) => {
+            let mut sum = fold.identity(i.scalar);
+            let inclusive = matches!(info.op, Op::Inclusive(_));
+            let descending: Vec<usize> = lanes(i.tangle).collect();
+            for &lane in descending.iter().rev() {
+                let next = fold.apply(i.scalar, sum, i.args[0][lane]);
+                out[lane] = if inclusive { next } else { sum };
+                sum = next;
+            }
+            Ok(0)
+        }
+        (F::IdentityMissing, Op::Exclusive(_)) => {
+            right(out)?;
+            out[first] = 0;
+            Ok(0)
+        }
+        (F::IdentityUnsigned, Op::Exclusive(fold @ (Fold::Min | Fold::Max))) => {
+            right(out)?;
+            out[first] = fold.identity(Scalar::Uint);
+            Ok(0)
+        }
+        (F::MinMaxUnsigned, op) if is_min_max(op) => (info.meaning)(&Instance { scalar: Scalar::Uint, ..*i }, out),
+        (F::MinMaxSigned, op) if is_min_max(op) => (info.meaning)(&Instance { scalar: Scalar::Int, ..*i }, out),
+        (F::ReduceInactive, Op::Reduce(_)) => of_lanes(all, out),
+        (F::AddTruncates, Op::Reduce(Fold::Add)) => {
+            right(out)?;
+            lanes(i.tangle).for_each(|lane| out[lane] &= 0xFFFF);
+            Ok(0)
+        }
+        (F::ReduceFourLanes, Op::Reduce(fold)) => {
+            let four = lanes(i.tangle).take(4);
+            let sum = four.fold(fold.identity(i.scalar), |sum, lane| fold.apply(i.scalar, sum, i.args[0][lane]));
+            everyone(out, sum)
+        }
+        (F::XorIsOr, Op::Reduce(Fold::Xor)) => instead(Op::Reduce(Fold::Or), out),
+        (F::AndInactiveZero, Op::Reduce(Fold::And)) if i.tangle != all => everyone(out, 0),
+        (F::AllInactiveFalse, Op::All) if i.tangle != all => everyone(out, 0),
+        (F::AnyFirstOnly, Op::Any) => everyone(out, i.args[0][first]),
+        (F::AllEqualEndsOnly, Op::AllEqual) => everyone(out, u64::from(i.args[0][first] == i.args[0][last])),
+        (F::BallotIgnoresPredicate, Op::Ballot) => {
+            let ones = vec![1; i.size];
+            (info.meaning)(&Instance { args: &[&ones], ..*i }, out)
+        }
+        (F::BallotWithoutSelf, Op::Ballot) => {
+            right(out)?;
+            lanes(i.tangle).for_each(|lane| out[lane / 32 * i.size + lane] &= !(1 << (lane % 32)));
+            Ok(0)
+        }
+        (F::InverseBallotNeighbour, Op::InverseBallot) => {
+            lanes(i.tangle).for_each(|lane| {
+                let lane_next = (lane + 1) % i.size;
+                out[lane] = i.args[lane_next / 32][lane] >> (lane_next % 32) & 1;
+            });
+            Ok(0)
+        }
+        (F::BitExtractOwnLane, Op::BallotBitExtract) => {
+            let own: Vec<u64> = (0..i.size as u64).collect();
+            let undefined = right(out)?;
+            (info.meaning)(&Instance { args: &[i.args[0], i.args[1], i.args[2], i.args[3], &own], ..*i }, out)?;
+            Ok(undefined)
+        }
+        (F::InclusiveBitCountOffByOne, Op::BallotInclusiveBitCount) => instead(Op::BallotExclusiveBitCount, out),
+        (F::ExclusiveBitCountOffByOne, Op::BallotExclusiveBitCount) => instead(Op::BallotInclusiveBitCount, out),
+        (F::BitCountSaturates, Op::BallotBitCount) => {
+            let undefined = right(out)?;
+            lanes(i.tangle).for_each(|lane| out[lane] = out[lane].min(3));
+            Ok(undefined)
+        }
+        (F::FindMsbIsLsb, Op::BallotFindMsb) => instead(Op::BallotFindLsb, out),
+        (F::FindLsbOffByOne, Op::BallotFindLsb) => {
+            let undefined = right(out)?;
+            lanes(i.tangle).for_each(|lane| out[lane] += 1);
+            Ok(undefined)
+        }
+        (F::ShuffleTwoBits, Op::Shuffle) => with_operand(info, i, out, |lane| i.args[1][lane] & 3),
+        (F::ShuffleXorFirstMask, Op::ShuffleXor) => with_operand(info, i, out, |_| i.args[1][first]),
+        (F::ShuffleUpIsDown, Op::ShuffleUp) => instead(Op::ShuffleDown, out),
+        (F::ShuffleDownByOne, Op::ShuffleDown) => with_operand(info, i, out, |lane| i.args[1][lane].min(1)),
+        (F::RotateBackwards, Op::Rotate) => {
+            with_operand(info, i, out, |lane| (i.size as u64).wrapping_sub(i.args[1][lane]) & 0xFFFF_FFFF)
+        }
+        (F::ClusteredRotateWhole, Op::ClusteredRotate) => instead(Op::Rotate, out),
+        (F::ClusterIgnored, Op::Clustered(fold)) => instead(Op::Reduce(fold), out),
+        (F::ClusterOfTwo, Op::Clustered(_)) => (info.meaning)(&Instance { cluster: i.cluster.min(2), ..*i }, out),
+        (F::QuadSwapsExchanged, Op::QuadSwapHorizontal) => instead(Op::QuadSwapVertical, out),
+        (F::QuadSwapsExchanged, Op::QuadSwapVertical) => instead(Op::QuadSwapHorizontal, out),
+        (F::QuadDiagonalIsHorizontal, Op::QuadSwapDiagonal) => instead(Op::QuadSwapHorizontal, out),
+        (F::QuadBroadcastFirstQuad, Op::QuadBroadcast) => everyone(out, i.args[0][i.args[1][first] as usize & 3]),
+        _ => right(out),
+    }
+}
+
+fn is_min_max(op: SubgroupOp) -> bool {
+    use SubgroupOp::{Clustered, Exclusive, Inclusive, Reduce};
+    matches!(op, Reduce(fold) | Inclusive(fold) | Exclusive(fold) | Clustered(fold) if matches!(fold, Fold::Min | Fold::Max))
+}
+
+/// The operation with another second operand.
+fn with_operand(info: &OpInfo, i: &Instance<'_>, out: &mut [u64], operand: impl Fn(usize) -> u64) -> Result<u128, Ub> {
+    let column: Vec<u64> = (0..i.size).map(operand).collect();
+    (info.meaning)(&Instance { args: &[i.args[0], &column], ..*i }, out)
+}

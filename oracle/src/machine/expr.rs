@@ -1,0 +1,278 @@
+//! Expressions: columns of values for all lanes at once.
+
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+use tangle_program::ops::{self, BinaryOp, Intrinsic, Undefined};
+use tangle_program::subgroup::first_lanes;
+use tangle_program::tree::Builtin;
+use tangle_program::types::Scalar;
+
+use super::{Frame, Machine, Stop};
+use crate::lower::{Decision, Node};
+use crate::mask::Mask;
+use crate::rules::{Construct, Rules, Scope};
+use crate::value::{Provenance, Taint, Value};
+
+#[derive(Clone, Copy)]
+struct Choice {
+    decision: Decision,
+    construct: Construct,
+    /// True if a subgroup operation stands behind the decision.
+    tangled: bool,
+}
+
+/// The value with taint only in the given lanes.
+fn restricted(mut value: Value, lanes: &Mask) -> Value {
+    if let Some(taint) = value.taint.take() {
+        let lanes = taint.lanes.and(lanes);
+        value.taint = (!lanes.is_empty()).then_some(Taint { lanes, ..taint });
+    }
+    value
+}
+
+impl<'a, R: Rules> Machine<'a, R> {
+    pub(super) fn eval(&mut self, frame: &Frame, node: &'a Node, a: &Mask, u: &Mask) -> Result<Value, Stop> {
+        Ok(match node {
+            Node::Const { bits } => self.constant(*bits),
+            Node::Var(var) => frame.vars[*var].clone(),
+            Node::Builtin(builtin) => self.builtin(*builtin),
+            Node::Input(k) => self.input(*k),
+            Node::Uniform(k) => self.constant(u64::from(self.case.data.uniforms.get(*k).copied().unwrap_or(0))),
+            Node::Push(k) => self.constant(u64::from(self.case.data.push.get(*k).copied().unwrap_or(0))),
+            Node::Unary { op, arg } => {
+                let arg = self.eval(frame, arg, a, u)?;
+                self.map_columns(arg, |x, out| ops::unary(*op, x, out))
+            }
+            Node::Binary { op, scalar, lhs, rhs } => {
+                let lhs = self.eval(frame, lhs, a, u)?;
+                let rhs = self.eval(frame, rhs, a, u)?;
+                self.binary(*op, *scalar, lhs, &rhs, a)?
+            }
+            Node::ShortCircuit { decision, short_on, lhs, rhs, tangled } => {
+                let cond = self.eval(frame, lhs, a, u)?;
+                let decision = Choice { decision: *decision, construct: Construct::RightOperand, tangled: *tangled };
+                let parts = if *short_on { [None, Some(&**rhs)] } else { [Some(&**rhs), None] };
+                self.choose(frame, decision, cond, parts, a, u)?
+            }
+            Node::Select { decision, cond, then, otherwise, tangled } => {
+                let cond = self.eval(frame, cond, a, u)?;
+                let decision = Choice { decision: *decision, construct: Construct::SelectArm, tangled: *tangled };
+                self.choose(frame, decision, cond, [Some(&**then), Some(&**otherwise)], a, u)?
+            }
+            Node::Cast { from, to, arg } => {
+                let arg = self.eval(frame, arg, a, u)?;
+                if to.bits() == from.bits() || from.bits() == 1 {
+                    return Ok(arg);
+                }
+                let (from, to) = (*from, *to);
+                self.map_columns(arg, |x, out| out.iter_mut().zip(x).for_each(|(o, &x)| *o = ops::cast(from, to, x)))
+            }
+            Node::Intrinsic { op, scalar, args } => {
+                let args = args.iter().map(|arg| self.eval(frame, arg, a, u));
+                let args = args.collect::<Result<SmallVec<[Value; 4]>, _>>()?;
+                self.intrinsic(*op, *scalar, &args, a)
+            }
+            Node::Vector(args) => {
+                let mut vector = Value { columns: SmallVec::new(), taint: None, from: Provenance::default() };
+                for arg in args {
+                    let arg = self.eval(frame, arg, a, u)?;
+                    vector.columns.extend(arg.columns);
+                    vector.taint = Value::join(vector.taint, &arg.taint);
+                    vector.from = vector.from.or(arg.from);
+                }
+                vector
+            }
+            Node::Component { arg, index } => {
+                let arg = self.eval(frame, arg, a, u)?;
+                Value { columns: smallvec::smallvec![Rc::clone(&arg.columns[*index])], ..arg }
+            }
+            Node::Subgroup(op) => self.subgroup(frame, op, a, u)?,
+        })
+    }
+
+    fn constant(&self, bits: u64) -> Value {
+        if bits == 0 { Value::shared(Rc::clone(&self.zero)) } else { Value::scalar(vec![bits; self.layout.slots]) }
+    }
+
+    fn input(&mut self, k: usize) -> Value {
+        if let Some(value) = &self.inputs[k] {
+            return value.clone();
+        }
+        let first = self.workgroup * self.case.launch.invocations() as usize;
+        let data = &self.case.data.inputs[k];
+        let at = |&index: &u32| u64::from(data.get(first + index as usize).copied().unwrap_or(0));
+        let value = Value::scalar(self.layout.local_index.iter().map(at).collect());
+        self.inputs[k] = Some(value.clone());
+        value
+    }
+
+    fn builtin(&mut self, builtin: Builtin) -> Value {
+        let cached = builtin as usize;
+        if let Some(value) = &self.builtins[cached] {
+            return value.clone();
+        }
+        let width = if builtin.ty().is_scalar() { 1 } else { 4 };
+        let mut columns: SmallVec<[Vec<u64>; 4]> = (0..width).map(|_| vec![0; self.layout.slots]).collect();
+        for slot in self.layout.live.slots() {
+            let value =
+                self.rules.builtin(builtin, slot % self.layout.subgroups[0].size, self.builtin_at(builtin, slot));
+            for (c, column) in columns.iter_mut().enumerate() {
+                column[slot] = u64::from((value >> (32 * c)) as u32);
+            }
+        }
+        let value =
+            Value { columns: columns.into_iter().map(Rc::new).collect(), taint: None, from: Provenance::default() };
+        self.builtins[cached] = Some(value.clone());
+        value
+    }
+
+    /// Semantics.md §1.1: the masks ignore which lanes are active, and have no bits from the subgroup size on.
+    fn builtin_at(&self, builtin: Builtin, slot: usize) -> u128 {
+        let (_, lane) = self.layout.lane_of(slot);
+        let size = self.layout.subgroups[0].size;
+        let index = self.layout.local_index[slot];
+        let [x, y, _] = self.case.launch.workgroup;
+        let below = first_lanes(lane);
+        let own = 1u128 << lane;
+        match builtin {
+            Builtin::Lane => lane as u128,
+            Builtin::SubgroupSize => size as u128,
+            Builtin::SubgroupId => u128::from(self.layout.reported[slot].0),
+            Builtin::NumSubgroups => u128::from(self.layout.reported[slot].1),
+            Builtin::LocalIndex => u128::from(index),
+            Builtin::LocalX => u128::from(index % x),
+            Builtin::LocalY => u128::from(index / x % y),
+            Builtin::LocalZ => u128::from(index / x / y),
+            Builtin::WorkgroupIndex => self.workgroup as u128,
+            Builtin::EqMask => own,
+            Builtin::GeMask => first_lanes(size) & !below,
+            Builtin::GtMask => first_lanes(size) & !below & !own,
+            Builtin::LeMask => below | own,
+            Builtin::LtMask => below,
+        }
+    }
+
+    fn map_columns(&self, value: Value, f: impl Fn(&[u64], &mut [u64])) -> Value {
+        let columns = value.columns.iter().map(|column| {
+            let mut out = vec![0; column.len()];
+            f(column, &mut out);
+            Rc::new(out)
+        });
+        Value { columns: columns.collect(), ..value }
+    }
+
+    fn binary(&mut self, op: BinaryOp, scalar: Scalar, lhs: Value, rhs: &Value, a: &Mask) -> Result<Value, Stop> {
+        let (does, does_on) = self.rules.binary(op, scalar);
+        let columns = lhs.columns.iter().zip(&rhs.columns).map(|(x, y)| {
+            let mut out = vec![0; x.len()];
+            ops::binary(does, does_on, x, y, &mut out);
+            Rc::new(out)
+        });
+        let columns = columns.collect();
+        let mut taint = Value::join(lhs.taint, &rhs.taint);
+        if ops::binary_may_be_undefined(op) && !self.observing() {
+            let mut undefined = self.none();
+            let known = |slot: &usize| taint.as_ref().is_none_or(|taint| !taint.lanes.contains(*slot));
+            for slot in a.slots().filter(known) {
+                for (x, y) in lhs.columns.iter().zip(&rhs.columns) {
+                    match ops::binary_undefined(op, scalar, x[slot], y[slot]) {
+                        Some(Undefined::Behaviour) => {
+                            return Err(Stop::Invalid(format!("'{}' has undefined behaviour", op.token())));
+                        }
+                        Some(Undefined::Value) => undefined.insert(slot),
+                        None => {}
+                    }
+                }
+            }
+            if !undefined.is_empty() {
+                taint = Value::join(taint, &Some(Taint { lanes: undefined, undefined: true }));
+            }
+        }
+        Ok(Value { columns, taint, from: lhs.from.or(rhs.from) })
+    }
+
+    fn intrinsic(&mut self, op: Intrinsic, scalar: Scalar, args: &[Value], a: &Mask) -> Value {
+        let (does, does_on) = self.rules.intrinsic(op, scalar);
+        let mut taint = None;
+        let mut from = Provenance::default();
+        for arg in args {
+            taint = Value::join(taint, &arg.taint);
+            from = from.or(arg.from);
+        }
+        let mut undefined = self.none();
+        let width = args[0].columns.len();
+        let mut columns = SmallVec::new();
+        for c in 0..width {
+            let mut out = vec![0; self.layout.slots];
+            let mut operands: SmallVec<[u64; 4]> = SmallVec::from_elem(0, args.len());
+            for slot in a.slots() {
+                for (operand, arg) in operands.iter_mut().zip(args) {
+                    // Offsets and bit counts stay scalar when the value is a vector.
+                    *operand = arg.columns[c.min(arg.columns.len() - 1)][slot];
+                }
+                out[slot] = ops::intrinsic(does, does_on, &operands);
+                if ops::intrinsic_undefined(op, scalar, &operands).is_some() {
+                    undefined.insert(slot);
+                }
+            }
+            columns.push(Rc::new(out));
+        }
+        if !undefined.is_empty() && !self.observing() {
+            taint = Value::join(taint, &Some(Taint { lanes: undefined, undefined: true }));
+        }
+        Value { columns, taint, from }
+    }
+
+    /// `?:`, `&&` and `||`: an if/else with a value (semantics.md §4.1, §4.2). A missing part keeps the condition's value.
+    fn choose(
+        &mut self,
+        frame: &Frame,
+        choice: Choice,
+        cond: Value,
+        [then, otherwise]: [Option<&'a Node>; 2],
+        a: &Mask,
+        u: &Mask,
+    ) -> Result<Value, Stop> {
+        let mut open = None;
+        let (p, q) = match &cond.taint {
+            // Without a tangled operation in it, an unknown choice has no effect but an unknown result.
+            Some(taint) if taint.lanes.meets(a) && !choice.tangled && !taint.undefined => {
+                let known = Value { taint: None, ..cond.clone() };
+                open = Some(taint.clone());
+                self.decide(&known, &a.minus(&taint.lanes), choice.construct)?
+            }
+            // An undefined left operand without control flow behind it: a plain logical operation on an undefined value.
+            _ => self.decide(&cond, a, choice.construct)?,
+        };
+        self.note_path(choice.decision, &p, 1);
+        self.note_path(choice.decision, &q, 0);
+        let mut result = None::<Value>;
+        for (part, lanes) in [(then, &p), (otherwise, &q)] {
+            let value = match part {
+                Some(_) if lanes.is_empty() => continue,
+                Some(node) => {
+                    let uniform = self.whole(u, lanes);
+                    self.scopes.push(Scope { construct: choice.construct, reached: a.clone(), entered: lanes.clone() });
+                    let value = self.eval(frame, node, lanes, &uniform);
+                    self.scopes.pop();
+                    value?
+                }
+                None => Value { taint: None, ..cond.clone() },
+            };
+            match &mut result {
+                None => result = Some(restricted(value, lanes)),
+                Some(result) => result.set(&value, lanes),
+            }
+        }
+        let mut result = result.unwrap_or_else(|| Value { taint: None, ..cond.clone() });
+        result.from = result.from.or(cond.from);
+        result.taint = Value::join(result.taint, &open);
+        if !self.lost.is_empty() {
+            return Ok(result);
+        }
+        let u = self.whole(u, &p.or(&q));
+        self.restart_paths(&u);
+        Ok(result)
+    }
+}

@@ -1,0 +1,245 @@
+//! Subgroup operations: a set of lanes divided by subgroup, the table's meaning, and taint.
+
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+use tangle_program::case::Tier;
+use tangle_program::subgroup::{Instance, OpInfo, Param, Spread, Ub, lanes};
+use tangle_program::types::Scalar;
+
+use super::{Frame, Machine, Pass, Stop};
+use crate::lower::{OpNode, shadow};
+use crate::mask::Mask;
+use crate::rules::{Grouping, Rules};
+use crate::value::{Provenance, Taint, Value};
+
+impl<'a, R: Rules> Machine<'a, R> {
+    pub(super) fn subgroup(&mut self, frame: &Frame, op: &'a OpNode, a: &Mask, u: &Mask) -> Result<Value, Stop> {
+        let args = op.args.iter().map(|arg| self.eval(frame, arg, a, u));
+        let args = args.collect::<Result<SmallVec<[Value; 2]>, _>>()?;
+        let width = op.info.result_type(None).map_or(op.width, |ty| usize::from(ty.width));
+        let mut work = OpWork {
+            op,
+            columns: (0..width).map(|_| vec![0; self.layout.slots]).collect(),
+            undefined: self.none(),
+            unknown: self.none(),
+            args: &args,
+        };
+        let mut from = args.iter().fold(Provenance::default(), |from, arg| from.or(arg.from));
+        let a = a.minus(&self.lost);
+        let layout = self.layout;
+        for (s, subgroup) in layout.subgroups.iter().enumerate() {
+            let tangle = a.lanes(subgroup.first, subgroup.size);
+            if tangle == 0 {
+                continue;
+            }
+            let partial = usize::from(tangle != subgroup.live);
+            self.counts.executed[op.row][partial] += u64::from(tangle.count_ones());
+            if partial == 0 {
+                from.full |= 1 << op.row
+            } else {
+                from.partial |= 1 << op.row
+            }
+            let exact = self.is_exact(op.id, s, tangle, u);
+            if self.observing() {
+                self.operate_as_device(&mut work, s, tangle, u)?;
+            } else {
+                self.operate(&mut work, s, tangle)?;
+                if !exact && op.info.tangle_dependent {
+                    work.unknown.insert_lanes(subgroup.first, tangle);
+                }
+            }
+        }
+        let OpWork { columns, undefined, unknown, .. } = work;
+        let taint = match (undefined.is_empty(), unknown.is_empty()) {
+            _ if self.observing() => None,
+            (true, true) => None,
+            (is_defined, _) => Some(Taint { lanes: undefined.or(&unknown), undefined: !is_defined }),
+        };
+        Ok(Value { columns: columns.into_iter().map(Rc::new).collect(), taint, from })
+    }
+
+    /// True if the scope-restricted tangle is known (see the module page). Notes the visit in a survey.
+    fn is_exact(&mut self, op: usize, s: usize, tangle: u128, u: &Mask) -> bool {
+        let subgroup = &self.layout.subgroups[s];
+        let at = op * self.layout.subgroups.len() + s;
+        let one_key = || {
+            let first = self.keys[subgroup.first + tangle.trailing_zeros() as usize];
+            lanes(tangle).all(|lane| self.keys[subgroup.first + lane] == first)
+        };
+        match &self.pass {
+            Pass::Observe => true,
+            Pass::Survey => {
+                self.visitors[at] |= tangle;
+                true
+            }
+            Pass::Predict { .. } if self.tier == Tier::Maximal => {
+                self.lost.lanes(subgroup.first, subgroup.size) == 0 && (!self.keyed || one_key())
+            }
+            Pass::Predict { visitors, classes } => {
+                let uniform = u.lanes(subgroup.first, subgroup.size) != 0 && self.nobody_lost_in_group(s);
+                uniform || (classes[s] && visitors[at] == tangle && one_key())
+            }
+        }
+    }
+
+    fn nobody_lost_in_group(&self, s: usize) -> bool {
+        let subgroup = &self.layout.subgroups[s];
+        match self.tier {
+            Tier::Plain => self.lost.is_empty(),
+            _ => self.lost.lanes(subgroup.first, subgroup.size) == 0,
+        }
+    }
+
+    /// The operation in one subgroup, with its taint.
+    fn operate(&mut self, work: &mut OpWork<'_>, s: usize, tangle: u128) -> Result<(), Stop> {
+        let subgroup = &self.layout.subgroups[s];
+        let (first, size) = (subgroup.first, subgroup.size);
+        let taints = work.operand_taint(first, size, tangle);
+        if taints.blocked {
+            // A uniform operand that is unknown: the result is, too.
+            work.unknown.insert_lanes(first, tangle);
+            return Ok(());
+        }
+        let undefined = work
+            .apply(first, size, tangle, &mut |info, instance, out| self.rules.operate(info, instance, out))
+            .map_err(|ub| Stop::Invalid(ub.into()))?;
+        work.undefined.insert_lanes(first, undefined | taints.undefined);
+        work.unknown.insert_lanes(first, taints.unknown);
+        Ok(())
+    }
+
+    /// The operation as a device performs it: with its own tangle, and something where nothing is defined.
+    fn operate_as_device(&mut self, work: &mut OpWork<'_>, s: usize, tangle: u128, u: &Mask) -> Result<(), Stop> {
+        let subgroup = &self.layout.subgroups[s];
+        let (first, size) = (subgroup.first, subgroup.size);
+        let of = |mask: &Mask| mask.lanes(first, size);
+        let mut rest = self.rules.tangle(&self.scopes, subgroup.live, tangle, &of);
+        let open = self.keyed && u.lanes(first, size) == 0 && self.rules.grouping() == Grouping::ByPath;
+        while rest != 0 {
+            let key = self.keys[first + rest.trailing_zeros() as usize];
+            let part = if open {
+                lanes(rest).filter(|&k| self.keys[first + k] == key).fold(0, |m, k| m | 1 << k)
+            } else {
+                rest
+            };
+            rest &= !part;
+            // What a faulty device makes of undefined behaviour is anything; here, nothing at all.
+            let undefined = work
+                .apply(first, size, part, &mut |info, instance, out| self.rules.operate(info, instance, out))
+                .unwrap_or(part);
+            let bits = self.rules.undefined();
+            for lane in lanes(undefined) {
+                let bits = if work.op.scalar.bits() == 1 { bits & 1 } else { bits & 0xFFFF_FFFF };
+                work.columns.iter_mut().for_each(|column| column[first + lane] = bits);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An operation on its way through the subgroups.
+struct OpWork<'a> {
+    op: &'a OpNode,
+    args: &'a [Value],
+    columns: SmallVec<[Vec<u64>; 4]>,
+    undefined: Mask,
+    unknown: Mask,
+}
+
+type Operate<'a> = dyn FnMut(&OpInfo, &Instance<'_>, &mut [u64]) -> Result<u128, Ub> + 'a;
+
+/// Taint that reaches the results of one subgroup through operands.
+#[derive(Default)]
+struct OperandTaint {
+    undefined: u128,
+    unknown: u128,
+    /// An operand that must be uniform is not known.
+    blocked: bool,
+}
+
+impl OpWork<'_> {
+    /// Operand columns of a subgroup; of the generic operand, component `c`.
+    fn operands(&self, first: usize, size: usize, c: usize) -> SmallVec<[&[u64]; 8]> {
+        let mut columns = SmallVec::new();
+        for (param, arg) in self.op.info.params.iter().zip(self.args) {
+            if *param == Param::Value {
+                columns.push(&arg.columns[c][first..first + size]);
+            } else {
+                columns.extend(arg.columns.iter().map(|column| &column[first..first + size]));
+            }
+        }
+        columns
+    }
+
+    fn apply(&mut self, first: usize, size: usize, tangle: u128, operate: &mut Operate<'_>) -> Result<u128, Ub> {
+        let op = self.op;
+        let mut undefined = 0;
+        let has_value = op.info.params.contains(&Param::Value);
+        let rounds = if has_value { op.width } else { 1 };
+        // One column for each component of the result, or of the operand where one bool comes out of a vector.
+        let mut out = SmallVec::<[u64; 64]>::from_elem(0, size * self.columns.len().max(1));
+        let combined = rounds > self.columns.len();
+        for c in 0..rounds {
+            {
+                let args = self.operands(first, size, c);
+                let instance = Instance { size, tangle, scalar: op.scalar, cluster: op.cluster, args: &args };
+                undefined |= operate(op.info, &instance, &mut out)?;
+            }
+            if combined {
+                for lane in lanes(tangle) {
+                    let so_far = if c == 0 { 1 } else { self.columns[0][first + lane] };
+                    self.columns[0][first + lane] = so_far & out[lane];
+                }
+            } else if has_value {
+                lanes(tangle).for_each(|lane| self.columns[c][first + lane] = out[lane]);
+            } else {
+                for (c, column) in self.columns.iter_mut().enumerate() {
+                    lanes(tangle).for_each(|lane| column[first + lane] = out[c * size + lane]);
+                }
+            }
+        }
+        Ok(undefined)
+    }
+
+    fn operand_taint(&self, first: usize, size: usize, tangle: u128) -> OperandTaint {
+        let mut result = OperandTaint::default();
+        for (i, (param, arg)) in self.op.info.params.iter().zip(self.args).enumerate() {
+            let Some(taint) = &arg.taint else { continue };
+            let tainted = taint.lanes.lanes(first, size) & tangle;
+            if tainted == 0 {
+                continue;
+            }
+            let reached = match (param, self.op.info.spread) {
+                (Param::UniformMask | Param::UniformUint | Param::BroadcastLane | Param::QuadIndex, _) => {
+                    result.blocked = true;
+                    tangle
+                }
+                (Param::Uint, _) | (_, Spread::Own) => tainted,
+                (Param::Value, Spread::Moves | Spread::Combines) => self.carried(first, size, tangle, tainted, i),
+                _ => tangle,
+            };
+            if taint.undefined {
+                result.undefined |= reached;
+            } else {
+                result.unknown |= reached;
+            }
+        }
+        result
+    }
+
+    /// The lanes whose result uses the generic operand of a tainted lane: the operation's own pattern, run on the taint.
+    fn carried(&self, first: usize, size: usize, tangle: u128, tainted: u128, value_at: usize) -> u128 {
+        let info = shadow(self.op.info.op).info();
+        let column: SmallVec<[u64; 64]> = (0..size).map(|lane| (tainted >> lane & 1) as u64).collect();
+        let mut args = self.operands(first, size, 0);
+        args[value_at] = &column;
+        let scalar = Scalar::Bool;
+        let instance = Instance { size, tangle, scalar, cluster: self.op.cluster, args: &args };
+        let mut out = SmallVec::<[u64; 64]>::from_elem(0, size);
+        match (info.meaning)(&instance, &mut out) {
+            Ok(_) => lanes(tangle).filter(|&lane| out[lane] != 0).fold(0, |mask, lane| mask | 1 << lane),
+            Err(_) => tangle,
+        }
+    }
+}

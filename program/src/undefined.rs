@@ -1,0 +1,220 @@
+//! Which values may be undefined.
+//!
+//! An undefined value is poison: whatever is computed from it is undefined too, even `x - x`, and the program stays valid only as
+//! long as it decides nothing (semantics.md §0.3). This analysis says where poison may be, without knowing the lane map: it goes by
+//! the operations that can give an undefined result at all, except the forms that are defined for every tangle.
+//!
+//! A variable may be undefined if anything assigned to it anywhere in its function may be; order of execution is ignored. So is the
+//! place of a call: an undefined argument at one call makes the parameter undefined for all.
+
+use crate::case::{Launch, SubgroupSize};
+use crate::subgroup::{Fold, SubgroupOp};
+use crate::tree::{Arg, Block, Builtin, Direction, Expr, Function, FunctionId, LoopKind, Program, Stmt, SubgroupCall, VarId};
+
+/// True if some lane's value may be undefined; `var` tells it of the variables.
+pub fn may_be_undefined(expr: &Expr, launch: &Launch, var: &dyn Fn(VarId) -> bool) -> bool {
+    let any = |args: &[Expr]| args.iter().any(|arg| may_be_undefined(arg, launch, var));
+    match expr {
+        Expr::Bool(_)
+        | Expr::Int(_)
+        | Expr::Uint(_)
+        | Expr::Builtin(_)
+        | Expr::Input(_)
+        | Expr::Uniform(_)
+        | Expr::Push(_) => false,
+        Expr::Var(v) => var(*v),
+        Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => may_be_undefined(x, launch, var),
+        Expr::Binary(_, x, y) => may_be_undefined(x, launch, var) || may_be_undefined(y, launch, var),
+        Expr::Select(c, x, y) => [c, x, y].into_iter().any(|e| may_be_undefined(e, launch, var)),
+        Expr::Intrinsic(_, args) | Expr::Vector(_, args) => any(args),
+        Expr::Subgroup(call) => any(&call.args) || !is_defined_form(call, launch),
+    }
+}
+
+/// True if the result is defined in every lane of every tangle, given defined operands. (Operators that are not
+/// defined for all operands do not come in here: they are guarded, [`crate::validate`].)
+pub fn is_defined_form(call: &SubgroupCall, launch: &Launch) -> bool {
+    if !call.op.info().may_be_undefined {
+        return true;
+    }
+    let (first, second) = (call.args.first(), call.args.get(1));
+    match call.op {
+        // The own lane, and lanes found in the tangle itself, are in the tangle.
+        SubgroupOp::Shuffle => second.is_some_and(|lane| *lane == Expr::Builtin(Builtin::Lane) || is_in_tangle(lane)),
+        SubgroupOp::Broadcast => second.is_some_and(is_in_tangle),
+        SubgroupOp::ShuffleXor
+        | SubgroupOp::ShuffleUp
+        | SubgroupOp::ShuffleDown
+        | SubgroupOp::Rotate
+        | SubgroupOp::ClusteredRotate => second == Some(&Expr::Uint(0)),
+        SubgroupOp::BallotBitExtract => match second {
+            Some(Expr::Builtin(Builtin::Lane)) => true,
+            Some(Expr::Uint(index)) => match launch.subgroup_size {
+                SubgroupSize::Required(size) => *index < size,
+                SubgroupSize::Default | SubgroupSize::Varying => *index == 0,
+            },
+            _ => false,
+        },
+        // Masks without bits outside the tangle: every reading of the specification agrees (semantics.md §1.4).
+        SubgroupOp::BallotBitCount | SubgroupOp::BallotInclusiveBitCount | SubgroupOp::BallotExclusiveBitCount => {
+            first.is_some_and(|mask| is_own_bit(mask) || matches!(mask, Expr::Subgroup(c) if c.op == SubgroupOp::Ballot))
+        }
+        SubgroupOp::BallotFindLsb | SubgroupOp::BallotFindMsb => {
+            first.is_some_and(|mask| is_own_bit(mask) || is_full_ballot(mask))
+        }
+        _ => false,
+    }
+}
+
+/// The lane number of some lane of the tangle.
+fn is_in_tangle(lane: &Expr) -> bool {
+    let Expr::Subgroup(call) = lane else { return false };
+    let of_lane = call.args.first() == Some(&Expr::Builtin(Builtin::Lane));
+    match call.op {
+        SubgroupOp::BroadcastFirst | SubgroupOp::Reduce(Fold::Min | Fold::Max) => of_lane,
+        SubgroupOp::BallotFindLsb | SubgroupOp::BallotFindMsb => call.args.first().is_some_and(is_full_ballot),
+        _ => false,
+    }
+}
+
+fn is_own_bit(mask: &Expr) -> bool {
+    *mask == Expr::Builtin(Builtin::EqMask)
+}
+
+fn is_full_ballot(mask: &Expr) -> bool {
+    matches!(mask, Expr::Subgroup(call) if call.op == SubgroupOp::Ballot && call.args.first() == Some(&Expr::Bool(true)))
+}
+
+/// What is known of a whole program.
+#[derive(Clone, Debug)]
+pub struct MayBeUndefined<'a> {
+    launch: &'a Launch,
+    functions: Vec<Marks>,
+}
+
+/// For one function.
+#[derive(Clone, Debug)]
+struct Marks {
+    vars: Vec<bool>,
+    result: bool,
+}
+
+impl<'a> MayBeUndefined<'a> {
+    /// Analyses a program.
+    pub fn of(program: &Program, launch: &'a Launch) -> MayBeUndefined<'a> {
+        let functions = &program.functions;
+        let none = |function: &Function| Marks { vars: vec![false; function.var_count()], result: false };
+        let mut found = MayBeUndefined { launch, functions: functions.iter().map(none).collect() };
+        // Marks only ever appear, so this ends, mostly after two rounds.
+        loop {
+            let mut round = Round { program, found: &mut found, current: 0, changed: false };
+            for (id, function) in functions.iter().enumerate() {
+                round.current = id;
+                round.block(&function.body);
+            }
+            if !round.changed {
+                return found;
+            }
+        }
+    }
+
+    /// True if the variable may hold an undefined value.
+    pub fn var(&self, function: FunctionId, var: VarId) -> bool {
+        let marks = self.functions.get(function as usize);
+        marks.and_then(|marks| marks.vars.get(var as usize)).copied().unwrap_or(false)
+    }
+
+    /// True if the value of an expression of the function may be undefined.
+    pub fn expr(&self, function: FunctionId, expr: &Expr) -> bool {
+        may_be_undefined(expr, self.launch, &|var| self.var(function, var))
+    }
+
+    /// True if the result of the function may be undefined.
+    pub fn result(&self, function: FunctionId) -> bool {
+        self.functions.get(function as usize).is_some_and(|marks| marks.result)
+    }
+}
+
+/// One pass over the program.
+struct Round<'r, 'a> {
+    program: &'r Program,
+    found: &'r mut MayBeUndefined<'a>,
+    current: usize,
+    changed: bool,
+}
+
+impl Round<'_, '_> {
+    fn block(&mut self, block: &Block) {
+        block.iter().for_each(|stmt| self.stmt(stmt));
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Assign { var, value } => {
+                if self.expr(value) {
+                    self.mark(self.current, *var);
+                }
+            }
+            Stmt::If { then, otherwise, .. } => {
+                self.block(then);
+                self.block(otherwise);
+            }
+            Stmt::Switch { arms, .. } => arms.iter().for_each(|arm| self.block(&arm.body)),
+            Stmt::Loop(l) => {
+                if let Some(test) = &l.test {
+                    self.block(&test.before);
+                }
+                self.block(&l.body);
+                if let LoopKind::For { update, .. } = &l.kind {
+                    self.block(update);
+                }
+            }
+            Stmt::Return(Some(value)) => {
+                if !self.found.functions[self.current].result && self.expr(value) {
+                    self.found.functions[self.current].result = true;
+                    self.changed = true;
+                }
+            }
+            Stmt::Call { function, args, dest } => self.call(*function as usize, args, *dest),
+            Stmt::Return(None) | Stmt::Log { .. } | Stmt::Break | Stmt::Continue | Stmt::Barrier(_) => {}
+        }
+    }
+
+    fn call(&mut self, callee: usize, args: &[Arg], dest: Option<VarId>) {
+        let Some(function) = self.program.functions.get(callee) else { return };
+        for (id, (param, arg)) in (0..).zip(function.params.iter().zip(args)) {
+            let into = match arg {
+                Arg::In(value) => self.expr(value),
+                Arg::Out(var) => param.direction == Direction::Inout && self.var(self.current, *var),
+            };
+            if into {
+                self.mark(callee, id);
+            }
+            if let Arg::Out(var) = arg {
+                if self.var(callee, id) {
+                    self.mark(self.current, *var);
+                }
+            }
+        }
+        if let Some(dest) = dest {
+            if self.found.functions[callee].result {
+                self.mark(self.current, dest);
+            }
+        }
+    }
+
+    fn var(&self, function: usize, var: VarId) -> bool {
+        self.found.functions[function].vars.get(var as usize).copied().unwrap_or(false)
+    }
+
+    fn expr(&self, expr: &Expr) -> bool {
+        may_be_undefined(expr, self.found.launch, &|var| self.var(self.current, var))
+    }
+
+    fn mark(&mut self, function: usize, var: VarId) {
+        if let Some(mark) = self.found.functions[function].vars.get_mut(var as usize) {
+            self.changed |= !*mark;
+            *mark = true;
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Descriptor and pipeline layouts, kept from job to job: most jobs of a campaign have the same bindings.
+
+use std::collections::HashMap;
+
+use ash::vk;
+
+use super::{Failure, FromCall};
+use crate::job::{BufferKind, Launch};
+
+/// What makes two layouts the same: push-constant bytes, and each buffer's binding and kind.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Signature {
+    push_constants: u32,
+    bindings: Vec<(u32, BufferKind)>,
+}
+
+impl Signature {
+    pub(super) fn of(launch: &Launch) -> Signature {
+        Signature {
+            push_constants: launch.push_constants.len() as u32,
+            bindings: launch.buffers.iter().map(|buffer| (buffer.binding, buffer.kind)).collect(),
+        }
+    }
+}
+
+/// The descriptor type of a buffer.
+pub(super) fn descriptor_type(kind: BufferKind) -> vk::DescriptorType {
+    match kind {
+        BufferKind::Storage => vk::DescriptorType::STORAGE_BUFFER,
+        BufferKind::Uniform => vk::DescriptorType::UNIFORM_BUFFER,
+    }
+}
+
+/// A pipeline layout and the one descriptor set that goes with it. The set is written anew for every launch.
+#[derive(Clone, Copy)]
+pub(super) struct Layout {
+    pub(super) pipeline: vk::PipelineLayout,
+    pub(super) set: vk::DescriptorSet,
+}
+
+/// Every layout so far.
+#[derive(Default)]
+pub(super) struct Layouts {
+    by_signature: HashMap<Signature, Layout>,
+}
+
+impl Layouts {
+    /// The layout for a launch, created when it is the first of its signature.
+    pub(super) fn get(&mut self, device: &ash::Device, launch: &Launch) -> Result<Layout, Failure> {
+        let signature = Signature::of(launch);
+        if let Some(&layout) = self.by_signature.get(&signature) {
+            return Ok(layout);
+        }
+        // The objects of a layout are small and a campaign has few signatures, so none is ever destroyed.
+        let layout = create(device, &signature)?;
+        self.by_signature.insert(signature, layout);
+        Ok(layout)
+    }
+}
+
+fn create(device: &ash::Device, signature: &Signature) -> Result<Layout, Failure> {
+    let bindings: Vec<_> = signature.bindings.iter().map(|&(binding, kind)| layout_binding(binding, kind)).collect();
+    let create_info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
+    // SAFETY: the bindings are alive, of core types, and each number occurs once (check.rs).
+    let set_layout = unsafe { device.create_descriptor_set_layout(&create_info, None) }
+        .from_call("vkCreateDescriptorSetLayout")?;
+    let set_layouts = [set_layout];
+    let ranges = [vk::PushConstantRange {
+        stage_flags: vk::ShaderStageFlags::COMPUTE,
+        offset: 0,
+        size: signature.push_constants,
+    }];
+    let mut create_info = vk::PipelineLayoutCreateInfo::default().set_layouts(&set_layouts);
+    if signature.push_constants > 0 {
+        create_info = create_info.push_constant_ranges(&ranges);
+    }
+    // SAFETY: the set layout was just created; the range is within the device's limit (check.rs).
+    let pipeline =
+        unsafe { device.create_pipeline_layout(&create_info, None) }.from_call("vkCreatePipelineLayout")?;
+    Ok(Layout { pipeline, set: allocate_set(device, set_layout, signature)? })
+}
+
+fn layout_binding(binding: u32, kind: BufferKind) -> vk::DescriptorSetLayoutBinding<'static> {
+    vk::DescriptorSetLayoutBinding::default()
+        .binding(binding)
+        .descriptor_type(descriptor_type(kind))
+        .descriptor_count(1)
+        .stage_flags(vk::ShaderStageFlags::COMPUTE)
+}
+
+fn allocate_set(
+    device: &ash::Device,
+    set_layout: vk::DescriptorSetLayout,
+    signature: &Signature,
+) -> Result<vk::DescriptorSet, Failure> {
+    let count = |kind| signature.bindings.iter().filter(|binding| binding.1 == kind).count() as u32;
+    let sizes: Vec<_> = [BufferKind::Storage, BufferKind::Uniform]
+        .into_iter()
+        .filter(|&kind| count(kind) > 0)
+        .map(|kind| vk::DescriptorPoolSize { ty: descriptor_type(kind), descriptor_count: count(kind) })
+        .collect();
+    if sizes.is_empty() {
+        return Ok(vk::DescriptorSet::null());
+    }
+    let create_info = vk::DescriptorPoolCreateInfo::default().max_sets(1).pool_sizes(&sizes);
+    // SAFETY: every pool size is above zero.
+    let pool = unsafe { device.create_descriptor_pool(&create_info, None) }.from_call("vkCreateDescriptorPool")?;
+    let set_layouts = [set_layout];
+    let allocate_info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&set_layouts);
+    // SAFETY: the pool was made for just this set.
+    let sets = unsafe { device.allocate_descriptor_sets(&allocate_info) }.from_call("vkAllocateDescriptorSets")?;
+    Ok(sets[0])
+}

@@ -1,0 +1,187 @@
+//! `tangle fuzz`
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use tangle::campaign::{Campaign, Options, seed_of, write_atomically};
+use tangle::ledger::{Ledger, thousands};
+use tangle_generator::Profile;
+use tangle_program::case::Tier;
+use tangle_program::subgroup::TABLE;
+
+use super::{DeviceArgs, Found, duration};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    devices: DeviceArgs,
+    /// Seed of the sequence of cases; drawn if not given, or that of the campaign in --out
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Length of the sequence that every device goes through; a device leaves out the cases it cannot run
+    #[arg(long, value_name = "N")]
+    cases: Option<u64>,
+    /// How long to run: 30s, 5m, 2h; until Ctrl-C if neither this nor --cases is given
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    time: Option<Duration>,
+    /// Only programs of this profile (default: a mixture): default, small, large, loops, ops, switch, calls, shapes, idioms,
+    /// vectors
+    #[arg(long, value_name = "NAME", value_parser = profile)]
+    profile: Option<Profile>,
+    /// Only cases of this convergence tier: plain, subgroup_uniform, maximal
+    #[arg(long, value_name = "TIER", value_parser = tier)]
+    tier: Option<Tier>,
+    /// Where findings and the state of the campaign are saved; a campaign that is there already goes on
+    #[arg(long, value_name = "DIR", default_value = "tangle-out")]
+    out: PathBuf,
+    /// How many findings that look alike are saved for each device; the others are counted
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    witnesses: usize,
+    /// Write the books as JSON at the end
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+    /// Print at the end how often each operation ran and was checked
+    #[arg(long)]
+    stats: bool,
+}
+
+fn profile(name: &str) -> Result<Profile, String> {
+    Profile::from_name(name).ok_or_else(|| format!("there is no profile '{name}'"))
+}
+
+fn tier(name: &str) -> Result<Tier, String> {
+    Tier::ALL.into_iter().find(|tier| tier.name() == name).ok_or_else(|| format!("there is no tier '{name}'"))
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+pub fn run(args: Args) -> anyhow::Result<Found> {
+    std::fs::create_dir_all(&args.out).with_context(|| format!("cannot create {}", args.out.display()))?;
+    let seed = match args.seed {
+        Some(seed) => seed,
+        None => seed_of(&args.out)?.unwrap_or_else(rand::random),
+    };
+    ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::SeqCst) {
+            // The second time: at once.
+            std::process::exit(2);
+        }
+    })?;
+    let targets = args.devices.open()?;
+    let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
+    eprintln!("seed {seed}, devices {}, saving in {}", names.join(", "), args.out.display());
+    let options = Options {
+        seed,
+        cases: args.cases,
+        time: args.time,
+        profile: args.profile,
+        tier: args.tier,
+        out: args.out,
+        witnesses: args.witnesses,
+    };
+    let campaign = Campaign::new(options, targets, &STOP)?;
+    let mut progress = Progress::new();
+    let ledger = campaign.run(|line| progress.show(line))?;
+    progress.end();
+    print_books(&ledger);
+    if args.stats {
+        print_operations(&ledger);
+    }
+    if let Some(file) = &args.summary {
+        write_atomically(file, &serde_json::to_vec_pretty(&ledger)?)?;
+    }
+    Ok(if ledger.findings.is_empty() { Found::Nothing } else { Found::Something })
+}
+
+/// The progress line: rewritten in place on a terminal, repeated now and then elsewhere.
+struct Progress {
+    terminal: bool,
+    shown: Option<Instant>,
+    width: usize,
+}
+
+impl Progress {
+    fn new() -> Progress {
+        Progress { terminal: std::io::stderr().is_terminal(), shown: None, width: 0 }
+    }
+
+    fn show(&mut self, line: &str) {
+        let every = Duration::from_secs(if self.terminal { 1 } else { 30 });
+        if self.shown.is_some_and(|shown| shown.elapsed() < every) {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let mut stderr = std::io::stderr();
+        // A progress line that cannot be written is no reason to stop.
+        let _ = if self.terminal {
+            write!(stderr, "\r{line:width$}", width = self.width)
+        } else {
+            writeln!(stderr, "{line}")
+        };
+        self.width = line.chars().count();
+    }
+
+    fn end(&self) {
+        if self.terminal && self.shown.is_some() {
+            eprintln!();
+        }
+    }
+}
+
+fn print_books(ledger: &Ledger) {
+    for (name, book) in &ledger.devices {
+        let verdicts: Vec<String> = book.verdicts.iter().map(|(verdict, n)| format!("{} {verdict}", thousands(*n))).collect();
+        let counts = book.counts;
+        println!(
+            "{name}: {} cases ({}), {} not supported",
+            thousands(book.cases),
+            verdicts.join(", "),
+            thousands(book.unsupported)
+        );
+        let logged = counts.checked + counts.tainted + counts.skipped;
+        println!(
+            "  {} values checked ({:.0} % of those logged), {} tainted, {} skipped; {} steps checked",
+            thousands(counts.checked),
+            100.0 * counts.checked as f64 / logged.max(1) as f64,
+            thousands(counts.tainted),
+            thousands(counts.skipped),
+            thousands(counts.steps)
+        );
+        let times = book.times;
+        println!(
+            "  seconds: generate {:.1}, compile {:.1}, driver {:.1} ({:.0} % of the worker's {:.1}), judge {:.1}, save {:.1}; {} restarts",
+            times.generate,
+            times.compile,
+            times.driver,
+            100.0 * times.driver_share(),
+            times.worker,
+            times.judge,
+            times.save,
+            book.restarts
+        );
+    }
+    for book in &ledger.findings {
+        println!("{} {} ({} cases, first {})", book.device, book.signature, thousands(book.cases), book.first_case);
+        if let Some(folder) = book.folders.first() {
+            println!("  {folder}");
+        }
+    }
+}
+
+fn print_operations(ledger: &Ledger) {
+    println!("{:32} {:>14} {:>14} {:>14} {:>14}", "operation", "lanes, full", "lanes, partial", "checked, full", "checked, part.");
+    for info in &TABLE {
+        let used = ledger.operations.get(info.name).copied().unwrap_or_default();
+        println!(
+            "{:32} {:>14} {:>14} {:>14} {:>14}",
+            info.name,
+            thousands(used.executed_full),
+            thousands(used.executed_partial),
+            thousands(used.checked_full),
+            thousands(used.checked_partial)
+        );
+    }
+}

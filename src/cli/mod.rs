@@ -1,0 +1,109 @@
+//! Subcommands, one file each.
+
+mod devices;
+mod fuzz;
+mod replay;
+mod run;
+mod show;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Parser, Subcommand};
+use tangle::target::Target;
+use tangle_program::case::Case;
+use tangle_program::validate::validate;
+
+/// Differential conformance fuzzer for the subgroup and convergence behaviour of Vulkan drivers.
+///
+/// Exit codes: 0 nothing found, 1 something found, 2 wrong usage or environment.
+#[derive(Parser)]
+#[command(version, max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the Vulkan devices and what they promise about subgroups and convergence
+    Devices(devices::Args),
+    /// Run random cases on devices and save what is wrong
+    Fuzz(fuzz::Args),
+    /// Run one case and say what each device made of it
+    Run(run::Args),
+    /// Print a case as GLSL, with the expected masks and values beside the lines if a device or size is given
+    Show(show::Args),
+    /// Run all cases of a folder on all devices
+    Replay(replay::Args),
+}
+
+/// What a command found.
+enum Found {
+    Nothing,
+    Something,
+}
+
+/// Runs the command line.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            // Help and version are no errors.
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let result = match cli.command {
+        Command::Devices(args) => devices::run(&args),
+        Command::Fuzz(args) => fuzz::run(args),
+        Command::Run(args) => run::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Replay(args) => replay::run(&args),
+    };
+    match result {
+        Ok(Found::Nothing) => ExitCode::SUCCESS,
+        Ok(Found::Something) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Which devices, and how long they may take.
+#[derive(clap::Args, Clone)]
+struct DeviceArgs {
+    /// Device to run on, by the name `tangle devices` shows; repeat for several; all Vulkan devices if none is given.
+    /// `reference`, `reference:finest` and `reference:<planted fault>` name the reference device, `@SIZE` its subgroup size
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    device: Vec<String>,
+    /// Devices file to read instead of the one that ./x setup writes
+    #[arg(long, value_name = "FILE")]
+    devices: Option<PathBuf>,
+    /// Longest time for one case on one device
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
+}
+
+impl DeviceArgs {
+    fn open(&self) -> anyhow::Result<Vec<Target>> {
+        let options = tangle_runner::Options { timeout: self.timeout, in_flight: 8, ..Default::default() };
+        tangle::target::open(&self.device, self.devices.as_deref(), &options, |warning| eprintln!("warning: {warning}"))
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|error| format!("{error} (write 30s, 5m or 2h)"))
+}
+
+/// Reads a case: a JSON file, or a finding's folder.
+fn read_case(path: &Path) -> anyhow::Result<Case> {
+    let file = if path.is_dir() { path.join("case.json") } else { path.to_owned() };
+    let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let case = Case::from_json(&text).with_context(|| format!("{}", file.display()))?;
+    validate(&case).with_context(|| format!("{}", file.display()))?;
+    Ok(case)
+}

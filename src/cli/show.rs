@@ -1,0 +1,115 @@
+//! `tangle show CASE`
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use tangle::prepare::prepare;
+use tangle::target::{Backend, Finish};
+use tangle_oracle::map::LaneMap;
+use tangle_oracle::predict::{LoggedEvent, predict};
+use tangle_program::case::Case;
+use tangle_program::glsl;
+use tangle_program::tree::{SiteId, Stmt};
+
+use super::{DeviceArgs, Found, read_case};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The case: a JSON file, or the folder of a finding
+    case: PathBuf,
+    /// Show what is expected with linear subgroups of this size
+    #[arg(long, value_name = "SIZE", conflicts_with = "device")]
+    subgroup_size: Option<u32>,
+    #[command(flatten)]
+    devices: DeviceArgs,
+    /// Print the case's JSON instead
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Found> {
+    let case = read_case(&args.case)?;
+    if args.json {
+        print!("{}", case.to_json());
+        return Ok(Found::Nothing);
+    }
+    let printed = glsl::print(&case);
+    match lane_map(args, &case)? {
+        None => print!("{}", printed.text),
+        Some(map) => {
+            let prediction = predict(&case, &map)?;
+            let mut by_site = BTreeMap::<SiteId, Vec<LoggedEvent>>::new();
+            for event in prediction.events() {
+                by_site.entry(event.site).or_default().push(event);
+            }
+            print!("{}", printed.with_margin(|stmt| match stmt {
+                Stmt::Log { site, .. } => Some(expectation(by_site.get(site).map_or(&[], Vec::as_slice))),
+                _ => None,
+            }));
+        }
+    }
+    Ok(Found::Nothing)
+}
+
+fn lane_map(args: &Args, case: &Case) -> anyhow::Result<Option<LaneMap>> {
+    if let Some(size) = args.subgroup_size {
+        anyhow::ensure!(size.is_power_of_two() && size <= 128, "a subgroup size is a power of two up to 128");
+        return Ok(Some(LaneMap::linear(case, size)));
+    }
+    if args.devices.device.is_empty() {
+        return Ok(None);
+    }
+    let target = args.devices.open()?.into_iter().next().context("no device")?;
+    if let Backend::Reference(reference) = &target.backend {
+        return Ok(Some(LaneMap::linear(case, reference.subgroup_size)));
+    }
+    let conclusion = target.run(&prepare(case.clone())?);
+    let observation = match (&conclusion.finish, &conclusion.observation) {
+        (Finish::Unsupported { missing }, _) => anyhow::bail!("{} lacks {}", target.name, missing.join(", ")),
+        (_, Some(observation)) => observation,
+        (_, None) => anyhow::bail!("{} gave no lane map", target.name),
+    };
+    let (map, _) = LaneMap::check(case, &observation.map, target.capabilities.sizes);
+    map.map(Some).with_context(|| format!("{} gave a lane map that breaks the rules", target.name))
+}
+
+/// Events shown beside one line.
+const EVENTS_SHOWN: usize = 4;
+
+/// Masks, and values where all lanes of an event have the same.
+fn expectation(events: &[LoggedEvent]) -> String {
+    if events.is_empty() {
+        return "never reached".into();
+    }
+    let mut text = String::new();
+    for (i, event) in events.iter().take(EVENTS_SHOWN).enumerate() {
+        let masks: Vec<String> = event.active.iter().map(|(subgroup, lanes)| format!("{subgroup}:{lanes:x}")).collect();
+        let _ = write!(text, "{}{}", if i > 0 { " | " } else { "" }, masks.join(" "));
+        let (_, first) = &event.values[0];
+        if first.is_empty() {
+            continue;
+        }
+        if event.values.iter().all(|(_, values)| values == first) {
+            let _ = write!(text, " = {}", words(first));
+        } else {
+            let each: Vec<String> = event.values.iter().take(8).map(|(_, values)| words(values)).collect();
+            let more = if event.values.len() > 8 { ", …" } else { "" };
+            let _ = write!(text, " = [{}{more}]", each.join(", "));
+        }
+    }
+    if events.len() > EVENTS_SHOWN {
+        let _ = write!(text, " | … {} more", events.len() - EVENTS_SHOWN);
+    }
+    text
+}
+
+fn words(values: &[Option<u32>]) -> String {
+    let shown = values.iter().map(|value| match value {
+        None => "?".into(),
+        Some(value) if *value < 10_000 => value.to_string(),
+        Some(value) => format!("{value:#x}"),
+    });
+    shown.collect::<Vec<String>>().join(" ")
+}

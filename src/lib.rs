@@ -1,0 +1,15 @@
+//! Ties the rooms together: cases run on devices, judged, saved; campaigns; the `tangle` command's subcommands stand on this.
+//!
+//! ```text
+//!   plan ── which case comes when ──┐
+//!   prepare ── case → job ──────────┼─► campaign ─► ledger (what was run, compared, found)
+//!   target ── a device, judged ─────┘       └─────► findings on disk (tangle-triage)
+//!   capabilities ── what a device can run
+//! ```
+
+pub mod campaign;
+pub mod capabilities;
+pub mod ledger;
+pub mod plan;
+pub mod prepare;
+pub mod target;

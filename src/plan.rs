@@ -1,0 +1,80 @@
+//! Which case comes when: the sequence of a campaign, a function of its seed alone.
+//!
+//! Case number `i` is made for one class of devices, drawn from the classes present, so that every device gets programs
+//! that use all it can do, and simpler devices still run what they can of the rest. Every device goes through
+//! the same sequence at its own pace and leaves out what it cannot run.
+
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use tangle_generator::{Config, Profile, from_seed};
+use tangle_program::case::{Case, Tier};
+
+use crate::target::Target;
+
+/// How often a tier is drawn, where a device offers it. What is exact everywhere finds most.
+const TIER_WEIGHTS: [(Tier, u32); 3] = [(Tier::Maximal, 6), (Tier::SubgroupUniform, 2), (Tier::Plain, 3)];
+
+/// How often a profile is drawn when none is asked for.
+const PROFILE_WEIGHTS: &[(Profile, u32)] = &[
+    (Profile::Default, 8),
+    (Profile::Loops, 3),
+    (Profile::Small, 2),
+    (Profile::Ops, 2),
+    (Profile::Switch, 1),
+    (Profile::Calls, 1),
+    (Profile::Shapes, 1),
+    (Profile::Idioms, 2),
+    (Profile::Vectors, 1),
+    (Profile::Large, 1),
+];
+
+/// The sequence of cases of a campaign.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    seed: u64,
+    profile: Option<Profile>,
+    /// For each class of devices: the configurations of the tiers it offers, with weights.
+    classes: Vec<Vec<(Config, u32)>>,
+}
+
+impl Plan {
+    /// The sequence for these devices. With `tier` only cases of that tier, with `profile` only that profile.
+    ///
+    /// # Errors
+    /// If no device offers the tier.
+    pub fn new(seed: u64, profile: Option<Profile>, tier: Option<Tier>, targets: &[Target]) -> anyhow::Result<Plan> {
+        let mut classes: Vec<Vec<(Config, u32)>> = Vec::new();
+        for target in targets {
+            let offered = TIER_WEIGHTS.iter().filter(|(offered, _)| {
+                tier.is_none_or(|tier| tier == *offered) && target.capabilities.offers(*offered)
+            });
+            let class: Vec<_> = offered.map(|&(tier, weight)| (target.capabilities.config(tier), weight)).collect();
+            if !class.is_empty() && !classes.contains(&class) {
+                classes.push(class);
+            }
+        }
+        anyhow::ensure!(!classes.is_empty(), "no chosen device offers tier {}", tier.map_or("any", Tier::name));
+        Ok(Plan { seed, profile, classes })
+    }
+
+    /// Case number `index`.
+    pub fn case(&self, index: u64) -> Case {
+        let mut rng = SmallRng::seed_from_u64(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index);
+        let class = &self.classes[rng.random_range(0..self.classes.len())];
+        let mut config = weighted(&mut rng, class).clone();
+        config.profile = self.profile.unwrap_or_else(|| *weighted(&mut rng, PROFILE_WEIGHTS));
+        from_seed(rng.random(), &config)
+    }
+}
+
+fn weighted<'a, T>(rng: &mut SmallRng, choices: &'a [(T, u32)]) -> &'a T {
+    let total: u32 = choices.iter().map(|(_, weight)| weight).sum();
+    let mut drawn = rng.random_range(0..total);
+    for (choice, weight) in choices {
+        match drawn.checked_sub(*weight) {
+            Some(rest) => drawn = rest,
+            None => return choice,
+        }
+    }
+    unreachable!("the weights add up to their total")
+}

@@ -1,0 +1,112 @@
+//! From a case to a job, and from a job's outcome back to an observation.
+
+use tangle_oracle::judge::Observation;
+use tangle_program::case::interface::{INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
+use tangle_program::case::{self, Case, SubgroupSize};
+use tangle_program::glsl;
+use tangle_runner::{
+    Buffer, BufferKind, Completed, FeatureSet, Init, Job, Launch, Optimisation, ReadBackMode, SpirvVersion, SubgroupFlags,
+    toolchain::{self, ToolchainError},
+};
+
+/// A case with everything that is made from it before a device is involved.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The case.
+    pub case: Case,
+    /// Its shader.
+    pub glsl: String,
+    /// Its module, valid.
+    pub spirv: Vec<u32>,
+}
+
+/// The toolchain failed on a case that is valid GLSL: a finding about the toolchain, which no driver gets to see.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct ToolchainFault {
+    /// Which step failed, and what it said.
+    pub error: ToolchainError,
+    /// The shader.
+    pub glsl: String,
+}
+
+/// Prints, compiles and validates a case.
+///
+/// # Errors
+/// If the compiler rejects the shader or the validator its module.
+pub fn prepare(case: Case) -> Result<Prepared, ToolchainFault> {
+    let glsl = glsl::glsl(&case);
+    let version = spirv_version(case.launch.spirv);
+    match toolchain::compile_and_validate(&glsl, version) {
+        Ok(spirv) => Ok(Prepared { case, glsl, spirv }),
+        Err(error) => Err(ToolchainFault { error, glsl }),
+    }
+}
+
+/// The runner's name of a SPIR-V version.
+pub const fn spirv_version(version: case::SpirvVersion) -> SpirvVersion {
+    match version {
+        case::SpirvVersion::V1_3 => SpirvVersion::V1_3,
+        case::SpirvVersion::V1_4 => SpirvVersion::V1_4,
+        case::SpirvVersion::V1_5 => SpirvVersion::V1_5,
+        case::SpirvVersion::V1_6 => SpirvVersion::V1_6,
+    }
+}
+
+/// The job that runs a case.
+pub fn job(prepared: &Prepared, id: u64) -> Job {
+    let Prepared { case, spirv, .. } = prepared;
+    let size = case.launch.subgroup_size;
+    Job {
+        id,
+        spirv: spirv.clone(),
+        required_subgroup_size: if let SubgroupSize::Required(size) = size { Some(size) } else { None },
+        subgroup_flags: SubgroupFlags {
+            require_full: case.launch.full_subgroups,
+            allow_varying_size: size == SubgroupSize::Varying,
+        },
+        optimisation: Optimisation::Default,
+        specialization: Vec::new(),
+        features: FeatureSet::EMPTY,
+        launches: vec![launch(case)],
+    }
+}
+
+fn launch(case: &Case) -> Launch {
+    let invocations = (case.launch.invocations() * case.launch.workgroups()) as usize;
+    let storage = |binding, init, read_back| Buffer { binding, kind: BufferKind::Storage, init, read_back };
+    let log_words = u64::from(case.log_capacity()) * invocations as u64;
+    let mut buffers = vec![
+        storage(MAP, Init::Zero { words: (invocations * MAP_WORDS) as u64 }, ReadBackMode::Whole),
+        storage(LOG, Init::Zero { words: log_words }, ReadBackMode::Slices(case.log_capacity())),
+    ];
+    if !case.data.inputs.is_empty() {
+        buffers.push(storage(INPUTS, Init::Data(interleaved(&case.data.inputs, invocations)), ReadBackMode::None));
+    }
+    if !case.data.uniforms.is_empty() {
+        let mut words = case.data.uniforms.clone();
+        // std140: an array of uvec4s.
+        words.resize(words.len().next_multiple_of(4), 0);
+        let init = Init::Data(words);
+        buffers.push(Buffer { binding: UNIFORMS, kind: BufferKind::Uniform, init, read_back: ReadBackMode::None });
+    }
+    Launch {
+        groups: case.launch.groups,
+        push_constants: case.data.push.iter().flat_map(|word| word.to_ne_bytes()).collect(),
+        buffers,
+    }
+}
+
+/// `inputs[k][invocation]` as word `invocation * K + k`.
+fn interleaved(inputs: &[Vec<u32>], invocations: usize) -> Vec<u32> {
+    let words = (0..invocations).flat_map(|i| inputs.iter().map(move |input| input.get(i).copied().unwrap_or(0)));
+    words.collect()
+}
+
+/// What the oracle looks at; `None` if the device only compiles.
+pub fn observation(completed: &Completed) -> Option<Observation> {
+    let [map, log] = completed.launches.first()?.buffers.as_slice() else { return None };
+    let mut words = map.slice(0).to_vec();
+    words.resize(map.len() as usize, 0);
+    Some(Observation { map: words, logs: log.slices().map(<[u32]>::to_vec).collect() })
+}

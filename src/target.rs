@@ -1,0 +1,293 @@
+//! A device, whatever it is: a Vulkan driver behind a worker process, or the reference device.
+
+use std::str::FromStr;
+
+use anyhow::{Context as _, anyhow, bail};
+use serde::Serialize;
+use tangle_oracle::faults::{Fault, Planted};
+use tangle_oracle::judge::{Judgement, Observation, judge};
+use tangle_oracle::map::LaneMap;
+use tangle_oracle::reference;
+use tangle_oracle::rules::{Finest, Spec};
+use tangle_program::case::{Case, SubgroupSize};
+use tangle_runner::{Device, DriverConfig, Inventory, Options, Outcome, ProbeOptions, Times};
+use tangle_triage::{Kind, Signature};
+
+use crate::capabilities::Capabilities;
+use crate::prepare::{Prepared, ToolchainFault, job, observation};
+
+/// What the reference device does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Behaviour {
+    /// What the specification says, with as much reconvergence as it allows.
+    Spec,
+    /// What the specification says, with as little reconvergence as it allows.
+    Finest,
+    /// One planted fault.
+    Planted(Fault),
+}
+
+/// The reference device: the oracle's machine behind the interface of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// What it does.
+    pub behaviour: Behaviour,
+    /// Its subgroup size, a power of two up to 128.
+    pub subgroup_size: u32,
+}
+
+impl FromStr for Reference {
+    type Err = anyhow::Error;
+
+    /// `reference`, `reference:finest`, `reference:<fault>`, each with `@SIZE` at the end for a subgroup size other than 8.
+    fn from_str(text: &str) -> anyhow::Result<Reference> {
+        let (text, size) = text.split_once('@').unwrap_or((text, "8"));
+        let subgroup_size: u32 = size.parse().with_context(|| format!("'{size}' is not a subgroup size"))?;
+        if !subgroup_size.is_power_of_two() || subgroup_size > 128 {
+            bail!("the reference device's subgroup size is a power of two up to 128, not {subgroup_size}");
+        }
+        let behaviour = match text.split_once(':') {
+            None => Behaviour::Spec,
+            Some((_, "finest")) => Behaviour::Finest,
+            Some((_, name)) => {
+                let fault = Fault::ALL.iter().find(|fault| fault.name() == name);
+                Behaviour::Planted(*fault.ok_or_else(|| anyhow!("no planted fault '{name}'"))?)
+            }
+        };
+        Ok(Reference { behaviour, subgroup_size })
+    }
+}
+
+impl Reference {
+    /// Runs a case. A required subgroup size is granted.
+    ///
+    /// # Errors
+    /// If the case is ill-formed.
+    pub fn observe(&self, case: &Case) -> anyhow::Result<Observation> {
+        let size = match case.launch.subgroup_size {
+            SubgroupSize::Required(size) => size,
+            SubgroupSize::Default | SubgroupSize::Varying => self.subgroup_size,
+        };
+        let map = LaneMap::linear(case, size);
+        Ok(match self.behaviour {
+            Behaviour::Spec => reference::observe(case, &map, || Spec)?,
+            Behaviour::Finest => reference::observe(case, &map, || Finest)?,
+            Behaviour::Planted(fault) => reference::observe(case, &map, || Planted(fault))?,
+        })
+    }
+}
+
+/// An open device.
+pub struct Target {
+    /// Its unique name.
+    pub name: String,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// Its identity and properties, for reports.
+    pub info: serde_json::Value,
+    /// How cases run on it.
+    pub backend: Backend,
+}
+
+/// How cases run on a device.
+pub enum Backend {
+    /// In a worker process.
+    Vulkan(Box<Device>),
+    /// Here.
+    Reference(Reference),
+}
+
+/// What came of one case on one device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// It ran and was judged.
+    Judged(Judgement),
+    /// It was compiled by a device that runs nothing.
+    Compiled,
+    /// The device cannot run it.
+    Unsupported {
+        /// What it lacks.
+        missing: Vec<String>,
+    },
+    /// The device failed: the crash, time-out or error.
+    Failed(Outcome),
+    /// The toolchain failed, and what it said.
+    Toolchain(String),
+    /// No worker could be had.
+    NoWorker {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The outcome of one case on one device, with what was read back.
+#[derive(Clone, Debug)]
+pub struct Conclusion {
+    /// What came of it.
+    pub finish: Finish,
+    /// What was read back.
+    pub observation: Option<Observation>,
+    /// Where the worker's time went.
+    pub times: Times,
+}
+
+impl From<&ToolchainFault> for Conclusion {
+    fn from(fault: &ToolchainFault) -> Conclusion {
+        Conclusion::without_data(Finish::Toolchain(fault.error.to_string()))
+    }
+}
+
+impl Conclusion {
+    /// A conclusion with nothing read back.
+    pub fn without_data(finish: Finish) -> Conclusion {
+        Conclusion { finish, observation: None, times: Times::default() }
+    }
+
+    /// Judges the outcome of a job.
+    pub fn of(case: &Case, capabilities: &Capabilities, outcome: Outcome) -> Conclusion {
+        match outcome {
+            Outcome::Completed(completed) => {
+                let times = completed.times;
+                match observation(&completed) {
+                    Some(observation) => Conclusion { times, ..Conclusion::judged(case, capabilities, observation) },
+                    None => Conclusion { times, ..Conclusion::without_data(Finish::Compiled) },
+                }
+            }
+            Outcome::Unsupported { missing } => Conclusion::without_data(Finish::Unsupported { missing }),
+            Outcome::WorkerLost { reason } => Conclusion::without_data(Finish::NoWorker { reason }),
+            failed => Conclusion::without_data(Finish::Failed(failed)),
+        }
+    }
+
+    fn judged(case: &Case, capabilities: &Capabilities, observation: Observation) -> Conclusion {
+        let judgement = judge(case, &observation, capabilities.sizes);
+        Conclusion {
+            finish: Finish::Judged(judgement),
+            observation: Some(observation),
+            times: Times::default(),
+        }
+    }
+
+    /// The signature, if this is a finding.
+    pub fn signature(&self, case: &Case) -> Option<Signature> {
+        let with = |kind, detail: String| Some(Signature { kind, detail });
+        match &self.finish {
+            Finish::Judged(judgement) => Signature::of(case, judgement),
+            Finish::Compiled | Finish::Unsupported { .. } | Finish::NoWorker { .. } => None,
+            Finish::Toolchain(message) => with(Kind::Toolchain, message.lines().next().unwrap_or_default().into()),
+            Finish::Failed(outcome) => match outcome {
+                Outcome::Crashed { end, stage, .. } => with(Kind::Crash, format!("{end} while {stage}")),
+                Outcome::TimedOut { stage, .. } => with(Kind::Hang, format!("while {stage}")),
+                Outcome::DeviceLost { stage } => with(Kind::DeviceLost, format!("while {stage}")),
+                other => with(Kind::VulkanError, other.to_string()),
+            },
+        }
+    }
+}
+
+impl Target {
+    /// The reference device under its name.
+    pub fn reference(name: &str) -> anyhow::Result<Target> {
+        let reference: Reference = name.parse()?;
+        Ok(Target {
+            name: name.into(),
+            capabilities: Capabilities::reference(reference.subgroup_size),
+            info: serde_json::json!({ "name": name, "device_name": "tangle reference device" }),
+            backend: Backend::Reference(reference),
+        })
+    }
+
+    /// Opens a Vulkan device.
+    ///
+    /// # Errors
+    /// If its worker does not come up.
+    pub fn vulkan(driver: &DriverConfig, index: u32, options: &Options) -> anyhow::Result<Target> {
+        let device = Device::open(driver, index, options)?;
+        let info = device.info();
+        Ok(Target {
+            name: info.name.clone(),
+            capabilities: Capabilities::of(info),
+            info: serde_json::to_value(info)?,
+            backend: Backend::Vulkan(Box::new(device)),
+        })
+    }
+
+    /// What the device lacks for a case; empty if it can run it.
+    pub fn missing(&self, case: &Case) -> Vec<String> {
+        self.capabilities.missing(case)
+    }
+
+    /// Runs one case and waits for it.
+    pub fn run(&self, prepared: &Prepared) -> Conclusion {
+        let missing = self.missing(&prepared.case);
+        if !missing.is_empty() {
+            return Conclusion::without_data(Finish::Unsupported { missing });
+        }
+        match &self.backend {
+            Backend::Vulkan(device) => {
+                Conclusion::of(&prepared.case, &self.capabilities, device.run(job(prepared, 0)))
+            }
+            Backend::Reference(reference) => self.run_reference(reference, &prepared.case),
+        }
+    }
+
+    /// Runs a case on the reference device.
+    pub fn run_reference(&self, reference: &Reference, case: &Case) -> Conclusion {
+        match reference.observe(case) {
+            Ok(observation) => Conclusion::judged(case, &self.capabilities, observation),
+            Err(error) => Conclusion::without_data(Finish::NoWorker { reason: error.to_string() }),
+        }
+    }
+}
+
+/// Opens the devices with the given names: all Vulkan devices if there is no name. Drivers that do not come up are told
+/// through `warn` when they were not asked for by name.
+///
+/// # Errors
+/// If a named device cannot be had, or there is none at all.
+pub fn open(
+    names: &[String],
+    devices_file: Option<&std::path::Path>,
+    options: &Options,
+    mut warn: impl FnMut(String),
+) -> anyhow::Result<Vec<Target>> {
+    let mut targets = Vec::new();
+    let (references, names): (Vec<&String>, Vec<&String>) =
+        names.iter().partition(|name| name.split([':', '@']).next() == Some("reference"));
+    for name in &references {
+        targets.push(Target::reference(name)?);
+    }
+    if !references.is_empty() && names.is_empty() {
+        return Ok(targets);
+    }
+    let inventory = inventory(devices_file)?;
+    if names.is_empty() {
+        for (driver, problem) in inventory.problems() {
+            warn(format!("driver {}: {problem}", driver.name));
+        }
+        inventory.require_any()?;
+        for (driver, info) in inventory.devices() {
+            match Target::vulkan(driver, info.index, options) {
+                Ok(target) => targets.push(target),
+                Err(error) => warn(format!("device {}: {error}", info.name)),
+            }
+        }
+    }
+    for name in names {
+        let (driver, info) = inventory.device(name)?;
+        targets.push(Target::vulkan(driver, info.index, options)?);
+    }
+    if targets.is_empty() {
+        bail!("no device could be opened");
+    }
+    Ok(targets)
+}
+
+/// Asks every driver of this machine what devices it has.
+///
+/// # Errors
+/// If the devices file is bad.
+pub fn inventory(devices_file: Option<&std::path::Path>) -> anyhow::Result<Inventory> {
+    Ok(Inventory::probe(&tangle_runner::drivers(devices_file)?, &ProbeOptions::default()))
+}

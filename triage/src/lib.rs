@@ -1,0 +1,18 @@
+//! What becomes of a verdict: a finding with a name, saved as a folder, told in words.
+//!
+//! In: a case, what the toolchain made of it, what a device did, and the judgement. Out: a [`Signature`] under which findings of one
+//! kind are counted together, a [`Finding`] on disk that needs nothing else to be understood, and the story of the first wrong
+//! step.
+//!
+//! ```text
+//!   Judgement, crash, time-out ──► signature ──► count, or save
+//!                                                   │
+//!                              story ──► report.txt ┴─► findings/<device>/<kind>-<hash>/
+//! ```
+
+pub mod finding;
+pub mod signature;
+pub mod story;
+
+pub use finding::{Finding, SaveError};
+pub use signature::{Kind, Signature};
