@@ -9,6 +9,7 @@
 
 pub mod campaign;
 pub mod capabilities;
+pub mod fuzzing;
 pub mod ledger;
 pub mod plan;
 pub mod prepare;

@@ -4,9 +4,10 @@
 //! that use all it can do, and simpler devices still run what they can of the rest. Every device goes through
 //! the same sequence at its own pace and leaves out what it cannot run.
 
+use arbitrary::Unstructured;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use tangle_generator::{Config, Profile, from_seed};
+use tangle_generator::{Config, Profile, from_seed, generate};
 use tangle_program::case::{Case, Tier};
 
 use crate::target::Target;
@@ -60,21 +61,36 @@ impl Plan {
     /// Case number `index`.
     pub fn case(&self, index: u64) -> Case {
         let mut rng = SmallRng::seed_from_u64(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index);
-        let class = &self.classes[rng.random_range(0..self.classes.len())];
-        let mut config = weighted(&mut rng, class).clone();
-        config.profile = self.profile.unwrap_or_else(|| *weighted(&mut rng, PROFILE_WEIGHTS));
+        let config = self.config(&mut |below| rng.random_range(0..below));
         from_seed(rng.random(), &config)
+    }
+
+    /// A case from fuzz bytes: the first three choose devices, tier and profile, the generator has the rest.
+    ///
+    /// # Errors
+    /// Never for want of bytes; the type is that of `arbitrary`.
+    pub fn case_from_bytes(&self, u: &mut Unstructured<'_>) -> arbitrary::Result<Case> {
+        let config = self.config(&mut |below| u.arbitrary::<u8>().map_or(0, u32::from) % below);
+        generate(u, &config)
+    }
+
+    /// Draws a class of devices, a tier and a profile; `draw(n)` gives a number below `n`.
+    fn config(&self, draw: &mut dyn FnMut(u32) -> u32) -> Config {
+        let class = &self.classes[draw(self.classes.len() as u32) as usize];
+        let mut config = weighted(draw, class).clone();
+        let drawn = *weighted(draw, PROFILE_WEIGHTS);
+        config.profile = self.profile.unwrap_or(drawn);
+        config
     }
 }
 
-fn weighted<'a, T>(rng: &mut SmallRng, choices: &'a [(T, u32)]) -> &'a T {
-    let total: u32 = choices.iter().map(|(_, weight)| weight).sum();
-    let mut drawn = rng.random_range(0..total);
+fn weighted<'a, T>(draw: &mut dyn FnMut(u32) -> u32, choices: &'a [(T, u32)]) -> &'a T {
+    let mut drawn = draw(choices.iter().map(|(_, weight)| weight).sum());
     for (choice, weight) in choices {
         match drawn.checked_sub(*weight) {
             Some(rest) => drawn = rest,
             None => return choice,
         }
     }
-    unreachable!("the weights add up to their total")
+    unreachable!("a number below the sum of the weights was drawn")
 }

@@ -107,6 +107,12 @@ impl Flow {
         self.tier == Tier::Maximal && !self.in_switch
     }
 
+    /// True if `&&`, `||` and `?:` may be evaluated here. Each is a branch: where only the common path keeps lanes together, it would part
+    /// them for everything that follows.
+    pub(crate) fn tolerates_choices(self) -> bool {
+        self.tier == Tier::Maximal || self.uniform || !self.is_exact()
+    }
+
     /// Inside an arm of a branch.
     pub(crate) fn arm(self, decision: Decision) -> Flow {
         Flow { uniform: self.uniform && decision == Decision::Uniform, ..self }

@@ -40,7 +40,7 @@ choices! {
         /// A log of the tangle itself.
         Witness = 4,
         /// A break, continue or return in one of its shapes.
-        Exit = 14,
+        Exit = 8,
     }
 }
 

@@ -7,7 +7,7 @@ use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{Finest, Rules, Spec};
 use tangle_program::case::{Case, SubgroupSize, Tier};
-//use tangle_program::validate::validate;
+use tangle_program::validate::validate;
 
 const SIZES: [u32; 3] = [4, 8, 32];
 const PROMISE: SizePromise = SizePromise { default: 8, min: 4, max: 128 };
@@ -30,7 +30,7 @@ fn correct_devices_pass() {
         let mut open = 0;
         for seed in 0..1500 {
             let case = from_seed(seed, &config(tier));
-            //validate(&case).unwrap_or_else(|invalid| panic!("seed {seed}: {invalid}"));
+            validate(&case).unwrap_or_else(|invalid| panic!("seed {seed}: {invalid}"));
             let size = SIZES[seed as usize % SIZES.len()];
             for judgement in [run(&case, size, || Spec), run(&case, size, || Finest)] {
                 assert!(

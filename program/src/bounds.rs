@@ -326,10 +326,9 @@ impl<'a> Scope<'a> {
             }
             (Gives::Uint, _) => (Scalar::Uint, Interval::new(0, most)),
             (Gives::Mask, _) => (Scalar::Uint, Interval::all(Scalar::Uint)),
-            (
-                Gives::Same,
-                SubgroupOp::Reduce(fold) | SubgroupOp::Inclusive(fold) | SubgroupOp::Clustered(fold),
-            ) => (scalar, folded(fold, scalar, x, most)),
+            (Gives::Same, SubgroupOp::Reduce(fold) | SubgroupOp::Inclusive(fold) | SubgroupOp::Clustered(fold)) => {
+                (scalar, folded(fold, scalar, x, most))
+            }
             (Gives::Same, SubgroupOp::Exclusive(fold)) => {
                 let identity = as_integer(scalar, fold.identity(scalar));
                 (scalar, folded(fold, scalar, x, most).hull(Interval::exactly(identity)))
@@ -530,3 +529,248 @@ pub fn value_words(value: &Expr, function: &Function) -> u64 {
     }
 }
 
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::SpirvVersion;
+    use crate::tree::{Local, SubgroupCall};
+    use crate::types::Type;
+
+    fn launch() -> Launch {
+        Launch {
+            workgroup: [8, 4, 1],
+            groups: [3, 2, 1],
+            subgroup_size: SubgroupSize::Default,
+            full_subgroups: false,
+            spirv: SpirvVersion::V1_3,
+        }
+    }
+
+    fn function() -> Function {
+        let locals = [Type::UINT, Type::INT, Type::MASK, Type::UINT]
+            .iter()
+            .zip(["u", "i", "v", "counter"])
+            .map(|(&ty, name)| Local { name: name.into(), ty });
+        Function { name: "f".into(), params: vec![], result: None, locals: locals.collect(), body: vec![] }
+    }
+
+    const U: Expr = Expr::Var(0);
+    const I: Expr = Expr::Var(1);
+    const V: Expr = Expr::Var(2);
+    const COUNTER: Expr = Expr::Var(3);
+    const ALL_INT: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
+    const ALL_UINT: (i64, i64) = (0, u32::MAX as i64);
+
+    fn bin(x: Expr, op: BinaryOp, y: Expr) -> Expr {
+        Expr::binary(op, x, y)
+    }
+
+    fn intrinsic(op: Intrinsic, args: &[Expr]) -> Expr {
+        Expr::Intrinsic(op, args.to_vec())
+    }
+
+    fn sub(op: SubgroupOp, arg: Expr) -> Expr {
+        Expr::subgroup(op, [arg])
+    }
+
+    fn cast(scalar: Scalar, x: Expr) -> Expr {
+        Expr::Cast(scalar, Box::new(x))
+    }
+
+    #[test]
+    fn ranges() {
+        use BinaryOp::*;
+        use Expr::{Int, Uint};
+        let (function, launch) = (function(), launch());
+        let data = Data { inputs: vec![vec![3, 9, 4]], uniforms: vec![7], push: vec![] };
+        let mut scope = Scope::unfinished(&function, &launch, &data);
+        scope.learn(3, Interval::new(0, 5));
+        let low = |x: Expr, mask| bin(x, BitAnd, Uint(mask));
+        let small = |x: Expr| bin(x, BitAnd, Int(7));
+        let neg = |x| Expr::unary(UnaryOp::Neg, x);
+        let lane = Expr::Builtin(Builtin::Lane);
+        for (expr, (lo, hi)) in [
+            (U, ALL_UINT),
+            (I, ALL_INT),
+            (COUNTER, (0, 5)),
+            (Expr::Bool(true), (1, 1)),
+            (Expr::Input(0), (3, 9)),
+            (Expr::Input(5), ALL_UINT),
+            (Expr::Uniform(0), (7, 7)),
+            (Expr::Push(0), ALL_UINT),
+            (lane.clone(), (0, 127)),
+            (Expr::Builtin(Builtin::SubgroupSize), (1, 128)),
+            (Expr::Builtin(Builtin::LocalIndex), (0, 31)),
+            (Expr::Builtin(Builtin::LocalY), (0, 3)),
+            (Expr::Builtin(Builtin::LocalZ), (0, 0)),
+            (Expr::Builtin(Builtin::WorkgroupIndex), (0, 5)),
+            (Expr::Builtin(Builtin::NumSubgroups), ALL_UINT),
+            (low(U, 31), (0, 31)),
+            (bin(Uint(12), BitAnd, U), (0, 12)),
+            (small(I), (0, 7)),
+            (bin(I, BitAnd, Int(-8)), ALL_INT),
+            (bin(low(U, 4), BitOr, Uint(3)), (3, 7)),
+            (bin(low(U, 4), BitXor, Uint(9)), (0, 15)),
+            (bin(U, Mod, Uint(10)), (0, 9)),
+            (bin(low(U, 3), Mod, Uint(10)), (0, 3)),
+            (bin(U, Mod, U), ALL_UINT),
+            (bin(low(U, 7), Add, Uint(1)), (1, 8)),
+            (bin(U, Add, Uint(1)), ALL_UINT),
+            (bin(low(U, 7), Sub, Uint(1)), ALL_UINT),
+            (bin(Uint(9), Sub, low(U, 7)), (2, 9)),
+            (bin(small(I), Sub, Int(10)), (-10, -3)),
+            (bin(small(I), Mul, Int(-3)), (-21, 0)),
+            (bin(U, Mul, U), ALL_UINT),
+            (bin(U, Div, Uint(16)), (0, 0x0FFF_FFFF)),
+            (bin(small(I), Div, Int(-2)), (-3, 0)),
+            (bin(I, Div, Int(-1)), ALL_INT),
+            (bin(U, Div, low(U, 1)), ALL_UINT),
+            (bin(Uint(1), Shl, low(U, 4)), (1, 16)),
+            (bin(Uint(1), Shl, low(U, 63)), ALL_UINT),
+            (bin(U, Shr, Uint(28)), (0, 15)),
+            (bin(I, Shr, Uint(30)), (-2, 1)),
+            (bin(U, Lt, U), (0, 1)),
+            (neg(small(I)), (-7, 0)),
+            (neg(I), ALL_INT),
+            (Expr::unary(UnaryOp::BitNot, small(I)), (-8, -1)),
+            (Expr::unary(UnaryOp::BitNot, Uint(1)), (0xFFFF_FFFE, 0xFFFF_FFFE)),
+            (Expr::Select(Box::new(Expr::Bool(true)), Box::new(Uint(2)), Box::new(low(U, 1))), (0, 2)),
+            (cast(Scalar::Uint, small(I)), (0, 7)),
+            (cast(Scalar::Uint, Int(-1)), (0xFFFF_FFFF, 0xFFFF_FFFF)),
+            (cast(Scalar::Uint, I), ALL_UINT),
+            (cast(Scalar::Int, Uint(u32::MAX)), (-1, -1)),
+            (cast(Scalar::Int, Expr::Bool(true)), (1, 1)),
+            (cast(Scalar::Bool, Uint(5)), (1, 1)),
+            (cast(Scalar::Bool, Int(0)), (0, 0)),
+            (intrinsic(Intrinsic::Min, &[U, Uint(4)]), (0, 4)),
+            (intrinsic(Intrinsic::Max, &[I, Int(4)]), (4, i32::MAX.into())),
+            (intrinsic(Intrinsic::Clamp, &[I, Int(-2), Int(3)]), (-2, 3)),
+            (intrinsic(Intrinsic::Abs, &[bin(small(I), Sub, Int(10))]), (3, 10)),
+            (intrinsic(Intrinsic::Abs, &[bin(small(I), Sub, Int(2))]), (0, 5)),
+            (intrinsic(Intrinsic::Abs, &[I]), ALL_INT),
+            (intrinsic(Intrinsic::Sign, &[I]), (-1, 1)),
+            (intrinsic(Intrinsic::Sign, &[small(I)]), (0, 1)),
+            (intrinsic(Intrinsic::BitfieldExtract, &[U, Int(3), Int(4)]), (0, 15)),
+            (intrinsic(Intrinsic::BitfieldExtract, &[I, Int(3), Int(4)]), (-8, 7)),
+            (intrinsic(Intrinsic::BitfieldExtract, &[I, Int(3), Int(0)]), (0, 0)),
+            (intrinsic(Intrinsic::BitCount, &[U]), (0, 32)),
+            (intrinsic(Intrinsic::BitCount, &[low(U, 5)]), (0, 3)),
+            (intrinsic(Intrinsic::FindLsb, &[U]), (-1, 31)),
+            (intrinsic(Intrinsic::FindMsb, &[bin(U, BitOr, Uint(1))]), (0, 31)),
+            (Expr::Vector(Type::MASK, vec![Uint(1), Uint(9), Uint(2), Uint(3)]), (1, 9)),
+            (Expr::Component(Box::new(Expr::Vector(Type::MASK, vec![Uint(1), Uint(9), Uint(2), Uint(3)])), 1), (9, 9)),
+            (Expr::Component(Box::new(V), 0), ALL_UINT),
+            (sub(SubgroupOp::BroadcastFirst, low(U, 3)), (0, 3)),
+            (sub(SubgroupOp::Reduce(Fold::Add), low(U, 3)), (0, 384)),
+            (sub(SubgroupOp::Reduce(Fold::Add), Uint(3)), (3, 384)),
+            (sub(SubgroupOp::Exclusive(Fold::Add), Uint(3)), (0, 384)),
+            (sub(SubgroupOp::Inclusive(Fold::Mul), Uint(3)), ALL_UINT),
+            (sub(SubgroupOp::Reduce(Fold::Min), small(I)), (0, 7)),
+            (sub(SubgroupOp::Exclusive(Fold::Min), small(I)), (0, i32::MAX.into())),
+            (sub(SubgroupOp::Reduce(Fold::Or), low(U, 5)), (0, 7)),
+            (sub(SubgroupOp::Reduce(Fold::And), Uint(5)), (0, 5)),
+            (sub(SubgroupOp::Ballot, Expr::Bool(true)), ALL_UINT),
+            (sub(SubgroupOp::BallotBitCount, V), (0, 128)),
+            (sub(SubgroupOp::BallotFindMsb, V), (0, 127)),
+            (sub(SubgroupOp::All, Expr::Bool(true)), (0, 1)),
+        ] {
+            assert_eq!(scope.range(&expr), Interval::new(lo, hi), "{expr:?}");
+        }
+        let required = Launch { subgroup_size: SubgroupSize::Required(16), ..launch.clone() };
+        let scope = Scope::unfinished(&function, &required, &data);
+        assert_eq!(scope.range(&lane), Interval::new(0, 15));
+        let clustered = Expr::Subgroup(SubgroupCall {
+            op: SubgroupOp::Clustered(Fold::Add),
+            args: vec![Uint(2)],
+            cluster: Some(4),
+        });
+        assert_eq!(scope.range(&clustered), Interval::new(2, 32));
+    }
+
+    #[test]
+    fn nonzero() {
+        let (function, launch, data) = (function(), launch(), Data::default());
+        let scope = Scope::unfinished(&function, &launch, &data);
+        let odd = || bin(I, BinaryOp::BitOr, Expr::Int(1));
+        let vector = |x: Expr, y: Expr| Expr::Vector(Type { scalar: Scalar::Int, width: 2 }, vec![x, y]);
+        for (expr, want) in [
+            (odd(), true),
+            (Expr::unary(UnaryOp::Neg, odd()), true),
+            (cast(Scalar::Uint, odd()), true),
+            (vector(odd(), Expr::Int(-1)), true),
+            (vector(odd(), I), false),
+            (I, false),
+            (bin(I, BinaryOp::BitOr, Expr::Int(0)), false),
+            (bin(odd(), BinaryOp::Mul, odd()), false),
+            (Expr::Select(Box::new(Expr::Bool(true)), Box::new(odd()), Box::new(Expr::Int(0))), false),
+        ] {
+            assert_eq!(scope.is_nonzero(&expr), want, "{expr:?}");
+        }
+    }
+
+    /// Against the loops as the table of [`Loop`] says them.
+    #[test]
+    fn loops() {
+        let for_loop = |init, step| LoopKind::For { init: Expr::Uint(init), step, update: vec![] };
+        for (kind, bound, iterations, last) in [
+            (for_loop(0, 1), 4, 4, 4),
+            (for_loop(1, 2), 6, 3, 7),
+            (for_loop(9, 1), 4, 0, 9),
+            (LoopKind::While, 4, 4, 4),
+            (LoopKind::While, 0, 0, 0),
+            (LoopKind::DoWhile, 4, 4, 4),
+            (LoopKind::DoWhile, 0, 1, 1),
+            (LoopKind::Forever, 4, 4, 4),
+        ] {
+            let l = Loop { kind, counter: 3, bound: Expr::Uint(bound), test: None, body: vec![] };
+            let function = Function { body: vec![Stmt::Loop(Box::new(l.clone()))], ..function() };
+            let (launch, data) = (launch(), Data::default());
+            let mut scope = Scope::unfinished(&function, &launch, &data);
+            scope.learn_counters(&function.body);
+            assert_eq!(scope.iterations(&l), iterations, "{l:?}");
+            assert_eq!(scope.range(&COUNTER).hi.max(0), last, "{l:?}");
+        }
+    }
+
+    #[test]
+    fn cost_of_statements() {
+        let entry = |words: usize| Stmt::Log { site: 1, values: vec![U; words] };
+        let arm = |body| crate::tree::Arm { labels: vec![], body };
+        let repeat = |kind, test| Loop { kind, counter: 3, bound: Expr::Uint(4), test, body: vec![entry(1)] };
+        let before = || Some(crate::tree::Test { before: vec![entry(0)], cond: Expr::Bool(true) });
+        let (launch, data) = (launch(), Data::default());
+        let function = function();
+        let scope = Scope::unfinished(&function, &launch, &data);
+        let costs = Costs { scope: &scope, callees: &[Cost { log_words: 7, steps: 70 }] };
+        for (stmt, log_words, steps) in [
+            (entry(3), 4, 1),
+            (Stmt::Log { site: 1, values: vec![V] }, 5, 1),
+            (Stmt::If { cond: Expr::Bool(true), then: vec![entry(3)], otherwise: vec![entry(0), entry(0)] }, 4, 3),
+            // The first arm falls through into the second, which breaks.
+            (
+                Stmt::Switch {
+                    selector: U,
+                    arms: vec![arm(vec![entry(0)]), arm(vec![entry(1), Stmt::Break]), arm(vec![entry(1)])],
+                },
+                3,
+                4,
+            ),
+            (Stmt::Call { function: 0, args: vec![], dest: None }, 7, 71),
+            // A call to what is not before: nothing is known, and nothing must recurse.
+            (Stmt::Call { function: 1, args: vec![], dest: None }, 0, 1),
+            (Stmt::Loop(Box::new(repeat(LoopKind::While, None))), 8, 1 + 4 + 5),
+            (Stmt::Loop(Box::new(repeat(LoopKind::While, before()))), 8 + 5, 1 + 4 + 2 * 5),
+            (Stmt::Loop(Box::new(repeat(LoopKind::DoWhile, before()))), 8 + 4, 1 + 4 + 2 * 4),
+            (
+                Stmt::Loop(Box::new(repeat(
+                    LoopKind::For { init: Expr::Uint(2), step: 1, update: vec![entry(0)] },
+                    None,
+                ))),
+                2 * 3,
+                1 + 2 * 2 + 3,
+            ),
+        ] {
+            assert_eq!(costs.stmt(&stmt), Cost { log_words, steps }, "{stmt:?}");
+        }
+    }
+}

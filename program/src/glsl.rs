@@ -79,6 +79,13 @@ pub fn print(case: &Case) -> Printed<'_> {
     Printed { text: printer.out, places: printer.places }
 }
 
+/// An expression of a function of the case, as the shader says it.
+pub fn expression(case: &Case, function: &Function, expr: &Expr) -> String {
+    let mut printer = Printer { case, out: String::new(), line: 1, depth: 0, places: Vec::new() };
+    Body { printer: &mut printer, function, declared: Vec::new() }.expr(expr, Context::Open);
+    printer.out
+}
+
 /// A printed shader.
 #[derive(Clone, Debug)]
 pub struct Printed<'a> {
@@ -325,7 +332,7 @@ impl Planner<'_> {
         if let Some(category) = category_of(expr) {
             self.uses.add_category(category);
         }
-        expr.for_each_child(|child| self.expr(child));
+        expr.operands().for_each(|operand| self.expr(operand));
     }
 }
 
@@ -363,8 +370,8 @@ impl Context {
             (Context::Right(outer), Expr::Binary(inner, ..)) => !reads_well(outer, *inner),
             (Context::Left(_) | Context::Right(_), _) => false,
             (Context::Unary(_) | Context::Postfix, Expr::Binary(..)) => true,
-            // `--x` would be a decrement.
-            (Context::Unary(UnaryOp::Neg), Expr::Unary(UnaryOp::Neg, _) | Expr::Int(..0)) => true,
+            // `--x` would be a decrement. (The least int is printed as a conversion.)
+            (Context::Unary(UnaryOp::Neg), Expr::Unary(UnaryOp::Neg, _) | Expr::Int(-0x7FFF_FFFF..=-1)) => true,
             (Context::Unary(_), _) => false,
             (Context::Postfix, Expr::Unary(..)) => true,
             (Context::Postfix, _) => false,
@@ -490,11 +497,17 @@ impl<'a> Printer<'a> {
         use interface::{INPUTS, LOG, MAP, UNIFORMS};
         let data = &self.case.data;
         if uses.inputs {
-            put_line!(self, "layout(set = 0, binding = {INPUTS}, std430) readonly buffer Inputs {{ uint input_words[]; }};");
+            put_line!(
+                self,
+                "layout(set = 0, binding = {INPUTS}, std430) readonly buffer Inputs {{ uint input_words[]; }};"
+            );
         }
         if uses.uniforms {
             let size = data.uniforms.len().div_ceil(4);
-            put_line!(self, "layout(set = 0, binding = {UNIFORMS}, std140) uniform Uniforms {{ uvec4 uniform_words[{size}]; }};");
+            put_line!(
+                self,
+                "layout(set = 0, binding = {UNIFORMS}, std140) uniform Uniforms {{ uvec4 uniform_words[{size}]; }};"
+            );
         }
         if uses.push {
             put_line!(self, "layout(push_constant) uniform Push {{ uint push_words[{}]; }};", data.push.len());

@@ -6,12 +6,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::case::{Case, FORMAT};
+use crate::validate::{MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH};
 
 /// Arrays and objects that fit into this many columns stand on one line.
-const WIDTH: usize = 100;
-/// How deep the brackets of a case file may nest. The deepest valid case has about 200 levels: five for each level of statements
-/// and three for each level of expressions ([`crate::validate`] limits both).
-const MAX_NESTING: usize = 256;
+const WIDTH: usize = 120;
+/// How deep the brackets of a case file may nest. In a valid case that is 5 for each level of statements, 3 for each level of
+/// expressions ([`crate::validate`] limits both), and a few around them.
+const MAX_NESTING: usize = 5 * MAX_BLOCK_DEPTH + 3 * MAX_EXPR_DEPTH + 16;
 
 /// Why a case file could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -121,7 +122,10 @@ fn check_format(text: &str) -> Result<(), JsonError> {
     }
     let mut reader = serde_json::Deserializer::from_str(text);
     reader.disable_recursion_limit();
-    let head = Head::deserialize(&mut reader).map_err(|error| JsonError::content(&error, String::new()))?;
+    let head = Head::deserialize(&mut reader).map_err(|error| match error.is_data() {
+        true => JsonError::NoFormat,
+        false => JsonError::content(&error, String::new()),
+    })?;
     match head.format.as_ref().and_then(Value::as_u64) {
         None => Err(JsonError::NoFormat),
         Some(format) if format == u64::from(FORMAT) => Ok(()),

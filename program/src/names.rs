@@ -85,9 +85,10 @@ mod tests {
             assert_eq!(check(good), Ok(()), "{good}");
         }
         let long = "x".repeat(MAX_NAME + 1);
-        for bad in
-            ["", "0a", "_a", "aB", "LOG1", "ä", "a-b", "a b", "gl_x", "a__b", "uint", "min", "main", "lane", "cursor", &long]
-        {
+        for bad in [
+            "", "0a", "_a", "aB", "LOG1", "ä", "a-b", "a b", "gl_x", "a__b", "uint", "min", "main", "lane", "cursor",
+            &long,
+        ] {
             assert!(check(bad).is_err(), "{bad}");
         }
     }

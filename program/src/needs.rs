@@ -1,7 +1,75 @@
 //! What a device must offer to run a case.
 
-use crate::subgroup::Category;
-use crate::tree::{Builtin, Expr};
+use std::collections::BTreeSet;
+
+use crate::case::{Case, SpirvVersion, SubgroupSize, Tier};
+use crate::subgroup::{Category, Param};
+use crate::tree::{Builtin, Expr, Stmt, SubgroupCall, walk_block};
+
+/// What a device must offer to run a case. The limits of [`crate::validate`] are not repeated here: buffers and push constants
+/// of every valid case fit on every device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Subgroup operations in compute shaders; basic and ballot always, for the lane map.
+    pub categories: BTreeSet<Category>,
+    /// The convergence tier: the weaker ones need nothing less, they promise less.
+    pub tier: Tier,
+    /// The SPIR-V version of the module.
+    pub spirv: SpirvVersion,
+    /// How the pipeline asks for its subgroup size (`subgroupSizeControl` unless it does not).
+    pub subgroup_size: SubgroupSize,
+    /// Whether the pipeline requires full subgroups (`computeFullSubgroups`; the x dimension of the workgroup must then be a
+    /// multiple of the subgroup size, VUID-VkPipelineShaderStageCreateInfo 02757 to 02759).
+    pub full_subgroups: bool,
+    /// The least subgroup size with which the case is free of undefined behaviour: that of the largest cluster, and 4 for
+    /// quad operations.
+    pub min_subgroup_size: u32,
+    /// Whether some `subgroupBroadcast` has a lane that is no literal (`subgroupBroadcastDynamicId`).
+    pub broadcast_dynamic_id: bool,
+    /// The dimensions of a workgroup (`maxComputeWorkGroupSize`).
+    pub workgroup: [u32; 3],
+    /// Invocations of a workgroup (`maxComputeWorkGroupInvocations`).
+    pub invocations: u32,
+    /// Workgroups in the dispatch (`maxComputeWorkGroupCount`).
+    pub groups: [u32; 3],
+}
+
+/// What the case needs.
+pub fn needs(case: &Case) -> Needs {
+    let launch = &case.launch;
+    let mut needs = Needs {
+        categories: BTreeSet::from([Category::Basic, Category::Ballot]),
+        tier: case.tier,
+        spirv: launch.spirv,
+        subgroup_size: launch.subgroup_size,
+        full_subgroups: launch.full_subgroups,
+        min_subgroup_size: 1,
+        broadcast_dynamic_id: false,
+        workgroup: launch.workgroup,
+        invocations: launch.invocations(),
+        groups: launch.groups,
+    };
+    for function in &case.program.functions {
+        walk_block(&function.body, &mut |stmt| {
+            if let Stmt::Barrier(op) = stmt {
+                needs.categories.insert(op.info().category);
+            }
+            stmt.direct_exprs().for_each(|expr| expr.walk(&mut |expr| needs.add(expr)));
+        });
+    }
+    needs
+}
+
+impl Needs {
+    fn add(&mut self, expr: &Expr) {
+        self.categories.extend(category_of(expr));
+        let Expr::Subgroup(call) = expr else { return };
+        self.min_subgroup_size = self.min_subgroup_size.max(least_subgroup_size(call));
+        let mut operands = call.op.info().params.iter().zip(&call.args);
+        self.broadcast_dynamic_id |=
+            operands.any(|(param, arg)| *param == Param::BroadcastLane && !matches!(arg, Expr::Uint(_)));
+    }
+}
 
 /// The category of subgroup operations that an expression by itself belongs to, if any.
 pub(crate) fn category_of(expr: &Expr) -> Option<Category> {
@@ -12,5 +80,13 @@ pub(crate) fn category_of(expr: &Expr) -> Option<Category> {
             Some(Category::Ballot)
         }
         _ => None,
+    }
+}
+
+/// A cluster larger than the subgroup is undefined behaviour (semantics.md §1.7); a quad has four lanes.
+pub(crate) fn least_subgroup_size(call: &SubgroupCall) -> u32 {
+    match call.op.info().category {
+        Category::Quad => 4,
+        _ => call.cluster.unwrap_or(1),
     }
 }

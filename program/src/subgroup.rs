@@ -685,9 +685,43 @@ impl SubgroupOp {
     }
 
     /// The row's number in [`TABLE`], for counters indexed by operation.
-    pub fn index(self) -> usize {
-        // Rows are few and this is called once for each node of a program, not once for each step.
-        TABLE.iter().position(|info| info.op == self).expect("every operation has a row")
+    pub const fn index(self) -> usize {
+        use SubgroupOp as Op;
+        match self {
+            Op::Barrier => 0,
+            Op::MemoryBarrier => 1,
+            Op::MemoryBarrierBuffer => 2,
+            Op::MemoryBarrierShared => 3,
+            Op::Elect => 4,
+            Op::All => 5,
+            Op::Any => 6,
+            Op::AllEqual => 7,
+            Op::Broadcast => 8,
+            Op::BroadcastFirst => 9,
+            Op::Ballot => 10,
+            Op::InverseBallot => 11,
+            Op::BallotBitExtract => 12,
+            Op::BallotBitCount => 13,
+            Op::BallotInclusiveBitCount => 14,
+            Op::BallotExclusiveBitCount => 15,
+            Op::BallotFindLsb => 16,
+            Op::BallotFindMsb => 17,
+            Op::Shuffle => 18,
+            Op::ShuffleXor => 19,
+            Op::ShuffleUp => 20,
+            Op::ShuffleDown => 21,
+            Op::QuadBroadcast => 22,
+            Op::QuadSwapHorizontal => 23,
+            Op::QuadSwapVertical => 24,
+            Op::QuadSwapDiagonal => 25,
+            Op::Rotate => 26,
+            Op::ClusteredRotate => 27,
+            Op::MemoryBarrierImage => 28,
+            Op::Reduce(fold) => PLAIN + 4 * fold as usize,
+            Op::Inclusive(fold) => PLAIN + 4 * fold as usize + 1,
+            Op::Exclusive(fold) => PLAIN + 4 * fold as usize + 2,
+            Op::Clustered(fold) => PLAIN + 4 * fold as usize + 3,
+        }
     }
 }
 
@@ -702,5 +736,164 @@ impl<'de> Deserialize<'de> for SubgroupOp {
         let name = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
         let row = TABLE.iter().find(|info| info.name == name);
         row.map(|info| info.op).ok_or_else(|| serde::de::Error::custom(format!("unknown subgroup operation '{name}'")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_finds_its_row() {
+        for (i, row) in TABLE.iter().enumerate() {
+            assert_eq!(row.op.index(), i, "{}", row.name);
+            assert_eq!(TABLE.iter().filter(|other| other.name == row.name).count(), 1, "{}", row.name);
+        }
+    }
+
+    /// Lanes 0 to 7 with the operand `lane + 1`, then a second operand.
+    struct Row {
+        op: SubgroupOp,
+        scalar: Scalar,
+        cluster: usize,
+        tangle: u128,
+        second: [u64; 8],
+        want: [u64; 8],
+        undefined: u128,
+    }
+
+    const NONE: [u64; 8] = [0; 8];
+    const UP_BY_ONE: [u64; 8] = [1; 8];
+
+    fn row(op: SubgroupOp, tangle: u128, want: [u64; 8]) -> Row {
+        Row { op, scalar: Scalar::Uint, cluster: 0, tangle, second: NONE, want, undefined: 0 }
+    }
+
+    /// What lanes outside the tangle, and undefined results, are not compared with.
+    const X: u64 = u64::MAX;
+
+    /// semantics.md §1; a result of a lane outside the tangle is `X` here.
+    #[test]
+    fn meanings() {
+        use SubgroupOp as Op;
+        let add = Fold::Add;
+        let rows = [
+            row(Op::Elect, 0xF0, [X, X, X, X, 1, 0, 0, 0]),
+            row(Op::BroadcastFirst, 0xF0, [X, X, X, X, 5, 5, 5, 5]),
+            row(Op::Reduce(add), 0xFF, [36; 8]),
+            row(Op::Reduce(add), 0x07, [6, 6, 6, X, X, X, X, X]),
+            row(Op::Reduce(Fold::Mul), 0x0F, [24, 24, 24, 24, X, X, X, X]),
+            row(Op::Reduce(Fold::Min), 0xF0, [X, X, X, X, 5, 5, 5, 5]),
+            row(Op::Reduce(Fold::Max), 0x0F, [4, 4, 4, 4, X, X, X, X]),
+            row(Op::Reduce(Fold::And), 0x05, [1, X, 1, X, X, X, X, X]),
+            row(Op::Reduce(Fold::Or), 0x03, [3, 3, X, X, X, X, X, X]),
+            row(Op::Reduce(Fold::Xor), 0x07, [0, 0, 0, X, X, X, X, X]),
+            // V11
+            row(Op::Exclusive(add), 0xFB, [0, 1, X, 3, 7, 12, 18, 25]),
+            row(Op::Inclusive(add), 0xFB, [1, 3, X, 7, 12, 18, 25, 33]),
+            row(Op::Exclusive(Fold::Min), 0x06, [X, 0xFFFF_FFFF, 2, X, X, X, X, X]),
+            Row { scalar: Scalar::Int, ..row(Op::Exclusive(Fold::Min), 0x06, [X, 0x7FFF_FFFF, 2, X, X, X, X, X]) },
+            Row { scalar: Scalar::Int, ..row(Op::Exclusive(Fold::Max), 0x06, [X, 0x8000_0000, 2, X, X, X, X, X]) },
+            // V13
+            Row { cluster: 4, ..row(Op::Clustered(add), 0xFE, [X, 9, 9, 9, 26, 26, 26, 26]) },
+            Row { cluster: 1, ..row(Op::Clustered(add), 0xFF, [1, 2, 3, 4, 5, 6, 7, 8]) },
+            Row { second: [7, 6, 5, 4, 3, 2, 1, 0], ..row(Op::Shuffle, 0xFF, [8, 7, 6, 5, 4, 3, 2, 1]) },
+            // V12
+            Row { second: [1, 2, 3, 4, 5, 6, 7, 8], undefined: 0x55, ..row(Op::Shuffle, 0x55, [X; 8]) },
+            Row { second: [9, 0, 0, 0, 0, 0, 0, 0], undefined: 1, ..row(Op::Shuffle, 0x03, [X, 1, X, X, X, X, X, X]) },
+            Row { second: UP_BY_ONE, undefined: 1, ..row(Op::ShuffleUp, 0xFF, [X, 1, 2, 3, 4, 5, 6, 7]) },
+            Row { second: UP_BY_ONE, undefined: 0x80, ..row(Op::ShuffleDown, 0xFF, [2, 3, 4, 5, 6, 7, 8, X]) },
+            // A delta near 2^32 must not wrap around into range.
+            Row { second: [0xFFFF_FFFF; 8], undefined: 0xFF, ..row(Op::ShuffleDown, 0xFF, [X; 8]) },
+            Row { second: [0xFFFF_FFFF; 8], undefined: 0xFF, ..row(Op::ShuffleUp, 0xFF, [X; 8]) },
+            Row { second: [4; 8], ..row(Op::ShuffleXor, 0xFF, [5, 6, 7, 8, 1, 2, 3, 4]) },
+            // V14
+            Row { second: [3; 8], ..row(Op::Rotate, 0xFF, [4, 5, 6, 7, 8, 1, 2, 3]) },
+            Row { second: [0xFFFF_FFFF; 8], ..row(Op::Rotate, 0xFF, [8, 1, 2, 3, 4, 5, 6, 7]) },
+            Row { second: UP_BY_ONE, cluster: 4, ..row(Op::ClusteredRotate, 0xFF, [2, 3, 4, 1, 6, 7, 8, 5]) },
+            Row { second: [2; 8], ..row(Op::Broadcast, 0x0E, [X, 3, 3, 3, X, X, X, X]) },
+            Row { second: [2; 8], undefined: 0xF0, ..row(Op::Broadcast, 0xF0, [X; 8]) },
+            Row { second: [3; 8], undefined: 0x70, ..row(Op::QuadBroadcast, 0x7F, [4, 4, 4, 4, X, X, X, X]) },
+            row(Op::QuadSwapHorizontal, 0xFF, [2, 1, 4, 3, 6, 5, 8, 7]),
+            row(Op::QuadSwapVertical, 0xFF, [3, 4, 1, 2, 7, 8, 5, 6]),
+            Row { undefined: 0x08, ..row(Op::QuadSwapDiagonal, 0xFE, [X, 3, 2, X, 8, 7, 6, 5]) },
+        ];
+        for Row { op, scalar, cluster, tangle, second, want, undefined } in rows {
+            let first: [u64; 8] = std::array::from_fn(|k| k as u64 + 1);
+            let mut out = [X; 8];
+            let instance = Instance { size: 8, tangle, scalar, cluster, args: &[&first, &second] };
+            let got = (op.info().meaning)(&instance, &mut out).unwrap();
+            assert_eq!(got, undefined, "{} undefined", op.info().name);
+            lanes(undefined).for_each(|k| out[k] = X);
+            assert_eq!(out, want, "{} with {tangle:#x}", op.info().name);
+        }
+    }
+
+    /// One uvec4 for all lanes, then the index of `subgroupBallotBitExtract`.
+    fn of_mask(op: SubgroupOp, tangle: u128, mask: u64, index: u64) -> (Result<u128, Ub>, [u64; 8]) {
+        let (x, zero, index) = ([mask; 8], [0; 8], [index; 8]);
+        let mut out = [X; 8];
+        let args: [&[u64]; 5] = [&x, &zero, &zero, &zero, &index];
+        let instance = Instance { size: 8, tangle, scalar: Scalar::Bool, cluster: 0, args: &args };
+        ((op.info().meaning)(&instance, &mut out), out)
+    }
+
+    /// semantics.md §1.4
+    #[test]
+    fn functions_of_a_mask() {
+        use SubgroupOp as Op;
+        for (op, tangle, mask, undefined, want) in [
+            (Op::BallotBitCount, 0xFF, 0xFFFF_FF0F, 0, [4; 8]),
+            // Bits of lanes outside the tangle: the readings disagree.
+            (Op::BallotBitCount, 0x0F, 0xFF, 0x0F, [X; 8]),
+            // V15
+            (Op::BallotInclusiveBitCount, 0xFF, 0x1F, 0, [1, 2, 3, 4, 5, 5, 5, 5]),
+            (Op::BallotExclusiveBitCount, 0xFF, 0x1F, 0, [0, 1, 2, 3, 4, 5, 5, 5]),
+            (Op::BallotFindLsb, 0xFF, 0x30, 0, [4; 8]),
+            (Op::BallotFindMsb, 0xFF, 0x30, 0, [5; 8]),
+            (Op::BallotFindLsb, 0xFF, 0xF00, 0xFF, [X; 8]),
+            (Op::InverseBallot, 0xFF, 0x81, 0, [1, 0, 0, 0, 0, 0, 0, 1]),
+            (Op::BallotBitExtract, 0xFF, 0x04, 0, [1; 8]),
+        ] {
+            let (got, mut out) = of_mask(op, tangle, mask, 2);
+            assert_eq!(got, Ok(undefined), "{}", op.info().name);
+            lanes(undefined | !tangle & 0xFF).for_each(|k| out[k] = X);
+            assert_eq!(out, want, "{}", op.info().name);
+        }
+        assert_eq!(of_mask(Op::BallotBitExtract, 0x3, 0, 8).0, Ok(0x3));
+    }
+
+    /// semantics.md §1.10
+    #[test]
+    fn operands_that_must_be_uniform() {
+        let (value, differs) = ([0; 8], [0, 0, 0, 1, 0, 0, 0, 0]);
+        let mut out = [0; 32];
+        for (tangle, is_ok) in [(0xFF, false), (0xF7, true), (0x08, true)] {
+            for op in [SubgroupOp::Broadcast, SubgroupOp::Rotate] {
+                let instance =
+                    Instance { size: 8, tangle, scalar: Scalar::Uint, cluster: 0, args: &[&value, &differs] };
+                assert_eq!((op.info().meaning)(&instance, &mut out).is_ok(), is_ok, "{}", op.info().name);
+            }
+            let args: [&[u64]; 4] = [&value, &value, &differs, &value];
+            let instance = Instance { size: 8, tangle, scalar: Scalar::Bool, cluster: 0, args: &args };
+            assert_eq!((SubgroupOp::InverseBallot.info().meaning)(&instance, &mut out).is_ok(), is_ok);
+        }
+        let instance = Instance { size: 8, tangle: 0xFF, scalar: Scalar::Uint, cluster: 16, args: &[&value] };
+        assert!((SubgroupOp::Clustered(Fold::Add).info().meaning)(&instance, &mut out).is_err());
+    }
+
+    #[test]
+    fn ballots_and_votes() {
+        let predicate = [1, 0, 1, 1, 0, 0, 0, 1];
+        let mut out = [X; 32];
+        let instance = Instance { size: 8, tangle: 0x7F, scalar: Scalar::Bool, cluster: 0, args: &[&predicate] };
+        let mut run = |op: SubgroupOp| {
+            (op.info().meaning)(&instance, &mut out).unwrap();
+            [out[0], out[8], out[16], out[24]]
+        };
+        assert_eq!(run(SubgroupOp::Ballot), [0x0D, 0, 0, 0]);
+        assert_eq!(run(SubgroupOp::All)[0], 0);
+        assert_eq!(run(SubgroupOp::Any)[0], 1);
+        assert_eq!(run(SubgroupOp::AllEqual)[0], 0);
     }
 }

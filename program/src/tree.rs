@@ -418,16 +418,14 @@ impl Expr {
         Expr::Subgroup(SubgroupCall { op, args: args.into(), cluster: None })
     }
 
-    /// The direct operands.
+    /// The direct operands, in order of evaluation.
     pub fn children(&self) -> Vec<&Expr> {
-        let mut children = Vec::new();
-        self.for_each_child(|child| children.push(child));
-        children
+        self.operands().collect()
     }
 
-    /// Calls `visit` on every direct operand, in order of evaluation.
-    pub fn for_each_child<'a>(&'a self, mut visit: impl FnMut(&'a Expr)) {
-        match self {
+    /// The direct operands, in order of evaluation.
+    pub fn operands(&self) -> impl Iterator<Item = &Expr> {
+        let (single, list): ([Option<&Expr>; 3], &[Expr]) = match self {
             Expr::Bool(_)
             | Expr::Int(_)
             | Expr::Uint(_)
@@ -435,26 +433,20 @@ impl Expr {
             | Expr::Builtin(_)
             | Expr::Input(_)
             | Expr::Uniform(_)
-            | Expr::Push(_) => {}
-            Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => visit(x),
-            Expr::Binary(_, x, y) => {
-                visit(x);
-                visit(y);
-            }
-            Expr::Select(c, x, y) => {
-                visit(c);
-                visit(x);
-                visit(y);
-            }
-            Expr::Intrinsic(_, args) | Expr::Vector(_, args) => args.iter().for_each(visit),
-            Expr::Subgroup(call) => call.args.iter().for_each(visit),
-        }
+            | Expr::Push(_) => ([None; 3], &[]),
+            Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => ([Some(x), None, None], &[]),
+            Expr::Binary(_, x, y) => ([Some(x), Some(y), None], &[]),
+            Expr::Select(c, x, y) => ([Some(c), Some(x), Some(y)], &[]),
+            Expr::Intrinsic(_, args) | Expr::Vector(_, args) => ([None; 3], args),
+            Expr::Subgroup(call) => ([None; 3], &call.args),
+        };
+        single.into_iter().flatten().chain(list)
     }
 
     /// Calls `visit` on this expression and everything below it, parents first.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
         visit(self);
-        self.for_each_child(|child| child.walk(visit));
+        self.operands().for_each(|operand| operand.walk(visit));
     }
 
     /// The type of a valid expression of the function, found without checking the operands; `None` where it is plain that the
@@ -476,9 +468,7 @@ impl Expr {
             }
             Expr::Vector(ty, _) => Some(*ty),
             Expr::Component(x, _) => Some(Type::scalar(x.ty(function)?.scalar)),
-            Expr::Subgroup(call) => {
-                call.op.info().result_type(call.args.first().and_then(|value| value.ty(function)))
-            }
+            Expr::Subgroup(call) => call.op.info().result_type(call.args.first().and_then(|value| value.ty(function))),
         }
     }
 }
@@ -486,48 +476,54 @@ impl Expr {
 impl Stmt {
     /// The expressions that stand directly in this statement (not in nested blocks), in order of evaluation.
     pub fn exprs(&self) -> Vec<&Expr> {
-        match self {
-            Stmt::Assign { value, .. } => vec![value],
-            Stmt::Log { values, .. } => values.iter().collect(),
-            Stmt::If { cond, .. } => vec![cond],
-            Stmt::Switch { selector, .. } => vec![selector],
+        self.direct_exprs().collect()
+    }
+
+    /// The expressions that stand directly in this statement (not in nested blocks), in order of evaluation.
+    pub fn direct_exprs(&self) -> impl Iterator<Item = &Expr> {
+        let (single, list, args): ([Option<&Expr>; 3], &[Expr], &[Arg]) = match self {
+            Stmt::Assign { value, .. } => ([Some(value), None, None], &[], &[]),
+            Stmt::Log { values, .. } => ([None; 3], values, &[]),
+            Stmt::If { cond, .. } => ([Some(cond), None, None], &[], &[]),
+            Stmt::Switch { selector, .. } => ([Some(selector), None, None], &[], &[]),
             Stmt::Loop(l) => {
-                let mut exprs = Vec::new();
-                if let LoopKind::For { init, .. } = &l.kind {
-                    exprs.push(init);
-                }
-                exprs.extend(l.test.as_ref().map(|test| &test.cond));
-                exprs.push(&l.bound);
-                exprs
+                let init = match &l.kind {
+                    LoopKind::For { init, .. } => Some(init),
+                    LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => None,
+                };
+                ([init, l.test.as_ref().map(|test| &test.cond), Some(&l.bound)], &[], &[])
             }
-            Stmt::Return(value) => value.iter().collect(),
-            Stmt::Call { args, .. } => args
-                .iter()
-                .filter_map(|arg| match arg {
-                    Arg::In(expr) => Some(expr),
-                    Arg::Out(_) => None,
-                })
-                .collect(),
-            Stmt::Break | Stmt::Continue | Stmt::Barrier(_) => Vec::new(),
-        }
+            Stmt::Return(value) => ([value.as_ref(), None, None], &[], &[]),
+            Stmt::Call { args, .. } => ([None; 3], &[], args),
+            Stmt::Break | Stmt::Continue | Stmt::Barrier(_) => ([None; 3], &[], &[]),
+        };
+        let ins = args.iter().filter_map(|arg| match arg {
+            Arg::In(expr) => Some(expr),
+            Arg::Out(_) => None,
+        });
+        single.into_iter().flatten().chain(list).chain(ins)
     }
 
     /// The statement lists nested directly in this statement, in source order.
     pub fn blocks(&self) -> Vec<&Block> {
-        match self {
-            Stmt::If { then, otherwise, .. } => vec![then, otherwise],
-            Stmt::Switch { arms, .. } => arms.iter().map(|arm| &arm.body).collect(),
+        self.nested_blocks().collect()
+    }
+
+    /// The statement lists nested directly in this statement, in source order.
+    pub fn nested_blocks(&self) -> impl Iterator<Item = &Block> {
+        let (single, arms): ([Option<&Block>; 3], &[Arm]) = match self {
+            Stmt::If { then, otherwise, .. } => ([Some(then), Some(otherwise), None], &[]),
+            Stmt::Switch { arms, .. } => ([None; 3], arms),
             Stmt::Loop(l) => {
-                let mut blocks = Vec::new();
-                blocks.extend(l.test.as_ref().map(|test| &test.before));
-                blocks.push(&l.body);
-                if let LoopKind::For { update, .. } = &l.kind {
-                    blocks.push(update);
-                }
-                blocks
+                let update = match &l.kind {
+                    LoopKind::For { update, .. } => Some(update),
+                    LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => None,
+                };
+                ([l.test.as_ref().map(|test| &test.before), Some(&l.body), update], &[])
             }
-            _ => Vec::new(),
-        }
+            _ => ([None; 3], &[]),
+        };
+        single.into_iter().flatten().chain(arms.iter().map(|arm| &arm.body))
     }
 
     /// True for the statements after which no lane goes on to the next one.
@@ -540,8 +536,6 @@ impl Stmt {
 pub fn walk_block<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Stmt)) {
     for stmt in block {
         visit(stmt);
-        for inner in stmt.blocks() {
-            walk_block(inner, visit);
-        }
+        stmt.nested_blocks().for_each(|inner| walk_block(inner, visit));
     }
 }

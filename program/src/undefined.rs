@@ -9,7 +9,9 @@
 
 use crate::case::{Launch, SubgroupSize};
 use crate::subgroup::{Fold, SubgroupOp};
-use crate::tree::{Arg, Block, Builtin, Direction, Expr, Function, FunctionId, LoopKind, Program, Stmt, SubgroupCall, VarId};
+use crate::tree::{
+    Arg, Block, Builtin, Direction, Expr, Function, FunctionId, LoopKind, Program, Stmt, SubgroupCall, VarId,
+};
 
 /// True if some lane's value may be undefined; `var` tells it of the variables.
 pub fn may_be_undefined(expr: &Expr, launch: &Launch, var: &dyn Fn(VarId) -> bool) -> bool {
@@ -56,9 +58,8 @@ pub fn is_defined_form(call: &SubgroupCall, launch: &Launch) -> bool {
             _ => false,
         },
         // Masks without bits outside the tangle: every reading of the specification agrees (semantics.md §1.4).
-        SubgroupOp::BallotBitCount | SubgroupOp::BallotInclusiveBitCount | SubgroupOp::BallotExclusiveBitCount => {
-            first.is_some_and(|mask| is_own_bit(mask) || matches!(mask, Expr::Subgroup(c) if c.op == SubgroupOp::Ballot))
-        }
+        SubgroupOp::BallotBitCount | SubgroupOp::BallotInclusiveBitCount | SubgroupOp::BallotExclusiveBitCount => first
+            .is_some_and(|mask| is_own_bit(mask) || matches!(mask, Expr::Subgroup(c) if c.op == SubgroupOp::Ballot)),
         SubgroupOp::BallotFindLsb | SubgroupOp::BallotFindMsb => {
             first.is_some_and(|mask| is_own_bit(mask) || is_full_ballot(mask))
         }
@@ -216,5 +217,132 @@ impl Round<'_, '_> {
             self.changed |= !*mark;
             *mark = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::SpirvVersion;
+    use crate::ops::BinaryOp;
+    use crate::tree::{Local, Param};
+    use crate::types::Type;
+
+    fn launch(subgroup_size: SubgroupSize) -> Launch {
+        Launch {
+            workgroup: [8, 1, 1],
+            groups: [1, 1, 1],
+            subgroup_size,
+            full_subgroups: false,
+            spirv: SpirvVersion::V1_3,
+        }
+    }
+
+    fn lane() -> Expr {
+        Expr::Builtin(Builtin::Lane)
+    }
+
+    fn ballot(predicate: Expr) -> Expr {
+        Expr::subgroup(SubgroupOp::Ballot, [predicate])
+    }
+
+    fn shuffle(source: Expr) -> Expr {
+        Expr::subgroup(SubgroupOp::Shuffle, [Expr::Input(0), source])
+    }
+
+    #[test]
+    fn forms() {
+        use SubgroupOp as Op;
+        let odd = || Expr::binary(BinaryOp::Eq, Expr::binary(BinaryOp::BitAnd, lane(), Expr::Uint(1)), Expr::Uint(1));
+        let call = |op, x, y| Expr::subgroup(op, [x, y]);
+        let one = |op, x| Expr::subgroup(op, [x]);
+        let first = || one(Op::BroadcastFirst, lane());
+        let found = || one(Op::BallotFindLsb, ballot(Expr::Bool(true)));
+        for (expr, want) in [
+            (Expr::Input(0), false),
+            (Expr::Var(0), true),
+            (Expr::Var(1), false),
+            (Expr::binary(BinaryOp::Sub, Expr::Var(0), Expr::Var(0)), true),
+            (one(Op::Reduce(Fold::Add), lane()), false),
+            (one(Op::Reduce(Fold::Add), Expr::Var(0)), true),
+            (shuffle(Expr::Uint(0)), true),
+            (shuffle(lane()), false),
+            (shuffle(first()), false),
+            (shuffle(one(Op::BroadcastFirst, Expr::Input(0))), true),
+            (shuffle(found()), false),
+            (shuffle(one(Op::Reduce(Fold::Max), lane())), false),
+            (shuffle(one(Op::BallotFindLsb, ballot(odd()))), true),
+            (call(Op::Broadcast, lane(), Expr::Uint(0)), true),
+            (call(Op::Broadcast, lane(), first()), false),
+            (call(Op::ShuffleXor, lane(), Expr::Uint(1)), true),
+            (call(Op::ShuffleXor, lane(), Expr::Uint(0)), false),
+            (call(Op::ShuffleUp, Expr::Var(0), Expr::Uint(0)), true),
+            (call(Op::Rotate, lane(), Expr::Uint(0)), false),
+            (call(Op::QuadBroadcast, lane(), Expr::Uint(0)), true),
+            (call(Op::BallotBitExtract, Expr::Var(1), lane()), false),
+            (call(Op::BallotBitExtract, Expr::Var(1), Expr::Uint(0)), false),
+            (call(Op::BallotBitExtract, Expr::Var(1), Expr::Uint(1)), true),
+            (one(Op::BallotBitCount, Expr::Var(1)), true),
+            (one(Op::BallotBitCount, ballot(odd())), false),
+            (one(Op::BallotInclusiveBitCount, Expr::Builtin(Builtin::EqMask)), false),
+            (one(Op::BallotExclusiveBitCount, Expr::Builtin(Builtin::LeMask)), true),
+            (one(Op::BallotFindMsb, ballot(odd())), true),
+            (one(Op::BallotFindMsb, ballot(Expr::Bool(true))), false),
+        ] {
+            let var = |var| var == 0;
+            assert_eq!(may_be_undefined(&expr, &launch(SubgroupSize::Default), &var), want, "{expr:?}");
+        }
+        let third = call(Op::BallotBitExtract, Expr::Var(1), Expr::Uint(3));
+        assert!(!may_be_undefined(&third, &launch(SubgroupSize::Required(4)), &|_| false));
+        assert!(may_be_undefined(&third, &launch(SubgroupSize::Required(2)), &|_| false));
+    }
+
+    /// `f(in a, out b, inout c) -> uint`, and a main with the locals 0 to 3.
+    fn program(callee: Block, main: Block) -> Program {
+        let param = |name: &str, direction| Param { name: name.into(), direction, ty: Type::UINT };
+        let function = |name: &str, params, body| Function {
+            name: name.into(),
+            params,
+            result: Some(Type::UINT),
+            locals: (0..4).map(|i| Local { name: format!("v{i}"), ty: Type::UINT }).collect(),
+            body,
+        };
+        let params = vec![param("a", Direction::In), param("b", Direction::Out), param("c", Direction::Inout)];
+        Program { functions: vec![function("f", params, callee), function("main", vec![], main)] }
+    }
+
+    fn assign(var: VarId, value: Expr) -> Stmt {
+        Stmt::Assign { var, value }
+    }
+
+    #[test]
+    fn spread() {
+        let launch = launch(SubgroupSize::Default);
+        let undefined = || shuffle(Expr::Uint(0));
+        let call = |arg, out, inout| Stmt::Call {
+            function: 0,
+            args: vec![Arg::In(arg), Arg::Out(out), Arg::Out(inout)],
+            dest: Some(3),
+        };
+        let marked = |callee: Block, main: Block| -> Vec<VarId> {
+            let program = program(callee, main);
+            let found = MayBeUndefined::of(&program, &launch);
+            (0..4).filter(|&var| found.var(1, var)).collect()
+        };
+        let none: Vec<VarId> = vec![];
+        // Order does not matter: 0 is undefined by way of 1, which comes later.
+        assert_eq!(marked(vec![], vec![assign(0, Expr::Var(1)), assign(1, undefined())]), [0, 1]);
+        assert_eq!(marked(vec![], vec![call(Expr::Uint(1), 1, 2)]), none);
+        // Through the result.
+        assert_eq!(marked(vec![Stmt::Return(Some(undefined()))], vec![call(Expr::Uint(1), 1, 2)]), [3]);
+        // In through a, out through b.
+        assert_eq!(marked(vec![assign(1, Expr::Var(0))], vec![call(undefined(), 1, 2)]), [1]);
+        // In and out through c.
+        assert_eq!(
+            marked(vec![assign(1, Expr::Var(2))], vec![assign(2, undefined()), call(Expr::Uint(1), 1, 2)]),
+            [1, 2]
+        );
+        // What an out argument held before is lost.
+        assert_eq!(marked(vec![assign(2, Expr::Var(1))], vec![assign(1, undefined()), call(Expr::Uint(1), 1, 2)]), [1]);
     }
 }

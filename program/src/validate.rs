@@ -24,7 +24,7 @@ use crate::glsl::MAX_ENTRY_WORDS;
 use crate::names;
 use crate::needs;
 use crate::ops::{BinaryOp, Intrinsic, UnaryOp};
-use crate::subgroup::{Gives, Param, SubgroupOp};
+use crate::subgroup::{Gives, Param};
 use crate::tree::{
     Arg, Arm, Block, Direction, Expr, Function, FunctionId, Label, Loop, LoopKind, Program, SiteId, Stmt, SubgroupCall,
     VarId, walk_block,
@@ -34,7 +34,7 @@ use crate::undefined::MayBeUndefined;
 use crate::uniform::{Tangles, is_uniform};
 
 /// The deepest nesting of statement lists in a function.
-pub const MAX_BLOCK_DEPTH: usize = 24;
+pub const MAX_BLOCK_DEPTH: usize = 32;
 /// The deepest nesting of expressions.
 pub const MAX_EXPR_DEPTH: usize = 24;
 /// The most functions.
@@ -139,7 +139,7 @@ fn sizes(program: &Program) -> Checked {
         if function.var_count() > MAX_VARS {
             invalid!("has {} parameters and locals, more than {MAX_VARS}", function.var_count());
         }
-        budget.block(&function.body, MAX_BLOCK_DEPTH).at(|| "body".into())
+        each(&function.body, |stmt| budget.stmt(stmt, MAX_BLOCK_DEPTH - 1)).at(|| "body".into())
     })
     .at(|| "functions".into())
 }
@@ -147,34 +147,20 @@ fn sizes(program: &Program) -> Checked {
 impl Budget {
     fn block(&mut self, block: &Block, depth: usize) -> Checked {
         let Some(depth) = depth.checked_sub(1) else { invalid!("statements nest more than {MAX_BLOCK_DEPTH} deep") };
-        each(block, |stmt| {
-            self.statements(1)?;
-            let mut exprs = Ok(());
-            stmt.for_each_expr(|expr| {
-                if exprs.is_ok() {
-                    exprs = self.expr(expr, MAX_EXPR_DEPTH);
-                }
-            });
-            exprs?;
-            if let Stmt::Switch { arms, .. } = stmt {
-                self.statements(arms.iter().map(|arm| arm.labels.len().max(1)).sum())?;
-            }
-            let mut blocks = Ok(());
-            stmt.for_each_block(|block| {
-                if blocks.is_ok() {
-                    blocks = self.block(block, depth);
-                }
-            });
-            blocks
-        })
+        block.iter().try_for_each(|stmt| self.stmt(stmt, depth))
     }
 
-    fn statements(&mut self, n: usize) -> Checked {
-        match self.statements.checked_sub(n) {
+    fn stmt(&mut self, stmt: &Stmt, depth: usize) -> Checked {
+        let labels = match stmt {
+            Stmt::Switch { arms, .. } => arms.iter().map(|arm| arm.labels.len()).sum(),
+            _ => 0,
+        };
+        match self.statements.checked_sub(1 + labels) {
             Some(left) => self.statements = left,
             None => invalid!("the program has more than {MAX_STATEMENTS} statements and switch labels"),
         }
-        Ok(())
+        stmt.direct_exprs().try_for_each(|expr| self.expr(expr, MAX_EXPR_DEPTH))?;
+        stmt.nested_blocks().try_for_each(|block| self.block(block, depth))
     }
 
     fn expr(&mut self, expr: &Expr, depth: usize) -> Checked {
@@ -183,13 +169,7 @@ impl Budget {
             Some(left) => self.exprs = left,
             None => invalid!("the program has more than {MAX_EXPRS} expressions"),
         }
-        let mut result = Ok(());
-        expr.for_each_child(|child| {
-            if result.is_ok() {
-                result = self.expr(child, depth);
-            }
-        });
-        result
+        expr.operands().try_for_each(|operand| self.expr(operand, depth))
     }
 }
 
@@ -202,8 +182,10 @@ fn launch(launch: &Launch) -> Checked {
         return invalid(format!("{workgroup} invocations: must be 1 to {MAX_WORKGROUP}")).at(|| "workgroup".into());
     }
     if groups == 0 || workgroup.saturating_mul(groups) > MAX_INVOCATIONS {
-        return invalid(format!("{groups} workgroups of {workgroup} invocations: must be 1 to {MAX_INVOCATIONS} together"))
-            .at(|| "groups".into());
+        return invalid(format!(
+            "{groups} workgroups of {workgroup} invocations: must be 1 to {MAX_INVOCATIONS} together"
+        ))
+        .at(|| "groups".into());
     }
     if let SubgroupSize::Required(size) = launch.subgroup_size {
         required_size(launch, size).at(|| "subgroup_size".into())?;
@@ -265,7 +247,7 @@ fn function_names(functions: &[Function]) -> Checked {
 
 fn variable_names(function: &Function, functions: &[Function]) -> Checked {
     let mut seen: HashSet<&str> = HashSet::with_capacity(function.var_count());
-    let mut check = |name: &'_ str, known: bool| -> Checked {
+    let check = |name: &str, known: bool| -> Checked {
         if known {
             invalid!("there are two variables '{name}'");
         }
@@ -294,6 +276,10 @@ fn program(case: &Case) -> Checked {
     function_names(functions).at(|| "functions".into())?;
     let undefined = MayBeUndefined::of(&case.program, &case.launch);
     let in_switch = called_in_switch(functions);
+    let tangles = |id: FunctionId| match case.tier {
+        Tier::Maximal if !in_switch[id as usize] => Tangles::Exact,
+        Tier::Plain | Tier::SubgroupUniform | Tier::Maximal => Tangles::Loose,
+    };
     let mut sites = HashSet::new();
     (0..).zip(functions).try_for_each(|(id, function)| {
         let mut checker = Checker {
@@ -305,7 +291,7 @@ fn program(case: &Case) -> Checked {
             counters: vec![Counter::No; function.var_count()],
             sites: &mut sites,
         };
-        checker.function(in_switch[id as usize]).at(|| format!("functions[{id}]"))
+        checker.function(tangles(id)).at(|| format!("functions[{id}]"))
     })
 }
 
@@ -319,7 +305,7 @@ fn called_in_switch(functions: &[Function]) -> Vec<bool> {
                 }
             }
             let inside = in_switch || matches!(stmt, Stmt::Switch { .. });
-            stmt.for_each_block(|block| mark(block, inside, found));
+            stmt.nested_blocks().for_each(|block| mark(block, inside, found));
         }
     }
     let mut found = vec![false; functions.len()];
@@ -337,24 +323,25 @@ enum Counter {
     /// Of a loop that the check has not reached.
     Ahead,
     /// Of a loop that the check has reached.
-    Seen,
+    Taken,
 }
 
 /// What is around a statement.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// What `break` leaves.
-    breaks: Breaks,
+    around: Around,
     in_loop: bool,
     tangles: Tangles,
 }
 
+/// What `break` would leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Breaks {
-    Nothing,
-    Something,
+enum Around {
+    Function,
+    LoopOrSwitch,
 }
 
+/// Checks one function.
 struct Checker<'a, 's> {
     case: &'a Case,
     id: FunctionId,
@@ -363,4 +350,616 @@ struct Checker<'a, 's> {
     undefined: &'s MayBeUndefined<'a>,
     counters: Vec<Counter>,
     sites: &'s mut HashSet<SiteId>,
+}
+
+impl Checker<'_, '_> {
+    fn function(&mut self, tangles: Tangles) -> Checked {
+        let function = self.function;
+        if self.is_main() && !function.params.is_empty() {
+            return invalid("main has no parameters").at(|| "params".into());
+        }
+        if self.is_main() && function.result.is_some() {
+            return invalid("main has no result").at(|| "result".into());
+        }
+        variable_names(function, &self.case.program.functions)?;
+        walk_block(&function.body, &mut |stmt| {
+            if let Stmt::Loop(l) = stmt {
+                if let Some(counter) = self.counters.get_mut(l.counter as usize) {
+                    *counter = Counter::Ahead;
+                }
+            }
+        });
+        let place = Place { around: Around::Function, in_loop: false, tangles };
+        self.block(&function.body, place).at(|| "body".into())?;
+        if function.result.is_some() && !matches!(function.body.last(), Some(Stmt::Return(_))) {
+            return invalid("a function with a result ends with a return").at(|| "body".into());
+        }
+        Ok(())
+    }
+
+    fn is_main(&self) -> bool {
+        self.id as usize + 1 == self.case.program.functions.len()
+    }
+
+    fn block(&mut self, block: &Block, place: Place) -> Checked {
+        let mut jumped = false;
+        each(block, |stmt| {
+            if jumped {
+                invalid!("nothing comes here: the statement before jumps away");
+            }
+            jumped = stmt.is_jump();
+            self.stmt(stmt, place)
+        })
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, place: Place) -> Checked {
+        match stmt {
+            Stmt::Assign { var, value } => self.assign(*var, value, place).at(|| "assign".into()),
+            Stmt::Log { site, values } => self.log(*site, values, place).at(|| "log".into()),
+            Stmt::If { cond, then, otherwise } => {
+                self.condition(cond, place).at(|| "if.cond".into())?;
+                self.block(then, place).at(|| "if.then".into())?;
+                self.block(otherwise, place).at(|| "if.else".into())
+            }
+            Stmt::Switch { selector, arms } => self.switch(selector, arms, place).at(|| "switch".into()),
+            Stmt::Loop(l) => self.repeated(l, place).at(|| "loop".into()),
+            Stmt::Break if place.around == Around::Function => invalid("break outside of every loop and switch"),
+            Stmt::Continue if !place.in_loop => invalid("continue outside of every loop"),
+            Stmt::Break | Stmt::Continue => Ok(()),
+            Stmt::Return(value) => self.returned(value.as_ref(), place).at(|| "return".into()),
+            Stmt::Call { function, args, dest } => self.call(*function, args, *dest, place).at(|| "call".into()),
+            Stmt::Barrier(op) if op.info().gives == Gives::Nothing => Ok(()),
+            Stmt::Barrier(op) => {
+                invalid(format!("{} has a result: it is an expression", op.info().name)).at(|| "barrier".into())
+            }
+        }
+    }
+
+    /// Statements printed with the comma operator.
+    fn comma_list(&mut self, block: &Block, place: Place) -> Checked {
+        each(block, |stmt| match stmt {
+            Stmt::Assign { .. } | Stmt::Log { .. } | Stmt::Call { .. } => self.stmt(stmt, place),
+            _ => invalid("only assign, log and call can stand in the head of a loop"),
+        })
+    }
+
+    /// The type of a variable that is written here.
+    fn written(&self, var: VarId) -> Checked<Type> {
+        let Some(ty) = self.function.var_type(var) else { invalid!("there is no variable {var}") };
+        if self.counters[var as usize] != Counter::No {
+            invalid!("'{}' counts a loop, which alone may write it", self.name(var));
+        }
+        Ok(ty)
+    }
+
+    fn name(&self, var: VarId) -> &str {
+        self.function.var_name(var).unwrap_or("?")
+    }
+
+    fn assign(&self, var: VarId, value: &Expr, place: Place) -> Checked {
+        let expected = self.written(var).at(|| "var".into())?;
+        self.expr_of(value, expected, place).at(|| "value".into())
+    }
+
+    fn log(&mut self, site: SiteId, values: &[Expr], place: Place) -> Checked {
+        if site == 0 {
+            return invalid("0 marks the unwritten part of a log").at(|| "site".into());
+        }
+        if !self.sites.insert(site) {
+            return invalid(format!("there are two sites {site}")).at(|| "site".into());
+        }
+        each(values, |value| {
+            let ty = self.expr(value, place)?;
+            if !ty.is_scalar() && !matches!(value, Expr::Var(_)) {
+                invalid!("a vector must be a variable to be logged");
+            }
+            Ok(())
+        })
+        .at(|| "values".into())?;
+        let words: u64 = values.iter().map(|value| value_words(value, self.function)).sum();
+        if words > MAX_ENTRY_WORDS {
+            return invalid(format!("{words} words in one entry, more than {MAX_ENTRY_WORDS}")).at(|| "values".into());
+        }
+        Ok(())
+    }
+
+    fn switch(&mut self, selector: &Expr, arms: &[Arm], place: Place) -> Checked {
+        let scalar = self.selector(selector, place).at(|| "selector".into())?;
+        if arms.is_empty() {
+            return invalid("a switch has at least one arm").at(|| "arms".into());
+        }
+        let mut seen = HashSet::new();
+        let inside = Place { around: Around::LoopOrSwitch, tangles: Tangles::Loose, ..place };
+        each(arms, |arm| {
+            if arm.labels.is_empty() {
+                return invalid("an arm has at least one label").at(|| "labels".into());
+            }
+            each(&arm.labels, |label| match label {
+                Label::Case(value) if !Interval::all(scalar).contains(*value) => {
+                    invalid!("{value} is no {}", scalar.name());
+                }
+                _ if !seen.insert(*label) => invalid!("the label stands twice in one switch"),
+                _ => Ok(()),
+            })
+            .at(|| "labels".into())?;
+            self.block(&arm.body, inside).at(|| "body".into())
+        })
+        .at(|| "arms".into())
+    }
+
+    fn selector(&self, selector: &Expr, place: Place) -> Checked<Scalar> {
+        let ty = self.expr(selector, place)?;
+        if ty != Type::INT && ty != Type::UINT {
+            invalid!("a selector is int or uint, not {ty}");
+        }
+        self.defined(selector, "decides a switch")?;
+        Ok(ty.scalar)
+    }
+
+    fn repeated(&mut self, l: &Loop, place: Place) -> Checked {
+        self.counter(l.counter).at(|| "counter".into())?;
+        let inside = Place { around: Around::LoopOrSwitch, in_loop: true, ..place };
+        match &l.kind {
+            LoopKind::For { init, step, update } => {
+                self.bound(init, place).at(|| "kind.for.init".into())?;
+                if !(1..=MAX_LOOP_ITERATIONS).contains(&u64::from(*step)) {
+                    return invalid(format!("a step of {step}: must be 1 to {MAX_LOOP_ITERATIONS}"))
+                        .at(|| "kind.for.step".into());
+                }
+                self.comma_list(update, place).at(|| "kind.for.update".into())?;
+            }
+            LoopKind::Forever if l.test.is_some() => {
+                return invalid("a forever loop has no test").at(|| "test".into());
+            }
+            LoopKind::Forever | LoopKind::While | LoopKind::DoWhile => {}
+        }
+        if let Some(test) = &l.test {
+            self.comma_list(&test.before, place).at(|| "test.before".into())?;
+            self.condition(&test.cond, place).at(|| "test.cond".into())?;
+        }
+        self.bound(&l.bound, place).at(|| "bound".into())?;
+        let most = self.scope.range(&l.bound).hi;
+        if most > MAX_LOOP_ITERATIONS as i64 {
+            return invalid(format!("can be {most}, more than {MAX_LOOP_ITERATIONS}")).at(|| "bound".into());
+        }
+        self.block(&l.body, inside).at(|| "body".into())
+    }
+
+    fn counter(&mut self, counter: VarId) -> Checked {
+        if self.function.var_type(counter) != Some(Type::UINT) || (counter as usize) < self.function.params.len() {
+            invalid!("a loop counter is a uint local");
+        }
+        let state = &mut self.counters[counter as usize];
+        if *state == Counter::Taken {
+            invalid!("'{}' counts another loop, too", self.name(counter));
+        }
+        *state = Counter::Taken;
+        Ok(())
+    }
+
+    fn bound(&self, bound: &Expr, place: Place) -> Checked {
+        self.expr_of(bound, Type::UINT, place)?;
+        self.defined(bound, "decides how often a loop runs")
+    }
+
+    fn condition(&self, cond: &Expr, place: Place) -> Checked {
+        self.expr_of(cond, Type::BOOL, place)?;
+        self.defined(cond, "is a condition")
+    }
+
+    fn returned(&self, value: Option<&Expr>, place: Place) -> Checked {
+        match (self.function.result, value) {
+            (None, None) => Ok(()),
+            (Some(ty), Some(value)) => self.expr_of(value, ty, place),
+            (Some(ty), None) => invalid(format!("returns nothing, but the result is {ty}")),
+            (None, Some(_)) => invalid("returns a value, but the function has no result"),
+        }
+    }
+
+    fn call(&self, function: FunctionId, args: &[Arg], dest: Option<VarId>, place: Place) -> Checked {
+        let callee = match self.case.program.functions.get(function as usize) {
+            Some(callee) if function < self.id => callee,
+            _ => {
+                return invalid(format!("{function} is not the index of a function before this one"))
+                    .at(|| "function".into());
+            }
+        };
+        if args.len() != callee.params.len() {
+            return invalid(format!("'{}' takes {}, not {}", callee.name, callee.params.len(), args.len()))
+                .at(|| "args".into());
+        }
+        let mut outs = Vec::new();
+        (0..).zip(callee.params.iter().zip(args)).try_for_each(|(i, (param, arg))| {
+            match (param.direction, arg) {
+                (Direction::In, Arg::In(value)) => self.expr_of(value, param.ty, place).at(|| "in".into()),
+                (Direction::Out | Direction::Inout, Arg::Out(var)) => {
+                    self.received(*var, param.ty, &mut outs).at(|| "out".into())
+                }
+                (Direction::In, Arg::Out(_)) => invalid(format!("'{}' is an in parameter", param.name)),
+                (_, Arg::In(_)) => invalid(format!("'{}' is an out parameter: it needs a variable", param.name)),
+            }
+            .at(|| format!("args[{i}]"))
+        })?;
+        match (dest, callee.result) {
+            (None, _) => Ok(()),
+            (Some(var), Some(ty)) => self.received(var, ty, &mut outs),
+            (Some(_), None) => invalid(format!("'{}' has no result", callee.name)),
+        }
+        .at(|| "dest".into())
+    }
+
+    /// A variable that a call writes, `outs` being those before it.
+    fn received(&self, var: VarId, expected: Type, outs: &mut Vec<VarId>) -> Checked {
+        let ty = self.written(var)?;
+        if ty != expected {
+            invalid!("'{}' is {ty}, not {expected}", self.name(var));
+        }
+        if outs.contains(&var) {
+            invalid!("'{}' is written twice by one call, in no certain order", self.name(var));
+        }
+        outs.push(var);
+        Ok(())
+    }
+}
+
+// 5. Expressions
+
+/// The type of an expression of a function, after a check of everything below it. (Whether inputs, uniforms and push
+/// constants exist is up to the whole case; whether operands are in range, to [`validate`].)
+pub fn type_of(expr: &Expr, function: &Function) -> Result<Type, Invalid> {
+    match expr {
+        Expr::Bool(_) => Ok(Type::BOOL),
+        Expr::Int(_) => Ok(Type::INT),
+        Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) => Ok(Type::UINT),
+        Expr::Var(var) => match function.var_type(*var) {
+            Some(ty) => Ok(ty),
+            None => invalid(format!("there is no variable {var}")).at(|| "var".into()),
+        },
+        Expr::Builtin(builtin) => Ok(builtin.ty()),
+        Expr::Unary(op, x) => {
+            let ty = operand(expr, 0, x, function)?;
+            let fits = match op {
+                UnaryOp::Neg | UnaryOp::BitNot => is_integer(ty),
+                UnaryOp::Not => ty == Type::BOOL,
+            };
+            if fits { Ok(ty) } else { mismatch(expr, op.token(), &[ty]) }
+        }
+        Expr::Binary(op, x, y) => {
+            let tys = [operand(expr, 0, x, function)?, operand(expr, 1, y, function)?];
+            binary_type(*op, tys).map_or_else(|| mismatch(expr, op.token(), &tys), Ok)
+        }
+        Expr::Select(c, x, y) => {
+            let cond = operand(expr, 0, c, function)?;
+            let (x, y) = (operand(expr, 1, x, function)?, operand(expr, 2, y, function)?);
+            if cond == Type::BOOL && x == y { Ok(x) } else { mismatch(expr, "?:", &[cond, x, y]) }
+        }
+        Expr::Cast(scalar, x) => Ok(Type { scalar: *scalar, ..operand(expr, 0, x, function)? }),
+        Expr::Intrinsic(op, args) => intrinsic_type(expr, *op, args, function),
+        Expr::Vector(ty, args) => {
+            if ty.is_scalar() || args.len() != usize::from(ty.width) {
+                return invalid(format!("{ty} from {} components", args.len())).at(|| "vector".into());
+            }
+            for (i, arg) in args.iter().enumerate() {
+                let component = operand(expr, i, arg, function)?;
+                if component != Type::scalar(ty.scalar) {
+                    return invalid(format!("{component} as a component of {ty}")).at(|| segment(expr, i));
+                }
+            }
+            Ok(*ty)
+        }
+        Expr::Component(x, c) => {
+            let ty = operand(expr, 0, x, function)?;
+            if ty.is_scalar() || *c >= ty.width {
+                return invalid(format!("{ty} has no component {c}")).at(|| "component".into());
+            }
+            Ok(Type::scalar(ty.scalar))
+        }
+        Expr::Subgroup(call) => subgroup_type(expr, call, function),
+    }
+}
+
+/// The type of the operand with this number.
+fn operand(parent: &Expr, number: usize, operand: &Expr, function: &Function) -> Checked<Type> {
+    type_of(operand, function).at(|| segment(parent, number))
+}
+
+/// Where an operand stands in the JSON form.
+fn segment(parent: &Expr, number: usize) -> String {
+    match parent {
+        Expr::Unary(..) => "unary[1]".into(),
+        Expr::Binary(..) => format!("binary[{}]", number + 1),
+        Expr::Select(..) => format!("select[{number}]"),
+        Expr::Cast(..) => "cast[1]".into(),
+        Expr::Intrinsic(..) => format!("intrinsic[1][{number}]"),
+        Expr::Vector(..) => format!("vector[1][{number}]"),
+        Expr::Component(..) => "component[0]".into(),
+        Expr::Subgroup(_) => format!("subgroup.args[{number}]"),
+        _ => String::new(),
+    }
+}
+
+/// The name of an expression in the JSON form.
+fn tag(expr: &Expr) -> &'static str {
+    match expr {
+        Expr::Bool(_) => "bool",
+        Expr::Int(_) => "int",
+        Expr::Uint(_) => "uint",
+        Expr::Var(_) => "var",
+        Expr::Builtin(_) => "builtin",
+        Expr::Input(_) => "input",
+        Expr::Uniform(_) => "uniform",
+        Expr::Push(_) => "push",
+        Expr::Unary(..) => "unary",
+        Expr::Binary(..) => "binary",
+        Expr::Select(..) => "select",
+        Expr::Cast(..) => "cast",
+        Expr::Intrinsic(..) => "intrinsic",
+        Expr::Vector(..) => "vector",
+        Expr::Component(..) => "component",
+        Expr::Subgroup(_) => "subgroup",
+    }
+}
+
+fn mismatch(expr: &Expr, operation: &str, tys: &[Type]) -> Checked<Type> {
+    let tys: Vec<String> = tys.iter().map(Type::to_string).collect();
+    invalid(format!("{operation} does not take ({})", tys.join(", "))).at(|| tag(expr).into())
+}
+
+fn is_integer(ty: Type) -> bool {
+    ty.scalar != Scalar::Bool
+}
+
+fn binary_type(op: BinaryOp, [x, y]: [Type; 2]) -> Option<Type> {
+    let uints = Type { scalar: Scalar::Uint, ..x };
+    let (fits, ty) = match op {
+        _ if op.is_logical() => (x == Type::BOOL && y == Type::BOOL, Type::BOOL),
+        BinaryOp::Eq | BinaryOp::Ne => (x.is_scalar() && x == y, Type::BOOL),
+        _ if op.is_comparison() => (x.is_scalar() && is_integer(x) && x == y, Type::BOOL),
+        _ if op.is_shift() => (is_integer(x) && y == uints, x),
+        _ => (is_integer(x) && x == y, x),
+    };
+    fits.then_some(ty)
+}
+
+fn intrinsic_type(expr: &Expr, op: Intrinsic, args: &[Expr], function: &Function) -> Checked<Type> {
+    let shape = op.shape();
+    if args.len() != shape.values + shape.offsets {
+        return invalid(format!("{} takes {}, not {}", shape.name, shape.values + shape.offsets, args.len()))
+            .at(|| "intrinsic[1]".into());
+    }
+    let ty = operand(expr, 0, &args[0], function)?;
+    let mut fits = is_integer(ty) && (!shape.signed_only || ty.scalar == Scalar::Int);
+    for (i, arg) in args.iter().enumerate().skip(1) {
+        let expected = if i < shape.values { ty } else { Type::INT };
+        fits &= operand(expr, i, arg, function)? == expected;
+    }
+    if !fits {
+        let tys: Vec<Type> = args.iter().filter_map(|arg| arg.ty(function)).collect();
+        return mismatch(expr, shape.name, &tys);
+    }
+    Ok(if shape.gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty })
+}
+
+fn subgroup_type(expr: &Expr, call: &SubgroupCall, function: &Function) -> Checked<Type> {
+    let info = call.op.info();
+    if call.args.len() != info.params.len() {
+        return invalid(format!("{} takes {}, not {}", info.name, info.params.len(), call.args.len()))
+            .at(|| "subgroup.args".into());
+    }
+    let mut value = None;
+    for (i, (param, arg)) in info.params.iter().zip(&call.args).enumerate() {
+        let ty = operand(expr, i, arg, function)?;
+        let fits = match param {
+            Param::Value => {
+                value = Some(ty);
+                info.scalars.contains(&ty.scalar)
+            }
+            Param::Predicate => ty == Type::BOOL,
+            Param::Mask | Param::UniformMask => ty == Type::MASK,
+            Param::Uint | Param::BroadcastLane | Param::UniformUint => ty == Type::UINT,
+            Param::QuadIndex => matches!(arg, Expr::Uint(0..=3)),
+        };
+        if !fits {
+            let what = match param {
+                Param::QuadIndex => "a literal 0u to 3u".to_owned(),
+                Param::Value => format!("a vector or scalar of {}", names_of(info.scalars)),
+                Param::Predicate => "a bool".to_owned(),
+                Param::Mask | Param::UniformMask => "a uvec4".to_owned(),
+                Param::Uint | Param::BroadcastLane | Param::UniformUint => "a uint".to_owned(),
+            };
+            return invalid(format!("{} takes {what} here, not {ty}", info.name)).at(|| segment(expr, i));
+        }
+    }
+    cluster(call).at(|| "subgroup.cluster".into())?;
+    match info.result_type(value) {
+        Some(ty) => Ok(ty),
+        None => invalid(format!("{} has no result: it is a statement", info.name)).at(|| "subgroup.op".into()),
+    }
+}
+
+fn names_of(scalars: &[Scalar]) -> String {
+    scalars.iter().map(|scalar| scalar.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// GL_KHR_shader_subgroup: a constant power of two, at least 1; more than the subgroup size is undefined behaviour.
+fn cluster(call: &SubgroupCall) -> Checked {
+    let info = call.op.info();
+    match call.cluster {
+        None if info.clustered => invalid(format!("{} needs a cluster size", info.name)),
+        Some(_) if !info.clustered => invalid(format!("{} has no cluster size", info.name)),
+        Some(n) if !n.is_power_of_two() || n > MAX_SUBGROUP_SIZE => {
+            invalid(format!("a cluster size of {n}: must be a power of two up to {MAX_SUBGROUP_SIZE}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+// 6. Operands
+
+impl Checker<'_, '_> {
+    fn expr_of(&self, expr: &Expr, expected: Type, place: Place) -> Checked {
+        let ty = self.expr(expr, place)?;
+        if ty != expected {
+            return invalid(format!("is {ty}, must be {expected}"));
+        }
+        Ok(())
+    }
+
+    /// Checks an expression completely.
+    fn expr(&self, expr: &Expr, place: Place) -> Checked<Type> {
+        let ty = type_of(expr, self.function)?;
+        self.operands(expr, place)?;
+        Ok(ty)
+    }
+
+    /// An undefined value must not get here.
+    fn defined(&self, expr: &Expr, role: &str) -> Checked {
+        if self.undefined.expr(self.id, expr) {
+            invalid!("{role}, but may be undefined");
+        }
+        Ok(())
+    }
+
+    fn operands(&self, expr: &Expr, place: Place) -> Checked {
+        expr.operands()
+            .enumerate()
+            .try_for_each(|(i, operand)| self.operands(operand, place).at(|| segment(expr, i)))?;
+        let data = &self.case.data;
+        match expr {
+            Expr::Input(k) => exists(*k, data.inputs.len(), "input"),
+            Expr::Uniform(k) => exists(*k, data.uniforms.len(), "uniform"),
+            Expr::Push(k) => exists(*k, data.push.len(), "push"),
+            Expr::Binary(op @ (BinaryOp::Div | BinaryOp::Mod), x, y) => self.division(*op, x, y),
+            Expr::Binary(BinaryOp::Shl | BinaryOp::Shr, _, y) => self.shift(y).at(|| "binary[2]".into()),
+            Expr::Binary(BinaryOp::And | BinaryOp::Or, x, _) => {
+                self.defined(x, "decides whether the right operand is evaluated").at(|| "binary[1]".into())
+            }
+            Expr::Select(cond, ..) => self.defined(cond, "is a condition").at(|| "select[0]".into()),
+            Expr::Intrinsic(op, args) => self.intrinsic(*op, args).at(|| "intrinsic[1]".into()),
+            Expr::Subgroup(call) => self.subgroup(call, place).at(|| "subgroup".into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// SPIR-V 1.6 §3.3.13: division by zero and INT_MIN / -1 are undefined behaviour. GLSL 4.60 §5.9: a remainder with
+    /// a negative operand is undefined.
+    fn division(&self, op: BinaryOp, x: &Expr, y: &Expr) -> Checked {
+        let divisor = self.scope.range(y);
+        if !self.scope.is_nonzero(y) {
+            return invalid("divides, but may be 0").at(|| "binary[2]".into());
+        }
+        self.defined(y, "divides").at(|| "binary[2]".into())?;
+        let dividend = self.scope.range(x);
+        if op == BinaryOp::Mod {
+            if dividend.lo < 0 {
+                return invalid("may be negative, but is an operand of %").at(|| "binary[1]".into());
+            }
+            if divisor.lo < 0 {
+                return invalid("may be negative, but is an operand of %").at(|| "binary[2]".into());
+            }
+        } else if divisor.contains(-1) {
+            if dividend.contains(i32::MIN.into()) {
+                return invalid("may be -1, while the dividend may be the least int").at(|| "binary[2]".into());
+            }
+            self.defined(x, "is divided by what may be -1").at(|| "binary[1]".into())?;
+        }
+        Ok(())
+    }
+
+    /// SPIR-V 1.6 §3.3.14: a shift by 32 or more is undefined.
+    fn shift(&self, amount: &Expr) -> Checked {
+        let range = self.scope.range(amount);
+        if !range.is_within(Interval::new(0, 31)) {
+            invalid!("a shift by 0 to 31 is defined, this is {} to {}", range.lo, range.hi);
+        }
+        self.defined(amount, "is a shift amount")
+    }
+
+    /// GLSL 4.60 §8.3 and §8.8.
+    fn intrinsic(&self, op: Intrinsic, args: &[Expr]) -> Checked {
+        let range = |i: usize| self.scope.range(&args[i]);
+        match op {
+            Intrinsic::Clamp if range(1).hi > range(2).lo => {
+                invalid(format!("clamp to {} at least, but {} at most", range(1).hi, range(2).lo))
+            }
+            Intrinsic::Abs if range(0).contains(i32::MIN.into()) => {
+                invalid("the absolute value of what may be the least int").at(|| "[0]".into())
+            }
+            Intrinsic::BitfieldExtract => self.bit_field(args, 1),
+            Intrinsic::BitfieldInsert => self.bit_field(args, 2),
+            _ => Ok(()),
+        }
+    }
+
+    /// Offset and number of bits, from the operand `first`.
+    fn bit_field(&self, args: &[Expr], first: usize) -> Checked {
+        let (offset, bits) = (self.scope.range(&args[first]), self.scope.range(&args[first + 1]));
+        for (i, range) in [(first, offset), (first + 1, bits)] {
+            if range.lo < 0 {
+                return invalid("may be negative").at(|| format!("[{i}]"));
+            }
+            self.defined(&args[i], "selects bits").at(|| format!("[{i}]"))?;
+        }
+        if offset.hi + bits.hi > 32 {
+            invalid!("offset and bits may be {} together, more than 32", offset.hi + bits.hi);
+        }
+        Ok(())
+    }
+
+    fn subgroup(&self, call: &SubgroupCall, place: Place) -> Checked {
+        let info = call.op.info();
+        if let SubgroupSize::Required(size) = self.case.launch.subgroup_size {
+            let least = needs::least_subgroup_size(call);
+            if least > size {
+                return invalid(format!("{} needs subgroups of {least}, but the launch asks for {size}", info.name))
+                    .at(|| "op".into());
+            }
+        }
+        for (i, (param, arg)) in info.params.iter().zip(&call.args).enumerate() {
+            match param {
+                Param::UniformMask | Param::UniformUint | Param::BroadcastLane => {
+                    self.uniform(*param, arg, place).at(|| format!("args[{i}]"))?;
+                }
+                Param::Value | Param::Predicate | Param::Mask | Param::Uint | Param::QuadIndex => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// semantics.md §1.10
+    fn uniform(&self, param: Param, arg: &Expr, place: Place) -> Checked {
+        let early = self.case.launch.spirv < SpirvVersion::V1_5;
+        if param == Param::BroadcastLane && early && !matches!(arg, Expr::Uint(_)) {
+            invalid!("must be a literal before SPIR-V 1.5");
+        }
+        if !is_uniform(arg, place.tangles) {
+            invalid!("must be uniform, by itself and visibly");
+        }
+        self.defined(arg, "must be uniform")
+    }
+}
+
+fn exists(k: u32, count: usize, what: &str) -> Checked {
+    if k as usize >= count {
+        return invalid(format!("there are only {count}")).at(|| what.into());
+    }
+    Ok(())
+}
+
+// 7. Cost
+
+fn costs(case: &Case) -> Checked {
+    let cost = cost(case);
+    if cost.log_words > MAX_LOG_WORDS {
+        invalid!("an invocation may log {} words, more than {MAX_LOG_WORDS}", cost.log_words);
+    }
+    if cost.steps > MAX_STEPS {
+        invalid!("an invocation may execute {} statements, more than {MAX_STEPS}", cost.steps);
+    }
+    let invocations = u64::from(case.launch.invocations()) * u64::from(case.launch.workgroups());
+    let words = invocations * u64::from(case.log_capacity());
+    if words > MAX_LOG_BUFFER_WORDS {
+        invalid!("the logs of {invocations} invocations take {words} words, more than {MAX_LOG_BUFFER_WORDS}");
+    }
+    Ok(())
 }

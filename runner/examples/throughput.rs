@@ -9,8 +9,8 @@
 use std::time::Instant;
 
 use tangle_runner::{
-    Buffer, BufferKind, Device, Init, Inventory, Job, Launch, Options, Outcome, ProbeOptions, ReadBackMode, SpirvVersion,
-    Times, drivers, toolchain, worker,
+    Buffer, BufferKind, Device, Init, Inventory, Job, Launch, Options, Outcome, ProbeOptions, ReadBackMode,
+    SpirvVersion, Times, drivers, toolchain, worker,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -30,9 +30,18 @@ pub fn problems(job: &Job) -> Vec<String> {
             rest.iter().for_each(|launch| launch_problems(launch, &mut problems));
         }
     }
+    // Results must fit into one frame of the worker protocol, and staging doubles what is needed here.
+    let buffers = job.launches.iter().flat_map(|launch| &launch.buffers);
+    let bytes = buffers.fold(0u64, |sum, buffer| sum.saturating_add(buffer.init.words().saturating_mul(4)));
+    if bytes > MAX_BYTES {
+        problems.push(format!("{bytes} bytes of buffers are more than {MAX_BYTES}"));
+    }
     problems.dedup();
     problems
 }
+
+/// Most bytes of buffers in one job, all launches together.
+const MAX_BYTES: u64 = 1 << 30;
 
 /// What all launches of a job must share: push-constant bytes, and each buffer's binding and kind.
 fn signature(launch: &Launch) -> (usize, Vec<(u32, BufferKind)>) {
@@ -175,5 +184,135 @@ pub(crate) fn spirv_of_vulkan(minor: u32) -> SpirvVersion {
         0 | 1 => SpirvVersion::V1_3,
         2 => SpirvVersion::V1_5,
         _ => SpirvVersion::V1_6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feature::FeatureSet;
+    use crate::info::DriverMode;
+    use crate::job::{Init, SubgroupFlags};
+    use crate::worker::null::null_device;
+
+    /// A device with subgroups of 4 to 16, 8 by default, of which a workgroup holds at most 4.
+    fn device() -> DeviceInfo {
+        let mut device = null_device("test", DriverMode::Execute);
+        device.subgroup.min_size = 4;
+        device.subgroup.max_size = 16;
+        device.subgroup.max_compute_workgroup_subgroups = 4;
+        device.subgroup.required_size_in_compute = true;
+        device
+    }
+
+    /// A job of a SPIR-V 1.3 module that says nothing but its workgroup size.
+    fn job(local_size: [u32; 3]) -> Job {
+        let [x, y, z] = local_size;
+        let spirv = vec![0x0723_0203, SpirvVersion::V1_3.word(), 0, 9, 0, 6 << 16 | 16, 4, 17, x, y, z];
+        let launch = Launch { groups: [1, 1, 1], ..Launch::default() };
+        Job { spirv, launches: vec![launch], ..Job::default() }
+    }
+
+    fn storage(binding: u32, words: u64) -> Buffer {
+        Buffer { binding, kind: BufferKind::Storage, init: Init::Zero { words }, read_back: ReadBackMode::Whole }
+    }
+
+    const FULL: SubgroupFlags = SubgroupFlags { require_full: true, allow_varying_size: false };
+    const VARYING: SubgroupFlags = SubgroupFlags { require_full: false, allow_varying_size: true };
+    const BOTH: SubgroupFlags = SubgroupFlags { require_full: true, allow_varying_size: true };
+    const NEITHER: SubgroupFlags = SubgroupFlags { require_full: false, allow_varying_size: false };
+
+    #[test]
+    fn subgroup_rules_of_pipelines() {
+        // Workgroup, required size, flags, and what is missing: part of the one line, or nothing.
+        let rows: [([u32; 3], Option<u32>, SubgroupFlags, &str); 14] = [
+            ([7, 3, 1], None, NEITHER, ""),
+            ([7, 3, 1], None, VARYING, ""),
+            ([16, 1, 1], Some(4), NEITHER, ""),
+            // 02755
+            ([8, 1, 1], Some(2), NEITHER, "subgroup size 2 (has 4 to 16)"),
+            ([8, 1, 1], Some(32), NEITHER, "subgroup size 32 (has 4 to 16)"),
+            ([8, 1, 1], Some(12), NEITHER, "subgroup size 12 (has 4 to 16)"),
+            // 02756
+            ([17, 1, 1], Some(4), NEITHER, "17 invocations in subgroups of 4 (maxComputeWorkgroupSubgroups is 4)"),
+            // 02757
+            ([16, 1, 1], Some(16), FULL, ""),
+            ([8, 2, 1], Some(16), FULL, "a multiple of required subgroup size 16 (is 8)"),
+            // 02758
+            ([16, 1, 1], None, BOTH, ""),
+            ([8, 2, 1], None, BOTH, "a multiple of maxSubgroupSize 16 (is 8)"),
+            // 02759: x alone counts, not the product
+            ([8, 1, 1], None, FULL, ""),
+            ([4, 2, 1], None, FULL, "a multiple of subgroupSize 8 (is 4)"),
+            ([12, 2, 1], None, FULL, "a multiple of subgroupSize 8 (is 12)"),
+        ];
+        for (local_size, required, flags, expected) in rows {
+            let job = Job { required_subgroup_size: required, subgroup_flags: flags, ..job(local_size) };
+            assert_eq!(problems(&job), [] as [&str; 0]);
+            let missing = missing(&job, &device());
+            assert_eq!(missing.is_empty(), expected.is_empty(), "{local_size:?} {required:?} {flags:?}: {missing:?}");
+            assert!(missing.join("; ").contains(expected), "{missing:?}");
+        }
+    }
+
+    #[test]
+    fn flags_and_sizes_need_their_features() {
+        let mut device = device();
+        device.features = FeatureSet::EMPTY;
+        device.subgroup.required_size_in_compute = false;
+        let mut job = Job { subgroup_flags: BOTH, ..job([16, 1, 1]) };
+        assert_eq!(missing(&job, &device), ["subgroupSizeControl", "computeFullSubgroups"]);
+        job.subgroup_flags = NEITHER;
+        job.required_subgroup_size = Some(8);
+        assert_eq!(missing(&job, &device), ["requiredSubgroupSizeStages without compute"]);
+    }
+
+    #[test]
+    fn a_newer_module_is_turned_away() {
+        let mut device = device();
+        device.max_spirv = SpirvVersion::V1_5;
+        let mut job = job([8, 1, 1]);
+        job.spirv[1] = SpirvVersion::V1_6.word();
+        assert_eq!(missing(&job, &device), ["SPIR-V 1.6 (has 1.5)"]);
+    }
+
+    #[test]
+    fn limits_are_named_with_their_numbers() {
+        let mut job = job([2048, 1, 1]);
+        job.launches[0].groups = [1, 70_000, 1];
+        job.launches[0].push_constants = vec![0; 132];
+        job.launches[0].buffers = (0..17).map(|binding| storage(binding, 4)).collect();
+        job.launches[0].buffers[0].init = Init::Zero { words: 1 << 29 };
+        let expected = [
+            "maxComputeWorkGroupSize x 2048 (has 1024)",
+            "maxComputeWorkGroupInvocations 2048 (has 1024)",
+            "maxComputeWorkGroupCount y 70000 (has 65535)",
+            "maxPushConstantsSize 132 (has 128)",
+            "maxStorageBufferRange 2147483648 (has 1073741824)",
+            "maxPerStageDescriptorStorageBuffers 17 (has 16)",
+        ];
+        assert_eq!(missing(&job, &device()), expected);
+    }
+
+    #[test]
+    fn contradictions_are_found_without_a_device() {
+        let mut job = job([8, 1, 1]);
+        // 02754
+        job.required_subgroup_size = Some(8);
+        job.subgroup_flags = VARYING;
+        job.launches[0].push_constants = vec![0; 3];
+        job.launches[0].buffers = vec![storage(0, 1), storage(0, 0)];
+        job.launches[0].buffers[1].read_back = ReadBackMode::Slices(0);
+        job.launches.push(Launch { buffers: vec![storage(1, 1 << 29)], ..Launch::default() });
+        let expected = [
+            "a required subgroup size excludes a varying one",
+            "3 bytes of push constants are not a multiple of 4",
+            "the buffer at binding 0 is empty",
+            "the buffer at binding 0 has slices of no words",
+            "binding 0 is used twice",
+            "launches differ in bindings or push constants",
+            "2147483652 bytes of buffers are more than 1073741824",
+        ];
+        assert_eq!(problems(&job), expected);
     }
 }

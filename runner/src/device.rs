@@ -11,6 +11,7 @@ use crate::config::DriverConfig;
 use crate::error::{DeviceError, StartProblem};
 use crate::info::DeviceInfo;
 use crate::job::{Job, Outcome};
+use crate::process::Frame;
 use crate::protocol::{self, ToWorker};
 use crate::supervisor::{self, Queued};
 
@@ -187,7 +188,7 @@ impl Device {
 
     fn queue(&self, job: Job, completions: &Sender<Completion>) {
         let id = job.id;
-        let frame = protocol::encode(&ToWorker::Job(job)).into();
+        let frame = protocol::encode(&ToWorker::Job(job)).map(Frame::from);
         let queued = Queued { id, frame, completions: completions.clone() };
         // The supervisor ends only when this device is dropped.
         let _ = self.commands.as_ref().map(|commands| commands.send(queued));

@@ -96,7 +96,9 @@ pub enum StartProblem {
         last_words: String,
     },
     /// The process is no worker of this version of tangle.
-    #[error("worker speaks another protocol ({0}); does the program call tangle_runner::worker::run_if_requested first?")]
+    #[error(
+        "worker speaks another protocol ({0}); does the program call tangle_runner::worker::run_if_requested first?"
+    )]
     Protocol(String),
     /// The driver has no device with this index any more.
     #[error("no device with index {0}")]

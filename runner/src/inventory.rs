@@ -65,9 +65,7 @@ impl Inventory {
 
     /// Every device with its driver's entry.
     pub fn devices(&self) -> impl Iterator<Item = (&DriverConfig, &DeviceInfo)> {
-        self.probes.iter().flat_map(|probe| {
-            probe.result.iter().flatten().map(|info| (&probe.driver, info))
-        })
+        self.probes.iter().flat_map(|probe| probe.result.iter().flatten().map(|info| (&probe.driver, info)))
     }
 
     /// Every driver that did not answer, with the reason.

@@ -212,7 +212,7 @@ pub struct Times {
 impl Times {
     /// Time inside the driver's compiler and dispatch: module, pipeline, submission and wait.
     pub fn driver_us(&self) -> u64 {
-        self.module_us + self.pipeline_us + self.submit_wait_us
+        self.module_us.saturating_add(self.pipeline_us).saturating_add(self.submit_wait_us)
     }
 }
 
@@ -337,8 +337,7 @@ mod tests {
 
     #[test]
     fn outcomes_read_as_one_line() {
-        let crash =
-            Outcome::Crashed { end: WorkerEnd::Signal(11), stage: Stage::Pipeline, last_words: String::new() };
+        let crash = Outcome::Crashed { end: WorkerEnd::Signal(11), stage: Stage::Pipeline, last_words: String::new() };
         assert_eq!(crash.to_string(), "worker killed by SIGSEGV while creating the pipeline");
         let hang = Outcome::TimedOut {
             stage: Stage::Wait { launch: 2 },
@@ -350,12 +349,8 @@ mod tests {
 
     #[test]
     fn a_job_survives_both_encodings() {
-        let buffer = |binding, init| Buffer {
-            binding,
-            kind: BufferKind::Storage,
-            init,
-            read_back: ReadBackMode::Slices(8),
-        };
+        let buffer =
+            |binding, init| Buffer { binding, kind: BufferKind::Storage, init, read_back: ReadBackMode::Slices(8) };
         let job = Job {
             id: 7,
             spirv: vec![0x0723_0203, 0x0001_0300],

@@ -57,7 +57,7 @@ pub use feature::{Feature, FeatureSet, UnknownFeature};
 pub use info::{ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, SubgroupInfo, Uuid};
 pub use inventory::{Inventory, Probe, ProbeOptions};
 pub use job::{
-    Buffer, BufferKind, Completed, Init, Job, Launch, LaunchOutput, Optimisation, Outcome, ReadBack, ReadBackMode, Stage,
-    SubgroupFlags, Times, WorkerEnd,
+    Buffer, BufferKind, Completed, Init, Job, Launch, LaunchOutput, Optimisation, Outcome, ReadBack, ReadBackMode,
+    Stage, SubgroupFlags, Times, WorkerEnd,
 };
 pub use spirv::SpirvVersion;

@@ -82,6 +82,10 @@ impl WorkerProcess {
         }
     }
 
+    fn say(&self, message: &ToWorker) {
+        protocol::encode(message).into_iter().for_each(|frame| self.send(frame.into()));
+    }
+
     /// Where messages and the end of them come in.
     pub(crate) fn events(&self) -> &Receiver<Event> {
         &self.events
@@ -90,11 +94,9 @@ impl WorkerProcess {
     /// Greets the worker and waits for the list of its devices.
     pub(crate) fn greet(&mut self, driver: &DriverConfig, wait: &Wait) -> Result<Vec<DeviceInfo>, StartProblem> {
         let hello = ToWorker::Hello { version: protocol::VERSION, driver: driver.name.clone(), mode: driver.mode };
-        self.send(protocol::encode(&hello).into());
+        self.say(&hello);
         match self.answer(wait)? {
-            FromWorker::Hello { version: protocol::VERSION, devices } => {
-                devices.map_err(|reason| self.refused(reason))
-            }
+            FromWorker::Hello { version: protocol::VERSION, devices } => devices.map_err(|reason| self.refused(reason)),
             FromWorker::Hello { version, .. } => Err(StartProblem::Protocol(format!("version {version:#x}"))),
             other => Err(StartProblem::Protocol(format!("unexpected {other:?}"))),
         }
@@ -103,7 +105,7 @@ impl WorkerProcess {
     /// Has the worker open one of its devices.
     pub(crate) fn open(&mut self, index: u32, wait_limit: Duration, wait: &Wait) -> Result<(), StartProblem> {
         let open = ToWorker::Open { index, wait_limit_ms: wait_limit.as_millis() as u64 };
-        self.send(protocol::encode(&open).into());
+        self.say(&open);
         match self.answer(wait)? {
             FromWorker::Opened { problem: None } => Ok(()),
             FromWorker::Opened { problem: Some(problem) } => Err(self.refused(problem)),
@@ -232,10 +234,10 @@ fn worker_program(driver: &DriverConfig, worker: Option<&Path>) -> Result<PathBu
         return Ok(program.to_owned());
     }
     // Under a prefix command /proc/self/exe of the worker is the prefix, so the real path is found out here.
-    std::env::current_exe().map_err(|error| StartProblem::Spawn {
-        program: "(this program)".to_owned(),
-        reason: error.to_string(),
-    })
+    let program = std::env::current_exe()
+        .map_err(|error| StartProblem::Spawn { program: "(this program)".to_owned(), reason: error.to_string() })?;
+    // Rebuilt while it runs, it is gone from its path; the kernel still has it.
+    Ok(if program.exists() { program } else { PathBuf::from(format!("/proc/{}/exe", std::process::id())) })
 }
 
 fn end_of(status: ExitStatus) -> WorkerEnd {

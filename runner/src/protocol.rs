@@ -1,4 +1,5 @@
-//! What parent and worker say to each other: frames of a length (4 bytes, little-endian) and that many bytes of postcard.
+//! What parent and worker say to each other: frames of a mark, a length (4 bytes each, little-endian) and that many bytes
+//! of postcard. The mark tells at once when something else got into the pipe.
 //!
 //! ```text
 //!   parent                                worker
@@ -26,8 +27,11 @@ use crate::job::{Job, Outcome, Stage};
 /// Changes whenever a frame changes its form, so that a worker of another version is told apart.
 pub(crate) const VERSION: u32 = 0x7a61_0001;
 
-/// Longest frame that is believed, bytes; something longer is not the protocol.
-const MAX_FRAME: usize = 1 << 30;
+/// First bytes of every frame.
+const MARK: [u8; 4] = *b"tngl";
+
+/// Bytes of mark and length.
+const HEAD: usize = 8;
 
 /// From the parent to the worker.
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,45 +57,42 @@ pub(crate) enum FromWorker {
     Done { id: u64, outcome: Outcome },
 }
 
-/// A whole frame, length and all.
-pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
-    let frame = postcard::to_extend(message, vec![0; 4]);
-    // Plain data in memory always has an encoding; the only error is a sequence of unknown length, which is not in it.
-    let mut frame = frame.expect("plain data is encodable");
-    let length = (frame.len() - 4) as u32;
-    frame[..4].copy_from_slice(&length.to_le_bytes());
-    frame
+/// A whole frame, mark and length and all; `None` when the message is too long for one (4 GiB).
+pub(crate) fn encode(message: &impl Serialize) -> Option<Vec<u8>> {
+    let mut frame = postcard::to_extend(message, vec![0; HEAD]).ok()?;
+    let length = u32::try_from(frame.len() - HEAD).ok()?;
+    frame[..4].copy_from_slice(&MARK);
+    frame[4..HEAD].copy_from_slice(&length.to_le_bytes());
+    Some(frame)
 }
 
 /// Writes one frame.
 pub(crate) fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    to.write_all(&encode(message))?;
+    let frame = encode(message).ok_or_else(|| io::Error::other("a message is too long"))?;
+    to.write_all(&frame)?;
     to.flush()
 }
 
 /// Reads one frame; `None` when the input ends before one begins.
 pub(crate) fn read<T: DeserializeOwned>(from: &mut impl Read) -> Result<Option<T>, ReadError> {
-    let mut length = [0; 4];
-    let mut have = 0;
-    while have < length.len() {
-        match from.read(&mut length[have..]) {
-            Ok(0) if have == 0 => return Ok(None),
-            Ok(0) => return Err(ReadError::Cut),
-            Ok(count) => have += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(ReadError::Io(error)),
-        }
+    let mut head = Vec::with_capacity(HEAD);
+    match from.take(HEAD as u64).read_to_end(&mut head).map_err(ReadError::Io)? {
+        0 => return Ok(None),
+        _ if !head.starts_with(&MARK[..head.len().min(4)]) => return Err(ReadError::Garbage(shown(&head))),
+        count if count < HEAD => return Err(ReadError::Cut),
+        _ => {}
     }
-    let length = u32::from_le_bytes(length) as usize;
-    if length > MAX_FRAME {
-        return Err(ReadError::Garbage(format!("a frame of {length} bytes")));
-    }
+    let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
     let mut body = Vec::new();
-    // Not allocated beforehand: a length made of garbage must not cost a gigabyte.
-    if from.take(length as u64).read_to_end(&mut body).map_err(ReadError::Io)? < length {
+    if from.take(length.into()).read_to_end(&mut body).map_err(ReadError::Io)? < length as usize {
         return Err(ReadError::Cut);
     }
     postcard::from_bytes(&body).map(Some).map_err(|error| ReadError::Garbage(error.to_string()))
+}
+
+/// Bytes that are no frame, for a message.
+fn shown(bytes: &[u8]) -> String {
+    format!("`{}…`", bytes.escape_ascii())
 }
 
 /// Why no frame could be read.
@@ -129,13 +130,15 @@ mod tests {
 
     #[test]
     fn a_cut_frame_is_told_from_garbage() {
-        let frame = encode(&FromWorker::Opened { problem: None });
-        assert!(matches!(read::<FromWorker>(&mut &frame[..3]), Err(ReadError::Cut)));
-        assert!(matches!(read::<FromWorker>(&mut &frame[..frame.len() - 1]), Err(ReadError::Cut)));
+        let frame = encode(&FromWorker::Opened { problem: None }).unwrap();
+        for length in [1, 3, 5, frame.len() - 1] {
+            assert!(matches!(read::<FromWorker>(&mut &frame[..length]), Err(ReadError::Cut)), "{length}");
+        }
         let noise = b"segfault at 0x0 in lvp";
-        assert!(matches!(read::<FromWorker>(&mut &noise[..]), Err(ReadError::Garbage(_))));
+        let Err(ReadError::Garbage(what)) = read::<FromWorker>(&mut &noise[..]) else { panic!("noise is no frame") };
+        assert_eq!(what, "`segfault…`");
         let mut wrong = frame.clone();
-        wrong[4] = 0x77;
+        wrong[HEAD] = 0x77;
         assert!(matches!(read::<FromWorker>(&mut wrong.as_slice()), Err(ReadError::Garbage(_))));
     }
 }

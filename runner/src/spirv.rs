@@ -141,13 +141,16 @@ impl Reader<'_> {
             (op::EXECUTION_MODE_ID, &[_, 38, x, y, z]) => self.local_size_ids = Some([x, y, z]),
             (op::DECORATE, &[id, 1, number]) => drop(self.spec_ids.insert(id, number)),
             (op::DECORATE, &[id, 11, 25]) => self.workgroup_size_id = Some(id),
-            (op::CONSTANT_TRUE..=op::CONSTANT_NULL | op::SPEC_CONSTANT_TRUE..=op::SPEC_CONSTANT_OP, &[_, id, ref rest @ ..]) => {
+            (
+                op::CONSTANT_TRUE..=op::CONSTANT_NULL | op::SPEC_CONSTANT_TRUE..=op::SPEC_CONSTANT_OP,
+                &[_, id, ref rest @ ..],
+            ) => {
                 self.constant(code, id, rest);
             }
-            (op::GROUP_NON_UNIFORM_BROADCAST | op::GROUP_NON_UNIFORM_QUAD_BROADCAST, &[_, _, _, _, index]) => {
-                if !self.constant_ids.contains(&index) {
-                    self.facts.features.insert(Feature::SubgroupBroadcastDynamicId);
-                }
+            (op::GROUP_NON_UNIFORM_BROADCAST | op::GROUP_NON_UNIFORM_QUAD_BROADCAST, &[_, _, _, _, index])
+                if !self.constant_ids.contains(&index) =>
+            {
+                self.facts.features.insert(Feature::SubgroupBroadcastDynamicId);
             }
             // With a cluster size there is one operand more.
             (op::GROUP_NON_UNIFORM_ROTATE, &[_, _, _, _, _, _]) => {

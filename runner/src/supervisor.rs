@@ -34,7 +34,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// A job on its way.
 pub(crate) struct Queued {
     pub(crate) id: u64,
-    pub(crate) frame: Frame,
+    /// None when the job is too long to be sent.
+    pub(crate) frame: Option<Frame>,
     pub(crate) completions: Sender<Completion>,
 }
 
@@ -113,6 +114,7 @@ impl Supervisor {
     }
 
     fn step(&mut self) -> Next {
+        self.refuse_unsendable();
         if self.given_up.is_some() {
             self.lose_everything();
         } else if self.worker.is_none() && !self.queue.is_empty() {
@@ -136,10 +138,22 @@ impl Supervisor {
         if self.queue.is_empty() {
             self.idle_since = Instant::now();
         }
-        if let Some(worker) = &self.worker {
-            worker.send(Arc::clone(&job.frame));
-        }
+        self.send(&job);
         self.queue.push_back(job);
+    }
+
+    fn send(&self, job: &Queued) {
+        if let (Some(worker), Some(frame)) = (&self.worker, &job.frame) {
+            worker.send(Arc::clone(frame));
+        }
+    }
+
+    /// Ends jobs that are too long to be sent, when their turn comes.
+    fn refuse_unsendable(&mut self) {
+        while self.queue.front().is_some_and(|job| job.frame.is_none()) {
+            let problems = vec!["the job is larger than 4 GiB".to_owned()];
+            self.finish_front(Outcome::Invalid { problems }, Duration::ZERO);
+        }
     }
 
     fn hear(&mut self, event: Event) {
@@ -212,6 +226,10 @@ impl Supervisor {
     }
 
     fn expire(&mut self) {
+        // On a machine that was asleep or stopped, what the worker did in time may still wait to be heard.
+        if let Some(event) = self.worker.as_ref().and_then(|worker| worker.events().try_recv().ok()) {
+            return self.hear(event);
+        }
         let Some(mut worker) = self.worker.take() else { return };
         match self.running.take() {
             Some(Running { stage, since }) => {
@@ -246,8 +264,7 @@ impl Supervisor {
         match self.start_worker() {
             Ok(_) => {
                 self.idle_since = Instant::now();
-                let worker = self.worker.as_ref();
-                worker.iter().for_each(|worker| self.queue.iter().for_each(|job| worker.send(Arc::clone(&job.frame))));
+                self.queue.iter().for_each(|job| self.send(job));
             }
             Err(problem) => self.count_failure(&problem),
         }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 /// are 16 MiB, of which often less than 1 % was written. The worker looks at every word, so nothing written anywhere in
 /// the buffer is lost; only zeros are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
 pub struct ReadBack {
     /// Words of the buffer on the device.
     words: u64,
@@ -87,6 +88,38 @@ impl ReadBack {
             whole[..kept.len()].copy_from_slice(kept);
         }
         words
+    }
+}
+
+/// A [`ReadBack`] as it arrives: from a process whose memory a driver may have spoilt, so nothing of it is believed.
+#[derive(Deserialize)]
+struct Unchecked {
+    words: u64,
+    slice_words: u32,
+    ends: Vec<u32>,
+    #[serde(with = "as_bytes")]
+    data: Vec<u32>,
+}
+
+impl TryFrom<Unchecked> for ReadBack {
+    type Error = &'static str;
+
+    fn try_from(Unchecked { words, slice_words, ends, data }: Unchecked) -> Result<ReadBack, &'static str> {
+        let width = u64::from(slice_words.max(1));
+        let mut start = 0;
+        let mut left = words;
+        for &end in &ends {
+            let room = left.min(width);
+            if room == 0 || end < start || u64::from(end - start) > room {
+                return Err("a slice does not fit into its buffer");
+            }
+            start = end;
+            left -= room;
+        }
+        if left > 0 || start as usize != data.len() || slice_words == 0 {
+            return Err("slices and buffer differ in length");
+        }
+        Ok(ReadBack { words, slice_words, ends, data })
     }
 }
 
@@ -185,6 +218,27 @@ mod tests {
         }
         assert_eq!(used(&[0; 200]), 0);
         assert_eq!(used(&[]), 0);
+    }
+
+    #[test]
+    fn a_spoilt_read_back_is_an_error() {
+        let good = r#"{"words":5,"slice_words":4,"ends":[3,4],"data":[1,2,3,4]}"#;
+        assert_eq!(serde_json::from_str::<ReadBack>(good).unwrap().to_words(), [1, 2, 3, 0, 4]);
+        let spoilt = [
+            ("\"words\":5", "\"words\":500000000000"),
+            ("\"words\":5", "\"words\":4"),
+            ("\"slice_words\":4", "\"slice_words\":0"),
+            ("\"slice_words\":4", "\"slice_words\":2"),
+            ("[3,4]", "[4,3]"),
+            ("[3,4]", "[2,4]"),
+            ("[3,4]", "[3,5]"),
+            ("[3,4]", "[3]"),
+            ("[1,2,3,4]", "[1,2,3]"),
+        ];
+        for (from, to) in spoilt {
+            let json = good.replace(from, to);
+            assert!(serde_json::from_str::<ReadBack>(&json).is_err(), "{json}");
+        }
     }
 
     #[test]

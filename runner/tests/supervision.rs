@@ -7,9 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{completed, marked_job, null_driver, options, probe_options, words};
-use tangle_runner::{
-    Device, DeviceError, DriverConfig, Inventory, Options, Outcome, Stage, StartProblem, WorkerEnd,
-};
+use tangle_runner::{Device, DeviceError, DriverConfig, Inventory, Options, Outcome, Stage, StartProblem, WorkerEnd};
 
 /// Submits jobs 1 to `count` and gives their outcomes in the order they came.
 fn run_all(device: &Device, count: u64) -> Vec<(u64, Outcome)> {
@@ -93,6 +91,22 @@ fn several_faults_in_a_row_each_cost_one_worker() {
 }
 
 #[test]
+fn two_hundred_jobs_with_a_fault_in_every_ninth_all_get_their_outcome() {
+    let faults: Vec<String> =
+        (9..=200).step_by(9).map(|id| format!("{}@{id}", ["crash", "exit", "garbage", "lost"][id / 9 % 4])).collect();
+    let device = Device::open(&null_driver(&faults.join(",")), 0, &Options { in_flight: 5, ..options() }).unwrap();
+    for (expected, (id, outcome)) in (1..).zip(run_all(&device, 200)) {
+        assert_eq!(id, expected);
+        match outcome {
+            Outcome::Crashed { .. } | Outcome::DeviceLost { .. } if id % 9 == 0 => {}
+            Outcome::Completed(_) if id % 9 != 0 => assert_eq!(words(outcome, 0), [id as u32]),
+            other => panic!("job {id}: {other}"),
+        }
+    }
+    assert_eq!((device.stats().jobs, device.stats().restarts), (200, 22));
+}
+
+#[test]
 fn workers_that_die_before_a_job_are_given_up_in_the_end() {
     let options = Options { max_start_failures: 3, ..options() };
     let device = Device::open(&null_driver("quit@2"), 0, &options).unwrap();
@@ -105,10 +119,7 @@ fn workers_that_die_before_a_job_are_given_up_in_the_end() {
 #[test]
 fn a_driver_that_does_not_come_up_is_an_error_with_its_last_words() {
     let error = Device::open(&null_driver("init"), 0, &options()).err().unwrap();
-    assert_eq!(
-        error.to_string(),
-        "driver null: worker exited with code 3 while starting: fault: cannot initialise"
-    );
+    assert_eq!(error.to_string(), "driver null: worker exited with code 3 while starting: fault: cannot initialise");
     let options = Options { start_timeout: Duration::from_millis(300), ..options() };
     let error = Device::open(&null_driver("silent"), 0, &options).err().unwrap();
     assert!(matches!(error, DeviceError::Driver { problem: StartProblem::Silent { .. }, .. }), "{error}");
@@ -153,8 +164,7 @@ fn dropping_a_device_does_not_wait_for_a_hung_driver() {
 #[test]
 fn outcomes_of_several_devices_can_share_a_channel() {
     let (sender, receiver) = crossbeam_channel::unbounded();
-    let devices: Vec<Device> =
-        (0..2).map(|_| Device::open(&null_driver(""), 0, &options()).unwrap()).collect();
+    let devices: Vec<Device> = (0..2).map(|_| Device::open(&null_driver(""), 0, &options()).unwrap()).collect();
     for (index, device) in devices.iter().enumerate() {
         device.submit_to(marked_job(index as u64), &sender);
     }
@@ -200,7 +210,8 @@ fn a_large_job_comes_back_whole() {
 fn an_inventory_has_a_line_for_every_driver_that_fails() {
     let folder = tempfile::tempdir().unwrap();
     let manifest = folder.path().join("gone_icd.json");
-    std::fs::write(&manifest, r#"{ "file_format_version": "1.0.0", "ICD": { "library_path": "./libgone.so" } }"#).unwrap();
+    std::fs::write(&manifest, r#"{ "file_format_version": "1.0.0", "ICD": { "library_path": "./libgone.so" } }"#)
+        .unwrap();
     let mut broken = null_driver("init");
     broken.name = "broken".into();
     let drivers = [DriverConfig::from_manifest("gone", &manifest), broken, null_driver("")];

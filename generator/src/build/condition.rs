@@ -9,7 +9,8 @@ use tangle_program::tree::{Builtin, Expr, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::expression::{Want, bin, cast, lane, uint};
+use super::control::Outlook;
+use super::expression::{bin, cast, lane, uint};
 use super::frame::{Role, Source};
 use crate::class::{Class, Decision};
 use crate::weights::Condition;
@@ -27,7 +28,7 @@ impl Cond {
         Cond { expr, decision: Decision::Divergent, source }
     }
 
-    fn uniform(expr: Expr) -> Cond {
+    pub(crate) fn uniform(expr: Expr) -> Cond {
         Cond { expr, decision: Decision::Uniform, source: Source::Other }
     }
 }
@@ -39,6 +40,17 @@ fn masked(x: Expr, mask: u32) -> Expr {
 impl Builder<'_> {
     /// A condition that lanes of the group may judge differently, or the same.
     pub(crate) fn condition(&mut self) -> Cond {
+        let mut cond = self.condition_once();
+        for _ in 0..2 {
+            if self.outlook(&cond.expr) == Outlook::Mixed || cond.decision == Decision::Uniform {
+                break;
+            }
+            cond = self.condition_once();
+        }
+        cond
+    }
+
+    fn condition_once(&mut self) -> Cond {
         let kind = Condition::ALL[self.draw.index(self.weights.conditions.iter().copied())];
         self.condition_of(kind, 1)
     }
@@ -75,7 +87,7 @@ impl Builder<'_> {
     }
 
     fn join(&mut self) -> Cond {
-        let op = self.draw.pick(&[BinaryOp::And, BinaryOp::Or, BinaryOp::Xor]);
+        let op = self.junction();
         let left = self.own_or_uniform();
         let before = self.frame.flow;
         if op != BinaryOp::Xor {
@@ -139,7 +151,7 @@ impl Builder<'_> {
                 bin(op, bin(BinaryOp::Mod, x, uint(m)), uint(k))
             }
             _ => {
-                let shift = self.draw.below(4);
+                let shift = self.draw.range(1, 3);
                 bin(BinaryOp::Eq, masked(bin(BinaryOp::Shr, x, uint(shift)), 1), uint(self.draw.below(2)))
             }
         };
@@ -153,7 +165,10 @@ impl Builder<'_> {
         let expr = match self.draw.below(4) {
             0 => bin(op, masked(x, 7), uint(self.draw.range(1, 5))),
             1 => {
-                let (y, _) = self.any_source();
+                let y = match self.any_source() {
+                    (_, other) if other == source => bin(BinaryOp::Shr, x.clone(), uint(2)),
+                    (y, _) => y,
+                };
                 bin(op, masked(x, 7), masked(y, 7))
             }
             2 => {
@@ -185,16 +200,43 @@ impl Builder<'_> {
     }
 
     /// The counter of an enclosing loop, or of an earlier one.
-    fn counter(&mut self) -> Option<VarId> {
+    pub(crate) fn counter(&self) -> Option<VarId> {
         let counters = self.frame.vars.iter().enumerate().filter(|(_, var)| var.role == Role::Counter);
         let newest = counters.max_by_key(|(_, var)| var.written)?;
         self.frame.in_loop().then_some(newest.0 as VarId)
     }
 
+    /// A condition that becomes true for one lane after another as the loop goes on.
+    pub(crate) fn turning_condition(&mut self) -> Cond {
+        match self.counter() {
+            Some(counter) => self.iteration(counter),
+            None => self.own_condition(),
+        }
+    }
+
+    /// A condition under which lanes go on with a loop, some longer than others.
+    pub(crate) fn staying_condition(&mut self) -> Expr {
+        let Some(counter) = self.counter() else { return self.condition().expr };
+        let i = || Expr::Var(counter);
+        let (x, _) = match self.source() {
+            (_, Source::Var(var)) if var == counter => (lane(), Source::Lane),
+            other => other,
+        };
+        match self.draw.below(4) {
+            0 => bin(BinaryOp::Le, i(), masked(x, 3)),
+            1 => bin(BinaryOp::Ne, i(), masked(x, 3)),
+            2 => bin(BinaryOp::Ge, bin(BinaryOp::BitOr, masked(x, 7), uint(1)), i()),
+            _ => bin(BinaryOp::Ne, masked(bin(BinaryOp::Add, x, i()), 3), uint(self.draw.below(4))),
+        }
+    }
+
     /// A condition that changes as the loop goes on.
     fn iteration(&mut self, counter: VarId) -> Cond {
         let i = || Expr::Var(counter);
-        let (x, source) = self.source();
+        let (x, source) = match self.source() {
+            (_, Source::Var(var)) if var == counter => (lane(), Source::Lane),
+            other => other,
+        };
         let expr = match self.draw.below(6) {
             0 => bin(BinaryOp::Eq, masked(x, 3), masked(i(), 3)),
             1 => bin(BinaryOp::Ge, i(), masked(x, 3)),
@@ -218,10 +260,11 @@ impl Builder<'_> {
             _ if self.draw.percent(20) => Expr::Builtin(Builtin::WorkgroupIndex),
             _ => self.constant_word(),
         };
-        bin(op, masked(word, mask), uint(self.draw.below(2)))
+        let value = self.draw.below(2);
+        bin(op, masked(word, mask), uint(value))
     }
 
-    fn uniform_counter(&self) -> Option<VarId> {
+    pub(crate) fn uniform_counter(&self) -> Option<VarId> {
         let uniform = self.frame.vars.iter().rposition(|var| var.role == Role::Counter && var.uniform);
         uniform.map(|id| id as VarId)
     }
@@ -357,11 +400,4 @@ impl Cond {
 /// The greatest `2^k - 1` below `n`, for `n` at least 1.
 fn ones_below(n: u32) -> u32 {
     (1 << (n.max(1)).ilog2()) - 1
-}
-
-impl Builder<'_> {
-    /// A bool expression for values: like a condition, but nothing depends on it.
-    pub(crate) fn predicate(&mut self, class: Class) -> Expr {
-        if self.draw.percent(60) { self.own_condition().expr } else { self.boolean(Want::of(class, 1)) }
-    }
 }

@@ -1,12 +1,13 @@
 //! Branches, loops, switches and the ways out of them.
 
-use tangle_program::ops::BinaryOp;
+use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Arm, Block, Expr, Label, Loop, LoopKind, Stmt, Test, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
 use super::condition::Cond;
+use super::estimate::Crowd;
 use super::expression::{Want, bin, cast, uint};
 use super::frame::{Cost, Jump, Kind, Role};
 use super::log::Moment;
@@ -18,6 +19,21 @@ use crate::weights::LoopForm;
 const LEAST_BODY: u32 = 8;
 /// Product of the bounds of nested loops.
 const MOST_TRIPS: u32 = 96;
+
+/// What is believed of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outlook {
+    /// It holds for some.
+    Mixed,
+    Always,
+    Never,
+}
+
+/// Where the arms of a branch end.
+struct Ends {
+    flows: Vec<Flow>,
+    crowd: Crowd,
+}
 
 /// The fixed parts of a loop.
 pub(crate) struct Frameset {
@@ -36,15 +52,34 @@ impl Builder<'_> {
     // --- if ---
 
     pub(crate) fn if_statement(&mut self, out: &mut Block) {
-        let cond = self.condition();
+        let mut cond = self.condition();
         let size = 1 + self.draw.below(3);
-        let else_size = if self.draw.percent(55) { 1 + self.draw.below(3) } else { 0 };
+        let mut else_size = if self.draw.percent(55) { 1 + self.draw.below(3) } else { 0 };
+        match self.outlook(&cond.expr) {
+            Outlook::Mixed => {}
+            Outlook::Always => else_size = 0,
+            Outlook::Never => {
+                cond.expr = Expr::unary(UnaryOp::Not, cond.expr);
+                else_size = 0;
+            }
+        }
         let stmt = self.branch(
             cond,
             |b| b.arm(size),
             |b| if else_size > 0 { b.arm(else_size) } else { Vec::new() },
         );
         out.push(stmt);
+    }
+
+    /// What is believed of a condition here.
+    pub(crate) fn outlook(&self, cond: &Expr) -> Outlook {
+        let Some(holds) = self.estimate().holds(cond) else { return Outlook::Mixed };
+        let here = self.frame.crowd;
+        match (here.and(holds).is_empty(), here.without(holds).is_empty()) {
+            (_, true) => Outlook::Always,
+            (true, _) => Outlook::Never,
+            _ => Outlook::Mixed,
+        }
     }
 
     fn arm(&mut self, size: u32) -> Block {
@@ -65,23 +100,35 @@ impl Builder<'_> {
         otherwise: impl FnOnce(&mut Self) -> Block,
     ) -> Stmt {
         self.step();
-        let before = self.frame.flow;
+        let (before, here) = (self.frame.flow, self.frame.crowd);
+        let holds = self.estimate().holds(&cond.expr);
+        let (yes, no) = holds.map_or((here, here), |holds| (here.and(holds), here.without(holds)));
         self.frame.open(Kind::If);
         self.frame.tested.push(cond.source);
-        let mut ends = Vec::with_capacity(2);
-        let then = self.branch_arm(before.arm(cond.decision), then, &mut ends);
-        let otherwise = self.branch_arm(before.arm(cond.decision), otherwise, &mut ends);
+        let mut ends = Ends { flows: Vec::with_capacity(2), crowd: Crowd::NOBODY };
+        let inside = before.arm(cond.decision);
+        let then = self.branch_arm(inside, yes, then, &mut ends);
+        let otherwise = self.branch_arm(inside, no, otherwise, &mut ends);
         self.frame.tested.pop();
         let escaped = self.frame.close();
-        self.frame.flow = before.after_branch(cond.decision, escaped, &ends);
+        self.frame.flow = before.after_branch(cond.decision, escaped, &ends.flows);
+        self.frame.crowd = ends.crowd;
         Stmt::If { cond: cond.expr, then, otherwise }
     }
 
-    fn branch_arm(&mut self, flow: Flow, make: impl FnOnce(&mut Self) -> Block, ends: &mut Vec<Flow>) -> Block {
+    fn branch_arm(
+        &mut self,
+        flow: Flow,
+        crowd: Crowd,
+        make: impl FnOnce(&mut Self) -> Block,
+        ends: &mut Ends,
+    ) -> Block {
         self.frame.flow = flow;
+        self.frame.crowd = crowd;
         let block = make(self);
         if !ends_in_jump(&block) {
-            ends.push(self.frame.flow);
+            ends.flows.push(self.frame.flow);
+            ends.crowd = ends.crowd.or(self.frame.crowd);
         }
         block
     }
@@ -119,7 +166,8 @@ impl Builder<'_> {
         let form = LoopForm::ALL[self.draw.index(self.weights.loops.iter().copied())];
         let trips = self.trips();
         let bound = self.bound(trips, decision);
-        let size = 2 + self.draw.below(4);
+        // Long loops are light ones.
+        let size = if trips > 8 { 2 } else { 2 + self.draw.below(3) };
         let written = self.frame.clock;
         let (stmt, counter) = self.repeat(
             Frameset { form, bound, decision },
@@ -172,6 +220,7 @@ impl Builder<'_> {
         let before = if self.draw.percent(15) { self.comma_part() } else { Vec::new() };
         let cond = match decision {
             Decision::Uniform => self.uniform_condition(),
+            Decision::Divergent if self.draw.percent(60) => self.staying_condition(),
             Decision::Divergent => self.condition().expr,
         };
         Some(Test { before, cond })
@@ -198,7 +247,7 @@ impl Builder<'_> {
         let (bound, most) = set.bound;
         let most = most.max(1);
         let init = self.loop_init(set.form, set.decision);
-        let before = self.frame.flow;
+        let (before, here) = (self.frame.flow, self.frame.crowd);
         let trips = self.frame.trips;
         let counter = self.frame.local("n", Type::UINT, Class::Clean, Role::Counter);
         self.frame.vars[counter as usize].uniform = before.is_uniform() && set.decision == Decision::Uniform;
@@ -217,6 +266,7 @@ impl Builder<'_> {
         self.frame.flow = inside;
         let body = body(self, counter);
         self.frame.flow = inside;
+        self.frame.crowd = here;
         let kind = self.loop_kind(set.form, init);
         let escaped = self.frame.close();
         self.frame.trips = trips;
@@ -250,7 +300,8 @@ impl Builder<'_> {
 
     /// True if some way out may stand here.
     pub(crate) fn can_exit(&self) -> bool {
-        self.exit_condition_fits(Decision::Divergent) || self.exit_condition_fits(Decision::Uniform)
+        let deep = self.frame.opens.len() as u32 > self.size.depth;
+        !deep && (self.exit_condition_fits(Decision::Divergent) || self.exit_condition_fits(Decision::Uniform))
     }
 
     /// True if a jump is allowed under a condition of that kind.
@@ -288,11 +339,21 @@ impl Builder<'_> {
     }
 
     fn exit_condition(&mut self, decision: Decision) -> Cond {
-        match decision {
-            Decision::Uniform => {
-                let expr = self.uniform_condition();
-                Cond { expr, decision, source: super::frame::Source::Other }
+        let mut cond = self.exit_condition_once(decision);
+        for _ in 0..2 {
+            // Nothing would come after an exit that everybody takes.
+            if self.outlook(&cond.expr) == Outlook::Mixed {
+                break;
             }
+            cond = self.exit_condition_once(decision);
+        }
+        cond
+    }
+
+    fn exit_condition_once(&mut self, decision: Decision) -> Cond {
+        match decision {
+            Decision::Uniform => Cond::uniform(self.uniform_condition()),
+            Decision::Divergent if self.frame.in_loop() && self.draw.percent(45) => self.turning_condition(),
             Decision::Divergent => self.condition(),
         }
     }
@@ -406,71 +467,87 @@ impl Builder<'_> {
     // --- switch ---
 
     pub(crate) fn switch_statement(&mut self, out: &mut Block) {
-        let (selector, decision) = self.selector();
+        let (selector, decision, most) = self.selector();
         let signed = self.draw.percent(30);
-        let labels = self.labels();
+        let here = self.frame.crowd;
+        let values = self.estimate().values(&selector, here);
+        let labels = self.labels(most, values.as_deref());
         let before = self.frame.flow;
         self.step();
         self.frame.open(Kind::Switch);
         let mut arms: Vec<Arm> = Vec::with_capacity(labels.len());
         let last = labels.len() - 1;
-        let mut fallen: Option<Flow> = None;
+        let mut fallen: Option<(Flow, Crowd)> = None;
         for (k, labels) in labels.into_iter().enumerate() {
             let several = labels.len() > 1 || labels.contains(&Label::Default);
-            self.frame.flow = segment_flow(before, decision, several, fallen);
+            self.frame.flow = segment_flow(before, decision, several, fallen.map(|(flow, _)| flow));
+            let direct = values.as_ref().map_or(here, |values| who(values, &labels));
+            self.frame.crowd = fallen.map_or(direct, |(_, crowd)| direct.or(crowd));
             let body = self.segment(k == last);
-            fallen = (!ends_in_jump(&body)).then_some(self.frame.flow);
+            fallen = (!ends_in_jump(&body)).then_some((self.frame.flow, self.frame.crowd));
             arms.push(Arm { labels, body });
         }
         let escaped = self.frame.close();
         self.frame.flow = before.after(escaped);
+        self.frame.crowd = here;
         let selector = if signed { cast(Scalar::Int, selector) } else { selector };
         out.push(Stmt::Switch { selector, arms });
     }
 
-    /// A word of up to 7.
-    fn selector(&mut self) -> (Expr, Decision) {
-        let mask = self.draw.pick(&[3, 3, 1, 7]);
-        if self.draw.percent(20) {
-            let word = match self.draw.below(2) {
-                0 if self.votes_are_uniform() && self.has(SubgroupOp::BroadcastFirst) => {
-                    let (x, _) = self.source();
-                    Expr::subgroup(SubgroupOp::BroadcastFirst, [x])
-                }
-                _ => self.constant_word(),
-            };
-            return (bin(BinaryOp::BitAnd, word, uint(mask)), Decision::Uniform);
+    /// A small word, whether lanes agree on it, and the most it can be.
+    fn selector(&mut self) -> (Expr, Decision, u32) {
+        let mask = self.draw.pick(&[3, 3, 3, 1, 7]);
+        if self.draw.percent(15) {
+            return (bin(BinaryOp::BitAnd, self.uniform_selector(), uint(mask)), Decision::Uniform, mask);
         }
         let (x, _) = self.source();
         let word = match self.draw.below(5) {
             0 => bin(BinaryOp::Shr, x, uint(1)),
-            1 => match self.variable(Type::UINT, Class::Clean) {
-                Some(var) => bin(BinaryOp::Add, x, Expr::Var(var)),
+            1 | 2 => match self.counter() {
+                Some(counter) => bin(BinaryOp::Add, x, Expr::Var(counter)),
                 None => x,
             },
-            2 => return (bin(BinaryOp::Mod, x, uint(mask.max(2))), Decision::Divergent),
+            3 => return (bin(BinaryOp::Mod, x, uint(mask.max(2))), Decision::Divergent, mask.max(2) - 1),
             _ => x,
         };
-        (bin(BinaryOp::BitAnd, word, uint(mask)), Decision::Divergent)
+        (bin(BinaryOp::BitAnd, word, uint(mask)), Decision::Divergent, mask)
     }
 
-    /// The labels of each arm, in order.
-    fn labels(&mut self) -> Vec<Vec<Label>> {
-        let count = 2 + self.draw.below(3);
-        let mut next = i64::from(self.draw.below(2));
+    fn uniform_selector(&mut self) -> Expr {
+        if self.votes_are_uniform() && self.has(SubgroupOp::BroadcastFirst) && self.draw.percent(50) {
+            let (x, _) = self.source();
+            return Expr::subgroup(SubgroupOp::BroadcastFirst, [x]);
+        }
+        let word = self.constant_word();
+        match self.uniform_counter() {
+            Some(counter) => bin(BinaryOp::Add, word, Expr::Var(counter)),
+            None => word,
+        }
+    }
+
+    /// The labels of each arm, in order: of values up to `most`, those that are believed to occur first.
+    fn labels(&mut self, most: u32, values: Option<&[(u32, Crowd)]>) -> Vec<Vec<Label>> {
+        let mut cases: Vec<i64> = match values {
+            Some(values) => values.iter().map(|&(value, _)| i64::from(value)).collect(),
+            None => (0..=i64::from(most)).collect(),
+        };
+        if self.draw.percent(12) {
+            cases.push(i64::from(most) + 1);
+        }
+        if self.draw.percent(35) {
+            let turn = self.draw.below(cases.len() as u32) as usize;
+            cases.rotate_left(turn);
+        }
+        let arms = 1 + self.draw.range(1, 3) as usize;
         let mut labels: Vec<Vec<Label>> = Vec::new();
-        for _ in 0..count {
-            let mut arm = vec![Label::Case(next)];
-            next += 1;
-            if self.draw.percent(15) {
-                arm.push(Label::Case(next));
-                next += 1;
+        for case in cases {
+            match labels.last_mut() {
+                Some(arm) if arm.len() < 3 && self.draw.percent(15) => arm.push(Label::Case(case)),
+                _ => labels.push(vec![Label::Case(case)]),
             }
-            labels.push(arm);
         }
-        if self.draw.percent(25) {
-            labels.swap(0, count as usize - 1);
-        }
+        labels.truncate(arms);
+        let count = labels.len() as u32;
         match self.draw.below(8) {
             0..=2 => labels.push(vec![Label::Default]),
             3 | 4 => {
@@ -496,13 +573,22 @@ impl Builder<'_> {
             return out;
         }
         let jump = match self.draw.below(8) {
-            0 | 1 if self.frame.can_jump(Jump::Continue) => Jump::Continue,
-            2 if self.frame.can_jump(Jump::Return) => Jump::Return,
+            6 if self.frame.can_jump(Jump::Continue) => Jump::Continue,
+            7 if self.frame.can_jump(Jump::Return) => Jump::Return,
             _ => Jump::Break,
         };
         self.push_jump(jump, &mut out);
         out
     }
+}
+
+/// Those whose value has one of the labels.
+fn who(values: &[(u32, Crowd)], labels: &[Label]) -> Crowd {
+    if labels.contains(&Label::Default) {
+        return values.iter().fold(Crowd::NOBODY, |all, &(_, crowd)| all.or(crowd));
+    }
+    let named = values.iter().filter(|&&(value, _)| labels.contains(&Label::Case(value.into())));
+    named.fold(Crowd::NOBODY, |all, &(_, crowd)| all.or(crowd))
 }
 
 fn segment_flow(before: Flow, decision: Decision, several: bool, fallen: Option<Flow>) -> Flow {

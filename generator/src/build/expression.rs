@@ -10,20 +10,32 @@ use super::frame::Role;
 use crate::class::Class;
 use crate::weights::Arithmetic;
 
+/// Whether an expression may contain subgroup operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operations {
+    Allowed,
+    /// For expressions that are moved to another place: the class of an operation depends on where it stands.
+    None,
+}
+
 /// What an expression may be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Want {
     /// The class it must not exceed.
-    pub(crate) class: Class,
+    class: Class,
     /// How many operators deep.
-    pub(crate) depth: u32,
+    depth: u32,
+    operations: Operations,
 }
 
 impl Want {
-    pub(crate) const CLEAN: Want = Want { class: Class::Clean, depth: 2 };
-
     pub(crate) fn of(class: Class, depth: u32) -> Want {
-        Want { class, depth }
+        Want { class, depth, operations: Operations::Allowed }
+    }
+
+    /// From a lane's own data alone.
+    pub(crate) fn own(depth: u32) -> Want {
+        Want { class: Class::Clean, depth, operations: Operations::None }
     }
 
     fn deeper(self) -> Want {
@@ -110,18 +122,32 @@ impl Builder<'_> {
             3..=9 => self.comparison(want),
             10 => Expr::unary(UnaryOp::Not, self.boolean(want.deeper())),
             11 | 12 => {
-                let op = self.draw.pick(&[BinaryOp::Xor, BinaryOp::And, BinaryOp::Or]);
+                let op = if self.may_choose(want) { self.junction() } else { BinaryOp::Xor };
                 let left = if op == BinaryOp::Xor { want.deeper() } else { want.steering() };
                 let lhs = self.boolean(left);
                 let rhs = if op == BinaryOp::Xor { self.boolean(want.deeper()) } else { self.guarded(want, Self::boolean) };
                 bin(op, lhs, rhs)
             }
             13 => cast(Scalar::Bool, self.arithmetic(Scalar::Uint, want.deeper())),
-            _ => match self.operation_of(Type::BOOL, want.class) {
+            _ => match self.operation_in(Type::BOOL, want) {
                 Some(expr) => expr,
                 None => self.bool_leaf(want),
             },
         }
+    }
+
+    /// True if `?:` and its like may stand in the expression, wherever that is put.
+    fn may_choose(&self, want: Want) -> bool {
+        match want.operations {
+            Operations::Allowed => self.frame.flow.tolerates_choices(),
+            Operations::None => self.is_maximal(),
+        }
+    }
+
+    /// `^^`, or `&&` and `||` where they may stand.
+    pub(crate) fn junction(&mut self) -> BinaryOp {
+        let op = self.draw.pick(&[BinaryOp::Xor, BinaryOp::And, BinaryOp::Or]);
+        if self.frame.flow.tolerates_choices() { op } else { BinaryOp::Xor }
     }
 
     /// An expression that only a part of the lanes evaluates: operations in it see that part.
@@ -143,19 +169,55 @@ impl Builder<'_> {
         }
     }
 
+    fn operation_in(&mut self, ty: Type, want: Want) -> Option<Expr> {
+        match want.operations {
+            Operations::Allowed => self.operation_of(ty, want.class),
+            Operations::None => None,
+        }
+    }
+
     fn comparison(&mut self, want: Want) -> Expr {
         use BinaryOp::{Eq, Ge, Gt, Le, Lt, Ne};
         let op = self.draw.pick(&[Ne, Eq, Lt, Ge, Gt, Le]);
         let scalar = if self.draw.percent(25) { Scalar::Int } else { Scalar::Uint };
-        let lhs = self.arithmetic(scalar, want.deeper());
+        let lhs = self.varying(scalar, want.deeper());
         // Equality of two words is almost never true; of a few bits it is.
         if matches!(op, Eq | Ne) || self.draw.percent(50) {
-            let mask = self.draw.pick(&[1, 3, 2, 6, 7]);
-            let value = self.draw.below(mask + 1) & mask;
+            let mask = self.draw.pick(&[1, 3, 7]);
+            // Nothing is below 0 or above the mask.
+            let value = match op {
+                Lt | Ge => self.draw.range(1, mask),
+                Le | Gt => self.draw.below(mask),
+                _ => self.draw.below(mask + 1),
+            };
             return bin(op, bin(BinaryOp::BitAnd, lhs, number(scalar, mask)), number(scalar, value));
         }
-        let rhs = self.arithmetic(scalar, want.deeper());
+        let rhs = self.other_than(&lhs, scalar, want.deeper());
         bin(op, lhs, rhs)
+    }
+
+    /// A number that is not the same everywhere.
+    pub(crate) fn varying(&mut self, scalar: Scalar, want: Want) -> Expr {
+        let expr = self.arithmetic(scalar, want);
+        let constant = |expr: &Expr| matches!(expr, Expr::Int(_) | Expr::Uint(_) | Expr::Uniform(_) | Expr::Push(_));
+        let is_constant = match &expr {
+            Expr::Cast(_, inner) => constant(inner),
+            expr => constant(expr),
+        };
+        if !is_constant {
+            return expr;
+        }
+        let word = self.input();
+        if scalar == Scalar::Uint { word } else { cast(scalar, word) }
+    }
+
+    /// A number for the other side of an operator: `x - x` says nothing.
+    fn other_than(&mut self, lhs: &Expr, scalar: Scalar, want: Want) -> Expr {
+        let rhs = self.arithmetic(scalar, want);
+        if rhs != *lhs {
+            return rhs;
+        }
+        number(scalar, self.draw.range(1, 9))
     }
 
     /// A number of type int or uint.
@@ -178,15 +240,16 @@ impl Builder<'_> {
             Arithmetic::Product => self.binary(&[Mul], scalar, want),
             Arithmetic::Shift => {
                 let op = self.draw.pick(&[Shl, Shr]);
-                let lhs = self.arithmetic(scalar, want.deeper());
+                let lhs = self.varying(scalar, want.deeper());
                 bin(op, lhs, self.shift_amount(want))
             }
             Arithmetic::Quotient => self.quotient(scalar, want),
             Arithmetic::Intrinsic => self.intrinsic(scalar, want),
+            Arithmetic::Select if !self.may_choose(want) => self.leaf(scalar, want),
             Arithmetic::Select => {
                 let cond = self.boolean(want.steering());
                 let then = self.guarded(want, |b, want| b.arithmetic(scalar, want));
-                let otherwise = self.guarded(want, |b, want| b.arithmetic(scalar, want));
+                let otherwise = self.guarded(want, |b, want| b.other_than(&then, scalar, want));
                 Expr::Select(Box::new(cond), Box::new(then), Box::new(otherwise))
             }
             Arithmetic::Cast => match self.draw.below(3) {
@@ -197,7 +260,7 @@ impl Builder<'_> {
                 }
             },
             Arithmetic::Component => self.component(scalar, want),
-            Arithmetic::Operation => match self.operation_of(Type::scalar(scalar), want.class) {
+            Arithmetic::Operation => match self.operation_in(Type::scalar(scalar), want) {
                 Some(expr) => expr,
                 None => self.leaf(scalar, want),
             },
@@ -206,32 +269,32 @@ impl Builder<'_> {
 
     fn binary(&mut self, ops: &[BinaryOp], scalar: Scalar, want: Want) -> Expr {
         let op = self.draw.pick(ops);
-        let lhs = self.arithmetic(scalar, want.deeper());
-        let rhs = self.arithmetic(scalar, want.deeper());
+        let lhs = self.varying(scalar, want.deeper());
+        let rhs = self.other_than(&lhs, scalar, want.deeper());
         bin(op, lhs, rhs)
     }
 
     /// A uint below 32.
     fn shift_amount(&mut self, want: Want) -> Expr {
         if self.draw.percent(40) {
-            return bin(BinaryOp::BitAnd, self.arithmetic(Scalar::Uint, want.defined()), uint(31));
+            return bin(BinaryOp::BitAnd, self.varying(Scalar::Uint, want.defined()), uint(31));
         }
-        uint(self.draw.pick(&[1, 2, 4, 3, 7, 16, 31, 0]))
+        uint(self.draw.pick(&[1, 2, 4, 3, 7, 16, 31]))
     }
 
     fn quotient(&mut self, scalar: Scalar, want: Want) -> Expr {
         let op = self.draw.pick(&[BinaryOp::Div, BinaryOp::Mod]);
-        let lhs = self.arithmetic(scalar, want.deeper());
+        let lhs = self.varying(scalar, want.deeper());
         if scalar == Scalar::Uint {
             let rhs = match self.draw.below(2) {
                 0 => uint(self.draw.pick(&[3, 2, 5, 7, 10])),
-                _ => bin(BinaryOp::BitOr, self.arithmetic(scalar, want.defined()), uint(1)),
+                _ => bin(BinaryOp::BitOr, self.varying(scalar, want.defined()), uint(1)),
             };
             return bin(op, lhs, rhs);
         }
         // Signed: the divisor is 1 to 8, and nothing negative meets `%` (semantics.md §5.1).
         let lhs = if op == BinaryOp::Mod { bin(BinaryOp::BitAnd, lhs, Expr::Int(0xFFFF)) } else { lhs };
-        let divisor = bin(BinaryOp::BitAnd, self.arithmetic(scalar, want.defined()), Expr::Int(7));
+        let divisor = bin(BinaryOp::BitAnd, self.varying(scalar, want.defined()), Expr::Int(7));
         bin(op, lhs, bin(BinaryOp::Add, divisor, Expr::Int(1)))
     }
 
@@ -246,7 +309,7 @@ impl Builder<'_> {
         };
         if op.shape().gives_int {
             let of = if self.draw.percent(30) { Scalar::Int } else { Scalar::Uint };
-            let result = Expr::Intrinsic(op, vec![self.arithmetic(of, want.deeper())]);
+            let result = Expr::Intrinsic(op, vec![self.varying(of, want.deeper())]);
             return if scalar == Scalar::Int { result } else { cast(scalar, result) };
         }
         let args = self.intrinsic_args(op, scalar, want);
@@ -254,11 +317,14 @@ impl Builder<'_> {
     }
 
     fn intrinsic_args(&mut self, op: Intrinsic, scalar: Scalar, want: Want) -> Vec<Expr> {
-        let first = self.arithmetic(scalar, want.deeper());
+        let first = self.varying(scalar, want.deeper());
         match op {
             // `x >> 1` is never the least int.
             Intrinsic::Abs => vec![bin(BinaryOp::Shr, first, uint(1))],
-            Intrinsic::Min | Intrinsic::Max => vec![first, self.arithmetic(scalar, want.deeper())],
+            Intrinsic::Min | Intrinsic::Max => {
+                let second = self.other_than(&first, scalar, want.deeper());
+                vec![first, second]
+            }
             Intrinsic::Clamp => {
                 let low = self.draw.below(8);
                 let high = low + self.draw.below(24);
@@ -279,9 +345,9 @@ impl Builder<'_> {
 
     /// Offset and width of a bit field within 32 bits.
     fn field(&mut self, want: Want) -> (Expr, Expr) {
-        let mut part = |b: &mut Self| match b.draw.below(3) {
+        let part = |b: &mut Self| match b.draw.below(3) {
             0 => Expr::Int(b.draw.below(17) as i32),
-            _ => bin(BinaryOp::BitAnd, b.leaf(Scalar::Int, want.defined()), Expr::Int(15)),
+            _ => bin(BinaryOp::BitAnd, b.varying(Scalar::Int, Want { depth: 0, ..want.defined() }), Expr::Int(15)),
         };
         (part(self), part(self))
     }
@@ -356,14 +422,17 @@ impl Builder<'_> {
                 Builtin::GeMask,
                 Builtin::GtMask,
             ])),
-            2 | 3 if want.depth > 0 => match self.operation_of(ty, want.class) {
+            2 | 3 if want.depth > 0 => match self.operation_in(ty, want) {
                 Some(expr) => expr,
                 None => self.components(ty, want),
             },
             4 | 5 if want.depth > 0 && ty.scalar != Scalar::Bool => {
                 let op = self.draw.pick(&[BinaryOp::BitAnd, BinaryOp::BitXor, BinaryOp::Add, BinaryOp::BitOr, BinaryOp::Mul]);
                 let lhs = self.vector(ty, want.deeper());
-                let rhs = self.vector(ty, want.deeper());
+                let rhs = match self.vector(ty, want.deeper()) {
+                    rhs if rhs == lhs => self.components(ty, want),
+                    rhs => rhs,
+                };
                 bin(op, lhs, rhs)
             }
             _ => self.components(ty, want),

@@ -3,6 +3,7 @@
 use tangle_program::tree::{Direction, Expr, Function, Local, Param, Stmt, VarId};
 use tangle_program::types::Type;
 
+use super::estimate::Crowd;
 use crate::class::{Class, Flow};
 
 /// What a variable is for.
@@ -76,6 +77,8 @@ pub(crate) struct Frame {
     pub(crate) function: Function,
     pub(crate) vars: Vec<Var>,
     pub(crate) flow: Flow,
+    /// Who is believed to come here.
+    pub(crate) crowd: Crowd,
     pub(crate) opens: Vec<Open>,
     /// How often this point runs in one call, at most.
     pub(crate) trips: u32,
@@ -96,11 +99,12 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    pub(crate) fn new(name: String, flow: Flow, limit: Cost, level: u32) -> Frame {
+    pub(crate) fn new(name: String, flow: Flow, crowd: Crowd, limit: Cost, level: u32) -> Frame {
         Frame {
             function: Function { name, params: Vec::new(), result: None, locals: Vec::new(), body: Vec::new() },
             vars: Vec::new(),
             flow,
+            crowd,
             opens: Vec::new(),
             trips: 1,
             spent: Cost::default(),
@@ -220,6 +224,11 @@ impl Frame {
         let left = self.target(jump).map_or(0, |target| target + 1);
         self.opens[left..].iter_mut().for_each(|open| open.escaped = true);
         self.stray |= jump == Jump::Return;
+    }
+
+    /// True if a loop or a caller relies on the lanes of a call here coming back by one return.
+    pub(crate) fn must_come_back_together(&self) -> bool {
+        self.together > 0 && (self.flow.is_uniform() || self.opens.is_empty())
     }
 
     pub(crate) fn in_loop(&self) -> bool {

@@ -46,8 +46,7 @@ impl Builder<'_> {
         let steps = made.cost.steps + 1;
         self.frame.flow.admits(made.entry)
             && self.frame.affords(Cost { words: made.cost.words, steps })
-            // Loops that keep their lanes together cannot have them come back one by one.
-            && !(made.stray && self.frame.flow.is_uniform() && self.frame.together > 0)
+            && !(made.stray && self.frame.must_come_back_together())
     }
 
     pub(crate) fn call_statement(&mut self, out: &mut Block) {
@@ -105,8 +104,8 @@ impl Builder<'_> {
         let room = self.frame.room();
         let limit = Cost { words: room.words / 2, steps: room.steps / 2 };
         let level = self.frame.level + 1;
-        let together = u32::from(here.is_uniform() && self.frame.together > 0);
-        let frame = Frame::new(String::new(), entry, limit, level);
+        let together = u32::from(self.frame.must_come_back_together());
+        let frame = Frame::new(String::new(), entry, self.frame.crowd, limit, level);
         let caller = std::mem::replace(&mut self.frame, frame);
         self.frame.together = together;
         self.signature();

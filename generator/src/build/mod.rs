@@ -3,6 +3,7 @@
 mod condition;
 mod control;
 mod data;
+mod estimate;
 mod expression;
 mod frame;
 mod function;
@@ -20,6 +21,7 @@ use crate::class::Flow;
 use crate::config::{Config, Density, Size};
 use crate::draw::Draw;
 use crate::weights::Weights;
+use estimate::{Crowd, Estimate};
 use frame::{Cost, Frame};
 use function::Made;
 
@@ -98,6 +100,8 @@ impl<'a> Builder<'a> {
                 *weight = 0;
             }
         }
+        let everybody = Crowd::everybody(&launch);
+        let frame = Frame::new("main".into(), Flow::entry(config.tier), everybody, limit, 0);
         Builder {
             draw,
             config,
@@ -108,7 +112,7 @@ impl<'a> Builder<'a> {
             data,
             functions: Vec::new(),
             made: Vec::new(),
-            frame: Frame::new("main".into(), Flow::entry(config.tier), limit, 0),
+            frame,
             statements: size.statements,
             next_site: 1,
         }
@@ -146,9 +150,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// True if the source or the budget of the case is used up.
+    fn estimate(&self) -> Estimate<'_> {
+        Estimate { launch: &self.launch, data: &self.data }
+    }
+
+    /// True if nobody comes here, or the source or the budget of the case is used up.
     fn is_done(&self) -> bool {
-        self.statements == 0 || self.draw.is_exhausted() || !self.frame.affords(Cost { words: 0, steps: 4 })
+        self.frame.crowd.is_empty() || self.statements == 0 || self.draw.is_exhausted() || !self.frame.affords(Cost { words: 0, steps: 4 })
     }
 
     fn has(&self, op: SubgroupOp) -> bool {

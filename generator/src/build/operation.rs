@@ -45,11 +45,6 @@ impl Builder<'_> {
         Some((expr, ty, class))
     }
 
-    /// This operation on a value of this type, with operands of its own; its class.
-    pub(crate) fn operation(&mut self, op: SubgroupOp, value: Type) -> (Expr, Class) {
-        self.call(op.info(), value, Class::MaybeUndefined)
-    }
-
     fn choose(&mut self, class: Class, fits: impl Fn(&OpInfo) -> bool) -> Option<&'static OpInfo> {
         let weight = |(&weight, info): (&u32, &OpInfo)| {
             if weight > 0 && fits(info) && self.within(info, class) { weight } else { 0 }
@@ -119,7 +114,7 @@ impl Builder<'_> {
     }
 
     /// A cluster size that fits into every subgroup.
-    fn cluster(&mut self) -> u32 {
+    pub(crate) fn cluster(&mut self) -> u32 {
         let most = self.sure_size().max(1).ilog2();
         let log = self.draw.weighted(&[(6, 2), (5, 1), (1, 0), (3, 3), (2, 4), (1, 5), (1, 6)]);
         1 << log.min(most)
@@ -144,8 +139,11 @@ impl Builder<'_> {
             let word = self.constant_word();
             return if ty.scalar == Scalar::Int { Expr::Cast(Scalar::Int, Box::new(word)) } else { word };
         }
-        let depth = self.draw.below(3);
-        self.expr(ty, Want::of(class, depth))
+        let want = Want::of(class, self.draw.below(3));
+        match ty {
+            Type { scalar: Scalar::Int | Scalar::Uint, width: 1 } => self.varying(ty.scalar, want),
+            _ => self.expr(ty, want),
+        }
     }
 
     fn ballot(&mut self, predicate: Expr) -> Expr {

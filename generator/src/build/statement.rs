@@ -130,6 +130,14 @@ impl Builder<'_> {
             Statement::Barrier => self.has(SubgroupOp::Barrier),
             Statement::Assign | Statement::Operation | Statement::Witness => true,
         };
+        let weight = match kind {
+            // Deep nests are rare, so that their insides are reached.
+            Statement::If | Statement::Switch | Statement::Loop | Statement::Template => {
+                let depth = self.frame.opens.len() as u32;
+                weight * self.size.depth.saturating_sub(depth) / self.size.depth
+            }
+            _ => weight,
+        };
         match kind {
             _ if !fits => 0,
             // Nothing exact is seen there: some, for the checks of observed tangles.
@@ -177,12 +185,25 @@ impl Builder<'_> {
     /// `var op value`: what a loop carries from one iteration to the next.
     pub(crate) fn accumulated(&mut self, var: VarId, value: Expr) -> Expr {
         let ty = self.frame.var(var).ty;
+        let value = match value {
+            Expr::Var(other) if other == var && ty.is_scalar() && ty.scalar != Scalar::Bool => {
+                self.varying_other_than(var, ty.scalar)
+            }
+            value => value,
+        };
         let op = match ty {
             Type { scalar: Scalar::Bool, width: 1 } => BinaryOp::Xor,
             Type { scalar: Scalar::Bool, .. } => return value,
             _ => self.draw.pick(&[BinaryOp::Add, BinaryOp::Add, BinaryOp::BitXor, BinaryOp::Sub]),
         };
         bin(op, Expr::Var(var), value)
+    }
+
+    /// A lane's own number that is not this variable.
+    fn varying_other_than(&mut self, var: VarId, scalar: Scalar) -> Expr {
+        let word = if self.draw.percent(50) { lane() } else { self.input() };
+        debug_assert!(word != Expr::Var(var));
+        if scalar == Scalar::Uint { word } else { cast(scalar, word) }
     }
 
     /// `var = subgroupXxx(…);`

@@ -117,8 +117,8 @@ pub fn cache_folder() -> Option<PathBuf> {
 ///
 /// When it cannot be read, is not TOML, has an unknown or wrong entry, or names two drivers the same.
 pub fn read_devices_file(path: &Path) -> Result<Vec<DriverConfig>, ConfigError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
+    let text =
+        std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
     parse_devices_file(path, &text)
 }
 
@@ -155,7 +155,7 @@ fn entry_problem(driver: &DriverConfig, earlier: &[DriverConfig]) -> Option<Stri
     if earlier.iter().any(|other| other.name == driver.name) {
         return Some(format!("a second driver named `{}`", driver.name));
     }
-    if driver.timeout_s.is_some() && !driver.timeout().is_some_and(|timeout| !timeout.is_zero()) {
+    if driver.timeout_s.is_some() && driver.timeout().is_none_or(|timeout| timeout.is_zero()) {
         return Some("timeout_s must be a number of seconds above 0".to_owned());
     }
     if driver.jobs == Some(0) {

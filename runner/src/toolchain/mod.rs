@@ -47,7 +47,9 @@ pub fn compile(glsl: &str, version: SpirvVersion) -> Result<Vec<u32>, ToolchainE
         let compiled = compiler.compile_into_spirv(glsl, ShaderKind::Compute, "shader.comp", "main", Some(&options));
         match compiled {
             Ok(module) => Ok(module.as_binary().to_vec()),
-            Err(shaderc::Error::CompilationError(_, message)) => Err(ToolchainError::Compile(message.trim().to_owned())),
+            Err(shaderc::Error::CompilationError(_, message)) => {
+                Err(ToolchainError::Compile(message.trim().to_owned()))
+            }
             Err(error) => Err(ToolchainError::Internal(error.to_string())),
         }
     })

@@ -260,7 +260,12 @@ mod tests {
 
     #[test]
     fn environments_have_the_numbers_of_the_header() {
-        let expected = ["SPIR-V 1.3 (under Vulkan 1.1", "SPIR-V 1.4 (under Vulkan 1.1", "SPIR-V 1.5 (under Vulkan 1.2", "SPIR-V 1.6 (under Vulkan 1.3"];
+        let expected = [
+            "SPIR-V 1.3 (under Vulkan 1.1",
+            "SPIR-V 1.4 (under Vulkan 1.1",
+            "SPIR-V 1.5 (under Vulkan 1.2",
+            "SPIR-V 1.6 (under Vulkan 1.3",
+        ];
         for (version, expected) in SpirvVersion::ALL.into_iter().zip(expected) {
             // SAFETY: a string that lives as long as the process.
             let description = unsafe { text(ffi::spvTargetEnvDescription(environment(version))) };

@@ -11,7 +11,7 @@
 //! is loaded, so that a driver that prints cannot break the protocol.
 
 mod fault;
-mod null;
+pub(crate) mod null;
 mod vulkan;
 
 use std::fs::File;
@@ -77,11 +77,8 @@ fn serve() -> Result<ExitStatus, String> {
     let mut input = io::stdin().lock();
     let faults = Faults::from_environment()?;
     faults.at_start();
-    let mut backend: Box<dyn Backend> = if null::requested() {
-        Box::new(null::Null::default())
-    } else {
-        Box::new(vulkan::Vulkan::default())
-    };
+    let mut backend: Box<dyn Backend> =
+        if null::requested() { Box::new(null::Null::default()) } else { Box::new(vulkan::Vulkan::default()) };
     let Some((driver, mode)) = receive_hello(&mut input)? else { return Ok(ExitStatus::Closed) };
     let devices = backend.devices(&driver, mode);
     send(&mut output, &FromWorker::Hello { version: protocol::VERSION, devices })?;

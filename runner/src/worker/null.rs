@@ -63,7 +63,8 @@ fn unchanged(launch: &Launch) -> LaunchOutput {
     LaunchOutput { buffers: buffers.collect() }
 }
 
-fn null_device(driver: &str, mode: DriverMode) -> DeviceInfo {
+/// What the null device says it is: it has every feature, and subgroups of 8.
+pub(crate) fn null_device(driver: &str, mode: DriverMode) -> DeviceInfo {
     DeviceInfo {
         name: driver.to_owned(),
         driver: driver.to_owned(),

@@ -45,7 +45,10 @@ pub fn inventory() -> &'static Inventory {
 /// Every device that runs what it compiles.
 pub fn executing_devices() -> Vec<(&'static DriverConfig, &'static DeviceInfo)> {
     let devices: Vec<_> = inventory().devices().filter(|(_, info)| info.mode == DriverMode::Execute).collect();
-    assert!(!devices.is_empty(), "these tests need a Vulkan driver (Debian: apt install mesa-vulkan-drivers libvulkan1)");
+    assert!(
+        !devices.is_empty(),
+        "these tests need a Vulkan driver (Debian: apt install mesa-vulkan-drivers libvulkan1)"
+    );
     devices
 }
 

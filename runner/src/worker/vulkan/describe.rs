@@ -6,7 +6,7 @@ use ash::vk;
 
 use super::features::{Available, Chain};
 use super::instance::{Instance, unpack};
-use super::{Failure, FromCall};
+use super::{Failure, InCall};
 use crate::check::spirv_of_vulkan;
 use crate::feature::{Feature, FeatureSet};
 use crate::info::{DeviceInfo, DeviceType, DriverMode, Limits, SubgroupInfo, Uuid};
@@ -83,7 +83,7 @@ pub(super) fn available(instance: &Instance, device: vk::PhysicalDevice) -> Resu
     let core = unsafe { instance.handle.get_physical_device_properties(device) };
     // SAFETY: as above.
     let extensions = unsafe { instance.handle.enumerate_device_extension_properties(device) }
-        .from_call("vkEnumerateDeviceExtensionProperties")?;
+        .in_call("vkEnumerateDeviceExtensionProperties")?;
     Ok(Available::new(instance.usable_version(core.api_version), &extensions))
 }
 

@@ -137,8 +137,7 @@ impl Chain {
 
     /// Chains up the structures that a device knows.
     pub(super) fn link(&mut self, available: &Available) -> vk::PhysicalDeviceFeatures2<'_> {
-        let mut features =
-            vk::PhysicalDeviceFeatures2::default().features(self.core).push_next(&mut self.storage_16);
+        let mut features = vk::PhysicalDeviceFeatures2::default().features(self.core).push_next(&mut self.storage_16);
         if available.is_at_least(vk::API_VERSION_1_2) {
             features = features.push_next(&mut self.vulkan_1_2);
         }

@@ -2,7 +2,7 @@
 
 use ash::vk;
 
-use super::{Failure, FromCall, describe, result_name};
+use super::{Failure, InCall, describe, result_name};
 use crate::info::{ApiVersion, DeviceInfo, DriverMode};
 
 /// The newest Vulkan that is asked for: SwiftShader refuses an instance of 1.4 (`devices.md`).
@@ -35,7 +35,7 @@ impl Instance {
             .map_err(|error| format!("no Vulkan loader (Debian: apt install libvulkan1): {error}"))?;
         // SAFETY: called before any instance exists, as it must be.
         let newest_loader = unsafe { entry.try_enumerate_instance_version() }
-            .from_call("vkEnumerateInstanceVersion")
+            .in_call("vkEnumerateInstanceVersion")
             .map_err(|failure| failure.to_string())?
             .unwrap_or(vk::API_VERSION_1_0);
         let version = newest_loader.min(NEWEST);
@@ -50,7 +50,7 @@ impl Instance {
         let physical_devices = match unsafe { handle.enumerate_physical_devices() } {
             // What the loader answers when the driver has no hardware.
             Err(vk::Result::ERROR_INITIALIZATION_FAILED) => Vec::new(),
-            listed => listed.from_call("vkEnumeratePhysicalDevices").map_err(|failure| failure.to_string())?,
+            listed => listed.in_call("vkEnumeratePhysicalDevices").map_err(|failure| failure.to_string())?,
         };
         Ok(Instance { _entry: entry, handle, physical_devices, version })
     }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use ash::vk;
 
-use super::{Failure, FromCall};
+use super::{Failure, InCall};
+use crate::info::DriverMode;
 use crate::job::{BufferKind, Launch};
 
 /// What makes two layouts the same: push-constant bytes, and each buffer's binding and kind.
@@ -31,7 +32,8 @@ pub(super) fn descriptor_type(kind: BufferKind) -> vk::DescriptorType {
     }
 }
 
-/// A pipeline layout and the one descriptor set that goes with it. The set is written anew for every launch.
+/// A pipeline layout and the one descriptor set that goes with it, null without bindings. The set is written anew for
+/// every launch.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
     pub(super) pipeline: vk::PipelineLayout,
@@ -39,12 +41,17 @@ pub(super) struct Layout {
 }
 
 /// Every layout so far.
-#[derive(Default)]
 pub(super) struct Layouts {
+    mode: DriverMode,
     by_signature: HashMap<Signature, Layout>,
 }
 
 impl Layouts {
+    /// No layouts yet. On a device that only compiles they will have no descriptor sets.
+    pub(super) fn new(mode: DriverMode) -> Layouts {
+        Layouts { mode, by_signature: HashMap::new() }
+    }
+
     /// The layout for a launch, created when it is the first of its signature.
     pub(super) fn get(&mut self, device: &ash::Device, launch: &Launch) -> Result<Layout, Failure> {
         let signature = Signature::of(launch);
@@ -52,18 +59,18 @@ impl Layouts {
             return Ok(layout);
         }
         // The objects of a layout are small and a campaign has few signatures, so none is ever destroyed.
-        let layout = create(device, &signature)?;
+        let layout = create(device, &signature, self.mode)?;
         self.by_signature.insert(signature, layout);
         Ok(layout)
     }
 }
 
-fn create(device: &ash::Device, signature: &Signature) -> Result<Layout, Failure> {
+fn create(device: &ash::Device, signature: &Signature, mode: DriverMode) -> Result<Layout, Failure> {
     let bindings: Vec<_> = signature.bindings.iter().map(|&(binding, kind)| layout_binding(binding, kind)).collect();
     let create_info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
     // SAFETY: the bindings are alive, of core types, and each number occurs once (check.rs).
-    let set_layout = unsafe { device.create_descriptor_set_layout(&create_info, None) }
-        .from_call("vkCreateDescriptorSetLayout")?;
+    let set_layout =
+        unsafe { device.create_descriptor_set_layout(&create_info, None) }.in_call("vkCreateDescriptorSetLayout")?;
     let set_layouts = [set_layout];
     let ranges = [vk::PushConstantRange {
         stage_flags: vk::ShaderStageFlags::COMPUTE,
@@ -75,9 +82,12 @@ fn create(device: &ash::Device, signature: &Signature) -> Result<Layout, Failure
         create_info = create_info.push_constant_ranges(&ranges);
     }
     // SAFETY: the set layout was just created; the range is within the device's limit (check.rs).
-    let pipeline =
-        unsafe { device.create_pipeline_layout(&create_info, None) }.from_call("vkCreatePipelineLayout")?;
-    Ok(Layout { pipeline, set: allocate_set(device, set_layout, signature)? })
+    let pipeline = unsafe { device.create_pipeline_layout(&create_info, None) }.in_call("vkCreatePipelineLayout")?;
+    let set = match mode {
+        DriverMode::Execute => allocate_set(device, set_layout, signature)?,
+        DriverMode::CompileOnly => vk::DescriptorSet::null(),
+    };
+    Ok(Layout { pipeline, set })
 }
 
 fn layout_binding(binding: u32, kind: BufferKind) -> vk::DescriptorSetLayoutBinding<'static> {
@@ -104,10 +114,10 @@ fn allocate_set(
     }
     let create_info = vk::DescriptorPoolCreateInfo::default().max_sets(1).pool_sizes(&sizes);
     // SAFETY: every pool size is above zero.
-    let pool = unsafe { device.create_descriptor_pool(&create_info, None) }.from_call("vkCreateDescriptorPool")?;
+    let pool = unsafe { device.create_descriptor_pool(&create_info, None) }.in_call("vkCreateDescriptorPool")?;
     let set_layouts = [set_layout];
     let allocate_info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&set_layouts);
     // SAFETY: the pool was made for just this set.
-    let sets = unsafe { device.allocate_descriptor_sets(&allocate_info) }.from_call("vkAllocateDescriptorSets")?;
+    let sets = unsafe { device.allocate_descriptor_sets(&allocate_info) }.in_call("vkAllocateDescriptorSets")?;
     Ok(sets[0])
 }

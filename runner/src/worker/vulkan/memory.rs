@@ -5,15 +5,16 @@
 
 use ash::vk;
 
-use super::{Failure, FromCall};
+use super::{Failure, InCall};
 use crate::job::Init;
 
 /// Smallest capacity of a buffer, bytes.
 const SMALLEST: u64 = 64 << 10;
 
 /// Memory that a program can write without flushing; every device has the first without `HOST_CACHED`.
-const MAPPED: vk::MemoryPropertyFlags =
-    vk::MemoryPropertyFlags::from_raw(vk::MemoryPropertyFlags::HOST_VISIBLE.as_raw() | vk::MemoryPropertyFlags::HOST_COHERENT.as_raw());
+const MAPPED: vk::MemoryPropertyFlags = vk::MemoryPropertyFlags::from_raw(
+    vk::MemoryPropertyFlags::HOST_VISIBLE.as_raw() | vk::MemoryPropertyFlags::HOST_COHERENT.as_raw(),
+);
 
 /// Where shaders work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +84,33 @@ impl Memory {
         &self.slots[index]
     }
 
+    /// Puts a buffer's first contents in place, or records the commands that will.
+    pub(super) fn fill(&mut self, device: &ash::Device, commands: vk::CommandBuffer, index: usize, init: &Init) {
+        let slot = &mut self.slots[index];
+        let used = slot.used;
+        match (init, &mut slot.staging) {
+            (Init::Data(words), None) => slot.block.mapped_mut(used).copy_from_slice(words),
+            (Init::Zero { .. }, None) => slot.block.mapped_mut(used).fill(0),
+            (Init::Data(words), Some(staging)) => {
+                staging.mapped_mut(used).copy_from_slice(words);
+                // SAFETY: both buffers hold that many bytes; the command buffer is being recorded.
+                unsafe {
+                    let region = vk::BufferCopy { src_offset: 0, dst_offset: 0, size: used * 4 };
+                    device.cmd_copy_buffer(commands, staging.buffer, slot.block.buffer, &[region]);
+                }
+            }
+            (Init::Zero { .. }, Some(_)) => {
+                // SAFETY: the range is inside the buffer and a multiple of 4 bytes.
+                unsafe { device.cmd_fill_buffer(commands, slot.block.buffer, 0, used * 4, 0) };
+            }
+        }
+    }
+
+    /// Where shaders work.
+    pub(super) fn placement(&self) -> Placement {
+        self.placement
+    }
+
     fn allocate(&self, device: &ash::Device, capacity: u64, placement: Placement) -> Result<Block, Failure> {
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::UNIFORM_BUFFER
@@ -90,7 +118,7 @@ impl Memory {
             | vk::BufferUsageFlags::TRANSFER_DST;
         let create_info = vk::BufferCreateInfo::default().size(capacity).usage(usage);
         // SAFETY: the size is not zero.
-        let buffer = unsafe { device.create_buffer(&create_info, None) }.from_call("vkCreateBuffer")?;
+        let buffer = unsafe { device.create_buffer(&create_info, None) }.in_call("vkCreateBuffer")?;
         // SAFETY: the buffer was just created.
         let requirements = unsafe { device.get_buffer_memory_requirements(buffer) };
         let allocated = self.allocate_memory(device, &requirements, placement);
@@ -121,7 +149,7 @@ impl Memory {
         let allocate_info =
             vk::MemoryAllocateInfo::default().allocation_size(requirements.size).memory_type_index(index);
         // SAFETY: the size and the memory type come from the device itself.
-        unsafe { device.allocate_memory(&allocate_info, None) }.from_call("vkAllocateMemory")
+        unsafe { device.allocate_memory(&allocate_info, None) }.in_call("vkAllocateMemory")
     }
 
     fn memory_type(&self, allowed: u32, wanted: vk::MemoryPropertyFlags) -> Option<u32> {
@@ -139,12 +167,11 @@ fn capacity_for(bytes: u64) -> u64 {
 impl Block {
     fn bind(&mut self, device: &ash::Device, placement: Placement) -> Result<(), Failure> {
         // SAFETY: buffer and memory were made for each other and are not bound yet.
-        unsafe { device.bind_buffer_memory(self.buffer, self.memory, 0) }.from_call("vkBindBufferMemory")?;
+        unsafe { device.bind_buffer_memory(self.buffer, self.memory, 0) }.in_call("vkBindBufferMemory")?;
         if placement == Placement::Shared {
             // SAFETY: the memory is host-visible and not mapped; it stays mapped until it is freed.
-            let pointer =
-                unsafe { device.map_memory(self.memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty()) };
-            self.words = pointer.from_call("vkMapMemory")?.cast();
+            let pointer = unsafe { device.map_memory(self.memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty()) };
+            self.words = pointer.in_call("vkMapMemory")?.cast();
         }
         Ok(())
     }
@@ -199,34 +226,5 @@ impl Slot {
 
     fn whole(&self) -> vk::BufferCopy {
         vk::BufferCopy { src_offset: 0, dst_offset: 0, size: self.used * 4 }
-    }
-}
-
-impl Memory {
-    /// Puts a buffer's first contents in place, or records the commands that will.
-    pub(super) fn fill(&mut self, device: &ash::Device, commands: vk::CommandBuffer, index: usize, init: &Init) {
-        let slot = &mut self.slots[index];
-        let used = slot.used;
-        match (init, &mut slot.staging) {
-            (Init::Data(words), None) => slot.block.mapped_mut(used).copy_from_slice(words),
-            (Init::Zero { .. }, None) => slot.block.mapped_mut(used).fill(0),
-            (Init::Data(words), Some(staging)) => {
-                staging.mapped_mut(used).copy_from_slice(words);
-                // SAFETY: both buffers hold that many bytes; the command buffer is being recorded.
-                unsafe {
-                    let region = vk::BufferCopy { src_offset: 0, dst_offset: 0, size: used * 4 };
-                    device.cmd_copy_buffer(commands, staging.buffer, slot.block.buffer, &[region]);
-                }
-            }
-            (Init::Zero { .. }, Some(_)) => {
-                // SAFETY: the range is inside the buffer and a multiple of 4 bytes.
-                unsafe { device.cmd_fill_buffer(commands, slot.block.buffer, 0, used * 4, 0) };
-            }
-        }
-    }
-
-    /// Where shaders work.
-    pub(super) fn placement(&self) -> Placement {
-        self.placement
     }
 }

@@ -8,9 +8,11 @@
 //!   layout.rs     descriptor and pipeline layouts, kept by signature
 //!   memory.rs     buffers, kept and grown
 //!   execute.rs    one job, stage by stage
+//!   dispatch.rs   one launch of its pipeline
 //! ```
 
 mod describe;
+mod dispatch;
 mod execute;
 mod features;
 mod instance;
@@ -47,15 +49,15 @@ fn result_name(result: vk::Result) -> String {
 }
 
 /// Names the function that a result came from.
-trait FromCall {
+trait InCall {
     type Ok;
-    fn from_call(self, call: &'static str) -> Result<Self::Ok, Failure>;
+    fn in_call(self, call: &'static str) -> Result<Self::Ok, Failure>;
 }
 
-impl<T> FromCall for Result<T, vk::Result> {
+impl<T> InCall for Result<T, vk::Result> {
     type Ok = T;
 
-    fn from_call(self, call: &'static str) -> Result<T, Failure> {
+    fn in_call(self, call: &'static str) -> Result<T, Failure> {
         self.map_err(|result| Failure { call, result })
     }
 }

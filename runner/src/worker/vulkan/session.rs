@@ -4,25 +4,20 @@ use std::time::Duration;
 
 use ash::vk;
 
+use super::dispatch::Dispatcher;
 use super::features::Chain;
 use super::instance::Instance;
 use super::layout::Layouts;
-use super::memory::{Memory, Placement};
-use super::{FromCall, describe};
-use crate::info::{DeviceInfo, DeviceType, DriverMode};
+use super::{Failure, InCall, describe};
+use crate::info::{DeviceInfo, DriverMode};
 
 /// An opened device.
 pub(super) struct Session {
     pub(super) info: DeviceInfo,
     pub(super) device: ash::Device,
-    pub(super) queue: vk::Queue,
-    pub(super) command_pool: vk::CommandPool,
-    pub(super) commands: vk::CommandBuffer,
-    pub(super) fence: vk::Fence,
     pub(super) layouts: Layouts,
-    pub(super) memory: Memory,
-    /// Longest wait for one dispatch.
-    pub(super) wait_limit: Duration,
+    /// None on a device that only compiles: such a driver often cannot make even a fence.
+    pub(super) dispatcher: Option<Dispatcher>,
 }
 
 impl Session {
@@ -33,57 +28,26 @@ impl Session {
         }
         let physical = instance.physical_devices[info.index as usize];
         let family = compute_family(instance, physical).ok_or("the device has no queue that computes")?;
-        let open = || {
-            let device = create_device(instance, physical, &info, family)?;
-            // SAFETY: the device was created with one queue of this family.
-            let queue = unsafe { device.get_device_queue(family, 0) };
-            let create_info = vk::CommandPoolCreateInfo::default().queue_family_index(family);
-            // SAFETY: the family is one of the device's.
-            let command_pool =
-                unsafe { device.create_command_pool(&create_info, None) }.from_call("vkCreateCommandPool")?;
-            let allocate_info =
-                vk::CommandBufferAllocateInfo::default().command_pool(command_pool).command_buffer_count(1);
-            // SAFETY: the pool was just created.
-            let commands = unsafe { device.allocate_command_buffers(&allocate_info) }
-                .from_call("vkAllocateCommandBuffers")?[0];
-            // SAFETY: nothing is asked for that could be wrong.
-            let fence = unsafe { device.create_fence(&vk::FenceCreateInfo::default(), None) }
-                .from_call("vkCreateFence")?;
-            Ok((device, queue, command_pool, commands, fence))
+        Session::create(instance, physical, family, info, wait_limit).map_err(|failure| failure.to_string())
+    }
+
+    fn create(
+        instance: &Instance,
+        physical: vk::PhysicalDevice,
+        family: u32,
+        info: DeviceInfo,
+        wait_limit: Duration,
+    ) -> Result<Session, Failure> {
+        let device = create_device(instance, physical, family, &info)?;
+        let dispatcher = match info.mode {
+            DriverMode::CompileOnly => None,
+            DriverMode::Execute => {
+                // SAFETY: the physical device was enumerated from this instance.
+                let memory = unsafe { instance.handle.get_physical_device_memory_properties(physical) };
+                Some(Dispatcher::new(&device, family, memory, info.device_type, wait_limit)?)
+            }
         };
-        let (device, queue, command_pool, commands, fence) = open().map_err(|failure: super::Failure| failure.to_string())?;
-        // SAFETY: the physical device was enumerated from this instance.
-        let properties = unsafe { instance.handle.get_physical_device_memory_properties(physical) };
-        let memory = Memory::new(properties, placement(&info));
-        Ok(Session {
-            info,
-            device,
-            queue,
-            command_pool,
-            commands,
-            fence,
-            layouts: Layouts::default(),
-            memory,
-            wait_limit,
-        })
-    }
-
-    /// Whether compiled pipelines are run.
-    pub(super) fn executes(&self) -> bool {
-        self.info.mode == DriverMode::Execute
-    }
-}
-
-/// Environment variable of a worker that chooses where shaders work: `shared` or `staged`; for tests, and for devices
-/// that are wrong about their type.
-const PLACEMENT_VARIABLE: &str = "TANGLE_WORKER_MEMORY";
-
-fn placement(info: &DeviceInfo) -> Placement {
-    match (std::env::var(PLACEMENT_VARIABLE).as_deref(), info.device_type) {
-        (Ok("shared"), _) => Placement::Shared,
-        (Ok("staged"), _) => Placement::Staged,
-        (_, DeviceType::Cpu | DeviceType::IntegratedGpu) => Placement::Shared,
-        _ => Placement::Staged,
+        Ok(Session { layouts: Layouts::new(info.mode), info, device, dispatcher })
     }
 }
 
@@ -99,9 +63,9 @@ fn compute_family(instance: &Instance, physical: vk::PhysicalDevice) -> Option<u
 fn create_device(
     instance: &Instance,
     physical: vk::PhysicalDevice,
-    info: &DeviceInfo,
     family: u32,
-) -> Result<ash::Device, super::Failure> {
+    info: &DeviceInfo,
+) -> Result<ash::Device, Failure> {
     let available = describe::available(instance, physical)?;
     let extensions: Vec<_> = available.extensions_for(info.features).iter().map(|name| name.as_ptr()).collect();
     let mut chain = Chain::wanting(info.features);
@@ -114,5 +78,5 @@ fn create_device(
         .push_next(&mut features);
     // SAFETY: every extension and feature asked for is one that the device has; all structures live until the call
     // returns.
-    unsafe { instance.handle.create_device(physical, &create_info, None) }.from_call("vkCreateDevice")
+    unsafe { instance.handle.create_device(physical, &create_info, None) }.in_call("vkCreateDevice")
 }

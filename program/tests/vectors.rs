@@ -1,30 +1,40 @@
-//! Writes the test vectors of semantics.md §8 as cases: `cargo run --example vectors -- corpus/vectors`.
+//! The test vectors of semantics.md §8 as cases: `corpus/vectors/`.
 //!
 //! The programs stand here in the order and with the letters of that page. A point A, B, C, D there is log site 1, 2, 3, 4
 //! here, which logs the first word of a ballot; the page says which ballots 8 lanes in one subgroup of size 8 must give.
+//!
+//! After a change: `TANGLE_WRITE_VECTORS=1 cargo test -p tangle-program --test vectors`.
 
-use std::path::PathBuf;
+mod common;
 
-use tangle_program::case::{Case, Data, FORMAT, Launch, Origin, SpirvVersion, SubgroupSize, Tier};
+use std::path::Path;
+
+use common::*;
+use tangle_program::case::Case;
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Fold, SubgroupOp};
-use tangle_program::tree::{
-    Arm, Block, Builtin, Expr, Function, Label, Loop, LoopKind, Program, Stmt, SubgroupCall, Test, VarId,
-};
+use tangle_program::tree::{Expr, Label, LoopKind, Stmt, SubgroupCall, Test};
 use tangle_program::types::Type;
+use tangle_program::validate::validate;
 
 const A: u32 = 1;
 const B: u32 = 2;
 const C: u32 = 3;
 const D: u32 = 4;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = PathBuf::from(std::env::args_os().nth(1).unwrap_or("corpus/vectors".into()));
-    std::fs::create_dir_all(&folder)?;
+#[test]
+fn corpus_holds_the_vectors() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/vectors");
     for (name, case) in vectors() {
-        std::fs::write(folder.join(format!("{name}.json")), case.to_json())?;
+        assert_eq!(validate(&case), Ok(()), "{name}");
+        let (path, text) = (folder.join(format!("{name}.json")), case.to_json());
+        if std::env::var_os("TANGLE_WRITE_VECTORS").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let saved = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(saved, text, "{name} in the corpus is not what is built here");
+        assert_eq!(Case::from_json(&saved), Ok(case), "{name}");
     }
-    Ok(())
 }
 
 fn vectors() -> Vec<(&'static str, Case)> {
@@ -48,96 +58,6 @@ fn vectors() -> Vec<(&'static str, Case)> {
         ("V17", v17()),
         ("V18", v18()),
     ]
-}
-
-fn case(about: &str, functions: Vec<Function>) -> Case {
-    Case {
-        format: FORMAT,
-        about: about.to_owned(),
-        origin: Origin::default(),
-        tier: Tier::Maximal,
-        launch: Launch {
-            workgroup: [8, 1, 1],
-            groups: [1, 1, 1],
-            subgroup_size: SubgroupSize::Default,
-            full_subgroups: false,
-            spirv: SpirvVersion::V1_3,
-        },
-        data: Data::default(),
-        program: Program { functions },
-    }
-}
-
-/// A function without parameters or result, whose locals are declared while its body is built.
-fn function(name: &str, body: impl FnOnce(&mut Function) -> Block) -> Function {
-    let mut function =
-        Function { name: name.to_owned(), params: Vec::new(), result: None, locals: Vec::new(), body: Vec::new() };
-    function.body = body(&mut function);
-    function
-}
-
-fn main_of(body: impl FnOnce(&mut Function) -> Block) -> Vec<Function> {
-    vec![function("main", body)]
-}
-
-fn lane() -> Expr {
-    Expr::Builtin(Builtin::Lane)
-}
-
-fn uint(value: u32) -> Expr {
-    Expr::Uint(value)
-}
-
-fn binary(lhs: Expr, op: BinaryOp, rhs: Expr) -> Expr {
-    Expr::binary(op, lhs, rhs)
-}
-
-fn lane_is(op: BinaryOp, value: u32) -> Expr {
-    binary(lane(), op, uint(value))
-}
-
-/// `(lane & mask) == value`
-fn lane_bits(mask: u32, value: u32) -> Expr {
-    binary(binary(lane(), BinaryOp::BitAnd, uint(mask)), BinaryOp::Eq, uint(value))
-}
-
-fn ballot(predicate: Expr) -> Expr {
-    Expr::subgroup(SubgroupOp::Ballot, [predicate])
-}
-
-fn assign(var: VarId, value: Expr) -> Stmt {
-    Stmt::Assign { var, value }
-}
-
-fn log(site: u32, var: VarId) -> Stmt {
-    Stmt::Log { site, values: vec![Expr::Var(var)] }
-}
-
-/// The variable that takes the ballots of a function.
-fn mask_of(function: &mut Function) -> VarId {
-    function.add_local("mask", Type::UINT)
-}
-
-/// `mask = subgroupBallot(true).x; LOG1(site, mask);`
-fn point(site: u32, mask: VarId) -> [Stmt; 2] {
-    [assign(mask, Expr::Component(Box::new(ballot(Expr::Bool(true))), 0)), log(site, mask)]
-}
-
-fn branch(cond: Expr, then: impl Into<Block>, otherwise: impl Into<Block>) -> Stmt {
-    Stmt::If { cond, then: then.into(), otherwise: otherwise.into() }
-}
-
-fn counted(counter: VarId, bound: Expr, update: impl Into<Block>, body: impl Into<Block>) -> Stmt {
-    let kind = LoopKind::For { init: uint(0), step: 1, update: update.into() };
-    Stmt::Loop(Box::new(Loop { kind, counter, bound, test: None, body: body.into() }))
-}
-
-fn arm(label: Label, body: impl Into<Block>) -> Arm {
-    Arm { labels: vec![label], body: body.into() }
-}
-
-fn join(parts: impl IntoIterator<Item = Block>) -> Block {
-    parts.into_iter().flatten().collect()
 }
 
 fn v01() -> Case {
@@ -193,8 +113,7 @@ fn v05() -> Case {
             let (mask, i) = (mask_of(f), f.add_local("i", Type::UINT));
             let body = join([vec![branch(lane_bits(1, 1), [Stmt::Continue], [])], point(A, mask).into()]);
             let test = Test { before: point(B, mask).into(), cond: Expr::Bool(true) };
-            let kind = LoopKind::DoWhile;
-            vec![Stmt::Loop(Box::new(Loop { kind, counter: i, bound: uint(2), test: Some(test), body }))]
+            vec![repeat(LoopKind::DoWhile, i, uint(2), Some(test), body)]
         }),
     )
 }
@@ -208,9 +127,10 @@ fn v06() -> Case {
         let mask = mask_of(f);
         join([vec![Stmt::Call { function: 0, args: Vec::new(), dest: None }], point(B, mask).into()])
     });
-    case("V6: lanes that return early are back after the call. A=F0 B=FF; in weaker tiers B is FF, or 0F and F0", vec![
-        f, main,
-    ])
+    case(
+        "V6: lanes that return early are back after the call. A=F0 B=FF; in weaker tiers B is FF, or 0F and F0",
+        vec![f, main],
+    )
 }
 
 fn v07() -> Case {
@@ -342,9 +262,8 @@ fn v17() -> Case {
         main_of(|f| {
             let (mask, i) = (mask_of(f), f.add_local("i", Type::UINT));
             let body = vec![branch(Expr::subgroup(SubgroupOp::Elect, []), [Stmt::Break], [])];
-            let kind = LoopKind::Forever;
             // More than enough: the bound only keeps a wrong driver from hanging.
-            let endless = Stmt::Loop(Box::new(Loop { kind, counter: i, bound: uint(128), test: None, body }));
+            let endless = repeat(LoopKind::Forever, i, uint(128), None, body);
             join([vec![branch(lane_is(BinaryOp::Lt, 4), [endless], [])], point(A, mask).into()])
         }),
     )

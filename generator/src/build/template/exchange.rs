@@ -1,0 +1,187 @@
+//! Values that travel between lanes: compaction, scans, butterflies, quads.
+//!
+//! Whether a source lane is there is known only after the run, so most results are [`Class::MaybeUndefined`].
+
+use tangle_program::ops::BinaryOp;
+use tangle_program::subgroup::{Category, Fold, SubgroupOp};
+use tangle_program::tree::{Block, Builtin, Expr};
+use tangle_program::types::{Scalar, Type};
+
+use super::super::Builder;
+use super::super::control::Frameset;
+use super::super::expression::{Want, bin, lane, uint};
+use super::super::frame::Role;
+use super::super::log::Moment;
+use crate::class::{Class, Decision};
+use crate::weights::LoopForm;
+
+impl Builder<'_> {
+    /// Lanes that meet a condition are numbered and moved together.
+    pub(super) fn compaction(&mut self, out: &mut Block) {
+        let class = self.frame.flow.class();
+        let cond = self.own_condition();
+        let wanted = cond.expr.clone();
+        let mask = self.result_variable(Type::MASK, class);
+        self.set(mask, Expr::subgroup(SubgroupOp::Ballot, [wanted.clone()]), out);
+        let ballot = Expr::subgroup(SubgroupOp::Ballot, [wanted]);
+        let total = self.result_variable(Type::UINT, class);
+        self.set(total, Expr::subgroup(SubgroupOp::BallotBitCount, [ballot]), out);
+        self.observe(Moment::Operation, &[mask, total], out);
+        let count_of_mask = self.draw.percent(50);
+        let stmt = self.branch(
+            cond,
+            |b| b.compacted(mask, count_of_mask),
+            |_| Vec::new(),
+        );
+        out.push(stmt);
+    }
+
+    fn compacted(&mut self, mask: u32, count_of_mask: bool) -> Block {
+        let mut out = Vec::new();
+        let scan = self.draw.pick(&[SubgroupOp::BallotExclusiveBitCount, SubgroupOp::BallotInclusiveBitCount]);
+        // The same number twice: from the ballot of all lanes, and from one taken here.
+        let (operand, class) = if count_of_mask {
+            (Expr::Var(mask), Class::MaybeUndefined)
+        } else {
+            (Expr::subgroup(SubgroupOp::Ballot, [Expr::Bool(true)]), self.frame.flow.class())
+        };
+        let place = self.result_variable(Type::UINT, class);
+        self.set(place, Expr::subgroup(scan, [operand]), &mut out);
+        self.observe(Moment::Operation, &[place], &mut out);
+        if self.has(SubgroupOp::Shuffle) && class < Class::MaybeUndefined {
+            let ty = self.number_type();
+            let value = self.own_value(ty);
+            let moved = self.result_variable(ty, Class::MaybeUndefined);
+            self.set(moved, Expr::subgroup(SubgroupOp::Shuffle, [value, Expr::Var(place)]), &mut out);
+            self.observe(Moment::Operation, &[moved], &mut out);
+        }
+        if self.draw.percent(50) {
+            self.extend(1, &mut out);
+        }
+        out
+    }
+
+    /// A number that starts from a lane's own data and then may become undefined.
+    fn traveller(&mut self, out: &mut Block) -> (u32, Type) {
+        let ty = self.number_type();
+        let var = self.result_variable(ty, Class::MaybeUndefined);
+        let value = self.own_value(ty);
+        self.set(var, value, out);
+        (var, ty)
+    }
+
+    /// A prefix sum in steps of 1, 2, 4.
+    pub(super) fn shuffle_scan(&mut self, out: &mut Block) {
+        let (sum, ty) = self.traveller(out);
+        let moved = self.frame.local("moved", ty, Class::MaybeUndefined, Role::Private);
+        let op = self.draw.pick(&[SubgroupOp::ShuffleUp, SubgroupOp::ShuffleUp, SubgroupOp::ShuffleDown]);
+        let combine = self.draw.pick(&[BinaryOp::Add, BinaryOp::BitXor, BinaryOp::Add]);
+        let steps = 2 + self.draw.below(2);
+        let form = self.draw.pick(&[LoopForm::For, LoopForm::For, LoopForm::While, LoopForm::DoWhile]);
+        let decision = if self.is_maximal() || !self.frame.flow.is_uniform() { Decision::Divergent } else { Decision::Uniform };
+        let (stmt, counter) = self.repeat(
+            Frameset { form, bound: (uint(steps), steps), decision },
+            |_| None,
+            |b, counter| {
+                let mut body = Vec::new();
+                let distance = || bin(BinaryOp::Shl, uint(1), bin(BinaryOp::BitAnd, Expr::Var(counter), uint(7)));
+                b.set(moved, Expr::subgroup(op, [Expr::Var(sum), distance()]), &mut body);
+                b.observe(Moment::Assignment, &[moved], &mut body);
+                let inside = if op == SubgroupOp::ShuffleUp {
+                    bin(BinaryOp::Ge, lane(), distance())
+                } else {
+                    bin(BinaryOp::Lt, bin(BinaryOp::Add, lane(), distance()), Expr::Builtin(Builtin::SubgroupSize))
+                };
+                let cond = super::super::condition::Cond {
+                    expr: inside,
+                    decision: Decision::Divergent,
+                    source: super::super::frame::Source::Lane,
+                };
+                let add = b.branch(
+                    cond,
+                    |b| {
+                        let mut block = Vec::new();
+                        b.set(sum, bin(combine, Expr::Var(sum), Expr::Var(moved)), &mut block);
+                        block
+                    },
+                    |_| Vec::new(),
+                );
+                body.push(add);
+                body
+            },
+        );
+        out.push(stmt);
+        self.observe(Moment::Loop, &[sum, counter], out);
+    }
+
+    /// Everybody's sum by exchanges with the lane whose number differs in one bit.
+    pub(super) fn butterfly(&mut self, out: &mut Block) {
+        let (sum, ty) = self.traveller(out);
+        let combine = self.draw.pick(&[BinaryOp::Add, BinaryOp::BitXor, BinaryOp::BitOr]);
+        let in_loop = self.affordable_trips() >= 3 && self.draw.percent(50);
+        if !in_loop {
+            for bit in 0..2 + self.draw.below(2) {
+                let partner = self.exchanged(sum, uint(1 << bit), ty);
+                self.set(sum, bin(combine, Expr::Var(sum), partner), out);
+                self.observe(Moment::Assignment, &[sum], out);
+            }
+            return self.observe(Moment::Operation, &[sum], out);
+        }
+        let decision = if self.is_maximal() || !self.frame.flow.is_uniform() { Decision::Divergent } else { Decision::Uniform };
+        let form = self.draw.pick(&[LoopForm::For, LoopForm::While, LoopForm::DoWhile, LoopForm::Forever]);
+        let (stmt, counter) = self.repeat(
+            Frameset { form, bound: (uint(3), 3), decision },
+            |_| None,
+            |b, counter| {
+                let mut body = Vec::new();
+                let bit = bin(BinaryOp::Shl, uint(1), bin(BinaryOp::BitAnd, Expr::Var(counter), uint(7)));
+                let partner = b.exchanged(sum, bit, ty);
+                b.set(sum, bin(combine, Expr::Var(sum), partner), &mut body);
+                b.observe(Moment::Assignment, &[sum], &mut body);
+                body
+            },
+        );
+        out.push(stmt);
+        self.observe(Moment::Loop, &[sum, counter], out);
+    }
+
+    /// The partner's value: by xor, or by a shuffle from the computed lane.
+    fn exchanged(&mut self, value: u32, bit: Expr, _ty: Type) -> Expr {
+        if self.has(SubgroupOp::Shuffle) && self.draw.percent(30) {
+            return Expr::subgroup(SubgroupOp::Shuffle, [Expr::Var(value), bin(BinaryOp::BitXor, lane(), bit)]);
+        }
+        Expr::subgroup(SubgroupOp::ShuffleXor, [Expr::Var(value), bit])
+    }
+
+    /// A few exchanges within quads, the results put together.
+    pub(super) fn quad_exchange(&mut self, out: &mut Block) {
+        use SubgroupOp::{QuadBroadcast, QuadSwapDiagonal, QuadSwapHorizontal, QuadSwapVertical};
+        let ty = self.data_type();
+        let value = self.result_variable(ty, Class::Clean);
+        let start = self.expr(ty, Want::of(Class::Clean, 1));
+        self.set(value, start, out);
+        let swaps = [QuadSwapHorizontal, QuadSwapVertical, QuadSwapDiagonal, QuadBroadcast];
+        for _ in 0..2 + self.draw.below(2) {
+            let op = self.draw.pick(&swaps);
+            let var = self.result_variable(ty, Class::MaybeUndefined);
+            let mut args = vec![Expr::Var(value)];
+            if op == QuadBroadcast {
+                args.push(uint(self.draw.below(4)));
+            }
+            self.set(var, Expr::subgroup(op, args), out);
+            self.observe(Moment::Operation, &[var], out);
+        }
+        let clustered = self.config.categories.contains(&Category::Clustered) && self.sure_size() >= 4;
+        if clustered && ty.scalar != Scalar::Bool {
+            let class = self.frame.flow.class();
+            let sum = self.result_variable(ty, class);
+            let call = tangle_program::tree::SubgroupCall {
+                op: SubgroupOp::Clustered(Fold::Add),
+                args: vec![Expr::Var(value)],
+                cluster: Some(4),
+            };
+            self.set(sum, Expr::Subgroup(call), out);
+            self.observe(Moment::Operation, &[sum], out);
+        }
+    }
+}

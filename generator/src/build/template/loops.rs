@@ -1,0 +1,516 @@
+//! Loops: lanes that leave one after another, values that they take with them.
+
+use tangle_program::ops::{BinaryOp, UnaryOp};
+use tangle_program::subgroup::{Fold, SubgroupOp};
+use tangle_program::tree::{Block, Expr, Test, VarId};
+use tangle_program::types::{Scalar, Type};
+
+use super::super::Builder;
+use super::super::condition::Cond;
+use super::super::control::Frameset;
+use super::super::expression::{bin, lane, uint};
+use super::super::frame::{Jump, Source};
+use super::super::log::Moment;
+use super::super::statement::ends_in_jump;
+use super::compare;
+use crate::class::{Class, Decision};
+use crate::weights::LoopForm;
+
+/// A condition that lanes of the tangle judge differently.
+fn divergent(expr: Expr, source: Source) -> Cond {
+    Cond { expr, decision: Decision::Divergent, source }
+}
+
+fn not(expr: Expr) -> Expr {
+    Expr::unary(UnaryOp::Not, expr)
+}
+
+impl Builder<'_> {
+    /// A loop form other than `for (;;)`, or that one.
+    fn form(&mut self) -> LoopForm {
+        LoopForm::ALL[self.draw.index(self.weights.loops.iter().copied())]
+    }
+
+    fn frameset(&mut self, form: LoopForm, most: u32, decision: Decision) -> Frameset {
+        Frameset { form, bound: (uint(most), most), decision }
+    }
+
+    /// Lanes with equal keys leave together, one key an iteration.
+    pub(super) fn waterfall(&mut self, out: &mut Block) {
+        let mask = if self.affordable_trips() >= 8 { self.draw.pick(&[3, 7, 3, 1]) } else { 3 };
+        let key = self.private("key", Type::UINT);
+        let word = self.key(mask);
+        self.set(key, word, out);
+        let first = self.private("first", Type::UINT);
+        let (ty, written) = (self.number_type(), self.frame.clock);
+        let sum = self.result_variable(ty, Class::Clean);
+        let done = if self.draw.percent(30) { Some(self.private("done", Type::BOOL)) } else { None };
+        if let Some(done) = done {
+            self.set(done, Expr::Bool(false), out);
+        }
+        let form = match done {
+            Some(_) => self.draw.pick(&[LoopForm::DoWhile, LoopForm::While]),
+            None => self.draw.pick(&[LoopForm::Forever, LoopForm::Forever, LoopForm::For, LoopForm::While]),
+        };
+        let set = self.frameset(form, mask + 1, Decision::Divergent);
+        let test = |_: &mut Self| done.map(|done| Test { before: Vec::new(), cond: not(Expr::Var(done)) });
+        let (stmt, counter) = self.repeat(set, test, |b, _| b.waterfall_body(key, first, sum, done));
+        out.push(stmt);
+        self.after_loop(counter, written, out);
+    }
+
+    fn waterfall_body(&mut self, key: VarId, first: VarId, sum: VarId, done: Option<VarId>) -> Block {
+        let mut out = Vec::new();
+        let leader = self.leader(Expr::Var(key));
+        self.set(first, leader, &mut out);
+        self.observe(Moment::Assignment, &[first], &mut out);
+        let turned = self.draw.percent(25) && done.is_none();
+        if turned {
+            // The others skip the rest of the iteration.
+            let skip = self.branch(
+                divergent(compare(BinaryOp::Ne, key, Expr::Var(first)), Source::Var(key)),
+                |b| {
+                    let mut block = b.block(1);
+                    b.push_jump(Jump::Continue, &mut block);
+                    block
+                },
+                |_| Vec::new(),
+            );
+            out.push(skip);
+            self.one_turn(sum, done, &mut out);
+            return out;
+        }
+        let with_else = self.draw.percent(35);
+        let turn = self.branch(
+            divergent(compare(BinaryOp::Eq, key, Expr::Var(first)), Source::Var(key)),
+            |b| {
+                let mut block = Vec::new();
+                b.one_turn(sum, done, &mut block);
+                block
+            },
+            |b| if with_else { b.filled(1) } else { Vec::new() },
+        );
+        out.push(turn);
+        if self.draw.percent(35) {
+            self.extend(1, &mut out);
+        }
+        out
+    }
+
+    /// A value that some lane of the tangle has: `subgroupBroadcastFirst(key)` and its relatives.
+    fn leader(&mut self, key: Expr) -> Expr {
+        let shuffles = self.has(SubgroupOp::Shuffle);
+        match self.draw.below(8) {
+            5 if self.has(SubgroupOp::Reduce(Fold::Min)) => {
+                let fold = self.draw.pick(&[Fold::Min, Fold::Max]);
+                Expr::subgroup(SubgroupOp::Reduce(fold), [key])
+            }
+            6 if shuffles => {
+                let member = self.member();
+                Expr::subgroup(SubgroupOp::Shuffle, [key, member])
+            }
+            7 if self.has_dynamic_broadcast() && self.frame.flow.tangle_is_stable() => {
+                let member = Expr::subgroup(SubgroupOp::BroadcastFirst, [lane()]);
+                Expr::subgroup(SubgroupOp::Broadcast, [key, member])
+            }
+            _ => Expr::subgroup(SubgroupOp::BroadcastFirst, [key]),
+        }
+    }
+
+    /// What the chosen lanes do: something with an operation, then out.
+    fn one_turn(&mut self, sum: VarId, done: Option<VarId>, out: &mut Block) {
+        let ty = self.frame.var(sum).ty;
+        let detector = self.detector(ty);
+        let value = self.own_value(ty);
+        self.set(sum, detector.on(value), out);
+        self.observe(Moment::Operation, &[sum], out);
+        if self.draw.percent(50) {
+            self.extend(1, out);
+        }
+        match done {
+            Some(done) if !ends_in_jump(out) => self.set(done, Expr::Bool(true), out),
+            Some(_) => {}
+            None => self.push_jump(Jump::Break, out),
+        }
+    }
+
+    /// One lane an iteration leaves, the lowest mostly.
+    pub(super) fn elect_loop(&mut self, out: &mut Block) {
+        let (ty, written) = (self.number_type(), self.frame.clock);
+        let sum = self.result_variable(ty, Class::Clean);
+        let most = self.draw.pick(&[4, 5, 3, 8, 16]).min(self.affordable_trips());
+        let in_test = self.draw.percent(25);
+        let form = match in_test {
+            true => self.draw.pick(&[LoopForm::While, LoopForm::DoWhile, LoopForm::For]),
+            false => self.draw.pick(&[LoopForm::Forever, LoopForm::Forever, LoopForm::For, LoopForm::DoWhile]),
+        };
+        let set = self.frameset(form, most, Decision::Divergent);
+        let (stmt, counter) = self.repeat(
+            set,
+            |b| {
+                let test = Test { before: Vec::new(), cond: not(b.chosen_one()) };
+                in_test.then_some(test)
+            },
+            |b, counter| b.elect_body(sum, counter, in_test),
+        );
+        out.push(stmt);
+        self.after_loop(counter, written, out);
+    }
+
+    /// True in one lane.
+    fn chosen_one(&mut self) -> Expr {
+        match self.draw.below(8) {
+            4 if self.has(SubgroupOp::BroadcastFirst) => {
+                bin(BinaryOp::Eq, lane(), Expr::subgroup(SubgroupOp::BroadcastFirst, [lane()]))
+            }
+            // The last lane first.
+            5 if self.has(SubgroupOp::Reduce(Fold::Max)) => {
+                bin(BinaryOp::Eq, lane(), Expr::subgroup(SubgroupOp::Reduce(Fold::Max), [lane()]))
+            }
+            6 if self.has(SubgroupOp::Exclusive(Fold::Add)) => {
+                bin(BinaryOp::Eq, Expr::subgroup(SubgroupOp::Exclusive(Fold::Add), [uint(1)]), uint(0))
+            }
+            7 if self.has(SubgroupOp::Ballot) => {
+                let ballot = Expr::subgroup(SubgroupOp::Ballot, [Expr::Bool(true)]);
+                bin(BinaryOp::Eq, Expr::subgroup(SubgroupOp::BallotExclusiveBitCount, [ballot]), uint(0))
+            }
+            _ => Expr::subgroup(SubgroupOp::Elect, []),
+        }
+    }
+
+    fn elect_body(&mut self, sum: VarId, counter: VarId, left_by_test: bool) -> Block {
+        let mut out = Vec::new();
+        if self.draw.percent(35) {
+            self.extend(1, &mut out);
+        }
+        if left_by_test {
+            let value = self.own_value(self.frame.var(sum).ty);
+            self.add_to(sum, value, &mut out);
+            self.observe(Moment::Assignment, &[sum], &mut out);
+            return out;
+        }
+        let cond = divergent(self.chosen_one(), Source::Other);
+        let chosen = self.branch(
+            cond,
+            |b| {
+                let mut block = Vec::new();
+                let ty = b.frame.var(sum).ty;
+                let turn = if ty == Type::UINT { Expr::Var(counter) } else { b.own_value(ty) };
+                b.add_to(sum, turn, &mut block);
+                b.extend(1, &mut block);
+                b.push_jump(Jump::Break, &mut block);
+                block
+            },
+            |_| Vec::new(),
+        );
+        out.push(chosen);
+        if self.draw.percent(60) {
+            // Those that stay.
+            let ty = self.frame.var(sum).ty;
+            let detector = self.detector(ty);
+            let value = self.own_value(ty);
+            self.detect(detector, ty, value, &mut out);
+        }
+        out
+    }
+
+    /// Lanes work until none of them has work left; those that are done come along.
+    pub(super) fn while_any(&mut self, out: &mut Block) {
+        let decision = if self.is_maximal() { Decision::Divergent } else { Decision::Uniform };
+        let mask = self.draw.pick(&[3, 3, 1, 7]).min(self.affordable_trips() - 1);
+        let left = self.private("left", Type::UINT);
+        let word = self.key(mask);
+        self.set(left, word, out);
+        let (ty, written) = (self.number_type(), self.frame.clock);
+        let sum = self.result_variable(ty, Class::Clean);
+        let form = self.draw.pick(&[LoopForm::While, LoopForm::While, LoopForm::For, LoopForm::DoWhile]);
+        let set = self.frameset(form, mask + 1, decision);
+        let (stmt, counter) = self.repeat(
+            set,
+            |b| Some(Test { before: Vec::new(), cond: b.any_left(left) }),
+            |b, _| b.while_any_body(left, sum),
+        );
+        out.push(stmt);
+        self.after_loop(counter, written, out);
+    }
+
+    fn any_left(&mut self, left: VarId) -> Expr {
+        let some = || compare(BinaryOp::Ne, left, uint(0));
+        match self.draw.below(6) {
+            3 => not(Expr::subgroup(SubgroupOp::All, [compare(BinaryOp::Eq, left, uint(0))])),
+            4 if self.has(SubgroupOp::Reduce(Fold::Max)) => {
+                let fold = self.draw.pick(&[Fold::Max, Fold::Or, Fold::Add]);
+                bin(BinaryOp::Ne, Expr::subgroup(SubgroupOp::Reduce(fold), [Expr::Var(left)]), uint(0))
+            }
+            5 if self.has(SubgroupOp::Ballot) => {
+                let ballot = Expr::subgroup(SubgroupOp::Ballot, [some()]);
+                bin(BinaryOp::Gt, Expr::subgroup(SubgroupOp::BallotBitCount, [ballot]), uint(0))
+            }
+            _ => Expr::subgroup(SubgroupOp::Any, [some()]),
+        }
+    }
+
+    fn while_any_body(&mut self, left: VarId, sum: VarId) -> Block {
+        let mut out = Vec::new();
+        let working = self.branch(
+            divergent(compare(BinaryOp::Gt, left, uint(0)), Source::Var(left)),
+            |b| {
+                let mut block = Vec::new();
+                let ty = b.frame.var(sum).ty;
+                let value = b.own_value(ty);
+                b.add_to(sum, value, &mut block);
+                b.set(left, compare(BinaryOp::Sub, left, uint(1)), &mut block);
+                b.extend(1, &mut block);
+                block
+            },
+            |_| Vec::new(),
+        );
+        out.push(working);
+        let ty = self.frame.var(sum).ty;
+        let detector = self.detector(ty);
+        self.detect(detector, ty, Expr::Var(sum), &mut out);
+        out
+    }
+
+    /// The lanes in order, each for itself; in one loop or with the loop inside a branch.
+    pub(super) fn lane_by_lane(&mut self, out: &mut Block) {
+        let (ty, written) = (self.number_type(), self.frame.clock);
+        let sum = self.result_variable(ty, Class::Clean);
+        let most = self.draw.pick(&[4, 3, 5, 8]).min(self.affordable_trips());
+        let form = self.form();
+        let set = self.frameset(form, most, Decision::Divergent);
+        let lowest = self.private("low", Type::UINT);
+        let fold = self.draw.pick(&[Fold::Min, Fold::Max]);
+        let (stmt, counter) = self.repeat(
+            set,
+            |_| None,
+            |b, _| {
+                let mut body = Vec::new();
+                b.set(lowest, Expr::subgroup(SubgroupOp::Reduce(fold), [lane()]), &mut body);
+                b.observe(Moment::Assignment, &[lowest], &mut body);
+                let mine = bin(BinaryOp::Eq, lane(), Expr::Var(lowest));
+                let turn = b.branch(
+                    divergent(mine, Source::Lane),
+                    |b| {
+                        let mut block = Vec::new();
+                        let value = b.own_value(ty);
+                        b.add_to(sum, value, &mut block);
+                        b.extend(1, &mut block);
+                        b.push_jump(Jump::Break, &mut block);
+                        block
+                    },
+                    |_| Vec::new(),
+                );
+                body.push(turn);
+                b.extend(1, &mut body);
+                body
+            },
+        );
+        out.push(stmt);
+        self.after_loop(counter, written, out);
+    }
+
+    /// A number of iterations that differs between lanes; the value goes on after the loop.
+    pub(super) fn carried_loop(&mut self, out: &mut Block) {
+        let ty = self.number_type();
+        let carried = self.result_variable(ty, Class::Clean);
+        let written = self.frame.clock;
+        let trips = self.draw.pick(&[4, 3, 5, 8]).min(self.affordable_trips());
+        let bound = self.bound(trips, Decision::Divergent);
+        let form = self.form();
+        let size = self.draw.below(3);
+        let (stmt, counter) = self.repeat(
+            Frameset { form, bound, decision: Decision::Divergent },
+            |_| None,
+            |b, counter| {
+                let mut body = Vec::new();
+                let value = b.carried_value(ty, counter);
+                b.add_to(carried, value, &mut body);
+                b.extend(size, &mut body);
+                if b.can_exit() && (form == LoopForm::Forever || b.draw.percent(60)) && !ends_in_jump(&body) {
+                    b.exit(&mut body);
+                    b.extend(1, &mut body);
+                }
+                body
+            },
+        );
+        out.push(stmt);
+        self.after_loop(counter, written, out);
+        let detector = self.detector(ty);
+        self.detect(detector, ty, Expr::Var(carried), out);
+    }
+
+    fn carried_value(&mut self, ty: Type, counter: VarId) -> Expr {
+        let value = self.own_value(ty);
+        if ty == Type::UINT && self.draw.percent(60) { bin(BinaryOp::BitXor, value, Expr::Var(counter)) } else { value }
+    }
+
+    /// An inner loop that lanes leave for the outer one's sake.
+    pub(super) fn nested_exit(&mut self, out: &mut Block) {
+        let done = self.private("done", Type::BOOL);
+        let written = self.frame.clock;
+        self.set(done, Expr::Bool(false), out);
+        let outer = self.draw.pick(&[3, 2, 4]).min(self.affordable_trips());
+        let (form, inner_form) = (self.form(), self.form());
+        let set = self.frameset(form, outer, Decision::Divergent);
+        let in_test = form != LoopForm::Forever && self.draw.percent(40);
+        let (stmt, counter) = self.repeat(
+            set,
+            |_| in_test.then(|| Test { before: Vec::new(), cond: not(Expr::Var(done)) }),
+            |b, _| b.nested_exit_body(inner_form, done, in_test),
+        );
+        out.push(stmt);
+        self.after_loop(counter, written, out);
+    }
+
+    fn nested_exit_body(&mut self, form: LoopForm, done: VarId, in_test: bool) -> Block {
+        let mut body = Vec::new();
+        self.extend(1, &mut body);
+        if ends_in_jump(&body) {
+            return body;
+        }
+        let trips = self.draw.pick(&[3, 2, 4]).min(self.affordable_trips()).max(1);
+        let bound = self.bound(trips, Decision::Divergent);
+        let written = self.frame.clock;
+        let (inner, counter) = self.repeat(
+            Frameset { form, bound, decision: Decision::Divergent },
+            |_| None,
+            |b, _| {
+                let mut body = b.block(1);
+                if ends_in_jump(&body) {
+                    return body;
+                }
+                let cond = b.condition();
+                let leave = b.branch(
+                    cond,
+                    |b| {
+                        let mut block = b.block(1);
+                        if !ends_in_jump(&block) {
+                            b.set(done, Expr::Bool(true), &mut block);
+                            b.push_jump(Jump::Break, &mut block);
+                        }
+                        block
+                    },
+                    |_| Vec::new(),
+                );
+                body.push(leave);
+                b.extend(1, &mut body);
+                body
+            },
+        );
+        body.push(inner);
+        self.after_loop(counter, written, &mut body);
+        if !in_test {
+            let stop = self.branch(
+                divergent(Expr::Var(done), Source::Var(done)),
+                |b| {
+                    let mut block = Vec::new();
+                    b.push_jump(Jump::Break, &mut block);
+                    block
+                },
+                |_| Vec::new(),
+            );
+            body.push(stop);
+        }
+        self.extend(1, &mut body);
+        body
+    }
+
+    /// A value that depends on the exit taken.
+    pub(super) fn exit_value(&mut self, out: &mut Block) {
+        let ty = self.number_type();
+        let value = self.result_variable(ty, Class::Clean);
+        let written = self.frame.clock;
+        let trips = self.draw.pick(&[3, 4, 5]).min(self.affordable_trips());
+        let bound = self.bound(trips, Decision::Divergent);
+        let form = self.form();
+        let exits = 2 + self.draw.below(2);
+        let (stmt, counter) = self.repeat(
+            Frameset { form, bound, decision: Decision::Divergent },
+            |_| None,
+            |b, _| {
+                let mut body = Vec::new();
+                for _ in 0..exits {
+                    b.leave_with(value, ty, &mut body);
+                    if b.draw.percent(30) {
+                        b.extend(1, &mut body);
+                    }
+                    if ends_in_jump(&body) {
+                        return body;
+                    }
+                }
+                let next = b.own_value(ty);
+                b.add_to(value, next, &mut body);
+                body
+            },
+        );
+        out.push(stmt);
+        self.after_loop(counter, written, out);
+        let detector = self.detector(ty);
+        self.detect(detector, ty, Expr::Var(value), out);
+    }
+
+    /// `if (c) { value = …; break; }`
+    fn leave_with(&mut self, value: VarId, ty: Type, out: &mut Block) {
+        let cond = self.condition();
+        let left = self.own_value(ty);
+        let combined = self.draw.percent(50);
+        let jump = self.draw.pick(&[Jump::Break, Jump::Break, Jump::Continue]);
+        let stmt = self.branch(
+            cond,
+            |b| {
+                let mut block = Vec::new();
+                if combined {
+                    b.add_to(value, left, &mut block);
+                } else {
+                    b.set(value, left, &mut block);
+                }
+                b.push_jump(jump, &mut block);
+                block
+            },
+            |_| Vec::new(),
+        );
+        out.push(stmt);
+    }
+
+    /// The same operation in a loop that lanes leave one by one, and again after it.
+    pub(super) fn in_and_after_loop(&mut self, out: &mut Block) {
+        let ty = self.number_type();
+        let detector = self.detector(ty);
+        let value = self.result_variable(ty, Class::Clean);
+        let written = self.frame.clock;
+        let trips = self.draw.pick(&[4, 3, 5]).min(self.affordable_trips());
+        let decision = self.loop_decision();
+        let bound = self.bound(trips, decision);
+        let form = self.form();
+        let same = self.draw.percent(60);
+        let operand = self.own_value(ty);
+        let again = operand.clone();
+        let (stmt, counter) = self.repeat(
+            Frameset { form, bound, decision },
+            |_| None,
+            |b, counter| {
+                let mut body = Vec::new();
+                let inside = if same { operand } else { bin(BinaryOp::BitXor, operand, counter_as(counter, ty)) };
+                b.detect(detector, ty, inside, &mut body);
+                let value_now = b.own_value(ty);
+                b.add_to(value, value_now, &mut body);
+                if b.can_exit() {
+                    b.exit(&mut body);
+                }
+                body
+            },
+        );
+        out.push(stmt);
+        self.after_loop(counter, written, out);
+        let after = if same { again } else { Expr::Var(value) };
+        self.detect(detector, ty, after, out);
+    }
+}
+
+fn counter_as(counter: VarId, ty: Type) -> Expr {
+    match ty.scalar {
+        Scalar::Uint => Expr::Var(counter),
+        _ => Expr::Cast(ty.scalar, Box::new(Expr::Var(counter))),
+    }
+}
