@@ -117,7 +117,7 @@ fn statements() {
 
 #[test]
 fn logs() {
-    let wide = vec![r#"{"var": 3}"#; 9].join(",");
+    let wide = [r#"{"var": 3}"#; 9].join(",");
     table(&[
         (r#"[{"log": {"site": 0, "values": []}}]"#, "[0].log.site", "0 marks the unwritten part of a log"),
         (
