@@ -2,6 +2,10 @@
 
 mod cli;
 
+// Predicting allocates many short-lived columns of lane values.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -3,7 +3,7 @@
 //! A profile gives the base weights. Each case then switches off a random part of the constructs and operations and boosts a few
 //! others ("swarm testing"): a program made of five things reaches combinations that a program made of sixty never does.
 
-use tangle_program::subgroup::TABLE;
+use tangle_program::subgroup::{SubgroupOp, TABLE};
 
 use crate::draw::Draw;
 
@@ -92,7 +92,7 @@ choices! {
         /// A value that a loop sets only for the lanes that leave by one of its exits.
         ExitValue = 7,
         /// Short-circuit operators with operations on their right.
-        ShortCircuit = 5,
+        ShortCircuit = 8,
     }
 }
 
@@ -103,9 +103,9 @@ choices! {
         Sum = 20,
         Bits = 14,
         Product = 6,
-        Shift = 8,
+        Shift = 9,
         Quotient = 6,
-        Intrinsic = 8,
+        Intrinsic = 10,
         Select = 5,
         Cast = 6,
         /// A component of a vector.
@@ -153,7 +153,7 @@ impl Weights {
         templates: Template::BASE,
         arithmetic: Arithmetic::BASE,
         conditions: Condition::BASE,
-        ops: [4; TABLE.len()],
+        ops: op_weights(),
         scalars: [3, 5, 9],
         vectors: 4,
     };
@@ -184,6 +184,22 @@ impl Weights {
             _ => self.vectors * 5,
         };
     }
+}
+
+/// Of 57 operations 28 are folds; the others together get somewhat more.
+const fn op_weights() -> [u32; TABLE.len()] {
+    let mut weights = [6; TABLE.len()];
+    let mut row = 0;
+    while row < weights.len() {
+        if matches!(
+            TABLE[row].op,
+            SubgroupOp::Reduce(_) | SubgroupOp::Inclusive(_) | SubgroupOp::Exclusive(_) | SubgroupOp::Clustered(_)
+        ) {
+            weights[row] = 4;
+        }
+        row += 1;
+    }
+    weights
 }
 
 /// Zeroes about `off` percent of the weights and quadruples about an eighth; keeps them if nothing would be left.

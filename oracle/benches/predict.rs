@@ -6,6 +6,10 @@ use tangle_oracle::map::LaneMap;
 use tangle_oracle::predict::predict;
 use tangle_program::case::Tier;
 
+// As in the `tangle` command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Different cases, so that no one of them decides the figure.
 const CASES: u64 = 256;
 

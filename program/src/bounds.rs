@@ -280,7 +280,7 @@ impl<'a> Scope<'a> {
         let arg = |i: usize| args.get(i).map_or(all, |arg| self.range(arg));
         let min = |x: Interval, y: Interval| Interval::new(x.lo.min(y.lo), x.hi.min(y.hi));
         let max = |x: Interval, y: Interval| Interval::new(x.lo.max(y.lo), x.hi.max(y.hi));
-        let found = |most: i64| Interval::new(if self.is_nonzero(first) { 0 } else { -1 }, most);
+        let found = |always: bool| Interval::new(if always { 0 } else { -1 }, 31);
         match op {
             Intrinsic::Min => (scalar, min(x, arg(1))),
             Intrinsic::Max => (scalar, max(x, arg(1))),
@@ -305,7 +305,9 @@ impl<'a> Scope<'a> {
                 let most = if x.lo >= 0 { i64::from(64 - x.hi.leading_zeros()) } else { 32 };
                 (Scalar::Int, Interval::new(i64::from(self.is_nonzero(first)), most))
             }
-            Intrinsic::FindLsb | Intrinsic::FindMsb => (Scalar::Int, found(31)),
+            Intrinsic::FindLsb => (Scalar::Int, found(self.is_nonzero(first))),
+            // A negative int is searched for a 0, and -1 has none.
+            Intrinsic::FindMsb => (Scalar::Int, found(self.is_nonzero(first) && x.lo >= 0)),
         }
     }
 
@@ -657,6 +659,7 @@ mod tests {
             (intrinsic(Intrinsic::BitCount, &[low(U, 5)]), (0, 3)),
             (intrinsic(Intrinsic::FindLsb, &[U]), (-1, 31)),
             (intrinsic(Intrinsic::FindMsb, &[bin(U, BitOr, Uint(1))]), (0, 31)),
+            (intrinsic(Intrinsic::FindMsb, &[bin(I, BitOr, Int(1))]), (-1, 31)),
             (Expr::Vector(Type::MASK, vec![Uint(1), Uint(9), Uint(2), Uint(3)]), (1, 9)),
             (Expr::Component(Box::new(Expr::Vector(Type::MASK, vec![Uint(1), Uint(9), Uint(2), Uint(3)])), 1), (9, 9)),
             (Expr::Component(Box::new(V), 0), ALL_UINT),

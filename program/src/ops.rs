@@ -37,7 +37,8 @@ impl UnaryOp {
     }
 }
 
-/// A binary operator. Both operands have one type, except that the right operand of a shift is uint.
+/// A binary operator. Both operands have one type, except that the right operand of a shift is uint, or a vector of
+/// uints as wide as the left one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum BinaryOp {
     /// Wrapping addition.

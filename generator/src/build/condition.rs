@@ -208,9 +208,24 @@ impl Builder<'_> {
 
     /// A condition that becomes true for one lane after another as the loop goes on.
     pub(crate) fn turning_condition(&mut self) -> Cond {
-        match self.counter() {
-            Some(counter) => self.iteration(counter),
-            None => self.own_condition(),
+        let Some(counter) = self.counter() else { return self.own_condition() };
+        let i = || Expr::Var(counter);
+        let (x, source) = self.source_beside(counter);
+        let expr = match self.draw.below(5) {
+            0 => bin(BinaryOp::Ge, i(), masked(x, 3)),
+            1 => bin(BinaryOp::Lt, masked(x, 3), i()),
+            2 => bin(BinaryOp::Eq, masked(x, 3), masked(i(), 3)),
+            3 => bin(BinaryOp::Eq, masked(bin(BinaryOp::BitXor, x, i()), 3), uint(self.draw.below(4))),
+            _ => bin(BinaryOp::Gt, bin(BinaryOp::Add, masked(x, 1), i()), uint(self.draw.range(1, 2))),
+        };
+        Cond::new(expr, source)
+    }
+
+    /// A source other than the counter it is compared with.
+    fn source_beside(&mut self, counter: VarId) -> (Expr, Source) {
+        match self.source() {
+            (_, Source::Var(var)) if var == counter => (lane(), Source::Lane),
+            other => other,
         }
     }
 
@@ -218,10 +233,7 @@ impl Builder<'_> {
     pub(crate) fn staying_condition(&mut self) -> Expr {
         let Some(counter) = self.counter() else { return self.condition().expr };
         let i = || Expr::Var(counter);
-        let (x, _) = match self.source() {
-            (_, Source::Var(var)) if var == counter => (lane(), Source::Lane),
-            other => other,
-        };
+        let (x, _) = self.source_beside(counter);
         match self.draw.below(4) {
             0 => bin(BinaryOp::Le, i(), masked(x, 3)),
             1 => bin(BinaryOp::Ne, i(), masked(x, 3)),
@@ -233,10 +245,7 @@ impl Builder<'_> {
     /// A condition that changes as the loop goes on.
     fn iteration(&mut self, counter: VarId) -> Cond {
         let i = || Expr::Var(counter);
-        let (x, source) = match self.source() {
-            (_, Source::Var(var)) if var == counter => (lane(), Source::Lane),
-            other => other,
-        };
+        let (x, source) = self.source_beside(counter);
         let expr = match self.draw.below(6) {
             0 => bin(BinaryOp::Eq, masked(x, 3), masked(i(), 3)),
             1 => bin(BinaryOp::Ge, i(), masked(x, 3)),
@@ -348,6 +357,13 @@ impl Builder<'_> {
 
     /// A uint with a known upper bound up to `most`, which is at least 1, and the bound.
     pub(crate) fn bound(&mut self, most: u32, decision: Decision) -> (Expr, u32) {
+        let bound = self.bound_once(most, decision);
+        // Loops that nobody enters are rare enough without looking for them.
+        let zero = self.estimate(|guess| guess.values(&bound.0)).is_some_and(|values| values.iter().all(|&(v, _)| v == 0));
+        if zero && !self.draw.percent(10) { self.bound_once(most, decision) } else { bound }
+    }
+
+    fn bound_once(&mut self, most: u32, decision: Decision) -> (Expr, u32) {
         if decision == Decision::Uniform {
             return self.uniform_bound(most);
         }

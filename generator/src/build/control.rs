@@ -7,7 +7,7 @@ use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
 use super::condition::Cond;
-use super::estimate::Crowd;
+use super::estimate::{Crowd, Guess};
 use super::expression::{Want, bin, cast, uint};
 use super::frame::{Cost, Jump, Kind, Role};
 use super::log::Moment;
@@ -73,7 +73,7 @@ impl Builder<'_> {
 
     /// What is believed of a condition here.
     pub(crate) fn outlook(&self, cond: &Expr) -> Outlook {
-        let Some(holds) = self.estimate().holds(cond) else { return Outlook::Mixed };
+        let Some(holds) = self.estimate(|guess| guess.holds(cond)) else { return Outlook::Mixed };
         let here = self.frame.crowd;
         match (here.and(holds).is_empty(), here.without(holds).is_empty()) {
             (_, true) => Outlook::Always,
@@ -101,7 +101,7 @@ impl Builder<'_> {
     ) -> Stmt {
         self.step();
         let (before, here) = (self.frame.flow, self.frame.crowd);
-        let holds = self.estimate().holds(&cond.expr);
+        let holds = self.estimate(|guess| guess.holds(&cond.expr));
         let (yes, no) = holds.map_or((here, here), |holds| (here.and(holds), here.without(holds)));
         self.frame.open(Kind::If);
         self.frame.tested.push(cond.source);
@@ -218,12 +218,22 @@ impl Builder<'_> {
             return None;
         }
         let before = if self.draw.percent(15) { self.comma_part() } else { Vec::new() };
-        let cond = match decision {
+        let mut cond = self.test_condition(decision);
+        for _ in 0..2 {
+            if self.outlook(&cond) != Outlook::Never {
+                break;
+            }
+            cond = self.test_condition(decision);
+        }
+        Some(Test { before, cond })
+    }
+
+    fn test_condition(&mut self, decision: Decision) -> Expr {
+        match decision {
             Decision::Uniform => self.uniform_condition(),
             Decision::Divergent if self.draw.percent(60) => self.staying_condition(),
             Decision::Divergent => self.condition().expr,
-        };
-        Some(Test { before, cond })
+        }
     }
 
     /// Statements that may stand in an expression: assignments, logs and calls.
@@ -252,6 +262,7 @@ impl Builder<'_> {
         let counter = self.frame.local("n", Type::UINT, Class::Clean, Role::Counter);
         self.frame.vars[counter as usize].uniform = before.is_uniform() && set.decision == Decision::Uniform;
         self.frame.touch(counter);
+        let entered = self.frame.clock;
         self.step();
         self.frame.open(Kind::Loop);
         if set.decision == Decision::Uniform && !self.is_maximal() {
@@ -261,13 +272,18 @@ impl Builder<'_> {
         let inside = self.frame.flow;
         self.frame.trips = trips * (most + 1);
         self.step();
+        // The first test decides whether anybody comes in.
+        self.frame.guesses[counter as usize] = Some(Guess::all(0));
         let test = test(self);
+        self.frame.guesses[counter as usize] = None;
         self.frame.trips = trips * most;
         self.frame.flow = inside;
         let body = body(self, counter);
         self.frame.flow = inside;
         self.frame.crowd = here;
-        let kind = self.loop_kind(set.form, init);
+        // The guess followed the first iteration only.
+        self.frame.forget_since(entered);
+        let kind = self.loop_kind(set.form, init, most);
         let escaped = self.frame.close();
         self.frame.trips = trips;
         self.frame.flow = before.after(escaped);
@@ -283,10 +299,10 @@ impl Builder<'_> {
         }
     }
 
-    fn loop_kind(&mut self, form: LoopForm, init: Expr) -> LoopKind {
+    fn loop_kind(&mut self, form: LoopForm, init: Expr, most: u32) -> LoopKind {
         match form {
             LoopForm::For => {
-                let step = self.draw.weighted(&[(8, 1), (2, 2), (1, 3)]);
+                let step = self.draw.weighted(&[(8, 1), (2, 2), (1, 3)]).min(most.div_ceil(2));
                 let update = if self.draw.percent(22) { self.comma_part() } else { Vec::new() };
                 LoopKind::For { init, step, update }
             }
@@ -470,7 +486,7 @@ impl Builder<'_> {
         let (selector, decision, most) = self.selector();
         let signed = self.draw.percent(30);
         let here = self.frame.crowd;
-        let values = self.estimate().values(&selector, here);
+        let values = self.estimate(|guess| guess.values(&selector));
         let labels = self.labels(most, values.as_deref());
         let before = self.frame.flow;
         self.step();

@@ -1,21 +1,40 @@
 //! A guess at who gets where, so that little of a program is dead.
 //!
-//! Some invocations, the first ones of the dispatch, are followed: [`Crowd`] is a set of them. A condition or selector over inputs,
-//! constants and invocation numbers has a known value for each of them; one over variables has not, and is believed to keep
-//! everybody. Nothing relies on the guess but taste: conditions that are always true or contradict the ones around them
-//! are drawn again, labels are chosen among the values that occur.
+//! Some invocations, the first ones of the dispatch, are followed: [`Crowd`] is a set of them. As far as loops are not involved the
+//! guess knows their variables ([`Guess`]) and so tells for whom a condition holds; where it does not know it believes that a
+//! condition keeps everybody. Nothing relies on the guess but taste: conditions that are always true or contradict the ones around
+//! them are drawn again, labels are chosen among the values that occur. Subgroups are guessed to be of [`GUESSED_SIZE`]
+//! consecutive invocations.
 
 use tangle_program::case::{Data, Launch};
-use tangle_program::ops::{BinaryOp, UnaryOp};
-use tangle_program::tree::{Builtin, Expr};
-use tangle_program::types::Scalar;
+use tangle_program::ops::{self, BinaryOp, UnaryOp};
+use tangle_program::subgroup::{Instance, SubgroupOp};
+use tangle_program::tree::{Builtin, Expr, SubgroupCall, VarId};
+use tangle_program::types::{Scalar, Type};
 
 /// How many invocations are followed.
 const FOLLOWED: usize = 32;
-/// The subgroup size that lane numbers are guessed with.
-const GUESSED_SIZE: u32 = 16;
+/// The subgroup size that is guessed.
+const GUESSED_SIZE: usize = 16;
 
-type Column = [u32; FOLLOWED];
+type Column = [u64; FOLLOWED];
+
+/// What the followed invocations are believed to hold in a variable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guess(Column);
+
+impl Guess {
+    /// The same in all.
+    pub(crate) fn all(value: u32) -> Guess {
+        Guess([value.into(); FOLLOWED])
+    }
+
+    /// This guess, and `other` for those in the crowd.
+    pub(crate) fn overwritten(mut self, other: Guess, crowd: Crowd) -> Guess {
+        crowd.members().for_each(|i| self.0[i] = other.0[i]);
+        self
+    }
+}
 
 /// A set of followed invocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +66,7 @@ impl Crowd {
     pub(crate) const NOBODY: Crowd = Crowd(0);
 
     fn of(column: &Column) -> Crowd {
-        let bit = |(i, &value): (usize, &u32)| u32::from(value != 0) << i;
+        let bit = |(i, &value): (usize, &u64)| u32::from(value != 0) << i;
         Crowd(column.iter().enumerate().map(bit).fold(0, |all, bit| all | bit))
     }
 
@@ -60,92 +79,133 @@ impl Crowd {
 pub(crate) struct Estimate<'a> {
     pub(crate) launch: &'a Launch,
     pub(crate) data: &'a Data,
+    /// By variable.
+    pub(crate) guesses: &'a [Option<Guess>],
+    /// Scalar types of the variables.
+    pub(crate) scalar_of: &'a dyn Fn(VarId) -> Scalar,
+    /// Who is here.
+    pub(crate) crowd: Crowd,
 }
 
 impl Estimate<'_> {
     /// Those for whom the condition holds, if that can be told.
     pub(crate) fn holds(&self, cond: &Expr) -> Option<Crowd> {
-        self.column(cond).map(|column| Crowd::of(&column))
+        self.column(cond).map(|(column, _)| Crowd::of(&column))
     }
 
-    /// The values that the expression has among these, ascending, and who has them.
-    pub(crate) fn values(&self, expr: &Expr, among: Crowd) -> Option<Vec<(u32, Crowd)>> {
-        let column = self.column(expr)?;
+    /// What a variable holds after it was set to this.
+    pub(crate) fn guess(&self, value: &Expr) -> Option<Guess> {
+        self.column(value).map(|(column, _)| Guess(column))
+    }
+
+    /// The values that the expression has here, ascending, and who has them.
+    pub(crate) fn values(&self, expr: &Expr) -> Option<Vec<(u32, Crowd)>> {
+        let (column, _) = self.column(expr)?;
         let mut values: Vec<(u32, Crowd)> = Vec::new();
-        for i in among.members() {
-            let own = Crowd(1 << i);
-            match values.binary_search_by_key(&column[i], |&(value, _)| value) {
+        for i in self.crowd.members() {
+            let (value, own) = (column[i] as u32, Crowd(1 << i));
+            match values.binary_search_by_key(&value, |&(value, _)| value) {
                 Ok(at) => values[at].1 = values[at].1.or(own),
-                Err(at) => values.insert(at, (column[i], own)),
+                Err(at) => values.insert(at, (value, own)),
             }
         }
         Some(values)
     }
 
-    fn column(&self, expr: &Expr) -> Option<Column> {
+    /// The values of a scalar expression, as bits of its type.
+    fn column(&self, expr: &Expr) -> Option<(Column, Scalar)> {
+        use Scalar::{Bool, Int, Uint};
+        let all = |value: u32| [u64::from(value); FOLLOWED];
         Some(match expr {
-            Expr::Bool(value) => [u32::from(*value); FOLLOWED],
-            Expr::Int(value) => [*value as u32; FOLLOWED],
-            Expr::Uint(value) => [*value; FOLLOWED],
+            Expr::Bool(value) => (all(u32::from(*value)), Bool),
+            Expr::Int(value) => (all(*value as u32), Int),
+            Expr::Uint(value) => (all(*value), Uint),
+            Expr::Var(var) => (self.guesses[*var as usize]?.0, (self.scalar_of)(*var)),
             Expr::Input(k) => {
                 let words = self.data.inputs.get(*k as usize)?;
-                std::array::from_fn(|i| words.get(i).copied().unwrap_or(0))
+                (std::array::from_fn(|i| words.get(i).copied().unwrap_or(0).into()), Uint)
             }
-            Expr::Uniform(k) => [*self.data.uniforms.get(*k as usize)?; FOLLOWED],
-            Expr::Push(k) => [*self.data.push.get(*k as usize)?; FOLLOWED],
-            Expr::Builtin(builtin) => self.builtin(*builtin)?,
-            Expr::Unary(UnaryOp::Not, x) => self.column(x)?.map(|x| x ^ 1),
-            Expr::Cast(Scalar::Int | Scalar::Uint, x) => self.column(x)?,
-            Expr::Binary(op, x, y) => {
-                let (x, y) = (self.column(x)?, self.column(y)?);
-                let f = binary(*op, is_signed(expr))?;
-                std::array::from_fn(|i| f(x[i], y[i]))
+            Expr::Uniform(k) => (all(*self.data.uniforms.get(*k as usize)?), Uint),
+            Expr::Push(k) => (all(*self.data.push.get(*k as usize)?), Uint),
+            Expr::Builtin(builtin) => (self.builtin(*builtin)?, Uint),
+            Expr::Unary(op, x) => {
+                let (x, scalar) = self.column(x)?;
+                (each(|out| ops::unary(*op, &x, out.as_mut_slice())), if *op == UnaryOp::Not { Bool } else { scalar })
             }
-            _ => return None,
+            Expr::Cast(to, x) => {
+                let (x, from) = self.column(x)?;
+                (x.map(|x| ops::cast(from, *to, x)), *to)
+            }
+            Expr::Binary(op, x, y) => self.binary(*op, x, y)?,
+            Expr::Select(c, x, y) => {
+                let ((c, _), (x, scalar), (y, _)) = (self.column(c)?, self.column(x)?, self.column(y)?);
+                (std::array::from_fn(|i| if c[i] != 0 { x[i] } else { y[i] }), scalar)
+            }
+            Expr::Subgroup(call) => self.subgroup(call)?,
+            Expr::Intrinsic(..) | Expr::Vector(..) | Expr::Component(..) => return None,
         })
+    }
+
+    fn binary(&self, op: BinaryOp, x: &Expr, y: &Expr) -> Option<(Column, Scalar)> {
+        let ((x, scalar), (y, _)) = (self.column(x)?, self.column(y)?);
+        let gives_bool = op.is_comparison() || op.is_logical();
+        Some((each(|out| ops::binary(op, scalar, &x, &y, out)), if gives_bool { Scalar::Bool } else { scalar }))
     }
 
     fn builtin(&self, builtin: Builtin) -> Option<Column> {
-        let count = self.launch.invocations();
-        let each = |f: &dyn Fn(u32) -> u32| std::array::from_fn(|i| f(i as u32));
+        let count = self.launch.invocations() as usize;
+        let each = |f: &dyn Fn(usize) -> usize| std::array::from_fn(|i| f(i) as u64);
         Some(match builtin {
             Builtin::LocalIndex => each(&|i| i % count),
             Builtin::WorkgroupIndex => each(&|i| i / count),
-            Builtin::Lane => each(&|i| i % count % GUESSED_SIZE),
-            Builtin::SubgroupSize => [GUESSED_SIZE; FOLLOWED],
+            Builtin::Lane => each(&|i| i % GUESSED_SIZE),
+            Builtin::SubgroupSize => each(&|_| GUESSED_SIZE),
             _ => return None,
         })
     }
-}
 
-/// True for a comparison of ints.
-fn is_signed(expr: &Expr) -> bool {
-    match expr {
-        Expr::Int(_) | Expr::Cast(Scalar::Int, _) => true,
-        Expr::Binary(_, x, y) => is_signed(x) || is_signed(y),
-        _ => false,
+    /// An operation on scalars, or a count of a ballot taken on the spot.
+    fn subgroup(&self, call: &SubgroupCall) -> Option<(Column, Scalar)> {
+        let info = call.op.info();
+        if call.op == SubgroupOp::BallotBitCount {
+            let Some(Expr::Subgroup(SubgroupCall { op: SubgroupOp::Ballot, args, .. })) = call.args.first() else {
+                return None;
+            };
+            let (predicate, _) = self.column(args.first()?)?;
+            return Some((self.counts(Crowd::of(&predicate).and(self.crowd)), Scalar::Uint));
+        }
+        let args = call.args.iter().map(|arg| self.column(arg)).collect::<Option<Vec<_>>>()?;
+        let scalar = args.first().map_or(Scalar::Bool, |(_, scalar)| *scalar);
+        let gives = info.result_type(Some(Type::scalar(scalar)))?;
+        if !gives.is_scalar() {
+            return None;
+        }
+        let mut result = [0; FOLLOWED];
+        for first in (0..FOLLOWED).step_by(GUESSED_SIZE) {
+            let tangle = u128::from(self.crowd.0 >> first) & ((1 << GUESSED_SIZE) - 1);
+            if tangle == 0 {
+                continue;
+            }
+            let lanes: Vec<&[u64]> = args.iter().map(|(column, _)| &column[first..first + GUESSED_SIZE]).collect();
+            let cluster = call.cluster.map_or(0, |n| n as usize).min(GUESSED_SIZE);
+            let instance = Instance { size: GUESSED_SIZE, tangle, scalar, cluster, args: &lanes };
+            (info.meaning)(&instance, &mut result[first..first + GUESSED_SIZE]).ok()?;
+        }
+        Some((result, gives.scalar))
+    }
+
+    fn counts(&self, of: Crowd) -> Column {
+        let mut counts = [0; FOLLOWED];
+        for first in (0..FOLLOWED).step_by(GUESSED_SIZE) {
+            let bits = (of.0 >> first) & ((1 << GUESSED_SIZE) - 1);
+            counts[first..first + GUESSED_SIZE].fill(bits.count_ones().into());
+        }
+        counts
     }
 }
 
-fn binary(op: BinaryOp, signed: bool) -> Option<fn(u32, u32) -> u32> {
-    Some(match op {
-        BinaryOp::Add => u32::wrapping_add,
-        BinaryOp::Sub => u32::wrapping_sub,
-        BinaryOp::BitAnd | BinaryOp::And => |x, y| x & y,
-        BinaryOp::BitOr | BinaryOp::Or => |x, y| x | y,
-        BinaryOp::BitXor | BinaryOp::Xor => |x, y| x ^ y,
-        BinaryOp::Shr if !signed => |x, y| x.wrapping_shr(y),
-        BinaryOp::Mod if !signed => |x, y| x.checked_rem(y).unwrap_or(0),
-        BinaryOp::Eq => |x, y| u32::from(x == y),
-        BinaryOp::Ne => |x, y| u32::from(x != y),
-        BinaryOp::Lt if signed => |x, y| u32::from((x as i32) < y as i32),
-        BinaryOp::Le if signed => |x, y| u32::from(x as i32 <= y as i32),
-        BinaryOp::Gt if signed => |x, y| u32::from(x as i32 > y as i32),
-        BinaryOp::Ge if signed => |x, y| u32::from(x as i32 >= y as i32),
-        BinaryOp::Lt => |x, y| u32::from(x < y),
-        BinaryOp::Le => |x, y| u32::from(x <= y),
-        BinaryOp::Gt => |x, y| u32::from(x > y),
-        BinaryOp::Ge => |x, y| u32::from(x >= y),
-        _ => return None,
-    })
+fn each(f: impl FnOnce(&mut Column)) -> Column {
+    let mut out = [0; FOLLOWED];
+    f(&mut out);
+    out
 }

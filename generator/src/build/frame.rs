@@ -1,9 +1,9 @@
 //! The function being written: its variables, where control flow stands, and what it may still cost.
 
-use tangle_program::tree::{Direction, Expr, Function, Local, Param, Stmt, VarId};
+use tangle_program::tree::{Direction, Function, Local, Param, VarId};
 use tangle_program::types::Type;
 
-use super::estimate::Crowd;
+use super::estimate::{Crowd, Guess};
 use crate::class::{Class, Flow};
 
 /// What a variable is for.
@@ -76,6 +76,8 @@ pub(crate) struct Cost {
 pub(crate) struct Frame {
     pub(crate) function: Function,
     pub(crate) vars: Vec<Var>,
+    /// What the variables are believed to hold.
+    pub(crate) guesses: Vec<Option<Guess>>,
     pub(crate) flow: Flow,
     /// Who is believed to come here.
     pub(crate) crowd: Crowd,
@@ -103,6 +105,7 @@ impl Frame {
         Frame {
             function: Function { name, params: Vec::new(), result: None, locals: Vec::new(), body: Vec::new() },
             vars: Vec::new(),
+            guesses: Vec::new(),
             flow,
             crowd,
             opens: Vec::new(),
@@ -124,15 +127,17 @@ impl Frame {
         let id = self.vars.len() as VarId;
         self.function.locals.push(Local { name: format!("{stem}{id}"), ty });
         self.vars.push(Var { ty, class, role, uniform: false, written: 0 });
+        self.guesses.push((ty.is_scalar() && role != Role::Counter).then(|| Guess::all(0)));
         id
     }
 
     /// Declares a parameter; all of them come before the first local.
-    pub(crate) fn param(&mut self, direction: Direction, ty: Type, class: Class) -> VarId {
+    pub(crate) fn param(&mut self, direction: Direction, ty: Type, class: Class, guess: Option<Guess>) -> VarId {
         debug_assert!(self.function.locals.is_empty());
         let id = self.vars.len() as VarId;
         self.function.params.push(Param { name: format!("p{id}"), direction, ty });
         self.vars.push(Var { ty, class, role: Role::Data, uniform: false, written: 0 });
+        self.guesses.push(guess);
         id
     }
 
@@ -140,17 +145,25 @@ impl Frame {
         self.vars[id as usize]
     }
 
+    /// Notes a write of something unknown.
+    pub(crate) fn forget(&mut self, id: VarId) {
+        self.guesses[id as usize] = None;
+        self.touch(id);
+    }
+
+    /// Forgets what was written after that moment.
+    pub(crate) fn forget_since(&mut self, clock: u32) {
+        for (guess, var) in self.guesses.iter_mut().zip(&self.vars) {
+            if var.written > clock {
+                *guess = None;
+            }
+        }
+    }
+
     /// Notes a write.
     pub(crate) fn touch(&mut self, id: VarId) {
         self.clock += 1;
         self.vars[id as usize].written = self.clock;
-    }
-
-    /// `var = value;`
-    pub(crate) fn assign(&mut self, var: VarId, value: Expr) -> Stmt {
-        self.touch(var);
-        self.charge(Cost { words: 0, steps: 1 });
-        Stmt::Assign { var, value }
     }
 
     /// True if one more thing of that cost at this point stays within the limit.

@@ -7,6 +7,7 @@ use tangle_program::tree::{Arg, Block, Direction, Expr, FunctionId, Stmt, VarId}
 use tangle_program::types::Type;
 
 use super::Builder;
+use super::estimate::Guess;
 use super::expression::Want;
 use super::frame::{Cost, Frame, Jump, Role};
 use super::log::Moment;
@@ -16,9 +17,12 @@ use crate::class::{Class, Flow, Sites};
 /// Calls nested in each other.
 const MOST_LEVELS: u32 = 3;
 
+/// A parameter: how it travels, its type, and the class its values keep to.
+type Parameter = (Direction, Type, Class);
+
 /// What callers need to know about a function.
 pub(crate) struct Made {
-    params: Vec<(Direction, Type, Class)>,
+    params: Vec<Parameter>,
     result: Option<(Type, Class)>,
     entry: Flow,
     end: Flow,
@@ -38,6 +42,8 @@ impl Builder<'_> {
         self.made.len() < self.size.functions as usize
             && self.frame.level < MOST_LEVELS
             && self.statements >= 4
+            // Where it is made it should also be reached.
+            && self.frame.opens.len() <= 2
             && room.steps >= 60
     }
 
@@ -51,22 +57,48 @@ impl Builder<'_> {
 
     pub(crate) fn call_statement(&mut self, out: &mut Block) {
         let old: Vec<usize> = (0..self.made.len()).filter(|&k| self.can_reuse(k)).collect();
-        let reuse = !old.is_empty() && (!self.can_make() || self.draw.percent(60));
-        let function = if reuse { self.draw.pick(&old) } else { self.make() };
-        self.call_function(function, out);
+        if old.is_empty() || (self.can_make() && self.draw.percent(45)) {
+            return self.call_new(out);
+        }
+        let function = self.draw.pick(&old);
+        let params = self.made[function].params.clone();
+        let (args, taken) = self.arguments(&params);
+        self.call_function(function, args, taken, out);
     }
 
-    /// `dest = function(args);`
-    fn call_function(&mut self, function: usize, out: &mut Block) {
-        let params = self.made[function].params.clone();
-        let mut taken: Vec<VarId> = Vec::new();
+    /// Makes a function and calls it.
+    fn call_new(&mut self, out: &mut Block) {
+        let params = self.parameters();
+        let (args, taken) = self.arguments(&params);
+        let guesses: Vec<Option<Guess>> = params.iter().zip(&args).map(|(param, arg)| self.arriving(*param, arg)).collect();
+        let function = self.make(&params, &guesses);
+        self.call_function(function, args, taken, out);
+    }
+
+    /// One argument for each parameter; the variables that are written.
+    fn arguments(&mut self, params: &[Parameter]) -> (Vec<Arg>, Vec<VarId>) {
+        let mut taken = Vec::new();
         let mut args = Vec::with_capacity(params.len());
-        for (direction, ty, class) in params {
+        for &(direction, ty, class) in params {
             args.push(match direction {
                 Direction::In => Arg::In(self.expr(ty, Want::of(class, 1))),
                 Direction::Out | Direction::Inout => Arg::Out(self.out_variable(ty, class, &mut taken)),
             });
         }
+        (args, taken)
+    }
+
+    /// What a parameter is believed to hold when the body starts.
+    fn arriving(&self, param: Parameter, arg: &Arg) -> Option<Guess> {
+        match (param.0, arg) {
+            (_, Arg::In(value)) => self.estimate(|guess| guess.guess(value)),
+            (Direction::Out, Arg::Out(_)) => param.1.is_scalar().then(|| Guess::all(0)),
+            (_, Arg::Out(var)) => self.frame.guesses[*var as usize],
+        }
+    }
+
+    /// `dest = function(args);`
+    fn call_function(&mut self, function: usize, args: Vec<Arg>, mut taken: Vec<VarId>, out: &mut Block) {
         let made = &self.made[function];
         let (result, cost) = (made.result, made.cost);
         let (entry, end, stray) = (made.entry, made.end, made.stray);
@@ -75,7 +107,7 @@ impl Builder<'_> {
             _ => None,
         };
         self.frame.charge(Cost { words: cost.words, steps: cost.steps + 1 });
-        taken.iter().for_each(|&var| self.frame.touch(var));
+        taken.iter().for_each(|&var| self.frame.forget(var));
         self.frame.flow = self.frame.flow.after_call(entry, end, stray);
         // What a callee does not bring together again stays apart in this function too.
         self.frame.stray |= stray && self.frame.opens.is_empty();
@@ -93,7 +125,7 @@ impl Builder<'_> {
     }
 
     /// Makes a function that can be called here, and returns its index.
-    fn make(&mut self) -> usize {
+    fn make(&mut self, params: &[Parameter], guesses: &[Option<Guess>]) -> usize {
         let here = self.frame.flow;
         let entry = match self.draw.below(8) {
             0..=3 => here.callee(Sites::Many),
@@ -108,7 +140,10 @@ impl Builder<'_> {
         let frame = Frame::new(String::new(), entry, self.frame.crowd, limit, level);
         let caller = std::mem::replace(&mut self.frame, frame);
         self.frame.together = together;
-        self.signature();
+        for (&(direction, ty, class), guess) in params.iter().zip(guesses) {
+            self.frame.param(direction, ty, class, *guess);
+        }
+        self.result(params);
         self.frame.function.body = self.body();
         let callee = std::mem::replace(&mut self.frame, caller);
         self.add(callee, entry)
@@ -131,14 +166,20 @@ impl Builder<'_> {
         self.made.len() - 1
     }
 
-    fn signature(&mut self) {
+    fn parameters(&mut self) -> Vec<Parameter> {
+        let mut params = Vec::new();
         for _ in 0..1 + self.draw.below(3) {
-            let direction = self.draw.weighted(&[(6, Direction::In), (3, Direction::Inout), (1, Direction::Out)]);
-            let ty = self.data_type();
+            let direction = self.draw.weighted(&[(5, Direction::In), (4, Direction::Inout), (1, Direction::Out)]);
             let class = if self.draw.percent(6) { Class::MaybeUndefined } else { Class::Clean };
-            self.frame.param(direction, ty, class);
+            params.push((direction, self.data_type(), class));
         }
-        if self.draw.percent(60) {
+        params
+    }
+
+    /// A function gives something back: a result, or parameters that go out.
+    fn result(&mut self, params: &[Parameter]) {
+        let silent = params.iter().all(|&(direction, ..)| direction == Direction::In);
+        if silent || self.draw.percent(50) {
             let ty = self.data_type();
             let inexact = !self.frame.flow.is_exact() && self.draw.percent(50);
             let class = if inexact { Class::Unpredictable } else { Class::Clean };

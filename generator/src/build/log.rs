@@ -2,7 +2,7 @@
 
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::ops::BinaryOp;
-use tangle_program::tree::{Block, Expr, Program, SiteId, Stmt, VarId};
+use tangle_program::tree::{Block, Builtin, Expr, Program, SiteId, Stmt, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::{Builder, FINAL_WORDS};
@@ -68,8 +68,12 @@ impl Builder<'_> {
         self.next_site - 1
     }
 
-    /// Logs which lanes are here.
+    /// Logs which lanes are here, or who the lane is.
     pub(crate) fn witness(&mut self, out: &mut Block) {
+        if self.draw.percent(30) {
+            let values = self.identity();
+            return self.log(values, out);
+        }
         if !self.has(SubgroupOp::Ballot) {
             return self.log(Vec::new(), out);
         }
@@ -78,9 +82,19 @@ impl Builder<'_> {
             return self.log(vec![Expr::Component(Box::new(ballot), 0)], out);
         }
         let mask = self.result_variable(Type::MASK, self.frame.flow.class());
-        let assign = self.frame.assign(mask, ballot);
+        let assign = self.assign(mask, ballot);
         out.push(assign);
         self.log(vec![Expr::Var(mask)], out);
+    }
+
+    /// Built-in variables: one of the masks, or some numbers.
+    fn identity(&mut self) -> Vec<Expr> {
+        use Builtin::{EqMask, GeMask, GtMask, Lane, LeMask, LocalIndex, LtMask, NumSubgroups, SubgroupId, SubgroupSize};
+        if self.has(SubgroupOp::Ballot) && self.draw.percent(70) {
+            let mask = self.draw.pick(&[GtMask, GeMask, LtMask, LeMask, EqMask]);
+            return (0..4).map(|c| Expr::Component(Box::new(Expr::Builtin(mask)), c)).collect();
+        }
+        [Lane, SubgroupSize, SubgroupId, NumSubgroups, LocalIndex].map(Expr::Builtin).into()
     }
 
     /// What `main` ends with: all its variables, or their hash.
@@ -108,7 +122,7 @@ impl Builder<'_> {
         for &var in vars {
             for word in self.as_words(var) {
                 let mixed = bin(BinaryOp::Mul, Expr::Var(hash), uint(31));
-                let assign = self.frame.assign(hash, bin(BinaryOp::Add, mixed, word));
+                let assign = self.assign(hash, bin(BinaryOp::Add, mixed, word));
                 out.push(assign);
             }
         }

@@ -15,7 +15,7 @@ mod template;
 
 use tangle_program::case::{Case, Data, FORMAT, Launch, Origin, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::subgroup::{SubgroupOp, TABLE};
-use tangle_program::tree::{Function, Program};
+use tangle_program::tree::{Expr, Function, Program, Stmt, VarId};
 
 use crate::class::Flow;
 use crate::config::{Config, Density, Size};
@@ -150,8 +150,28 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn estimate(&self) -> Estimate<'_> {
-        Estimate { launch: &self.launch, data: &self.data }
+    /// Asks the guess about an expression that stands here.
+    fn estimate<R>(&self, ask: impl FnOnce(&Estimate<'_>) -> R) -> R {
+        let frame = &self.frame;
+        let scalar_of = |var: VarId| frame.var(var).ty.scalar;
+        ask(&Estimate {
+            launch: &self.launch,
+            data: &self.data,
+            guesses: &frame.guesses,
+            scalar_of: &scalar_of,
+            crowd: frame.crowd,
+        })
+    }
+
+    /// `var = value;`
+    fn assign(&mut self, var: VarId, value: Expr) -> Stmt {
+        let guess = self.estimate(|guess| guess.guess(&value));
+        let crowd = self.frame.crowd;
+        let old = &mut self.frame.guesses[var as usize];
+        *old = old.zip(guess).map(|(old, new)| old.overwritten(new, crowd));
+        self.frame.touch(var);
+        self.frame.charge(Cost { words: 0, steps: 1 });
+        Stmt::Assign { var, value }
     }
 
     /// True if nobody comes here, or the source or the budget of the case is used up.

@@ -5,7 +5,7 @@
 //! [`Class::MaybeUndefined`].
 
 use tangle_program::case::SubgroupSize;
-use tangle_program::ops::BinaryOp;
+use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::subgroup::{Category, Fold, Gives, OpInfo, Param, SubgroupOp, TABLE};
 use tangle_program::tree::{Builtin, Expr, SubgroupCall};
 use tangle_program::types::{Scalar, Type};
@@ -13,6 +13,16 @@ use tangle_program::types::{Scalar, Type};
 use super::Builder;
 use super::expression::{Want, bin, lane, uint};
 use crate::class::Class;
+
+fn fold_of(op: SubgroupOp) -> Option<Fold> {
+    match op {
+        SubgroupOp::Reduce(fold)
+        | SubgroupOp::Inclusive(fold)
+        | SubgroupOp::Exclusive(fold)
+        | SubgroupOp::Clustered(fold) => Some(fold),
+        _ => None,
+    }
+}
 
 /// Whether the operands of an operation make its result defined.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -122,7 +132,12 @@ impl Builder<'_> {
 
     fn operand(&mut self, op: SubgroupOp, param: Param, value: Type, class: Class, operands: Operands) -> Expr {
         match param {
-            Param::Value => self.moved_value(value, class),
+            Param::Value => match fold_of(op) {
+                Some(fold) if value.is_scalar() && value.scalar != Scalar::Bool && self.draw.percent(30) => {
+                    self.revealing(fold, value.scalar)
+                }
+                _ => self.moved_value(value, class),
+            },
             Param::Predicate => self.expr(Type::BOOL, Want::of(class, 1)),
             Param::Mask => self.mask_operand(op, class, operands),
             Param::UniformMask => self.uniform_mask(class),
@@ -131,6 +146,26 @@ impl Builder<'_> {
             Param::UniformUint => self.uniform_uint(7),
             Param::QuadIndex => uint(self.draw.below(4)),
         }
+    }
+
+    /// A value whose combination tells which lanes took part.
+    pub(crate) fn revealing(&mut self, fold: Fold, scalar: Scalar) -> Expr {
+        use BinaryOp::{Add, BitAnd, BitOr, BitXor, Mul, Shl};
+        let bit = || bin(Shl, uint(1), bin(BitAnd, lane(), uint(31)));
+        let word = match fold {
+            Fold::Or | Fold::Xor => bit(),
+            Fold::And => Expr::unary(UnaryOp::BitNot, bit()),
+            Fold::Add => match self.draw.below(3) {
+                0 => uint(1),
+                1 => bin(Add, lane(), uint(1)),
+                _ => bit(),
+            },
+            // Odd numbers: no product of them is 0.
+            Fold::Mul => bin(BitOr, self.varying(Scalar::Uint, Want::own(0)), uint(1)),
+            Fold::Min => bin(BitXor, lane(), uint(self.draw.below(8))),
+            Fold::Max => bin(BitAnd, bin(Mul, lane(), uint(self.draw.pick(&[5, 3, 11, 7]))), uint(15)),
+        };
+        if scalar == Scalar::Int { Expr::Cast(Scalar::Int, Box::new(word)) } else { word }
     }
 
     /// The value an operation moves or combines: divergent mostly, sometimes the same everywhere.
@@ -222,8 +257,8 @@ impl Builder<'_> {
             (_, Operands::Free) => match self.draw.below(8) {
                 0 => uint(1),
                 1..=3 => uint(self.draw.pick(&[1, 2, 3, 4, 5, 8])),
-                4 | 5 => self.uniform_uint(3),
-                6 => bin(BitAnd, lane(), uint(1)),
+                4 => self.uniform_uint(3),
+                5 | 6 => bin(BitAnd, lane(), uint(self.draw.pick(&[1, 2, 3]))),
                 _ => bin(BitAnd, self.arithmetic(Scalar::Uint, defined), uint(3)),
             },
         }

@@ -29,13 +29,13 @@ impl Builder<'_> {
     pub(crate) fn prelude(&mut self, out: &mut Block) {
         let first = self.frame.local("u", Type::UINT, Class::Clean, Role::Data);
         let input = self.input();
-        let assign = self.frame.assign(first, input);
+        let assign = self.assign(first, input);
         out.push(assign);
         for _ in 0..1 + self.draw.below(3) {
             let ty = self.scalar_type();
             let var = self.frame.local(stem(ty, Class::Clean), ty, Class::Clean, Role::Data);
             let value = self.expr(ty, Want::of(Class::Clean, 1));
-            let assign = self.frame.assign(var, value);
+            let assign = self.assign(var, value);
             out.push(assign);
         }
     }
@@ -176,8 +176,9 @@ impl Builder<'_> {
         let depth = 1 + self.draw.below(3);
         let class = self.frame.var(var).class;
         let value = self.expr(ty, Want::of(class, depth));
-        let value = if self.frame.in_loop() && self.draw.percent(50) { self.accumulated(var, value) } else { value };
-        let assign = self.frame.assign(var, value);
+        let carried = value == Expr::Var(var) || (self.frame.in_loop() && self.draw.percent(50));
+        let value = if carried { self.accumulated(var, value) } else { value };
+        let assign = self.assign(var, value);
         out.push(assign);
         self.observe(Moment::Assignment, &[var], out);
     }
@@ -186,9 +187,7 @@ impl Builder<'_> {
     pub(crate) fn accumulated(&mut self, var: VarId, value: Expr) -> Expr {
         let ty = self.frame.var(var).ty;
         let value = match value {
-            Expr::Var(other) if other == var && ty.is_scalar() && ty.scalar != Scalar::Bool => {
-                self.varying_other_than(var, ty.scalar)
-            }
+            Expr::Var(other) if other == var => self.something_else(ty),
             value => value,
         };
         let op = match ty {
@@ -199,11 +198,21 @@ impl Builder<'_> {
         bin(op, Expr::Var(var), value)
     }
 
-    /// A lane's own number that is not this variable.
-    fn varying_other_than(&mut self, var: VarId, scalar: Scalar) -> Expr {
-        let word = if self.draw.percent(50) { lane() } else { self.input() };
-        debug_assert!(word != Expr::Var(var));
-        if scalar == Scalar::Uint { word } else { cast(scalar, word) }
+    /// A value that is certainly not some variable.
+    fn something_else(&mut self, ty: Type) -> Expr {
+        let part = |b: &mut Self| {
+            let word = if b.draw.percent(50) { lane() } else { b.input() };
+            match ty.scalar {
+                Scalar::Uint => word,
+                Scalar::Int => cast(Scalar::Int, word),
+                Scalar::Bool => bin(BinaryOp::Ne, bin(BinaryOp::BitAnd, word, Expr::Uint(1)), Expr::Uint(0)),
+            }
+        };
+        if ty.is_scalar() {
+            return part(self);
+        }
+        let parts = (0..ty.width).map(|_| part(self)).collect();
+        Expr::Vector(ty, parts)
     }
 
     /// `var = subgroupXxx(…);`
@@ -211,7 +220,7 @@ impl Builder<'_> {
         let Some((value, ty, class)) = self.any_operation() else { return self.assignment(out) };
         let var = self.result_variable(ty, class);
         let value = if self.frame.in_loop() && self.draw.percent(30) { self.accumulated(var, value) } else { value };
-        let assign = self.frame.assign(var, value);
+        let assign = self.assign(var, value);
         out.push(assign);
         self.observe(Moment::Operation, &[var], out);
     }

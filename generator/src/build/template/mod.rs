@@ -98,7 +98,7 @@ impl Builder<'_> {
     }
 
     fn set(&mut self, var: VarId, value: Expr, out: &mut Block) {
-        let assign = self.frame.assign(var, value);
+        let assign = self.assign(var, value);
         out.push(assign);
     }
 

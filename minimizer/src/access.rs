@@ -1,0 +1,317 @@
+//! Ways into the tree: the parts of a program by number, for looking and for changing.
+//!
+//! Blocks, statements and expressions are numbered in one order, outer ones first, `main` before the functions that it calls. A pass
+//! looks at the numbered parts of a case, decides on an edit, and does it to the part of the same number in a copy.
+
+use tangle_program::tree::{Arg, Block, Expr, Function, FunctionId, LoopKind, Program, Stmt, VarId};
+
+/// The direct operands, in order of evaluation.
+pub fn operands_mut(expr: &mut Expr) -> Vec<&mut Expr> {
+    match expr {
+        Expr::Bool(_)
+        | Expr::Int(_)
+        | Expr::Uint(_)
+        | Expr::Var(_)
+        | Expr::Builtin(_)
+        | Expr::Input(_)
+        | Expr::Uniform(_)
+        | Expr::Push(_) => Vec::new(),
+        Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => vec![x],
+        Expr::Binary(_, x, y) => vec![x, y],
+        Expr::Select(c, x, y) => vec![c, x, y],
+        Expr::Intrinsic(_, args) | Expr::Vector(_, args) => args.iter_mut().collect(),
+        Expr::Subgroup(call) => call.args.iter_mut().collect(),
+    }
+}
+
+/// The expressions that stand directly in a statement, in the order of [`Stmt::direct_exprs`].
+pub fn direct_exprs_mut(stmt: &mut Stmt) -> Vec<&mut Expr> {
+    match stmt {
+        Stmt::Assign { value, .. } => vec![value],
+        Stmt::Log { values, .. } => values.iter_mut().collect(),
+        Stmt::If { cond, .. } => vec![cond],
+        Stmt::Switch { selector, .. } => vec![selector],
+        Stmt::Loop(l) => {
+            let init = match &mut l.kind {
+                LoopKind::For { init, .. } => Some(init),
+                LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => None,
+            };
+            let test = l.test.as_mut().map(|test| &mut test.cond);
+            init.into_iter().chain(test).chain([&mut l.bound]).collect()
+        }
+        Stmt::Return(value) => value.iter_mut().collect(),
+        Stmt::Call { args, .. } => {
+            let ins = args.iter_mut().filter_map(|arg| match arg {
+                Arg::In(expr) => Some(expr),
+                Arg::Out(_) => None,
+            });
+            ins.collect()
+        }
+        Stmt::Break | Stmt::Continue | Stmt::Barrier(_) => Vec::new(),
+    }
+}
+
+/// The statement lists nested directly in a statement, in the order of [`Stmt::nested_blocks`].
+pub fn nested_blocks_mut(stmt: &mut Stmt) -> Vec<&mut Block> {
+    match stmt {
+        Stmt::If { then, otherwise, .. } => vec![then, otherwise],
+        Stmt::Switch { arms, .. } => arms.iter_mut().map(|arm| &mut arm.body).collect(),
+        Stmt::Loop(l) => {
+            let update = match &mut l.kind {
+                LoopKind::For { update, .. } => Some(update),
+                LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => None,
+            };
+            let before = l.test.as_mut().map(|test| &mut test.before);
+            before.into_iter().chain([&mut l.body]).chain(update).collect()
+        }
+        Stmt::Assign { .. }
+        | Stmt::Log { .. }
+        | Stmt::Break
+        | Stmt::Continue
+        | Stmt::Return(_)
+        | Stmt::Call { .. }
+        | Stmt::Barrier(_) => Vec::new(),
+    }
+}
+
+/// The functions, `main` first.
+fn in_order(program: &Program) -> impl Iterator<Item = (FunctionId, &Function)> {
+    (0..).zip(&program.functions).rev_order()
+}
+
+/// `rev` needs to know the length, which `zip` with an open range hides.
+trait RevOrder: Iterator + Sized {
+    fn rev_order(self) -> std::iter::Rev<std::vec::IntoIter<Self::Item>> {
+        self.collect::<Vec<_>>().into_iter().rev()
+    }
+}
+
+impl<I: Iterator> RevOrder for I {}
+
+/// Every block with the function it stands in. A block's place in this list is its number.
+pub fn blocks(program: &Program) -> Vec<(FunctionId, &Block)> {
+    fn collect<'a>(id: FunctionId, block: &'a Block, all: &mut Vec<(FunctionId, &'a Block)>) {
+        all.push((id, block));
+        for stmt in block {
+            stmt.nested_blocks().for_each(|inner| collect(id, inner, all));
+        }
+    }
+    let mut all = Vec::new();
+    in_order(program).for_each(|(id, function)| collect(id, &function.body, &mut all));
+    all
+}
+
+/// Changes the block of this number.
+pub fn edit_block(program: &mut Program, number: usize, edit: impl FnOnce(&mut Block)) {
+    fn find<'a>(block: &'a mut Block, left: &mut usize) -> Option<&'a mut Block> {
+        match left.checked_sub(1) {
+            None => return Some(block),
+            Some(fewer) => *left = fewer,
+        }
+        block.iter_mut().flat_map(nested_blocks_mut).find_map(|inner| find(inner, left))
+    }
+    let mut left = number;
+    if let Some(block) = program.functions.iter_mut().rev().find_map(|function| find(&mut function.body, &mut left)) {
+        edit(block);
+    }
+}
+
+/// Where a statement stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its function.
+    pub function: FunctionId,
+    /// The number of its block.
+    pub block: usize,
+    /// Its index in the block.
+    pub index: usize,
+}
+
+/// Every statement with its place, block by block.
+pub fn stmts(program: &Program) -> Vec<(Place, &Stmt)> {
+    let mut all = Vec::new();
+    for (number, (function, block)) in blocks(program).into_iter().enumerate() {
+        all.extend(block.iter().enumerate().map(|(index, stmt)| (Place { function, block: number, index }, stmt)));
+    }
+    all
+}
+
+/// Changes the statement at this place.
+pub fn edit_stmt(program: &mut Program, place: Place, edit: impl FnOnce(&mut Stmt)) {
+    edit_block(program, place.block, |block| {
+        if let Some(stmt) = block.get_mut(place.index) {
+            edit(stmt);
+        }
+    });
+}
+
+/// Puts statements in the place of another. What would stand behind a jump is dropped.
+pub fn replace_stmt(program: &mut Program, place: Place, with: Vec<Stmt>) {
+    edit_block(program, place.block, |block| {
+        if place.index < block.len() {
+            let rest = if with.last().is_some_and(Stmt::is_jump) { block.len() } else { place.index + 1 };
+            block.splice(place.index..rest, with);
+        }
+    });
+}
+
+/// Calls `visit` on every statement, outer ones first, to change it; what stands in it is visited after the change.
+pub fn each_stmt_mut(program: &mut Program, visit: &mut dyn FnMut(FunctionId, &mut Stmt)) {
+    fn walk(id: FunctionId, block: &mut Block, visit: &mut dyn FnMut(FunctionId, &mut Stmt)) {
+        for stmt in block {
+            visit(id, stmt);
+            nested_blocks_mut(stmt).into_iter().for_each(|inner| walk(id, inner, visit));
+        }
+    }
+    for (id, function) in (0..).zip(&mut program.functions) {
+        walk(id, &mut function.body, visit);
+    }
+}
+
+/// Calls `visit` on every block, inner ones first, to change it.
+pub fn each_block_mut(program: &mut Program, visit: &mut dyn FnMut(FunctionId, &mut Block)) {
+    fn walk(id: FunctionId, block: &mut Block, visit: &mut dyn FnMut(FunctionId, &mut Block)) {
+        block.iter_mut().flat_map(nested_blocks_mut).for_each(|inner| walk(id, inner, visit));
+        visit(id, block);
+    }
+    for (id, function) in (0..).zip(&mut program.functions) {
+        walk(id, &mut function.body, visit);
+    }
+}
+
+/// Calls `visit` on an expression and everything below it, to change it; operands are visited before what they belong to.
+pub fn walk_expr_mut(expr: &mut Expr, visit: &mut dyn FnMut(&mut Expr)) {
+    operands_mut(expr).into_iter().for_each(|operand| walk_expr_mut(operand, visit));
+    visit(expr);
+}
+
+/// Calls `visit` on every expression of the program, to change it; operands before what they belong to.
+pub fn each_expr_mut(program: &mut Program, visit: &mut dyn FnMut(FunctionId, &mut Expr)) {
+    each_stmt_mut(program, &mut |id, stmt| {
+        for expr in direct_exprs_mut(stmt) {
+            walk_expr_mut(expr, &mut |expr| visit(id, expr));
+        }
+    });
+}
+
+/// An expression with everything around it.
+#[derive(Clone, Copy, Debug)]
+pub struct ExprAt<'a> {
+    /// The statement.
+    pub place: Place,
+    /// Which of the statement's direct expressions it is or is a part of.
+    pub root: usize,
+    /// Its number in that expression, which itself is number 0; parents before operands.
+    pub number: usize,
+    /// The expression.
+    pub expr: &'a Expr,
+}
+
+/// Every expression of the program, statement by statement, parents before operands.
+pub fn exprs(program: &Program) -> Vec<ExprAt<'_>> {
+    let mut all = Vec::new();
+    for (place, stmt) in stmts(program) {
+        for (root, direct) in stmt.direct_exprs().enumerate() {
+            let mut number = 0;
+            direct.walk(&mut |expr| {
+                all.push(ExprAt { place, root, number, expr });
+                number += 1;
+            });
+        }
+    }
+    all
+}
+
+/// Puts another expression in the place of one.
+pub fn replace_expr(program: &mut Program, at: ExprAt<'_>, with: Expr) {
+    fn find<'a>(expr: &'a mut Expr, left: &mut usize) -> Option<&'a mut Expr> {
+        match left.checked_sub(1) {
+            None => return Some(expr),
+            Some(fewer) => *left = fewer,
+        }
+        operands_mut(expr).into_iter().find_map(|operand| find(operand, left))
+    }
+    edit_stmt(program, at.place, |stmt| {
+        let mut left = at.number;
+        let root = direct_exprs_mut(stmt).into_iter().nth(at.root);
+        if let Some(expr) = root.and_then(|root| find(root, &mut left)) {
+            *expr = with;
+        }
+    });
+}
+
+/// The variables that an expression reads.
+pub fn reads(expr: &Expr) -> Vec<VarId> {
+    let mut vars = Vec::new();
+    expr.walk(&mut |expr| {
+        if let Expr::Var(var) = expr {
+            vars.push(*var);
+        }
+    });
+    vars
+}
+
+/// The variables that a statement writes by itself (not in nested blocks, and not as a loop counter).
+pub fn writes(stmt: &Stmt) -> Vec<VarId> {
+    match stmt {
+        Stmt::Assign { var, .. } => vec![*var],
+        Stmt::Call { args, dest, .. } => {
+            let outs = args.iter().filter_map(|arg| match arg {
+                Arg::Out(var) => Some(*var),
+                Arg::In(_) => None,
+            });
+            outs.chain(*dest).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Changes every mention of a variable in a function, counters and what calls write included.
+pub fn rename_vars(function: &mut Function, new: &dyn Fn(VarId) -> VarId) {
+    fn walk(block: &mut Block, new: &dyn Fn(VarId) -> VarId) {
+        for stmt in block {
+            match stmt {
+                Stmt::Assign { var, .. } => *var = new(*var),
+                Stmt::Loop(l) => l.counter = new(l.counter),
+                Stmt::Call { args, dest, .. } => {
+                    for arg in args {
+                        if let Arg::Out(var) = arg {
+                            *var = new(*var);
+                        }
+                    }
+                    if let Some(dest) = dest {
+                        *dest = new(*dest);
+                    }
+                }
+                _ => {}
+            }
+            for expr in direct_exprs_mut(stmt) {
+                walk_expr_mut(expr, &mut |expr| {
+                    if let Expr::Var(var) = expr {
+                        *var = new(*var);
+                    }
+                });
+            }
+            nested_blocks_mut(stmt).into_iter().for_each(|inner| walk(inner, new));
+        }
+    }
+    walk(&mut function.body, new);
+}
+
+/// The variables that are mentioned anywhere in a function, by id.
+pub fn mentioned(function: &Function) -> Vec<bool> {
+    let mut found = vec![false; function.var_count()];
+    let mut mark = |var: VarId| {
+        if let Some(found) = found.get_mut(var as usize) {
+            *found = true;
+        }
+    };
+    tangle_program::tree::walk_block(&function.body, &mut |stmt| {
+        writes(stmt).into_iter().for_each(&mut mark);
+        if let Stmt::Loop(l) = stmt {
+            mark(l.counter);
+        }
+        stmt.direct_exprs().flat_map(reads).for_each(&mut mark);
+    });
+    found
+}
