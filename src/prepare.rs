@@ -75,10 +75,10 @@ pub fn job(prepared: &Prepared, id: u64) -> Job {
 fn launch(case: &Case) -> Launch {
     let invocations = (case.launch.invocations() * case.launch.workgroups()) as usize;
     let storage = |binding, init, read_back| Buffer { binding, kind: BufferKind::Storage, init, read_back };
-    let log_words = u64::from(case.log_capacity()) * invocations as u64;
+    let log_words = u64::from(case.log_stride()) * invocations as u64;
     let mut buffers = vec![
         storage(MAP, Init::Zero { words: (invocations * MAP_WORDS) as u64 }, ReadBackMode::Whole),
-        storage(LOG, Init::Zero { words: log_words }, ReadBackMode::Slices(case.log_capacity())),
+        storage(LOG, Init::Zero { words: log_words }, ReadBackMode::Slices(case.log_stride())),
     ];
     if !case.data.inputs.is_empty() {
         buffers.push(storage(INPUTS, Init::Data(interleaved(&case.data.inputs, invocations)), ReadBackMode::None));

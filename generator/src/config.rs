@@ -93,11 +93,11 @@ pub struct Size {
 
 impl Size {
     /// A handful of statements: for quick runs and slow devices.
-    pub const SMALL: Size = Size { top: 4, statements: 16, depth: 3, functions: 1, log_words: 128, steps: 1_000 };
+    pub const SMALL: Size = Size { top: 3, statements: 10, depth: 3, functions: 1, log_words: 128, steps: 1_000 };
     /// What a campaign runs.
-    pub const MEDIUM: Size = Size { top: 8, statements: 44, depth: 5, functions: 3, log_words: 512, steps: 4_000 };
+    pub const MEDIUM: Size = Size { top: 6, statements: 26, depth: 5, functions: 3, log_words: 512, steps: 4_000 };
     /// Programs that strain a compiler.
-    pub const LARGE: Size = Size { top: 20, statements: 160, depth: 7, functions: 6, log_words: 2_048, steps: 12_000 };
+    pub const LARGE: Size = Size { top: 16, statements: 100, depth: 7, functions: 6, log_words: 2_048, steps: 12_000 };
 }
 
 /// How much a program logs. Stores hide optimiser bugs, so that a part of the cases logs very little.

@@ -75,7 +75,7 @@ impl Profile {
             Profile::Large => Size::LARGE,
             Profile::Loops => Size { depth: 6, steps: 6_000, ..Size::MEDIUM },
             Profile::Calls => Size { functions: 6, ..Size::MEDIUM },
-            Profile::Ops => Size { top: 14, ..Size::MEDIUM },
+            Profile::Ops => Size { top: 10, ..Size::MEDIUM },
             _ => Size::MEDIUM,
         }
     }

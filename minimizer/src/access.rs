@@ -76,17 +76,8 @@ pub fn nested_blocks_mut(stmt: &mut Stmt) -> Vec<&mut Block> {
 
 /// The functions, `main` first.
 fn in_order(program: &Program) -> impl Iterator<Item = (FunctionId, &Function)> {
-    (0..).zip(&program.functions).rev_order()
+    program.functions.iter().enumerate().rev().map(|(id, function)| (id as FunctionId, function))
 }
-
-/// `rev` needs to know the length, which `zip` with an open range hides.
-trait RevOrder: Iterator + Sized {
-    fn rev_order(self) -> std::iter::Rev<std::vec::IntoIter<Self::Item>> {
-        self.collect::<Vec<_>>().into_iter().rev()
-    }
-}
-
-impl<I: Iterator> RevOrder for I {}
 
 /// Every block with the function it stands in. A block's place in this list is its number.
 pub fn blocks(program: &Program) -> Vec<(FunctionId, &Block)> {

@@ -44,6 +44,10 @@ pub struct Counts {
     pub skipped: u64,
     /// Log entries compared: that the lane came by this site, as its next step.
     pub steps: u64,
+    /// Log sites in the programs.
+    pub sites: u64,
+    /// Log sites that some lane had to reach.
+    pub sites_reached: u64,
 }
 
 impl Counts {
@@ -53,6 +57,8 @@ impl Counts {
         self.tainted += other.tainted;
         self.skipped += other.skipped;
         self.steps += other.steps;
+        self.sites += other.sites;
+        self.sites_reached += other.sites_reached;
     }
 }
 
@@ -151,7 +157,8 @@ pub fn judge(case: &Case, observation: &Observation, promise: SizePromise) -> Ju
         }
     };
     let (mismatch, counts) = compare(&prediction, case.launch.invocations(), &observation.logs);
-    judgement.counts = counts;
+    let (reached, sites) = prediction.sites_reached();
+    judgement.counts = Counts { sites: sites as u64, sites_reached: reached as u64, ..counts };
     judgement.op_use = prediction.op_use();
     judgement.verdict = match mismatch {
         Some(mismatch) => Verdict::Mismatch(Box::new(mismatch)),

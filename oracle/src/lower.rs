@@ -15,6 +15,8 @@ pub(crate) struct Code {
     pub functions: Vec<Body>,
     /// Number of subgroup operation nodes.
     pub ops: usize,
+    /// Number of log sites.
+    pub sites: usize,
     pub has_switch: bool,
 }
 
@@ -158,7 +160,7 @@ impl Node {
 
 /// Resolves a program. The error names what is ill-formed; a validated program has none.
 pub(crate) fn lower(program: &Program) -> Result<Code, String> {
-    let mut lowering = Lowering { program, function: None, decisions: 0, ops: 0, has_switch: false };
+    let mut lowering = Lowering { program, function: None, decisions: 0, ops: 0, sites: 0, has_switch: false };
     let mut functions = Vec::with_capacity(program.functions.len());
     for function in &program.functions {
         lowering.function = Some(function);
@@ -169,7 +171,7 @@ pub(crate) fn lower(program: &Program) -> Result<Code, String> {
             block: lowering.block(&function.body)?,
         });
     }
-    Ok(Code { functions, ops: lowering.ops, has_switch: lowering.has_switch })
+    Ok(Code { functions, ops: lowering.ops, sites: lowering.sites, has_switch: lowering.has_switch })
 }
 
 struct Lowering<'a> {
@@ -177,6 +179,7 @@ struct Lowering<'a> {
     function: Option<&'a Function>,
     decisions: Decision,
     ops: usize,
+    sites: usize,
     has_switch: bool,
 }
 
@@ -199,6 +202,7 @@ impl Lowering<'_> {
         Ok(match stmt {
             Stmt::Assign { var, value } => Step::Assign { var: self.var(*var)?.0, value: self.node(value)? },
             Stmt::Log { site, values } => {
+                self.sites += 1;
                 let values = values.iter().map(|value| self.node(value)).collect::<Result<_, _>>()?;
                 Step::Log { site: *site, values }
             }

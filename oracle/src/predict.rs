@@ -20,6 +20,8 @@ pub struct NotDefined(pub String);
 #[derive(Debug)]
 pub struct Prediction {
     pub(crate) workgroups: Vec<Workgroup>,
+    /// Log sites in the program.
+    sites: usize,
 }
 
 #[derive(Debug)]
@@ -80,7 +82,7 @@ pub fn predict(case: &Case, map: &LaneMap) -> Result<Prediction, NotDefined> {
         let Machine { logs, events, counts, .. } = machine;
         workgroups.push(Workgroup { layout: layout.clone(), logs, events, counts });
     }
-    Ok(Prediction { workgroups })
+    Ok(Prediction { workgroups, sites: code.sites })
 }
 
 /// Runs a workgroup until it is known which subgroups the path-class rule may be used in.
@@ -126,6 +128,15 @@ impl Prediction {
             }
         }
         uses
+    }
+
+    /// Log sites that some lane reaches, and all there are.
+    pub fn sites_reached(&self) -> (usize, usize) {
+        let events = self.workgroups.iter().flat_map(|workgroup| &workgroup.events);
+        let mut reached: Vec<SiteId> = events.map(|event| event.site).collect();
+        reached.sort_unstable();
+        reached.dedup();
+        (reached.len(), self.sites)
     }
 
     /// Every execution of every log site, in an order of execution.

@@ -10,6 +10,7 @@
 use std::cell::OnceCell;
 
 use crate::case::{Case, Data, Launch, SubgroupSize};
+use crate::glsl::MAX_ENTRY_WORDS;
 use crate::ops::{BinaryOp, Intrinsic, UnaryOp};
 use crate::subgroup::{Fold, Gives, SubgroupOp};
 use crate::tree::{Block, Builtin, Expr, Function, Loop, LoopKind, Stmt, VarId};
@@ -465,9 +466,15 @@ pub fn steps(case: &Case) -> u64 {
 }
 
 impl Case {
-    /// Words of an invocation's slice of the log: a power of two, enough for every valid case.
+    /// Words of the log that an invocation may fill: a power of two, enough for every valid case.
     pub fn log_capacity(&self) -> u32 {
         log_words(self).clamp(MIN_LOG_CAPACITY, MAX_LOG_WORDS).next_power_of_two() as u32
+    }
+
+    /// Words from one invocation's slice of the log to the next. A device that logs more than it should begins entries anew at the
+    /// start of the slice; the last one before that still fits.
+    pub fn log_stride(&self) -> u32 {
+        self.log_capacity() + MAX_ENTRY_WORDS as u32
     }
 }
 

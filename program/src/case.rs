@@ -170,9 +170,8 @@ pub mod interface {
     pub const UNIFORMS: u32 = 1;
     /// Storage buffer of the lane map: [`MAP_WORDS`] words for each invocation.
     pub const MAP: u32 = 2;
-    /// Storage buffer of the logs: a slice of [`log_capacity`](crate::case::Case::log_capacity) words for each invocation,
-    /// zero before the dispatch. An entry is its site and then its values, one word for each component. A slice that overflows wraps
-    /// around.
+    /// Storage buffer of the logs: a slice of [`log_stride`](crate::case::Case::log_stride) words for each invocation, zero
+    /// before the dispatch. An entry is its site and then its values, one word for each component.
     pub const LOG: u32 = 3;
 
     /// Words of a record of the lane map: `gl_SubgroupInvocationID`, `gl_SubgroupSize`, `gl_SubgroupID`,

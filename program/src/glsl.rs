@@ -10,8 +10,8 @@
 //!   writes it anyway: an assignment at the top level of the function that does not read it, or the loop that it counts.
 //! - `gl_SubgroupInvocationID` and `gl_SubgroupSize` are mediump in glslang; each function works on highp copies of them
 //!   (semantics.md §1.1).
-//! - A log entry is written by comma expressions with one `cursor++` each, so that no order of evaluation is left open
-//!   (GLSL 4.60 §5.9), and nothing that is logged is evaluated twice.
+//! - A log entry is written by one comma expression, so that no order of evaluation is left open (GLSL 4.60 §5.9), and nothing
+//!   that is logged is evaluated twice.
 //! - Operators stand in parentheses where precedence (GLSL 4.60 §5.1) asks for it, and where a reader would have to think.
 
 use std::fmt::Write;
@@ -28,19 +28,20 @@ use crate::tree::{
 use crate::types::{Scalar, Type};
 
 /// The names that a printed shader uses for itself, besides `LOG0`, `LOG1` and so on. A program must not use them.
-pub const OWN_NAMES: [&str; 19] = [
+pub const OWN_NAMES: [&str; 20] = [
     "Inputs",
     "Log",
     "Map",
     "Push",
     "Uniforms",
-    "WORD",
     "cursor",
+    "entry",
     "entry_mask",
     "entry_token",
     "input_words",
     "invocation",
     "lane",
+    "log_base",
     "log_words",
     "map_base",
     "map_words",
@@ -517,16 +518,16 @@ impl<'a> Printer<'a> {
     }
 
     fn log_macros(&mut self, entries: u64) {
+        put_line!(self, "uint log_base;");
         put_line!(self, "uint cursor;");
+        put_line!(self, "uint entry;");
         self.blank_line();
-        let capacity = self.case.log_capacity();
-        let last = capacity - 1;
-        put_line!(self, "#define WORD(x) log_words[invocation * {capacity}u + (cursor++ & {last}u)] = uint(x)");
+        let last = self.case.log_capacity() - 1;
         for words in (0..=MAX_ENTRY_WORDS).filter(|words| entries >> words & 1 == 1) {
             put!(self, "#define LOG{words}(site");
             (1..=words).for_each(|i| put!(self, ", x{i}"));
-            self.put(") (WORD(site)");
-            (1..=words).for_each(|i| put!(self, ", WORD(x{i})"));
+            put!(self, ") (entry = log_base + (cursor & {last}u), cursor += {}u, log_words[entry] = site", words + 1);
+            (1..=words).for_each(|i| put!(self, ", log_words[entry + {i}u] = uint(x{i})"));
             self.put(")");
             self.end_line();
         }
@@ -581,6 +582,7 @@ impl<'a> Printer<'a> {
         let invocations = self.case.launch.invocations();
         put_line!(self, "invocation = workgroup_index * {invocations}u + gl_LocalInvocationIndex;");
         if uses.entries != 0 {
+            put_line!(self, "log_base = invocation * {}u;", self.case.log_stride());
             put_line!(self, "cursor = 0u;");
         }
         put_line!(self, "uvec4 entry_mask = subgroupBallot(true);");

@@ -957,7 +957,7 @@ fn costs(case: &Case) -> Checked {
         invalid!("an invocation may execute {} statements, more than {MAX_STEPS}", cost.steps);
     }
     let invocations = u64::from(case.launch.invocations()) * u64::from(case.launch.workgroups());
-    let words = invocations * u64::from(case.log_capacity());
+    let words = invocations * u64::from(case.log_stride());
     if words > MAX_LOG_BUFFER_WORDS {
         invalid!("the logs of {invocations} invocations take {words} words, more than {MAX_LOG_BUFFER_WORDS}");
     }

@@ -143,12 +143,13 @@ fn print_books(ledger: &Ledger) {
         );
         let logged = counts.checked + counts.tainted + counts.skipped;
         println!(
-            "  {} values checked ({:.0} % of those logged), {} tainted, {} skipped; {} steps checked",
+            "  {} values checked ({:.0} % of those logged), {} tainted, {} skipped; {} steps checked; {:.0} % of the log sites reached",
             thousands(counts.checked),
             100.0 * counts.checked as f64 / logged.max(1) as f64,
             thousands(counts.tainted),
             thousands(counts.skipped),
-            thousands(counts.steps)
+            thousands(counts.steps),
+            100.0 * counts.sites_reached as f64 / counts.sites.max(1) as f64
         );
         let times = book.times;
         println!(

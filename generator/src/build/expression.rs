@@ -308,7 +308,7 @@ impl Builder<'_> {
             _ => self.draw.pick(&gives_int),
         };
         if op.shape().gives_int {
-            let of = if self.draw.percent(30) { Scalar::Int } else { Scalar::Uint };
+            let of = if self.draw.percent(50) { Scalar::Int } else { Scalar::Uint };
             let result = Expr::Intrinsic(op, vec![self.varying(of, want.deeper())]);
             return if scalar == Scalar::Int { result } else { cast(scalar, result) };
         }
@@ -367,7 +367,9 @@ impl Builder<'_> {
                     Some(var) => Expr::Var(var),
                     None => cast(Scalar::Int, self.leaf(Scalar::Uint, want)),
                 },
-                5..=7 => cast(Scalar::Int, self.leaf(Scalar::Uint, want)),
+                5 | 6 => cast(Scalar::Int, self.leaf(Scalar::Uint, want)),
+                // Some of them negative.
+                7 => bin(BinaryOp::Sub, cast(Scalar::Int, self.leaf(Scalar::Uint, want)), Expr::Int(self.draw.range(1, 7) as i32)),
                 8 => Expr::Int(self.draw.below(8) as i32),
                 _ => Expr::Int(self.draw.below(17) as i32 - 8),
             };

@@ -12,7 +12,7 @@ use super::expression::Want;
 use super::frame::{Cost, Frame, Jump, Role};
 use super::log::Moment;
 use super::statement::ends_in_jump;
-use crate::class::{Class, Flow, Sites};
+use crate::class::{Class, Decision, Flow, Sites};
 
 /// Calls nested in each other.
 const MOST_LEVELS: u32 = 3;
@@ -197,6 +197,9 @@ impl Builder<'_> {
         if can_loop && self.draw.percent(35) {
             self.loop_statement(&mut out);
         }
+        if !ends_in_jump(&out) && self.draw.percent(55) && self.frame.can_jump_from(self.frame.flow.arm(Decision::Divergent), Jump::Return) {
+            self.early_return(&mut out);
+        }
         self.extend(size, &mut out);
         if out.is_empty() {
             self.assignment(&mut out);
@@ -205,6 +208,40 @@ impl Builder<'_> {
             self.last_return(&mut out);
         }
         out
+    }
+
+    /// Some lanes return, often with something written; an operation sees who is left.
+    fn early_return(&mut self, out: &mut Block) {
+        let cond = self.condition();
+        let written = self.draw.percent(70);
+        let leave = self.branch(
+            cond,
+            |b| {
+                let mut block = Vec::new();
+                if written {
+                    b.write_out(&mut block);
+                }
+                b.push_jump(Jump::Return, &mut block);
+                block
+            },
+            |_| Vec::new(),
+        );
+        out.push(leave);
+        self.operation_statement(out);
+    }
+
+    /// Writes a parameter that goes out, or something else.
+    fn write_out(&mut self, out: &mut Block) {
+        let directions = self.frame.function.params.iter().map(|param| param.direction);
+        let Some(var) = directions.clone().position(|direction| direction != Direction::In) else {
+            return self.assignment(out);
+        };
+        let var = var as VarId;
+        let ty = self.frame.var(var).ty;
+        let value = self.expr(ty, Want::own(1));
+        let sum = self.accumulated(var, value);
+        let assign = self.assign(var, sum);
+        out.push(assign);
     }
 
     /// The `return` that a function with a result ends with.

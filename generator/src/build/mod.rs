@@ -32,7 +32,9 @@ const DATA: (usize, usize) = (192, 64);
 const PRELUDE: (usize, usize) = (256, 64);
 const HEADER: usize = 320;
 /// Bytes of one top-level statement of `main` with everything in it.
-const WINDOW: usize = 512;
+const WINDOW: usize = 1024;
+/// Statements that one of `main`'s own may be made of at least.
+const LEAST_SHARE: u32 = 6;
 /// Words kept for the log at the end of `main`.
 const FINAL_WORDS: u32 = 48;
 /// Steps kept for what must be written whatever is left.
@@ -123,12 +125,17 @@ impl<'a> Builder<'a> {
         let mut body = Vec::new();
         self.prelude(&mut body);
         let top = self.draw.range(self.size.top / 2, most_top(&self.size)) as usize;
+        let mut left = self.statements;
         for k in 0..top.max(1) {
             self.draw.window(HEADER + k * WINDOW, WINDOW);
-            if self.draw.is_exhausted() && k > 0 || self.statements == 0 {
+            if self.draw.is_exhausted() && k > 0 || left == 0 {
                 break;
             }
+            // No statement takes everything from those after it.
+            let share = (2 * left / (top - k).max(1) as u32).clamp(LEAST_SHARE, left.max(LEAST_SHARE));
+            self.statements = share;
             self.main_statement(k, top, &mut body);
+            left = left.saturating_sub(share - self.statements);
         }
         self.final_log(&mut body);
         self.frame.function.body = body;

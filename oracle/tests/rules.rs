@@ -1,0 +1,431 @@
+//! The rules of the oracle, one test each, named after the rule: a small program, and what 8 lanes in one subgroup of size 8 must
+//! log. How to read the text: [`common`].
+
+mod common;
+
+use common::*;
+use tangle_oracle::map::LaneMap;
+use tangle_oracle::predict::predict;
+use tangle_program::case::{Case, Data, Tier};
+use tangle_program::ops::BinaryOp;
+use tangle_program::subgroup::{Fold, SubgroupOp};
+use tangle_program::tree::{Arg, Direction, Expr, Label, LoopKind, Param, Stmt};
+use tangle_program::types::Type;
+
+const A: u32 = 1;
+const B: u32 = 2;
+const C: u32 = 3;
+const D: u32 = 4;
+const E: u32 = 5;
+
+// ---- loops (semantics.md §3.5, §4.3) ----
+
+#[test]
+fn lanes_that_continue_are_in_the_update_of_a_for_loop() {
+    let body = [when(odd(), [Stmt::Continue]), see(A)];
+    let case = main_of([counted(0, uint(2), [see(B)], body), see(C)]);
+    check_tiers(&case, "A=55 55 B=FF FF C=FF", "A=55 55 B=FF? FF? C=FF");
+}
+
+#[test]
+fn lanes_that_continue_are_in_the_next_test_of_a_while_loop() {
+    let body = [when(odd(), [Stmt::Continue]), see(A)];
+    let case = main_of([repeat(LoopKind::While, 0, 2, [see(B)], body), see(C)]);
+    // The first test is uniform; at the weaker tiers the paths differ from the first body on.
+    check_tiers(&case, "A=55 55 B=FF FF FF C=FF", "A=55 55 B=FF FF? FF? C=FF");
+}
+
+#[test]
+fn lanes_that_continue_are_in_the_condition_of_a_do_while_loop() {
+    let body = [when(odd(), [Stmt::Continue]), see(A)];
+    let case = main_of([repeat(LoopKind::DoWhile, 0, 2, [see(B)], body), see(C)]);
+    check_tiers(&case, "A=55 55 B=FF FF C=FF", "A=55 55 B=FF? FF? C=FF");
+}
+
+#[test]
+fn lanes_that_continue_are_in_the_next_iteration_of_a_forever_loop() {
+    let body = [see(B), when(odd(), [Stmt::Continue]), see(A)];
+    let case = main_of([repeat(LoopKind::Forever, 0, 2, [], body), see(C)]);
+    check_tiers(&case, "A=55 55 B=FF FF C=FF", "A=55 55 B=FF FF? C=FF");
+}
+
+#[test]
+fn a_continue_by_all_keeps_control_flow_uniform() {
+    let all = bin(lane(), BinaryOp::Lt, uint(8));
+    let body = [see(A), when(all, [Stmt::Continue]), see(B)];
+    check_tiers(&main_of([counted(0, uint(2), [see(C)], body)]), "A=FF FF B=- C=FF FF", "A=FF FF B=- C=FF FF");
+}
+
+#[test]
+fn break_in_both_arms_of_an_if() {
+    let then = [see(A), Stmt::Break];
+    let otherwise = [see(B), Stmt::Break];
+    let case = main_of([counted(0, uint(4), [see(D)], [either(below(4), then, otherwise)]), see(C)]);
+    check_tiers(&case, "A=0F B=F0 C=FF D=-", "A=0F B=F0 C=FF D=-");
+}
+
+#[test]
+fn lanes_that_break_stay_away_until_the_merge() {
+    // Lane k leaves in iteration k, the others at the end of iteration 2.
+    let leave = bin(lane(), BinaryOp::Eq, var(0));
+    let case = main_of([counted(0, uint(3), [see(B)], [when(leave, [Stmt::Break]), see(A)]), see(C)]);
+    check_tiers(&case, "A=FE FC F8 B=FE FC F8 C=FF", "A=FE FC? F8? B=FE FC? F8? C=FF");
+}
+
+#[test]
+fn a_loop_that_runs_zero_times() {
+    let case = main_of([counted(0, below_three_else_zero(), [see(B)], [see(A)]), see(C)]);
+    check_tiers(&case, "A=07 B=07 C=FF", "A=07 B=07 C=FF");
+}
+
+/// 1 for lanes 0 to 2, else 0.
+fn below_three_else_zero() -> Expr {
+    Expr::Select(Box::new(below(3)), Box::new(uint(1)), Box::new(uint(0)))
+}
+
+#[test]
+fn iterations_are_not_mixed_at_tier_maximal() {
+    // Lanes spend different numbers of inner iterations; the outer loop brings them together every time.
+    let bound = || bin(bin(lane(), BinaryOp::BitAnd, uint(1)), BinaryOp::Add, uint(1));
+    let case = main_of([counted(0, uint(2), [], [counted(1, bound(), [], [see(A)]), see(B)]), see(C)]);
+    check_tiers(&case, "A=FF AA FF AA B=FF FF C=FF", "A=FF AA? FF AA? B=FF FF C=FF");
+}
+
+// ---- functions (semantics.md §3.5, §4.5) ----
+
+#[test]
+fn nested_calls_with_early_returns_reconverge_after_each_call() {
+    let inner = function("inner", [when(below(2), [Stmt::Return(None)]), see(A)]);
+    let outer = function("outer", [call(0), see(B), when(below(4), [Stmt::Return(None)]), call(0), see(C)]);
+    let case = case(vec![inner, outer, function("main", [call(1), see(D)])]);
+    check_tiers(&case, "A=FC F0 B=FF C=F0 D=FF", "A=FC F0? B=FF? C=F0 D=FF?");
+}
+
+#[test]
+fn a_return_by_all_keeps_control_flow_uniform() {
+    let callee = function("callee", [see(A), when(bin(lane(), BinaryOp::Lt, uint(8)), [Stmt::Return(None)]), see(B)]);
+    let case = case(vec![callee, function("main", [call(0), see(C)])]);
+    check_tiers(&case, "A=FF B=- C=FF", "A=FF B=- C=FF");
+}
+
+#[test]
+fn a_loop_around_a_call_restores_uniform_control_flow() {
+    // `for (;;) { f(); break; }`: the call's divergence ends at the merge of the loop (semantics.md §3.2).
+    let callee = function("callee", [when(below(4), [Stmt::Return(None)]), see(A)]);
+    let wrapped = repeat(LoopKind::Forever, 0, 1, [], [call(0), see(B), Stmt::Break]);
+    let case = case(vec![callee, function("main", [wrapped, see(C)])]);
+    check_tiers(&case, "A=F0 B=FF C=FF", "A=F0 B=FF? C=FF");
+}
+
+#[test]
+fn out_arguments_of_lanes_that_returned_early_are_copied_back() {
+    let mut callee =
+        function("callee", [set(0, uint(7)), when(below(4), [Stmt::Return(None)]), set(0, bin(var(0), BinaryOp::Add, uint(1)))]);
+    callee.params = vec![Param { name: "x0".into(), direction: Direction::Out, ty: Type::UINT }];
+    callee.locals.clear();
+    let call = Stmt::Call { function: 0, args: vec![Arg::Out(0)], dest: None };
+    let case = case(vec![callee, function("main", [set(0, uint(1)), call, log(A, [var(0)])])]);
+    check_tiers(&case, "A=FF:[7 7 7 7 8 8 8 8]", "A=FF:[7 7 7 7 8 8 8 8]");
+}
+
+#[test]
+fn lanes_that_return_from_main_are_gone() {
+    let case = main_of([when(below(2), [Stmt::Return(None)]), see(A), when(odd(), [see(B)]), see(C)]);
+    // Whoever is left took one path; after the next divergence nothing brings them together without maximal reconvergence, not even
+    // the merge, since not all lanes of the workgroup leave through it.
+    check_tiers(&case, "A=FC B=A8 C=FC", "A=FC B=A8 C=FC?");
+}
+
+// ---- switch (semantics.md §3.5, §4.4) ----
+
+fn low_bits(mask: u32) -> Expr {
+    bin(lane(), BinaryOp::BitAnd, uint(mask))
+}
+
+#[test]
+fn switch_segments_are_exact_for_one_selector_value_and_open_for_more() {
+    let case = main_of([
+        switch(
+            low_bits(3),
+            [
+                arm([Label::Case(0)], [see(A), Stmt::Break]),
+                arm([Label::Case(1), Label::Case(2)], [see(B), Stmt::Break]),
+                arm([Label::Default], [see(C), Stmt::Break]),
+            ],
+        ),
+        see(D),
+    ]);
+    // `default` has one value here, 3: that makes it exact.
+    check_tiers(&case, "A=11 B=66? C=88 D=FF", "A=11 B=66? C=88 D=FF");
+}
+
+#[test]
+fn falling_through_to_a_label_with_lanes_of_its_own_is_open() {
+    let case = main_of([
+        switch(
+            low_bits(3),
+            [
+                arm([Label::Case(0)], [see(A)]),
+                arm([Label::Case(1)], [see(B), Stmt::Break]),
+                arm([Label::Case(2)], [see(C)]),
+                arm([Label::Case(4)], [see(D)]),
+            ],
+        ),
+        see(E),
+    ]);
+    // Nobody enters at `case 4`, so those who fall into it stay as they are. Selector 3 has no label.
+    check_tiers(&case, "A=11 B=33? C=44 D=44 E=FF", "A=11 B=33? C=44 D=44 E=FF");
+}
+
+#[test]
+fn a_switch_on_one_value_is_exact_through_every_fallthrough() {
+    let case = main_of([
+        switch(
+            Expr::Push(0),
+            [arm([Label::Case(0)], [see(A)]), arm([Label::Default], [see(B)]), arm([Label::Case(1)], [see(C)])],
+        ),
+        see(D),
+    ]);
+    check_tiers(&case, "A=FF B=FF C=FF D=FF", "A=FF B=FF C=FF D=FF");
+}
+
+#[test]
+fn a_continue_inside_a_switch_goes_to_the_loop() {
+    let inside = switch(low_bits(1), [arm([Label::Case(0)], [Stmt::Continue]), arm([Label::Case(1)], [see(A), Stmt::Break])]);
+    let case = main_of([counted(0, uint(2), [see(B)], [inside, see(C)]), see(D)]);
+    check_tiers(&case, "A=AA AA B=FF FF C=AA AA D=FF", "A=AA AA B=FF? FF? C=AA AA D=FF");
+}
+
+#[test]
+fn an_operation_inside_an_if_in_an_open_segment_stays_open() {
+    // Lanes with selectors 1 and 2 may be apart; one path through the inner `if` does not bring them together.
+    let inner = either(below(5), [see(A)], [see(B)]);
+    let case = main_of([switch(low_bits(3), [arm([Label::Case(1), Label::Case(2)], [inner])]), see(C)]);
+    // Of lanes 1, 2 and 5, 6: the first two go to A, the last two to B, and each pair has two selectors.
+    check_tiers(&case, "A=06? B=60? C=FF", "A=06? B=60? C=FF");
+}
+
+// ---- expressions with control flow (semantics.md §4.1, §4.2) ----
+
+#[test]
+fn the_right_operand_of_and_runs_where_the_left_one_is_true() {
+    let any_5 = op(SubgroupOp::Any, [bin(lane(), BinaryOp::Eq, uint(5))]);
+    let value = bin(below(4), BinaryOp::And, any_5);
+    let case = main_of([when(value, [see(B)]), see(A)]);
+    check_tiers(&case, "A=FF B=-", "A=FF B=-");
+}
+
+#[test]
+fn the_right_operand_of_or_runs_where_the_left_one_is_false() {
+    // Lane 2 is even, so it takes part, and `all` is false; the odd lanes do not ask.
+    let not_2 = op(SubgroupOp::All, [bin(lane(), BinaryOp::Ne, uint(2))]);
+    let value = bin(odd(), BinaryOp::Or, not_2);
+    let case = main_of([either(value, [see(A)], [see(B)]), see(C)]);
+    check_tiers(&case, "A=AA B=55 C=FF", "A=AA B=55 C=FF");
+}
+
+#[test]
+fn each_arm_of_a_selection_runs_with_its_lanes() {
+    let value = Expr::Select(Box::new(below(2)), Box::new(ballot()), Box::new(ballot()));
+    let case = main_of([log(A, [value]), see(B)]);
+    let text = "A=FF:[3 3 252 252 252 252 252 252] B=FF";
+    check_tiers(&case, text, text);
+}
+
+// ---- uniform control flow and path classes (semantics.md §3.6) ----
+
+#[test]
+fn control_flow_is_uniform_again_after_a_divergent_loop() {
+    let bound = || bin(low_bits(7), BinaryOp::Add, uint(1));
+    let case = main_of([counted(0, bound(), [], []), see(A), when(below(6), [counted(1, bound(), [], []), see(B)]), see(C)]);
+    // Within the `if` it is not: no rule brings lanes together at a merge in divergent control flow.
+    check_tiers(&case, "A=FF B=3F C=FF", "A=FF B=3F? C=FF");
+}
+
+#[test]
+fn all_visitors_on_one_path_are_exact_although_divergent() {
+    let case = main_of([when(below(6), [when(odd(), [see(A)])]), see(B)]);
+    check_tiers(&case, "A=2A B=FF", "A=2A B=FF");
+}
+
+#[test]
+fn an_empty_else_is_a_path_of_its_own() {
+    let case = main_of([when(below(6), [when(odd(), []), see(A)]), see(B)]);
+    check_tiers(&case, "A=3F B=FF", "A=3F? B=FF");
+}
+
+#[test]
+fn an_open_ballot_is_not_compared_but_the_path_is() {
+    let body = [when(odd(), []), set(0, ballot()), log(A, [var(0), lane()])];
+    let case = main_of([when(below(6), body)]);
+    check(&case, Tier::Plain, "A=3F:[?/0 ?/1 ?/2 ?/3 ?/4 ?/5]");
+}
+
+#[test]
+fn a_lane_whose_path_is_unknown_is_lost() {
+    // At tier plain the ballot is open, so it is unknown who goes into the `if`. Lanes 6 and 7 never come near it, but they could
+    // meet the lost lanes at D.
+    let risky = when(bin(var(0), BinaryOp::Eq, uint(0x3F)), [see(B)]);
+    let case = main_of([when(below(6), [when(odd(), []), set(0, ballot()), see(A), risky, see(C)]), see(D), log(E, [lane()])]);
+    check(&case, Tier::Maximal, "A=3F B=3F C=3F D=FF E=FF:[0 1 2 3 4 5 6 7]");
+    check(&case, Tier::Plain, "A=3F? B=- C=- D=C0? E=C0:[6 7]");
+}
+
+#[test]
+fn subgroup_uniform_control_flow_is_a_matter_of_each_subgroup() {
+    // Two subgroups; only the first goes into the `if`, which therefore is not uniform for the workgroup.
+    let first = bin(Expr::Builtin(tangle_program::tree::Builtin::LocalIndex), BinaryOp::Lt, uint(8));
+    let mut case = main_of([when(first, [when(below(4), []), see(A)]), see(B)]);
+    case.launch.workgroup = [16, 1, 1];
+    let both = "B=FF+FF:[255 255 255 255 255 255 255 255 255 255 255 255 255 255 255 255]";
+    check(&case, Tier::Maximal, &format!("A=FF {both}"));
+    check(&case, Tier::SubgroupUniform, &format!("A=FF {both}"));
+    check(&case, Tier::Plain, &format!("A=FF? {both}"));
+}
+
+#[test]
+fn identities_hold_for_every_tangle() {
+    // Own-lane facts do not depend on who else is there (semantics.md §1.11): a shuffle from the lane itself is checked where the
+    // ballot beside it is open.
+    let itself = op(SubgroupOp::BallotBitCount, [Expr::Builtin(tangle_program::tree::Builtin::EqMask)]);
+    let case = main_of([when(below(2), [when(odd(), []), log(A, [ballot(), itself])])]);
+    check(&case, Tier::Plain, "A=03:[?/1 ?/1]");
+}
+
+// ---- undefined values (semantics.md §0.3) ----
+
+/// `subgroupShuffleUp(lane, 1)`: undefined in lane 0.
+fn shifted_up() -> Expr {
+    op(SubgroupOp::ShuffleUp, [lane(), uint(1)])
+}
+
+#[test]
+fn a_shuffle_from_an_inactive_lane_is_undefined() {
+    let next = bin(lane(), BinaryOp::Add, uint(1));
+    // Of lanes 0 to 4, the last one reads lane 5.
+    let case = main_of([when(below(5), [log(A, [op(SubgroupOp::Shuffle, [lane(), next])])])]);
+    check_tiers(&case, "A=1F:[1 2 3 4 ?]", "A=1F:[1 2 3 4 ?]");
+}
+
+#[test]
+fn taint_is_poison() {
+    let zero = |value: Expr| bin(value, BinaryOp::BitAnd, uint(0));
+    let case = main_of([set(0, shifted_up()), log(A, [var(0), zero(var(0)), bin(var(0), BinaryOp::Sub, var(0)), lane()])]);
+    let text = "A=FF:[?/?/?/0 0/0/0/1 1/0/0/2 2/0/0/3 3/0/0/4 4/0/0/5 5/0/0/6 6/0/0/7]";
+    check_tiers(&case, text, text);
+}
+
+#[test]
+fn taint_moves_with_a_shuffle() {
+    let down = op(SubgroupOp::ShuffleDown, [var(0), uint(1)]);
+    let case = main_of([set(0, shifted_up()), log(A, [op(SubgroupOp::ShuffleXor, [var(0), uint(3)])]), log(B, [down])]);
+    let text = "A=FF:[2 1 0 ? 6 5 4 3] B=FF:[0 1 2 3 4 5 6 ?]";
+    check_tiers(&case, text, text);
+}
+
+#[test]
+fn taint_reaches_what_a_reduction_or_scan_combines() {
+    let case = main_of([
+        set(0, op(SubgroupOp::ShuffleUp, [lane(), uint(2)])),
+        log(A, [op(SubgroupOp::Reduce(Fold::Add), [var(0)])]),
+        log(B, [op(SubgroupOp::Exclusive(Fold::Add), [var(0)])]),
+        when(bin(lane(), BinaryOp::Gt, uint(1)), [log(C, [op(SubgroupOp::Inclusive(Fold::Max), [var(0)])])]),
+    ]);
+    // Lanes 0 and 1 are undefined. The first lane of an exclusive scan gets the identity all the same.
+    let text = "A=FF? B=FF:[0 ? ? ? ? ? ? ?] C=FC:[0 1 2 3 4 5]";
+    check_tiers(&case, text, text);
+}
+
+#[test]
+fn taint_stays_in_the_lanes_that_have_it() {
+    // Overwritten in lanes 0 to 3, nothing of it is left.
+    let case = main_of([set(0, shifted_up()), when(below(4), [set(0, uint(9))]), log(A, [var(0)])]);
+    let text = "A=FF:[9 9 9 9 3 4 5 6]";
+    check_tiers(&case, text, text);
+}
+
+#[test]
+fn taint_passes_through_calls() {
+    let mut callee = function("callee", [Stmt::Return(Some(bin(var(0), BinaryOp::Add, uint(10))))]);
+    callee.params = vec![Param { name: "x0".into(), direction: Direction::In, ty: Type::UINT }];
+    callee.locals.clear();
+    callee.result = Some(Type::UINT);
+    let call = Stmt::Call { function: 0, args: vec![Arg::In(shifted_up())], dest: Some(0) };
+    let case = case(vec![callee, function("main", [call, log(A, [var(0)])])]);
+    let text = "A=FF:[? 10 11 12 13 14 15 16]";
+    check_tiers(&case, text, text);
+}
+
+/// The validator would not let these through; the oracle does not rely on that.
+fn not_defined(case: &Case) -> String {
+    predict(case, &LaneMap::linear(case, 8)).expect_err("there must be no prediction").0
+}
+
+#[test]
+fn an_undefined_value_in_control_flow_is_invalid() {
+    let is_3 = |value: Expr| bin(value, BinaryOp::Eq, uint(3));
+    for case in [
+        main_of([when(is_3(shifted_up()), [see(A)])]),
+        main_of([counted(0, bin(shifted_up(), BinaryOp::BitAnd, uint(3)), [], [see(A)])]),
+        main_of([switch(shifted_up(), [arm([Label::Default], [see(A)])])]),
+        main_of([log(A, [Expr::Select(Box::new(is_3(shifted_up())), Box::new(ballot()), Box::new(uint(0)))])]),
+    ] {
+        for tier in Tier::ALL {
+            assert_eq!(not_defined(&Case { tier, ..case.clone() }), "an undefined value reaches control flow");
+        }
+    }
+}
+
+#[test]
+fn undefined_behaviour_is_invalid() {
+    let divide = bin(uint(1), BinaryOp::Div, Expr::Push(0));
+    let ballot = || op(SubgroupOp::Ballot, [odd()]);
+    for (what, expr) in [
+        ("division by zero", divide),
+        ("a lane to broadcast from that differs", op(SubgroupOp::Broadcast, [lane(), lane()])),
+        ("a delta to rotate by that differs", op(SubgroupOp::Rotate, [lane(), lane()])),
+        (
+            "a mask that differs",
+            Expr::Cast(
+                tangle_program::types::Scalar::Uint,
+                Box::new(op(SubgroupOp::InverseBallot, [Expr::Builtin(tangle_program::tree::Builtin::EqMask)])),
+            ),
+        ),
+    ] {
+        println!("{what}: {}", not_defined(&main_of([log(A, [expr])])));
+    }
+    // The same ballot in all lanes is fine.
+    let fine = Expr::Cast(tangle_program::types::Scalar::Uint, Box::new(op(SubgroupOp::InverseBallot, [ballot()])));
+    check(&main_of([log(A, [fine])]), Tier::Maximal, "A=FF:[0 1 0 1 0 1 0 1]");
+}
+
+// ---- the rest of a case ----
+
+#[test]
+fn inputs_belong_to_invocations_and_not_to_lanes() {
+    let mut case = main_of([log(A, [Expr::Input(0)]), when(bin(Expr::Input(0), BinaryOp::Lt, uint(103)), [see(B)])]);
+    case.data = Data { inputs: vec![(100..108).collect()], ..Data::default() };
+    check(&case, Tier::Maximal, "A=FF:[100 101 102 103 104 105 106 107] B=07");
+    // Lane k is invocation 7 - k here: the first three invocations are the last three lanes. Lanes stand in their own order.
+    let map = LaneMap::from_fn(&case, 8, |index| (0, 7 - index), 1);
+    let found = expected(&case, &map).expect("the case is well-defined");
+    assert_eq!(found, "A=FF:[107 106 105 104 103 102 101 100] B=E0");
+}
+
+#[test]
+fn masks_have_bits_of_lanes_that_do_not_exist() {
+    // Five invocations in a subgroup of 8 (semantics.md §1.1): the ballot has the live lanes, the built-in masks do not care.
+    use tangle_program::tree::Builtin;
+    let first = |builtin| Expr::Component(Box::new(Expr::Builtin(builtin)), 0);
+    let mut case = main_of([see(A), log(B, [first(Builtin::GeMask), first(Builtin::LtMask)])]);
+    case.launch.workgroup = [5, 1, 1];
+    check(&case, Tier::Maximal, "A=1F B=1F:[255/0 254/1 252/3 248/7 240/15]");
+}
+
+#[test]
+fn workgroups_are_predicted_one_by_one() {
+    use tangle_program::tree::Builtin;
+    let mut case = main_of([when(bin(Expr::Builtin(Builtin::WorkgroupIndex), BinaryOp::Eq, uint(1)), [see(A)]), see(B)]);
+    case.launch.groups = [3, 1, 1];
+    check_tiers(&case, "A=FF B=FF FF FF", "A=FF B=FF FF FF");
+}
