@@ -5,6 +5,7 @@
 //!   prepare ── case → job ──────────┼─► campaign ─► ledger (what was run, compared, found)
 //!   target ── a device, judged ─────┘       └─────► findings on disk (tangle-triage)
 //!   capabilities ── what a device can run
+//!   reduce ── a failing case made small (tangle-minimizer)
 //! ```
 
 pub mod campaign;
@@ -13,4 +14,5 @@ pub mod fuzzing;
 pub mod ledger;
 pub mod plan;
 pub mod prepare;
+pub mod reduce;
 pub mod target;

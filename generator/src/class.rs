@@ -61,6 +61,21 @@ impl Decision {
     }
 }
 
+/// How lanes leave a construct or a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// All by its merge, or by its one return.
+    Together,
+    /// Perhaps some by a jump to somewhere else, or by different returns.
+    Apart,
+}
+
+impl Leaving {
+    pub(crate) fn and(self, other: Leaving) -> Leaving {
+        if self == Leaving::Together { other } else { Leaving::Apart }
+    }
+}
+
 /// What is known about the lanes at a point of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
@@ -134,15 +149,15 @@ impl Flow {
         Flow { uniform, single_path: uniform, once: false, ..self }
     }
 
-    /// After a construct entered here. `escaped`: some lanes may have left it otherwise than by its merge, and not all together.
-    pub(crate) fn after(self, escaped: bool) -> Flow {
-        let uniform = self.uniform && !escaped;
+    /// After a construct entered here.
+    pub(crate) fn after(self, leaving: Leaving) -> Flow {
+        let uniform = self.uniform && leaving == Leaving::Together;
         Flow { uniform, single_path: uniform, ..self }
     }
 
     /// After a branch entered here; `ends` are the ends of the arms that lanes fall out of.
-    pub(crate) fn after_branch(self, decision: Decision, escaped: bool, ends: &[Flow]) -> Flow {
-        let after = self.after(escaped);
+    pub(crate) fn after_branch(self, decision: Decision, leaving: Leaving, ends: &[Flow]) -> Flow {
+        let after = self.after(leaving);
         let one_path = ends.len() == 1 || decision == Decision::Uniform;
         Flow { single_path: after.uniform || (one_path && ends.iter().all(|end| end.single_path)), ..after }
     }
@@ -178,11 +193,12 @@ impl Flow {
             && !entry.once
     }
 
-    /// After a call here of a body that was generated from `entry` to `end`; `stray`: lanes may come back by different
-    /// returns, which nothing but `maximal` brings together again (semantics.md §3.4, "function return").
-    pub(crate) fn after_call(self, entry: Flow, end: Flow, stray: bool) -> Flow {
-        let uniform = self.uniform && !stray;
-        let one_path = self.single_path && entry.single_path && end.single_path && !stray;
+    /// After a call here of a body that was generated from `entry` to `end`. What left by different returns nothing but `maximal`
+    /// brings together again (semantics.md §3.4, "function return").
+    pub(crate) fn after_call(self, entry: Flow, end: Flow, leaving: Leaving) -> Flow {
+        let together = leaving == Leaving::Together;
+        let uniform = self.uniform && together;
+        let one_path = self.single_path && entry.single_path && end.single_path && together;
         Flow { uniform, single_path: uniform || one_path, ..self }
     }
 
@@ -213,15 +229,16 @@ mod tests {
     fn nested_ifs_are_exact_until_they_merge() {
         let inner = entry().arm(Decision::Divergent).arm(Decision::Divergent);
         assert!(inner.is_exact());
-        let merged = entry().arm(Decision::Divergent).after_branch(Decision::Divergent, false, &[inner, inner]);
+        let merged =
+            entry().arm(Decision::Divergent).after_branch(Decision::Divergent, Leaving::Together, &[inner, inner]);
         assert!(!merged.is_exact());
-        assert!(entry().after_branch(Decision::Divergent, false, &[merged, merged]).is_exact());
+        assert!(entry().after_branch(Decision::Divergent, Leaving::Together, &[merged, merged]).is_exact());
     }
 
     #[test]
     fn lanes_that_stay_after_a_return_share_a_path() {
         let inner = entry().arm(Decision::Divergent);
-        let rest = entry().after_branch(Decision::Divergent, true, &[inner]);
+        let rest = entry().after_branch(Decision::Divergent, Leaving::Apart, &[inner]);
         assert!(rest.is_exact() && !rest.is_uniform());
     }
 
@@ -230,14 +247,14 @@ mod tests {
         assert!(!entry().iteration(Decision::Divergent).is_exact());
         assert!(entry().iteration(Decision::Uniform).is_exact());
         assert!(!entry().iteration(Decision::Uniform).arm(Decision::Divergent).is_exact());
-        assert!(entry().after(false).is_exact());
-        assert!(!entry().after(true).is_exact());
+        assert!(entry().after(Leaving::Together).is_exact());
+        assert!(!entry().after(Leaving::Apart).is_exact());
     }
 
     #[test]
     fn only_ambiguous_segments_are_inexact_in_maximal() {
         let entry = Flow::entry(Tier::Maximal);
-        assert!(entry.iteration(Decision::Divergent).after(true).is_exact());
+        assert!(entry.iteration(Decision::Divergent).after(Leaving::Apart).is_exact());
         assert!(!entry.ambiguous_segment().iteration(Decision::Uniform).is_exact());
     }
 }

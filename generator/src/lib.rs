@@ -28,7 +28,7 @@
 
 pub mod config;
 pub mod profile;
-
+pub mod stats;
 
 mod build;
 mod class;
@@ -42,7 +42,7 @@ use tangle_program::case::Case;
 
 pub use config::{Config, Density, Size};
 pub use profile::Profile;
-
+pub use stats::Stats;
 
 /// Makes a case from fuzz bytes; takes all of them. Never fails: when the bytes run out the case ends.
 pub fn generate(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Case> {

@@ -88,7 +88,9 @@ impl Profile {
                 weights.scale(Statement::Loop, 250);
                 weights.scale(Statement::Exit, 200);
                 weights.scale(Statement::Switch, 50);
-                for template in [Template::CarriedLoop, Template::NestedExit, Template::ExitValue, Template::InAndAfterLoop] {
+                for template in
+                    [Template::CarriedLoop, Template::NestedExit, Template::ExitValue, Template::InAndAfterLoop]
+                {
                     weights.scale_template(template, 200);
                 }
                 weights.loops = [10; LoopForm::COUNT];

@@ -1,1 +1,509 @@
-//! Static counters of cases.
+//! Static counters: what cases contain.
+//!
+//! They say what was *generated*; what was reached and checked is known after the run only, and the oracle counts it. Both together show
+//! whether a campaign looks where it means to look.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tangle_program::case::Case;
+use tangle_program::ops::BinaryOp;
+use tangle_program::subgroup::{Param, SubgroupOp};
+use tangle_program::tree::{Arg, Arm, Block, Expr, Function, Label, Loop, LoopKind, Stmt, SubgroupCall};
+use tangle_program::types::{Scalar, Type};
+
+/// Declares [`Construct`] with the list of its variants.
+macro_rules! constructs {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// Something a program can contain.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Construct { $($(#[doc = $doc])+ $name,)+ }
+
+        impl Construct {
+            /// Every construct.
+            pub const ALL: &[Construct] = &[$(Construct::$name,)+];
+
+            /// What it is, for people.
+            pub const fn about(self) -> &'static str {
+                match self { $(Construct::$name => concat!($($doc),+).trim_ascii(),)+ }
+            }
+        }
+    };
+}
+
+constructs! {
+    /// An assignment.
+    Assign,
+    /// An observation point.
+    Log,
+    /// A subgroup barrier.
+    Barrier,
+    /// An `if` without `else`.
+    If,
+    /// An `if` with `else`.
+    IfElse,
+    /// A `for` loop.
+    For,
+    /// A `for` loop with statements in its update part.
+    ForUpdate,
+    /// A `while` loop.
+    While,
+    /// A `do … while` loop.
+    DoWhile,
+    /// A `for (;;)` loop.
+    Forever,
+    /// A loop with a condition besides its bound.
+    LoopTest,
+    /// A loop with statements in its condition.
+    LoopTestStatements,
+    /// A loop in a loop of the same function.
+    NestedLoop,
+    /// A loop in two or more others.
+    DeepLoop,
+    /// A loop with both `break` and `continue`.
+    BreakAndContinue,
+    /// Two conditional jumps in a row.
+    ConsecutiveExits,
+    /// A conditional `break` with a conditional `continue` inside.
+    ContinueInBreak,
+    /// A branch whose arms both jump.
+    ExitInBothArms,
+    /// A `switch`.
+    Switch,
+    /// A segment that falls through into the next.
+    Fallthrough,
+    /// A segment with several labels.
+    SeveralLabels,
+    /// A `default` label other than the last.
+    EarlyDefault,
+    /// A `switch` in a `switch`.
+    NestedSwitch,
+    /// A `break` out of a loop.
+    Break,
+    /// A `break` out of a switch, other than at the end of a segment.
+    BreakFromSwitch,
+    /// A `continue`.
+    Continue,
+    /// A `continue` out of a switch.
+    ContinueFromSwitch,
+    /// A `return` before the end of a function.
+    EarlyReturn,
+    /// A `return` in a loop.
+    ReturnFromLoop,
+    /// A `return` from `main`.
+    ReturnFromMain,
+    /// A call.
+    Call,
+    /// A call in the head of a loop.
+    CallInLoopHead,
+    /// A call in a loop.
+    CallInLoop,
+    /// A call by a function other than `main`.
+    NestedCall,
+    /// An out or inout argument.
+    OutArgument,
+    /// A function called from several places.
+    SeveralCallSites,
+    /// `&&` or `||` with a subgroup operation on the right.
+    ShortCircuitOperation,
+    /// `?:`
+    Select,
+    /// A condition, selector or bound with a subgroup operation in it.
+    SteeringOperation,
+    /// A subgroup operation in an operand of another.
+    NestedOperation,
+}
+
+/// Where an operation stands: the innermost construct around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Context {
+    /// At the top level of `main`.
+    Main,
+    /// At the top level of another function.
+    Callee,
+    /// In an arm of an `if`.
+    Branch,
+    /// In the body of a loop.
+    Loop,
+    /// In the test, bound or update of a loop.
+    LoopHead,
+    /// In a segment of a switch.
+    Switch,
+    /// In an operand that not all lanes evaluate.
+    Choice,
+}
+
+impl Context {
+    /// Every context.
+    pub const ALL: [Context; 7] = [
+        Context::Main,
+        Context::Callee,
+        Context::Branch,
+        Context::Loop,
+        Context::LoopHead,
+        Context::Switch,
+        Context::Choice,
+    ];
+}
+
+/// How often an operation occurs with one type in one context.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationCount {
+    /// The operation.
+    pub op: SubgroupOp,
+    /// The type of its generic operand, if it has one.
+    #[serde(rename = "type")]
+    pub ty: Option<Type>,
+    /// Where.
+    pub context: Context,
+    /// How often.
+    pub count: u64,
+}
+
+impl OperationCount {
+    fn key(&self) -> (SubgroupOp, Option<Type>, Context) {
+        (self.op, self.ty, self.context)
+    }
+}
+
+/// Counters of one case or of many.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Stats {
+    /// Cases.
+    pub cases: u64,
+    /// Functions, `main` included.
+    pub functions: u64,
+    /// Statements.
+    pub statements: u64,
+    /// Invocations launched.
+    pub invocations: u64,
+    /// How often each construct occurs.
+    pub constructs: BTreeMap<Construct, u64>,
+    /// How often each operation occurs, ascending by operation, type and context.
+    pub operations: Vec<OperationCount>,
+}
+
+impl Stats {
+    /// The counters of a case.
+    pub fn of(case: &Case) -> Stats {
+        let functions = &case.program.functions;
+        let mut counter = Counter {
+            functions,
+            function: 0,
+            constructs: BTreeMap::new(),
+            operations: BTreeMap::new(),
+            statements: 0,
+            call_sites: vec![0; functions.len()],
+        };
+        for (id, function) in functions.iter().enumerate() {
+            counter.function = id;
+            let context = if id + 1 == functions.len() { Context::Main } else { Context::Callee };
+            counter.block(&function.body, Place { context, ..Place::TOP });
+        }
+        let several = counter.call_sites.iter().filter(|&&sites| sites > 1).count() as u64;
+        if several > 0 {
+            counter.constructs.insert(Construct::SeveralCallSites, several);
+        }
+        let operations = counter.operations.into_iter();
+        Stats {
+            cases: 1,
+            functions: functions.len() as u64,
+            statements: counter.statements,
+            invocations: u64::from(case.launch.invocations()) * u64::from(case.launch.workgroups()),
+            constructs: counter.constructs,
+            operations: operations
+                .map(|((op, ty, context), count)| OperationCount { op, ty, context, count })
+                .collect(),
+        }
+    }
+
+    /// Adds the counters of other cases.
+    pub fn merge(&mut self, other: &Stats) {
+        self.cases += other.cases;
+        self.functions += other.functions;
+        self.statements += other.statements;
+        self.invocations += other.invocations;
+        for (&construct, count) in &other.constructs {
+            *self.constructs.entry(construct).or_default() += count;
+        }
+        for new in &other.operations {
+            match self.operations.binary_search_by(|old| old.key().cmp(&new.key())) {
+                Ok(at) => self.operations[at].count += new.count,
+                Err(at) => self.operations.insert(at, new.clone()),
+            }
+        }
+    }
+
+    /// How often a construct occurs.
+    pub fn construct(&self, construct: Construct) -> u64 {
+        self.constructs.get(&construct).copied().unwrap_or(0)
+    }
+
+    /// How often an operation occurs, with any type, anywhere.
+    pub fn operation(&self, op: SubgroupOp) -> u64 {
+        self.operations.iter().filter(|count| count.op == op).map(|count| count.count).sum()
+    }
+}
+
+/// What is around a statement.
+#[derive(Clone, Copy)]
+struct Place {
+    context: Context,
+    /// Loops around it in its function.
+    loops: u32,
+    /// Switches around it since the innermost loop.
+    switches: u32,
+    /// True if `break` leaves a switch.
+    breaks_switch: bool,
+    /// Constructs around it.
+    depth: u32,
+}
+
+impl Place {
+    const TOP: Place = Place { context: Context::Main, loops: 0, switches: 0, breaks_switch: false, depth: 0 };
+
+    fn inside(self, context: Context) -> Place {
+        Place { context, depth: self.depth + 1, ..self }
+    }
+}
+
+struct Counter<'a> {
+    functions: &'a [Function],
+    function: usize,
+    constructs: BTreeMap<Construct, u64>,
+    operations: BTreeMap<(SubgroupOp, Option<Type>, Context), u64>,
+    statements: u64,
+    call_sites: Vec<u32>,
+}
+
+/// An `if` without `else` that ends in a jump.
+fn guarded_exit(stmt: &Stmt) -> Option<&Block> {
+    match stmt {
+        Stmt::If { then, otherwise, .. } if otherwise.is_empty() && then.last().is_some_and(Stmt::is_jump) => {
+            Some(then)
+        }
+        _ => None,
+    }
+}
+
+fn has_operation(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part, Expr::Subgroup(_)));
+    found
+}
+
+/// True if the loop itself is left and continued by statements of its body.
+fn breaks_and_continues(body: &Block) -> bool {
+    fn find(block: &Block, found: &mut (bool, bool)) {
+        for stmt in block {
+            match stmt {
+                Stmt::Break => found.0 = true,
+                Stmt::Continue => found.1 = true,
+                Stmt::If { then, otherwise, .. } => {
+                    find(then, found);
+                    find(otherwise, found);
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut found = (false, false);
+    find(body, &mut found);
+    found == (true, true)
+}
+
+impl Counter<'_> {
+    fn count(&mut self, construct: Construct) {
+        *self.constructs.entry(construct).or_default() += 1;
+    }
+
+    fn count_if(&mut self, condition: bool, construct: Construct) {
+        if condition {
+            self.count(construct);
+        }
+    }
+
+    fn is_main(&self) -> bool {
+        self.function + 1 == self.functions.len()
+    }
+
+    fn block(&mut self, block: &Block, place: Place) {
+        for pair in block.windows(2) {
+            let both = guarded_exit(&pair[0]).is_some() && guarded_exit(&pair[1]).is_some();
+            self.count_if(both, Construct::ConsecutiveExits);
+        }
+        for (k, stmt) in block.iter().enumerate() {
+            self.statements += 1;
+            let is_last = k + 1 == block.len();
+            match stmt {
+                Stmt::Break if place.breaks_switch && !(is_last && place.context == Context::Switch) => {
+                    self.count(Construct::BreakFromSwitch);
+                }
+                Stmt::Return(_) => {
+                    self.count_if(!(is_last && place.depth == 0), Construct::EarlyReturn);
+                    self.count_if(place.loops > 0, Construct::ReturnFromLoop);
+                    self.count_if(self.is_main(), Construct::ReturnFromMain);
+                }
+                _ => {}
+            }
+            self.stmt(stmt, place);
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, place: Place) {
+        match stmt {
+            Stmt::Assign { value, .. } => {
+                self.count(Construct::Assign);
+                self.expr(value, place.context);
+            }
+            Stmt::Log { values, .. } => {
+                self.count(Construct::Log);
+                values.iter().for_each(|value| self.expr(value, place.context));
+            }
+            Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise, place),
+            Stmt::Switch { selector, arms } => self.switch(selector, arms, place),
+            Stmt::Loop(l) => self.repeated(l, place),
+            Stmt::Break => self.count_if(!place.breaks_switch, Construct::Break),
+            Stmt::Continue => {
+                self.count(Construct::Continue);
+                self.count_if(place.switches > 0, Construct::ContinueFromSwitch);
+            }
+            Stmt::Return(value) => value.iter().for_each(|value| self.expr(value, place.context)),
+            Stmt::Call { function, args, .. } => self.call(*function as usize, args, place),
+            Stmt::Barrier(op) => {
+                self.count(Construct::Barrier);
+                *self.operations.entry((*op, None, place.context)).or_default() += 1;
+            }
+        }
+    }
+
+    fn steering(&mut self, expr: &Expr, context: Context) {
+        self.count_if(has_operation(expr), Construct::SteeringOperation);
+        self.expr(expr, context);
+    }
+
+    fn branch(&mut self, cond: &Expr, then: &Block, otherwise: &Block, place: Place) {
+        self.count(if otherwise.is_empty() { Construct::If } else { Construct::IfElse });
+        self.steering(cond, place.context);
+        let jumps = |block: &Block| block.last().is_some_and(Stmt::is_jump);
+        self.count_if(jumps(then) && jumps(otherwise), Construct::ExitInBothArms);
+        let continues = |stmt: &Stmt| guarded_exit(stmt).is_some_and(|inner| inner.last() == Some(&Stmt::Continue));
+        let breaks = then.last() == Some(&Stmt::Break);
+        self.count_if(breaks && then.iter().any(continues), Construct::ContinueInBreak);
+        self.block(then, place.inside(Context::Branch));
+        self.block(otherwise, place.inside(Context::Branch));
+    }
+
+    fn switch(&mut self, selector: &Expr, arms: &[Arm], place: Place) {
+        self.count(Construct::Switch);
+        self.count_if(place.switches > 0, Construct::NestedSwitch);
+        self.steering(selector, place.context);
+        let inside = Place { switches: place.switches + 1, breaks_switch: true, ..place.inside(Context::Switch) };
+        for (k, arm) in arms.iter().enumerate() {
+            let is_last = k + 1 == arms.len();
+            let falls = !is_last && !arm.body.last().is_some_and(Stmt::is_jump);
+            self.count_if(falls, Construct::Fallthrough);
+            self.count_if(arm.labels.len() > 1, Construct::SeveralLabels);
+            self.count_if(!is_last && arm.labels.contains(&Label::Default), Construct::EarlyDefault);
+            self.block(&arm.body, inside);
+        }
+    }
+
+    fn repeated(&mut self, l: &Loop, place: Place) {
+        let head = Place { loops: place.loops + 1, ..place.inside(Context::LoopHead) };
+        self.count(match l.kind {
+            LoopKind::For { .. } => Construct::For,
+            LoopKind::While => Construct::While,
+            LoopKind::DoWhile => Construct::DoWhile,
+            LoopKind::Forever => Construct::Forever,
+        });
+        self.count_if(place.loops > 0, Construct::NestedLoop);
+        self.count_if(place.loops > 1, Construct::DeepLoop);
+        self.count_if(breaks_and_continues(&l.body), Construct::BreakAndContinue);
+        self.steering(&l.bound, Context::LoopHead);
+        if let Some(test) = &l.test {
+            self.count(Construct::LoopTest);
+            self.count_if(!test.before.is_empty(), Construct::LoopTestStatements);
+            self.block(&test.before, head);
+            self.steering(&test.cond, Context::LoopHead);
+        }
+        if let LoopKind::For { init, update, .. } = &l.kind {
+            self.count_if(!update.is_empty(), Construct::ForUpdate);
+            self.expr(init, place.context);
+            self.block(update, head);
+        }
+        self.block(&l.body, Place { context: Context::Loop, switches: 0, breaks_switch: false, ..head });
+    }
+
+    fn call(&mut self, function: usize, args: &[Arg], place: Place) {
+        self.count(Construct::Call);
+        self.count_if(place.context == Context::LoopHead, Construct::CallInLoopHead);
+        self.count_if(place.loops > 0, Construct::CallInLoop);
+        self.count_if(!self.is_main(), Construct::NestedCall);
+        if let Some(sites) = self.call_sites.get_mut(function) {
+            *sites += 1;
+        }
+        for arg in args {
+            match arg {
+                Arg::In(value) => self.expr(value, place.context),
+                Arg::Out(_) => self.count(Construct::OutArgument),
+            }
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr, context: Context) {
+        match expr {
+            Expr::Binary(BinaryOp::And | BinaryOp::Or, lhs, rhs) => {
+                self.count_if(has_operation(rhs), Construct::ShortCircuitOperation);
+                self.expr(lhs, context);
+                self.expr(rhs, Context::Choice);
+            }
+            Expr::Select(cond, then, otherwise) => {
+                self.count(Construct::Select);
+                self.expr(cond, context);
+                self.expr(then, Context::Choice);
+                self.expr(otherwise, Context::Choice);
+            }
+            Expr::Subgroup(call) => self.operation(call, context),
+            _ => expr.children().into_iter().for_each(|part| self.expr(part, context)),
+        }
+    }
+
+    fn operation(&mut self, call: &SubgroupCall, context: Context) {
+        let value = call.op.info().params.iter().position(|param| *param == Param::Value);
+        let ty = value.and_then(|at| call.args.get(at)).map(|arg| self.type_of(arg));
+        *self.operations.entry((call.op, ty, context)).or_default() += 1;
+        self.count_if(call.args.iter().any(has_operation), Construct::NestedOperation);
+        call.args.iter().for_each(|arg| self.expr(arg, context));
+    }
+
+    /// The type of an expression of a valid program.
+    fn type_of(&self, expr: &Expr) -> Type {
+        let function = &self.functions[self.function];
+        match expr {
+            Expr::Bool(_) => Type::BOOL,
+            Expr::Int(_) => Type::INT,
+            Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) => Type::UINT,
+            Expr::Var(var) => function.var_type(*var).unwrap_or(Type::UINT),
+            Expr::Builtin(builtin) => builtin.ty(),
+            Expr::Unary(_, x) => self.type_of(x),
+            Expr::Binary(op, ..) if op.is_comparison() || op.is_logical() => Type::BOOL,
+            Expr::Binary(_, x, _) | Expr::Select(_, x, _) => self.type_of(x),
+            Expr::Cast(scalar, x) => Type { scalar: *scalar, ..self.type_of(x) },
+            Expr::Intrinsic(op, args) => {
+                let ty = args.first().map_or(Type::INT, |arg| self.type_of(arg));
+                if op.shape().gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty }
+            }
+            Expr::Vector(ty, _) => *ty,
+            Expr::Component(x, _) => Type::scalar(self.type_of(x).scalar),
+            Expr::Subgroup(call) => {
+                let value = call.args.first().map(|arg| self.type_of(arg));
+                call.op.info().result_type(value).unwrap_or(Type::UINT)
+            }
+        }
+    }
+}

@@ -208,7 +208,13 @@ fn perturb(draw: &mut Draw<'_>, weights: &mut [u32], off: u32) {
     let mut total = 0;
     for weight in weights.iter_mut() {
         let fate = u32::from(draw.byte());
-        let factor = if fate >= 256 - off * 256 / 100 { 0 } else if fate >= 196 - off * 256 / 100 { 4 } else { 1 };
+        let factor = if fate >= 256 - off * 256 / 100 {
+            0
+        } else if fate >= 196 - off * 256 / 100 {
+            4
+        } else {
+            1
+        };
         *weight *= factor;
         total += *weight;
     }

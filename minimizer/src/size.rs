@@ -5,7 +5,7 @@ use std::fmt;
 use tangle_program::case::{Case, Data, Launch, SubgroupSize};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Arg, Block, Builtin, Direction, Expr, Function, Label, LoopKind, Program, Stmt, walk_block};
-use tangle_program::types::Type;
+use tangle_program::types::{Scalar, Type};
 
 use crate::access::reads;
 
@@ -23,7 +23,7 @@ pub struct Size {
     pub data: u64,
     /// What the launch asks for: dimensions, flags, versions, tier.
     pub launch: u64,
-    /// Bits of the numbers in the program.
+    /// Bits of the numbers in the program, and how many things are signed.
     pub numbers: u64,
     /// Length of the names, and numbers of the sites.
     pub names: u64,
@@ -47,10 +47,12 @@ impl Size {
         for param in &function.params {
             self.code += 4 + u64::from(param.ty.width) + if param.direction == Direction::In { 0 } else { 2 };
             self.names += param.name.len() as u64;
+            self.numbers += u64::from(param.ty.scalar == Scalar::Int);
         }
         for local in &function.locals {
             self.code += 1 + u64::from(local.ty.width);
             self.names += local.name.len() as u64;
+            self.numbers += u64::from(local.ty.scalar == Scalar::Int);
         }
         self.names += function.name.len() as u64;
         self.add_block(&function.body);
@@ -103,7 +105,7 @@ impl Size {
     fn add_expr(&mut self, expr: &Expr) {
         self.exprs += node(expr);
         self.numbers += match expr {
-            Expr::Int(n) => bits(u64::from(n.unsigned_abs())) + u64::from(*n < 0),
+            Expr::Int(n) => 1 + bits(u64::from(n.unsigned_abs())) + u64::from(*n < 0),
             Expr::Uint(n) => bits(u64::from(*n)),
             Expr::Subgroup(call) => call.cluster.map_or(0, |n| bits(u64::from(n))),
             _ => 0,

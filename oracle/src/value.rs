@@ -37,7 +37,7 @@ impl Provenance {
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     pub columns: SmallVec<[Column; 1]>,
-    pub taint: Option<Taint>,
+    pub taint: Option<Box<Taint>>,
     pub from: Provenance,
 }
 
@@ -51,9 +51,11 @@ impl Value {
     }
 
     /// The taint of a result that depends on this value and another one, lane by lane.
-    pub fn join(taint: Option<Taint>, other: &Option<Taint>) -> Option<Taint> {
+    pub fn join(taint: Option<Box<Taint>>, other: &Option<Box<Taint>>) -> Option<Box<Taint>> {
         match (taint, other) {
-            (Some(x), Some(y)) => Some(Taint { lanes: x.lanes.or(&y.lanes), undefined: x.undefined || y.undefined }),
+            (Some(x), Some(y)) => {
+                Some(Box::new(Taint { lanes: x.lanes.or(&y.lanes), undefined: x.undefined || y.undefined }))
+            }
             (Some(x), None) => Some(x),
             (None, y) => y.clone(),
         }
@@ -82,7 +84,7 @@ impl Value {
                     let new = new.lanes.and(slots);
                     lanes = if lanes == Mask::default() { new } else { lanes.or(&new) };
                 }
-                (!lanes.is_empty()).then_some(Taint { lanes, undefined })
+                (!lanes.is_empty()).then(|| Box::new(Taint { lanes, undefined }))
             }
         };
         self.from = self.from.or(value.from);

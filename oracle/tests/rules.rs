@@ -9,8 +9,8 @@ use tangle_oracle::predict::predict;
 use tangle_program::case::{Case, Data, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Fold, SubgroupOp};
-use tangle_program::tree::{Arg, Direction, Expr, Label, LoopKind, Param, Stmt};
-use tangle_program::types::Type;
+use tangle_program::tree::{Arg, Builtin, Direction, Expr, Label, LoopKind, Param, Stmt};
+use tangle_program::types::{Scalar, Type};
 
 const A: u32 = 1;
 const B: u32 = 2;
@@ -119,8 +119,10 @@ fn a_loop_around_a_call_restores_uniform_control_flow() {
 
 #[test]
 fn out_arguments_of_lanes_that_returned_early_are_copied_back() {
-    let mut callee =
-        function("callee", [set(0, uint(7)), when(below(4), [Stmt::Return(None)]), set(0, bin(var(0), BinaryOp::Add, uint(1)))]);
+    let mut callee = function(
+        "callee",
+        [set(0, uint(7)), when(below(4), [Stmt::Return(None)]), set(0, bin(var(0), BinaryOp::Add, uint(1)))],
+    );
     callee.params = vec![Param { name: "x0".into(), direction: Direction::Out, ty: Type::UINT }];
     callee.locals.clear();
     let call = Stmt::Call { function: 0, args: vec![Arg::Out(0)], dest: None };
@@ -191,7 +193,8 @@ fn a_switch_on_one_value_is_exact_through_every_fallthrough() {
 
 #[test]
 fn a_continue_inside_a_switch_goes_to_the_loop() {
-    let inside = switch(low_bits(1), [arm([Label::Case(0)], [Stmt::Continue]), arm([Label::Case(1)], [see(A), Stmt::Break])]);
+    let inside =
+        switch(low_bits(1), [arm([Label::Case(0)], [Stmt::Continue]), arm([Label::Case(1)], [see(A), Stmt::Break])]);
     let case = main_of([counted(0, uint(2), [see(B)], [inside, see(C)]), see(D)]);
     check_tiers(&case, "A=AA AA B=FF FF C=AA AA D=FF", "A=AA AA B=FF? FF? C=AA AA D=FF");
 }
@@ -237,7 +240,8 @@ fn each_arm_of_a_selection_runs_with_its_lanes() {
 #[test]
 fn control_flow_is_uniform_again_after_a_divergent_loop() {
     let bound = || bin(low_bits(7), BinaryOp::Add, uint(1));
-    let case = main_of([counted(0, bound(), [], []), see(A), when(below(6), [counted(1, bound(), [], []), see(B)]), see(C)]);
+    let case =
+        main_of([counted(0, bound(), [], []), see(A), when(below(6), [counted(1, bound(), [], []), see(B)]), see(C)]);
     // Within the `if` it is not: no rule brings lanes together at a merge in divergent control flow.
     check_tiers(&case, "A=FF B=3F C=FF", "A=FF B=3F? C=FF");
 }
@@ -266,7 +270,8 @@ fn a_lane_whose_path_is_unknown_is_lost() {
     // At tier plain the ballot is open, so it is unknown who goes into the `if`. Lanes 6 and 7 never come near it, but they could
     // meet the lost lanes at D.
     let risky = when(bin(var(0), BinaryOp::Eq, uint(0x3F)), [see(B)]);
-    let case = main_of([when(below(6), [when(odd(), []), set(0, ballot()), see(A), risky, see(C)]), see(D), log(E, [lane()])]);
+    let case =
+        main_of([when(below(6), [when(odd(), []), set(0, ballot()), see(A), risky, see(C)]), see(D), log(E, [lane()])]);
     check(&case, Tier::Maximal, "A=3F B=3F C=3F D=FF E=FF:[0 1 2 3 4 5 6 7]");
     check(&case, Tier::Plain, "A=3F? B=- C=- D=C0? E=C0:[6 7]");
 }
@@ -274,7 +279,7 @@ fn a_lane_whose_path_is_unknown_is_lost() {
 #[test]
 fn subgroup_uniform_control_flow_is_a_matter_of_each_subgroup() {
     // Two subgroups; only the first goes into the `if`, which therefore is not uniform for the workgroup.
-    let first = bin(Expr::Builtin(tangle_program::tree::Builtin::LocalIndex), BinaryOp::Lt, uint(8));
+    let first = bin(Expr::Builtin(Builtin::LocalIndex), BinaryOp::Lt, uint(8));
     let mut case = main_of([when(first, [when(below(4), []), see(A)]), see(B)]);
     case.launch.workgroup = [16, 1, 1];
     let both = "B=FF+FF:[255 255 255 255 255 255 255 255 255 255 255 255 255 255 255 255]";
@@ -284,11 +289,10 @@ fn subgroup_uniform_control_flow_is_a_matter_of_each_subgroup() {
 }
 
 #[test]
-fn identities_hold_for_every_tangle() {
-    // Own-lane facts do not depend on who else is there (semantics.md §1.11): a shuffle from the lane itself is checked where the
-    // ballot beside it is open.
-    let itself = op(SubgroupOp::BallotBitCount, [Expr::Builtin(tangle_program::tree::Builtin::EqMask)]);
-    let case = main_of([when(below(2), [when(odd(), []), log(A, [ballot(), itself])])]);
+fn an_operation_on_own_operands_is_exact_in_every_tangle() {
+    // Whether a lane's own bit is in its own mask has nothing to do with who else is there; the ballot beside it is open.
+    let own_bit = op(SubgroupOp::BallotBitExtract, [Expr::Builtin(Builtin::LeMask), lane()]);
+    let case = main_of([when(below(2), [when(odd(), []), log(A, [ballot(), own_bit])])]);
     check(&case, Tier::Plain, "A=03:[?/1 ?/1]");
 }
 
@@ -310,7 +314,8 @@ fn a_shuffle_from_an_inactive_lane_is_undefined() {
 #[test]
 fn taint_is_poison() {
     let zero = |value: Expr| bin(value, BinaryOp::BitAnd, uint(0));
-    let case = main_of([set(0, shifted_up()), log(A, [var(0), zero(var(0)), bin(var(0), BinaryOp::Sub, var(0)), lane()])]);
+    let case =
+        main_of([set(0, shifted_up()), log(A, [var(0), zero(var(0)), bin(var(0), BinaryOp::Sub, var(0)), lane()])]);
     let text = "A=FF:[?/?/?/0 0/0/0/1 1/0/0/2 2/0/0/3 3/0/0/4 4/0/0/5 5/0/0/6 6/0/0/7]";
     check_tiers(&case, text, text);
 }
@@ -386,16 +391,13 @@ fn undefined_behaviour_is_invalid() {
         ("a delta to rotate by that differs", op(SubgroupOp::Rotate, [lane(), lane()])),
         (
             "a mask that differs",
-            Expr::Cast(
-                tangle_program::types::Scalar::Uint,
-                Box::new(op(SubgroupOp::InverseBallot, [Expr::Builtin(tangle_program::tree::Builtin::EqMask)])),
-            ),
+            Expr::Cast(Scalar::Uint, Box::new(op(SubgroupOp::InverseBallot, [Expr::Builtin(Builtin::EqMask)]))),
         ),
     ] {
         println!("{what}: {}", not_defined(&main_of([log(A, [expr])])));
     }
     // The same ballot in all lanes is fine.
-    let fine = Expr::Cast(tangle_program::types::Scalar::Uint, Box::new(op(SubgroupOp::InverseBallot, [ballot()])));
+    let fine = Expr::Cast(Scalar::Uint, Box::new(op(SubgroupOp::InverseBallot, [ballot()])));
     check(&main_of([log(A, [fine])]), Tier::Maximal, "A=FF:[0 1 0 1 0 1 0 1]");
 }
 
@@ -415,7 +417,6 @@ fn inputs_belong_to_invocations_and_not_to_lanes() {
 #[test]
 fn masks_have_bits_of_lanes_that_do_not_exist() {
     // Five invocations in a subgroup of 8 (semantics.md §1.1): the ballot has the live lanes, the built-in masks do not care.
-    use tangle_program::tree::Builtin;
     let first = |builtin| Expr::Component(Box::new(Expr::Builtin(builtin)), 0);
     let mut case = main_of([see(A), log(B, [first(Builtin::GeMask), first(Builtin::LtMask)])]);
     case.launch.workgroup = [5, 1, 1];
@@ -424,8 +425,8 @@ fn masks_have_bits_of_lanes_that_do_not_exist() {
 
 #[test]
 fn workgroups_are_predicted_one_by_one() {
-    use tangle_program::tree::Builtin;
-    let mut case = main_of([when(bin(Expr::Builtin(Builtin::WorkgroupIndex), BinaryOp::Eq, uint(1)), [see(A)]), see(B)]);
+    let mut case =
+        main_of([when(bin(Expr::Builtin(Builtin::WorkgroupIndex), BinaryOp::Eq, uint(1)), [see(A)]), see(B)]);
     case.launch.groups = [3, 1, 1];
     check_tiers(&case, "A=FF B=FF FF FF", "A=FF B=FF FF FF");
 }

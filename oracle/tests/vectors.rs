@@ -95,7 +95,10 @@ fn vectors_in_smaller_subgroups() {
                 ("V13", Err(error)) if size < 4 => assert!(error.0.contains("cluster"), "{error}"),
                 (_, Ok(prediction)) => {
                     for event in prediction.events() {
-                        assert!(event.active.iter().all(|(_, mask)| mask >> size == 0), "{name}, size {size}: {event:?}");
+                        assert!(
+                            event.active.iter().all(|(_, mask)| mask >> size == 0),
+                            "{name}, size {size}: {event:?}"
+                        );
                     }
                 }
                 (_, Err(error)) => panic!("{name}, size {size}: {error}"),

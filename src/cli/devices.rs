@@ -7,7 +7,8 @@ use tangle::target::inventory;
 use tangle_program::case::Tier;
 use tangle_runner::{DeviceInfo, DriverMode};
 
-use super::Found;
+use super::output::OutputError;
+use super::{Found, say};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -28,34 +29,44 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
             .map(|(driver, problem)| serde_json::json!({ "driver": driver.name, "problem": problem.to_string() }))
             .collect();
         let all = serde_json::json!({ "devices": devices, "problems": problems });
-        println!("{}", serde_json::to_string_pretty(&all)?);
+        say!("{}", serde_json::to_string_pretty(&all)?)?;
     } else {
         for (_, info) in inventory.devices() {
-            print_device(info);
+            print_device(info)?;
         }
         for (driver, problem) in inventory.problems() {
-            println!("{}: not usable: {problem}", driver.name);
+            say!("{}: not usable: {problem}", driver.name)?;
         }
     }
     inventory.require_any()?;
     Ok(Found::Nothing)
 }
 
-fn print_device(info: &DeviceInfo) {
+fn print_device(info: &DeviceInfo) -> Result<(), OutputError> {
     let subgroup = &info.subgroup;
     let capabilities = Capabilities::of(info);
     let tiers: Vec<&str> = Tier::ALL.into_iter().filter(|&tier| capabilities.offers(tier)).map(Tier::name).collect();
     let compile_only = if info.mode == DriverMode::CompileOnly { ", compiles only" } else { "" };
-    println!("{}: {} ({} {}), Vulkan {}{compile_only}", info.name, info.device_name, info.driver_name, info.driver_info, info.api_version);
+    say!(
+        "{}: {} ({} {}), Vulkan {}{compile_only}",
+        info.name,
+        info.device_name,
+        info.driver_name,
+        info.driver_info,
+        info.api_version
+    )?;
     let required = if subgroup.required_size_in_compute { "may be required" } else { "cannot be required" };
-    println!("  subgroup size  {} ({} to {}), {required}", subgroup.size, subgroup.min_size, subgroup.max_size);
-    println!("  operations     {}; in {}", subgroup.operations.join(" "), subgroup.stages.join(" "));
-    println!("  tiers          {}", tiers.join(" "));
-    let features: Vec<&str> = info.features.iter().map(|feature| feature.name()).filter(|name| !name.starts_with("VK_")).collect();
-    println!("  features       SPIR-V {}, {}", info.max_spirv, features.join(" "));
+    say!("  subgroup size  {} ({} to {}), {required}", subgroup.size, subgroup.min_size, subgroup.max_size)?;
+    say!("  operations     {}; in {}", subgroup.operations.join(" "), subgroup.stages.join(" "))?;
+    say!("  tiers          {}", tiers.join(" "))?;
+    let features: Vec<&str> =
+        info.features.iter().map(|feature| feature.name()).filter(|name| !name.starts_with("VK_")).collect();
+    say!("  features       SPIR-V {}, {}", info.max_spirv, features.join(" "))?;
     let limits = &info.limits;
-    println!(
+    say!(
         "  workgroup      {:?}, {} invocations, {} subgroups where a size is required",
-        limits.max_workgroup_size, limits.max_workgroup_invocations, subgroup.max_compute_workgroup_subgroups
-    );
+        limits.max_workgroup_size,
+        limits.max_workgroup_invocations,
+        subgroup.max_compute_workgroup_subgroups
+    )
 }

@@ -1,7 +1,7 @@
 //! `tangle fuzz`
 
 use std::io::{IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,8 @@ use tangle_generator::Profile;
 use tangle_program::case::Tier;
 use tangle_program::subgroup::TABLE;
 
-use super::{DeviceArgs, Found, duration};
+use super::output::OutputError;
+use super::{DeviceArgs, Found, duration, say, tell};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -49,16 +50,24 @@ pub struct Args {
 }
 
 fn profile(name: &str) -> Result<Profile, String> {
-    Profile::from_name(name).ok_or_else(|| format!("there is no profile '{name}'"))
+    let names = || Profile::ALL.iter().map(|(profile, _)| profile.name()).collect::<Vec<_>>().join(", ");
+    Profile::from_name(name).ok_or_else(|| format!("there is no profile '{name}'; there are: {}", names()))
 }
 
 fn tier(name: &str) -> Result<Tier, String> {
-    Tier::ALL.into_iter().find(|tier| tier.name() == name).ok_or_else(|| format!("there is no tier '{name}'"))
+    let names = || Tier::ALL.map(Tier::name).join(", ");
+    let known = Tier::ALL.into_iter().find(|tier| tier.name() == name);
+    known.ok_or_else(|| format!("there is no tier '{name}'; there are: {}", names()))
 }
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
 pub fn run(args: Args) -> anyhow::Result<Found> {
+    if let Some(file) = &args.summary {
+        // Known at the end of a campaign, it would be known too late.
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        anyhow::ensure!(folder.is_dir(), "cannot write {}: there is no folder {}", file.display(), folder.display());
+    }
     std::fs::create_dir_all(&args.out).with_context(|| format!("cannot create {}", args.out.display()))?;
     let seed = match args.seed {
         Some(seed) => seed,
@@ -72,7 +81,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
     })?;
     let targets = args.devices.open()?;
     let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
-    eprintln!("seed {seed}, devices {}, saving in {}", names.join(", "), args.out.display());
+    tell!("seed {seed}, devices {}, saving in {}", names.join(", "), args.out.display());
     let options = Options {
         seed,
         cases: args.cases,
@@ -86,14 +95,23 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
     let mut progress = Progress::new();
     let ledger = campaign.run(|line| progress.show(line))?;
     progress.end();
-    print_books(&ledger);
+    // Each is to be had although the other fails.
+    let saved = args.summary.as_deref().map_or(Ok(()), |file| write_summary(file, &ledger));
+    print_books(&ledger)?;
     if args.stats {
-        print_operations(&ledger);
+        print_operations(&ledger)?;
     }
-    if let Some(file) = &args.summary {
-        write_atomically(file, &serde_json::to_vec_pretty(&ledger)?)?;
-    }
+    saved?;
     Ok(if ledger.findings.is_empty() { Found::Nothing } else { Found::Something })
+}
+
+/// Writes the books, at once or not at all; straight into what is no file (`/dev/stdout`, a pipe).
+fn write_summary(file: &Path, ledger: &Ledger) -> anyhow::Result<()> {
+    let text = serde_json::to_vec_pretty(ledger)?;
+    if std::fs::symlink_metadata(file).is_ok_and(|there| !there.is_file()) {
+        return std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()));
+    }
+    write_atomically(file, &text)
 }
 
 /// The progress line: rewritten in place on a terminal, repeated now and then elsewhere.
@@ -126,23 +144,20 @@ impl Progress {
 
     fn end(&self) {
         if self.terminal && self.shown.is_some() {
-            eprintln!();
+            tell!();
         }
     }
 }
 
-fn print_books(ledger: &Ledger) {
+fn print_books(ledger: &Ledger) -> Result<(), OutputError> {
     for (name, book) in &ledger.devices {
-        let verdicts: Vec<String> = book.verdicts.iter().map(|(verdict, n)| format!("{} {verdict}", thousands(*n))).collect();
+        let verdicts: Vec<String> =
+            book.verdicts.iter().map(|(verdict, n)| format!("{} {verdict}", thousands(*n))).collect();
         let counts = book.counts;
-        println!(
-            "{name}: {} cases ({}), {} not supported",
-            thousands(book.cases),
-            verdicts.join(", "),
-            thousands(book.unsupported)
-        );
+        let verdicts = if verdicts.is_empty() { String::new() } else { format!(" ({})", verdicts.join(", ")) };
+        say!("{name}: {} cases{verdicts}, {} not supported", thousands(book.cases), thousands(book.unsupported))?;
         let logged = counts.checked + counts.tainted + counts.skipped;
-        println!(
+        say!(
             "  {} values checked ({:.0} % of those logged), {} tainted, {} skipped; {} steps checked; {:.0} % of the log sites reached",
             thousands(counts.checked),
             100.0 * counts.checked as f64 / logged.max(1) as f64,
@@ -150,9 +165,9 @@ fn print_books(ledger: &Ledger) {
             thousands(counts.skipped),
             thousands(counts.steps),
             100.0 * counts.sites_reached as f64 / counts.sites.max(1) as f64
-        );
+        )?;
         let times = book.times;
-        println!(
+        say!(
             "  seconds: generate {:.1}, compile {:.1}, driver {:.1} ({:.0} % of the worker's {:.1}), judge {:.1}, save {:.1}; {} restarts",
             times.generate,
             times.compile,
@@ -162,27 +177,36 @@ fn print_books(ledger: &Ledger) {
             times.judge,
             times.save,
             book.restarts
-        );
+        )?;
     }
     for book in &ledger.findings {
-        println!("{} {} ({} cases, first {})", book.device, book.signature, thousands(book.cases), book.first_case);
+        say!("{} {} ({} cases, first {})", book.device, book.signature, thousands(book.cases), book.first_case)?;
         if let Some(folder) = book.folders.first() {
-            println!("  {folder}");
+            say!("  {folder}")?;
         }
     }
+    Ok(())
 }
 
-fn print_operations(ledger: &Ledger) {
-    println!("{:32} {:>14} {:>14} {:>14} {:>14}", "operation", "lanes, full", "lanes, partial", "checked, full", "checked, part.");
+fn print_operations(ledger: &Ledger) -> Result<(), OutputError> {
+    say!(
+        "{:32} {:>14} {:>14} {:>14} {:>14}",
+        "operation",
+        "lanes, full",
+        "lanes, partial",
+        "checked, full",
+        "checked, part."
+    )?;
     for info in &TABLE {
         let used = ledger.operations.get(info.name).copied().unwrap_or_default();
-        println!(
+        say!(
             "{:32} {:>14} {:>14} {:>14} {:>14}",
             info.name,
             thousands(used.executed_full),
             thousands(used.executed_partial),
             thousands(used.checked_full),
             thousands(used.checked_partial)
-        );
+        )?;
     }
+    Ok(())
 }

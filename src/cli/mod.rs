@@ -2,10 +2,13 @@
 
 mod devices;
 mod fuzz;
+mod minimize;
+mod output;
 mod replay;
 mod run;
 mod show;
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,6 +18,8 @@ use clap::{Parser, Subcommand};
 use tangle::target::Target;
 use tangle_program::case::Case;
 use tangle_program::validate::validate;
+
+use output::{OutputError, say, tell};
 
 /// Differential conformance fuzzer for the subgroup and convergence behaviour of Vulkan drivers.
 ///
@@ -38,6 +43,8 @@ enum Command {
     Show(show::Args),
     /// Run all cases of a folder on all devices
     Replay(replay::Args),
+    /// Make a failing case small
+    Minimize(minimize::Args),
 }
 
 /// What a command found.
@@ -62,15 +69,29 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Minimize(args) => minimize::run(&args),
     };
     match result {
         Ok(Found::Nothing) => ExitCode::SUCCESS,
         Ok(Found::Something) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            if !error.downcast_ref::<OutputError>().is_some_and(OutputError::is_closed) {
+                tell!("error: {}", one_line(&error));
+            }
             ExitCode::from(2)
         }
     }
+}
+
+/// The error with its causes; a cause that an error already tells is not told again.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut line = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !line.ends_with(&cause) {
+            let _ = write!(line, ": {cause}");
+        }
+    }
+    line
 }
 
 /// Which devices, and how long they may take.
@@ -91,7 +112,7 @@ struct DeviceArgs {
 impl DeviceArgs {
     fn open(&self) -> anyhow::Result<Vec<Target>> {
         let options = tangle_runner::Options { timeout: self.timeout, in_flight: 8, ..Default::default() };
-        tangle::target::open(&self.device, self.devices.as_deref(), &options, |warning| eprintln!("warning: {warning}"))
+        tangle::target::open(&self.device, self.devices.as_deref(), &options, |warning| tell!("warning: {warning}"))
     }
 }
 
@@ -102,6 +123,11 @@ fn duration(text: &str) -> Result<Duration, String> {
 /// Reads a case: a JSON file, or a finding's folder.
 fn read_case(path: &Path) -> anyhow::Result<Case> {
     let file = if path.is_dir() { path.join("case.json") } else { path.to_owned() };
+    anyhow::ensure!(
+        !path.is_dir() || file.exists(),
+        "{} is no finding: it has no case.json (`tangle replay` runs a folder of cases)",
+        path.display()
+    );
     let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let case = Case::from_json(&text).with_context(|| format!("{}", file.display()))?;
     validate(&case).with_context(|| format!("{}", file.display()))?;

@@ -9,7 +9,7 @@ use tangle::prepare::prepare;
 use tangle::target::{Conclusion, Finish};
 use tangle_oracle::judge::Verdict;
 
-use super::{DeviceArgs, Found, read_case};
+use super::{DeviceArgs, Found, read_case, say};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -30,6 +30,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     let cases = files.iter().map(|file| read_case(file)).collect::<anyhow::Result<Vec<_>>>()?;
     let targets = args.devices.open()?;
     let mut found = Found::Nothing;
+    let mut ran = false;
     for target in &targets {
         let mut verdicts = BTreeMap::<&str, u32>::new();
         let mut checked = 0;
@@ -52,14 +53,16 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
             }
             if signature.is_some() || verdict == "vacuous" {
                 found = Found::Something;
-                println!("{} {}: {verdict}\n{}", target.name, file.display(), describe(case, &conclusion.finish));
+                say!("{} {}: {verdict}\n{}", target.name, file.display(), describe(case, &conclusion.finish))?;
             } else if args.verbose {
-                println!("{} {}: {verdict}", target.name, file.display());
+                say!("{} {}: {verdict}", target.name, file.display())?;
             }
         }
         let totals: Vec<String> = verdicts.iter().map(|(verdict, n)| format!("{n} {verdict}")).collect();
-        println!("{}: {} of {} cases, {checked} values checked", target.name, totals.join(", "), files.len());
+        say!("{}: {} of {} cases, {checked} values checked", target.name, totals.join(", "), files.len())?;
+        ran |= verdicts.keys().any(|verdict| *verdict != "skip");
     }
+    anyhow::ensure!(ran, "no device can run any of the cases");
     Ok(found)
 }
 

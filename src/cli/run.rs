@@ -6,7 +6,7 @@ use tangle::campaign::{Prep, describe, finding};
 use tangle::prepare::prepare;
 use tangle::target::{Conclusion, Finish};
 
-use super::{DeviceArgs, Found, read_case};
+use super::{DeviceArgs, Found, read_case, say, tell};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -30,6 +30,8 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         Err(fault) => Prep::Faulty(case, fault),
     };
     let mut found = Found::Nothing;
+    let mut without_worker = None;
+    let mut supported = false;
     let mut rows = Vec::new();
     for target in &targets {
         let conclusion = match &prep {
@@ -44,21 +46,26 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
                 "result": conclusion.finish,
             }));
         } else {
-            println!("{}: {}", target.name, describe(prep.case(), &conclusion.finish));
+            say!("{}: {}", target.name, describe(prep.case(), &conclusion.finish))?;
         }
         if let Finish::NoWorker { reason } = &conclusion.finish {
-            anyhow::bail!("device {}: {reason}", target.name);
+            without_worker.get_or_insert_with(|| format!("device {}: {reason}", target.name));
         }
+        supported |= !matches!(conclusion.finish, Finish::Unsupported { .. });
         if let Some(signature) = signature {
             found = Found::Something;
             if let Some(folder) = &args.save {
                 let saved = finding(target, &prep, &conclusion, signature).save(folder)?;
-                eprintln!("saved {}", saved.display());
+                tell!("saved {}", saved.display());
             }
         }
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&rows)?);
+        say!("{}", serde_json::to_string_pretty(&rows)?)?;
     }
+    if let Some(reason) = without_worker {
+        anyhow::bail!(reason);
+    }
+    anyhow::ensure!(supported, "no device can run the case");
     Ok(found)
 }

@@ -13,6 +13,7 @@ use tangle_program::case::Case;
 use tangle_program::glsl;
 use tangle_program::tree::{SiteId, Stmt};
 
+use super::output::put;
 use super::{DeviceArgs, Found, read_case};
 
 #[derive(clap::Args)]
@@ -32,22 +33,23 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<Found> {
     let case = read_case(&args.case)?;
     if args.json {
-        print!("{}", case.to_json());
+        put(format_args!("{}", case.to_json()))?;
         return Ok(Found::Nothing);
     }
     let printed = glsl::print(&case);
     match lane_map(args, &case)? {
-        None => print!("{}", printed.text),
+        None => put(format_args!("{}", printed.text))?,
         Some(map) => {
             let prediction = predict(&case, &map)?;
             let mut by_site = BTreeMap::<SiteId, Vec<LoggedEvent>>::new();
             for event in prediction.events() {
                 by_site.entry(event.site).or_default().push(event);
             }
-            print!("{}", printed.with_margin(|stmt| match stmt {
+            let beside = |stmt: &Stmt| match stmt {
                 Stmt::Log { site, .. } => Some(expectation(by_site.get(site).map_or(&[], Vec::as_slice))),
                 _ => None,
-            }));
+            };
+            put(format_args!("{}", printed.with_margin(beside)))?;
         }
     }
     Ok(Found::Nothing)

@@ -93,13 +93,10 @@ impl Builder<'_> {
         if op != BinaryOp::Xor {
             self.frame.flow = before.arm(left.decision);
         }
-        let right = if self.draw.percent(35) && self.frame.flow.is_exact() { self.vote() } else { self.own_condition() };
+        let right =
+            if self.draw.percent(35) && self.frame.flow.is_exact() { self.vote() } else { self.own_condition() };
         self.frame.flow = before;
-        Cond {
-            expr: bin(op, left.expr, right.expr),
-            decision: left.decision.and(right.decision),
-            source: left.source,
-        }
+        Cond { expr: bin(op, left.expr, right.expr), decision: left.decision.and(right.decision), source: left.source }
     }
 
     fn own_or_uniform(&mut self) -> Cond {
@@ -252,7 +249,11 @@ impl Builder<'_> {
             2 => bin(BinaryOp::Eq, masked(bin(BinaryOp::Add, x, i()), 1), uint(0)),
             3 => bin(BinaryOp::Gt, masked(x, 7), i()),
             4 => bin(BinaryOp::Eq, masked(bin(BinaryOp::BitXor, x, i()), 3), uint(self.draw.below(4))),
-            _ => return Cond::uniform_if(self.frame.var(counter).uniform, bin(BinaryOp::Eq, i(), uint(self.draw.range(1, 3)))),
+            _ => {
+                let expr = bin(BinaryOp::Eq, i(), uint(self.draw.range(1, 3)));
+                let uniform = self.frame.var(counter).uniform;
+                return if uniform { Cond::uniform(expr) } else { Cond::new(expr, Source::Var(counter)) };
+            }
         };
         Cond::new(expr, source)
     }
@@ -326,7 +327,12 @@ impl Builder<'_> {
         let decision = if self.votes_are_uniform() { Decision::Uniform } else { Decision::Divergent };
         let (x, source) = self.source();
         let small = masked(x, self.draw.pick(&[3, 1, 7]));
-        let min_max = [(Fold::Min, BinaryOp::Eq), (Fold::Max, BinaryOp::Ne), (Fold::Min, BinaryOp::Lt), (Fold::Max, BinaryOp::Eq)];
+        let min_max = [
+            (Fold::Min, BinaryOp::Eq),
+            (Fold::Max, BinaryOp::Ne),
+            (Fold::Min, BinaryOp::Lt),
+            (Fold::Max, BinaryOp::Eq),
+        ];
         match self.draw.below(10) {
             0 if self.has(SubgroupOp::Elect) => Cond::new(Expr::subgroup(SubgroupOp::Elect, []), Source::Other),
             1 | 2 => Cond { expr: self.uniform_vote(), decision, source: Source::Other },
@@ -359,7 +365,8 @@ impl Builder<'_> {
     pub(crate) fn bound(&mut self, most: u32, decision: Decision) -> (Expr, u32) {
         let bound = self.bound_once(most, decision);
         // Loops that nobody enters are rare enough without looking for them.
-        let zero = self.estimate(|guess| guess.values(&bound.0)).is_some_and(|values| values.iter().all(|&(v, _)| v == 0));
+        let zero =
+            self.estimate(|guess| guess.values(&bound.0)).is_some_and(|values| values.iter().all(|&(v, _)| v == 0));
         if zero && !self.draw.percent(10) { self.bound_once(most, decision) } else { bound }
     }
 
@@ -403,13 +410,6 @@ impl Builder<'_> {
                 if word <= most { (Expr::Uniform(0), word) } else { (uint(most), most) }
             }
         }
-    }
-}
-
-impl Cond {
-    fn uniform_if(uniform: bool, expr: Expr) -> Cond {
-        let decision = if uniform { Decision::Uniform } else { Decision::Divergent };
-        Cond { expr, decision, source: Source::Other }
     }
 }
 

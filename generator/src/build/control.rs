@@ -29,6 +29,13 @@ pub(crate) enum Outlook {
     Never,
 }
 
+/// Whether a segment may fall through into the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Falling {
+    Allowed,
+    Forbidden,
+}
+
 /// Where the arms of a branch end.
 struct Ends {
     flows: Vec<Flow>,
@@ -63,11 +70,7 @@ impl Builder<'_> {
                 else_size = 0;
             }
         }
-        let stmt = self.branch(
-            cond,
-            |b| b.arm(size),
-            |b| if else_size > 0 { b.arm(else_size) } else { Vec::new() },
-        );
+        let stmt = self.branch(cond, |b| b.arm(size), |b| if else_size > 0 { b.arm(else_size) } else { Vec::new() });
         out.push(stmt);
     }
 
@@ -110,8 +113,8 @@ impl Builder<'_> {
         let then = self.branch_arm(inside, yes, then, &mut ends);
         let otherwise = self.branch_arm(inside, no, otherwise, &mut ends);
         self.frame.tested.pop();
-        let escaped = self.frame.close();
-        self.frame.flow = before.after_branch(cond.decision, escaped, &ends.flows);
+        let leaving = self.frame.close();
+        self.frame.flow = before.after_branch(cond.decision, leaving, &ends.flows);
         self.frame.crowd = ends.crowd;
         Stmt::If { cond: cond.expr, then, otherwise }
     }
@@ -169,11 +172,8 @@ impl Builder<'_> {
         // Long loops are light ones.
         let size = if trips > 8 { 2 } else { 2 + self.draw.below(3) };
         let written = self.frame.clock;
-        let (stmt, counter) = self.repeat(
-            Frameset { form, bound, decision },
-            |b| b.test(form, decision),
-            |b, _| b.loop_body(size, form),
-        );
+        let (stmt, counter) =
+            self.repeat(Frameset { form, bound, decision }, |b| b.test(form, decision), |b, _| b.loop_body(size, form));
         out.push(stmt);
         self.after_loop(counter, written, out);
     }
@@ -182,7 +182,8 @@ impl Builder<'_> {
     pub(crate) fn after_loop(&mut self, counter: VarId, written: u32, out: &mut Block) {
         let mut left: Vec<VarId> = Vec::new();
         for (id, var) in self.frame.vars.iter().enumerate().rev() {
-            if var.written > written && var.role == Role::Data && left.len() < 3 {
+            let wide = var.ty.width > 2 && !left.is_empty();
+            if var.written > written && var.role == Role::Data && left.len() < 3 && !wide {
                 left.push(id as VarId);
             }
         }
@@ -284,9 +285,9 @@ impl Builder<'_> {
         // The guess followed the first iteration only.
         self.frame.forget_since(entered);
         let kind = self.loop_kind(set.form, init, most);
-        let escaped = self.frame.close();
+        let leaving = self.frame.close();
         self.frame.trips = trips;
-        self.frame.flow = before.after(escaped);
+        self.frame.flow = before.after(leaving);
         self.frame.touch(counter);
         (Stmt::Loop(Box::new(Loop { kind, counter, bound, test, body })), counter)
     }
@@ -354,16 +355,22 @@ impl Builder<'_> {
         }
     }
 
-    fn exit_condition(&mut self, decision: Decision) -> Cond {
+    pub(crate) fn exit_condition(&mut self, decision: Decision) -> Cond {
         let mut cond = self.exit_condition_once(decision);
         for _ in 0..2 {
-            // Nothing would come after an exit that everybody takes.
-            if self.outlook(&cond.expr) == Outlook::Mixed {
+            if self.leaves_enough(&cond.expr) {
                 break;
             }
             cond = self.exit_condition_once(decision);
         }
         cond
+    }
+
+    /// True if some are believed to take an exit, and enough to go on without them.
+    pub(crate) fn leaves_enough(&self, cond: &Expr) -> bool {
+        let here = self.frame.crowd;
+        let Some(holds) = self.estimate(|guess| guess.holds(cond)) else { return true };
+        !here.and(holds).is_empty() && 4 * here.without(holds).count() >= here.count()
     }
 
     fn exit_condition_once(&mut self, decision: Decision) -> Cond {
@@ -423,7 +430,7 @@ impl Builder<'_> {
         out.push(stmt);
     }
 
-    fn nonempty(&mut self, mut block: Block) -> Block {
+    pub(crate) fn nonempty(&mut self, mut block: Block) -> Block {
         if block.is_empty() {
             self.assignment(&mut block);
         }
@@ -486,28 +493,38 @@ impl Builder<'_> {
         let (selector, decision, most) = self.selector();
         let signed = self.draw.percent(30);
         let here = self.frame.crowd;
-        let values = self.estimate(|guess| guess.values(&selector));
+        let values = self.estimate(|guess| guess.values(&selector)).filter(|values| !values.is_empty());
         let labels = self.labels(most, values.as_deref());
         let before = self.frame.flow;
         self.step();
         self.frame.open(Kind::Switch);
         let mut arms: Vec<Arm> = Vec::with_capacity(labels.len());
-        let last = labels.len() - 1;
+        let count = labels.len();
         let mut fallen: Option<(Flow, Crowd)> = None;
         for (k, labels) in labels.into_iter().enumerate() {
-            let several = labels.len() > 1 || labels.contains(&Label::Default);
-            self.frame.flow = segment_flow(before, decision, several, fallen.map(|(flow, _)| flow));
+            self.frame.flow = segment_flow(before, decision, &labels, fallen.map(|(flow, _)| flow));
             let direct = values.as_ref().map_or(here, |values| who(values, &labels));
             self.frame.crowd = fallen.map_or(direct, |(_, crowd)| direct.or(crowd));
-            let body = self.segment(k == last);
+            let falling = if k + 1 == count { Falling::Forbidden } else { Falling::Allowed };
+            let body = self.sharing((count - k) as u32, |b| b.segment(falling));
             fallen = (!ends_in_jump(&body)).then_some((self.frame.flow, self.frame.crowd));
             arms.push(Arm { labels, body });
         }
-        let escaped = self.frame.close();
-        self.frame.flow = before.after(escaped);
+        let leaving = self.frame.close();
+        self.frame.flow = before.after(leaving);
         self.frame.crowd = here;
         let selector = if signed { cast(Scalar::Int, selector) } else { selector };
         out.push(Stmt::Switch { selector, arms });
+    }
+
+    /// Makes something that leaves enough of the statements for `parts - 1` more of its kind.
+    fn sharing<R>(&mut self, parts: u32, make: impl FnOnce(&mut Self) -> R) -> R {
+        let left = self.statements;
+        let share = left.div_ceil(parts);
+        self.statements = share;
+        let made = make(self);
+        self.statements += left - share;
+        made
     }
 
     /// A small word, whether lanes agree on it, and the most it can be.
@@ -579,13 +596,16 @@ impl Builder<'_> {
         labels
     }
 
-    fn segment(&mut self, is_last: bool) -> Block {
+    fn segment(&mut self, falling: Falling) -> Block {
         let mut out = Vec::new();
         self.observe(Moment::Place, &[], &mut out);
         let size = 1 + self.draw.below(2);
         self.extend(size, &mut out);
+        if out.is_empty() && self.draw.percent(80) {
+            self.assignment(&mut out);
+        }
         let falls = self.draw.percent(25) && !out.is_empty();
-        if ends_in_jump(&out) || (falls && !is_last) {
+        if ends_in_jump(&out) || (falls && falling == Falling::Allowed) {
             return out;
         }
         let jump = match self.draw.below(8) {
@@ -607,8 +627,9 @@ fn who(values: &[(u32, Crowd)], labels: &[Label]) -> Crowd {
     named.fold(Crowd::NOBODY, |all, &(_, crowd)| all.or(crowd))
 }
 
-fn segment_flow(before: Flow, decision: Decision, several: bool, fallen: Option<Flow>) -> Flow {
+fn segment_flow(before: Flow, decision: Decision, labels: &[Label], fallen: Option<Flow>) -> Flow {
     let direct = before.segment(decision);
+    let several = labels.len() > 1 || labels.contains(&Label::Default);
     match (decision, fallen) {
         (Decision::Uniform, Some(end)) => direct.meet(end),
         (Decision::Uniform, None) => direct,

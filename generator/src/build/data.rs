@@ -82,7 +82,13 @@ fn column(draw: &mut Draw<'_>, pattern: Pattern, count: u32) -> Vec<u32> {
             Pattern::Scaled => i.wrapping_mul(1 + a % 9).wrapping_add(b % 7),
             Pattern::Runs => i / (1 + a % 7) + b % 3,
             Pattern::Equal => a % 16,
-            Pattern::Outlier => if i == b % count { a } else { a % 7 },
+            Pattern::Outlier => {
+                if i == b % count {
+                    a
+                } else {
+                    a % 7
+                }
+            }
             Pattern::Bit => 1 << (i.wrapping_add(a) % 32),
             Pattern::SparseBits => noise & noise.rotate_left(7) & noise.rotate_left(13),
             Pattern::Flag => noise & 1,

@@ -51,6 +51,10 @@ impl Crowd {
         self.0 == 0
     }
 
+    pub(crate) fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+
     pub(crate) fn and(self, other: Crowd) -> Crowd {
         Crowd(self.0 & other.0)
     }

@@ -1,6 +1,7 @@
 //! Expressions over a lane's own values, and the operations inside them.
 
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
+use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Builtin, Expr, VarId};
 use tangle_program::types::{Scalar, Type};
 
@@ -125,7 +126,8 @@ impl Builder<'_> {
                 let op = if self.may_choose(want) { self.junction() } else { BinaryOp::Xor };
                 let left = if op == BinaryOp::Xor { want.deeper() } else { want.steering() };
                 let lhs = self.boolean(left);
-                let rhs = if op == BinaryOp::Xor { self.boolean(want.deeper()) } else { self.guarded(want, Self::boolean) };
+                let rhs =
+                    if op == BinaryOp::Xor { self.boolean(want.deeper()) } else { self.guarded(want, Self::boolean) };
                 bin(op, lhs, rhs)
             }
             13 => cast(Scalar::Bool, self.arithmetic(Scalar::Uint, want.deeper())),
@@ -300,7 +302,14 @@ impl Builder<'_> {
 
     fn intrinsic(&mut self, scalar: Scalar, want: Want) -> Expr {
         let gives_int = [Intrinsic::BitCount, Intrinsic::FindLsb, Intrinsic::FindMsb];
-        let both = [Intrinsic::Min, Intrinsic::Max, Intrinsic::Clamp, Intrinsic::BitfieldExtract, Intrinsic::BitfieldInsert, Intrinsic::BitfieldReverse];
+        let both = [
+            Intrinsic::Min,
+            Intrinsic::Max,
+            Intrinsic::Clamp,
+            Intrinsic::BitfieldExtract,
+            Intrinsic::BitfieldInsert,
+            Intrinsic::BitfieldReverse,
+        ];
         let signed = [Intrinsic::Abs, Intrinsic::Sign];
         let op = match (scalar, self.draw.below(10)) {
             (_, 0..=5) => self.draw.pick(&both),
@@ -369,7 +378,11 @@ impl Builder<'_> {
                 },
                 5 | 6 => cast(Scalar::Int, self.leaf(Scalar::Uint, want)),
                 // Some of them negative.
-                7 => bin(BinaryOp::Sub, cast(Scalar::Int, self.leaf(Scalar::Uint, want)), Expr::Int(self.draw.range(1, 7) as i32)),
+                7 => bin(
+                    BinaryOp::Sub,
+                    cast(Scalar::Int, self.leaf(Scalar::Uint, want)),
+                    Expr::Int(self.draw.range(1, 7) as i32),
+                ),
                 8 => Expr::Int(self.draw.below(8) as i32),
                 _ => Expr::Int(self.draw.below(17) as i32 - 8),
             };
@@ -417,7 +430,7 @@ impl Builder<'_> {
             return Expr::Var(var);
         }
         match self.draw.below(8) {
-            0 | 1 if ty == Type::MASK => Expr::Builtin(self.draw.pick(&[
+            0 | 1 if ty == Type::MASK && self.has(SubgroupOp::Ballot) => Expr::Builtin(self.draw.pick(&[
                 Builtin::LtMask,
                 Builtin::LeMask,
                 Builtin::EqMask,
@@ -429,7 +442,13 @@ impl Builder<'_> {
                 None => self.components(ty, want),
             },
             4 | 5 if want.depth > 0 && ty.scalar != Scalar::Bool => {
-                let op = self.draw.pick(&[BinaryOp::BitAnd, BinaryOp::BitXor, BinaryOp::Add, BinaryOp::BitOr, BinaryOp::Mul]);
+                let op = self.draw.pick(&[
+                    BinaryOp::BitAnd,
+                    BinaryOp::BitXor,
+                    BinaryOp::Add,
+                    BinaryOp::BitOr,
+                    BinaryOp::Mul,
+                ]);
                 let lhs = self.vector(ty, want.deeper());
                 let rhs = match self.vector(ty, want.deeper()) {
                     rhs if rhs == lhs => self.components(ty, want),

@@ -4,7 +4,7 @@ use tangle_program::tree::{Direction, Function, Local, Param, VarId};
 use tangle_program::types::Type;
 
 use super::estimate::{Crowd, Guess};
-use crate::class::{Class, Flow};
+use crate::class::{Class, Flow, Leaving};
 
 /// What a variable is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,14 +47,22 @@ pub(crate) enum Kind {
     Switch,
 }
 
+/// Which exits a loop may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exits {
+    /// Any.
+    Free,
+    /// Only those that all lanes take together.
+    Uniform,
+}
+
 /// A construct that is open at this point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Open {
     pub(crate) kind: Kind,
-    /// Some lanes may leave it otherwise than by its merge, and not all together.
-    pub(crate) escaped: bool,
-    /// A loop whose lanes must stay together: no divergent exits.
-    pub(crate) together: bool,
+    pub(crate) leaving: Leaving,
+    /// What a loop demands of its exits.
+    pub(crate) exits: Exits,
 }
 
 /// A way out.
@@ -88,8 +96,8 @@ pub(crate) struct Frame {
     pub(crate) limit: Cost,
     /// Type and class of the result.
     pub(crate) result: Option<(Type, Class)>,
-    /// Lanes may come back from it by different returns.
-    pub(crate) stray: bool,
+    /// How lanes may come back from it.
+    pub(crate) returns: Leaving,
     /// Loops and callers that rely on lanes staying together.
     pub(crate) together: u32,
     pub(crate) tested: Vec<Source>,
@@ -113,7 +121,7 @@ impl Frame {
             spent: Cost::default(),
             limit,
             result: None,
-            stray: false,
+            returns: Leaving::Together,
             together: 0,
             tested: Vec::new(),
             clock: 0,
@@ -187,19 +195,19 @@ impl Frame {
     }
 
     pub(crate) fn open(&mut self, kind: Kind) {
-        self.opens.push(Open { kind, escaped: false, together: false });
+        self.opens.push(Open { kind, leaving: Leaving::Together, exits: Exits::Free });
     }
 
-    /// Closes the innermost construct; true if lanes may have left it otherwise than by its merge.
-    pub(crate) fn close(&mut self) -> bool {
+    /// Closes the innermost construct; tells how lanes may have left it.
+    pub(crate) fn close(&mut self) -> Leaving {
         let open = self.opens.pop().expect("a construct is open");
-        self.together -= u32::from(open.together);
-        open.escaped
+        self.together -= u32::from(open.exits == Exits::Uniform);
+        open.leaving
     }
 
     /// Makes the innermost construct, a loop, one whose lanes stay together.
     pub(crate) fn keep_together(&mut self) {
-        self.opens.last_mut().expect("a loop is open").together = true;
+        self.opens.last_mut().expect("a loop is open").exits = Exits::Uniform;
         self.together += 1;
     }
 
@@ -220,7 +228,7 @@ impl Frame {
     /// True if the jump may stand in a branch taken here that leads to `flow`.
     pub(crate) fn can_jump_from(&self, flow: Flow, jump: Jump) -> bool {
         let may_part = match self.target(jump) {
-            Some(target) => !self.opens[target].together,
+            Some(target) => self.opens[target].exits == Exits::Free,
             None if jump == Jump::Return => {
                 return self.may_return && (flow.is_uniform() || self.together == 0);
             }
@@ -235,8 +243,10 @@ impl Frame {
             return;
         }
         let left = self.target(jump).map_or(0, |target| target + 1);
-        self.opens[left..].iter_mut().for_each(|open| open.escaped = true);
-        self.stray |= jump == Jump::Return;
+        self.opens[left..].iter_mut().for_each(|open| open.leaving = Leaving::Apart);
+        if jump == Jump::Return {
+            self.returns = Leaving::Apart;
+        }
     }
 
     /// True if a loop or a caller relies on the lanes of a call here coming back by one return.

@@ -12,7 +12,7 @@ use super::expression::Want;
 use super::frame::{Cost, Frame, Jump, Role};
 use super::log::Moment;
 use super::statement::ends_in_jump;
-use crate::class::{Class, Decision, Flow, Sites};
+use crate::class::{Class, Decision, Flow, Leaving, Sites};
 
 /// Calls nested in each other.
 const MOST_LEVELS: u32 = 3;
@@ -26,8 +26,8 @@ pub(crate) struct Made {
     result: Option<(Type, Class)>,
     entry: Flow,
     end: Flow,
-    /// Lanes may come back by different returns.
-    stray: bool,
+    /// How lanes may come back.
+    returns: Leaving,
     cost: Cost,
 }
 
@@ -52,7 +52,7 @@ impl Builder<'_> {
         let steps = made.cost.steps + 1;
         self.frame.flow.admits(made.entry)
             && self.frame.affords(Cost { words: made.cost.words, steps })
-            && !(made.stray && self.frame.must_come_back_together())
+            && (made.returns == Leaving::Together || !self.frame.must_come_back_together())
     }
 
     pub(crate) fn call_statement(&mut self, out: &mut Block) {
@@ -70,7 +70,8 @@ impl Builder<'_> {
     fn call_new(&mut self, out: &mut Block) {
         let params = self.parameters();
         let (args, taken) = self.arguments(&params);
-        let guesses: Vec<Option<Guess>> = params.iter().zip(&args).map(|(param, arg)| self.arriving(*param, arg)).collect();
+        let guesses: Vec<Option<Guess>> =
+            params.iter().zip(&args).map(|(param, arg)| self.arriving(*param, arg)).collect();
         let function = self.make(&params, &guesses);
         self.call_function(function, args, taken, out);
     }
@@ -101,16 +102,18 @@ impl Builder<'_> {
     fn call_function(&mut self, function: usize, args: Vec<Arg>, mut taken: Vec<VarId>, out: &mut Block) {
         let made = &self.made[function];
         let (result, cost) = (made.result, made.cost);
-        let (entry, end, stray) = (made.entry, made.end, made.stray);
+        let (entry, end, returns) = (made.entry, made.end, made.returns);
         let dest = match result {
             Some((ty, class)) if self.draw.percent(90) => Some(self.out_variable(ty, class, &mut taken)),
             _ => None,
         };
         self.frame.charge(Cost { words: cost.words, steps: cost.steps + 1 });
         taken.iter().for_each(|&var| self.frame.forget(var));
-        self.frame.flow = self.frame.flow.after_call(entry, end, stray);
+        self.frame.flow = self.frame.flow.after_call(entry, end, returns);
         // What a callee does not bring together again stays apart in this function too.
-        self.frame.stray |= stray && self.frame.opens.is_empty();
+        if self.frame.opens.is_empty() {
+            self.frame.returns = self.frame.returns.and(returns);
+        }
         out.push(Stmt::Call { function: function as FunctionId, args, dest });
         self.observe(Moment::Operation, &taken, out);
     }
@@ -156,7 +159,7 @@ impl Builder<'_> {
             result: frame.result,
             entry,
             end: frame.flow,
-            stray: frame.stray,
+            returns: frame.returns,
             cost: frame.spent,
         };
         let mut function = frame.function;
@@ -197,7 +200,10 @@ impl Builder<'_> {
         if can_loop && self.draw.percent(35) {
             self.loop_statement(&mut out);
         }
-        if !ends_in_jump(&out) && self.draw.percent(55) && self.frame.can_jump_from(self.frame.flow.arm(Decision::Divergent), Jump::Return) {
+        if !ends_in_jump(&out)
+            && self.draw.percent(55)
+            && self.frame.can_jump_from(self.frame.flow.arm(Decision::Divergent), Jump::Return)
+        {
             self.early_return(&mut out);
         }
         self.extend(size, &mut out);
@@ -212,7 +218,7 @@ impl Builder<'_> {
 
     /// Some lanes return, often with something written; an operation sees who is left.
     fn early_return(&mut self, out: &mut Block) {
-        let cond = self.condition();
+        let cond = self.exit_condition(Decision::Divergent);
         let written = self.draw.percent(70);
         let leave = self.branch(
             cond,

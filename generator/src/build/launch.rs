@@ -1,6 +1,6 @@
 //! How a case is dispatched.
 
-use tangle_program::case::{Launch, SpirvVersion, SubgroupSize};
+use tangle_program::case::{Launch, SubgroupSize, Tier};
 
 use crate::config::Config;
 use crate::draw::Draw;
@@ -13,8 +13,8 @@ const SIZES: [(u32, u32); 20] = [
     (8, 16),
     (6, 8),
     (3, 4),
-    (3, 1),
-    (2, 2),
+    (1, 1),
+    (1, 2),
     (2, 3),
     (2, 5),
     (2, 7),
@@ -40,7 +40,7 @@ pub(crate) fn launch(draw: &mut Draw<'_>, config: &Config) -> Launch {
     };
     let workgroup = workgroup(draw, config, most.max(1));
     let groups = groups(draw, config);
-    let full_subgroups = full_allowed(config, subgroup_size, spirv, workgroup[0]) && draw.percent(60);
+    let full_subgroups = full_allowed(config, subgroup_size, workgroup[0]) && draw.percent(60);
     Launch { workgroup, groups, subgroup_size, full_subgroups, spirv }
 }
 
@@ -58,19 +58,22 @@ fn subgroup_size(draw: &mut Draw<'_>, config: &Config) -> SubgroupSize {
 
 /// The flag is legal only where x is a multiple of what the size may be (VUID-VkPipelineShaderStageCreateInfo-pNext-02757, -flags-02758,
 /// -02759). With a size that varies or is not known exactly that is the largest one.
-fn full_allowed(config: &Config, size: SubgroupSize, spirv: SpirvVersion, x: u32) -> bool {
-    let _ = spirv;
+fn full_allowed(config: &Config, size: SubgroupSize, x: u32) -> bool {
     let multiple_of = match size {
         SubgroupSize::Required(size) => size,
         SubgroupSize::Default | SubgroupSize::Varying => config.max_subgroup_size,
     };
-    config.full_subgroups && x.is_multiple_of(multiple_of)
+    config.full_subgroups && x % multiple_of == 0
 }
 
 fn workgroup(draw: &mut Draw<'_>, config: &Config, most: u32) -> [u32; 3] {
     let unusual = config.profile == Profile::Shapes;
     let dimensions = draw.weighted(&[(if unusual { 3 } else { 7 }, 1), (2, 2), (1, 3)]);
-    let size = if draw.percent(if unusual { 40 } else { 15 }) {
+    // In `plain` the group that comes together is the workgroup: one subgroup makes most points exact.
+    let few = config.tier == Tier::Plain && draw.percent(35);
+    let size = if few {
+        draw.pick(&[8, 16, 4, 32])
+    } else if draw.percent(if unusual { 40 } else { 15 }) {
         draw.range(1, most.min(96))
     } else {
         draw.weighted(&SIZES)

@@ -1,13 +1,13 @@
 //! Observation points.
 
-use tangle_program::subgroup::SubgroupOp;
 use tangle_program::ops::BinaryOp;
+use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Block, Builtin, Expr, Program, SiteId, Stmt, VarId};
 use tangle_program::types::{Scalar, Type};
 
-use super::{Builder, FINAL_WORDS};
 use super::expression::{bin, cast, uint};
 use super::frame::{Cost, Role};
+use super::{Builder, FINAL_WORDS};
 use crate::class::Class;
 use crate::config::Density;
 
@@ -23,7 +23,7 @@ pub(crate) enum Moment {
 
 impl Density {
     /// How many of 100 such moments are observed.
-    fn percent(self, moment: Moment) -> u32 {
+    pub(crate) fn percent(self, moment: Moment) -> u32 {
         match (self, moment) {
             (Density::Final, _) => 0,
             (_, Moment::Loop) => 100,
@@ -89,7 +89,9 @@ impl Builder<'_> {
 
     /// Built-in variables: one of the masks, or some numbers.
     fn identity(&mut self) -> Vec<Expr> {
-        use Builtin::{EqMask, GeMask, GtMask, Lane, LeMask, LocalIndex, LtMask, NumSubgroups, SubgroupId, SubgroupSize};
+        use Builtin::{
+            EqMask, GeMask, GtMask, Lane, LeMask, LocalIndex, LtMask, NumSubgroups, SubgroupId, SubgroupSize,
+        };
         if self.has(SubgroupOp::Ballot) && self.draw.percent(70) {
             let mask = self.draw.pick(&[GtMask, GeMask, LtMask, LeMask, EqMask]);
             return (0..4).map(|c| Expr::Component(Box::new(Expr::Builtin(mask)), c)).collect();

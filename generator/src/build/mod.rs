@@ -93,10 +93,8 @@ impl<'a> Builder<'a> {
         data: Data,
     ) -> Self {
         let size = config.size.unwrap_or(config.profile.size());
-        let limit = Cost {
-            words: size.log_words.saturating_sub(FINAL_WORDS),
-            steps: size.steps.saturating_sub(FINAL_STEPS),
-        };
+        let limit =
+            Cost { words: size.log_words.saturating_sub(FINAL_WORDS), steps: size.steps.saturating_sub(FINAL_STEPS) };
         for (weight, info) in weights.ops.iter_mut().zip(&TABLE) {
             if !config.categories.contains(&info.category) {
                 *weight = 0;
@@ -183,7 +181,10 @@ impl<'a> Builder<'a> {
 
     /// True if nobody comes here, or the source or the budget of the case is used up.
     fn is_done(&self) -> bool {
-        self.frame.crowd.is_empty() || self.statements == 0 || self.draw.is_exhausted() || !self.frame.affords(Cost { words: 0, steps: 4 })
+        self.frame.crowd.is_empty()
+            || self.statements == 0
+            || self.draw.is_exhausted()
+            || !self.frame.affords(Cost { words: 0, steps: 4 })
     }
 
     fn has(&self, op: SubgroupOp) -> bool {

@@ -59,8 +59,7 @@ impl Builder<'_> {
         let weight = |(&weight, info): (&u32, &OpInfo)| {
             if weight > 0 && fits(info) && self.within(info, class) { weight } else { 0 }
         };
-        let weights: [u32; TABLE.len()] =
-            std::array::from_fn(|row| weight((&self.weights.ops[row], &TABLE[row])));
+        let weights: [u32; TABLE.len()] = std::array::from_fn(|row| weight((&self.weights.ops[row], &TABLE[row])));
         if weights.iter().all(|&weight| weight == 0) {
             return None;
         }
@@ -95,8 +94,13 @@ impl Builder<'_> {
         if info.scalars.is_empty() {
             return Type::UINT;
         }
-        let weight = |scalar: Scalar| if info.scalars.contains(&scalar) { self.weights.scalars[scalar as usize] } else { 0 };
-        let weights = [(weight(Scalar::Uint), Scalar::Uint), (weight(Scalar::Int), Scalar::Int), (weight(Scalar::Bool), Scalar::Bool)];
+        let weight =
+            |scalar: Scalar| if info.scalars.contains(&scalar) { self.weights.scalars[scalar as usize] } else { 0 };
+        let weights = [
+            (weight(Scalar::Uint), Scalar::Uint),
+            (weight(Scalar::Int), Scalar::Int),
+            (weight(Scalar::Bool), Scalar::Bool),
+        ];
         let scalar = self.draw.weighted(&weights);
         let width = if self.draw.percent(self.weights.vectors) { 2 + self.draw.below(3) as u8 } else { 1 };
         Type { scalar, width }
@@ -238,11 +242,13 @@ impl Builder<'_> {
         let below_size = |x: Expr| bin(BitAnd, x, bin(Sub, size(), uint(1)));
         let defined = Want::of(class.min(Class::Unpredictable), 1);
         match (op, operands) {
-            (SubgroupOp::BallotBitExtract, Operands::Certain) => match (self.launch.subgroup_size, self.draw.below(4)) {
-                (_, 0 | 1) => lane(),
-                (SubgroupSize::Required(size), _) => uint(self.draw.below(size)),
-                _ => uint(0),
-            },
+            (SubgroupOp::BallotBitExtract, Operands::Certain) => {
+                match (self.launch.subgroup_size, self.draw.below(4)) {
+                    (_, 0 | 1) => lane(),
+                    (SubgroupSize::Required(size), _) => uint(self.draw.below(size)),
+                    _ => uint(0),
+                }
+            }
             (_, Operands::Certain) if self.frame.flow.class() <= class => self.member(),
             (_, Operands::Certain) => lane(),
             (SubgroupOp::Shuffle | SubgroupOp::BallotBitExtract, Operands::Free) => match self.draw.below(8) {

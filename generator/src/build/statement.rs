@@ -33,8 +33,8 @@ impl Builder<'_> {
         out.push(assign);
         for _ in 0..1 + self.draw.below(3) {
             let ty = self.scalar_type();
-            let var = self.frame.local(stem(ty, Class::Clean), ty, Class::Clean, Role::Data);
             let value = self.expr(ty, Want::of(Class::Clean, 1));
+            let var = self.frame.local(stem(ty, Class::Clean), ty, Class::Clean, Role::Data);
             let assign = self.assign(var, value);
             out.push(assign);
         }
@@ -63,7 +63,8 @@ impl Builder<'_> {
             cond,
             |b| {
                 let mut block = Vec::new();
-                b.observe(Moment::Loop, &[], &mut block);
+                // Should all of them leave, something has been seen.
+                b.log(Vec::new(), &mut block);
                 b.push_jump(Jump::Return, &mut block);
                 block
             },
@@ -219,10 +220,26 @@ impl Builder<'_> {
     pub(crate) fn operation_statement(&mut self, out: &mut Block) {
         let Some((value, ty, class)) = self.any_operation() else { return self.assignment(out) };
         let var = self.result_variable(ty, class);
-        let value = if self.frame.in_loop() && self.draw.percent(30) { self.accumulated(var, value) } else { value };
+        self.keep(var, value, out);
+    }
+
+    /// `var = value;`, then a log or not. What is not logged is mixed into what the variable held more often than not, so that it
+    /// is still there at the end.
+    pub(crate) fn keep(&mut self, var: VarId, value: Expr, out: &mut Block) {
+        let logged = self.draw.percent(self.density.percent(Moment::Operation));
+        let held = self.frame.var(var);
+        let percent = match (logged, held.class) {
+            // One undefined value would taint all that come after it.
+            (_, Class::MaybeUndefined) | (true, _) => 15,
+            (false, _) => 60,
+        };
+        let mixed = held.written > 0 && self.draw.percent(percent);
+        let value = if mixed { self.accumulated(var, value) } else { value };
         let assign = self.assign(var, value);
         out.push(assign);
-        self.observe(Moment::Operation, &[var], out);
+        if logged {
+            self.log(vec![Expr::Var(var)], out);
+        }
     }
 
     fn barrier(&mut self, out: &mut Block) {

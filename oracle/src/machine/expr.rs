@@ -26,7 +26,7 @@ struct Choice {
 fn restricted(mut value: Value, lanes: &Mask) -> Value {
     if let Some(taint) = value.taint.take() {
         let lanes = taint.lanes.and(lanes);
-        value.taint = (!lanes.is_empty()).then_some(Taint { lanes, ..taint });
+        value.taint = (!lanes.is_empty()).then(|| Box::new(Taint { lanes, ..*taint }));
     }
     value
 }
@@ -186,7 +186,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                 }
             }
             if !undefined.is_empty() {
-                taint = Value::join(taint, &Some(Taint { lanes: undefined, undefined: true }));
+                taint = Value::join(taint, &Some(Box::new(Taint { lanes: undefined, undefined: true })));
             }
         }
         Ok(Value { columns, taint, from: lhs.from.or(rhs.from) })
@@ -219,7 +219,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             columns.push(Rc::new(out));
         }
         if !undefined.is_empty() && !self.observing() {
-            taint = Value::join(taint, &Some(Taint { lanes: undefined, undefined: true }));
+            taint = Value::join(taint, &Some(Box::new(Taint { lanes: undefined, undefined: true })));
         }
         Value { columns, taint, from }
     }

@@ -54,7 +54,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         let taint = match (undefined.is_empty(), unknown.is_empty()) {
             _ if self.observing() => None,
             (true, true) => None,
-            (is_defined, _) => Some(Taint { lanes: undefined.or(&unknown), undefined: !is_defined }),
+            (is_defined, _) => Some(Box::new(Taint { lanes: undefined.or(&unknown), undefined: !is_defined })),
         };
         Ok(Value { columns: columns.into_iter().map(Rc::new).collect(), taint, from })
     }

@@ -23,7 +23,8 @@ use tangle_program::glsl;
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{
-    Arg, Arm, Block, Builtin, Expr, Function, Label, Local, Loop, LoopKind, Program, SiteId, Stmt, Test, VarId, walk_block,
+    Arg, Arm, Block, Builtin, Expr, Function, Label, Local, Loop, LoopKind, Program, SiteId, Stmt, Test, VarId,
+    walk_block,
 };
 use tangle_program::types::Type;
 use tangle_program::validate::validate;
@@ -141,7 +142,11 @@ pub fn function(name: &str, body: impl Into<Block>) -> Function {
             Stmt::Loop(l) => mention(l.counter),
             Stmt::Call { args, dest, .. } => {
                 dest.iter().for_each(|var| mention(*var));
-                args.iter().for_each(|arg| if let Arg::Out(var) = arg { mention(*var) });
+                args.iter().for_each(|arg| {
+                    if let Arg::Out(var) = arg {
+                        mention(*var)
+                    }
+                });
             }
             _ => {}
         }

@@ -4,13 +4,14 @@
 
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Category, Fold, SubgroupOp};
-use tangle_program::tree::{Block, Builtin, Expr};
+use tangle_program::tree::{Block, Builtin, Expr, SubgroupCall, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
+use super::super::condition::Cond;
 use super::super::control::Frameset;
 use super::super::expression::{Want, bin, lane, uint};
-use super::super::frame::Role;
+use super::super::frame::{Role, Source};
 use super::super::log::Moment;
 use crate::class::{Class, Decision};
 use crate::weights::LoopForm;
@@ -27,20 +28,15 @@ impl Builder<'_> {
         let total = self.result_variable(Type::UINT, class);
         self.set(total, Expr::subgroup(SubgroupOp::BallotBitCount, [ballot]), out);
         self.observe(Moment::Operation, &[mask, total], out);
-        let count_of_mask = self.draw.percent(50);
-        let stmt = self.branch(
-            cond,
-            |b| b.compacted(mask, count_of_mask),
-            |_| Vec::new(),
-        );
+        let stmt = self.branch(cond, |b| b.compacted(mask), |_| Vec::new());
         out.push(stmt);
     }
 
-    fn compacted(&mut self, mask: u32, count_of_mask: bool) -> Block {
+    fn compacted(&mut self, mask: VarId) -> Block {
         let mut out = Vec::new();
         let scan = self.draw.pick(&[SubgroupOp::BallotExclusiveBitCount, SubgroupOp::BallotInclusiveBitCount]);
         // The same number twice: from the ballot of all lanes, and from one taken here.
-        let (operand, class) = if count_of_mask {
+        let (operand, class) = if self.draw.percent(50) {
             (Expr::Var(mask), Class::MaybeUndefined)
         } else {
             (Expr::subgroup(SubgroupOp::Ballot, [Expr::Bool(true)]), self.frame.flow.class())
@@ -62,7 +58,7 @@ impl Builder<'_> {
     }
 
     /// A number that starts from a lane's own data and then may become undefined.
-    fn traveller(&mut self, out: &mut Block) -> (u32, Type) {
+    fn traveller(&mut self, out: &mut Block) -> (VarId, Type) {
         let ty = self.number_type();
         let var = self.result_variable(ty, Class::MaybeUndefined);
         let value = self.own_value(ty);
@@ -78,7 +74,7 @@ impl Builder<'_> {
         let combine = self.draw.pick(&[BinaryOp::Add, BinaryOp::BitXor, BinaryOp::Add]);
         let steps = 2 + self.draw.below(2);
         let form = self.draw.pick(&[LoopForm::For, LoopForm::For, LoopForm::While, LoopForm::DoWhile]);
-        let decision = if self.is_maximal() || !self.frame.flow.is_uniform() { Decision::Divergent } else { Decision::Uniform };
+        let decision = self.counted_decision();
         let (stmt, counter) = self.repeat(
             Frameset { form, bound: (uint(steps), steps), decision },
             |_| None,
@@ -92,11 +88,7 @@ impl Builder<'_> {
                 } else {
                     bin(BinaryOp::Lt, bin(BinaryOp::Add, lane(), distance()), Expr::Builtin(Builtin::SubgroupSize))
                 };
-                let cond = super::super::condition::Cond {
-                    expr: inside,
-                    decision: Decision::Divergent,
-                    source: super::super::frame::Source::Lane,
-                };
+                let cond = Cond { expr: inside, decision: Decision::Divergent, source: Source::Lane };
                 let add = b.branch(
                     cond,
                     |b| {
@@ -116,18 +108,18 @@ impl Builder<'_> {
 
     /// Everybody's sum by exchanges with the lane whose number differs in one bit.
     pub(super) fn butterfly(&mut self, out: &mut Block) {
-        let (sum, ty) = self.traveller(out);
+        let (sum, _) = self.traveller(out);
         let combine = self.draw.pick(&[BinaryOp::Add, BinaryOp::BitXor, BinaryOp::BitOr]);
         let in_loop = self.affordable_trips() >= 3 && self.draw.percent(50);
         if !in_loop {
             for bit in 0..2 + self.draw.below(2) {
-                let partner = self.exchanged(sum, uint(1 << bit), ty);
+                let partner = self.exchanged(sum, uint(1 << bit));
                 self.set(sum, bin(combine, Expr::Var(sum), partner), out);
                 self.observe(Moment::Assignment, &[sum], out);
             }
             return self.observe(Moment::Operation, &[sum], out);
         }
-        let decision = if self.is_maximal() || !self.frame.flow.is_uniform() { Decision::Divergent } else { Decision::Uniform };
+        let decision = self.counted_decision();
         let form = self.draw.pick(&[LoopForm::For, LoopForm::While, LoopForm::DoWhile, LoopForm::Forever]);
         let (stmt, counter) = self.repeat(
             Frameset { form, bound: (uint(3), 3), decision },
@@ -135,7 +127,7 @@ impl Builder<'_> {
             |b, counter| {
                 let mut body = Vec::new();
                 let bit = bin(BinaryOp::Shl, uint(1), bin(BinaryOp::BitAnd, Expr::Var(counter), uint(7)));
-                let partner = b.exchanged(sum, bit, ty);
+                let partner = b.exchanged(sum, bit);
                 b.set(sum, bin(combine, Expr::Var(sum), partner), &mut body);
                 b.observe(Moment::Assignment, &[sum], &mut body);
                 body
@@ -145,8 +137,14 @@ impl Builder<'_> {
         self.observe(Moment::Loop, &[sum, counter], out);
     }
 
+    /// Loops with a literal bound keep lanes together that come together.
+    fn counted_decision(&self) -> Decision {
+        let together = !self.is_maximal() && self.frame.flow.is_uniform();
+        if together { Decision::Uniform } else { Decision::Divergent }
+    }
+
     /// The partner's value: by xor, or by a shuffle from the computed lane.
-    fn exchanged(&mut self, value: u32, bit: Expr, _ty: Type) -> Expr {
+    fn exchanged(&mut self, value: VarId, bit: Expr) -> Expr {
         if self.has(SubgroupOp::Shuffle) && self.draw.percent(30) {
             return Expr::subgroup(SubgroupOp::Shuffle, [Expr::Var(value), bin(BinaryOp::BitXor, lane(), bit)]);
         }
@@ -175,11 +173,8 @@ impl Builder<'_> {
         if clustered && ty.scalar != Scalar::Bool {
             let class = self.frame.flow.class();
             let sum = self.result_variable(ty, class);
-            let call = tangle_program::tree::SubgroupCall {
-                op: SubgroupOp::Clustered(Fold::Add),
-                args: vec![Expr::Var(value)],
-                cluster: Some(4),
-            };
+            let call =
+                SubgroupCall { op: SubgroupOp::Clustered(Fold::Add), args: vec![Expr::Var(value)], cluster: Some(4) };
             self.set(sum, Expr::Subgroup(call), out);
             self.observe(Moment::Operation, &[sum], out);
         }

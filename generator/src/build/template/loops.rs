@@ -16,6 +16,13 @@ use super::compare;
 use crate::class::{Class, Decision};
 use crate::weights::LoopForm;
 
+/// Where lanes leave a loop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Exit {
+    Test,
+    Break,
+}
+
 /// A condition that lanes of the tangle judge differently.
 fn divergent(expr: Expr, source: Source) -> Cond {
     Cond { expr, decision: Decision::Divergent, source }
@@ -139,19 +146,19 @@ impl Builder<'_> {
         let (ty, written) = (self.number_type(), self.frame.clock);
         let sum = self.result_variable(ty, Class::Clean);
         let most = self.draw.pick(&[4, 5, 3, 8, 16]).min(self.affordable_trips());
-        let in_test = self.draw.percent(25);
-        let form = match in_test {
-            true => self.draw.pick(&[LoopForm::While, LoopForm::DoWhile, LoopForm::For]),
-            false => self.draw.pick(&[LoopForm::Forever, LoopForm::Forever, LoopForm::For, LoopForm::DoWhile]),
+        let exit = if self.draw.percent(25) { Exit::Test } else { Exit::Break };
+        let form = match exit {
+            Exit::Test => self.draw.pick(&[LoopForm::While, LoopForm::DoWhile, LoopForm::For]),
+            Exit::Break => self.draw.pick(&[LoopForm::Forever, LoopForm::Forever, LoopForm::For, LoopForm::DoWhile]),
         };
         let set = self.frameset(form, most, Decision::Divergent);
         let (stmt, counter) = self.repeat(
             set,
-            |b| {
-                let test = Test { before: Vec::new(), cond: not(b.chosen_one()) };
-                in_test.then_some(test)
+            |b| match exit {
+                Exit::Test => Some(Test { before: Vec::new(), cond: not(b.chosen_one()) }),
+                Exit::Break => None,
             },
-            |b, counter| b.elect_body(sum, counter, in_test),
+            |b, counter| b.elect_body(sum, counter, exit),
         );
         out.push(stmt);
         self.after_loop(counter, written, out);
@@ -178,12 +185,12 @@ impl Builder<'_> {
         }
     }
 
-    fn elect_body(&mut self, sum: VarId, counter: VarId, left_by_test: bool) -> Block {
+    fn elect_body(&mut self, sum: VarId, counter: VarId, exit: Exit) -> Block {
         let mut out = Vec::new();
         if self.draw.percent(35) {
             self.extend(1, &mut out);
         }
-        if left_by_test {
+        if exit == Exit::Test {
             let value = self.own_value(self.frame.var(sum).ty);
             self.add_to(sum, value, &mut out);
             self.observe(Moment::Assignment, &[sum], &mut out);
@@ -354,16 +361,17 @@ impl Builder<'_> {
         let (form, inner_form) = (self.form(), self.form());
         let set = self.frameset(form, outer, Decision::Divergent);
         let in_test = form != LoopForm::Forever && self.draw.percent(40);
+        let exit = if in_test { Exit::Test } else { Exit::Break };
         let (stmt, counter) = self.repeat(
             set,
             |_| in_test.then(|| Test { before: Vec::new(), cond: not(Expr::Var(done)) }),
-            |b, _| b.nested_exit_body(inner_form, done, in_test),
+            |b, _| b.nested_exit_body(inner_form, done, exit),
         );
         out.push(stmt);
         self.after_loop(counter, written, out);
     }
 
-    fn nested_exit_body(&mut self, form: LoopForm, done: VarId, in_test: bool) -> Block {
+    fn nested_exit_body(&mut self, form: LoopForm, done: VarId, exit: Exit) -> Block {
         let mut body = Vec::new();
         self.extend(1, &mut body);
         if ends_in_jump(&body) {
@@ -400,7 +408,7 @@ impl Builder<'_> {
         );
         body.push(inner);
         self.after_loop(counter, written, &mut body);
-        if !in_test {
+        if exit == Exit::Break {
             let stop = self.branch(
                 divergent(Expr::Var(done), Source::Var(done)),
                 |b| {

@@ -16,7 +16,6 @@ use tangle_program::types::{Scalar, Type};
 use super::Builder;
 use super::expression::{Want, bin};
 use super::frame::Role;
-use super::log::Moment;
 use crate::class::Class;
 use crate::weights::Template;
 
@@ -35,9 +34,8 @@ impl Detector {
 
 impl Builder<'_> {
     pub(crate) fn template(&mut self, out: &mut Block) {
-        let weights: [u32; Template::COUNT] = std::array::from_fn(|i| {
-            if self.template_fits(Template::ALL[i]) { self.weights.templates[i] } else { 0 }
-        });
+        let weights: [u32; Template::COUNT] =
+            std::array::from_fn(|i| if self.template_fits(Template::ALL[i]) { self.weights.templates[i] } else { 0 });
         if weights.iter().all(|&weight| weight == 0) {
             return self.operation_statement(out);
         }
@@ -69,25 +67,27 @@ impl Builder<'_> {
         let exact_maximal = self.is_maximal() && flow.is_exact();
         let trips = self.affordable_trips();
         let room = self.frame.opens.len() as u32 + 2 <= self.size.depth;
-        let numbers = self.has(SubgroupOp::Reduce(Fold::Add));
-        match template {
-            Template::Waterfall => exact_maximal && trips >= 4 && room && self.has(SubgroupOp::BroadcastFirst),
-            Template::ElectLoop => exact_maximal && trips >= 3 && room && self.has(SubgroupOp::Elect),
-            Template::LaneByLane => exact_maximal && trips >= 3 && room && numbers,
+        let loops = |least: u32| room && trips >= least;
+        let fits = match template {
+            Template::Waterfall => exact_maximal && loops(4) && self.has(SubgroupOp::BroadcastFirst),
+            Template::ElectLoop => exact_maximal && loops(3) && self.has(SubgroupOp::Elect),
+            Template::LaneByLane => exact_maximal && loops(3),
             Template::WhileAny => {
                 let together = self.config.tier == Tier::SubgroupUniform && flow.is_uniform();
-                (exact_maximal || together) && trips >= 4 && room && self.has(SubgroupOp::Any)
+                (exact_maximal || together) && loops(4) && self.has(SubgroupOp::Any)
             }
-            Template::CarriedLoop | Template::ExitValue | Template::InAndAfterLoop => trips >= 3 && room,
-            Template::NestedExit => trips >= 8 && room,
+            Template::CarriedLoop | Template::ExitValue | Template::InAndAfterLoop => loops(3),
+            Template::NestedExit => loops(8),
             Template::VoteFastPath => flow.is_exact() && self.has(SubgroupOp::Any),
             Template::Compaction | Template::Sandwich => self.has(SubgroupOp::Ballot),
-            Template::SiblingArms | Template::Repeated | Template::EdgeLanes => numbers,
+            Template::SiblingArms | Template::Repeated | Template::EdgeLanes => true,
             Template::ShortCircuit => flow.tolerates_choices() && self.has(SubgroupOp::Any),
-            Template::ShuffleScan => trips >= 3 && self.has(SubgroupOp::ShuffleUp),
+            Template::ShuffleScan => loops(3) && self.has(SubgroupOp::ShuffleUp),
             Template::Butterfly => self.has(SubgroupOp::ShuffleXor),
             Template::QuadExchange => self.has(SubgroupOp::QuadSwapDiagonal),
-        }
+        };
+        // A detector may always fall back to a sum.
+        fits && self.has(SubgroupOp::Reduce(Fold::Add))
     }
 
     // --- parts ---
@@ -135,8 +135,7 @@ impl Builder<'_> {
     /// `var = op(value)`, perhaps logged. The variable is a new one of the class the result has here.
     fn detect(&mut self, detector: Detector, ty: Type, value: Expr, out: &mut Block) -> VarId {
         let var = self.result_variable(ty, self.frame.flow.class());
-        self.set(var, detector.on(value), out);
-        self.observe(Moment::Operation, &[var], out);
+        self.keep(var, detector.on(value), out);
         var
     }
 

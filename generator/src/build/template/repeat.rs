@@ -8,8 +8,9 @@ use tangle_program::types::Type;
 use super::super::Builder;
 use super::super::condition::Cond;
 use super::super::expression::{bin, lane, uint};
-use super::super::frame::Source;
+use super::super::frame::{Role, Source};
 use super::super::log::Moment;
+use super::super::statement::ends_in_jump;
 use crate::class::{Class, Decision};
 
 impl Builder<'_> {
@@ -30,7 +31,7 @@ impl Builder<'_> {
                 if more {
                     b.extend(1, &mut block);
                 }
-                if !super::super::statement::ends_in_jump(&block) {
+                if !ends_in_jump(&block) {
                     // What came before may have parted the lanes of the arm.
                     if b.frame.flow.class() > class {
                         b.detect(detector, ty, value, &mut block);
@@ -125,7 +126,7 @@ impl Builder<'_> {
                     b.detect(detector, ty, value, &mut block);
                 }
                 b.extend(1, &mut block);
-                block
+                b.nonempty(block)
             },
             |b| {
                 let mut block = Vec::new();
@@ -177,8 +178,8 @@ impl Builder<'_> {
     pub(super) fn sandwich(&mut self, out: &mut Block) {
         let class = self.frame.flow.class();
         let all = || Expr::subgroup(SubgroupOp::Ballot, [Expr::Bool(true)]);
-        let before = self.frame.local("before", Type::MASK, class, super::super::frame::Role::Private);
-        let after = self.frame.local("after", Type::MASK, class, super::super::frame::Role::Private);
+        let before = self.frame.local("before", Type::MASK, class, Role::Private);
+        let after = self.frame.local("after", Type::MASK, class, Role::Private);
         let ty = self.number_type();
         let detector = self.detector(ty);
         let value = self.own_value(ty);

@@ -1,0 +1,225 @@
+//! Put less in the place of an expression.
+
+use tangle_program::case::Case;
+use tangle_program::ops::{self, BinaryOp, UnaryOp};
+use tangle_program::subgroup::{Fold, SubgroupOp};
+use tangle_program::tree::{Arm, Builtin, Expr, Function, Label, LoopKind, Stmt};
+use tangle_program::types::{Scalar, Type};
+
+use super::types::{component_of, opposite};
+use super::{Candidates, each, splat, zero};
+use crate::access::{ExprAt, Place, edit_stmt, exprs, replace_expr, stmts};
+use crate::size::weight;
+
+/// The most parts of an expression that are tried in its place.
+const PARTS: usize = 12;
+
+/// For every expression, whole ones before their parts: a literal, the lane, a part of it, a simpler form. Light ones
+/// first.
+pub fn replace(case: &Case) -> Candidates<'_> {
+    let sites = exprs(&case.program);
+    Box::new(sites.into_iter().flat_map(move |at| {
+        let function = &case.program.functions[at.place.function as usize];
+        simpler(at.expr, function).into_iter().map(move |with| replaced(case, at, with))
+    }))
+}
+
+fn replaced(case: &Case, at: ExprAt<'_>, with: Expr) -> Case {
+    let mut candidate = case.clone();
+    replace_expr(&mut candidate.program, at, with);
+    candidate
+}
+
+/// Lighter expressions of the same type, lightest first.
+fn simpler(expr: &Expr, function: &Function) -> Vec<Expr> {
+    let Some(ty) = expr.ty(function) else { return Vec::new() };
+    let mut found = usual(ty);
+    let mut parts = Vec::new();
+    expr.walk(&mut |part| {
+        if part.ty(function) == Some(ty) && parts.len() < PARTS {
+            parts.push(part.clone());
+        }
+    });
+    found.extend(parts);
+    found.extend(folded(expr));
+    found.extend(forms(expr, function));
+    let most = weight(expr);
+    found.retain(|other| weight(other) < most);
+    // Stable, so the usual values come before parts of the same weight.
+    found.sort_by_key(weight);
+    let mut seen = Vec::new();
+    found.retain(|other| {
+        let new = !seen.contains(other);
+        if new {
+            seen.push(other.clone());
+        }
+        new
+    });
+    found
+}
+
+/// The value of an operator on two literals.
+fn folded(expr: &Expr) -> Option<Expr> {
+    let Expr::Binary(op, x, y) = expr else { return None };
+    let literal = |x: &Expr| match x {
+        Expr::Uint(n) => Some((Scalar::Uint, u64::from(*n))),
+        Expr::Int(n) => Some((Scalar::Int, u64::from(*n as u32))),
+        Expr::Bool(b) => Some((Scalar::Bool, u64::from(*b))),
+        _ => None,
+    };
+    let ((scalar, x), (_, y)) = literal(x).zip(literal(y))?;
+    let mut out = [0];
+    ops::binary(*op, scalar, &[x], &[y], &mut out);
+    Some(match scalar {
+        _ if op.is_comparison() || op.is_logical() => Expr::Bool(out[0] != 0),
+        Scalar::Int => Expr::Int(out[0] as u32 as i32),
+        Scalar::Bool | Scalar::Uint => Expr::Uint(out[0] as u32),
+    })
+}
+
+/// What every reader knows, for each type.
+fn usual(ty: Type) -> Vec<Expr> {
+    let lane = || Expr::Builtin(Builtin::Lane);
+    let is = |op, x, n| Expr::binary(op, x, Expr::Uint(n));
+    let bit = |n| Expr::binary(BinaryOp::BitAnd, lane(), Expr::Uint(n));
+    let scalars = match ty.scalar {
+        Scalar::Bool => vec![
+            Expr::Bool(true),
+            is(BinaryOp::Eq, lane(), 0),
+            is(BinaryOp::Lt, lane(), 2),
+            is(BinaryOp::Lt, lane(), 4),
+            is(BinaryOp::Eq, bit(1), 0),
+        ],
+        Scalar::Int => vec![Expr::Int(1), Expr::Cast(Scalar::Int, Box::new(lane()))],
+        Scalar::Uint => vec![Expr::Uint(1), lane()],
+    };
+    let mut found = vec![zero(ty)];
+    found.extend(scalars.into_iter().map(|scalar| splat(ty, scalar)));
+    if ty == Type::MASK {
+        found.push(Expr::subgroup(SubgroupOp::Ballot, [Expr::Bool(true)]));
+    }
+    found
+}
+
+/// Simpler ways to say the same or nearly the same.
+fn forms(expr: &Expr, function: &Function) -> Vec<Expr> {
+    match expr {
+        Expr::Unary(UnaryOp::Not, x) => match &**x {
+            Expr::Binary(op, x, y) => opposite(*op).map(|op| Expr::Binary(op, x.clone(), y.clone())).into_iter().collect(),
+            _ => Vec::new(),
+        },
+        Expr::Component(x, component) => vec![component_of(x, *component, function)],
+        Expr::Subgroup(call) => {
+            let with = |op| {
+                let mut call = call.clone();
+                call.op = op;
+                Expr::Subgroup(call)
+            };
+            let folds: &[SubgroupOp] = match call.op {
+                SubgroupOp::Reduce(_) => &[SubgroupOp::Reduce(Fold::Add)],
+                SubgroupOp::Inclusive(_) => &[SubgroupOp::Reduce(Fold::Add), SubgroupOp::Inclusive(Fold::Add)],
+                SubgroupOp::Exclusive(_) => &[SubgroupOp::Reduce(Fold::Add), SubgroupOp::Exclusive(Fold::Add)],
+                SubgroupOp::Clustered(_) => &[SubgroupOp::Clustered(Fold::Add)],
+                SubgroupOp::All => &[SubgroupOp::Any],
+                _ => &[],
+            };
+            let mut found: Vec<Expr> = folds.iter().map(|op| with(*op)).collect();
+            if let (SubgroupOp::Clustered(fold), Some(value)) = (call.op, call.args.first()) {
+                found.push(Expr::subgroup(SubgroupOp::Reduce(fold), [value.clone()]));
+            }
+            found
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A number in a program.
+#[derive(Clone, Copy, Debug)]
+enum Number<'a> {
+    Literal(ExprAt<'a>, Scalar, u32),
+    Step(Place, u32),
+    Cluster(ExprAt<'a>, u32),
+    Label(Place, usize, usize, i64),
+}
+
+/// Makes numbers smaller: a power of two, the half, one less.
+pub fn numbers(case: &Case) -> Candidates<'_> {
+    let mut found = Vec::new();
+    for at in exprs(&case.program) {
+        match at.expr {
+            Expr::Uint(n) => found.push(Number::Literal(at, Scalar::Uint, *n)),
+            Expr::Int(n) => found.push(Number::Literal(at, Scalar::Int, *n as u32)),
+            Expr::Subgroup(call) => found.extend(call.cluster.map(|n| Number::Cluster(at, n))),
+            _ => {}
+        }
+    }
+    for (place, stmt) in stmts(&case.program) {
+        match stmt {
+            Stmt::Loop(l) => {
+                if let LoopKind::For { step, .. } = &l.kind {
+                    found.push(Number::Step(place, *step));
+                }
+            }
+            Stmt::Switch { arms, .. } => found.extend(labels(arms).map(|(arm, label, n)| Number::Label(place, arm, label, n))),
+            _ => {}
+        }
+    }
+    let edits = found.into_iter().flat_map(|number| smaller(number).into_iter().map(move |n| (number, n)));
+    each(case, edits.collect(), |case, (number, n)| {
+        let program = &mut case.program;
+        match number {
+            Number::Literal(at, Scalar::Int, _) => replace_expr(program, at, Expr::Int(n as i32)),
+            Number::Literal(at, ..) => replace_expr(program, at, Expr::Uint(n as u32)),
+            Number::Cluster(at, _) => {
+                if let Expr::Subgroup(call) = at.expr {
+                    let mut call = call.clone();
+                    call.cluster = Some(n as u32);
+                    replace_expr(program, at, Expr::Subgroup(call));
+                }
+            }
+            Number::Step(place, _) => edit_stmt(program, place, |stmt| {
+                if let Stmt::Loop(l) = stmt {
+                    if let LoopKind::For { step, .. } = &mut l.kind {
+                        *step = n as u32;
+                    }
+                }
+            }),
+            Number::Label(place, arm, label, _) => edit_stmt(program, place, |stmt| {
+                if let Stmt::Switch { arms, .. } = stmt {
+                    arms[arm].labels[label] = Label::Case(n);
+                }
+            }),
+        }
+    })
+}
+
+fn labels(arms: &[Arm]) -> impl Iterator<Item = (usize, usize, i64)> {
+    arms.iter().enumerate().flat_map(|(i, arm)| {
+        arm.labels.iter().enumerate().filter_map(move |(j, label)| match label {
+            Label::Case(n) => Some((i, j, *n)),
+            Label::Default => None,
+        })
+    })
+}
+
+/// Smaller numbers to try, smallest first.
+fn smaller(number: Number<'_>) -> Vec<i64> {
+    let n = match number {
+        Number::Literal(_, Scalar::Int, n) => i64::from(n as i32),
+        Number::Literal(_, _, n) | Number::Step(_, n) | Number::Cluster(_, n) => i64::from(n),
+        Number::Label(.., n) => n,
+    };
+    let size = n.abs();
+    let power = if size > 0 { 1 << size.ilog2() } else { 0 };
+    let mut found = match number {
+        Number::Cluster(..) => vec![size / 2],
+        _ => vec![0, 1, 2, 3, 4, 8, 16, size / 2, power, size - 1],
+    };
+    if n < 0 {
+        found.extend([-1, -2, -power, size]);
+    }
+    found.retain(|&m| m.abs() < size || m.abs() == size && m > n);
+    found.sort_by_key(|m| (m.abs(), *m < 0));
+    found.dedup();
+    found
+}

@@ -1,0 +1,98 @@
+//! Launch: fewer invocations, fewer demands.
+
+use tangle_program::case::{Case, Launch, SpirvVersion, SubgroupSize, Tier};
+
+use super::{Candidates, each};
+
+/// The most workgroups of which each is tried alone.
+const ALONE: u32 = 8;
+
+/// One workgroup alone, then the first half of them in each dimension.
+pub fn groups(case: &Case) -> Candidates<'_> {
+    let count = case.launch.workgroups();
+    let alone = (0..count.min(ALONE)).filter(|_| count > 1).map(|first| ([1; 3], first));
+    let halves = (0..3).filter_map(|d| {
+        let mut groups = case.launch.groups;
+        groups[d] = groups[d].div_ceil(2);
+        (groups != case.launch.groups).then_some((groups, 0))
+    });
+    each(case, alone.chain(halves).collect(), |case, (groups, first)| {
+        let old = case.launch.clone();
+        case.launch.groups = groups;
+        let [x, y, _] = old.groups;
+        cut(case, &old, |workgroup, local| {
+            let [gx, gy, gz] = coordinates(workgroup, groups);
+            (first + gx + x * (gy + y * gz), local)
+        });
+    })
+}
+
+fn coordinates(index: u32, [x, y, _]: [u32; 3]) -> [u32; 3] {
+    [index % x, index / x % y, index / x / y]
+}
+
+/// Gives every invocation the input words of an old one: `from` finds it, for workgroup and local index.
+fn cut(case: &mut Case, old: &Launch, from: impl Fn(u32, u32) -> (u32, u32)) {
+    let invocations = case.launch.invocations();
+    let count = invocations * case.launch.workgroups();
+    for words in &mut case.data.inputs {
+        let word = |i: u32| {
+            let (workgroup, local) = from(i / invocations, i % invocations);
+            words.get((workgroup * old.invocations() + local) as usize).copied().unwrap_or(0)
+        };
+        *words = (0..count).map(word).collect();
+    }
+}
+
+/// In one dimension: 1, 2, 4 and so on, then the same number as now; then every dimension 1, its half, one less.
+pub fn workgroup(case: &Case) -> Candidates<'_> {
+    let now = case.launch.workgroup;
+    let count = case.launch.invocations();
+    let mut shapes: Vec<[u32; 3]> = Vec::new();
+    shapes.extend((0..10).map(|log| 1 << log).filter(|&n| n < count).map(|n| [n, 1, 1]));
+    shapes.push([count, 1, 1]);
+    for d in 0..3 {
+        for n in [1, now[d] / 2, now[d].saturating_sub(1)] {
+            let mut shape = now;
+            shape[d] = n;
+            if n > 0 && n < now[d] {
+                shapes.push(shape);
+            }
+        }
+    }
+    shapes.retain(|shape| *shape != now);
+    each(case, shapes, |case, shape| {
+        let old = case.launch.clone();
+        case.launch.workgroup = shape;
+        let [x, y, z] = old.workgroup;
+        let is_box = shape[0] <= x && shape[1] <= y && shape[2] <= z;
+        cut(case, &old, |workgroup, local| {
+            let [lx, ly, lz] = coordinates(local, shape);
+            // What is no part of the old box takes the old words in a row.
+            (workgroup, if is_box { lx + x * (ly + y * lz) } else { local })
+        });
+    })
+}
+
+/// Asks for less: every demand alone.
+pub fn demands(case: &Case) -> Candidates<'_> {
+    let mut edits: Vec<Demand> = Vec::new();
+    edits.push(Demand::FullSubgroups);
+    edits.extend([SubgroupSize::Default, SubgroupSize::Varying].map(Demand::Size));
+    edits.extend(SpirvVersion::ALL.map(Demand::Spirv));
+    edits.extend(Tier::ALL.map(Demand::Tier));
+    each(case, edits, |case, demand| match demand {
+        Demand::FullSubgroups => case.launch.full_subgroups = false,
+        Demand::Size(size) => case.launch.subgroup_size = size,
+        Demand::Spirv(version) => case.launch.spirv = version,
+        Demand::Tier(tier) => case.tier = tier,
+    })
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Demand {
+    FullSubgroups,
+    Size(SubgroupSize),
+    Spirv(SpirvVersion),
+    Tier(Tier),
+}

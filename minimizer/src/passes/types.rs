@@ -1,0 +1,156 @@
+//! Make scalars of vectors.
+
+use tangle_program::case::Case;
+use tangle_program::ops::BinaryOp;
+use tangle_program::subgroup::Gives;
+use tangle_program::tree::{Arg, Expr, Function, Label, Stmt, VarId, walk_block};
+use tangle_program::types::{Scalar, Type};
+
+use super::{Candidates, each, splat};
+use crate::access::{direct_exprs_mut, each_expr_mut, each_stmt_mut, operands_mut};
+
+/// Keeps one component of a vector local. Where the whole vector was read, it is made of that one component.
+pub fn narrow(case: &Case) -> Candidates<'_> {
+    let mut edits = Vec::new();
+    for (id, function) in case.program.functions.iter().enumerate().rev() {
+        let received = received(function);
+        for var in function.params.len() as VarId..function.var_count() as VarId {
+            let Some(ty) = function.var_type(var).filter(|ty| !ty.is_scalar() && !received.contains(&var)) else { continue };
+            edits.extend((0..ty.width).map(|component| (id, var, ty, component)));
+        }
+    }
+    each(case, edits, |case, (id, var, ty, component)| {
+        let function = &mut case.program.functions[id];
+        let before = function.clone();
+        let local = var as usize - function.params.len();
+        function.locals[local].ty = Type::scalar(ty.scalar);
+        each_stmt_mut(&mut case.program, &mut |function, stmt| {
+            if function as usize != id {
+                return;
+            }
+            for expr in direct_exprs_mut(stmt) {
+                splat_reads(expr, var, ty);
+            }
+            match stmt {
+                Stmt::Assign { var: v, value } if *v == var => *value = component_of(value, component, &before),
+                Stmt::Log { values, .. } => values.iter_mut().for_each(|value| {
+                    if *value == splat(ty, Expr::Var(var)) {
+                        *value = Expr::Var(var);
+                    }
+                }),
+                _ => {}
+            }
+        });
+    })
+}
+
+/// The variables that calls write.
+fn received(function: &Function) -> Vec<VarId> {
+    let mut vars = Vec::new();
+    walk_block(&function.body, &mut |stmt| {
+        if let Stmt::Call { args, dest, .. } = stmt {
+            vars.extend(*dest);
+            vars.extend(args.iter().filter_map(|arg| if let Arg::Out(var) = arg { Some(*var) } else { None }));
+        }
+    });
+    vars
+}
+
+fn splat_reads(expr: &mut Expr, var: VarId, ty: Type) {
+    match expr {
+        Expr::Component(x, _) if **x == Expr::Var(var) => *expr = Expr::Var(var),
+        Expr::Var(v) if *v == var => *expr = splat(ty, Expr::Var(var)),
+        _ => operands_mut(expr).into_iter().for_each(|operand| splat_reads(operand, var, ty)),
+    }
+}
+
+/// A component of a vector expression, taken as deep inside as it can be.
+pub fn component_of(expr: &Expr, component: u8, function: &Function) -> Expr {
+    let part = |x: &Expr| component_of(x, component, function);
+    let boxed = |x: &Expr| Box::new(part(x));
+    match expr {
+        Expr::Vector(_, args) if args.len() > usize::from(component) => args[usize::from(component)].clone(),
+        Expr::Unary(op, x) => Expr::Unary(*op, boxed(x)),
+        Expr::Cast(scalar, x) => Expr::Cast(*scalar, boxed(x)),
+        // Only comparisons and logical operators take no vectors.
+        Expr::Binary(op, x, y) if !op.is_comparison() && !op.is_logical() => Expr::Binary(*op, boxed(x), boxed(y)),
+        Expr::Select(cond, x, y) => Expr::Select(cond.clone(), boxed(x), boxed(y)),
+        Expr::Subgroup(call) if call.op.info().gives == Gives::Same => {
+            let mut call = call.clone();
+            if let Some(value) = call.args.first_mut() {
+                *value = part(value);
+            }
+            Expr::Subgroup(call)
+        }
+        Expr::Intrinsic(op, args) => {
+            let values = op.shape().values;
+            let args = args.iter().enumerate().map(|(i, arg)| if i < values { part(arg) } else { arg.clone() });
+            Expr::Intrinsic(*op, args.collect())
+        }
+        _ if expr.ty(function).is_some_and(Type::is_scalar) => expr.clone(),
+        _ => Expr::Component(Box::new(expr.clone()), component),
+    }
+}
+
+/// Makes uints of all ints; conversions between the two go.
+pub fn unsigned(case: &Case) -> Candidates<'_> {
+    each(case, vec![()], |case, ()| {
+        for function in &mut case.program.functions {
+            let params = function.params.iter_mut().map(|param| &mut param.ty);
+            let locals = function.locals.iter_mut().map(|local| &mut local.ty);
+            params.chain(locals).chain(&mut function.result).for_each(to_unsigned);
+        }
+        let functions = case.program.functions.clone();
+        each_expr_mut(&mut case.program, &mut |id, expr| match expr {
+            Expr::Int(n) => *expr = Expr::Uint(*n as u32),
+            Expr::Vector(ty, _) => to_unsigned(ty),
+            Expr::Cast(Scalar::Int | Scalar::Uint, x) => {
+                // The operand has been visited.
+                let is_uint = x.ty(&functions[id as usize]).is_some_and(|ty| ty.scalar == Scalar::Uint);
+                *expr = if is_uint { Expr::clone(x) } else { Expr::Cast(Scalar::Uint, x.clone()) };
+            }
+            Expr::Intrinsic(op, args) => {
+                let shape = op.shape();
+                // Offsets and numbers of bits are ints, and so are some results.
+                for arg in args.iter_mut().skip(shape.values) {
+                    *arg = match arg {
+                        Expr::Uint(n) => Expr::Int(*n as i32),
+                        _ => Expr::Cast(Scalar::Int, Box::new(arg.clone())),
+                    };
+                }
+                if shape.gives_int {
+                    *expr = Expr::Cast(Scalar::Uint, Box::new(expr.clone()));
+                }
+            }
+            _ => {}
+        });
+        each_stmt_mut(&mut case.program, &mut |_, stmt| {
+            if let Stmt::Switch { arms, .. } = stmt {
+                for label in arms.iter_mut().flat_map(|arm| &mut arm.labels) {
+                    if let Label::Case(n) = label {
+                        *n = i64::from(*n as u32);
+                    }
+                }
+            }
+        });
+    })
+}
+
+fn to_unsigned(ty: &mut Type) {
+    if ty.scalar == Scalar::Int {
+        ty.scalar = Scalar::Uint;
+    }
+}
+
+/// `!(x < y)` as `x >= y`, and so on.
+pub const fn opposite(op: BinaryOp) -> Option<BinaryOp> {
+    Some(match op {
+        BinaryOp::Lt => BinaryOp::Ge,
+        BinaryOp::Ge => BinaryOp::Lt,
+        BinaryOp::Gt => BinaryOp::Le,
+        BinaryOp::Le => BinaryOp::Gt,
+        BinaryOp::Eq => BinaryOp::Ne,
+        BinaryOp::Ne => BinaryOp::Eq,
+        _ => return None,
+    })
+}

@@ -1,0 +1,253 @@
+//! The rules of the lane map, each broken once: the fault is reported, and values are judged only where the map still says which
+//! lanes there are.
+
+mod common;
+
+use common::*;
+use tangle_oracle::judge::{Judgement, Observation, Verdict, judge};
+use tangle_oracle::map::{LaneMap, MapRule, SizePromise};
+use tangle_oracle::reference::observe;
+use tangle_oracle::rules::Spec;
+use tangle_program::case::interface::MAP_WORDS;
+use tangle_program::case::{Case, SpirvVersion, SubgroupSize};
+
+/// Words of a record ([`tangle_program::case::interface::MAP_WORDS`]).
+const LANE: usize = 0;
+const SIZE: usize = 1;
+const ID: usize = 2;
+const COUNT: usize = 3;
+const TOKEN: usize = 4;
+const BALLOT: usize = 5;
+const WRITTEN: usize = 9;
+
+const PROMISE: SizePromise = SizePromise { default: 8, min: 4, max: 16 };
+
+/// Two subgroups of 8.
+fn sixteen() -> Case {
+    let mut case = main_of([see(1), when(below(4), [see(2)])]);
+    case.launch.workgroup = [16, 1, 1];
+    case
+}
+
+/// What a correct device with subgroups of `size` gives back.
+fn right(case: &Case, size: u32) -> Observation {
+    observe(case, &LaneMap::linear(case, size), || Spec).expect("the case is well-defined")
+}
+
+fn judged(case: &Case, observation: &Observation) -> (Judgement, Vec<MapRule>) {
+    let judgement = judge(case, observation, PROMISE);
+    let rules = judgement.map_faults.iter().map(|fault| fault.rule).collect();
+    (judgement, rules)
+}
+
+/// Breaks a map that is right in everything else.
+#[track_caller]
+fn broken(case: &Case, change: impl Fn(usize, &mut [u32])) -> (Judgement, Vec<MapRule>) {
+    let mut observation = right(case, 8);
+    let (judgement, rules) = judged(case, &observation);
+    assert_eq!((judgement.verdict, rules), (Verdict::Pass, vec![]), "the map is right before it is broken");
+    for (invocation, record) in observation.map.chunks_exact_mut(MAP_WORDS).enumerate() {
+        change(invocation, record);
+    }
+    judged(case, &observation)
+}
+
+/// A rule without which nobody knows which lanes there are: no word on values.
+#[track_caller]
+fn is_fatal(rule: MapRule, (judgement, rules): (Judgement, Vec<MapRule>)) {
+    assert_eq!((rules, &judgement.verdict), (vec![rule], &Verdict::LaneMap));
+    assert_eq!((judgement.counts.checked, judgement.counts.steps), (0, 0), "values were judged on a broken map");
+    println!("{rule:?}: {}", judgement.map_faults[0].seen);
+}
+
+/// A rule about names and numbers only: values are judged all the same.
+#[track_caller]
+fn is_survived(expected: &[MapRule], (judgement, rules): (Judgement, Vec<MapRule>)) {
+    assert_eq!((rules.as_slice(), &judgement.verdict), (expected, &Verdict::LaneMap));
+    assert!(judgement.counts.checked > 0 && judgement.counts.steps > 0, "{:?}", judgement.counts);
+    println!("{expected:?}: {}; {} values checked", judgement.map_faults[0].seen, judgement.counts.checked);
+}
+
+#[test]
+fn every_invocation_writes_a_record() {
+    is_fatal(
+        MapRule::Written,
+        broken(&sixteen(), |i, record| {
+            if i == 11 {
+                record[WRITTEN] = 0
+            }
+        }),
+    );
+    let mut observation = right(&sixteen(), 8);
+    observation.map.pop();
+    is_fatal(MapRule::Written, judged(&sixteen(), &observation));
+}
+
+#[test]
+fn the_token_is_of_the_own_subgroup() {
+    // Invocations 8 to 15 all got a token of the first subgroup: they would be sixteen in one.
+    is_fatal(MapRule::LaneIds, broken(&sixteen(), |_, record| record[TOKEN] = 0));
+    // The token of somebody who is elsewhere.
+    is_fatal(
+        MapRule::Token,
+        broken(&sixteen(), |i, record| {
+            if i >= 8 {
+                record[TOKEN] = 99
+            }
+        }),
+    );
+}
+
+#[test]
+fn lane_ids_are_below_the_size_and_differ() {
+    is_fatal(
+        MapRule::LaneIds,
+        broken(&sixteen(), |i, record| {
+            if i == 3 {
+                record[LANE] = 8
+            }
+        }),
+    );
+    is_fatal(
+        MapRule::LaneIds,
+        broken(&sixteen(), |i, record| {
+            if i == 3 {
+                record[LANE] = 4
+            }
+        }),
+    );
+}
+
+#[test]
+fn the_size_is_what_the_pipeline_asks_for() {
+    // SPIR-V below 1.6 and nothing asked for: exactly the default size.
+    is_fatal(MapRule::Size, broken(&sixteen(), |_, record| record[SIZE] = 16));
+    // One size for the whole dispatch, a power of two.
+    is_fatal(
+        MapRule::Size,
+        broken(&sixteen(), |i, record| {
+            if i >= 8 {
+                record[SIZE] = 16
+            }
+        }),
+    );
+    is_fatal(MapRule::Size, broken(&sixteen(), |_, record| record[SIZE] = 12));
+    // A required size is granted, whatever the default is.
+    let mut required = sixteen();
+    required.launch.subgroup_size = SubgroupSize::Required(4);
+    assert_eq!(judged(&required, &right(&required, 4)).0.verdict, Verdict::Pass);
+    is_fatal(MapRule::Size, judged(&required, &right(&required, 8)));
+    // SPIR-V 1.6 lets the size vary within the device's range, and no further.
+    let mut varying = sixteen();
+    varying.launch.spirv = SpirvVersion::V1_6;
+    for (size, fine) in [(2, false), (4, true), (8, true), (16, true)] {
+        let (judgement, rules) = judged(&varying, &right(&varying, size));
+        let expected = if fine { (Verdict::Pass, vec![]) } else { (Verdict::LaneMap, vec![MapRule::Size]) };
+        assert_eq!((judgement.verdict, rules), expected, "size {size}");
+    }
+}
+
+#[test]
+fn the_entry_ballot_is_the_set_of_the_lanes() {
+    // One lane short in one record, one lane too many in all, and a bit beyond the subgroup.
+    is_fatal(
+        MapRule::EntryBallot,
+        broken(&sixteen(), |i, record| {
+            if i == 5 {
+                record[BALLOT] &= !1
+            }
+        }),
+    );
+    is_fatal(MapRule::EntryBallot, broken(&sixteen(), |_, record| record[BALLOT] |= 0x100));
+    is_fatal(MapRule::EntryBallot, broken(&sixteen(), |_, record| record[BALLOT + 3] = 1));
+}
+
+#[test]
+fn full_subgroups_where_they_are_promised() {
+    // Sixteen invocations in three subgroups: legal without a promise.
+    let scattered = |case: &Case| LaneMap::from_fn(case, 8, |i| (i / 6, i % 6), 3);
+    let observed = |case: &Case| observe(case, &scattered(case), || Spec).expect("the case is well-defined");
+    let mut case = sixteen();
+    assert_eq!(judged(&case, &observed(&case)).0.verdict, Verdict::Pass);
+    case.launch.full_subgroups = true;
+    is_survived(&[MapRule::FullSubgroups], judged(&case, &observed(&case)));
+    case.launch.full_subgroups = false;
+    case.launch.spirv = SpirvVersion::V1_6;
+    is_survived(&[MapRule::FullSubgroups], judged(&case, &observed(&case)));
+    // The x dimension decides, not the product (semantics.md §2.1 item 4).
+    case.launch.workgroup = [4, 4, 1];
+    assert_eq!(judged(&case, &observed(&case)).0.verdict, Verdict::Pass);
+}
+
+#[test]
+fn subgroup_ids_are_below_their_number() {
+    // As lavapipe 22.3.6 does: ids 0 and 1, and gl_NumSubgroups 1.
+    let expected = [MapRule::NumSubgroups, MapRule::SubgroupIdRange];
+    is_survived(&expected, broken(&sixteen(), |_, record| record[COUNT] = 1));
+    is_survived(
+        &[MapRule::SubgroupIdRange],
+        broken(&sixteen(), |i, record| {
+            if i >= 8 {
+                record[ID] = 2
+            }
+        }),
+    );
+}
+
+#[test]
+fn the_number_of_subgroups_is_one_number() {
+    is_survived(
+        &[MapRule::NumSubgroups],
+        broken(&sixteen(), |i, record| {
+            if i >= 8 {
+                record[COUNT] = 3
+            }
+        }),
+    );
+    // More than there are is not excluded by the text (semantics.md §2.3 item 5).
+    assert_eq!(broken(&sixteen(), |_, record| record[COUNT] = 3).0.verdict, Verdict::Pass);
+}
+
+#[test]
+fn subgroup_ids_name_subgroups() {
+    is_survived(&[MapRule::SubgroupIds], broken(&sixteen(), |_, record| record[ID] = 0));
+    is_survived(
+        &[MapRule::SubgroupIds],
+        broken(&sixteen(), |i, record| {
+            if i == 2 {
+                record[ID] = 1
+            }
+        }),
+    );
+    // Which subgroup has which id is free.
+    assert_eq!(broken(&sixteen(), |_, record| record[ID] ^= 1).0.verdict, Verdict::Pass);
+}
+
+#[test]
+fn any_packing_without_a_promise_is_right() {
+    let case = sixteen();
+    for (what, map) in [
+        ("one lane in each subgroup", LaneMap::from_fn(&case, 8, |i| (i, 5), 16)),
+        ("odd and even", LaneMap::from_fn(&case, 8, |i| (i & 1, i / 2), 2)),
+        ("backwards", LaneMap::from_fn(&case, 8, |i| (1 - i / 8, 7 - i % 8), 2)),
+        ("without lane 0", LaneMap::from_fn(&case, 8, |i| (i / 7, 1 + i % 7), 3)),
+    ] {
+        let observation = observe(&case, &map, || Spec).expect("the case is well-defined");
+        let (judgement, rules) = judged(&case, &observation);
+        assert_eq!((&judgement.verdict, rules), (&Verdict::Pass, vec![]), "{what}");
+        println!("{what}: {} values checked", judgement.counts.checked);
+    }
+}
+
+/// Each workgroup has a map of its own, and faults name it.
+#[test]
+fn faults_name_their_workgroup() {
+    let mut case = sixteen();
+    case.launch.groups = [1, 3, 1];
+    let (judgement, rules) = broken(&case, |i, record| {
+        if i / 16 == 2 {
+            record[ID] = 0
+        }
+    });
+    assert_eq!((rules, judgement.map_faults[0].workgroup), (vec![MapRule::SubgroupIds], 2));
+}

@@ -1,0 +1,324 @@
+//! `tangle minimize CASE|FINDING`
+
+use std::fs;
+use std::io::{IsTerminal as _, Write as _};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use tangle::campaign::{describe, finding, write_atomically};
+use tangle::reduce::{Options, Reduction, Same, reduce};
+use tangle::target::Target;
+use tangle_minimizer::{Progress, Size, statements};
+use tangle_program::case::Case;
+use tangle_program::glsl::glsl;
+use tangle_triage::Signature;
+
+use super::{Found, duration, read_case, say, tell};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// What to minimise: the folder of a finding, or a case (JSON)
+    case: PathBuf,
+    /// Device to run on, by the name `tangle devices` shows; that of the finding if not given
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// Devices file to read instead of the one that ./x setup writes
+    #[arg(long, value_name = "FILE")]
+    devices: Option<PathBuf>,
+    /// Longest time for one candidate; for a hang that is what every candidate that hangs costs
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// Where to save the minimised finding: a new folder, or a .json file for the case alone [default: `minimized` in the folder
+    /// of the finding, or beside the case]
+    #[arg(long, value_name = "DIR|FILE")]
+    out: Option<PathBuf>,
+    /// How long to go on at most; what is found by then is saved
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    time: Option<Duration>,
+    /// How many candidates to run at most
+    #[arg(long, value_name = "N")]
+    tries: Option<u64>,
+    /// Accept any failure instead of the same kind
+    #[arg(long, conflicts_with = "same_signature")]
+    any_failure: bool,
+    /// Accept only failures with the same signature: the same operation with the same lanes
+    #[arg(long)]
+    same_signature: bool,
+    /// Start again from the beginning, not from what an earlier run reached
+    #[arg(long)]
+    fresh: bool,
+    /// Workers that run candidates side by side [default: 2 if there are processors enough]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
+    jobs: Option<u8>,
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+pub fn run(args: &Args) -> anyhow::Result<Found> {
+    let original = read_case(&args.case)?;
+    let found = read_finding(&args.case)?;
+    let place = Place::new(&args.case, args.out.as_deref());
+    let name = match (&args.device, &found) {
+        (Some(name), _) => name.clone(),
+        (None, Some(found)) => found.device.clone(),
+        (None, None) => anyhow::bail!("say with --device where the case fails"),
+    };
+    let targets = open(args, &name)?;
+    let (start, resumed) = match args.fresh.then_some(None).unwrap_or_else(|| place.unfinished()) {
+        Some(case) => (case, true),
+        None => (original.clone(), false),
+    };
+    ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::SeqCst) {
+            // The second time: at once. What is reached is on disk.
+            std::process::exit(2);
+        }
+    })?;
+    // On another device the failure may be another.
+    let signature = found.as_ref().filter(|found| found.device == name).map(|found| &found.signature);
+    let same = match (args.any_failure, args.same_signature) {
+        (true, _) => Same::Anything,
+        (_, true) => Same::Signature,
+        _ => Same::Failure,
+    };
+    let options = Options { same, time: args.time, candidates: args.tries };
+    tell!("{}{}", if resumed { "going on from an earlier run: " } else { "" }, summary(&start));
+    let mut display = Display::new();
+    let started = Instant::now();
+    let mut unsaved = None;
+    let reduced = reduce(&targets, &start, signature, &options, &STOP, |progress| {
+        display.show(progress);
+        if progress.improved {
+            unsaved = place.note(progress.best).err();
+        }
+        if unsaved.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    display.end();
+    if let Some(error) = unsaved {
+        return Err(error);
+    }
+    let mut reduction = reduced?;
+    if resumed {
+        let from = tangle::reduce::content_hash(&original);
+        reduction.minimized.case.origin.minimized_from = Some(from);
+    }
+    let saved = place.save(&targets[0], &original, &reduction, started.elapsed())?;
+    tell_result(&reduction, &original, started.elapsed(), &saved)?;
+    Ok(Found::Nothing)
+}
+
+fn open(args: &Args, name: &str) -> anyhow::Result<Vec<Target>> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = args.jobs.map_or(processors.min(2), usize::from);
+    let is_reference = name.split([':', '@']).next() == Some("reference");
+    let names = vec![name.to_owned(); if is_reference { 1 } else { jobs }];
+    let options = tangle_runner::Options { timeout: args.timeout, in_flight: 8, ..Default::default() };
+    tangle::target::open(&names, args.devices.as_deref(), &options, |warning| tell!("warning: {warning}"))
+}
+
+/// What is needed of a `finding.json`.
+#[derive(Deserialize)]
+struct Saved {
+    device: String,
+    signature: Signature,
+}
+
+fn read_finding(path: &Path) -> anyhow::Result<Option<Saved>> {
+    let file = path.join("finding.json");
+    if !path.is_dir() || !file.exists() {
+        return Ok(None);
+    }
+    let text = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    serde_json::from_slice(&text).map(Some).with_context(|| format!("cannot read {}", file.display()))
+}
+
+/// Where the result goes, and what is reached meanwhile.
+struct Place {
+    /// The folder, or the case file.
+    out: PathBuf,
+    is_file: bool,
+}
+
+impl Place {
+    fn new(case: &Path, out: Option<&Path>) -> Place {
+        let out = match out {
+            Some(out) => out.to_owned(),
+            None if case.is_dir() => case.join("minimized"),
+            None => case.with_extension("minimized"),
+        };
+        let is_file = out.extension().is_some_and(|extension| extension == "json");
+        Place { out, is_file }
+    }
+
+    /// A file or folder beside the result.
+    fn beside(&self, suffix: &str) -> PathBuf {
+        let mut name = self.out.file_name().unwrap_or_default().to_owned();
+        name.push(suffix);
+        self.out.with_file_name(name)
+    }
+
+    /// Saves the best case so far, so that a killed run loses nothing.
+    fn note(&self, best: &Case) -> anyhow::Result<()> {
+        let path = self.beside(".best.json");
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        }
+        write_atomically(&path, best.to_json().as_bytes())
+    }
+
+    /// What an earlier run reached before it ended.
+    fn unfinished(&self) -> Option<Case> {
+        read_case(&self.beside(".best.json")).ok()
+    }
+
+    fn save(&self, target: &Target, original: &Case, reduction: &Reduction, time: Duration) -> anyhow::Result<PathBuf> {
+        if self.is_file {
+            write_atomically(&self.out, reduction.minimized.case.to_json().as_bytes())?;
+        } else {
+            self.save_folder(target, original, reduction, time)?;
+        }
+        let best = self.beside(".best.json");
+        if reduction.minimized.finished {
+            let _ = fs::remove_file(best);
+        } else {
+            // A later run goes on from here.
+            self.note(&reduction.minimized.case)?;
+        }
+        Ok(self.out.clone())
+    }
+
+    /// Writes the folder beside its place and puts it there at once; an older result goes only then.
+    fn save_folder(&self, target: &Target, original: &Case, reduction: &Reduction, time: Duration) -> anyhow::Result<()> {
+        let partial = self.beside(&format!(".{}.partial", std::process::id()));
+        let finding = finding(target, &reduction.prep, &reduction.conclusion, reduction.signature.clone());
+        let folder = finding.save(&partial)?;
+        let write = |name: &str, text: &str| {
+            let path = folder.join(name);
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+        };
+        write("minimized.json", &(serde_json::to_string_pretty(&record(original, reduction, time))? + "\n"))?;
+        if let Some(neighbour) = &reduction.minimized.neighbour {
+            write("neighbour.json", &neighbour.to_json())?;
+            write("neighbour.comp", &glsl(neighbour))?;
+        }
+        let old = self.beside(&format!(".{}.old", std::process::id()));
+        if self.out.exists() {
+            fs::rename(&self.out, &old).with_context(|| format!("cannot replace {}", self.out.display()))?;
+        }
+        fs::rename(&folder, &self.out).with_context(|| format!("cannot write {}", self.out.display()))?;
+        // What is left over does no harm.
+        let _ = fs::remove_dir_all(&partial);
+        let _ = fs::remove_dir_all(&old);
+        Ok(())
+    }
+}
+
+/// How the case came to be.
+fn record(original: &Case, reduction: &Reduction, time: Duration) -> serde_json::Value {
+    let minimized = &reduction.minimized;
+    serde_json::json!({
+        "format": 1,
+        "finished": minimized.finished,
+        "statements": { "before": statements(&original.program), "after": statements(&minimized.case.program) },
+        "tried": minimized.tried,
+        "accepted": minimized.accepted,
+        "seconds": time.as_secs_f64(),
+        "fails_before": reduction.before,
+        "fails_after": reduction.after,
+    })
+}
+
+fn summary(case: &Case) -> String {
+    format!(
+        "{} statements, {} invocations",
+        statements(&case.program),
+        u64::from(case.launch.invocations()) * u64::from(case.launch.workgroups())
+    )
+}
+
+fn tell_result(reduction: &Reduction, original: &Case, time: Duration, saved: &Path) -> anyhow::Result<()> {
+    let minimized = &reduction.minimized;
+    let case = reduction.prep.case();
+    tell!(
+        "{} -> {}; {} candidates in {:.1} s{}",
+        summary(original),
+        summary(case),
+        minimized.tried,
+        time.as_secs_f64(),
+        if minimized.finished { "" } else { "; not finished: run the command again to go on" }
+    );
+    let rate = reduction.after;
+    let how_often = if rate.failed == rate.runs { "always".into() } else { format!("{} of {} times", rate.failed, rate.runs) };
+    say!("{}\n", body(case))?;
+    say!("fails {how_often}: {}", reduction.signature)?;
+    say!("{}", describe(case, &reduction.conclusion.finish))?;
+    tell!("saved {}", saved.display());
+    Ok(())
+}
+
+/// The functions of the shader, without what every shader begins with.
+fn body(case: &Case) -> String {
+    let text = glsl(case);
+    let is_function = |line: &str| line.ends_with('{') && !line.starts_with(' ');
+    let mut shown = Vec::new();
+    let mut in_prologue = false;
+    for line in text.lines().skip_while(|line| !is_function(line)) {
+        in_prologue |= line.starts_with("void main()");
+        if !in_prologue || line.starts_with("void main()") {
+            shown.push(line);
+        } else if line.is_empty() {
+            in_prologue = false;
+        }
+    }
+    let [x, y, z] = case.launch.workgroup;
+    format!("// workgroup {x}x{y}x{z}, tier {}\n{}", case.tier.name(), shown.join("\n"))
+}
+
+/// The progress line: rewritten in place on a terminal, repeated now and then elsewhere.
+struct Display {
+    terminal: bool,
+    started: Instant,
+    shown: Option<Instant>,
+    width: usize,
+}
+
+impl Display {
+    fn new() -> Display {
+        Display { terminal: std::io::stderr().is_terminal(), started: Instant::now(), shown: None, width: 0 }
+    }
+
+    fn show(&mut self, progress: &Progress<'_>) {
+        let every = if self.terminal { Duration::from_millis(200) } else { Duration::from_secs(10) };
+        if self.shown.is_some_and(|shown| shown.elapsed() < every) {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let Size { code, exprs, data, .. } = progress.size;
+        let line = format!(
+            "{} (code {code}, expressions {exprs}, data {data}); tried {}, {:.0}/s; {} steps, now {}",
+            summary(progress.best),
+            progress.tried,
+            progress.tried as f64 / self.started.elapsed().as_secs_f64().max(0.001),
+            progress.accepted,
+            progress.pass,
+        );
+        let mut stderr = std::io::stderr();
+        // A progress line that cannot be written is no reason to stop.
+        let _ = if self.terminal {
+            write!(stderr, "\r{line:width$}", width = self.width)
+        } else {
+            writeln!(stderr, "{line}")
+        };
+        self.width = line.chars().count();
+    }
+
+    fn end(&self) {
+        if self.terminal && self.shown.is_some() {
+            tell!();
+        }
+    }
+}

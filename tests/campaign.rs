@@ -1,0 +1,426 @@
+//! Real campaigns, short ones, through the command: the books, the findings, resuming, and what happens when something breaks.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use common::*;
+use serde_json::{Value, json};
+use tangle_program::case::Case;
+use tangle_program::subgroup::TABLE;
+use tangle_program::validate::validate;
+
+/// A reference device that fails often: operations are performed by all lanes, active or not.
+const FAULTY: &str = "reference:mask_always_full";
+
+/// A campaign in a folder of its own.
+struct Campaign {
+    folder: tempfile::TempDir,
+    seed: u64,
+    devices: Vec<String>,
+    extra: Vec<String>,
+}
+
+impl Campaign {
+    fn new(seed: u64, devices: &[&str]) -> Campaign {
+        Campaign {
+            folder: tempfile::tempdir().expect("a temporary folder"),
+            seed,
+            devices: devices.iter().map(ToString::to_string).collect(),
+            extra: Vec::new(),
+        }
+    }
+
+    fn with(mut self, extra: &[&str]) -> Campaign {
+        self.extra.extend(extra.iter().map(ToString::to_string));
+        self
+    }
+
+    fn out(&self) -> PathBuf {
+        self.folder.path().join("out")
+    }
+
+    fn summary_file(&self) -> PathBuf {
+        self.folder.path().join("summary.json")
+    }
+
+    fn command(&self, more: &[&str]) -> Command {
+        let mut command = tangle(["fuzz", "--profile", "small", "--seed"]);
+        command.arg(self.seed.to_string()).arg("--out").arg(self.out()).arg("--summary").arg(self.summary_file());
+        for device in &self.devices {
+            command.args(["--device", device]);
+        }
+        command.args(&self.extra).args(more);
+        command
+    }
+
+    /// Runs to a number of cases and gives the exit code and the summary.
+    #[track_caller]
+    fn run_to(&self, cases: u64) -> (Ran, Value) {
+        let ran = start(self.command(&["--cases", &cases.to_string()])).finish_within(LIMIT);
+        assert!(matches!(ran.code(), 0 | 1), "{ran}");
+        (ran, read_json(&self.summary_file()))
+    }
+}
+
+// ---- the books ----
+
+/// Checks that a campaign of so many cases is accounted for, to the last one, and gives the number of values checked.
+#[track_caller]
+fn check_books(campaign: &Campaign, summary: &Value, cases: u64) -> u64 {
+    let names: Vec<&String> = summary["devices"].as_object().expect("devices").keys().collect();
+    let mut wanted: Vec<&String> = campaign.devices.iter().collect();
+    wanted.sort();
+    assert_eq!(names, wanted, "every device is in the books");
+    let mut checked = 0;
+    for name in &campaign.devices {
+        let book = &summary["devices"][name];
+        let verdicts = book["verdicts"].as_object().expect("verdicts");
+        let count = |field: &str| number(&book["counts"][field]);
+        assert_eq!(number(&book["next_case"]), cases, "{name}");
+        assert_eq!(number(&book["cases"]) + number(&book["unsupported"]), cases, "{name}: every case ran or was not supported");
+        assert_eq!(verdicts.values().map(number).sum::<u64>(), number(&book["cases"]), "{name}: every case has one verdict");
+        assert!(number(&book["cases"]) > 0, "{name} ran nothing");
+        assert!(count("checked") > 0 && count("steps") > 0, "nothing was checked on {name}: {book}");
+        checked += count("checked");
+        for field in ["generate", "compile", "judge", "save", "driver", "worker"] {
+            assert!(book["times"][field].as_f64().is_some_and(|seconds| seconds >= 0.0), "{name}: {field}");
+        }
+    }
+    assert!(summary["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0));
+    check_finding_books(campaign, summary, cases);
+    check_operations(summary);
+    checked
+}
+
+/// The findings are those of the verdicts, and their folders are there.
+#[track_caller]
+fn check_finding_books(campaign: &Campaign, summary: &Value, cases: u64) {
+    let mut by_kind = BTreeMap::<(String, String), u64>::new();
+    for book in summary["findings"].as_array().expect("findings") {
+        let (device, kind) = (text(&book["device"]), text(&book["kind"]));
+        let found = number(&book["cases"]);
+        assert!(found > 0 && number(&book["first_case"]) < cases && !text(&book["detail"]).is_empty(), "{book}");
+        let folders = book["folders"].as_array().expect("folders");
+        assert_eq!(folders.len() as u64, found.min(5), "as many witnesses as there are, up to 5: {book}");
+        for folder in folders {
+            check_finding(&campaign.out().join(text(folder)), book);
+        }
+        *by_kind.entry((device, kind)).or_default() += found;
+    }
+    for (device, book) in summary["devices"].as_object().expect("devices") {
+        for (verdict, count) in book["verdicts"].as_object().expect("verdicts") {
+            if !["pass", "vacuous", "compiled"].contains(&verdict.as_str()) {
+                let booked = by_kind.remove(&(device.clone(), verdict.clone()));
+                assert_eq!(booked, count.as_u64(), "{device}: {verdict}");
+            }
+        }
+    }
+    assert!(by_kind.is_empty(), "findings without a verdict: {by_kind:?}");
+}
+
+#[track_caller]
+fn check_operations(summary: &Value) {
+    let operations = summary["operations"].as_object().expect("operations");
+    let sum = |field: &str| operations.values().map(|used| number(&used[field])).sum::<u64>();
+    assert!(operations.keys().all(|name| TABLE.iter().any(|info| info.name == name)), "only names of the table");
+    for field in ["executed_full", "executed_partial", "checked_full", "checked_partial"] {
+        assert!(sum(field) > 0, "no operation has {field}");
+    }
+}
+
+/// A finding on disk: everything that `triage/src/finding.rs` lists, whole, and as the books say.
+#[track_caller]
+fn check_finding(folder: &Path, book: &Value) {
+    let kind = text(&book["kind"]);
+    let device = text(&book["device"]);
+    let at = |name: &str| folder.join(name);
+    let case = Case::from_json(&read(&at("case.json"))).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    validate(&case).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    assert!(read(&at("shader.comp")).contains("void main()"));
+    let finding = read_json(&at("finding.json"));
+    assert_eq!((number(&finding["format"]), text(&finding["device"])), (1, device.clone()));
+    assert_eq!((&finding["kind"], &finding["detail"]), (&book["kind"], &book["detail"]));
+    assert!(finding["result"].is_object(), "{finding}");
+    assert_eq!(text(&read_json(&at("device.json"))["name"]), device);
+    let report = read(&at("report.txt"));
+    assert!(report.starts_with(&format!("{kind}: {} on {device}\n", text(&book["detail"]))), "{report}");
+    let spirv = std::fs::read(at("shader.spv")).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    assert!(spirv.starts_with(&0x0723_0203u32.to_le_bytes()) && spirv.len() % 4 == 0, "{}", folder.display());
+    assert!(read(&at("shader.spvasm")).contains("OpEntryPoint GLCompute"));
+    let invocations = (case.launch.invocations() * case.launch.workgroups()) as usize;
+    let read_back = ["value", "path", "lane_map"].contains(&kind.as_str());
+    for name in ["lane-map.json", "observation.json"] {
+        assert_eq!(at(name).exists(), read_back, "{}: {name}", folder.display());
+        if read_back {
+            assert_eq!(read_json(&at(name)).as_array().map(Vec::len), Some(invocations), "{name} has all invocations");
+        }
+    }
+    let files = if read_back { 9 } else { 7 };
+    assert_eq!(tree(folder).len(), files, "{:?}", tree(folder));
+}
+
+/// Every finding folder of a campaign, whether in the books or not.
+fn finding_folders(out: &Path) -> Vec<PathBuf> {
+    let findings = out.join("findings");
+    tree(&findings)
+        .into_iter()
+        .filter(|path| path.components().count() == 2)
+        .filter(|path| !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')))
+        .map(|path| findings.join(path))
+        .collect()
+}
+
+/// What two campaigns over the same cases have in common: everything but times, and the order in which devices got to a finding.
+fn timeless(summary: &Value) -> Value {
+    let mut summary = summary.clone();
+    for book in summary["devices"].as_object_mut().expect("devices").values_mut() {
+        let book = book.as_object_mut().expect("a book");
+        book.remove("times");
+        book.remove("restarts");
+    }
+    let findings = summary["findings"].as_array_mut().expect("findings");
+    findings.sort_by_key(|book| (text(&book["device"]), text(&book["kind"]), text(&book["detail"])));
+    json!({ "devices": summary["devices"], "findings": summary["findings"], "operations": summary["operations"] })
+}
+
+// ---- tests ----
+
+#[test]
+fn a_short_campaign_on_every_device() {
+    const CASES: u64 = 24;
+    let mut names: Vec<&str> = devices().iter().map(|device| device.name.as_str()).collect();
+    names.extend(["reference", "reference:finest", FAULTY]);
+    let campaign = Campaign::new(1, &names).with(&["--stats"]);
+    let (ran, summary) = campaign.run_to(CASES);
+    let checked = check_books(&campaign, &summary, CASES);
+    assert_eq!(ran.code(), 1, "the planted fault is found: {ran}");
+    for line in TABLE.iter().map(|info| info.name) {
+        assert!(ran.stdout.contains(line), "--stats has no {line}");
+    }
+    for device in ["reference", "reference:finest"] {
+        let verdicts = summary["devices"][device]["verdicts"].as_object().expect("verdicts");
+        assert!(verdicts.keys().all(|verdict| ["pass", "vacuous"].contains(&verdict.as_str())), "{device}: {verdicts:?}");
+    }
+    note!("campaign: {CASES} cases on {}; {checked} values checked", names.join(", "));
+    for book in summary["findings"].as_array().expect("findings") {
+        note!("campaign: {}: {}: {} ({} cases)", book["device"], book["kind"], book["detail"], book["cases"]);
+    }
+    findings_reproduce(&campaign, &summary);
+}
+
+/// `tangle run` and `tangle show` take a finding's folder, and the device does it again.
+fn findings_reproduce(campaign: &Campaign, summary: &Value) {
+    let mut reproduced = 0;
+    for book in summary["findings"].as_array().expect("findings") {
+        let device = text(&book["device"]);
+        let folder = campaign.out().join(text(&book["folders"][0]));
+        let shown = run([Path::new("show"), &folder]).expect(0);
+        assert_eq!(shown.stdout, read(&folder.join("shader.comp")));
+        let ran = run([Path::new("run"), &folder, Path::new("--json"), Path::new("--device"), Path::new(&device)]);
+        let again = &ran.json()[0];
+        if devices().iter().any(|facts| facts.name == device && facts.moves) && ran.code() == 0 {
+            note!("{} does not reproduce on {device}", folder.display());
+            continue;
+        }
+        assert_eq!(ran.code(), 1, "{ran}");
+        assert_eq!(again["signature"], json!({ "kind": book["kind"], "detail": book["detail"] }));
+        assert_eq!(again["result"], read_json(&folder.join("finding.json"))["result"], "the same verdict to the last word");
+        reproduced += 1;
+    }
+    assert!(reproduced > 0);
+    note!("campaign: {reproduced} findings reproduced with `tangle run`");
+}
+
+#[test]
+fn a_campaign_resumes_where_it_stopped() {
+    let mut names = vec!["reference:finest", FAULTY];
+    names.extend(quick_device().map(|device| device.name.as_str()));
+    let whole = Campaign::new(7, &names);
+    let parts = Campaign::new(7, &names);
+    let (_, expected) = whole.run_to(40);
+    parts.run_to(20);
+    let findings = finding_folders(&parts.out());
+    let (_, resumed) = parts.run_to(40);
+    assert_eq!(timeless(&resumed), timeless(&expected));
+    assert!(findings.iter().all(|folder| folder.is_dir()), "what was found before is still there");
+    assert_eq!(tree(&parts.out().join("findings")), tree(&whole.out().join("findings")));
+    let checked = check_books(&parts, &resumed, 40);
+    // There is nothing left to do: the books stay as they are.
+    let (ran, again) = parts.run_to(40);
+    assert_eq!((ran.code(), timeless(&again)), (1, timeless(&expected)));
+    note!("resume: 20 + 20 cases equal 40 on {}; {checked} values checked", names.join(", "));
+}
+
+/// Waits until a file or folder is there, and gives up when the command ends.
+#[track_caller]
+fn wait_for(running: &mut Running, what: &str, mut there: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !there() {
+        let ended = running.child.try_wait().expect("the child is ours");
+        assert!(ended.is_none() && begin.elapsed() < LIMIT, "{what}: {ended:?} after {:?}", begin.elapsed());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn signal(pid: i32, signal: i32) {
+    // SAFETY: kill takes any numbers; ours are a child's.
+    assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+}
+
+/// Starts a campaign without an end, stops it with Ctrl-C as a terminal does, and gives how it ended.
+fn interrupt(campaign: &Campaign) -> Ran {
+    let mut command = campaign.command(&[]);
+    // A terminal signals the whole foreground group.
+    command.process_group(0);
+    let mut running = start(command);
+    wait_for(&mut running, "no finding", || !finding_folders(&campaign.out()).is_empty());
+    signal(-(running.child.id() as i32), libc::SIGINT);
+    running.finish_within(Duration::from_secs(60))
+}
+
+#[test]
+fn ctrl_c_ends_a_campaign_between_cases() {
+    let campaign = Campaign::new(3, &[FAULTY, "reference"]);
+    let ran = interrupt(&campaign);
+    assert_eq!(ran.code(), 1, "{ran}");
+    let stopped = read_json(&campaign.summary_file());
+    let state = read_json(&campaign.out().join("campaign.json"));
+    assert_eq!(timeless(&state["ledger"]), timeless(&stopped), "what is printed is what was saved");
+    let farthest = |summary: &Value| {
+        let books = summary["devices"].as_object().expect("devices").values();
+        books.map(|book| number(&book["next_case"])).max().expect("a device")
+    };
+    let cases = farthest(&stopped) + 5;
+    let (_, resumed) = campaign.run_to(cases);
+    let once = Campaign::new(3, &[FAULTY, "reference"]);
+    let (_, expected) = once.run_to(cases);
+    assert_eq!(timeless(&resumed), timeless(&expected), "as if it had never been interrupted");
+    note!("Ctrl-C: stopped after {} cases, resumed to {cases}: the same as one run", farthest(&stopped));
+}
+
+#[test]
+fn ctrl_c_waits_for_the_cases_that_are_being_run() {
+    let Some(device) = quick_device() else { return };
+    let campaign = Campaign::new(4, &[&device.name, FAULTY]);
+    let ran = interrupt(&campaign);
+    assert_eq!(ran.code(), 1, "{ran}");
+    let summary = read_json(&campaign.summary_file());
+    let kinds: Vec<String> = summary["findings"].as_array().expect("findings").iter().map(|b| text(&b["kind"])).collect();
+    assert!(!kinds.iter().any(|kind| ["crash", "hang", "device_lost"].contains(&kind.as_str())), "{kinds:?}");
+    let in_flight = tree(&campaign.out().join("in-flight"));
+    assert_eq!(in_flight.len(), 2, "a folder for each device and no case in them: {in_flight:?}");
+    let book = &summary["devices"][&device.name];
+    assert_eq!(number(&book["cases"]) + number(&book["unsupported"]), number(&book["next_case"]), "{book}");
+}
+
+/// Processes whose parent is this one.
+fn children(parent: u32) -> Vec<u32> {
+    let stat = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // After the name in parentheses: state, parent.
+    let parent_of = |pid: u32| stat(pid).rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
+    let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|&pid| parent_of(pid) == Some(parent)).collect()
+}
+
+#[test]
+fn a_killed_campaign_loses_nothing() {
+    let mut names = vec![FAULTY];
+    names.extend(quick_device().map(|device| device.name.as_str()));
+    let campaign = Campaign::new(5, &names);
+    let mut running = start(campaign.command(&[]));
+    let state_file = campaign.out().join("campaign.json");
+    wait_for(&mut running, "no state", || state_file.exists());
+    std::thread::sleep(Duration::from_millis(500));
+    let pid = running.child.id();
+    let workers = children(pid);
+    assert_eq!(workers.len(), names.len() - 1, "one worker for each Vulkan device");
+    signal(pid as i32, libc::SIGKILL);
+    let killed = running.finish_within(Duration::from_secs(30));
+    assert_eq!(killed.status.code(), None, "{killed}");
+    let begin = Instant::now();
+    while workers.iter().any(|pid| Path::new(&format!("/proc/{pid}/exe")).exists()) {
+        assert!(begin.elapsed() < Duration::from_secs(10), "workers live on: {workers:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let state = read_json(&state_file);
+    let before = finding_folders(&campaign.out());
+    assert!(!before.is_empty());
+    for folder in &before {
+        check_finding(folder, &read_json(&folder.join("finding.json")));
+    }
+    let books = state["ledger"]["devices"].as_object().expect("devices").values();
+    let cases = books.map(|book| number(&book["next_case"])).max().expect("a device") + 40;
+    let (_, resumed) = campaign.run_to(cases);
+    assert!(before.iter().all(|folder| folder.is_dir()), "what was found before is still there");
+    let once = Campaign::new(5, &names);
+    let (_, expected) = once.run_to(cases);
+    assert_eq!(timeless(&resumed), timeless(&expected), "every case is in the books, once");
+    note!("SIGKILL: {} findings whole; resumed to {cases} cases: the same as one run", before.len());
+}
+
+#[test]
+fn crashes_and_hangs_are_findings_and_the_campaign_goes_on() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = null_devices_file(folder.path(), "crash@3,hang@6,exit@9,garbage@12,lost@15,chatter@16");
+    let file = file.to_str().expect("a path");
+    let campaign = Campaign::new(2, &["null"]).with(&["--devices", file, "--timeout", "1s", "--witnesses", "1"]);
+    let ran = start(campaign.command(&["--cases", "20"])).finish_within(LIMIT).expect(1);
+    let summary = read_json(&campaign.summary_file());
+    let book = &summary["devices"]["null"];
+    // The null device runs nothing, so that what it does run breaks the first rule of the lane map.
+    assert_eq!(book["verdicts"], json!({ "crash": 3, "hang": 1, "device_lost": 1, "lane_map": 15 }), "{ran}");
+    assert_eq!(number(&book["restarts"]), 5);
+    let mut seen = BTreeMap::new();
+    for book in summary["findings"].as_array().expect("findings") {
+        check_finding(&campaign.out().join(text(&book["folders"][0])), book);
+        seen.insert(number(&book["first_case"]), format!("{}: {}", text(&book["kind"]), text(&book["detail"])));
+    }
+    for (case, part) in [(3, "crash: "), (6, "hang: "), (9, "crash: "), (12, "crash: "), (15, "device_lost: ")] {
+        assert!(seen[&case].starts_with(part), "case {case}: {seen:?}");
+    }
+    assert!(seen[&3].contains("SIGSEGV") || seen[&3].contains("signal 11"), "{seen:?}");
+    let report = read(&finding_folders(&campaign.out()).into_iter().find(|f| f.to_string_lossy().contains("/hang-")).expect("a hang").join("report.txt"));
+    assert!(report.contains("fault: hang in job 6"), "the driver's last words are told: {report}");
+    note!("faults: {seen:?}");
+}
+
+#[test]
+fn a_driver_that_crashes_costs_one_case() {
+    let Some(device) = quick_device() else { return };
+    let campaign = Campaign::new(6, &[&device.name]).with(&["--tier", "plain", "--timeout", "5s"]);
+    let mut command = campaign.command(&["--cases", "12"]);
+    command.env("TANGLE_WORKER_FAULT", "crash@4,hang@8");
+    start(command).finish_within(LIMIT).expect(1);
+    let faulty = read_json(&campaign.summary_file());
+    let undisturbed = Campaign::new(6, &[&device.name]).with(&["--tier", "plain"]);
+    let (_, right) = undisturbed.run_to(12);
+    let verdicts = |summary: &Value, kind: &str| number(summary["devices"][&device.name]["verdicts"].get(kind).unwrap_or(&json!(0)));
+    assert_eq!((verdicts(&faulty, "crash"), verdicts(&faulty, "hang")), (1, 1), "{faulty}");
+    let others = |summary: &Value| ["pass", "vacuous", "value", "path", "lane_map"].map(|kind| verdicts(summary, kind)).iter().sum::<u64>();
+    assert_eq!(others(&faulty) + 2, others(&right), "the other cases got their verdicts");
+    note!("crash and hang on {}: 2 findings, {} other cases judged", device.name, others(&faulty));
+}
+
+#[test]
+fn a_driver_that_does_not_come_back_ends_the_campaign_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = null_devices_file(folder.path(), "crash@2,quit@5");
+    let campaign = Campaign::new(2, &["null"]).with(&["--devices", file.to_str().expect("a path")]);
+    let ran = start(campaign.command(&["--cases", "20"])).finish_within(LIMIT);
+    let _ = ran.fails_with(&["device null", "gave up", "quit before job 5"]);
+    let saved = tree(&campaign.out().join("findings"));
+    assert!(saved.iter().any(|path| path.to_string_lossy().contains("crash-")), "{saved:?}");
+    let state = read_json(&campaign.out().join("campaign.json"));
+    assert_eq!(number(&state["ledger"]["devices"]["null"]["next_case"]), 5, "{state}");
+    // With the driver repaired it goes on with the case that it had not run.
+    null_devices_file(folder.path(), "");
+    start(campaign.command(&["--cases", "20"])).finish_within(LIMIT).expect(1);
+    let summary = read_json(&campaign.summary_file());
+    assert_eq!(summary["devices"]["null"]["verdicts"], json!({ "crash": 1, "lane_map": 19 }));
+}
