@@ -29,10 +29,8 @@ fn benches(criterion: &mut Criterion) {
         bencher.iter(|| cases.iter().filter(|case| prepare((*case).clone()).is_ok()).count());
     });
     let promise = SizePromise { default: 8, min: 4, max: 128 };
-    let observed: Vec<_> = cases
-        .iter()
-        .filter_map(|case| Some((case, observe(case, &LaneMap::linear(case, 8), || Spec).ok()?)))
-        .collect();
+    let observed: Vec<_> =
+        cases.iter().filter_map(|case| Some((case, observe(case, &LaneMap::linear(case, 8), || Spec).ok()?))).collect();
     group.bench_function("judge", |bencher| {
         bencher.iter(|| observed.iter().map(|(case, seen)| judge(case, seen, promise).counts.checked).sum::<u64>());
     });

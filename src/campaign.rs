@@ -18,30 +18,26 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
-use tangle_generator::Profile;
-use tangle_program::case::{Case, Tier};
+use tangle_generator::Stats;
+use tangle_program::case::Case;
 use tangle_runner::{Outcome, toolchain};
 use tangle_triage::Finding;
 use tangle_triage::story::story;
 
 use crate::ledger::{DeviceBook, Ledger};
-use crate::plan::Plan;
+use crate::plan::{Choice, Plan};
 use crate::prepare::{Prepared, ToolchainFault, job, prepare};
 use crate::target::{Backend, Conclusion, Finish, Target};
 
 /// How a campaign is run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Seed of the sequence.
-    pub seed: u64,
+    /// Which cases.
+    pub choice: Choice,
     /// Length of the sequence; `None` for no end.
     pub cases: Option<u64>,
     /// How long to run; `None` for no end.
     pub time: Option<Duration>,
-    /// Only this profile.
-    pub profile: Option<Profile>,
-    /// Only this tier.
-    pub tier: Option<Tier>,
     /// Where everything is saved.
     pub out: PathBuf,
     /// How many findings of one signature and device are saved; the others are counted.
@@ -53,9 +49,8 @@ pub struct Options {
 struct State {
     format: u32,
     version: String,
-    seed: u64,
-    profile: Option<Profile>,
-    tier: Option<Tier>,
+    #[serde(flatten)]
+    choice: Choice,
     /// The devices: they decide the sequence.
     devices: Vec<String>,
     ledger: Ledger,
@@ -86,7 +81,7 @@ impl Campaign {
     /// # Errors
     /// If the folder cannot be used or belongs to another campaign, or no device offers the tier.
     pub fn new(options: Options, targets: Vec<Target>, stop: &'static AtomicBool) -> anyhow::Result<Campaign> {
-        let plan = Plan::new(options.seed, options.profile, options.tier, &targets)?;
+        let plan = Plan::new(options.choice.clone(), &targets)?;
         for target in &targets {
             let folder = in_flight_folder(&options.out, &target.name);
             fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
@@ -94,12 +89,12 @@ impl Campaign {
         let mut ledger = Ledger::default();
         if let Some(state) = read_state(&options.out)? {
             let names: Vec<&String> = targets.iter().map(|target| &target.name).collect();
-            let same = state.seed == options.seed && state.profile == options.profile && state.tier == options.tier;
+            let same = state.choice == options.choice;
             anyhow::ensure!(
                 same && state.devices.iter().collect::<Vec<_>>() == names,
                 "{} holds another campaign (seed {}, devices {}); choose another --out",
                 options.out.display(),
-                state.seed,
+                state.choice.seed,
                 state.devices.join(", ")
             );
             ledger = state.ledger;
@@ -177,9 +172,7 @@ impl Campaign {
         let state = State {
             format: 1,
             version: env!("CARGO_PKG_VERSION").into(),
-            seed: self.options.seed,
-            profile: self.options.profile,
-            tier: self.options.tier,
+            choice: self.options.choice.clone(),
             devices: self.targets.iter().map(|target| target.name.clone()).collect(),
             ledger: self.books(),
         };
@@ -268,6 +261,8 @@ impl Campaign {
             let started = Instant::now();
             let case = self.plan.case(index);
             self.book(target, |book| book.times.generate += started.elapsed().as_secs_f64());
+            let stats = Stats::of(&case);
+            self.with_books(|ledger| ledger.generated.merge(&stats));
             case
         });
         let missing = target.missing(case);
@@ -434,7 +429,7 @@ fn read_state(out: &Path) -> anyhow::Result<Option<State>> {
 /// # Errors
 /// If the folder's campaign cannot be read.
 pub fn seed_of(out: &Path) -> anyhow::Result<Option<u64>> {
-    Ok(read_state(out)?.map(|state| state.seed))
+    Ok(read_state(out)?.map(|state| state.choice.seed))
 }
 
 /// Writes a file beside its place and renames it, so that it is old or new, never half.

@@ -164,7 +164,8 @@ impl Capabilities {
         if case.launch.invocations() > limits.max_workgroup_invocations {
             missing.push(format!("workgroups of {} invocations", case.launch.invocations()));
         }
-        let too_large = |wanted: [u32; 3], limit: [u32; 3]| wanted.iter().zip(limit).any(|(&wanted, most)| wanted > most);
+        let too_large =
+            |wanted: [u32; 3], limit: [u32; 3]| wanted.iter().zip(limit).any(|(&wanted, most)| wanted > most);
         if too_large(case.launch.workgroup, limits.max_workgroup_size) {
             missing.push(format!("a workgroup of {:?} (has {:?})", case.launch.workgroup, limits.max_workgroup_size));
         }

@@ -19,7 +19,7 @@ use tangle_runner::Options;
 use tangle_triage::Signature;
 
 use crate::campaign::{Prep, finding};
-use crate::plan::Plan;
+use crate::plan::{Choice, Plan};
 use crate::prepare::prepare;
 use crate::target::{Target, open};
 
@@ -121,7 +121,7 @@ fn open_devices() -> Devices {
     let names: Vec<String> = names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
     let targets = open(&names, None, &Options::default(), |warning| eprintln!("warning: {warning}"))
         .unwrap_or_else(|error| panic!("{error:#}"));
-    let plan = Plan::new(0, None, None, &targets).unwrap_or_else(|error| panic!("{error:#}"));
+    let plan = Plan::new(Choice::default(), &targets).unwrap_or_else(|error| panic!("{error:#}"));
     let out = std::env::var_os("TANGLE_FUZZ_OUT").unwrap_or_else(|| "tangle-out".into());
     Devices { targets, plan, out: Path::new(&out).join("findings") }
 }

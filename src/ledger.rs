@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tangle_generator::Stats;
 use tangle_oracle::judge::{Counts, Verdict};
 use tangle_oracle::predict::OpUse;
 use tangle_program::subgroup::TABLE;
@@ -19,6 +20,9 @@ pub struct Ledger {
     pub devices: BTreeMap<String, DeviceBook>,
     /// Everything that was found, by device and signature.
     pub findings: Vec<FindingBook>,
+    /// What the cases contain, each counted once however many devices ran it.
+    #[serde(default)]
+    pub generated: Stats,
     /// Use of each operation, by GLSL name, over all devices.
     pub operations: BTreeMap<String, OpUse>,
     /// Time the campaign ran, in seconds, earlier runs included.

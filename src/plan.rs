@@ -4,11 +4,16 @@
 //! that use all it can do, and simpler devices still run what they can of the rest. Every device goes through
 //! the same sequence at its own pace and leaves out what it cannot run.
 
+use std::collections::BTreeSet;
+
 use arbitrary::Unstructured;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
 use tangle_generator::{Config, Profile, from_seed, generate};
 use tangle_program::case::{Case, Tier};
+use tangle_program::subgroup::SubgroupOp;
+use tangle_program::tree::{Block, Expr, Stmt, walk_block};
 
 use crate::target::Target;
 
@@ -29,21 +34,35 @@ const PROFILE_WEIGHTS: &[(Profile, u32)] = &[
     (Profile::Large, 1),
 ];
 
+/// What a campaign is asked to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// Seed of the sequence.
+    pub seed: u64,
+    /// Only this profile; else a mixture.
+    pub profile: Option<Profile>,
+    /// Only this tier; else a mixture.
+    pub tier: Option<Tier>,
+    /// Operations that no case contains: how a campaign is steered away from what is known to be broken.
+    #[serde(default)]
+    pub without: BTreeSet<SubgroupOp>,
+}
+
 /// The sequence of cases of a campaign.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    seed: u64,
-    profile: Option<Profile>,
+    choice: Choice,
     /// For each class of devices: the configurations of the tiers it offers, with weights.
     classes: Vec<Vec<(Config, u32)>>,
 }
 
 impl Plan {
-    /// The sequence for these devices. With `tier` only cases of that tier, with `profile` only that profile.
+    /// The sequence for these devices.
     ///
     /// # Errors
     /// If no device offers the tier.
-    pub fn new(seed: u64, profile: Option<Profile>, tier: Option<Tier>, targets: &[Target]) -> anyhow::Result<Plan> {
+    pub fn new(choice: Choice, targets: &[Target]) -> anyhow::Result<Plan> {
+        let tier = choice.tier;
         let mut classes: Vec<Vec<(Config, u32)>> = Vec::new();
         for target in targets {
             let offered = TIER_WEIGHTS.iter().filter(|(offered, _)| {
@@ -55,14 +74,39 @@ impl Plan {
             }
         }
         anyhow::ensure!(!classes.is_empty(), "no chosen device offers tier {}", tier.map_or("any", Tier::name));
-        Ok(Plan { seed, profile, classes })
+        Ok(Plan { choice, classes })
     }
 
     /// Case number `index`.
     pub fn case(&self, index: u64) -> Case {
-        let mut rng = SmallRng::seed_from_u64(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index);
+        let mut rng = SmallRng::seed_from_u64(self.choice.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index);
         let config = self.config(&mut |below| rng.random_range(0..below));
-        from_seed(rng.random(), &config)
+        loop {
+            let mut case = from_seed(rng.random(), &config);
+            if self.avoid(&mut case) {
+                return case;
+            }
+        }
+    }
+
+    /// Takes the statements that are operations to avoid out of a case; false if another operation to avoid is left.
+    fn avoid(&self, case: &mut Case) -> bool {
+        let without = &self.choice.without;
+        if without.is_empty() {
+            return true;
+        }
+        let mut avoided = true;
+        for function in &mut case.program.functions {
+            remove_barriers(&mut function.body, without);
+            walk_block(&function.body, &mut |stmt| {
+                for expr in stmt.exprs() {
+                    expr.walk(&mut |expr| {
+                        avoided &= !matches!(expr, Expr::Subgroup(call) if without.contains(&call.op));
+                    });
+                }
+            });
+        }
+        avoided
     }
 
     /// A case from fuzz bytes: the first three choose devices, tier and profile, the generator has the rest.
@@ -79,8 +123,23 @@ impl Plan {
         let class = &self.classes[draw(self.classes.len() as u32) as usize];
         let mut config = weighted(draw, class).clone();
         let drawn = *weighted(draw, PROFILE_WEIGHTS);
-        config.profile = self.profile.unwrap_or(drawn);
+        config.profile = self.choice.profile.unwrap_or(drawn);
         config
+    }
+}
+
+fn remove_barriers(block: &mut Block, without: &BTreeSet<SubgroupOp>) {
+    block.retain(|stmt| !matches!(stmt, Stmt::Barrier(op) if without.contains(op)));
+    for stmt in block {
+        match stmt {
+            Stmt::If { then, otherwise, .. } => {
+                remove_barriers(then, without);
+                remove_barriers(otherwise, without);
+            }
+            Stmt::Switch { arms, .. } => arms.iter_mut().for_each(|arm| remove_barriers(&mut arm.body, without)),
+            Stmt::Loop(l) => remove_barriers(&mut l.body, without),
+            _ => {}
+        }
     }
 }
 

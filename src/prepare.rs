@@ -5,7 +5,8 @@ use tangle_program::case::interface::{INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{self, Case, SubgroupSize};
 use tangle_program::glsl;
 use tangle_runner::{
-    Buffer, BufferKind, Completed, FeatureSet, Init, Job, Launch, Optimisation, ReadBackMode, SpirvVersion, SubgroupFlags,
+    Buffer, BufferKind, Completed, FeatureSet, Init, Job, Launch, Optimisation, ReadBackMode, SpirvVersion,
+    SubgroupFlags,
     toolchain::{self, ToolchainError},
 };
 

@@ -116,14 +116,19 @@ pub fn reduce(
         batch: judge.batch(),
         focus: judge.focus,
     };
-    let mut minimized = minimize(case, &options, |cases| judge.check(cases), |report| {
-        if stop.load(Ordering::SeqCst) {
-            // The last one is told, too: there may be something to save.
-            let _ = progress(report);
-            return ControlFlow::Break(());
-        }
-        progress(report)
-    });
+    let mut minimized = minimize(
+        case,
+        &options,
+        |cases| judge.check(cases),
+        |report| {
+            if stop.load(Ordering::SeqCst) {
+                // The last one is told, too: there may be something to save.
+                let _ = progress(report);
+                return ControlFlow::Break(());
+            }
+            progress(report)
+        },
+    );
     if let Some(reason) = judge.trouble.take() {
         bail!("{reason}");
     }
@@ -268,7 +273,8 @@ impl<'a> Judge<'a> {
             };
             rate.runs += 1;
             if let Some(signature) = conclusion.signature(case).filter(|signature| signature.kind != Kind::Invalid) {
-                let criterion = criterion.get_or_insert_with(|| Criterion { same, signature: signature.clone(), words: None });
+                let criterion =
+                    criterion.get_or_insert_with(|| Criterion { same, signature: signature.clone(), words: None });
                 if !met {
                     // The words of a crash are in no finding's signature: they come from the first crash seen here.
                     criterion.words = words(&conclusion.finish);

@@ -162,11 +162,7 @@ impl Conclusion {
 
     fn judged(case: &Case, capabilities: &Capabilities, observation: Observation) -> Conclusion {
         let judgement = judge(case, &observation, capabilities.sizes);
-        Conclusion {
-            finish: Finish::Judged(judgement),
-            observation: Some(observation),
-            times: Times::default(),
-        }
+        Conclusion { finish: Finish::Judged(judgement), observation: Some(observation), times: Times::default() }
     }
 
     /// The signature, if this is a finding.
@@ -225,9 +221,7 @@ impl Target {
             return Conclusion::without_data(Finish::Unsupported { missing });
         }
         match &self.backend {
-            Backend::Vulkan(device) => {
-                Conclusion::of(&prepared.case, &self.capabilities, device.run(job(prepared, 0)))
-            }
+            Backend::Vulkan(device) => Conclusion::of(&prepared.case, &self.capabilities, device.run(job(prepared, 0))),
             Backend::Reference(reference) => self.run_reference(reference, &prepared.case),
         }
     }

@@ -9,7 +9,7 @@
 //! - **Small input changes give small output changes.** Every top-level statement of `main` draws from a window of bytes of its own,
 //!   and a byte picks by magnitude.
 //! - **Predictable where it counts.** What steers control flow has one legal value in every execution the convergence tier allows,
-//!   so that the oracle can check what follows ([`class`]).
+//!   so that the oracle can check what follows (module `class`).
 //!
 //! ```text
 //!   seed ──ChaCha8──► bytes ──► header window ──► profile weights ─► swarm (weights of this case)
@@ -45,6 +45,9 @@ pub use profile::Profile;
 pub use stats::Stats;
 
 /// Makes a case from fuzz bytes; takes all of them. Never fails: when the bytes run out the case ends.
+///
+/// The first few hundred bytes decide the weights, the launch and the data; then every statement of `main` has a KiB, of which most
+/// leave the greater part unused. A fuzzer should try inputs of some KiB.
 pub fn generate(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Case> {
     let bytes = u.bytes(u.len())?;
     Ok(build::case(bytes, config))

@@ -130,6 +130,9 @@ choices! {
     }
 }
 
+/// A percentage of vectors that a profile means.
+const MANY_VECTORS: u32 = 20;
+
 /// The weights of one case.
 #[derive(Clone, Debug)]
 pub(crate) struct Weights {
@@ -179,9 +182,9 @@ impl Weights {
         perturb(draw, &mut self.ops, 30);
         perturb(draw, &mut self.scalars[..2], 15);
         self.vectors = match draw.below(8) {
-            0..=3 => 0,
-            4..=6 => self.vectors * 2,
-            _ => self.vectors * 5,
+            0..=3 if self.vectors < MANY_VECTORS => 0,
+            7 => (self.vectors * 5).min(60),
+            _ => (self.vectors * 2).min(40),
         };
     }
 }
@@ -202,23 +205,20 @@ const fn op_weights() -> [u32; TABLE.len()] {
     weights
 }
 
-/// Zeroes about `off` percent of the weights and quadruples about an eighth; keeps them if nothing would be left.
+/// Zeroes about `off` percent of the weights and quadruples about an eighth; keeps some if nothing would be left.
 fn perturb(draw: &mut Draw<'_>, weights: &mut [u32], off: u32) {
+    const BOOSTED: u32 = 32;
+    let kept = 256 - off * 256 / 100;
     let old = weights.iter().sum::<u32>();
-    let mut total = 0;
     for weight in weights.iter_mut() {
         let fate = u32::from(draw.byte());
-        let factor = if fate >= 256 - off * 256 / 100 {
-            0
-        } else if fate >= 196 - off * 256 / 100 {
-            4
-        } else {
-            1
+        *weight *= match fate {
+            _ if fate >= kept => 0,
+            _ if fate >= kept - BOOSTED => 4,
+            _ => 1,
         };
-        *weight *= factor;
-        total += *weight;
     }
-    if total == 0 && old > 0 {
-        weights.iter_mut().for_each(|weight| *weight = 4);
+    if old > 0 && weights.iter().all(|&weight| weight == 0) {
+        weights.fill(4);
     }
 }

@@ -188,8 +188,10 @@ pub fn each_expr_mut(program: &mut Program, visit: &mut dyn FnMut(FunctionId, &m
 /// An expression with everything around it.
 #[derive(Clone, Copy, Debug)]
 pub struct ExprAt<'a> {
-    /// The statement.
+    /// Where its statement is.
     pub place: Place,
+    /// The statement.
+    pub stmt: &'a Stmt,
     /// Which of the statement's direct expressions it is or is a part of.
     pub root: usize,
     /// Its number in that expression, which itself is number 0; parents before operands.
@@ -205,7 +207,7 @@ pub fn exprs(program: &Program) -> Vec<ExprAt<'_>> {
         for (root, direct) in stmt.direct_exprs().enumerate() {
             let mut number = 0;
             direct.walk(&mut |expr| {
-                all.push(ExprAt { place, root, number, expr });
+                all.push(ExprAt { place, stmt, root, number, expr });
                 number += 1;
             });
         }

@@ -47,6 +47,25 @@ pub struct LoggedEvent {
     pub values: Vec<(u32, Vec<Option<u32>>)>,
 }
 
+/// What one invocation has to log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpectedLog {
+    /// Linear workgroup index.
+    pub workgroup: usize,
+    /// Number of the subgroup in the workgroup.
+    pub subgroup: usize,
+    /// `gl_SubgroupInvocationID`
+    pub lane: usize,
+    /// `gl_LocalInvocationIndex`
+    pub local_index: u32,
+    /// The words in order; `None` where nothing is compared.
+    pub words: Vec<Option<u32>>,
+    /// For each entry: the index of its first word, and that of its event in [`Prediction::events`].
+    pub entries: Vec<(usize, usize)>,
+    /// True if the log may go on after these words in an unknown way; else only zeros follow.
+    pub open_end: bool,
+}
+
 /// How often an operation ran, and how often a compared value depended on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpUse {
@@ -137,6 +156,31 @@ impl Prediction {
         reached.sort_unstable();
         reached.dedup();
         (reached.len(), self.sites)
+    }
+
+    /// The log of every invocation, workgroup by workgroup and subgroup by subgroup.
+    pub fn logs(&self) -> Vec<ExpectedLog> {
+        let mut first_event = 0;
+        let mut logs = Vec::new();
+        for (index, workgroup) in self.workgroups.iter().enumerate() {
+            for slot in workgroup.layout.live.slots() {
+                let LaneLog { words, tainted, entries, lost } = &workgroup.logs[slot];
+                let (subgroup, lane) = workgroup.layout.lane_of(slot);
+                let mut words: Vec<Option<u32>> = words.iter().copied().map(Some).collect();
+                tainted.iter().for_each(|&at| words[at as usize] = None);
+                logs.push(ExpectedLog {
+                    workgroup: index,
+                    subgroup,
+                    lane,
+                    local_index: workgroup.layout.local_index[slot],
+                    words,
+                    entries: entries.iter().map(|&(at, event)| (at as usize, first_event + event as usize)).collect(),
+                    open_end: *lost,
+                });
+            }
+            first_event += workgroup.events.len();
+        }
+        logs
     }
 
     /// Every execution of every log site, in an order of execution.

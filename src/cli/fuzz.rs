@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use tangle::campaign::{Campaign, Options, seed_of, write_atomically};
 use tangle::ledger::{Ledger, thousands};
+use tangle::plan::Choice;
 use tangle_generator::Profile;
+use tangle_generator::stats::Construct;
 use tangle_program::case::Tier;
-use tangle_program::subgroup::TABLE;
+use tangle_program::subgroup::{SubgroupOp, TABLE};
 
 use super::output::OutputError;
 use super::{DeviceArgs, Found, duration, say, tell};
@@ -35,6 +37,9 @@ pub struct Args {
     /// Only cases of this convergence tier: plain, subgroup_uniform, maximal
     #[arg(long, value_name = "TIER", value_parser = tier)]
     tier: Option<Tier>,
+    /// Never use this operation, `subgroupBarrier` say: to get past what is known to be broken; repeat for several
+    #[arg(long, value_name = "OPERATION", num_args = 1.., value_parser = operation)]
+    without: Vec<SubgroupOp>,
     /// Where findings and the state of the campaign are saved; a campaign that is there already goes on
     #[arg(long, value_name = "DIR", default_value = "tangle-out")]
     out: PathBuf,
@@ -60,6 +65,11 @@ fn tier(name: &str) -> Result<Tier, String> {
     known.ok_or_else(|| format!("there is no tier '{name}'; there are: {}", names()))
 }
 
+fn operation(name: &str) -> Result<SubgroupOp, String> {
+    let row = TABLE.iter().find(|info| info.name == name);
+    row.map(|info| info.op).ok_or_else(|| format!("there is no subgroup operation '{name}'"))
+}
+
 static STOP: AtomicBool = AtomicBool::new(false);
 
 pub fn run(args: Args) -> anyhow::Result<Found> {
@@ -83,11 +93,9 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
     let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
     tell!("seed {seed}, devices {}, saving in {}", names.join(", "), args.out.display());
     let options = Options {
-        seed,
+        choice: Choice { seed, profile: args.profile, tier: args.tier, without: args.without.into_iter().collect() },
         cases: args.cases,
         time: args.time,
-        profile: args.profile,
-        tier: args.tier,
         out: args.out,
         witnesses: args.witnesses,
     };
@@ -189,9 +197,14 @@ fn print_books(ledger: &Ledger) -> Result<(), OutputError> {
 }
 
 fn print_operations(ledger: &Ledger) -> Result<(), OutputError> {
+    say!("\n{:58} {:>12}", "construct", "generated")?;
+    for &construct in Construct::ALL {
+        say!("{:58} {:>12}", construct.about(), thousands(ledger.generated.construct(construct)))?;
+    }
     say!(
-        "{:32} {:>14} {:>14} {:>14} {:>14}",
+        "\n{:32} {:>10} {:>14} {:>14} {:>14} {:>14}",
         "operation",
+        "generated",
         "lanes, full",
         "lanes, partial",
         "checked, full",
@@ -200,8 +213,9 @@ fn print_operations(ledger: &Ledger) -> Result<(), OutputError> {
     for info in &TABLE {
         let used = ledger.operations.get(info.name).copied().unwrap_or_default();
         say!(
-            "{:32} {:>14} {:>14} {:>14} {:>14}",
+            "{:32} {:>10} {:>14} {:>14} {:>14} {:>14}",
             info.name,
+            thousands(ledger.generated.operation(info.op)),
             thousands(used.executed_full),
             thousands(used.executed_partial),
             thousands(used.checked_full),

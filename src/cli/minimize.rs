@@ -124,6 +124,7 @@ fn open(args: &Args, name: &str) -> anyhow::Result<Vec<Target>> {
 #[derive(Deserialize)]
 struct Saved {
     device: String,
+    #[serde(flatten)]
     signature: Signature,
 }
 
@@ -192,7 +193,13 @@ impl Place {
     }
 
     /// Writes the folder beside its place and puts it there at once; an older result goes only then.
-    fn save_folder(&self, target: &Target, original: &Case, reduction: &Reduction, time: Duration) -> anyhow::Result<()> {
+    fn save_folder(
+        &self,
+        target: &Target,
+        original: &Case,
+        reduction: &Reduction,
+        time: Duration,
+    ) -> anyhow::Result<()> {
         let partial = self.beside(&format!(".{}.partial", std::process::id()));
         let finding = finding(target, &reduction.prep, &reduction.conclusion, reduction.signature.clone());
         let folder = finding.save(&partial)?;
@@ -252,7 +259,8 @@ fn tell_result(reduction: &Reduction, original: &Case, time: Duration, saved: &P
         if minimized.finished { "" } else { "; not finished: run the command again to go on" }
     );
     let rate = reduction.after;
-    let how_often = if rate.failed == rate.runs { "always".into() } else { format!("{} of {} times", rate.failed, rate.runs) };
+    let how_often =
+        if rate.failed == rate.runs { "always".into() } else { format!("{} of {} times", rate.failed, rate.runs) };
     say!("{}\n", body(case))?;
     say!("fails {how_often}: {}", reduction.signature)?;
     say!("{}", describe(case, &reduction.conclusion.finish))?;

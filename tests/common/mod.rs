@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "every test program uses some of it")]
 
+pub mod expectations;
+
 use std::fmt;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
@@ -165,7 +167,6 @@ where
 #[derive(Clone, Debug)]
 pub struct DeviceFacts {
     pub name: String,
-    pub subgroup_size: u64,
     /// True if its results may change from one day to the next without a change here: `corpus/expectations.toml` says why.
     pub moves: bool,
 }
@@ -179,11 +180,9 @@ pub fn devices() -> &'static [DeviceFacts] {
         for problem in all["problems"].as_array().into_iter().flatten() {
             note!("driver {} cannot be tested: {}", problem["driver"], problem["problem"]);
         }
-        let facts = |info: &Value| DeviceFacts {
-            name: text(&info["name"]),
-            subgroup_size: info["subgroup"]["size"].as_u64().expect("a size"),
-            moves: text(&info["name"]).contains("sid"),
-        };
+        let expectations = expectations::Expectations::read();
+        let facts =
+            |info: &Value| DeviceFacts { name: text(&info["name"]), moves: expectations.moves(&text(&info["name"])) };
         let executing = all["devices"].as_array().into_iter().flatten().filter(|info| info["mode"] == "execute");
         let devices: Vec<DeviceFacts> = executing.map(facts).collect();
         if devices.is_empty() {

@@ -17,7 +17,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tangle_oracle::judge::Observation;
 use tangle_program::case::Case;
 use tangle_program::case::interface::MAP_WORDS;
@@ -68,16 +68,17 @@ struct Summary<'a> {
     result: &'a serde_json::Value,
 }
 
-#[derive(Serialize)]
-struct MapRow {
-    workgroup: usize,
-    local_index: usize,
-    subgroup_id: u32,
-    num_subgroups: u32,
-    subgroup_size: u32,
-    lane: u32,
-    first_local_index_of_subgroup: u32,
-    entry_ballot: [u32; 4],
+/// A row of `lane-map.json`.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct MapRow {
+    pub workgroup: usize,
+    pub local_index: usize,
+    pub subgroup_id: u32,
+    pub num_subgroups: u32,
+    pub subgroup_size: u32,
+    pub lane: u32,
+    pub first_local_index_of_subgroup: u32,
+    pub entry_ballot: [u32; 4],
 }
 
 impl Finding<'_> {

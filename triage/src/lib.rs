@@ -10,9 +10,13 @@
 //!                              story ──► report.txt ┴─► findings/<device>/<kind>-<hash>/
 //! ```
 
+pub mod account;
 pub mod finding;
+pub mod saved;
 pub mod signature;
 pub mod story;
 
+pub use account::Account;
 pub use finding::{Finding, SaveError};
+pub use saved::SavedFinding;
 pub use signature::{Kind, Signature};

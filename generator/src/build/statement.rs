@@ -91,13 +91,10 @@ impl Builder<'_> {
         }
     }
 
-    /// Some statements, at least one.
+    /// Up to `n` statements, at least one.
     pub(crate) fn filled(&mut self, n: u32) -> Block {
-        let mut out = self.block(n);
-        if out.is_empty() {
-            self.assignment(&mut out);
-        }
-        out
+        let block = self.block(n);
+        self.nonempty(block)
     }
 
     /// One of the statements that fit here.

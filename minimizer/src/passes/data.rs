@@ -105,8 +105,8 @@ fn constant(data: &Data, source: Source) -> Option<u32> {
 /// The most runs of words of one input that are tried.
 const RUNS: usize = 40;
 
-/// Makes inputs all zero, all one, the number of the invocation, or that number's lowest bit; makes runs of words zero; makes single words
-/// 0 or 1.
+/// Makes inputs all zero, all one, the number of the invocation, or that number's lowest bit; makes runs of words 0 or
+/// 1, single ones also a power of two.
 pub fn values(case: &Case) -> Candidates<'_> {
     let invocations = case.launch.invocations().max(1);
     let mut edits: Vec<(Source, Vec<u32>)> = Vec::new();
@@ -121,7 +121,8 @@ pub fn values(case: &Case) -> Candidates<'_> {
         edits.extend(whole.into_iter().chain([local().collect(), words.iter().map(|word| word & 1).collect()]).map(|new| (source, new)));
         for (start, len) in chunks(words.len()).into_iter().take(RUNS) {
             let run = start..start + len;
-            for value in [0, 1] {
+            let top = if len == 1 { words[start].checked_ilog2().map(|bit| 1 << bit) } else { None };
+            for value in [Some(0), Some(1), top].into_iter().flatten() {
                 let mut new = words.clone();
                 new[run.clone()].fill(value);
                 edits.push((source, new));

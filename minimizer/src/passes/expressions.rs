@@ -7,7 +7,7 @@ use tangle_program::tree::{Arm, Builtin, Expr, Function, Label, LoopKind, Stmt};
 use tangle_program::types::{Scalar, Type};
 
 use super::types::{component_of, opposite};
-use super::{Candidates, each, splat, zero};
+use super::{Candidates, each, smaller, splat, zero};
 use crate::access::{ExprAt, Place, edit_stmt, exprs, replace_expr, stmts};
 use crate::size::weight;
 
@@ -17,11 +17,13 @@ const PARTS: usize = 12;
 /// For every expression, whole ones before their parts: a literal, the lane, a part of it, a simpler form. Light ones
 /// first.
 pub fn replace(case: &Case) -> Candidates<'_> {
-    let sites = exprs(&case.program);
-    Box::new(sites.into_iter().flat_map(move |at| {
+    let found = exprs(&case.program).into_iter().flat_map(move |at| {
         let function = &case.program.functions[at.place.function as usize];
-        simpler(at.expr, function).into_iter().map(move |with| replaced(case, at, with))
-    }))
+        let is_logged = at.number == 0 && matches!(at.stmt, Stmt::Log { .. });
+        let found = if is_logged { of_any_type(at.expr, function) } else { of_same_type(at.expr, function) };
+        found.into_iter().map(move |with| replaced(case, at, with))
+    });
+    smaller(case, found)
 }
 
 fn replaced(case: &Case, at: ExprAt<'_>, with: Expr) -> Case {
@@ -31,31 +33,44 @@ fn replaced(case: &Case, at: ExprAt<'_>, with: Expr) -> Case {
 }
 
 /// Lighter expressions of the same type, lightest first.
-fn simpler(expr: &Expr, function: &Function) -> Vec<Expr> {
+fn of_same_type(expr: &Expr, function: &Function) -> Vec<Expr> {
     let Some(ty) = expr.ty(function) else { return Vec::new() };
     let mut found = usual(ty);
+    found.extend(parts(expr, |part| part.ty(function) == Some(ty)));
+    found.extend(folded(expr));
+    found.extend(forms(expr, function));
+    lightest_first(found, expr)
+}
+
+/// Lighter scalars of any type, lightest first.
+fn of_any_type(expr: &Expr, function: &Function) -> Vec<Expr> {
+    let mut found = of_same_type(expr, function);
+    found.extend(parts(expr, |part| part.ty(function).is_some_and(Type::is_scalar)));
+    lightest_first(found, expr)
+}
+
+fn parts(expr: &Expr, fits: impl Fn(&Expr) -> bool) -> Vec<Expr> {
     let mut parts = Vec::new();
     expr.walk(&mut |part| {
-        if part.ty(function) == Some(ty) && parts.len() < PARTS {
+        if parts.len() < PARTS && fits(part) {
             parts.push(part.clone());
         }
     });
-    found.extend(parts);
-    found.extend(folded(expr));
-    found.extend(forms(expr, function));
-    let most = weight(expr);
+    parts
+}
+
+/// Those that weigh less than an expression, each once. Of equals the first comes first.
+fn lightest_first(mut found: Vec<Expr>, than: &Expr) -> Vec<Expr> {
+    let most = weight(than);
     found.retain(|other| weight(other) < most);
-    // Stable, so the usual values come before parts of the same weight.
     found.sort_by_key(weight);
     let mut seen = Vec::new();
-    found.retain(|other| {
-        let new = !seen.contains(other);
-        if new {
-            seen.push(other.clone());
+    for other in found {
+        if !seen.contains(&other) {
+            seen.push(other);
         }
-        new
-    });
-    found
+    }
+    seen
 }
 
 /// The value of an operator on two literals.
@@ -164,7 +179,7 @@ pub fn numbers(case: &Case) -> Candidates<'_> {
             _ => {}
         }
     }
-    let edits = found.into_iter().flat_map(|number| smaller(number).into_iter().map(move |n| (number, n)));
+    let edits = found.into_iter().flat_map(|number| less_than(number).into_iter().map(move |n| (number, n)));
     each(case, edits.collect(), |case, (number, n)| {
         let program = &mut case.program;
         match number {
@@ -203,7 +218,7 @@ fn labels(arms: &[Arm]) -> impl Iterator<Item = (usize, usize, i64)> {
 }
 
 /// Smaller numbers to try, smallest first.
-fn smaller(number: Number<'_>) -> Vec<i64> {
+fn less_than(number: Number<'_>) -> Vec<i64> {
     let n = match number {
         Number::Literal(_, Scalar::Int, n) => i64::from(n as i32),
         Number::Literal(_, _, n) | Number::Step(_, n) | Number::Cluster(_, n) => i64::from(n),

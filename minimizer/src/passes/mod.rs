@@ -1,8 +1,8 @@
 //! The reduction passes: ways to make a case smaller.
 //!
 //! A pass is a function from a case to candidates, made one at a time and ordered from the largest reduction to the smallest. It
-//! knows nothing of what the others do, nor of what fails: the engine tries its candidates, and what is invalid or not
-//! smaller is never tried.
+//! knows nothing of what the others do, nor of what fails: the engine tries its candidates. All of them are smaller than the case; those
+//! that are not valid are never tried.
 
 mod control;
 mod data;
@@ -19,6 +19,8 @@ mod variables;
 use tangle_program::case::Case;
 use tangle_program::tree::{Expr, Stmt};
 use tangle_program::types::{Scalar, Type};
+
+use crate::size::Size;
 
 /// The candidates of a pass for one case.
 pub type Candidates<'a> = Box<dyn Iterator<Item = Case> + 'a>;
@@ -60,13 +62,19 @@ pub const TABLE: &[Pass] = &[
     Pass { name: "names", about: "short names, sites from 1", candidates: names::candidates },
 ];
 
-/// One candidate for each edit.
+/// One candidate for each edit that makes the case smaller.
 fn each<'a, E: 'a>(case: &'a Case, edits: Vec<E>, apply: impl Fn(&mut Case, E) + 'a) -> Candidates<'a> {
-    Box::new(edits.into_iter().map(move |edit| {
+    smaller(case, edits.into_iter().map(move |edit| {
         let mut candidate = case.clone();
         apply(&mut candidate, edit);
         candidate
     }))
+}
+
+/// Those that are smaller than the case.
+fn smaller<'a>(case: &'a Case, candidates: impl Iterator<Item = Case> + 'a) -> Candidates<'a> {
+    let size = Size::of(case);
+    Box::new(candidates.filter(move |candidate| Size::of(candidate) < size))
 }
 
 /// The pieces in which `len` things are removed: halves, quarters, and so on down to single ones; `(start, length)`.

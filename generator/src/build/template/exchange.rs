@@ -9,7 +9,7 @@ use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
 use super::super::condition::Cond;
-use super::super::control::Frameset;
+use super::super::control::LoopHead;
 use super::super::expression::{Want, bin, lane, uint};
 use super::super::frame::{Role, Source};
 use super::super::log::Moment;
@@ -76,7 +76,7 @@ impl Builder<'_> {
         let form = self.draw.pick(&[LoopForm::For, LoopForm::For, LoopForm::While, LoopForm::DoWhile]);
         let decision = self.counted_decision();
         let (stmt, counter) = self.repeat(
-            Frameset { form, bound: (uint(steps), steps), decision },
+            LoopHead { form, bound: (uint(steps), steps), decision },
             |_| None,
             |b, counter| {
                 let mut body = Vec::new();
@@ -122,7 +122,7 @@ impl Builder<'_> {
         let decision = self.counted_decision();
         let form = self.draw.pick(&[LoopForm::For, LoopForm::While, LoopForm::DoWhile, LoopForm::Forever]);
         let (stmt, counter) = self.repeat(
-            Frameset { form, bound: (uint(3), 3), decision },
+            LoopHead { form, bound: (uint(3), 3), decision },
             |_| None,
             |b, counter| {
                 let mut body = Vec::new();

@@ -7,7 +7,7 @@ use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
 use super::super::condition::Cond;
-use super::super::control::Frameset;
+use super::super::control::LoopHead;
 use super::super::expression::{bin, lane, uint};
 use super::super::frame::{Jump, Source};
 use super::super::log::Moment;
@@ -28,20 +28,16 @@ fn divergent(expr: Expr, source: Source) -> Cond {
     Cond { expr, decision: Decision::Divergent, source }
 }
 
+/// A loop with a literal bound.
+fn counted(form: LoopForm, most: u32, decision: Decision) -> LoopHead {
+    LoopHead { form, bound: (uint(most), most), decision }
+}
+
 fn not(expr: Expr) -> Expr {
     Expr::unary(UnaryOp::Not, expr)
 }
 
 impl Builder<'_> {
-    /// A loop form other than `for (;;)`, or that one.
-    fn form(&mut self) -> LoopForm {
-        LoopForm::ALL[self.draw.index(self.weights.loops.iter().copied())]
-    }
-
-    fn frameset(&mut self, form: LoopForm, most: u32, decision: Decision) -> Frameset {
-        Frameset { form, bound: (uint(most), most), decision }
-    }
-
     /// Lanes with equal keys leave together, one key an iteration.
     pub(super) fn waterfall(&mut self, out: &mut Block) {
         let mask = if self.affordable_trips() >= 8 { self.draw.pick(&[3, 7, 3, 1]) } else { 3 };
@@ -59,7 +55,7 @@ impl Builder<'_> {
             Some(_) => self.draw.pick(&[LoopForm::DoWhile, LoopForm::While]),
             None => self.draw.pick(&[LoopForm::Forever, LoopForm::Forever, LoopForm::For, LoopForm::While]),
         };
-        let set = self.frameset(form, mask + 1, Decision::Divergent);
+        let set = counted(form, mask + 1, Decision::Divergent);
         let test = |_: &mut Self| done.map(|done| Test { before: Vec::new(), cond: not(Expr::Var(done)) });
         let (stmt, counter) = self.repeat(set, test, |b, _| b.waterfall_body(key, first, sum, done));
         out.push(stmt);
@@ -106,14 +102,13 @@ impl Builder<'_> {
 
     /// A value that some lane of the tangle has: `subgroupBroadcastFirst(key)` and its relatives.
     fn leader(&mut self, key: Expr) -> Expr {
-        let shuffles = self.has(SubgroupOp::Shuffle);
         match self.draw.below(8) {
             5 if self.has(SubgroupOp::Reduce(Fold::Min)) => {
                 let fold = self.draw.pick(&[Fold::Min, Fold::Max]);
                 Expr::subgroup(SubgroupOp::Reduce(fold), [key])
             }
-            6 if shuffles => {
-                let member = self.member();
+            6 if self.has(SubgroupOp::Shuffle) => {
+                let member = Expr::subgroup(SubgroupOp::BroadcastFirst, [lane()]);
                 Expr::subgroup(SubgroupOp::Shuffle, [key, member])
             }
             7 if self.has_dynamic_broadcast() && self.frame.flow.tangle_is_stable() => {
@@ -151,7 +146,7 @@ impl Builder<'_> {
             Exit::Test => self.draw.pick(&[LoopForm::While, LoopForm::DoWhile, LoopForm::For]),
             Exit::Break => self.draw.pick(&[LoopForm::Forever, LoopForm::Forever, LoopForm::For, LoopForm::DoWhile]),
         };
-        let set = self.frameset(form, most, Decision::Divergent);
+        let set = counted(form, most, Decision::Divergent);
         let (stmt, counter) = self.repeat(
             set,
             |b| match exit {
@@ -231,7 +226,7 @@ impl Builder<'_> {
         let (ty, written) = (self.number_type(), self.frame.clock);
         let sum = self.result_variable(ty, Class::Clean);
         let form = self.draw.pick(&[LoopForm::While, LoopForm::While, LoopForm::For, LoopForm::DoWhile]);
-        let set = self.frameset(form, mask + 1, decision);
+        let set = counted(form, mask + 1, decision);
         let (stmt, counter) = self.repeat(
             set,
             |b| Some(Test { before: Vec::new(), cond: b.any_left(left) }),
@@ -285,7 +280,7 @@ impl Builder<'_> {
         let sum = self.result_variable(ty, Class::Clean);
         let most = self.draw.pick(&[4, 3, 5, 8]).min(self.affordable_trips());
         let form = self.form();
-        let set = self.frameset(form, most, Decision::Divergent);
+        let set = counted(form, most, Decision::Divergent);
         let lowest = self.private("low", Type::UINT);
         let fold = self.draw.pick(&[Fold::Min, Fold::Max]);
         let (stmt, counter) = self.repeat(
@@ -327,7 +322,7 @@ impl Builder<'_> {
         let form = self.form();
         let size = self.draw.below(3);
         let (stmt, counter) = self.repeat(
-            Frameset { form, bound, decision: Decision::Divergent },
+            LoopHead { form, bound, decision: Decision::Divergent },
             |_| None,
             |b, counter| {
                 let mut body = Vec::new();
@@ -359,7 +354,7 @@ impl Builder<'_> {
         self.set(done, Expr::Bool(false), out);
         let outer = self.draw.pick(&[3, 2, 4]).min(self.affordable_trips());
         let (form, inner_form) = (self.form(), self.form());
-        let set = self.frameset(form, outer, Decision::Divergent);
+        let set = counted(form, outer, Decision::Divergent);
         let in_test = form != LoopForm::Forever && self.draw.percent(40);
         let exit = if in_test { Exit::Test } else { Exit::Break };
         let (stmt, counter) = self.repeat(
@@ -381,7 +376,7 @@ impl Builder<'_> {
         let bound = self.bound(trips, Decision::Divergent);
         let written = self.frame.clock;
         let (inner, counter) = self.repeat(
-            Frameset { form, bound, decision: Decision::Divergent },
+            LoopHead { form, bound, decision: Decision::Divergent },
             |_| None,
             |b, _| {
                 let mut body = b.block(1);
@@ -434,7 +429,7 @@ impl Builder<'_> {
         let form = self.form();
         let exits = 2 + self.draw.below(2);
         let (stmt, counter) = self.repeat(
-            Frameset { form, bound, decision: Decision::Divergent },
+            LoopHead { form, bound, decision: Decision::Divergent },
             |_| None,
             |b, _| {
                 let mut body = Vec::new();
@@ -495,7 +490,7 @@ impl Builder<'_> {
         let operand = self.own_value(ty);
         let again = operand.clone();
         let (stmt, counter) = self.repeat(
-            Frameset { form, bound, decision },
+            LoopHead { form, bound, decision },
             |_| None,
             |b, counter| {
                 let mut body = Vec::new();

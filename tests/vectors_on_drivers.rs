@@ -1,0 +1,216 @@
+//! Every case of `corpus/` on every Vulkan device of this machine, at every tier that the device offers, and on the reference device.
+//!
+//! Known exceptions stand in `corpus/expectations.toml`.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use common::expectations::{Expectations, Expected, matches};
+use common::*;
+use tangle::prepare::prepare;
+use tangle::target::{Conclusion, Finish, Target};
+use tangle_oracle::judge::Verdict;
+use tangle_program::case::{Case, Tier};
+use tangle_program::validate::validate;
+use tangle_runner::{DriverMode, Inventory, Options, ProbeOptions, drivers};
+
+/// A case of the corpus.
+struct Entry {
+    /// Path below `corpus/`, without `.json`.
+    name: String,
+    case: Case,
+}
+
+fn corpus() -> Vec<Entry> {
+    let folder = root().join("corpus");
+    let files = tree(&folder).into_iter().filter(|path| path.extension().is_some_and(|end| end == "json"));
+    let entry = |path: PathBuf| {
+        let file = folder.join(&path);
+        let case = Case::from_json(&read(&file)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        validate(&case).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert!(!case.about.is_empty(), "{} does not say what it guards", path.display());
+        Entry { name: path.with_extension("").display().to_string(), case }
+    };
+    let entries: Vec<Entry> = files.map(entry).collect();
+    assert!(entries.len() >= 18, "the corpus has the vectors V1 to V18");
+    entries
+}
+
+/// What is expected of a device.
+struct Facts {
+    /// Name and version of the driver.
+    driver: String,
+    subgroup_size: u64,
+}
+
+impl Facts {
+    fn of(target: &Target) -> Facts {
+        let word = |field: &str| target.info[field].as_str().unwrap_or_default();
+        Facts {
+            driver: format!("{} {}", word("driver_name"), word("driver_info")).trim().to_owned(),
+            subgroup_size: u64::from(target.capabilities.sizes.default),
+        }
+    }
+
+    fn expects<'a>(&self, expectations: &'a Expectations, entry: &Entry, tier: Tier) -> Option<&'a Expected> {
+        expectations.expected.iter().find(|expected| {
+            matches(&expected.case, &entry.name)
+                && expected.tier.as_deref().is_none_or(|name| name == tier.name())
+                && expected.driver.as_deref().is_none_or(|pattern| matches(pattern, &self.driver))
+                && expected.subgroup_size.is_none_or(|size| size == self.subgroup_size)
+        })
+    }
+}
+
+/// What came of the corpus on one device.
+#[derive(Default)]
+struct Outcome {
+    results: BTreeMap<&'static str, u32>,
+    checked: u64,
+    tainted: u64,
+    /// What is not as it should be, one line each.
+    wrong: Vec<String>,
+}
+
+fn result_of(case: &Case, conclusion: &Conclusion) -> &'static str {
+    match (conclusion.signature(case), &conclusion.finish) {
+        (Some(signature), _) => signature.kind.name(),
+        (None, Finish::Unsupported { .. }) => "not supported",
+        (None, Finish::Judged(judgement)) if judgement.verdict == Verdict::Vacuous => "vacuous",
+        (None, Finish::Judged(_)) => "pass",
+        (None, other) => panic!("{other:?}"),
+    }
+}
+
+/// Runs the corpus at every tier that the device offers and for which the cases are valid.
+fn run_corpus(target: &Target, expectations: &Expectations) -> Outcome {
+    let facts = Facts::of(target);
+    let mut outcome = Outcome::default();
+    let tiers = || Tier::ALL.into_iter().filter(|&tier| target.capabilities.offers(tier));
+    for entry in corpus() {
+        for tier in tiers() {
+            let case = Case { tier, ..entry.case.clone() };
+            // Operands that are uniform in a tangle at one tier need not be at a weaker one.
+            if tier != entry.case.tier && validate(&case).is_err() {
+                *outcome.results.entry("not valid at another tier").or_default() += 1;
+                continue;
+            }
+            let prepared = prepare(case.clone()).unwrap_or_else(|fault| panic!("{}: {fault}", entry.name));
+            let conclusion = target.run(&prepared);
+            let result = result_of(&case, &conclusion);
+            *outcome.results.entry(result).or_default() += 1;
+            if let Finish::Judged(judgement) = &conclusion.finish {
+                outcome.checked += judgement.counts.checked;
+                outcome.tainted += judgement.counts.tainted;
+            }
+            let line = || format!("{} at tier {} on {} ({})", entry.name, tier.name(), target.name, facts.driver);
+            match (facts.expects(expectations, &entry, tier), result) {
+                (_, "not supported") | (None, "pass") => {}
+                (Some(expected), result) if expected.result == result => {}
+                (Some(Expected { result: expected, why, .. }), result) => {
+                    outcome.wrong.push(format!("{}: {result}, but {expected} is expected ({why})", line()));
+                }
+                (None, result) => {
+                    let told = tangle::campaign::describe(&case, &conclusion.finish);
+                    outcome.wrong.push(format!("{}: {result}\n{told}", line()));
+                }
+            }
+        }
+    }
+    let results: Vec<String> = outcome.results.iter().map(|(result, n)| format!("{n} {result}")).collect();
+    note!(
+        "corpus on {}: {}; {} values checked, {} left open",
+        target.name,
+        results.join(", "),
+        outcome.checked,
+        outcome.tainted
+    );
+    assert!(outcome.checked > 0, "nothing was compared on {}", target.name);
+    outcome
+}
+
+#[test]
+fn the_corpus_on_every_vulkan_device() {
+    let expectations = Expectations::read();
+    // A test program cannot be its own worker.
+    let worker = Some(PathBuf::from(TANGLE));
+    let drivers = drivers(None).unwrap_or_else(|error| panic!("{error}"));
+    let inventory = Inventory::probe(&drivers, &ProbeOptions { worker_exe: worker.clone(), ..ProbeOptions::default() });
+    for (driver, problem) in inventory.problems() {
+        note!("driver {} cannot be tested: {problem}", driver.name);
+    }
+    let devices: Vec<_> = inventory.devices().filter(|(_, info)| info.mode == DriverMode::Execute).collect();
+    if devices.is_empty() {
+        note!("THERE IS NO VULKAN DRIVER: the corpus is run on the reference device only (./x setup gets drivers)");
+    }
+    let mut wrong = Vec::new();
+    for (driver, info) in &devices {
+        let options =
+            Options { worker_exe: worker.clone(), timeout: Some(Duration::from_secs(60)), ..Options::default() };
+        let target = Target::vulkan(driver, info.index, &options).unwrap_or_else(|error| panic!("{error:#}"));
+        let found = run_corpus(&target, &expectations).wrong;
+        if expectations.moves(&target.name) {
+            found.iter().for_each(|line| note!("{line}"));
+        } else {
+            wrong.extend(found);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_corpus_on_correct_reference_devices() {
+    let expectations = Expectations::read();
+    for name in ["reference", "reference:finest", "reference@4", "reference@16", "reference:finest@32", "reference@128"]
+    {
+        let target = Target::reference(name).unwrap_or_else(|error| panic!("{error}"));
+        let wrong = run_corpus(&target, &expectations).wrong;
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}
+
+/// The comparison can fail: each of these faults breaks a rule that a vector is about.
+#[test]
+fn faulty_devices_fail_on_the_corpus() {
+    let expectations = Expectations::read();
+    for (fault, case) in [
+        ("then_with_all_lanes", "vectors/V01"),
+        ("loop_merge_loses_early_lanes", "vectors/V02"),
+        ("break_ignored", "vectors/V03"),
+        ("continue_breaks", "vectors/V04"),
+        ("continue_lanes_lost", "vectors/V05"),
+        ("early_return_lost", "vectors/V06"),
+        ("switch_merge_loses_lanes", "vectors/V08"),
+        ("fallthrough_lost", "vectors/V09"),
+        ("short_circuit_with_all_lanes", "vectors/V10"),
+        ("exclusive_is_inclusive", "vectors/V11"),
+        ("cluster_ignored", "vectors/V13"),
+        ("rotate_backwards", "vectors/V14"),
+        ("inclusive_bit_count_off_by_one", "vectors/V15"),
+        ("if_merge_loses_last_lane", "vectors/V16"),
+        ("mask_always_full", "vectors/V16"),
+    ] {
+        let target = Target::reference(&format!("reference:{fault}")).unwrap_or_else(|error| panic!("{error}"));
+        let wrong = run_corpus(&target, &expectations).wrong;
+        let caught = wrong.iter().filter(|line| line.starts_with(case)).count();
+        assert!(caught > 0, "{fault} is not caught by {case}, but by: {wrong:#?}");
+        note!("{fault}: caught by {} of the cases and tiers, {case} among them", wrong.len());
+    }
+}
+
+#[test]
+fn patterns_stand_for_names() {
+    for (pattern, name, yes) in [
+        ("llvmpipe Mesa 22.3.*", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", true),
+        ("llvmpipe Mesa 22.3.*", "llvmpipe Mesa 25.0.7", false),
+        ("*LLVM 15*", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", true),
+        ("vectors/V07", "vectors/V07", true),
+        ("vectors/V0", "vectors/V07", false),
+        ("*", "", true),
+    ] {
+        assert_eq!(matches(pattern, name), yes, "{pattern}, {name}");
+    }
+}

@@ -1,0 +1,317 @@
+//! What every lane had to do and what it did, step by step: what stories, pictures and exports are made from.
+//!
+//! A *step* is one execution of a log site by the lanes that have to come there together. Steps are numbered in an order of
+//! execution, workgroup by workgroup. A lane's *entries* are the steps it has to take, in its own order; it is judged up to its
+//! first wrong entry (semantics.md §0.3: what a lane does afterwards says nothing).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tangle_oracle::judge::{Kind, Observation};
+use tangle_oracle::map::LaneMap;
+use tangle_oracle::predict::{NotDefined, predict};
+use tangle_program::case::Case;
+use tangle_program::glsl::{self, Printed};
+use tangle_program::subgroup::lanes;
+use tangle_program::tree::{SiteId, Stmt, walk_block};
+use tangle_program::types::{Scalar, Type};
+
+/// An observation point of the program.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// Its number.
+    pub id: SiteId,
+    /// The line of the shader, from 1.
+    pub line: usize,
+    /// That line without indentation.
+    pub source: String,
+    /// What is logged, word by word: the expression, and the type to show it in.
+    pub values: Vec<(String, Scalar)>,
+}
+
+/// The observation points of a case, by number.
+pub type Sites = BTreeMap<SiteId, Site>;
+
+/// One execution of a log site.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Linear workgroup index.
+    pub workgroup: usize,
+    /// The site.
+    pub site: SiteId,
+    /// The lanes that have to come: number of the subgroup, lane mask.
+    pub active: Vec<(usize, u128)>,
+}
+
+/// An entry that a lane has to log.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The step it belongs to.
+    pub step: usize,
+    /// Where it stands in the lane's log.
+    pub at: usize,
+    /// Its words, the site first; `None` where nothing is compared.
+    pub words: Vec<Option<u32>>,
+}
+
+/// Where a lane first goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// How.
+    pub kind: Kind,
+    /// Number of the entry; one past the last for [`Kind::Extra`].
+    pub entry: usize,
+}
+
+/// One invocation.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// Linear workgroup index.
+    pub workgroup: usize,
+    /// Number of the subgroup in its workgroup.
+    pub subgroup: usize,
+    /// `gl_SubgroupInvocationID`
+    pub lane: usize,
+    /// `gl_LocalInvocationIndex`
+    pub local_index: u32,
+    /// What it has to log.
+    pub entries: Vec<Entry>,
+    /// True if more may follow in an unknown way.
+    pub open_end: bool,
+    /// What it logged; zeros at the end may be left out.
+    pub actual: Vec<u32>,
+    /// Where it goes wrong, if it does.
+    pub wrong: Option<Wrong>,
+}
+
+/// The state of a lane at a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum State {
+    /// It need not come and did not.
+    Absent,
+    /// It came, and everything that is compared is right.
+    Right,
+    /// It came; nothing, or not everything, that it logged is compared.
+    Open,
+    /// It came with a wrong value: its first wrong step.
+    WrongValue,
+    /// It did not come, but went elsewhere or ended: its first wrong step.
+    Missing,
+    /// It came here and should not have, instead of going where it had to: its first wrong step was another.
+    Intruder,
+    /// It should come here, after its first wrong step: nothing is said about it.
+    NotJudged,
+}
+
+/// The first wrong step, or the end of the program if lanes go on after it.
+#[derive(Clone, Debug)]
+pub struct First {
+    /// How it is wrong.
+    pub kind: Kind,
+    /// The workgroup.
+    pub workgroup: usize,
+    /// Number of the step; `None` after the last one.
+    pub step: Option<usize>,
+    /// Indices of the lanes that are wrong here.
+    pub lanes: Vec<usize>,
+}
+
+/// What every lane had to do, and what it did.
+#[derive(Clone, Debug)]
+pub struct Account<'a> {
+    /// The case.
+    pub case: &'a Case,
+    /// Its shader.
+    pub printed: Printed<'a>,
+    /// Its observation points.
+    pub sites: Sites,
+    /// The lane map.
+    pub map: LaneMap,
+    /// Everything that has to happen, in an order of execution.
+    pub steps: Vec<Step>,
+    /// Workgroup by workgroup, subgroup by subgroup.
+    pub lanes: Vec<Lane>,
+    /// True if there is an observation: without one no lane is wrong.
+    pub observed: bool,
+}
+
+impl<'a> Account<'a> {
+    /// What has to happen on a lane map, and what did.
+    ///
+    /// # Errors
+    /// If the case has undefined behaviour on this map.
+    pub fn new(case: &'a Case, map: LaneMap, observation: Option<&Observation>) -> Result<Account<'a>, NotDefined> {
+        let prediction = predict(case, &map)?;
+        let steps = prediction.events().into_iter();
+        let steps = steps.map(|event| Step { workgroup: event.workgroup, site: event.site, active: event.active });
+        let invocations = case.launch.invocations() as usize;
+        let lanes = prediction.logs().into_iter().map(|log| {
+            let ends = log.entries.iter().skip(1).map(|&(at, _)| at).chain([log.words.len()]);
+            let entry = |(&(at, step), end): (&(usize, usize), usize)| Entry { step, at, words: log.words[at..end].to_vec() };
+            let index = log.workgroup * invocations + log.local_index as usize;
+            let actual = observation.and_then(|seen| seen.logs.get(index)).cloned().unwrap_or_default();
+            let mut lane = Lane {
+                workgroup: log.workgroup,
+                subgroup: log.subgroup,
+                lane: log.lane,
+                local_index: log.local_index,
+                entries: log.entries.iter().zip(ends).map(entry).collect(),
+                open_end: log.open_end,
+                actual,
+                wrong: None,
+            };
+            lane.wrong = observation.and_then(|_| lane.first_wrong());
+            lane
+        });
+        let printed = glsl::print(case);
+        Ok(Account {
+            sites: sites(case, &printed),
+            printed,
+            steps: steps.collect(),
+            lanes: lanes.collect(),
+            map,
+            case,
+            observed: observation.is_some(),
+        })
+    }
+
+    /// The first wrong step.
+    pub fn first(&self) -> Option<First> {
+        let place = |lane: &Lane| Some((lane.workgroup, lane.wrong_step()?));
+        let (workgroup, step) = self.lanes.iter().filter_map(place).min()?;
+        let here = |(_, lane): &(usize, &Lane)| place(lane) == Some((workgroup, step));
+        let lanes: Vec<usize> = self.lanes.iter().enumerate().filter(here).map(|(index, _)| index).collect();
+        let kind = self.lanes[*lanes.first()?].wrong?.kind;
+        Some(First { kind, workgroup, step: (step != usize::MAX).then_some(step), lanes })
+    }
+
+    /// Lanes of the dispatch that go wrong anywhere.
+    pub fn wrong_lanes(&self) -> usize {
+        self.lanes.iter().filter(|lane| lane.wrong.is_some()).count()
+    }
+
+    /// The site of a step.
+    pub fn site(&self, step: usize) -> Option<&Site> {
+        self.sites.get(&self.steps.get(step)?.site)
+    }
+
+    /// What a lane logged instead of what it had to at its first wrong step: the site, and the words after it. `None` if it
+    /// logged nothing more.
+    pub fn instead(&self, lane: &Lane) -> Option<(SiteId, Vec<u32>)> {
+        let wrong = lane.wrong?;
+        let at = lane.entries.get(wrong.entry).map_or(lane.expected_words(), |entry| entry.at);
+        let site = lane.actual.get(at).copied().filter(|&site| site != 0)?;
+        let words = self.sites.get(&site).map_or(0, |site| site.values.len());
+        let word = |i: usize| lane.actual.get(at + 1 + i).copied().unwrap_or(0);
+        Some((site, (0..words).map(word).collect()))
+    }
+
+    /// The state of every lane of a step's workgroup, by index of the lane.
+    pub fn states(&self, step: usize) -> BTreeMap<usize, State> {
+        let Some(Step { workgroup, site, active }) = self.steps.get(step) else { return BTreeMap::new() };
+        let here: BTreeSet<(usize, usize)> =
+            active.iter().flat_map(|&(subgroup, mask)| lanes(mask).map(move |lane| (subgroup, lane))).collect();
+        let of_workgroup = self.lanes.iter().enumerate().filter(|(_, lane)| lane.workgroup == *workgroup);
+        let state = |lane: &Lane| {
+            if here.contains(&(lane.subgroup, lane.lane)) {
+                return lane.state(step);
+            }
+            // Steps have no time of their own for a lane that is not part of them. An intruder is shown where the lanes stand that
+            // it joins: at the first step of this site after its last right one.
+            if self.is_intruder(lane, step, *site) { State::Intruder } else { State::Absent }
+        };
+        of_workgroup.map(|(index, lane)| (index, state(lane))).collect()
+    }
+
+    fn is_intruder(&self, lane: &Lane, step: usize, site: SiteId) -> bool {
+        let Some(Wrong { kind: Kind::Path | Kind::Extra, entry }) = lane.wrong else { return false };
+        if self.instead(lane).is_none_or(|(went_to, _)| went_to != site) {
+            return false;
+        }
+        let from = entry.checked_sub(1).map_or(0, |last| lane.entries[last].step + 1);
+        let joined = self.steps[from..].iter().position(|s| s.workgroup == lane.workgroup && s.site == site);
+        joined.is_some_and(|at| from + at == step)
+    }
+}
+
+impl Lane {
+    /// The step where the lane first goes wrong; the largest number if that is after its last one.
+    pub fn wrong_step(&self) -> Option<usize> {
+        Some(self.entries.get(self.wrong?.entry).map_or(usize::MAX, |entry| entry.step))
+    }
+
+    /// The last entry before the lane goes wrong.
+    pub fn last_right(&self) -> Option<&Entry> {
+        self.entries.get(self.wrong?.entry.checked_sub(1)?)
+    }
+
+    /// How many words the lane has to log.
+    pub fn expected_words(&self) -> usize {
+        self.entries.last().map_or(0, |entry| entry.at + entry.words.len())
+    }
+
+    /// Finds the first wrong entry, as [`tangle_oracle::judge::compare`] does.
+    fn first_wrong(&self) -> Option<Wrong> {
+        let found = |at: usize| self.actual.get(at).copied().unwrap_or(0);
+        for (i, entry) in self.entries.iter().enumerate() {
+            let mut differs = entry.words.iter().enumerate().map(|(j, word)| word.is_some_and(|word| word != found(entry.at + j)));
+            match differs.position(|differs| differs) {
+                Some(0) => return Some(Wrong { kind: Kind::Path, entry: i }),
+                Some(_) => return Some(Wrong { kind: Kind::Value, entry: i }),
+                None => {}
+            }
+        }
+        let mut rest = self.actual.iter().skip(self.expected_words());
+        let extra = !self.open_end && rest.any(|&word| word != 0);
+        extra.then_some(Wrong { kind: Kind::Extra, entry: self.entries.len() })
+    }
+
+    /// The state at a step that the lane has to take.
+    fn state(&self, step: usize) -> State {
+        let Some(number) = self.entries.iter().position(|entry| entry.step == step) else { return State::Absent };
+        let is_open = self.entries[number].words.contains(&None);
+        match self.wrong {
+            Some(wrong) if number == wrong.entry && wrong.kind == Kind::Path => State::Missing,
+            Some(wrong) if number == wrong.entry => State::WrongValue,
+            Some(wrong) if number > wrong.entry => State::NotJudged,
+            _ if is_open => State::Open,
+            _ => State::Right,
+        }
+    }
+}
+
+/// The observation points of a case.
+pub fn sites(case: &Case, printed: &Printed<'_>) -> Sites {
+    let lines: Vec<&str> = printed.text.lines().collect();
+    let mut sites = Sites::new();
+    for function in &case.program.functions {
+        walk_block(&function.body, &mut |stmt| {
+            let Stmt::Log { site, values } = stmt else { return };
+            let line = printed.line_of_site(*site).unwrap_or(0);
+            let source = lines.get(line.wrapping_sub(1)).map_or("", |line| line.trim());
+            let words = values.iter().flat_map(|value| {
+                let ty = value.ty(function).unwrap_or(Type::UINT);
+                components(&glsl::expression(case, function, value), ty)
+            });
+            let site = Site { id: *site, line, source: source.into(), values: words.collect() };
+            sites.insert(site.id, site);
+        });
+    }
+    sites
+}
+
+fn components(text: &str, ty: Type) -> Vec<(String, Scalar)> {
+    match ty.width {
+        1 => vec![(text.into(), ty.scalar)],
+        width => "xyzw".chars().take(width.into()).map(|c| (format!("{text}.{c}"), ty.scalar)).collect(),
+    }
+}
+
+/// A logged word as a value of its type: small numbers in decimal, others in hexadecimal.
+pub fn show(word: u32, scalar: Scalar) -> String {
+    match scalar {
+        Scalar::Bool if word < 2 => (word == 1).to_string(),
+        Scalar::Int if (word as i32).unsigned_abs() < 100_000 => (word as i32).to_string(),
+        Scalar::Uint if word < 100_000 => word.to_string(),
+        _ => format!("{word:#x}"),
+    }
+}

@@ -1,0 +1,159 @@
+//! A finding read back from its folder ([`crate::finding`] says what is in it).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tangle_oracle::judge::{Judgement, Observation, judge};
+use tangle_oracle::map::SizePromise;
+use tangle_program::case::Case;
+use tangle_program::case::interface::{MAP_WORDS, MAP_WRITTEN};
+use tangle_program::validate::validate;
+
+use crate::finding::MapRow;
+use crate::signature::Signature;
+
+/// A folder is no finding, or not a whole one.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct ReadError {
+    /// The file that is at fault.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// A finding as it was saved.
+#[derive(Clone, Debug)]
+pub struct SavedFinding {
+    /// The case.
+    pub case: Case,
+    /// What it is counted under.
+    pub signature: Signature,
+    /// Name of the device.
+    pub device: String,
+    /// The device's identity and properties; null if they were not saved.
+    pub device_info: serde_json::Value,
+    /// The story, as it was told when the finding was made.
+    pub report: String,
+    /// What was read back; nothing after a crash.
+    pub observation: Option<Observation>,
+    /// How often the case fails, where a minimizer counted it.
+    pub rate: Option<Rate>,
+    /// The nearest case that passes, where a minimizer left one.
+    pub neighbour: Option<Case>,
+}
+
+/// How often a case fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Rate {
+    /// Runs that failed.
+    pub failed: u64,
+    /// Runs.
+    pub runs: u64,
+}
+
+/// What is needed of `finding.json`.
+#[derive(Deserialize)]
+struct Summary {
+    device: String,
+    #[serde(flatten)]
+    signature: Signature,
+}
+
+/// What is needed of `minimized.json`.
+#[derive(Deserialize)]
+struct Minimized {
+    fails_after: Option<Rate>,
+}
+
+impl SavedFinding {
+    /// True if the path is the folder of a finding.
+    pub fn is_at(path: &Path) -> bool {
+        path.join("finding.json").is_file()
+    }
+
+    /// Reads a finding's folder.
+    ///
+    /// # Errors
+    /// If a file that every finding has is missing, or one of them is broken.
+    pub fn read(folder: &Path) -> Result<SavedFinding, ReadError> {
+        let summary: Summary = required(&folder.join("finding.json"))?;
+        let map: Option<Vec<MapRow>> = optional(&folder.join("lane-map.json"))?;
+        let logs: Option<Vec<Vec<u32>>> = optional(&folder.join("observation.json"))?;
+        let minimized: Option<Minimized> = optional(&folder.join("minimized.json"))?;
+        Ok(SavedFinding {
+            case: read_case(&folder.join("case.json"))?,
+            signature: summary.signature,
+            device: summary.device,
+            device_info: optional(&folder.join("device.json"))?.unwrap_or_default(),
+            report: read_text(&folder.join("report.txt"))?.unwrap_or_default(),
+            observation: map.zip(logs).map(|(map, logs)| Observation { map: map_words(&map), logs }),
+            rate: minimized.and_then(|minimized| minimized.fails_after),
+            neighbour: match folder.join("neighbour.json") {
+                file if file.is_file() => Some(read_case(&file)?),
+                _ => None,
+            },
+        })
+    }
+
+    /// The judgement on what was read back, by the rules of today; `None` if nothing was.
+    pub fn judgement(&self) -> Option<Judgement> {
+        let observation = self.observation.as_ref()?;
+        Some(judge(&self.case, observation, promise(&self.device_info, &observation.map)))
+    }
+}
+
+/// What the device promises about subgroup sizes; where it was not saved, what the lane map shows.
+pub fn promise(device_info: &serde_json::Value, map: &[u32]) -> SizePromise {
+    let member = |name: &str| device_info["subgroup"][name].as_u64().and_then(|size| u32::try_from(size).ok());
+    let shown = map.get(1).copied().unwrap_or(0);
+    let default = member("size").filter(|&size| size > 0).unwrap_or(shown);
+    SizePromise {
+        default,
+        min: member("min_size").unwrap_or(default.min(shown)),
+        max: member("max_size").unwrap_or(default.max(shown)),
+    }
+}
+
+fn map_words(rows: &[MapRow]) -> Vec<u32> {
+    let mut words = Vec::with_capacity(rows.len() * MAP_WORDS);
+    for row in rows {
+        words.extend([row.lane, row.subgroup_size, row.subgroup_id, row.num_subgroups]);
+        words.push(row.first_local_index_of_subgroup);
+        words.extend(row.entry_ballot);
+        // No subgroup has size 0: such a record was never written.
+        words.push(if row.subgroup_size == 0 { 0 } else { MAP_WRITTEN });
+    }
+    words
+}
+
+fn read_case(path: &Path) -> Result<Case, ReadError> {
+    let text = read_text(path)?.ok_or_else(|| wrong(path, "there is no such file"))?;
+    let case = Case::from_json(&text).map_err(|error| wrong(path, error))?;
+    validate(&case).map_err(|error| wrong(path, error))?;
+    Ok(case)
+}
+
+fn required<T: DeserializeOwned>(path: &Path) -> Result<T, ReadError> {
+    optional(path)?.ok_or_else(|| wrong(path, "there is no such file"))
+}
+
+fn optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ReadError> {
+    let Some(text) = read_text(path)? else { return Ok(None) };
+    serde_json::from_str(&text).map(Some).map_err(|error| wrong(path, error))
+}
+
+/// The text of a file; `None` if there is no such file.
+fn read_text(path: &Path) -> Result<Option<String>, ReadError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(wrong(path, error)),
+    }
+}
+
+fn wrong(path: &Path, problem: impl ToString) -> ReadError {
+    ReadError { path: path.into(), problem: problem.to_string() }
+}
