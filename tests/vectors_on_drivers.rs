@@ -71,6 +71,8 @@ struct Outcome {
     results: BTreeMap<&'static str, u32>,
     checked: u64,
     tainted: u64,
+    /// What was run and compared.
+    line: String,
     /// What is not as it should be, one line each.
     wrong: Vec<String>,
 }
@@ -121,7 +123,7 @@ fn run_corpus(target: &Target, expectations: &Expectations) -> Outcome {
         }
     }
     let results: Vec<String> = outcome.results.iter().map(|(result, n)| format!("{n} {result}")).collect();
-    note!(
+    outcome.line = format!(
         "corpus on {}: {}; {} values checked, {} left open",
         target.name,
         results.join(", "),
@@ -151,7 +153,8 @@ fn the_corpus_on_every_vulkan_device() {
         let options =
             Options { worker_exe: worker.clone(), timeout: Some(Duration::from_secs(60)), ..Options::default() };
         let target = Target::vulkan(driver, info.index, &options).unwrap_or_else(|error| panic!("{error:#}"));
-        let found = run_corpus(&target, &expectations).wrong;
+        let Outcome { wrong: found, line, .. } = run_corpus(&target, &expectations);
+        note!("{line}");
         if expectations.moves(&target.name) {
             found.iter().for_each(|line| note!("{line}"));
         } else {
@@ -167,7 +170,8 @@ fn the_corpus_on_correct_reference_devices() {
     for name in ["reference", "reference:finest", "reference@4", "reference@16", "reference:finest@32", "reference@128"]
     {
         let target = Target::reference(name).unwrap_or_else(|error| panic!("{error}"));
-        let wrong = run_corpus(&target, &expectations).wrong;
+        let Outcome { wrong, line, .. } = run_corpus(&target, &expectations);
+        note!("{line}");
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }
@@ -176,7 +180,7 @@ fn the_corpus_on_correct_reference_devices() {
 #[test]
 fn faulty_devices_fail_on_the_corpus() {
     let expectations = Expectations::read();
-    for (fault, case) in [
+    const FAULTS: [(&str, &str); 15] = [
         ("then_with_all_lanes", "vectors/V01"),
         ("loop_merge_loses_early_lanes", "vectors/V02"),
         ("break_ignored", "vectors/V03"),
@@ -192,13 +196,15 @@ fn faulty_devices_fail_on_the_corpus() {
         ("inclusive_bit_count_off_by_one", "vectors/V15"),
         ("if_merge_loses_last_lane", "vectors/V16"),
         ("mask_always_full", "vectors/V16"),
-    ] {
+    ];
+    for (fault, case) in FAULTS {
         let target = Target::reference(&format!("reference:{fault}")).unwrap_or_else(|error| panic!("{error}"));
         let wrong = run_corpus(&target, &expectations).wrong;
         let caught = wrong.iter().filter(|line| line.starts_with(case)).count();
         assert!(caught > 0, "{fault} is not caught by {case}, but by: {wrong:#?}");
-        note!("{fault}: caught by {} of the cases and tiers, {case} among them", wrong.len());
+        println!("{fault}: caught by {} of the cases and tiers, {case} among them", wrong.len());
     }
+    note!("corpus: {} planted faults, each caught by the vector that is about it", FAULTS.len());
 }
 
 #[test]

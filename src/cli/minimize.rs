@@ -1,5 +1,6 @@
 //! `tangle minimize CASE|FINDING`
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{IsTerminal as _, Write as _};
 use std::ops::ControlFlow;
@@ -283,7 +284,28 @@ fn body(case: &Case) -> String {
         }
     }
     let [x, y, z] = case.launch.workgroup;
-    format!("// workgroup {x}x{y}x{z}, tier {}\n{}", case.tier.name(), shown.join("\n"))
+    let mut text = format!("// workgroup {x}x{y}x{z}, tier {}\n", case.tier.name());
+    for (k, words) in case.data.inputs.iter().enumerate() {
+        let _ = writeln!(text, "// input {k} of the invocations: {}", listed(words));
+    }
+    for (name, words) in [("uniforms", &case.data.uniforms), ("push constants", &case.data.push)] {
+        if !words.is_empty() {
+            let _ = writeln!(text, "// {name}: {}", listed(words));
+        }
+    }
+    text + &shown.join("\n")
+}
+
+/// Words that are shown of a list.
+const WORDS_SHOWN: usize = 32;
+
+fn listed(words: &[u32]) -> String {
+    let shown: Vec<String> = words.iter().take(WORDS_SHOWN).map(|&word| match word {
+        0..10_000 => word.to_string(),
+        _ => format!("{word:#x}"),
+    }).collect();
+    let more = if words.len() > WORDS_SHOWN { format!(" … {} more", words.len() - WORDS_SHOWN) } else { String::new() };
+    shown.join(" ") + &more
 }
 
 /// The progress line: rewritten in place on a terminal, repeated now and then elsewhere.

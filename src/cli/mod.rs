@@ -112,7 +112,14 @@ struct DeviceArgs {
 impl DeviceArgs {
     fn open(&self) -> anyhow::Result<Vec<Target>> {
         let options = tangle_runner::Options { timeout: self.timeout, in_flight: 8, ..Default::default() };
-        tangle::target::open(&self.device, self.devices.as_deref(), &options, |warning| tell!("warning: {warning}"))
+        let mut names: Vec<String> = Vec::new();
+        for name in &self.device {
+            // One device under one name: its books are kept by name.
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        tangle::target::open(&names, self.devices.as_deref(), &options, |warning| tell!("warning: {warning}"))
     }
 }
 

@@ -11,8 +11,8 @@ use tangle_oracle::map::LaneMap;
 use tangle_oracle::predict::{NotDefined, predict};
 use tangle_program::case::Case;
 use tangle_program::glsl::{self, Printed};
-use tangle_program::subgroup::lanes;
-use tangle_program::tree::{SiteId, Stmt, walk_block};
+use tangle_program::subgroup::{SubgroupOp, lanes};
+use tangle_program::tree::{Expr, SiteId, Stmt, VarId, walk_block};
 use tangle_program::types::{Scalar, Type};
 
 /// An observation point of the program.
@@ -24,8 +24,19 @@ pub struct Site {
     pub line: usize,
     /// That line without indentation.
     pub source: String,
-    /// What is logged, word by word: the expression, and the type to show it in.
-    pub values: Vec<(String, Scalar)>,
+    /// What is logged, word by word.
+    pub values: Vec<Logged>,
+}
+
+/// One logged word.
+#[derive(Clone, Debug)]
+pub struct Logged {
+    /// The expression.
+    pub text: String,
+    /// The type to show it in.
+    pub scalar: Scalar,
+    /// The subgroup operation whose result it is: in the expression itself, or in what was last assigned to the variable.
+    pub operation: Option<SubgroupOp>,
 }
 
 /// The observation points of a case, by number.
@@ -201,8 +212,7 @@ impl<'a> Account<'a> {
         let at = lane.entries.get(wrong.entry).map_or(lane.expected_words(), |entry| entry.at);
         let site = lane.actual.get(at).copied().filter(|&site| site != 0)?;
         let words = self.sites.get(&site).map_or(0, |site| site.values.len());
-        let word = |i: usize| lane.actual.get(at + 1 + i).copied().unwrap_or(0);
-        Some((site, (0..words).map(word).collect()))
+        Some((site, (0..words).map(|i| lane.actual_word(at + 1 + i)).collect()))
     }
 
     /// The state of every lane of a step's workgroup, by index of the lane.
@@ -244,17 +254,26 @@ impl Lane {
         self.entries.get(self.wrong?.entry.checked_sub(1)?)
     }
 
+    /// The word of the log at an index.
+    pub fn actual_word(&self, at: usize) -> u32 {
+        self.actual.get(at).copied().unwrap_or(0)
+    }
+
     /// How many words the lane has to log.
     pub fn expected_words(&self) -> usize {
         self.entries.last().map_or(0, |entry| entry.at + entry.words.len())
     }
 
+    /// The first word of an entry that is not what it has to be.
+    pub fn first_difference(&self, entry: &Entry) -> Option<usize> {
+        let differs = |(i, word): (usize, &Option<u32>)| word.is_some_and(|word| word != self.actual_word(entry.at + i));
+        entry.words.iter().enumerate().position(differs)
+    }
+
     /// Finds the first wrong entry, as [`tangle_oracle::judge::compare`] does.
     fn first_wrong(&self) -> Option<Wrong> {
-        let found = |at: usize| self.actual.get(at).copied().unwrap_or(0);
         for (i, entry) in self.entries.iter().enumerate() {
-            let mut differs = entry.words.iter().enumerate().map(|(j, word)| word.is_some_and(|word| word != found(entry.at + j)));
-            match differs.position(|differs| differs) {
+            match self.first_difference(entry) {
                 Some(0) => return Some(Wrong { kind: Kind::Path, entry: i }),
                 Some(_) => return Some(Wrong { kind: Kind::Value, entry: i }),
                 None => {}
@@ -267,7 +286,7 @@ impl Lane {
 
     /// The state at a step that the lane has to take.
     fn state(&self, step: usize) -> State {
-        let Some(number) = self.entries.iter().position(|entry| entry.step == step) else { return State::Absent };
+        let Ok(number) = self.entries.binary_search_by_key(&step, |entry| entry.step) else { return State::Absent };
         let is_open = self.entries[number].words.contains(&None);
         match self.wrong {
             Some(wrong) if number == wrong.entry && wrong.kind == Kind::Path => State::Missing,
@@ -284,26 +303,44 @@ pub fn sites(case: &Case, printed: &Printed<'_>) -> Sites {
     let lines: Vec<&str> = printed.text.lines().collect();
     let mut sites = Sites::new();
     for function in &case.program.functions {
-        walk_block(&function.body, &mut |stmt| {
-            let Stmt::Log { site, values } = stmt else { return };
-            let line = printed.line_of_site(*site).unwrap_or(0);
-            let source = lines.get(line.wrapping_sub(1)).map_or("", |line| line.trim());
-            let words = values.iter().flat_map(|value| {
-                let ty = value.ty(function).unwrap_or(Type::UINT);
-                components(&glsl::expression(case, function, value), ty)
-            });
-            let site = Site { id: *site, line, source: source.into(), values: words.collect() };
-            sites.insert(site.id, site);
+        let mut last_assigned = BTreeMap::<VarId, &Expr>::new();
+        walk_block(&function.body, &mut |stmt| match stmt {
+            Stmt::Assign { var, value } => drop(last_assigned.insert(*var, value)),
+            Stmt::Log { site, values } => {
+                let line = printed.line_of_site(*site).unwrap_or(0);
+                let source = lines.get(line.wrapping_sub(1)).map_or("", |line| line.trim());
+                let words = values.iter().flat_map(|value| {
+                    let computed = match value {
+                        Expr::Var(var) => last_assigned.get(var).copied().unwrap_or(value),
+                        other => other,
+                    };
+                    let ty = value.ty(function).unwrap_or(Type::UINT);
+                    components(&glsl::expression(case, function, value), ty, operation_in(computed))
+                });
+                sites.insert(*site, Site { id: *site, line, source: source.into(), values: words.collect() });
+            }
+            _ => {}
         });
     }
     sites
 }
 
-fn components(text: &str, ty: Type) -> Vec<(String, Scalar)> {
+fn components(text: &str, ty: Type, operation: Option<SubgroupOp>) -> Vec<Logged> {
+    let logged = |text| Logged { text, scalar: ty.scalar, operation };
     match ty.width {
-        1 => vec![(text.into(), ty.scalar)],
-        width => "xyzw".chars().take(width.into()).map(|c| (format!("{text}.{c}"), ty.scalar)).collect(),
+        1 => vec![logged(text.into())],
+        width => "xyzw".chars().take(width.into()).map(|c| logged(format!("{text}.{c}"))).collect(),
     }
+}
+
+fn operation_in(expr: &Expr) -> Option<SubgroupOp> {
+    let mut found = None;
+    expr.walk(&mut |expr| {
+        if let Expr::Subgroup(call) = expr {
+            found.get_or_insert(call.op);
+        }
+    });
+    found
 }
 
 /// A logged word as a value of its type: small numbers in decimal, others in hexadecimal.

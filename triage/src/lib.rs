@@ -12,6 +12,7 @@
 
 pub mod account;
 pub mod finding;
+pub mod rule;
 pub mod saved;
 pub mod signature;
 pub mod story;

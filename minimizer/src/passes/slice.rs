@@ -58,7 +58,7 @@ struct Relevant {
     vars: Vec<bool>,
     /// By number in the order of the text.
     stmts: Vec<bool>,
-    /// Whether anything in it is.
+    /// Whether anything in it is, or a call of it.
     any: bool,
     /// Whether it logs at a kept site, or calls what does.
     logs: bool,
@@ -198,6 +198,8 @@ impl<'a> Marks<'a> {
         if !relevant {
             return false;
         }
+        self.changed |= !self.functions[callee].any;
+        self.functions[callee].any = true;
         self.changed |= self.functions[callee].logs && !self.here().logs;
         self.here().logs |= self.functions[callee].logs;
         for (id, (param, arg)) in (0..).zip(function.params.iter().zip(args)) {

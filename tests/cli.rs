@@ -1,0 +1,724 @@
+//! The command and people: bad input, missing drivers, full disks, help. Every failure is one line that says what and where, exit code
+//! 2, and nothing lost.
+
+mod common;
+
+use std::ffi::OsStr;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use common::*;
+use serde_json::Value;
+
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+fn write(folder: &Path, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, contents).expect("the test's folder can be written");
+    path
+}
+
+fn name_of(path: &Path) -> &str {
+    path.file_name().and_then(OsStr::to_str).expect("a name")
+}
+
+// ---- cases ----
+
+#[test]
+fn a_bad_case_is_told_with_file_and_place() {
+    let folder = scratch();
+    let good = read(&vector("V01"));
+    let change = |from: &str, to: &str| {
+        assert!(good.contains(from), "V01 has no {from}");
+        good.replacen(from, to, 1).into_bytes()
+    };
+    let nested = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let bad: [(&str, Vec<u8>, &[&str]); 15] = [
+        ("empty.json", Vec::new(), &["line 1"]),
+        ("text.json", b"hello".to_vec(), &["(line 1, column 1)"]),
+        ("binary.json", vec![0xFF, 0xFE, 0, 1], &["UTF-8"]),
+        ("half.json", good.as_bytes()[..good.len() / 2].to_vec(), &["line "]),
+        ("more.json", format!("{good}}}").into_bytes(), &["line "]),
+        ("nested.json", nested.into_bytes(), &["brackets nest"]),
+        ("other.json", b"{\"a\": 1}".to_vec(), &["format"]),
+        ("newer.json", change("\"format\": 1", "\"format\": 7"), &["format 7", "newer"]),
+        ("zero.json", change("\"format\": 1", "\"format\": 0"), &["format 0"]),
+        (
+            "field.json",
+            change("\"site\": 2", "\"sight\": 2"),
+            &["program.functions[0].body[0].if.else[1].log", "`sight`"],
+        ),
+        ("kind.json", change("\"site\": 2", "\"site\": \"x\""), &["program.functions[0].body[0].if.else[1].log.site"]),
+        (
+            "variable.json",
+            change("\"var\": 0,", "\"var\": 5,"),
+            &["program.functions[0].body[0].if.then[0].assign.var: ", "5"],
+        ),
+        ("type.json", change("[\"<\"", "[\"+\""), &["program.functions[0].body[0].if.cond: is uint, must be bool"]),
+        ("twice.json", change("\"site\": 2", "\"site\": 1"), &["log.site", "two sites 1"]),
+        ("launch.json", change("[8, 1, 1]", "[0, 1, 1]"), &["launch.workgroup: "]),
+    ];
+    for (name, contents, parts) in &bad {
+        let file = write(folder.path(), name, contents);
+        let parts: Vec<&str> = parts.iter().copied().chain([*name]).collect();
+        for command in ["run", "show"] {
+            start(tangle([OsStr::new(command), file.as_os_str(), OsStr::new("--device"), OsStr::new("reference")]))
+                .finish_within(LIMIT)
+                .fails_with(&parts);
+        }
+        let replayed = folder.path().join(format!("replay-{name}"));
+        std::fs::create_dir(&replayed).expect("the test's folder can be written");
+        std::fs::rename(&file, replayed.join(name)).expect("the test's folder can be written");
+        run([OsStr::new("replay"), replayed.as_os_str(), OsStr::new("--device"), OsStr::new("reference")])
+            .fails_with(&parts);
+    }
+    note!("bad cases: {} of them, each one error line with the file and the place", bad.len());
+}
+
+#[test]
+fn a_case_that_is_not_there_is_told() {
+    let folder = scratch();
+    run(["run", "/nonexistent/case.json", "--device", "reference"])
+        .fails_with(&["cannot read /nonexistent/case.json", "No such file"]);
+    run([Path::new("show"), folder.path()]).fails_with(&["no case.json", name_of(folder.path())]);
+    run(["replay", "/nonexistent"]).fails_with(&["cannot read /nonexistent"]);
+    run([Path::new("replay"), folder.path()]).fails_with(&["no case in", name_of(folder.path())]);
+}
+
+#[test]
+fn a_case_that_the_device_cannot_run_is_told_with_what_is_missing() {
+    // Clusters of 4 on subgroups of 2; the message stands where results stand, once for each device.
+    let case = vector("V13");
+    let args = |devices: &[&str]| {
+        let devices = devices.iter().flat_map(|name| ["--device".to_owned(), (*name).to_owned()]);
+        ["run".to_owned(), case.display().to_string()].into_iter().chain(devices).collect::<Vec<_>>()
+    };
+    let ran = run(args(&["reference@2"])).fails_with(&["no device can run the case"]);
+    assert_eq!(ran.stdout, "reference@2: not run: the device lacks a subgroup size of at least 4 (may be 2)\n");
+    let ran = run(args(&["reference@2", "--json"]).iter().filter(|arg| *arg != "--device" || true)).status;
+    assert_eq!(ran.code(), Some(2));
+    // One that can is enough.
+    let ran = run(args(&["reference@2", "reference"])).expect(0);
+    assert!(ran.stdout.contains("reference@2: not run") && ran.stdout.contains("reference: pass"), "{ran}");
+    for device in devices() {
+        let ran = run(args(&[&device.name]));
+        match ran.code() {
+            0 => assert!(ran.stdout.starts_with(&format!("{}: pass", device.name)), "{ran}"),
+            2 => assert!(ran.stdout.contains("not run: the device lacks "), "{ran}"),
+            _ => assert!(device.moves, "{ran}"),
+        }
+    }
+    let folder = scratch();
+    std::fs::copy(&case, folder.path().join("V13.json")).expect("the test's folder can be written");
+    let folder = folder.path().to_str().expect("a path");
+    run(["replay", folder, "--device", "reference@2"]).fails_with(&["no device can run any of the cases"]);
+}
+
+// ---- devices ----
+
+/// The command on a machine whose only drivers are those of a devices file.
+fn alone(devices_file: &Path, args: &[&str]) -> Command {
+    let mut command = tangle(args);
+    command.arg("--devices").arg(devices_file).env("VK_DRIVER_FILES", "/nonexistent/driver.json");
+    command.env_remove("VK_ICD_FILENAMES").env_remove("VK_ADD_DRIVER_FILES");
+    command
+}
+
+#[track_caller]
+fn run_alone(devices_file: &Path, args: &[&str]) -> Ran {
+    start(alone(devices_file, args)).finish_within(LIMIT)
+}
+
+#[test]
+fn an_unknown_device_is_told_with_those_there_are() {
+    let folder = scratch();
+    let file = null_devices_file(folder.path(), "");
+    let case = vector("V01");
+    let case = case.to_str().expect("a path");
+    run_alone(&file, &["run", case, "--device", "lvq"]).fails_with(&["no device named `lvq`", "there are: null"]);
+    run_alone(&file, &["fuzz", "--device", "lvq", "--out", "/nonexistent/out"]).fails_with(&["/nonexistent/out"]);
+    run(["run", case, "--device", "reference:nosuch"]).fails_with(&["no planted fault 'nosuch'"]);
+    run(["run", case, "--device", "reference@7"]).fails_with(&["power of two", "7"]);
+    run(["run", case, "--device", "reference@x"]).fails_with(&["'x' is not a subgroup size"]);
+    let ran = run(["run", case, "--device", "reference", "--device", "reference"]).expect(0);
+    assert_eq!(ran.stdout.matches("reference: ").count(), 1, "a device that is named twice is one device: {ran}");
+}
+
+#[test]
+fn a_machine_without_any_driver_is_told_what_to_do() {
+    let none = Path::new("/dev/null");
+    let case = vector("V01");
+    for args in [&["devices"][..], &["devices", "--json"], &["run", case.to_str().expect("a path")]] {
+        run_alone(none, args).fails_with(&["no Vulkan driver found", "apt install mesa-vulkan-drivers"]);
+    }
+    // The reference device needs none.
+    run_alone(none, &["run", case.to_str().expect("a path"), "--device", "reference"]).expect(0);
+}
+
+#[test]
+fn a_driver_that_does_not_come_up_is_told_with_the_reason() {
+    let folder = scratch();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let manifest = |name: &str, library: &str| {
+        let json = format!(
+            "{{\"file_format_version\": \"1.0.0\", \"ICD\": {{\"library_path\": \"{library}\", \"api_version\": \"1.3.0\"}}}}"
+        );
+        write(folder.path(), name, json)
+    };
+    write(folder.path(), "text.json", "no manifest");
+    manifest("nowhere.json", &at("nowhere.so"));
+    write(folder.path(), "empty.so", "");
+    manifest("empty.json", &at("empty.so"));
+    let entry = |manifest: &str| format!("[[driver]]\nname = \"bad\"\nmanifest = \"{manifest}\"\n");
+    let null = |fault: &str| read(&null_devices_file(folder.path(), fault)).replace("\"null\"", "\"bad\"");
+    let prefixed = "[[driver]]\nname = \"bad\"\nprefix = [\"/nonexistent/ld.so\"]\n";
+    for (what, file, parts) in [
+        ("no manifest", entry("/nonexistent.json"), &["cannot read manifest /nonexistent.json"][..]),
+        ("a manifest that is none", entry("text.json"), &["text.json is not JSON"]),
+        ("no library", entry("nowhere.json"), &["nowhere.so, which is not there"]),
+        // With a loader, or without.
+        ("an empty library", entry("empty.json"), &["Vulkan"]),
+        ("no such loader", prefixed.to_owned(), &["cannot start worker /nonexistent/ld.so"]),
+        ("a driver that fails to initialise", null("init"), &["exited with code 3", "fault: cannot initialise"]),
+    ] {
+        let file = write(folder.path(), "devices.toml", file);
+        let case = vector("V01");
+        let case = case.to_str().expect("a path");
+        for args in [&["devices"][..], &["run", case, "--device", "bad"], &["replay", case]] {
+            let args = if args[0] == "replay" { &["fuzz", "--cases", "3", "--out", "out"][..] } else { args };
+            let mut command = alone(&file, args);
+            command.current_dir(folder.path());
+            let ran = start(command).finish_within(LIMIT);
+            println!("{what}: {}", ran.stderr.trim());
+            let _ = ran.fails_with(&[parts, &["bad: "]].concat());
+        }
+    }
+}
+
+#[test]
+fn a_missing_loader_is_told() {
+    // What a library path finds first is no loader.
+    let folder = scratch();
+    write(folder.path(), "libvulkan.so.1", "");
+    let file = write(folder.path(), "devices.toml", "[[driver]]\nname = \"any\"\n");
+    let mut command = alone(&file, &["devices"]);
+    command.env("LD_LIBRARY_PATH", folder.path());
+    start(command).finish_within(LIMIT).fails_with(&["no Vulkan loader", "apt install libvulkan1"]);
+}
+
+#[test]
+fn one_bad_driver_does_not_stop_the_others() {
+    let folder = scratch();
+    let mut text = read(&null_devices_file(folder.path(), ""));
+    text.push_str("[[driver]]\nname = \"bad\"\nmanifest = \"/nonexistent.json\"\n");
+    let file = write(folder.path(), "devices.toml", text);
+    let listed = run_alone(&file, &["devices"]).expect(0);
+    assert!(listed.stdout.contains("null: null device") && listed.stdout.contains("bad: not usable: "), "{listed}");
+    let json = run_alone(&file, &["devices", "--json"]).expect(0).json();
+    assert_eq!(
+        (json["devices"][0]["name"].as_str(), json["problems"][0]["driver"].as_str()),
+        (Some("null"), Some("bad"))
+    );
+    let case = vector("V01");
+    // The null device runs nothing: the case fails on it. That the other driver is left out is said.
+    let ran = run_alone(&file, &["run", case.to_str().expect("a path")]).expect(1);
+    assert!(ran.stderr.contains("warning: driver bad: "), "{ran}");
+    run_alone(&file, &["run", case.to_str().expect("a path"), "--device", "bad"]).fails_with(&["driver bad: "]);
+}
+
+#[test]
+fn a_bad_devices_file_is_told_with_the_line() {
+    let folder = scratch();
+    for (text, parts) in [
+        ("x = [", &["devices.toml:1: "][..]),
+        ("[[driver]]\nname = \"a\"\nmanifset = \"b\"\n", &["devices.toml:3: ", "manifset"]),
+        ("[[driver]]\nname = \"a\"\n\n[[driver]]\nname = \"a\"\n", &["devices.toml:4: ", "second driver named `a`"]),
+    ] {
+        let file = write(folder.path(), "devices.toml", text);
+        run_alone(&file, &["devices"]).fails_with(parts);
+        let mut command = tangle(["devices"]);
+        command.env("TANGLE_DEVICES", &file);
+        start(command).finish_within(LIMIT).fails_with(parts);
+    }
+    let ran =
+        run_alone(Path::new("/nonexistent.toml"), &["devices"]).fails_with(&["/nonexistent.toml", "No such file"]);
+    assert_eq!(ran.stderr.matches("No such file").count(), 1, "the reason is told once: {ran}");
+}
+
+#[test]
+fn devices_are_listed_for_people_and_for_programs() {
+    let ran = run(["devices"]);
+    if devices().is_empty() {
+        return;
+    }
+    let json = run(["devices", "--json"]).expect(0).json();
+    for info in json["devices"].as_array().expect("devices") {
+        let name = text(&info["name"]);
+        assert!(ran.stdout.lines().any(|line| line.starts_with(&format!("{name}: "))), "{name}: {ran}");
+        assert!(number(&info["subgroup"]["size"]).is_power_of_two());
+        assert!(!info["subgroup"]["operations"].as_array().expect("operations").is_empty());
+        assert!(!info["subgroup"]["stages"].as_array().expect("stages").is_empty());
+        for field in ["min_size", "max_size", "required_size_in_compute"] {
+            assert!(!info["subgroup"][field].is_null(), "{field}");
+        }
+        assert!(info["features"].is_array() && info["limits"].is_object(), "{info}");
+    }
+    note!("devices: {} listed", devices().len());
+}
+
+// ---- usage ----
+
+#[test]
+fn wrong_arguments_are_told_with_those_there_are() {
+    for (args, parts) in [
+        (&["fuzz", "--profile", "nosuch"][..], &["no profile 'nosuch'", "default, small, large, loops"][..]),
+        (&["fuzz", "--tier", "nosuch"], &["no tier 'nosuch'", "plain, subgroup_uniform, maximal"]),
+        (&["fuzz", "--time", "soon"], &["--time", "30s, 5m or 2h"]),
+        (&["fuzz", "--cases", "many"], &["--cases"]),
+        (&["fuzz", "--nosuch"], &["--nosuch"]),
+        (&["run"], &["<CASE>"]),
+        (&["nosuch"], &["nosuch"]),
+        (&["show", "case.json", "--subgroup-size", "8", "--device", "reference"], &["--subgroup-size"]),
+    ] {
+        let ran = run(args).expect(2);
+        parts.iter().for_each(|part| assert!(ran.stderr.contains(part), "'{part}' is not in: {ran}"));
+        assert!(ran.stderr.starts_with("error: "), "{ran}");
+    }
+    let case = vector("V01");
+    run([case.as_os_str()].into_iter().collect::<Vec<_>>()).expect(2);
+    run([OsStr::new("show"), case.as_os_str(), OsStr::new("--subgroup-size"), OsStr::new("3")])
+        .fails_with(&["a power of two up to 128"]);
+    run(["fuzz", "--summary", "/nonexistent/summary.json", "--device", "reference"])
+        .fails_with(&["/nonexistent/summary.json"]);
+    run(["fuzz", "--tier", "subgroup_uniform", "--device", "reference", "--out", "/dev/null/out"])
+        .fails_with(&["cannot create /dev/null/out"]);
+}
+
+/// The commands that `--help` lists.
+fn commands() -> Vec<String> {
+    let help = run(["--help"]).expect(0).stdout;
+    let list = help.split_once("Commands:").expect("commands").1.split_once("\n\n").expect("an end").0;
+    list.lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(String::from)
+        .collect()
+}
+
+#[test]
+fn every_command_has_help() {
+    let commands = commands();
+    for known in ["devices", "fuzz", "run", "show", "replay"] {
+        assert!(commands.iter().any(|command| command == known), "{known}: {commands:?}");
+    }
+    for command in &commands {
+        for flag in ["--help", "-h"] {
+            let ran = run([command, flag]).expect(0);
+            assert!(ran.stdout.contains(&format!("Usage: tangle {command}")), "{ran}");
+            assert!(ran.stderr.is_empty(), "{ran}");
+        }
+        // Every option says what it does.
+        let help = run([command, "-h"]).stdout;
+        for line in help.lines().filter(|line| line.trim_start().starts_with("--")) {
+            assert!(line.split("  ").filter(|part| !part.trim().is_empty()).count() >= 2, "{command}: {line}");
+        }
+    }
+    assert!(run(["--help"]).expect(0).stdout.contains("Exit codes"));
+    assert!(run(["--version"]).expect(0).stdout.starts_with("tangle "));
+    note!("help: {} commands", commands.len());
+}
+
+/// What README and docs print as a command exists, option by option.
+#[test]
+fn documents_name_commands_and_options_that_exist() {
+    let commands = commands();
+    let mut documents = vec![root().join("README.md"), root().join("corpus/README.md")];
+    documents.extend(tree(&root().join("docs")).into_iter().map(|path| root().join("docs").join(path)));
+    let (mut lines, mut options) = (0, 0);
+    for document in documents.iter().filter(|path| path.extension().is_some_and(|end| end == "md")) {
+        let text = read(document);
+        let code = text
+            .lines()
+            .filter(|line| line.starts_with("    "))
+            .map(str::trim)
+            .chain(text.split('`').skip(1).step_by(2));
+        for code in code {
+            let mut words = code
+                .split_whitespace()
+                .skip_while(|word| !["tangle", "./x"].contains(word) && !word.ends_with("/tangle"));
+            let (Some(program), Some(mut command)) = (words.next(), words.next()) else { continue };
+            if program == "./x" {
+                assert!(["setup", "campaign", "test", "help"].contains(&command), "{}: {code}", document.display());
+                if command != "campaign" {
+                    continue;
+                }
+                command = "fuzz";
+            }
+            if !commands.iter().any(|known| known == command) {
+                assert!(
+                    command.starts_with('-') || program != "tangle" || code.contains('='),
+                    "{}: {code}",
+                    document.display()
+                );
+                continue;
+            }
+            lines += 1;
+            let help = run([command, "--help"]).expect(0).stdout;
+            for option in words.filter(|word| word.starts_with("--")) {
+                let option = option.split(['=', ',', '.', ']']).next().unwrap_or(option);
+                options += 1;
+                let has = |line: &str| line.split([' ', ',']).any(|word| word == option);
+                assert!(help.lines().any(has), "{}: {command} has no {option}: {code}", document.display());
+            }
+        }
+    }
+    assert!(lines >= 10 && options >= 10, "{lines} command lines with {options} options");
+    note!("documents: {lines} command lines with {options} options, all exist");
+}
+
+// ---- show and replay ----
+
+#[test]
+fn show_prints_glsl_json_and_expectations() {
+    let case = vector("V01");
+    let show =
+        |more: &[&str]| run([OsStr::new("show"), case.as_os_str()].into_iter().chain(more.iter().map(OsStr::new)));
+    assert!(show(&[]).expect(0).stdout.contains("void main() [[maximally_reconverges]] {"));
+    assert_eq!(show(&["--json"]).expect(0).stdout, read(&case));
+    for more in [&["--subgroup-size", "8"][..], &["--device", "reference"]] {
+        let margin: Vec<String> =
+            show(more).expect(0).stdout.lines().filter_map(|line| Some(line.split_once("// ")?.1.to_owned())).collect();
+        assert_eq!(margin, ["0:7 = 7", "0:f8 = 248", "0:ff = 255"]);
+    }
+    if let Some(device) = devices()
+        .iter()
+        .find(|device| run(["run", case.to_str().expect("a path"), "--device", &device.name]).code() == 0)
+    {
+        let ran = show(&["--device", &device.name]).expect(0);
+        assert!(ran.stdout.contains("// 0:7 = 7") || ran.stdout.contains("// 0:7"), "{ran}");
+        note!("show: on the lane map of {}", device.name);
+    }
+}
+
+#[test]
+fn replay_runs_folders_and_its_exit_code_tells() {
+    let corpus = root().join("corpus");
+    let corpus = corpus.to_str().expect("a path");
+    let ran = run(["replay", corpus, "--device", "reference"]).expect(0);
+    assert!(
+        ran.stdout.starts_with("reference: ")
+            && ran.stdout.contains(" pass of ")
+            && ran.stdout.contains(" values checked"),
+        "{ran}"
+    );
+    let verbose = run(["replay", corpus, "--device", "reference", "--verbose"]).expect(0);
+    assert!(verbose.stdout.contains("V01.json: pass"), "{verbose}");
+    let ran = run(["replay", corpus, "--device", "reference:elect_highest"]).expect(1);
+    assert!(ran.stdout.contains("V17.json: "), "the vector about elect fails: {ran}");
+    note!("replay: {}", run(["replay", corpus, "--device", "reference:finest"]).expect(0).stdout.trim());
+}
+
+#[test]
+fn run_tells_results_and_saves_findings_once() {
+    let case = vector("V16");
+    let case = case.to_str().expect("a path");
+    let json = run(["run", case, "--device", "reference", "--json"]).expect(0).json();
+    assert_eq!((json[0]["device"].as_str(), json[0]["signature"].is_null()), (Some("reference"), true));
+    assert_eq!(json[0]["result"]["judged"]["verdict"], "pass");
+    assert!(number(&json[0]["result"]["judged"]["counts"]["checked"]) > 0);
+    let folder = scratch();
+    let save = || {
+        run(["run", case, "--device", "reference:mask_always_full", "--save", folder.path().to_str().expect("a path")])
+    };
+    let ran = save().expect(1);
+    assert!(ran.stdout.contains("wrong value") && ran.stderr.contains("saved "), "{ran}");
+    let times = || -> Vec<_> {
+        let all = tree(folder.path()).into_iter().map(|path| folder.path().join(path));
+        all.map(|path| (path.clone(), path.metadata().and_then(|meta| meta.modified()).ok())).collect()
+    };
+    let before = times();
+    assert!(before.len() > 8, "{before:?}");
+    save().expect(1);
+    assert_eq!(times(), before, "a finding that is there is not touched");
+    let saved = tree(folder.path()).into_iter().find(|path| path.ends_with("case.json")).expect("a case");
+    let saved = folder.path().join(saved.parent().expect("a folder"));
+    let ran = run([OsStr::new("run"), saved.as_os_str(), OsStr::new("--device"), OsStr::new("reference")]).expect(0);
+    assert!(ran.stdout.starts_with("reference: pass"), "without the fault it passes: {ran}");
+}
+
+// ---- when nothing can be written ----
+
+/// Runs with standard output on something.
+fn with_stdout(mut command: Command, stdout: Stdio) -> Ran {
+    let output = command.stdout(stdout).stdin(Stdio::null()).output().expect("the command starts");
+    Ran { status: output.status, stdout: String::new(), stderr: String::from_utf8_lossy(&output.stderr).into_owned() }
+}
+
+fn device_full() -> Stdio {
+    std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has /dev/full").into()
+}
+
+#[test]
+fn a_full_disk_under_standard_output_is_told() {
+    let folder = scratch();
+    let out = folder.path().join("out");
+    let (case, out) = (vector("V01"), out.to_str().expect("a path"));
+    let case = case.to_str().expect("a path");
+    let null = null_devices_file(folder.path(), "");
+    for args in [
+        &["show", case][..],
+        &["show", case, "--json"],
+        &["show", case, "--subgroup-size", "8"],
+        &["run", case, "--device", "reference"],
+        &["run", case, "--device", "reference", "--json"],
+        &["replay", case.trim_end_matches("/V01.json"), "--device", "reference"],
+        &["fuzz", "--cases", "2", "--device", "reference", "--out", out],
+        &["devices", "--devices", null.to_str().expect("a path")],
+    ] {
+        with_stdout(tangle(args), device_full()).fails_with(&["cannot write to standard output", "No space left"]);
+    }
+    // The campaign itself was saved.
+    assert_eq!(
+        number(&read_json(&Path::new(out).join("campaign.json"))["ledger"]["devices"]["reference"]["next_case"]),
+        2
+    );
+    // Nobody can be told of a standard error that is full; the work is done all the same.
+    let mut command = tangle(["fuzz", "--cases", "4", "--device", "reference", "--out", out]);
+    let status = command.stderr(device_full()).stdout(Stdio::null()).status().expect("the command starts");
+    assert!(status.code().is_some_and(|code| code < 2), "{status}");
+    assert_eq!(
+        number(&read_json(&Path::new(out).join("campaign.json"))["ledger"]["devices"]["reference"]["next_case"]),
+        4
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let case = vector("V01");
+    for args in [&["show", case.to_str().expect("a path")][..], &["--help"], &["devices", "--devices", "/dev/null"]] {
+        let mut child = tangle(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("the child is ours");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!stderr.contains("panicked") && !stderr.contains("standard output"), "{stderr}");
+        assert!(output.status.code().is_some(), "{}", output.status);
+    }
+}
+
+/// A campaign that finds something in nearly every case.
+fn faulty_campaign(out: &Path, cases: u64) -> Command {
+    let cases = cases.to_string();
+    let mut command = tangle([
+        "fuzz",
+        "--profile",
+        "small",
+        "--seed",
+        "11",
+        "--device",
+        "reference:mask_always_full",
+        "--cases",
+        &cases,
+    ]);
+    command.arg("--out").arg(out);
+    command
+}
+
+/// The books without times.
+fn books(out: &Path) -> Value {
+    let mut book = read_json(&out.join("campaign.json"))["ledger"]["devices"]["reference:mask_always_full"].clone();
+    book.as_object_mut().expect("a book").remove("times");
+    book
+}
+
+/// Every file below a folder with its contents.
+fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let files = tree(folder).into_iter().filter(|path| folder.join(path).is_file());
+    files.map(|path| (path.clone(), std::fs::read(folder.join(path)).unwrap_or_default())).collect()
+}
+
+/// Runs a campaign to 10 cases, on to 20 where something cannot be written, and on again: each time nothing is lost.
+#[track_caller]
+fn survives(out: &Path, obstructed: impl FnOnce(&Path) -> Ran, error: &[&str], clear: impl FnOnce()) {
+    start(faulty_campaign(out, 10)).finish_within(LIMIT).expect(1);
+    let state = read(&out.join("campaign.json"));
+    let findings = contents(&out.join("findings"));
+    assert!(!findings.is_empty());
+    let _ = obstructed(out).fails_with(error);
+    clear();
+    let saved: Value = serde_json::from_str(&read(&out.join("campaign.json"))).expect("the state is whole");
+    let before: Value = serde_json::from_str(&state).expect("the state is whole");
+    let next = |state: &Value| number(&state["ledger"]["devices"]["reference:mask_always_full"]["next_case"]);
+    assert!(next(&saved) >= next(&before), "the state went back");
+    let after = contents(&out.join("findings"));
+    assert!(findings.iter().all(|file| after.contains(file)), "a finding was lost or changed");
+    assert!(
+        !tree(&out.join("findings")).iter().any(|path| path.to_string_lossy().contains(".partial")),
+        "something half is left"
+    );
+    start(faulty_campaign(out, 20)).finish_within(LIMIT).expect(1);
+    let folder = scratch();
+    start(faulty_campaign(folder.path(), 20)).finish_within(LIMIT).expect(1);
+    assert_eq!(books(out), books(folder.path()), "the books are not those of a campaign that was never disturbed");
+    assert_eq!(tree(&out.join("findings")), tree(&folder.path().join("findings")));
+}
+
+#[test]
+fn a_full_disk_under_the_state_loses_nothing() {
+    let folder = scratch();
+    let link = folder.path().join("campaign.partial");
+    let obstructed = |out: &Path| {
+        std::os::unix::fs::symlink("/dev/full", &link).expect("the test's folder can be written");
+        start(faulty_campaign(out, 20)).finish_within(LIMIT)
+    };
+    let clear = || std::fs::remove_file(&link).expect("the link is there");
+    survives(folder.path(), obstructed, &["cannot write", "campaign.partial", "No space left"], clear);
+}
+
+#[test]
+fn a_full_disk_under_a_finding_loses_nothing() {
+    // No file may grow beyond a kilobyte: the finding cannot be saved, and neither can the state.
+    let folder = scratch();
+    let obstructed = |out: &Path| {
+        let mut command = faulty_campaign(out, 20);
+        let limit = libc::rlimit { rlim_cur: 1024, rlim_max: 1024 };
+        // SAFETY: both calls are async-signal-safe and touch nothing of the parent.
+        unsafe {
+            command.pre_exec(move || {
+                libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+                if libc::setrlimit(libc::RLIMIT_FSIZE, &limit) == 0 {
+                    Ok(())
+                } else {
+                    Err(std::io::Error::last_os_error())
+                }
+            });
+        }
+        start(command).finish_within(LIMIT)
+    };
+    survives(folder.path(), obstructed, &["cannot save a finding in", "File too large"], || {});
+}
+
+#[test]
+fn a_really_full_disk_loses_nothing() {
+    let folder = scratch();
+    let disk = folder.path().join("disk");
+    std::fs::create_dir(&disk).expect("the test's folder can be written");
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "none"]).arg(&disk).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        note!("no file system may be mounted here: the full disk is played by /dev/full and file size limits only");
+        return;
+    }
+    let unmount = Unmount(&disk);
+    let out = disk.join("out");
+    let ballast = disk.join("ballast");
+    let obstructed = |out: &Path| {
+        // Fill it to the last byte.
+        let _ = std::fs::write(&ballast, vec![1; 4 << 20]);
+        start(faulty_campaign(out, 20)).finish_within(LIMIT)
+    };
+    survives(&out, obstructed, &["No space left"], || std::fs::remove_file(&ballast).expect("the ballast is there"));
+    drop(unmount);
+}
+
+struct Unmount<'a>(&'a Path);
+
+impl Drop for Unmount<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.0).status();
+    }
+}
+
+#[test]
+fn a_case_that_cannot_be_put_down_is_not_run() {
+    let folder = scratch();
+    let null = null_devices_file(folder.path(), "");
+    let out = folder.path().join("out");
+    let campaign = |cases: &str| {
+        let mut command = tangle(["fuzz", "--seed", "1", "--profile", "small", "--cases", cases, "--devices"]);
+        command.arg(&null).args(["--device", "null", "--out"]).arg(&out);
+        start(command).finish_within(LIMIT)
+    };
+    campaign("3").expect(1);
+    let link = out.join("in-flight/null/5.json");
+    std::os::unix::fs::symlink("/dev/full", &link).expect("the test's folder can be written");
+    campaign("10").fails_with(&["cannot write", "in-flight/null/5.json", "No space left"]);
+    std::fs::remove_file(&link).expect("the link is there");
+    campaign("10").expect(1);
+    let book = &read_json(&out.join("campaign.json"))["ledger"]["devices"]["null"];
+    assert_eq!((number(&book["cases"]), number(&book["next_case"])), (10, 10), "{book}");
+}
+
+#[test]
+fn a_summary_that_cannot_be_written_costs_only_the_summary() {
+    let folder = scratch();
+    let mut command = faulty_campaign(folder.path(), 10);
+    command.args(["--summary", "/dev/full"]);
+    let ran = start(command).finish_within(LIMIT).fails_with(&["cannot write /dev/full", "No space left"]);
+    assert!(ran.stdout.contains("reference:mask_always_full: 10 cases"), "the books are told: {ran}");
+    assert_eq!(number(&books(folder.path())["next_case"]), 10);
+    let full = std::fs::metadata("/dev/full").expect("it is there").file_type();
+    assert!(std::os::unix::fs::FileTypeExt::is_char_device(&full), "/dev/full was replaced by a file");
+    let mut command = faulty_campaign(folder.path(), 10);
+    command.args(["--summary", "/dev/stdout"]);
+    let ran = start(command).finish_within(LIMIT).expect(1);
+    let summary = ran.stdout.lines().take_while(|line| *line != "}").collect::<Vec<_>>().join("\n") + "}";
+    let summary: Value = serde_json::from_str(&summary).unwrap_or_else(|error| panic!("{error}: {ran}"));
+    assert_eq!(number(&summary["devices"]["reference:mask_always_full"]["cases"]), 10);
+}
+
+// ---- folders of campaigns ----
+
+#[test]
+fn the_folder_of_another_campaign_is_left_alone() {
+    let folder = scratch();
+    start(faulty_campaign(folder.path(), 5)).finish_within(LIMIT).expect(1);
+    let before = contents(folder.path());
+    let out = folder.path().to_str().expect("a path");
+    let faulty = "reference:mask_always_full";
+    for args in [
+        &["--seed", "12", "--profile", "small", "--device", faulty][..],
+        &["--seed", "11", "--profile", "large", "--device", faulty],
+        &["--seed", "11", "--device", faulty],
+        &["--seed", "11", "--profile", "small", "--tier", "plain", "--device", faulty],
+        &["--seed", "11", "--profile", "small", "--device", "reference"],
+        &["--seed", "11", "--profile", "small", "--device", faulty, "--device", "reference"],
+    ] {
+        run([&["fuzz", "--cases", "9", "--out", out], args].concat()).fails_with(&["holds another campaign", "--out"]);
+        assert_eq!(contents(folder.path()), before, "{args:?}");
+    }
+    // Without a seed it goes on with its own.
+    run(["fuzz", "--cases", "9", "--out", out, "--profile", "small", "--device", faulty]).expect(1);
+    assert_eq!(number(&books(folder.path())["next_case"]), 9);
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_is_told() {
+    let folder = scratch();
+    let file = write(folder.path(), "file", "mine");
+    let fuzz = |out: &str| run(["fuzz", "--cases", "2", "--device", "reference", "--out", out]);
+    let path = file.to_str().expect("a path");
+    fuzz(path).fails_with(&["cannot create", path]);
+    fuzz(&format!("{path}/out")).fails_with(&["cannot create", path]);
+    assert_eq!(read(&file), "mine");
+    for broken in ["", "{", "{\"format\": 1}", "no state"] {
+        let state = write(folder.path(), "campaign.json", broken);
+        fuzz(folder.path().to_str().expect("a path")).fails_with(&["cannot read", "campaign.json"]);
+        assert_eq!(read(&state), broken, "a state that cannot be read is not written over");
+    }
+}
+
+#[test]
+fn a_campaign_by_time_ends_in_time() {
+    let folder = scratch();
+    let begin = std::time::Instant::now();
+    let mut command = tangle(["fuzz", "--time", "1s", "--seed", "1", "--device", "reference", "--out"]);
+    command.arg(folder.path());
+    let ran = start(command).finish_within(LIMIT).expect(0);
+    let took = begin.elapsed();
+    assert!(took >= Duration::from_secs(1) && took < Duration::from_secs(30), "{took:?}");
+    assert!(ran.stderr.contains("seed 1, devices reference"), "{ran}");
+    assert!(number(&read_json(&folder.path().join("campaign.json"))["ledger"]["devices"]["reference"]["cases"]) > 0);
+}

@@ -1,0 +1,325 @@
+//! Which rule of the specifications an expectation follows from, for reports: source, a short quotation, and why it applies.
+//!
+//! Quotations are verbatim, from the versions named in semantics.md §0.1. What tangle says in its own words has no quotation marks.
+
+use tangle_oracle::judge::Kind as Wrong;
+use tangle_oracle::map::MapRule;
+use tangle_program::case::{Case, Tier};
+use tangle_program::subgroup::{Fold, OpInfo, SubgroupOp, TABLE};
+use tangle_program::types::Scalar;
+
+use crate::account::{Account, First};
+use crate::signature::Kind;
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Document and section.
+    pub source: &'static str,
+    /// What it says there, word for word; empty if it is told in other words only.
+    pub quote: String,
+    /// Why it applies.
+    pub because: String,
+}
+
+impl Rule {
+    fn quoted(source: &'static str, quote: impl Into<String>, because: impl Into<String>) -> Rule {
+        Rule { source, quote: quote.into(), because: because.into() }
+    }
+
+    fn told(source: &'static str, because: impl Into<String>) -> Rule {
+        Rule::quoted(source, "", because)
+    }
+}
+
+const SPIRV_UNIFORM: &str = "SPIR-V 1.6 rev 6, §2.2.5 Control Flow";
+const MAXIMAL: &str = "SPV_KHR_maximal_reconvergence rev 2";
+const SUBGROUP_UNIFORM: &str = "SPV_KHR_subgroup_uniform_control_flow rev 2, §3.6 Execution Mode";
+const GLSL_SUBGROUP: &str = "GL_KHR_shader_subgroup rev 8";
+
+/// The rules that a first wrong step breaks.
+pub fn of_step(account: &Account<'_>, first: &First) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    match first.kind {
+        Wrong::Value => rules.extend(value_rules(account, first)),
+        Wrong::Path => rules.push(path_rule()),
+        Wrong::Extra => rules.push(Rule::told(
+            "SPIR-V 1.6, Control-Flow Instructions, OpReturn",
+            "These lanes have returned from the entry point: nothing that they write can follow.",
+        )),
+    }
+    rules
+}
+
+fn path_rule() -> Rule {
+    Rule::told(
+        "SPIR-V 1.6, Control-Flow Instructions, OpBranchConditional and OpSwitch",
+        "Each lane goes where its own condition or selector sends it. Every value that steers control flow in this program has one \
+         legal result, so that each lane has one legal path.",
+    )
+}
+
+fn value_rules(account: &Account<'_>, first: &First) -> Vec<Rule> {
+    let Some((info, scalar)) = wrong_operation(account, first) else {
+        return vec![Rule::told(
+            "GLSL 4.60, §4.1.3 Integers and §5.9 Expressions",
+            "The value follows from the lane's own operands: integers of 32 bits that wrap around, comparisons, selections. Where \
+             a result of a subgroup operation went into it, that result is determined, too.",
+        )];
+    };
+    let mut rules = vec![operation_rule(info, scalar)];
+    if info.tangle_dependent {
+        rules.extend(tangle_rules(account.case, is_partial(account, first)));
+    }
+    rules
+}
+
+/// The operation whose result is wrong at a step, and the type of the value.
+fn wrong_operation(account: &Account<'_>, first: &First) -> Option<(&'static OpInfo, Scalar)> {
+    let lane = &account.lanes[*first.lanes.first()?];
+    let entry = lane.entries.get(lane.wrong?.entry)?;
+    let word = lane.first_difference(entry)?.checked_sub(1)?;
+    let logged = account.site(first.step?)?.values.get(word)?;
+    Some((logged.operation?.info(), logged.scalar))
+}
+
+fn is_partial(account: &Account<'_>, first: &First) -> bool {
+    let Some(step) = first.step.and_then(|step| account.steps.get(step)) else { return false };
+    let layout = &account.map.workgroups[step.workgroup];
+    step.active.iter().any(|&(subgroup, lanes)| lanes != layout.subgroups[subgroup].live)
+}
+
+fn operation_rule(info: &OpInfo, scalar: Scalar) -> Rule {
+    let because = format!("{}() is executed by the lanes that have to be here, and by no others.", info.name);
+    match info.op {
+        SubgroupOp::Rotate => Rule::quoted("GL_KHR_shader_subgroup_rotate rev 1", quote(info.op, scalar), because),
+        SubgroupOp::ClusteredRotate => Rule::told(
+            "SPV_KHR_subgroup_rotate, OpGroupNonUniformRotateKHR",
+            "The result is the value of the lane ((id + delta) & (n - 1)) + (id & ~(n - 1)), for clusters of n.",
+        ),
+        _ => Rule::quoted(GLSL_SUBGROUP, quote(info.op, scalar), because),
+    }
+}
+
+/// What the GLSL extension says an operation returns.
+fn quote(op: SubgroupOp, scalar: Scalar) -> String {
+    use SubgroupOp as Op;
+    let text = match op {
+        Op::Reduce(Fold::Add) => "returns the summation of all active invocation provided <value>s",
+        Op::Reduce(fold @ (Fold::Mul | Fold::Min | Fold::Max)) => {
+            return format!("returns the {} of all active invocation-provided <value>s", noun(fold, scalar));
+        }
+        Op::Reduce(fold) => return format!("returns the {} of all active invocation provided <value>s", noun(fold, scalar)),
+        Op::Inclusive(fold) => return scan("an inclusive", fold, scalar),
+        Op::Exclusive(fold) => return scan("an exclusive", fold, scalar),
+        Op::Clustered(fold) => {
+            let noun = noun(fold, scalar).trim_end_matches(" <value>");
+            return format!(
+                "returns a clustered operation that is the {noun} of all active invocation-provided <value>s within a cluster"
+            );
+        }
+        Op::Elect => "The invocation chosen is the active invocation with the lowest <gl_SubgroupInvocationID>.",
+        Op::All => "returns true if for all active invocations <value> evaluates to true.",
+        Op::Any => "returns true if for any active invocation its <value> evaluates to true.",
+        Op::AllEqual => "returns true if <value> for all active invocations is equal across the subgroup.",
+        Op::Broadcast => "returns the <value> from the invocation whose <gl_SubgroupInvocationID> is equal to <id>.",
+        Op::BroadcastFirst => "returns the <value> from the active invocation with the lowest <gl_SubgroupInvocationID>.",
+        Op::Ballot => {
+            "If <value> evaluates to true for an active invocation then the bit corresponding to the <gl_SubgroupInvocationID> \
+             for the invocation is set to one in the result, otherwise the bit is set to zero.  Bits corresponding to inactive \
+             invocations are set to zero."
+        }
+        Op::InverseBallot => {
+            "returns a bool that is true if the bit in <value> that corresponds to the current invocation's \
+             <gl_SubgroupInvocationID> in <value> is true."
+        }
+        Op::BallotBitExtract => {
+            "returns a bool that is true if the bit in <value> that corresponds to <index> (where <index> begins at bit 0 of the \
+             first vector component) is 1, and false otherwise."
+        }
+        Op::BallotBitCount => {
+            "returns the number of bits that are set to 1 in the bits used to hold the subgroup invocations of <value>."
+        }
+        Op::BallotInclusiveBitCount => {
+            "returns the number of bits that are set to 1 in the ballot value for subgroup invocations with a lower, or equal to, \
+             <gl_SubgroupInvocationID>."
+        }
+        Op::BallotExclusiveBitCount => {
+            "returns the number of bits that are set to 1 in the ballot value for subgroup invocations with a lower \
+             <gl_SubgroupInvocationID>."
+        }
+        Op::BallotFindLsb => {
+            "returns the bit number of the least significant bit set to 1 in the bits used to hold the subgroup invocations of \
+             <value>."
+        }
+        Op::BallotFindMsb => {
+            "returns the bit number of the most significant bit set to 1 in the bits used to hold the subgroup invocations of \
+             <value>."
+        }
+        Op::Shuffle => "returns the <value> whose <gl_SubgroupInvocationID> is equal to <id>.",
+        Op::ShuffleXor => {
+            "returns the <value> whose <gl_SubgroupInvocationID> is equal to the current invocation's \
+             <gl_SubgroupInvocationID> xored with <mask>."
+        }
+        Op::ShuffleUp => {
+            "returns the <value> whose <gl_SubgroupInvocationID> is equal to this invocation's <gl_SubgroupInvocationID> minus \
+             <delta>."
+        }
+        Op::ShuffleDown => {
+            "returns the <value> whose <gl_SubgroupInvocationID> is equal to this invocation's <gl_SubgroupInvocationID> plus \
+             <delta>."
+        }
+        Op::QuadBroadcast => {
+            "returns the <value> from the invocation within the quad whose <gl_SubgroupInvocationID> % 4 is equal to <id>."
+        }
+        Op::QuadSwapHorizontal => "swaps the <value>s, within the quad horizontally.",
+        Op::QuadSwapVertical => "swaps the <value>s, within the quad vertically.",
+        Op::QuadSwapDiagonal => "swaps the <value>s, within the quad diagonally.",
+        Op::Rotate => {
+            "returns the <value> whose <gl_SubgroupInvocationID> is equal to the remainder of the division of this invocation's \
+             <gl_SubgroupInvocationID> plus <delta> by <gl_SubgroupSize>."
+        }
+        Op::Barrier
+        | Op::MemoryBarrier
+        | Op::MemoryBarrierBuffer
+        | Op::MemoryBarrierShared
+        | Op::MemoryBarrierImage
+        | Op::ClusteredRotate => "",
+    };
+    text.into()
+}
+
+fn scan(which: &str, fold: Fold, scalar: Scalar) -> String {
+    format!("returns {which} scan operation that is the {} of all active invocation-provided <value>s", noun(fold, scalar))
+}
+
+const fn noun(fold: Fold, scalar: Scalar) -> &'static str {
+    match (fold, scalar) {
+        (Fold::Add, _) => "summation",
+        (Fold::Mul, _) => "multiplication",
+        (Fold::Min, _) => "minimum <value>",
+        (Fold::Max, _) => "maximum <value>",
+        (Fold::And, Scalar::Bool) => "logical AND",
+        (Fold::Or, Scalar::Bool) => "logical inclusive OR",
+        (Fold::Xor, Scalar::Bool) => "logical exclusive OR",
+        (Fold::And, _) => "bitwise AND",
+        (Fold::Or, _) => "bitwise OR",
+        (Fold::Xor, _) => "bitwise XOR",
+    }
+}
+
+/// Why just these lanes execute an operation together. `partial`: some lanes of a subgroup are elsewhere.
+fn tangle_rules(case: &Case, partial: bool) -> Vec<Rule> {
+    let same_path = Rule::quoted(
+        SPIRV_UNIFORM,
+        "Invocations will continue to execute the same dynamic instances as long as they follow the same control-flow path.",
+        "All lanes that come here at all took one path to it since control flow was last uniform, and no others ever execute \
+         this instruction.",
+    );
+    let reconverges = |because: &str| {
+        Rule::quoted(
+            SPIRV_UNIFORM,
+            "If control flow is uniform upon entry into a structured loop or selection, and all invocations leave that loop or \
+             selection via the header block's declared merge block, then control flow reconverges to be uniform at that merge \
+             block.",
+            because,
+        )
+    };
+    match (case.tier, partial) {
+        (Tier::Maximal, _) => vec![
+            Rule::quoted(
+                MAXIMAL,
+                "'T(L)' will include all non-escaping invocations in 'T(M)'",
+                "(Reconvergence.) L is the merge block or continue target of M, or follows the function call: all lanes come \
+                 together again that did not leave by another way.",
+            ),
+            Rule::quoted(
+                MAXIMAL,
+                "implementations will not merge tangles during execution except through reconvergence.",
+                "(Non-reconvergence.) No other lanes can be here.",
+            ),
+        ],
+        (_, true) => vec![same_path],
+        (Tier::SubgroupUniform, false) => vec![
+            Rule::quoted(
+                SUBGROUP_UNIFORM,
+                "Extends the definition of *Uniform Control Flow* to apply to each *Subgroup* scope instance in addition to the \
+                 *invocation group*.",
+                "The entry point has this execution mode.",
+            ),
+            reconverges("Control flow is uniform here for the subgroup: all of its lanes are together."),
+        ],
+        (Tier::Plain, false) => {
+            vec![reconverges("Control flow is uniform here for the whole workgroup: all lanes of a subgroup are together.")]
+        }
+    }
+}
+
+/// The rule of the lane map, with its source.
+pub fn of_map(rule: MapRule) -> Rule {
+    let source = match rule {
+        MapRule::Written => "SPIR-V 1.6 rev 6, §2.2.5 Control Flow (entry)",
+        MapRule::Token => "GL_KHR_shader_subgroup rev 8, subgroupBroadcastFirst",
+        MapRule::LaneIds => "Vulkan, Built-In Variables, SubgroupLocalInvocationId",
+        MapRule::Size => "Vulkan, Built-In Variables, SubgroupSize",
+        MapRule::EntryBallot => "SPIR-V 1.6 rev 6, §2.2.5 Control Flow (entry), and OpGroupNonUniformBallot",
+        MapRule::FullSubgroups => "Vulkan, Shaders, Full Subgroups",
+        MapRule::SubgroupIdRange | MapRule::SubgroupIds => "Vulkan, Built-In Variables, SubgroupId",
+        MapRule::NumSubgroups => "Vulkan, Built-In Variables, NumSubgroups",
+    };
+    Rule::told(source, format!("{}.", rule.text()))
+}
+
+/// What a device owes to every valid program.
+pub fn of_failure(kind: Kind) -> Vec<Rule> {
+    let because = match kind {
+        Kind::Crash => "The driver ended the process.",
+        Kind::Hang => "All loops are bounded by a counter and a few thousand steps at most; the program ends on every path.",
+        Kind::DeviceLost | Kind::VulkanError => "Everything that the module and the commands need was asked for and granted.",
+        Kind::Toolchain => {
+            let text = "The shader is valid GLSL 4.50 with the extensions that it names; the reference front end refused it, or made \
+                        a module of it that does not validate.";
+            return vec![Rule::told("GLSL 4.50", text)];
+        }
+        Kind::Value | Kind::Path | Kind::LaneMap | Kind::Invalid => return Vec::new(),
+    };
+    let valid = "The module passes spirv-val for its Vulkan environment and has no undefined behaviour on any path.";
+    vec![Rule::told("Vulkan, Fundamentals, Valid Usage", format!("{valid} {because}"))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_with_a_result_has_a_rule() {
+        for info in TABLE.iter().filter(|info| info.gives != tangle_program::subgroup::Gives::Nothing) {
+            let Rule { quote, because, .. } = operation_rule(info, Scalar::Uint);
+            assert!(because.contains(info.name) || because.contains("cluster"), "{}", info.name);
+            assert_eq!(quote.is_empty(), info.op == SubgroupOp::ClusteredRotate, "{}", info.name);
+        }
+    }
+
+    #[test]
+    fn scans_are_quoted_by_their_type() {
+        for (op, scalar, text) in [
+            (
+                SubgroupOp::Inclusive(Fold::Min),
+                Scalar::Int,
+                "returns an inclusive scan operation that is the minimum <value> of all active invocation-provided <value>s",
+            ),
+            (
+                SubgroupOp::Clustered(Fold::Max),
+                Scalar::Uint,
+                "returns a clustered operation that is the maximum of all active invocation-provided <value>s within a cluster",
+            ),
+            (
+                SubgroupOp::Reduce(Fold::Xor),
+                Scalar::Bool,
+                "returns the logical exclusive OR of all active invocation provided <value>s",
+            ),
+        ] {
+            assert_eq!(quote(op, scalar), text);
+        }
+    }
+}
