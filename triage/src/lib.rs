@@ -11,11 +11,13 @@
 //! ```
 
 pub mod account;
+pub mod export;
 pub mod finding;
 pub mod rule;
 pub mod saved;
 pub mod signature;
 pub mod story;
+pub mod tell;
 
 pub use account::Account;
 pub use finding::{Finding, SaveError};
