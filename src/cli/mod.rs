@@ -2,6 +2,7 @@
 
 mod devices;
 mod exhibit;
+mod explain;
 mod export;
 mod fuzz;
 mod minimize;
@@ -47,6 +48,8 @@ enum Command {
     Replay(replay::Args),
     /// Make a failing case small
     Minimize(minimize::Args),
+    /// Tell the first wrong step of a finding: line, lanes, expected and actual values, where the lanes came from
+    Explain(explain::Args),
     /// Make a bundle of a finding or case that reproduces without tangle: a C program, AmberScript, VkRunner, a README
     Export(export::Args),
 }
@@ -74,6 +77,7 @@ pub fn main() -> ExitCode {
         Command::Show(args) => show::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Minimize(args) => minimize::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Export(args) => export::run(&args),
     };
     match result {

@@ -11,6 +11,7 @@
 //! ```
 
 pub mod account;
+pub mod explain;
 pub mod export;
 pub mod finding;
 pub mod rule;

@@ -95,6 +95,12 @@ impl Telling {
             origins: origins(account, &first),
         })
     }
+
+    /// What all wrong lanes did, if they left and all in the same way.
+    pub fn all_left(&self) -> Option<&str> {
+        let Did::Left(what) = &self.rows.first()?.did else { return None };
+        self.rows.iter().all(|row| matches!(&row.did, Did::Left(other) if other == what)).then_some(what)
+    }
 }
 
 fn headline(account: &Account<'_>, first: &First, site: Option<&Site>) -> String {
