@@ -338,52 +338,83 @@ fn every_command_has_help() {
     note!("help: {} commands", commands.len());
 }
 
+/// The pieces of code in a line of Markdown: all of it in an indented block, else what stands between backticks.
+fn code(line: &str) -> Vec<&str> {
+    match line.strip_prefix("    ") {
+        Some(block) => vec![block.trim()],
+        None => line.split('`').skip(1).step_by(2).collect(),
+    }
+}
+
+/// The subcommand in a piece of code that calls tangle, and the words after it.
+fn call(code: &str) -> Option<(&str, Vec<&str>)> {
+    let mut words =
+        code.split_whitespace().skip_while(|word| !["tangle", "./x", "target/release/tangle"].contains(word));
+    let (program, command) = (words.next()?, words.next()?);
+    let command = if (program, command) == ("./x", "campaign") { "fuzz" } else { command };
+    (program != "./x" || command == "fuzz").then(|| (command, words.collect()))
+}
+
+/// What people read.
+fn documents() -> Vec<PathBuf> {
+    let mut documents = vec![root().join("README.md"), root().join("corpus/README.md")];
+    documents.extend(tree(&root().join("docs")).into_iter().map(|path| root().join("docs").join(path)));
+    documents.retain(|path| path.extension().is_some_and(|end| end == "md"));
+    documents
+}
+
 /// What README and docs print as a command exists, option by option.
 #[test]
 fn documents_name_commands_and_options_that_exist() {
-    let commands = commands();
-    let mut documents = vec![root().join("README.md"), root().join("corpus/README.md")];
-    documents.extend(tree(&root().join("docs")).into_iter().map(|path| root().join("docs").join(path)));
-    let (mut lines, mut options) = (0, 0);
-    for document in documents.iter().filter(|path| path.extension().is_some_and(|end| end == "md")) {
-        let text = read(document);
-        let code = text
-            .lines()
-            .filter(|line| line.starts_with("    "))
-            .map(str::trim)
-            .chain(text.split('`').skip(1).step_by(2));
-        for code in code {
-            let mut words = code
-                .split_whitespace()
-                .skip_while(|word| !["tangle", "./x"].contains(word) && !word.ends_with("/tangle"));
-            let (Some(program), Some(mut command)) = (words.next(), words.next()) else { continue };
-            if program == "./x" {
-                assert!(["setup", "campaign", "test", "help"].contains(&command), "{}: {code}", document.display());
-                if command != "campaign" {
-                    continue;
+    let documents = documents();
+    let helps: Vec<(String, String)> =
+        commands().into_iter().map(|command| (command.clone(), run([command.as_str(), "--help"]).stdout)).collect();
+    let (mut calls, mut options) = (0, 0);
+    for document in &documents {
+        for line in read(document).lines() {
+            // An option that stands alone belongs to the command before it in the same line: a row of a table.
+            let mut help = None;
+            for code in code(line) {
+                let mut words: Vec<&str> = code.split_whitespace().collect();
+                if let Some((command, rest)) = call(code) {
+                    if command == "help" {
+                        continue;
+                    }
+                    let known = helps.iter().find(|(name, _)| name == command);
+                    help = Some(&known.unwrap_or_else(|| panic!("{}: no command: {line}", document.display())).1);
+                    calls += 1;
+                    words = rest;
                 }
-                command = "fuzz";
-            }
-            if !commands.iter().any(|known| known == command) {
-                assert!(
-                    command.starts_with('-') || program != "tangle" || code.contains('='),
-                    "{}: {code}",
-                    document.display()
-                );
-                continue;
-            }
-            lines += 1;
-            let help = run([command, "--help"]).expect(0).stdout;
-            for option in words.filter(|word| word.starts_with("--")) {
-                let option = option.split(['=', ',', '.', ']']).next().unwrap_or(option);
-                options += 1;
-                let has = |line: &str| line.split([' ', ',']).any(|word| word == option);
-                assert!(help.lines().any(has), "{}: {command} has no {option}: {code}", document.display());
+                let Some(help) = help else { continue };
+                for option in words.iter().filter(|word| word.starts_with("--")) {
+                    let has = |line: &str| line.split([' ', ',']).any(|word| word == *option);
+                    assert!(help.lines().any(has), "{}: there is no {option}: {line}", document.display());
+                    options += 1;
+                }
             }
         }
     }
-    assert!(lines >= 10 && options >= 10, "{lines} command lines with {options} options");
-    note!("documents: {lines} command lines with {options} options, all exist");
+    assert!(calls >= 20 && options >= 30, "{calls} calls with {options} options");
+    note!("documents: {} with {calls} command lines and {options} options, all exist", documents.len());
+}
+
+/// Links between documents lead somewhere.
+#[test]
+fn documents_link_to_what_exists() {
+    let mut links = 0;
+    for document in documents() {
+        let text = read(&document);
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap_or(link);
+            if file.is_empty() || file.contains("://") {
+                continue;
+            }
+            let target = document.with_file_name("").join(file);
+            assert!(target.exists(), "{}: {link}", document.display());
+            links += 1;
+        }
+    }
+    assert!(links > 5);
 }
 
 // ---- show and replay ----

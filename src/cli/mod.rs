@@ -8,6 +8,7 @@ mod fuzz;
 mod minimize;
 mod output;
 mod replay;
+mod report;
 mod run;
 mod show;
 
@@ -52,6 +53,8 @@ enum Command {
     Explain(explain::Args),
     /// Make a bundle of a finding or case that reproduces without tangle: a C program, AmberScript, VkRunner, a README
     Export(export::Args),
+    /// Make an HTML page of a finding (lanes against steps), or of a campaign
+    Report(report::Args),
 }
 
 /// What a command found.
@@ -79,6 +82,7 @@ pub fn main() -> ExitCode {
         Command::Minimize(args) => minimize::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Report(args) => report::run(&args),
     };
     match result {
         Ok(Found::Nothing) => ExitCode::SUCCESS,

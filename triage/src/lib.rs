@@ -14,6 +14,7 @@ pub mod account;
 pub mod explain;
 pub mod export;
 pub mod finding;
+pub mod html;
 pub mod rule;
 pub mod saved;
 pub mod signature;

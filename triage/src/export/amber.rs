@@ -63,7 +63,7 @@ pub(super) fn limits(needs: &Needs) -> Vec<String> {
         });
     }
     if needs.spirv == SpirvVersion::V1_6 {
-        limits.push("Its GLSL goes up to SPIR-V 1.5; the module stands here as hexadecimal bytes, the source as comments.".into());
+        limits.push("Its GLSL goes up to SPIR-V 1.5: the module stands there as assembly, the source as comments.".into());
     }
     limits.push(
         "A device that places invocations in other lanes than those of the first EXPECT fails there, where repro.c says that it \
@@ -111,6 +111,25 @@ fn requirements(text: &mut String, needs: &Needs) {
     text.push_str("SET ENGINE_DATA fence_timeout_ms 30000\n\n");
 }
 
+/// How the shader stands in the script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Glsl,
+    Assembly,
+    Hex,
+}
+
+/// Amber compiles GLSL up to SPIR-V 1.5, and assembles all of it. A text ends at the first END in it, wherever that stands.
+fn form(source: &Source<'_>) -> Form {
+    if source.case.launch.spirv < SpirvVersion::V1_6 && !source.glsl.contains("END") {
+        Form::Glsl
+    } else if !source.disassembly.contains("END") {
+        Form::Assembly
+    } else {
+        Form::Hex
+    }
+}
+
 fn shader(text: &mut String, source: &Source<'_>) {
     let target = match source.case.launch.spirv {
         SpirvVersion::V1_3 => "vulkan1.1",
@@ -118,18 +137,25 @@ fn shader(text: &mut String, source: &Source<'_>) {
         SpirvVersion::V1_5 => "vulkan1.2",
         SpirvVersion::V1_6 => "vulkan1.3",
     };
-    // The shader ends at the first END in its text, wherever that stands.
-    if source.case.launch.spirv < SpirvVersion::V1_6 && !source.glsl.contains("END") {
-        let _ = write!(text, "SHADER compute shader GLSL TARGET_ENV {target}\n{}END\n\n", source.glsl);
-        return;
+    let form = form(source);
+    if form != Form::Glsl {
+        comment(text, "#   ", &[source.glsl]);
     }
-    comment(text, "#   ", &[source.glsl]);
-    let _ = writeln!(text, "SHADER compute shader SPIRV-HEX TARGET_ENV {target}");
-    for row in source.spirv.chunks(ROW / 2) {
-        let bytes: Vec<String> = row.iter().flat_map(|word| word.to_le_bytes()).map(|byte| format!("{byte:02x}")).collect();
-        let _ = writeln!(text, "{}", bytes.join(" "));
-    }
-    text.push_str("END\n\n");
+    let (name, code) = match form {
+        Form::Glsl => ("GLSL", source.glsl.to_owned()),
+        Form::Assembly => ("SPIRV-ASM", source.disassembly.to_owned()),
+        Form::Hex => ("SPIRV-HEX", hex(source.spirv)),
+    };
+    let _ = writeln!(text, "SHADER compute shader {name} TARGET_ENV {target}\n{code}END\n");
+}
+
+/// The bytes. Nothing may stand between the last one and END: Amber would read it for ever.
+fn hex(spirv: &[u32]) -> String {
+    let row = |words: &[u32]| {
+        let bytes: Vec<String> = words.iter().flat_map(|word| word.to_le_bytes()).map(|byte| format!("{byte:02x}")).collect();
+        bytes.join(" ")
+    };
+    spirv.chunks(ROW / 2).map(row).collect::<Vec<_>>().join("\n")
 }
 
 fn buffers(text: &mut String, source: &Source<'_>) {

@@ -121,6 +121,7 @@ struct Source<'a> {
     case: &'a Case,
     glsl: &'a str,
     spirv: &'a [u32],
+    disassembly: &'a str,
     account: Option<&'a Account<'a>>,
     /// One line.
     title: String,
@@ -151,6 +152,7 @@ pub fn bundle(subject: &Subject<'_>) -> Result<Bundle, NotDefined> {
         case: subject.case,
         glsl: subject.glsl,
         spirv: subject.spirv,
+        disassembly: subject.disassembly,
         account: account.as_ref(),
         title: title(subject, telling.as_ref()),
         story: story(subject, telling.as_ref(), &faults),

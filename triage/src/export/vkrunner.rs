@@ -69,6 +69,9 @@ pub(super) fn limits(needs: &Needs) -> Vec<String> {
     if needs.full_subgroups {
         limits.push("It cannot require full subgroups.".into());
     }
+    if needs.spirv == SpirvVersion::V1_6 {
+        limits.push("Its older version, in C, skips every script that requires Vulkan 1.3.".into());
+    }
     limits.push("It cannot ask for subgroup operations: a device without them fails instead of being left out.".into());
     limits.push("A device that places invocations in other lanes fails at the first probe, where repro.c says that it cannot judge.".into());
     limits

@@ -1,0 +1,185 @@
+//! `tangle report FINDING|CAMPAIGN`
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use tangle::campaign::write_atomically;
+use tangle::ledger::{DeviceBook, FindingBook, Ledger};
+use tangle_generator::stats::Construct;
+use tangle_runner::toolchain;
+use tangle_triage::export::{DeviceNote, Subject};
+use tangle_triage::html;
+use tangle_triage::html::campaign::{Bug, Campaign, Device, Seen};
+
+use super::exhibit::{Exhibit, RunArgs};
+use super::{Found, read_case, say};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The folder of a finding or of a campaign; or a case (JSON), with the device to run it on
+    what: PathBuf,
+    #[command(flatten)]
+    run: RunArgs,
+    /// The page; nothing beside it is needed
+    #[arg(long, value_name = "FILE.html")]
+    out: PathBuf,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Found> {
+    let campaign = args.what.join("campaign.json");
+    let page = if campaign.is_file() {
+        html::campaign::campaign(&books(&args.what, &campaign, &args.out)?)
+    } else {
+        finding(args)?
+    };
+    write_atomically(&args.out, page.as_bytes())?;
+    say!("{} ({} bytes)", args.out.display(), page.len())?;
+    Ok(Found::Nothing)
+}
+
+fn finding(args: &Args) -> anyhow::Result<String> {
+    let exhibit = Exhibit::load(&args.what, &args.run)?;
+    let (name, info) = exhibit.device.as_ref().context("name the --device to run the case on")?;
+    let versions = format!("tangle {}, {}", env!("CARGO_PKG_VERSION"), toolchain::version());
+    let subject = Subject {
+        case: &exhibit.case,
+        glsl: &exhibit.shader.glsl,
+        spirv: &exhibit.shader.spirv,
+        disassembly: &exhibit.shader.disassembly,
+        basis: exhibit.basis(),
+        signature: exhibit.signature.as_ref(),
+        report: &exhibit.report,
+        device: Some(DeviceNote { name, info, start: "" }),
+        others: Vec::new(),
+        rate: exhibit.rate,
+        neighbour: exhibit.neighbour.as_ref(),
+        versions: &versions,
+    };
+    Ok(html::finding::finding(&subject)?)
+}
+
+/// What is needed of a `campaign.json`.
+#[derive(Deserialize)]
+struct State {
+    version: String,
+    seed: u64,
+    #[serde(default)]
+    profile: Option<String>,
+    #[serde(default)]
+    tier: Option<String>,
+    devices: Vec<String>,
+    ledger: Ledger,
+}
+
+fn books(folder: &Path, file: &Path, out: &Path) -> anyhow::Result<Campaign> {
+    let text = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let State { version, seed, profile, tier, devices, ledger } =
+        serde_json::from_slice(&text).with_context(|| format!("cannot read {}", file.display()))?;
+    let about = [
+        Some(("seed", seed.to_string())),
+        profile.map(|profile| ("profile", profile)),
+        tier.map(|tier| ("tier", tier)),
+        Some(("tangle", version)),
+    ];
+    let books = devices.iter().map(|name| {
+        let book = ledger.devices.get(name).cloned().unwrap_or_default();
+        device(name, book)
+    });
+    Ok(Campaign {
+        about: about.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)).collect(),
+        seconds: ledger.seconds,
+        devices: books.collect(),
+        bugs: bugs(&ledger.findings, folder, out),
+        constructs: Construct::ALL
+            .iter()
+            .map(|&construct| (construct.about().to_owned(), ledger.generated.construct(construct)))
+            .collect(),
+        operations: ledger.operations,
+    })
+}
+
+fn device(name: &str, book: DeviceBook) -> Device {
+    let times = book.times;
+    Device {
+        name: name.to_owned(),
+        cases: book.cases,
+        unsupported: book.unsupported,
+        verdicts: book.verdicts,
+        counts: book.counts,
+        times: vec![
+            ("driver", times.driver),
+            ("worker, else", (times.worker - times.driver).max(0.0)),
+            ("compile", times.compile),
+            ("judge", times.judge),
+            ("generate", times.generate),
+            ("save", times.save),
+        ],
+        restarts: book.restarts,
+    }
+}
+
+/// Findings by signature, those that most cases show first.
+fn bugs(findings: &[FindingBook], folder: &Path, out: &Path) -> Vec<Bug> {
+    let mut bugs: Vec<Bug> = Vec::new();
+    for book in findings {
+        let seen = seen(book, folder, out);
+        match bugs.iter_mut().find(|bug| bug.signature == book.signature) {
+            Some(bug) => bug.seen.push(seen),
+            None => bugs.push(Bug { signature: book.signature.clone(), seen: vec![seen] }),
+        }
+    }
+    let cases = |bug: &Bug| bug.seen.iter().map(|seen| seen.cases).sum::<u64>();
+    bugs.sort_by_key(|bug| (bug.signature.kind, std::cmp::Reverse(cases(bug)), bug.signature.detail.clone()));
+    bugs
+}
+
+fn seen(book: &FindingBook, folder: &Path, out: &Path) -> Seen {
+    let mut links = Vec::new();
+    let mut faces: Vec<(usize, PathBuf)> = Vec::new();
+    for place in &book.folders {
+        let saved = folder.join(place);
+        let minimized = saved.join("minimized");
+        for (path, suffix) in [(&saved, ""), (&minimized, " (minimised)")] {
+            // Old or deleted ones have no size; they are still listed.
+            let size = read_case(path).map(|case| tangle_minimizer::statements(&case.program)).ok();
+            if suffix.is_empty() || size.is_some() {
+                let name = path_name(&saved);
+                links.push((address(path, out), format!("{name}{suffix}")));
+            }
+            faces.extend(size.map(|size| (size, path.clone())));
+        }
+    }
+    let face = faces.iter().min_by_key(|(size, _)| *size);
+    let story = face.and_then(|(_, path)| fs::read_to_string(path.join("report.txt")).ok());
+    Seen {
+        device: book.device.clone(),
+        cases: book.cases,
+        first_case: book.first_case,
+        links,
+        story: story.unwrap_or_default(),
+    }
+}
+
+fn path_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The address of a folder for a page: relative to the page where they have a folder in common.
+fn address(folder: &Path, page: &Path) -> String {
+    let whole = |path: &Path| fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.into());
+    let to = whole(folder);
+    let from = whole(page.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")));
+    let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(common).map(|_| Component::ParentDir);
+    let path: PathBuf = up.chain(to.components().skip(common)).collect();
+    let mut address = String::new();
+    for byte in path.to_string_lossy().bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => address.push(byte.into()),
+            _ => address.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    address + "/"
+}
