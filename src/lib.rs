@@ -6,6 +6,7 @@
 //!   target ── a device, judged ─────┘       └─────► findings on disk (tangle-triage)
 //!   capabilities ── what a device can run
 //!   reduce ── a failing case made small (tangle-minimizer)
+//!   replay ── a folder of cases against what is expected of them
 //! ```
 
 pub mod campaign;
@@ -15,4 +16,5 @@ pub mod ledger;
 pub mod plan;
 pub mod prepare;
 pub mod reduce;
+pub mod replay;
 pub mod target;

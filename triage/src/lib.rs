@@ -11,6 +11,7 @@
 //! ```
 
 pub mod account;
+pub mod baseline;
 pub mod finding;
 pub mod rule;
 pub mod saved;
