@@ -13,12 +13,16 @@
 pub mod account;
 pub mod baseline;
 pub mod finding;
+pub mod known;
 pub mod rule;
 pub mod saved;
 pub mod signature;
+pub mod skeleton;
 pub mod story;
 
 pub use account::Account;
+pub use known::{DeviceId, Known};
 pub use finding::{Finding, SaveError};
 pub use saved::SavedFinding;
 pub use signature::{Kind, Signature};
+pub use skeleton::skeleton;

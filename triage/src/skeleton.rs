@@ -1,0 +1,299 @@
+//! The shape of a program without what does not matter for a bug: what minimal programs of one bug have in common.
+//!
+//! Half of all convergence bugs need no particular subgroup operation: a ballot or an add is only the detector (peers.md). So a
+//! skeleton keeps control flow, and where operations stand in it, but not which ones, as far as the program has control flow that can
+//! be to blame:
+//!
+//! | the program has | an operation is called |
+//! |---|---|
+//! | a loop, a switch or a call | `op` |
+//! | only `if` | its category: `vote`, `ballot`, `arithmetic` … |
+//! | no control flow | its name, and the type it works on |
+//!
+//! Constants, variables, other expressions and data are left out, with one exception: a value that is assigned in a loop and read
+//! after it is `after-loop`. Where a minimal program has that, it is what is broken: what the value is, and which kind of loop it comes
+//! from, is left out, too, so that thirty programs that show it have one skeleton.
+//!
+//! It makes sense for minimised cases only; see [`crate::known`].
+
+use std::collections::BTreeSet;
+
+use tangle_program::case::Case;
+use tangle_program::subgroup::{Category, OpInfo};
+use tangle_program::tree::{
+    Arg, Block, Builtin, Expr, Function, FunctionId, Label, Loop, LoopKind, Program, Stmt, VarId, walk_block,
+};
+
+use crate::signature::{Kind, Signature};
+
+/// Names the bug that a minimised case shows: findings with one name are witnesses of one bug.
+pub fn bug(signature: &Signature, minimal: &Case) -> String {
+    match signature.kind {
+        Kind::Value | Kind::Path => format!("wrong result: {}", skeleton(minimal)),
+        Kind::Crash | Kind::Hang | Kind::DeviceLost => format!("{signature}: {}", skeleton(minimal)),
+        // What is broken does not depend on the program, or the message says it.
+        Kind::LaneMap | Kind::VulkanError | Kind::Toolchain | Kind::Invalid => signature.to_string(),
+    }
+}
+
+/// The shape of a program.
+pub fn skeleton(case: &Case) -> String {
+    let program = &case.program;
+    let Some(main) = program.main() else { return String::new() };
+    let write = |detail| {
+        let mut writer = Writer { program, detail, parts: Vec::new() };
+        writer.function(main);
+        writer.parts.join("; ")
+    };
+    let shape = write(Detail::of(program));
+    if shape.contains(AFTER_LOOP) { write(Detail::AfterLoop) } else { shape }
+}
+
+/// A value that was assigned in a loop that has ended.
+const AFTER_LOOP: &str = "after-loop";
+
+/// The case without what is only names and data: cases with the same normal form are the same test.
+pub fn normal_form(case: &Case) -> String {
+    let mut case = case.clone();
+    case.about.clear();
+    case.origin = Default::default();
+    let data = case.data.inputs.iter_mut().flatten().chain(&mut case.data.uniforms).chain(&mut case.data.push);
+    data.for_each(|word| *word = 0);
+    let mut site = 0;
+    for (number, function) in case.program.functions.iter_mut().enumerate() {
+        function.name = format!("f{number}");
+        let params = function.params.iter_mut().map(|param| &mut param.name);
+        let names = params.chain(function.locals.iter_mut().map(|local| &mut local.name));
+        (0..).zip(names).for_each(|(var, name): (u32, _)| *name = format!("v{var}"));
+        number_sites(&mut function.body, &mut site);
+    }
+    blake3::hash(case.to_json().as_bytes()).to_hex()[..16].to_owned()
+}
+
+fn number_sites(block: &mut Block, last: &mut u32) {
+    for stmt in block {
+        match stmt {
+            Stmt::Log { site, .. } => {
+                *last += 1;
+                *site = *last;
+            }
+            Stmt::If { then, otherwise, .. } => {
+                number_sites(then, last);
+                number_sites(otherwise, last);
+            }
+            Stmt::Switch { arms, .. } => arms.iter_mut().for_each(|arm| number_sites(&mut arm.body, last)),
+            Stmt::Loop(l) => {
+                if let Some(test) = &mut l.test {
+                    number_sites(&mut test.before, last);
+                }
+                number_sites(&mut l.body, last);
+                if let LoopKind::For { update, .. } = &mut l.kind {
+                    number_sites(update, last);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How exactly operations are named.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Detail {
+    Name,
+    Category,
+    Any,
+    /// Not at all: they only give the values that get lost behind loops.
+    AfterLoop,
+}
+
+impl Detail {
+    fn of(program: &Program) -> Detail {
+        let mut detail = Detail::Name;
+        for function in &program.functions {
+            walk_block(&function.body, &mut |stmt| {
+                detail = detail.max(match stmt {
+                    Stmt::Loop(_) | Stmt::Switch { .. } | Stmt::Call { .. } => Detail::Any,
+                    Stmt::If { .. } => Detail::Category,
+                    _ => Detail::Name,
+                });
+            });
+        }
+        detail
+    }
+}
+
+struct Writer<'a> {
+    program: &'a Program,
+    detail: Detail,
+    parts: Vec<String>,
+}
+
+impl<'a> Writer<'a> {
+    fn function(&mut self, function: &'a Function) {
+        let mut scope = Scope::default();
+        self.block(function, &function.body, &mut scope);
+    }
+
+    /// The parts of a block of its own.
+    fn nested(&mut self, function: &'a Function, block: &'a Block, scope: &mut Scope) -> String {
+        let outer = std::mem::take(&mut self.parts);
+        self.block(function, block, scope);
+        std::mem::replace(&mut self.parts, outer).join("; ")
+    }
+
+    fn block(&mut self, function: &'a Function, block: &'a Block, scope: &mut Scope) {
+        for stmt in block {
+            let part = self.stmt(function, stmt, scope);
+            // The same thing twice is the same thing, except for control flow.
+            if !part.is_empty() && (part.contains('{') || self.parts.last() != Some(&part)) {
+                self.parts.push(part);
+            }
+        }
+    }
+
+    fn stmt(&mut self, function: &'a Function, stmt: &'a Stmt, scope: &mut Scope) -> String {
+        match stmt {
+            Stmt::Assign { var, value } => {
+                let part = self.exprs(function, [value], scope);
+                scope.assigned.insert(*var);
+                part
+            }
+            Stmt::Log { values, .. } => {
+                let part = self.exprs(function, values, scope);
+                if part.is_empty() && self.detail != Detail::AfterLoop { "log".into() } else { part }
+            }
+            Stmt::If { cond, then, otherwise } => {
+                let cond = self.exprs(function, [cond], scope);
+                let then = self.nested(function, then, scope);
+                let otherwise = self.nested(function, otherwise, scope);
+                if cond.is_empty() && then == AFTER_LOOP && otherwise.is_empty() {
+                    return then;
+                }
+                let head = if cond.is_empty() { "if".into() } else { format!("if ({cond})") };
+                match otherwise.as_str() {
+                    "" => format!("{head} {{{then}}}"),
+                    otherwise => format!("{head} {{{then}}} else {{{otherwise}}}"),
+                }
+            }
+            Stmt::Switch { selector, arms } => {
+                let selector = self.exprs(function, [selector], scope);
+                let arms = arms.iter().map(|arm| {
+                    let is_default = arm.labels.contains(&Label::Default);
+                    format!("{}{{{}}}", if is_default { "default " } else { "" }, self.nested(function, &arm.body, scope))
+                });
+                let arms: Vec<String> = arms.collect();
+                format!("switch ({selector}) {{{}}}", arms.join(" "))
+            }
+            Stmt::Loop(l) => self.loop_(function, l, scope),
+            Stmt::Break => "break".into(),
+            Stmt::Continue => "continue".into(),
+            Stmt::Return(value) => match self.exprs(function, value, scope).as_str() {
+                "" => "return".into(),
+                value => format!("return {value}"),
+            },
+            Stmt::Call { function: callee, args, dest } => {
+                let ins = args.iter().filter_map(|arg| match arg {
+                    Arg::In(expr) => Some(expr),
+                    Arg::Out(_) => None,
+                });
+                let ins = self.exprs(function, ins, scope);
+                let outs = args.iter().filter_map(|arg| if let Arg::Out(var) = arg { Some(*var) } else { None });
+                scope.assigned.extend(outs.chain(*dest));
+                format!("call({ins}) {{{}}}", self.callee(*callee))
+            }
+            Stmt::Barrier(op) if self.detail == Detail::Name => op.info().name.into(),
+            Stmt::Barrier(_) => "barrier".into(),
+        }
+    }
+
+    fn callee(&mut self, function: FunctionId) -> String {
+        let program = self.program;
+        let Some(function) = program.functions.get(function as usize) else { return String::new() };
+        self.nested(function, &function.body, &mut Scope::default())
+    }
+
+    fn loop_(&mut self, function: &'a Function, l: &'a Loop, scope: &mut Scope) -> String {
+        let outside = std::mem::take(&mut scope.assigned);
+        let body = self.nested(function, &l.body, scope);
+        let update = match &l.kind {
+            LoopKind::For { update, .. } => self.nested(function, update, scope),
+            _ => String::new(),
+        };
+        let mut test = Vec::new();
+        if let Some(t) = &l.test {
+            test.push(self.nested(function, &t.before, scope));
+            test.push(self.exprs(function, [&t.cond], scope));
+        }
+        test.push(self.exprs(function, [&l.bound], scope));
+        test.push(update);
+        test.retain(|part| !part.is_empty());
+        let inside = std::mem::replace(&mut scope.assigned, outside);
+        scope.after_loop.extend(inside);
+        scope.after_loop.insert(l.counter);
+        let name = match l.kind {
+            _ if self.detail == Detail::AfterLoop => "loop",
+            LoopKind::For { .. } | LoopKind::While => "while",
+            LoopKind::DoWhile => "do",
+            LoopKind::Forever => "loop",
+        };
+        let test = if test.is_empty() { String::new() } else { format!(" ({})", test.join("; ")) };
+        format!("{name}{test} {{{body}}}")
+    }
+
+    /// What matters of expressions, each thing once.
+    fn exprs(&self, function: &Function, exprs: impl IntoIterator<Item = &'a Expr>, scope: &Scope) -> String {
+        let mut found = BTreeSet::new();
+        for expr in exprs {
+            expr.walk(&mut |expr| match expr {
+                Expr::Subgroup(call) if self.detail != Detail::AfterLoop => {
+                    let value = call.args.first().and_then(|value| value.ty(function));
+                    found.insert(self.operation(call.op.info(), value.map(|ty| ty.to_string())));
+                }
+                Expr::Var(var) if scope.after_loop.contains(var) && !scope.assigned.contains(var) => {
+                    found.insert(AFTER_LOOP.into());
+                }
+                Expr::Builtin(
+                    builtin @ (Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask),
+                ) if self.detail == Detail::Name => {
+                    found.insert(builtin.glsl().into());
+                }
+                _ => {}
+            });
+        }
+        found.into_iter().collect::<Vec<String>>().join(" ")
+    }
+
+    fn operation(&self, info: &OpInfo, value: Option<String>) -> String {
+        match (self.detail, value) {
+            (Detail::Any | Detail::AfterLoop, _) => "op".into(),
+            (Detail::Category, _) => category(info.category).into(),
+            (Detail::Name, Some(ty)) => format!("{}({ty})", info.name),
+            (Detail::Name, None) => info.name.into(),
+        }
+    }
+}
+
+/// Where a value comes from that an expression reads.
+#[derive(Default)]
+struct Scope {
+    /// Assigned in the innermost loop around, or before, outside of any other loop.
+    assigned: BTreeSet<VarId>,
+    /// Assigned in a loop that has ended.
+    after_loop: BTreeSet<VarId>,
+}
+
+/// The name of a category.
+pub const fn category(category: Category) -> &'static str {
+    match category {
+        Category::Basic => "elect",
+        Category::Vote => "vote",
+        Category::Ballot => "ballot",
+        Category::Arithmetic => "arithmetic",
+        Category::Shuffle => "shuffle",
+        Category::ShuffleRelative => "shuffle relative",
+        Category::Clustered => "clustered",
+        Category::Quad => "quad",
+        Category::Rotate => "rotate",
+        Category::RotateClustered => "clustered rotate",
+    }
+}
