@@ -9,7 +9,7 @@
 //! A case is on disk before a driver sees it. The ledger is saved every few seconds and at the end; a campaign that is started again in
 //! the same folder goes on where it stopped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -215,6 +215,7 @@ impl Campaign {
     fn work_vulkan(&self, target: &Target, device: &tangle_runner::Device, before: &DeviceBook) -> anyhow::Result<()> {
         let mut next = before.next_case;
         let mut running: BTreeMap<u64, Arc<Prep>> = BTreeMap::new();
+        let mut timed_out = BTreeSet::new();
         loop {
             while !self.is_over(next) && running.len() < IN_FLIGHT {
                 let index = next;
@@ -239,6 +240,12 @@ impl Campaign {
             let completion = device.results().recv().context("the device's supervisor ended")?;
             let Some(prep) = running.remove(&completion.job) else { continue };
             let Prep::Ready(prepared) = &*prep else { continue };
+            if matches!(completion.outcome, Outcome::TimedOut { .. }) && timed_out.insert(completion.job) {
+                // On a busy machine a slow case looks like a hang. It is one if it happens again.
+                running.insert(completion.job, Arc::clone(&prep));
+                device.submit(job(prepared, completion.job));
+                continue;
+            }
             let started = Instant::now();
             let conclusion = Conclusion::of(&prepared.case, &target.capabilities, completion.outcome);
             self.book(target, |book| {

@@ -25,7 +25,7 @@ pub struct Size {
     pub launch: u64,
     /// Bits of the numbers in the program, and how many things are signed.
     pub numbers: u64,
-    /// Length of the names, and numbers of the sites.
+    /// Letters of the names, early ones counting less, and numbers of the sites.
     pub names: u64,
 }
 
@@ -46,15 +46,15 @@ impl Size {
         self.code += 6 + function.result.map_or(0, |ty| 2 + u64::from(ty.width));
         for param in &function.params {
             self.code += 4 + u64::from(param.ty.width) + if param.direction == Direction::In { 0 } else { 2 };
-            self.names += param.name.len() as u64;
+            self.names += letters(&param.name);
             self.numbers += u64::from(param.ty.scalar == Scalar::Int);
         }
         for local in &function.locals {
             self.code += 1 + u64::from(local.ty.width);
-            self.names += local.name.len() as u64;
+            self.names += letters(&local.name);
             self.numbers += u64::from(local.ty.scalar == Scalar::Int);
         }
-        self.names += function.name.len() as u64;
+        self.names += letters(&function.name);
         self.add_block(&function.body);
     }
 
@@ -174,6 +174,10 @@ const fn strangeness(op: SubgroupOp) -> u64 {
 /// How far a number is from zero, for a reader.
 fn bits(n: u64) -> u64 {
     u64::from(u64::BITS - n.leading_zeros()) + u64::from(n.count_ones()).saturating_sub(1)
+}
+
+fn letters(name: &str) -> u64 {
+    name.bytes().map(u64::from).sum()
 }
 
 fn data(data: &Data) -> u64 {

@@ -18,7 +18,7 @@ use crate::supervisor::{self, Queued};
 /// How a device is run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Longest time for one job, from when the worker begins it. `None`: the driver's entry says it, or 10 s.
+    /// Longest time for one job, from when the worker begins it. `None`: the driver's entry says it, or 30 s.
     pub timeout: Option<Duration>,
     /// How many jobs may be submitted and unfinished. Two keep the driver busy; more smooth out uneven producers.
     pub in_flight: usize,
@@ -45,7 +45,7 @@ impl Default for Options {
 impl Options {
     /// The time-out in force for a driver.
     pub fn timeout_for(&self, driver: &DriverConfig) -> Duration {
-        self.timeout.or_else(|| driver.timeout()).unwrap_or(Duration::from_secs(10))
+        self.timeout.or_else(|| driver.timeout()).unwrap_or(Duration::from_secs(30))
     }
 }
 

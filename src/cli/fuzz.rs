@@ -115,7 +115,8 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
 
 /// Writes the books, at once or not at all; straight into what is no file (`/dev/stdout`, a pipe).
 fn write_summary(file: &Path, ledger: &Ledger) -> anyhow::Result<()> {
-    let text = serde_json::to_vec_pretty(ledger)?;
+    let mut text = serde_json::to_vec_pretty(ledger)?;
+    text.push(b'\n');
     if std::fs::symlink_metadata(file).is_ok_and(|there| !there.is_file()) {
         return std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()));
     }

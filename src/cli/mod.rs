@@ -1,6 +1,8 @@
 //! Subcommands, one file each.
 
 mod devices;
+mod exhibit;
+mod export;
 mod fuzz;
 mod minimize;
 mod output;
@@ -45,6 +47,8 @@ enum Command {
     Replay(replay::Args),
     /// Make a failing case small
     Minimize(minimize::Args),
+    /// Make a bundle of a finding or case that reproduces without tangle: a C program, AmberScript, VkRunner, a README
+    Export(export::Args),
 }
 
 /// What a command found.
@@ -70,6 +74,7 @@ pub fn main() -> ExitCode {
         Command::Show(args) => show::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Minimize(args) => minimize::run(&args),
+        Command::Export(args) => export::run(&args),
     };
     match result {
         Ok(Found::Nothing) => ExitCode::SUCCESS,

@@ -12,6 +12,7 @@
 
 pub mod account;
 pub mod baseline;
+pub mod export;
 pub mod finding;
 pub mod known;
 pub mod rule;
@@ -19,6 +20,7 @@ pub mod saved;
 pub mod signature;
 pub mod skeleton;
 pub mod story;
+pub mod tell;
 
 pub use account::Account;
 pub use known::{DeviceId, Known};

@@ -5,7 +5,7 @@
 use tangle_oracle::judge::Kind as Wrong;
 use tangle_oracle::map::MapRule;
 use tangle_program::case::{Case, Tier};
-use tangle_program::subgroup::{Fold, OpInfo, SubgroupOp, TABLE};
+use tangle_program::subgroup::{Fold, OpInfo, SubgroupOp};
 use tangle_program::types::Scalar;
 
 use crate::account::{Account, First};
@@ -289,6 +289,8 @@ pub fn of_failure(kind: Kind) -> Vec<Rule> {
 
 #[cfg(test)]
 mod tests {
+    use tangle_program::subgroup::TABLE;
+
     use super::*;
 
     #[test]

@@ -37,12 +37,26 @@ pub struct SavedFinding {
     pub device_info: serde_json::Value,
     /// The story, as it was told when the finding was made.
     pub report: String,
+    /// What the driver got; `None` if it was not saved whole, or if it is not what this version of tangle makes of the case, so that
+    /// line numbers or the layout of the buffers may have changed since.
+    pub shader: Option<SavedShader>,
     /// What was read back; nothing after a crash.
     pub observation: Option<Observation>,
     /// How often the case fails, where a minimizer counted it.
     pub rate: Option<Rate>,
     /// The nearest case that passes, where a minimizer left one.
     pub neighbour: Option<Case>,
+}
+
+/// The shader of a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedShader {
+    /// The GLSL.
+    pub glsl: String,
+    /// The module.
+    pub spirv: Vec<u32>,
+    /// Its disassembly.
+    pub disassembly: String,
 }
 
 /// How often a case fails.
@@ -83,8 +97,10 @@ impl SavedFinding {
         let map: Option<Vec<MapRow>> = optional(&folder.join("lane-map.json"))?;
         let logs: Option<Vec<Vec<u32>>> = optional(&folder.join("observation.json"))?;
         let minimized: Option<Minimized> = optional(&folder.join("minimized.json"))?;
+        let case = read_case(&folder.join("case.json"))?;
         Ok(SavedFinding {
-            case: read_case(&folder.join("case.json"))?,
+            shader: read_shader(folder)?.filter(|shader| shader.glsl == tangle_program::glsl::glsl(&case)),
+            case,
             signature: summary.signature,
             device: summary.device,
             device_info: optional(&folder.join("device.json"))?.unwrap_or_default(),
@@ -127,6 +143,20 @@ fn map_words(rows: &[MapRow]) -> Vec<u32> {
         words.push(if row.subgroup_size == 0 { 0 } else { MAP_WRITTEN });
     }
     words
+}
+
+fn read_shader(folder: &Path) -> Result<Option<SavedShader>, ReadError> {
+    let module = folder.join("shader.spv");
+    let bytes = match fs::read(&module) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(wrong(&module, error)),
+    };
+    let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+    let glsl = read_text(&folder.join("shader.comp"))?;
+    let disassembly = read_text(&folder.join("shader.spvasm"))?;
+    let both = glsl.zip(disassembly);
+    Ok(both.map(|(glsl, disassembly)| SavedShader { glsl, spirv: words.collect(), disassembly }))
 }
 
 fn read_case(path: &Path) -> Result<Case, ReadError> {

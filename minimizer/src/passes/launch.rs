@@ -44,12 +44,14 @@ fn cut(case: &mut Case, old: &Launch, from: impl Fn(u32, u32) -> (u32, u32)) {
     }
 }
 
-/// In one dimension: 1, 2, 4 and so on, then the same number as now; then every dimension 1, its half, one less.
+/// In one dimension: 1, 2, 3, 4, 5, 8, 9, 16, 17 and so on (full subgroups, and one lane more), then the same number as now; then
+/// every dimension 1, its half, one less.
 pub fn workgroup(case: &Case) -> Candidates<'_> {
     let now = case.launch.workgroup;
     let count = case.launch.invocations();
     let mut shapes: Vec<[u32; 3]> = Vec::new();
-    shapes.extend((0..10).map(|log| 1 << log).filter(|&n| n < count).map(|n| [n, 1, 1]));
+    let sizes = [1].into_iter().chain((1..10).flat_map(|log| [1 << log, (1 << log) + 1]));
+    shapes.extend(sizes.filter(|&n| n < count).map(|n| [n, 1, 1]));
     shapes.push([count, 1, 1]);
     for d in 0..3 {
         for n in [1, now[d] / 2, now[d].saturating_sub(1)] {

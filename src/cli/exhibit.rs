@@ -1,0 +1,181 @@
+//! What `export`, `explain` and `report` are about: a finding as it was saved, or a case run on a device just now.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tangle::campaign::describe;
+use tangle::prepare::{Prepared, prepare};
+use tangle::target::{Conclusion, Finish, Target};
+use tangle_oracle::judge::Observation;
+use tangle_oracle::map::SizePromise;
+use tangle_program::case::Case;
+use tangle_runner::toolchain;
+use tangle_triage::saved::{Rate, SavedFinding, SavedShader, promise};
+use tangle_triage::{Kind, Signature};
+
+use super::{duration, read_case, tell};
+
+/// On which device to run, if on any.
+#[derive(clap::Args, Clone)]
+pub struct RunArgs {
+    /// Run it on this device now, by the name `tangle devices` shows, instead of taking what a finding saved
+    #[arg(long, value_name = "NAME")]
+    pub device: Option<String>,
+    /// Devices file to read instead of the one that ./x setup writes
+    #[arg(long, value_name = "FILE")]
+    pub devices: Option<PathBuf>,
+    /// Longest time for one case on one device
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub timeout: Option<Duration>,
+}
+
+/// A case with what a device made of it.
+pub struct Exhibit {
+    /// The case.
+    pub case: Case,
+    /// Its shader and module; no module if the compiler failed on it.
+    pub shader: SavedShader,
+    /// What was read back, and what the device promises about subgroup sizes.
+    pub observed: Option<(Observation, SizePromise)>,
+    /// What is wrong, if anything.
+    pub signature: Option<Signature>,
+    /// What happened, in words.
+    pub report: String,
+    /// The device: name, identity and properties.
+    pub device: Option<(String, serde_json::Value)>,
+    /// How often it fails, if that was counted.
+    pub rate: Option<Rate>,
+    /// The nearest case that passes.
+    pub neighbour: Option<Case>,
+}
+
+impl Exhibit {
+    /// Reads a finding or a case, and runs it if a device is named.
+    pub fn load(path: &Path, args: &RunArgs) -> anyhow::Result<Exhibit> {
+        let mut exhibit = if SavedFinding::is_at(path) {
+            Exhibit::of_finding(SavedFinding::read(path)?)
+        } else {
+            Exhibit::of_case(read_case(path)?)
+        };
+        if let Some(name) = &args.device {
+            exhibit.run(&args.open(std::slice::from_ref(name))?[0])?;
+        }
+        Ok(exhibit)
+    }
+
+    fn of_finding(finding: SavedFinding) -> Exhibit {
+        let judgement = finding.judgement();
+        let shader = finding.shader.clone().unwrap_or_else(|| {
+            // A finding about the compiler has no module, and needs none.
+            if finding.signature.kind != Kind::Toolchain {
+                tell!("warning: the shader of the finding is not what this tangle makes of its case; compiled anew");
+            }
+            compile(&finding.case)
+        });
+        // What is judged anew goes by the rules of today.
+        let signature = match &judgement {
+            Some(judgement) => Signature::of(&finding.case, judgement),
+            None => Some(finding.signature),
+        };
+        Exhibit {
+            shader,
+            signature,
+            observed: finding.observation.map(|seen| {
+                let promise = promise(&finding.device_info, &seen.map);
+                (seen, promise)
+            }),
+            report: finding.report,
+            device: Some((finding.device, finding.device_info)),
+            rate: finding.rate,
+            neighbour: finding.neighbour,
+            case: finding.case,
+        }
+    }
+
+    fn of_case(case: Case) -> Exhibit {
+        Exhibit {
+            shader: compile(&case),
+            case,
+            observed: None,
+            signature: None,
+            report: String::new(),
+            device: None,
+            rate: None,
+            neighbour: None,
+        }
+    }
+
+    /// Runs the case and takes the outcome.
+    fn run(&mut self, target: &Target) -> anyhow::Result<()> {
+        let conclusion = self.try_on(target)?;
+        if let Finish::Unsupported { missing } = &conclusion.finish {
+            anyhow::bail!("{} cannot run the case: it lacks {}", target.name, missing.join(", "));
+        }
+        self.signature = conclusion.signature(&self.case);
+        self.report = describe(&self.case, &conclusion.finish);
+        self.observed = conclusion.observation.map(|observation| (observation, target.capabilities.sizes));
+        self.device = Some((target.name.clone(), target.info.clone()));
+        self.rate = None;
+        Ok(())
+    }
+
+    /// Runs the case.
+    pub fn try_on(&self, target: &Target) -> anyhow::Result<Conclusion> {
+        if self.shader.spirv.is_empty() {
+            return Ok(Conclusion::from(&prepare(self.case.clone()).err().context("the case compiles now")?));
+        }
+        let SavedShader { glsl, spirv, .. } = self.shader.clone();
+        let conclusion = target.run(&Prepared { case: self.case.clone(), glsl, spirv });
+        if let Finish::NoWorker { reason } = &conclusion.finish {
+            anyhow::bail!("device {}: {reason}", target.name);
+        }
+        Ok(conclusion)
+    }
+
+    /// The map buffer's promise and observation, as exports and reports want it.
+    pub fn basis(&self) -> tangle_triage::export::Basis<'_> {
+        use tangle_triage::export::Basis;
+        match &self.observed {
+            Some((observation, promise)) => Basis::Observed { observation, promise: *promise },
+            None => Basis::Nothing,
+        }
+    }
+}
+
+fn compile(case: &Case) -> SavedShader {
+    match prepare(case.clone()) {
+        Ok(Prepared { glsl, spirv, .. }) => {
+            // A module without disassembly is still worth exporting.
+            let disassembly = toolchain::disassemble(&spirv).unwrap_or_else(|error| format!("; {error}\n"));
+            SavedShader { glsl, spirv, disassembly }
+        }
+        Err(fault) => SavedShader { glsl: fault.glsl, spirv: Vec::new(), disassembly: String::new() },
+    }
+}
+
+impl RunArgs {
+    /// Opens devices by name.
+    pub fn open(&self, names: &[String]) -> anyhow::Result<Vec<Target>> {
+        let options = tangle_runner::Options { timeout: self.timeout, in_flight: 1, ..Default::default() };
+        tangle::target::open(names, self.devices.as_deref(), &options, |warning| tell!("warning: {warning}"))
+    }
+}
+
+/// How tangle starts a program on a device's driver: variables and a command before the program's. Empty if the driver is not one
+/// of this machine's, or needs nothing of the kind.
+pub fn start_of(info: &serde_json::Value, devices: Option<&Path>) -> String {
+    let Ok(drivers) = tangle_runner::drivers(devices) else { return String::new() };
+    let Some(driver) = drivers.iter().find(|driver| info["driver"] == driver.name.as_str()) else { return String::new() };
+    let mut words: Vec<String> = Vec::new();
+    words.extend(driver.manifest.iter().map(|manifest| format!("VK_DRIVER_FILES={}", quoted(&manifest.display().to_string()))));
+    words.extend(driver.env.iter().map(|(name, value)| format!("{name}={}", quoted(value))));
+    words.extend(driver.prefix.iter().map(|word| quoted(word)));
+    if words.is_empty() { String::new() } else { words.join(" ") + " ./repro" }
+}
+
+/// A word for the shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=+,@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}

@@ -1,0 +1,108 @@
+//! `tangle export FINDING|CASE`
+
+use std::path::PathBuf;
+
+use tangle::target::Finish;
+use tangle_oracle::judge::Verdict;
+use tangle_program::case::SubgroupSize;
+use tangle_runner::toolchain;
+use tangle_triage::export::{Basis, DeviceNote, Subject, bundle};
+
+use super::exhibit::{Exhibit, RunArgs, start_of};
+use super::{Found, say};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// What to export: the folder of a finding, or a case (JSON)
+    case: PathBuf,
+    #[command(flatten)]
+    run: RunArgs,
+    /// Expect what subgroups of so many consecutive invocations have to do, instead of the lanes that a device showed
+    #[arg(long, value_name = "SIZE", conflicts_with = "device")]
+    subgroup_size: Option<u32>,
+    /// Run it on these devices, too, and say in the README what came of it
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    also: Vec<String>,
+    /// Folder for the bundle; one that holds a bundle is overwritten
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Found> {
+    let mut exhibit = Exhibit::load(&args.case, &args.run)?;
+    if args.subgroup_size.is_some() {
+        // What a device did on other lanes has no place beside these expectations.
+        exhibit.observed = None;
+        exhibit.signature = None;
+        exhibit.device = None;
+    }
+    let others = others(args, &exhibit)?;
+    let start = exhibit.device.as_ref().map_or_else(String::new, |(_, info)| start_of(info, args.run.devices.as_deref()));
+    let versions = format!("tangle {}, {}", env!("CARGO_PKG_VERSION"), toolchain::version());
+    let device = exhibit.device.as_ref().map(|(name, info)| DeviceNote { name, info, start: &start });
+    let subject = Subject {
+        case: &exhibit.case,
+        glsl: &exhibit.shader.glsl,
+        spirv: &exhibit.shader.spirv,
+        disassembly: &exhibit.shader.disassembly,
+        basis: basis(args, &exhibit)?,
+        signature: exhibit.signature.as_ref(),
+        report: &exhibit.report,
+        device,
+        others,
+        rate: exhibit.rate,
+        neighbour: exhibit.neighbour.as_ref(),
+        versions: &versions,
+    };
+    let bundle = bundle(&subject)?;
+    bundle.write(&args.out)?;
+    for (name, contents) in &bundle.files {
+        say!("{} ({} bytes)", args.out.join(name).display(), contents.len())?;
+    }
+    Ok(Found::Nothing)
+}
+
+/// The lane map to expect values for.
+fn basis<'a>(args: &Args, exhibit: &'a Exhibit) -> anyhow::Result<Basis<'a>> {
+    let required = match exhibit.case.launch.subgroup_size {
+        SubgroupSize::Required(size) => Some(size),
+        SubgroupSize::Default | SubgroupSize::Varying => None,
+    };
+    match (args.subgroup_size, required) {
+        (Some(size), Some(required)) if size != required => {
+            anyhow::bail!("the case requires subgroups of {required}")
+        }
+        (Some(size), _) => {
+            anyhow::ensure!(size.is_power_of_two() && size <= 128, "a subgroup size is a power of two up to 128");
+            Ok(Basis::Linear(size))
+        }
+        // A device that failed gave no lane map.
+        (None, _) if exhibit.device.is_some() => Ok(exhibit.basis()),
+        (None, Some(size)) => Ok(Basis::Linear(size)),
+        (None, None) => {
+            anyhow::bail!("what is right depends on the lanes: name a --device, or a --subgroup-size for consecutive ones")
+        }
+    }
+}
+
+fn others(args: &Args, exhibit: &Exhibit) -> anyhow::Result<Vec<(String, String)>> {
+    if args.also.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut rows = Vec::new();
+    for target in args.run.open(&args.also)? {
+        let conclusion = exhibit.try_on(&target)?;
+        let verdict = match (&conclusion.finish, conclusion.signature(&exhibit.case)) {
+            (_, Some(signature)) => signature.to_string(),
+            (Finish::Unsupported { missing }, _) => format!("cannot run it: lacks {}", missing.join(", ")),
+            (Finish::Judged(judgement), _) if judgement.verdict == Verdict::Vacuous => "nothing to compare".into(),
+            (Finish::Compiled, _) => "compiles it (and runs nothing)".into(),
+            _ => "pass".into(),
+        };
+        let driver = ["driver_name", "driver_info"].map(|name| target.info[name].as_str().unwrap_or_default());
+        let driver = driver.join(" ").trim().to_owned();
+        let name = if driver.is_empty() { target.name.clone() } else { format!("{} ({driver})", target.name) };
+        rows.push((name, verdict));
+    }
+    Ok(rows)
+}

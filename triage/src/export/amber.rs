@@ -1,0 +1,205 @@
+//! `case.amber`: the case in AmberScript (docs/amber_script.md of google/amber).
+
+use std::fmt::Write as _;
+
+use tangle_program::case::interface::{INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
+use tangle_program::case::{SpirvVersion, SubgroupSize};
+use tangle_program::needs::Needs;
+use tangle_program::subgroup::Category;
+
+use super::demand::demands;
+use super::expected::Expected;
+use super::repro::log_words;
+use super::runs::{Run, runs_of};
+use super::{Source, comment, input_words, uniform_words};
+use crate::account::Account;
+
+/// Words on one line of data.
+const ROW: usize = 16;
+
+/// The script.
+pub(super) fn amber(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) -> String {
+    let mut text = String::from("#!amber\n");
+    comment(&mut text, "# ", &[&source.title, "", &source.story, "", &format!("Run: {}", command(needs))]);
+    let limits = limits(needs);
+    if !limits.is_empty() {
+        comment(&mut text, "# ", &["", "What AmberScript cannot carry:"]);
+        limits.iter().for_each(|limit| comment(&mut text, "# ", &[&format!("- {limit}")]));
+    }
+    text.push('\n');
+    requirements(&mut text, needs);
+    shader(&mut text, source);
+    buffers(&mut text, source);
+    pipeline(&mut text, source);
+    let [x, y, z] = source.case.launch.groups;
+    let _ = writeln!(text, "\nRUN pipeline {x} {y} {z}");
+    if let (Some(account), Some(expected)) = (source.account, expected) {
+        expectations(&mut text, account, expected);
+    }
+    text
+}
+
+/// The command that runs the script.
+pub(super) fn command(needs: &Needs) -> String {
+    let version = match (needs.spirv, needs.broadcast_dynamic_id) {
+        (SpirvVersion::V1_6, _) => "1.3",
+        (SpirvVersion::V1_5, _) | (_, true) => "1.2",
+        _ => "1.1",
+    };
+    format!("amber -d -v {version} case.amber")
+}
+
+/// What the format cannot carry.
+pub(super) fn limits(needs: &Needs) -> Vec<String> {
+    let mut limits = Vec::new();
+    for demand in demands(needs).iter().filter(|demand| demand.amber.is_none()) {
+        limits.push(match demand.extension {
+            "" => format!("It has no name for the feature {} and leaves it switched off.", demand.name),
+            extension => format!(
+                "It has no name for the feature {}. The script enables the extension {extension} and leaves the feature switched off, \
+                 which drivers usually let pass (the validation layer does not: run with -d).",
+                demand.name
+            ),
+        });
+    }
+    if needs.spirv == SpirvVersion::V1_6 {
+        limits.push("Its GLSL goes up to SPIR-V 1.5; the module stands here as hexadecimal bytes, the source as comments.".into());
+    }
+    limits.push(
+        "A device that places invocations in other lanes than those of the first EXPECT fails there, where repro.c says that it \
+         cannot judge."
+            .into(),
+    );
+    limits
+}
+
+/// The name of a category of subgroup operations, if it has one.
+const fn operations(category: Category) -> Option<&'static str> {
+    match category {
+        Category::Basic => Some("basic"),
+        Category::Vote => Some("vote"),
+        Category::Arithmetic => Some("arithmetic"),
+        Category::Ballot => Some("ballot"),
+        Category::Shuffle => Some("shuffle"),
+        Category::ShuffleRelative => Some("shuffleRelative"),
+        Category::Clustered => Some("clustered"),
+        Category::Quad => Some("quad"),
+        Category::Rotate | Category::RotateClustered => None,
+    }
+}
+
+fn requirements(text: &mut String, needs: &Needs) {
+    text.push_str("DEVICE_FEATURE SubgroupSupportedStages.compute\n");
+    for name in needs.categories.iter().filter_map(|&category| operations(category)) {
+        let _ = writeln!(text, "DEVICE_FEATURE SubgroupSupportedOperations.{name}");
+    }
+    let mut extensions: Vec<&str> = Vec::new();
+    for demand in demands(needs) {
+        if let Some(name) = demand.amber {
+            let _ = writeln!(text, "DEVICE_FEATURE {name}");
+        }
+        if !demand.extension.is_empty() && !extensions.contains(&demand.extension) {
+            extensions.push(demand.extension);
+        }
+    }
+    if needs.spirv == SpirvVersion::V1_4 {
+        extensions.push("VK_KHR_spirv_1_4");
+    }
+    for extension in extensions {
+        let _ = writeln!(text, "DEVICE_EXTENSION {extension}");
+    }
+    text.push_str("SET ENGINE_DATA fence_timeout_ms 30000\n\n");
+}
+
+fn shader(text: &mut String, source: &Source<'_>) {
+    let target = match source.case.launch.spirv {
+        SpirvVersion::V1_3 => "vulkan1.1",
+        SpirvVersion::V1_4 => "vulkan1.1spv1.4",
+        SpirvVersion::V1_5 => "vulkan1.2",
+        SpirvVersion::V1_6 => "vulkan1.3",
+    };
+    // The shader ends at the first END in its text, wherever that stands.
+    if source.case.launch.spirv < SpirvVersion::V1_6 && !source.glsl.contains("END") {
+        let _ = write!(text, "SHADER compute shader GLSL TARGET_ENV {target}\n{}END\n\n", source.glsl);
+        return;
+    }
+    comment(text, "#   ", &[source.glsl]);
+    let _ = writeln!(text, "SHADER compute shader SPIRV-HEX TARGET_ENV {target}");
+    for row in source.spirv.chunks(ROW / 2) {
+        let bytes: Vec<String> = row.iter().flat_map(|word| word.to_le_bytes()).map(|byte| format!("{byte:02x}")).collect();
+        let _ = writeln!(text, "{}", bytes.join(" "));
+    }
+    text.push_str("END\n\n");
+}
+
+fn buffers(text: &mut String, source: &Source<'_>) {
+    let mut data = |name: &str, words: &[u32]| {
+        if words.is_empty() {
+            return;
+        }
+        let _ = writeln!(text, "BUFFER {name} DATA_TYPE uint32 DATA");
+        for row in words.chunks(ROW) {
+            let _ = writeln!(text, "{}", row.iter().map(u32::to_string).collect::<Vec<_>>().join(" "));
+        }
+        text.push_str("END\n");
+    };
+    data("inputs", &input_words(source.case));
+    data("uniforms", &uniform_words(source.case));
+    data("push", &source.case.data.push);
+    let invocations = (source.case.launch.invocations() * source.case.launch.workgroups()) as usize;
+    for (name, words) in [("map", invocations * MAP_WORDS), ("log", log_words(source.case))] {
+        let _ = writeln!(text, "BUFFER {name} DATA_TYPE uint32 SIZE {words} FILL 0");
+    }
+}
+
+fn pipeline(text: &mut String, source: &Source<'_>) {
+    text.push_str("\nPIPELINE compute pipeline\n  ATTACH shader\n");
+    let launch = &source.case.launch;
+    if launch.full_subgroups || launch.subgroup_size != SubgroupSize::Default {
+        text.push_str("  SUBGROUP shader\n");
+        if launch.full_subgroups {
+            text.push_str("    FULLY_POPULATED on\n");
+        }
+        match launch.subgroup_size {
+            SubgroupSize::Default => {}
+            SubgroupSize::Varying => text.push_str("    VARYING_SIZE on\n"),
+            SubgroupSize::Required(size) => {
+                let _ = writeln!(text, "    REQUIRED_SIZE {size}");
+            }
+        }
+        text.push_str("  END\n");
+    }
+    let data = &source.case.data;
+    let bindings = [
+        ("inputs", "storage", INPUTS, !data.inputs.is_empty()),
+        ("uniforms", "uniform", UNIFORMS, !data.uniforms.is_empty()),
+        ("map", "storage", MAP, true),
+        ("log", "storage", LOG, true),
+    ];
+    for (name, kind, binding, _) in bindings.into_iter().filter(|binding| binding.3) {
+        let _ = writeln!(text, "  BIND BUFFER {name} AS {kind} DESCRIPTOR_SET 0 BINDING {binding}");
+    }
+    if !data.push.is_empty() {
+        text.push_str("  BIND BUFFER push AS push_constant\n");
+    }
+    text.push_str("END\n");
+}
+
+fn expectations(text: &mut String, account: &Account<'_>, expected: &Expected) {
+    let words = |words: &[u32]| words.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    text.push_str(
+        "\n# The lane map: lane, subgroup size, gl_SubgroupID, gl_NumSubgroups, lowest local index of the subgroup, ballot of all lanes\n\
+         # (4 words), and a mark. All else is expected for just this map.\n",
+    );
+    for (i, record) in expected.map.chunks(MAP_WORDS).enumerate() {
+        let _ = writeln!(text, "EXPECT map IDX {} EQ {}", i * MAP_WORDS * 4, words(record));
+    }
+    text.push_str("\n# The logs: a site, its values; what the specification leaves open is not looked at.\n");
+    for Run { at, words: run, note, heading } in runs_of(account) {
+        if let Some(heading) = heading {
+            let _ = writeln!(text, "# {heading}");
+        }
+        let note = if note.is_empty() { String::new() } else { format!(" # {note}") };
+        let _ = writeln!(text, "EXPECT log IDX {} EQ {}{note}", at * 4, words(&run));
+    }
+}

@@ -1,0 +1,89 @@
+//! The Vulkan features that a case needs, and how each format asks for them.
+
+use tangle_program::case::{SubgroupSize, Tier};
+use tangle_program::needs::Needs;
+use tangle_program::subgroup::Category;
+
+/// A Vulkan feature. Numbers are those of the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Demand {
+    /// The member of the structure.
+    pub name: &'static str,
+    /// `VkStructureType` of the structure.
+    pub structure: u32,
+    /// Which member of it, from 0.
+    pub member: u32,
+    /// The extension; empty if there is none with this structure.
+    pub extension: &'static str,
+    /// The version of Vulkan that has the structure without an extension.
+    pub core_since: Option<(u32, u32)>,
+    /// The name in AmberScript, if it has one.
+    pub amber: Option<&'static str>,
+}
+
+const MAXIMAL: Demand = Demand {
+    name: "shaderMaximalReconvergence",
+    structure: 1_000_434_000,
+    member: 0,
+    extension: "VK_KHR_shader_maximal_reconvergence",
+    core_since: None,
+    amber: None,
+};
+const SUBGROUP_UNIFORM: Demand = Demand {
+    name: "shaderSubgroupUniformControlFlow",
+    structure: 1_000_323_000,
+    member: 0,
+    extension: "VK_KHR_shader_subgroup_uniform_control_flow",
+    core_since: None,
+    amber: None,
+};
+/// Vulkan 1.4 has it, too, but the program asks for no more than 1.3.
+const ROTATE: Demand = Demand {
+    name: "shaderSubgroupRotate",
+    structure: 1_000_416_000,
+    member: 0,
+    extension: "VK_KHR_shader_subgroup_rotate",
+    core_since: None,
+    amber: None,
+};
+const ROTATE_CLUSTERED: Demand = Demand { name: "shaderSubgroupRotateClustered", member: 1, ..ROTATE };
+const SIZE_CONTROL: Demand = Demand {
+    name: "subgroupSizeControl",
+    structure: 1_000_225_002,
+    member: 0,
+    extension: "VK_EXT_subgroup_size_control",
+    core_since: Some((1, 3)),
+    amber: Some("SubgroupSizeControl.subgroupSizeControl"),
+};
+const FULL_SUBGROUPS: Demand = Demand {
+    name: "computeFullSubgroups",
+    member: 1,
+    amber: Some("SubgroupSizeControl.computeFullSubgroups"),
+    ..SIZE_CONTROL
+};
+/// A member of `VkPhysicalDeviceVulkan12Features`, and of nothing else.
+const BROADCAST_DYNAMIC_ID: Demand = Demand {
+    name: "subgroupBroadcastDynamicId",
+    structure: 51,
+    member: 46,
+    extension: "",
+    core_since: Some((1, 2)),
+    amber: None,
+};
+
+/// What a case needs.
+pub(super) fn demands(needs: &Needs) -> Vec<Demand> {
+    let rotates = needs.categories.contains(&Category::Rotate);
+    let rotates_clustered = needs.categories.contains(&Category::RotateClustered);
+    let table = [
+        (needs.tier == Tier::Maximal, MAXIMAL),
+        (needs.tier == Tier::SubgroupUniform, SUBGROUP_UNIFORM),
+        // SPIR-V has one capability for both.
+        (rotates || rotates_clustered, ROTATE),
+        (rotates_clustered, ROTATE_CLUSTERED),
+        (needs.subgroup_size != SubgroupSize::Default, SIZE_CONTROL),
+        (needs.full_subgroups, FULL_SUBGROUPS),
+        (needs.broadcast_dynamic_id, BROADCAST_DYNAMIC_ID),
+    ];
+    table.into_iter().filter(|(needed, _)| *needed).map(|(_, demand)| demand).collect()
+}

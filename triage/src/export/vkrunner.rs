@@ -1,0 +1,128 @@
+//! `case.shader_test`: the case for VkRunner (README.md of Igalia/vkrunner, now mesa/vkrunner).
+
+use std::fmt::Write as _;
+
+use tangle_program::case::interface::{INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
+use tangle_program::case::{SpirvVersion, SubgroupSize};
+use tangle_program::needs::Needs;
+
+use super::demand::demands;
+use super::expected::Expected;
+use super::repro::log_words;
+use super::runs::{Run, runs_of};
+use super::{Source, comment, input_words, uniform_words};
+
+/// Words on one line of hexadecimal data.
+const ROW: usize = 8;
+
+/// The command that runs the script.
+pub(super) const COMMAND: &str = "vkrunner case.shader_test";
+
+/// The script.
+pub(super) fn vkrunner(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) -> String {
+    let mut text = String::from("[comment]\n");
+    comment(&mut text, "  ", &[&source.title, "", &source.story, "", &format!("Run: {COMMAND}"), "", "What VkRunner cannot carry:"]);
+    limits(needs).iter().for_each(|limit| comment(&mut text, "  ", &[&format!("- {limit}")]));
+    comment(&mut text, "  ", &["", "The shader:", "", source.glsl]);
+    requirements(&mut text, needs);
+    module(&mut text, source.spirv);
+    test(&mut text, source);
+    if let (Some(account), Some(expected)) = (source.account, expected) {
+        let probe = |text: &mut String, binding: u32, at: usize, words: &[u32]| {
+            let _ = writeln!(text, "probe ssbo uint {binding} {} == {}", at * 4, list(words));
+        };
+        text.push_str("\n# The lane map; all else is expected for just this one.\n");
+        for (i, record) in expected.map.chunks(MAP_WORDS).enumerate() {
+            probe(&mut text, MAP, i * MAP_WORDS, record);
+        }
+        text.push_str("\n# The logs: a site, its values; what the specification leaves open is not looked at.\n");
+        for Run { at, words, heading, .. } in runs_of(account) {
+            if let Some(heading) = heading {
+                let _ = writeln!(text, "# {heading}");
+            }
+            probe(&mut text, LOG, at, &words);
+        }
+    }
+    text
+}
+
+/// What the format cannot carry.
+pub(super) fn limits(needs: &Needs) -> Vec<String> {
+    let mut limits = Vec::new();
+    for demand in demands(needs) {
+        limits.push(match demand.extension {
+            "" => format!("It has no name for the feature {} and leaves it switched off.", demand.name),
+            extension => format!(
+                "It has no name for the feature {}. The script enables the extension {extension} and leaves the feature switched off, \
+                 which drivers usually let pass.",
+                demand.name
+            ),
+        });
+    }
+    match needs.subgroup_size {
+        SubgroupSize::Default => {}
+        SubgroupSize::Varying => limits.push("It cannot allow the subgroup size to vary: the device's default is used.".into()),
+        SubgroupSize::Required(size) => {
+            limits.push(format!("It cannot require the subgroup size {size}: the script fits devices whose default that is."));
+        }
+    }
+    if needs.full_subgroups {
+        limits.push("It cannot require full subgroups.".into());
+    }
+    limits.push("It cannot ask for subgroup operations: a device without them fails instead of being left out.".into());
+    limits.push("A device that places invocations in other lanes fails at the first probe, where repro.c says that it cannot judge.".into());
+    limits
+}
+
+fn requirements(text: &mut String, needs: &Needs) {
+    let version = match (needs.spirv, needs.broadcast_dynamic_id) {
+        (SpirvVersion::V1_6, _) => "1.3.0",
+        (SpirvVersion::V1_5, _) | (_, true) => "1.2.0",
+        _ => "1.1.0",
+    };
+    let _ = write!(text, "\n[require]\nvulkan {version}\n");
+    let mut extensions: Vec<&str> = demands(needs).iter().map(|demand| demand.extension).collect();
+    if needs.spirv == SpirvVersion::V1_4 {
+        extensions.push("VK_KHR_spirv_1_4");
+    }
+    extensions.retain(|extension| !extension.is_empty());
+    extensions.dedup();
+    for extension in extensions {
+        let _ = writeln!(text, "{extension}");
+    }
+}
+
+/// The module, word by word: VkRunner's own compiler might be another, or too old.
+fn module(text: &mut String, spirv: &[u32]) {
+    text.push_str("\n[compute shader binary]\n");
+    for row in spirv.chunks(ROW) {
+        let words: Vec<String> = row.iter().map(|word| format!("{word:08x}")).collect();
+        let _ = writeln!(text, "{}", words.join(" "));
+    }
+}
+
+fn test(text: &mut String, source: &Source<'_>) {
+    text.push_str("\n[test]\n");
+    let case = source.case;
+    let invocations = (case.launch.invocations() * case.launch.workgroups()) as usize;
+    let inputs = input_words(case);
+    if !inputs.is_empty() {
+        let _ = writeln!(text, "ssbo {INPUTS} subdata uint 0 {}", list(&inputs));
+    }
+    let uniforms = uniform_words(case);
+    if !uniforms.is_empty() {
+        let _ = writeln!(text, "ubo {UNIFORMS} subdata uvec4 0 {}", list(&uniforms));
+    }
+    if !case.data.push.is_empty() {
+        let _ = writeln!(text, "push uint 0 {}", list(&case.data.push));
+    }
+    let _ = writeln!(text, "ssbo {MAP} {}", invocations * MAP_WORDS * 4);
+    // A buffer is not zero by itself.
+    let _ = writeln!(text, "ssbo {LOG} subdata uint 0 {}", list(&vec![0; log_words(case)]));
+    let [x, y, z] = case.launch.groups;
+    let _ = writeln!(text, "compute {x} {y} {z}");
+}
+
+fn list(words: &[u32]) -> String {
+    words.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
+}
