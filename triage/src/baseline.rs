@@ -226,7 +226,9 @@ impl Baseline {
     /// # Errors
     /// If a line is not `device/case,Status`.
     pub fn parse(text: &str) -> Result<Baseline, LineError> {
-        lines(text).map(|(line, text)| Expectation::parse(text).map_err(|problem| LineError { line, problem })).collect()
+        lines(text)
+            .map(|(line, text)| Expectation::parse(text).map_err(|problem| LineError { line, problem }))
+            .collect()
     }
 
     /// What is expected of a case; where several lines say something, the last one counts.
@@ -292,10 +294,11 @@ impl Patterns {
     pub fn parse(text: &str) -> Result<Patterns, LineError> {
         let mut patterns = Vec::new();
         for (line, pattern) in lines(text) {
-            regex::Regex::new(pattern).map_err(|error| LineError { line, problem: error.to_string() })?;
+            regex::Regex::new(pattern).map_err(|error| LineError { line, problem: problem(&error) })?;
             patterns.push(pattern);
         }
-        let set = RegexSet::new(patterns).map_err(|error| LineError { line: 0, problem: error.to_string() })?;
+        // Each is good; all of them together may only be too large.
+        let set = RegexSet::new(patterns).map_err(|error| LineError { line: 1, problem: problem(&error) })?;
         Ok(Patterns { set })
     }
 
@@ -303,6 +306,12 @@ impl Patterns {
     pub fn have(&self, device: &str, case: &str) -> bool {
         self.set.is_match(&format!("{device}/{case}"))
     }
+}
+
+/// What is wrong with a regular expression, in one line.
+pub(crate) fn problem(error: &regex::Error) -> String {
+    let text = error.to_string();
+    format!("no regular expression: {}", text.lines().last().unwrap_or_default().trim_start_matches("error: "))
 }
 
 /// How many cases have each status.

@@ -24,7 +24,7 @@ use serde::Deserialize;
 use tangle_program::case::Case;
 use tangle_program::subgroup::{SubgroupOp, TABLE};
 
-use crate::baseline::glob;
+use crate::baseline::{glob, problem};
 use crate::signature::Signature;
 use crate::skeleton;
 
@@ -198,7 +198,7 @@ impl Entry {
             name: self.name,
             link: self.link,
             devices: self.devices,
-            signature: self.signature.map(|text| Regex::new(&text)).transpose().map_err(|error| error.to_string())?,
+            signature: self.signature.map(|text| Regex::new(&text)).transpose().map_err(|error| problem(&error))?,
             skeletons,
             avoid: self.avoid.iter().map(|name| operation(name)).collect::<Result<_, _>>()?,
         })
@@ -253,7 +253,7 @@ mod tests {
     fn a_bad_file_is_named_with_its_bug() {
         let table = [
             ("[[bug]]\nname = 'a'\n", "bug 'a': it needs a signature"),
-            ("[[bug]]\nname = 'a'\nsignature = '('\n", "bug 'a': regex"),
+            ("[[bug]]\nname = 'a'\nsignature = '('\n", "bug 'a': no regular expression"),
             ("[[bug]]\nname = 'a'\nsignature = 'x'\navoid = ['subgroupNothing']\n", "'subgroupNothing'"),
             ("[[bug]]\nname = 'a'\ncase = 'gone.json'\n", "gone.json"),
             ("[[bug]]\nname = 'a'\nsignature = 'x'\n[[bug]]\nname = 'a'\nsignature = 'x'\n", "two bugs 'a'"),

@@ -23,8 +23,8 @@ pub mod story;
 pub mod tell;
 
 pub use account::Account;
-pub use known::{DeviceId, Known};
 pub use finding::{Finding, SaveError};
+pub use known::{DeviceId, Known};
 pub use saved::SavedFinding;
 pub use signature::{Kind, Signature};
 pub use skeleton::skeleton;

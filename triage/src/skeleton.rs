@@ -179,7 +179,11 @@ impl<'a> Writer<'a> {
                 let selector = self.exprs(function, [selector], scope);
                 let arms = arms.iter().map(|arm| {
                     let is_default = arm.labels.contains(&Label::Default);
-                    format!("{}{{{}}}", if is_default { "default " } else { "" }, self.nested(function, &arm.body, scope))
+                    format!(
+                        "{}{{{}}}",
+                        if is_default { "default " } else { "" },
+                        self.nested(function, &arm.body, scope)
+                    )
                 });
                 let arms: Vec<String> = arms.collect();
                 format!("switch ({selector}) {{{}}}", arms.join(" "))
@@ -295,5 +299,107 @@ pub const fn category(category: Category) -> &'static str {
         Category::Quad => "quad",
         Category::Rotate => "rotate",
         Category::RotateClustered => "clustered rotate",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tangle_program::subgroup::{Fold, SubgroupOp};
+    use tangle_program::tree::{Local, Test};
+    use tangle_program::types::Type;
+
+    use super::*;
+
+    /// A case with this body, with three uint locals; 2 is for counters.
+    fn case(body: Block) -> Case {
+        let mut case = Case::from_json(include_str!("../../corpus/vectors/V01.json")).expect("a case");
+        let local = |name: &str| Local { name: name.into(), ty: Type::UINT };
+        let main = Function {
+            name: "main".into(),
+            params: Vec::new(),
+            result: None,
+            locals: vec![local("a"), local("b"), local("k")],
+            body,
+        };
+        case.program.functions = vec![main];
+        case
+    }
+
+    fn add() -> Expr {
+        Expr::subgroup(SubgroupOp::Reduce(Fold::Add), [Expr::Uint(1)])
+    }
+
+    fn ballot() -> Expr {
+        Expr::subgroup(SubgroupOp::Elect, [])
+    }
+
+    fn set(var: VarId, value: Expr) -> Stmt {
+        Stmt::Assign { var, value }
+    }
+
+    fn log(value: Expr) -> Stmt {
+        Stmt::Log { site: 1, values: vec![value] }
+    }
+
+    fn when(then: Block) -> Stmt {
+        Stmt::If { cond: Expr::Bool(true), then, otherwise: Vec::new() }
+    }
+
+    fn repeat(kind: LoopKind, body: Block) -> Stmt {
+        let test = Some(Test { before: Vec::new(), cond: Expr::Bool(true) });
+        let test = test.filter(|_| kind != LoopKind::Forever);
+        Stmt::Loop(Box::new(Loop { kind, counter: 2, bound: Expr::Uint(3), test, body }))
+    }
+
+    #[test]
+    fn programs_of_one_bug_have_one_skeleton() {
+        let table = [
+            // A value that is used after its loop: whatever it is, whatever the loop.
+            (vec![repeat(LoopKind::DoWhile, vec![set(0, add())]), log(Expr::Var(0))], "loop {}; after-loop"),
+            (vec![repeat(LoopKind::While, vec![set(0, Expr::Uint(7))]), log(Expr::Var(0))], "loop {}; after-loop"),
+            (vec![repeat(LoopKind::While, vec![]), when(vec![log(Expr::Var(2))])], "loop {}; after-loop"),
+            // One that is not: an operation in the loop, or after it.
+            (vec![repeat(LoopKind::While, vec![log(add())])], "while {op}"),
+            (vec![repeat(LoopKind::Forever, vec![when(vec![Stmt::Break])]), log(add())], "loop {if {break}}; op"),
+            (vec![repeat(LoopKind::DoWhile, vec![set(0, add()), log(Expr::Var(0))])], "do {op; log}"),
+            // Under divergence, the kind of operation counts.
+            (vec![when(vec![log(add())])], "if {arithmetic}"),
+            (vec![when(vec![log(ballot())])], "if {elect}"),
+            (vec![when(vec![Stmt::Barrier(SubgroupOp::Barrier), log(add())])], "if {barrier; arithmetic}"),
+            // In a straight line, it is the operation that is wrong.
+            (vec![log(add())], "subgroupAdd(uint)"),
+        ];
+        for (body, wanted) in table {
+            assert_eq!(skeleton(&case(body.clone())), wanted, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn the_kind_of_failure_belongs_to_a_bug() {
+        let minimal = case(vec![log(add())]);
+        let signature = |kind| Signature { kind, detail: "while x".into() };
+        let table = [
+            (Kind::Value, "wrong result: subgroupAdd(uint)"),
+            (Kind::Path, "wrong result: subgroupAdd(uint)"),
+            (Kind::Hang, "hang: while x: subgroupAdd(uint)"),
+            (Kind::LaneMap, "lane_map: while x"),
+        ];
+        for (kind, name) in table {
+            assert_eq!(bug(&signature(kind), &minimal), name);
+        }
+    }
+
+    #[test]
+    fn the_normal_form_forgets_names_and_data_only() {
+        let one = case(vec![log(add())]);
+        let mut renamed = one.clone();
+        renamed.program.functions[0].locals[0].name = "other".into();
+        renamed.about = "something else".into();
+        renamed.data.inputs.iter_mut().flatten().for_each(|word| *word += 1);
+        assert_eq!(normal_form(&one), normal_form(&renamed));
+        let mut another_site = one.clone();
+        another_site.program.functions[0].body = vec![Stmt::Log { site: 9, values: vec![add()] }];
+        assert_eq!(normal_form(&one), normal_form(&another_site));
+        assert_ne!(normal_form(&one), normal_form(&case(vec![log(ballot())])));
     }
 }

@@ -81,7 +81,9 @@ fn first_line(text: &str) -> &str {
 
 fn expectation_note(subject: &Subject<'_>) -> String {
     match subject.basis {
-        Basis::Observed { .. } => "The expected values are for the lanes and subgroups that this device gives the invocations.".into(),
+        Basis::Observed { .. } => {
+            "The expected values are for the lanes and subgroups that this device gives the invocations.".into()
+        }
         Basis::Linear(size) => format!("The expected values are for subgroups of {size} consecutive invocations."),
         Basis::Nothing => "No values are expected: it only has to run to its end.".into(),
     }
@@ -127,7 +129,11 @@ fn strips(text: &mut String, telling: &Telling) {
     if shown.len() < telling.strips.len() {
         lines.push(format!("... and {} more subgroups", telling.strips.len() - shown.len()));
     }
-    let _ = writeln!(text, "The lanes at this step, lane 0 at the left:\n\n{}\n`{LEGEND}`\n", fenced(&lines.join("\n"), ""));
+    let _ = writeln!(
+        text,
+        "The lanes at this step, lane 0 at the left:\n\n{}\n`{LEGEND}`\n",
+        fenced(&lines.join("\n"), "")
+    );
 }
 
 fn lane_table(text: &mut String, telling: &Telling) {
@@ -207,9 +213,17 @@ fn reproduction(text: &mut String, page: &Page<'_>) {
          of the device's name, and a number of runs.\n",
     );
     if !start.is_empty() {
-        let _ = writeln!(text, "\nWhere this was found, programs are started on the driver like this:\n\n{}", fenced(start, "sh"));
+        let _ = writeln!(
+            text,
+            "\nWhere this was found, programs are started on the driver like this:\n\n{}",
+            fenced(start, "sh")
+        );
     }
-    let _ = writeln!(text, "Or with other tools:\n\n{}", fenced(&format!("{}\n{}", amber::command(page.needs), vkrunner::COMMAND), "sh"));
+    let _ = writeln!(
+        text,
+        "Or with other tools:\n\n{}",
+        fenced(&format!("{}\n{}", amber::command(page.needs), vkrunner::COMMAND), "sh")
+    );
 }
 
 /// A word for the shell.
@@ -276,7 +290,9 @@ fn difference(old: &str, new: &str) -> String {
 
 fn around_changes(lines: &[(char, &str)]) -> String {
     const AROUND: usize = 3;
-    let near = |i: usize| lines[i.saturating_sub(AROUND)..lines.len().min(i + AROUND + 1)].iter().any(|(mark, _)| *mark != ' ');
+    let near = |i: usize| {
+        lines[i.saturating_sub(AROUND)..lines.len().min(i + AROUND + 1)].iter().any(|(mark, _)| *mark != ' ')
+    };
     let mut text = String::new();
     let mut gap = false;
     for (i, (mark, line)) in lines.iter().enumerate() {
@@ -312,7 +328,11 @@ fn program(text: &mut String, glsl: &str) {
     if glsl.lines().count() > LINES_SHOWN {
         return;
     }
-    let _ = writeln!(text, "\n<details>\n<summary>The program (shader.comp)</summary>\n\n{}</details>", fenced(glsl.trim_end(), "glsl"));
+    let _ = writeln!(
+        text,
+        "\n<details>\n<summary>The program (shader.comp)</summary>\n\n{}</details>",
+        fenced(glsl.trim_end(), "glsl")
+    );
 }
 
 /// A block of code. The fence is longer than any in the code.
