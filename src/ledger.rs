@@ -9,7 +9,7 @@ use tangle_oracle::judge::{Counts, Verdict};
 use tangle_oracle::predict::OpUse;
 use tangle_program::subgroup::TABLE;
 use tangle_runner::DeviceStats;
-use tangle_triage::{Kind, Signature};
+use tangle_triage::{Kind, Signature, skeleton};
 
 use crate::target::{Conclusion, Finish};
 
@@ -118,6 +118,18 @@ pub struct KnownBook {
     pub cases: u64,
 }
 
+impl BugBook {
+    /// Takes over the witnesses of the same bug.
+    fn take(&mut self, other: BugBook) {
+        self.witnesses += other.witnesses;
+        self.signatures.extend(other.signatures);
+        if other.statements < self.statements {
+            self.statements = other.statements;
+            self.face = other.face;
+        }
+    }
+}
+
 impl DeviceBook {
     /// Takes over what the runner counted since the device was opened, on top of `before`.
     pub fn take_stats(&mut self, before: &DeviceBook, stats: DeviceStats) {
@@ -183,18 +195,21 @@ impl Ledger {
         }
     }
 
-    /// Counts a minimised finding.
+    /// Counts a minimised finding. A bug that a simpler one on the same device explains goes into that.
     pub fn enter_bug(&mut self, bug: BugBook) {
-        match self.bugs.iter_mut().find(|book| book.device == bug.device && book.name == bug.name) {
-            Some(book) => {
-                book.witnesses += bug.witnesses;
-                book.signatures.extend(bug.signatures);
-                if bug.statements < book.statements {
-                    book.statements = bug.statements;
-                    book.face = bug.face;
-                }
-            }
-            None => self.bugs.push(bug),
+        let is_explained_by = |a: &BugBook, b: &BugBook| {
+            a.device == b.device && (a.name == b.name || skeleton::simpler(&a.name).as_deref() == Some(&b.name))
+        };
+        if let Some(book) = self.bugs.iter_mut().find(|book| is_explained_by(&bug, book)) {
+            book.take(bug);
+            return;
+        }
+        let (explained, mut bugs): (Vec<BugBook>, Vec<BugBook>) =
+            std::mem::take(&mut self.bugs).into_iter().partition(|book| is_explained_by(book, &bug));
+        bugs.push(bug);
+        self.bugs = bugs;
+        if let Some(bug) = self.bugs.last_mut() {
+            explained.into_iter().for_each(|book| bug.take(book));
         }
     }
 
@@ -287,6 +302,12 @@ mod tests {
         assert!(!ledger.is_news(&finding));
         assert_eq!((ledger.bugs[0].witnesses, ledger.bugs[0].face.as_str()), (2, "loop-5"), "the smallest is the face");
         ledger.enter_bug(bug("switch", &signature, 7, None));
+        ledger.enter_bug(bug("x: after-loop of op", &signature, 3, None));
+        ledger.enter_bug(bug("x: after-loop", &signature, 4, None));
+        ledger.enter_bug(bug("x: after-loop of op", &signature, 6, None));
+        let last = ledger.bugs.last().expect("a bug");
+        let told = (ledger.bugs.len(), last.name.as_str(), last.witnesses, last.face.as_str());
+        assert_eq!(told, (3, "x: after-loop", 3, "x: after-loop of op-3"), "one explains the other");
         assert!(ledger.is_news(&finding), "one signature may stand for several bugs");
     }
 

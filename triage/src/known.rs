@@ -7,7 +7,7 @@
 //! devices = ["lvp", "llvmpipe Mesa 22.*"]   # names as `tangle devices` shows them, or driver name and version; none: every device
 //! # What tells the bug; one of the three is enough:
 //! signature = "^hang: while creating"       # a regular expression, found anywhere in a finding's signature
-//! skeleton = "loop {}; after-loop"          # the shape of the minimal program, as `tangle fuzz --minimize` prints it
+//! skeleton = "after-loop"                   # the shape of the minimal program, as `tangle fuzz --minimize` prints it
 //! case = "loop-value.json"                  # a minimal case, beside this file: its skeleton counts
 //! first_bad = "22.2.0"                      # for people
 //! last_bad = "22.3.7"
@@ -135,7 +135,9 @@ impl Known {
     /// The known bug that a minimised case shows.
     pub fn by_case(&self, device: &DeviceId, signature: &Signature, minimal: &Case) -> Option<&Bug> {
         let skeleton = skeleton::skeleton(minimal);
-        let by_skeleton = self.on(device).find(|bug| bug.skeletons.contains(&skeleton));
+        let simpler = skeleton::simpler(&skeleton);
+        let is_it = |known: &String| *known == skeleton || Some(known) == simpler.as_ref();
+        let by_skeleton = self.on(device).find(|bug| bug.skeletons.iter().any(is_it));
         by_skeleton.or_else(|| self.by_signature(device, signature))
     }
 

@@ -4,6 +4,9 @@
 //! kind are counted together, a [`Finding`] on disk that needs nothing else to be understood, and the story of the first wrong
 //! step.
 //!
+//! For CI and campaigns: [`baseline`] reads what is expected of cases, [`known`] recognises bugs that are known, by signature or by the
+//! [`skeleton`](mod@skeleton) of the minimal program.
+//!
 //! ```text
 //!   Judgement, crash, time-out ──► signature ──► count, or save
 //!                                                   │

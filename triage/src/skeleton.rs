@@ -10,9 +10,12 @@
 //! | only `if` | its category: `vote`, `ballot`, `arithmetic` … |
 //! | no control flow | its name, and the type it works on |
 //!
-//! Constants, variables, other expressions and data are left out, with one exception: a value that is assigned in a loop and read
-//! after it is `after-loop`. Where a minimal program has that, it is what is broken: what the value is, and which kind of loop it comes
-//! from, is left out, too, so that thirty programs that show it have one skeleton.
+//! Constants, variables, other expressions and data are left out.
+//!
+//! A value that is assigned in a loop and read after it is `after-loop`, and where a minimal program has that, it is what is broken:
+//! which loops there are, and how lanes leave them, is left out, so that thirty programs that show it have one skeleton. Left is whether
+//! operations stand in loops (`after-loop of op`; where plain values get lost, too, they are no bug of their own: [`simpler`]),
+//! and which less common constructs take part: `after-loop with continue, switch`.
 //!
 //! It makes sense for minimised cases only; see [`crate::known`].
 
@@ -40,17 +43,52 @@ pub fn bug(signature: &Signature, minimal: &Case) -> String {
 pub fn skeleton(case: &Case) -> String {
     let program = &case.program;
     let Some(main) = program.main() else { return String::new() };
-    let write = |detail| {
-        let mut writer = Writer { program, detail, parts: Vec::new() };
-        writer.function(main);
-        writer.parts.join("; ")
-    };
-    let shape = write(Detail::of(program));
-    if shape.contains(AFTER_LOOP) { write(Detail::AfterLoop) } else { shape }
+    let mut writer = Writer { program, detail: Detail::of(program), parts: Vec::new() };
+    writer.function(main);
+    let shape = writer.parts.join("; ");
+    if shape.contains(AFTER_LOOP) { after_loop(program) } else { shape }
 }
 
 /// A value that was assigned in a loop that has ended.
 const AFTER_LOOP: &str = "after-loop";
+
+/// What an operation in the loop adds to that.
+const OF_OP: &str = "after-loop of op";
+
+/// The name of the simpler bug that explains this one on a device that has both.
+pub fn simpler(name: &str) -> Option<String> {
+    name.contains(OF_OP).then(|| name.replacen(OF_OP, AFTER_LOOP, 1))
+}
+
+/// The skeleton of a program that uses values after their loops.
+fn after_loop(program: &Program) -> String {
+    let mut has_op = false;
+    let mut with = BTreeSet::new();
+    for function in &program.functions {
+        walk_block(&function.body, &mut |stmt| match stmt {
+            Stmt::Loop(_) => has_op |= has_operation(stmt),
+            Stmt::Continue => drop(with.insert("continue")),
+            Stmt::Switch { .. } => drop(with.insert("switch")),
+            Stmt::Call { .. } => drop(with.insert("call")),
+            Stmt::Barrier(_) => drop(with.insert("barrier")),
+            // A function's last statement may return its result.
+            Stmt::Return(_) if function.body.last() != Some(stmt) => drop(with.insert("return")),
+            _ => {}
+        });
+    }
+    let name = if has_op { OF_OP } else { AFTER_LOOP };
+    match with.into_iter().collect::<Vec<_>>().join(", ").as_str() {
+        "" => name.into(),
+        with => format!("{name} with {with}"),
+    }
+}
+
+/// True if a subgroup operation stands anywhere in a statement.
+fn has_operation(stmt: &Stmt) -> bool {
+    let mut found = false;
+    stmt.direct_exprs().for_each(|expr| expr.walk(&mut |expr| found |= matches!(expr, Expr::Subgroup(_))));
+    found || stmt.nested_blocks().flatten().any(has_operation)
+}
 
 /// The case without what is only names and data: cases with the same normal form are the same test.
 pub fn normal_form(case: &Case) -> String {
@@ -102,8 +140,6 @@ enum Detail {
     Name,
     Category,
     Any,
-    /// Not at all: they only give the values that get lost behind loops.
-    AfterLoop,
 }
 
 impl Detail {
@@ -160,15 +196,12 @@ impl<'a> Writer<'a> {
             }
             Stmt::Log { values, .. } => {
                 let part = self.exprs(function, values, scope);
-                if part.is_empty() && self.detail != Detail::AfterLoop { "log".into() } else { part }
+                if part.is_empty() { "log".into() } else { part }
             }
             Stmt::If { cond, then, otherwise } => {
                 let cond = self.exprs(function, [cond], scope);
                 let then = self.nested(function, then, scope);
                 let otherwise = self.nested(function, otherwise, scope);
-                if cond.is_empty() && then == AFTER_LOOP && otherwise.is_empty() {
-                    return then;
-                }
                 let head = if cond.is_empty() { "if".into() } else { format!("if ({cond})") };
                 match otherwise.as_str() {
                     "" => format!("{head} {{{then}}}"),
@@ -235,7 +268,6 @@ impl<'a> Writer<'a> {
         scope.after_loop.extend(inside);
         scope.after_loop.insert(l.counter);
         let name = match l.kind {
-            _ if self.detail == Detail::AfterLoop => "loop",
             LoopKind::For { .. } | LoopKind::While => "while",
             LoopKind::DoWhile => "do",
             LoopKind::Forever => "loop",
@@ -249,7 +281,7 @@ impl<'a> Writer<'a> {
         let mut found = BTreeSet::new();
         for expr in exprs {
             expr.walk(&mut |expr| match expr {
-                Expr::Subgroup(call) if self.detail != Detail::AfterLoop => {
+                Expr::Subgroup(call) => {
                     let value = call.args.first().and_then(|value| value.ty(function));
                     found.insert(self.operation(call.op.info(), value.map(|ty| ty.to_string())));
                 }
@@ -269,7 +301,7 @@ impl<'a> Writer<'a> {
 
     fn operation(&self, info: &OpInfo, value: Option<String>) -> String {
         match (self.detail, value) {
-            (Detail::Any | Detail::AfterLoop, _) => "op".into(),
+            (Detail::Any, _) => "op".into(),
             (Detail::Category, _) => category(info.category).into(),
             (Detail::Name, Some(ty)) => format!("{}({ty})", info.name),
             (Detail::Name, None) => info.name.into(),
@@ -355,9 +387,13 @@ mod tests {
     fn programs_of_one_bug_have_one_skeleton() {
         let table = [
             // A value that is used after its loop: whatever it is, whatever the loop.
-            (vec![repeat(LoopKind::DoWhile, vec![set(0, add())]), log(Expr::Var(0))], "loop {}; after-loop"),
-            (vec![repeat(LoopKind::While, vec![set(0, Expr::Uint(7))]), log(Expr::Var(0))], "loop {}; after-loop"),
-            (vec![repeat(LoopKind::While, vec![]), when(vec![log(Expr::Var(2))])], "loop {}; after-loop"),
+            (vec![repeat(LoopKind::DoWhile, vec![set(0, add())]), log(Expr::Var(0))], "after-loop of op"),
+            (vec![repeat(LoopKind::While, vec![set(0, Expr::Uint(7))]), log(Expr::Var(0))], "after-loop"),
+            (vec![repeat(LoopKind::While, vec![]), when(vec![log(Expr::Var(2))])], "after-loop"),
+            (
+                vec![repeat(LoopKind::While, vec![repeat(LoopKind::Forever, vec![Stmt::Continue])]), log(Expr::Var(2))],
+                "after-loop with continue",
+            ),
             // One that is not: an operation in the loop, or after it.
             (vec![repeat(LoopKind::While, vec![log(add())])], "while {op}"),
             (vec![repeat(LoopKind::Forever, vec![when(vec![Stmt::Break])]), log(add())], "loop {if {break}}; op"),
@@ -371,6 +407,18 @@ mod tests {
         ];
         for (body, wanted) in table {
             assert_eq!(skeleton(&case(body.clone())), wanted, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn lost_values_explain_lost_results_of_operations() {
+        let table = [
+            ("wrong result: after-loop of op with return", Some("wrong result: after-loop with return")),
+            ("wrong result: after-loop", None),
+            ("wrong result: while {op}", None),
+        ];
+        for (name, wanted) in table {
+            assert_eq!(simpler(name).as_deref(), wanted, "{name}");
         }
     }
 
