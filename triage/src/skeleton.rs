@@ -8,11 +8,11 @@
 //! |---|---|
 //! | a loop, a switch or a call | `op` |
 //! | only `if` | its category: `vote`, `ballot`, `arithmetic` … |
-//! | no control flow | its name, and the type it works on |
+//! | no control flow | its name, and the type it works on; of nested ones, the outermost is told |
 //!
 //! Constants, variables, other expressions and data are left out.
 //!
-//! A value that is assigned in a loop and read after it is `after-loop`, and where a minimal program has that, it is what is broken:
+//! A value that is assigned, or loaded, in a loop and read after it is `after-loop`, and where a minimal program has that, it is what is broken:
 //! which loops there are, and how lanes leave them, is left out, so that thirty programs that show it have one skeleton. Left is whether
 //! operations stand in loops (`after-loop of op`; where plain values get lost, too, they are no bug of their own: [`simpler`]),
 //! and which less common constructs take part: `after-loop with continue, switch`.
@@ -26,6 +26,7 @@ use tangle_program::subgroup::{Category, OpInfo};
 use tangle_program::tree::{
     Arg, Block, Builtin, Expr, Function, FunctionId, Label, Loop, LoopKind, Program, Stmt, VarId, walk_block,
 };
+use tangle_program::types::Type;
 
 use crate::signature::{Kind, Signature};
 
@@ -221,7 +222,11 @@ impl<'a> Writer<'a> {
                 let arms: Vec<String> = arms.collect();
                 format!("switch ({selector}) {{{}}}", arms.join(" "))
             }
-            Stmt::Loop(l) => self.loop_(function, l, scope),
+            Stmt::Loop(l) => {
+                let part = self.loop_(function, l, scope);
+                note_loads(stmt, &mut scope.loaded);
+                part
+            }
             Stmt::Break => "break".into(),
             Stmt::Continue => "continue".into(),
             Stmt::Return(value) => match self.exprs(function, value, scope).as_str() {
@@ -280,12 +285,19 @@ impl<'a> Writer<'a> {
     fn exprs(&self, function: &Function, exprs: impl IntoIterator<Item = &'a Expr>, scope: &Scope) -> String {
         let mut found = BTreeSet::new();
         for expr in exprs {
+            let mut has_operation = false;
             expr.walk(&mut |expr| match expr {
+                // What gives an operation its operands is not to blame where the operation itself may be.
+                Expr::Subgroup(_) if has_operation => {}
                 Expr::Subgroup(call) => {
+                    has_operation = true;
                     let value = call.args.first().and_then(|value| value.ty(function));
-                    found.insert(self.operation(call.op.info(), value.map(|ty| ty.to_string())));
+                    found.insert(self.operation(call.op.info(), value));
                 }
                 Expr::Var(var) if scope.after_loop.contains(var) && !scope.assigned.contains(var) => {
+                    found.insert(AFTER_LOOP.into());
+                }
+                Expr::Input(input) if scope.loaded.contains(input) => {
                     found.insert(AFTER_LOOP.into());
                 }
                 Expr::Builtin(
@@ -299,10 +311,11 @@ impl<'a> Writer<'a> {
         found.into_iter().collect::<Vec<String>>().join(" ")
     }
 
-    fn operation(&self, info: &OpInfo, value: Option<String>) -> String {
+    fn operation(&self, info: &OpInfo, value: Option<Type>) -> String {
         match (self.detail, value) {
             (Detail::Any, _) => "op".into(),
             (Detail::Category, _) => category(info.category).into(),
+            (Detail::Name, Some(ty)) if ty.width > 1 => format!("{}(vector)", info.name),
             (Detail::Name, Some(ty)) => format!("{}({ty})", info.name),
             (Detail::Name, None) => info.name.into(),
         }
@@ -316,6 +329,20 @@ struct Scope {
     assigned: BTreeSet<VarId>,
     /// Assigned in a loop that has ended.
     after_loop: BTreeSet<VarId>,
+    /// Inputs that were loaded in a loop that has ended. A compiler keeps the value instead of loading it again.
+    loaded: BTreeSet<u32>,
+}
+
+/// Notes the inputs that a statement loads, with what stands in it.
+fn note_loads(stmt: &Stmt, inputs: &mut BTreeSet<u32>) {
+    stmt.direct_exprs().for_each(|expr| {
+        expr.walk(&mut |expr| {
+            if let Expr::Input(input) = expr {
+                inputs.insert(*input);
+            }
+        });
+    });
+    stmt.nested_blocks().flatten().for_each(|inner| note_loads(inner, inputs));
 }
 
 /// The name of a category.
@@ -336,11 +363,9 @@ pub const fn category(category: Category) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use tangle_program::subgroup::{Fold, SubgroupOp};
     use tangle_program::tree::{Local, Test};
-    use tangle_program::types::Type;
-
-    use super::*;
 
     /// A case with this body, with three uint locals; 2 is for counters.
     fn case(body: Block) -> Case {
@@ -390,6 +415,7 @@ mod tests {
             (vec![repeat(LoopKind::DoWhile, vec![set(0, add())]), log(Expr::Var(0))], "after-loop of op"),
             (vec![repeat(LoopKind::While, vec![set(0, Expr::Uint(7))]), log(Expr::Var(0))], "after-loop"),
             (vec![repeat(LoopKind::While, vec![]), when(vec![log(Expr::Var(2))])], "after-loop"),
+            (vec![repeat(LoopKind::While, vec![set(0, Expr::Input(0))]), log(Expr::Input(0))], "after-loop"),
             (
                 vec![repeat(LoopKind::While, vec![repeat(LoopKind::Forever, vec![Stmt::Continue])]), log(Expr::Var(2))],
                 "after-loop with continue",
@@ -404,6 +430,11 @@ mod tests {
             (vec![when(vec![Stmt::Barrier(SubgroupOp::Barrier), log(add())])], "if {barrier; arithmetic}"),
             // In a straight line, it is the operation that is wrong.
             (vec![log(add())], "subgroupAdd(uint)"),
+            (vec![log(Expr::subgroup(SubgroupOp::AllEqual, [add()]))], "subgroupAllEqual(uint)"),
+            (
+                vec![log(Expr::subgroup(SubgroupOp::AllEqual, [Expr::Vector(Type::MASK, vec![Expr::Uint(0); 4])]))],
+                "subgroupAllEqual(vector)",
+            ),
         ];
         for (body, wanted) in table {
             assert_eq!(skeleton(&case(body.clone())), wanted, "{body:?}");
