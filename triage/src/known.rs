@@ -252,6 +252,12 @@ mod tests {
     }
 
     #[test]
+    fn the_files_of_the_checkout_are_good() {
+        let known = Known::read(&[Path::new(env!("CARGO_MANIFEST_DIR")).join("../known")]).expect("they are good");
+        assert!(known.bugs().len() >= 4, "{known:?}");
+    }
+
+    #[test]
     fn a_bad_file_is_named_with_its_bug() {
         let table = [
             ("[[bug]]\nname = 'a'\n", "bug 'a': it needs a signature"),
