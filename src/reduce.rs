@@ -116,11 +116,16 @@ pub fn reduce(
         batch: judge.batch(),
         focus: judge.focus,
     };
+    // Where a failure comes and goes, the last steps may have been luck.
+    let mut steps = vec![case.clone()];
     let mut minimized = minimize(
         case,
         &options,
         |cases| judge.check(cases),
         |report| {
+            if report.improved {
+                steps.push(report.best.clone());
+            }
             if stop.load(Ordering::SeqCst) {
                 // The last one is told, too: there may be something to save.
                 let _ = progress(report);
@@ -132,8 +137,16 @@ pub fn reduce(
     if let Some(reason) = judge.trouble.take() {
         bail!("{reason}");
     }
+    let (last, conclusion, after) = judge.last_that_fails(&steps)?;
+    if last + 1 < steps.len() {
+        // The rest was luck, and so is what is said of it.
+        minimized = Minimized { case: steps.swap_remove(last), neighbour: None, finished: false, ..minimized };
+    }
     minimized.case.origin.minimized_from.get_or_insert_with(|| content_hash(case));
-    let (prep, conclusion, after) = judge.confirm(&minimized.case)?;
+    let prep = match prepare(minimized.case.clone()) {
+        Ok(prepared) => Prep::Ready(prepared),
+        Err(fault) => Prep::Faulty(minimized.case.clone(), fault),
+    };
     let Some(signature) = conclusion.signature(prep.case()) else { bail!("the minimised case does not fail any more") };
     Ok(Reduction { minimized, prep, conclusion, signature, before, after })
 }
@@ -232,11 +245,15 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// True if every failure costs a worker.
+    fn is_costly(&self) -> bool {
+        let kind = self.criterion.as_ref().map(|criterion| criterion.signature.kind);
+        matches!(kind, Some(Kind::Crash | Kind::Hang | Kind::DeviceLost))
+    }
+
     /// A failure that costs a worker is not tried with several at a time.
     fn batch(&self) -> usize {
-        let kind = self.criterion.as_ref().map(|criterion| criterion.signature.kind);
-        let is_costly = matches!(kind, Some(Kind::Crash | Kind::Hang | Kind::DeviceLost));
-        self.targets.len() * if is_costly { 1 } else { IN_FLIGHT }
+        self.targets.len() * if self.is_costly() { 1 } else { IN_FLIGHT }
     }
 
     /// Runs one case and waits for it.
@@ -306,9 +323,25 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Runs the reduced case a few times: what came of a run that failed, and how often it does.
-    fn confirm(&mut self, case: &Case) -> anyhow::Result<(Prep, Conclusion, Rate)> {
-        let runs = if self.batch() > self.targets.len() { RUNS + 2 } else { RUNS - 1 } * self.repeats.min(2);
+    /// Goes back from the last step to one that fails when it is run again: its number, what came of a run that failed, and how often it
+    /// does. Usually the last one does.
+    fn last_that_fails(&mut self, steps: &[Case]) -> anyhow::Result<(usize, Conclusion, Rate)> {
+        let mut back = 0;
+        loop {
+            let at = (steps.len() - 1).saturating_sub(back);
+            if let (Some(conclusion), rate) = self.confirm(&steps[at])? {
+                return Ok((at, conclusion, rate));
+            }
+            if at == 0 {
+                bail!("the case failed before and then not any more: the failure comes and goes");
+            }
+            back = 2 * back + 1;
+        }
+    }
+
+    /// Runs a case a few times: what came of a run that failed, and how often it does.
+    fn confirm(&mut self, case: &Case) -> anyhow::Result<(Option<Conclusion>, Rate)> {
+        let runs = if self.is_costly() { RUNS - 1 } else { RUNS + 2 } * self.repeats.min(2);
         let mut rate = Rate { failed: 0, runs: 0 };
         let mut failing = None;
         for _ in 0..runs {
@@ -319,14 +352,7 @@ impl<'a> Judge<'a> {
                 failing.get_or_insert(conclusion);
             }
         }
-        let prep = match prepare(case.clone()) {
-            Ok(prepared) => Prep::Ready(prepared),
-            Err(fault) => Prep::Faulty(case.clone(), fault),
-        };
-        match failing {
-            Some(conclusion) => Ok((prep, conclusion, rate)),
-            None => bail!("the minimised case failed once and then not in {runs} runs: the failure comes and goes"),
-        }
+        Ok((failing, rate))
     }
 
     fn is_met(&self, case: &Case, conclusion: &Conclusion) -> bool {

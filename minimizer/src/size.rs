@@ -4,9 +4,7 @@ use std::fmt;
 
 use tangle_program::case::{Case, Data, Launch, SubgroupSize};
 use tangle_program::subgroup::{Fold, SubgroupOp};
-use tangle_program::tree::{
-    Arg, Block, Builtin, Direction, Expr, Function, Label, LoopKind, Program, Stmt, walk_block,
-};
+use tangle_program::tree::{Arg, Block, Builtin, Direction, Expr, Function, Label, LoopKind, Program, Stmt, walk_block};
 use tangle_program::types::{Scalar, Type};
 
 use crate::access::reads;

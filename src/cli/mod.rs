@@ -3,6 +3,7 @@
 mod corpus;
 mod devices;
 mod exhibit;
+mod explain;
 mod export;
 mod fuzz;
 mod minimize;
@@ -51,6 +52,8 @@ enum Command {
     Corpus(corpus::Args),
     /// Make a failing case small
     Minimize(minimize::Args),
+    /// Tell the first wrong step of a finding: line, lanes, expected and actual values, where the lanes came from
+    Explain(explain::Args),
     /// Make a bundle of a finding or case that reproduces without tangle: a C program, AmberScript, VkRunner, a README
     Export(export::Args),
 }
@@ -79,6 +82,7 @@ pub fn main() -> ExitCode {
         Command::Replay(args) => replay::run(&args),
         Command::Corpus(args) => corpus::run(args),
         Command::Minimize(args) => minimize::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Export(args) => export::run(&args),
     };
     match result {

@@ -157,8 +157,7 @@ impl<'a> Account<'a> {
         let invocations = case.launch.invocations() as usize;
         let lanes = prediction.logs().into_iter().map(|log| {
             let ends = log.entries.iter().skip(1).map(|&(at, _)| at).chain([log.words.len()]);
-            let entry =
-                |(&(at, step), end): (&(usize, usize), usize)| Entry { step, at, words: log.words[at..end].to_vec() };
+            let entry = |(&(at, step), end): (&(usize, usize), usize)| Entry { step, at, words: log.words[at..end].to_vec() };
             let index = log.workgroup * invocations + log.local_index as usize;
             let actual = observation.and_then(|seen| seen.logs.get(index)).cloned().unwrap_or_default();
             let mut lane = Lane {
@@ -267,8 +266,7 @@ impl Lane {
 
     /// The first word of an entry that is not what it has to be.
     pub fn first_difference(&self, entry: &Entry) -> Option<usize> {
-        let differs =
-            |(i, word): (usize, &Option<u32>)| word.is_some_and(|word| word != self.actual_word(entry.at + i));
+        let differs = |(i, word): (usize, &Option<u32>)| word.is_some_and(|word| word != self.actual_word(entry.at + i));
         entry.words.iter().enumerate().position(differs)
     }
 

@@ -15,6 +15,7 @@
 
 pub mod account;
 pub mod baseline;
+pub mod explain;
 pub mod export;
 pub mod finding;
 pub mod known;

@@ -91,11 +91,7 @@ pub fn parts(case: &Case) -> Candidates<'_> {
 
 fn halves_of_if(cond: &Expr, then: &[Stmt], otherwise: &[Stmt]) -> Vec<Stmt> {
     let side = |cond: Expr, side: &[Stmt]| Stmt::If { cond, then: side.to_vec(), otherwise: Vec::new() };
-    vec![
-        side(cond.clone(), then),
-        side(Expr::unary(UnaryOp::Not, cond.clone()), otherwise),
-        side(cond.clone(), otherwise),
-    ]
+    vec![side(cond.clone(), then), side(Expr::unary(UnaryOp::Not, cond.clone()), otherwise), side(cond.clone(), otherwise)]
 }
 
 /// Without each arm, and without each label of an arm with several.

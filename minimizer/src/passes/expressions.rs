@@ -120,9 +120,7 @@ fn usual(ty: Type) -> Vec<Expr> {
 fn forms(expr: &Expr, function: &Function) -> Vec<Expr> {
     match expr {
         Expr::Unary(UnaryOp::Not, x) => match &**x {
-            Expr::Binary(op, x, y) => {
-                opposite(*op).map(|op| Expr::Binary(op, x.clone(), y.clone())).into_iter().collect()
-            }
+            Expr::Binary(op, x, y) => opposite(*op).map(|op| Expr::Binary(op, x.clone(), y.clone())).into_iter().collect(),
             _ => Vec::new(),
         },
         Expr::Component(x, component) => vec![component_of(x, *component, function)],
@@ -177,9 +175,7 @@ pub fn numbers(case: &Case) -> Candidates<'_> {
                     found.push(Number::Step(place, *step));
                 }
             }
-            Stmt::Switch { arms, .. } => {
-                found.extend(labels(arms).map(|(arm, label, n)| Number::Label(place, arm, label, n)))
-            }
+            Stmt::Switch { arms, .. } => found.extend(labels(arms).map(|(arm, label, n)| Number::Label(place, arm, label, n))),
             _ => {}
         }
     }

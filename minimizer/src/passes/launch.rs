@@ -44,8 +44,15 @@ fn cut(case: &mut Case, old: &Launch, from: impl Fn(u32, u32) -> (u32, u32)) {
     }
 }
 
+/// Which of the old invocations' words a smaller workgroup takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Take {
+    First,
+    Last,
+}
+
 /// In one dimension: 1, 2, 3, 4, 5, 8, 9, 16, 17 and so on (full subgroups, and one lane more), then the same number as now; then
-/// every dimension 1, its half, one less.
+/// every dimension 1, its half, one less. If there are inputs, each with the words of the first invocations and with those of the last.
 pub fn workgroup(case: &Case) -> Candidates<'_> {
     let now = case.launch.workgroup;
     let count = case.launch.invocations();
@@ -63,15 +70,23 @@ pub fn workgroup(case: &Case) -> Candidates<'_> {
         }
     }
     shapes.retain(|shape| *shape != now);
-    each(case, shapes, |case, shape| {
+    let takes: &[Take] = if case.data.inputs.is_empty() { &[Take::First] } else { &[Take::First, Take::Last] };
+    let edits = shapes.into_iter().flat_map(|shape| takes.iter().map(move |take| (shape, *take)));
+    each(case, edits.collect(), |case, (shape, take)| {
         let old = case.launch.clone();
         case.launch.workgroup = shape;
         let [x, y, z] = old.workgroup;
         let is_box = shape[0] <= x && shape[1] <= y && shape[2] <= z;
+        let skipped = match take {
+            Take::First => [0; 4],
+            Take::Last if is_box => [x - shape[0], y - shape[1], z - shape[2], 0],
+            Take::Last => [0, 0, 0, old.invocations() - case.launch.invocations()],
+        };
         cut(case, &old, |workgroup, local| {
             let [lx, ly, lz] = coordinates(local, shape);
+            let [sx, sy, sz, s] = skipped;
             // What is no part of the old box takes the old words in a row.
-            (workgroup, if is_box { lx + x * (ly + y * lz) } else { local })
+            (workgroup, if is_box { lx + sx + x * (ly + sy + y * (lz + sz)) } else { local + s })
         });
     })
 }

@@ -63,10 +63,7 @@ pub(super) fn limits(needs: &Needs) -> Vec<String> {
         });
     }
     if needs.spirv == SpirvVersion::V1_6 {
-        limits.push(
-            "Its GLSL goes up to SPIR-V 1.5; the module stands here as hexadecimal bytes, the source as comments."
-                .into(),
-        );
+        limits.push("Its GLSL goes up to SPIR-V 1.5; the module stands here as hexadecimal bytes, the source as comments.".into());
     }
     limits.push(
         "A device that places invocations in other lanes than those of the first EXPECT fails there, where repro.c says that it \
@@ -129,8 +126,7 @@ fn shader(text: &mut String, source: &Source<'_>) {
     comment(text, "#   ", &[source.glsl]);
     let _ = writeln!(text, "SHADER compute shader SPIRV-HEX TARGET_ENV {target}");
     for row in source.spirv.chunks(ROW / 2) {
-        let bytes: Vec<String> =
-            row.iter().flat_map(|word| word.to_le_bytes()).map(|byte| format!("{byte:02x}")).collect();
+        let bytes: Vec<String> = row.iter().flat_map(|word| word.to_le_bytes()).map(|byte| format!("{byte:02x}")).collect();
         let _ = writeln!(text, "{}", bytes.join(" "));
     }
     text.push_str("END\n\n");

@@ -1,6 +1,6 @@
 //! `README.md`: ready to paste into a bug tracker.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use tangle_oracle::map::MapFault;
 use tangle_program::case::Case;
@@ -28,95 +28,99 @@ pub(super) struct Page<'a> {
 
 /// The text.
 pub(super) fn readme(page: &Page<'_>) -> String {
-    let mut text = format!("# {}\n", page.source.title);
-    how_it_fails(&mut text, page);
-    why_it_is_wrong(&mut text, page);
+    let mut text = String::new();
+    paragraph(&mut text, format_args!("# {}", page.source.title));
+    if page.subject.signature.is_some() {
+        how_it_fails(&mut text, page);
+        why_it_is_wrong(&mut text, page);
+    } else {
+        what_it_is(&mut text, page.subject);
+    }
     reproduction(&mut text, page);
     environment_block(&mut text, page.subject);
     other_devices(&mut text, page.subject);
     neighbour(&mut text, page.subject);
     contents(&mut text, page);
     program(&mut text, page.subject.glsl);
-    let _ = writeln!(text, "\nMade by {}.", page.subject.versions);
+    let _ = writeln!(text, "Made by {}.", page.subject.versions);
     text
 }
 
-fn how_it_fails(text: &mut String, page: &Page<'_>) {
-    let subject = page.subject;
-    if subject.signature.is_none() {
-        let _ = writeln!(text, "\n## What it is\n\n{}\n", indented_report(subject));
-        let _ = writeln!(text, "{}", expectation_note(subject));
-        return;
-    }
-    text.push_str("\n## How it fails\n\n");
-    if let Some(telling) = page.telling {
-        step(text, telling);
-    } else if page.faults.is_empty() {
-        let _ = writeln!(text, "{}", fenced(subject.report.trim_end(), ""));
-    }
-    if !page.faults.is_empty() {
-        text.push_str("The subgroup built-ins contradict each other or the specification before any control flow:\n\n");
-        for fault in page.faults {
-            let _ = writeln!(text, "- workgroup {}: {}", fault.workgroup, fault.seen);
-        }
-        text.push('\n');
-    }
-    if let Some(rate) = subject.rate {
-        let _ = writeln!(text, "It fails in {} of {} runs.", rate.failed, rate.runs);
-    }
+/// Text, and an empty line after it.
+fn paragraph(text: &mut String, what: impl Display) {
+    let _ = writeln!(text, "{what}\n");
 }
 
-fn indented_report(subject: &Subject<'_>) -> String {
-    match (subject.case.about.as_str(), &subject.device) {
-        ("", None) => "A program whose result follows from the specifications.".into(),
-        (about, None) => about.into(),
-        ("", Some(device)) => format!("On {}: {}.", device.name, first_line(subject.report)),
-        (about, Some(device)) => format!("{about}\n\nOn {}: {}.", device.name, first_line(subject.report)),
+fn what_it_is(text: &mut String, subject: &Subject<'_>) {
+    paragraph(text, "## What it is");
+    if subject.case.about.is_empty() {
+        paragraph(text, "A program whose result follows from the specifications.");
+    } else {
+        paragraph(text, &subject.case.about);
     }
+    if let Some(device) = &subject.device {
+        paragraph(text, format_args!("On {}: {}.", device.name, first_line(subject.report)));
+    }
+    paragraph(text, match subject.basis {
+        Basis::Observed { .. } => "The expected values are for the lanes and subgroups that this device gives the invocations.".into(),
+        Basis::Linear(size) => format!("The expected values are for subgroups of {size} consecutive invocations."),
+        Basis::Nothing => "No values are expected: it only has to run to its end.".into(),
+    });
 }
 
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default().trim_end_matches('.')
 }
 
-fn expectation_note(subject: &Subject<'_>) -> String {
-    match subject.basis {
-        Basis::Observed { .. } => {
-            "The expected values are for the lanes and subgroups that this device gives the invocations.".into()
-        }
-        Basis::Linear(size) => format!("The expected values are for subgroups of {size} consecutive invocations."),
-        Basis::Nothing => "No values are expected: it only has to run to its end.".into(),
+fn how_it_fails(text: &mut String, page: &Page<'_>) {
+    paragraph(text, "## How it fails");
+    if let Some(telling) = page.telling {
+        step(text, telling);
+    } else if page.faults.is_empty() {
+        paragraph(text, fenced(page.subject.report.trim_end(), ""));
+    }
+    if !page.faults.is_empty() {
+        paragraph(text, "The subgroup built-ins contradict each other or the specification before any control flow:");
+        let faults = page.faults.iter().map(|fault| format!("- workgroup {}: {}", fault.workgroup, fault.seen));
+        paragraph(text, lines(faults));
+    }
+    if let Some(rate) = page.subject.rate {
+        paragraph(text, format_args!("It fails in {} of {} runs.", rate.failed, rate.runs));
     }
 }
 
+fn lines(lines: impl Iterator<Item = String>) -> String {
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 fn step(text: &mut String, telling: &Telling) {
-    let _ = writeln!(text, "{}; first at {}:\n", telling.headline, telling.place);
+    paragraph(text, format_args!("{}; first at {}:", telling.headline, telling.place));
     if !telling.excerpt.is_empty() {
         let width = telling.excerpt.last().map_or(1, |(line, _)| line.to_string().len());
-        let lines = telling.excerpt.iter().map(|(line, source)| {
+        let numbered = telling.excerpt.iter().map(|(line, source)| {
             let mark = if *line == telling.line { '>' } else { ' ' };
             format!("{mark} {line:width$} | {source}").trim_end().to_owned()
         });
-        let _ = writeln!(text, "{}", fenced(&lines.collect::<Vec<_>>().join("\n"), ""));
+        paragraph(text, fenced(&lines(numbered), ""));
     }
     strips(text, telling);
     lane_table(text, telling);
-    for origin in &telling.origins {
+    let origins = telling.origins.iter().map(|origin| {
         let from = match &origin.from {
             Some((step, source)) => format!("step {} (`{source}`)", step + 1),
             None => "the start of the program".into(),
         };
-        let _ = writeln!(text, "- {}: came from {from}", lane_list(&origin.lanes));
-    }
-    text.push('\n');
+        format!("- {}: from {from}", lane_list(&origin.lanes))
+    });
+    paragraph(text, format_args!("They came here from:\n\n{}", lines(origins)));
 }
 
 fn strips(text: &mut String, telling: &Telling) {
     if telling.strips.is_empty() {
         return;
     }
-    let size = telling.strips.iter().map(|strip| strip.lanes.len()).max().unwrap_or(0).max(12);
-    let mut lines = vec![format!("{:12} {:size$}  came", "", "have to come")];
+    let size = telling.strips.iter().map(|strip| strip.lanes.len()).max().unwrap_or(0).max("have to come".len());
+    let mut rows = vec![format!("{:12} {:size$}  came", "", "have to come")];
     // Those that show the failure first, if not all can be shown.
     let mut shown: Vec<_> = telling.strips.iter().collect();
     shown.sort_by_key(|strip| strip.is_right());
@@ -124,24 +128,24 @@ fn strips(text: &mut String, telling: &Telling) {
     shown.sort_by_key(|strip| strip.subgroup);
     for strip in &shown {
         let name = format!("subgroup {}", strip.subgroup);
-        lines.push(format!("{name:12} {:size$}  {}", strip.expected(), strip.found()).trim_end().to_owned());
+        rows.push(format!("{name:12} {:size$}  {}", strip.expected(), strip.found()).trim_end().to_owned());
     }
     if shown.len() < telling.strips.len() {
-        lines.push(format!("... and {} more subgroups", telling.strips.len() - shown.len()));
+        rows.push(format!("... and {} more subgroups", telling.strips.len() - shown.len()));
     }
-    let _ = writeln!(
-        text,
-        "The lanes at this step, lane 0 at the left:\n\n{}\n`{LEGEND}`\n",
-        fenced(&lines.join("\n"), "")
-    );
+    let _ = write!(text, "The lanes at this step, lane 0 at the left:\n\n{}\n`{LEGEND}`\n\n", fenced(&rows.join("\n"), ""));
 }
 
 fn lane_table(text: &mut String, telling: &Telling) {
+    if let Some(what) = telling.all_left() {
+        paragraph(text, format_args!("Each of these lanes {what} instead."));
+        return;
+    }
     let columns: String = telling.columns.iter().map(|column| format!(" `{column}` expected | found |")).collect();
-    let rule = "---:|".repeat(3 + 2 * telling.columns.len());
     if telling.columns.is_empty() {
         text.push_str("| subgroup | lane | invocation | instead |\n|---:|---:|---:|---|\n");
     } else {
+        let rule = "---:|".repeat(3 + 2 * telling.columns.len());
         let _ = writeln!(text, "| subgroup | lane | invocation |{columns}\n|{rule}");
     }
     for Row { subgroup, lane, local_index, did } in telling.rows.iter().take(ROWS_SHOWN) {
@@ -151,13 +155,13 @@ fn lane_table(text: &mut String, telling: &Telling) {
         };
         let _ = writeln!(text, "| {subgroup} | {lane} | {local_index} |{cells}");
     }
+    text.push('\n');
     if telling.rows.len() > ROWS_SHOWN {
-        let _ = writeln!(text, "\n... and {} more lanes.", telling.rows.len() - ROWS_SHOWN);
+        paragraph(text, format_args!("... and {} more lanes.", telling.rows.len() - ROWS_SHOWN));
     }
     if telling.left_out > 0 {
-        let _ = writeln!(text, "\n{} other logged values are right or open in all of these lanes.", telling.left_out);
+        paragraph(text, format_args!("{} more values are logged here; in all of these lanes they are right or open.", telling.left_out));
     }
-    text.push('\n');
 }
 
 fn value_cells((expected, found): &(Option<String>, String)) -> String {
@@ -173,11 +177,12 @@ fn why_it_is_wrong(text: &mut String, page: &Page<'_>) {
     if rules.is_empty() {
         return;
     }
-    text.push_str("\n## Why this is wrong\n\n");
+    paragraph(text, "## Why this is wrong");
     for Rule { source, quote, because } in rules {
-        let _ = writeln!(text, "- {source}:{}", if quote.is_empty() { format!(" {because}") } else { String::new() });
-        if !quote.is_empty() {
-            let _ = writeln!(text, "  > {quote}\n\n  {because}");
+        if quote.is_empty() {
+            paragraph(text, format_args!("- {source}: {because}"));
+        } else {
+            paragraph(text, format_args!("- {source}:\n\n  > {quote}\n\n  {because}"));
         }
     }
 }
@@ -195,35 +200,30 @@ fn broken_rules(page: &Page<'_>) -> Vec<Rule> {
 }
 
 fn reproduction(text: &mut String, page: &Page<'_>) {
-    text.push_str("\n## Reproduce\n\n");
+    paragraph(text, "## Reproduce");
     if !page.made.contains(&"repro.c") {
+        paragraph(text, "There is no module: the failure is in the compiler.");
         let command = "glslangValidator --target-env vulkan1.3 shader.comp -o shader.spv && spirv-val shader.spv";
-        let _ = writeln!(text, "There is no module: the failure is in the compiler.\n\n{}", fenced(command, "sh"));
-        return;
+        return paragraph(text, fenced(command, "sh"));
     }
-    let start = page.subject.device.map_or("", |device| device.start);
     let mut commands = String::from("cc repro.c -lvulkan -o repro\n./repro");
     if let Some(device) = page.subject.device.filter(|_| page.subject.signature.is_some()) {
         let _ = write!(commands, " {}", quoted(super::environment::device_name(&device)));
     }
-    let _ = writeln!(text, "{}", fenced(&commands, "sh"));
-    text.push_str(
+    paragraph(text, fenced(&commands, "sh"));
+    paragraph(
+        text,
         "`repro` needs nothing but the Vulkan loader. It exits with 0 if the device is right, 1 if it is not, and 77 if the device \
          lacks something or places invocations in other lanes or subgroups than the expected values are for. The arguments are a part \
-         of the device's name, and a number of runs.\n",
+         of the device's name, and a number of runs.",
     );
+    let start = page.subject.device.map_or("", |device| device.start);
     if !start.is_empty() {
-        let _ = writeln!(
-            text,
-            "\nWhere this was found, programs are started on the driver like this:\n\n{}",
-            fenced(start, "sh")
-        );
+        paragraph(text, "Where this was found, programs are started on the driver like this:");
+        paragraph(text, fenced(start, "sh"));
     }
-    let _ = writeln!(
-        text,
-        "Or with other tools:\n\n{}",
-        fenced(&format!("{}\n{}", amber::command(page.needs), vkrunner::COMMAND), "sh")
-    );
+    paragraph(text, "Or with other tools:");
+    paragraph(text, fenced(&format!("{}\n{}", amber::command(page.needs), vkrunner::COMMAND), "sh"));
 }
 
 /// A word for the shell.
@@ -232,28 +232,29 @@ fn quoted(word: &str) -> String {
 }
 
 fn environment_block(text: &mut String, subject: &Subject<'_>) {
-    text.push_str("\n## Environment\n\n| | |\n|---|---|\n");
-    for (what, value) in environment::rows(subject.device.as_ref()) {
-        let _ = writeln!(text, "| {what} | {} |", if value.is_empty() { "(fill in)" } else { &value });
-    }
+    paragraph(text, "## Environment");
+    let rows = environment::rows(subject.device.as_ref()).into_iter().map(|(what, value)| {
+        let value = if value.is_empty() { "(fill in)".into() } else { value };
+        format!("| {what} | {value} |")
+    });
+    paragraph(text, format_args!("| | |\n|---|---|\n{}", lines(rows)));
 }
 
 fn other_devices(text: &mut String, subject: &Subject<'_>) {
     if subject.others.is_empty() {
         return;
     }
-    text.push_str("\n## The same program elsewhere\n\n| device | result |\n|---|---|\n");
-    for (device, verdict) in &subject.others {
-        let _ = writeln!(text, "| {device} | {verdict} |");
-    }
+    paragraph(text, "## The same program elsewhere");
+    let rows = subject.others.iter().map(|(device, verdict)| format!("| {device} | {verdict} |"));
+    paragraph(text, format_args!("| device | result |\n|---|---|\n{}", lines(rows)));
 }
 
 fn neighbour(text: &mut String, subject: &Subject<'_>) {
     let Some(neighbour) = subject.neighbour else { return };
-    let difference = difference(subject.glsl, &tangle_program::glsl::glsl(neighbour));
-    let _ = writeln!(text, "\n## The nearest program that passes\n\n{}", fenced(&difference, "diff"));
+    paragraph(text, "## The nearest program that passes");
+    paragraph(text, fenced(&difference(subject.glsl, &tangle_program::glsl::glsl(neighbour)), "diff"));
     if launch_differs(subject.case, neighbour) {
-        text.push_str("Its data or its launch differ, too.\n");
+        paragraph(text, "Its data or its launch differ, too.");
     }
 }
 
@@ -290,9 +291,7 @@ fn difference(old: &str, new: &str) -> String {
 
 fn around_changes(lines: &[(char, &str)]) -> String {
     const AROUND: usize = 3;
-    let near = |i: usize| {
-        lines[i.saturating_sub(AROUND)..lines.len().min(i + AROUND + 1)].iter().any(|(mark, _)| *mark != ' ')
-    };
+    let near = |i: usize| lines[i.saturating_sub(AROUND)..lines.len().min(i + AROUND + 1)].iter().any(|(mark, _)| *mark != ' ');
     let mut text = String::new();
     let mut gap = false;
     for (i, (mark, line)) in lines.iter().enumerate() {
@@ -308,31 +307,25 @@ fn around_changes(lines: &[(char, &str)]) -> String {
 }
 
 fn contents(text: &mut String, page: &Page<'_>) {
-    text.push_str("\n## In this folder\n\n| file | is |\n|---|---|\n");
-    for (name, what) in FILES.iter().filter(|(name, _)| page.made.contains(name)) {
-        let _ = writeln!(text, "| `{name}` | {what} |");
-    }
+    paragraph(text, "## In this folder");
+    let made = FILES.iter().filter(|(name, _)| page.made.contains(name));
+    let rows = made.map(|(name, what)| format!("| `{name}` | {what} |"));
+    paragraph(text, format_args!("| file | is |\n|---|---|\n{}", lines(rows)));
     if !page.made.contains(&"repro.c") {
         return;
     }
-    text.push_str("\n`repro.c` carries everything. What the other formats cannot carry:\n");
+    paragraph(text, "`repro.c` carries everything. What the other formats cannot carry:");
     for (file, limits) in limits(page.needs) {
-        let _ = writeln!(text, "\n`{file}`\n");
-        for limit in limits {
-            let _ = writeln!(text, "- {limit}");
-        }
+        paragraph(text, format_args!("`{file}`"));
+        paragraph(text, lines(limits.into_iter().map(|limit| format!("- {limit}"))));
     }
 }
 
 fn program(text: &mut String, glsl: &str) {
-    if glsl.lines().count() > LINES_SHOWN {
-        return;
+    if glsl.lines().count() <= LINES_SHOWN {
+        let code = fenced(glsl.trim_end(), "glsl");
+        paragraph(text, format_args!("<details>\n<summary>The program (shader.comp)</summary>\n\n{code}\n\n</details>"));
     }
-    let _ = writeln!(
-        text,
-        "\n<details>\n<summary>The program (shader.comp)</summary>\n\n{}</details>",
-        fenced(glsl.trim_end(), "glsl")
-    );
 }
 
 /// A block of code. The fence is longer than any in the code.
@@ -341,7 +334,7 @@ fn fenced(code: &str, language: &str) -> String {
     while code.contains(&fence) {
         fence.push('`');
     }
-    format!("{fence}{language}\n{code}\n{fence}\n")
+    format!("{fence}{language}\n{code}\n{fence}")
 }
 
 #[cfg(test)]
@@ -361,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_fence_is_longer_than_those_inside() {
-        assert_eq!(fenced("a\n```\nb", "c"), "````c\na\n```\nb\n````\n");
+        assert_eq!(fenced("a\n```\nb", "c"), "````c\na\n```\nb\n````");
     }
 
     #[test]

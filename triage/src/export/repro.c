@@ -264,14 +264,14 @@ static int missing(const struct device *device)
         if (!is_available(device, feature) || !has_feature(blocks, feature))
             count += lacks(name, feature->name);
 
-    uint32_t smallest = device->subgroup.subgroupSize;
-    if (REQUIRED_SUBGROUP_SIZE != 0) {
-        smallest = REQUIRED_SUBGROUP_SIZE;
+    uint32_t smallest = device->subgroup.subgroupSize, required = REQUIRED_SUBGROUP_SIZE;
+    if (required != 0) {
+        smallest = required;
         if ((device->sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) == 0)
             count += lacks(name, "required subgroup sizes in compute shaders");
-        if (REQUIRED_SUBGROUP_SIZE < device->sizes.minSubgroupSize || REQUIRED_SUBGROUP_SIZE > device->sizes.maxSubgroupSize)
+        if (required < device->sizes.minSubgroupSize || required > device->sizes.maxSubgroupSize)
             count += lacks(name, "the subgroup size");
-        if (INVOCATIONS > (uint64_t)REQUIRED_SUBGROUP_SIZE * device->sizes.maxComputeWorkgroupSubgroups)
+        if (INVOCATIONS > (uint64_t)required * device->sizes.maxComputeWorkgroupSubgroups)
             count += lacks(name, "so many subgroups in a workgroup");
     } else if ((ALLOW_VARYING_SIZE || SPIRV_VERSION >= 0x10600) && device->sizes.minSubgroupSize != 0) {
         smallest = device->sizes.minSubgroupSize;

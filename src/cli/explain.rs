@@ -1,0 +1,67 @@
+//! `tangle explain FINDING`
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use tangle_oracle::map::{LaneMap, MapFault};
+use tangle_triage::account::Account;
+use tangle_triage::explain::{Colour, explain};
+use tangle_triage::rule;
+
+use super::exhibit::{Exhibit, RunArgs};
+use super::{Found, say};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// What to explain: the folder of a finding; or a case (JSON), with the device to run it on
+    finding: PathBuf,
+    #[command(flatten)]
+    run: RunArgs,
+    /// Colour the text: auto (on a terminal, unless NO_COLOR is set), always, never
+    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always", "never"])]
+    color: String,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Found> {
+    let exhibit = Exhibit::load(&args.finding, &args.run)?;
+    let (device, _) = exhibit.device.as_ref().context("name the --device to run the case on")?;
+    let Some(signature) = &exhibit.signature else {
+        say!("{device}: nothing is wrong\n{}", exhibit.report)?;
+        return Ok(Found::Nothing);
+    };
+    say!("{signature} on {device}\n")?;
+    let mut told = String::new();
+    if let Some((observation, promise)) = &exhibit.observed {
+        let (map, faults) = LaneMap::check(&exhibit.case, &observation.map, *promise);
+        told = faults.iter().map(map_fault).collect();
+        if let Some(map) = map {
+            let account = Account::new(&exhibit.case, map, Some(observation))?;
+            told.push_str(&explain(&account, colour(&args.color)).unwrap_or_default());
+        }
+    }
+    if told.is_empty() {
+        // A crash, a time-out: there are no steps.
+        told = rule::of_failure(signature.kind).iter().fold(exhibit.report.clone(), |text, rule| {
+            format!("{}\n\n{}: {}\n", text.trim_end(), rule.source, rule.because)
+        });
+    }
+    say!("{}", told.trim_end())?;
+    Ok(Found::Something)
+}
+
+fn map_fault(fault: &MapFault) -> String {
+    let rule = rule::of_map(fault.rule);
+    format!("lane map, workgroup {}: {}\n  {}: {}\n", fault.workgroup, fault.seen, rule.source, rule.because)
+}
+
+fn colour(when: &str) -> Colour {
+    // https://no-color.org: set and not empty.
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let wanted = match when {
+        "always" => true,
+        "never" => false,
+        _ => std::io::stdout().is_terminal() && !refused,
+    };
+    if wanted { Colour::Ansi } else { Colour::Plain }
+}
