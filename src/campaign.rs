@@ -21,10 +21,11 @@ use serde::{Deserialize, Serialize};
 use tangle_generator::Stats;
 use tangle_program::case::Case;
 use tangle_runner::{Outcome, toolchain};
-use tangle_triage::Finding;
 use tangle_triage::story::story;
+use tangle_triage::{Finding, Known};
 
-use crate::ledger::{DeviceBook, Ledger};
+use crate::background::{Background, Opener, Request, Small};
+use crate::ledger::{BugBook, DeviceBook, Ledger};
 use crate::plan::{Choice, Plan};
 use crate::prepare::{Prepared, ToolchainFault, job, prepare};
 use crate::target::{Backend, Conclusion, Finish, Target};
@@ -42,6 +43,8 @@ pub struct Options {
     pub out: PathBuf,
     /// How many findings of one signature and device are saved; the others are counted.
     pub witnesses: usize,
+    /// Bugs that are counted and set aside.
+    pub known: Known,
 }
 
 /// What a campaign folder says about its campaign.
@@ -73,6 +76,7 @@ pub struct Campaign {
     started: Instant,
     seconds_before: f64,
     run_here: AtomicU64,
+    background: Option<Background>,
 }
 
 impl Campaign {
@@ -108,8 +112,33 @@ impl Campaign {
             stop,
             started: Instant::now(),
             run_here: AtomicU64::new(0),
+            background: None,
             options,
         })
+    }
+
+    /// Minimises findings in the background, those of earlier runs too, on workers that `open` gives.
+    #[must_use]
+    pub fn minimizing(mut self, open: Opener) -> Campaign {
+        let background = Background::new(open);
+        for book in &self.books().findings {
+            for (nth, folder) in book.folders.iter().enumerate() {
+                let folder = self.options.out.join(folder);
+                let case =
+                    fs::read_to_string(folder.join("case.json")).ok().and_then(|text| Case::from_json(&text).ok());
+                if let (Some(case), false) = (case, folder.join("minimized").exists()) {
+                    let (device, signature) = (book.device.clone(), book.signature.clone());
+                    background.ask(Request { device, case, signature, folder }, nth);
+                }
+            }
+        }
+        self.background = Some(background);
+        self
+    }
+
+    /// Findings that are not minimised although they should be: folder and reason.
+    pub fn not_minimized(&self) -> BTreeMap<PathBuf, String> {
+        self.background.as_ref().map(Background::left_over).unwrap_or_default()
     }
 
     /// Runs to the end, telling `progress` every second. Gives the books.
@@ -132,6 +161,10 @@ impl Campaign {
                     })
                 })
                 .collect();
+            let small = self
+                .background
+                .as_ref()
+                .map(|background| scope.spawn(move || background.work(self.stop, |small| self.enter_small(&small))));
             let mut saved = Instant::now();
             while threads.iter().any(|thread| !thread.is_finished()) {
                 std::thread::sleep(Duration::from_millis(200));
@@ -145,6 +178,13 @@ impl Campaign {
                     }
                 }
             }
+            if let (Some(background), Some(small)) = (&self.background, small) {
+                background.wind_up(self.started.elapsed());
+                while !small.is_finished() {
+                    std::thread::sleep(Duration::from_millis(50));
+                    progress(&format!("minimising what is left: {} findings wait", background.waiting()));
+                }
+            }
         });
         let saved = self.save_state();
         if let Some(error) = failed.into_inner() {
@@ -152,6 +192,25 @@ impl Campaign {
         }
         saved?;
         Ok(self.books())
+    }
+
+    /// Counts a minimised finding as the bug that it shows.
+    fn enter_small(&self, small: &Small) {
+        let Small { request, case, signature, .. } = small;
+        let target = self.targets.iter().find(|target| target.name == request.device);
+        let known = target.and_then(|target| self.options.known.by_case(&target.id(), signature, case));
+        let face = request.folder.strip_prefix(&self.options.out).unwrap_or(&request.folder).join("minimized");
+        self.with_books(|ledger| {
+            ledger.enter_bug(BugBook {
+                device: request.device.clone(),
+                name: small.bug.clone(),
+                known: known.map(|bug| bug.name.clone()),
+                signatures: [request.signature.to_string()].into(),
+                witnesses: 1,
+                face: face.display().to_string(),
+                statements: small.statements,
+            });
+        });
     }
 
     fn books(&self) -> Ledger {
@@ -304,8 +363,13 @@ impl Campaign {
         self.run_here.fetch_add(1, Ordering::Relaxed);
         let case = prep.case();
         let signature = conclusion.signature(case);
+        let known = signature.as_ref().and_then(|signature| self.options.known.by_signature(&target.id(), signature));
         let save = self.with_books(|ledger| {
             ledger.enter(&target.name, conclusion, signature.as_ref());
+            if let Some(bug) = known {
+                ledger.enter_known(&target.name, &bug.name);
+                return None;
+            }
             let book = ledger.finding(&target.name, signature.as_ref()?, index);
             book.cases += 1;
             (book.folders.len() < self.options.witnesses).then_some(())
@@ -314,13 +378,18 @@ impl Campaign {
         let started = Instant::now();
         let finding = finding(target, prep, conclusion, signature.clone());
         let folder = finding.save(&self.options.out.join("findings"))?;
-        let folder = folder.strip_prefix(&self.options.out).unwrap_or(&folder).display().to_string();
-        self.with_books(|ledger| {
+        let relative = folder.strip_prefix(&self.options.out).unwrap_or(&folder).display().to_string();
+        let nth = self.with_books(|ledger| {
             let book = ledger.finding(&target.name, &signature, index);
-            if !book.folders.contains(&folder) {
-                book.folders.push(folder);
+            if !book.folders.contains(&relative) {
+                book.folders.push(relative);
             }
+            book.folders.len() - 1
         });
+        if let Some(background) = &self.background {
+            let (device, case) = (target.name.clone(), case.clone());
+            background.ask(Request { device, case, signature, folder }, nth);
+        }
         self.book(target, |book| book.times.save += started.elapsed().as_secs_f64());
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The books of a campaign: what was run, what was compared, what was found. Plain data, saved as JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use tangle_oracle::judge::{Counts, Verdict};
 use tangle_oracle::predict::OpUse;
 use tangle_program::subgroup::TABLE;
 use tangle_runner::DeviceStats;
-use tangle_triage::{Kind, Signature};
+use tangle_triage::{Kind, Signature, skeleton};
 
 use crate::target::{Conclusion, Finish};
 
@@ -20,6 +20,12 @@ pub struct Ledger {
     pub devices: BTreeMap<String, DeviceBook>,
     /// Everything that was found, by device and signature.
     pub findings: Vec<FindingBook>,
+    /// What was minimised, by device and bug.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bugs: Vec<BugBook>,
+    /// Known bugs that showed and were set aside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<KnownBook>,
     /// What the cases contain, each counted once however many devices ran it.
     #[serde(default)]
     pub generated: Stats,
@@ -81,6 +87,49 @@ pub struct FindingBook {
     pub folders: Vec<String>,
 }
 
+/// Minimised findings that show the same on one device, whatever their signatures were.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BugBook {
+    /// The device.
+    pub device: String,
+    /// What they have in common: how it fails, and the shape of the minimal program.
+    pub name: String,
+    /// The known bug that it is, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<String>,
+    /// Signatures of the findings before they were minimised.
+    pub signatures: BTreeSet<String>,
+    /// How many findings were minimised to this.
+    pub witnesses: u64,
+    /// The smallest of them: its folder.
+    pub face: String,
+    /// Statements of the smallest.
+    pub statements: usize,
+}
+
+/// A known bug on one device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownBook {
+    /// The device.
+    pub device: String,
+    /// Its name.
+    pub bug: String,
+    /// How many cases showed it.
+    pub cases: u64,
+}
+
+impl BugBook {
+    /// Takes over the witnesses of the same bug.
+    fn take(&mut self, other: BugBook) {
+        self.witnesses += other.witnesses;
+        self.signatures.extend(other.signatures);
+        if other.statements < self.statements {
+            self.statements = other.statements;
+            self.face = other.face;
+        }
+    }
+}
+
 impl DeviceBook {
     /// Takes over what the runner counted since the device was opened, on top of `before`.
     pub fn take_stats(&mut self, before: &DeviceBook, stats: DeviceStats) {
@@ -138,6 +187,43 @@ impl Ledger {
         &mut self.findings[at]
     }
 
+    /// Counts a case that shows a known bug.
+    pub fn enter_known(&mut self, device: &str, bug: &str) {
+        match self.known.iter_mut().find(|book| book.device == device && book.bug == bug) {
+            Some(book) => book.cases += 1,
+            None => self.known.push(KnownBook { device: device.into(), bug: bug.into(), cases: 1 }),
+        }
+    }
+
+    /// Counts a minimised finding. A bug that a simpler one on the same device explains goes into that.
+    pub fn enter_bug(&mut self, bug: BugBook) {
+        let is_explained_by = |a: &BugBook, b: &BugBook| {
+            a.device == b.device && (a.name == b.name || skeleton::simpler(&a.name).as_deref() == Some(&b.name))
+        };
+        if let Some(book) = self.bugs.iter_mut().find(|book| is_explained_by(&bug, book)) {
+            book.take(bug);
+            return;
+        }
+        let (explained, mut bugs): (Vec<BugBook>, Vec<BugBook>) =
+            std::mem::take(&mut self.bugs).into_iter().partition(|book| is_explained_by(book, &bug));
+        bugs.push(bug);
+        self.bugs = bugs;
+        if let Some(bug) = self.bugs.last_mut() {
+            explained.into_iter().for_each(|book| bug.take(book));
+        }
+    }
+
+    /// True if findings may be something that is not known: none of them was minimised, or not all to known bugs.
+    pub fn is_news(&self, finding: &FindingBook) -> bool {
+        let signature = finding.signature.to_string();
+        let mut bugs = self
+            .bugs
+            .iter()
+            .filter(|bug| bug.device == finding.device && bug.signatures.contains(&signature))
+            .peekable();
+        bugs.peek().is_none() || bugs.any(|bug| bug.known.is_none())
+    }
+
     /// Cases run on all devices.
     pub fn cases(&self) -> u64 {
         self.devices.values().map(|book| book.cases).sum()
@@ -166,8 +252,9 @@ impl Ledger {
         let kinds: Vec<String> =
             self.by_kind().into_iter().map(|(kind, cases)| format!("{} {cases}", kind.name())).collect();
         let found = if kinds.is_empty() { "no findings".into() } else { format!("findings: {}", kinds.join(", ")) };
+        let bugs = if self.bugs.is_empty() { String::new() } else { format!(", {} bugs", self.bugs.len()) };
         format!(
-            "{} cases, {rate:.1}/s, {} values checked, {found} ({} signatures)",
+            "{} cases, {rate:.1}/s, {} values checked, {found} ({} signatures{bugs})",
             thousands(self.cases()),
             thousands(counts.checked),
             self.findings.len()
@@ -190,7 +277,39 @@ pub fn thousands(n: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::thousands;
+    use super::*;
+
+    fn bug(name: &str, signature: &Signature, statements: usize, known: Option<&str>) -> BugBook {
+        BugBook {
+            device: "lvp".into(),
+            name: name.into(),
+            known: known.map(Into::into),
+            signatures: [signature.to_string()].into(),
+            witnesses: 1,
+            face: format!("{name}-{statements}"),
+            statements,
+        }
+    }
+
+    #[test]
+    fn a_finding_is_news_until_all_that_it_was_minimised_to_is_known() {
+        let signature = Signature { kind: Kind::Value, detail: "ballot".into() };
+        let mut ledger = Ledger::default();
+        let finding = ledger.finding("lvp", &signature, 3).clone();
+        assert!(ledger.is_news(&finding), "nothing was minimised");
+        ledger.enter_bug(bug("loop", &signature, 9, Some("the loop bug")));
+        ledger.enter_bug(bug("loop", &signature, 5, Some("the loop bug")));
+        assert!(!ledger.is_news(&finding));
+        assert_eq!((ledger.bugs[0].witnesses, ledger.bugs[0].face.as_str()), (2, "loop-5"), "the smallest is the face");
+        ledger.enter_bug(bug("switch", &signature, 7, None));
+        ledger.enter_bug(bug("x: after-loop of op", &signature, 3, None));
+        ledger.enter_bug(bug("x: after-loop", &signature, 4, None));
+        ledger.enter_bug(bug("x: after-loop of op", &signature, 6, None));
+        let last = ledger.bugs.last().expect("a bug");
+        let told = (ledger.bugs.len(), last.name.as_str(), last.witnesses, last.face.as_str());
+        assert_eq!(told, (3, "x: after-loop", 3, "x: after-loop of op-3"), "one explains the other");
+        assert!(ledger.is_news(&finding), "one signature may stand for several bugs");
+    }
 
     #[test]
     fn thousands_have_commas() {

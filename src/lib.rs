@@ -6,13 +6,20 @@
 //!   target ── a device, judged ─────┘       └─────► findings on disk (tangle-triage)
 //!   capabilities ── what a device can run
 //!   reduce ── a failing case made small (tangle-minimizer)
+//!   background ── findings made small while a campaign goes on;  minimized ── what that leaves on disk
+//!   corpus ── new cases for a regression corpus
+//!   replay ── a folder of cases against what is expected of them
 //! ```
 
+pub mod background;
 pub mod campaign;
 pub mod capabilities;
+pub mod corpus;
 pub mod fuzzing;
 pub mod ledger;
+pub mod minimized;
 pub mod plan;
 pub mod prepare;
 pub mod reduce;
+pub mod replay;
 pub mod target;

@@ -11,7 +11,7 @@ use tangle_oracle::reference;
 use tangle_oracle::rules::{Finest, Spec};
 use tangle_program::case::{Case, SubgroupSize};
 use tangle_runner::{Device, DriverConfig, Inventory, Options, Outcome, ProbeOptions, Times};
-use tangle_triage::{Kind, Signature};
+use tangle_triage::{DeviceId, Kind, Signature};
 
 use crate::capabilities::Capabilities;
 use crate::prepare::{Prepared, ToolchainFault, job, observation};
@@ -207,6 +207,11 @@ impl Target {
             info: serde_json::to_value(info)?,
             backend: Backend::Vulkan(Box::new(device)),
         })
+    }
+
+    /// What known bugs tell devices apart by.
+    pub fn id(&self) -> DeviceId {
+        DeviceId::new(&self.name, &self.info)
     }
 
     /// What the device lacks for a case; empty if it can run it.

@@ -49,7 +49,7 @@ impl Campaign {
     }
 
     fn command(&self, more: &[&str]) -> Command {
-        let mut command = tangle(["fuzz", "--profile", "small", "--seed"]);
+        let mut command = tangle(["fuzz", "--minimize", "off", "--profile", "small", "--seed"]);
         command.arg(self.seed.to_string()).arg("--out").arg(self.out()).arg("--summary").arg(self.summary_file());
         for device in &self.devices {
             command.args(["--device", device]);

@@ -166,9 +166,13 @@ impl RunArgs {
 /// of this machine's, or needs nothing of the kind.
 pub fn start_of(info: &serde_json::Value, devices: Option<&Path>) -> String {
     let Ok(drivers) = tangle_runner::drivers(devices) else { return String::new() };
-    let Some(driver) = drivers.iter().find(|driver| info["driver"] == driver.name.as_str()) else { return String::new() };
+    let Some(driver) = drivers.iter().find(|driver| info["driver"] == driver.name.as_str()) else {
+        return String::new();
+    };
     let mut words: Vec<String> = Vec::new();
-    words.extend(driver.manifest.iter().map(|manifest| format!("VK_DRIVER_FILES={}", quoted(&manifest.display().to_string()))));
+    words.extend(
+        driver.manifest.iter().map(|manifest| format!("VK_DRIVER_FILES={}", quoted(&manifest.display().to_string()))),
+    );
     words.extend(driver.env.iter().map(|(name, value)| format!("{name}={}", quoted(value))));
     words.extend(driver.prefix.iter().map(|word| quoted(word)));
     if words.is_empty() { String::new() } else { words.join(" ") + " ./repro" }
@@ -177,5 +181,9 @@ pub fn start_of(info: &serde_json::Value, devices: Option<&Path>) -> String {
 /// A word for the shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=+,@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }

@@ -37,7 +37,8 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         exhibit.device = None;
     }
     let others = others(args, &exhibit)?;
-    let start = exhibit.device.as_ref().map_or_else(String::new, |(_, info)| start_of(info, args.run.devices.as_deref()));
+    let start =
+        exhibit.device.as_ref().map_or_else(String::new, |(_, info)| start_of(info, args.run.devices.as_deref()));
     let versions = format!("tangle {}, {}", env!("CARGO_PKG_VERSION"), toolchain::version());
     let device = exhibit.device.as_ref().map(|(name, info)| DeviceNote { name, info, start: &start });
     let subject = Subject {
@@ -80,7 +81,9 @@ fn basis<'a>(args: &Args, exhibit: &'a Exhibit) -> anyhow::Result<Basis<'a>> {
         (None, _) if exhibit.device.is_some() => Ok(exhibit.basis()),
         (None, Some(size)) => Ok(Basis::Linear(size)),
         (None, None) => {
-            anyhow::bail!("what is right depends on the lanes: name a --device, or a --subgroup-size for consecutive ones")
+            anyhow::bail!(
+                "what is right depends on the lanes: name a --device, or a --subgroup-size for consecutive ones"
+            )
         }
     }
 }

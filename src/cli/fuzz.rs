@@ -1,5 +1,6 @@
 //! `tangle fuzz`
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +14,7 @@ use tangle_generator::Profile;
 use tangle_generator::stats::Construct;
 use tangle_program::case::Tier;
 use tangle_program::subgroup::{SubgroupOp, TABLE};
+use tangle_triage::Known;
 
 use super::output::OutputError;
 use super::{DeviceArgs, Found, duration, say, tell};
@@ -40,6 +42,16 @@ pub struct Args {
     /// Never use this operation, `subgroupBarrier` say: to get past what is known to be broken; repeat for several
     #[arg(long, value_name = "OPERATION", num_args = 1.., value_parser = operation)]
     without: Vec<SubgroupOp>,
+    /// Known bugs: a file, or a folder of .toml files. Findings that one of them explains are counted, not saved, and do not make
+    /// the exit code 1
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    known: Vec<PathBuf>,
+    /// Never use the operations that the known bugs of one of the devices say to avoid
+    #[arg(long, requires = "known")]
+    avoid_known: bool,
+    /// Minimise findings in the background, on one more worker, and group them by what is left: on or off
+    #[arg(long, value_name = "WHEN", default_value = "on")]
+    minimize: Minimize,
     /// Where findings and the state of the campaign are saved; a campaign that is there already goes on
     #[arg(long, value_name = "DIR", default_value = "tangle-out")]
     out: PathBuf,
@@ -52,6 +64,12 @@ pub struct Args {
     /// Print at the end how often each operation ran and was checked
     #[arg(long)]
     stats: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Minimize {
+    On,
+    Off,
 }
 
 fn profile(name: &str) -> Result<Profile, String> {
@@ -92,25 +110,39 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
     let targets = args.devices.open()?;
     let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
     tell!("seed {seed}, devices {}, saving in {}", names.join(", "), args.out.display());
+    let known = Known::read(&args.known)?;
+    let mut without: BTreeSet<SubgroupOp> = args.without.into_iter().collect();
+    if args.avoid_known {
+        targets.iter().for_each(|target| without.extend(known.avoid(&target.id())));
+    }
     let options = Options {
-        choice: Choice { seed, profile: args.profile, tier: args.tier, without: args.without.into_iter().collect() },
+        choice: Choice { seed, profile: args.profile, tier: args.tier, without },
+        known,
         cases: args.cases,
         time: args.time,
         out: args.out,
         witnesses: args.witnesses,
     };
-    let campaign = Campaign::new(options, targets, &STOP)?;
+    let mut campaign = Campaign::new(options, targets, &STOP)?;
+    if args.minimize == Minimize::On {
+        campaign = campaign.minimizing(args.devices.opener());
+    }
     let mut progress = Progress::new();
     let ledger = campaign.run(|line| progress.show(line))?;
     progress.end();
     // Each is to be had although the other fails.
     let saved = args.summary.as_deref().map_or(Ok(()), |file| write_summary(file, &ledger));
     print_books(&ledger)?;
+    print_bugs(&ledger)?;
+    for (folder, reason) in campaign.not_minimized() {
+        tell!("not minimised: {}: {reason}", folder.display());
+    }
     if args.stats {
         print_operations(&ledger)?;
     }
     saved?;
-    Ok(if ledger.findings.is_empty() { Found::Nothing } else { Found::Something })
+    let is_news = ledger.findings.iter().any(|finding| ledger.is_news(finding));
+    Ok(if is_news { Found::Something } else { Found::Nothing })
 }
 
 /// Writes the books, at once or not at all; straight into what is no file (`/dev/stdout`, a pipe).
@@ -193,6 +225,26 @@ fn print_books(ledger: &Ledger) -> Result<(), OutputError> {
         if let Some(folder) = book.folders.first() {
             say!("  {folder}")?;
         }
+    }
+    Ok(())
+}
+
+/// What the findings come down to, and what was set aside.
+fn print_bugs(ledger: &Ledger) -> Result<(), OutputError> {
+    for bug in &ledger.bugs {
+        let known = bug.known.as_ref().map_or(String::new(), |known| format!(" (known: {known})"));
+        say!(
+            "bug on {}: {}{known}: {} signatures, {} findings minimised, smallest {} statements\n  {}",
+            bug.device,
+            bug.name,
+            bug.signatures.len(),
+            bug.witnesses,
+            bug.statements,
+            bug.face
+        )?;
+    }
+    for book in &ledger.known {
+        say!("known on {}: {} ({} cases)", book.device, book.bug, thousands(book.cases))?;
     }
     Ok(())
 }

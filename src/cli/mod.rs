@@ -1,5 +1,6 @@
 //! Subcommands, one file each.
 
+mod corpus;
 mod devices;
 mod exhibit;
 mod explain;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
+use tangle::background::Opener;
 use tangle::target::Target;
 use tangle_program::case::Case;
 use tangle_program::validate::validate;
@@ -45,8 +47,10 @@ enum Command {
     Run(run::Args),
     /// Print a case as GLSL, with the expected masks and values beside the lines if a device or size is given
     Show(show::Args),
-    /// Run all cases of a folder on all devices
+    /// Run all cases of a folder on all devices, and compare with what is expected of them
     Replay(replay::Args),
+    /// Keep a regression corpus
+    Corpus(corpus::Args),
     /// Make a failing case small
     Minimize(minimize::Args),
     /// Tell the first wrong step of a finding: line, lanes, expected and actual values, where the lanes came from
@@ -79,6 +83,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Corpus(args) => corpus::run(args),
         Command::Minimize(args) => minimize::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Export(args) => export::run(&args),
@@ -123,6 +128,16 @@ struct DeviceArgs {
 }
 
 impl DeviceArgs {
+    /// Opens one more worker of a device that is open already.
+    fn opener(&self) -> Opener {
+        let (devices, timeout) = (self.devices.clone(), self.timeout);
+        Box::new(move |name| {
+            let options = tangle_runner::Options { timeout, in_flight: 8, ..Default::default() };
+            let targets = tangle::target::open(&[name.to_owned()], devices.as_deref(), &options, |_| {})?;
+            targets.into_iter().next().with_context(|| format!("device {name} does not come up"))
+        })
+    }
+
     fn open(&self) -> anyhow::Result<Vec<Target>> {
         let options = tangle_runner::Options { timeout: self.timeout, in_flight: 8, ..Default::default() };
         let mut names: Vec<String> = Vec::new();

@@ -1,85 +1,88 @@
 //! `tangle replay DIR`
 
-use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use tangle::campaign::describe;
-use tangle::prepare::prepare;
-use tangle::target::{Conclusion, Finish};
-use tangle_oracle::judge::Verdict;
+use tangle::campaign::write_atomically;
+use tangle::replay::{NamedCase, Options, RUNS, Shard, find_cases, replay};
+use tangle_triage::baseline::{Baseline, LineError, Patterns};
 
+use super::output::put;
 use super::{DeviceArgs, Found, read_case, say};
 
+/// Exit codes: 0 nothing unexpected; 1 news: failures that the baseline does not have, improvements, flakes that the flakes file does
+/// not have, cases of the baseline that are gone; 2 wrong usage or environment.
+///
+/// A case on a device is called `device/case`; the case is its path in the folder without `.json`. docs/ci.md tells more.
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
     /// The folder; cases are its JSON files and findings' folders, at any depth
     folder: PathBuf,
     #[command(flatten)]
     devices: DeviceArgs,
-    /// Say one line for every case, not only for the wrong ones
+    /// What does not pass today: lines `device/case,Status`, `*` stands for anything, `#` begins a comment
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// What comes and goes: a regular expression a line, found anywhere in `device/case`
+    #[arg(long, value_name = "FILE")]
+    flakes: Option<PathBuf>,
+    /// What is not run: a regular expression a line, found anywhere in `device/case`
+    #[arg(long, value_name = "FILE")]
+    skips: Option<PathBuf>,
+    /// Write the baseline of what happens
+    #[arg(long, value_name = "FILE")]
+    baseline_out: Option<PathBuf>,
+    /// Write JUnit XML
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Run one of N parts of the cases: 1/N to N/N
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// How often a case runs in all when its first outcome is unexpected
+    #[arg(long, value_name = "N", default_value_t = RUNS, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: u32,
+    /// Say one line for every case, and the whole story of those that are news
     #[arg(long)]
     verbose: bool,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
-    let mut files = Vec::new();
-    find_cases(&args.folder, &mut files)?;
+    let files = find_cases(&args.folder)?;
     anyhow::ensure!(!files.is_empty(), "no case in {}", args.folder.display());
-    files.sort();
-    let cases = files.iter().map(|file| read_case(file)).collect::<anyhow::Result<Vec<_>>>()?;
+    let cases = files.into_iter().map(|(name, file)| Ok(NamedCase { name, case: read_case(&file)? }));
+    let cases = cases.collect::<anyhow::Result<Vec<_>>>()?;
+    let options = Options {
+        baseline: read_list(args.baseline.as_deref(), Baseline::parse)?,
+        flakes: read_list(args.flakes.as_deref(), Patterns::parse)?,
+        skips: read_list(args.skips.as_deref(), Patterns::parse)?,
+        shard: args.shard.unwrap_or_default(),
+        runs: args.runs,
+    };
     let targets = args.devices.open()?;
-    let mut found = Found::Nothing;
-    let mut ran = false;
-    for target in &targets {
-        let mut verdicts = BTreeMap::<&str, u32>::new();
-        let mut checked = 0;
-        for (file, case) in files.iter().zip(&cases) {
-            let conclusion = match prepare(case.clone()) {
-                Ok(prepared) => target.run(&prepared),
-                Err(fault) => Conclusion::from(&fault),
-            };
-            let signature = conclusion.signature(case);
-            let verdict = match (&signature, &conclusion.finish) {
-                (Some(signature), _) => signature.kind.name(),
-                (None, Finish::Unsupported { .. }) => "skip",
-                (None, Finish::Judged(judgement)) if judgement.verdict == Verdict::Vacuous => "vacuous",
-                (None, Finish::NoWorker { reason }) => anyhow::bail!("device {}: {reason}", target.name),
-                (None, _) => "pass",
-            };
-            *verdicts.entry(verdict).or_default() += 1;
-            if let Finish::Judged(judgement) = &conclusion.finish {
-                checked += judgement.counts.checked;
-            }
-            if signature.is_some() || verdict == "vacuous" {
-                found = Found::Something;
-                say!("{} {}: {verdict}\n{}", target.name, file.display(), describe(case, &conclusion.finish))?;
-            } else if args.verbose {
-                say!("{} {}: {verdict}", target.name, file.display())?;
-            }
+    let replay = replay(&targets, &cases, &options);
+    for record in replay.records.iter().filter(|_| args.verbose) {
+        say!("{}", record.line())?;
+        if record.status.is_news() {
+            say!("{}", record.detail)?;
         }
-        let totals: Vec<String> = verdicts.iter().map(|(verdict, n)| format!("{n} {verdict}")).collect();
-        say!("{}: {} of {} cases, {checked} values checked", target.name, totals.join(", "), files.len())?;
-        ran |= verdicts.keys().any(|verdict| *verdict != "skip");
     }
-    anyhow::ensure!(ran, "no device can run any of the cases");
-    Ok(found)
+    put(format_args!("{}", replay.summary()))?;
+    if let Some(file) = &args.junit {
+        write_atomically(file, replay.junit()?.as_bytes())?;
+    }
+    if let Some(file) = &args.baseline_out {
+        write_atomically(file, replay.baseline().as_bytes())?;
+    }
+    anyhow::ensure!(replay.trouble.is_empty(), "{}", replay.trouble.join("; "));
+    let any_here = cases.iter().any(|case| options.shard.has(&case.name));
+    anyhow::ensure!(!any_here || replay.ran_anything(), "no device can run any of the cases");
+    Ok(if replay.news().next().is_some() { Found::Something } else { Found::Nothing })
 }
 
-/// Findings' other JSON files are no cases.
-fn find_cases(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-    let paths: Vec<PathBuf> = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
-    if let Some(case) = paths.iter().find(|path| path.ends_with("case.json")) {
-        files.push(case.clone());
-        return Ok(());
-    }
-    for path in paths {
-        if path.is_dir() {
-            find_cases(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "json") {
-            files.push(path);
-        }
-    }
-    Ok(())
+fn read_list<T: Default>(path: Option<&Path>, parse: fn(&str) -> Result<T, LineError>) -> anyhow::Result<T> {
+    let Some(path) = path else { return Ok(T::default()) };
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    parse(&text).with_context(|| path.display().to_string())
 }

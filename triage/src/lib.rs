@@ -4,6 +4,9 @@
 //! kind are counted together, a [`Finding`] on disk that needs nothing else to be understood, and the story of the first wrong
 //! step.
 //!
+//! For CI and campaigns: [`baseline`] reads what is expected of cases, [`known`] recognises bugs that are known, by signature or by the
+//! [`skeleton`](mod@skeleton) of the minimal program.
+//!
 //! ```text
 //!   Judgement, crash, time-out ──► signature ──► count, or save
 //!                                                   │
@@ -11,17 +14,22 @@
 //! ```
 
 pub mod account;
+pub mod baseline;
 pub mod explain;
 pub mod export;
 pub mod finding;
 pub mod html;
+pub mod known;
 pub mod rule;
 pub mod saved;
 pub mod signature;
+pub mod skeleton;
 pub mod story;
 pub mod tell;
 
 pub use account::Account;
 pub use finding::{Finding, SaveError};
+pub use known::{DeviceId, Known};
 pub use saved::SavedFinding;
 pub use signature::{Kind, Signature};
+pub use skeleton::skeleton;

@@ -4,8 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tangle_oracle::judge::{Judgement, Kind as Wrong, Mismatch, Verdict};
-use tangle_program::case::{Case, Tier};
-use tangle_program::tree::{Expr, SiteId, Stmt, VarId, walk_block};
+use tangle_program::case::Case;
+use tangle_program::subgroup::SubgroupOp;
+use tangle_program::tree::{Expr, Function, SiteId, Stmt, VarId, walk_block};
+use tangle_program::types::Scalar;
+
+use crate::skeleton::category;
 
 /// What kind of thing went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -66,7 +70,8 @@ impl Kind {
 pub struct Signature {
     /// What kind.
     pub kind: Kind,
-    /// What tells bugs of one kind apart: the operation observed and its lanes, the broken rule, the stage of a crash.
+    /// What tells bugs of one kind apart: the kind of operation observed, how its result is wrong, the control flow around it and the
+    /// tier; the broken rule of a lane map; how a crash ended, and its stage.
     pub detail: String,
 }
 
@@ -92,41 +97,97 @@ impl Signature {
 }
 
 fn of_mismatch(case: &Case, mismatch: &Mismatch) -> Signature {
-    let divergence = if is_partial(case, mismatch) { "some lanes active" } else { "all lanes active" };
-    let tier = tier_name(case.tier);
+    let tier = case.tier.name();
+    let context = || context(case, mismatch.site);
     match mismatch.kind {
         Wrong::Value => {
-            let what = logged_operation(case, mismatch).unwrap_or_else(|| "computed value".into());
-            Signature { kind: Kind::Value, detail: format!("{what}, {divergence}, tier {tier}") }
+            let (what, how) = wrong_value(case, mismatch);
+            Signature { kind: Kind::Value, detail: format!("{what}, {how}, {}, tier {tier}", context()) }
         }
         Wrong::Path => {
             let more = mismatch.lanes.iter().all(|lane| lane.actual.is_empty());
             let how = if more { "lanes end early" } else { "lanes go elsewhere" };
-            Signature { kind: Kind::Path, detail: format!("{how}, {divergence}, tier {tier}") }
+            Signature { kind: Kind::Path, detail: format!("{how}, {}, tier {tier}", context()) }
         }
         Wrong::Extra => Signature { kind: Kind::Path, detail: format!("lanes go on after their end, tier {tier}") },
     }
 }
 
-const fn tier_name(tier: Tier) -> &'static str {
-    tier.name()
+/// Where a site stands: the innermost construct around it, and whether a loop has ended before it there.
+fn context(case: &Case, site: SiteId) -> String {
+    let functions = &case.program.functions;
+    let place = functions.iter().rev().enumerate().find_map(|(depth, function)| {
+        let around = if depth == 0 { "in straight code" } else { "in a function" };
+        find_site(&function.body, site, around)
+    });
+    match place {
+        None => "nowhere".into(),
+        Some((around, false)) => around.into(),
+        Some((_, true)) => "after a loop".into(),
+    }
 }
 
-fn is_partial(case: &Case, mismatch: &Mismatch) -> bool {
-    let active: u32 = mismatch.expected_active.iter().map(|(_, lanes)| lanes.0.count_ones()).sum();
-    active < case.launch.invocations()
+/// The construct around a site, and true if a loop stands before it in the same block.
+fn find_site(block: &[Stmt], site: SiteId, around: &'static str) -> Option<(&'static str, bool)> {
+    let mut is_after_loop = false;
+    for stmt in block {
+        match stmt {
+            Stmt::Log { site: here, .. } if *here == site => return Some((around, is_after_loop)),
+            Stmt::If { then, otherwise, .. } => {
+                let arms =
+                    find_site(then, site, "in an if arm").or_else(|| find_site(otherwise, site, "in an else arm"));
+                if arms.is_some() {
+                    return arms;
+                }
+            }
+            _ => {
+                let inside = if matches!(stmt, Stmt::Switch { .. }) { "in a switch" } else { "in a loop" };
+                if let Some(place) = stmt.nested_blocks().find_map(|inner| find_site(inner, site, inside)) {
+                    return Some(place);
+                }
+            }
+        }
+        is_after_loop |= matches!(stmt, Stmt::Loop(_));
+    }
+    None
 }
 
-/// The name of what the first wrong word of a site shows: the subgroup operation last assigned to the logged variable, or in the
-/// logged expression.
-fn logged_operation(case: &Case, mismatch: &Mismatch) -> Option<String> {
-    let lane = mismatch.lanes.first()?;
-    let wrong = lane.expected.iter().zip(lane.actual.iter().chain(std::iter::repeat(&0)));
-    let word = wrong.skip(1).position(|(expected, actual)| expected.is_some_and(|expected| expected != *actual))?;
-    operation_at(case, mismatch.site, word)
+/// What the first wrong word of a site shows, and how it is wrong.
+fn wrong_value(case: &Case, mismatch: &Mismatch) -> (&'static str, &'static str) {
+    const COMPUTED: (&str, &str) = ("computed value", "wrong value");
+    let Some(lane) = mismatch.lanes.first() else { return COMPUTED };
+    let mut words = lane.expected.iter().zip(lane.actual.iter().chain(std::iter::repeat(&0))).skip(1).enumerate();
+    let wrong = words.find_map(|(word, (expected, actual))| {
+        expected.filter(|expected| expected != actual).map(|expected| (word, expected, *actual))
+    });
+    let Some((word, expected, actual)) = wrong else { return COMPUTED };
+    let Some(logged) = logged_at(case, mismatch.site, word) else { return COMPUTED };
+    (category(logged.op.info().category), logged.how(expected, actual))
 }
 
-fn operation_at(case: &Case, site: SiteId, word: usize) -> Option<String> {
+/// A subgroup operation whose result is logged.
+#[derive(Clone, Copy)]
+struct Logged {
+    op: SubgroupOp,
+    scalar: Scalar,
+}
+
+impl Logged {
+    const fn how(self, expected: u32, actual: u32) -> &'static str {
+        match self.op {
+            SubgroupOp::Ballot if actual & !expected == 0 => "missing lanes",
+            SubgroupOp::Ballot if expected & !actual == 0 => "extra lanes",
+            SubgroupOp::Ballot => "other lanes",
+            // What an exclusive scan gives to the first lane.
+            SubgroupOp::Exclusive(fold) if expected == fold.identity(self.scalar) as u32 => "wrong identity",
+            _ => "wrong value",
+        }
+    }
+}
+
+/// The subgroup operation that is logged as a word of a site: the one last assigned to the logged variable, or in the logged
+/// expression.
+fn logged_at(case: &Case, site: SiteId, word: usize) -> Option<Logged> {
     for function in &case.program.functions {
         let mut last_assigned = std::collections::BTreeMap::<VarId, &Expr>::new();
         let mut found = None;
@@ -146,7 +207,7 @@ fn operation_at(case: &Case, site: SiteId, word: usize) -> Option<String> {
                             Expr::Var(var) => last_assigned.get(var).copied().unwrap_or(value),
                             other => other,
                         };
-                        found = Some(operation_in(expr));
+                        found = Some(logged_in(function, expr));
                     }
                     first += width;
                 }
@@ -160,12 +221,61 @@ fn operation_at(case: &Case, site: SiteId, word: usize) -> Option<String> {
     None
 }
 
-fn operation_in(expr: &Expr) -> Option<String> {
-    let mut name = None;
+fn logged_in(function: &Function, expr: &Expr) -> Option<Logged> {
+    let mut logged = None;
     expr.walk(&mut |expr| {
         if let Expr::Subgroup(call) = expr {
-            name.get_or_insert(call.op.info().name);
+            let scalar = call.args.first().and_then(|value| value.ty(function)).map_or(Scalar::Uint, |ty| ty.scalar);
+            logged.get_or_insert(Logged { op: call.op, scalar });
         }
     });
-    name.map(str::to_owned)
+    logged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_tell_how_they_are_wrong() {
+        use tangle_program::subgroup::Fold;
+        let table = [
+            (SubgroupOp::Ballot, 0b1100, 0b0100, "missing lanes"),
+            (SubgroupOp::Ballot, 0b1100, 0b1110, "extra lanes"),
+            (SubgroupOp::Ballot, 0b1100, 0b0110, "other lanes"),
+            (SubgroupOp::Exclusive(Fold::Min), u32::MAX, 0, "wrong identity"),
+            (SubgroupOp::Exclusive(Fold::Min), 3, 4, "wrong value"),
+            (SubgroupOp::Elect, 1, 0, "wrong value"),
+        ];
+        for (op, expected, actual, how) in table {
+            assert_eq!(
+                Logged { op, scalar: Scalar::Uint }.how(expected, actual),
+                how,
+                "{op:?} {expected:b} {actual:b}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_context_is_the_innermost_construct() {
+        let log = |site| Stmt::Log { site, values: Vec::new() };
+        let when = |then, otherwise| Stmt::If { cond: Expr::Bool(true), then, otherwise };
+        let repeat = |body| {
+            use tangle_program::tree::{Loop, LoopKind};
+            Stmt::Loop(Box::new(Loop { kind: LoopKind::Forever, counter: 0, bound: Expr::Uint(1), test: None, body }))
+        };
+        let body =
+            vec![log(1), when(vec![log(2)], vec![log(3)]), repeat(vec![log(4), when(vec![log(5)], vec![])]), log(6)];
+        let table = [
+            (1, ("in straight code", false)),
+            (2, ("in an if arm", false)),
+            (3, ("in an else arm", false)),
+            (4, ("in a loop", false)),
+            (5, ("in an if arm", false)),
+            (6, ("in straight code", true)),
+        ];
+        for (site, place) in table {
+            assert_eq!(find_site(&body, site, "in straight code"), Some(place), "site {site}");
+        }
+    }
 }

@@ -1,0 +1,190 @@
+//! Findings made small while the campaign goes on, on a worker of their own.
+//!
+//! ```text
+//!   campaign ── a finding is saved ──► queue ──► one at a time: reduce, at most a minute ──► <finding>/minimized/
+//!                                                                            └─► name of the bug ──► ledger
+//! ```
+//!
+//! The first witness of each signature comes first, what is slow to reproduce comes last. When the search is over, what is left in
+//! the queue gets a little more time; what is not done then is told, and done when the campaign is taken up again.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use tangle_minimizer::statements;
+use tangle_program::case::Case;
+use tangle_triage::{Kind, Signature, skeleton};
+
+use crate::minimized;
+use crate::reduce::{Options, reduce};
+use crate::target::Target;
+
+/// Opens another worker of a device.
+pub type Opener = Box<dyn Fn(&str) -> anyhow::Result<Target> + Send + Sync>;
+
+/// Longest time for one finding.
+const EACH: Duration = Duration::from_secs(60);
+
+/// Longest time for what is left when the search is over.
+const AFTERWARDS: Duration = Duration::from_secs(60);
+
+/// Time between two looks at an empty queue.
+const NAP: Duration = Duration::from_millis(50);
+
+/// A saved finding to be made small.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The device.
+    pub device: String,
+    /// The case.
+    pub case: Case,
+    /// What it was found with.
+    pub signature: Signature,
+    /// Its folder.
+    pub folder: PathBuf,
+}
+
+/// What came of a request.
+#[derive(Debug)]
+pub struct Small {
+    /// The request.
+    pub request: Request,
+    /// The minimised case.
+    pub case: Case,
+    /// Its signature.
+    pub signature: Signature,
+    /// Names the bug.
+    pub bug: String,
+    /// Its statements.
+    pub statements: usize,
+}
+
+/// Makes findings small, one at a time.
+pub struct Background {
+    open: Opener,
+    queue: Mutex<BTreeMap<(u8, usize, u64), Request>>,
+    number: AtomicU64,
+    /// When to stop, known when the search is over.
+    deadline: OnceLock<Instant>,
+    /// Those that could not be made small, and why.
+    unfinished: Mutex<BTreeMap<PathBuf, String>>,
+}
+
+impl Background {
+    /// With something that opens workers.
+    pub fn new(open: Opener) -> Background {
+        Background {
+            open,
+            queue: Mutex::default(),
+            number: AtomicU64::new(0),
+            deadline: OnceLock::new(),
+            unfinished: Mutex::default(),
+        }
+    }
+
+    /// Puts a finding into the queue: witness number `nth` of its signature, from 0.
+    pub fn ask(&self, request: Request, nth: usize) {
+        let Some(urgency) = urgency(request.signature.kind, nth) else { return };
+        let number = self.number.fetch_add(1, Ordering::Relaxed);
+        self.queue().insert((urgency, nth, number), request);
+    }
+
+    /// How many are waiting.
+    pub fn waiting(&self) -> usize {
+        self.queue().len()
+    }
+
+    /// Says that the search is over, which took so long. What is left gets half as much time, and at most a minute.
+    pub fn wind_up(&self, searched: Duration) {
+        let _ = self.deadline.set(Instant::now() + AFTERWARDS.min(searched / 2));
+    }
+
+    /// Works through the queue until the search is over, and a little longer. `stop` ends it at once.
+    pub fn work(&self, stop: &AtomicBool, mut done: impl FnMut(Small)) {
+        let mut workers = BTreeMap::<String, Vec<Target>>::new();
+        while !self.is_over() && !stop.load(Ordering::SeqCst) {
+            let Some((_, request)) = self.queue().pop_first() else {
+                if self.deadline.get().is_some() {
+                    break;
+                }
+                std::thread::sleep(NAP);
+                continue;
+            };
+            match self.minimize(&request, &mut workers, stop) {
+                Ok(small) => done(small),
+                Err(reason) => drop(self.unfinished().insert(request.folder, reason)),
+            }
+        }
+        let mut unfinished = self.unfinished();
+        for request in std::mem::take(&mut *self.queue()).into_values() {
+            unfinished.insert(request.folder, "there was no time left".into());
+        }
+    }
+
+    /// The folders of those that are not minimised, with the reasons.
+    pub fn left_over(&self) -> BTreeMap<PathBuf, String> {
+        self.unfinished().clone()
+    }
+
+    fn minimize(
+        &self,
+        request: &Request,
+        workers: &mut BTreeMap<String, Vec<Target>>,
+        stop: &AtomicBool,
+    ) -> Result<Small, String> {
+        let started = Instant::now();
+        if !workers.contains_key(&request.device) {
+            let target = (self.open)(&request.device).map_err(|error| format!("{error:#}"))?;
+            workers.insert(request.device.clone(), vec![target]);
+        }
+        let targets = workers.get(&request.device).map_or(&[][..], Vec::as_slice);
+        let options = Options { time: Some(EACH), ..Options::default() };
+        let reduction = reduce(targets, &request.case, Some(&request.signature), &options, stop, |_| {
+            if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let reduction = reduction.map_err(|error| format!("{error:#}"))?;
+        if !reduction.minimized.finished {
+            return Err("there was no time left".into());
+        }
+        let out = request.folder.join("minimized");
+        minimized::save(&out, &targets[0], &request.case, &reduction, started.elapsed())
+            .map_err(|error| format!("{error:#}"))?;
+        let case = reduction.minimized.case;
+        Ok(Small {
+            request: request.clone(),
+            bug: skeleton::bug(&reduction.signature, &case),
+            statements: statements(&case.program),
+            signature: reduction.signature,
+            case,
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        self.deadline.get().is_some_and(|deadline| Instant::now() >= *deadline)
+    }
+
+    fn queue(&self) -> std::sync::MutexGuard<'_, BTreeMap<(u8, usize, u64), Request>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unfinished(&self) -> std::sync::MutexGuard<'_, BTreeMap<PathBuf, String>> {
+        self.unfinished.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Small numbers come first; `None`: not at all.
+const fn urgency(kind: Kind, nth: usize) -> Option<u8> {
+    match kind {
+        Kind::Value | Kind::Path => Some(0),
+        // One witness says it all.
+        Kind::LaneMap | Kind::VulkanError | Kind::Toolchain if nth == 0 => Some(0),
+        // Every candidate that fails costs a worker, or the whole time limit.
+        Kind::Crash | Kind::DeviceLost if nth == 0 => Some(1),
+        Kind::Hang if nth == 0 => Some(2),
+        _ => None,
+    }
+}

@@ -1,0 +1,76 @@
+//! `tangle corpus`
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use std::sync::atomic::AtomicBool;
+use tangle::corpus::{Addition, add};
+use tangle::reduce::{Options, reduce};
+use tangle_program::case::Case;
+
+use super::{DeviceArgs, Found, read_case, say, tell};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Add a case to a regression corpus; what the corpus has already, under whatever name, is refused
+    Add(AddArgs),
+}
+
+#[derive(clap::Args)]
+struct AddArgs {
+    /// The case (JSON), or the folder of a finding; of a finding that was minimised, the minimised case is taken
+    case: PathBuf,
+    /// The folder it goes to, in the corpus
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// What it guards, in words: the test's description, and its file name
+    #[arg(long, value_name = "TEXT")]
+    guards: String,
+    /// File name without `.json`
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Minimise it first, on the device given with --device where it fails
+    #[arg(long, requires = "device")]
+    minimize: bool,
+    #[command(flatten)]
+    devices: DeviceArgs,
+}
+
+pub fn run(args: Args) -> anyhow::Result<Found> {
+    let Command::Add(args) = args.command;
+    let case = if args.minimize { minimized(&args)? } else { small_case(&args.case)? };
+    let addition = Addition { case, guards: args.guards, name: args.name };
+    say!("{}", add(addition, &args.to)?.display())?;
+    Ok(Found::Nothing)
+}
+
+/// The minimised case of a finding, or a case as it is.
+fn small_case(path: &Path) -> anyhow::Result<Case> {
+    let is_finding = path.join("finding.json").exists();
+    let small = path.join("minimized");
+    if is_finding && small.join("case.json").exists() {
+        return read_case(&small);
+    }
+    let case = read_case(path)?;
+    let is_small = !is_finding || case.origin.minimized_from.is_some();
+    anyhow::ensure!(is_small, "{} is not minimised: `tangle minimize` does it, or --minimize here", path.display());
+    Ok(case)
+}
+
+fn minimized(args: &AddArgs) -> anyhow::Result<Case> {
+    let case = read_case(&args.case)?;
+    let mut targets = args.devices.open()?;
+    targets.truncate(1);
+    let name = targets.first().context("no device")?.name.clone();
+    tell!("minimising on {name}");
+    let goes_on = AtomicBool::new(false);
+    let reduction =
+        reduce(&targets, &case, None, &Options::default(), &goes_on, |_| std::ops::ControlFlow::Continue(()))?;
+    Ok(reduction.minimized.case)
+}

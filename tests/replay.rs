@@ -1,0 +1,186 @@
+//! `tangle replay` and `tangle corpus add` as a CI uses them: files in, files and exit codes out, on the reference device with planted
+//! faults.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::*;
+
+/// A reference device on which the vector about merges fails.
+const FAULTY: &str = "reference:if_merge_loses_last_lane";
+
+/// A folder with what a CI keeps.
+struct Ci {
+    folder: tempfile::TempDir,
+}
+
+impl Ci {
+    fn new() -> Ci {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::create_dir(folder.path().join("corpus")).expect("it can be written");
+        for name in ["V02", "V09", "V16"] {
+            let file = folder.path().join(format!("corpus/{name}.json"));
+            fs::copy(vector(name), file).expect("it can be written");
+        }
+        Ci { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("it can be written");
+    }
+
+    #[track_caller]
+    fn replay(&self, device: &str, more: &[(&str, &str)]) -> Ran {
+        let mut command = tangle(["replay"]);
+        command.arg(self.path("corpus")).args(["--device", device]);
+        for (option, value) in more {
+            let is_file = !matches!(*option, "--shard" | "--runs" | "--device");
+            let value = if is_file { self.path(value) } else { Path::new(value).to_owned() };
+            command.arg(option).arg(value);
+        }
+        start(command).finish_within(LIMIT)
+    }
+}
+
+#[test]
+fn a_baseline_makes_a_known_failure_no_news_and_its_end_an_improvement() {
+    let ci = Ci::new();
+    let ran = ci.replay(FAULTY, &[("--baseline-out", "baseline.csv"), ("--junit", "junit.xml")]).expect(1);
+    assert!(ran.stdout.contains("reference:if_merge_loses_last_lane/V16: Fail, wrong in 5 of 5 runs"), "{ran}");
+    assert_eq!(read(&ci.path("baseline.csv")), "reference:if_merge_loses_last_lane/V16,Fail\n");
+    let junit = quick_junit::Report::deserialize_from_str(&read(&ci.path("junit.xml"))).expect("JUnit");
+    let suite = &junit.test_suites[0];
+    assert_eq!((suite.name.as_str(), suite.tests, suite.failures, suite.errors), (FAULTY, 3, 1, 0));
+
+    let ran = ci.replay(FAULTY, &[("--baseline", "baseline.csv")]).expect(0);
+    assert!(ran.stdout.contains("ExpectedFail 1"), "{ran}");
+
+    ci.write("all.csv", "# every device\n*/V16,Fail\n");
+    let ran = ci.replay("reference", &[("--baseline", "all.csv")]).expect(1);
+    assert!(ran.stdout.contains("reference/V16: UnexpectedImprovement(Pass)"), "{ran}");
+
+    ci.write("gone.csv", "*/V16,Fail\n*/gone,Fail\n");
+    let ran = ci.replay(FAULTY, &[("--baseline", "gone.csv")]).expect(1);
+    assert!(ran.stdout.contains("reference:if_merge_loses_last_lane/gone: Missing"), "{ran}");
+}
+
+#[test]
+fn flakes_and_skips_files_silence_cases() {
+    let ci = Ci::new();
+    ci.write("list", "# known\nmerge.*/V16$\n");
+    let ran = ci.replay(FAULTY, &[("--flakes", "list")]).expect(0);
+    assert!(ran.stdout.contains("KnownFlake 1"), "{ran}");
+    let ran = ci.replay(FAULTY, &[("--skips", "list")]).expect(0);
+    assert!(ran.stdout.contains("Skip 1: the skips file says so"), "{ran}");
+}
+
+#[test]
+fn shards_share_the_cases_out() {
+    let ci = Ci::new();
+    let cases = |shard: &str| -> u32 {
+        let ran = ci.replay("reference", &[("--shard", shard), ("--baseline-out", "ignored")]).expect(0);
+        let count = ran.stdout.split(" of ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
+        count.unwrap_or(0)
+    };
+    assert_eq!(cases("1/2") + cases("2/2"), 3);
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let ci = Ci::new();
+    ci.write("bad.csv", "reference/V16,Fail\nreference/V16,Broken\n");
+    ci.replay("reference", &[("--baseline", "bad.csv")]).fails_with(&["bad.csv", "line 2", "'Broken'"]);
+    ci.write("bad.txt", "(\n");
+    ci.replay("reference", &[("--flakes", "bad.txt")]).fails_with(&["bad.txt", "line 1"]);
+    ci.replay("reference", &[("--skips", "nothing")]).fails_with(&["cannot read", "nothing"]);
+    let ran = ci.replay("reference", &[("--shard", "3/2")]);
+    assert_eq!(ran.code(), 2, "{ran}");
+}
+
+#[test]
+fn a_corpus_takes_a_minimised_finding_once() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let campaign = |more: &[&str]| {
+        let mut command = tangle(["fuzz", "--profile", "small", "--seed", "5", "--cases", "60", "--witnesses", "1"]);
+        command.args(["--device", FAULTY, "--out"]).arg(&out).args(more);
+        start(command).finish_within(LIMIT)
+    };
+    campaign(&["--minimize", "off"]).expect(1);
+    let finding = tree(&out.join("findings")).into_iter().find(|path| path.ends_with("case.json")).expect("a finding");
+    let finding = out.join("findings").join(finding.parent().expect("its folder"));
+    let corpus = folder.path().join("corpus");
+    let add = |more: &[&str]| {
+        let mut command = tangle(["corpus", "add"]);
+        command.arg(&finding).args(["--guards", "lanes come back after an if", "--to"]).arg(&corpus).args(more);
+        start(command).finish_within(LIMIT)
+    };
+    add(&[]).fails_with(&["is not minimised"]);
+    let added = add(&["--minimize", "--device", FAULTY]).expect(0);
+    let file = PathBuf::from(added.stdout.trim());
+    assert!(read(&file).contains("lanes come back after an if"), "{added}");
+    add(&["--minimize", "--device", FAULTY]).fails_with(&["is the same test"]);
+    let replayed = run([Path::new("replay"), &corpus, Path::new("--device"), Path::new(FAULTY)]).expect(1);
+    assert!(replayed.stdout.contains("Fail, wrong in 5 of 5 runs"), "{replayed}");
+    run([Path::new("replay"), &corpus, Path::new("--device"), Path::new("reference")]).expect(0);
+}
+
+/// Writes a known-bugs file and gives the exit code of a short campaign with it.
+#[track_caller]
+fn campaign_with_known(known: &str, more: &[&str]) -> (Ran, serde_json::Value) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (file, out, summary) = (folder.path().join("k.toml"), folder.path().join("out"), folder.path().join("s.json"));
+    fs::write(&file, known).expect("it can be written");
+    let mut command = tangle(["fuzz", "--profile", "small", "--seed", "5", "--device", FAULTY, "--out"]);
+    command.arg(&out).arg("--known").arg(&file).arg("--summary").arg(&summary).args(more);
+    let ran = start(command).finish_within(LIMIT);
+    (ran, read_json(&summary))
+}
+
+#[test]
+fn a_known_bug_is_set_aside_and_an_unknown_one_is_not() {
+    let by_signature = "[[bug]]\nname = 'merge'\nsignature = '^(value|path): '\ndevices = ['reference:*']\n";
+    let (ran, summary) = campaign_with_known(by_signature, &["--cases", "40", "--minimize", "off"]);
+    let ran = ran.expect(0);
+    assert!(ran.stdout.contains("known on reference:if_merge_loses_last_lane: merge ("), "{ran}");
+    assert!(summary["findings"].as_array().is_some_and(Vec::is_empty), "nothing is saved: {summary}");
+
+    let of_others = by_signature.replace("reference:", "lavapipe");
+    let (ran, _) = campaign_with_known(&of_others, &["--cases", "40", "--minimize", "off"]);
+    ran.expect(1);
+    let (ran, summary) = campaign_with_known(
+        "[[bug]]\nname = 'a'\nsignature = 'no such thing'\navoid = ['subgroupElect']\n",
+        &["--cases", "40", "--minimize", "off", "--avoid-known", "--stats"],
+    );
+    ran.expect(1);
+    let elect = &summary["operations"]["subgroupElect"];
+    assert!(elect.is_null() || number(&elect["executed_full"]) + number(&elect["executed_partial"]) == 0, "{elect}");
+}
+
+#[test]
+fn a_campaign_minimises_in_the_background_and_groups_by_what_is_left() {
+    let (ran, summary) = campaign_with_known("", &["--time", "8s", "--witnesses", "2"]);
+    let ran = ran.expect(1);
+    let bugs = summary["bugs"].as_array().expect("bugs");
+    let findings = summary["findings"].as_array().expect("findings");
+    assert!(!bugs.is_empty() && bugs.len() <= findings.len(), "{ran}");
+    for bug in bugs {
+        assert!(text(&bug["name"]).starts_with("wrong result: ") && number(&bug["statements"]) <= 12, "{bug}");
+        assert!(text(&bug["face"]).ends_with("/minimized"), "{bug}");
+    }
+    // What was minimised to known bugs is no news, although its signature is not listed.
+    let known: Vec<String> = bugs.iter().map(|bug| text(&bug["name"]).replace("wrong result: ", "")).collect();
+    let entries =
+        known.iter().enumerate().map(|(i, skeleton)| format!("[[bug]]\nname = 'b{i}'\nskeleton = '''{skeleton}'''\n"));
+    let (_, again) = campaign_with_known(&entries.collect::<String>(), &["--time", "8s", "--witnesses", "2"]);
+    let is_known = |bug: &serde_json::Value| known.iter().any(|known| text(&bug["name"]).ends_with(known.as_str()));
+    for bug in again["bugs"].as_array().into_iter().flatten().filter(|bug| is_known(bug)) {
+        assert!(bug["known"].is_string(), "{bug}");
+    }
+}

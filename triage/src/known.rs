@@ -1,0 +1,275 @@
+//! Bugs that are known, in a file that a person edits: one for each family of drivers, `known/lavapipe.toml` say.
+//!
+//! ```toml
+//! [[bug]]
+//! name = "loop-value"                       # unique in the file
+//! link = "https://gitlab.freedesktop.org/…" # the tracker
+//! devices = ["lvp", "llvmpipe Mesa 22.*"]   # names as `tangle devices` shows them, or driver name and version; none: every device
+//! # What tells the bug; one of the three is enough:
+//! signature = "^hang: while creating"       # a regular expression, found anywhere in a finding's signature
+//! skeleton = "after-loop"                   # the shape of the minimal program, as `tangle fuzz --minimize` prints it
+//! case = "loop-value.json"                  # a minimal case, beside this file: its skeleton counts
+//! first_bad = "22.2.0"                      # for people
+//! last_bad = "22.3.7"
+//! fixed_in = "23.0.0"
+//! avoid = ["subgroupBarrier"]               # operations that `--avoid-known` steers a campaign away from
+//! ```
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+use serde::Deserialize;
+use tangle_program::case::Case;
+use tangle_program::subgroup::{SubgroupOp, TABLE};
+
+use crate::baseline::{glob, problem};
+use crate::signature::Signature;
+use crate::skeleton;
+
+/// A file of known bugs cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct KnownError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    bug: Vec<Entry>,
+}
+
+/// A bug as it is written down.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    #[serde(default)]
+    link: String,
+    #[serde(default)]
+    devices: Vec<String>,
+    signature: Option<String>,
+    skeleton: Option<String>,
+    case: Option<PathBuf>,
+    #[serde(default)]
+    first_bad: String,
+    #[serde(default)]
+    last_bad: String,
+    #[serde(default)]
+    fixed_in: String,
+    #[serde(default)]
+    avoid: Vec<String>,
+}
+
+/// A known bug.
+#[derive(Clone, Debug)]
+pub struct Bug {
+    /// Its name.
+    pub name: String,
+    /// Where it is tracked.
+    pub link: String,
+    /// Which versions have it, for people.
+    pub versions: String,
+    /// Operations that show it.
+    pub avoid: BTreeSet<SubgroupOp>,
+    devices: Vec<String>,
+    signature: Option<Regex>,
+    skeletons: Vec<String>,
+}
+
+/// A device, as far as known bugs tell devices apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceId {
+    /// Its name on this machine.
+    pub name: String,
+    /// Name and version of the driver.
+    pub driver: String,
+}
+
+impl DeviceId {
+    /// From a device's name and what is saved about it.
+    pub fn new(name: &str, info: &serde_json::Value) -> DeviceId {
+        let member = |member: &str| info[member].as_str().unwrap_or_default();
+        DeviceId { name: name.into(), driver: format!("{} {}", member("driver_name"), member("driver_info")) }
+    }
+}
+
+/// Everything that is known.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    bugs: Vec<Bug>,
+}
+
+impl Known {
+    /// Reads files; a folder stands for the `.toml` files in it.
+    ///
+    /// # Errors
+    /// If one cannot be read or understood.
+    pub fn read(paths: &[PathBuf]) -> Result<Known, KnownError> {
+        let mut known = Known::default();
+        for path in paths {
+            for file in files(path)? {
+                known.bugs.extend(read_file(&file)?);
+            }
+        }
+        Ok(known)
+    }
+
+    /// The bugs, in the order of the files.
+    pub fn bugs(&self) -> &[Bug] {
+        &self.bugs
+    }
+
+    /// The known bug that a signature alone tells.
+    pub fn by_signature(&self, device: &DeviceId, signature: &Signature) -> Option<&Bug> {
+        let text = signature.to_string();
+        self.on(device).find(|bug| bug.signature.as_ref().is_some_and(|regex| regex.is_match(&text)))
+    }
+
+    /// The known bug that a minimised case shows.
+    pub fn by_case(&self, device: &DeviceId, signature: &Signature, minimal: &Case) -> Option<&Bug> {
+        let skeleton = skeleton::skeleton(minimal);
+        let simpler = skeleton::simpler(&skeleton);
+        let is_it = |known: &String| *known == skeleton || Some(known) == simpler.as_ref();
+        let by_skeleton = self.on(device).find(|bug| bug.skeletons.iter().any(is_it));
+        by_skeleton.or_else(|| self.by_signature(device, signature))
+    }
+
+    /// The operations to avoid on a device.
+    pub fn avoid(&self, device: &DeviceId) -> BTreeSet<SubgroupOp> {
+        self.on(device).flat_map(|bug| bug.avoid.iter().copied()).collect()
+    }
+
+    fn on(&self, device: &DeviceId) -> impl Iterator<Item = &Bug> {
+        self.bugs.iter().filter(|bug| {
+            let is_here = |pattern: &String| glob(pattern, &device.name, None) || glob(pattern, &device.driver, None);
+            bug.devices.is_empty() || bug.devices.iter().any(is_here)
+        })
+    }
+}
+
+fn files(path: &Path) -> Result<Vec<PathBuf>, KnownError> {
+    if !path.is_dir() {
+        return Ok(vec![path.into()]);
+    }
+    let entries = fs::read_dir(path).map_err(|error| wrong(path, error))?;
+    let files: Result<Vec<PathBuf>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut files = files.map_err(|error| wrong(path, error))?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    Ok(files)
+}
+
+fn read_file(path: &Path) -> Result<Vec<Bug>, KnownError> {
+    let text = fs::read_to_string(path).map_err(|error| wrong(path, error))?;
+    let file: File = toml::from_str(&text).map_err(|error| wrong(path, error))?;
+    let mut names = BTreeSet::new();
+    let mut bugs = Vec::new();
+    for entry in file.bug {
+        let name = entry.name.clone();
+        if !names.insert(name.clone()) {
+            return Err(wrong(path, format!("there are two bugs '{name}'")));
+        }
+        bugs.push(entry.bug(path).map_err(|problem| wrong(path, format!("bug '{name}': {problem}")))?);
+    }
+    Ok(bugs)
+}
+
+impl Entry {
+    fn bug(self, file: &Path) -> Result<Bug, String> {
+        if self.signature.is_none() && self.skeleton.is_none() && self.case.is_none() {
+            return Err("it needs a signature, a skeleton or a case to be told by".into());
+        }
+        let mut skeletons: Vec<String> = self.skeleton.into_iter().collect();
+        if let Some(case) = &self.case {
+            let path = file.parent().unwrap_or(Path::new("")).join(case);
+            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let case = Case::from_json(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+            skeletons.push(skeleton::skeleton(&case));
+        }
+        let versions = [("first bad", self.first_bad), ("last bad", self.last_bad), ("fixed in", self.fixed_in)];
+        let versions = versions.iter().filter(|(_, version)| !version.is_empty());
+        Ok(Bug {
+            versions: versions.map(|(what, version)| format!("{what} {version}")).collect::<Vec<_>>().join(", "),
+            name: self.name,
+            link: self.link,
+            devices: self.devices,
+            signature: self.signature.map(|text| Regex::new(&text)).transpose().map_err(|error| problem(&error))?,
+            skeletons,
+            avoid: self.avoid.iter().map(|name| operation(name)).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn operation(name: &str) -> Result<SubgroupOp, String> {
+    let row = TABLE.iter().find(|info| info.name == name);
+    row.map(|info| info.op).ok_or_else(|| format!("there is no subgroup operation '{name}'"))
+}
+
+fn wrong(path: &Path, problem: impl ToString) -> KnownError {
+    KnownError { path: path.into(), problem: problem.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signature::Kind;
+
+    fn read(text: &str) -> Result<Known, KnownError> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join("some.toml"), text).expect("it can be written");
+        Known::read(&[folder.path().into()])
+    }
+
+    #[test]
+    fn a_bug_is_told_by_device_and_signature() {
+        let known = read(
+            "[[bug]]\nname = 'a'\nsignature = '^hang: .*pipeline'\ndevices = ['lvp', 'llvmpipe Mesa 22.*']\n\
+             avoid = ['subgroupBarrier']\n[[bug]]\nname = 'b'\nsignature = 'crash'\n",
+        );
+        let known = known.expect("it is good");
+        let signature = |kind, detail: &str| Signature { kind, detail: detail.into() };
+        let hang = signature(Kind::Hang, "while creating the pipeline");
+        let crash = signature(Kind::Crash, "signal 11 while x");
+        let table = [
+            ("lvp", "", &hang, Some("a")),
+            ("mine", "llvmpipe Mesa 22.3.6", &hang, Some("a")),
+            ("mine", "llvmpipe Mesa 23.1", &hang, None),
+            ("mine", "llvmpipe Mesa 23.1", &crash, Some("b")),
+        ];
+        for (name, driver, signature, bug) in table {
+            let device = DeviceId { name: name.into(), driver: driver.into() };
+            let found = known.by_signature(&device, signature).map(|bug| bug.name.as_str());
+            assert_eq!(found, bug, "{device:?} {signature}");
+            assert_eq!(known.avoid(&device).contains(&SubgroupOp::Barrier), !driver.contains("23"), "{device:?}");
+        }
+    }
+
+    #[test]
+    fn the_files_of_the_checkout_are_good() {
+        let known = Known::read(&[Path::new(env!("CARGO_MANIFEST_DIR")).join("../known")]).expect("they are good");
+        assert!(known.bugs().len() >= 4, "{known:?}");
+    }
+
+    #[test]
+    fn a_bad_file_is_named_with_its_bug() {
+        let table = [
+            ("[[bug]]\nname = 'a'\n", "bug 'a': it needs a signature"),
+            ("[[bug]]\nname = 'a'\nsignature = '('\n", "bug 'a': no regular expression"),
+            ("[[bug]]\nname = 'a'\nsignature = 'x'\navoid = ['subgroupNothing']\n", "'subgroupNothing'"),
+            ("[[bug]]\nname = 'a'\ncase = 'gone.json'\n", "gone.json"),
+            ("[[bug]]\nname = 'a'\nsignature = 'x'\n[[bug]]\nname = 'a'\nsignature = 'x'\n", "two bugs 'a'"),
+            ("[[bug]]\nname = 'a'\nfixed = '1'\n", "fixed"),
+        ];
+        for (text, part) in table {
+            let error = read(text).expect_err(text).to_string();
+            assert!(error.contains("some.toml") && error.contains(part), "{error}");
+        }
+    }
+}
