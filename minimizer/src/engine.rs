@@ -80,13 +80,7 @@ where
 
     pub fn run(mut self) -> Minimized {
         let finished = self.search();
-        Minimized {
-            neighbour: self.neighbour(),
-            case: self.best,
-            tried: self.tried,
-            accepted: self.accepted,
-            finished,
-        }
+        Minimized { neighbour: self.neighbour(), case: self.best, tried: self.tried, accepted: self.accepted, finished }
     }
 
     /// True if it came to its end by itself.
@@ -188,7 +182,8 @@ where
         }
         let cases: Vec<Case> = candidates.iter().map(|candidate| candidate.case.clone()).collect();
         let answers = (self.check)(&cases);
-        let counted = answers.iter().position(|answer| *answer == Check::Fails).map_or(answers.len(), |first| first + 1);
+        let counted =
+            answers.iter().position(|answer| *answer == Check::Fails).map_or(answers.len(), |first| first + 1);
         for (candidate, answer) in candidates.iter().zip(&answers[..counted]) {
             self.known.insert(candidate.key, *answer);
             self.tried += 1;
@@ -214,9 +209,8 @@ where
         let candidates = TABLE.iter().flat_map(|pass| (pass.candidates)(&self.best));
         let passing = candidates.filter_map(|case| {
             let size = Size::of(&case);
-            let passes = size < self.size
-                && validate(&case).is_ok()
-                && self.known.get(&key(&case)) == Some(&Check::Passes);
+            let passes =
+                size < self.size && validate(&case).is_ok() && self.known.get(&key(&case)) == Some(&Check::Passes);
             passes.then_some((self.distance(&case, size), case))
         });
         // Of equals the first.
@@ -226,7 +220,11 @@ where
     fn distance(&self, case: &Case, size: Size) -> (u8, u64) {
         let same_program = case.program == self.best.program;
         if same_program {
-            return if case.data == self.best.data { (3, 0) } else { (2, self.size.data - size.data.min(self.size.data)) };
+            return if case.data == self.best.data {
+                (3, 0)
+            } else {
+                (2, self.size.data - size.data.min(self.size.data))
+            };
         }
         let code = self.size.code.abs_diff(size.code);
         let exprs = self.size.exprs.abs_diff(size.exprs);

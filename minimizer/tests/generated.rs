@@ -2,10 +2,10 @@
 
 use tangle_generator::{Config, from_seed};
 use tangle_minimizer::{Size, TABLE};
+use tangle_program::case::Case;
 use tangle_program::case::Tier;
 use tangle_program::glsl::glsl;
 use tangle_program::json::JsonError;
-use tangle_program::case::Case;
 use tangle_program::validate::validate;
 
 #[test]

@@ -300,11 +300,16 @@ fn body(case: &Case) -> String {
 const WORDS_SHOWN: usize = 32;
 
 fn listed(words: &[u32]) -> String {
-    let shown: Vec<String> = words.iter().take(WORDS_SHOWN).map(|&word| match word {
-        0..10_000 => word.to_string(),
-        _ => format!("{word:#x}"),
-    }).collect();
-    let more = if words.len() > WORDS_SHOWN { format!(" … {} more", words.len() - WORDS_SHOWN) } else { String::new() };
+    let shown: Vec<String> = words
+        .iter()
+        .take(WORDS_SHOWN)
+        .map(|&word| match word {
+            0..10_000 => word.to_string(),
+            _ => format!("{word:#x}"),
+        })
+        .collect();
+    let more =
+        if words.len() > WORDS_SHOWN { format!(" … {} more", words.len() - WORDS_SHOWN) } else { String::new() };
     shown.join(" ") + &more
 }
 

@@ -168,7 +168,8 @@ fn path_name(path: &Path) -> String {
 
 /// The address of a folder for a page: relative to the page where they have a folder in common.
 fn address(folder: &Path, page: &Path) -> String {
-    let whole = |path: &Path| fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.into());
+    let whole =
+        |path: &Path| fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.into());
     let to = whole(folder);
     let from = whole(page.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")));
     let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();

@@ -157,7 +157,8 @@ impl<'a> Account<'a> {
         let invocations = case.launch.invocations() as usize;
         let lanes = prediction.logs().into_iter().map(|log| {
             let ends = log.entries.iter().skip(1).map(|&(at, _)| at).chain([log.words.len()]);
-            let entry = |(&(at, step), end): (&(usize, usize), usize)| Entry { step, at, words: log.words[at..end].to_vec() };
+            let entry =
+                |(&(at, step), end): (&(usize, usize), usize)| Entry { step, at, words: log.words[at..end].to_vec() };
             let index = log.workgroup * invocations + log.local_index as usize;
             let actual = observation.and_then(|seen| seen.logs.get(index)).cloned().unwrap_or_default();
             let mut lane = Lane {
@@ -266,7 +267,8 @@ impl Lane {
 
     /// The first word of an entry that is not what it has to be.
     pub fn first_difference(&self, entry: &Entry) -> Option<usize> {
-        let differs = |(i, word): (usize, &Option<u32>)| word.is_some_and(|word| word != self.actual_word(entry.at + i));
+        let differs =
+            |(i, word): (usize, &Option<u32>)| word.is_some_and(|word| word != self.actual_word(entry.at + i));
         entry.words.iter().enumerate().position(differs)
     }
 
@@ -327,9 +329,15 @@ pub fn sites(case: &Case, printed: &Printed<'_>) -> Sites {
 
 fn components(text: &str, ty: Type, operation: Option<SubgroupOp>) -> Vec<Logged> {
     let logged = |text| Logged { text, scalar: ty.scalar, operation };
-    match ty.width {
-        1 => vec![logged(text.into())],
-        width => "xyzw".chars().take(width.into()).map(|c| logged(format!("{text}.{c}"))).collect(),
+    let parts: Vec<String> = match ty.width {
+        1 => vec![text.into()],
+        width => "xyzw".chars().take(width.into()).map(|c| format!("{text}.{c}")).collect(),
+    };
+    match ty.scalar.words() {
+        1 => parts.into_iter().map(logged).collect(),
+        _ => {
+            parts.iter().flat_map(|part| ["low", "high"].map(|half| logged(format!("{part} ({half} word)")))).collect()
+        }
     }
 }
 
@@ -347,8 +355,10 @@ fn operation_in(expr: &Expr) -> Option<SubgroupOp> {
 pub fn show(word: u32, scalar: Scalar) -> String {
     match scalar {
         Scalar::Bool if word < 2 => (word == 1).to_string(),
-        Scalar::Int if (word as i32).unsigned_abs() < 100_000 => (word as i32).to_string(),
-        Scalar::Uint if word < 100_000 => word.to_string(),
+        Scalar::Int | Scalar::Int8 | Scalar::Int16 if (word as i32).unsigned_abs() < 100_000 => {
+            (word as i32).to_string()
+        }
+        Scalar::Uint | Scalar::Uint8 | Scalar::Uint16 if word < 100_000 => word.to_string(),
         _ => format!("{word:#x}"),
     }
 }

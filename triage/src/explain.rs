@@ -90,7 +90,8 @@ fn strips(text: &mut String, telling: &Telling, colour: Colour) {
     for strip in &shown {
         let name = format!("subgroup {}", strip.subgroup);
         let padding = " ".repeat(size - strip.lanes.len());
-        let expected = painted(strip, colour, |state| if must_come(state) { ('#', Style::Right) } else { ('.', Style::Faint) });
+        let expected =
+            painted(strip, colour, |state| if must_come(state) { ('#', Style::Right) } else { ('.', Style::Faint) });
         let found = painted(strip, colour, |state| (mark(state), style(state)));
         let _ = writeln!(text, "{name:12} {expected}{padding}  {found}");
     }
@@ -140,7 +141,11 @@ fn lanes(text: &mut String, telling: &Telling, colour: Colour) {
         let _ = writeln!(text, "... and {} more lanes", telling.rows.len() - ROWS_SHOWN);
     }
     if telling.left_out > 0 {
-        let _ = writeln!(text, "{} more values are logged here; in all of these lanes they are right or open", telling.left_out);
+        let _ = writeln!(
+            text,
+            "{} more values are logged here; in all of these lanes they are right or open",
+            telling.left_out
+        );
     }
 }
 
@@ -161,7 +166,8 @@ fn table_row(row: &Row) -> Vec<(Style, String)> {
 /// A table with columns as wide as they must be; the first three stand at the right.
 fn table(text: &mut String, rows: &[Vec<(Style, String)>], colour: Colour) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| rows.iter().filter_map(|row| Some(row.get(column)?.1.chars().count())).max().unwrap_or(0);
+    let width =
+        |column: usize| rows.iter().filter_map(|row| Some(row.get(column)?.1.chars().count())).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     for row in rows {
         let cells = row.iter().zip(&widths).enumerate().map(|(i, ((style, cell), &width))| {

@@ -109,7 +109,9 @@ fn quote(op: SubgroupOp, scalar: Scalar) -> String {
         Op::Reduce(fold @ (Fold::Mul | Fold::Min | Fold::Max)) => {
             return format!("returns the {} of all active invocation-provided <value>s", noun(fold, scalar));
         }
-        Op::Reduce(fold) => return format!("returns the {} of all active invocation provided <value>s", noun(fold, scalar)),
+        Op::Reduce(fold) => {
+            return format!("returns the {} of all active invocation provided <value>s", noun(fold, scalar));
+        }
         Op::Inclusive(fold) => return scan("an inclusive", fold, scalar),
         Op::Exclusive(fold) => return scan("an exclusive", fold, scalar),
         Op::Clustered(fold) => {
@@ -123,7 +125,9 @@ fn quote(op: SubgroupOp, scalar: Scalar) -> String {
         Op::Any => "returns true if for any active invocation its <value> evaluates to true.",
         Op::AllEqual => "returns true if <value> for all active invocations is equal across the subgroup.",
         Op::Broadcast => "returns the <value> from the invocation whose <gl_SubgroupInvocationID> is equal to <id>.",
-        Op::BroadcastFirst => "returns the <value> from the active invocation with the lowest <gl_SubgroupInvocationID>.",
+        Op::BroadcastFirst => {
+            "returns the <value> from the active invocation with the lowest <gl_SubgroupInvocationID>."
+        }
         Op::Ballot => {
             "If <value> evaluates to true for an active invocation then the bit corresponding to the <gl_SubgroupInvocationID> \
              for the invocation is set to one in the result, otherwise the bit is set to zero.  Bits corresponding to inactive \
@@ -190,7 +194,10 @@ fn quote(op: SubgroupOp, scalar: Scalar) -> String {
 }
 
 fn scan(which: &str, fold: Fold, scalar: Scalar) -> String {
-    format!("returns {which} scan operation that is the {} of all active invocation-provided <value>s", noun(fold, scalar))
+    format!(
+        "returns {which} scan operation that is the {} of all active invocation-provided <value>s",
+        noun(fold, scalar)
+    )
 }
 
 const fn noun(fold: Fold, scalar: Scalar) -> &'static str {
@@ -250,7 +257,9 @@ fn tangle_rules(case: &Case, partial: bool) -> Vec<Rule> {
             reconverges("Control flow is uniform here for the subgroup: all of its lanes are together."),
         ],
         (Tier::Plain, false) => {
-            vec![reconverges("Control flow is uniform here for the whole workgroup: all lanes of a subgroup are together.")]
+            vec![reconverges(
+                "Control flow is uniform here for the whole workgroup: all lanes of a subgroup are together.",
+            )]
         }
     }
 }
@@ -274,8 +283,12 @@ pub fn of_map(rule: MapRule) -> Rule {
 pub fn of_failure(kind: Kind) -> Vec<Rule> {
     let because = match kind {
         Kind::Crash => "The driver ended the process.",
-        Kind::Hang => "All loops are bounded by a counter and a few thousand steps at most; the program ends on every path.",
-        Kind::DeviceLost | Kind::VulkanError => "Everything that the module and the commands need was asked for and granted.",
+        Kind::Hang => {
+            "All loops are bounded by a counter and a few thousand steps at most; the program ends on every path."
+        }
+        Kind::DeviceLost | Kind::VulkanError => {
+            "Everything that the module and the commands need was asked for and granted."
+        }
         Kind::Toolchain => {
             let text = "The shader is valid GLSL 4.50 with the extensions that it names; the reference front end refused it, or made \
                         a module of it that does not validate.";

@@ -28,7 +28,8 @@ pub fn story(case: &Case, judgement: &Judgement) -> String {
         counts.checked, counts.tainted, counts.skipped, counts.steps
     );
     for fault in &judgement.map_faults {
-        let _ = write!(text, "\nlane map, workgroup {}: {}\n  rule: {}", fault.workgroup, fault.seen, fault.rule.text());
+        let _ =
+            write!(text, "\nlane map, workgroup {}: {}\n  rule: {}", fault.workgroup, fault.seen, fault.rule.text());
     }
     text
 }

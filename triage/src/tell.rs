@@ -147,15 +147,17 @@ fn excerpt(account: &Account<'_>, line: usize) -> Vec<(usize, String)> {
     let lines = (1..).zip(account.printed.text.lines()).filter(|(number, _)| around.contains(number));
     let lines: Vec<(usize, String)> = lines.map(|(number, text)| (number, text.to_owned())).collect();
     let indentation = |text: &str| text.len() - text.trim_start().len();
-    let common = lines.iter().filter(|(_, text)| !text.is_empty()).map(|(_, text)| indentation(text)).min().unwrap_or(0);
+    let common =
+        lines.iter().filter(|(_, text)| !text.is_empty()).map(|(_, text)| indentation(text)).min().unwrap_or(0);
     lines.into_iter().map(|(number, text)| (number, text.get(common..).unwrap_or("").to_owned())).collect()
 }
 
 fn strips(account: &Account<'_>, first: &First) -> Vec<Strip> {
     let Some(step) = first.step else { return Vec::new() };
     let layout = &account.map.workgroups[first.workgroup];
-    let mut strips: Vec<Strip> =
-        (0..layout.subgroups.len()).map(|subgroup| Strip { subgroup, lanes: vec![None; layout.subgroups[subgroup].size] }).collect();
+    let mut strips: Vec<Strip> = (0..layout.subgroups.len())
+        .map(|subgroup| Strip { subgroup, lanes: vec![None; layout.subgroups[subgroup].size] })
+        .collect();
     for (index, state) in account.states(step) {
         let lane = &account.lanes[index];
         strips[lane.subgroup].lanes[lane.lane] = Some(state);
@@ -207,8 +209,11 @@ fn cell(account: &Account<'_>, lane: &Lane, entry: &Entry, column: usize) -> (Op
 /// Where a lane went instead.
 fn went(account: &Account<'_>, lane: &Lane) -> String {
     let Some((site, words)) = account.instead(lane) else { return "logs nothing more".into() };
-    let Some(site) = account.sites.get(&site) else { return format!("logs {site:#x}, which is no site of the program") };
-    let values = site.values.iter().zip(words).map(|(logged, word)| format!("{} = {}", logged.text, show(word, logged.scalar)));
+    let Some(site) = account.sites.get(&site) else {
+        return format!("logs {site:#x}, which is no site of the program");
+    };
+    let values =
+        site.values.iter().zip(words).map(|(logged, word)| format!("{} = {}", logged.text, show(word, logged.scalar)));
     let values: Vec<String> = values.take(COLUMNS).collect();
     let with = if values.is_empty() { String::new() } else { format!(" with {}", values.join(", ")) };
     format!("goes to line {} (site {}){with}", site.line, site.id)
@@ -225,7 +230,10 @@ fn origins(account: &Account<'_>, first: &First) -> Vec<Origin> {
         let site = account.site(step);
         (step, site.map_or_else(String::new, |site| format!("line {}: {}", site.line, site.source)))
     };
-    by_step.into_iter().map(|(from, lanes)| Origin { from: from.map(told), lanes: lanes.into_iter().collect() }).collect()
+    by_step
+        .into_iter()
+        .map(|(from, lanes)| Origin { from: from.map(told), lanes: lanes.into_iter().collect() })
+        .collect()
 }
 
 impl Strip {

@@ -49,7 +49,7 @@ fn parts_of_switch(selector: &Expr, scalar: Scalar, arms: &[Arm]) -> Vec<Vec<Stm
         let Some(Label::Case(value)) = arm.labels.first() else { continue };
         let label = match scalar {
             Scalar::Int => Expr::Int(*value as i32),
-            Scalar::Bool | Scalar::Uint => Expr::Uint(*value as u32),
+            _ => Expr::Uint(*value as u32),
         };
         let otherwise = default.map_or(Vec::new(), |default| bodies[default].clone());
         let cond = Expr::binary(BinaryOp::Eq, selector.clone(), label);
@@ -91,7 +91,11 @@ pub fn parts(case: &Case) -> Candidates<'_> {
 
 fn halves_of_if(cond: &Expr, then: &[Stmt], otherwise: &[Stmt]) -> Vec<Stmt> {
     let side = |cond: Expr, side: &[Stmt]| Stmt::If { cond, then: side.to_vec(), otherwise: Vec::new() };
-    vec![side(cond.clone(), then), side(Expr::unary(UnaryOp::Not, cond.clone()), otherwise), side(cond.clone(), otherwise)]
+    vec![
+        side(cond.clone(), then),
+        side(Expr::unary(UnaryOp::Not, cond.clone()), otherwise),
+        side(cond.clone(), otherwise),
+    ]
 }
 
 /// Without each arm, and without each label of an arm with several.

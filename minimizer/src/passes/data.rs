@@ -56,7 +56,9 @@ fn read_instead(case: &mut Case, source: Source, value: &Expr) {
         }
     });
     each_expr_mut(&mut case.program, &mut |_, expr| match (expr, source) {
-        (Expr::Input(k), Source::Input(gone)) | (Expr::Uniform(k), Source::Uniform(gone)) | (Expr::Push(k), Source::Push(gone))
+        (Expr::Input(k), Source::Input(gone))
+        | (Expr::Uniform(k), Source::Uniform(gone))
+        | (Expr::Push(k), Source::Push(gone))
             if *k > gone =>
         {
             *k -= 1;
@@ -117,8 +119,14 @@ pub fn values(case: &Case) -> Candidates<'_> {
             Source::Push(k) => vec![case.data.push[k as usize]],
         };
         let local = || (0..words.len() as u32).map(|i| i % invocations);
-        let whole = [words.iter().map(|_| 0).collect(), words.iter().map(|_| 1).collect(), local().map(|i| i & 1).collect()];
-        edits.extend(whole.into_iter().chain([local().collect(), words.iter().map(|word| word & 1).collect()]).map(|new| (source, new)));
+        let whole =
+            [words.iter().map(|_| 0).collect(), words.iter().map(|_| 1).collect(), local().map(|i| i & 1).collect()];
+        edits.extend(
+            whole
+                .into_iter()
+                .chain([local().collect(), words.iter().map(|word| word & 1).collect()])
+                .map(|new| (source, new)),
+        );
         for (start, len) in chunks(words.len()).into_iter().take(RUNS) {
             let run = start..start + len;
             let top = if len == 1 { words[start].checked_ilog2().map(|bit| 1 << bit) } else { None };

@@ -1,7 +1,9 @@
 //! Functions: delete, empty and inline them; take parameters and results away.
 
 use tangle_program::case::Case;
-use tangle_program::tree::{Arg, Direction, Expr, Function, FunctionId, Local, Param, Program, Stmt, VarId, walk_block};
+use tangle_program::tree::{
+    Arg, Direction, Expr, Function, FunctionId, Local, Param, Program, Stmt, VarId, walk_block,
+};
 
 use super::variables::{drop_functions, drop_unused};
 use super::{Candidates, each, zero};
@@ -23,7 +25,8 @@ enum Whole {
 pub fn whole(case: &Case) -> Candidates<'_> {
     let functions = case.program.functions.len().saturating_sub(1);
     let ids = 0..functions;
-    let edits = [Whole::Delete, Whole::Inline, Whole::Empty].into_iter().flat_map(|what| ids.clone().map(move |id| (what, id)));
+    let edits =
+        [Whole::Delete, Whole::Inline, Whole::Empty].into_iter().flat_map(|what| ids.clone().map(move |id| (what, id)));
     let edits = edits.filter(|(what, id)| !matches!(what, Whole::Inline) || ends_once(&case.program.functions[*id]));
     each(case, edits.collect(), |case, (what, id)| match what {
         Whole::Delete => delete(&mut case.program, id),

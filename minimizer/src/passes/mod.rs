@@ -64,11 +64,14 @@ pub const TABLE: &[Pass] = &[
 
 /// One candidate for each edit that makes the case smaller.
 fn each<'a, E: 'a>(case: &'a Case, edits: Vec<E>, apply: impl Fn(&mut Case, E) + 'a) -> Candidates<'a> {
-    smaller(case, edits.into_iter().map(move |edit| {
-        let mut candidate = case.clone();
-        apply(&mut candidate, edit);
-        candidate
-    }))
+    smaller(
+        case,
+        edits.into_iter().map(move |edit| {
+            let mut candidate = case.clone();
+            apply(&mut candidate, edit);
+            candidate
+        }),
+    )
 }
 
 /// Those that are smaller than the case.
@@ -90,11 +93,15 @@ fn chunks(len: usize) -> Vec<(usize, usize)> {
 
 /// The zero of a type.
 fn zero(ty: Type) -> Expr {
-    splat(ty, match ty.scalar {
-        Scalar::Bool => Expr::Bool(false),
-        Scalar::Int => Expr::Int(0),
-        Scalar::Uint => Expr::Uint(0),
-    })
+    splat(
+        ty,
+        match ty.scalar {
+            Scalar::Bool => Expr::Bool(false),
+            Scalar::Int => Expr::Int(0),
+            Scalar::Uint => Expr::Uint(0),
+            scalar => Expr::Cast(scalar, Box::new(Expr::Uint(0))),
+        },
+    )
 }
 
 /// A value of a type with one scalar in all components.

@@ -45,7 +45,8 @@ fn variables(case: &mut Case) {
     for function in &mut case.program.functions {
         let is_counter = counters(function);
         let usable = |name: &String| names::check(name).is_ok() && !taken.contains(name);
-        let mut indices = ["i", "j", "k"].map(str::to_owned).into_iter().chain((1..).map(|n| format!("i{n}"))).filter(usable);
+        let mut indices =
+            ["i", "j", "k"].map(str::to_owned).into_iter().chain((1..).map(|n| format!("i{n}"))).filter(usable);
         let mut others = letters().filter(usable);
         let names = is_counter.into_iter().map(|counter| if counter { indices.next() } else { others.next() });
         let all = function.params.iter_mut().map(|param| &mut param.name);

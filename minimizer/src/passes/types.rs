@@ -15,7 +15,9 @@ pub fn narrow(case: &Case) -> Candidates<'_> {
     for (id, function) in case.program.functions.iter().enumerate().rev() {
         let received = received(function);
         for var in function.params.len() as VarId..function.var_count() as VarId {
-            let Some(ty) = function.var_type(var).filter(|ty| !ty.is_scalar() && !received.contains(&var)) else { continue };
+            let Some(ty) = function.var_type(var).filter(|ty| !ty.is_scalar() && !received.contains(&var)) else {
+                continue;
+            };
             edits.extend((0..ty.width).map(|component| (id, var, ty, component)));
         }
     }

@@ -7,8 +7,8 @@ use tangle_program::tree::{Expr, Function, FunctionId, Local, Program, Stmt, Var
 
 use super::{Candidates, each};
 use crate::access::{
-    direct_exprs_mut, each_block_mut, each_expr_mut, each_stmt_mut, edit_block, mentioned, nested_blocks_mut, reads, rename_vars,
-    replace_stmt, stmts, walk_expr_mut, writes,
+    direct_exprs_mut, each_block_mut, each_expr_mut, each_stmt_mut, edit_block, mentioned, nested_blocks_mut, reads,
+    rename_vars, replace_stmt, stmts, walk_expr_mut, writes,
 };
 use crate::size::is_closed;
 
@@ -115,14 +115,18 @@ fn uses(function: &Function) -> Vec<Use> {
 
 /// Every function with its variables and how they are used.
 fn all_uses(program: &Program) -> impl Iterator<Item = (FunctionId, VarId, Use)> {
-    program.functions.iter().enumerate().rev().flat_map(|(id, function)| {
-        (0..).zip(uses(function)).map(move |(var, usage)| (id as FunctionId, var, usage))
-    })
+    program
+        .functions
+        .iter()
+        .enumerate()
+        .rev()
+        .flat_map(|(id, function)| (0..).zip(uses(function)).map(move |(var, usage)| (id as FunctionId, var, usage)))
 }
 
 /// Deletes all assignments to a variable; the most often assigned first.
 pub fn forget(case: &Case) -> Candidates<'_> {
-    let mut vars: Vec<(FunctionId, VarId, Use)> = all_uses(&case.program).filter(|(.., usage)| usage.assigned > 1).collect();
+    let mut vars: Vec<(FunctionId, VarId, Use)> =
+        all_uses(&case.program).filter(|(.., usage)| usage.assigned > 1).collect();
     vars.sort_by_key(|(.., usage)| std::cmp::Reverse(usage.assigned));
     each(case, vars, |case, (id, var, _)| {
         each_block_mut(&mut case.program, &mut |function, block| {
@@ -170,7 +174,9 @@ pub fn substitute(case: &Case) -> Candidates<'_> {
 enum Reach {
     Everywhere,
     /// As far as the end of the block, the next assignment, or so many places.
-    Block { many: usize },
+    Block {
+        many: usize,
+    },
 }
 
 fn put_behind(block: &mut [Stmt], var: VarId, value: &Expr, mut many: usize) {
@@ -218,7 +224,8 @@ pub fn merge(case: &Case) -> Candidates<'_> {
         rename_vars(function, &|var| if var == b { a } else { var });
         each_block_mut(&mut case.program, &mut |function, block| {
             let is_moot = |stmt: &Stmt| {
-                matches!(stmt, Stmt::Assign { var, value } if *var == a && *value == Expr::Var(a)) && function as usize == id
+                matches!(stmt, Stmt::Assign { var, value } if *var == a && *value == Expr::Var(a))
+                    && function as usize == id
             };
             block.retain(|stmt| !is_moot(stmt));
         });

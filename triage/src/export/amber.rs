@@ -63,7 +63,9 @@ pub(super) fn limits(needs: &Needs) -> Vec<String> {
         });
     }
     if needs.spirv == SpirvVersion::V1_6 {
-        limits.push("Its GLSL goes up to SPIR-V 1.5: the module stands there as assembly, the source as comments.".into());
+        limits.push(
+            "Its GLSL goes up to SPIR-V 1.5: the module stands there as assembly, the source as comments.".into(),
+        );
     }
     limits.push(
         "A device that places invocations in other lanes than those of the first EXPECT fails there, where repro.c says that it \
@@ -152,7 +154,8 @@ fn shader(text: &mut String, source: &Source<'_>) {
 /// The bytes. Nothing may stand between the last one and END: Amber would read it for ever.
 fn hex(spirv: &[u32]) -> String {
     let row = |words: &[u32]| {
-        let bytes: Vec<String> = words.iter().flat_map(|word| word.to_le_bytes()).map(|byte| format!("{byte:02x}")).collect();
+        let bytes: Vec<String> =
+            words.iter().flat_map(|word| word.to_le_bytes()).map(|byte| format!("{byte:02x}")).collect();
         bytes.join(" ")
     };
     spirv.chunks(ROW / 2).map(row).collect::<Vec<_>>().join("\n")

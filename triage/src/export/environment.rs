@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_left_to_a_person() {
-        let blank: Vec<&str> = rows(None).into_iter().filter(|(_, value)| value.is_empty()).map(|(what, _)| what).collect();
+        let blank: Vec<&str> =
+            rows(None).into_iter().filter(|(_, value)| value.is_empty()).map(|(what, _)| what).collect();
         assert_eq!(blank, ["Device", "Driver", "Vulkan", "Operating system and kernel"]);
     }
 

@@ -61,11 +61,16 @@ fn what_it_is(text: &mut String, subject: &Subject<'_>) {
     if let Some(device) = &subject.device {
         paragraph(text, format_args!("On {}: {}.", device.name, first_line(subject.report)));
     }
-    paragraph(text, match subject.basis {
-        Basis::Observed { .. } => "The expected values are for the lanes and subgroups that this device gives the invocations.".into(),
-        Basis::Linear(size) => format!("The expected values are for subgroups of {size} consecutive invocations."),
-        Basis::Nothing => "No values are expected: it only has to run to its end.".into(),
-    });
+    paragraph(
+        text,
+        match subject.basis {
+            Basis::Observed { .. } => {
+                "The expected values are for the lanes and subgroups that this device gives the invocations.".into()
+            }
+            Basis::Linear(size) => format!("The expected values are for subgroups of {size} consecutive invocations."),
+            Basis::Nothing => "No values are expected: it only has to run to its end.".into(),
+        },
+    );
 }
 
 fn first_line(text: &str) -> &str {
@@ -133,7 +138,8 @@ fn strips(text: &mut String, telling: &Telling) {
     if shown.len() < telling.strips.len() {
         rows.push(format!("... and {} more subgroups", telling.strips.len() - shown.len()));
     }
-    let _ = write!(text, "The lanes at this step, lane 0 at the left:\n\n{}\n`{LEGEND}`\n\n", fenced(&rows.join("\n"), ""));
+    let _ =
+        write!(text, "The lanes at this step, lane 0 at the left:\n\n{}\n`{LEGEND}`\n\n", fenced(&rows.join("\n"), ""));
 }
 
 fn lane_table(text: &mut String, telling: &Telling) {
@@ -160,7 +166,13 @@ fn lane_table(text: &mut String, telling: &Telling) {
         paragraph(text, format_args!("... and {} more lanes.", telling.rows.len() - ROWS_SHOWN));
     }
     if telling.left_out > 0 {
-        paragraph(text, format_args!("{} more values are logged here; in all of these lanes they are right or open.", telling.left_out));
+        paragraph(
+            text,
+            format_args!(
+                "{} more values are logged here; in all of these lanes they are right or open.",
+                telling.left_out
+            ),
+        );
     }
 }
 
@@ -291,7 +303,9 @@ fn difference(old: &str, new: &str) -> String {
 
 fn around_changes(lines: &[(char, &str)]) -> String {
     const AROUND: usize = 3;
-    let near = |i: usize| lines[i.saturating_sub(AROUND)..lines.len().min(i + AROUND + 1)].iter().any(|(mark, _)| *mark != ' ');
+    let near = |i: usize| {
+        lines[i.saturating_sub(AROUND)..lines.len().min(i + AROUND + 1)].iter().any(|(mark, _)| *mark != ' ')
+    };
     let mut text = String::new();
     let mut gap = false;
     for (i, (mark, line)) in lines.iter().enumerate() {
@@ -324,7 +338,10 @@ fn contents(text: &mut String, page: &Page<'_>) {
 fn program(text: &mut String, glsl: &str) {
     if glsl.lines().count() <= LINES_SHOWN {
         let code = fenced(glsl.trim_end(), "glsl");
-        paragraph(text, format_args!("<details>\n<summary>The program (shader.comp)</summary>\n\n{code}\n\n</details>"));
+        paragraph(
+            text,
+            format_args!("<details>\n<summary>The program (shader.comp)</summary>\n\n{code}\n\n</details>"),
+        );
     }
 }
 

@@ -225,6 +225,9 @@ mod tests {
         let mut text = String::new();
         array(&mut text, "uint32_t x[1]", &[]);
         rows(&mut text, "uint32_t y[3]", &[1, 2, 0xDEAD_BEEF], 2);
-        assert_eq!(text, "static const uint32_t x[1] = {\n    0,\n};\nstatic const uint32_t y[3] = {\n    1, 2,\n    0xdeadbeef,\n};\n");
+        assert_eq!(
+            text,
+            "static const uint32_t x[1] = {\n    0,\n};\nstatic const uint32_t y[3] = {\n    1, 2,\n    0xdeadbeef,\n};\n"
+        );
     }
 }

@@ -21,7 +21,11 @@ pub(super) const COMMAND: &str = "vkrunner case.shader_test";
 /// The script.
 pub(super) fn vkrunner(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) -> String {
     let mut text = String::from("[comment]\n");
-    comment(&mut text, "  ", &[&source.title, "", &source.story, "", &format!("Run: {COMMAND}"), "", "What VkRunner cannot carry:"]);
+    comment(
+        &mut text,
+        "  ",
+        &[&source.title, "", &source.story, "", &format!("Run: {COMMAND}"), "", "What VkRunner cannot carry:"],
+    );
     limits(needs).iter().for_each(|limit| comment(&mut text, "  ", &[&format!("- {limit}")]));
     comment(&mut text, "  ", &["", "The shader:", "", source.glsl]);
     requirements(&mut text, needs);
@@ -61,9 +65,13 @@ pub(super) fn limits(needs: &Needs) -> Vec<String> {
     }
     match needs.subgroup_size {
         SubgroupSize::Default => {}
-        SubgroupSize::Varying => limits.push("It cannot allow the subgroup size to vary: the device's default is used.".into()),
+        SubgroupSize::Varying => {
+            limits.push("It cannot allow the subgroup size to vary: the device's default is used.".into())
+        }
         SubgroupSize::Required(size) => {
-            limits.push(format!("It cannot require the subgroup size {size}: the script fits devices whose default that is."));
+            limits.push(format!(
+                "It cannot require the subgroup size {size}: the script fits devices whose default that is."
+            ));
         }
     }
     if needs.full_subgroups {

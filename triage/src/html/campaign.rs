@@ -222,7 +222,11 @@ fn times(html: &mut Html, campaign: &Campaign) {
         html.raw("<td><span class=\"bar\">");
         for ((stage, seconds), colour) in device.times.iter().zip(COLOURS) {
             let width = format!("width:{:.2}%", 100.0 * seconds / total.max(1e-9));
-            html.open("i", &[("class", &colour), ("style", &width), ("title", &format_args!("{stage} {seconds:.1} s"))]).raw("</i>");
+            html.open(
+                "i",
+                &[("class", &colour), ("style", &width), ("title", &format_args!("{stage} {seconds:.1} s"))],
+            )
+            .raw("</i>");
         }
         html.raw("</span></td></tr>\n");
     }
@@ -233,7 +237,9 @@ fn operations(html: &mut Html, campaign: &Campaign) {
     html.section("Subgroup operations");
     html.raw("<p>How many lanes executed each operation, and how many compared values depended on it: with the whole subgroup active, ");
     html.raw("and with a part of it. The bars compare the checked values, on a logarithmic scale.</p>\n");
-    html.raw("<div class=\"scroll\"><table class=\"books\">\n<thead><tr><th>operation</th><th class=\"n\">lanes, all</th>");
+    html.raw(
+        "<div class=\"scroll\"><table class=\"books\">\n<thead><tr><th>operation</th><th class=\"n\">lanes, all</th>",
+    );
     html.raw("<th class=\"n\">lanes, some</th><th class=\"n\">checked, all</th><th class=\"n\">checked, some</th><th></th></tr></thead>\n<tbody>\n");
     let uses = |name: &str| campaign.operations.get(name).copied().unwrap_or_default();
     let most = TABLE.iter().map(|info| uses(info.name)).map(|used| used.checked_full + used.checked_partial).max();

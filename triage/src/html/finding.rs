@@ -92,7 +92,10 @@ fn first_step(html: &mut Html, telling: Option<&Telling>) {
     html.raw("<div class=\"columns\">\n<div class=\"scroll\"><table class=\"listing excerpt\">\n");
     for (number, line) in &telling.excerpt {
         html.open("tr", &[("class", &if *number == telling.line { "wrong" } else { "" })]);
-        html.raw("<td class=\"number\">").open("a", &[("href", &format_args!("#L{number}"))]).text(number).raw("</a></td>");
+        html.raw("<td class=\"number\">")
+            .open("a", &[("href", &format_args!("#L{number}"))])
+            .text(number)
+            .raw("</a></td>");
         html.raw("<td class=\"code\"><code>");
         code(html, line);
         html.raw("</code></td></tr>\n");
@@ -139,12 +142,15 @@ fn strips(html: &mut Html, telling: &Telling) {
                 '#' | '.' => ' ',
                 mark => mark,
             };
-            html.open("i", &[("class", &class_of(*state)), ("title", &format_args!("lane {lane}"))]).text(shown).raw("</i>");
+            html.open("i", &[("class", &class_of(*state)), ("title", &format_args!("lane {lane}"))])
+                .text(shown)
+                .raw("</i>");
         }
         html.raw("</td></tr>\n");
     }
     if shown.len() < telling.strips.len() {
-        html.raw("<tr><td colspan=\"3\">").text(format_args!("and {} more subgroups", telling.strips.len() - shown.len()));
+        html.raw("<tr><td colspan=\"3\">")
+            .text(format_args!("and {} more subgroups", telling.strips.len() - shown.len()));
         html.raw("</td></tr>\n");
     }
     html.raw("</table></div>\n");
@@ -190,7 +196,10 @@ fn lane_table(html: &mut Html, telling: &Telling) {
         html.element("p", &[], format_args!("And {} more lanes.", telling.rows.len() - ROWS_SHOWN));
     }
     if telling.left_out > 0 {
-        let more = format_args!("{} more values are logged here; in all of these lanes they are right or open.", telling.left_out);
+        let more = format_args!(
+            "{} more values are logged here; in all of these lanes they are right or open.",
+            telling.left_out
+        );
         html.element("p", &[], more).raw("\n");
     }
 }
@@ -210,7 +219,9 @@ fn map_faults(html: &mut Html, faults: &[MapFault]) {
         return;
     }
     html.section("The lane map");
-    html.raw("<p>Before any control flow, the subgroup built-ins contradict each other or the specification:</p>\n<ul>\n");
+    html.raw(
+        "<p>Before any control flow, the subgroup built-ins contradict each other or the specification:</p>\n<ul>\n",
+    );
     for fault in faults {
         html.element("li", &[], format_args!("workgroup {}: {}", fault.workgroup, fault.seen)).raw("\n");
     }

@@ -129,7 +129,10 @@ const fn class(state: State) -> &'static str {
 fn cell(html: &mut Html, state: State, x: usize, y: usize, count: usize, title: Option<&str>) {
     if state == State::Absent {
         for i in 0..count {
-            html.open("circle", &[("class", &"absent"), ("cx", &(x + i * CELL + CELL / 2)), ("cy", &(y + ROW / 2)), ("r", &1)]);
+            html.open(
+                "circle",
+                &[("class", &"absent"), ("cx", &(x + i * CELL + CELL / 2)), ("cy", &(y + ROW / 2)), ("r", &1)],
+            );
             html.raw("</circle>");
         }
         return;
@@ -137,7 +140,14 @@ fn cell(html: &mut Html, state: State, x: usize, y: usize, count: usize, title: 
     let (width, height) = (count * CELL - 2, ROW - 4);
     html.open(
         "rect",
-        &[("class", &class(state)), ("x", &(x + 1)), ("y", &(y + 2)), ("width", &width), ("height", &height), ("rx", &2)],
+        &[
+            ("class", &class(state)),
+            ("x", &(x + 1)),
+            ("y", &(y + 2)),
+            ("width", &width),
+            ("height", &height),
+            ("rx", &2),
+        ],
     );
     if let Some(title) = title {
         html.element("title", &[], title);
@@ -146,7 +156,11 @@ fn cell(html: &mut Html, state: State, x: usize, y: usize, count: usize, title: 
     if matches!(state, State::WrongValue | State::Missing | State::Intruder) {
         // The shape says it, too, where colours cannot be told apart.
         for i in 0..count {
-            html.element("text", &[("class", &class(state)), ("x", &(x + i * CELL + CELL / 2)), ("y", &(y + 13))], mark(state));
+            html.element(
+                "text",
+                &[("class", &class(state)), ("x", &(x + i * CELL + CELL / 2)), ("y", &(y + 13))],
+                mark(state),
+            );
         }
     }
 }
@@ -179,7 +193,11 @@ impl Picture<'_> {
         for (x, (subgroup, _)) in self.places() {
             let size = self.size(*subgroup);
             let name = if size >= 8 { "subgroup " } else { "" };
-            html.element("text", &[("class", &"group"), ("x", &(x + size * CELL / 2)), ("y", &11)], format_args!("{name}{subgroup}"));
+            html.element(
+                "text",
+                &[("class", &"group"), ("x", &(x + size * CELL / 2)), ("y", &11)],
+                format_args!("{name}{subgroup}"),
+            );
             for lane in (0..size).step_by(if size > 8 { 4 } else { 2 }) {
                 html.element("text", &[("class", &"lane"), ("x", &(x + lane * CELL + CELL / 2)), ("y", &25)], lane);
             }
@@ -194,7 +212,11 @@ impl Picture<'_> {
             html.open("li", &[("class", &class), ("value", &(step + 1))]);
             let (line, source) = self.account.site(step).map_or((0, ""), |site| (site.line, site.source.as_str()));
             html.element("span", &[("class", &"step")], step + 1);
-            html.open("a", &[("href", &format_args!("#L{line}")), ("title", &source)]).element("span", &[("class", &"line")], line);
+            html.open("a", &[("href", &format_args!("#L{line}")), ("title", &source)]).element(
+                "span",
+                &[("class", &"line")],
+                line,
+            );
             html.element("code", &[], source).raw("</a></li>\n");
         }
         if self.has_extra() {
@@ -216,7 +238,8 @@ impl Picture<'_> {
         for (i, &step) in self.steps.iter().enumerate() {
             let y = i * ROW;
             if self.wrong == Some(step) {
-                html.open("rect", &[("class", &"band"), ("x", &0), ("y", &y), ("width", &width), ("height", &ROW)]).raw("</rect>");
+                html.open("rect", &[("class", &"band"), ("x", &0), ("y", &y), ("width", &width), ("height", &ROW)])
+                    .raw("</rect>");
             }
             self.row(html, step, y);
             html.raw("\n");
@@ -233,7 +256,9 @@ impl Picture<'_> {
             let mut cells = lanes.iter().map(|&(lane, index)| (lane, index, states[&index])).peekable();
             while let Some((lane, index, state)) = cells.next() {
                 let mut last = lane;
-                while let Some((next, ..)) = cells.next_if(|&(next, _, other)| self.joins(state) && other == state && next == last + 1) {
+                while let Some((next, ..)) =
+                    cells.next_if(|&(next, _, other)| self.joins(state) && other == state && next == last + 1)
+                {
                     last = next;
                 }
                 let title = (last == lane && state != State::Absent).then(|| self.title(index, step, state));
