@@ -9,7 +9,7 @@
 //! A case is on disk before a driver sees it. The ledger is saved every few seconds and at the end; a campaign that is started again in
 //! the same folder goes on where it stopped.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,13 +22,13 @@ use tangle_generator::Stats;
 use tangle_program::case::Case;
 use tangle_runner::{Outcome, toolchain};
 use tangle_triage::story::story;
-use tangle_triage::{Finding, Known};
+use tangle_triage::{Finding, Known, Signature};
 
 use crate::background::{Background, Opener, Request, Small};
 use crate::ledger::{BugBook, DeviceBook, Ledger};
 use crate::plan::{Choice, Plan};
 use crate::prepare::{Prepared, ToolchainFault, job, prepare};
-use crate::target::{Backend, Conclusion, Finish, Target};
+use crate::target::{Backend, Conclusion, Finish, Reference, Target};
 
 /// How a campaign is run.
 #[derive(Clone, Debug)]
@@ -249,64 +249,65 @@ impl Campaign {
     fn work(&self, target: &Target) -> anyhow::Result<()> {
         let before = self.book(target, |book| book.clone());
         match &target.backend {
-            Backend::Reference(reference) => {
-                let mut index = before.next_case;
-                while !self.is_over(index) {
-                    self.book(target, |book| book.next_case = index);
-                    if let Some(prepared) = self.next_case(target, index)? {
-                        let started = Instant::now();
-                        let conclusion = match &*prepared {
-                            Prep::Ready(prepared) => target.run_reference(reference, &prepared.case),
-                            Prep::Faulty(_, fault) => fault.into(),
-                        };
-                        self.book(target, |book| book.times.judge += started.elapsed().as_secs_f64());
-                        self.conclude(target, index, &prepared, &conclusion)?;
-                    }
-                    index += 1;
-                }
-                self.book(target, |book| book.next_case = index);
-                Ok(())
-            }
+            Backend::Reference(reference) => self.work_reference(target, reference, before.next_case),
             Backend::Vulkan(device) => self.work_vulkan(target, device, &before),
         }
     }
 
+    fn work_reference(&self, target: &Target, reference: &Reference, first: u64) -> anyhow::Result<()> {
+        for index in first.. {
+            if self.is_over(index) {
+                break;
+            }
+            let over = match self.next_case(target, index) {
+                Next::Over(over) => over,
+                Next::Ready(prep) => {
+                    let started = Instant::now();
+                    let conclusion = target.run_reference(reference, prep.case());
+                    self.book(target, |book| book.times.judge += started.elapsed().as_secs_f64());
+                    Over { prep: Some(prep), conclusion }
+                }
+            };
+            self.conclude(target, index, &over)?;
+        }
+        Ok(())
+    }
+
     fn work_vulkan(&self, target: &Target, device: &tangle_runner::Device, before: &DeviceBook) -> anyhow::Result<()> {
         let mut next = before.next_case;
-        let mut running: BTreeMap<u64, Arc<Prep>> = BTreeMap::new();
+        let mut cases: VecDeque<(u64, Progress)> = VecDeque::new();
         let mut timed_out = BTreeSet::new();
         loop {
-            while !self.is_over(next) && running.len() < IN_FLIGHT {
+            let running = |cases: &VecDeque<(u64, Progress)>| {
+                cases.iter().filter(|(_, progress)| matches!(progress, Progress::Running(_))).count()
+            };
+            while !self.is_over(next) && running(&cases) < IN_FLIGHT {
                 let index = next;
                 next += 1;
-                let Some(case) = self.next_case(target, index)? else { continue };
-                match &*case {
-                    Prep::Faulty(_, fault) => self.conclude(target, index, &case, &fault.into())?,
-                    Prep::Ready(prepared) => {
-                        let job = job(prepared, index);
-                        self.note_in_flight(target, index, &prepared.case)?;
-                        running.insert(index, Arc::clone(&case));
-                        device.submit(job);
+                let progress = match self.next_case(target, index) {
+                    Next::Over(over) => Progress::Over(over),
+                    Next::Ready(prep) => {
+                        self.submit(target, device, index, &prep)?;
+                        Progress::Running(prep)
                     }
-                }
+                };
+                cases.push_back((index, progress));
+                self.settle(target, &mut cases)?;
             }
-            // Where a resumed campaign begins: nothing before it is unfinished.
-            let unfinished = running.keys().next().copied().unwrap_or(next);
-            self.book(target, |book| book.next_case = unfinished);
-            if running.is_empty() {
+            if cases.is_empty() {
                 break;
             }
             let completion = device.results().recv().context("the device's supervisor ended")?;
-            let Some(prep) = running.remove(&completion.job) else { continue };
-            let Prep::Ready(prepared) = &*prep else { continue };
-            if matches!(completion.outcome, Outcome::TimedOut { .. }) && timed_out.insert(completion.job) {
+            let Some((index, progress)) = cases.iter_mut().find(|(index, _)| *index == completion.job) else { continue };
+            let Progress::Running(prep) = &*progress else { continue };
+            let prep = Arc::clone(prep);
+            if matches!(completion.outcome, Outcome::TimedOut { .. }) && timed_out.insert(*index) {
                 // On a busy machine a slow case looks like a hang. It is one if it happens again.
-                running.insert(completion.job, Arc::clone(&prep));
-                device.submit(job(prepared, completion.job));
+                self.submit(target, device, *index, &prep)?;
                 continue;
             }
             let started = Instant::now();
-            let conclusion = Conclusion::of(&prepared.case, &target.capabilities, completion.outcome);
+            let conclusion = Conclusion::of(prep.case(), &target.capabilities, completion.outcome);
             self.book(target, |book| {
                 book.times.judge += started.elapsed().as_secs_f64();
                 book.take_stats(before, device.stats());
@@ -314,28 +315,51 @@ impl Campaign {
             if let Finish::NoWorker { reason } = &conclusion.finish {
                 anyhow::bail!("device {}: {reason}", target.name);
             }
-            self.conclude(target, completion.job, &prep, &conclusion)?;
-            let _ = fs::remove_file(self.in_flight_path(target, completion.job));
+            *progress = Progress::Over(Over { prep: Some(prep), conclusion });
+            self.settle(target, &mut cases)?;
         }
         Ok(())
     }
 
-    /// The case of this number, ready to run; `None` if the device cannot run it.
-    fn next_case(&self, target: &Target, index: u64) -> anyhow::Result<Option<Arc<Prep>>> {
+    fn submit(
+        &self,
+        target: &Target,
+        device: &tangle_runner::Device,
+        index: u64,
+        prep: &Prep,
+    ) -> anyhow::Result<()> {
+        if let Prep::Ready(prepared) = prep {
+            self.note_in_flight(target, index, &prepared.case)?;
+            device.submit(job(prepared, index));
+        }
+        Ok(())
+    }
+
+    /// Enters what is over, up to the first case that still runs: the books never have a gap, so that a resumed campaign knows where
+    /// to go on.
+    fn settle(&self, target: &Target, cases: &mut VecDeque<(u64, Progress)>) -> anyhow::Result<()> {
+        while let Some((index, Progress::Over(over))) = cases.front() {
+            self.conclude(target, *index, over)?;
+            // Cases that did not run have no file.
+            let _ = fs::remove_file(self.in_flight_path(target, *index));
+            cases.pop_front();
+        }
+        Ok(())
+    }
+
+    /// The case of this number, ready to run, or over if it cannot.
+    fn next_case(&self, target: &Target, index: u64) -> Next {
         let shared = self.shared(index);
         let case = shared.case.get_or_init(|| {
             let started = Instant::now();
             let case = self.plan.case(index);
             self.book(target, |book| book.times.generate += started.elapsed().as_secs_f64());
-            let stats = Stats::of(&case);
-            self.with_books(|ledger| ledger.generated.merge(&stats));
             case
         });
         let missing = target.missing(case);
         if !missing.is_empty() {
             let conclusion = Conclusion::without_data(Finish::Unsupported { missing });
-            self.with_books(|ledger| ledger.enter(&target.name, &conclusion, None));
-            return Ok(None);
+            return Next::Over(Over { prep: None, conclusion });
         }
         let prep = shared.prep.get_or_init(|| {
             let started = Instant::now();
@@ -346,7 +370,14 @@ impl Campaign {
             self.book(target, |book| book.times.compile += started.elapsed().as_secs_f64());
             Arc::new(prep)
         });
-        Ok(Some(Arc::clone(prep)))
+        let prep = Arc::clone(prep);
+        match &*prep {
+            Prep::Ready(_) => Next::Ready(prep),
+            Prep::Faulty(_, fault) => {
+                let conclusion = fault.into();
+                Next::Over(Over { prep: Some(prep), conclusion })
+            }
+        }
     }
 
     fn shared(&self, index: u64) -> Arc<Shared> {
@@ -358,40 +389,60 @@ impl Campaign {
         entry
     }
 
-    /// Enters a conclusion and saves the finding, if it is one.
-    fn conclude(&self, target: &Target, index: u64, prep: &Prep, conclusion: &Conclusion) -> anyhow::Result<()> {
+    /// Saves the finding, if it is one, and then enters the conclusion: what the books tell of is on disk.
+    fn conclude(&self, target: &Target, index: u64, over: &Over) -> anyhow::Result<()> {
+        let Over { prep, conclusion } = over;
+        let Some(prep) = prep else {
+            self.with_books(|ledger| ledger.enter(&target.name, index, conclusion, None));
+            return Ok(());
+        };
         self.run_here.fetch_add(1, Ordering::Relaxed);
-        let case = prep.case();
-        let signature = conclusion.signature(case);
+        let signature = conclusion.signature(prep.case());
         let known = signature.as_ref().and_then(|signature| self.options.known.by_signature(&target.id(), signature));
-        let save = self.with_books(|ledger| {
-            ledger.enter(&target.name, conclusion, signature.as_ref());
+        let folder = match &signature {
+            Some(signature) if known.is_none() => self.save_witness(target, prep, conclusion, signature)?,
+            _ => None,
+        };
+        let stats = Stats::of(prep.case());
+        let nth = self.with_books(|ledger| {
+            ledger.enter(&target.name, index, conclusion, signature.as_ref());
+            ledger.generated.merge(&stats);
             if let Some(bug) = known {
                 ledger.enter_known(&target.name, &bug.name);
                 return None;
             }
             let book = ledger.finding(&target.name, signature.as_ref()?, index);
             book.cases += 1;
-            (book.folders.len() < self.options.witnesses).then_some(())
-        });
-        let (Some(()), Some(signature)) = (save, signature) else { return Ok(()) };
-        let started = Instant::now();
-        let finding = finding(target, prep, conclusion, signature.clone());
-        let folder = finding.save(&self.options.out.join("findings"))?;
-        let relative = folder.strip_prefix(&self.options.out).unwrap_or(&folder).display().to_string();
-        let nth = self.with_books(|ledger| {
-            let book = ledger.finding(&target.name, &signature, index);
+            let folder = folder.as_ref()?;
+            let relative = folder.strip_prefix(&self.options.out).unwrap_or(folder).display().to_string();
             if !book.folders.contains(&relative) {
                 book.folders.push(relative);
             }
-            book.folders.len() - 1
+            Some(book.folders.len() - 1)
         });
-        if let Some(background) = &self.background {
-            let (device, case) = (target.name.clone(), case.clone());
+        if let (Some(background), Some(signature), Some(folder), Some(nth)) = (&self.background, signature, folder, nth) {
+            let (device, case) = (target.name.clone(), prep.case().clone());
             background.ask(Request { device, case, signature, folder }, nth);
         }
-        self.book(target, |book| book.times.save += started.elapsed().as_secs_f64());
         Ok(())
+    }
+
+    /// Saves a finding unless there are enough of its kind.
+    fn save_witness(
+        &self,
+        target: &Target,
+        prep: &Prep,
+        conclusion: &Conclusion,
+        signature: &Signature,
+    ) -> anyhow::Result<Option<PathBuf>> {
+        if self.with_books(|ledger| ledger.saved(&target.name, signature)) >= self.options.witnesses {
+            return Ok(None);
+        }
+        let started = Instant::now();
+        let finding = finding(target, prep, conclusion, signature.clone());
+        let folder = finding.save(&self.options.out.join("findings"))?;
+        self.book(target, |book| book.times.save += started.elapsed().as_secs_f64());
+        Ok(Some(folder))
     }
 
     fn in_flight_path(&self, target: &Target, index: u64) -> PathBuf {
@@ -407,6 +458,23 @@ impl Campaign {
         self.book(target, |book| book.times.save += started.elapsed().as_secs_f64());
         Ok(())
     }
+}
+
+/// A case on its way through a device.
+enum Progress {
+    Running(Arc<Prep>),
+    Over(Over),
+}
+
+/// A case that is through, with nothing prepared if the device cannot run it.
+struct Over {
+    prep: Option<Arc<Prep>>,
+    conclusion: Conclusion,
+}
+
+enum Next {
+    Ready(Arc<Prep>),
+    Over(Over),
 }
 
 /// A case as far as the toolchain got with it.
@@ -440,7 +508,7 @@ pub fn finding<'a>(
     target: &'a Target,
     prep: &'a Prep,
     conclusion: &'a Conclusion,
-    signature: tangle_triage::Signature,
+    signature: Signature,
 ) -> Finding<'a> {
     let (case, glsl, spirv): (_, _, &[u32]) = match prep {
         Prep::Ready(Prepared { case, glsl, spirv }) => (case, glsl, spirv),
@@ -462,7 +530,7 @@ pub fn finding<'a>(
     }
 }
 
-fn report(target: &Target, case: &Case, conclusion: &Conclusion, signature: &tangle_triage::Signature) -> String {
+fn report(target: &Target, case: &Case, conclusion: &Conclusion, signature: &Signature) -> String {
     format!("{} on {}\n\n{}\n", signature, target.name, describe(case, &conclusion.finish))
 }
 

@@ -26,7 +26,7 @@ pub struct Ledger {
     /// Known bugs that showed and were set aside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<KnownBook>,
-    /// What the cases contain, each counted once however many devices ran it.
+    /// What the cases that ran contain, counted once for every device.
     #[serde(default)]
     pub generated: Stats,
     /// Use of each operation, by GLSL name, over all devices.
@@ -147,9 +147,10 @@ impl StageTimes {
 }
 
 impl Ledger {
-    /// Enters the conclusion of one case. Gives the signature if it is a finding.
-    pub fn enter(&mut self, device: &str, conclusion: &Conclusion, signature: Option<&Signature>) {
+    /// Enters the conclusion of case number `index`. The cases of a device are entered in order, each once.
+    pub fn enter(&mut self, device: &str, index: u64, conclusion: &Conclusion, signature: Option<&Signature>) {
         let book = self.devices.entry(device.into()).or_default();
+        book.next_case = index + 1;
         let verdict = match (&conclusion.finish, signature) {
             (Finish::Unsupported { .. }, _) => {
                 book.unsupported += 1;
@@ -169,6 +170,12 @@ impl Ledger {
                 self.operations.entry(info.name.into()).or_default().add(*op_use);
             }
         }
+    }
+
+    /// How many findings with a signature are saved.
+    pub fn saved(&self, device: &str, signature: &Signature) -> usize {
+        let known = self.findings.iter().find(|book| book.device == device && book.signature == *signature);
+        known.map_or(0, |book| book.folders.len())
     }
 
     /// The entry for a signature on a device, new or not.

@@ -6,12 +6,14 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::Context as _;
 use serde::Deserialize;
 use tangle::campaign::write_atomically;
-use tangle::ledger::{DeviceBook, FindingBook, Ledger};
+use tangle::ledger::{BugBook, DeviceBook, FindingBook, Ledger};
 use tangle_generator::stats::Construct;
+use tangle_program::case::Case;
+use tangle_program::glsl::glsl;
 use tangle_runner::toolchain;
 use tangle_triage::export::{DeviceNote, Subject};
 use tangle_triage::html;
-use tangle_triage::html::campaign::{Bug, Campaign, Device, Seen};
+use tangle_triage::html::campaign::{Bug, Campaign, Device, Group, Seen};
 
 use super::exhibit::{Exhibit, RunArgs};
 use super::{Found, read_case, say};
@@ -91,7 +93,9 @@ fn books(folder: &Path, file: &Path, out: &Path) -> anyhow::Result<Campaign> {
         about: about.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)).collect(),
         seconds: ledger.seconds,
         devices: books.collect(),
-        bugs: bugs(&ledger.findings, folder, out),
+        findings: groups(&ledger.findings, folder, out),
+        bugs: ledger.bugs.iter().map(|book| bug(book, folder, out)).collect(),
+        known: ledger.known.iter().map(|book| (book.device.clone(), book.bug.clone(), book.cases)).collect(),
         constructs: Construct::ALL
             .iter()
             .map(|&construct| (construct.about().to_owned(), ledger.generated.construct(construct)))
@@ -121,18 +125,50 @@ fn device(name: &str, book: DeviceBook) -> Device {
 }
 
 /// Findings by signature, those that most cases show first.
-fn bugs(findings: &[FindingBook], folder: &Path, out: &Path) -> Vec<Bug> {
-    let mut bugs: Vec<Bug> = Vec::new();
+fn groups(findings: &[FindingBook], folder: &Path, out: &Path) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
     for book in findings {
         let seen = seen(book, folder, out);
-        match bugs.iter_mut().find(|bug| bug.signature == book.signature) {
-            Some(bug) => bug.seen.push(seen),
-            None => bugs.push(Bug { signature: book.signature.clone(), seen: vec![seen] }),
+        match groups.iter_mut().find(|group| group.signature == book.signature) {
+            Some(group) => group.seen.push(seen),
+            None => groups.push(Group { signature: book.signature.clone(), seen: vec![seen] }),
         }
     }
-    let cases = |bug: &Bug| bug.seen.iter().map(|seen| seen.cases).sum::<u64>();
-    bugs.sort_by_key(|bug| (bug.signature.kind, std::cmp::Reverse(cases(bug)), bug.signature.detail.clone()));
-    bugs
+    let cases = |group: &Group| group.seen.iter().map(|seen| seen.cases).sum::<u64>();
+    groups.sort_by_key(|group| (group.signature.kind, std::cmp::Reverse(cases(group)), group.signature.detail.clone()));
+    groups
+}
+
+fn bug(book: &BugBook, folder: &Path, out: &Path) -> Bug {
+    let face = folder.join(&book.face);
+    Bug {
+        device: book.device.clone(),
+        name: book.name.clone(),
+        known: book.known.clone(),
+        witnesses: book.witnesses,
+        statements: book.statements,
+        link: address(&face, out),
+        program: read_case(&face).map(|case| body(&case)).unwrap_or_default(),
+        story: fs::read_to_string(face.join("report.txt")).unwrap_or_default(),
+    }
+}
+
+/// The functions of a shader, without what every shader begins with.
+fn body(case: &Case) -> String {
+    let text = glsl(case);
+    let functions = text.lines().skip_while(|line| line.starts_with(' ') || !line.ends_with('{'));
+    let mut shown: Vec<&str> = Vec::new();
+    let mut in_prologue = false;
+    for line in functions {
+        let begins = line.starts_with("void main()");
+        in_prologue |= begins;
+        if begins || !in_prologue {
+            shown.push(line);
+        }
+        // The prologue ends with the first empty line.
+        in_prologue &= !line.is_empty();
+    }
+    shown.join("\n")
 }
 
 fn seen(book: &FindingBook, folder: &Path, out: &Path) -> Seen {

@@ -19,7 +19,11 @@ pub struct Campaign {
     /// Its devices.
     pub devices: Vec<Device>,
     /// What it found, one entry for each signature.
+    pub findings: Vec<Group>,
+    /// What was minimised, one entry for each bug and device.
     pub bugs: Vec<Bug>,
+    /// Known bugs that showed: device, name, number of cases.
+    pub known: Vec<(String, String, u64)>,
     /// Use of each subgroup operation, by GLSL name.
     pub operations: BTreeMap<String, OpUse>,
     /// How many cases have each construct.
@@ -45,9 +49,30 @@ pub struct Device {
     pub restarts: u64,
 }
 
-/// Findings with one signature.
+/// Minimised findings that show the same.
 #[derive(Clone, Debug)]
 pub struct Bug {
+    /// The device.
+    pub device: String,
+    /// What they have in common.
+    pub name: String,
+    /// The known bug that it is, if any.
+    pub known: Option<String>,
+    /// How many findings were minimised to this.
+    pub witnesses: u64,
+    /// Statements of the smallest.
+    pub statements: usize,
+    /// Address of the smallest.
+    pub link: String,
+    /// The smallest program, without what every shader begins with.
+    pub program: String,
+    /// Its story.
+    pub story: String,
+}
+
+/// Findings with one signature.
+#[derive(Clone, Debug)]
+pub struct Group {
     /// What they have in common.
     pub signature: Signature,
     /// Where it was seen.
@@ -73,19 +98,21 @@ pub struct Seen {
 pub fn campaign(campaign: &Campaign) -> String {
     let mut html = Html::default();
     header(&mut html, campaign);
+    bugs(&mut html, &campaign.bugs);
     findings(&mut html, campaign);
+    known(&mut html, &campaign.known);
     devices(&mut html, campaign);
     times(&mut html, campaign);
     operations(&mut html, campaign);
     constructs(&mut html, campaign);
-    let title = format!("Campaign: {} kinds of findings on {} devices", campaign.bugs.len(), campaign.devices.len());
-    page(&title, html)
+    let names: Vec<&str> = campaign.devices.iter().map(|device| device.name.as_str()).collect();
+    page(&format!("Campaign on {}", names.join(", ")), html)
 }
 
 fn header(html: &mut Html, campaign: &Campaign) {
     let cases: u64 = campaign.devices.iter().map(|device| device.cases).sum();
     let checked: u64 = campaign.devices.iter().map(|device| device.counts.checked).sum();
-    let found: u64 = campaign.bugs.iter().flat_map(|bug| &bug.seen).map(|seen| seen.cases).sum();
+    let found: u64 = campaign.findings.iter().flat_map(|group| &group.seen).map(|seen| seen.cases).sum();
     html.raw("<header>\n<h1>Campaign</h1>\n<p class=\"chips\">");
     for (name, value) in &campaign.about {
         html.element("span", &[("class", &"chip")], format_args!("{name} {value}"));
@@ -95,7 +122,8 @@ fn header(html: &mut Html, campaign: &Campaign) {
     for (value, name) in [
         (thousands(cases), "cases run".to_owned()),
         (thousands(checked), "values checked".into()),
-        (thousands(campaign.bugs.len() as u64), format!("kinds of findings, in {} cases", thousands(found))),
+        (thousands(found), format!("cases with findings, {} signatures", campaign.findings.len())),
+        (thousands(campaign.bugs.len() as u64), "minimised bugs".into()),
         (duration(campaign.seconds), format!("{per_second:.1} cases a second")),
     ] {
         html.raw("<div class=\"card\">").element("b", &[], value).element("span", &[], name).raw("</div>\n");
@@ -112,9 +140,50 @@ fn duration(seconds: f64) -> String {
     }
 }
 
+fn bugs(html: &mut Html, bugs: &[Bug]) {
+    if bugs.is_empty() {
+        return;
+    }
+    html.section("Bugs");
+    html.raw("<p>Findings that were minimised to the same failure in the same kind of program, with the smallest of each.</p>\n");
+    html.raw("<div class=\"scroll\"><table class=\"books\">\n<thead><tr><th>device</th><th>bug</th><th class=\"n\">findings</th>");
+    html.raw("<th class=\"n\">statements</th></tr></thead>\n<tbody>\n");
+    for bug in bugs {
+        html.raw("<tr>").element("th", &[], &bug.device).raw("<td class=\"what\">");
+        html.element("a", &[("href", &bug.link)], &bug.name);
+        if let Some(known) = &bug.known {
+            html.raw(" ").element("span", &[("class", &"chip")], format_args!("known: {known}"));
+        }
+        for (summary, text) in [("smallest program", &bug.program), ("its first wrong step", &bug.story)] {
+            if !text.trim().is_empty() {
+                html.raw("<details>")
+                    .element("summary", &[], summary)
+                    .element("pre", &[], text.trim_end())
+                    .raw("</details>");
+            }
+        }
+        html.raw("</td>").element("td", &[("class", &"n")], thousands(bug.witnesses));
+        html.element("td", &[("class", &"n")], bug.statements).raw("</tr>\n");
+    }
+    html.raw("</tbody></table></div>\n</section>\n");
+}
+
+fn known(html: &mut Html, known: &[(String, String, u64)]) {
+    if known.is_empty() {
+        return;
+    }
+    html.section("Known bugs that showed");
+    html.raw("<div class=\"scroll\"><table class=\"books\">\n<thead><tr><th>device</th><th>bug</th><th class=\"n\">cases</th></tr></thead>\n");
+    for (device, bug, cases) in known {
+        html.raw("<tr>").element("th", &[], device).element("td", &[], bug);
+        html.element("td", &[("class", &"n")], thousands(*cases)).raw("</tr>\n");
+    }
+    html.raw("</table></div>\n</section>\n");
+}
+
 fn findings(html: &mut Html, campaign: &Campaign) {
     html.section("Findings by signature and device");
-    if campaign.bugs.is_empty() {
+    if campaign.findings.is_empty() {
         html.raw("<p>Nothing was found.</p>\n</section>\n");
         return;
     }
@@ -123,15 +192,15 @@ fn findings(html: &mut Html, campaign: &Campaign) {
         html.element("th", &[("class", &"n")], &device.name);
     }
     html.raw("<th class=\"what\">saved</th></tr></thead>\n<tbody>\n");
-    for bug in &campaign.bugs {
-        html.raw("<tr>").element("td", &[("class", &"bad")], bug.signature.kind.name().replace('_', " "));
-        html.raw("<td class=\"what\">").text(&bug.signature.detail);
-        if let Some(story) = bug.seen.iter().map(|seen| seen.story.trim()).find(|story| !story.is_empty()) {
+    for group in &campaign.findings {
+        html.raw("<tr>").element("td", &[("class", &"bad")], group.signature.kind.name().replace('_', " "));
+        html.raw("<td class=\"what\">").text(&group.signature.detail);
+        if let Some(story) = group.seen.iter().map(|seen| seen.story.trim()).find(|story| !story.is_empty()) {
             html.raw("<details><summary>one of them</summary>").element("pre", &[], story).raw("</details>");
         }
         html.raw("</td>");
         for device in &campaign.devices {
-            match bug.seen.iter().find(|seen| seen.device == device.name) {
+            match group.seen.iter().find(|seen| seen.device == device.name) {
                 None => html.raw("<td class=\"n none\">–</td>"),
                 Some(seen) => {
                     let title = format!("first in case {}", seen.first_case);
@@ -140,7 +209,7 @@ fn findings(html: &mut Html, campaign: &Campaign) {
             };
         }
         html.raw("<td>");
-        for (i, (address, name)) in bug.seen.iter().flat_map(|seen| &seen.links).enumerate() {
+        for (i, (address, name)) in group.seen.iter().flat_map(|seen| &seen.links).enumerate() {
             html.text(if i > 0 { " " } else { "" }).element("a", &[("href", address)], name);
         }
         html.raw("</td></tr>\n");
@@ -299,7 +368,7 @@ mod tests {
 
     #[test]
     fn names_of_devices_and_signatures_are_escaped() {
-        let bug = Bug {
+        let group = Group {
             signature: Signature { kind: Kind::Crash, detail: "<b>".into() },
             seen: vec![Seen {
                 device: "a<i>".into(),
@@ -311,7 +380,18 @@ mod tests {
         };
         let books = Campaign {
             devices: vec![Device { name: "a<i>".into(), ..Device::default() }],
-            bugs: vec![bug],
+            bugs: vec![Bug {
+                device: "a<i>".into(),
+                name: "<b>".into(),
+                known: Some("<u>".into()),
+                witnesses: 1,
+                statements: 2,
+                link: "x\"y".into(),
+                program: "<s>".into(),
+                story: "<s>".into(),
+            }],
+            findings: vec![group],
+            known: vec![("a<i>".into(), "<b>".into(), 3)],
             ..Campaign::default()
         };
         let page = campaign(&books);

@@ -25,11 +25,13 @@ const STEPS_AFTER: usize = 100;
 /// With more cells than this, equal neighbours are drawn as one, without their values.
 const CELLS: usize = 12_000;
 
+/// A subgroup: its number, and of each lane that exists the number and the index in the account.
+type Group = (usize, Vec<(usize, usize)>);
+
 /// What is drawn.
 struct Picture<'a> {
     account: &'a Account<'a>,
-    /// Subgroups, with the lanes that exist: lane and index in the account.
-    subgroups: Vec<(usize, Vec<(usize, usize)>)>,
+    subgroups: Vec<Group>,
     steps: Vec<usize>,
     wrong: Option<usize>,
     merged: bool,
@@ -54,7 +56,7 @@ pub(super) fn picture(html: &mut Html, account: &Account<'_>, workgroup: usize, 
 }
 
 /// The subgroups to draw: all, or those that go wrong first.
-fn subgroups(account: &Account<'_>, workgroup: usize, wrong: Option<usize>) -> Vec<(usize, Vec<(usize, usize)>)> {
+fn subgroups(account: &Account<'_>, workgroup: usize, wrong: Option<usize>) -> Vec<Group> {
     let mut subgroups = BTreeMap::<usize, Vec<(usize, usize)>>::new();
     for (index, lane) in account.lanes.iter().enumerate().filter(|(_, lane)| lane.workgroup == workgroup) {
         subgroups.entry(lane.subgroup).or_default().push((lane.lane, index));
@@ -179,7 +181,7 @@ impl Picture<'_> {
     }
 
     /// Where each subgroup begins.
-    fn places(&self) -> impl Iterator<Item = (usize, &(usize, Vec<(usize, usize)>))> {
+    fn places(&self) -> impl Iterator<Item = (usize, &Group)> {
         let mut x = GAP / 2;
         self.subgroups.iter().map(move |group| {
             let place = (x, group);
