@@ -7,6 +7,7 @@ use tangle_oracle::map::SizePromise;
 use tangle_program::case::{Case, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::needs::needs;
 use tangle_program::subgroup::Category;
+use tangle_program::types::Scalar;
 use tangle_runner::{DeviceInfo, Feature, FeatureSet, Limits};
 
 use crate::prepare::spirv_version;
@@ -41,6 +42,16 @@ const fn category_feature(category: Category) -> Feature {
         Category::Quad => Feature::SubgroupQuad,
         Category::Rotate => Feature::SubgroupRotate,
         Category::RotateClustered => Feature::SubgroupRotateClustered,
+    }
+}
+
+/// The feature behind a type; none for those of GLSL without extensions.
+const fn scalar_feature(scalar: Scalar) -> Option<Feature> {
+    match scalar {
+        Scalar::Bool | Scalar::Int | Scalar::Uint => None,
+        Scalar::Int8 | Scalar::Uint8 => Some(Feature::ShaderInt8),
+        Scalar::Int16 | Scalar::Uint16 => Some(Feature::ShaderInt16),
+        Scalar::Int64 | Scalar::Uint64 => Some(Feature::ShaderInt64),
     }
 }
 
@@ -105,6 +116,11 @@ impl Capabilities {
         };
         needs.categories.iter().for_each(|&category| need(category_feature(category)));
         tier_feature(needs.tier).into_iter().for_each(&mut need);
+        let types: BTreeSet<Feature> = needs.scalars.iter().filter_map(|&scalar| scalar_feature(scalar)).collect();
+        types.into_iter().for_each(&mut need);
+        if needs.extended_types {
+            need(Feature::SubgroupExtendedTypes);
+        }
         if needs.broadcast_dynamic_id {
             need(Feature::SubgroupBroadcastDynamicId);
         }
@@ -182,12 +198,16 @@ impl Capabilities {
         let has = |feature| self.features.contains(feature);
         let categories: BTreeSet<Category> =
             Category::ALL.into_iter().filter(|&category| has(category_feature(category))).collect();
+        // A program that uses a type uses it in subgroup operations, too.
+        let extended = has(Feature::SubgroupExtendedTypes);
+        let offered = |&scalar: &Scalar| scalar_feature(scalar).is_none_or(|feature| extended && has(feature));
         let sizes = self.sizes;
         let powers = (0..8).map(|n| 1u32 << n).filter(|size| (sizes.min..=sizes.max).contains(size));
         let [x, y, z] = self.limits.max_workgroup_size;
         Config {
             tier,
             categories,
+            scalars: Scalar::ALL.into_iter().filter(offered).collect(),
             min_subgroup_size: sizes.min,
             max_subgroup_size: sizes.max,
             required_sizes: if self.required_size { powers.collect() } else { Vec::new() },

@@ -4,8 +4,9 @@ use tangle_oracle::judge::Observation;
 use tangle_program::case::interface::{INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{self, Case, SubgroupSize};
 use tangle_program::glsl;
+use tangle_program::needs::needs;
 use tangle_runner::{
-    Buffer, BufferKind, Completed, FeatureSet, Init, Job, Launch, Optimisation, ReadBackMode, SpirvVersion,
+    Buffer, BufferKind, Completed, Feature, FeatureSet, Init, Job, Launch, Optimisation, ReadBackMode, SpirvVersion,
     SubgroupFlags,
     toolchain::{self, ToolchainError},
 };
@@ -68,9 +69,14 @@ pub fn job(prepared: &Prepared, id: u64) -> Job {
         },
         optimisation: Optimisation::Default,
         specialization: Vec::new(),
-        features: FeatureSet::EMPTY,
+        features: hidden_features(case),
         launches: vec![launch(case)],
     }
+}
+
+/// What a module needs and does not say.
+fn hidden_features(case: &Case) -> FeatureSet {
+    needs(case).extended_types.then_some(Feature::SubgroupExtendedTypes).into_iter().collect()
 }
 
 fn launch(case: &Case) -> Launch {

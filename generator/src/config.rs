@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use tangle_program::case::{SpirvVersion, Tier};
 use tangle_program::subgroup::Category;
+use tangle_program::types::Scalar;
 
 use crate::profile::Profile;
 
@@ -20,6 +21,8 @@ pub struct Config {
     /// Categories of subgroup operations the device supports. Without [`Category::Basic`] and [`Category::Ballot`] a program
     /// has little to say.
     pub categories: BTreeSet<Category>,
+    /// Types the device supports, in subgroup operations as elsewhere. Bool, int and uint are used in any case.
+    pub scalars: BTreeSet<Scalar>,
     /// The smallest subgroup size the device may choose when none is required (`minSubgroupSize`). Cluster sizes stay
     /// within it.
     pub min_subgroup_size: u32,
@@ -56,6 +59,7 @@ impl Default for Config {
             profile: Profile::Default,
             tier: Tier::Maximal,
             categories: Category::ALL.into(),
+            scalars: Scalar::ALL.into(),
             min_subgroup_size: 4,
             max_subgroup_size: 128,
             required_sizes: Vec::new(),

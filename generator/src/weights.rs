@@ -4,6 +4,7 @@
 //! others ("swarm testing"): a program made of five things reaches combinations that a program made of sixty never does.
 
 use tangle_program::subgroup::{SubgroupOp, TABLE};
+use tangle_program::types::Scalar;
 
 use crate::draw::Draw;
 
@@ -143,8 +144,8 @@ pub(crate) struct Weights {
     pub(crate) conditions: [u32; Condition::COUNT],
     /// By row of [`TABLE`].
     pub(crate) ops: [u32; TABLE.len()],
-    /// Of bool, int and uint as the type of new variables and operands.
-    pub(crate) scalars: [u32; 3],
+    /// By [`Scalar`], as the type of new variables and operands. Bool, int and uint come first.
+    pub(crate) scalars: [u32; Scalar::ALL.len()],
     /// Percentage of operations and variables of vector type.
     pub(crate) vectors: u32,
 }
@@ -157,7 +158,7 @@ impl Weights {
         arithmetic: Arithmetic::BASE,
         conditions: Condition::BASE,
         ops: op_weights(),
-        scalars: [3, 5, 9],
+        scalars: [3, 5, 9, 0, 0, 0, 0, 0, 0],
         vectors: 4,
     };
 
@@ -181,11 +182,27 @@ impl Weights {
         perturb(draw, &mut self.conditions[1..], 20);
         perturb(draw, &mut self.ops, 30);
         perturb(draw, &mut self.scalars[..2], 15);
+        self.extend(draw);
         self.vectors = match draw.below(8) {
             0..=3 if self.vectors < MANY_VECTORS => 0,
             7 => (self.vectors * 5).min(60),
             _ => (self.vectors * 2).min(40),
         };
+    }
+}
+
+impl Weights {
+    /// A third of the cases uses types that GLSL lacks: all of them, or those of one size.
+    fn extend(&mut self, draw: &mut Draw<'_>) {
+        let kind = draw.below(12);
+        let size = draw.pick(&[8, 16, 64]);
+        for scalar in Scalar::ALL.into_iter().filter(|scalar| scalar.is_extended()) {
+            self.scalars[scalar as usize] = match kind {
+                8 | 9 => 3,
+                10 | 11 if scalar.size() == size => 8,
+                _ => 0,
+            };
+        }
     }
 }
 

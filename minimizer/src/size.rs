@@ -47,12 +47,12 @@ impl Size {
         for param in &function.params {
             self.code += 4 + u64::from(param.ty.width) + if param.direction == Direction::In { 0 } else { 2 };
             self.names += param.name.len() as u64;
-            self.numbers += u64::from(param.ty.scalar == Scalar::Int);
+            self.numbers += oddity(param.ty.scalar);
         }
         for local in &function.locals {
             self.code += 1 + u64::from(local.ty.width);
             self.names += local.name.len() as u64;
-            self.numbers += u64::from(local.ty.scalar == Scalar::Int);
+            self.numbers += oddity(local.ty.scalar);
         }
         self.names += function.name.len() as u64;
         self.add_block(&function.body);
@@ -195,4 +195,12 @@ fn launch(launch: &Launch) -> u64 {
 /// True if the value of an expression depends on nothing but the invocation: no variable.
 pub(crate) fn is_closed(expr: &Expr) -> bool {
     reads(expr).is_empty()
+}
+/// How far a type is from uint and bool.
+fn oddity(scalar: Scalar) -> u64 {
+    match scalar {
+        Scalar::Bool | Scalar::Uint => 0,
+        Scalar::Int => 1,
+        _ => 2 + u64::from(scalar.is_signed()),
+    }
 }

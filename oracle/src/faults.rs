@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use tangle_program::ops::{BinaryOp, Intrinsic};
-use tangle_program::subgroup::{Fold, Instance, OpInfo, SubgroupOp, TABLE, Ub, first_lanes, lanes};
+use tangle_program::subgroup::{Fold, Instance, OpInfo, Spread, SubgroupOp, TABLE, Ub, first_lanes, lanes};
 use tangle_program::tree::Builtin;
 use tangle_program::types::Scalar;
 
@@ -164,6 +164,22 @@ faults! {
     QuadDiagonalIsHorizontal,
     /// `subgroupQuadBroadcast` reads from the first quad.
     QuadBroadcastFirstQuad,
+
+    // Types that GLSL lacks.
+    /// 64-bit reductions and scans give the low 32 bits only.
+    WideFoldTruncates,
+    /// Minima and maxima of 8 and 16 bits compare as unsigned.
+    NarrowMinMaxUnsigned,
+    /// Sums of 8 and 16 bits saturate.
+    NarrowAddSaturates,
+    /// The identity of 64-bit minima, maxima and ands is that of 32 bits.
+    WideIdentityNarrow,
+    /// Moving a 64-bit value between lanes leaves the high word where it is.
+    WideMoveHighStays,
+    /// Moving an 8-bit value between lanes loses the top bit.
+    ByteMoveLosesTop,
+    /// Signed 8- and 16-bit operands of comparisons are not sign-extended.
+    NarrowCompareUnsigned,
 
     // Built-in variables and ordinary arithmetic.
     /// `gl_SubgroupGeMask` is `gl_SubgroupGtMask`.
@@ -326,16 +342,21 @@ impl Rules for Planted {
 
     fn binary(&mut self, op: BinaryOp, scalar: Scalar) -> (BinaryOp, Scalar) {
         match (self.0, op) {
-            (Fault::ShiftRightLogical, BinaryOp::Shr) => (op, Scalar::Uint),
-            (Fault::CompareSigned, BinaryOp::Lt | BinaryOp::Gt | BinaryOp::Le | BinaryOp::Ge) => (op, Scalar::Int),
+            (Fault::ShiftRightLogical, BinaryOp::Shr) => (op, scalar.unsigned()),
+            (Fault::CompareSigned, BinaryOp::Lt | BinaryOp::Gt | BinaryOp::Le | BinaryOp::Ge) => (op, scalar.signed()),
+            (Fault::NarrowCompareUnsigned, BinaryOp::Lt | BinaryOp::Gt | BinaryOp::Le | BinaryOp::Ge)
+                if is_narrow(scalar) =>
+            {
+                (op, scalar.unsigned())
+            }
             _ => (op, scalar),
         }
     }
 
     fn intrinsic(&mut self, op: Intrinsic, scalar: Scalar) -> (Intrinsic, Scalar) {
         match (self.0, op) {
-            (Fault::ExtractUnsigned, Intrinsic::BitfieldExtract) => (op, Scalar::Uint),
-            (Fault::FindMsbUnsigned, Intrinsic::FindMsb) => (op, Scalar::Uint),
+            (Fault::ExtractUnsigned, Intrinsic::BitfieldExtract) => (op, scalar.unsigned()),
+            (Fault::FindMsbUnsigned, Intrinsic::FindMsb) => (op, scalar.unsigned()),
             _ => (op, scalar),
         }
     }
@@ -404,11 +425,44 @@ fn operate(fault: Fault, info: &OpInfo, i: &Instance<'_>, out: &mut [u64]) -> Re
         }
         (F::IdentityUnsigned, Op::Exclusive(fold @ (Fold::Min | Fold::Max))) => {
             right(out)?;
-            out[first] = fold.identity(Scalar::Uint);
+            out[first] = fold.identity(i.scalar.unsigned());
             Ok(0)
         }
-        (F::MinMaxUnsigned, op) if is_min_max(op) => (info.meaning)(&Instance { scalar: Scalar::Uint, ..*i }, out),
-        (F::MinMaxSigned, op) if is_min_max(op) => (info.meaning)(&Instance { scalar: Scalar::Int, ..*i }, out),
+        (F::MinMaxUnsigned, op) if is_min_max(op) => {
+            (info.meaning)(&Instance { scalar: i.scalar.unsigned(), ..*i }, out)
+        }
+        (F::MinMaxSigned, op) if is_min_max(op) => (info.meaning)(&Instance { scalar: i.scalar.signed(), ..*i }, out),
+        (F::WideFoldTruncates, Op::Reduce(_) | Op::Inclusive(_) | Op::Exclusive(_) | Op::Clustered(_))
+            if i.scalar.size() == 64 =>
+        {
+            let undefined = right(out)?;
+            lanes(i.tangle).for_each(|lane| out[lane] = i.scalar.extend(out[lane] & 0xFFFF_FFFF));
+            Ok(undefined)
+        }
+        (F::NarrowMinMaxUnsigned, op) if is_min_max(op) && is_narrow(i.scalar) => {
+            (info.meaning)(&Instance { scalar: i.scalar.unsigned(), ..*i }, out)
+        }
+        (F::NarrowAddSaturates, Op::Reduce(Fold::Add)) if is_narrow(i.scalar) => {
+            let sum = lanes(i.tangle).fold(0, |sum: u64, lane| sum.saturating_add(i.args[0][lane]));
+            everyone(out, sum.min(i.scalar.bits()))
+        }
+        (F::WideIdentityNarrow, Op::Exclusive(fold)) if i.scalar.size() == 64 => {
+            right(out)?;
+            let narrow = if i.scalar.is_signed() { Scalar::Int } else { Scalar::Uint };
+            out[first] = narrow.extend(fold.identity(narrow));
+            Ok(0)
+        }
+        (F::WideMoveHighStays, _) if info.spread == Spread::Moves && i.scalar.size() == 64 => {
+            let undefined = right(out)?;
+            let high = !0xFFFF_FFFF;
+            lanes(i.tangle).for_each(|lane| out[lane] = i.args[0][lane] & high | out[lane] & !high);
+            Ok(undefined)
+        }
+        (F::ByteMoveLosesTop, _) if info.spread == Spread::Moves && i.scalar.size() == 8 => {
+            let undefined = right(out)?;
+            lanes(i.tangle).for_each(|lane| out[lane] &= 0x7F);
+            Ok(undefined)
+        }
         (F::ReduceInactive, Op::Reduce(_)) => of_lanes(all, out),
         (F::AddTruncates, Op::Reduce(Fold::Add)) => {
             right(out)?;
@@ -476,6 +530,11 @@ fn operate(fault: Fault, info: &OpInfo, i: &Instance<'_>, out: &mut [u64]) -> Re
         (F::QuadBroadcastFirstQuad, Op::QuadBroadcast) => everyone(out, i.args[0][i.args[1][first] as usize & 3]),
         _ => right(out),
     }
+}
+
+/// 8 and 16 bits.
+fn is_narrow(scalar: Scalar) -> bool {
+    matches!(scalar.size(), 8 | 16)
 }
 
 fn is_min_max(op: SubgroupOp) -> bool {

@@ -32,16 +32,39 @@ pub(crate) struct Body {
 pub(crate) type Decision = u32;
 
 pub(crate) enum Step {
-    Assign { var: usize, value: Node },
-    Log { site: SiteId, values: Vec<Node> },
-    If { decision: Decision, cond: Node, then: Vec<Step>, otherwise: Vec<Step> },
-    Switch { decision: Decision, selector: Node, segments: Vec<Segment> },
+    Assign {
+        var: usize,
+        value: Node,
+    },
+    /// The values with their component types.
+    Log {
+        site: SiteId,
+        values: Vec<(Node, Scalar)>,
+    },
+    If {
+        decision: Decision,
+        cond: Node,
+        then: Vec<Step>,
+        otherwise: Vec<Step>,
+    },
+    Switch {
+        decision: Decision,
+        selector: Node,
+        segments: Vec<Segment>,
+    },
     Loop(Box<LoopCode>),
     Break,
     Continue,
     Return(Option<Node>),
-    Call { decision: Decision, function: usize, args: Vec<ArgCode>, dest: Option<usize> },
-    Barrier { info: &'static OpInfo },
+    Call {
+        decision: Decision,
+        function: usize,
+        args: Vec<ArgCode>,
+        dest: Option<usize>,
+    },
+    Barrier {
+        info: &'static OpInfo,
+    },
 }
 
 pub(crate) struct Segment {
@@ -84,6 +107,7 @@ pub(crate) enum Node {
     Push(usize),
     Unary {
         op: UnaryOp,
+        scalar: Scalar,
         arg: Box<Node>,
     },
     Binary {
@@ -203,7 +227,8 @@ impl Lowering<'_> {
             Stmt::Assign { var, value } => Step::Assign { var: self.var(*var)?.0, value: self.node(value)? },
             Stmt::Log { site, values } => {
                 self.sites += 1;
-                let values = values.iter().map(|value| self.node(value)).collect::<Result<_, _>>()?;
+                let values = values.iter().map(|value| self.typed(value).map(|(node, ty)| (node, ty.scalar)));
+                let values = values.collect::<Result<_, _>>()?;
                 Step::Log { site: *site, values }
             }
             Stmt::If { cond, then, otherwise } => Step::If {
@@ -293,7 +318,7 @@ impl Lowering<'_> {
             Expr::Push(k) => (Node::Push(*k as usize), Type::UINT),
             Expr::Unary(op, arg) => {
                 let (arg, ty) = self.typed(arg)?;
-                (Node::Unary { op: *op, arg: Box::new(arg) }, ty)
+                (Node::Unary { op: *op, scalar: ty.scalar, arg: Box::new(arg) }, ty)
             }
             Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), lhs, rhs) => {
                 let decision = self.decision();

@@ -31,33 +31,30 @@ pub const MAX_SUBGROUP_SIZE: u32 = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// The least.
-    pub lo: i64,
+    pub lo: i128,
     /// The greatest.
-    pub hi: i64,
+    pub hi: i128,
 }
 
 impl Interval {
     /// From `lo` to `hi`.
-    pub const fn new(lo: i64, hi: i64) -> Interval {
+    pub const fn new(lo: i128, hi: i128) -> Interval {
         Interval { lo, hi }
     }
 
     /// One value.
-    pub const fn exactly(value: i64) -> Interval {
+    pub const fn exactly(value: i128) -> Interval {
         Interval { lo: value, hi: value }
     }
 
     /// Everything that a scalar type can hold.
     pub const fn all(scalar: Scalar) -> Interval {
-        match scalar {
-            Scalar::Bool => Interval::new(0, 1),
-            Scalar::Int => Interval::new(i32::MIN as i64, i32::MAX as i64),
-            Scalar::Uint => Interval::new(0, u32::MAX as i64),
-        }
+        let bits = scalar.bits() as i128;
+        if scalar.is_signed() { Interval::new(scalar.least() as i128, bits >> 1) } else { Interval::new(0, bits) }
     }
 
     /// True if the value is in it.
-    pub const fn contains(self, value: i64) -> bool {
+    pub const fn contains(self, value: i128) -> bool {
         self.lo <= value && value <= self.hi
     }
 
@@ -77,8 +74,8 @@ impl Interval {
         if self.is_within(all) { self } else { all }
     }
 
-    /// The interval around some values; everything if there is none, or if one of them overflowed 64 bits.
-    fn around<const N: usize>(values: [Option<i64>; N], scalar: Scalar) -> Interval {
+    /// The interval around some values; everything if there is none, or if one of them overflowed.
+    fn around<const N: usize>(values: [Option<i128>; N], scalar: Scalar) -> Interval {
         let all = Interval::all(scalar);
         let mut hull: Option<Interval> = None;
         for value in values {
@@ -91,7 +88,7 @@ impl Interval {
 
     /// `[0, 2^n - 1]` for the least `n` that covers both; what `|` and `^` of non-negative values stay in.
     fn bits_of(self, other: Interval) -> Interval {
-        let bits = 64 - (self.hi | other.hi).leading_zeros();
+        let bits = 128 - (self.hi | other.hi).leading_zeros();
         Interval::new(0, (1 << bits) - 1)
     }
 }
@@ -155,7 +152,7 @@ impl<'a> Scope<'a> {
         let last = match &l.kind {
             LoopKind::For { init, step, .. } => {
                 let init = self.range(init).hi;
-                init.max(bound.saturating_sub(1).saturating_add(i64::from(*step)))
+                init.max(bound.saturating_sub(1).saturating_add(i128::from(*step)))
             }
             LoopKind::DoWhile => bound.max(1),
             LoopKind::While | LoopKind::Forever => bound,
@@ -168,7 +165,7 @@ impl<'a> Scope<'a> {
         let bound = self.range(&l.bound).hi;
         let iterations = match &l.kind {
             LoopKind::For { init, step, .. } => {
-                let (distance, step) = (bound - self.range(init).lo, i64::from(*step).max(1));
+                let (distance, step) = (bound - self.range(init).lo, i128::from(*step).max(1));
                 (distance + step - 1).max(0) / step
             }
             LoopKind::DoWhile => bound.max(1),
@@ -187,19 +184,24 @@ impl<'a> Scope<'a> {
         match expr {
             Expr::Binary(BinaryOp::BitOr, x, y) => self.is_nonzero(x) || self.is_nonzero(y),
             Expr::Unary(UnaryOp::Neg, x) => self.is_nonzero(x),
-            Expr::Cast(Scalar::Int | Scalar::Uint, x) => self.is_nonzero(x),
+            Expr::Cast(to, x) if self.keeps_nonzero(*to, x) => self.is_nonzero(x),
             Expr::Select(_, x, y) => self.is_nonzero(x) && self.is_nonzero(y),
             Expr::Vector(_, args) => args.iter().all(|arg| self.is_nonzero(arg)),
             _ => !self.range(expr).contains(0),
         }
     }
 
+    /// True if a conversion makes no zero of a number: its low bits are all there are.
+    fn keeps_nonzero(&self, to: Scalar, x: &Expr) -> bool {
+        to != Scalar::Bool && self.typed_range(x).0.size() <= to.size()
+    }
+
     /// The component type of the expression, and its range.
     fn typed_range(&self, expr: &Expr) -> (Scalar, Interval) {
         match expr {
-            Expr::Bool(value) => (Scalar::Bool, Interval::exactly(i64::from(*value))),
-            Expr::Int(value) => (Scalar::Int, Interval::exactly(i64::from(*value))),
-            Expr::Uint(value) => (Scalar::Uint, Interval::exactly(i64::from(*value))),
+            Expr::Bool(value) => (Scalar::Bool, Interval::exactly(i128::from(*value))),
+            Expr::Int(value) => (Scalar::Int, Interval::exactly(i128::from(*value))),
+            Expr::Uint(value) => (Scalar::Uint, Interval::exactly(i128::from(*value))),
             Expr::Var(var) => {
                 let scalar = self.function.var_type(*var).map_or(Scalar::Uint, |ty| ty.scalar);
                 let counter = self.counters.get(*var as usize).copied().flatten();
@@ -245,10 +247,10 @@ impl<'a> Scope<'a> {
     /// wrongly (semantics.md §2.1, §2.3).
     fn builtin(&self, builtin: Builtin) -> Interval {
         let size = match self.launch.subgroup_size {
-            SubgroupSize::Required(size) => Interval::exactly(i64::from(size)),
-            SubgroupSize::Default | SubgroupSize::Varying => Interval::new(1, i64::from(MAX_SUBGROUP_SIZE)),
+            SubgroupSize::Required(size) => Interval::exactly(i128::from(size)),
+            SubgroupSize::Default | SubgroupSize::Varying => Interval::new(1, i128::from(MAX_SUBGROUP_SIZE)),
         };
-        let below = |n: u64| Interval::new(0, i64::try_from(n).unwrap_or(i64::MAX).saturating_sub(1).max(0));
+        let below = |n: u64| Interval::new(0, (i128::from(n) - 1).max(0));
         let [x, y, z] = self.launch.workgroup.map(u64::from);
         let product = |sides: [u32; 3]| sides.iter().fold(1, |n: u64, &side| n.saturating_mul(u64::from(side)));
         let range = match builtin {
@@ -286,7 +288,7 @@ impl<'a> Scope<'a> {
             Intrinsic::Min => (scalar, min(x, arg(1))),
             Intrinsic::Max => (scalar, max(x, arg(1))),
             Intrinsic::Clamp => (scalar, min(max(x, arg(1)), arg(2))),
-            Intrinsic::Abs if x.lo <= i64::from(i32::MIN) => (scalar, all),
+            Intrinsic::Abs if x.lo <= all.lo => (scalar, all),
             Intrinsic::Abs => {
                 let least = if x.contains(0) { 0 } else { x.lo.abs().min(x.hi.abs()) };
                 (scalar, Interval::new(least, x.lo.abs().max(x.hi.abs())))
@@ -303,8 +305,8 @@ impl<'a> Scope<'a> {
             }
             Intrinsic::BitfieldInsert | Intrinsic::BitfieldReverse => (scalar, all),
             Intrinsic::BitCount => {
-                let most = if x.lo >= 0 { i64::from(64 - x.hi.leading_zeros()) } else { 32 };
-                (Scalar::Int, Interval::new(i64::from(self.is_nonzero(first)), most))
+                let most = if x.lo >= 0 { i128::from(128 - x.hi.leading_zeros()) } else { 32 };
+                (Scalar::Int, Interval::new(i128::from(self.is_nonzero(first)), most))
             }
             Intrinsic::FindLsb => (Scalar::Int, found(self.is_nonzero(first))),
             // A negative int is searched for a 0, and -1 has none.
@@ -314,8 +316,8 @@ impl<'a> Scope<'a> {
 
     fn subgroup(&self, op: SubgroupOp, args: &[Expr]) -> (Scalar, Interval) {
         let most = match self.launch.subgroup_size {
-            SubgroupSize::Required(size) => i64::from(size.min(MAX_SUBGROUP_SIZE)),
-            SubgroupSize::Default | SubgroupSize::Varying => i64::from(MAX_SUBGROUP_SIZE),
+            SubgroupSize::Required(size) => i128::from(size.min(MAX_SUBGROUP_SIZE)),
+            SubgroupSize::Default | SubgroupSize::Varying => i128::from(MAX_SUBGROUP_SIZE),
         };
         let (scalar, x) = match args {
             [value, ..] => self.typed_range(value),
@@ -342,19 +344,16 @@ impl<'a> Scope<'a> {
     }
 }
 
-fn as_integer(scalar: Scalar, bits: u64) -> i64 {
-    match scalar {
-        Scalar::Int => i64::from(bits as u32 as i32),
-        Scalar::Bool | Scalar::Uint => i64::from(bits as u32),
-    }
+fn as_integer(scalar: Scalar, bits: u64) -> i128 {
+    if scalar.is_signed() { i128::from(scalar.extend(bits) as i64) } else { i128::from(bits) }
 }
 
 fn word(words: &[u32], k: u32) -> Interval {
-    words.get(k as usize).map_or(Interval::all(Scalar::Uint), |&word| Interval::exactly(i64::from(word)))
+    words.get(k as usize).map_or(Interval::all(Scalar::Uint), |&word| Interval::exactly(i128::from(word)))
 }
 
 /// The combination of 1 to `most` values of a range.
-fn folded(fold: Fold, scalar: Scalar, x: Interval, most: i64) -> Interval {
+fn folded(fold: Fold, scalar: Scalar, x: Interval, most: i128) -> Interval {
     match fold {
         Fold::Add => Interval::new(x.lo.min(x.lo * most), x.hi.max(x.hi * most)).wrapped(scalar),
         Fold::Min | Fold::Max => x,
@@ -367,8 +366,9 @@ fn folded(fold: Fold, scalar: Scalar, x: Interval, most: i64) -> Interval {
 fn unary(op: UnaryOp, scalar: Scalar, x: Interval) -> Interval {
     match op {
         UnaryOp::Neg => Interval::new(-x.hi, -x.lo).wrapped(scalar),
-        UnaryOp::BitNot if scalar == Scalar::Uint => {
-            Interval::new(i64::from(u32::MAX) - x.hi, i64::from(u32::MAX) - x.lo)
+        UnaryOp::BitNot if !scalar.is_signed() => {
+            let all = Interval::all(scalar);
+            Interval::new(all.hi - x.hi, all.hi - x.lo)
         }
         UnaryOp::BitNot => Interval::new(-1 - x.hi, -1 - x.lo),
         UnaryOp::Not => Interval::new(1 - x.hi, 1 - x.lo),
@@ -378,15 +378,15 @@ fn unary(op: UnaryOp, scalar: Scalar, x: Interval) -> Interval {
 /// For the operators that are neither logical nor comparisons.
 fn binary(op: BinaryOp, scalar: Scalar, x: Interval, y: Interval) -> Interval {
     let all = Interval::all(scalar);
-    let corners = |f: fn(i64, i64) -> Option<i64>| {
+    let corners = |f: fn(i128, i128) -> Option<i128>| {
         Interval::around([f(x.lo, y.lo), f(x.lo, y.hi), f(x.hi, y.lo), f(x.hi, y.hi)], scalar)
     };
     match op {
         BinaryOp::Add => Interval::new(x.lo + y.lo, x.hi + y.hi).wrapped(scalar),
         BinaryOp::Sub => Interval::new(x.lo - y.hi, x.hi - y.lo).wrapped(scalar),
-        BinaryOp::Mul => corners(i64::checked_mul),
+        BinaryOp::Mul => corners(i128::checked_mul),
         BinaryOp::Div if y.contains(0) => all,
-        BinaryOp::Div => corners(i64::checked_div),
+        BinaryOp::Div => corners(i128::checked_div),
         BinaryOp::Mod if x.lo < 0 || y.lo <= 0 => all,
         BinaryOp::Mod if x.hi < y.lo => x,
         BinaryOp::Mod => Interval::new(0, x.hi.min(y.hi - 1)),
@@ -399,7 +399,7 @@ fn binary(op: BinaryOp, scalar: Scalar, x: Interval, y: Interval) -> Interval {
         BinaryOp::BitOr | BinaryOp::BitXor if x.lo < 0 || y.lo < 0 => all,
         BinaryOp::BitOr => Interval { lo: x.lo.max(y.lo), ..x.bits_of(y) },
         BinaryOp::BitXor => x.bits_of(y),
-        BinaryOp::Shl | BinaryOp::Shr if !y.is_within(Interval::new(0, 31)) => all,
+        BinaryOp::Shl | BinaryOp::Shr if !y.is_within(Interval::new(0, i128::from(scalar.size()) - 1)) => all,
         BinaryOp::Shl => corners(|x, y| x.checked_mul(1 << y)),
         BinaryOp::Shr => corners(|x, y| Some(x >> y)),
         _ => all,
@@ -407,13 +407,16 @@ fn binary(op: BinaryOp, scalar: Scalar, x: Interval, y: Interval) -> Interval {
 }
 
 fn cast(from: Scalar, to: Scalar, x: Interval) -> Interval {
-    const WRAP: i64 = 1 << 32;
+    let all = Interval::all(to);
+    let wrap = all.hi - all.lo + 1;
     match (from, to) {
         (Scalar::Bool, _) => x,
-        (_, Scalar::Bool) => Interval::new(i64::from(!x.contains(0)), i64::from(x != Interval::exactly(0))),
-        (Scalar::Int, Scalar::Uint) if x.hi < 0 => Interval::new(x.lo + WRAP, x.hi + WRAP),
-        (Scalar::Uint, Scalar::Int) if x.lo > i64::from(i32::MAX) => Interval::new(x.lo - WRAP, x.hi - WRAP),
-        _ => x.wrapped(to),
+        (_, Scalar::Bool) => Interval::new(i128::from(!x.contains(0)), i128::from(x != Interval::exactly(0))),
+        _ => {
+            // All of it may lie one turn off.
+            let turned = [0, wrap, -wrap].map(|by| Interval::new(x.lo + by, x.hi + by));
+            turned.into_iter().find(|turned| turned.is_within(all)).unwrap_or(all)
+        }
     }
 }
 
@@ -529,11 +532,11 @@ impl Costs<'_> {
     }
 }
 
-/// Words that a logged value takes: its components.
+/// Words that a logged value takes: one or two for each component.
 pub fn value_words(value: &Expr, function: &Function) -> u64 {
     match value {
-        Expr::Var(var) => function.var_type(*var).map_or(1, |ty| u64::from(ty.width)),
-        // Only variables may be logged as vectors.
+        Expr::Var(var) => function.var_type(*var).map_or(1, |ty| u64::from(ty.width) * ty.scalar.words()),
+        // Only variables may take more.
         _ => 1,
     }
 }
@@ -567,8 +570,8 @@ mod tests {
     const I: Expr = Expr::Var(1);
     const V: Expr = Expr::Var(2);
     const COUNTER: Expr = Expr::Var(3);
-    const ALL_INT: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
-    const ALL_UINT: (i64, i64) = (0, u32::MAX as i64);
+    const ALL_INT: (i128, i128) = (i32::MIN as i128, i32::MAX as i128);
+    const ALL_UINT: (i128, i128) = (0, u32::MAX as i128);
 
     fn bin(x: Expr, op: BinaryOp, y: Expr) -> Expr {
         Expr::binary(op, x, y)
@@ -649,6 +652,19 @@ mod tests {
             (cast(Scalar::Uint, I), ALL_UINT),
             (cast(Scalar::Int, Uint(u32::MAX)), (-1, -1)),
             (cast(Scalar::Int, Expr::Bool(true)), (1, 1)),
+            (cast(Scalar::Uint64, U), ALL_UINT),
+            (cast(Scalar::Uint64, I), (0, u64::MAX.into())),
+            (cast(Scalar::Uint64, Int(-1)), (u64::MAX.into(), u64::MAX.into())),
+            (cast(Scalar::Int64, cast(Scalar::Uint64, Int(-1))), (-1, -1)),
+            (cast(Scalar::Int8, U), (-128, 127)),
+            (cast(Scalar::Int8, Uint(200)), (-56, -56)),
+            (cast(Scalar::Uint8, Int(-1)), (255, 255)),
+            (cast(Scalar::Uint16, Uint(65536)), (0, 0)),
+            (cast(Scalar::Uint16, low(U, 0x1_0000)), (0, 65535)),
+            (bin(cast(Scalar::Uint64, U), Mul, cast(Scalar::Uint64, U)), (0, 0xFFFF_FFFE_0000_0001)),
+            (bin(cast(Scalar::Uint8, U), Add, cast(Scalar::Uint8, Uint(1))), (0, 255)),
+            (bin(cast(Scalar::Uint64, Uint(1)), Shl, low(U, 63)), (1, 1 << 63)),
+            (bin(cast(Scalar::Uint8, Uint(1)), Shl, low(U, 15)), (0, 255)),
             (cast(Scalar::Bool, Uint(5)), (1, 1)),
             (cast(Scalar::Bool, Int(0)), (0, 0)),
             (intrinsic(Intrinsic::Min, &[U, Uint(4)]), (0, 4)),
@@ -705,6 +721,9 @@ mod tests {
         let vector = |x: Expr, y: Expr| Expr::Vector(Type { scalar: Scalar::Int, width: 2 }, vec![x, y]);
         for (expr, want) in [
             (odd(), true),
+            (cast(Scalar::Int64, odd()), true),
+            // 256 | 1 is not zero, but its low bits may be those of 256 alone for other numbers.
+            (cast(Scalar::Int8, odd()), false),
             (Expr::unary(UnaryOp::Neg, odd()), true),
             (cast(Scalar::Uint, odd()), true),
             (vector(odd(), Expr::Int(-1)), true),

@@ -18,7 +18,7 @@ use std::fmt::Write;
 
 use crate::bounds::value_words;
 use crate::case::{Case, Tier, interface};
-use crate::needs::category_of;
+use crate::needs::{category_of, declared_scalars, operated_scalar, scalar_of};
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::subgroup::Category;
 use crate::tree::{
@@ -167,6 +167,10 @@ struct Plan {
 struct Uses {
     /// Bit `category as u16`.
     categories: u16,
+    /// Bit `scalar as u16`: a type that is mentioned.
+    scalars: u16,
+    /// Bit `scalar as u16`: a type that a subgroup operation works on.
+    operated: u16,
     /// Bit n: an entry of n words besides the site is logged.
     entries: u64,
     lane: bool,
@@ -181,6 +185,8 @@ impl Uses {
     fn and(self, other: Uses) -> Uses {
         Uses {
             categories: self.categories | other.categories,
+            scalars: self.scalars | other.scalars,
+            operated: self.operated | other.operated,
             entries: self.entries | other.entries,
             lane: self.lane | other.lane,
             subgroup_size: self.subgroup_size | other.subgroup_size,
@@ -220,6 +226,7 @@ fn plan(function: &Function) -> Plan {
         at_first_mention: Vec::new(),
         inside_loops: Vec::new(),
     };
+    declared_scalars(function).for_each(|scalar| planner.uses.scalars |= 1 << scalar as u16);
     function.body.iter().for_each(|stmt| planner.top_level(stmt));
     let Planner { uses, mentions, at_first_mention, inside_loops, .. } = planner;
     let mut declared: Vec<Declared> =
@@ -332,6 +339,12 @@ impl Planner<'_> {
         }
         if let Some(category) = category_of(expr) {
             self.uses.add_category(category);
+        }
+        if let Some(scalar) = scalar_of(expr) {
+            self.uses.scalars |= 1 << scalar as u16;
+        }
+        if let Some(scalar) = operated_scalar(expr, self.function) {
+            self.uses.operated |= 1 << scalar as u16;
         }
         expr.operands().for_each(|operand| self.expr(operand));
     }
@@ -476,6 +489,20 @@ impl<'a> Printer<'a> {
             if uses.has_category(category) && extension != last {
                 put_line!(self, "#extension {extension} : require");
                 last = extension;
+            }
+        }
+        for (family, used) in [
+            ("GL_EXT_shader_explicit_arithmetic_types", uses.scalars),
+            ("GL_EXT_shader_subgroup_extended_types", uses.operated),
+        ] {
+            // The signed and the unsigned type of one size are neighbours.
+            let mut last = "";
+            let used = Scalar::ALL.into_iter().filter(|&scalar| used >> scalar as u16 & 1 == 1);
+            for ending in used.filter_map(Scalar::extension) {
+                if ending != last {
+                    put_line!(self, "#extension {family}_{ending} : require");
+                    last = ending;
+                }
             }
         }
         match self.case.tier {
@@ -638,6 +665,7 @@ impl std::fmt::Display for Zero {
             Scalar::Bool => "false",
             Scalar::Int => "0",
             Scalar::Uint => "0u",
+            _ => return write!(f, "{}(0)", self.0),
         };
         if self.0.is_scalar() { f.write_str(zero) } else { write!(f, "{}({zero})", self.0) }
     }
@@ -748,13 +776,17 @@ impl<'a> Body<'_, 'a> {
     fn log(&mut self, site: SiteId, values: &[Expr]) {
         put!(self.printer, "LOG{}({site}", entry_words(values, self.function));
         for value in values {
-            let words = value_words(value, self.function);
-            for component in ["x", "y", "z", "w"].into_iter().take(words as usize) {
-                self.put(", ");
-                self.expr(value, Context::Open);
-                if words > 1 {
-                    self.put(".");
-                    self.put(component);
+            let ty = match value {
+                Expr::Var(var) => self.function.var_type(*var).unwrap_or(Type::UINT),
+                _ => Type::UINT,
+            };
+            for component in [".x", ".y", ".z", ".w"].into_iter().take(usize::from(ty.width)) {
+                // The low word, and the high one.
+                for part in ["", " >> 32u"].into_iter().take(ty.scalar.words() as usize) {
+                    self.put(", ");
+                    self.expr(value, Context::Open);
+                    self.put(if ty.is_scalar() { "" } else { component });
+                    self.put(part);
                 }
             }
         }
@@ -822,7 +854,8 @@ impl<'a> Body<'_, 'a> {
                         self.put("case ");
                         match scalar {
                             Scalar::Int => self.int(*value as i32),
-                            Scalar::Bool | Scalar::Uint => self.uint(*value as u32),
+                            // Nothing else is a selector.
+                            _ => self.uint(*value as u32),
                         }
                         self.put(":");
                     }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::case::{Case, SpirvVersion, SubgroupSize, Tier};
 use crate::subgroup::{Category, Param};
-use crate::tree::{Builtin, Expr, Stmt, SubgroupCall, walk_block};
+use crate::tree::{Builtin, Expr, Function, Stmt, SubgroupCall, walk_block};
+use crate::types::Scalar;
 
 /// What a device must offer to run a case. The limits of [`crate::validate`] are not repeated here: buffers and push constants
 /// of every valid case fit on every device.
@@ -26,6 +27,10 @@ pub struct Needs {
     pub min_subgroup_size: u32,
     /// Whether some `subgroupBroadcast` has a lane that is no literal (`subgroupBroadcastDynamicId`).
     pub broadcast_dynamic_id: bool,
+    /// Types other than bool, int and uint in which something is computed (`shaderInt8`, `shaderInt16`, `shaderInt64`).
+    pub scalars: BTreeSet<Scalar>,
+    /// Whether a subgroup operation works on a value of such a type (`shaderSubgroupExtendedTypes`).
+    pub extended_types: bool,
     /// The dimensions of a workgroup (`maxComputeWorkGroupSize`).
     pub workgroup: [u32; 3],
     /// Invocations of a workgroup (`maxComputeWorkGroupInvocations`).
@@ -45,23 +50,34 @@ pub fn needs(case: &Case) -> Needs {
         full_subgroups: launch.full_subgroups,
         min_subgroup_size: 1,
         broadcast_dynamic_id: false,
+        scalars: BTreeSet::new(),
+        extended_types: false,
         workgroup: launch.workgroup,
         invocations: launch.invocations(),
         groups: launch.groups,
     };
     for function in &case.program.functions {
+        declared_scalars(function).for_each(|scalar| needs.add_scalar(scalar));
         walk_block(&function.body, &mut |stmt| {
             if let Stmt::Barrier(op) = stmt {
                 needs.categories.insert(op.info().category);
             }
-            stmt.direct_exprs().for_each(|expr| expr.walk(&mut |expr| needs.add(expr)));
+            stmt.direct_exprs().for_each(|expr| expr.walk(&mut |expr| needs.add(expr, function)));
         });
     }
     needs
 }
 
 impl Needs {
-    fn add(&mut self, expr: &Expr) {
+    fn add_scalar(&mut self, scalar: Scalar) {
+        if scalar.is_extended() {
+            self.scalars.insert(scalar);
+        }
+    }
+
+    fn add(&mut self, expr: &Expr, function: &Function) {
+        scalar_of(expr).into_iter().for_each(|scalar| self.add_scalar(scalar));
+        self.extended_types |= operated_scalar(expr, function).is_some_and(Scalar::is_extended);
         self.categories.extend(category_of(expr));
         let Expr::Subgroup(call) = expr else { return };
         self.min_subgroup_size = self.min_subgroup_size.max(least_subgroup_size(call));
@@ -69,6 +85,29 @@ impl Needs {
         self.broadcast_dynamic_id |=
             operands.any(|(param, arg)| *param == Param::BroadcastLane && !matches!(arg, Expr::Uint(_)));
     }
+}
+
+/// The scalar types of parameters, locals and result.
+pub(crate) fn declared_scalars(function: &Function) -> impl Iterator<Item = Scalar> {
+    let params = function.params.iter().map(|param| param.ty);
+    let locals = function.locals.iter().map(|local| local.ty);
+    params.chain(locals).chain(function.result).map(|ty| ty.scalar)
+}
+
+/// The scalar type that an expression by itself mentions, if any. All others come from variables.
+pub(crate) fn scalar_of(expr: &Expr) -> Option<Scalar> {
+    match expr {
+        Expr::Cast(scalar, _) => Some(*scalar),
+        Expr::Vector(ty, _) => Some(ty.scalar),
+        _ => None,
+    }
+}
+
+/// The scalar type of the value that a subgroup operation works on, if the expression is one.
+pub(crate) fn operated_scalar(expr: &Expr, function: &Function) -> Option<Scalar> {
+    let Expr::Subgroup(call) = expr else { return None };
+    let takes_value = call.op.info().params.first() == Some(&Param::Value);
+    call.args.first().filter(|_| takes_value)?.ty(function).map(|ty| ty.scalar)
 }
 
 /// The category of subgroup operations that an expression by itself belongs to, if any.

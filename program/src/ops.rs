@@ -1,7 +1,7 @@
 //! Operators and built-in functions on a lane's own values: names, and what they compute.
 //!
 //! Values are columns: one `u64` for each lane, holding the bits of the scalar type ([`Scalar::bits`]); bool is 0 or 1,
-//! int is the two's complement pattern. Every function here is total: where the specification leaves a result undefined it
+//! integers are the two's complement pattern of their width, zeros above. Every function here is total: where the specification leaves a result undefined it
 //! gives some number, and [`binary_undefined`] and [`intrinsic_undefined`] say so. Sources: SPIR-V 1.6 §3.3.13–§3.3.15,
 //! GLSL 4.60 §5.9 and §8.8, collected in semantics.md §5.1.
 
@@ -12,10 +12,10 @@ use crate::types::Scalar;
 /// A unary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum UnaryOp {
-    /// `-x`, wrapping, on int and uint.
+    /// `-x`, wrapping, on integers.
     #[serde(rename = "-")]
     Neg,
-    /// `~x` on int and uint.
+    /// `~x` on integers.
     #[serde(rename = "~")]
     BitNot,
     /// `!x` on bool scalars.
@@ -65,10 +65,10 @@ pub enum BinaryOp {
     /// Bitwise exclusive or.
     #[serde(rename = "^")]
     BitXor,
-    /// Left shift; by 32 or more: undefined value.
+    /// Left shift; by the width or more: undefined value.
     #[serde(rename = "<<")]
     Shl,
-    /// Right shift, arithmetic on int and logical on uint; by 32 or more: undefined value.
+    /// Right shift, arithmetic on signed and logical on unsigned types; by the width or more: undefined value.
     #[serde(rename = ">>")]
     Shr,
     /// Less than, on scalars; gives bool.
@@ -166,22 +166,22 @@ impl BinaryOp {
     }
 }
 
-/// A built-in function of GLSL §8.3 and §8.8, on each component.
+/// A built-in function of GLSL §8.3 (integers of every width) and §8.8 (int and uint only, semantics.md §5.1), on each component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Intrinsic {
-    /// `min(x, y)` on int or uint.
+    /// `min(x, y)` on integers.
     #[serde(rename = "min")]
     Min,
-    /// `max(x, y)` on int or uint.
+    /// `max(x, y)` on integers.
     #[serde(rename = "max")]
     Max,
-    /// `clamp(x, lo, hi)` on int or uint; undefined if `lo > hi`.
+    /// `clamp(x, lo, hi)` on integers; undefined if `lo > hi`.
     #[serde(rename = "clamp")]
     Clamp,
-    /// `abs(x)` on int; `INT_MIN` is avoided (semantics.md §5.1).
+    /// `abs(x)` on signed integers; the least one is avoided (semantics.md §5.1).
     #[serde(rename = "abs")]
     Abs,
-    /// `sign(x)` on int.
+    /// `sign(x)` on signed integers.
     #[serde(rename = "sign")]
     Sign,
     /// `bitfieldExtract(x, int offset, int bits)`; undefined unless `0 <= offset`, `0 <= bits`, `offset + bits <= 32`.
@@ -215,8 +215,10 @@ pub struct IntrinsicShape {
     pub offsets: usize,
     /// True if the result is int whatever `T` is; else it is `T`.
     pub gives_int: bool,
-    /// True if `T` must be int.
+    /// True if `T` must be signed.
     pub signed_only: bool,
+    /// True if `T` must be int or uint.
+    pub words_only: bool,
 }
 
 impl Intrinsic {
@@ -238,7 +240,10 @@ impl Intrinsic {
     /// Name, operands and result.
     pub const fn shape(self) -> IntrinsicShape {
         const fn row(name: &'static str, values: usize, offsets: usize) -> IntrinsicShape {
-            IntrinsicShape { name, values, offsets, gives_int: false, signed_only: false }
+            IntrinsicShape { name, values, offsets, gives_int: false, signed_only: false, words_only: false }
+        }
+        const fn bits(name: &'static str, values: usize, offsets: usize) -> IntrinsicShape {
+            IntrinsicShape { words_only: true, ..row(name, values, offsets) }
         }
         match self {
             Intrinsic::Min => row("min", 2, 0),
@@ -246,12 +251,12 @@ impl Intrinsic {
             Intrinsic::Clamp => row("clamp", 3, 0),
             Intrinsic::Abs => IntrinsicShape { signed_only: true, ..row("abs", 1, 0) },
             Intrinsic::Sign => IntrinsicShape { signed_only: true, ..row("sign", 1, 0) },
-            Intrinsic::BitfieldExtract => row("bitfieldExtract", 1, 2),
-            Intrinsic::BitfieldInsert => row("bitfieldInsert", 2, 2),
-            Intrinsic::BitfieldReverse => row("bitfieldReverse", 1, 0),
-            Intrinsic::BitCount => IntrinsicShape { gives_int: true, ..row("bitCount", 1, 0) },
-            Intrinsic::FindLsb => IntrinsicShape { gives_int: true, ..row("findLSB", 1, 0) },
-            Intrinsic::FindMsb => IntrinsicShape { gives_int: true, ..row("findMSB", 1, 0) },
+            Intrinsic::BitfieldExtract => bits("bitfieldExtract", 1, 2),
+            Intrinsic::BitfieldInsert => bits("bitfieldInsert", 2, 2),
+            Intrinsic::BitfieldReverse => bits("bitfieldReverse", 1, 0),
+            Intrinsic::BitCount => IntrinsicShape { gives_int: true, ..bits("bitCount", 1, 0) },
+            Intrinsic::FindLsb => IntrinsicShape { gives_int: true, ..bits("findLSB", 1, 0) },
+            Intrinsic::FindMsb => IntrinsicShape { gives_int: true, ..bits("findMSB", 1, 0) },
         }
     }
 }
@@ -273,13 +278,23 @@ fn from_int(value: i32) -> u64 {
     u64::from(value as u32)
 }
 
-/// `op x` for a whole column.
-pub fn unary(op: UnaryOp, x: &[u64], out: &mut [u64]) {
-    let map = |out: &mut [u64], f: fn(u64) -> u64| out.iter_mut().zip(x).for_each(|(o, &x)| *o = f(x));
+/// The low bits of a signed result.
+fn cut(scalar: Scalar, value: i64) -> u64 {
+    value as u64 & scalar.bits()
+}
+
+/// The value of a signed type.
+fn value(scalar: Scalar, bits: u64) -> i64 {
+    scalar.extend(bits) as i64
+}
+
+/// `op x` for a whole column of a scalar type.
+pub fn unary(op: UnaryOp, scalar: Scalar, x: &[u64], out: &mut [u64]) {
+    let bits = scalar.bits();
     match op {
-        UnaryOp::Neg => map(out, |x| u64::from((x as u32).wrapping_neg())),
-        UnaryOp::BitNot => map(out, |x| u64::from(!(x as u32))),
-        UnaryOp::Not => map(out, |x| x ^ 1),
+        UnaryOp::Neg => out.iter_mut().zip(x).for_each(|(o, &x)| *o = x.wrapping_neg() & bits),
+        UnaryOp::BitNot => out.iter_mut().zip(x).for_each(|(o, &x)| *o = !x & bits),
+        UnaryOp::Not => out.iter_mut().zip(x).for_each(|(o, &x)| *o = x ^ 1),
     }
 }
 
@@ -293,36 +308,39 @@ pub fn binary(op: BinaryOp, scalar: Scalar, x: &[u64], y: &[u64], out: &mut [u64
             }
         };
     }
-    macro_rules! u32s {
+    macro_rules! signed {
         (|$x:ident, $y:ident| $f:expr) => {
             each!(|a, b| {
-                let ($x, $y) = (a as u32, b as u32);
-                u64::from($f)
+                let ($x, $y) = (value(scalar, a), value(scalar, b));
+                $f
             })
         };
     }
-    let signed = scalar == Scalar::Int;
+    let signed = scalar.is_signed();
+    let bits = scalar.bits();
+    // What a shift amount that is out of range does is undefined; here it is taken modulo the width.
+    let within = u64::from(scalar.size().max(8) - 1);
     match op {
-        BinaryOp::Add => u32s!(|x, y| x.wrapping_add(y)),
-        BinaryOp::Sub => u32s!(|x, y| x.wrapping_sub(y)),
-        BinaryOp::Mul => u32s!(|x, y| x.wrapping_mul(y)),
-        BinaryOp::Div if signed => each!(|x, y| from_int(int(x).checked_div(int(y)).unwrap_or(0))),
-        BinaryOp::Div => u32s!(|x, y| x.checked_div(y).unwrap_or(0)),
-        BinaryOp::Mod if signed => each!(|x, y| from_int(int(x).checked_rem(int(y)).unwrap_or(0))),
-        BinaryOp::Mod => u32s!(|x, y| x.checked_rem(y).unwrap_or(0)),
+        BinaryOp::Add => each!(|x, y| x.wrapping_add(y) & bits),
+        BinaryOp::Sub => each!(|x, y| x.wrapping_sub(y) & bits),
+        BinaryOp::Mul => each!(|x, y| x.wrapping_mul(y) & bits),
+        BinaryOp::Div if signed => signed!(|x, y| cut(scalar, x.checked_div(y).unwrap_or(0))),
+        BinaryOp::Div => each!(|x, y| x.checked_div(y).unwrap_or(0)),
+        BinaryOp::Mod if signed => signed!(|x, y| cut(scalar, x.checked_rem(y).unwrap_or(0))),
+        BinaryOp::Mod => each!(|x, y| x.checked_rem(y).unwrap_or(0)),
         BinaryOp::BitAnd => each!(|x, y| x & y),
         BinaryOp::BitOr => each!(|x, y| x | y),
         BinaryOp::BitXor | BinaryOp::Xor => each!(|x, y| x ^ y),
-        BinaryOp::Shl => u32s!(|x, y| x.wrapping_shl(y)),
-        BinaryOp::Shr if signed => each!(|x, y| from_int(int(x).wrapping_shr(y as u32))),
-        BinaryOp::Shr => u32s!(|x, y| x.wrapping_shr(y)),
-        BinaryOp::Lt if signed => each!(|x, y| u64::from(int(x) < int(y))),
+        BinaryOp::Shl => each!(|x, y| x << (y & within) & bits),
+        BinaryOp::Shr if signed => each!(|x, y| cut(scalar, value(scalar, x) >> (y & within))),
+        BinaryOp::Shr => each!(|x, y| x >> (y & within)),
+        BinaryOp::Lt if signed => signed!(|x, y| u64::from(x < y)),
         BinaryOp::Lt => each!(|x, y| u64::from(x < y)),
-        BinaryOp::Le if signed => each!(|x, y| u64::from(int(x) <= int(y))),
+        BinaryOp::Le if signed => signed!(|x, y| u64::from(x <= y)),
         BinaryOp::Le => each!(|x, y| u64::from(x <= y)),
-        BinaryOp::Gt if signed => each!(|x, y| u64::from(int(x) > int(y))),
+        BinaryOp::Gt if signed => signed!(|x, y| u64::from(x > y)),
         BinaryOp::Gt => each!(|x, y| u64::from(x > y)),
-        BinaryOp::Ge if signed => each!(|x, y| u64::from(int(x) >= int(y))),
+        BinaryOp::Ge if signed => signed!(|x, y| u64::from(x >= y)),
         BinaryOp::Ge => each!(|x, y| u64::from(x >= y)),
         BinaryOp::Eq => each!(|x, y| u64::from(x == y)),
         BinaryOp::Ne => each!(|x, y| u64::from(x != y)),
@@ -333,12 +351,13 @@ pub fn binary(op: BinaryOp, scalar: Scalar, x: &[u64], y: &[u64], out: &mut [u64
 
 /// What is undefined about `x op y` for one lane (semantics.md §5.1).
 pub fn binary_undefined(op: BinaryOp, scalar: Scalar, x: u64, y: u64) -> Option<Undefined> {
-    let signed = scalar == Scalar::Int;
+    let signed = scalar.is_signed();
+    let (a, b) = (value(scalar, x), value(scalar, y));
     match op {
-        BinaryOp::Div | BinaryOp::Mod if y as u32 == 0 => Some(Undefined::Behaviour),
-        BinaryOp::Div | BinaryOp::Mod if signed && int(x) == i32::MIN && int(y) == -1 => Some(Undefined::Behaviour),
-        BinaryOp::Mod if signed && (int(x) < 0 || int(y) < 0) => Some(Undefined::Value),
-        BinaryOp::Shl | BinaryOp::Shr if y > 31 => Some(Undefined::Value),
+        BinaryOp::Div | BinaryOp::Mod if y == 0 => Some(Undefined::Behaviour),
+        BinaryOp::Div | BinaryOp::Mod if signed && a == scalar.least() && b == -1 => Some(Undefined::Behaviour),
+        BinaryOp::Mod if signed && (a < 0 || b < 0) => Some(Undefined::Value),
+        BinaryOp::Shl | BinaryOp::Shr if y >= u64::from(scalar.size()) => Some(Undefined::Value),
         _ => None,
     }
 }
@@ -364,16 +383,17 @@ fn bitfield_extract(signed: bool, x: u64, offset: u64, bits: u64) -> u64 {
 
 /// The intrinsic for one lane; `scalar` is the type of the first operand.
 pub fn intrinsic(op: Intrinsic, scalar: Scalar, args: &[u64]) -> u64 {
-    let signed = scalar == Scalar::Int;
+    let signed = scalar.is_signed();
     let x = args[0];
-    let min = |x: u64, y: u64| if signed { from_int(int(x).min(int(y))) } else { x.min(y) };
-    let max = |x: u64, y: u64| if signed { from_int(int(x).max(int(y))) } else { x.max(y) };
+    let less = |x: u64, y: u64| if signed { value(scalar, x) < value(scalar, y) } else { x < y };
+    let min = |x: u64, y: u64| if less(y, x) { y } else { x };
+    let max = |x: u64, y: u64| if less(x, y) { y } else { x };
     match op {
         Intrinsic::Min => min(x, args[1]),
         Intrinsic::Max => max(x, args[1]),
         Intrinsic::Clamp => min(max(x, args[1]), args[2]),
-        Intrinsic::Abs => from_int(int(x).wrapping_abs()),
-        Intrinsic::Sign => from_int(int(x).signum()),
+        Intrinsic::Abs => cut(scalar, value(scalar, x).wrapping_abs()),
+        Intrinsic::Sign => cut(scalar, value(scalar, x).signum()),
         Intrinsic::BitfieldExtract => bitfield_extract(signed, x, args[1], args[2]),
         Intrinsic::BitfieldInsert => {
             let mask = field_mask(args[2], args[3]);
@@ -400,9 +420,9 @@ pub fn intrinsic_undefined(op: Intrinsic, scalar: Scalar, args: &[u64]) -> Optio
         offset >= 0 && bits >= 0 && offset + bits <= 32
     };
     let defined = match op {
-        Intrinsic::Clamp if scalar == Scalar::Int => int(args[1]) <= int(args[2]),
+        Intrinsic::Clamp if scalar.is_signed() => value(scalar, args[1]) <= value(scalar, args[2]),
         Intrinsic::Clamp => args[1] <= args[2],
-        Intrinsic::Abs => int(args[0]) != i32::MIN,
+        Intrinsic::Abs => value(scalar, args[0]) != scalar.least(),
         Intrinsic::BitfieldExtract => field_fits(args[1], args[2]),
         Intrinsic::BitfieldInsert => field_fits(args[2], args[3]),
         _ => true,
@@ -410,12 +430,13 @@ pub fn intrinsic_undefined(op: Intrinsic, scalar: Scalar, args: &[u64]) -> Optio
     (!defined).then_some(Undefined::Value)
 }
 
-/// `to(x)` for one lane (GLSL 4.60 §5.4.1): int and uint keep the bit pattern.
+/// `to(x)` for one lane (GLSL 4.60 §5.4.1, GL_EXT_shader_explicit_arithmetic_types): integers keep the low bits; wider ones take the
+/// sign of a signed operand, else zeros.
 pub fn cast(from: Scalar, to: Scalar, x: u64) -> u64 {
     match (from, to) {
         (Scalar::Bool, Scalar::Bool) => x,
         (_, Scalar::Bool) => u64::from(x != 0),
-        _ => x,
+        _ => from.extend(x) & to.bits(),
     }
 }
 
@@ -451,6 +472,57 @@ mod tests {
         ] {
             assert_eq!(bin(op, scalar, x, y), want, "{x} {} {y}", op.token());
         }
+    }
+
+    #[test]
+    fn widths_table() {
+        use BinaryOp::*;
+        use Scalar::{Int8, Int16, Int64, Uint8, Uint16, Uint64};
+        for (op, scalar, x, y, want) in [
+            (Add, Uint8, 0xFF, 2, 1),
+            (Mul, Int8, 0x7F, 0x7F, 1),
+            (Sub, Uint64, 0, 1, u64::MAX),
+            (Mul, Uint64, 1 << 63, 2, 0),
+            (Add, Uint64, 0xFFFF_FFFF, 1, 1 << 32),
+            (Div, Int8, 0xF9, 2, 0xFD),
+            (Div, Int64, (-7i64) as u64, 2, (-3i64) as u64),
+            (Shr, Int8, 0x80, 7, 0xFF),
+            (Shr, Uint16, 0x8000, 15, 1),
+            (Shl, Uint16, 0x8001, 1, 2),
+            (Shl, Uint64, 1, 63, 1 << 63),
+            (Shr, Int64, 1 << 63, 63, u64::MAX),
+            (Lt, Int16, 0x8000, 0, 1),
+            (Lt, Uint16, 0x8000, 0, 0),
+            (Gt, Int64, 1, u64::MAX, 1),
+        ] {
+            let mut out = [0];
+            binary(op, scalar, &[x], &[y], &mut out);
+            assert_eq!(out[0], want, "{x} {} {y} of {}", op.token(), scalar.name());
+        }
+        let mut out = [0];
+        unary(UnaryOp::Neg, Int8, &[0x80], &mut out);
+        assert_eq!(out, [0x80]);
+        unary(UnaryOp::BitNot, Uint16, &[1], &mut out);
+        assert_eq!(out, [0xFFFE]);
+        for (from, to, x, want) in [
+            (Int8, Uint64, 0x80, (-128i64) as u64),
+            (Uint8, Int64, 0x80, 0x80),
+            (Scalar::Int, Uint16, 0xFFFF_8001, 0x8001),
+            (Int16, Scalar::Uint, 0x8000, 0xFFFF_8000),
+            (Scalar::Uint, Uint64, 0xFFFF_FFFF, 0xFFFF_FFFF),
+            (Scalar::Int, Uint64, 0xFFFF_FFFF, u64::MAX),
+            (Uint64, Scalar::Bool, 1 << 40, 1),
+            (Scalar::Bool, Uint64, 1, 1),
+        ] {
+            assert_eq!(cast(from, to, x), want, "{} to {}", from.name(), to.name());
+        }
+        assert_eq!(intrinsic(Intrinsic::Min, Int64, &[1, u64::MAX]), u64::MAX);
+        assert_eq!(intrinsic(Intrinsic::Max, Uint8, &[1, 0xFF]), 0xFF);
+        assert_eq!(intrinsic(Intrinsic::Sign, Int16, &[0x8000]), 0xFFFF);
+        assert_eq!(intrinsic_undefined(Intrinsic::Abs, Int8, &[0x80]), Some(Undefined::Value));
+        assert_eq!(binary_undefined(Shl, Uint8, 1, 8), Some(Undefined::Value));
+        assert_eq!(binary_undefined(Shl, Uint64, 1, 63), None);
+        assert_eq!(binary_undefined(Div, Int8, 0x80, 0xFF), Some(Undefined::Behaviour));
     }
 
     #[test]

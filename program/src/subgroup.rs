@@ -34,14 +34,13 @@ pub enum Fold {
 impl Fold {
     /// `x ∘ y` on the bits of a scalar type.
     pub fn apply(self, scalar: Scalar, x: u64, y: u64) -> u64 {
-        let signed = |bits: u64| bits as u32 as i32;
+        // Adding it to both puts two's complement values in the order of their bits.
+        let bias = if scalar.is_signed() { 1 << (scalar.size() - 1) } else { 0 };
         match self {
             Fold::Add => x.wrapping_add(y) & scalar.bits(),
             Fold::Mul => x.wrapping_mul(y) & scalar.bits(),
-            Fold::Min if scalar == Scalar::Int => u64::from(signed(x).min(signed(y)) as u32),
-            Fold::Max if scalar == Scalar::Int => u64::from(signed(x).max(signed(y)) as u32),
-            Fold::Min => x.min(y),
-            Fold::Max => x.max(y),
+            Fold::Min => (x ^ bias).min(y ^ bias) ^ bias,
+            Fold::Max => (x ^ bias).max(y ^ bias) ^ bias,
             Fold::And => x & y,
             Fold::Or => x | y,
             Fold::Xor => x ^ y,
@@ -50,14 +49,14 @@ impl Fold {
 
     /// The identity of the operation (semantics.md §1.6): what an exclusive scan gives to the first lane.
     pub const fn identity(self, scalar: Scalar) -> u64 {
-        match (self, scalar) {
-            (Fold::Add | Fold::Or | Fold::Xor, _) => 0,
-            (Fold::Mul, _) => 1,
-            (Fold::And, _) => scalar.bits(),
-            (Fold::Min, Scalar::Int) => i32::MAX as u64,
-            (Fold::Max, Scalar::Int) => i32::MIN as u32 as u64,
-            (Fold::Min, _) => scalar.bits(),
-            (Fold::Max, _) => 0,
+        match self {
+            Fold::Add | Fold::Or | Fold::Xor => 0,
+            Fold::Mul => 1,
+            Fold::And => scalar.bits(),
+            Fold::Min if scalar.is_signed() => scalar.bits() >> 1,
+            Fold::Max if scalar.is_signed() => 1 << (scalar.size() - 1),
+            Fold::Min => scalar.bits(),
+            Fold::Max => 0,
         }
     }
 }
@@ -489,7 +488,16 @@ fn quad_swap_diagonal(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
 }
 
 const ANY_TYPE: &[Scalar] = &Scalar::ALL;
-const NUMBERS: &[Scalar] = &[Scalar::Int, Scalar::Uint];
+const NUMBERS: &[Scalar] = &[
+    Scalar::Int,
+    Scalar::Uint,
+    Scalar::Int8,
+    Scalar::Uint8,
+    Scalar::Int16,
+    Scalar::Uint16,
+    Scalar::Int64,
+    Scalar::Uint64,
+];
 
 /// A row with nothing special: tangle-dependent, always defined.
 const fn row(

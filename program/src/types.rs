@@ -1,11 +1,11 @@
-//! Types of the language: bool, int and uint scalars and their vectors.
+//! Types of the language: bool, integers of 8 to 64 bits, and their vectors.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A scalar type of GLSL.
+/// A scalar type of GLSL. Its JSON form is the GLSL name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scalar {
@@ -15,17 +15,122 @@ pub enum Scalar {
     Int,
     /// `uint`: 32 bits, wrapping.
     Uint,
+    /// `int8_t`. The types from here on wrap, too: SPIR-V's OpIAdd, OpISub and OpIMul take the low bits at every width.
+    #[serde(rename = "int8_t")]
+    Int8,
+    /// `uint8_t`
+    #[serde(rename = "uint8_t")]
+    Uint8,
+    /// `int16_t`
+    #[serde(rename = "int16_t")]
+    Int16,
+    /// `uint16_t`
+    #[serde(rename = "uint16_t")]
+    Uint16,
+    /// `int64_t`
+    #[serde(rename = "int64_t")]
+    Int64,
+    /// `uint64_t`
+    #[serde(rename = "uint64_t")]
+    Uint64,
 }
 
 impl Scalar {
     /// Every scalar type, in the order tables print them.
-    pub const ALL: [Scalar; 3] = [Scalar::Bool, Scalar::Int, Scalar::Uint];
+    pub const ALL: [Scalar; 9] = [
+        Scalar::Bool,
+        Scalar::Int,
+        Scalar::Uint,
+        Scalar::Int8,
+        Scalar::Uint8,
+        Scalar::Int16,
+        Scalar::Uint16,
+        Scalar::Int64,
+        Scalar::Uint64,
+    ];
+
+    /// Size in bits; 1 for bool.
+    pub const fn size(self) -> u32 {
+        match self {
+            Scalar::Bool => 1,
+            Scalar::Int8 | Scalar::Uint8 => 8,
+            Scalar::Int16 | Scalar::Uint16 => 16,
+            Scalar::Int | Scalar::Uint => 32,
+            Scalar::Int64 | Scalar::Uint64 => 64,
+        }
+    }
 
     /// The bits a value of this type may have set.
     pub const fn bits(self) -> u64 {
+        u64::MAX >> (64 - self.size())
+    }
+
+    /// True for the signed integers.
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Scalar::Int | Scalar::Int8 | Scalar::Int16 | Scalar::Int64)
+    }
+
+    /// True for `int` and `uint`, the types of GLSL without extensions.
+    pub const fn is_word(self) -> bool {
+        matches!(self, Scalar::Int | Scalar::Uint)
+    }
+
+    /// True for the 8-, 16- and 64-bit integers: a device may lack them, and subgroup operations on them are a feature of their own
+    /// (`shaderSubgroupExtendedTypes`, VUID-RuntimeSpirv-None-06275).
+    pub const fn is_extended(self) -> bool {
+        !matches!(self, Scalar::Bool | Scalar::Int | Scalar::Uint)
+    }
+
+    /// The unsigned integer of the same size; bool stays.
+    pub const fn unsigned(self) -> Scalar {
         match self {
-            Scalar::Bool => 1,
-            Scalar::Int | Scalar::Uint => 0xFFFF_FFFF,
+            Scalar::Int => Scalar::Uint,
+            Scalar::Int8 => Scalar::Uint8,
+            Scalar::Int16 => Scalar::Uint16,
+            Scalar::Int64 => Scalar::Uint64,
+            other => other,
+        }
+    }
+
+    /// The signed integer of the same size; bool stays.
+    pub const fn signed(self) -> Scalar {
+        match self {
+            Scalar::Uint => Scalar::Int,
+            Scalar::Uint8 => Scalar::Int8,
+            Scalar::Uint16 => Scalar::Int16,
+            Scalar::Uint64 => Scalar::Int64,
+            other => other,
+        }
+    }
+
+    /// The bits of a value, widened to 64 bits: with the sign of signed types, else with zeros.
+    pub const fn extend(self, bits: u64) -> u64 {
+        if self.is_signed() {
+            let unused = 64 - self.size();
+            (((bits << unused) as i64) >> unused) as u64
+        } else {
+            bits
+        }
+    }
+
+    /// The least value of a signed integer type.
+    pub const fn least(self) -> i64 {
+        self.extend(1 << (self.size() - 1)) as i64
+    }
+
+    /// Words that a logged value takes.
+    pub const fn words(self) -> u64 {
+        if self.size() == 64 { 2 } else { 1 }
+    }
+
+    /// The ending of the extensions for a type that GLSL lacks: `GL_EXT_shader_explicit_arithmetic_types_…` and
+    /// `GL_EXT_shader_subgroup_extended_types_…`.
+    pub const fn extension(self) -> Option<&'static str> {
+        match self {
+            Scalar::Bool | Scalar::Int | Scalar::Uint => None,
+            Scalar::Int8 | Scalar::Uint8 => Some("int8"),
+            Scalar::Int16 | Scalar::Uint16 => Some("int16"),
+            Scalar::Int64 | Scalar::Uint64 => Some("int64"),
         }
     }
 
@@ -35,6 +140,12 @@ impl Scalar {
             Scalar::Bool => "bool",
             Scalar::Int => "int",
             Scalar::Uint => "uint",
+            Scalar::Int8 => "int8_t",
+            Scalar::Uint8 => "uint8_t",
+            Scalar::Int16 => "int16_t",
+            Scalar::Uint16 => "uint16_t",
+            Scalar::Int64 => "int64_t",
+            Scalar::Uint64 => "uint64_t",
         }
     }
 
@@ -43,6 +154,12 @@ impl Scalar {
             Scalar::Bool => "bvec",
             Scalar::Int => "ivec",
             Scalar::Uint => "uvec",
+            Scalar::Int8 => "i8vec",
+            Scalar::Uint8 => "u8vec",
+            Scalar::Int16 => "i16vec",
+            Scalar::Uint16 => "u16vec",
+            Scalar::Int64 => "i64vec",
+            Scalar::Uint64 => "u64vec",
         }
     }
 }
@@ -117,11 +234,27 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for name in ["bool", "int", "uint", "bvec2", "ivec3", "uvec4"] {
+        for name in ["bool", "int", "uint", "bvec2", "ivec3", "uvec4", "int8_t", "u16vec3", "i64vec2", "uint64_t"] {
             assert_eq!(name.parse::<Type>().unwrap().to_string(), name);
         }
         for bad in ["uvec1", "uvec5", "float", ""] {
             assert!(bad.parse::<Type>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn json_names_are_glsl_names() {
+        for scalar in Scalar::ALL {
+            assert_eq!(serde_json::to_string(&scalar).unwrap(), format!("\"{}\"", scalar.name()));
+        }
+    }
+
+    #[test]
+    fn widths() {
+        assert_eq!(Scalar::Int8.extend(0x80), (-128i64) as u64);
+        assert_eq!(Scalar::Uint8.extend(0x80), 0x80);
+        assert_eq!(Scalar::Int64.extend(u64::MAX), u64::MAX);
+        assert_eq!((Scalar::Int16.least(), Scalar::Int64.least()), (-32768, i64::MIN));
+        assert_eq!((Scalar::Bool.bits(), Scalar::Uint64.bits()), (1, u64::MAX));
     }
 }

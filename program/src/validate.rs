@@ -450,8 +450,13 @@ impl Checker<'_, '_> {
         }
         each(values, |value| {
             let ty = self.expr(value, place)?;
-            if !ty.is_scalar() && !matches!(value, Expr::Var(_)) {
-                invalid!("a vector must be a variable to be logged");
+            if !matches!(value, Expr::Var(_)) {
+                if !ty.is_scalar() {
+                    invalid!("a vector must be a variable to be logged");
+                }
+                if ty.scalar.words() > 1 {
+                    invalid!("a 64-bit value must be a variable to be logged");
+                }
             }
             Ok(())
         })
@@ -475,7 +480,7 @@ impl Checker<'_, '_> {
                 return invalid("an arm has at least one label").at(|| "labels".into());
             }
             each(&arm.labels, |label| match label {
-                Label::Case(value) if !Interval::all(scalar).contains(*value) => {
+                Label::Case(value) if !Interval::all(scalar).contains((*value).into()) => {
                     invalid!("{value} is no {}", scalar.name());
                 }
                 _ if !seen.insert(*label) => invalid!("the label stands twice in one switch"),
@@ -519,7 +524,7 @@ impl Checker<'_, '_> {
         }
         self.bound(&l.bound, place).at(|| "bound".into())?;
         let most = self.scope.range(&l.bound).hi;
-        if most > MAX_LOOP_ITERATIONS as i64 {
+        if most > i128::from(MAX_LOOP_ITERATIONS) {
             return invalid(format!("can be {most}, more than {MAX_LOOP_ITERATIONS}")).at(|| "bound".into());
         }
         self.block(&l.body, inside).at(|| "body".into())
@@ -728,7 +733,8 @@ fn intrinsic_type(expr: &Expr, op: Intrinsic, args: &[Expr], function: &Function
             .at(|| "intrinsic[1]".into());
     }
     let ty = operand(expr, 0, &args[0], function)?;
-    let mut fits = is_integer(ty) && (!shape.signed_only || ty.scalar == Scalar::Int);
+    let mut fits =
+        is_integer(ty) && (!shape.signed_only || ty.scalar.is_signed()) && (!shape.words_only || ty.scalar.is_word());
     for (i, arg) in args.iter().enumerate().skip(1) {
         let expected = if i < shape.values { ty } else { Type::INT };
         fits &= operand(expr, i, arg, function)? == expected;
@@ -830,7 +836,7 @@ impl Checker<'_, '_> {
             Expr::Uniform(k) => exists(*k, data.uniforms.len(), "uniform"),
             Expr::Push(k) => exists(*k, data.push.len(), "push"),
             Expr::Binary(op @ (BinaryOp::Div | BinaryOp::Mod), x, y) => self.division(*op, x, y),
-            Expr::Binary(BinaryOp::Shl | BinaryOp::Shr, _, y) => self.shift(y).at(|| "binary[2]".into()),
+            Expr::Binary(BinaryOp::Shl | BinaryOp::Shr, x, y) => self.shift(x, y).at(|| "binary[2]".into()),
             Expr::Binary(BinaryOp::And | BinaryOp::Or, x, _) => {
                 self.defined(x, "decides whether the right operand is evaluated").at(|| "binary[1]".into())
             }
@@ -858,7 +864,7 @@ impl Checker<'_, '_> {
                 return invalid("may be negative, but is an operand of %").at(|| "binary[2]".into());
             }
         } else if divisor.contains(-1) {
-            if dividend.contains(i32::MIN.into()) {
+            if dividend.contains(self.least(x)) {
                 return invalid("may be -1, while the dividend may be the least int").at(|| "binary[2]".into());
             }
             self.defined(x, "is divided by what may be -1").at(|| "binary[1]".into())?;
@@ -866,11 +872,17 @@ impl Checker<'_, '_> {
         Ok(())
     }
 
-    /// SPIR-V 1.6 §3.3.14: a shift by 32 or more is undefined.
-    fn shift(&self, amount: &Expr) -> Checked {
+    /// The least value of the type of a number.
+    fn least(&self, x: &Expr) -> i128 {
+        x.ty(self.function).map_or(0, |ty| ty.scalar.least().into())
+    }
+
+    /// SPIR-V 1.6 §3.3.14: a shift by the width of the base or more is undefined.
+    fn shift(&self, base: &Expr, amount: &Expr) -> Checked {
         let range = self.scope.range(amount);
-        if !range.is_within(Interval::new(0, 31)) {
-            invalid!("a shift by 0 to 31 is defined, this is {} to {}", range.lo, range.hi);
+        let most = base.ty(self.function).map_or(0, |ty| ty.scalar.size() - 1);
+        if !range.is_within(Interval::new(0, most.into())) {
+            invalid!("a shift by 0 to {most} is defined, this is {} to {}", range.lo, range.hi);
         }
         self.defined(amount, "is a shift amount")
     }
@@ -882,7 +894,7 @@ impl Checker<'_, '_> {
             Intrinsic::Clamp if range(1).hi > range(2).lo => {
                 invalid(format!("clamp to {} at least, but {} at most", range(1).hi, range(2).lo))
             }
-            Intrinsic::Abs if range(0).contains(i32::MIN.into()) => {
+            Intrinsic::Abs if range(0).contains(self.least(&args[0])) => {
                 invalid("the absolute value of what may be the least int").at(|| "[0]".into())
             }
             Intrinsic::BitfieldExtract => self.bit_field(args, 1),

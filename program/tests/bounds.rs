@@ -46,10 +46,11 @@ fn expr(random: &mut Random, scalar: Scalar, depth: usize) -> Expr {
             (Scalar::Uint, 0) => Expr::Uint(random.word()),
             (Scalar::Uint, 1) => Expr::Uniform(random.below(2) as u32),
             (Scalar::Uint, _) => Expr::Input(random.below(INPUTS) as u32),
+            _ => Expr::Cast(scalar, Box::new(expr(random, Scalar::Uint, 0))),
         };
     }
     let of = |random: &mut Random, scalar| expr(random, scalar, depth - 1);
-    let number = random.pick(&[Scalar::Int, Scalar::Uint]);
+    let number = random.pick(&Scalar::ALL[1..]);
     if scalar == Scalar::Bool {
         let op = random.pick(&[BinaryOp::Lt, BinaryOp::Ge, BinaryOp::Eq, BinaryOp::Ne]);
         return match random.below(3) {
@@ -66,8 +67,8 @@ fn expr(random: &mut Random, scalar: Scalar, depth: usize) -> Expr {
         4 | 5 => {
             let op = random.pick(&Intrinsic::ALL);
             let shape = op.shape();
-            // Those that give int, or take only int, do not fit everywhere.
-            let scalar = if shape.signed_only { Scalar::Int } else { scalar };
+            // Those that give int, or take only some types, do not fit everywhere.
+            let scalar = if shape.signed_only { scalar.signed() } else { scalar };
             let mut args: Vec<Expr> = (0..shape.values).map(|_| of(random, scalar)).collect();
             args.extend((0..shape.offsets).map(|_| Expr::Int(random.below(17) as i32)));
             Expr::Intrinsic(op, args)
@@ -96,7 +97,7 @@ fn value(expr: &Expr, case: &Case, invocation: usize) -> Option<(Scalar, u64)> {
         Expr::Input(k) => (Scalar::Uint, u64::from(case.data.inputs[*k as usize][invocation])),
         Expr::Unary(op, x) => {
             let (scalar, x) = of(x)?;
-            ops::unary(*op, &[x], &mut out);
+            ops::unary(*op, scalar, &[x], &mut out);
             (scalar, out[0])
         }
         Expr::Cast(to, x) => {
@@ -141,7 +142,7 @@ fn values_lie_in_their_ranges() {
         let (range, nonzero) = (scope.range(&expr), scope.is_nonzero(&expr));
         for invocation in 0..INVOCATIONS {
             let Some((scalar, bits)) = value(&expr, &case, invocation) else { continue };
-            let number = if scalar == Scalar::Int { i64::from(bits as u32 as i32) } else { bits as i64 };
+            let number = if scalar.is_signed() { i128::from(scalar.extend(bits) as i64) } else { i128::from(bits) };
             assert!(range.contains(number), "{number} is not in {range:?}: {expr:?} with {:?}", case.data);
             assert!(!nonzero || number != 0, "{expr:?} is 0 with {:?}", case.data);
             compared += 1;

@@ -177,3 +177,36 @@ fn statements_have_lines() {
 ";
     assert_eq!(noted, want);
 }
+
+/// Types that GLSL lacks ask for their extensions, and for others where a subgroup operation works on them.
+#[test]
+fn extended_types() {
+    let cast = |scalar, x| Expr::Cast(scalar, Box::new(x));
+    let case = case(
+        "",
+        main_of(|f| {
+            let wide = f.add_local("wide", Type { scalar: Scalar::Uint64, width: 2 });
+            let byte = f.add_local("byte", Type::scalar(Scalar::Int8));
+            let sum = Expr::subgroup(SubgroupOp::Reduce(tangle_program::subgroup::Fold::Add), [Expr::Var(wide)]);
+            vec![
+                Stmt::Assign { var: wide, value: sum },
+                Stmt::Assign { var: byte, value: cast(Scalar::Int8, uint(200)) },
+                Stmt::Log { site: 1, values: vec![Expr::Var(wide), Expr::Var(byte)] },
+            ]
+        }),
+    );
+    assert_eq!(validate(&case), Ok(()));
+    let text = glsl(&case);
+    for line in [
+        "#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require",
+        "#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require",
+        "#extension GL_EXT_shader_subgroup_extended_types_int64 : require",
+        "    u64vec2 wide = u64vec2(0);",
+        "    int8_t byte = int8_t(200u);",
+        "    LOG5(1, wide.x, wide.x >> 32u, wide.y, wide.y >> 32u, byte);",
+    ] {
+        assert!(text.lines().any(|found| found == line), "no line {line:?} in\n{text}");
+    }
+    assert!(!text.contains("extended_types_int8") && !text.contains("int16"));
+    assert_eq!(tangle_program::case::Case::from_json(&case.to_json()).as_ref(), Ok(&case));
+}

@@ -7,7 +7,7 @@ use tangle_program::case::{SpirvVersion, SubgroupSize, Tier};
 use tangle_program::needs::{Needs, needs};
 use tangle_program::subgroup::{Category, Fold, SubgroupOp};
 use tangle_program::tree::{Builtin, Expr, Stmt, SubgroupCall};
-use tangle_program::types::Type;
+use tangle_program::types::{Scalar, Type};
 
 fn of(value: Expr) -> Needs {
     needs(&case(
@@ -30,6 +30,8 @@ fn the_least() {
         full_subgroups: false,
         min_subgroup_size: 1,
         broadcast_dynamic_id: false,
+        scalars: Default::default(),
+        extended_types: false,
         workgroup: [8, 1, 1],
         invocations: 8,
         groups: [1, 1, 1],
@@ -57,6 +59,25 @@ fn categories() {
         let got = of(Expr::unary(tangle_program::ops::UnaryOp::BitNot, expr));
         assert_eq!(got.categories, [Category::Basic, Category::Ballot, category].into());
         assert_eq!(got.min_subgroup_size, size, "{category:?}");
+    }
+}
+
+#[test]
+fn types() {
+    let byte = |x| Expr::Cast(Scalar::Int8, Box::new(x));
+    let add = |x| Expr::subgroup(SubgroupOp::Reduce(Fold::Add), [x]);
+    for (expr, scalars, extended) in [
+        (add(uint(1)), [].as_slice(), false),
+        (byte(add(uint(1))), &[Scalar::Int8], false),
+        (add(byte(uint(1))), &[Scalar::Int8], true),
+        (
+            Expr::subgroup(SubgroupOp::Shuffle, [uint(1), Expr::Cast(Scalar::Uint, Box::new(byte(lane())))]),
+            &[Scalar::Int8],
+            false,
+        ),
+    ] {
+        let got = of(expr);
+        assert_eq!((got.scalars, got.extended_types), (scalars.iter().copied().collect(), extended));
     }
 }
 

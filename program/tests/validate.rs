@@ -354,7 +354,7 @@ fn types() {
             0,
             r#"{"subgroup": {"op": "subgroupAdd", "args": [{"var": 0}]}}"#,
             ".subgroup.args[0]",
-            "subgroupAdd takes a vector or scalar of int, uint here, not bool",
+            "subgroupAdd takes a vector or scalar of int, uint, int8_t, uint8_t, int16_t, uint16_t, int64_t, uint64_t here, not bool",
         ),
         (
             0,
@@ -743,7 +743,7 @@ fn costs() {
     let mut largest = nested(1, vec![entry(1)]);
     valid(&largest);
     largest.launch.groups = [1024, 1, 1];
-    assert_eq!(refused(&largest).1, "the logs of 8192 invocations take 33554432 words, more than 4194304");
+    assert_eq!(refused(&largest).1, "the logs of 8192 invocations take 33816576 words, more than 4194304");
     let more = nested(1, vec![entry(1), entry(2)]);
     assert_eq!(refused(&more), (String::new(), "an invocation may log 8192 words, more than 4096".into()));
     let long = nested(128, vec![Stmt::Barrier(SubgroupOp::Barrier)]);

@@ -327,9 +327,13 @@ pub fn sites(case: &Case, printed: &Printed<'_>) -> Sites {
 
 fn components(text: &str, ty: Type, operation: Option<SubgroupOp>) -> Vec<Logged> {
     let logged = |text| Logged { text, scalar: ty.scalar, operation };
-    match ty.width {
-        1 => vec![logged(text.into())],
-        width => "xyzw".chars().take(width.into()).map(|c| logged(format!("{text}.{c}"))).collect(),
+    let parts: Vec<String> = match ty.width {
+        1 => vec![text.into()],
+        width => "xyzw".chars().take(width.into()).map(|c| format!("{text}.{c}")).collect(),
+    };
+    match ty.scalar.words() {
+        1 => parts.into_iter().map(logged).collect(),
+        _ => parts.iter().flat_map(|part| ["low", "high"].map(|half| logged(format!("{part} ({half} word)")))).collect(),
     }
 }
 
@@ -347,8 +351,10 @@ fn operation_in(expr: &Expr) -> Option<SubgroupOp> {
 pub fn show(word: u32, scalar: Scalar) -> String {
     match scalar {
         Scalar::Bool if word < 2 => (word == 1).to_string(),
-        Scalar::Int if (word as i32).unsigned_abs() < 100_000 => (word as i32).to_string(),
-        Scalar::Uint if word < 100_000 => word.to_string(),
+        Scalar::Int | Scalar::Int8 | Scalar::Int16 if (word as i32).unsigned_abs() < 100_000 => {
+            (word as i32).to_string()
+        }
+        Scalar::Uint | Scalar::Uint8 | Scalar::Uint16 if word < 100_000 => word.to_string(),
         _ => format!("{word:#x}"),
     }
 }

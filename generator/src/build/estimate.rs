@@ -134,7 +134,10 @@ impl Estimate<'_> {
             Expr::Builtin(builtin) => (self.builtin(*builtin)?, Uint),
             Expr::Unary(op, x) => {
                 let (x, scalar) = self.column(x)?;
-                (each(|out| ops::unary(*op, &x, out.as_mut_slice())), if *op == UnaryOp::Not { Bool } else { scalar })
+                (
+                    each(|out| ops::unary(*op, scalar, &x, out.as_mut_slice())),
+                    if *op == UnaryOp::Not { Bool } else { scalar },
+                )
             }
             Expr::Cast(to, x) => {
                 let (x, from) = self.column(x)?;

@@ -72,7 +72,12 @@ pub(crate) fn lane() -> Expr {
 
 /// `value` as a literal of a number type.
 pub(crate) fn number(scalar: Scalar, value: u32) -> Expr {
-    if scalar == Scalar::Int { Expr::Int(value as i32) } else { Expr::Uint(value) }
+    if scalar == Scalar::Int { Expr::Int(value as i32) } else { as_number(scalar, Expr::Uint(value)) }
+}
+
+/// A uint as a value of a number type.
+pub(crate) fn as_number(scalar: Scalar, word: Expr) -> Expr {
+    if scalar == Scalar::Uint { word } else { cast(scalar, word) }
 }
 
 impl Builder<'_> {
@@ -181,7 +186,11 @@ impl Builder<'_> {
     fn comparison(&mut self, want: Want) -> Expr {
         use BinaryOp::{Eq, Ge, Gt, Le, Lt, Ne};
         let op = self.draw.pick(&[Ne, Eq, Lt, Ge, Gt, Le]);
-        let scalar = if self.draw.percent(25) { Scalar::Int } else { Scalar::Uint };
+        let scalar = match self.draw.below(8) {
+            0 | 1 => Scalar::Int,
+            2..=4 => self.extended_scalar().unwrap_or(Scalar::Uint),
+            _ => Scalar::Uint,
+        };
         let lhs = self.varying(scalar, want.deeper());
         // Equality of two words is almost never true; of a few bits it is.
         if matches!(op, Eq | Ne) || self.draw.percent(50) {
@@ -210,7 +219,7 @@ impl Builder<'_> {
             return expr;
         }
         let word = self.input();
-        if scalar == Scalar::Uint { word } else { cast(scalar, word) }
+        as_number(scalar, word)
     }
 
     /// A number for the other side of an operator: `x - x` says nothing.
@@ -222,7 +231,7 @@ impl Builder<'_> {
         number(scalar, self.draw.range(1, 9))
     }
 
-    /// A number of type int or uint.
+    /// A number.
     pub(crate) fn arithmetic(&mut self, scalar: Scalar, want: Want) -> Expr {
         use BinaryOp::{Add, BitAnd, BitOr, BitXor, Mul, Shl, Shr, Sub};
         if want.depth == 0 || self.draw.is_exhausted() {
@@ -243,7 +252,7 @@ impl Builder<'_> {
             Arithmetic::Shift => {
                 let op = self.draw.pick(&[Shl, Shr]);
                 let lhs = self.varying(scalar, want.deeper());
-                bin(op, lhs, self.shift_amount(want))
+                bin(op, lhs, self.shift_amount(scalar, want))
             }
             Arithmetic::Quotient => self.quotient(scalar, want),
             Arithmetic::Intrinsic => self.intrinsic(scalar, want),
@@ -257,7 +266,11 @@ impl Builder<'_> {
             Arithmetic::Cast => match self.draw.below(3) {
                 0 => cast(scalar, self.boolean(want.deeper())),
                 _ => {
-                    let other = if scalar == Scalar::Int { Scalar::Uint } else { Scalar::Int };
+                    let other = match self.extended_scalar() {
+                        Some(other) if self.draw.percent(50) => other,
+                        _ if scalar == Scalar::Int => Scalar::Uint,
+                        _ => Scalar::Int,
+                    };
                     cast(scalar, self.arithmetic(other, want.deeper()))
                 }
             },
@@ -276,28 +289,34 @@ impl Builder<'_> {
         bin(op, lhs, rhs)
     }
 
-    /// A uint below 32.
-    fn shift_amount(&mut self, want: Want) -> Expr {
+    /// A uint below the width of the type.
+    fn shift_amount(&mut self, scalar: Scalar, want: Want) -> Expr {
+        let most = scalar.size() - 1;
         if self.draw.percent(40) {
-            return bin(BinaryOp::BitAnd, self.varying(Scalar::Uint, want.defined()), uint(31));
+            return bin(BinaryOp::BitAnd, self.varying(Scalar::Uint, want.defined()), uint(most));
         }
-        uint(self.draw.pick(&[1, 2, 4, 3, 7, 16, 31]))
+        match self.draw.pick(&[1, 2, 4, 3, 7, 16, 31]) {
+            31 => uint(most),
+            16 => uint(scalar.size() / 2),
+            amount => uint(amount),
+        }
     }
 
     fn quotient(&mut self, scalar: Scalar, want: Want) -> Expr {
         let op = self.draw.pick(&[BinaryOp::Div, BinaryOp::Mod]);
         let lhs = self.varying(scalar, want.deeper());
-        if scalar == Scalar::Uint {
+        if !scalar.is_signed() {
             let rhs = match self.draw.below(2) {
-                0 => uint(self.draw.pick(&[3, 2, 5, 7, 10])),
-                _ => bin(BinaryOp::BitOr, self.varying(scalar, want.defined()), uint(1)),
+                0 => number(scalar, self.draw.pick(&[3, 2, 5, 7, 10])),
+                _ => bin(BinaryOp::BitOr, self.varying(scalar, want.defined()), number(scalar, 1)),
             };
             return bin(op, lhs, rhs);
         }
         // Signed: the divisor is 1 to 8, and nothing negative meets `%` (semantics.md §5.1).
-        let lhs = if op == BinaryOp::Mod { bin(BinaryOp::BitAnd, lhs, Expr::Int(0xFFFF)) } else { lhs };
-        let divisor = bin(BinaryOp::BitAnd, self.varying(scalar, want.defined()), Expr::Int(7));
-        bin(op, lhs, bin(BinaryOp::Add, divisor, Expr::Int(1)))
+        let positive = 0xFFFF.min(scalar.bits() >> 1) as u32;
+        let lhs = if op == BinaryOp::Mod { bin(BinaryOp::BitAnd, lhs, number(scalar, positive)) } else { lhs };
+        let divisor = bin(BinaryOp::BitAnd, self.varying(scalar, want.defined()), number(scalar, 7));
+        bin(op, lhs, bin(BinaryOp::Add, divisor, number(scalar, 1)))
     }
 
     fn intrinsic(&mut self, scalar: Scalar, want: Want) -> Expr {
@@ -312,8 +331,9 @@ impl Builder<'_> {
         ];
         let signed = [Intrinsic::Abs, Intrinsic::Sign];
         let op = match (scalar, self.draw.below(10)) {
+            (scalar, 0..=5) if !scalar.is_word() => self.draw.pick(&[Intrinsic::Min, Intrinsic::Max, Intrinsic::Clamp]),
             (_, 0..=5) => self.draw.pick(&both),
-            (Scalar::Int, 6 | 7) => self.draw.pick(&signed),
+            (scalar, 6 | 7) if scalar.is_signed() => self.draw.pick(&signed),
             _ => self.draw.pick(&gives_int),
         };
         if op.shape().gives_int {
@@ -369,7 +389,39 @@ impl Builder<'_> {
         Expr::Component(Box::new(Expr::Var(var)), component)
     }
 
+    /// A value of a type that GLSL lacks, made of words.
+    fn extended_leaf(&mut self, scalar: Scalar, want: Want) -> Expr {
+        use BinaryOp::{BitOr, Shl};
+        match self.draw.below(12) {
+            0..=4 => match self.variable(Type::scalar(scalar), want.class) {
+                Some(var) => Expr::Var(var),
+                None => cast(scalar, self.leaf(Scalar::Uint, want)),
+            },
+            5 | 6 => cast(scalar, self.leaf(Scalar::Uint, want)),
+            // Some of them negative.
+            7 => cast(scalar, self.leaf(Scalar::Int, want)),
+            8 => number(scalar, self.draw.below(8)),
+            9 | 10 if scalar.size() == 64 => {
+                let high = cast(scalar, self.leaf(Scalar::Uint, want));
+                let low = cast(scalar, self.leaf(Scalar::Uint, want));
+                bin(BitOr, bin(Shl, high, uint(32)), low)
+            }
+            9 | 10 => cast(scalar, self.input()),
+            _ => match scalar.size() {
+                // Near the middle and the end of the range.
+                64 => bin(Shl, number(scalar, self.draw.pick(&BOUNDARIES)), uint(32)),
+                size => {
+                    let middle = 1 << (size - 1);
+                    number(scalar, self.draw.pick(&[middle, middle - 1, 2 * middle - 1, middle + 1]))
+                }
+            },
+        }
+    }
+
     pub(crate) fn leaf(&mut self, scalar: Scalar, want: Want) -> Expr {
+        if scalar.is_extended() {
+            return self.extended_leaf(scalar, want);
+        }
         if scalar == Scalar::Int {
             return match self.draw.below(10) {
                 0..=4 => match self.variable(Type::INT, want.class) {

@@ -1,5 +1,6 @@
 //! Observation points.
 
+use tangle_program::glsl::MAX_ENTRY_WORDS;
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Block, Builtin, Expr, Program, SiteId, Stmt, VarId};
@@ -47,7 +48,17 @@ impl Builder<'_> {
     }
 
     /// Logs values if the budget allows.
-    pub(crate) fn log(&mut self, values: Vec<Expr>, out: &mut Block) {
+    pub(crate) fn log(&mut self, mut values: Vec<Expr>, out: &mut Block) {
+        let mut words = 0;
+        let fitting = values.iter().take_while(|value| {
+            words += self.words(value);
+            u64::from(words) <= MAX_ENTRY_WORDS
+        });
+        let rest = values.split_off(fitting.count());
+        if !rest.is_empty() {
+            self.log(values, out);
+            return self.log(rest, out);
+        }
         let cost = Cost { words: 1 + values.iter().map(|value| self.words(value)).sum::<u32>(), steps: 1 };
         if self.frame.affords(cost) {
             self.frame.charge(cost);
@@ -58,7 +69,7 @@ impl Builder<'_> {
 
     fn words(&self, value: &Expr) -> u32 {
         match value {
-            Expr::Var(var) => self.frame.var(*var).ty.width.into(),
+            Expr::Var(var) => words_of(self.frame.var(*var).ty),
             _ => 1,
         }
     }
@@ -109,7 +120,7 @@ impl Builder<'_> {
         };
         let clean: Vec<VarId> = observed(Class::Clean).collect();
         let rest: Vec<VarId> = observed(Class::Unpredictable).chain(observed(Class::MaybeUndefined)).collect();
-        let width = |vars: &[VarId]| vars.iter().map(|&var| u32::from(self.frame.var(var).ty.width)).sum::<u32>();
+        let width = |vars: &[VarId]| vars.iter().map(|&var| words_of(self.frame.var(var).ty)).sum::<u32>();
         if self.density == Density::Final || width(&clean) + width(&rest) + 8 > FINAL_WORDS {
             return self.hash_log(&clean, out);
         }
@@ -134,11 +145,21 @@ impl Builder<'_> {
     fn as_words(&self, var: VarId) -> Vec<Expr> {
         let ty = self.frame.var(var).ty;
         let word = |expr: Expr| if ty.scalar == Scalar::Uint { expr } else { cast(Scalar::Uint, expr) };
-        if ty.is_scalar() {
-            return vec![word(Expr::Var(var))];
-        }
-        (0..ty.width).map(|c| word(Expr::Component(Box::new(Expr::Var(var)), c))).collect()
+        let parts: Vec<Expr> = match ty.width {
+            1 => vec![Expr::Var(var)],
+            width => (0..width).map(|c| Expr::Component(Box::new(Expr::Var(var)), c)).collect(),
+        };
+        let words = |part: Expr| match ty.scalar.words() {
+            1 => vec![word(part)],
+            _ => vec![word(part.clone()), word(bin(BinaryOp::Shr, part, uint(32)))],
+        };
+        parts.into_iter().flat_map(words).collect()
     }
+}
+
+/// Words that a logged variable takes.
+fn words_of(ty: Type) -> u32 {
+    u32::from(ty.width) * ty.scalar.words() as u32
 }
 
 /// Gives the sites the numbers 1, 2, 3… in the order of the text.

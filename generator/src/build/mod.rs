@@ -16,6 +16,7 @@ mod template;
 use tangle_program::case::{Case, Data, FORMAT, Launch, Origin, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::subgroup::{SubgroupOp, TABLE};
 use tangle_program::tree::{Expr, Function, Program, Stmt, VarId};
+use tangle_program::types::Scalar;
 
 use crate::class::Flow;
 use crate::config::{Config, Density, Size};
@@ -98,6 +99,11 @@ impl<'a> Builder<'a> {
         for (weight, info) in weights.ops.iter_mut().zip(&TABLE) {
             if !config.categories.contains(&info.category) {
                 *weight = 0;
+            }
+        }
+        for scalar in Scalar::ALL.into_iter().filter(|scalar| scalar.is_extended()) {
+            if !config.scalars.contains(&scalar) {
+                weights.scalars[scalar as usize] = 0;
             }
         }
         let everybody = Crowd::everybody(&launch);

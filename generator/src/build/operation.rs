@@ -11,7 +11,7 @@ use tangle_program::tree::{Builtin, Expr, SubgroupCall};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::expression::{Want, bin, lane, uint};
+use super::expression::{Want, as_number, bin, lane, number, uint};
 use crate::class::Class;
 
 fn fold_of(op: SubgroupOp) -> Option<Fold> {
@@ -94,14 +94,8 @@ impl Builder<'_> {
         if info.scalars.is_empty() {
             return Type::UINT;
         }
-        let weight =
-            |scalar: Scalar| if info.scalars.contains(&scalar) { self.weights.scalars[scalar as usize] } else { 0 };
-        let weights = [
-            (weight(Scalar::Uint), Scalar::Uint),
-            (weight(Scalar::Int), Scalar::Int),
-            (weight(Scalar::Bool), Scalar::Bool),
-        ];
-        let scalar = self.draw.weighted(&weights);
+        let scalars = self.weighted_scalars(info.scalars);
+        let scalar = self.draw.weighted(&scalars);
         let width = if self.draw.percent(self.weights.vectors) { 2 + self.draw.below(3) as u8 } else { 1 };
         Type { scalar, width }
     }
@@ -155,32 +149,35 @@ impl Builder<'_> {
     /// A value whose combination tells which lanes took part.
     pub(crate) fn revealing(&mut self, fold: Fold, scalar: Scalar) -> Expr {
         use BinaryOp::{Add, BitAnd, BitOr, BitXor, Mul, Shl};
-        let bit = || bin(Shl, uint(1), bin(BitAnd, lane(), uint(31)));
+        let bit = || bin(Shl, number(scalar, 1), bin(BitAnd, lane(), uint(scalar.size() - 1)));
+        match fold {
+            Fold::Or | Fold::Xor => return bit(),
+            Fold::And => return Expr::unary(UnaryOp::BitNot, bit()),
+            _ => {}
+        }
         let word = match fold {
-            Fold::Or | Fold::Xor => bit(),
-            Fold::And => Expr::unary(UnaryOp::BitNot, bit()),
             Fold::Add => match self.draw.below(3) {
                 0 => uint(1),
                 1 => bin(Add, lane(), uint(1)),
-                _ => bit(),
+                _ => return bit(),
             },
             // Odd numbers: no product of them is 0.
             Fold::Mul => bin(BitOr, self.varying(Scalar::Uint, Want::own(0)), uint(1)),
             Fold::Min => bin(BitXor, lane(), uint(self.draw.below(8))),
-            Fold::Max => bin(BitAnd, bin(Mul, lane(), uint(self.draw.pick(&[5, 3, 11, 7]))), uint(15)),
+            _ => bin(BitAnd, bin(Mul, lane(), uint(self.draw.pick(&[5, 3, 11, 7]))), uint(15)),
         };
-        if scalar == Scalar::Int { Expr::Cast(Scalar::Int, Box::new(word)) } else { word }
+        as_number(scalar, word)
     }
 
     /// The value an operation moves or combines: divergent mostly, sometimes the same everywhere.
     fn moved_value(&mut self, ty: Type, class: Class) -> Expr {
         if ty.is_scalar() && ty.scalar != Scalar::Bool && self.draw.percent(10) {
             let word = self.constant_word();
-            return if ty.scalar == Scalar::Int { Expr::Cast(Scalar::Int, Box::new(word)) } else { word };
+            return as_number(ty.scalar, word);
         }
         let want = Want::of(class, self.draw.below(3));
         match ty {
-            Type { scalar: Scalar::Int | Scalar::Uint, width: 1 } => self.varying(ty.scalar, want),
+            Type { scalar, width: 1 } if scalar != Scalar::Bool => self.varying(scalar, want),
             _ => self.expr(ty, want),
         }
     }

@@ -146,8 +146,24 @@ impl Builder<'_> {
     }
 
     fn scalar_type(&mut self) -> Type {
-        let [bool, int, uint] = self.weights.scalars;
-        Type::scalar(self.draw.weighted(&[(uint, Scalar::Uint), (int, Scalar::Int), (bool, Scalar::Bool)]))
+        let scalars = self.weighted_scalars(&Scalar::ALL);
+        Type::scalar(self.draw.weighted(&scalars))
+    }
+
+    /// Those of the types that are in the list, uint first, with their weights.
+    pub(crate) fn weighted_scalars(&self, among: &[Scalar]) -> [(u32, Scalar); Scalar::ALL.len()] {
+        let mut scalars = Scalar::ALL.map(|scalar| {
+            let weight = if among.contains(&scalar) { self.weights.scalars[scalar as usize] } else { 0 };
+            (weight, scalar)
+        });
+        scalars.swap(0, Scalar::Uint as usize);
+        scalars
+    }
+
+    /// A type that GLSL lacks, if the case uses any.
+    pub(crate) fn extended_scalar(&mut self) -> Option<Scalar> {
+        let scalars = self.weighted_scalars(&Scalar::ALL[3..]);
+        scalars.iter().any(|&(weight, _)| weight > 0).then(|| self.draw.weighted(&scalars))
     }
 
     /// A type for a variable.
@@ -202,8 +218,8 @@ impl Builder<'_> {
             let word = if b.draw.percent(50) { lane() } else { b.input() };
             match ty.scalar {
                 Scalar::Uint => word,
-                Scalar::Int => cast(Scalar::Int, word),
-                Scalar::Bool => bin(BinaryOp::Ne, bin(BinaryOp::BitAnd, word, Expr::Uint(1)), Expr::Uint(0)),
+                scalar if scalar != Scalar::Bool => cast(scalar, word),
+                _ => bin(BinaryOp::Ne, bin(BinaryOp::BitAnd, word, Expr::Uint(1)), Expr::Uint(0)),
             }
         };
         if ty.is_scalar() {
@@ -281,5 +297,8 @@ fn stem(ty: Type, class: Class) -> &'static str {
         (Class::Clean, Type { scalar: Scalar::Bool, .. }) => "b",
         (Class::Clean, Type { scalar: Scalar::Int, .. }) => "i",
         (Class::Clean, Type { scalar: Scalar::Uint, .. }) => "u",
+        (Class::Clean, Type { scalar: Scalar::Int8 | Scalar::Uint8, .. }) => "byte",
+        (Class::Clean, Type { scalar: Scalar::Int16 | Scalar::Uint16, .. }) => "narrow",
+        (Class::Clean, Type { scalar: Scalar::Int64 | Scalar::Uint64, .. }) => "wide",
     }
 }

@@ -49,7 +49,7 @@ fn parts_of_switch(selector: &Expr, scalar: Scalar, arms: &[Arm]) -> Vec<Vec<Stm
         let Some(Label::Case(value)) = arm.labels.first() else { continue };
         let label = match scalar {
             Scalar::Int => Expr::Int(*value as i32),
-            Scalar::Bool | Scalar::Uint => Expr::Uint(*value as u32),
+            _ => Expr::Uint(*value as u32),
         };
         let otherwise = default.map_or(Vec::new(), |default| bodies[default].clone());
         let cond = Expr::binary(BinaryOp::Eq, selector.clone(), label);

@@ -88,7 +88,7 @@ fn folded(expr: &Expr) -> Option<Expr> {
     Some(match scalar {
         _ if op.is_comparison() || op.is_logical() => Expr::Bool(out[0] != 0),
         Scalar::Int => Expr::Int(out[0] as u32 as i32),
-        Scalar::Bool | Scalar::Uint => Expr::Uint(out[0] as u32),
+        _ => Expr::Uint(out[0] as u32),
     })
 }
 
@@ -107,6 +107,7 @@ fn usual(ty: Type) -> Vec<Expr> {
         ],
         Scalar::Int => vec![Expr::Int(1), Expr::Cast(Scalar::Int, Box::new(lane()))],
         Scalar::Uint => vec![Expr::Uint(1), lane()],
+        scalar => [Expr::Uint(1), lane()].map(|word| Expr::Cast(scalar, Box::new(word))).into(),
     };
     let mut found = vec![zero(ty)];
     found.extend(scalars.into_iter().map(|scalar| splat(ty, scalar)));

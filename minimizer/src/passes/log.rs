@@ -1,7 +1,8 @@
 //! Log less, and log earlier.
 
 use tangle_program::case::Case;
-use tangle_program::tree::{SiteId, Stmt, walk_block};
+use tangle_program::tree::{Expr, SiteId, Stmt, walk_block};
+use tangle_program::types::Scalar;
 
 use super::slice::{self, site_of};
 use super::types::component_of;
@@ -44,6 +45,11 @@ pub fn earlier(case: &Case) -> Candidates<'_> {
                 Some(ty) if ty.is_scalar() => expr.clone(),
                 Some(_) => component_of(expr, 0, function),
                 None => continue,
+            };
+            // A 64-bit value is not logged but as a variable.
+            let value = match value.ty(function) {
+                Some(ty) if ty.scalar.words() > 1 => Expr::Cast(Scalar::Uint, Box::new(value)),
+                _ => value,
             };
             edits.extend(sites.iter().map(|site| (*place, *site, value.clone())));
         }

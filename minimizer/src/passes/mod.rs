@@ -94,6 +94,7 @@ fn zero(ty: Type) -> Expr {
         Scalar::Bool => Expr::Bool(false),
         Scalar::Int => Expr::Int(0),
         Scalar::Uint => Expr::Uint(0),
+        scalar => Expr::Cast(scalar, Box::new(Expr::Uint(0))),
     })
 }
 

@@ -40,9 +40,9 @@ impl<'a, R: Rules> Machine<'a, R> {
             Node::Input(k) => self.input(*k),
             Node::Uniform(k) => self.constant(u64::from(self.case.data.uniforms.get(*k).copied().unwrap_or(0))),
             Node::Push(k) => self.constant(u64::from(self.case.data.push.get(*k).copied().unwrap_or(0))),
-            Node::Unary { op, arg } => {
+            Node::Unary { op, scalar, arg } => {
                 let arg = self.eval(frame, arg, a, u)?;
-                self.map_columns(arg, |x, out| ops::unary(*op, x, out))
+                self.map_columns(arg, |x, out| ops::unary(*op, *scalar, x, out))
             }
             Node::Binary { op, scalar, lhs, rhs } => {
                 let lhs = self.eval(frame, lhs, a, u)?;

@@ -277,8 +277,9 @@ impl<'a, R: Rules> Machine<'a, R> {
                 Ok((a, u))
             }
             Step::Log { site, values } => {
-                let values = values.iter().map(|value| self.eval(frame, value, &a, &u));
-                let values = values.collect::<Result<SmallVec<[Value; 4]>, _>>()?;
+                let values =
+                    values.iter().map(|(value, scalar)| self.eval(frame, value, &a, &u).map(|value| (value, *scalar)));
+                let values = values.collect::<Result<SmallVec<[(Value, Scalar); 4]>, _>>()?;
                 self.log(*site, &values, &a);
                 Ok((a, u))
             }
@@ -333,7 +334,8 @@ impl<'a, R: Rules> Machine<'a, R> {
         }
     }
 
-    fn log(&mut self, site: SiteId, values: &[Value], a: &Mask) {
+    /// An entry of every lane. Components are logged as words: shorter ones widened by their type, 64-bit ones low word first.
+    fn log(&mut self, site: SiteId, values: &[(Value, Scalar)], a: &Mask) {
         if matches!(self.pass, Pass::Survey) {
             return;
         }
@@ -343,17 +345,20 @@ impl<'a, R: Rules> Machine<'a, R> {
             let log = &mut self.logs[slot];
             log.entries.push((log.words.len() as u32, event));
             log.words.push(site);
-            for value in values {
+            for (value, scalar) in values {
                 let tainted = value.taint.as_ref().is_some_and(|taint| taint.lanes.contains(slot));
                 for column in &value.columns {
-                    if tainted {
-                        log.tainted.push(log.words.len() as u32);
+                    let bits = scalar.extend(column[slot]);
+                    for part in 0..scalar.words() {
+                        if tainted {
+                            log.tainted.push(log.words.len() as u32);
+                        }
+                        log.words.push((bits >> (32 * part)) as u32);
                     }
-                    log.words.push(column[slot] as u32);
                 }
             }
         }
-        for value in values {
+        for (value, _) in values {
             let compared = match &value.taint {
                 Some(taint) => a.minus(&taint.lanes).count(),
                 None => a.count(),

@@ -130,7 +130,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                 .unwrap_or(part);
             let bits = self.rules.undefined();
             for lane in lanes(undefined) {
-                let bits = if work.op.scalar.bits() == 1 { bits & 1 } else { bits & 0xFFFF_FFFF };
+                let bits = bits & work.op.scalar.bits();
                 work.columns.iter_mut().for_each(|column| column[first + lane] = bits);
             }
         }

@@ -102,8 +102,11 @@ impl Builder<'_> {
         out.push(assign);
     }
 
-    /// int or uint.
+    /// A type of numbers.
     fn number_type(&mut self) -> Type {
+        if let (true, Some(scalar)) = (self.draw.percent(50), self.extended_scalar()) {
+            return Type::scalar(scalar);
+        }
         Type::scalar(self.draw.pick(&[Scalar::Uint, Scalar::Uint, Scalar::Int]))
     }
 
@@ -127,7 +130,7 @@ impl Builder<'_> {
     /// A value that differs between lanes and may stand anywhere.
     fn own_value(&mut self, ty: Type) -> Expr {
         match ty {
-            Type { scalar: Scalar::Int | Scalar::Uint, width: 1 } => self.varying(ty.scalar, Want::own(1)),
+            Type { scalar, width: 1 } if scalar != Scalar::Bool => self.varying(scalar, Want::own(1)),
             _ => self.expr(ty, Want::own(1)),
         }
     }
