@@ -549,6 +549,8 @@ fn faulty_campaign(out: &Path, cases: u64) -> Command {
     let cases = cases.to_string();
     let mut command = tangle([
         "fuzz",
+        "--minimize",
+        "off",
         "--profile",
         "small",
         "--seed",
