@@ -260,12 +260,12 @@ impl Campaign {
                 break;
             }
             let over = match self.next_case(target, index) {
-                Next::Over(over) => over,
-                Next::Ready(prep) => {
+                Progress::Over(over) => over,
+                Progress::Ready(prep) => {
                     let started = Instant::now();
                     let conclusion = target.run_reference(reference, prep.case());
                     self.book(target, |book| book.times.judge += started.elapsed().as_secs_f64());
-                    Over { prep: Some(prep), conclusion }
+                    Box::new(Over { prep: Some(prep), conclusion })
                 }
             };
             self.conclude(target, index, &over)?;
@@ -278,19 +278,13 @@ impl Campaign {
         let mut cases: VecDeque<(u64, Progress)> = VecDeque::new();
         let mut timed_out = BTreeSet::new();
         loop {
-            let running = |cases: &VecDeque<(u64, Progress)>| {
-                cases.iter().filter(|(_, progress)| matches!(progress, Progress::Running(_))).count()
-            };
-            while !self.is_over(next) && running(&cases) < IN_FLIGHT {
+            while !self.is_over(next) && unfinished(&cases) < IN_FLIGHT {
                 let index = next;
                 next += 1;
-                let progress = match self.next_case(target, index) {
-                    Next::Over(over) => Progress::Over(over),
-                    Next::Ready(prep) => {
-                        self.submit(target, device, index, &prep)?;
-                        Progress::Running(prep)
-                    }
-                };
+                let progress = self.next_case(target, index);
+                if let Progress::Ready(prep) = &progress {
+                    self.submit(target, device, index, prep)?;
+                }
                 cases.push_back((index, progress));
                 self.settle(target, &mut cases)?;
             }
@@ -298,8 +292,10 @@ impl Campaign {
                 break;
             }
             let completion = device.results().recv().context("the device's supervisor ended")?;
-            let Some((index, progress)) = cases.iter_mut().find(|(index, _)| *index == completion.job) else { continue };
-            let Progress::Running(prep) = &*progress else { continue };
+            let Some((index, progress)) = cases.iter_mut().find(|(index, _)| *index == completion.job) else {
+                continue;
+            };
+            let Progress::Ready(prep) = &*progress else { continue };
             let prep = Arc::clone(prep);
             if matches!(completion.outcome, Outcome::TimedOut { .. }) && timed_out.insert(*index) {
                 // On a busy machine a slow case looks like a hang. It is one if it happens again.
@@ -315,19 +311,13 @@ impl Campaign {
             if let Finish::NoWorker { reason } = &conclusion.finish {
                 anyhow::bail!("device {}: {reason}", target.name);
             }
-            *progress = Progress::Over(Over { prep: Some(prep), conclusion });
+            *progress = Progress::over(Some(prep), conclusion);
             self.settle(target, &mut cases)?;
         }
         Ok(())
     }
 
-    fn submit(
-        &self,
-        target: &Target,
-        device: &tangle_runner::Device,
-        index: u64,
-        prep: &Prep,
-    ) -> anyhow::Result<()> {
+    fn submit(&self, target: &Target, device: &tangle_runner::Device, index: u64, prep: &Prep) -> anyhow::Result<()> {
         if let Prep::Ready(prepared) = prep {
             self.note_in_flight(target, index, &prepared.case)?;
             device.submit(job(prepared, index));
@@ -348,7 +338,7 @@ impl Campaign {
     }
 
     /// The case of this number, ready to run, or over if it cannot.
-    fn next_case(&self, target: &Target, index: u64) -> Next {
+    fn next_case(&self, target: &Target, index: u64) -> Progress {
         let shared = self.shared(index);
         let case = shared.case.get_or_init(|| {
             let started = Instant::now();
@@ -359,7 +349,7 @@ impl Campaign {
         let missing = target.missing(case);
         if !missing.is_empty() {
             let conclusion = Conclusion::without_data(Finish::Unsupported { missing });
-            return Next::Over(Over { prep: None, conclusion });
+            return Progress::over(None, conclusion);
         }
         let prep = shared.prep.get_or_init(|| {
             let started = Instant::now();
@@ -372,10 +362,10 @@ impl Campaign {
         });
         let prep = Arc::clone(prep);
         match &*prep {
-            Prep::Ready(_) => Next::Ready(prep),
+            Prep::Ready(_) => Progress::Ready(prep),
             Prep::Faulty(_, fault) => {
                 let conclusion = fault.into();
-                Next::Over(Over { prep: Some(prep), conclusion })
+                Progress::over(Some(prep), conclusion)
             }
         }
     }
@@ -420,7 +410,8 @@ impl Campaign {
             }
             Some(book.folders.len() - 1)
         });
-        if let (Some(background), Some(signature), Some(folder), Some(nth)) = (&self.background, signature, folder, nth) {
+        if let (Some(background), Some(signature), Some(folder), Some(nth)) = (&self.background, signature, folder, nth)
+        {
             let (device, case) = (target.name.clone(), prep.case().clone());
             background.ask(Request { device, case, signature, folder }, nth);
         }
@@ -462,19 +453,26 @@ impl Campaign {
 
 /// A case on its way through a device.
 enum Progress {
-    Running(Arc<Prep>),
-    Over(Over),
+    /// The device has it, or may have it.
+    Ready(Arc<Prep>),
+    /// It is through, or cannot run.
+    Over(Box<Over>),
+}
+
+impl Progress {
+    fn over(prep: Option<Arc<Prep>>, conclusion: Conclusion) -> Progress {
+        Progress::Over(Box::new(Over { prep, conclusion }))
+    }
+}
+
+fn unfinished(cases: &VecDeque<(u64, Progress)>) -> usize {
+    cases.iter().filter(|(_, progress)| matches!(progress, Progress::Ready(_))).count()
 }
 
 /// A case that is through, with nothing prepared if the device cannot run it.
 struct Over {
     prep: Option<Arc<Prep>>,
     conclusion: Conclusion,
-}
-
-enum Next {
-    Ready(Arc<Prep>),
-    Over(Over),
 }
 
 /// A case as far as the toolchain got with it.

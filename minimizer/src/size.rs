@@ -202,6 +202,7 @@ fn launch(launch: &Launch) -> u64 {
 pub(crate) fn is_closed(expr: &Expr) -> bool {
     reads(expr).is_empty()
 }
+
 /// How far a type is from uint and bool.
 fn oddity(scalar: Scalar) -> u64 {
     match scalar {

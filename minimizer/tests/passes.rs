@@ -388,13 +388,21 @@ fn merge() {
 }
 
 #[test]
-fn unsigned() {
-    let int = |x| Expr::Cast(Scalar::Int, Box::new(x));
+fn words() {
+    let cast = |scalar, x| Expr::Cast(scalar, Box::new(x));
     let program = in_main(
         &[Type::INT],
-        vec![assign(0, sum(int(lane()))), logs(1, [Expr::binary(BinaryOp::Sub, var(0), Expr::Int(-3))])],
+        vec![assign(0, sum(cast(Scalar::Int, lane()))), logs(1, [Expr::binary(BinaryOp::Sub, var(0), Expr::Int(-3))])],
     );
-    gives("unsigned", &program, &["uint u0 = subgroupAdd(lane); LOG1(1, u0 - 0xFFFFFFFDu);"]);
+    gives("words", &program, &["uint u0 = subgroupAdd(lane); LOG1(1, u0 - 0xFFFFFFFDu);"]);
+    let wide = Type::scalar(Scalar::Int64);
+    let program =
+        in_main(&[wide], vec![assign(0, sum(cast(Scalar::Int64, lane()))), logs(1, [cast(Scalar::Uint, var(0))])]);
+    gives(
+        "words",
+        &program,
+        &["uint u0 = subgroupAdd(lane); LOG1(1, u0);", "int u0 = subgroupAdd(int(lane)); LOG1(1, uint(u0));"],
+    );
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         (None, None) => anyhow::bail!("say with --device where the case fails"),
     };
     let targets = open(args, &name)?;
-    let (start, resumed) = match args.fresh.then_some(None).unwrap_or_else(|| place.unfinished()) {
+    let (start, resumed) = match if args.fresh { None } else { place.unfinished() } {
         Some(case) => (case, true),
         None => (original.clone(), false),
     };

@@ -1,4 +1,4 @@
-//! Make scalars of vectors.
+//! Plainer types: scalars instead of vectors, uints instead of other integers.
 
 use tangle_program::case::Case;
 use tangle_program::ops::BinaryOp;
@@ -94,24 +94,33 @@ pub fn component_of(expr: &Expr, component: u8, function: &Function) -> Expr {
     }
 }
 
-/// Makes uints of all ints; conversions between the two go.
-pub fn unsigned(case: &Case) -> Candidates<'_> {
-    each(case, vec![()], |case, ()| {
+/// Makes uints of all integers, or 32-bit integers of the others; conversions to the same type go.
+pub fn words(case: &Case) -> Candidates<'_> {
+    let uint = |scalar: Scalar| if scalar == Scalar::Bool { Scalar::Bool } else { Scalar::Uint };
+    let word = |scalar: Scalar| match scalar {
+        _ if !scalar.is_extended() => scalar,
+        _ if scalar.is_signed() => Scalar::Int,
+        _ => Scalar::Uint,
+    };
+    each(case, vec![uint as fn(Scalar) -> Scalar, word], |case, map| {
+        let retype = |ty: &mut Type| ty.scalar = map(ty.scalar);
         for function in &mut case.program.functions {
             let params = function.params.iter_mut().map(|param| &mut param.ty);
             let locals = function.locals.iter_mut().map(|local| &mut local.ty);
-            params.chain(locals).chain(&mut function.result).for_each(to_unsigned);
+            params.chain(locals).chain(&mut function.result).for_each(retype);
         }
         let functions = case.program.functions.clone();
+        let is_signless = map(Scalar::Int) == Scalar::Uint;
         each_expr_mut(&mut case.program, &mut |id, expr| match expr {
-            Expr::Int(n) => *expr = Expr::Uint(*n as u32),
-            Expr::Vector(ty, _) => to_unsigned(ty),
-            Expr::Cast(Scalar::Int | Scalar::Uint, x) => {
+            Expr::Int(n) if is_signless => *expr = Expr::Uint(*n as u32),
+            Expr::Vector(ty, _) => retype(ty),
+            Expr::Cast(scalar, x) => {
+                let to = map(*scalar);
                 // The operand has been visited.
-                let is_uint = x.ty(&functions[id as usize]).is_some_and(|ty| ty.scalar == Scalar::Uint);
-                *expr = if is_uint { Expr::clone(x) } else { Expr::Cast(Scalar::Uint, x.clone()) };
+                let is_same = x.ty(&functions[id as usize]).is_some_and(|ty| ty.scalar == to);
+                *expr = if is_same { Expr::clone(x) } else { Expr::Cast(to, x.clone()) };
             }
-            Expr::Intrinsic(op, args) => {
+            Expr::Intrinsic(op, args) if is_signless => {
                 let shape = op.shape();
                 // Offsets and numbers of bits are ints, and so are some results.
                 for arg in args.iter_mut().skip(shape.values) {
@@ -127,7 +136,7 @@ pub fn unsigned(case: &Case) -> Candidates<'_> {
             _ => {}
         });
         each_stmt_mut(&mut case.program, &mut |_, stmt| {
-            if let Stmt::Switch { arms, .. } = stmt {
+            if let (true, Stmt::Switch { arms, .. }) = (is_signless, stmt) {
                 for label in arms.iter_mut().flat_map(|arm| &mut arm.labels) {
                     if let Label::Case(n) = label {
                         *n = i64::from(*n as u32);
@@ -136,12 +145,6 @@ pub fn unsigned(case: &Case) -> Candidates<'_> {
             }
         });
     })
-}
-
-fn to_unsigned(ty: &mut Type) {
-    if ty.scalar == Scalar::Int {
-        ty.scalar = Scalar::Uint;
-    }
 }
 
 /// `!(x < y)` as `x >= y`, and so on.
