@@ -53,6 +53,8 @@ pub struct Options {
     pub time: Option<Duration>,
     /// How many candidates are run at most; `None` for no end.
     pub candidates: Option<u64>,
+    /// [`content_hash`] of the original, if the case is what an earlier reduction reached.
+    pub from: Option<String>,
 }
 
 /// How often a case failed: `k` of `n` times.
@@ -110,6 +112,7 @@ pub fn reduce(
     judge.criterion = Some(criterion);
     judge.repeats = repeats(before);
     judge.deadline = options.time.map(|time| started + time);
+    let from = options.from.clone();
     let options = tangle_minimizer::Options {
         time: options.time.map(|time| time.saturating_sub(started.elapsed())),
         candidates: options.candidates,
@@ -142,7 +145,7 @@ pub fn reduce(
         // The rest was luck, and so is what is said of it.
         minimized = Minimized { case: steps.swap_remove(last), neighbour: None, finished: false, ..minimized };
     }
-    minimized.case.origin.minimized_from.get_or_insert_with(|| content_hash(case));
+    minimized.case.origin.minimized_from = Some(from.unwrap_or_else(|| content_hash(case)));
     let prep = match prepare(minimized.case.clone()) {
         Ok(prepared) => Prep::Ready(prepared),
         Err(fault) => Prep::Faulty(minimized.case.clone(), fault),

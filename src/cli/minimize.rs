@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use serde::Deserialize;
-use tangle::campaign::{describe, finding, write_atomically};
-use tangle::reduce::{Options, Reduction, Same, reduce};
+use tangle::campaign::{describe, write_atomically};
+use tangle::minimized;
+use tangle::reduce::{Options, Reduction, Same, content_hash, reduce};
 use tangle::target::Target;
 use tangle_minimizer::{Progress, Size, statements};
 use tangle_program::case::Case;
@@ -63,6 +64,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     let original = read_case(&args.case)?;
     let found = read_finding(&args.case)?;
     let place = Place::new(&args.case, args.out.as_deref());
+    place.check(&original)?;
     let name = match (&args.device, &found) {
         (Some(name), _) => name.clone(),
         (None, Some(found)) => found.device.clone(),
@@ -86,7 +88,8 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         (_, true) => Same::Signature,
         _ => Same::Failure,
     };
-    let options = Options { same, time: args.time, candidates: args.tries };
+    let from = Some(content_hash(&original));
+    let options = Options { same, time: args.time, candidates: args.tries, from };
     tell!("{}{}", if resumed { "going on from an earlier run: " } else { "" }, summary(&start));
     let mut display = Display::new();
     let started = Instant::now();
@@ -102,11 +105,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     if let Some(error) = unsaved {
         return Err(error);
     }
-    let mut reduction = reduced?;
-    if resumed {
-        let from = tangle::reduce::content_hash(&original);
-        reduction.minimized.case.origin.minimized_from = Some(from);
-    }
+    let reduction = reduced?;
     let saved = place.save(&targets[0], &original, &reduction, started.elapsed())?;
     tell_result(&reduction, &original, started.elapsed(), &saved)?;
     Ok(Found::Nothing)
@@ -156,6 +155,19 @@ impl Place {
         Place { out, is_file }
     }
 
+    /// Only an older result of the same case makes way for the new one.
+    fn check(&self, original: &Case) -> anyhow::Result<()> {
+        let is_free = if self.is_file {
+            let from = read_case(&self.out).ok().and_then(|case| case.origin.minimized_from);
+            !self.out.exists() || from == Some(content_hash(original))
+        } else {
+            let is_empty = || fs::read_dir(&self.out).is_ok_and(|mut entries| entries.next().is_none());
+            !self.out.exists() || self.out.join("minimized.json").exists() || is_empty()
+        };
+        anyhow::ensure!(is_free, "{} is there already, and no minimised form of this case", self.out.display());
+        Ok(())
+    }
+
     /// A file or folder beside the result.
     fn beside(&self, suffix: &str) -> PathBuf {
         let mut name = self.out.file_name().unwrap_or_default().to_owned();
@@ -181,7 +193,7 @@ impl Place {
         if self.is_file {
             write_atomically(&self.out, reduction.minimized.case.to_json().as_bytes())?;
         } else {
-            self.save_folder(target, original, reduction, time)?;
+            minimized::save(&self.out, target, original, reduction, time)?;
         }
         let best = self.beside(".best.json");
         if reduction.minimized.finished {
@@ -192,52 +204,6 @@ impl Place {
         }
         Ok(self.out.clone())
     }
-
-    /// Writes the folder beside its place and puts it there at once; an older result goes only then.
-    fn save_folder(
-        &self,
-        target: &Target,
-        original: &Case,
-        reduction: &Reduction,
-        time: Duration,
-    ) -> anyhow::Result<()> {
-        let partial = self.beside(&format!(".{}.partial", std::process::id()));
-        let finding = finding(target, &reduction.prep, &reduction.conclusion, reduction.signature.clone());
-        let folder = finding.save(&partial)?;
-        let write = |name: &str, text: &str| {
-            let path = folder.join(name);
-            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
-        };
-        write("minimized.json", &(serde_json::to_string_pretty(&record(original, reduction, time))? + "\n"))?;
-        if let Some(neighbour) = &reduction.minimized.neighbour {
-            write("neighbour.json", &neighbour.to_json())?;
-            write("neighbour.comp", &glsl(neighbour))?;
-        }
-        let old = self.beside(&format!(".{}.old", std::process::id()));
-        if self.out.exists() {
-            fs::rename(&self.out, &old).with_context(|| format!("cannot replace {}", self.out.display()))?;
-        }
-        fs::rename(&folder, &self.out).with_context(|| format!("cannot write {}", self.out.display()))?;
-        // What is left over does no harm.
-        let _ = fs::remove_dir_all(&partial);
-        let _ = fs::remove_dir_all(&old);
-        Ok(())
-    }
-}
-
-/// How the case came to be.
-fn record(original: &Case, reduction: &Reduction, time: Duration) -> serde_json::Value {
-    let minimized = &reduction.minimized;
-    serde_json::json!({
-        "format": 1,
-        "finished": minimized.finished,
-        "statements": { "before": statements(&original.program), "after": statements(&minimized.case.program) },
-        "tried": minimized.tried,
-        "accepted": minimized.accepted,
-        "seconds": time.as_secs_f64(),
-        "fails_before": reduction.before,
-        "fails_after": reduction.after,
-    })
 }
 
 fn summary(case: &Case) -> String {

@@ -6,7 +6,7 @@ use crate::account::{Account, State};
 use crate::rule::{self, Rule};
 use crate::tell::{Did, LEGEND, Origin, Row, Strip, Telling, lane_list, mark, must_come};
 
-/// Wrong lanes and subgroups shown; the rest is counted.
+/// Wrong lanes shown; the rest is counted.
 const ROWS_SHOWN: usize = 32;
 
 /// Whether the text is coloured.
@@ -82,12 +82,8 @@ fn strips(text: &mut String, telling: &Telling, colour: Colour) {
     let size = telling.strips.iter().map(|strip| strip.lanes.len()).max().unwrap_or(0).max("have to come".len());
     let head = format!("{:12} {:size$}  came (lane 0 at the left)", "lanes", "have to come");
     let _ = writeln!(text, "\n{}", colour.paint(Style::Bold, head));
-    let mut shown: Vec<&Strip> = telling.strips.iter().collect();
-    // Those that show the failure first, if not all can be shown.
-    shown.sort_by_key(|strip| strip.is_right());
-    shown.truncate(ROWS_SHOWN);
-    shown.sort_by_key(|strip| strip.subgroup);
-    for strip in &shown {
+    let (shown, left_out) = telling.shown_strips();
+    for strip in shown {
         let name = format!("subgroup {}", strip.subgroup);
         let padding = " ".repeat(size - strip.lanes.len());
         let expected =
@@ -95,8 +91,8 @@ fn strips(text: &mut String, telling: &Telling, colour: Colour) {
         let found = painted(strip, colour, |state| (mark(state), style(state)));
         let _ = writeln!(text, "{name:12} {expected}{padding}  {found}");
     }
-    if shown.len() < telling.strips.len() {
-        let _ = writeln!(text, "... and {} more subgroups", telling.strips.len() - shown.len());
+    if left_out > 0 {
+        let _ = writeln!(text, "... and {left_out} more subgroups");
     }
     let _ = writeln!(text, "{}", colour.paint(Style::Faint, LEGEND));
 }
@@ -125,7 +121,7 @@ fn painted(strip: &Strip, colour: Colour, look: impl Fn(State) -> (char, Style))
 
 fn lanes(text: &mut String, telling: &Telling, colour: Colour) {
     if let Some(what) = telling.all_left() {
-        let _ = writeln!(text, "\neach of these lanes {what} instead");
+        let _ = writeln!(text, "\ninstead, each of these lanes {what}");
         return;
     }
     let mut head = vec!["subgroup".to_owned(), "lane".into(), "invocation".into()];

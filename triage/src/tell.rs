@@ -10,6 +10,9 @@ use crate::account::{Account, Entry, First, Lane, Site, State, show};
 
 /// Lines of the shader shown before and after the wrong one.
 const CONTEXT: usize = 4;
+/// Subgroups shown as strips: those where something is wrong, and those where nothing is.
+const STRIPS: usize = 32;
+const RIGHT_STRIPS: usize = 6;
 /// Columns of values shown in a table where more are logged: those with a wrong value come first.
 const COLUMNS: usize = 6;
 
@@ -94,6 +97,16 @@ impl Telling {
             columns: columns.iter().filter_map(|&c| Some(site?.values.get(c)?.text.clone())).collect(),
             origins: origins(account, &first),
         })
+    }
+
+    /// The strips to show, in order, and how many are left out: first all that show the failure, then a few that are right.
+    pub fn shown_strips(&self) -> (Vec<&Strip>, usize) {
+        let wrong = self.strips.iter().filter(|strip| !strip.is_right()).take(STRIPS);
+        let right = self.strips.iter().filter(|strip| strip.is_right()).take(RIGHT_STRIPS);
+        let mut shown: Vec<&Strip> = wrong.chain(right).collect();
+        shown.sort_by_key(|strip| strip.subgroup);
+        let left_out = self.strips.len() - shown.len();
+        (shown, left_out)
     }
 
     /// What all wrong lanes did, if they left and all in the same way.

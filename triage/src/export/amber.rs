@@ -7,7 +7,7 @@ use tangle_program::case::{SpirvVersion, SubgroupSize};
 use tangle_program::needs::Needs;
 use tangle_program::subgroup::Category;
 
-use super::demand::demands;
+use super::demand::{demands, vulkan_minor};
 use super::expected::Expected;
 use super::repro::log_words;
 use super::runs::{Run, runs_of};
@@ -41,12 +41,7 @@ pub(super) fn amber(source: &Source<'_>, needs: &Needs, expected: Option<&Expect
 
 /// The command that runs the script.
 pub(super) fn command(needs: &Needs) -> String {
-    let version = match (needs.spirv, needs.broadcast_dynamic_id) {
-        (SpirvVersion::V1_6, _) => "1.3",
-        (SpirvVersion::V1_5, _) | (_, true) => "1.2",
-        _ => "1.1",
-    };
-    format!("amber -d -v {version} case.amber")
+    format!("amber -d -v 1.{} case.amber", vulkan_minor(needs))
 }
 
 /// What the format cannot carry.

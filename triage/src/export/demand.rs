@@ -1,6 +1,6 @@
 //! The Vulkan features that a case needs, and how each format asks for them.
 
-use tangle_program::case::{SubgroupSize, Tier};
+use tangle_program::case::{SpirvVersion, SubgroupSize, Tier};
 use tangle_program::needs::Needs;
 use tangle_program::subgroup::Category;
 
@@ -19,6 +19,8 @@ pub(super) struct Demand {
     pub core_since: Option<(u32, u32)>,
     /// The name in AmberScript, if it has one.
     pub amber: Option<&'static str>,
+    /// True if VkRunner knows it by its name.
+    pub vkrunner: bool,
 }
 
 const MAXIMAL: Demand = Demand {
@@ -28,6 +30,7 @@ const MAXIMAL: Demand = Demand {
     extension: "VK_KHR_shader_maximal_reconvergence",
     core_since: None,
     amber: None,
+    vkrunner: false,
 };
 const SUBGROUP_UNIFORM: Demand = Demand {
     name: "shaderSubgroupUniformControlFlow",
@@ -36,6 +39,7 @@ const SUBGROUP_UNIFORM: Demand = Demand {
     extension: "VK_KHR_shader_subgroup_uniform_control_flow",
     core_since: None,
     amber: None,
+    vkrunner: false,
 };
 /// Vulkan 1.4 has it, too, but the program asks for no more than 1.3.
 const ROTATE: Demand = Demand {
@@ -45,6 +49,7 @@ const ROTATE: Demand = Demand {
     extension: "VK_KHR_shader_subgroup_rotate",
     core_since: None,
     amber: None,
+    vkrunner: false,
 };
 const ROTATE_CLUSTERED: Demand = Demand { name: "shaderSubgroupRotateClustered", member: 1, ..ROTATE };
 const SIZE_CONTROL: Demand = Demand {
@@ -54,6 +59,7 @@ const SIZE_CONTROL: Demand = Demand {
     extension: "VK_EXT_subgroup_size_control",
     core_since: Some((1, 3)),
     amber: Some("SubgroupSizeControl.subgroupSizeControl"),
+    vkrunner: false,
 };
 const FULL_SUBGROUPS: Demand = Demand {
     name: "computeFullSubgroups",
@@ -61,6 +67,17 @@ const FULL_SUBGROUPS: Demand = Demand {
     amber: Some("SubgroupSizeControl.computeFullSubgroups"),
     ..SIZE_CONTROL
 };
+/// `VkPhysicalDeviceFeatures2`, whose members are those of `VkPhysicalDeviceFeatures`.
+const SHADER_INT16: Demand = Demand {
+    name: "shaderInt16",
+    structure: 1_000_059_000,
+    member: 41,
+    extension: "",
+    core_since: Some((1, 0)),
+    amber: Some("shaderInt16"),
+    vkrunner: true,
+};
+const SHADER_INT64: Demand = Demand { name: "shaderInt64", member: 40, amber: Some("shaderInt64"), ..SHADER_INT16 };
 /// A member of `VkPhysicalDeviceVulkan12Features`, and of nothing else.
 const BROADCAST_DYNAMIC_ID: Demand = Demand {
     name: "subgroupBroadcastDynamicId",
@@ -69,12 +86,39 @@ const BROADCAST_DYNAMIC_ID: Demand = Demand {
     extension: "",
     core_since: Some((1, 2)),
     amber: None,
+    vkrunner: false,
 };
+/// This one and the next have structures of their own, too; these must not stand beside that of Vulkan 1.2.
+const SHADER_INT8: Demand = Demand {
+    name: "shaderInt8",
+    member: 8,
+    amber: Some("Float16Int8Features.shaderInt8"),
+    vkrunner: true,
+    ..BROADCAST_DYNAMIC_ID
+};
+const EXTENDED_TYPES: Demand = Demand {
+    name: "shaderSubgroupExtendedTypes",
+    member: 34,
+    amber: Some("ShaderSubgroupExtendedTypesFeatures.shaderSubgroupExtendedTypes"),
+    ..BROADCAST_DYNAMIC_ID
+};
+
+/// The version of Vulkan that a case needs: minor number.
+pub(super) fn vulkan_minor(needs: &Needs) -> u32 {
+    let by_module = match needs.spirv {
+        SpirvVersion::V1_6 => 3,
+        SpirvVersion::V1_5 => 2,
+        SpirvVersion::V1_4 | SpirvVersion::V1_3 => 1,
+    };
+    let without_extension = |demand: &Demand| demand.extension.is_empty().then_some(demand.core_since?.1);
+    demands(needs).iter().filter_map(without_extension).fold(by_module, u32::max)
+}
 
 /// What a case needs.
 pub(super) fn demands(needs: &Needs) -> Vec<Demand> {
     let rotates = needs.categories.contains(&Category::Rotate);
     let rotates_clustered = needs.categories.contains(&Category::RotateClustered);
+    let has_size = |size: u32| needs.scalars.iter().any(|scalar| scalar.size() == size);
     let table = [
         (needs.tier == Tier::Maximal, MAXIMAL),
         (needs.tier == Tier::SubgroupUniform, SUBGROUP_UNIFORM),
@@ -84,6 +128,10 @@ pub(super) fn demands(needs: &Needs) -> Vec<Demand> {
         (needs.subgroup_size != SubgroupSize::Default, SIZE_CONTROL),
         (needs.full_subgroups, FULL_SUBGROUPS),
         (needs.broadcast_dynamic_id, BROADCAST_DYNAMIC_ID),
+        (has_size(8), SHADER_INT8),
+        (has_size(16), SHADER_INT16),
+        (has_size(64), SHADER_INT64),
+        (needs.extended_types, EXTENDED_TYPES),
     ];
     table.into_iter().filter(|(needed, _)| *needed).map(|(_, demand)| demand).collect()
 }

@@ -10,7 +10,7 @@ use super::{Basis, FILES, Source, Subject, amber, environment, limits, vkrunner}
 use crate::rule::{self, Rule};
 use crate::tell::{Did, LEGEND, Row, Telling, lane_list};
 
-/// Wrong lanes shown in the table, and subgroups shown as strips; the rest is counted.
+/// Wrong lanes shown in the table; the rest is counted.
 const ROWS_SHOWN: usize = 32;
 /// Longest program that is put into the text.
 const LINES_SHOWN: usize = 400;
@@ -126,17 +126,13 @@ fn strips(text: &mut String, telling: &Telling) {
     }
     let size = telling.strips.iter().map(|strip| strip.lanes.len()).max().unwrap_or(0).max("have to come".len());
     let mut rows = vec![format!("{:12} {:size$}  came", "", "have to come")];
-    // Those that show the failure first, if not all can be shown.
-    let mut shown: Vec<_> = telling.strips.iter().collect();
-    shown.sort_by_key(|strip| strip.is_right());
-    shown.truncate(ROWS_SHOWN);
-    shown.sort_by_key(|strip| strip.subgroup);
-    for strip in &shown {
+    let (shown, left_out) = telling.shown_strips();
+    for strip in shown {
         let name = format!("subgroup {}", strip.subgroup);
         rows.push(format!("{name:12} {:size$}  {}", strip.expected(), strip.found()).trim_end().to_owned());
     }
-    if shown.len() < telling.strips.len() {
-        rows.push(format!("... and {} more subgroups", telling.strips.len() - shown.len()));
+    if left_out > 0 {
+        rows.push(format!("... and {left_out} more subgroups"));
     }
     let _ =
         write!(text, "The lanes at this step, lane 0 at the left:\n\n{}\n`{LEGEND}`\n\n", fenced(&rows.join("\n"), ""));
@@ -144,7 +140,7 @@ fn strips(text: &mut String, telling: &Telling) {
 
 fn lane_table(text: &mut String, telling: &Telling) {
     if let Some(what) = telling.all_left() {
-        paragraph(text, format_args!("Each of these lanes {what} instead."));
+        paragraph(text, format_args!("Instead, each of these lanes {what}."));
         return;
     }
     let columns: String = telling.columns.iter().map(|column| format!(" `{column}` expected | found |")).collect();

@@ -202,11 +202,15 @@ static int is_available(const struct device *device, const struct feature *featu
     return feature->extension[0] != '\0' && has_extension(device, feature->extension);
 }
 
-/* Chains up the structures of the needed features that the device knows; with `switched_on`, the features are set in them. */
-static void *chain_features(const struct device *device, struct feature_block *blocks, int switched_on)
+/*
+ * Chains up the structures of the needed features that the device knows, VkPhysicalDeviceFeatures2 first; with `switched_on`, the
+ * features are set in them.
+ */
+static VkPhysicalDeviceFeatures2 *chain_features(const struct device *device, struct feature_block *blocks, int switched_on)
 {
-    uint32_t count = 0;
+    uint32_t count = 1;
     memset(blocks, 0, MAX_FEATURES * sizeof *blocks);
+    blocks[0].structure = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
     for (const struct feature *feature = features; feature->name != NULL; feature++) {
         if (!is_available(device, feature))
             continue;
@@ -215,12 +219,12 @@ static void *chain_features(const struct device *device, struct feature_block *b
             i++;
         if (i == count) {
             blocks[i].structure = feature->structure;
-            blocks[i].next = i == 0 ? NULL : &blocks[i - 1];
+            blocks[i - 1].next = &blocks[i];
             count++;
         }
         blocks[i].member[feature->member] = switched_on ? VK_TRUE : VK_FALSE;
     }
-    return count == 0 ? NULL : &blocks[count - 1];
+    return (VkPhysicalDeviceFeatures2 *)blocks;
 }
 
 static VkBool32 has_feature(const struct feature_block *blocks, const struct feature *feature)
@@ -257,9 +261,7 @@ static int missing(const struct device *device)
         count += lacks(name, "some of the subgroup operations");
 
     struct feature_block blocks[MAX_FEATURES];
-    VkPhysicalDeviceFeatures2 query = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
-    query.pNext = chain_features(device, blocks, 0);
-    vkGetPhysicalDeviceFeatures2(device->physical, &query);
+    vkGetPhysicalDeviceFeatures2(device->physical, chain_features(device, blocks, 0));
     for (const struct feature *feature = features; feature->name != NULL; feature++)
         if (!is_available(device, feature) || !has_feature(blocks, feature))
             count += lacks(name, feature->name);
@@ -348,8 +350,6 @@ static void open_device(struct device *device)
         names[name_count++] = "VK_KHR_portability_subset";
 
     struct feature_block blocks[MAX_FEATURES];
-    VkPhysicalDeviceFeatures2 wanted = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
-    wanted.pNext = chain_features(device, blocks, 1);
     float priority = 1.0f;
     VkDeviceQueueCreateInfo queue = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
@@ -358,7 +358,7 @@ static void open_device(struct device *device)
         .pQueuePriorities = &priority};
     VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-        .pNext = &wanted,
+        .pNext = chain_features(device, blocks, 1),
         .queueCreateInfoCount = 1,
         .pQueueCreateInfos = &queue,
         .enabledExtensionCount = name_count,

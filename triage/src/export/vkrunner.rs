@@ -6,7 +6,7 @@ use tangle_program::case::interface::{INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{SpirvVersion, SubgroupSize};
 use tangle_program::needs::Needs;
 
-use super::demand::demands;
+use super::demand::{demands, vulkan_minor};
 use super::expected::Expected;
 use super::repro::log_words;
 use super::runs::{Run, runs_of};
@@ -53,7 +53,7 @@ pub(super) fn vkrunner(source: &Source<'_>, needs: &Needs, expected: Option<&Exp
 /// What the format cannot carry.
 pub(super) fn limits(needs: &Needs) -> Vec<String> {
     let mut limits = Vec::new();
-    for demand in demands(needs) {
+    for demand in demands(needs).iter().filter(|demand| !demand.vkrunner) {
         limits.push(match demand.extension {
             "" => format!("It has no name for the feature {} and leaves it switched off.", demand.name),
             extension => format!(
@@ -86,12 +86,10 @@ pub(super) fn limits(needs: &Needs) -> Vec<String> {
 }
 
 fn requirements(text: &mut String, needs: &Needs) {
-    let version = match (needs.spirv, needs.broadcast_dynamic_id) {
-        (SpirvVersion::V1_6, _) => "1.3.0",
-        (SpirvVersion::V1_5, _) | (_, true) => "1.2.0",
-        _ => "1.1.0",
-    };
-    let _ = write!(text, "\n[require]\nvulkan {version}\n");
+    let _ = write!(text, "\n[require]\nvulkan 1.{}.0\n", vulkan_minor(needs));
+    for demand in demands(needs).iter().filter(|demand| demand.vkrunner) {
+        let _ = writeln!(text, "{}", demand.name);
+    }
     let mut extensions: Vec<&str> = demands(needs).iter().map(|demand| demand.extension).collect();
     if needs.spirv == SpirvVersion::V1_4 {
         extensions.push("VK_KHR_spirv_1_4");

@@ -9,6 +9,9 @@ use tangle_program::subgroup::TABLE;
 use super::{Html, page, thousands};
 use crate::signature::{Kind, Signature};
 
+/// Links shown for one signature; the rest is counted.
+const LINKS: usize = 6;
+
 /// The books of a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Campaign {
@@ -209,8 +212,12 @@ fn findings(html: &mut Html, campaign: &Campaign) {
             };
         }
         html.raw("<td>");
-        for (i, (address, name)) in group.seen.iter().flat_map(|seen| &seen.links).enumerate() {
-            html.text(if i > 0 { " " } else { "" }).element("a", &[("href", address)], name);
+        let links: Vec<&(String, String)> = group.seen.iter().flat_map(|seen| &seen.links).collect();
+        for (address, name) in links.iter().take(LINKS) {
+            html.element("a", &[("href", address)], name).raw("<br>");
+        }
+        if links.len() > LINKS {
+            html.text(format_args!("and {} more", links.len() - LINKS));
         }
         html.raw("</td></tr>\n");
     }

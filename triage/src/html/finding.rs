@@ -10,9 +10,9 @@ use super::{Html, page};
 use crate::account::Account;
 use crate::export::{Basis, Subject, environment};
 use crate::rule::{self, Rule};
-use crate::tell::{Did, Row, Strip, Telling, lane_list, mark, must_come};
+use crate::tell::{Did, Row, Telling, lane_list, mark, must_come};
 
-/// Wrong lanes and subgroups shown; the rest is counted.
+/// Wrong lanes shown; the rest is counted.
 const ROWS_SHOWN: usize = 48;
 
 /// The page.
@@ -121,11 +121,8 @@ fn strips(html: &mut Html, telling: &Telling) {
         return;
     }
     html.raw("<div class=\"scroll\"><table class=\"strips\">\n<tr><th></th><th>have to come</th><th>came</th></tr>\n");
-    let mut shown: Vec<&Strip> = telling.strips.iter().collect();
-    shown.sort_by_key(|strip| strip.is_right());
-    shown.truncate(ROWS_SHOWN);
-    shown.sort_by_key(|strip| strip.subgroup);
-    for strip in &shown {
+    let (shown, left_out) = telling.shown_strips();
+    for strip in shown {
         html.raw("<tr>").element("th", &[], format_args!("subgroup {}", strip.subgroup));
         html.raw("<td>");
         for (lane, state) in strip.lanes.iter().enumerate() {
@@ -148,10 +145,8 @@ fn strips(html: &mut Html, telling: &Telling) {
         }
         html.raw("</td></tr>\n");
     }
-    if shown.len() < telling.strips.len() {
-        html.raw("<tr><td colspan=\"3\">")
-            .text(format_args!("and {} more subgroups", telling.strips.len() - shown.len()));
-        html.raw("</td></tr>\n");
+    if left_out > 0 {
+        html.raw("<tr><td colspan=\"3\">").text(format_args!("and {left_out} more subgroups")).raw("</td></tr>\n");
     }
     html.raw("</table></div>\n");
 }
@@ -170,7 +165,7 @@ const fn class_of(state: crate::account::State) -> &'static str {
 
 fn lane_table(html: &mut Html, telling: &Telling) {
     if let Some(what) = telling.all_left() {
-        html.element("p", &[], format_args!("Each of these lanes {what} instead.")).raw("\n");
+        html.element("p", &[], format_args!("Instead, each of these lanes {what}.")).raw("\n");
         return;
     }
     html.raw("<div class=\"scroll\"><table class=\"values\">\n<tr><th>subgroup</th><th>lane</th><th>invocation</th>");

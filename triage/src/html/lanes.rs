@@ -194,7 +194,11 @@ impl Picture<'_> {
         html.open("svg", &[("class", &"heads"), ("width", &self.width()), ("height", &HEAD)]);
         for (x, (subgroup, _)) in self.places() {
             let size = self.size(*subgroup);
-            let name = if size >= 8 { "subgroup " } else { "" };
+            let name = match size {
+                8.. => "subgroup ",
+                4.. => "group ",
+                _ => "",
+            };
             html.element(
                 "text",
                 &[("class", &"group"), ("x", &(x + size * CELL / 2)), ("y", &11)],

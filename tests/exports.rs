@@ -1,0 +1,319 @@
+//! Bundles run without tangle: the C program says of every device what tangle says, and so do Amber and VkRunner where they are
+//! installed (or named by `TANGLE_AMBER` and `TANGLE_VKRUNNER`).
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use common::*;
+use serde_json::Value;
+use tangle_runner::DriverConfig;
+
+const PASSED: i32 = 0;
+const FAILED: i32 = 1;
+const CANNOT_RUN: i32 = 77;
+
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+/// Exports, and gives the folder of the bundle.
+#[track_caller]
+fn export(folder: &Path, arguments: &[&str]) -> PathBuf {
+    let out = folder.join("bundle");
+    let mut all = vec!["export"];
+    all.extend(arguments);
+    let place = out.display().to_string();
+    all.extend(["--out", &place]);
+    run(all).expect(0);
+    out
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// True if C programs for Vulkan can be built here; says so if not.
+fn can_build() -> bool {
+    static CAN: OnceLock<bool> = OnceLock::new();
+    *CAN.get_or_init(|| {
+        let folder = scratch();
+        let source = folder.path().join("probe.c");
+        std::fs::write(&source, "#include <vulkan/vulkan.h>\nint main(void) { return 0; }\n").expect("it can be written");
+        let can = compile(&source, &folder.path().join("probe")).is_ok();
+        if !can {
+            note!("NO C COMPILER WITH vulkan.h AND libvulkan (Debian: apt install gcc libvulkan-dev): exported C programs are not run");
+        }
+        can
+    })
+}
+
+/// Builds with the command that the README names, and all warnings as errors.
+fn compile(source: &Path, program: &Path) -> Result<(), String> {
+    let strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+    let built = Command::new("cc").args(strict).arg(source).arg("-lvulkan").arg("-o").arg(program).output();
+    match built {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[track_caller]
+fn build(bundle: &Path) -> PathBuf {
+    let program = bundle.with_file_name("repro");
+    compile(&bundle.join("repro.c"), &program).unwrap_or_else(|error| panic!("{}: {error}", bundle.display()));
+    program
+}
+
+/// The driver of a device, by the device's name.
+fn driver(device: &str) -> Option<DriverConfig> {
+    let name = device.split('#').next().unwrap_or(device);
+    tangle_runner::drivers(None).ok()?.into_iter().find(|driver| driver.name == name)
+}
+
+/// Runs a program as tangle starts its workers on a driver.
+fn on_driver(driver: &DriverConfig, program: &Path, arguments: &[&str]) -> (i32, String) {
+    let mut words: Vec<String> = driver.prefix.clone();
+    words.push(shown(program));
+    words.extend(arguments.iter().map(|&argument| argument.to_owned()));
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).envs(&driver.env).env("VK_LOADER_LAYERS_DISABLE", "~implicit~");
+    if let Some(manifest) = &driver.manifest {
+        command.env("VK_DRIVER_FILES", manifest).env("VK_ICD_FILENAMES", manifest);
+    }
+    let ran = start(command).finish_within(LIMIT);
+    (ran.status.code().unwrap_or(-1), format!("{}{}", ran.stdout, ran.stderr))
+}
+
+/// The cases that bundles are made of.
+fn cases() -> Vec<PathBuf> {
+    let corpus = root().join("corpus");
+    let is_case = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
+    let folders = ["vectors", "regressions"].map(|folder| corpus.join(folder));
+    let below = |folder: &PathBuf| tree(folder).into_iter().map(|path| folder.join(path)).collect::<Vec<_>>();
+    folders.iter().flat_map(below).filter(is_case).collect()
+}
+
+/// What tangle says of a case on a device: the exit code that a bundle's program must have.
+fn verdict(row: &Value) -> Option<i32> {
+    let judged = &row["result"]["judged"];
+    match judged["verdict"].as_str() {
+        Some("pass" | "vacuous") => Some(PASSED),
+        _ if !judged.is_null() => Some(FAILED),
+        _ => None,
+    }
+}
+
+// ---- the C program ----
+
+#[test]
+fn the_c_program_says_what_tangle_says() {
+    if !can_build() {
+        return;
+    }
+    let mut compared = 0;
+    for device in devices() {
+        let Some(driver) = driver(&device.name) else { continue };
+        for case in cases() {
+            let name = format!("{} on {}", case.display(), device.name);
+            let rows = run(["run", "--json", "--device", &device.name, &shown(&case)]).json();
+            let Some(expected) = verdict(&rows[0]) else { continue };
+            let folder = scratch();
+            let bundle = export(folder.path(), &[&shown(&case), "--device", &device.name]);
+            let (code, output) = on_driver(&driver, &build(&bundle), &[]);
+            assert_eq!(code, expected, "{name}: {output}");
+            compared += 1;
+        }
+    }
+    note!("{compared} exported C programs agree with tangle");
+}
+
+#[test]
+fn the_c_program_sees_a_planted_wrong_expectation() {
+    let Some(device) = quick_device().filter(|_| can_build()) else { return };
+    let driver = driver(&device.name).expect("its driver is listed");
+    let folder = scratch();
+    let bundle = export(folder.path(), &[&shown(&vector("V01")), "--device", &device.name]);
+    let source = read(&bundle.join("repro.c"));
+    for (planted, what) in [
+        // The first word of the first log that is a value: it follows its site.
+        ("@", "a wrong value"),
+        ("#", "a wrong site"),
+    ] {
+        let changed = plant(&source, planted == "@");
+        std::fs::write(bundle.join("repro.c"), changed).expect("it can be written");
+        let (code, output) = on_driver(&driver, &build(&bundle), &[]);
+        assert_eq!(code, FAILED, "{what}: {output}");
+        assert!(output.contains("invocations go wrong; first in workgroup 0"), "{what}: {output}");
+    }
+}
+
+/// Changes the first expected word, or the one after it.
+fn plant(source: &str, value: bool) -> String {
+    let table = "static const uint32_t expected_log[EXPECTED_WORDS + 1] = {\n    ";
+    let at = source.find(table).expect("the table is there") + table.len();
+    let mut words: Vec<&str> = source[at..].splitn(3, ", ").collect();
+    words[usize::from(value)] = "0x7777";
+    format!("{}{}", &source[..at], words.join(", "))
+}
+
+#[test]
+fn the_c_program_runs_only_where_it_can_judge() {
+    let Some(device) = quick_device().filter(|_| can_build()) else { return };
+    let driver = driver(&device.name).expect("its driver is listed");
+    let text = read(&vector("V01"));
+    let required = |size: u32| text.replace("\"required\": 8", &format!("\"required\": {size}"));
+    let by_default = text.replace("{ \"required\": 8 }", "\"default\"").replace("{\"required\": 8}", "\"default\"");
+    assert!(required(128) != text && by_default != text, "V01 requires a subgroup size");
+    for (case, size, says) in [
+        (required(128), "128", "lacks the subgroup size"),
+        // The device's own size is another.
+        (by_default, "64", "places invocations in other lanes or subgroups"),
+    ] {
+        let folder = scratch();
+        let file = folder.path().join("case.json");
+        std::fs::write(&file, case).expect("it can be written");
+        let bundle = export(folder.path(), &[&shown(&file), "--subgroup-size", size]);
+        let program = build(&bundle);
+        let (code, output) = on_driver(&driver, &program, &[]);
+        assert_eq!((code, output.contains(says)), (CANNOT_RUN, true), "{says}: {output}");
+        let (code, output) = on_driver(&driver, &program, &["no device has this name"]);
+        assert_eq!((code, output.contains("CANNOT RUN")), (CANNOT_RUN, true), "{output}");
+    }
+}
+
+#[test]
+fn a_finding_elsewhere_passes_on_a_right_device() {
+    let listed = run(["devices", "--json"]).json();
+    let sized = listed["devices"].as_array().into_iter().flatten().find(|info| info["subgroup"]["size"] == 8);
+    let Some(driver) = sized.and_then(|info| driver(&text(&info["name"]))).filter(|_| can_build()) else { return };
+    let folder = scratch();
+    let found = folder.path().join("found");
+    let planted = "reference:MaskAlwaysFull";
+    let case = shown(&vector("V16"));
+    run(["run", "--device", planted, "--save", &shown(&found), &case]).expect(1);
+    let finding = tree(&found).into_iter().find(|path| path.ends_with("finding.json")).expect("it was saved");
+    let finding = found.join(finding).parent().expect("it is in a folder").to_owned();
+    let bundle = export(folder.path(), &[&shown(&finding)]);
+    let readme = read(&bundle.join("README.md"));
+    for part in ["## How it fails", "## Why this is wrong", "## Reproduce", "## Environment", "| subgroup | lane |"] {
+        assert!(readme.contains(part), "{part}: {readme}");
+    }
+    let (code, output) = on_driver(&driver, &build(&bundle), &["", "3"]);
+    assert_eq!(code, PASSED, "{output}");
+    assert!(output.contains("0 of 3 runs failed"), "{output}");
+}
+
+// ---- the other formats ----
+
+#[test]
+fn amber_and_vkrunner_say_what_tangle_says() {
+    let tools = [("TANGLE_AMBER", "amber", "case.amber"), ("TANGLE_VKRUNNER", "vkrunner", "case.shader_test")];
+    for (variable, name, file) in tools {
+        let Some(tool) = find_tool(variable, name) else {
+            note!(
+                "{name} is not installed ({variable} can name it): exported {file} are checked by their grammar only"
+            );
+            continue;
+        };
+        let mut compared = 0;
+        for device in devices() {
+            let Some(driver) = driver(&device.name) else { continue };
+            for case in cases() {
+                let rows = run(["run", "--json", "--device", &device.name, &shown(&case)]).json();
+                let Some(expected) = verdict(&rows[0]) else { continue };
+                let folder = scratch();
+                let bundle = export(folder.path(), &[&shown(&case), "--device", &device.name]);
+                if !can_carry(&bundle, file) {
+                    continue;
+                }
+                let script = shown(&bundle.join(file));
+                let version = amber_version(&bundle);
+                let arguments: &[&str] =
+                    if name == "amber" { &["-d", "-q", "-v", &version, &script] } else { &[&script] };
+                let (code, output) = on_driver(&driver, &tool, arguments);
+                assert_eq!(code, expected, "{} on {}: {output}", case.display(), device.name);
+                compared += 1;
+            }
+        }
+        note!("{compared} exported {file} agree with tangle in {name}");
+    }
+}
+
+fn find_tool(variable: &str, name: &str) -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os(variable) {
+        return Some(PathBuf::from(path));
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
+}
+
+/// VkRunner cannot require a subgroup size, and its C version cannot find devices of Vulkan 1.3.
+fn can_carry(bundle: &Path, file: &str) -> bool {
+    let script = read(&bundle.join(file));
+    file == "case.amber" || !(script.contains("It cannot require") || script.contains("vulkan 1.3"))
+}
+
+fn amber_version(bundle: &Path) -> String {
+    let script = read(&bundle.join("case.amber"));
+    let run = script.lines().find_map(|line| line.strip_prefix("# Run: amber -d -v ")).expect("it says how it is run");
+    run.split(' ').next().expect("a version").to_owned()
+}
+
+// ---- bundles ----
+
+#[test]
+fn a_bundle_is_the_same_every_time() {
+    let folder = scratch();
+    let arguments = ["export", &shown(&vector("V03")), "--subgroup-size", "8", "--out"];
+    let places = ["a", "b"].map(|name| folder.path().join(name));
+    for place in &places {
+        run(arguments.iter().copied().chain([shown(place).as_str()])).expect(0);
+    }
+    let files = tree(&places[0]);
+    assert_eq!(files, tree(&places[1]));
+    assert_eq!(files.len(), 7, "{files:?}");
+    for file in files {
+        assert!(std::fs::read(places[0].join(&file)).ok() == std::fs::read(places[1].join(&file)).ok(), "{file:?}");
+    }
+}
+
+#[test]
+fn a_bundle_overwrites_nothing_but_a_bundle() {
+    let folder = scratch();
+    std::fs::write(folder.path().join("thesis.txt"), "years of work").expect("it can be written");
+    let case = shown(&vector("V03"));
+    let out = shown(folder.path());
+    run(["export", &case, "--subgroup-size", "8", "--out", &out]).fails_with(&["holds other files", "thesis.txt"]);
+    assert_eq!(tree(folder.path()).len(), 1);
+    let bundle = export(folder.path(), &[&case, "--subgroup-size", "8"]);
+    std::fs::write(bundle.join("README.md"), "old").expect("it can be written");
+    export(folder.path(), &[&case, "--subgroup-size", "8"]);
+    assert!(read(&bundle.join("README.md")).contains("## Reproduce"));
+}
+
+#[test]
+fn what_cannot_be_exported_is_told() {
+    let folder = scratch();
+    let out = shown(&folder.path().join("bundle"));
+    let text =
+        read(&vector("V01")).replace("{ \"required\": 8 }", "\"default\"").replace("{\"required\": 8}", "\"default\"");
+    let open = folder.path().join("open.json");
+    std::fs::write(&open, text).expect("it can be written");
+    let (open, v01) = (shown(&open), shown(&vector("V01")));
+    for (arguments, parts) in [
+        (vec![open.as_str()], ["--device", "--subgroup-size"]),
+        (vec![&open, "--subgroup-size", "24"], ["power of two", "128"]),
+        (vec![&v01, "--subgroup-size", "16"], ["requires", "8"]),
+        (vec!["/nowhere/at/all"], ["/nowhere/at/all", "No such file"]),
+    ] {
+        let mut all = vec!["export"];
+        all.extend(arguments);
+        all.extend(["--out", &out]);
+        run(all).fails_with(&parts);
+    }
+    assert!(!Path::new(&out).exists());
+}
