@@ -19,6 +19,18 @@ fn scratch() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
+/// V01 with another tier, which every device offers, and another subgroup size.
+fn v01(folder: &Path, tier: &str, size: &str) -> String {
+    let text = read(&vector("V01"));
+    let (old_tier, old_size) = ("\"tier\": \"maximal\"", "\"subgroup_size\": \"default\"");
+    assert!(text.contains(old_tier) && text.contains(old_size), "V01 is another now");
+    let text = text.replace(old_tier, &format!("\"tier\": \"{tier}\""));
+    let text = text.replace(old_size, &format!("\"subgroup_size\": {size}"));
+    let path = folder.join(format!("{}.json", size.replace(|c: char| !c.is_alphanumeric(), "")));
+    std::fs::write(&path, text).expect("it can be written");
+    shown(&path)
+}
+
 /// Exports, and gives the folder of the bundle.
 #[track_caller]
 fn export(folder: &Path, arguments: &[&str]) -> PathBuf {
@@ -119,7 +131,7 @@ fn the_c_program_says_what_tangle_says() {
         let Some(driver) = driver(&device.name) else { continue };
         for case in cases() {
             let name = format!("{} on {}", case.display(), device.name);
-            let rows = run(["run", "--json", "--device", &device.name, &shown(&case)]).json();
+            let rows = run(["run", "--json", &shown(&case), "--device", &device.name]).json();
             let Some(expected) = verdict(&rows[0]) else { continue };
             let folder = scratch();
             let bundle = export(folder.path(), &[&shown(&case), "--device", &device.name]);
@@ -136,7 +148,8 @@ fn the_c_program_sees_a_planted_wrong_expectation() {
     let Some(device) = quick_device().filter(|_| can_build()) else { return };
     let driver = driver(&device.name).expect("its driver is listed");
     let folder = scratch();
-    let bundle = export(folder.path(), &[&shown(&vector("V01")), "--device", &device.name]);
+    let case = v01(folder.path(), "plain", "\"default\"");
+    let bundle = export(folder.path(), &[&case, "--device", &device.name]);
     let source = read(&bundle.join("repro.c"));
     for (planted, what) in [
         // The first word of the first log that is a value: it follows its site.
@@ -164,19 +177,14 @@ fn plant(source: &str, value: bool) -> String {
 fn the_c_program_runs_only_where_it_can_judge() {
     let Some(device) = quick_device().filter(|_| can_build()) else { return };
     let driver = driver(&device.name).expect("its driver is listed");
-    let text = read(&vector("V01"));
-    let required = |size: u32| text.replace("\"required\": 8", &format!("\"required\": {size}"));
-    let by_default = text.replace("{ \"required\": 8 }", "\"default\"").replace("{\"required\": 8}", "\"default\"");
-    assert!(required(128) != text && by_default != text, "V01 requires a subgroup size");
-    for (case, size, says) in [
-        (required(128), "128", "lacks the subgroup size"),
+    for (launch, size, says) in [
+        ("{\"required\": 128}", "128", "lacks the subgroup size"),
         // The device's own size is another.
-        (by_default, "64", "places invocations in other lanes or subgroups"),
+        ("\"default\"", "64", "places invocations in other lanes or subgroups"),
     ] {
         let folder = scratch();
-        let file = folder.path().join("case.json");
-        std::fs::write(&file, case).expect("it can be written");
-        let bundle = export(folder.path(), &[&shown(&file), "--subgroup-size", size]);
+        let file = v01(folder.path(), "plain", launch);
+        let bundle = export(folder.path(), &[&file, "--subgroup-size", size]);
         let program = build(&bundle);
         let (code, output) = on_driver(&driver, &program, &[]);
         assert_eq!((code, output.contains(says)), (CANNOT_RUN, true), "{says}: {output}");
@@ -192,9 +200,9 @@ fn a_finding_elsewhere_passes_on_a_right_device() {
     let Some(driver) = sized.and_then(|info| driver(&text(&info["name"]))).filter(|_| can_build()) else { return };
     let folder = scratch();
     let found = folder.path().join("found");
-    let planted = "reference:MaskAlwaysFull";
+    let planted = "reference:mask_always_full";
     let case = shown(&vector("V16"));
-    run(["run", "--device", planted, "--save", &shown(&found), &case]).expect(1);
+    run(["run", &case, "--save", &shown(&found), "--device", planted]).expect(1);
     let finding = tree(&found).into_iter().find(|path| path.ends_with("finding.json")).expect("it was saved");
     let finding = found.join(finding).parent().expect("it is in a folder").to_owned();
     let bundle = export(folder.path(), &[&shown(&finding)]);
@@ -223,7 +231,7 @@ fn amber_and_vkrunner_say_what_tangle_says() {
         for device in devices() {
             let Some(driver) = driver(&device.name) else { continue };
             for case in cases() {
-                let rows = run(["run", "--json", "--device", &device.name, &shown(&case)]).json();
+                let rows = run(["run", "--json", &shown(&case), "--device", &device.name]).json();
                 let Some(expected) = verdict(&rows[0]) else { continue };
                 let folder = scratch();
                 let bundle = export(folder.path(), &[&shown(&case), "--device", &device.name]);
@@ -299,15 +307,12 @@ fn a_bundle_overwrites_nothing_but_a_bundle() {
 fn what_cannot_be_exported_is_told() {
     let folder = scratch();
     let out = shown(&folder.path().join("bundle"));
-    let text =
-        read(&vector("V01")).replace("{ \"required\": 8 }", "\"default\"").replace("{\"required\": 8}", "\"default\"");
-    let open = folder.path().join("open.json");
-    std::fs::write(&open, text).expect("it can be written");
-    let (open, v01) = (shown(&open), shown(&vector("V01")));
+    let open = v01(folder.path(), "plain", "\"default\"");
+    let required = v01(folder.path(), "plain", "{\"required\": 8}");
     for (arguments, parts) in [
         (vec![open.as_str()], ["--device", "--subgroup-size"]),
         (vec![&open, "--subgroup-size", "24"], ["power of two", "128"]),
-        (vec![&v01, "--subgroup-size", "16"], ["requires", "8"]),
+        (vec![&required, "--subgroup-size", "16"], ["requires", "8"]),
         (vec!["/nowhere/at/all"], ["/nowhere/at/all", "No such file"]),
     ] {
         let mut all = vec!["export"];

@@ -59,8 +59,8 @@ fn run_minimize(case: &Path, more: &[&str]) -> Ran {
 /// Runs a case on a device; true if it is a finding.
 #[track_caller]
 fn fails_on(case: &Path, device: &str) -> bool {
-    let mut command = tangle(["run", "--device", device]);
-    command.arg(case);
+    let mut command = tangle(["run"]);
+    command.arg(case).args(["--device", device]);
     start(command).finish_within(LIMIT).code() == 1
 }
 

@@ -238,8 +238,8 @@ fn wrong_lane(workgroup: &Workgroup, wrong: &Wrong, actual: &[u32]) -> WrongLane
     };
     let expected: Vec<Option<u32>> =
         (start..end).map(|at| log.tainted.binary_search(&at).is_err().then(|| log.words[at as usize])).collect();
-    // Of an entry at another site the words are still shown, as many as were expected or a few.
-    let shown = expected.len().max(4);
+    // Of an entry at another site a few words are shown, whatever was expected.
+    let shown = if wrong.kind == Kind::Value { expected.len() } else { expected.len().max(4) };
     let found = actual.iter().skip(start as usize).take(shown).copied();
     WrongLane {
         subgroup,
