@@ -333,7 +333,8 @@ impl Builder<'_> {
         let op = match (scalar, self.draw.below(10)) {
             (scalar, 0..=5) if !scalar.is_word() => self.draw.pick(&[Intrinsic::Min, Intrinsic::Max, Intrinsic::Clamp]),
             (_, 0..=5) => self.draw.pick(&both),
-            (scalar, 6 | 7) if scalar.is_signed() => self.draw.pick(&signed),
+            // Of other widths glslang folds `abs` and `sign` of a constant by itself, and wrongly: no driver would see them.
+            (scalar, 6 | 7) if scalar.is_signed() && scalar.is_word() => self.draw.pick(&signed),
             _ => self.draw.pick(&gives_int),
         };
         if op.shape().gives_int {
