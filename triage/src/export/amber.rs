@@ -11,7 +11,7 @@ use super::demand::{demands, vulkan_minor};
 use super::expected::Expected;
 use super::repro::log_words;
 use super::runs::{Run, runs_of};
-use super::{Source, comment, input_words, uniform_words};
+use super::{Source, comment, input_words, map_limit, uniform_words};
 use crate::account::Account;
 
 /// Words on one line of data.
@@ -21,7 +21,7 @@ const ROW: usize = 16;
 pub(super) fn amber(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) -> String {
     let mut text = String::from("#!amber\n");
     comment(&mut text, "# ", &[&source.title, "", &source.story, "", &format!("Run: {}", command(needs))]);
-    let limits = limits(needs);
+    let limits = limits(source, needs);
     if !limits.is_empty() {
         comment(&mut text, "# ", &["", "What AmberScript cannot carry:"]);
         limits.iter().for_each(|limit| comment(&mut text, "# ", &[&format!("- {limit}")]));
@@ -45,7 +45,7 @@ pub(super) fn command(needs: &Needs) -> String {
 }
 
 /// What the format cannot carry.
-pub(super) fn limits(needs: &Needs) -> Vec<String> {
+pub(super) fn limits(source: &Source<'_>, needs: &Needs) -> Vec<String> {
     let mut limits = Vec::new();
     for demand in demands(needs).iter().filter(|demand| demand.amber.is_none()) {
         limits.push(match demand.extension {
@@ -62,11 +62,7 @@ pub(super) fn limits(needs: &Needs) -> Vec<String> {
             "Its GLSL goes up to SPIR-V 1.5: the module stands there as assembly, the source as comments.".into(),
         );
     }
-    limits.push(
-        "A device that places invocations in other lanes than those of the first EXPECT fails there, where repro.c says that it \
-         cannot judge."
-            .into(),
-    );
+    limits.push(map_limit(source, "EXPECT"));
     limits
 }
 

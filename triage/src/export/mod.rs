@@ -142,6 +142,9 @@ struct Map {
 /// If the case has undefined behaviour on the lane map.
 pub fn bundle(subject: &Subject<'_>) -> Result<Bundle, NotDefined> {
     let Map { words, map, faults } = lane_map(subject);
+    // On a lane map that breaks the rules nothing is expected: a right device has another.
+    let is_about_map = subject.signature.is_some_and(|signature| signature.kind == Kind::LaneMap);
+    let map = map.filter(|_| !is_about_map);
     let observation = match subject.basis {
         Basis::Observed { observation, .. } => Some(observation),
         Basis::Linear(_) | Basis::Nothing => None,
@@ -155,7 +158,7 @@ pub fn bundle(subject: &Subject<'_>) -> Result<Bundle, NotDefined> {
         disassembly: subject.disassembly,
         account: account.as_ref(),
         title: title(subject, telling.as_ref()),
-        story: story(subject, telling.as_ref(), &faults),
+        story: story(subject, telling.as_ref(), &faults, account.is_some()),
     };
     let expected = account.as_ref().map(|account| Expected::new(account, &words));
     Ok(Bundle { files: files(subject, &source, telling.as_ref(), &faults, expected.as_ref()) })
@@ -216,7 +219,7 @@ fn title(subject: &Subject<'_>, telling: Option<&Telling>) -> String {
 }
 
 /// What happened, as plain text for the heads of files.
-fn story(subject: &Subject<'_>, telling: Option<&Telling>, faults: &[MapFault]) -> String {
+fn story(subject: &Subject<'_>, telling: Option<&Telling>, faults: &[MapFault], has_values: bool) -> String {
     let mut text = String::new();
     if let Some(telling) = telling {
         let _ = writeln!(text, "{}; first at {}:", telling.headline, telling.place);
@@ -233,9 +236,13 @@ fn story(subject: &Subject<'_>, telling: Option<&Telling>, faults: &[MapFault]) 
     let map = match subject.basis {
         Basis::Observed { .. } => "the lane map that was observed".to_owned(),
         Basis::Linear(size) => format!("linear subgroups of {size}"),
-        Basis::Nothing => "none: the program only has to run to its end".into(),
+        Basis::Nothing => String::new(),
     };
-    let _ = write!(text, "Convergence tier: {}. Expected values are for: {map}.", subject.case.tier.name());
+    let _ = write!(text, "Convergence tier: {}. ", subject.case.tier.name());
+    let _ = match (has_values, map.as_str()) {
+        (true, map) => write!(text, "Expected values are for: {map}."),
+        (false, _) => write!(text, "No values are expected."),
+    };
     text
 }
 
@@ -294,6 +301,19 @@ impl Bundle {
 }
 
 /// What each format cannot carry of a case: the file, and one line for each thing.
-fn limits(needs: &Needs) -> [(&'static str, Vec<String>); 2] {
-    [("case.amber", amber::limits(needs)), ("case.shader_test", vkrunner::limits(needs))]
+fn limits(source: &Source<'_>, needs: &Needs) -> [(&'static str, Vec<String>); 2] {
+    [("case.amber", amber::limits(source, needs)), ("case.shader_test", vkrunner::limits(source, needs))]
+}
+
+/// What neither AmberScript nor VkRunner can say about the lane map.
+fn map_limit(source: &Source<'_>, first: &str) -> String {
+    match source.account {
+        Some(_) => format!(
+            "A device that places invocations in other lanes fails at the first {first}, where repro.c says that it cannot judge."
+        ),
+        None => {
+            "It expects nothing: the script passes if the program ends. repro.c checks the rules of the lane map, too."
+                .into()
+        }
+    }
 }

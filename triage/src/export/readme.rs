@@ -325,7 +325,7 @@ fn contents(text: &mut String, page: &Page<'_>) {
         return;
     }
     paragraph(text, "`repro.c` carries everything. What the other formats cannot carry:");
-    for (file, limits) in limits(page.needs) {
+    for (file, limits) in limits(page.source, page.needs) {
         paragraph(text, format_args!("`{file}`"));
         paragraph(text, lines(limits.into_iter().map(|limit| format!("- {limit}"))));
     }

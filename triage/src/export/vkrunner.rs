@@ -10,7 +10,7 @@ use super::demand::{demands, vulkan_minor};
 use super::expected::Expected;
 use super::repro::log_words;
 use super::runs::{Run, runs_of};
-use super::{Source, comment, input_words, uniform_words};
+use super::{Source, comment, input_words, map_limit, uniform_words};
 
 /// Words on one line of hexadecimal data.
 const ROW: usize = 8;
@@ -26,7 +26,7 @@ pub(super) fn vkrunner(source: &Source<'_>, needs: &Needs, expected: Option<&Exp
         "  ",
         &[&source.title, "", &source.story, "", &format!("Run: {COMMAND}"), "", "What VkRunner cannot carry:"],
     );
-    limits(needs).iter().for_each(|limit| comment(&mut text, "  ", &[&format!("- {limit}")]));
+    limits(source, needs).iter().for_each(|limit| comment(&mut text, "  ", &[&format!("- {limit}")]));
     comment(&mut text, "  ", &["", "The shader:", "", source.glsl]);
     requirements(&mut text, needs);
     module(&mut text, source.spirv);
@@ -51,7 +51,7 @@ pub(super) fn vkrunner(source: &Source<'_>, needs: &Needs, expected: Option<&Exp
 }
 
 /// What the format cannot carry.
-pub(super) fn limits(needs: &Needs) -> Vec<String> {
+pub(super) fn limits(source: &Source<'_>, needs: &Needs) -> Vec<String> {
     let mut limits = Vec::new();
     for demand in demands(needs).iter().filter(|demand| !demand.vkrunner) {
         limits.push(match demand.extension {
@@ -81,7 +81,7 @@ pub(super) fn limits(needs: &Needs) -> Vec<String> {
         limits.push("Its older version, in C, skips every script that requires Vulkan 1.3.".into());
     }
     limits.push("It cannot ask for subgroup operations: a device without them fails instead of being left out.".into());
-    limits.push("A device that places invocations in other lanes fails at the first probe, where repro.c says that it cannot judge.".into());
+    limits.push(map_limit(source, "probe"));
     limits
 }
 
