@@ -224,6 +224,25 @@ fn control() {
     );
 }
 
+#[test]
+fn guards() {
+    let returns =
+        |before: Vec<Stmt>| if_else(less(lane(), uint(3)), [before, vec![Stmt::Return(None)]].concat(), vec![]);
+    gives("guards", &in_main(&[], vec![log(1), returns(vec![]), log(2)]), &["LOG0(1); if (!(lane < 3u)) { LOG0(2); }"]);
+    gives(
+        "guards",
+        &in_main(&[], vec![returns(vec![log(1)]), log(2)]),
+        &["if (lane < 3u) { LOG0(1); } else { LOG0(2); }"],
+    );
+    gives("guards", &in_main(&[], vec![log(1), returns(vec![])]), &[]);
+    let body = vec![if_else(less(lane(), uint(3)), vec![Stmt::Continue], vec![]), log(1)];
+    gives(
+        "guards",
+        &in_main(&[Type::UINT], vec![count(0, uint(2), body)]),
+        &["for (uint u0 = 0u; u0 < 2u; u0++) { if (!(lane < 3u)) { LOG0(1); } }"],
+    );
+}
+
 /// `uint f(uint x, inout uint y)`
 fn callee() -> Function {
     let param = |name: &str, direction| Param { name: name.into(), direction, ty: Type::UINT };

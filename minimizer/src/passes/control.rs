@@ -143,3 +143,55 @@ fn simpler_loops(l: &Loop) -> Vec<Loop> {
     }
     variants
 }
+
+/// Where a statement stands after which nothing follows in its construct.
+#[derive(Clone, Copy, Debug)]
+enum Body {
+    Function(usize),
+    Loop(Place),
+}
+
+/// Puts what follows an `if` that returns, or continues its loop, into its `else`, without the jump.
+pub fn guards(case: &Case) -> Candidates<'_> {
+    let mut edits: Vec<(Body, Vec<Stmt>)> = Vec::new();
+    for (id, function) in
+        case.program.functions.iter().enumerate().rev().filter(|(_, function)| function.result.is_none())
+    {
+        let bodies = without_guards(&function.body, &Stmt::Return(None));
+        edits.extend(bodies.into_iter().map(|body| (Body::Function(id), body)));
+    }
+    for (place, stmt) in stmts(&case.program) {
+        if let Stmt::Loop(l) = stmt {
+            let bodies = without_guards(&l.body, &Stmt::Continue);
+            edits.extend(bodies.into_iter().map(|body| (Body::Loop(place), body)));
+        }
+    }
+    each(case, edits, |case, (which, body)| match which {
+        Body::Function(id) => case.program.functions[id].body = body,
+        Body::Loop(place) => edit_stmt(&mut case.program, place, |stmt| {
+            if let Stmt::Loop(l) = stmt {
+                l.body = body;
+            }
+        }),
+    })
+}
+
+/// The body without each of its guards: an `if` that ends with the jump, and has no `else`.
+fn without_guards(body: &[Stmt], jump: &Stmt) -> Vec<Vec<Stmt>> {
+    let mut bodies = Vec::new();
+    for (i, stmt) in body.iter().enumerate() {
+        let Stmt::If { cond, then, otherwise } = stmt else { continue };
+        let rest = &body[i + 1..];
+        if !otherwise.is_empty() || then.last() != Some(jump) || rest.is_empty() {
+            continue;
+        }
+        let then = &then[..then.len() - 1];
+        let guarded = if then.is_empty() {
+            Stmt::If { cond: Expr::unary(UnaryOp::Not, cond.clone()), then: rest.to_vec(), otherwise: Vec::new() }
+        } else {
+            Stmt::If { cond: cond.clone(), then: then.to_vec(), otherwise: rest.to_vec() }
+        };
+        bodies.push([&body[..i], &[guarded]].concat());
+    }
+    bodies
+}

@@ -48,6 +48,7 @@ pub const TABLE: &[Pass] = &[
     Pass { name: "forget", about: "delete all assignments to a variable", candidates: variables::forget },
     Pass { name: "workgroup", about: "smaller workgroups", candidates: launch::workgroup },
     Pass { name: "log", about: "log fewer values", candidates: log::values },
+    Pass { name: "guards", about: "make an else of what follows a return or continue", candidates: control::guards },
     Pass { name: "control", about: "drop parts of ifs, switches and loops", candidates: control::parts },
     Pass { name: "signatures", about: "drop parameters and results", candidates: functions::signatures },
     Pass { name: "inputs", about: "put one value in the place of an input everywhere", candidates: data::sources },
