@@ -7,14 +7,23 @@
 //! For CI and campaigns: [`baseline`] reads what is expected of cases, [`known`] recognises bugs that are known, by signature or by the
 //! [`skeleton`](mod@skeleton) of the minimal program.
 //!
+//! For people: an [`Account`] says what every lane had to do and did, step by step; [`tell`] takes the first wrong step apart, [`rule`]
+//! names the rule that it breaks. From these [`mod@explain`] makes a text for the terminal, [`export`] a bundle that reproduces without
+//! tangle, [`html`] pages.
+//!
 //! ```text
 //!   Judgement, crash, time-out ──► signature ──► count, or save
 //!                                                   │
 //!                              story ──► report.txt ┴─► findings/<device>/<kind>-<hash>/
+//!                                                                      │
+//!                  terminal ◄── explain ◄─┐                          saved
+//!         README.md, repro.c ◄── export ◄─┼─ tell, rule ◄─ Account ◄───┘
+//!                      pages ◄── html ◄───┘
 //! ```
 
 pub mod account;
 pub mod baseline;
+pub mod difference;
 pub mod explain;
 pub mod export;
 pub mod finding;

@@ -63,7 +63,7 @@ fn value_rules(account: &Account<'_>, first: &First) -> Vec<Rule> {
     let Some((info, scalar)) = wrong_operation(account, first) else {
         return vec![Rule::told(
             "GLSL 4.60, §4.1.3 Integers and §5.9 Expressions",
-            "The value follows from the lane's own operands: integers of 32 bits that wrap around, comparisons, selections. Where \
+            "The value follows from the lane's own operands: integers that wrap around, comparisons, selections. Where \
              a result of a subgroup operation went into it, that result is determined, too.",
         )];
     };
@@ -254,11 +254,13 @@ fn tangle_rules(case: &Case, partial: bool) -> Vec<Rule> {
                  *invocation group*.",
                 "The entry point has this execution mode.",
             ),
-            reconverges("Control flow is uniform here for the subgroup: all of its lanes are together."),
+            reconverges(
+                "Control flow is uniform for the subgroup from the entry point on, or again, here: all of its lanes are together.",
+            ),
         ],
         (Tier::Plain, false) => {
             vec![reconverges(
-                "Control flow is uniform here for the whole workgroup: all lanes of a subgroup are together.",
+                "Control flow is uniform for the whole workgroup from the entry point on, or again, here: all lanes of a subgroup are together.",
             )]
         }
     }

@@ -10,10 +10,14 @@
  *   77  no device here can run this, or it numbers its lanes in another way than the one that the expected values are for
  *    2  anything else
  */
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifndef _WIN32
+#include <unistd.h>
+#endif
 
 #include <vulkan/vulkan.h>
 
@@ -662,9 +666,9 @@ struct wrong {
 
 static const struct site *find_site(uint32_t id)
 {
-    for (uint32_t i = 0; i < SITES; i++)
-        if (sites[i].id == id)
-            return &sites[i];
+    for (const struct site *site = sites; site->source != NULL; site++)
+        if (site->id == id)
+            return site;
     return NULL;
 }
 
@@ -766,6 +770,38 @@ static int judge(const struct device *device, const struct work *work)
     return check_logs(map, logs) ? verdict : FAILED;
 }
 
+/* A driver that crashes, or never ends, fails; where it was is for a debugger to say. */
+static void died(int number)
+{
+#ifndef _WIN32
+    static const char crash[] = "FAILED: the driver crashed\n", hang[] = "FAILED: the driver does not come to an end\n";
+    ssize_t written = number == SIGALRM ? write(1, hang, sizeof hang - 1) : write(1, crash, sizeof crash - 1);
+    (void)written;
+#else
+    (void)number;
+#endif
+    _Exit(FAILED);
+}
+
+static void watch_the_driver(void)
+{
+    const int fatal[] = {SIGSEGV, SIGABRT, SIGFPE, SIGILL};
+    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
+        signal(fatal[i], died);
+#ifndef _WIN32
+    signal(SIGBUS, died);
+    signal(SIGALRM, died);
+#endif
+}
+
+/* Time for the driver's next call; the time limit of the dispatch itself comes first. */
+static void allow_time(void)
+{
+#ifndef _WIN32
+    alarm(2 * TIME_LIMIT_SECONDS);
+#endif
+}
+
 int main(int argc, char **argv)
 {
     int runs = argc > 2 ? atoi(argv[2]) : 1, failed = 0, not_comparable = 0;
@@ -779,11 +815,14 @@ int main(int argc, char **argv)
     open_device(&device);
     struct work work;
     create_layout(&device, &work);
+    watch_the_driver();
+    allow_time();
     create_pipeline(&device, &work);
     create_buffers(&device, &work);
     create_set(&device, &work);
     record_commands(&device, &work);
     for (int run = 0; run < runs; run++) {
+        allow_time();
         dispatch(&device, &work);
         int verdict = judge(&device, &work);
         failed += verdict == FAILED;

@@ -9,8 +9,8 @@ use tangle_program::subgroup::TABLE;
 use super::{Html, page, thousands};
 use crate::signature::{Kind, Signature};
 
-/// Links shown for one signature; the rest is counted.
-const LINKS: usize = 6;
+/// Links shown for one signature; more are folded.
+const LINKS: usize = 2;
 
 /// The books of a campaign.
 #[derive(Clone, Debug, Default)]
@@ -213,11 +213,14 @@ fn findings(html: &mut Html, campaign: &Campaign) {
         }
         html.raw("<td>");
         let links: Vec<&(String, String)> = group.seen.iter().flat_map(|seen| &seen.links).collect();
-        for (address, name) in links.iter().take(LINKS) {
+        if links.len() > LINKS {
+            html.raw("<details>").element("summary", &[], format_args!("{} folders", links.len()));
+        }
+        for (address, name) in &links {
             html.element("a", &[("href", address)], name).raw("<br>");
         }
         if links.len() > LINKS {
-            html.text(format_args!("and {} more", links.len() - LINKS));
+            html.raw("</details>");
         }
         html.raw("</td></tr>\n");
     }

@@ -8,6 +8,7 @@ use super::lanes::picture;
 use super::listing::{code, listing};
 use super::{Html, page};
 use crate::account::Account;
+use crate::difference::difference;
 use crate::export::{Basis, Subject, environment};
 use crate::rule::{self, Rule};
 use crate::tell::{Did, Row, Telling, lane_list, mark, must_come};
@@ -45,6 +46,7 @@ pub fn finding(subject: &Subject<'_>) -> Result<String, NotDefined> {
         html.raw("</section>\n");
     }
     rules(&mut html, subject, account.as_ref(), &faults);
+    neighbour(&mut html, subject);
     facts(&mut html, subject);
     html.section("Program");
     listing(&mut html, account.as_ref(), subject.glsl, telling.as_ref().map_or(0, |telling| telling.line));
@@ -75,7 +77,9 @@ fn header(html: &mut Html, subject: &Subject<'_>, telling: Option<&Telling>) {
     html.raw("</p>\n");
     let headline = match (telling, subject.signature) {
         (Some(telling), _) => telling.headline.split(" (").next().unwrap_or_default().to_owned(),
-        (None, Some(signature)) => signature.detail.clone(),
+        (None, Some(signature)) => {
+            format!("{}: {}", capital(&signature.kind.name().replace('_', " ")), signature.detail)
+        }
         (None, None) => "Nothing is wrong".into(),
     };
     html.element("h1", &[], headline).raw("\n");
@@ -83,6 +87,11 @@ fn header(html: &mut Html, subject: &Subject<'_>, telling: Option<&Telling>) {
         html.element("p", &[("class", &"sub")], format_args!("Counted under: {signature}")).raw("\n");
     }
     html.raw("</header>\n");
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 fn first_step(html: &mut Html, telling: Option<&Telling>) {
@@ -245,6 +254,24 @@ fn rules(html: &mut Html, subject: &Subject<'_>, account: Option<&Account<'_>>, 
         html.element("p", &[], because).raw("</dd>\n");
     }
     html.raw("</dl>\n</section>\n");
+}
+
+fn neighbour(html: &mut Html, subject: &Subject<'_>) {
+    let Some(neighbour) = subject.neighbour else { return };
+    html.section("The nearest program that passes").raw("<pre class=\"diff\">");
+    for line in difference(subject.glsl, &tangle_program::glsl::glsl(neighbour)).lines() {
+        let class = match line.as_bytes().first() {
+            Some(b'-') => "less",
+            Some(b'+') => "more",
+            _ => "",
+        };
+        html.element("span", &[("class", &class)], line).raw("\n");
+    }
+    html.raw("</pre>\n");
+    if neighbour.launch != subject.case.launch || neighbour.data != subject.case.data {
+        html.raw("<p>Its data or its launch differ, too.</p>\n");
+    }
+    html.raw("</section>\n");
 }
 
 fn facts(html: &mut Html, subject: &Subject<'_>) {
