@@ -26,7 +26,10 @@ HEADER = """\
 #   manifest  the driver's manifest (JSON), given to the Vulkan loader
 #   prefix    optional: a command put before the program that loads the driver
 #   env       optional: environment variables for that program
+#   jobs      optional: how many workers a campaign runs on it, instead of its share of the processors
 """
+# A campaign runs one worker for each processor, so that a driver that starts threads for all of them in each gains nothing.
+LAVAPIPE_ENV = {"LP_NUM_THREADS": 1}
 ENTRY = re.compile(r"^\s*\[\[\s*driver\s*\]\]", re.MULTILINE)
 NAME = re.compile(r"""^\s*name\s*=\s*["']([^"']*)["']""", re.MULTILINE)
 
@@ -65,7 +68,7 @@ def entries(drivers, wide_vectors):
         libraries = folder / "lib"
         loader = next(libraries.glob("ld-linux*.so.*"), None)
         prefix = [loader, "--library-path", libraries] if loader else []
-        env = {} if loader else {"LD_LIBRARY_PATH": libraries}
+        env = LAVAPIPE_ENV | ({} if loader else {"LD_LIBRARY_PATH": libraries})
         name = f"lavapipe-{folder.name}"
         found[name] = entry(name, package, manifest, prefix, env)
         if folder.name == "sid":

@@ -78,7 +78,7 @@ class Entries(unittest.TestCase):
         folder = self.driver("old", "mesa-vulkan-drivers", "libvulkan_lvp.so")
         text = devices.entries(self.drivers, wide_vectors=True)["lavapipe-old"]
         self.assertNotIn("prefix", text)
-        self.assertIn(f'env = {{ LD_LIBRARY_PATH = "{folder}/lib" }}', text)
+        self.assertIn(f'env = {{ LP_NUM_THREADS = "1", LD_LIBRARY_PATH = "{folder}/lib" }}', text)
 
     def test_vector_widths_follow_the_cpu(self):
         self.driver("sid", "mesa-vulkan-drivers", "libvulkan_lvp.so", "ld-linux-x86-64.so.2")

@@ -21,7 +21,7 @@ use tangle_triage::Signature;
 use crate::campaign::{Prep, finding};
 use crate::plan::{Choice, Plan};
 use crate::prepare::prepare;
-use crate::target::{Target, open};
+use crate::target::{Jobs, Target, open};
 
 /// Subgroup sizes that `predict` tries where the case requires none.
 const SIZES: [u32; 3] = [4, 8, 32];
@@ -119,7 +119,7 @@ pub fn judge_on_devices(bytes: &[u8]) {
 fn open_devices() -> Devices {
     let names = std::env::var("TANGLE_FUZZ_DEVICES").unwrap_or_default();
     let names: Vec<String> = names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    let targets = open(&names, None, &Options::default(), |warning| eprintln!("warning: {warning}"))
+    let targets = open(&names, None, Jobs::One, &Options::default(), |warning| eprintln!("warning: {warning}"))
         .unwrap_or_else(|error| panic!("{error:#}"));
     let plan = Plan::new(Choice::default(), &targets).unwrap_or_else(|error| panic!("{error:#}"));
     let out = std::env::var_os("TANGLE_FUZZ_OUT").unwrap_or_else(|| "tangle-out".into());

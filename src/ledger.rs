@@ -65,9 +65,9 @@ pub struct StageTimes {
     pub judge: f64,
     /// Writing cases and findings to disk.
     pub save: f64,
-    /// The worker, in the driver: module, pipeline, submit, wait.
+    /// The workers together, in the driver: module, pipeline, submit, wait.
     pub driver: f64,
-    /// The worker, busy with anything.
+    /// The workers together, busy with anything.
     pub worker: f64,
 }
 
@@ -131,11 +131,11 @@ impl BugBook {
 }
 
 impl DeviceBook {
-    /// Takes over what the runner counted since the device was opened, on top of `before`.
-    pub fn take_stats(&mut self, before: &DeviceBook, stats: DeviceStats) {
-        self.times.worker = before.times.worker + stats.busy.as_secs_f64();
-        self.times.driver = before.times.driver + stats.driver.as_secs_f64();
-        self.restarts = before.restarts + stats.restarts;
+    /// Takes over what the runner counted for a worker since `before`.
+    pub fn take_stats(&mut self, before: DeviceStats, now: DeviceStats) {
+        self.times.worker += now.busy.saturating_sub(before.busy).as_secs_f64();
+        self.times.driver += now.driver.saturating_sub(before.driver).as_secs_f64();
+        self.restarts += now.restarts - before.restarts;
     }
 }
 

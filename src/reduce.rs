@@ -413,11 +413,11 @@ impl<'a> Judge<'a> {
             self.next_job += 1;
             let target = &self.targets[id as usize % self.targets.len()];
             match &target.backend {
-                Backend::Vulkan(device) => {
+                Backend::Vulkan(workers) => {
                     open.jobs.push((id, i));
-                    device.submit_to(job(prepared, id), &self.completions.0);
+                    workers.first().submit_to(job(prepared, id), &self.completions.0);
                 }
-                Backend::Reference(reference) => {
+                Backend::Reference(reference, _) => {
                     let answer = self.answer(&prepared.case, &target.run_reference(reference, &prepared.case));
                     open.ran(i, answer);
                 }

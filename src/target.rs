@@ -1,5 +1,6 @@
 //! A device, whatever it is: a Vulkan driver behind a worker process, or the reference device.
 
+use std::num::NonZero;
 use std::str::FromStr;
 
 use anyhow::{Context as _, anyhow, bail};
@@ -91,10 +92,59 @@ pub struct Target {
 
 /// How cases run on a device.
 pub enum Backend {
-    /// In a worker process.
-    Vulkan(Box<Device>),
-    /// Here.
-    Reference(Reference),
+    /// In worker processes.
+    Vulkan(Workers),
+    /// Here, so many at a time.
+    Reference(Reference, NonZero<usize>),
+}
+
+/// The workers of one device.
+pub struct Workers {
+    first: Box<Device>,
+    more: Vec<Device>,
+}
+
+impl Workers {
+    /// Where single cases run.
+    pub fn first(&self) -> &Device {
+        &self.first
+    }
+}
+
+/// Something that runs the cases of a device one after the other.
+#[derive(Clone, Copy)]
+pub enum Worker<'a> {
+    /// A worker process.
+    Vulkan(&'a Device),
+    /// The thread that asks.
+    Reference(&'a Reference),
+}
+
+/// How many workers a device gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Jobs {
+    /// One.
+    #[default]
+    One,
+    /// So many.
+    Each(NonZero<usize>),
+    /// As many as its driver's entry says, or else its share of the processors.
+    Shared,
+}
+
+impl Jobs {
+    /// The number for one of several devices.
+    fn of(self, driver: Option<&DriverConfig>, devices: usize) -> NonZero<usize> {
+        let entry = || driver.and_then(|driver| NonZero::new(driver.jobs? as usize));
+        match self {
+            Jobs::One => NonZero::<usize>::MIN,
+            Jobs::Each(jobs) => jobs,
+            Jobs::Shared => entry().unwrap_or_else(|| {
+                let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+                NonZero::new(processors / devices.max(1)).unwrap_or(NonZero::<usize>::MIN)
+            }),
+        }
+    }
 }
 
 /// What came of one case on one device.
@@ -183,30 +233,66 @@ impl Conclusion {
 }
 
 impl Target {
-    /// The reference device under its name.
+    /// The reference device under its name, one case at a time.
+    ///
+    /// # Errors
+    /// If there is no such reference device.
     pub fn reference(name: &str) -> anyhow::Result<Target> {
         let reference: Reference = name.parse()?;
         Ok(Target {
             name: name.into(),
             capabilities: Capabilities::reference(reference.subgroup_size),
             info: serde_json::json!({ "name": name, "device_name": "tangle reference device" }),
-            backend: Backend::Reference(reference),
+            backend: Backend::Reference(reference, NonZero::<usize>::MIN),
         })
     }
 
-    /// Opens a Vulkan device.
+    /// Opens a Vulkan device with one worker.
     ///
     /// # Errors
     /// If its worker does not come up.
     pub fn vulkan(driver: &DriverConfig, index: u32, options: &Options) -> anyhow::Result<Target> {
-        let device = Device::open(driver, index, options)?;
-        let info = device.info();
+        let first = Box::new(Device::open(driver, index, options)?);
+        let info = first.info();
         Ok(Target {
             name: info.name.clone(),
             capabilities: Capabilities::of(info),
             info: serde_json::to_value(info)?,
-            backend: Backend::Vulkan(Box::new(device)),
+            backend: Backend::Vulkan(Workers { first, more: Vec::new() }),
         })
+    }
+
+    /// Opens workers until there are so many. It stays with fewer if not all come up, which `warn` is told.
+    fn with_workers(mut self, jobs: NonZero<usize>, options: &Options, warn: &mut impl FnMut(String)) -> Target {
+        let (first, more) = match &mut self.backend {
+            Backend::Vulkan(Workers { first, more }) => (first, more),
+            Backend::Reference(_, at_once) => {
+                *at_once = jobs;
+                return self;
+            }
+        };
+        let open = || Device::open(first.driver(), first.info().index, options);
+        std::thread::scope(|scope| {
+            let opening: Vec<_> = (1..jobs.get()).map(|_| scope.spawn(open)).collect();
+            for (number, opened) in (2..).zip(opening) {
+                match opened.join() {
+                    Ok(Ok(device)) => more.push(device),
+                    Ok(Err(error)) => warn(format!("device {}, worker {number} of {jobs}: {error}", self.name)),
+                    Err(_) => warn(format!("device {}, worker {number} of {jobs}: its thread ended", self.name)),
+                }
+            }
+        });
+        self
+    }
+
+    /// Everything that can run cases at the same time.
+    pub fn workers(&self) -> Vec<Worker<'_>> {
+        match &self.backend {
+            Backend::Vulkan(workers) => {
+                std::iter::once(&*workers.first).chain(&workers.more).map(Worker::Vulkan).collect()
+            }
+            Backend::Reference(reference, jobs) => vec![Worker::Reference(reference); jobs.get()],
+        }
     }
 
     /// What known bugs tell devices apart by.
@@ -226,8 +312,10 @@ impl Target {
             return Conclusion::without_data(Finish::Unsupported { missing });
         }
         match &self.backend {
-            Backend::Vulkan(device) => Conclusion::of(&prepared.case, &self.capabilities, device.run(job(prepared, 0))),
-            Backend::Reference(reference) => self.run_reference(reference, &prepared.case),
+            Backend::Vulkan(workers) => {
+                Conclusion::of(&prepared.case, &self.capabilities, workers.first().run(job(prepared, 0)))
+            }
+            Backend::Reference(reference, _) => self.run_reference(reference, &prepared.case),
         }
     }
 
@@ -248,14 +336,16 @@ impl Target {
 pub fn open(
     names: &[String],
     devices_file: Option<&std::path::Path>,
+    jobs: Jobs,
     options: &Options,
     mut warn: impl FnMut(String),
 ) -> anyhow::Result<Vec<Target>> {
     let mut targets = Vec::new();
+    let devices = names.len();
     let (references, names): (Vec<&String>, Vec<&String>) =
         names.iter().partition(|name| name.split([':', '@']).next() == Some("reference"));
     for name in &references {
-        targets.push(Target::reference(name)?);
+        targets.push(Target::reference(name)?.with_workers(jobs.of(None, devices), options, &mut warn));
     }
     if !references.is_empty() && names.is_empty() {
         return Ok(targets);
@@ -266,16 +356,19 @@ pub fn open(
             warn(format!("driver {}: {problem}", driver.name));
         }
         inventory.require_any()?;
+        let devices = inventory.devices().count();
         for (driver, info) in inventory.devices() {
+            let jobs = jobs.of(Some(driver), devices);
             match Target::vulkan(driver, info.index, options) {
-                Ok(target) => targets.push(target),
+                Ok(target) => targets.push(target.with_workers(jobs, options, &mut warn)),
                 Err(error) => warn(format!("device {}: {error}", info.name)),
             }
         }
     }
     for name in names {
         let (driver, info) = inventory.device(name)?;
-        targets.push(Target::vulkan(driver, info.index, options)?);
+        let jobs = jobs.of(Some(driver), devices);
+        targets.push(Target::vulkan(driver, info.index, options)?.with_workers(jobs, options, &mut warn));
     }
     if targets.is_empty() {
         bail!("no device could be opened");

@@ -376,14 +376,14 @@ fn children(parent: u32) -> Vec<u32> {
 fn a_killed_campaign_loses_nothing() {
     let mut names = vec![FAULTY];
     names.extend(quick_device().map(|device| device.name.as_str()));
-    let campaign = Campaign::new(5, &names);
+    let campaign = Campaign::new(5, &names).with(&["--jobs", "2"]);
     let mut running = start(campaign.command(&[]));
     let state_file = campaign.out().join("campaign.json");
     wait_for(&mut running, "no state", || state_file.exists());
     std::thread::sleep(Duration::from_millis(500));
     let pid = running.child.id();
     let workers = children(pid);
-    assert_eq!(workers.len(), names.len() - 1, "one worker for each Vulkan device");
+    assert_eq!(workers.len(), 2 * (names.len() - 1), "two workers for each Vulkan device");
     signal(pid as i32, libc::SIGKILL);
     let killed = running.finish_within(Duration::from_secs(30));
     assert_eq!(killed.status.code(), None, "{killed}");
@@ -413,7 +413,8 @@ fn crashes_and_hangs_are_findings_and_the_campaign_goes_on() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = null_devices_file(folder.path(), "crash@3,hang@6,exit@9,garbage@12,lost@15,chatter@16");
     let file = file.to_str().expect("a path");
-    let campaign = Campaign::new(2, &["null"]).with(&["--devices", file, "--timeout", "1s", "--witnesses", "1"]);
+    let campaign =
+        Campaign::new(2, &["null"]).with(&["--devices", file, "--jobs", "1", "--timeout", "1s", "--witnesses", "1"]);
     let ran = start(campaign.command(&["--cases", "20"])).finish_within(LIMIT).expect(1);
     let summary = read_json(&campaign.summary_file());
     let book = &summary["devices"]["null"];
@@ -460,6 +461,90 @@ fn a_driver_that_crashes_costs_one_case() {
     };
     assert_eq!(others(&faulty) + 2, others(&right), "the other cases got their verdicts");
     note!("crash and hang on {}: 2 findings, {} other cases judged", device.name, others(&faulty));
+}
+
+#[test]
+fn workers_of_one_device_give_the_books_of_one_worker() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = null_devices_file(folder.path(), "crash@3,exit@9,lost@15,crash@16");
+    let file = file.to_str().expect("a path");
+    let with_jobs = |jobs: &'static str| {
+        let campaign = Campaign::new(8, &["null", FAULTY]).with(&["--devices", file, "--jobs", jobs]);
+        let (_, summary) = campaign.run_to(60);
+        (timeless(&summary), tree(&campaign.out().join("findings")), campaign)
+    };
+    let (alone, findings, _) = with_jobs("1");
+    let (together, same_findings, campaign) = with_jobs("3");
+    assert_same(&together, &alone, "the number of workers shows in the books");
+    assert_eq!(same_findings, findings);
+    assert_eq!(tree(&campaign.out().join("in-flight")).len(), 2, "no case is in flight");
+    // It goes on with another number.
+    let parts = Campaign::new(8, &["null", FAULTY]).with(&["--devices", file]);
+    for (jobs, cases) in [("4", "23"), ("1", "31"), ("2", "60")] {
+        start(parts.command(&["--jobs", jobs, "--cases", cases])).finish_within(LIMIT).expect(1);
+    }
+    assert_same(&timeless(&read_json(&parts.summary_file())), &alone, "the parts are not the whole");
+    note!("jobs: 1, 3, and 4 then 1 then 2 workers give the same books for 60 cases");
+}
+
+/// A worker program that comes up only as often as there are files to take, and else dies.
+fn limited_worker(folder: &Path, lives: usize) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    let script = folder.join("limited.sh");
+    let text = format!(
+        "#!/bin/sh\nfor life in {}/life-*; do rm \"$life\" 2>/dev/null && exec \"$@\"; done\necho no life left >&2\nexit 1\n",
+        folder.display()
+    );
+    std::fs::write(&script, text).expect("the test's folder can be written");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    for life in 0..lives {
+        std::fs::write(folder.join(format!("life-{life}")), "").expect("the test's folder can be written");
+    }
+    script
+}
+
+#[test]
+fn a_lost_worker_leaves_its_cases_to_the_others() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    // One life for the probe and one for each of two workers: the one that crashes does not come back.
+    let script = limited_worker(folder.path(), 3);
+    let file = folder.path().join("null.toml");
+    let entry = format!(
+        "[[driver]]\nname = \"null\"\nprefix = [\"{}\"]\nenv = {{ TANGLE_WORKER_NULL = \"1\", TANGLE_WORKER_FAULT = \"crash@7\" }}\n",
+        script.display()
+    );
+    std::fs::write(&file, entry).expect("the test's folder can be written");
+    let file = file.to_str().expect("a path");
+    let campaign = Campaign::new(2, &["null"]).with(&["--devices", file, "--jobs", "2"]);
+    let (ran, summary) = campaign.run_to(40);
+    assert_eq!(summary["devices"]["null"]["verdicts"], json!({ "crash": 1, "lane_map": 39 }), "{ran}");
+    assert!(ran.stderr.contains("warning: device null lost 1 of its 2 workers"), "{ran}");
+    assert!(ran.stderr.contains("no life left"), "it says why: {ran}");
+}
+
+#[test]
+fn a_device_without_workers_ends_and_the_others_go_on() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = null_devices_file(folder.path(), "quit@5");
+    let devices = ["null", "reference"];
+    let campaign = Campaign::new(2, &devices).with(&["--devices", file.to_str().expect("a path"), "--jobs", "2"]);
+    let ran = start(campaign.command(&["--cases", "30"])).finish_within(LIMIT);
+    let ran = ran.fails_with(&["device null has no worker any more and stopped at case 5", "quit before job 5"]);
+    assert!(ran.stdout.contains("reference: 29 cases"), "the books are told: {ran}");
+    let summary = read_json(&campaign.summary_file());
+    assert_eq!(number(&summary["devices"]["null"]["next_case"]), 5);
+    // With the driver repaired, the device catches up.
+    null_devices_file(folder.path(), "");
+    start(campaign.command(&["--cases", "30"])).finish_within(LIMIT).expect(1);
+    let summary = read_json(&campaign.summary_file());
+    for device in devices {
+        let book = &summary["devices"][device];
+        assert_eq!(
+            (number(&book["next_case"]), number(&book["cases"]) + number(&book["unsupported"])),
+            (30, 30),
+            "{book}"
+        );
+    }
 }
 
 #[test]

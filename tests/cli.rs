@@ -746,15 +746,26 @@ fn the_folder_of_another_campaign_is_left_alone() {
     let before = contents(folder.path());
     let out = folder.path().to_str().expect("a path");
     let faulty = "reference:mask_always_full";
-    for args in [
-        &["--seed", "12", "--profile", "small", "--device", faulty][..],
-        &["--seed", "11", "--profile", "large", "--device", faulty],
-        &["--seed", "11", "--device", faulty],
-        &["--seed", "11", "--profile", "small", "--tier", "plain", "--device", faulty],
-        &["--seed", "11", "--profile", "small", "--device", "reference"],
-        &["--seed", "11", "--profile", "small", "--device", faulty, "--device", "reference"],
+    let (seed, small) = (["--seed", "11"], ["--profile", "small"]);
+    for (args, differences) in [
+        (&["--seed", "12", "--profile", "small", "--device", faulty][..], &["seed 11, not 12"][..]),
+        (&[&seed[..], &["--profile", "large", "--device", faulty]].concat(), &["profile small, not large"]),
+        (&[&seed[..], &["--device", faulty]].concat(), &["profile small, not any"]),
+        (
+            &[&seed[..], &small, &["--tier", "plain", "--device", "reference"]].concat(),
+            &["devices reference:mask_always_full, not reference;", "tier any, not plain"],
+        ),
+        (
+            &[&seed[..], &small, &["--device", faulty, "--without", "subgroupAll", "subgroupAny"]].concat(),
+            &["without nothing, not subgroupAll, subgroupAny"],
+        ),
+        (
+            &[&seed[..], &small, &["--device", faulty, "--device", "reference"]].concat(),
+            &["devices reference:mask_always_full, not reference:mask_always_full, reference;"],
+        ),
     ] {
-        run([&["fuzz", "--cases", "9", "--out", out], args].concat()).fails_with(&["holds another campaign", "--out"]);
+        let ran = run([&["fuzz", "--cases", "9", "--out", out], args].concat());
+        ran.fails_with(&["holds another campaign", "--out"]).fails_with(differences);
         assert_eq!(contents(folder.path()), before, "{args:?}");
     }
     // Without a seed it goes on with its own.
@@ -771,11 +782,35 @@ fn a_folder_that_cannot_be_used_is_told() {
     fuzz(path).fails_with(&["cannot create", path]);
     fuzz(&format!("{path}/out")).fails_with(&["cannot create", path]);
     assert_eq!(read(&file), "mine");
-    for broken in ["", "{", "{\"format\": 1}", "no state"] {
+    for broken in ["", "{", "{\"format\": 1}", "{\"format\": 2}", "no state"] {
         let state = write(folder.path(), "campaign.json", broken);
         fuzz(folder.path().to_str().expect("a path")).fails_with(&["cannot read", "campaign.json"]);
         assert_eq!(read(&state), broken, "a state that cannot be read is not written over");
     }
+}
+
+#[test]
+fn two_campaigns_do_not_share_a_folder() {
+    let folder = scratch();
+    let mut first = start({
+        let mut command = tangle(["fuzz", "--seed", "1", "--device", "reference", "--minimize", "off", "--out"]);
+        command.arg(folder.path());
+        command
+    });
+    while !folder.path().join("in-flight").exists() {
+        assert!(first.child.try_wait().expect("the child is ours").is_none());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let out = folder.path().to_str().expect("a path");
+    run(["fuzz", "--cases", "2", "--device", "reference", "--out", out]).fails_with(&[
+        "another campaign is running in",
+        out,
+        "--out",
+    ]);
+    // SAFETY: kill takes any numbers; ours is a child's.
+    assert_eq!(unsafe { libc::kill(first.child.id() as i32, libc::SIGINT) }, 0);
+    first.finish_within(LIMIT).expect(0);
+    run(["fuzz", "--cases", "2", "--device", "reference", "--out", out]).expect(0);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use tangle::corpus::{Addition, add};
 use tangle::reduce::{Options, reduce};
 use tangle_program::case::Case;
 
-use super::{DeviceArgs, Found, read_case, say, tell};
+use super::{DeviceArgs, Found, Jobs, read_case, say, tell};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -65,7 +65,7 @@ fn small_case(path: &Path) -> anyhow::Result<Case> {
 
 fn minimized(args: &AddArgs) -> anyhow::Result<Case> {
     let case = read_case(&args.case)?;
-    let mut targets = args.devices.open()?;
+    let mut targets = args.devices.open(Jobs::One)?;
     targets.truncate(1);
     let name = targets.first().context("no device")?.name.clone();
     tell!("minimising on {name}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tangle::campaign::describe;
 use tangle::prepare::{Prepared, prepare};
-use tangle::target::{Conclusion, Finish, Target};
+use tangle::target::{Conclusion, Finish, Jobs, Target};
 use tangle_oracle::judge::Observation;
 use tangle_oracle::map::SizePromise;
 use tangle_program::case::Case;
@@ -158,7 +158,7 @@ impl RunArgs {
     /// Opens devices by name.
     pub fn open(&self, names: &[String]) -> anyhow::Result<Vec<Target>> {
         let options = tangle_runner::Options { timeout: self.timeout, in_flight: 1, ..Default::default() };
-        tangle::target::open(names, self.devices.as_deref(), &options, |warning| tell!("warning: {warning}"))
+        tangle::target::open(names, self.devices.as_deref(), Jobs::One, &options, |warning| tell!("warning: {warning}"))
     }
 }
 

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use tangle::campaign::{Campaign, Options, seed_of, write_atomically};
+use tangle::campaign::{Campaign, Folder, Loss, Options, write_atomically};
 use tangle::ledger::{Ledger, thousands};
 use tangle::plan::Choice;
+use tangle::target::{Jobs, Target};
 use tangle_generator::Profile;
 use tangle_generator::stats::Construct;
 use tangle_program::case::Tier;
@@ -39,6 +41,10 @@ pub struct Args {
     /// Only cases of this convergence tier: plain, subgroup_uniform, maximal
     #[arg(long, value_name = "TIER", value_parser = tier)]
     tier: Option<Tier>,
+    /// Workers of each device, which run cases side by side [default: what devices.toml says, or else the processors shared among
+    /// the devices]
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZero<usize>>,
     /// Never use this operation, `subgroupBarrier` say: to get past what is known to be broken; repeat for several
     #[arg(long, value_name = "OPERATION", num_args = 1.., value_parser = operation)]
     without: Vec<SubgroupOp>,
@@ -96,19 +102,18 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         anyhow::ensure!(folder.is_dir(), "cannot write {}: there is no folder {}", file.display(), folder.display());
     }
-    std::fs::create_dir_all(&args.out).with_context(|| format!("cannot create {}", args.out.display()))?;
-    let seed = match args.seed {
-        Some(seed) => seed,
-        None => seed_of(&args.out)?.unwrap_or_else(rand::random),
-    };
+    let folder = Folder::open(&args.out)?;
+    // Read in any case: a folder that cannot be used is told before the devices are opened.
+    let seed_there = folder.seed()?;
+    let seed = args.seed.or(seed_there).unwrap_or_else(rand::random);
     ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::SeqCst) {
             // The second time: at once.
             std::process::exit(2);
         }
     })?;
-    let targets = args.devices.open()?;
-    let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
+    let targets = args.devices.open(args.jobs.map_or(Jobs::Shared, Jobs::Each))?;
+    let names: Vec<String> = targets.iter().map(named).collect();
     tell!("seed {seed}, devices {}, saving in {}", names.join(", "), args.out.display());
     let known = Known::read(&args.known)?;
     let mut without: BTreeSet<SubgroupOp> = args.without.into_iter().collect();
@@ -120,10 +125,9 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
         known,
         cases: args.cases,
         time: args.time,
-        out: args.out,
         witnesses: args.witnesses,
     };
-    let mut campaign = Campaign::new(options, targets, &STOP)?;
+    let mut campaign = Campaign::new(options, folder, targets, &STOP)?;
     if args.minimize == Minimize::On {
         campaign = campaign.minimizing(args.devices.opener());
     }
@@ -141,8 +145,24 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
         print_operations(&ledger)?;
     }
     saved?;
+    let mut ended = Vec::new();
+    for (device, loss) in campaign.losses() {
+        match loss {
+            Loss::Workers { .. } => tell!("warning: device {device} {loss}"),
+            Loss::Device { .. } => ended.push(format!("device {device} {loss}")),
+        }
+    }
+    anyhow::ensure!(ended.is_empty(), "{}", ended.join("; "));
     let is_news = ledger.findings.iter().any(|finding| ledger.is_news(finding));
     Ok(if is_news { Found::Something } else { Found::Nothing })
+}
+
+/// A device's name, with the number of its workers if there are several.
+fn named(target: &Target) -> String {
+    match target.workers().len() {
+        1 => target.name.clone(),
+        workers => format!("{} ({workers} workers)", target.name),
+    }
 }
 
 /// Writes the books, at once or not at all; straight into what is no file (`/dev/stdout`, a pipe).
@@ -209,7 +229,7 @@ fn print_books(ledger: &Ledger) -> Result<(), OutputError> {
         )?;
         let times = book.times;
         say!(
-            "  seconds: generate {:.1}, compile {:.1}, driver {:.1} ({:.0} % of the worker's {:.1}), judge {:.1}, save {:.1}; {} restarts",
+            "  seconds: generate {:.1}, compile {:.1}, driver {:.1} ({:.0} % of the workers' {:.1}), judge {:.1}, save {:.1}; {} restarts",
             times.generate,
             times.compile,
             times.driver,

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tangle::campaign::{describe, write_atomically};
 use tangle::minimized;
 use tangle::reduce::{Options, Reduction, Same, content_hash, reduce};
-use tangle::target::Target;
+use tangle::target::{Jobs, Target};
 use tangle_minimizer::{Progress, Size, statements};
 use tangle_program::case::Case;
 use tangle_program::glsl::glsl;
@@ -117,7 +117,7 @@ fn open(args: &Args, name: &str) -> anyhow::Result<Vec<Target>> {
     let is_reference = name.split([':', '@']).next() == Some("reference");
     let names = vec![name.to_owned(); if is_reference { 1 } else { jobs }];
     let options = tangle_runner::Options { timeout: args.timeout, in_flight: 8, ..Default::default() };
-    tangle::target::open(&names, args.devices.as_deref(), &options, |warning| tell!("warning: {warning}"))
+    tangle::target::open(&names, args.devices.as_deref(), Jobs::One, &options, |warning| tell!("warning: {warning}"))
 }
 
 /// What is needed of a `finding.json`.

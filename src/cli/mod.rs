@@ -21,7 +21,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use tangle::background::Opener;
-use tangle::target::Target;
+use tangle::target::{Jobs, Target};
 use tangle_program::case::Case;
 use tangle_program::validate::validate;
 
@@ -133,12 +133,12 @@ impl DeviceArgs {
         let (devices, timeout) = (self.devices.clone(), self.timeout);
         Box::new(move |name| {
             let options = tangle_runner::Options { timeout, in_flight: 8, ..Default::default() };
-            let targets = tangle::target::open(&[name.to_owned()], devices.as_deref(), &options, |_| {})?;
+            let targets = tangle::target::open(&[name.to_owned()], devices.as_deref(), Jobs::One, &options, |_| {})?;
             targets.into_iter().next().with_context(|| format!("device {name} does not come up"))
         })
     }
 
-    fn open(&self) -> anyhow::Result<Vec<Target>> {
+    fn open(&self, jobs: Jobs) -> anyhow::Result<Vec<Target>> {
         let options = tangle_runner::Options { timeout: self.timeout, in_flight: 8, ..Default::default() };
         let mut names: Vec<String> = Vec::new();
         for name in &self.device {
@@ -147,7 +147,7 @@ impl DeviceArgs {
                 names.push(name.clone());
             }
         }
-        tangle::target::open(&names, self.devices.as_deref(), &options, |warning| tell!("warning: {warning}"))
+        tangle::target::open(&names, self.devices.as_deref(), jobs, &options, |warning| tell!("warning: {warning}"))
     }
 }
 

@@ -9,7 +9,7 @@ use tangle::replay::{NamedCase, Options, RUNS, Shard, find_cases, replay};
 use tangle_triage::baseline::{Baseline, LineError, Patterns};
 
 use super::output::put;
-use super::{DeviceArgs, Found, read_case, say};
+use super::{DeviceArgs, Found, Jobs, read_case, say};
 
 /// Exit codes: 0 nothing unexpected; 1 news: failures that the baseline does not have, improvements, flakes that the flakes file does
 /// not have, cases of the baseline that are gone; 2 wrong usage or environment.
@@ -60,7 +60,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         shard: args.shard.unwrap_or_default(),
         runs: args.runs,
     };
-    let targets = args.devices.open()?;
+    let targets = args.devices.open(Jobs::One)?;
     let replay = replay(&targets, &cases, &options);
     for record in replay.records.iter().filter(|_| args.verbose) {
         say!("{}", record.line())?;

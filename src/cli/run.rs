@@ -6,7 +6,7 @@ use tangle::campaign::{Prep, describe, finding};
 use tangle::prepare::prepare;
 use tangle::target::{Conclusion, Finish};
 
-use super::{DeviceArgs, Found, read_case, say, tell};
+use super::{DeviceArgs, Found, Jobs, read_case, say, tell};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -24,7 +24,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
     let case = read_case(&args.case)?;
-    let targets = args.devices.open()?;
+    let targets = args.devices.open(Jobs::One)?;
     let prep = match prepare(case.clone()) {
         Ok(prepared) => Prep::Ready(prepared),
         Err(fault) => Prep::Faulty(case, fault),

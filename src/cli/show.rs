@@ -14,7 +14,7 @@ use tangle_program::glsl;
 use tangle_program::tree::{SiteId, Stmt};
 
 use super::output::put;
-use super::{DeviceArgs, Found, read_case};
+use super::{DeviceArgs, Found, Jobs, read_case};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -63,8 +63,8 @@ fn lane_map(args: &Args, case: &Case) -> anyhow::Result<Option<LaneMap>> {
     if args.devices.device.is_empty() {
         return Ok(None);
     }
-    let target = args.devices.open()?.into_iter().next().context("no device")?;
-    if let Backend::Reference(reference) = &target.backend {
+    let target = args.devices.open(Jobs::One)?.into_iter().next().context("no device")?;
+    if let Backend::Reference(reference, _) = &target.backend {
         return Ok(Some(LaneMap::linear(case, reference.subgroup_size)));
     }
     let conclusion = target.run(&prepare(case.clone())?);

@@ -1,26 +1,30 @@
-//! A campaign: every device works through the sequence of cases, one thread each, until time, count or Ctrl-C.
+//! A campaign: every device works through the sequence of cases until time, count or Ctrl-C, with one thread for each of its workers.
 //!
 //! ```text
-//!   per device   plan.case(i) ─► prepare (shared with the other devices) ─► in-flight/<device>/<i>.json ─► worker
-//!                                                                                                           │
-//!                ledger ◄─ finding on disk ◄─ signature ◄─ judge ◄──────────────────────────── outcome ◄────┘
+//!   per worker   course.take ─► plan.case(i) ─► prepare (shared with other devices) ─► in-flight/<device>/<i>.json ─► worker
+//!                                                                                                                       │
+//!                ledger ◄─ finding on disk ◄─ signature ◄─ in order (course) ◄─ judge ◄────────────────── outcome ◄─────┘
 //! ```
 //!
-//! A case is on disk before a driver sees it. The ledger is saved every few seconds and at the end; a campaign that is started again in
-//! the same folder goes on where it stopped.
+//! A case is on disk before a driver sees it. The workers of a device share its way through the sequence ([`course`]): what is through
+//! is entered in the order of the cases. A worker that is lost gives its cases back to the others; a device without any worker ends, and
+//! the other devices go on. The ledger is saved every few seconds and at the end; a campaign that is started again in the same folder
+//! goes on where it stopped.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fs;
-use std::path::{Path, PathBuf};
+mod course;
+mod folder;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use std::{fmt, fs};
 
-use anyhow::Context as _;
-use serde::{Deserialize, Serialize};
+use anyhow::{Context as _, anyhow};
 use tangle_generator::Stats;
 use tangle_program::case::Case;
-use tangle_runner::{Outcome, toolchain};
+use tangle_runner::{Device, DeviceStats, Outcome, toolchain};
 use tangle_triage::story::story;
 use tangle_triage::{Finding, Known, Signature};
 
@@ -28,7 +32,9 @@ use crate::background::{Background, Opener, Request, Small};
 use crate::ledger::{BugBook, DeviceBook, Ledger};
 use crate::plan::{Choice, Plan};
 use crate::prepare::{Prepared, ToolchainFault, job, prepare};
-use crate::target::{Backend, Conclusion, Finish, Reference, Target};
+use crate::target::{Conclusion, Finish, Target, Worker};
+use course::{Course, Turn};
+pub use folder::{Folder, write_atomically};
 
 /// How a campaign is run.
 #[derive(Clone, Debug)]
@@ -39,24 +45,10 @@ pub struct Options {
     pub cases: Option<u64>,
     /// How long to run; `None` for no end.
     pub time: Option<Duration>,
-    /// Where everything is saved.
-    pub out: PathBuf,
     /// How many findings of one signature and device are saved; the others are counted.
     pub witnesses: usize,
     /// Bugs that are counted and set aside.
     pub known: Known,
-}
-
-/// What a campaign folder says about its campaign.
-#[derive(Debug, Serialize, Deserialize)]
-struct State {
-    format: u32,
-    version: String,
-    #[serde(flatten)]
-    choice: Choice,
-    /// The devices: they decide the sequence.
-    devices: Vec<String>,
-    ledger: Ledger,
 }
 
 /// Cases shared between devices that are at about the same place in the sequence.
@@ -65,9 +57,42 @@ const SHARED: usize = 128;
 /// Jobs a worker has at a time: one runs, the others wait while this side prepares and judges.
 const IN_FLIGHT: usize = 4;
 
+/// What is left of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// It lost workers and went on with the others.
+    Workers {
+        /// How many of its workers.
+        lost: usize,
+        /// How many it had.
+        of: usize,
+        /// Why the last one was lost.
+        reason: String,
+    },
+    /// It lost all of them, and ended before the campaign did.
+    Device {
+        /// The next case of its sequence.
+        next_case: u64,
+        /// Why the last worker was lost.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Loss::Workers { lost, of, reason } => write!(f, "lost {lost} of its {of} workers: {reason}"),
+            Loss::Device { next_case, reason } => {
+                write!(f, "has no worker any more and stopped at case {next_case}: {reason}")
+            }
+        }
+    }
+}
+
 /// A running campaign.
 pub struct Campaign {
     options: Options,
+    folder: Folder,
     plan: Plan,
     targets: Vec<Target>,
     ledger: Mutex<Ledger>,
@@ -77,32 +102,27 @@ pub struct Campaign {
     seconds_before: f64,
     run_here: AtomicU64,
     background: Option<Background>,
+    losses: Mutex<BTreeMap<String, Loss>>,
 }
 
 impl Campaign {
-    /// Sets up a campaign, or takes up the one in `options.out`. `stop` ends it.
+    /// Sets up a campaign, or takes up the one in the folder. `stop` ends it.
     ///
     /// # Errors
     /// If the folder cannot be used or belongs to another campaign, or no device offers the tier.
-    pub fn new(options: Options, targets: Vec<Target>, stop: &'static AtomicBool) -> anyhow::Result<Campaign> {
+    pub fn new(
+        options: Options,
+        folder: Folder,
+        targets: Vec<Target>,
+        stop: &'static AtomicBool,
+    ) -> anyhow::Result<Campaign> {
         let plan = Plan::new(options.choice.clone(), &targets)?;
         for target in &targets {
-            let folder = in_flight_folder(&options.out, &target.name);
+            let folder = folder.in_flight(&target.name);
             fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         }
-        let mut ledger = Ledger::default();
-        if let Some(state) = read_state(&options.out)? {
-            let names: Vec<&String> = targets.iter().map(|target| &target.name).collect();
-            let same = state.choice == options.choice;
-            anyhow::ensure!(
-                same && state.devices.iter().collect::<Vec<_>>() == names,
-                "{} holds another campaign (seed {}, devices {}); choose another --out",
-                options.out.display(),
-                state.choice.seed,
-                state.devices.join(", ")
-            );
-            ledger = state.ledger;
-        }
+        let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
+        let ledger = folder.take_up(&options.choice, &names)?.unwrap_or_default();
         Ok(Campaign {
             plan,
             targets,
@@ -113,6 +133,8 @@ impl Campaign {
             started: Instant::now(),
             run_here: AtomicU64::new(0),
             background: None,
+            losses: Mutex::default(),
+            folder,
             options,
         })
     }
@@ -123,7 +145,7 @@ impl Campaign {
         let background = Background::new(open);
         for book in &self.books().findings {
             for (nth, folder) in book.folders.iter().enumerate() {
-                let folder = self.options.out.join(folder);
+                let folder = self.folder.path().join(folder);
                 let case =
                     fs::read_to_string(folder.join("case.json")).ok().and_then(|text| Case::from_json(&text).ok());
                 if let (Some(case), false) = (case, folder.join("minimized").exists()) {
@@ -139,6 +161,11 @@ impl Campaign {
     /// Findings that are not minimised although they should be: folder and reason.
     pub fn not_minimized(&self) -> BTreeMap<PathBuf, String> {
         self.background.as_ref().map(Background::left_over).unwrap_or_default()
+    }
+
+    /// Devices that lost workers, or ended because they lost all.
+    pub fn losses(&self) -> BTreeMap<String, Loss> {
+        self.losses.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Runs to the end, telling `progress` every second. Gives the books.
@@ -169,7 +196,9 @@ impl Campaign {
             while threads.iter().any(|thread| !thread.is_finished()) {
                 std::thread::sleep(Duration::from_millis(200));
                 let elapsed = self.started.elapsed();
-                progress(&self.books().line(elapsed, self.run_here.load(Ordering::Relaxed)));
+                let ended = self.losses().iter().filter(|(_, loss)| matches!(loss, Loss::Device { .. })).count();
+                let ended = if ended == 0 { String::new() } else { format!(", {ended} devices lost") };
+                progress(&(self.books().line(elapsed, self.run_here.load(Ordering::Relaxed)) + &ended));
                 if saved.elapsed() > Duration::from_secs(5) {
                     saved = Instant::now();
                     if let Err(error) = self.save_state() {
@@ -199,7 +228,7 @@ impl Campaign {
         let Small { request, case, signature, .. } = small;
         let target = self.targets.iter().find(|target| target.name == request.device);
         let known = target.and_then(|target| self.options.known.by_case(&target.id(), signature, case));
-        let face = request.folder.strip_prefix(&self.options.out).unwrap_or(&request.folder).join("minimized");
+        let face = request.folder.strip_prefix(self.folder.path()).unwrap_or(&request.folder).join("minimized");
         self.with_books(|ledger| {
             ledger.enter_bug(BugBook {
                 device: request.device.clone(),
@@ -228,15 +257,8 @@ impl Campaign {
     }
 
     fn save_state(&self) -> anyhow::Result<()> {
-        let state = State {
-            format: 1,
-            version: env!("CARGO_PKG_VERSION").into(),
-            choice: self.options.choice.clone(),
-            devices: self.targets.iter().map(|target| target.name.clone()).collect(),
-            ledger: self.books(),
-        };
-        let path = state_path(&self.options.out);
-        write_atomically(&path, &serde_json::to_vec_pretty(&state)?)
+        let names = self.targets.iter().map(|target| target.name.clone()).collect();
+        self.folder.write(&self.options.choice, names, self.books())
     }
 
     fn is_over(&self, index: u64) -> bool {
@@ -245,79 +267,88 @@ impl Campaign {
             || self.options.time.is_some_and(|time| self.started.elapsed() >= time)
     }
 
-    /// One device's way through the sequence.
+    /// One device's way through the sequence: a thread for each worker.
     fn work(&self, target: &Target) -> anyhow::Result<()> {
-        let before = self.book(target, |book| book.clone());
-        match &target.backend {
-            Backend::Reference(reference) => self.work_reference(target, reference, before.next_case),
-            Backend::Vulkan(device) => self.work_vulkan(target, device, &before),
-        }
-    }
-
-    fn work_reference(&self, target: &Target, reference: &Reference, first: u64) -> anyhow::Result<()> {
-        for index in first.. {
-            if self.is_over(index) {
-                break;
-            }
-            let over = match self.next_case(target, index) {
-                Progress::Over(over) => over,
-                Progress::Ready(prep) => {
-                    let started = Instant::now();
-                    let conclusion = target.run_reference(reference, prep.case());
-                    self.book(target, |book| book.times.judge += started.elapsed().as_secs_f64());
-                    Box::new(Over { prep: Some(prep), conclusion })
-                }
+        let course = Course::new(self.book(target, |book| book.next_case));
+        let workers = target.workers();
+        let of = workers.len();
+        let ends: Vec<anyhow::Result<Option<String>>> = std::thread::scope(|scope| {
+            let course = &course;
+            let threads: Vec<_> = workers
+                .into_iter()
+                .map(|worker| {
+                    scope.spawn(move || {
+                        let seat = course.seat();
+                        let reason = self.work_with(target, worker, course)?;
+                        seat.leave();
+                        Ok(reason)
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(anyhow!("a thread ended")))).collect()
+        });
+        let reasons: Vec<String> =
+            ends.into_iter().collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect();
+        if let Some(reason) = reasons.last().cloned() {
+            let lost = reasons.len();
+            let loss = match lost == of {
+                true => Loss::Device { next_case: self.book(target, |book| book.next_case), reason },
+                false => Loss::Workers { lost, of, reason },
             };
-            self.conclude(target, index, &over)?;
+            self.losses.lock().unwrap_or_else(PoisonError::into_inner).insert(target.name.clone(), loss);
         }
         Ok(())
     }
 
-    fn work_vulkan(&self, target: &Target, device: &tangle_runner::Device, before: &DeviceBook) -> anyhow::Result<()> {
-        let mut next = before.next_case;
-        let mut cases: VecDeque<(u64, Progress)> = VecDeque::new();
-        let mut timed_out = BTreeSet::new();
+    /// One worker's part of its device's way. Gives the reason if the worker is lost.
+    fn work_with(&self, target: &Target, worker: Worker<'_>, course: &Course<Over>) -> anyhow::Result<Option<String>> {
+        let mut hand = Hand::default();
         loop {
-            while !self.is_over(next) && unfinished(&cases) < IN_FLIGHT {
-                let index = next;
-                next += 1;
-                let progress = self.next_case(target, index);
-                if let Progress::Ready(prep) = &progress {
-                    self.submit(target, device, index, prep)?;
+            let mut turn = Turn::Wait;
+            while hand.cases.len() < IN_FLIGHT {
+                turn = course.take(|index| !self.is_over(index));
+                let Turn::Take(index) = turn else { break };
+                match self.next_case(target, index) {
+                    Progress::Over(over) => self.enter(target, course, index, *over)?,
+                    Progress::Ready(prep) => {
+                        if let Some(over) = self.begin(target, worker, index, &prep)? {
+                            self.enter(target, course, index, over)?;
+                        } else {
+                            hand.cases.insert(index, prep);
+                        }
+                    }
                 }
-                cases.push_back((index, progress));
-                self.settle(target, &mut cases)?;
             }
-            if cases.is_empty() {
-                break;
+            match worker {
+                Worker::Vulkan(device) if !hand.cases.is_empty() => {
+                    if let Some(reason) = self.hear(target, device, course, &mut hand)? {
+                        course.give_back(hand.cases.into_keys());
+                        return Ok(Some(reason));
+                    }
+                }
+                _ if turn == Turn::Over => return Ok(None),
+                _ => course.wait(),
             }
-            let completion = device.results().recv().context("the device's supervisor ended")?;
-            let Some((index, progress)) = cases.iter_mut().find(|(index, _)| *index == completion.job) else {
-                continue;
-            };
-            let Progress::Ready(prep) = &*progress else { continue };
-            let prep = Arc::clone(prep);
-            if matches!(completion.outcome, Outcome::TimedOut { .. }) && timed_out.insert(*index) {
-                // On a busy machine a slow case looks like a hang. It is one if it happens again.
-                self.submit(target, device, *index, &prep)?;
-                continue;
-            }
-            let started = Instant::now();
-            let conclusion = Conclusion::of(prep.case(), &target.capabilities, completion.outcome);
-            self.book(target, |book| {
-                book.times.judge += started.elapsed().as_secs_f64();
-                book.take_stats(before, device.stats());
-            });
-            if let Finish::NoWorker { reason } = &conclusion.finish {
-                anyhow::bail!("device {}: {reason}", target.name);
-            }
-            *progress = Progress::over(Some(prep), conclusion);
-            self.settle(target, &mut cases)?;
         }
-        Ok(())
     }
 
-    fn submit(&self, target: &Target, device: &tangle_runner::Device, index: u64, prep: &Prep) -> anyhow::Result<()> {
+    /// Has a worker begin a case; gives what comes of it where that is known at once.
+    fn begin(&self, target: &Target, worker: Worker<'_>, index: u64, prep: &Arc<Prep>) -> anyhow::Result<Option<Over>> {
+        match worker {
+            Worker::Vulkan(device) => {
+                self.submit(target, device, index, prep)?;
+                Ok(None)
+            }
+            Worker::Reference(reference) => {
+                let started = Instant::now();
+                let conclusion = target.run_reference(reference, prep.case());
+                self.book(target, |book| book.times.judge += started.elapsed().as_secs_f64());
+                Ok(Some(Over { prep: Some(Arc::clone(prep)), conclusion }))
+            }
+        }
+    }
+
+    fn submit(&self, target: &Target, device: &Device, index: u64, prep: &Prep) -> anyhow::Result<()> {
         if let Prep::Ready(prepared) = prep {
             self.note_in_flight(target, index, &prepared.case)?;
             device.submit(job(prepared, index));
@@ -325,16 +356,46 @@ impl Campaign {
         Ok(())
     }
 
-    /// Enters what is over, up to the first case that still runs: the books never have a gap, so that a resumed campaign knows where
-    /// to go on.
-    fn settle(&self, target: &Target, cases: &mut VecDeque<(u64, Progress)>) -> anyhow::Result<()> {
-        while let Some((index, Progress::Over(over))) = cases.front() {
-            self.conclude(target, *index, over)?;
-            // Cases that did not run have no file.
-            let _ = fs::remove_file(self.in_flight_path(target, *index));
-            cases.pop_front();
+    /// Waits for an outcome and takes it. Gives the reason if the worker is lost.
+    fn hear(
+        &self,
+        target: &Target,
+        device: &Device,
+        course: &Course<Over>,
+        hand: &mut Hand,
+    ) -> anyhow::Result<Option<String>> {
+        let completion = device.results().recv().context("the device's supervisor ended")?;
+        let index = completion.job;
+        let Some(prep) = hand.cases.get(&index).cloned() else { return Ok(None) };
+        if matches!(completion.outcome, Outcome::TimedOut { .. }) && hand.timed_out.insert(index) {
+            // On a busy machine a slow case looks like a hang. It is one if it happens again.
+            self.submit(target, device, index, &prep)?;
+            return Ok(None);
         }
-        Ok(())
+        let started = Instant::now();
+        let conclusion = Conclusion::of(prep.case(), &target.capabilities, completion.outcome);
+        let stats = device.stats();
+        self.book(target, |book| {
+            book.times.judge += started.elapsed().as_secs_f64();
+            book.take_stats(hand.stats, stats);
+        });
+        hand.stats = stats;
+        if let Finish::NoWorker { reason } = &conclusion.finish {
+            return Ok(Some(reason.clone()));
+        }
+        hand.cases.remove(&index);
+        self.enter(target, course, index, Over { prep: Some(prep), conclusion })?;
+        Ok(None)
+    }
+
+    /// Takes what came of a case, and concludes those whose turn it is.
+    fn enter(&self, target: &Target, course: &Course<Over>, index: u64, over: Over) -> anyhow::Result<()> {
+        course.enter(index, over, |index, over| {
+            self.conclude(target, index, over)?;
+            // Cases that did not run have no file.
+            let _ = fs::remove_file(self.in_flight_path(target, index));
+            Ok(())
+        })
     }
 
     /// The case of this number, ready to run, or over if it cannot.
@@ -404,7 +465,7 @@ impl Campaign {
             let book = ledger.finding(&target.name, signature.as_ref()?, index);
             book.cases += 1;
             let folder = folder.as_ref()?;
-            let relative = folder.strip_prefix(&self.options.out).unwrap_or(folder).display().to_string();
+            let relative = folder.strip_prefix(self.folder.path()).unwrap_or(folder).display().to_string();
             if !book.folders.contains(&relative) {
                 book.folders.push(relative);
             }
@@ -431,13 +492,13 @@ impl Campaign {
         }
         let started = Instant::now();
         let finding = finding(target, prep, conclusion, signature.clone());
-        let folder = finding.save(&self.options.out.join("findings"))?;
+        let folder = finding.save(&self.folder.path().join("findings"))?;
         self.book(target, |book| book.times.save += started.elapsed().as_secs_f64());
         Ok(Some(folder))
     }
 
     fn in_flight_path(&self, target: &Target, index: u64) -> PathBuf {
-        in_flight_folder(&self.options.out, &target.name).join(format!("{index}.json"))
+        self.folder.in_flight(&target.name).join(format!("{index}.json"))
     }
 
     /// The case is on disk before the driver sees it.
@@ -465,8 +526,15 @@ impl Progress {
     }
 }
 
-fn unfinished(cases: &VecDeque<(u64, Progress)>) -> usize {
-    cases.iter().filter(|(_, progress)| matches!(progress, Progress::Ready(_))).count()
+/// What a worker has in hand.
+#[derive(Default)]
+struct Hand {
+    /// Cases that it runs or is to run.
+    cases: BTreeMap<u64, Arc<Prep>>,
+    /// Cases that timed out once.
+    timed_out: BTreeSet<u64>,
+    /// What is in the books of how it fared.
+    stats: DeviceStats,
 }
 
 /// A case that is through, with nothing prepared if the device cannot run it.
@@ -547,39 +615,4 @@ pub fn describe(case: &Case, finish: &Finish) -> String {
             outcome => outcome.to_string(),
         },
     }
-}
-
-fn in_flight_folder(out: &Path, device: &str) -> PathBuf {
-    out.join("in-flight").join(device.replace(['/', ':'], "_"))
-}
-
-fn state_path(out: &Path) -> PathBuf {
-    out.join("campaign.json")
-}
-
-fn read_state(out: &Path) -> anyhow::Result<Option<State>> {
-    let path = state_path(out);
-    match fs::read(&path) {
-        Ok(text) => Ok(Some(serde_json::from_slice(&text).with_context(|| format!("cannot read {}", path.display()))?)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-    }
-}
-
-/// The seed of the campaign in a folder, if there is one: a resumed campaign keeps it.
-///
-/// # Errors
-/// If the folder's campaign cannot be read.
-pub fn seed_of(out: &Path) -> anyhow::Result<Option<u64>> {
-    Ok(read_state(out)?.map(|state| state.choice.seed))
-}
-
-/// Writes a file beside its place and renames it, so that it is old or new, never half.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn write_atomically(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
-    let partial = path.with_extension("partial");
-    fs::write(&partial, contents).with_context(|| format!("cannot write {}", partial.display()))?;
-    fs::rename(&partial, path).with_context(|| format!("cannot write {}", path.display()))
 }
