@@ -5,11 +5,13 @@
 
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 try:
     import tomllib
@@ -27,6 +29,8 @@ HEADER = """\
 #   prefix    optional: a command put before the program that loads the driver
 #   env       optional: environment variables for that program
 #   jobs      optional: how many workers a campaign runs on it, instead of its share of the processors
+#   mode      optional: "compile-only" for a driver without its hardware; its pipelines are created and nothing is run
+#   timeout_s, worker, remote: docs/devices-setup.md
 """
 # A campaign runs one worker for each processor, so that a driver that starts threads for all of them in each gains nothing.
 LAVAPIPE_ENV = {"LP_NUM_THREADS": 1}
@@ -47,35 +51,93 @@ def quote(text):
     return json.dumps(str(text), ensure_ascii=False)
 
 
-def entry(name, package, manifest, prefix=(), env=None):
+class Hardware(NamedTuple):
+    """A driver that compiles without its hardware: a preloaded shim stands for the kernel's side of it."""
+
+    name: str
+    driver: str  # libvulkan_DRIVER.so
+    shim: str  # libSHIM_noop_drm_shim.so
+    variable: str  # names the chip to the shim
+    chips: dict  # what names it, by the chip's name here; older suites get the first one only
+
+
+HARDWARE = [
+    Hardware("radv", "radeon", "amdgpu", "AMDGPU_GPU_ID", {"navi21": "navi21", "vega10": "vega10", "gfx1201": "gfx1201"}),
+    Hardware("nvk", "nouveau", "nouveau", "NOUVEAU_CHIPSET", {"ampere": "172", "maxwell": "120"}),
+    Hardware("turnip", "freedreno", "freedreno", "FD_GPU_ID", {"a750": "750", "a630": "630"}),
+    Hardware("honeykrisp", "asahi", "asahi", "", {"m1": ""}),
+    Hardware("anv", "intel", "intel", "INTEL_STUB_GPU_PLATFORM", {"dg2": "dg2", "skl": "skl", "bmg": "bmg"}),
+    Hardware("hasvk", "intel_hasvk", "intel", "INTEL_STUB_GPU_PLATFORM", {"bdw": "bdw"}),
+]
+# The suite whose drivers are listed with all their chips: the newest.
+NEWEST = "sid"
+# Compiling is quick, so these drivers would take more than their share of the processor. They may also take a while to get it.
+GIVES_WAY, PATIENCE = ["nice", "-n", "10"], 120
+
+
+def entry(name, package, manifest, prefix=(), env=None, compile_only=False):
     """One entry as text."""
     lines = ["[[driver]]", f"name = {quote(name)}  # {package}", f"manifest = {quote(manifest)}"]
     if prefix:
         lines.append(f"prefix = [{', '.join(map(quote, prefix))}]")
     if env:
         lines.append(f"env = {{ {', '.join(f'{key} = {quote(value)}' for key, value in env.items())} }}")
+    if compile_only:
+        lines += ['mode = "compile-only"', f"timeout_s = {PATIENCE}"]
     return "\n".join(lines) + "\n"
 
 
-def entries(drivers, wide_vectors):
-    """The entries for the drivers found in a folder, in text form by name."""
+def entries(drivers, wide_vectors, system=None):
+    """The entries for the drivers found in a folder, and for the lavapipe with the manifest `system`, in text form by name."""
     found = {}
-    for folder in sorted(path.parent for path in drivers.glob("[!.]*/icd.json")):
-        manifest, package = absolute_manifest(folder), provenance(folder)
-        if folder.name == "swiftshader":
-            found["swiftshader"] = entry("swiftshader", package, manifest)
-            continue
-        libraries = folder / "lib"
-        loader = next(libraries.glob("ld-linux*.so.*"), None)
-        prefix = [loader, "--library-path", libraries] if loader else []
-        env = LAVAPIPE_ENV | ({} if loader else {"LD_LIBRARY_PATH": libraries})
-        name = f"lavapipe-{folder.name}"
-        found[name] = entry(name, package, manifest, prefix, env)
-        if folder.name == "sid":
-            # The subgroup size is the vector width over 32. Unset, it is 256 where the CPU has AVX, else 128.
-            for width in [128, 512] if wide_vectors else [128]:
-                widened = f"{name}-w{width}"
-                found[widened] = entry(widened, package, manifest, prefix, env | {"LP_NATIVE_VECTOR_WIDTH": width})
+    if system:
+        found |= lavapipes("lvp", "installed in the system", system, wide_vectors)
+    shims = {path.name: path for path in drivers.glob("[!.]*/*_drm_shim.so")}
+    for folder in sorted(path.parent for path in drivers.glob("[!.]*/icd.d")):
+        package = provenance(folder)
+        manifests = {path.stem: absolute_manifest(folder, path) for path in (folder / "icd.d").glob("*.json")}
+        if "swiftshader" in manifests:
+            found["swiftshader"] = entry("swiftshader", package, manifests["swiftshader"])
+        if "lvp" in manifests:
+            name = f"lavapipe-{folder.name}"
+            found |= lavapipes(name, package, manifests["lvp"], wide_vectors, *started(folder))
+        for hardware in HARDWARE:
+            if hardware.driver in manifests:
+                found |= compilers(hardware, folder, package, manifests[hardware.driver], shims)
+    return found
+
+
+def started(folder, shim=None):
+    """Prefix and environment that start a program with the libraries of a folder, and with a shim preloaded."""
+    libraries = folder / "lib"
+    loader = next(libraries.glob("ld-linux*.so.*"), None)
+    if loader:
+        return [loader, "--library-path", libraries, *(["--preload", shim] if shim else [])], {}
+    return [], {"LD_LIBRARY_PATH": libraries} | ({"LD_PRELOAD": shim} if shim else {})
+
+
+def lavapipes(name, package, manifest, wide_vectors, prefix=(), env=None):
+    """lavapipe at each vector width; the subgroup size is the width over 32. Unset, it is 256 where the CPU has AVX, else 128."""
+    env = LAVAPIPE_ENV | (env or {})
+    found = {name: entry(name, package, manifest, prefix, env)}
+    for width in [128, 512] if wide_vectors else [128]:
+        widened = f"{name}-w{width}"
+        found[widened] = entry(widened, package, manifest, prefix, env | {"LP_NATIVE_VECTOR_WIDTH": width})
+    return found
+
+
+def compilers(hardware, folder, package, manifest, shims):
+    """A hardware driver of a suite for each of its chips; none where its shim is missing."""
+    file = f"lib{hardware.shim}_noop_drm_shim.so"
+    shim = next((path for path in [folder / "lib" / file, shims.get(file)] if path and path.exists()), None)
+    chips = list(hardware.chips.items())
+    found = {}
+    for chip, value in chips if folder.name == NEWEST else chips[:1]:
+        if shim:
+            name = f"{hardware.name}-{folder.name}-{chip}"
+            prefix, env = started(folder, shim)
+            env |= {hardware.variable: value} if hardware.variable else {}
+            found[name] = entry(name, package, manifest, [*GIVES_WAY, *prefix], env, compile_only=True)
     return found
 
 
@@ -88,14 +150,20 @@ def provenance(folder):
     return folder.name
 
 
-def absolute_manifest(folder):
+def absolute_manifest(folder, packaged):
     """The packaged manifest with the library's real place in it, written beside the library."""
-    manifest = json.loads((folder / "icd.json").read_text())
+    manifest = json.loads(packaged.read_text())
     library = folder / Path(manifest["ICD"]["library_path"]).name
     manifest["ICD"]["library_path"] = str(library)
-    path = folder / "manifest.json"
+    path = folder / packaged.name
     write(path, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
     return path
+
+
+def system_lavapipe(folder=Path("/usr/share/vulkan/icd.d")):
+    """The manifest of the lavapipe that is installed for this machine's architecture."""
+    places = [folder / f"lvp_icd.{platform.machine()}.json", folder / "lvp_icd.json"]
+    return next((path for path in places if path.is_file()), None)
 
 
 def split(text):
@@ -171,7 +239,8 @@ def main(cache):
     cache = Path(cache)
     path, last = cache / "devices.toml", cache / "drivers" / "written.toml"
     cpu = Path("/proc/cpuinfo")
-    new = entries(cache / "drivers", wide_vectors=cpu.exists() and " avx512f" in cpu.read_text())
+    wide_vectors = cpu.exists() and " avx512f" in cpu.read_text()
+    new = entries(cache / "drivers", wide_vectors, system_lavapipe())
     current = path.read_text() if path.exists() else None
     written = last.read_text() if last.exists() else None
     write(path, merge(current, written, new))

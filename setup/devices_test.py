@@ -58,37 +58,72 @@ class Entries(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.drivers = Path(folder.name)
 
-    def driver(self, name, package, library, *libraries):
+    def driver(self, name, package, drivers, *libraries):
         folder = self.drivers / name
         (folder / "lib").mkdir(parents=True)
-        (folder / "icd.json").write_text(json.dumps({"ICD": {"library_path": library, "api_version": "1.3"}}))
+        (folder / "icd.d").mkdir()
+        for driver in drivers:
+            manifest = {"ICD": {"library_path": f"./libvulkan_{driver}.so", "api_version": "1.3"}}
+            (folder / "icd.d" / f"{driver}.json").write_text(json.dumps(manifest))
         (folder / "packages.txt").write_text(f"libc6\t2\n{package}\t1.2\n")
         for file in libraries:
             (folder / "lib" / file).touch()
         return folder
 
+    def entries(self, wide_vectors=False):
+        return devices.entries(self.drivers, wide_vectors)
+
     def test_driver_with_its_own_c_library_runs_through_its_own_loader(self):
-        folder = self.driver("trixie", "mesa-vulkan-drivers", "./libvulkan_lvp.so", "ld-linux-x86-64.so.2")
-        text = devices.entries(self.drivers, wide_vectors=True)["lavapipe-trixie"]
+        folder = self.driver("trixie", "mesa-vulkan-drivers", ["lvp"], "ld-linux-x86-64.so.2")
+        text = self.entries()["lavapipe-trixie"]
         self.assertIn(f'prefix = ["{folder}/lib/ld-linux-x86-64.so.2", "--library-path", "{folder}/lib"]', text)
-        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest = json.loads((folder / "lvp.json").read_text())
         self.assertEqual(manifest["ICD"], {"library_path": f"{folder}/libvulkan_lvp.so", "api_version": "1.3"})
 
     def test_driver_without_one_uses_the_machines(self):
-        folder = self.driver("old", "mesa-vulkan-drivers", "libvulkan_lvp.so")
-        text = devices.entries(self.drivers, wide_vectors=True)["lavapipe-old"]
+        folder = self.driver("old", "mesa-vulkan-drivers", ["lvp"])
+        text = self.entries()["lavapipe-old"]
         self.assertNotIn("prefix", text)
         self.assertIn(f'env = {{ LP_NUM_THREADS = "1", LD_LIBRARY_PATH = "{folder}/lib" }}', text)
 
     def test_vector_widths_follow_the_cpu(self):
-        self.driver("sid", "mesa-vulkan-drivers", "libvulkan_lvp.so", "ld-linux-x86-64.so.2")
+        self.driver("sid", "mesa-vulkan-drivers", ["lvp"], "ld-linux-x86-64.so.2")
         names = ["lavapipe-sid", "lavapipe-sid-w128", "lavapipe-sid-w512"]
-        self.assertEqual(list(devices.entries(self.drivers, wide_vectors=True)), names)
-        self.assertEqual(list(devices.entries(self.drivers, wide_vectors=False)), names[:2])
+        self.assertEqual(list(self.entries(wide_vectors=True)), names)
+        self.assertEqual(list(self.entries()), names[:2])
+
+    def test_lavapipe_of_the_system_keeps_its_name(self):
+        manifest = self.drivers / "lvp_icd.json"
+        manifest.touch()
+        self.assertEqual(devices.system_lavapipe(self.drivers), manifest)
+        found = devices.entries(self.drivers, True, manifest)
+        self.assertEqual(list(found), ["lvp", "lvp-w128", "lvp-w512"])
+        self.assertIn(f'manifest = "{manifest}"', found["lvp"])
+
+    def test_hardware_drivers_only_compile_through_their_shims(self):
+        shim = "libamdgpu_noop_drm_shim.so"
+        folder = self.driver("sid", "mesa-vulkan-drivers", ["radeon", "nouveau"], "ld-linux-x86-64.so.2", shim)
+        self.driver("old", "mesa-vulkan-drivers", ["radeon"], shim)
+        found = self.entries()
+        # No shim for nouveau; one chip only of the older suite.
+        self.assertEqual(list(found), ["radv-old-navi21", "radv-sid-navi21", "radv-sid-vega10", "radv-sid-gfx1201"])
+        new, old = found["radv-sid-vega10"], found["radv-old-navi21"]
+        self.assertIn(f'"--preload", "{folder}/lib/{shim}"]', new)
+        self.assertIn('env = { AMDGPU_GPU_ID = "vega10" }', new)
+        self.assertIn(f'LD_PRELOAD = "{self.drivers}/old/lib/{shim}", AMDGPU_GPU_ID = "navi21"', old)
+        for text in new, old:
+            self.assertIn('mode = "compile-only"', text)
+
+    def test_shim_of_ones_own_serves_every_suite(self):
+        self.driver("trixie", "mesa-vulkan-drivers", ["intel"], "ld-linux-x86-64.so.2")
+        self.assertEqual(self.entries(), {})
+        shim = self.driver("intel-shim", "meson", []) / "libintel_noop_drm_shim.so"
+        shim.touch()
+        self.assertIn(f'"--preload", "{shim}"', self.entries()["anv-trixie-dg2"])
 
     def test_unfinished_driver_is_not_listed(self):
-        self.driver(".new-sid", "mesa-vulkan-drivers", "libvulkan_lvp.so")
-        self.assertEqual(devices.entries(self.drivers, wide_vectors=False), {})
+        self.driver(".new-sid", "mesa-vulkan-drivers", ["lvp"])
+        self.assertEqual(self.entries(), {})
 
 
 class Probe(unittest.TestCase):

@@ -1,7 +1,17 @@
 # Software Vulkan drivers of several ages side by side: Debian's packages, unpacked into the cache, nothing installed.
 # shellcheck shell=bash disable=SC2154
 
-default_drivers=trixie,sid,swiftshader
+# Debian 12 has its suite's drivers itself, once they are installed.
+default_drivers() {
+    local codename=
+    [[ ! -r /etc/os-release ]] || codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+    [[ $codename == bookworm ]] && have_system_lavapipe || printf 'bookworm,'
+    printf 'trixie,sid,swiftshader\n'
+}
+have_system_lavapipe() { compgen -G '/usr/share/vulkan/icd.d/lvp_icd*.json' >/dev/null; }
+
+# The drivers that are kept: lavapipe, and those of hardware that can do without it (devices.py has the table).
+kept_drivers=(lvp radeon nouveau freedreno asahi intel intel_hasvk)
 # The suite whose chromium SwiftShader is taken from: of those supported, the one that needs the oldest C library.
 swiftshader_suite=bookworm
 
@@ -61,16 +71,20 @@ END
 }
 
 # get_packages NAME SUITE WORK install|download PACKAGE…: their packages, unpacked into WORK/root, named in WORK/packages.txt.
+# `PACKAGE?` is one that not every suite has.
 get_packages() {
-    local name=$1 suite=$2 work=$3 how=$4 conf=$3/apt/apt.conf deb
+    local name=$1 suite=$2 work=$3 how=$4 conf=$3/apt/apt.conf deb package packages=()
     shift 4
     transient "$name: package list of $suite"
     apt_tree "$work/apt" "$suite" || return
+    for package; do
+        [[ $package == *\? && -z $(apt-cache -c "$conf" --quiet=2 show "${package%\?}" 2>/dev/null) ]] || packages+=("${package%\?}")
+    done
     transient "$name: downloading"
     if [[ $how == install ]]; then
-        apt-get -c "$conf" -q install -y --download-only --no-install-recommends "$@" || return
+        apt-get -c "$conf" -q install -y --download-only --no-install-recommends "${packages[@]}" || return
     else
-        (cd "$work/apt/cache/archives" && apt-get -c "$conf" -q download "$@") || return
+        (cd "$work/apt/cache/archives" && apt-get -c "$conf" -q download "${packages[@]}") || return
     fi
     for deb in "$work"/apt/cache/archives/*.deb; do
         unwanted "$deb" && continue
@@ -96,24 +110,31 @@ unwanted() {
     esac
 }
 
-get_lavapipe() {
-    local suite=$1 work=$2 folder
-    get_packages "$suite" "$suite" "$work" install mesa-vulkan-drivers libvulkan1 libstdc++6 || return
-    mkdir "$work/lib"
+get_mesa() {
+    local suite=$1 work=$2 folder driver manifest
+    get_packages "$suite" "$suite" "$work" install mesa-vulkan-drivers libvulkan1 libstdc++6 'mesa-drm-shim?' || return
+    mkdir "$work"/{lib,icd.d}
     for folder in "$work"/root/{,usr/}lib/*-linux-gnu*; do
         if [[ -d $folder ]]; then
-            find "$folder" -maxdepth 1 -name '*.so*' ! -name 'libVkLayer_*' \
-                \( ! -name 'libvulkan_*' -o -name libvulkan_lvp.so \) -exec mv -t "$work/lib" {} + || return
+            find "$folder" -maxdepth 1 -name '*.so*' ! -name 'libVkLayer_*' ! -name 'libvulkan_*' -exec mv -t "$work/lib" {} + || return
         fi
     done
-    mv "$work/lib/libvulkan_lvp.so" "$work/" && mv "$work"/root/usr/share/vulkan/icd.d/lvp_icd*.json "$work/icd.json"
+    for driver in "${kept_drivers[@]}"; do
+        for manifest in "$work/root/usr/share/vulkan/icd.d/${driver}_icd".*json; do
+            if [[ -f $manifest ]]; then
+                mv "$work"/root/usr/lib/*-linux-gnu*/"libvulkan_$driver.so" "$work/" && mv "$manifest" "$work/icd.d/$driver.json" || return
+            fi
+        done
+    done
+    [[ -f $work/icd.d/lvp.json ]] || { echo "E: $suite has no lavapipe" && return 1; }
 }
 
 get_swiftshader() {
     local work=$1
     get_packages swiftshader "$swiftshader_suite" "$work" download chromium-common || return
+    mkdir "$work/icd.d"
     mv "$work/root/usr/lib/chromium/libvk_swiftshader.so" "$work/" \
-        && mv "$work/root/usr/lib/chromium/vk_swiftshader_icd.json" "$work/icd.json"
+        && mv "$work/root/usr/lib/chromium/vk_swiftshader_icd.json" "$work/icd.d/swiftshader.json"
 }
 
 # get_driver NAME: on failure what was there before stays.
@@ -122,11 +143,11 @@ get_driver() {
     scratch+=("$work")
     rm -rf "$work"
     mkdir -p "$work"
-    if [[ $name == swiftshader ]]; then
-        get_swiftshader "$work" >"$log" 2>&1 || ok=no
-    else
-        get_lavapipe "$name" "$work" >"$log" 2>&1 || ok=no
-    fi
+    case $name in
+        swiftshader) get_swiftshader "$work" >"$log" 2>&1 || ok=no ;;
+        intel-shim) build_intel_shim "$work" >"$log" 2>&1 || ok=no ;;
+        *) get_mesa "$name" "$work" >"$log" 2>&1 || ok=no ;;
+    esac
     transient
     if [[ $ok == no ]]; then
         rm -rf "$work"
@@ -146,7 +167,7 @@ without() { if [[ -d $1 ]]; then echo "the build got earlier stays"; else echo "
 check_driver_names() {
     local name
     for name in ${1//,/ }; do
-        [[ $name =~ ^[a-z0-9][a-z0-9.-]*$ ]] || die "'$name' is no suite of Debian, nor \`swiftshader\`"
+        [[ $name =~ ^[a-z0-9][a-z0-9.-]*$ ]] || die "'$name' is no suite of Debian, nor \`swiftshader\` or \`intel-shim\`"
     done
 }
 
@@ -158,7 +179,7 @@ chosen_drivers() {
     elif [[ -f $remembered ]]; then
         list=$(<"$remembered")
     fi
-    list=${list:-$default_drivers}
+    list=${list:-$(default_drivers)}
     [[ $list == none ]] || printf '%s\n' "${list//,/$'\n'}"
 }
 
@@ -169,7 +190,7 @@ setup_drivers() {
     names=$(chosen_drivers "$list")
     for name in $names; do
         dir=$cache/drivers/$name
-        if [[ -f $dir/icd.json && $refresh == no ]]; then
+        if [[ -d $dir/icd.d && $refresh == no ]]; then
             continue
         elif [[ -f $dir.failed && $failed == skip ]]; then
             warn "driver $name: was not to be had the last time, so it will not be tested (\`./x setup\` tries again)"
