@@ -100,6 +100,12 @@ pub enum StartProblem {
         "worker speaks another protocol ({0}); does the program call tangle_runner::worker::run_if_requested first?"
     )]
     Protocol(String),
+    /// The connection to a worker on another machine ended.
+    #[error("the connection to it is lost{}", quoted(last_words))]
+    Disconnected {
+        /// What the command that held the connection wrote on standard error.
+        last_words: String,
+    },
     /// The driver has no device with this index any more.
     #[error("no device with index {0}")]
     NoSuchIndex(u32),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded, select, unbounded};
 
-use crate::config::{DriverConfig, manifest_problem, worker_environment};
+use crate::config::{DriverConfig, WORKER_VARIABLE, manifest_problem, worker_environment};
 use crate::error::StartProblem;
 use crate::info::DeviceInfo;
 use crate::job::WorkerEnd;
@@ -54,10 +54,11 @@ pub(crate) struct WorkerProcess {
 impl WorkerProcess {
     /// Starts a worker for a driver. The calling thread must outlive it: Linux kills the worker when that thread ends.
     pub(crate) fn spawn(driver: &DriverConfig, worker: Option<&Path>) -> Result<WorkerProcess, StartProblem> {
-        if let Some(problem) = driver.manifest.as_deref().and_then(manifest_problem) {
+        let manifest = driver.manifest.as_deref().filter(|_| !driver.is_remote());
+        if let Some(problem) = manifest.and_then(manifest_problem) {
             return Err(StartProblem::Manifest(problem));
         }
-        let mut command = worker_command(driver, worker)?;
+        let mut command = if driver.is_remote() { remote_command(driver) } else { worker_command(driver, worker)? };
         let mut child = command.spawn().map_err(|error| StartProblem::Spawn {
             program: command.get_program().to_string_lossy().into_owned(),
             reason: error.to_string(),
@@ -72,7 +73,12 @@ impl WorkerProcess {
         std::thread::spawn(move || write_frames(stdin, &to_write));
         let (to_read, events) = unbounded();
         std::thread::spawn(move || read_messages(stdout, &to_read));
-        Ok(WorkerProcess { child, frames: Some(frames), events, tail, stderr_open })
+        let process = WorkerProcess { child, frames: Some(frames), events, tail, stderr_open };
+        if driver.is_remote() {
+            let there = DriverConfig { remote: Vec::new(), ..driver.clone() };
+            process.say(&ToWorker::Start { version: protocol::VERSION, driver: there });
+        }
+        Ok(process)
     }
 
     /// Queues a frame for the worker. Whether it arrives shows in the events.
@@ -80,6 +86,12 @@ impl WorkerProcess {
         if let Some(frames) = &self.frames {
             let _ = frames.send(frame);
         }
+    }
+
+    /// A second way to queue frames, for another thread.
+    pub(crate) fn frames(&self) -> Sender<Frame> {
+        // A worker that was closed takes no frames.
+        self.frames.clone().unwrap_or_else(|| unbounded().0)
     }
 
     fn say(&self, message: &ToWorker) {
@@ -128,6 +140,10 @@ impl WorkerProcess {
             }
         };
         match event {
+            Event::Message(FromWorker::Ended { end, last_words }) => {
+                self.kill();
+                Err(StartProblem::Died { end: end.to_string(), last_words })
+            }
             Event::Message(message) => Ok(message),
             Event::Closed => {
                 let (end, last_words) = self.reap();
@@ -211,21 +227,31 @@ pub(crate) struct Wait {
     pub(crate) cancelled: Receiver<()>,
 }
 
+/// The command that starts the relay; it has the environment of this process, which ssh and its like need.
+fn remote_command(driver: &DriverConfig) -> Command {
+    let mut words = driver.remote.iter();
+    let mut command = Command::new(words.next().map_or("", String::as_str));
+    command.args(words).env_remove(WORKER_VARIABLE);
+    piped(command)
+}
+
 fn worker_command(driver: &DriverConfig, worker: Option<&Path>) -> Result<Command, StartProblem> {
     let program = worker_program(driver, worker)?;
     let mut words = driver.prefix.iter().map(PathBuf::from).chain([program]);
     let first = words.next().unwrap_or_default();
     let mut command = Command::new(first);
+    command.args(words).env_clear().envs(worker_environment(driver, std::env::vars_os()));
+    Ok(piped(command))
+}
+
+fn piped(mut command: Command) -> Command {
     command
-        .args(words)
-        .env_clear()
-        .envs(worker_environment(driver, std::env::vars_os()))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         // Ctrl-C in the terminal is for the parent, which ends its workers between cases.
         .process_group(0);
-    Ok(command)
+    command
 }
 
 /// The executable to run as the worker: the driver's own, the caller's, or this program.

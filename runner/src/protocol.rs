@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   parent                                worker
+//!     Start { version, driver }    →                          only to the relay on another machine (worker/relay.rs)
 //!     Hello { version }            →
 //!                                  ←        Hello { version, devices | problem }
 //!     Open { index, … }            →
@@ -10,6 +11,7 @@
 //!     Job                          →                          jobs may follow each other without waiting
 //!                                  ←        Started { id, stage }      for each stage, before it begins
 //!                                  ←        Done { id, outcome }
+//!                                  ←        Ended { end, … }           only from the relay: its worker is gone
 //!     end of input                 →        the worker leaves
 //! ```
 //!
@@ -21,11 +23,12 @@ use std::io::{self, Read, Write};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::config::DriverConfig;
 use crate::info::{DeviceInfo, DriverMode};
-use crate::job::{Job, Outcome, Stage};
+use crate::job::{Job, Outcome, Stage, WorkerEnd};
 
 /// Changes whenever a frame changes its form, so that a worker of another version is told apart.
-pub(crate) const VERSION: u32 = 0x7a61_0001;
+pub(crate) const VERSION: u32 = 0x7a61_0002;
 
 /// First bytes of every frame.
 const MARK: [u8; 4] = *b"tngl";
@@ -36,6 +39,8 @@ const HEAD: usize = 8;
 /// From the parent to the worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToWorker {
+    /// Before all else, to a relay: the worker to start.
+    Start { version: u32, driver: DriverConfig },
     /// First of all.
     Hello { version: u32, driver: String, mode: DriverMode },
     /// Open the device with this index; a dispatch that takes longer than this is reported as timed out.
@@ -55,6 +60,8 @@ pub(crate) enum FromWorker {
     Started { id: u64, stage: Stage },
     /// The job is over.
     Done { id: u64, outcome: Outcome },
+    /// The relay's worker is gone, with the last that it wrote on standard error. Without this word the connection is lost.
+    Ended { end: WorkerEnd, last_words: String },
 }
 
 /// A whole frame, mark and length and all; `None` when the message is too long for one (4 GiB).
@@ -73,21 +80,26 @@ pub(crate) fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result
     to.flush()
 }
 
-/// Reads one frame; `None` when the input ends before one begins.
+/// Reads one message; `None` when the input ends before one begins.
 pub(crate) fn read<T: DeserializeOwned>(from: &mut impl Read) -> Result<Option<T>, ReadError> {
-    let mut head = Vec::with_capacity(HEAD);
-    match from.take(HEAD as u64).read_to_end(&mut head).map_err(ReadError::Io)? {
+    let Some(frame) = read_frame(from)? else { return Ok(None) };
+    postcard::from_bytes(&frame[HEAD..]).map(Some).map_err(|error| ReadError::Garbage(error.to_string()))
+}
+
+/// Reads one whole frame, mark and length and all; `None` when the input ends before one begins.
+pub(crate) fn read_frame(from: &mut impl Read) -> Result<Option<Vec<u8>>, ReadError> {
+    let mut frame = Vec::with_capacity(HEAD);
+    match from.take(HEAD as u64).read_to_end(&mut frame).map_err(ReadError::Io)? {
         0 => return Ok(None),
-        _ if !head.starts_with(&MARK[..head.len().min(4)]) => return Err(ReadError::Garbage(shown(&head))),
+        _ if !frame.starts_with(&MARK[..frame.len().min(4)]) => return Err(ReadError::Garbage(shown(&frame))),
         count if count < HEAD => return Err(ReadError::Cut),
         _ => {}
     }
-    let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
-    let mut body = Vec::new();
-    if from.take(length.into()).read_to_end(&mut body).map_err(ReadError::Io)? < length as usize {
+    let length = u32::from_le_bytes([frame[4], frame[5], frame[6], frame[7]]);
+    if from.take(length.into()).read_to_end(&mut frame).map_err(ReadError::Io)? < length as usize {
         return Err(ReadError::Cut);
     }
-    postcard::from_bytes(&body).map(Some).map_err(|error| ReadError::Garbage(error.to_string()))
+    Ok(Some(frame))
 }
 
 /// Bytes that are no frame, for a message.

@@ -6,6 +6,7 @@
 //!      Done                │ → its outcome, the next one moves up
 //!      worker gone         │ Started seen → Crashed, and only this job; no Started → nobody is blamed
 //!      clock               │ Started seen → TimedOut; no Started → the worker is replaced
+//!      connection gone     │ nobody is blamed: what runs on another machine is run again
 //!                          ▼
 //!      a new worker gets everything that is left in the queue, in the same order
 //! ```
@@ -30,6 +31,23 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Longest such pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// The same for workers on another machine: a network may take minutes to come back, or a machine to start again.
+const FIRST_REMOTE_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_REMOTE_PAUSE: Duration = Duration::from_secs(30);
+
+/// So many times as many workers may fail to come up there.
+const REMOTE_PATIENCE: u32 = 2;
+
+/// How a worker went.
+enum Gone {
+    /// It closed its pipes; its process tells the rest.
+    Closed,
+    /// It broke the protocol in this way.
+    Broke(String),
+    /// Its relay tells how it ended.
+    Ended(WorkerEnd, String),
+}
 
 /// A job on its way.
 pub(crate) struct Queued {
@@ -89,7 +107,8 @@ impl Supervisor {
             worker_exe: options.worker_exe.clone(),
             timeout: options.timeout_for(driver),
             start: Wait { limit: options.start_timeout, cancelled },
-            max_start_failures: options.max_start_failures.max(1),
+            max_start_failures: options.max_start_failures.max(1)
+                * if driver.is_remote() { REMOTE_PATIENCE } else { 1 },
             submitted,
             shared,
             worker: None,
@@ -160,9 +179,10 @@ impl Supervisor {
         match event {
             Event::Message(FromWorker::Started { id, stage }) if self.is_front(id) => self.note_stage(stage),
             Event::Message(FromWorker::Done { id, outcome }) if self.is_front(id) => self.note_done(outcome),
-            Event::Message(other) => self.bury(Some(format!("unexpected {other:?}"))),
-            Event::Garbage(what) => self.bury(Some(what)),
-            Event::Closed => self.bury(None),
+            Event::Message(FromWorker::Ended { end, last_words }) => self.bury(Gone::Ended(end, last_words)),
+            Event::Message(other) => self.bury(Gone::Broke(format!("unexpected {other:?}"))),
+            Event::Garbage(what) => self.bury(Gone::Broke(what)),
+            Event::Closed => self.bury(Gone::Closed),
         }
     }
 
@@ -200,11 +220,21 @@ impl Supervisor {
     }
 
     /// The worker is gone, or has to go because it broke the protocol.
-    fn bury(&mut self, broken: Option<String>) {
+    fn bury(&mut self, gone: Gone) {
         let Some(mut worker) = self.worker.take() else { return };
-        let (end, last_words) = match broken {
-            None => worker.reap(),
-            Some(what) => (WorkerEnd::Garbage(what), worker.kill().1),
+        let (end, last_words) = match gone {
+            Gone::Closed if self.driver.is_remote() => {
+                // The job being run stays at the front of the queue.
+                self.running = None;
+                let (_, last_words) = worker.kill();
+                return self.count_failure(&StartProblem::Disconnected { last_words });
+            }
+            Gone::Closed => worker.reap(),
+            Gone::Broke(what) => (WorkerEnd::Garbage(what), worker.kill().1),
+            Gone::Ended(end, last_words) => {
+                worker.kill();
+                (end, last_words)
+            }
         };
         match self.running.take() {
             Some(Running { stage, since }) => {
@@ -255,7 +285,11 @@ impl Supervisor {
     /// Replaces the worker, after a pause when the last ones did not come up.
     fn restart(&mut self) -> Next {
         if self.failures > 0 {
-            let pause = FIRST_PAUSE.saturating_mul(1 << (self.failures - 1).min(10)).min(LONGEST_PAUSE);
+            let (first, longest) = match self.driver.is_remote() {
+                true => (FIRST_REMOTE_PAUSE, LONGEST_REMOTE_PAUSE),
+                false => (FIRST_PAUSE, LONGEST_PAUSE),
+            };
+            let pause = first.saturating_mul(1 << (self.failures - 1).min(10)).min(longest);
             if let Err(RecvTimeoutError::Disconnected) = self.start.cancelled.recv_timeout(pause) {
                 return Next::Stop;
             }

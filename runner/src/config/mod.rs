@@ -29,6 +29,10 @@ pub struct DriverConfig {
     /// Command put before the worker, for example another libc's `ld-linux-x86-64.so.2 --library-path …`, or `qemu-aarch64`.
     #[serde(default)]
     pub prefix: Vec<String>,
+    /// Command that starts `tangle-worker` on another machine: `ssh host /path/to/tangle-worker`. Manifest, prefix, worker and
+    /// environment are then those of that machine.
+    #[serde(default)]
+    pub remote: Vec<String>,
     /// Worker executable, where it is not this program itself: one built for another architecture.
     #[serde(default)]
     pub worker: Option<PathBuf>,
@@ -53,12 +57,18 @@ impl DriverConfig {
             name: name.to_owned(),
             manifest: Some(manifest.to_owned()),
             prefix: Vec::new(),
+            remote: Vec::new(),
             worker: None,
             env: BTreeMap::new(),
             timeout_s: None,
             jobs: None,
             mode: DriverMode::Execute,
         }
+    }
+
+    /// True if its workers run on another machine.
+    pub fn is_remote(&self) -> bool {
+        !self.remote.is_empty()
     }
 
     /// Longest time for one job, where the entry says it.
@@ -139,8 +149,10 @@ fn parse_devices_file(path: &Path, text: &str) -> Result<Vec<DriverConfig>, Conf
         if let Some(problem) = problem {
             return Err(wrong(entry_line(text, index), &problem));
         }
-        for path in [&mut driver.manifest, &mut driver.worker].into_iter().flatten() {
-            *path = absolute(folder, path);
+        if !driver.is_remote() {
+            for path in [&mut driver.manifest, &mut driver.worker].into_iter().flatten() {
+                *path = absolute(folder, path);
+            }
         }
         drivers.push(driver);
     }
@@ -157,6 +169,10 @@ fn entry_problem(driver: &DriverConfig, earlier: &[DriverConfig]) -> Option<Stri
     }
     if driver.timeout_s.is_some() && driver.timeout().is_none_or(|timeout| timeout.is_zero()) {
         return Some("timeout_s must be a number of seconds above 0".to_owned());
+    }
+    let relative = || [&driver.manifest, &driver.worker].into_iter().flatten().find(|path| path.is_relative());
+    if let Some(path) = driver.is_remote().then(relative).flatten() {
+        return Some(format!("{} must be the whole path on the remote machine", path.display()));
     }
     if driver.jobs == Some(0) {
         return Some("jobs must be at least 1".to_owned());
@@ -181,7 +197,10 @@ fn entry_line(text: &str, index: usize) -> usize {
 }
 
 fn add_installed(drivers: &mut Vec<DriverConfig>, installed: Vec<DriverConfig>) {
-    let known: Vec<PathBuf> = drivers.iter().filter_map(|driver| driver.manifest.as_deref()).map(canonical).collect();
+    // What only compiles, or is on another machine, does not stand for the hardware of this one.
+    let runs_here = |driver: &&DriverConfig| driver.mode == DriverMode::Execute && !driver.is_remote();
+    let listed = drivers.iter().filter(runs_here);
+    let known: Vec<PathBuf> = listed.filter_map(|driver| driver.manifest.as_deref()).map(canonical).collect();
     for mut driver in installed {
         // An entry with a prefix or an environment of its own is another way to run the same driver, but then the
         // user has said how this driver is to be run.
@@ -241,6 +260,10 @@ mod tests {
             ("[[driver]]\nname=\"a\"\ntimeout_s=-1\n", "/lab/devices.toml:1: timeout_s must be"),
             ("[[driver]]\nname=\"a b\"\n", "/lab/devices.toml:1: `a b` cannot name a driver"),
             ("[[driver]]\nname=\"a\"\njobs=0\n", "/lab/devices.toml:1: jobs must be"),
+            (
+                "[[driver]]\nname=\"a\"\nremote=[\"ssh\"]\nmanifest=\"b\"\n",
+                "/lab/devices.toml:1: b must be the whole path on the remote",
+            ),
             ("\n[[driver]]\nmanifest=\"a\"\n", "/lab/devices.toml:2: missing field `name`"),
         ];
         for (text, expected) in cases {
@@ -252,7 +275,11 @@ mod tests {
 
     #[test]
     fn installed_drivers_give_way_to_the_file() {
-        let mut drivers = parse("[[driver]]\nname=\"lvp\"\nmanifest=\"/a.json\"\n").unwrap();
+        let compiles = "[[driver]]\nname=\"radv\"\nmanifest=\"/c.json\"\nmode=\"compile-only\"\n";
+        let elsewhere =
+            "[[driver]]\nname=\"far\"\nmanifest=\"/b.json\"\nremote=[\"ssh\", \"far\", \"/tangle-worker\"]\n";
+        let text = format!("[[driver]]\nname=\"lvp\"\nmanifest=\"/a.json\"\n{compiles}{elsewhere}");
+        let mut drivers = parse(&text).unwrap();
         let installed = vec![
             DriverConfig::from_manifest("same", Path::new("/a.json")),
             DriverConfig::from_manifest("lvp", Path::new("/b.json")),
@@ -260,6 +287,6 @@ mod tests {
         ];
         add_installed(&mut drivers, installed);
         let names: Vec<&str> = drivers.iter().map(|driver| driver.name.as_str()).collect();
-        assert_eq!(names, ["lvp", "lvp-system", "radeon"]);
+        assert_eq!(names, ["lvp", "radv", "far", "lvp-system", "radeon"]);
     }
 }

@@ -12,10 +12,11 @@
 
 mod fault;
 pub(crate) mod null;
+mod relay;
 mod vulkan;
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal as _, Read};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -170,9 +171,17 @@ fn broken(what: &str) -> ! {
     leave(ExitStatus::Failed)
 }
 
-/// The whole `main` of a program that is only a worker.
+/// The whole `main` of a program that is only a worker: one that tangle starts, or the relay to one, which tangle starts over
+/// `ssh` or the like.
 pub fn worker_main() -> ExitCode {
     run_if_requested();
-    eprintln!("this is a worker of tangle; it is started by tangle with {WORKER_VARIABLE}=1");
-    ExitCode::from(64)
+    if io::stdin().is_terminal() {
+        eprintln!("this is a worker of tangle; `remote` in a devices.toml starts it (docs/devices-setup.md)");
+        return ExitCode::from(64);
+    }
+    let code = relay::serve().unwrap_or_else(|problem| {
+        eprintln!("tangle worker: {problem}");
+        ExitStatus::Failed
+    });
+    leave(code)
 }
