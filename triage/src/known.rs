@@ -76,6 +76,8 @@ pub struct Bug {
     pub link: String,
     /// Which versions have it, for people.
     pub versions: String,
+    /// A minimal case that shows it.
+    pub case: Option<Case>,
     /// Operations that show it.
     pub avoid: BTreeSet<SubgroupOp>,
     devices: Vec<String>,
@@ -187,17 +189,20 @@ impl Entry {
             return Err("it needs a signature, a skeleton or a case to be told by".into());
         }
         let mut skeletons: Vec<String> = self.skeleton.into_iter().collect();
+        let mut minimal = None;
         if let Some(case) = &self.case {
             let path = file.parent().unwrap_or(Path::new("")).join(case);
             let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
             let case = Case::from_json(&text).map_err(|error| format!("{}: {error}", path.display()))?;
             skeletons.push(skeleton::skeleton(&case));
+            minimal = Some(case);
         }
         let versions = [("first bad", self.first_bad), ("last bad", self.last_bad), ("fixed in", self.fixed_in)];
         let versions = versions.iter().filter(|(_, version)| !version.is_empty());
         Ok(Bug {
             versions: versions.map(|(what, version)| format!("{what} {version}")).collect::<Vec<_>>().join(", "),
             name: self.name,
+            case: minimal,
             link: self.link,
             devices: self.devices,
             signature: self.signature.map(|text| Regex::new(&text)).transpose().map_err(|error| problem(&error))?,
