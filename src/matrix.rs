@@ -140,7 +140,8 @@ mod tests {
     #[test]
     fn a_history_tells_who_fixed_what() {
         use Meaning::{Bad, Good, Open};
-        let table: [(&[(&str, &str, Meaning)], &[&str]); 6] = [
+        type Devices = &'static [(&'static str, &'static str, Meaning)];
+        let table: [(Devices, &[&str]); 6] = [
             (&[("l", "22.3", Bad), ("l", "25.0", Good)], &["l: bad in 22.3, fixed in 25.0 or earlier"]),
             (&[("l", "26.2", Bad), ("l", "25.0", Good)], &["l: good in 25.0, bad since 26.2"]),
             (&[("l", "9.1", Bad), ("l", "10.0", Bad)], &["l: bad in 9.1, and 10.0"]),

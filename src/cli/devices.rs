@@ -6,6 +6,7 @@ use tangle::capabilities::Capabilities;
 use tangle::skips::{Skip, skips};
 use tangle::target::inventory;
 use tangle_program::case::Tier;
+use tangle_program::subgroup::Category;
 use tangle_runner::{DeviceInfo, DriverMode};
 
 use super::output::put;
@@ -69,13 +70,39 @@ fn promises(devices: &[&DeviceInfo]) -> Table {
             format!("{}.{}", info.api_version.major, info.api_version.minor),
             mode.into(),
             sizes(info),
-            info.subgroup.operations.join(" "),
-            info.subgroup.stages.join(" "),
+            operations(&info.subgroup.operations),
+            stages(&info.subgroup.stages),
             tiers.collect::<Vec<_>>().join(" "),
             info.limits.max_workgroup_invocations.to_string(),
         ]);
     }
     table
+}
+
+/// Their names, or `all` where none is missing that tangle uses.
+fn operations(names: &[String]) -> String {
+    let all = Category::ALL.iter().all(|category| names.iter().any(|name| name == category.name()));
+    if all { "all".into() } else { names.join(" ") }
+}
+
+/// Their names, with those of a pipeline of triangles or of rays together where there are all of them.
+fn stages(names: &[String]) -> String {
+    const TOGETHER: [(&str, &[&str]); 3] = [
+        ("graphics", &["vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment"]),
+        ("mesh", &["task", "mesh"]),
+        ("ray_tracing", &["raygen", "any_hit", "closest_hit", "miss", "intersection", "callable"]),
+    ];
+    let mut told: Vec<&str> = Vec::new();
+    for name in names {
+        let whole = TOGETHER.iter().find(|(_, group)| {
+            group.contains(&name.as_str()) && group.iter().all(|stage| names.iter().any(|name| name == stage))
+        });
+        let word = whole.map_or(name.as_str(), |(word, _)| word);
+        if !told.contains(&word) {
+            told.push(word);
+        }
+    }
+    told.join(" ")
 }
 
 /// `8`, or `64 (32 to 64, may be required)`.
@@ -113,4 +140,26 @@ fn skip_table(skipped: &[(Skip, Vec<&str>)]) -> Table {
         table.row([skip.what.clone(), skip.why.clone(), devices.join(" ")]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_are_told_together_where_all_are_there() {
+        let names = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let table = [
+            ("vertex fragment compute", "vertex fragment compute"),
+            ("fragment compute task mesh", "fragment compute mesh"),
+            (
+                "vertex tessellation_control tessellation_evaluation geometry fragment compute raygen miss",
+                "graphics compute raygen miss",
+            ),
+        ];
+        for (all, told) in table {
+            assert_eq!(stages(&names(all)), told);
+        }
+        assert_eq!(operations(&names("basic vote")), "basic vote");
+    }
 }

@@ -80,13 +80,11 @@ fn print(matrix: &Matrix) -> anyhow::Result<()> {
     for (number, device) in (1..).zip(&matrix.devices) {
         devices.row([format!("{number}"), device.name.clone(), device.driver.clone()]);
     }
-    let numbers: Vec<String> = (1..=matrix.devices.len()).map(|number| number.to_string()).collect();
-    let mut table = Table::new(["case"]);
-    for row in std::iter::once(("", numbers)).chain(matrix.rows.iter().map(|row| {
-        let marks = row.cells.iter().map(|cell| mark(cell.status).to_owned()).collect();
-        (row.name.as_str(), marks)
-    })) {
-        table.row(std::iter::once(row.0.to_owned()).chain(row.1));
+    let numbers = (1..=matrix.devices.len()).map(|number| number.to_string());
+    let mut table = Table::new(std::iter::once("case".to_owned()).chain(numbers));
+    for row in &matrix.rows {
+        let marks = row.cells.iter().map(|cell| mark(cell.status).to_owned());
+        table.row(std::iter::once(row.name.clone()).chain(marks));
     }
     say!("{devices}")?;
     put(format_args!("{table}"))?;

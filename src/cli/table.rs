@@ -9,8 +9,8 @@ pub struct Table {
 
 impl Table {
     /// A table with a head and no row.
-    pub fn new<const COLUMNS: usize>(head: [&str; COLUMNS]) -> Table {
-        Table { rows: vec![head.map(str::to_owned).into()] }
+    pub fn new<T: Into<String>>(head: impl IntoIterator<Item = T>) -> Table {
+        Table { rows: vec![head.into_iter().map(Into::into).collect()] }
     }
 
     /// Adds a row.
