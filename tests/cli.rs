@@ -222,7 +222,10 @@ fn one_bad_driver_does_not_stop_the_others() {
     text.push_str("[[driver]]\nname = \"bad\"\nmanifest = \"/nonexistent.json\"\n");
     let file = write(folder.path(), "devices.toml", text);
     let listed = run_alone(&file, &["devices"]).expect(0);
-    assert!(listed.stdout.contains("null: null device") && listed.stdout.contains("bad: not usable: "), "{listed}");
+    assert!(
+        listed.stdout.contains("\nnull    null device  1.3") && listed.stdout.contains("bad: not usable: "),
+        "{listed}"
+    );
     let json = run_alone(&file, &["devices", "--json"]).expect(0).json();
     assert_eq!(
         (json["devices"][0]["name"].as_str(), json["problems"][0]["driver"].as_str()),
