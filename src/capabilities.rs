@@ -30,7 +30,7 @@ pub struct Capabilities {
 }
 
 /// The feature bit behind a category of operations.
-pub(crate) const fn category_feature(category: Category) -> Feature {
+const fn category_feature(category: Category) -> Feature {
     match category {
         Category::Basic => Feature::SubgroupBasic,
         Category::Vote => Feature::SubgroupVote,
@@ -46,17 +46,19 @@ pub(crate) const fn category_feature(category: Category) -> Feature {
 }
 
 /// The feature behind a type; none for those of GLSL without extensions.
-pub(crate) const fn scalar_feature(scalar: Scalar) -> Option<Feature> {
+const fn scalar_feature(scalar: Scalar) -> Option<Feature> {
     match scalar {
-        Scalar::Bool | Scalar::Int | Scalar::Uint => None,
+        Scalar::Bool | Scalar::Int | Scalar::Uint | Scalar::Float => None,
         Scalar::Int8 | Scalar::Uint8 => Some(Feature::ShaderInt8),
         Scalar::Int16 | Scalar::Uint16 => Some(Feature::ShaderInt16),
         Scalar::Int64 | Scalar::Uint64 => Some(Feature::ShaderInt64),
+        Scalar::Float16 => Some(Feature::ShaderFloat16),
+        Scalar::Double => Some(Feature::ShaderFloat64),
     }
 }
 
 /// The feature behind a tier; none for `plain`.
-pub(crate) const fn tier_feature(tier: Tier) -> Option<Feature> {
+const fn tier_feature(tier: Tier) -> Option<Feature> {
     match tier {
         Tier::Plain => None,
         Tier::SubgroupUniform => Some(Feature::SubgroupUniformControlFlow),
@@ -200,7 +202,9 @@ impl Capabilities {
             Category::ALL.into_iter().filter(|&category| has(category_feature(category))).collect();
         // A program that uses a type uses it in subgroup operations, too.
         let extended = has(Feature::SubgroupExtendedTypes);
-        let offered = |&scalar: &Scalar| scalar_feature(scalar).is_none_or(|feature| extended && has(feature));
+        let offered = |scalar: &Scalar| {
+            scalar_feature(*scalar).is_none_or(has) && (extended || !scalar.is_extended_in_subgroups())
+        };
         let sizes = self.sizes;
         let powers = (0..8).map(|n| 1u32 << n).filter(|size| (sizes.min..=sizes.max).contains(size));
         let [x, y, z] = self.limits.max_workgroup_size;

@@ -21,7 +21,7 @@ pub struct Config {
     /// Categories of subgroup operations the device supports. Without [`Category::Basic`] and [`Category::Ballot`] a program
     /// has little to say.
     pub categories: BTreeSet<Category>,
-    /// Types the device supports, in subgroup operations as elsewhere. Bool, int and uint are used in any case.
+    /// Types the device supports, in subgroup operations as elsewhere. Bool, int, uint and float are used in any case.
     pub scalars: BTreeSet<Scalar>,
     /// The smallest subgroup size the device may choose when none is required (`minSubgroupSize`). Cluster sizes stay
     /// within it.

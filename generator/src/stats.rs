@@ -488,6 +488,7 @@ impl Counter<'_> {
             Expr::Bool(_) => Type::BOOL,
             Expr::Int(_) => Type::INT,
             Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) => Type::UINT,
+            Expr::Float(scalar, _) => Type::scalar(*scalar),
             Expr::Var(var) => function.var_type(*var).unwrap_or(Type::UINT),
             Expr::Builtin(builtin) => builtin.ty(),
             Expr::Unary(_, x) => self.type_of(x),

@@ -158,7 +158,7 @@ impl Weights {
         arithmetic: Arithmetic::BASE,
         conditions: Condition::BASE,
         ops: op_weights(),
-        scalars: [3, 5, 9, 0, 0, 0, 0, 0, 0],
+        scalars: [3, 5, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0],
         vectors: 4,
     };
 
@@ -192,14 +192,16 @@ impl Weights {
 }
 
 impl Weights {
-    /// A third of the cases uses types that GLSL lacks: all of them, or those of one size.
+    /// Half of the cases use more types: integers of all other sizes or of one, floats of all sizes or of 32 bits, or everything.
     fn extend(&mut self, draw: &mut Draw<'_>) {
-        let kind = draw.below(12);
+        let kind = draw.below(16);
         let size = draw.pick(&[8, 16, 64]);
-        for scalar in Scalar::ALL.into_iter().filter(|scalar| scalar.is_extended()) {
-            self.scalars[scalar as usize] = match kind {
-                8 | 9 => 3,
-                10 | 11 if scalar.size() == size => 8,
+        for scalar in &Scalar::ALL[3..] {
+            self.scalars[*scalar as usize] = match (kind, scalar.is_float()) {
+                (8 | 9, false) | (15, _) => 3,
+                (10 | 11, false) if scalar.size() == size => 8,
+                (12, true) => 7,
+                (13 | 14, true) if *scalar == Scalar::Float => 14,
                 _ => 0,
             };
         }

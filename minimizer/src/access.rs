@@ -11,6 +11,7 @@ pub fn operands_mut(expr: &mut Expr) -> Vec<&mut Expr> {
         Expr::Bool(_)
         | Expr::Int(_)
         | Expr::Uint(_)
+        | Expr::Float(..)
         | Expr::Var(_)
         | Expr::Builtin(_)
         | Expr::Input(_)

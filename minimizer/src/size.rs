@@ -109,6 +109,7 @@ impl Size {
         self.numbers += match expr {
             Expr::Int(n) => 1 + bits(u64::from(n.unsigned_abs())) + u64::from(*n < 0),
             Expr::Uint(n) => bits(u64::from(*n)),
+            Expr::Float(scalar, n) => oddity(*scalar) + bits(u64::from(n.unsigned_abs())) + u64::from(*n < 0),
             Expr::Subgroup(call) => call.cluster.map_or(0, |n| bits(u64::from(n))),
             _ => 0,
         };
@@ -147,9 +148,9 @@ pub fn stmt_weight(stmt: &Stmt) -> u64 {
 /// The weight of an expression without its operands.
 fn node(expr: &Expr) -> u64 {
     match expr {
-        Expr::Bool(false) | Expr::Int(0) | Expr::Uint(0) => 1,
-        Expr::Bool(true) | Expr::Int(1) | Expr::Uint(1) => 2,
-        Expr::Int(_) | Expr::Uint(_) => 3,
+        Expr::Bool(false) | Expr::Int(0) | Expr::Uint(0) | Expr::Float(_, 0) => 1,
+        Expr::Bool(true) | Expr::Int(1) | Expr::Uint(1) | Expr::Float(_, 4) => 2,
+        Expr::Int(_) | Expr::Uint(_) | Expr::Float(..) => 3,
         Expr::Builtin(Builtin::Lane) => 4,
         Expr::Builtin(builtin) if builtin.ty() == Type::UINT => 5,
         Expr::Var(_) => 6,
@@ -208,6 +209,8 @@ fn oddity(scalar: Scalar) -> u64 {
     match scalar {
         Scalar::Bool | Scalar::Uint => 0,
         Scalar::Int => 1,
+        Scalar::Float16 | Scalar::Double => 5,
+        Scalar::Float => 4,
         _ => 2 + u64::from(scalar.is_signed()),
     }
 }

@@ -4,6 +4,7 @@
 //! shows that a campaign can fail: every fault must be caught within a stated number of generated cases.
 
 use serde::{Deserialize, Serialize};
+use tangle_program::float;
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Fold, Instance, OpInfo, Spread, SubgroupOp, TABLE, Ub, first_lanes, lanes};
 use tangle_program::tree::Builtin;
@@ -181,6 +182,32 @@ faults! {
     /// Signed 8- and 16-bit operands of comparisons are not sign-extended.
     NarrowCompareUnsigned,
 
+    // Floats.
+    /// Inactive lanes enter minima and maxima of floats as zero instead of an infinity.
+    FloatMinMaxZeroFill,
+    /// Inactive lanes enter products of floats as zero.
+    FloatMulZeroFill,
+    /// Products of floats start from the bits of the integer 1.
+    FloatMulIdentityOfInt,
+    /// Sums of floats add the bits as integers.
+    FloatAddOfBits,
+    /// Minima and maxima of floats compare the bits as unsigned integers.
+    FloatMinMaxOfBits,
+    /// Comparisons of floats compare the bits as signed integers.
+    FloatCompareOfBits,
+    /// Sums of floats are kept in 16 bits.
+    FloatAddInHalf,
+    /// Inclusive scans of floats leave out the highest lane's own value.
+    FloatScanShort,
+    /// `subgroupAllEqual` of floats compares the low half of the bits.
+    FloatAllEqualLow,
+    /// The last component of a vector of floats is not combined with those of other lanes.
+    FloatVectorLosesLast,
+    /// Moving 16-bit floats, packed in pairs, exchanges those of neighbouring lanes.
+    HalfMovePairsSwapped,
+    /// Moving a double between lanes leaves the low word where it is.
+    DoubleMoveLowStays,
+
     // Built-in variables and ordinary arithmetic.
     /// `gl_SubgroupGeMask` is `gl_SubgroupGtMask`.
     GeMaskIsGt,
@@ -349,6 +376,11 @@ impl Rules for Planted {
             {
                 (op, scalar.unsigned())
             }
+            (Fault::FloatCompareOfBits, BinaryOp::Lt | BinaryOp::Gt | BinaryOp::Le | BinaryOp::Ge)
+                if scalar.is_float() =>
+            {
+                (op, integer_like(scalar, Scalar::Int))
+            }
             _ => (op, scalar),
         }
     }
@@ -386,6 +418,8 @@ fn operate(fault: Fault, info: &OpInfo, i: &Instance<'_>, out: &mut [u64]) -> Re
         lanes(i.tangle).for_each(|lane| out[lane] = value);
         Ok(0)
     };
+    let as_bits =
+        |of: Scalar, out: &mut [u64]| (info.meaning)(&Instance { scalar: integer_like(i.scalar, of), ..*i }, out);
     let first = i.tangle.trailing_zeros() as usize;
     let last = 127 - i.tangle.leading_zeros() as usize;
     let all = first_lanes(i.size);
@@ -463,6 +497,61 @@ fn operate(fault: Fault, info: &OpInfo, i: &Instance<'_>, out: &mut [u64]) -> Re
             lanes(i.tangle).for_each(|lane| out[lane] &= 0x7F);
             Ok(undefined)
         }
+        (F::FloatMinMaxZeroFill, op) if is_min_max(op) && i.scalar.is_float() && i.tangle != all => {
+            filled(info, i, 0, out)
+        }
+        (F::FloatMulZeroFill, Op::Reduce(Fold::Mul) | Op::Clustered(Fold::Mul))
+            if i.scalar.is_float() && i.tangle != all =>
+        {
+            filled(info, i, 0, out)
+        }
+        (F::FloatMulIdentityOfInt, Op::Exclusive(Fold::Mul)) if i.scalar.is_float() => {
+            right(out)?;
+            out[first] = 1;
+            Ok(0)
+        }
+        (F::FloatAddOfBits, op) if is_add(op) && i.scalar.is_float() => as_bits(Scalar::Int, out),
+        (F::FloatMinMaxOfBits, op) if is_min_max(op) && i.scalar.is_float() => {
+            let undefined = right(out)?;
+            as_bits(Scalar::Uint, out)?;
+            Ok(undefined)
+        }
+        (F::FloatAddInHalf, op) if is_add(op) && i.scalar.is_float() => {
+            right(out)?;
+            lanes(i.tangle).for_each(|lane| {
+                let half = float::bits(Scalar::Float16, float::value(i.scalar, out[lane]));
+                out[lane] = float::bits(i.scalar, float::value(Scalar::Float16, half));
+            });
+            Ok(0)
+        }
+        (F::FloatScanShort, Op::Inclusive(Fold::Add)) if i.scalar.is_float() => {
+            right(out)?;
+            if first != last {
+                out[last] = out[127 - (i.tangle ^ 1 << last).leading_zeros() as usize];
+            }
+            Ok(0)
+        }
+        (F::FloatAllEqualLow, Op::AllEqual) if i.scalar.is_float() => {
+            let low = |lane: usize| i.args[0][lane] & ((1 << (i.scalar.size() / 2)) - 1);
+            everyone(out, u64::from(lanes(i.tangle).all(|lane| low(lane) == low(first))))
+        }
+        (F::FloatVectorLosesLast, op) if i.component.is_last_of_vector() && i.scalar.is_float() && is_fold(op) => {
+            lanes(i.tangle).for_each(|lane| out[lane] = i.args[0][lane]);
+            Ok(0)
+        }
+        (F::HalfMovePairsSwapped, _) if info.spread == Spread::Moves && i.scalar == Scalar::Float16 => {
+            let undefined = right(out)?;
+            let moved = out.to_vec();
+            let both = |lane: &usize| i.tangle >> (lane ^ 1) & 1 == 1;
+            lanes(i.tangle).filter(both).for_each(|lane| out[lane] = moved[lane ^ 1]);
+            Ok(undefined)
+        }
+        (F::DoubleMoveLowStays, _) if info.spread == Spread::Moves && i.scalar == Scalar::Double => {
+            let undefined = right(out)?;
+            let low = 0xFFFF_FFFF;
+            lanes(i.tangle).for_each(|lane| out[lane] = i.args[0][lane] & low | out[lane] & !low);
+            Ok(undefined)
+        }
         (F::ReduceInactive, Op::Reduce(_)) => of_lanes(all, out),
         (F::AddTruncates, Op::Reduce(Fold::Add)) => {
             right(out)?;
@@ -537,9 +626,42 @@ fn is_narrow(scalar: Scalar) -> bool {
     matches!(scalar.size(), 8 | 16)
 }
 
-fn is_min_max(op: SubgroupOp) -> bool {
+/// The integer type as wide as a float, signed or not as `like`.
+fn integer_like(scalar: Scalar, like: Scalar) -> Scalar {
+    let signed = match scalar {
+        Scalar::Float16 => Scalar::Int16,
+        Scalar::Double => Scalar::Int64,
+        _ => Scalar::Int,
+    };
+    if like.is_signed() { signed } else { signed.unsigned() }
+}
+
+fn fold_of(op: SubgroupOp) -> Option<Fold> {
     use SubgroupOp::{Clustered, Exclusive, Inclusive, Reduce};
-    matches!(op, Reduce(fold) | Inclusive(fold) | Exclusive(fold) | Clustered(fold) if matches!(fold, Fold::Min | Fold::Max))
+    match op {
+        Reduce(fold) | Inclusive(fold) | Exclusive(fold) | Clustered(fold) => Some(fold),
+        _ => None,
+    }
+}
+
+fn is_fold(op: SubgroupOp) -> bool {
+    fold_of(op).is_some()
+}
+
+fn is_add(op: SubgroupOp) -> bool {
+    fold_of(op) == Some(Fold::Add)
+}
+
+fn is_min_max(op: SubgroupOp) -> bool {
+    matches!(fold_of(op), Some(Fold::Min | Fold::Max))
+}
+
+/// The operation performed by all lanes, the inactive ones with that operand.
+fn filled(info: &OpInfo, i: &Instance<'_>, operand: u64, out: &mut [u64]) -> Result<u128, Ub> {
+    let value = |lane: usize| if i.tangle >> lane & 1 == 1 { i.args[0][lane] } else { operand };
+    let column: Vec<u64> = (0..i.size).map(value).collect();
+    let undefined = (info.meaning)(&Instance { tangle: first_lanes(i.size), args: &[&column], ..*i }, out)?;
+    Ok(undefined & i.tangle)
 }
 
 /// The operation with another second operand.

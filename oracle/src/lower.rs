@@ -3,6 +3,7 @@
 //! Every expression node knows the scalar type it works on, every subgroup operation its row of the table and a number, and every
 //! decision (branch, loop test, selection) a number for path keys. The shape of the tree stays.
 
+use tangle_program::float;
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::{OpInfo, Param, SubgroupOp};
 use tangle_program::tree::{
@@ -308,6 +309,10 @@ impl Lowering<'_> {
             Expr::Bool(value) => (Node::Const { bits: u64::from(*value) }, Type::BOOL),
             Expr::Int(value) => (Node::Const { bits: u64::from(*value as u32) }, Type::INT),
             Expr::Uint(value) => (Node::Const { bits: u64::from(*value) }, Type::UINT),
+            Expr::Float(scalar, quarters) => {
+                let bits = float::bits(*scalar, f64::from(*quarters) / 4.0);
+                (Node::Const { bits }, Type::scalar(*scalar))
+            }
             Expr::Var(var) => {
                 let (var, ty) = self.var(*var)?;
                 (Node::Var(var), ty)

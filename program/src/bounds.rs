@@ -47,8 +47,11 @@ impl Interval {
         Interval { lo: value, hi: value }
     }
 
-    /// Everything that a scalar type can hold.
+    /// Everything that a scalar type can hold. What floats can be is another matter: [`crate::exact`].
     pub const fn all(scalar: Scalar) -> Interval {
+        if scalar.is_float() {
+            return Interval::new(-(1 << 100), 1 << 100);
+        }
         let bits = scalar.bits() as i128;
         if scalar.is_signed() { Interval::new(scalar.least() as i128, bits >> 1) } else { Interval::new(0, bits) }
     }
@@ -116,6 +119,16 @@ impl<'a> Scope<'a> {
     pub fn unfinished(function: &'a Function, launch: &'a Launch, data: &'a Data) -> Scope<'a> {
         let inputs = vec![OnceCell::new(); data.inputs.len()];
         Scope { function, launch, data, inputs, counters: vec![None; function.var_count()] }
+    }
+
+    /// The function.
+    pub fn function(&self) -> &'a Function {
+        self.function
+    }
+
+    /// The launch.
+    pub fn launch(&self) -> &'a Launch {
+        self.launch
     }
 
     /// Lets a variable, the counter of a loop, be known to stay in an interval.
@@ -202,6 +215,7 @@ impl<'a> Scope<'a> {
             Expr::Bool(value) => (Scalar::Bool, Interval::exactly(i128::from(*value))),
             Expr::Int(value) => (Scalar::Int, Interval::exactly(i128::from(*value))),
             Expr::Uint(value) => (Scalar::Uint, Interval::exactly(i128::from(*value))),
+            Expr::Float(scalar, _) => (*scalar, Interval::all(*scalar)),
             Expr::Var(var) => {
                 let scalar = self.function.var_type(*var).map_or(Scalar::Uint, |ty| ty.scalar);
                 let counter = self.counters.get(*var as usize).copied().flatten();
@@ -227,8 +241,9 @@ impl<'a> Scope<'a> {
                 (scalar, x.hull(self.range(y)))
             }
             Expr::Cast(to, x) => {
-                let (from, x) = self.typed_range(x);
-                (*to, cast(from, *to, x))
+                let (from, range) = self.typed_range(x);
+                let range = if from.is_float() { self.whole_part(x) } else { range };
+                (*to, cast(from, *to, range))
             }
             Expr::Intrinsic(op, args) => self.intrinsic(*op, args),
             Expr::Vector(ty, args) => {
@@ -241,6 +256,12 @@ impl<'a> Scope<'a> {
             },
             Expr::Subgroup(call) => self.subgroup(call.op, &call.args),
         }
+    }
+
+    /// The integers that a float expression can be converted to.
+    fn whole_part(&self, x: &Expr) -> Interval {
+        let most = self.extent(x).map_or(1 << 100, |(_, extent)| extent.most as i128);
+        Interval::new(-most, most)
     }
 
     /// `gl_SubgroupID` and `gl_NumSubgroups` are unknown: how invocations are packed is free, and a driver was seen to report them
@@ -280,6 +301,9 @@ impl<'a> Scope<'a> {
         let [first, ..] = args else { return (Scalar::Uint, Interval::all(Scalar::Uint)) };
         let (scalar, x) = self.typed_range(first);
         let all = Interval::all(scalar);
+        if scalar.is_float() {
+            return (scalar, all);
+        }
         let arg = |i: usize| args.get(i).map_or(all, |arg| self.range(arg));
         let min = |x: Interval, y: Interval| Interval::new(x.lo.min(y.lo), x.hi.min(y.hi));
         let max = |x: Interval, y: Interval| Interval::new(x.lo.max(y.lo), x.hi.max(y.hi));
@@ -311,6 +335,7 @@ impl<'a> Scope<'a> {
             Intrinsic::FindLsb => (Scalar::Int, found(self.is_nonzero(first))),
             // A negative int is searched for a 0, and -1 has none.
             Intrinsic::FindMsb => (Scalar::Int, found(self.is_nonzero(first) && x.lo >= 0)),
+            Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc => (scalar, all),
         }
     }
 
@@ -331,6 +356,7 @@ impl<'a> Scope<'a> {
             }
             (Gives::Uint, _) => (Scalar::Uint, Interval::new(0, most)),
             (Gives::Mask, _) => (Scalar::Uint, Interval::all(Scalar::Uint)),
+            (Gives::Same, _) if scalar.is_float() => (scalar, Interval::all(scalar)),
             (Gives::Same, SubgroupOp::Reduce(fold) | SubgroupOp::Inclusive(fold) | SubgroupOp::Clustered(fold)) => {
                 (scalar, folded(fold, scalar, x, most))
             }
@@ -378,6 +404,9 @@ fn unary(op: UnaryOp, scalar: Scalar, x: Interval) -> Interval {
 /// For the operators that are neither logical nor comparisons.
 fn binary(op: BinaryOp, scalar: Scalar, x: Interval, y: Interval) -> Interval {
     let all = Interval::all(scalar);
+    if scalar.is_float() {
+        return all;
+    }
     let corners = |f: fn(i128, i128) -> Option<i128>| {
         Interval::around([f(x.lo, y.lo), f(x.lo, y.hi), f(x.hi, y.lo), f(x.hi, y.hi)], scalar)
     };
@@ -411,6 +440,8 @@ fn cast(from: Scalar, to: Scalar, x: Interval) -> Interval {
     let wrap = all.hi - all.lo + 1;
     match (from, to) {
         (Scalar::Bool, _) => x,
+        (_, Scalar::Bool) if from.is_float() => all,
+        _ if to.is_float() => all,
         (_, Scalar::Bool) => Interval::new(i128::from(!x.contains(0)), i128::from(x != Interval::exactly(0))),
         _ => {
             // All of it may lie one turn off.

@@ -28,8 +28,11 @@ use crate::tree::{
 use crate::types::{Scalar, Type};
 
 /// The names that a printed shader uses for itself, besides `LOG0`, `LOG1` and so on. A program must not use them.
-pub const OWN_NAMES: [&str; 20] = [
+pub const OWN_NAMES: [&str; 23] = [
+    "FLOAT_WORD",
+    "HIGH_WORD",
     "Inputs",
+    "LOW_WORD",
     "Log",
     "Map",
     "Push",
@@ -173,6 +176,8 @@ struct Uses {
     operated: u16,
     /// Bit n: an entry of n words besides the site is logged.
     entries: u64,
+    /// Bit `scalar as u16`: a type of a logged value.
+    logged: u16,
     lane: bool,
     subgroup_size: bool,
     workgroup_index: bool,
@@ -188,6 +193,7 @@ impl Uses {
             scalars: self.scalars | other.scalars,
             operated: self.operated | other.operated,
             entries: self.entries | other.entries,
+            logged: self.logged | other.logged,
             lane: self.lane | other.lane,
             subgroup_size: self.subgroup_size | other.subgroup_size,
             workgroup_index: self.workgroup_index | other.workgroup_index,
@@ -281,6 +287,8 @@ impl Planner<'_> {
             }
             Stmt::Log { values, .. } => {
                 self.uses.entries |= 1 << entry_words(values, self.function);
+                let tys = values.iter().filter_map(|value| value.ty(self.function));
+                self.uses.logged |= tys.fold(0, |logged, ty| logged | 1 << ty.scalar as u16);
                 values.iter().for_each(|value| self.expr(value));
             }
             Stmt::If { cond, then, otherwise } => {
@@ -385,7 +393,10 @@ impl Context {
             (Context::Left(_) | Context::Right(_), _) => false,
             (Context::Unary(_) | Context::Postfix, Expr::Binary(..)) => true,
             // `--x` would be a decrement. (The least int is printed as a conversion.)
-            (Context::Unary(UnaryOp::Neg), Expr::Unary(UnaryOp::Neg, _) | Expr::Int(-0x7FFF_FFFF..=-1)) => true,
+            (
+                Context::Unary(UnaryOp::Neg),
+                Expr::Unary(UnaryOp::Neg, _) | Expr::Int(-0x7FFF_FFFF..=-1) | Expr::Float(_, ..=-1),
+            ) => true,
             (Context::Unary(_), _) => false,
             (Context::Postfix, Expr::Unary(..)) => true,
             (Context::Postfix, _) => false,
@@ -517,7 +528,7 @@ impl<'a> Printer<'a> {
         self.blank_line();
         put_line!(self, "uint invocation;");
         if uses.entries != 0 {
-            self.log_macros(uses.entries);
+            self.log_macros(uses);
         }
     }
 
@@ -544,11 +555,13 @@ impl<'a> Printer<'a> {
         put_line!(self, "layout(set = 0, binding = {LOG}, std430) writeonly buffer Log {{ uint log_words[]; }};");
     }
 
-    fn log_macros(&mut self, entries: u64) {
+    fn log_macros(&mut self, uses: Uses) {
+        let entries = uses.entries;
         put_line!(self, "uint log_base;");
         put_line!(self, "uint cursor;");
         put_line!(self, "uint entry;");
         self.blank_line();
+        self.word_macros(uses.logged);
         let last = self.case.log_capacity() - 1;
         for words in (0..=MAX_ENTRY_WORDS).filter(|words| entries >> words & 1 == 1) {
             put!(self, "#define LOG{words}(site");
@@ -557,6 +570,22 @@ impl<'a> Printer<'a> {
             (1..=words).for_each(|i| put!(self, ", log_words[entry + {i}u] = uint(x{i})"));
             self.put(")");
             self.end_line();
+        }
+    }
+
+    /// The bits of floats, a negative zero being a zero: its sign is up to the device.
+    fn word_macros(&mut self, logged: u16) {
+        let is_logged = |scalar: Scalar| logged >> scalar as u16 & 1 == 1;
+        if is_logged(Scalar::Float) || is_logged(Scalar::Float16) {
+            put_line!(
+                self,
+                "#define FLOAT_WORD(value) (floatBitsToUint(value) * min(floatBitsToUint(value) << 1u, 1u))"
+            );
+        }
+        if is_logged(Scalar::Double) {
+            put_line!(self, "#define LOW_WORD(value) unpackDouble2x32(value).x");
+            put_line!(self, "#define HIGH_WORD(value) (unpackDouble2x32(value).y \\");
+            put_line!(self, "    * min(unpackDouble2x32(value).x | unpackDouble2x32(value).y << 1u, 1u))");
         }
     }
 
@@ -653,6 +682,18 @@ impl<'a> Printer<'a> {
             self.put(";");
             self.end_line();
         }
+    }
+}
+
+/// What stands around a logged value to make its words of it, the low one first. The macros of the log convert them to uint.
+const fn words_of(scalar: Scalar) -> &'static [(&'static str, &'static str)] {
+    match scalar {
+        Scalar::Int64 | Scalar::Uint64 => &[("", ""), ("", " >> 32u")],
+        // Exact, and the bits of 16-bit floats need no 16-bit integers that way.
+        Scalar::Float16 => &[("FLOAT_WORD(float(", "))")],
+        Scalar::Float => &[("FLOAT_WORD(", ")")],
+        Scalar::Double => &[("LOW_WORD(", ")"), ("HIGH_WORD(", ")")],
+        _ => &[("", "")],
     }
 }
 
@@ -781,12 +822,12 @@ impl<'a> Body<'_, 'a> {
                 _ => Type::UINT,
             };
             for component in [".x", ".y", ".z", ".w"].into_iter().take(usize::from(ty.width)) {
-                // The low word, and the high one.
-                for part in ["", " >> 32u"].into_iter().take(ty.scalar.words() as usize) {
+                for (before, after) in words_of(ty.scalar) {
                     self.put(", ");
+                    self.put(before);
                     self.expr(value, Context::Open);
                     self.put(if ty.is_scalar() { "" } else { component });
-                    self.put(part);
+                    self.put(after);
                 }
             }
         }
@@ -1006,6 +1047,14 @@ impl<'a> Body<'_, 'a> {
             Expr::Bool(value) => self.put(if *value { "true" } else { "false" }),
             Expr::Int(value) => self.int(*value),
             Expr::Uint(value) => self.uint(*value),
+            Expr::Float(scalar, quarters) => {
+                let suffix = match scalar {
+                    Scalar::Float16 => "hf",
+                    Scalar::Double => "lf",
+                    _ => "",
+                };
+                put!(self.printer, "{:?}{suffix}", f64::from(*quarters) / 4.0);
+            }
             Expr::Var(var) => self.var(*var),
             Expr::Builtin(builtin) => self.put(builtin.glsl()),
             Expr::Input(k) => match self.printer.case.data.inputs.len() {

@@ -6,6 +6,7 @@
 //! ```text
 //!    JSON ◄──json──► Case ──validate──► Ok, or what is wrong and where
 //!                     │                    rests on bounds    (ranges of values, cost of a run)
+//!                     │                             exact     (what floats may be)
 //!                     │                             undefined (values that may be poison)
 //!                     │                             uniform   (operands that must be equal over a tangle)
 //!                     │                             names     (identifiers that GLSL leaves free)
@@ -16,7 +17,7 @@
 //! A case is a program with its data, its launch and its convergence tier:
 //!
 //! - [`tree`]: the program: functions, statements, expressions.
-//! - [`types`]: bool, int, uint and their vectors.
+//! - [`types`]: bool, integers, floats and their vectors.
 //! - [`ops`]: operators and built-in functions on a lane's own values, and what they compute.
 //! - [`subgroup`]: the table of subgroup operations; one row says everything about one operation, its meaning included.
 //! - [`case`]: all of it together, and the interface between a printed shader and who runs it.
@@ -27,6 +28,8 @@
 
 pub mod bounds;
 pub mod case;
+pub mod exact;
+pub mod float;
 pub mod glsl;
 pub mod json;
 pub mod names;

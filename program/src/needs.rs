@@ -27,9 +27,10 @@ pub struct Needs {
     pub min_subgroup_size: u32,
     /// Whether some `subgroupBroadcast` has a lane that is no literal (`subgroupBroadcastDynamicId`).
     pub broadcast_dynamic_id: bool,
-    /// Types other than bool, int and uint in which something is computed (`shaderInt8`, `shaderInt16`, `shaderInt64`).
+    /// Types that a device may lack in which something is computed (`shaderInt8`, `shaderInt16`, `shaderInt64`, `shaderFloat16`,
+    /// `shaderFloat64`).
     pub scalars: BTreeSet<Scalar>,
-    /// Whether a subgroup operation works on a value of such a type (`shaderSubgroupExtendedTypes`).
+    /// Whether a subgroup operation works on a value of such a type other than `double` (`shaderSubgroupExtendedTypes`).
     pub extended_types: bool,
     /// The dimensions of a workgroup (`maxComputeWorkGroupSize`).
     pub workgroup: [u32; 3],
@@ -77,7 +78,7 @@ impl Needs {
 
     fn add(&mut self, expr: &Expr, function: &Function) {
         scalar_of(expr).into_iter().for_each(|scalar| self.add_scalar(scalar));
-        self.extended_types |= operated_scalar(expr, function).is_some_and(Scalar::is_extended);
+        self.extended_types |= operated_scalar(expr, function).is_some_and(Scalar::is_extended_in_subgroups);
         self.categories.extend(category_of(expr));
         let Expr::Subgroup(call) = expr else { return };
         self.min_subgroup_size = self.min_subgroup_size.max(least_subgroup_size(call));
@@ -97,7 +98,7 @@ pub(crate) fn declared_scalars(function: &Function) -> impl Iterator<Item = Scal
 /// The scalar type that an expression by itself mentions, if any. All others come from variables.
 pub(crate) fn scalar_of(expr: &Expr) -> Option<Scalar> {
     match expr {
-        Expr::Cast(scalar, _) => Some(*scalar),
+        Expr::Cast(scalar, _) | Expr::Float(scalar, _) => Some(*scalar),
         Expr::Vector(ty, _) => Some(ty.scalar),
         _ => None,
     }

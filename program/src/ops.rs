@@ -1,18 +1,19 @@
 //! Operators and built-in functions on a lane's own values: names, and what they compute.
 //!
 //! Values are columns: one `u64` for each lane, holding the bits of the scalar type ([`Scalar::bits`]); bool is 0 or 1,
-//! integers are the two's complement pattern of their width, zeros above. Every function here is total: where the specification leaves a result undefined it
+//! integers are the two's complement pattern of their width, zeros above, and floats those of [`crate::float`]. Every function here is total: where the specification leaves a result undefined it
 //! gives some number, and [`binary_undefined`] and [`intrinsic_undefined`] say so. Sources: SPIR-V 1.6 §3.3.13–§3.3.15,
 //! GLSL 4.60 §5.9 and §8.8, collected in semantics.md §5.1.
 
 use serde::{Deserialize, Serialize};
 
+use crate::float;
 use crate::types::Scalar;
 
 /// A unary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum UnaryOp {
-    /// `-x`, wrapping, on integers.
+    /// `-x`, wrapping on integers.
     #[serde(rename = "-")]
     Neg,
     /// `~x` on integers.
@@ -166,22 +167,22 @@ impl BinaryOp {
     }
 }
 
-/// A built-in function of GLSL §8.3 (integers of every width) and §8.8 (int and uint only, semantics.md §5.1), on each component.
+/// A built-in function of GLSL §8.3 (numbers) and §8.8 (int and uint only, semantics.md §5.1), on each component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Intrinsic {
-    /// `min(x, y)` on integers.
+    /// `min(x, y)` on numbers.
     #[serde(rename = "min")]
     Min,
-    /// `max(x, y)` on integers.
+    /// `max(x, y)` on numbers.
     #[serde(rename = "max")]
     Max,
-    /// `clamp(x, lo, hi)` on integers; undefined if `lo > hi`.
+    /// `clamp(x, lo, hi)` on numbers; undefined if `lo > hi`.
     #[serde(rename = "clamp")]
     Clamp,
-    /// `abs(x)` on signed integers; the least one is avoided (semantics.md §5.1).
+    /// `abs(x)` on signed integers and floats; the least integer is avoided (semantics.md §5.1).
     #[serde(rename = "abs")]
     Abs,
-    /// `sign(x)` on signed integers.
+    /// `sign(x)` on signed integers and floats.
     #[serde(rename = "sign")]
     Sign,
     /// `bitfieldExtract(x, int offset, int bits)`; undefined unless `0 <= offset`, `0 <= bits`, `offset + bits <= 32`.
@@ -202,6 +203,40 @@ pub enum Intrinsic {
     /// `findMSB(x)`; gives int, -1 for 0, and for int also for -1.
     #[serde(rename = "findMSB")]
     FindMsb,
+    /// `floor(x)` on floats.
+    #[serde(rename = "floor")]
+    Floor,
+    /// `ceil(x)` on floats.
+    #[serde(rename = "ceil")]
+    Ceil,
+    /// `trunc(x)` on floats.
+    #[serde(rename = "trunc")]
+    Trunc,
+}
+
+/// The types that an [`Intrinsic`] takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// Everything but bool.
+    Number,
+    /// Signed integers and floats.
+    Signed,
+    /// int and uint.
+    Word,
+    /// Floats.
+    Float,
+}
+
+impl Operand {
+    /// True for the types it stands for.
+    pub const fn admits(self, scalar: Scalar) -> bool {
+        match self {
+            Operand::Number => !matches!(scalar, Scalar::Bool),
+            Operand::Signed => scalar.is_signed() || scalar.is_float(),
+            Operand::Word => scalar.is_word(),
+            Operand::Float => scalar.is_float(),
+        }
+    }
 }
 
 /// What an [`Intrinsic`] takes and gives, for a first operand of scalar type `T`.
@@ -215,15 +250,13 @@ pub struct IntrinsicShape {
     pub offsets: usize,
     /// True if the result is int whatever `T` is; else it is `T`.
     pub gives_int: bool,
-    /// True if `T` must be signed.
-    pub signed_only: bool,
-    /// True if `T` must be int or uint.
-    pub words_only: bool,
+    /// What `T` can be.
+    pub operand: Operand,
 }
 
 impl Intrinsic {
     /// Every intrinsic.
-    pub const ALL: [Intrinsic; 11] = [
+    pub const ALL: [Intrinsic; 14] = [
         Intrinsic::Min,
         Intrinsic::Max,
         Intrinsic::Clamp,
@@ -235,28 +268,37 @@ impl Intrinsic {
         Intrinsic::BitCount,
         Intrinsic::FindLsb,
         Intrinsic::FindMsb,
+        Intrinsic::Floor,
+        Intrinsic::Ceil,
+        Intrinsic::Trunc,
     ];
 
     /// Name, operands and result.
     pub const fn shape(self) -> IntrinsicShape {
         const fn row(name: &'static str, values: usize, offsets: usize) -> IntrinsicShape {
-            IntrinsicShape { name, values, offsets, gives_int: false, signed_only: false, words_only: false }
+            IntrinsicShape { name, values, offsets, gives_int: false, operand: Operand::Number }
         }
         const fn bits(name: &'static str, values: usize, offsets: usize) -> IntrinsicShape {
-            IntrinsicShape { words_only: true, ..row(name, values, offsets) }
+            IntrinsicShape { operand: Operand::Word, ..row(name, values, offsets) }
+        }
+        const fn of(operand: Operand, name: &'static str) -> IntrinsicShape {
+            IntrinsicShape { operand, ..row(name, 1, 0) }
         }
         match self {
             Intrinsic::Min => row("min", 2, 0),
             Intrinsic::Max => row("max", 2, 0),
             Intrinsic::Clamp => row("clamp", 3, 0),
-            Intrinsic::Abs => IntrinsicShape { signed_only: true, ..row("abs", 1, 0) },
-            Intrinsic::Sign => IntrinsicShape { signed_only: true, ..row("sign", 1, 0) },
+            Intrinsic::Abs => of(Operand::Signed, "abs"),
+            Intrinsic::Sign => of(Operand::Signed, "sign"),
             Intrinsic::BitfieldExtract => bits("bitfieldExtract", 1, 2),
             Intrinsic::BitfieldInsert => bits("bitfieldInsert", 2, 2),
             Intrinsic::BitfieldReverse => bits("bitfieldReverse", 1, 0),
             Intrinsic::BitCount => IntrinsicShape { gives_int: true, ..bits("bitCount", 1, 0) },
             Intrinsic::FindLsb => IntrinsicShape { gives_int: true, ..bits("findLSB", 1, 0) },
             Intrinsic::FindMsb => IntrinsicShape { gives_int: true, ..bits("findMSB", 1, 0) },
+            Intrinsic::Floor => of(Operand::Float, "floor"),
+            Intrinsic::Ceil => of(Operand::Float, "ceil"),
+            Intrinsic::Trunc => of(Operand::Float, "trunc"),
         }
     }
 }
@@ -292,6 +334,7 @@ fn value(scalar: Scalar, bits: u64) -> i64 {
 pub fn unary(op: UnaryOp, scalar: Scalar, x: &[u64], out: &mut [u64]) {
     let bits = scalar.bits();
     match op {
+        UnaryOp::Neg if scalar.is_float() => float::map(scalar, x, out, |x| -x),
         UnaryOp::Neg => out.iter_mut().zip(x).for_each(|(o, &x)| *o = x.wrapping_neg() & bits),
         UnaryOp::BitNot => out.iter_mut().zip(x).for_each(|(o, &x)| *o = !x & bits),
         UnaryOp::Not => out.iter_mut().zip(x).for_each(|(o, &x)| *o = x ^ 1),
@@ -315,6 +358,9 @@ pub fn binary(op: BinaryOp, scalar: Scalar, x: &[u64], y: &[u64], out: &mut [u64
                 $f
             })
         };
+    }
+    if scalar.is_float() {
+        return float_binary(op, scalar, x, y, out);
     }
     let signed = scalar.is_signed();
     let bits = scalar.bits();
@@ -346,6 +392,22 @@ pub fn binary(op: BinaryOp, scalar: Scalar, x: &[u64], y: &[u64], out: &mut [u64
         BinaryOp::Ne => each!(|x, y| u64::from(x != y)),
         BinaryOp::And => each!(|x, y| x & y),
         BinaryOp::Or => each!(|x, y| x | y),
+    }
+}
+
+/// `x op y` of floats. The operators that floats do not have give zero.
+fn float_binary(op: BinaryOp, scalar: Scalar, x: &[u64], y: &[u64], out: &mut [u64]) {
+    match op {
+        BinaryOp::Add => float::zip(scalar, x, y, out, |x, y| x + y),
+        BinaryOp::Sub => float::zip(scalar, x, y, out, |x, y| x - y),
+        BinaryOp::Mul => float::zip(scalar, x, y, out, |x, y| x * y),
+        BinaryOp::Lt => float::compare(scalar, x, y, out, |x, y| x < y),
+        BinaryOp::Le => float::compare(scalar, x, y, out, |x, y| x <= y),
+        BinaryOp::Gt => float::compare(scalar, x, y, out, |x, y| x > y),
+        BinaryOp::Ge => float::compare(scalar, x, y, out, |x, y| x >= y),
+        BinaryOp::Eq => float::compare(scalar, x, y, out, |x, y| x == y),
+        BinaryOp::Ne => float::compare(scalar, x, y, out, |x, y| x != y),
+        _ => out.fill(0),
     }
 }
 
@@ -383,6 +445,9 @@ fn bitfield_extract(signed: bool, x: u64, offset: u64, bits: u64) -> u64 {
 
 /// The intrinsic for one lane; `scalar` is the type of the first operand.
 pub fn intrinsic(op: Intrinsic, scalar: Scalar, args: &[u64]) -> u64 {
+    if scalar.is_float() {
+        return float_intrinsic(op, scalar, args);
+    }
     let signed = scalar.is_signed();
     let x = args[0];
     let less = |x: u64, y: u64| if signed { value(scalar, x) < value(scalar, y) } else { x < y };
@@ -410,7 +475,29 @@ pub fn intrinsic(op: Intrinsic, scalar: Scalar, args: &[u64]) -> u64 {
             0 => from_int(-1),
             bits => u64::from(31 - bits.leading_zeros()),
         },
+        Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc => x,
     }
+}
+
+/// The intrinsic of floats; those that floats do not have give the operand.
+fn float_intrinsic(op: Intrinsic, scalar: Scalar, args: &[u64]) -> u64 {
+    let arg = |i: usize| float::value(scalar, args[i]);
+    let x = arg(0);
+    float::bits(
+        scalar,
+        match op {
+            Intrinsic::Min => x.min(arg(1)),
+            Intrinsic::Max => x.max(arg(1)),
+            Intrinsic::Clamp => x.max(arg(1)).min(arg(2)),
+            Intrinsic::Abs => x.abs(),
+            Intrinsic::Sign if x == 0.0 => 0.0,
+            Intrinsic::Sign => x.signum(),
+            Intrinsic::Floor => x.floor(),
+            Intrinsic::Ceil => x.ceil(),
+            Intrinsic::Trunc => x.trunc(),
+            _ => x,
+        },
+    )
 }
 
 /// What is undefined about the intrinsic for one lane.
@@ -420,6 +507,8 @@ pub fn intrinsic_undefined(op: Intrinsic, scalar: Scalar, args: &[u64]) -> Optio
         offset >= 0 && bits >= 0 && offset + bits <= 32
     };
     let defined = match op {
+        // `crate::validate` sees to the bounds of a clamp.
+        _ if scalar.is_float() => true,
         Intrinsic::Clamp if scalar.is_signed() => value(scalar, args[1]) <= value(scalar, args[2]),
         Intrinsic::Clamp => args[1] <= args[2],
         Intrinsic::Abs => value(scalar, args[0]) != scalar.least(),
@@ -431,9 +520,15 @@ pub fn intrinsic_undefined(op: Intrinsic, scalar: Scalar, args: &[u64]) -> Optio
 }
 
 /// `to(x)` for one lane (GLSL 4.60 §5.4.1, GL_EXT_shader_explicit_arithmetic_types): integers keep the low bits; wider ones take the
-/// sign of a signed operand, else zeros.
+/// sign of a signed operand, else zeros. Floats lose what is behind the point; their conversions are exact otherwise
+/// ([`crate::exact`]).
 pub fn cast(from: Scalar, to: Scalar, x: u64) -> u64 {
     match (from, to) {
+        (_, Scalar::Bool) if from.is_float() => u64::from(float::value(from, x) != 0.0),
+        _ if from.is_float() && to.is_float() => float::bits(to, float::value(from, x)),
+        _ if from.is_float() => float::value(from, x) as i64 as u64 & to.bits(),
+        _ if to.is_float() && from.is_signed() => float::bits(to, value(from, x) as f64),
+        _ if to.is_float() => float::bits(to, x as f64),
         (Scalar::Bool, Scalar::Bool) => x,
         (_, Scalar::Bool) => u64::from(x != 0),
         _ => from.extend(x) & to.bits(),
@@ -523,6 +618,53 @@ mod tests {
         assert_eq!(binary_undefined(Shl, Uint8, 1, 8), Some(Undefined::Value));
         assert_eq!(binary_undefined(Shl, Uint64, 1, 63), None);
         assert_eq!(binary_undefined(Div, Int8, 0x80, 0xFF), Some(Undefined::Behaviour));
+    }
+
+    #[test]
+    fn float_table() {
+        use BinaryOp::*;
+        for scalar in [Scalar::Float16, Scalar::Float, Scalar::Double] {
+            let bits = |x: f64| float::bits(scalar, x);
+            for (op, x, y, want) in
+                [(Add, 1.5, 2.25, 3.75), (Sub, 1.0, 1.0, 0.0), (Mul, -0.5, 4.0, -2.0), (Mul, -1.0, 0.0, 0.0)]
+            {
+                let mut out = [0];
+                binary(op, scalar, &[bits(x)], &[bits(y)], &mut out);
+                assert_eq!(out, [bits(want)], "{x} {} {y}", op.token());
+            }
+            for (op, x, y, want) in [(Lt, -1.0, 0.5, 1), (Ge, -1.0, 0.5, 0), (Eq, 2.0, 2.0, 1), (Ne, 2.0, 2.0, 0)] {
+                let mut out = [0];
+                binary(op, scalar, &[bits(x)], &[bits(y)], &mut out);
+                assert_eq!(out, [want], "{x} {} {y}", op.token());
+            }
+            let mut out = [0];
+            unary(UnaryOp::Neg, scalar, &[bits(0.0)], &mut out);
+            assert_eq!(out, [0], "zero has no sign");
+            for (op, args, want) in [
+                (Intrinsic::Min, vec![-1.0, 0.25], -1.0),
+                (Intrinsic::Max, vec![-1.0, 0.25], 0.25),
+                (Intrinsic::Clamp, vec![9.0, -1.0, 2.5], 2.5),
+                (Intrinsic::Abs, vec![-1.5], 1.5),
+                (Intrinsic::Sign, vec![-1.5], -1.0),
+                (Intrinsic::Sign, vec![0.0], 0.0),
+                (Intrinsic::Floor, vec![-1.25], -2.0),
+                (Intrinsic::Ceil, vec![-0.25], 0.0),
+                (Intrinsic::Trunc, vec![-1.75], -1.0),
+            ] {
+                let args: Vec<u64> = args.into_iter().map(bits).collect();
+                assert_eq!(intrinsic(op, scalar, &args), bits(want), "{op:?}");
+            }
+            for (from, to, x, want) in [
+                (Scalar::Int, scalar, u64::from(-3i32 as u32), bits(-3.0)),
+                (Scalar::Uint8, scalar, 200, bits(200.0)),
+                (Scalar::Bool, scalar, 1, bits(1.0)),
+                (scalar, Scalar::Int, bits(-2.75), u64::from(-2i32 as u32)),
+                (scalar, Scalar::Bool, bits(0.25), 1),
+                (scalar, Scalar::Float, bits(-7.25), u64::from((-7.25f32).to_bits())),
+            ] {
+                assert_eq!(cast(from, to, x), want, "{} to {}", from.name(), to.name());
+            }
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::float;
 use crate::types::{Scalar, Type};
 
 /// The combining operation of reductions and scans.
@@ -34,6 +35,9 @@ pub enum Fold {
 impl Fold {
     /// `x ∘ y` on the bits of a scalar type.
     pub fn apply(self, scalar: Scalar, x: u64, y: u64) -> u64 {
+        if scalar.is_float() {
+            return self.apply_float(scalar, x, y);
+        }
         // Adding it to both puts two's complement values in the order of their bits.
         let bias = if scalar.is_signed() { 1 << (scalar.size() - 1) } else { 0 };
         match self {
@@ -47,9 +51,25 @@ impl Fold {
         }
     }
 
+    fn apply_float(self, scalar: Scalar, x: u64, y: u64) -> u64 {
+        let (x, y) = (float::value(scalar, x), float::value(scalar, y));
+        let result = match self {
+            Fold::Add => x + y,
+            Fold::Mul => x * y,
+            Fold::Min => x.min(y),
+            Fold::Max => x.max(y),
+            // Floats have no bitwise operations.
+            Fold::And | Fold::Or | Fold::Xor => x,
+        };
+        float::bits(scalar, result)
+    }
+
     /// The identity of the operation (semantics.md §1.6): what an exclusive scan gives to the first lane.
     pub const fn identity(self, scalar: Scalar) -> u64 {
         match self {
+            Fold::Mul if scalar.is_float() => float::one(scalar),
+            Fold::Min if scalar.is_float() => float::infinity(scalar),
+            Fold::Max if scalar.is_float() => float::infinity(scalar) | 1 << (scalar.size() - 1),
             Fold::Add | Fold::Or | Fold::Xor => 0,
             Fold::Mul => 1,
             Fold::And => scalar.bits(),
@@ -263,11 +283,32 @@ pub struct Instance<'a> {
     pub tangle: u128,
     /// Type of the generic operand; [`Scalar::Bool`] if there is none.
     pub scalar: Scalar,
+    /// Which component of the generic operand this is about.
+    pub component: Component,
     /// Cluster size; 0 if the operation has none.
     pub cluster: usize,
     /// Operand columns of `size` lanes each, in order: a [`Param::Mask`] takes four. A vector operand is given one component at a
     /// time, except to `subgroupAllEqual`, which the caller combines with *and*.
     pub args: &'a [&'a [u64]],
+}
+
+/// A component of a vector, or a scalar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Component {
+    /// Its number.
+    pub index: usize,
+    /// The number of components; 1 for a scalar.
+    pub of: usize,
+}
+
+impl Component {
+    /// A scalar.
+    pub const SCALAR: Component = Component { index: 0, of: 1 };
+
+    /// True for the last component of a vector.
+    pub const fn is_last_of_vector(self) -> bool {
+        self.of > 1 && self.index + 1 == self.of
+    }
 }
 
 /// Undefined behaviour: what the program did wrong. Such a program must not be generated.
@@ -497,6 +538,21 @@ const NUMBERS: &[Scalar] = &[
     Scalar::Uint16,
     Scalar::Int64,
     Scalar::Uint64,
+    Scalar::Float16,
+    Scalar::Float,
+    Scalar::Double,
+];
+/// What has bits.
+const BITS: &[Scalar] = &[
+    Scalar::Bool,
+    Scalar::Int,
+    Scalar::Uint,
+    Scalar::Int8,
+    Scalar::Uint8,
+    Scalar::Int16,
+    Scalar::Uint16,
+    Scalar::Int64,
+    Scalar::Uint64,
 ];
 
 /// A row with nothing special: tangle-dependent, always defined.
@@ -571,7 +627,8 @@ macro_rules! fold_rows {
         }
         fn exclusive(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
             i.scan(FOLD, out, false);
-            Ok(0)
+            let first = 1 << i.tangle.trailing_zeros();
+            Ok(if SubgroupOp::Exclusive(FOLD).starts_infinite(i.scalar) { first } else { 0 })
         }
         fn clustered(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
             let n = i.clusters()?;
@@ -658,9 +715,9 @@ const FOLD_ROWS: [[OpInfo; 4]; 7] = [
     fold_rows!(Mul, NUMBERS),
     fold_rows!(Min, NUMBERS),
     fold_rows!(Max, NUMBERS),
-    fold_rows!(And, ANY_TYPE),
-    fold_rows!(Or, ANY_TYPE),
-    fold_rows!(Xor, ANY_TYPE),
+    fold_rows!(And, BITS),
+    fold_rows!(Or, BITS),
+    fold_rows!(Xor, BITS),
 ];
 
 /// The table: every operation once.
@@ -690,6 +747,12 @@ impl SubgroupOp {
     /// The operation's row.
     pub fn info(self) -> &'static OpInfo {
         &TABLE[self.index()]
+    }
+
+    /// True if the first lane of every tangle gets an infinity. Devices may assume that there is none (no case asks for
+    /// SignedZeroInfNanPreserve, semantics.md §1.6): that result is undefined.
+    pub const fn starts_infinite(self, scalar: Scalar) -> bool {
+        matches!(self, SubgroupOp::Exclusive(Fold::Min | Fold::Max)) && scalar.is_float()
     }
 
     /// The row's number in [`TABLE`], for counters indexed by operation.
@@ -829,7 +892,8 @@ mod tests {
         for Row { op, scalar, cluster, tangle, second, want, undefined } in rows {
             let first: [u64; 8] = std::array::from_fn(|k| k as u64 + 1);
             let mut out = [X; 8];
-            let instance = Instance { size: 8, tangle, scalar, cluster, args: &[&first, &second] };
+            let instance =
+                Instance { size: 8, tangle, scalar, component: Component::SCALAR, cluster, args: &[&first, &second] };
             let got = (op.info().meaning)(&instance, &mut out).unwrap();
             assert_eq!(got, undefined, "{} undefined", op.info().name);
             lanes(undefined).for_each(|k| out[k] = X);
@@ -842,7 +906,8 @@ mod tests {
         let (x, zero, index) = ([mask; 8], [0; 8], [index; 8]);
         let mut out = [X; 8];
         let args: [&[u64]; 5] = [&x, &zero, &zero, &zero, &index];
-        let instance = Instance { size: 8, tangle, scalar: Scalar::Bool, cluster: 0, args: &args };
+        let instance =
+            Instance { size: 8, tangle, scalar: Scalar::Bool, component: Component::SCALAR, cluster: 0, args: &args };
         ((op.info().meaning)(&instance, &mut out), out)
     }
 
@@ -878,15 +943,35 @@ mod tests {
         let mut out = [0; 32];
         for (tangle, is_ok) in [(0xFF, false), (0xF7, true), (0x08, true)] {
             for op in [SubgroupOp::Broadcast, SubgroupOp::Rotate] {
-                let instance =
-                    Instance { size: 8, tangle, scalar: Scalar::Uint, cluster: 0, args: &[&value, &differs] };
+                let instance = Instance {
+                    size: 8,
+                    tangle,
+                    scalar: Scalar::Uint,
+                    component: Component::SCALAR,
+                    cluster: 0,
+                    args: &[&value, &differs],
+                };
                 assert_eq!((op.info().meaning)(&instance, &mut out).is_ok(), is_ok, "{}", op.info().name);
             }
             let args: [&[u64]; 4] = [&value, &value, &differs, &value];
-            let instance = Instance { size: 8, tangle, scalar: Scalar::Bool, cluster: 0, args: &args };
+            let instance = Instance {
+                size: 8,
+                tangle,
+                scalar: Scalar::Bool,
+                component: Component::SCALAR,
+                cluster: 0,
+                args: &args,
+            };
             assert_eq!((SubgroupOp::InverseBallot.info().meaning)(&instance, &mut out).is_ok(), is_ok);
         }
-        let instance = Instance { size: 8, tangle: 0xFF, scalar: Scalar::Uint, cluster: 16, args: &[&value] };
+        let instance = Instance {
+            size: 8,
+            tangle: 0xFF,
+            scalar: Scalar::Uint,
+            component: Component::SCALAR,
+            cluster: 16,
+            args: &[&value],
+        };
         assert!((SubgroupOp::Clustered(Fold::Add).info().meaning)(&instance, &mut out).is_err());
     }
 
@@ -894,7 +979,14 @@ mod tests {
     fn ballots_and_votes() {
         let predicate = [1, 0, 1, 1, 0, 0, 0, 1];
         let mut out = [X; 32];
-        let instance = Instance { size: 8, tangle: 0x7F, scalar: Scalar::Bool, cluster: 0, args: &[&predicate] };
+        let instance = Instance {
+            size: 8,
+            tangle: 0x7F,
+            scalar: Scalar::Bool,
+            component: Component::SCALAR,
+            cluster: 0,
+            args: &[&predicate],
+        };
         let mut run = |op: SubgroupOp| {
             (op.info().meaning)(&instance, &mut out).unwrap();
             [out[0], out[8], out[16], out[24]]

@@ -278,6 +278,8 @@ pub enum Expr {
     Int(i32),
     /// A uint literal.
     Uint(u32),
+    /// A literal of a floating-point type, in quarters: `{"float": ["float", 7]}` is 1.75.
+    Float(Scalar, i32),
     /// A variable of the function.
     Var(VarId),
     /// A built-in variable or a value derived from one.
@@ -429,6 +431,7 @@ impl Expr {
             Expr::Bool(_)
             | Expr::Int(_)
             | Expr::Uint(_)
+            | Expr::Float(..)
             | Expr::Var(_)
             | Expr::Builtin(_)
             | Expr::Input(_)
@@ -456,6 +459,7 @@ impl Expr {
             Expr::Bool(_) => Some(Type::BOOL),
             Expr::Int(_) => Some(Type::INT),
             Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) => Some(Type::UINT),
+            Expr::Float(scalar, _) => Some(Type::scalar(*scalar)),
             Expr::Var(var) => function.var_type(*var),
             Expr::Builtin(builtin) => Some(builtin.ty()),
             Expr::Unary(_, x) | Expr::Select(_, x, _) => x.ty(function),

@@ -1,4 +1,4 @@
-//! Types of the language: bool, integers of 8 to 64 bits, and their vectors.
+//! Types of the language: bool, integers of 8 to 64 bits, floating-point numbers of 16 to 64 bits, and their vectors.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,11 +33,18 @@ pub enum Scalar {
     /// `uint64_t`
     #[serde(rename = "uint64_t")]
     Uint64,
+    /// `float16_t`: IEEE 754 binary16. What floating-point values may be: [`crate::exact`].
+    #[serde(rename = "float16_t")]
+    Float16,
+    /// `float`: binary32.
+    Float,
+    /// `double`: binary64.
+    Double,
 }
 
 impl Scalar {
     /// Every scalar type, in the order tables print them.
-    pub const ALL: [Scalar; 9] = [
+    pub const ALL: [Scalar; 12] = [
         Scalar::Bool,
         Scalar::Int,
         Scalar::Uint,
@@ -47,6 +54,9 @@ impl Scalar {
         Scalar::Uint16,
         Scalar::Int64,
         Scalar::Uint64,
+        Scalar::Float16,
+        Scalar::Float,
+        Scalar::Double,
     ];
 
     /// Size in bits; 1 for bool.
@@ -54,9 +64,9 @@ impl Scalar {
         match self {
             Scalar::Bool => 1,
             Scalar::Int8 | Scalar::Uint8 => 8,
-            Scalar::Int16 | Scalar::Uint16 => 16,
-            Scalar::Int | Scalar::Uint => 32,
-            Scalar::Int64 | Scalar::Uint64 => 64,
+            Scalar::Int16 | Scalar::Uint16 | Scalar::Float16 => 16,
+            Scalar::Int | Scalar::Uint | Scalar::Float => 32,
+            Scalar::Int64 | Scalar::Uint64 | Scalar::Double => 64,
         }
     }
 
@@ -75,10 +85,25 @@ impl Scalar {
         matches!(self, Scalar::Int | Scalar::Uint)
     }
 
-    /// True for the 8-, 16- and 64-bit integers: a device may lack them, and subgroup operations on them are a feature of their own
-    /// (`shaderSubgroupExtendedTypes`, VUID-RuntimeSpirv-None-06275).
+    /// True for the floating-point types.
+    pub const fn is_float(self) -> bool {
+        matches!(self, Scalar::Float16 | Scalar::Float | Scalar::Double)
+    }
+
+    /// True for the integers of every width.
+    pub const fn is_integer(self) -> bool {
+        !matches!(self, Scalar::Bool) && !self.is_float()
+    }
+
+    /// True for the types that a device may lack: integers of 8, 16 and 64 bits, `float16_t` and `double`.
     pub const fn is_extended(self) -> bool {
-        !matches!(self, Scalar::Bool | Scalar::Int | Scalar::Uint)
+        !matches!(self, Scalar::Bool | Scalar::Int | Scalar::Uint | Scalar::Float)
+    }
+
+    /// True if subgroup operations on the type are a feature of their own: `shaderSubgroupExtendedTypes`, for integers of 8, 16 and 64
+    /// bits and floats of 16 (VUID-RuntimeSpirv-None-06275).
+    pub const fn is_extended_in_subgroups(self) -> bool {
+        self.is_extended() && !matches!(self, Scalar::Double)
     }
 
     /// The unsigned integer of the same size; bool stays.
@@ -103,13 +128,22 @@ impl Scalar {
         }
     }
 
-    /// The bits of a value, widened to 64 bits: with the sign of signed types, else with zeros.
+    /// The bits of an integer or bool, widened to 64 bits: with the sign of signed types, else with zeros.
     pub const fn extend(self, bits: u64) -> u64 {
         if self.is_signed() {
             let unused = 64 - self.size();
             (((bits << unused) as i64) >> unused) as u64
         } else {
             bits
+        }
+    }
+
+    /// What is logged of a value: the bits of a float, those of 16 bits as `float`; an integer widened to at least a word.
+    pub fn logged(self, bits: u64) -> u64 {
+        match self {
+            Scalar::Float16 => crate::float::bits(Scalar::Float, crate::float::value(self, bits)),
+            Scalar::Float | Scalar::Double => bits,
+            _ => self.extend(bits),
         }
     }
 
@@ -127,7 +161,8 @@ impl Scalar {
     /// `GL_EXT_shader_subgroup_extended_types_…`.
     pub const fn extension(self) -> Option<&'static str> {
         match self {
-            Scalar::Bool | Scalar::Int | Scalar::Uint => None,
+            Scalar::Bool | Scalar::Int | Scalar::Uint | Scalar::Float | Scalar::Double => None,
+            Scalar::Float16 => Some("float16"),
             Scalar::Int8 | Scalar::Uint8 => Some("int8"),
             Scalar::Int16 | Scalar::Uint16 => Some("int16"),
             Scalar::Int64 | Scalar::Uint64 => Some("int64"),
@@ -146,6 +181,9 @@ impl Scalar {
             Scalar::Uint16 => "uint16_t",
             Scalar::Int64 => "int64_t",
             Scalar::Uint64 => "uint64_t",
+            Scalar::Float16 => "float16_t",
+            Scalar::Float => "float",
+            Scalar::Double => "double",
         }
     }
 
@@ -160,6 +198,9 @@ impl Scalar {
             Scalar::Uint16 => "u16vec",
             Scalar::Int64 => "i64vec",
             Scalar::Uint64 => "u64vec",
+            Scalar::Float16 => "f16vec",
+            Scalar::Float => "vec",
+            Scalar::Double => "dvec",
         }
     }
 }
@@ -234,10 +275,13 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for name in ["bool", "int", "uint", "bvec2", "ivec3", "uvec4", "int8_t", "u16vec3", "i64vec2", "uint64_t"] {
+        for name in [
+            "bool", "int", "uint", "bvec2", "ivec3", "uvec4", "int8_t", "u16vec3", "i64vec2", "vec4", "dvec2",
+            "f16vec3",
+        ] {
             assert_eq!(name.parse::<Type>().unwrap().to_string(), name);
         }
-        for bad in ["uvec1", "uvec5", "float", ""] {
+        for bad in ["uvec1", "uvec5", "vec", ""] {
             assert!(bad.parse::<Type>().is_err(), "{bad}");
         }
     }

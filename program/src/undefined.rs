@@ -13,29 +13,35 @@ use crate::tree::{
     Arg, Block, Builtin, Direction, Expr, Function, FunctionId, LoopKind, Program, Stmt, SubgroupCall, VarId,
 };
 
-/// True if some lane's value may be undefined; `var` tells it of the variables.
-pub fn may_be_undefined(expr: &Expr, launch: &Launch, var: &dyn Fn(VarId) -> bool) -> bool {
-    let any = |args: &[Expr]| args.iter().any(|arg| may_be_undefined(arg, launch, var));
+/// True if some lane's value may be undefined; `var` tells it of the variables of the function.
+fn may_be_undefined(expr: &Expr, function: &Function, launch: &Launch, var: &dyn Fn(VarId) -> bool) -> bool {
+    let is = |expr: &Expr| may_be_undefined(expr, function, launch, var);
+    let any = |args: &[Expr]| args.iter().any(is);
     match expr {
         Expr::Bool(_)
         | Expr::Int(_)
         | Expr::Uint(_)
+        | Expr::Float(..)
         | Expr::Builtin(_)
         | Expr::Input(_)
         | Expr::Uniform(_)
         | Expr::Push(_) => false,
         Expr::Var(v) => var(*v),
-        Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => may_be_undefined(x, launch, var),
-        Expr::Binary(_, x, y) => may_be_undefined(x, launch, var) || may_be_undefined(y, launch, var),
-        Expr::Select(c, x, y) => [c, x, y].into_iter().any(|e| may_be_undefined(e, launch, var)),
+        Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => is(x),
+        Expr::Binary(_, x, y) => is(x) || is(y),
+        Expr::Select(c, x, y) => is(c) || is(x) || is(y),
         Expr::Intrinsic(_, args) | Expr::Vector(_, args) => any(args),
-        Expr::Subgroup(call) => any(&call.args) || !is_defined_form(call, launch),
+        Expr::Subgroup(call) => any(&call.args) || !is_defined_form(call, function, launch),
     }
 }
 
 /// True if the result is defined in every lane of every tangle, given defined operands. (Operators that are not
 /// defined for all operands do not come in here: they are guarded, [`crate::validate`].)
-pub fn is_defined_form(call: &SubgroupCall, launch: &Launch) -> bool {
+fn is_defined_form(call: &SubgroupCall, function: &Function, launch: &Launch) -> bool {
+    if matches!(call.op, SubgroupOp::Exclusive(_)) {
+        let scalar = call.args.first().and_then(|value| value.ty(function)).map(|ty| ty.scalar);
+        return !scalar.is_some_and(|scalar| call.op.starts_infinite(scalar));
+    }
     if !call.op.info().may_be_undefined {
         return true;
     }
@@ -89,6 +95,7 @@ fn is_full_ballot(mask: &Expr) -> bool {
 /// What is known of a whole program.
 #[derive(Clone, Debug)]
 pub struct MayBeUndefined<'a> {
+    program: &'a Program,
     launch: &'a Launch,
     functions: Vec<Marks>,
 }
@@ -102,10 +109,10 @@ struct Marks {
 
 impl<'a> MayBeUndefined<'a> {
     /// Analyses a program.
-    pub fn of(program: &Program, launch: &'a Launch) -> MayBeUndefined<'a> {
+    pub fn of(program: &'a Program, launch: &'a Launch) -> MayBeUndefined<'a> {
         let functions = &program.functions;
         let none = |function: &Function| Marks { vars: vec![false; function.var_count()], result: false };
-        let mut found = MayBeUndefined { launch, functions: functions.iter().map(none).collect() };
+        let mut found = MayBeUndefined { program, launch, functions: functions.iter().map(none).collect() };
         // Marks only ever appear, so this ends, mostly after two rounds.
         loop {
             let mut round = Round { program, found: &mut found, current: 0, changed: false };
@@ -127,7 +134,8 @@ impl<'a> MayBeUndefined<'a> {
 
     /// True if the value of an expression of the function may be undefined.
     pub fn expr(&self, function: FunctionId, expr: &Expr) -> bool {
-        may_be_undefined(expr, self.launch, &|var| self.var(function, var))
+        let of = self.program.functions.get(function as usize);
+        of.is_none_or(|of| may_be_undefined(expr, of, self.launch, &|var| self.var(function, var)))
     }
 
     /// True if the result of the function may be undefined.
@@ -209,7 +217,8 @@ impl Round<'_, '_> {
     }
 
     fn expr(&self, expr: &Expr) -> bool {
-        may_be_undefined(expr, self.found.launch, &|var| self.var(self.current, var))
+        let function = &self.program.functions[self.current];
+        may_be_undefined(expr, function, self.found.launch, &|var| self.var(self.current, var))
     }
 
     fn mark(&mut self, function: usize, var: VarId) {
@@ -226,7 +235,7 @@ mod tests {
     use crate::case::SpirvVersion;
     use crate::ops::BinaryOp;
     use crate::tree::{Local, Param};
-    use crate::types::Type;
+    use crate::types::{Scalar, Type};
 
     fn launch(subgroup_size: SubgroupSize) -> Launch {
         Launch {
@@ -258,6 +267,7 @@ mod tests {
         let one = |op, x| Expr::subgroup(op, [x]);
         let first = || one(Op::BroadcastFirst, lane());
         let found = || one(Op::BallotFindLsb, ballot(Expr::Bool(true)));
+        let function = &program(vec![], vec![]).functions[1];
         for (expr, want) in [
             (Expr::Input(0), false),
             (Expr::Var(0), true),
@@ -288,13 +298,17 @@ mod tests {
             (one(Op::BallotExclusiveBitCount, Expr::Builtin(Builtin::LeMask)), true),
             (one(Op::BallotFindMsb, ballot(odd())), true),
             (one(Op::BallotFindMsb, ballot(Expr::Bool(true))), false),
+            (one(Op::Exclusive(Fold::Min), lane()), false),
+            // An infinity.
+            (one(Op::Exclusive(Fold::Min), Expr::Float(Scalar::Float, 4)), true),
+            (one(Op::Exclusive(Fold::Add), Expr::Float(Scalar::Float, 4)), false),
         ] {
             let var = |var| var == 0;
-            assert_eq!(may_be_undefined(&expr, &launch(SubgroupSize::Default), &var), want, "{expr:?}");
+            assert_eq!(may_be_undefined(&expr, function, &launch(SubgroupSize::Default), &var), want, "{expr:?}");
         }
         let third = call(Op::BallotBitExtract, Expr::Var(1), Expr::Uint(3));
-        assert!(!may_be_undefined(&third, &launch(SubgroupSize::Required(4)), &|_| false));
-        assert!(may_be_undefined(&third, &launch(SubgroupSize::Required(2)), &|_| false));
+        assert!(!may_be_undefined(&third, function, &launch(SubgroupSize::Required(4)), &|_| false));
+        assert!(may_be_undefined(&third, function, &launch(SubgroupSize::Required(2)), &|_| false));
     }
 
     /// `f(in a, out b, inout c) -> uint`, and a main with the locals 0 to 3.

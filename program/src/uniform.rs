@@ -22,7 +22,7 @@ pub enum Tangles {
 /// True if every lane of the tangle that evaluates the expression gets the same value. May say false of one that is uniform too.
 pub fn is_uniform(expr: &Expr, tangles: Tangles) -> bool {
     match expr {
-        Expr::Bool(_) | Expr::Int(_) | Expr::Uint(_) | Expr::Uniform(_) | Expr::Push(_) => true,
+        Expr::Bool(_) | Expr::Int(_) | Expr::Uint(_) | Expr::Float(..) | Expr::Uniform(_) | Expr::Push(_) => true,
         Expr::Var(_) | Expr::Builtin(_) | Expr::Input(_) => false,
         Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => is_uniform(x, tangles),
         // These evaluate some operands with a part of the lanes.

@@ -9,8 +9,9 @@
 //! 3. names ([`crate::names`]);
 //! 4. statements: where they may stand, what they may refer to, calls, loops, switches, logs;
 //! 5. expressions: types ([`type_of`]);
-//! 6. operands: everything that would be undefined behaviour or an unguarded undefined value (semantics.md §1, §5.1), operands that
-//!    must be uniform ([`crate::uniform`]), and undefined values that would decide something ([`crate::undefined`]);
+//! 6. operands: everything that would be undefined behaviour or an unguarded undefined value (semantics.md §1, §5.1), floats that
+//!    might not be exact ([`crate::exact`]), operands that must be uniform ([`crate::uniform`]), and undefined values that would decide
+//!    something ([`crate::undefined`]);
 //! 7. cost: log words and steps ([`crate::bounds`]).
 
 use std::collections::HashSet;
@@ -438,7 +439,7 @@ impl Checker<'_, '_> {
 
     fn assign(&self, var: VarId, value: &Expr, place: Place) -> Checked {
         let expected = self.written(var).at(|| "var".into())?;
-        self.expr_of(value, expected, place).at(|| "value".into())
+        self.stored(value, expected, place).at(|| "value".into())
     }
 
     fn log(&mut self, site: SiteId, values: &[Expr], place: Place) -> Checked {
@@ -454,8 +455,8 @@ impl Checker<'_, '_> {
                 if !ty.is_scalar() {
                     invalid!("a vector must be a variable to be logged");
                 }
-                if ty.scalar.words() > 1 {
-                    invalid!("a 64-bit value must be a variable to be logged");
+                if ty.scalar.words() > 1 || ty.scalar.is_float() {
+                    invalid!("a 64-bit or floating-point value must be a variable to be logged");
                 }
             }
             Ok(())
@@ -555,7 +556,7 @@ impl Checker<'_, '_> {
     fn returned(&self, value: Option<&Expr>, place: Place) -> Checked {
         match (self.function.result, value) {
             (None, None) => Ok(()),
-            (Some(ty), Some(value)) => self.expr_of(value, ty, place),
+            (Some(ty), Some(value)) => self.stored(value, ty, place),
             (Some(ty), None) => invalid(format!("returns nothing, but the result is {ty}")),
             (None, Some(_)) => invalid("returns a value, but the function has no result"),
         }
@@ -576,7 +577,7 @@ impl Checker<'_, '_> {
         let mut outs = Vec::new();
         (0..).zip(callee.params.iter().zip(args)).try_for_each(|(i, (param, arg))| {
             match (param.direction, arg) {
-                (Direction::In, Arg::In(value)) => self.expr_of(value, param.ty, place).at(|| "in".into()),
+                (Direction::In, Arg::In(value)) => self.stored(value, param.ty, place).at(|| "in".into()),
                 (Direction::Out | Direction::Inout, Arg::Out(var)) => {
                     self.received(*var, param.ty, &mut outs).at(|| "out".into())
                 }
@@ -616,6 +617,8 @@ pub fn type_of(expr: &Expr, function: &Function) -> Result<Type, Invalid> {
         Expr::Bool(_) => Ok(Type::BOOL),
         Expr::Int(_) => Ok(Type::INT),
         Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) => Ok(Type::UINT),
+        Expr::Float(scalar, _) if scalar.is_float() => Ok(Type::scalar(*scalar)),
+        Expr::Float(scalar, _) => invalid(format!("{} is no floating-point type", scalar.name())).at(|| "float".into()),
         Expr::Var(var) => match function.var_type(*var) {
             Some(ty) => Ok(ty),
             None => invalid(format!("there is no variable {var}")).at(|| "var".into()),
@@ -624,7 +627,8 @@ pub fn type_of(expr: &Expr, function: &Function) -> Result<Type, Invalid> {
         Expr::Unary(op, x) => {
             let ty = operand(expr, 0, x, function)?;
             let fits = match op {
-                UnaryOp::Neg | UnaryOp::BitNot => is_integer(ty),
+                UnaryOp::Neg => is_number(ty),
+                UnaryOp::BitNot => ty.scalar.is_integer(),
                 UnaryOp::Not => ty == Type::BOOL,
             };
             if fits { Ok(ty) } else { mismatch(expr, op.token(), &[ty]) }
@@ -638,7 +642,12 @@ pub fn type_of(expr: &Expr, function: &Function) -> Result<Type, Invalid> {
             let (x, y) = (operand(expr, 1, x, function)?, operand(expr, 2, y, function)?);
             if cond == Type::BOOL && x == y { Ok(x) } else { mismatch(expr, "?:", &[cond, x, y]) }
         }
-        Expr::Cast(scalar, x) => Ok(Type { scalar: *scalar, ..operand(expr, 0, x, function)? }),
+        Expr::Cast(scalar, x) => {
+            let ty = operand(expr, 0, x, function)?;
+            // The way of a float to other integers is by int.
+            let fits = !ty.scalar.is_float() || !scalar.is_integer() || *scalar == Scalar::Int;
+            if fits { Ok(Type { scalar: *scalar, ..ty }) } else { mismatch(expr, scalar.name(), &[ty]) }
+        }
         Expr::Intrinsic(op, args) => intrinsic_type(expr, *op, args, function),
         Expr::Vector(ty, args) => {
             if ty.is_scalar() || args.len() != usize::from(ty.width) {
@@ -689,6 +698,7 @@ fn tag(expr: &Expr) -> &'static str {
         Expr::Bool(_) => "bool",
         Expr::Int(_) => "int",
         Expr::Uint(_) => "uint",
+        Expr::Float(..) => "float",
         Expr::Var(_) => "var",
         Expr::Builtin(_) => "builtin",
         Expr::Input(_) => "input",
@@ -710,7 +720,7 @@ fn mismatch(expr: &Expr, operation: &str, tys: &[Type]) -> Checked<Type> {
     invalid(format!("{operation} does not take ({})", tys.join(", "))).at(|| tag(expr).into())
 }
 
-fn is_integer(ty: Type) -> bool {
+fn is_number(ty: Type) -> bool {
     ty.scalar != Scalar::Bool
 }
 
@@ -719,9 +729,10 @@ fn binary_type(op: BinaryOp, [x, y]: [Type; 2]) -> Option<Type> {
     let (fits, ty) = match op {
         _ if op.is_logical() => (x == Type::BOOL && y == Type::BOOL, Type::BOOL),
         BinaryOp::Eq | BinaryOp::Ne => (x.is_scalar() && x == y, Type::BOOL),
-        _ if op.is_comparison() => (x.is_scalar() && is_integer(x) && x == y, Type::BOOL),
-        _ if op.is_shift() => (is_integer(x) && y == uints, x),
-        _ => (is_integer(x) && x == y, x),
+        _ if op.is_comparison() => (x.is_scalar() && is_number(x) && x == y, Type::BOOL),
+        _ if op.is_shift() => (x.scalar.is_integer() && y == uints, x),
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => (is_number(x) && x == y, x),
+        _ => (x.scalar.is_integer() && x == y, x),
     };
     fits.then_some(ty)
 }
@@ -733,8 +744,7 @@ fn intrinsic_type(expr: &Expr, op: Intrinsic, args: &[Expr], function: &Function
             .at(|| "intrinsic[1]".into());
     }
     let ty = operand(expr, 0, &args[0], function)?;
-    let mut fits =
-        is_integer(ty) && (!shape.signed_only || ty.scalar.is_signed()) && (!shape.words_only || ty.scalar.is_word());
+    let mut fits = shape.operand.admits(ty.scalar);
     for (i, arg) in args.iter().enumerate().skip(1) {
         let expected = if i < shape.values { ty } else { Type::INT };
         fits &= operand(expr, i, arg, function)? == expected;
@@ -811,6 +821,15 @@ impl Checker<'_, '_> {
         Ok(())
     }
 
+    /// Checks what is stored to a variable.
+    fn stored(&self, expr: &Expr, expected: Type, place: Place) -> Checked {
+        self.expr_of(expr, expected, place)?;
+        if !self.scope.fits(expr, expected) {
+            invalid!("may be more than a variable of {expected} can hold");
+        }
+        Ok(())
+    }
+
     /// Checks an expression completely.
     fn expr(&self, expr: &Expr, place: Place) -> Checked<Type> {
         let ty = type_of(expr, self.function)?;
@@ -841,10 +860,22 @@ impl Checker<'_, '_> {
                 self.defined(x, "decides whether the right operand is evaluated").at(|| "binary[1]".into())
             }
             Expr::Select(cond, ..) => self.defined(cond, "is a condition").at(|| "select[0]".into()),
+            Expr::Cast(to, x) if to.is_integer() && self.is_float(x) => {
+                // SPIR-V 1.6 §3.3.11: undefined behaviour if the integer cannot be represented.
+                self.defined(x, "is converted to an integer").at(|| "cast[1]".into())
+            }
             Expr::Intrinsic(op, args) => self.intrinsic(*op, args).at(|| "intrinsic[1]".into()),
             Expr::Subgroup(call) => self.subgroup(call, place).at(|| "subgroup".into()),
             _ => Ok(()),
+        }?;
+        if self.is_float(expr) && self.scope.extent(expr).is_none() {
+            return invalid("may not be exact").at(|| tag(expr).into());
         }
+        Ok(())
+    }
+
+    fn is_float(&self, expr: &Expr) -> bool {
+        expr.ty(self.function).is_some_and(|ty| ty.scalar.is_float())
     }
 
     /// SPIR-V 1.6 §3.3.13: division by zero and INT_MIN / -1 are undefined behaviour. GLSL 4.60 §5.9: a remainder with
@@ -891,6 +922,7 @@ impl Checker<'_, '_> {
     fn intrinsic(&self, op: Intrinsic, args: &[Expr]) -> Checked {
         let range = |i: usize| self.scope.range(&args[i]);
         match op {
+            _ if self.is_float(&args[0]) => float_clamp(op, args),
             Intrinsic::Clamp if range(1).hi > range(2).lo => {
                 invalid(format!("clamp to {} at least, but {} at most", range(1).hi, range(2).lo))
             }
@@ -948,6 +980,25 @@ impl Checker<'_, '_> {
             invalid!("must be uniform, by itself and visibly");
         }
         self.defined(arg, "must be uniform")
+    }
+}
+
+/// The bounds of a clamp of floats are literals in order.
+fn float_clamp(op: Intrinsic, args: &[Expr]) -> Checked {
+    let literals = |expr: &Expr| -> Option<Vec<i32>> {
+        let literal = |expr: &Expr| if let Expr::Float(_, quarters) = expr { Some(*quarters) } else { None };
+        match expr {
+            Expr::Vector(_, args) => args.iter().map(literal).collect(),
+            _ => literal(expr).map(|quarters| vec![quarters]),
+        }
+    };
+    if op != Intrinsic::Clamp {
+        return Ok(());
+    }
+    match (literals(&args[1]), literals(&args[2])) {
+        (Some(lo), Some(hi)) if lo.iter().zip(&hi).all(|(lo, hi)| lo <= hi) => Ok(()),
+        (Some(_), Some(_)) => invalid("clamp to more at least than at most"),
+        _ => invalid("the bounds of a clamp of floats are literals"),
     }
 }
 

@@ -210,3 +210,41 @@ fn extended_types() {
     assert!(!text.contains("extended_types_int8") && !text.contains("int16"));
     assert_eq!(tangle_program::case::Case::from_json(&case.to_json()).as_ref(), Ok(&case));
 }
+
+/// Floats are logged by their bits, a zero without its sign.
+#[test]
+fn floats() {
+    use Scalar::{Double, Float, Float16};
+    let cast = |scalar, x| Expr::Cast(scalar, Box::new(x));
+    let case = case(
+        "",
+        main_of(|f| {
+            let half = f.add_local("fine", Type { scalar: Float16, width: 2 });
+            let single = f.add_local("single", Type::scalar(Float));
+            let double = f.add_local("twice", Type::scalar(Double));
+            let small = |scalar| cast(scalar, Expr::binary(BinaryOp::BitAnd, lane(), uint(7)));
+            let sum = Expr::subgroup(SubgroupOp::Reduce(tangle_program::subgroup::Fold::Max), [Expr::Var(half)]);
+            let difference = Expr::binary(BinaryOp::Sub, small(Float), Expr::Float(Float, -7));
+            vec![
+                Stmt::Assign { var: half, value: sum },
+                Stmt::Assign { var: single, value: Expr::unary(UnaryOp::Neg, difference) },
+                Stmt::Assign { var: double, value: Expr::binary(BinaryOp::Mul, Expr::Float(Double, 2), small(Double)) },
+                Stmt::Log { site: 1, values: vec![Expr::Var(half), Expr::Var(single), Expr::Var(double)] },
+            ]
+        }),
+    );
+    assert_eq!(validate(&case), Ok(()));
+    let text = glsl(&case);
+    for line in [
+        "#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require",
+        "#extension GL_EXT_shader_subgroup_extended_types_float16 : require",
+        "#define FLOAT_WORD(value) (floatBitsToUint(value) * min(floatBitsToUint(value) << 1u, 1u))",
+        "    f16vec2 fine = f16vec2(0);",
+        "    float single = -(float(lane & 7u) - -1.75);",
+        "    double twice = 0.5lf * double(lane & 7u);",
+        "    LOG5(1, FLOAT_WORD(float(fine.x)), FLOAT_WORD(float(fine.y)), FLOAT_WORD(single), LOW_WORD(twice), HIGH_WORD(twice));",
+    ] {
+        assert!(text.lines().any(|found| found == line), "no line {line:?} in\n{text}");
+    }
+    assert_eq!(tangle_program::case::Case::from_json(&case.to_json()).as_ref(), Ok(&case));
+}

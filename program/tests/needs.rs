@@ -65,6 +65,7 @@ fn categories() {
 #[test]
 fn types() {
     let byte = |x| Expr::Cast(Scalar::Int8, Box::new(x));
+    let float = |scalar| Expr::Float(scalar, 4);
     let add = |x| Expr::subgroup(SubgroupOp::Reduce(Fold::Add), [x]);
     for (expr, scalars, extended) in [
         (add(uint(1)), [].as_slice(), false),
@@ -75,6 +76,9 @@ fn types() {
             &[Scalar::Int8],
             false,
         ),
+        (add(float(Scalar::Float)), &[], false),
+        (add(float(Scalar::Float16)), &[Scalar::Float16], true),
+        (add(float(Scalar::Double)), &[Scalar::Double], false),
     ] {
         let got = of(expr);
         assert_eq!((got.scalars, got.extended_types), (scalars.iter().copied().collect(), extended));

@@ -354,7 +354,7 @@ fn types() {
             0,
             r#"{"subgroup": {"op": "subgroupAdd", "args": [{"var": 0}]}}"#,
             ".subgroup.args[0]",
-            "subgroupAdd takes a vector or scalar of int, uint, int8_t, uint8_t, int16_t, uint16_t, int64_t, uint64_t here, not bool",
+            "subgroupAdd takes a vector or scalar of int, uint, int8_t, uint8_t, int16_t, uint16_t, int64_t, uint64_t, float16_t, float, double here, not bool",
         ),
         (
             0,
@@ -783,4 +783,76 @@ fn sizes() {
         refused(&case("", vec![main])),
         ("program.functions[0]".into(), "has 257 parameters and locals, more than 256".into())
     );
+}
+
+/// Floats are exact or refused. Variables 8 and 9 are a float and a float16_t.
+#[test]
+fn floats() {
+    let with_floats = |body: &str| {
+        let mut case = with_main(body);
+        let main = &mut case.program.functions[2];
+        main.add_local("real", Type::scalar(Scalar::Float));
+        main.add_local("fine", Type::scalar(Scalar::Float16));
+        case
+    };
+    let assigned =
+        |var: u32, value: &str| with_floats(&format!(r#"[{{"assign": {{"var": {var}, "value": {value}}}}}]"#));
+    let small = r#"{"cast": ["float", {"binary": ["&", {"var": 2}, {"uint": 15}]}]}"#;
+    for (var, good) in [
+        (8, r#"{"float": ["float", -7]}"#.to_owned()),
+        (8, small.to_owned()),
+        (8, format!(r#"{{"binary": ["*", {small}, {{"float": ["float", 3]}}]}}"#)),
+        (8, format!(r#"{{"subgroup": {{"op": "subgroupAdd", "args": [{small}]}}}}"#)),
+        (1, r#"{"cast": ["int", {"binary": ["+", {"var": 8}, {"var": 8}]}]}"#.to_owned()),
+        (0, r#"{"binary": ["<", {"var": 8}, {"float": ["float", 2]}]}"#.to_owned()),
+        (
+            9,
+            r#"{"intrinsic": ["clamp", [{"var": 9}, {"float": ["float16_t", -4]}, {"float": ["float16_t", 4]}]]}"#
+                .into(),
+        ),
+    ] {
+        valid(&assigned(var, &good));
+    }
+    for (var, bad, path, reason) in [
+        (8, r#"{"float": ["uint", 4]}"#, ".float", "uint is no floating-point type"),
+        (8, r#"{"binary": ["/", {"var": 8}, {"var": 8}]}"#, ".binary", "/ does not take (float, float)"),
+        (8, r#"{"binary": ["&", {"var": 8}, {"var": 8}]}"#, ".binary", "& does not take (float, float)"),
+        (8, r#"{"unary": ["~", {"var": 8}]}"#, ".unary", "~ does not take (float)"),
+        (8, r#"{"binary": ["+", {"var": 8}, {"var": 8}]}"#, "", "may be more than a variable of float can hold"),
+        (8, r#"{"binary": ["*", {"var": 8}, {"var": 8}]}"#, ".binary", "may not be exact"),
+        (8, r#"{"cast": ["float", {"var": 2}]}"#, ".cast", "may not be exact"),
+        (2, r#"{"cast": ["uint", {"var": 8}]}"#, ".cast", "uint does not take (float)"),
+        (1, r#"{"intrinsic": ["floor", [{"int": 1}]]}"#, ".intrinsic", "floor does not take (int)"),
+        (
+            9,
+            r#"{"intrinsic": ["clamp", [{"var": 9}, {"var": 9}, {"float": ["float16_t", 4]}]]}"#,
+            ".intrinsic[1]",
+            "the bounds of a clamp of floats are literals",
+        ),
+        (
+            9,
+            r#"{"intrinsic": ["clamp", [{"var": 9}, {"float": ["float16_t", 5]}, {"float": ["float16_t", 4]}]]}"#,
+            ".intrinsic[1]",
+            "clamp to more at least than at most",
+        ),
+        (
+            1,
+            r#"{"cast": ["int", {"subgroup": {"op": "subgroupShuffleXor", "args": [{"var": 8}, {"uint": 1}]}}]}"#,
+            ".cast[1]",
+            "is converted to an integer, but may be undefined",
+        ),
+        // The first lane gets an infinity.
+        (
+            1,
+            r#"{"cast": ["int", {"subgroup": {"op": "subgroupExclusiveMin", "args": [{"var": 8}]}}]}"#,
+            ".cast[1]",
+            "is converted to an integer, but may be undefined",
+        ),
+    ] {
+        let (got_path, got_reason) = refused(&assigned(var, bad));
+        let place = got_path.strip_prefix("program.functions[2].body[0].assign.value");
+        assert_eq!((place, got_reason.as_str()), (Some(path), reason), "{bad}");
+    }
+    let (_, reason) = refused(&with_floats(r#"[{"log": {"site": 1, "values": [{"float": ["float", 4]}]}}]"#));
+    assert_eq!(reason, "a 64-bit or floating-point value must be a variable to be logged");
 }

@@ -359,6 +359,10 @@ pub fn show(word: u32, scalar: Scalar) -> String {
             (word as i32).to_string()
         }
         Scalar::Uint | Scalar::Uint8 | Scalar::Uint16 if word < 100_000 => word.to_string(),
+        // Logged as a float; numbers of cases are quarters, and most others came out wrong.
+        Scalar::Float16 | Scalar::Float if (f32::from_bits(word) * 4.0).fract() == 0.0 => {
+            format!("{:?}", f32::from_bits(word))
+        }
         _ => format!("{word:#x}"),
     }
 }

@@ -7,8 +7,9 @@
 //! consecutive invocations.
 
 use tangle_program::case::{Data, Launch};
+use tangle_program::float;
 use tangle_program::ops::{self, BinaryOp, UnaryOp};
-use tangle_program::subgroup::{Instance, SubgroupOp};
+use tangle_program::subgroup::{Component, Instance, SubgroupOp};
 use tangle_program::tree::{Builtin, Expr, SubgroupCall, VarId};
 use tangle_program::types::{Scalar, Type};
 
@@ -124,6 +125,7 @@ impl Estimate<'_> {
             Expr::Bool(value) => (all(u32::from(*value)), Bool),
             Expr::Int(value) => (all(*value as u32), Int),
             Expr::Uint(value) => (all(*value), Uint),
+            Expr::Float(scalar, quarters) => ([float::bits(*scalar, f64::from(*quarters) / 4.0); FOLLOWED], *scalar),
             Expr::Var(var) => (self.guesses[*var as usize]?.0, (self.scalar_of)(*var)),
             Expr::Input(k) => {
                 let words = self.data.inputs.get(*k as usize)?;
@@ -195,7 +197,8 @@ impl Estimate<'_> {
             }
             let lanes: Vec<&[u64]> = args.iter().map(|(column, _)| &column[first..first + GUESSED_SIZE]).collect();
             let cluster = call.cluster.map_or(0, |n| n as usize).min(GUESSED_SIZE);
-            let instance = Instance { size: GUESSED_SIZE, tangle, scalar, cluster, args: &lanes };
+            let instance =
+                Instance { size: GUESSED_SIZE, tangle, scalar, component: Component::SCALAR, cluster, args: &lanes };
             (info.meaning)(&instance, &mut result[first..first + GUESSED_SIZE]).ok()?;
         }
         Some((result, gives.scalar))

@@ -7,6 +7,7 @@ use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
 use super::data::BOUNDARIES;
+use super::float::largest;
 use super::frame::Role;
 use crate::class::Class;
 use crate::weights::Arithmetic;
@@ -39,7 +40,15 @@ impl Want {
         Want { class: Class::Clean, depth, operations: Operations::None }
     }
 
-    fn deeper(self) -> Want {
+    pub(crate) fn class(self) -> Class {
+        self.class
+    }
+
+    pub(crate) fn is_leaf(self) -> bool {
+        self.depth == 0
+    }
+
+    pub(crate) fn deeper(self) -> Want {
         Want { depth: self.depth.saturating_sub(1), ..self }
     }
 
@@ -70,14 +79,22 @@ pub(crate) fn lane() -> Expr {
     Expr::Builtin(Builtin::Lane)
 }
 
-/// `value` as a literal of a number type.
+/// `value` as a literal of a number type; of a float, it must be a small one.
 pub(crate) fn number(scalar: Scalar, value: u32) -> Expr {
-    if scalar == Scalar::Int { Expr::Int(value as i32) } else { as_number(scalar, Expr::Uint(value)) }
+    match scalar {
+        Scalar::Int => Expr::Int(value as i32),
+        _ if scalar.is_float() => Expr::Float(scalar, 4 * value as i32),
+        _ => as_number(scalar, Expr::Uint(value)),
+    }
 }
 
-/// A uint as a value of a number type.
+/// A uint as a value of a number type; the low bits of it as a float.
 pub(crate) fn as_number(scalar: Scalar, word: Expr) -> Expr {
-    if scalar == Scalar::Uint { word } else { cast(scalar, word) }
+    match scalar {
+        Scalar::Uint => word,
+        _ if scalar.is_float() => cast(scalar, bin(BinaryOp::BitAnd, word, uint(largest(scalar)))),
+        _ => cast(scalar, word),
+    }
 }
 
 impl Builder<'_> {
@@ -176,7 +193,7 @@ impl Builder<'_> {
         }
     }
 
-    fn operation_in(&mut self, ty: Type, want: Want) -> Option<Expr> {
+    pub(crate) fn operation_in(&mut self, ty: Type, want: Want) -> Option<Expr> {
         match want.operations {
             Operations::Allowed => self.operation_of(ty, want.class),
             Operations::None => None,
@@ -191,6 +208,9 @@ impl Builder<'_> {
             2..=4 => self.extended_scalar().unwrap_or(Scalar::Uint),
             _ => Scalar::Uint,
         };
+        if scalar.is_float() {
+            return self.float_comparison(op, scalar, want);
+        }
         let lhs = self.varying(scalar, want.deeper());
         // Equality of two words is almost never true; of a few bits it is.
         if matches!(op, Eq | Ne) || self.draw.percent(50) {
@@ -210,7 +230,9 @@ impl Builder<'_> {
     /// A number that is not the same everywhere.
     pub(crate) fn varying(&mut self, scalar: Scalar, want: Want) -> Expr {
         let expr = self.arithmetic(scalar, want);
-        let constant = |expr: &Expr| matches!(expr, Expr::Int(_) | Expr::Uint(_) | Expr::Uniform(_) | Expr::Push(_));
+        let constant = |expr: &Expr| {
+            matches!(expr, Expr::Int(_) | Expr::Uint(_) | Expr::Float(..) | Expr::Uniform(_) | Expr::Push(_))
+        };
         let is_constant = match &expr {
             Expr::Cast(_, inner) => constant(inner),
             expr => constant(expr),
@@ -223,7 +245,7 @@ impl Builder<'_> {
     }
 
     /// A number for the other side of an operator: `x - x` says nothing.
-    fn other_than(&mut self, lhs: &Expr, scalar: Scalar, want: Want) -> Expr {
+    pub(crate) fn other_than(&mut self, lhs: &Expr, scalar: Scalar, want: Want) -> Expr {
         let rhs = self.arithmetic(scalar, want);
         if rhs != *lhs {
             return rhs;
@@ -234,6 +256,9 @@ impl Builder<'_> {
     /// A number.
     pub(crate) fn arithmetic(&mut self, scalar: Scalar, want: Want) -> Expr {
         use BinaryOp::{Add, BitAnd, BitOr, BitXor, Mul, Shl, Shr, Sub};
+        if scalar.is_float() {
+            return self.floating(scalar, want);
+        }
         if want.depth == 0 || self.draw.is_exhausted() {
             return self.leaf(scalar, want);
         }
@@ -256,18 +281,17 @@ impl Builder<'_> {
             }
             Arithmetic::Quotient => self.quotient(scalar, want),
             Arithmetic::Intrinsic => self.intrinsic(scalar, want),
-            Arithmetic::Select if !self.may_choose(want) => self.leaf(scalar, want),
-            Arithmetic::Select => {
-                let cond = self.boolean(want.steering());
-                let then = self.guarded(want, |b, want| b.arithmetic(scalar, want));
-                let otherwise = self.guarded(want, |b, want| b.other_than(&then, scalar, want));
-                Expr::Select(Box::new(cond), Box::new(then), Box::new(otherwise))
-            }
+            Arithmetic::Select => self.select(scalar, want),
             Arithmetic::Cast => match self.draw.below(3) {
                 0 => cast(scalar, self.boolean(want.deeper())),
                 _ => {
                     let other = match self.extended_scalar() {
-                        Some(other) if self.draw.percent(50) => other,
+                        // Any other integer is but a conversion away.
+                        Some(other) if other.is_float() && self.draw.percent(50) => {
+                            let whole = cast(Scalar::Int, self.floating(other, want.defined()));
+                            return if scalar == Scalar::Int { whole } else { cast(scalar, whole) };
+                        }
+                        Some(other) if !other.is_float() && self.draw.percent(50) => other,
                         _ if scalar == Scalar::Int => Scalar::Uint,
                         _ => Scalar::Int,
                     };
@@ -282,7 +306,17 @@ impl Builder<'_> {
         }
     }
 
-    fn binary(&mut self, ops: &[BinaryOp], scalar: Scalar, want: Want) -> Expr {
+    pub(crate) fn select(&mut self, scalar: Scalar, want: Want) -> Expr {
+        if !self.may_choose(want) {
+            return self.leaf(scalar, want);
+        }
+        let cond = self.boolean(want.steering());
+        let then = self.guarded(want, |b, want| b.arithmetic(scalar, want));
+        let otherwise = self.guarded(want, |b, want| b.other_than(&then, scalar, want));
+        Expr::Select(Box::new(cond), Box::new(then), Box::new(otherwise))
+    }
+
+    pub(crate) fn binary(&mut self, ops: &[BinaryOp], scalar: Scalar, want: Want) -> Expr {
         let op = self.draw.pick(ops);
         let lhs = self.varying(scalar, want.deeper());
         let rhs = self.other_than(&lhs, scalar, want.deeper());
@@ -382,7 +416,7 @@ impl Builder<'_> {
         (part(self), part(self))
     }
 
-    fn component(&mut self, scalar: Scalar, want: Want) -> Expr {
+    pub(crate) fn component(&mut self, scalar: Scalar, want: Want) -> Expr {
         let ty = if scalar == Scalar::Uint { Type::MASK } else { Type { scalar, width: 2 + self.draw.below(3) as u8 } };
         let Some(var) = self.variable(ty, want.class) else { return self.leaf(scalar, want) };
         // Ballots of small subgroups live in the first component.
@@ -420,6 +454,9 @@ impl Builder<'_> {
     }
 
     pub(crate) fn leaf(&mut self, scalar: Scalar, want: Want) -> Expr {
+        if scalar.is_float() {
+            return self.float_leaf(scalar, want);
+        }
         if scalar.is_extended() {
             return self.extended_leaf(scalar, want);
         }
@@ -491,23 +528,26 @@ impl Builder<'_> {
                 Builtin::GtMask,
             ])),
             2 | 3 if want.depth > 0 => match self.operation_in(ty, want) {
-                Some(expr) => expr,
+                Some(expr) => self.fitted(expr, ty, want.class),
                 None => self.components(ty, want),
             },
             4 | 5 if want.depth > 0 && ty.scalar != Scalar::Bool => {
-                let op = self.draw.pick(&[
-                    BinaryOp::BitAnd,
-                    BinaryOp::BitXor,
-                    BinaryOp::Add,
-                    BinaryOp::BitOr,
-                    BinaryOp::Mul,
-                ]);
+                let op = match ty.scalar.is_float() {
+                    true => self.draw.pick(&[BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul]),
+                    false => self.draw.pick(&[
+                        BinaryOp::BitAnd,
+                        BinaryOp::BitXor,
+                        BinaryOp::Add,
+                        BinaryOp::BitOr,
+                        BinaryOp::Mul,
+                    ]),
+                };
                 let lhs = self.vector(ty, want.deeper());
                 let rhs = match self.vector(ty, want.deeper()) {
                     rhs if rhs == lhs => self.components(ty, want),
                     rhs => rhs,
                 };
-                bin(op, lhs, rhs)
+                self.fitted(bin(op, lhs, rhs), ty, want.class)
             }
             _ => self.components(ty, want),
         }

@@ -7,6 +7,7 @@ use tangle_program::tree::{Block, Builtin, Expr, Program, SiteId, Stmt, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::expression::{bin, cast, uint};
+use super::float::hashed;
 use super::frame::{Cost, Role};
 use super::{Builder, FINAL_WORDS};
 use crate::class::Class;
@@ -150,6 +151,7 @@ impl Builder<'_> {
             width => (0..width).map(|c| Expr::Component(Box::new(Expr::Var(var)), c)).collect(),
         };
         let words = |part: Expr| match ty.scalar.words() {
+            _ if ty.scalar.is_float() => vec![hashed(part, ty.scalar)],
             1 => vec![word(part)],
             _ => vec![word(part.clone()), word(bin(BinaryOp::Shr, part, uint(32)))],
         };

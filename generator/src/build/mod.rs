@@ -5,6 +5,7 @@ mod control;
 mod data;
 mod estimate;
 mod expression;
+mod float;
 mod frame;
 mod function;
 mod launch;
@@ -176,6 +177,8 @@ impl<'a> Builder<'a> {
 
     /// `var = value;`
     fn assign(&mut self, var: VarId, value: Expr) -> Stmt {
+        let frame::Var { ty, class, .. } = self.frame.var(var);
+        let value = self.fitted(value, ty, class);
         let guess = self.estimate(|guess| guess.guess(&value));
         let crowd = self.frame.crowd;
         let old = &mut self.frame.guesses[var as usize];

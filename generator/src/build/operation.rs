@@ -36,6 +36,7 @@ impl Builder<'_> {
     pub(crate) fn operation_of(&mut self, ty: Type, class: Class) -> Option<Expr> {
         let gives = |info: &OpInfo| match info.gives {
             Gives::Nothing => false,
+            Gives::Same if info.op.starts_infinite(ty.scalar) && class < Class::MaybeUndefined => false,
             Gives::Same => info.scalars.contains(&ty.scalar),
             Gives::Bool => ty == Type::BOOL,
             Gives::Uint => ty == Type::UINT,
@@ -115,7 +116,8 @@ impl Builder<'_> {
         let args: Vec<Expr> =
             info.params.iter().map(|&param| self.operand(info.op, param, value, inner, operands)).collect();
         let own = if info.tangle_dependent { self.frame.flow.class() } else { Class::Clean };
-        let undefined = if operands == Operands::Free { Class::MaybeUndefined } else { Class::Clean };
+        let open = operands == Operands::Free || info.op.starts_infinite(value.scalar);
+        let undefined = if open { Class::MaybeUndefined } else { Class::Clean };
         let result = own.max(inner).max(undefined);
         let cluster = info.clustered.then(|| self.cluster());
         (Expr::Subgroup(SubgroupCall { op: info.op, args, cluster }), result)
@@ -159,6 +161,7 @@ impl Builder<'_> {
             Fold::Add => match self.draw.below(3) {
                 0 => uint(1),
                 1 => bin(Add, lane(), uint(1)),
+                _ if scalar.is_float() => bin(BitXor, lane(), uint(5)),
                 _ => return bit(),
             },
             // Odd numbers: no product of them is 0.
@@ -177,6 +180,7 @@ impl Builder<'_> {
         }
         let want = Want::of(class, self.draw.below(3));
         match ty {
+            Type { scalar: Scalar::Double, width: 1 } if self.draw.percent(50) => self.fraction(Scalar::Double, want),
             Type { scalar, width: 1 } if scalar != Scalar::Bool => self.varying(scalar, want),
             _ => self.expr(ty, want),
         }

@@ -6,7 +6,7 @@ use tangle_program::tree::{Block, Builtin, Expr, Stmt, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::expression::{Want, bin, cast, lane};
+use super::expression::{Want, as_number, bin, cast, lane};
 use super::frame::{Cost, Jump, Role};
 use super::log::Moment;
 use crate::class::Class;
@@ -160,7 +160,7 @@ impl Builder<'_> {
         scalars
     }
 
-    /// A type that GLSL lacks, if the case uses any.
+    /// A type other than bool, int and uint, if the case uses any.
     pub(crate) fn extended_scalar(&mut self) -> Option<Scalar> {
         let scalars = self.weighted_scalars(&Scalar::ALL[3..]);
         scalars.iter().any(|&(weight, _)| weight > 0).then(|| self.draw.weighted(&scalars))
@@ -207,6 +207,7 @@ impl Builder<'_> {
         let op = match ty {
             Type { scalar: Scalar::Bool, width: 1 } => BinaryOp::Xor,
             Type { scalar: Scalar::Bool, .. } => return value,
+            Type { scalar, .. } if scalar.is_float() => self.draw.pick(&[BinaryOp::Add, BinaryOp::Sub]),
             _ => self.draw.pick(&[BinaryOp::Add, BinaryOp::Add, BinaryOp::BitXor, BinaryOp::Sub]),
         };
         bin(op, Expr::Var(var), value)
@@ -217,8 +218,7 @@ impl Builder<'_> {
         let part = |b: &mut Self| {
             let word = if b.draw.percent(50) { lane() } else { b.input() };
             match ty.scalar {
-                Scalar::Uint => word,
-                scalar if scalar != Scalar::Bool => cast(scalar, word),
+                scalar if scalar != Scalar::Bool => as_number(scalar, word),
                 _ => bin(BinaryOp::Ne, bin(BinaryOp::BitAnd, word, Expr::Uint(1)), Expr::Uint(0)),
             }
         };
@@ -300,5 +300,8 @@ fn stem(ty: Type, class: Class) -> &'static str {
         (Class::Clean, Type { scalar: Scalar::Int8 | Scalar::Uint8, .. }) => "byte",
         (Class::Clean, Type { scalar: Scalar::Int16 | Scalar::Uint16, .. }) => "narrow",
         (Class::Clean, Type { scalar: Scalar::Int64 | Scalar::Uint64, .. }) => "wide",
+        (Class::Clean, Type { scalar: Scalar::Float16, .. }) => "fine",
+        (Class::Clean, Type { scalar: Scalar::Float, .. }) => "real",
+        (Class::Clean, Type { scalar: Scalar::Double, .. }) => "twice",
     }
 }

@@ -107,6 +107,7 @@ fn usual(ty: Type) -> Vec<Expr> {
         ],
         Scalar::Int => vec![Expr::Int(1), Expr::Cast(Scalar::Int, Box::new(lane()))],
         Scalar::Uint => vec![Expr::Uint(1), lane()],
+        scalar if scalar.is_float() => vec![Expr::Float(scalar, 4), Expr::Cast(scalar, Box::new(lane()))],
         scalar => [Expr::Uint(1), lane()].map(|word| Expr::Cast(scalar, Box::new(word))).into(),
     };
     let mut found = vec![zero(ty)];
@@ -167,6 +168,7 @@ pub fn numbers(case: &Case) -> Candidates<'_> {
         match at.expr {
             Expr::Uint(n) => found.push(Number::Literal(at, Scalar::Uint, *n)),
             Expr::Int(n) => found.push(Number::Literal(at, Scalar::Int, *n as u32)),
+            Expr::Float(scalar, n) => found.push(Number::Literal(at, *scalar, *n as u32)),
             Expr::Subgroup(call) => found.extend(call.cluster.map(|n| Number::Cluster(at, n))),
             _ => {}
         }
@@ -189,7 +191,8 @@ pub fn numbers(case: &Case) -> Candidates<'_> {
         let program = &mut case.program;
         match number {
             Number::Literal(at, Scalar::Int, _) => replace_expr(program, at, Expr::Int(n as i32)),
-            Number::Literal(at, ..) => replace_expr(program, at, Expr::Uint(n as u32)),
+            Number::Literal(at, Scalar::Uint, _) => replace_expr(program, at, Expr::Uint(n as u32)),
+            Number::Literal(at, scalar, _) => replace_expr(program, at, Expr::Float(scalar, n as i32)),
             Number::Cluster(at, _) => {
                 if let Expr::Subgroup(call) = at.expr {
                     let mut call = call.clone();
@@ -225,8 +228,8 @@ fn labels(arms: &[Arm]) -> impl Iterator<Item = (usize, usize, i64)> {
 /// Smaller numbers to try, smallest first.
 fn less_than(number: Number<'_>) -> Vec<i64> {
     let n = match number {
-        Number::Literal(_, Scalar::Int, n) => i64::from(n as i32),
-        Number::Literal(_, _, n) | Number::Step(_, n) | Number::Cluster(_, n) => i64::from(n),
+        Number::Literal(_, Scalar::Uint, n) | Number::Step(_, n) | Number::Cluster(_, n) => i64::from(n),
+        Number::Literal(_, _, n) => i64::from(n as i32),
         Number::Label(.., n) => n,
     };
     let size = n.abs();

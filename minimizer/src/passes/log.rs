@@ -46,8 +46,11 @@ pub fn earlier(case: &Case) -> Candidates<'_> {
                 Some(_) => component_of(expr, 0, function),
                 None => continue,
             };
-            // A 64-bit value is not logged but as a variable.
+            // A 64-bit value or a float is not logged but as a variable.
             let value = match value.ty(function) {
+                Some(ty) if ty.scalar.is_float() => {
+                    Expr::Cast(Scalar::Uint, Box::new(Expr::Cast(Scalar::Int, Box::new(value))))
+                }
                 Some(ty) if ty.scalar.words() > 1 => Expr::Cast(Scalar::Uint, Box::new(value)),
                 _ => value,
             };

@@ -54,7 +54,7 @@ pub const TABLE: &[Pass] = &[
     Pass { name: "inputs", about: "put one value in the place of an input everywhere", candidates: data::sources },
     Pass { name: "expressions", about: "put less in the place of an expression", candidates: expressions::replace },
     Pass { name: "substitute", about: "put a value in the place of a variable", candidates: variables::substitute },
-    Pass { name: "words", about: "make uints of other integers", candidates: types::words },
+    Pass { name: "words", about: "make uints of other integers, integers of floats", candidates: types::words },
     Pass { name: "narrow", about: "make scalars of vectors", candidates: types::narrow },
     Pass { name: "merge", about: "make one of two variables", candidates: variables::merge },
     Pass { name: "data", about: "simplify the data", candidates: data::values },
@@ -100,6 +100,7 @@ fn zero(ty: Type) -> Expr {
             Scalar::Bool => Expr::Bool(false),
             Scalar::Int => Expr::Int(0),
             Scalar::Uint => Expr::Uint(0),
+            scalar if scalar.is_float() => Expr::Float(scalar, 0),
             scalar => Expr::Cast(scalar, Box::new(Expr::Uint(0))),
         },
     )

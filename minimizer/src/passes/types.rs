@@ -1,4 +1,4 @@
-//! Plainer types: scalars instead of vectors, uints instead of other integers.
+//! Plainer types: scalars instead of vectors, uints instead of other integers, integers instead of floats.
 
 use tangle_program::case::Case;
 use tangle_program::ops::BinaryOp;
@@ -94,15 +94,17 @@ pub fn component_of(expr: &Expr, component: u8, function: &Function) -> Expr {
     }
 }
 
-/// Makes uints of all integers, or 32-bit integers of the others; conversions to the same type go.
+/// Makes uints of all numbers, 32-bit ones of the others, or ints of floats; conversions to the same type go.
 pub fn words(case: &Case) -> Candidates<'_> {
     let uint = |scalar: Scalar| if scalar == Scalar::Bool { Scalar::Bool } else { Scalar::Uint };
     let word = |scalar: Scalar| match scalar {
         _ if !scalar.is_extended() => scalar,
+        _ if scalar.is_float() => Scalar::Float,
         _ if scalar.is_signed() => Scalar::Int,
         _ => Scalar::Uint,
     };
-    each(case, vec![uint as fn(Scalar) -> Scalar, word], |case, map| {
+    let whole = |scalar: Scalar| if scalar.is_float() { Scalar::Int } else { scalar };
+    each(case, vec![uint as fn(Scalar) -> Scalar, word, whole], |case, map| {
         let retype = |ty: &mut Type| ty.scalar = map(ty.scalar);
         for function in &mut case.program.functions {
             let params = function.params.iter_mut().map(|param| &mut param.ty);
@@ -113,6 +115,13 @@ pub fn words(case: &Case) -> Candidates<'_> {
         let is_signless = map(Scalar::Int) == Scalar::Uint;
         each_expr_mut(&mut case.program, &mut |id, expr| match expr {
             Expr::Int(n) if is_signless => *expr = Expr::Uint(*n as u32),
+            Expr::Float(scalar, n) => {
+                *expr = match map(*scalar) {
+                    Scalar::Uint => Expr::Uint((*n / 4) as u32),
+                    Scalar::Int => Expr::Int(*n / 4),
+                    scalar => Expr::Float(scalar, *n),
+                }
+            }
             Expr::Vector(ty, _) => retype(ty),
             Expr::Cast(scalar, x) => {
                 let to = map(*scalar);

@@ -62,10 +62,11 @@ impl<'a, R: Rules> Machine<'a, R> {
             }
             Node::Cast { from, to, arg } => {
                 let arg = self.eval(frame, arg, a, u)?;
-                if to.bits() == from.bits() || from.bits() == 1 {
+                let (from, to) = (*from, *to);
+                let is_float = from.is_float() || to.is_float();
+                if from == to || !is_float && (to.bits() == from.bits() || from.bits() == 1) {
                     return Ok(arg);
                 }
-                let (from, to) = (*from, *to);
                 self.map_columns(arg, |x, out| out.iter_mut().zip(x).for_each(|(o, &x)| *o = ops::cast(from, to, x)))
             }
             Node::Intrinsic { op, scalar, args } => {

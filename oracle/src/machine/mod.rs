@@ -334,7 +334,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         }
     }
 
-    /// An entry of every lane. Components are logged as words: shorter ones widened by their type, 64-bit ones low word first.
+    /// An entry of every lane. Components are logged as words ([`Scalar::logged`]), 64-bit ones low word first.
     fn log(&mut self, site: SiteId, values: &[(Value, Scalar)], a: &Mask) {
         if matches!(self.pass, Pass::Survey) {
             return;
@@ -348,7 +348,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             for (value, scalar) in values {
                 let tainted = value.taint.as_ref().is_some_and(|taint| taint.lanes.contains(slot));
                 for column in &value.columns {
-                    let bits = scalar.extend(column[slot]);
+                    let bits = scalar.logged(column[slot]);
                     for part in 0..scalar.words() {
                         if tainted {
                             log.tainted.push(log.words.len() as u32);

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use smallvec::SmallVec;
 use tangle_program::case::Tier;
-use tangle_program::subgroup::{Instance, OpInfo, Param, Spread, Ub, lanes};
+use tangle_program::subgroup::{Component, Instance, OpInfo, Param, Spread, Ub, lanes};
 use tangle_program::types::Scalar;
 
 use super::{Frame, Machine, Pass, Stop};
@@ -183,7 +183,9 @@ impl OpWork<'_> {
         for c in 0..rounds {
             {
                 let args = self.operands(first, size, c);
-                let instance = Instance { size, tangle, scalar: op.scalar, cluster: op.cluster, args: &args };
+                let component = Component { index: c, of: op.width };
+                let instance =
+                    Instance { size, tangle, scalar: op.scalar, component, cluster: op.cluster, args: &args };
                 undefined |= operate(op.info, &instance, &mut out)?;
             }
             if combined {
@@ -235,7 +237,8 @@ impl OpWork<'_> {
         let mut args = self.operands(first, size, 0);
         args[value_at] = &column;
         let scalar = Scalar::Bool;
-        let instance = Instance { size, tangle, scalar, cluster: self.op.cluster, args: &args };
+        let component = Component::SCALAR;
+        let instance = Instance { size, tangle, scalar, component, cluster: self.op.cluster, args: &args };
         let mut out = SmallVec::<[u64; 64]>::from_elem(0, size);
         match (info.meaning)(&instance, &mut out) {
             Ok(_) => lanes(tangle).filter(|&lane| out[lane] != 0).fold(0, |mask, lane| mask | 1 << lane),

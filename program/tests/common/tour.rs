@@ -84,6 +84,11 @@ fn expressions() -> Case {
                 match op {
                     Intrinsic::Clamp => args = vec![var(i), Expr::Int(-3), Expr::Int(3)],
                     Intrinsic::Abs => args = vec![offset()],
+                    Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc => {
+                        let half = binary(cast(Scalar::Float, offset()), Op::Mul, Expr::Float(Scalar::Float, 2));
+                        body.push(assign(i, cast(Scalar::Int, intrinsic(op, [half]))));
+                        continue;
+                    }
                     _ => args.extend(vec![offset(); shape.offsets]),
                 }
                 body.push(assign(i, intrinsic(op, args)));

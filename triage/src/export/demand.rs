@@ -3,6 +3,7 @@
 use tangle_program::case::{SpirvVersion, SubgroupSize, Tier};
 use tangle_program::needs::Needs;
 use tangle_program::subgroup::Category;
+use tangle_program::types::Scalar;
 
 /// A Vulkan feature. Numbers are those of the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,8 @@ const SHADER_INT16: Demand = Demand {
     vkrunner: true,
 };
 const SHADER_INT64: Demand = Demand { name: "shaderInt64", member: 40, amber: Some("shaderInt64"), ..SHADER_INT16 };
+const SHADER_FLOAT64: Demand =
+    Demand { name: "shaderFloat64", member: 39, amber: Some("shaderFloat64"), ..SHADER_INT16 };
 /// A member of `VkPhysicalDeviceVulkan12Features`, and of nothing else.
 const BROADCAST_DYNAMIC_ID: Demand = Demand {
     name: "subgroupBroadcastDynamicId",
@@ -88,7 +91,7 @@ const BROADCAST_DYNAMIC_ID: Demand = Demand {
     amber: None,
     vkrunner: false,
 };
-/// This one and the next have structures of their own, too; these must not stand beside that of Vulkan 1.2.
+/// This one and the next two have structures of their own, too; these must not stand beside that of Vulkan 1.2.
 const SHADER_INT8: Demand = Demand {
     name: "shaderInt8",
     member: 8,
@@ -96,6 +99,8 @@ const SHADER_INT8: Demand = Demand {
     vkrunner: true,
     ..BROADCAST_DYNAMIC_ID
 };
+const SHADER_FLOAT16: Demand =
+    Demand { name: "shaderFloat16", member: 7, amber: Some("Float16Int8Features.shaderFloat16"), ..SHADER_INT8 };
 const EXTENDED_TYPES: Demand = Demand {
     name: "shaderSubgroupExtendedTypes",
     member: 34,
@@ -118,7 +123,8 @@ pub(super) fn vulkan_minor(needs: &Needs) -> u32 {
 pub(super) fn demands(needs: &Needs) -> Vec<Demand> {
     let rotates = needs.categories.contains(&Category::Rotate);
     let rotates_clustered = needs.categories.contains(&Category::RotateClustered);
-    let has_size = |size: u32| needs.scalars.iter().any(|scalar| scalar.size() == size);
+    let has_size = |size: u32| needs.scalars.iter().any(|scalar| scalar.is_integer() && scalar.size() == size);
+    let has = |scalar: Scalar| needs.scalars.contains(&scalar);
     let table = [
         (needs.tier == Tier::Maximal, MAXIMAL),
         (needs.tier == Tier::SubgroupUniform, SUBGROUP_UNIFORM),
@@ -131,6 +137,8 @@ pub(super) fn demands(needs: &Needs) -> Vec<Demand> {
         (has_size(8), SHADER_INT8),
         (has_size(16), SHADER_INT16),
         (has_size(64), SHADER_INT64),
+        (has(Scalar::Float16), SHADER_FLOAT16),
+        (has(Scalar::Double), SHADER_FLOAT64),
         (needs.extended_types, EXTENDED_TYPES),
     ];
     table.into_iter().filter(|(needed, _)| *needed).map(|(_, demand)| demand).collect()

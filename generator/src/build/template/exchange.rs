@@ -66,12 +66,17 @@ impl Builder<'_> {
         (var, ty)
     }
 
+    /// One of the operators; of floats, a sum or difference.
+    fn combination(&mut self, ty: Type, ops: &[BinaryOp]) -> BinaryOp {
+        self.draw.pick(if ty.scalar.is_float() { &[BinaryOp::Add, BinaryOp::Sub] } else { ops })
+    }
+
     /// A prefix sum in steps of 1, 2, 4.
     pub(super) fn shuffle_scan(&mut self, out: &mut Block) {
         let (sum, ty) = self.traveller(out);
         let moved = self.frame.local("moved", ty, Class::MaybeUndefined, Role::Private);
         let op = self.draw.pick(&[SubgroupOp::ShuffleUp, SubgroupOp::ShuffleUp, SubgroupOp::ShuffleDown]);
-        let combine = self.draw.pick(&[BinaryOp::Add, BinaryOp::BitXor, BinaryOp::Add]);
+        let combine = self.combination(ty, &[BinaryOp::Add, BinaryOp::BitXor, BinaryOp::Add]);
         let steps = 2 + self.draw.below(2);
         let form = self.draw.pick(&[LoopForm::For, LoopForm::For, LoopForm::While, LoopForm::DoWhile]);
         let decision = self.counted_decision();
@@ -108,8 +113,8 @@ impl Builder<'_> {
 
     /// Everybody's sum by exchanges with the lane whose number differs in one bit.
     pub(super) fn butterfly(&mut self, out: &mut Block) {
-        let (sum, _) = self.traveller(out);
-        let combine = self.draw.pick(&[BinaryOp::Add, BinaryOp::BitXor, BinaryOp::BitOr]);
+        let (sum, ty) = self.traveller(out);
+        let combine = self.combination(ty, &[BinaryOp::Add, BinaryOp::BitXor, BinaryOp::BitOr]);
         let in_loop = self.affordable_trips() >= 3 && self.draw.percent(50);
         if !in_loop {
             for bit in 0..2 + self.draw.below(2) {

@@ -3,12 +3,12 @@
 use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Block, Expr, Test, VarId};
-use tangle_program::types::{Scalar, Type};
+use tangle_program::types::Type;
 
 use super::super::Builder;
 use super::super::condition::Cond;
 use super::super::control::LoopHead;
-use super::super::expression::{bin, lane, uint};
+use super::super::expression::{as_number, bin, lane, uint};
 use super::super::frame::{Jump, Source};
 use super::super::log::Moment;
 use super::super::statement::ends_in_jump;
@@ -494,7 +494,9 @@ impl Builder<'_> {
             |_| None,
             |b, counter| {
                 let mut body = Vec::new();
-                let inside = if same { operand } else { bin(BinaryOp::BitXor, operand, counter_as(counter, ty)) };
+                let change = if ty.scalar.is_float() { BinaryOp::Add } else { BinaryOp::BitXor };
+                let counted = as_number(ty.scalar, Expr::Var(counter));
+                let inside = if same { operand } else { bin(change, operand, counted) };
                 b.detect(detector, ty, inside, &mut body);
                 let value_now = b.own_value(ty);
                 b.add_to(value, value_now, &mut body);
@@ -508,12 +510,5 @@ impl Builder<'_> {
         self.after_loop(counter, written, out);
         let after = if same { again } else { Expr::Var(value) };
         self.detect(detector, ty, after, out);
-    }
-}
-
-fn counter_as(counter: VarId, ty: Type) -> Expr {
-    match ty.scalar {
-        Scalar::Uint => Expr::Var(counter),
-        _ => Expr::Cast(ty.scalar, Box::new(Expr::Var(counter))),
     }
 }

@@ -117,6 +117,7 @@ impl Builder<'_> {
             let fits = info.params == [Param::Value]
                 && info.gives == Gives::Same
                 && !info.may_be_undefined
+                && !info.op.starts_infinite(ty.scalar)
                 && info.scalars.contains(&ty.scalar);
             if fits { self.weights.ops[row] } else { 0 }
         });

@@ -1,0 +1,258 @@
+//! Floating-point numbers: expressions that stay exact ([`tangle_program::exact`]).
+//!
+//! An expression is first made like any other, then [`Builder::fitted`] makes what could round or grow too large small again: by a turn
+//! through the integers (`float(int(x) & 127)`), which keeps sums in a loop going round, or by a clamp where the value may be
+//! undefined, as such a value must not be converted to an integer.
+
+use tangle_program::bounds::Scope;
+use tangle_program::exact::Extent;
+use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
+use tangle_program::subgroup::{Fold, SubgroupOp};
+use tangle_program::tree::Expr;
+use tangle_program::types::{Scalar, Type};
+
+use super::Builder;
+use super::expression::{Want, as_number, bin, cast, number, uint};
+use crate::class::Class;
+use crate::weights::Arithmetic;
+
+/// Integers up to this, all ones in binary, can be stored to variables.
+pub(crate) const fn largest(scalar: Scalar) -> u32 {
+    match scalar {
+        Scalar::Float16 => 127,
+        Scalar::Float => 16_383,
+        _ => 1_048_575,
+    }
+}
+
+/// Up to this even a sum over the largest subgroup can.
+const fn small(scalar: Scalar) -> u32 {
+    match scalar {
+        Scalar::Float16 => 7,
+        Scalar::Float => 127,
+        _ => 1023,
+    }
+}
+
+/// A literal.
+fn quarters(scalar: Scalar, quarters: i32) -> Expr {
+    Expr::Float(scalar, quarters)
+}
+
+/// An expression with one scalar in all components.
+fn splat(ty: Type, scalar: Expr) -> Expr {
+    if ty.is_scalar() { scalar } else { Expr::Vector(ty, vec![scalar; usize::from(ty.width)]) }
+}
+
+impl Builder<'_> {
+    /// A number of a floating-point type.
+    pub(crate) fn floating(&mut self, scalar: Scalar, want: Want) -> Expr {
+        let expr = self.unfitted(scalar, want);
+        self.fitted(expr, Type::scalar(scalar), want.class())
+    }
+
+    fn unfitted(&mut self, scalar: Scalar, want: Want) -> Expr {
+        use BinaryOp::{Add, Mul, Sub};
+        if want.is_leaf() || self.draw.is_exhausted() {
+            return self.float_leaf(scalar, want);
+        }
+        let kind = Arithmetic::ALL[self.draw.index(self.weights.arithmetic.iter().copied())];
+        match kind {
+            Arithmetic::Leaf => self.float_leaf(scalar, want),
+            Arithmetic::Sum => self.binary(&[Add, Sub], scalar, want),
+            Arithmetic::Product => self.binary(&[Mul], scalar, want),
+            Arithmetic::Bits => Expr::unary(UnaryOp::Neg, self.varying(scalar, want.deeper())),
+            Arithmetic::Shift => {
+                let factor = self.draw.pick(&[2, 1, 3, 8, -4, 6]);
+                bin(Mul, self.varying(scalar, want.deeper()), quarters(scalar, factor))
+            }
+            Arithmetic::Quotient | Arithmetic::Intrinsic => self.float_intrinsic(scalar, want),
+            Arithmetic::Select => self.select(scalar, want),
+            Arithmetic::Cast => self.converted(scalar, want),
+            Arithmetic::Component => self.component(scalar, want),
+            Arithmetic::Operation => match self.operation_in(Type::scalar(scalar), want) {
+                Some(expr) => expr,
+                None => self.float_leaf(scalar, want),
+            },
+        }
+    }
+
+    /// From another type.
+    fn converted(&mut self, scalar: Scalar, want: Want) -> Expr {
+        let other = self.extended_scalar().filter(|&other| other != scalar);
+        match (self.draw.below(4), other) {
+            (0, _) => cast(scalar, self.boolean(want.deeper())),
+            (1 | 2, Some(other)) if other.is_float() => cast(scalar, self.floating(other, want.deeper())),
+            _ => {
+                let bits = bin(BinaryOp::BitAnd, self.varying(Scalar::Int, want.deeper()), Expr::Int(63));
+                cast(scalar, bin(BinaryOp::Sub, bits, Expr::Int(self.draw.below(64) as i32)))
+            }
+        }
+    }
+
+    fn float_intrinsic(&mut self, scalar: Scalar, want: Want) -> Expr {
+        use Intrinsic::{Abs, Ceil, Clamp, Floor, Max, Min, Sign, Trunc};
+        let op = self.draw.pick(&[Min, Max, Floor, Abs, Clamp, Trunc, Sign, Ceil]);
+        let first = self.varying(scalar, want.deeper());
+        let args = match op {
+            Min | Max => {
+                let second = self.other_than(&first, scalar, want.deeper());
+                vec![first, second]
+            }
+            Clamp => {
+                let low = self.draw.below(32) as i32 - 24;
+                vec![first, quarters(scalar, low), quarters(scalar, low + self.draw.below(96) as i32)]
+            }
+            _ => vec![first],
+        };
+        Expr::Intrinsic(op, args)
+    }
+
+    pub(crate) fn float_leaf(&mut self, scalar: Scalar, want: Want) -> Expr {
+        let word = |b: &mut Self| as_number(scalar, b.leaf(Scalar::Uint, want));
+        match self.draw.below(12) {
+            0..=4 => match self.variable(Type::scalar(scalar), want.class()) {
+                Some(var) => Expr::Var(var),
+                None => word(self),
+            },
+            5 | 6 => word(self),
+            // Some of them negative.
+            7 => {
+                let bits = bin(BinaryOp::BitAnd, self.leaf(Scalar::Uint, want), uint(small(scalar)));
+                bin(BinaryOp::Sub, cast(scalar, bits), number(scalar, self.draw.range(1, 7)))
+            }
+            8 => number(scalar, self.draw.below(8)),
+            9 | 10 => self.fraction(scalar, want),
+            _ => quarters(scalar, self.draw.below(65) as i32 - 32),
+        }
+    }
+
+    /// Quarters. Those of doubles reach into the low word.
+    pub(crate) fn fraction(&mut self, scalar: Scalar, want: Want) -> Expr {
+        let word = self.leaf(Scalar::Uint, want);
+        let (word, factor) = match scalar {
+            Scalar::Double => {
+                let bits = bin(BinaryOp::BitAnd, word, uint(0x3F_FFFF));
+                (bin(BinaryOp::BitOr, bits, uint(0x20_0000)), self.draw.pick(&[1, -1]))
+            }
+            _ => (bin(BinaryOp::BitAnd, word, uint(largest(scalar))), self.draw.pick(&[1, 2, 3, -1])),
+        };
+        bin(BinaryOp::Mul, cast(scalar, word), quarters(scalar, factor))
+    }
+
+    /// For a comparison: mostly equal to one of a few numbers.
+    pub(crate) fn float_comparison(&mut self, op: BinaryOp, scalar: Scalar, want: Want) -> Expr {
+        let lhs = self.varying(scalar, want.deeper());
+        if want.class() < Class::MaybeUndefined && self.draw.percent(60) {
+            let few = self.turned(lhs, Type::scalar(scalar), 3);
+            return bin(op, few, number(scalar, self.draw.range(1, 2)));
+        }
+        let rhs = self.other_than(&lhs, scalar, want.deeper());
+        bin(op, lhs, rhs)
+    }
+
+    fn scope(&self) -> Scope<'_> {
+        Scope::unfinished(&self.frame.function, &self.launch, &self.data)
+    }
+
+    /// The value, or one made of it that a variable of the type can hold. Of other types: the value.
+    pub(crate) fn fitted(&self, value: Expr, ty: Type, class: Class) -> Expr {
+        if !ty.scalar.is_float() {
+            return value;
+        }
+        let value = self.exact(value, class);
+        if self.scope().fits(&value, ty) { value } else { self.cut(value, ty, largest(ty.scalar), class) }
+    }
+
+    /// The value with operands cut down until all of it is exact.
+    fn exact(&self, mut value: Expr, class: Class) -> Expr {
+        match &mut value {
+            Expr::Unary(_, x) | Expr::Component(x, _) => self.make_exact(x, class),
+            Expr::Binary(_, x, y) | Expr::Select(_, x, y) => {
+                self.make_exact(x, class);
+                self.make_exact(y, class);
+            }
+            Expr::Intrinsic(_, args) | Expr::Vector(_, args) => {
+                args.iter_mut().for_each(|arg| self.make_exact(arg, class));
+            }
+            Expr::Subgroup(call) => call.args.iter_mut().take(1).for_each(|arg| self.make_exact(arg, class)),
+            Expr::Cast(_, x) => self.make_exact(x, class),
+            _ => {}
+        }
+        let ty = self.type_of(&value);
+        if !ty.scalar.is_float() || self.scope().extent(&value).is_some() {
+            return value;
+        }
+        let less = |x: &mut Expr, most: u32| {
+            let ty = self.type_of(x);
+            let old = std::mem::replace(x, Expr::Bool(false));
+            *x = self.cut(old, ty, most, class);
+        };
+        match &mut value {
+            Expr::Binary(_, x, y) => {
+                less(x, small(ty.scalar));
+                less(y, small(ty.scalar).min(31));
+            }
+            Expr::Cast(_, x) if self.type_of(x).scalar.is_float() => less(x, small(ty.scalar)),
+            Expr::Subgroup(call) => match call.op {
+                SubgroupOp::Reduce(Fold::Mul)
+                | SubgroupOp::Inclusive(Fold::Mul)
+                | SubgroupOp::Exclusive(Fold::Mul)
+                | SubgroupOp::Clustered(Fold::Mul) => {
+                    let old = std::mem::replace(&mut call.args[0], Expr::Bool(false));
+                    call.args[0] = self.factor(old, ty, call.cluster, class);
+                }
+                _ => less(&mut call.args[0], small(ty.scalar)),
+            },
+            _ => {}
+        }
+        value
+    }
+
+    fn make_exact(&self, value: &mut Expr, class: Class) {
+        let old = std::mem::replace(value, Expr::Bool(false));
+        *value = self.exact(old, class);
+    }
+
+    fn type_of(&self, expr: &Expr) -> Type {
+        expr.ty(&self.frame.function).unwrap_or(Type::UINT)
+    }
+
+    /// Something of the value that is at most `most`, which is all ones in binary.
+    fn cut(&self, value: Expr, ty: Type, most: u32, class: Class) -> Expr {
+        if class < Class::MaybeUndefined {
+            return self.turned(value, ty, most);
+        }
+        let bound = |sign: i32| splat(ty, quarters(ty.scalar, sign * 4 * most as i32));
+        let clamped = Expr::Intrinsic(Intrinsic::Clamp, vec![value, bound(-1), bound(1)]);
+        Expr::Intrinsic(Intrinsic::Floor, vec![clamped])
+    }
+
+    /// `float(int(x) & 127)`
+    fn turned(&self, value: Expr, ty: Type, most: u32) -> Expr {
+        let mask = splat(Type { scalar: Scalar::Int, ..ty }, Expr::Int(most as i32));
+        cast(ty.scalar, bin(BinaryOp::BitAnd, cast(Scalar::Int, value), mask))
+    }
+
+    /// A factor of a product over lanes: up to 3 in small clusters, else 1 or -1 by whether the value is even.
+    fn factor(&self, value: Expr, ty: Type, cluster: Option<u32>, class: Class) -> Expr {
+        if class == Class::MaybeUndefined {
+            return Expr::Intrinsic(Intrinsic::Sign, vec![value]);
+        }
+        if cluster.is_some_and(|cluster| cluster <= 4) {
+            return self.turned(value, ty, 3);
+        }
+        let odd = self.turned(value, ty, 1);
+        let literal = |quarters: i32| splat(ty, Expr::Float(ty.scalar, quarters));
+        // Of integers, so that the range is known: 1 - 2 * odd.
+        let Expr::Cast(scalar, odd) = odd else { return literal(4) };
+        let ints = |value: i32| splat(Type { scalar: Scalar::Int, ..ty }, Expr::Int(value));
+        cast(scalar, bin(BinaryOp::Sub, ints(1), bin(BinaryOp::Mul, ints(2), *odd)))
+    }
+}
+
+/// The words of a value for a hash, as uint.
+pub(crate) fn hashed(part: Expr, scalar: Scalar) -> Expr {
+    debug_assert!(Extent::of_variables(scalar).grain == -2);
+    cast(Scalar::Uint, cast(Scalar::Int, bin(BinaryOp::Mul, part, quarters(scalar, 16))))
+}
