@@ -30,7 +30,7 @@ pub struct Capabilities {
 }
 
 /// The feature bit behind a category of operations.
-const fn category_feature(category: Category) -> Feature {
+pub(crate) const fn category_feature(category: Category) -> Feature {
     match category {
         Category::Basic => Feature::SubgroupBasic,
         Category::Vote => Feature::SubgroupVote,
@@ -46,7 +46,7 @@ const fn category_feature(category: Category) -> Feature {
 }
 
 /// The feature behind a type; none for those of GLSL without extensions.
-const fn scalar_feature(scalar: Scalar) -> Option<Feature> {
+pub(crate) const fn scalar_feature(scalar: Scalar) -> Option<Feature> {
     match scalar {
         Scalar::Bool | Scalar::Int | Scalar::Uint | Scalar::Float => None,
         Scalar::Int8 | Scalar::Uint8 => Some(Feature::ShaderInt8),
@@ -58,7 +58,7 @@ const fn scalar_feature(scalar: Scalar) -> Option<Feature> {
 }
 
 /// The feature behind a tier; none for `plain`.
-const fn tier_feature(tier: Tier) -> Option<Feature> {
+pub(crate) const fn tier_feature(tier: Tier) -> Option<Feature> {
     match tier {
         Tier::Plain => None,
         Tier::SubgroupUniform => Some(Feature::SubgroupUniformControlFlow),

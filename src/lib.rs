@@ -4,7 +4,8 @@
 //!   plan ── which case comes when ──┐
 //!   prepare ── case → job ──────────┼─► campaign ─► ledger (what was run, compared, found)
 //!   target ── a device, judged ─────┘       └─────► findings on disk (tangle-triage)
-//!   capabilities ── what a device can run
+//!   capabilities ── what a device can run;  skips ── what a campaign leaves out on it, and why
+//!   everywhere ── cases on all devices in one go;  matrix ── devices against known bugs
 //!   reduce ── a failing case made small (tangle-minimizer)
 //!   background ── findings made small while a campaign goes on;  minimized ── what that leaves on disk
 //!   corpus ── new cases for a regression corpus
@@ -15,11 +16,14 @@ pub mod background;
 pub mod campaign;
 pub mod capabilities;
 pub mod corpus;
+pub mod everywhere;
 pub mod fuzzing;
 pub mod ledger;
+pub mod matrix;
 pub mod minimized;
 pub mod plan;
 pub mod prepare;
 pub mod reduce;
 pub mod replay;
+pub mod skips;
 pub mod target;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use anyhow::{Context as _, anyhow, bail};
 use serde::Serialize;
 use tangle_oracle::faults::{Fault, Planted};
-use tangle_oracle::judge::{Judgement, Observation, judge};
+use tangle_oracle::judge::{Judgement, Observation, Verdict, judge};
 use tangle_oracle::map::LaneMap;
 use tangle_oracle::reference;
 use tangle_oracle::rules::{Finest, Spec};
@@ -213,6 +213,18 @@ impl Conclusion {
     fn judged(case: &Case, capabilities: &Capabilities, observation: Observation) -> Conclusion {
         let judgement = judge(case, &observation, capabilities.sizes);
         Conclusion { finish: Finish::Judged(judgement), observation: Some(observation), times: Times::default() }
+    }
+
+    /// The result in a word: a kind of finding, or `pass`, `vacuous`, `compiled`, `not run`, `no worker`.
+    pub fn status(&self, case: &Case) -> &'static str {
+        match (self.signature(case), &self.finish) {
+            (Some(signature), _) => signature.kind.name(),
+            (None, Finish::Judged(judgement)) if judgement.verdict == Verdict::Vacuous => "vacuous",
+            (None, Finish::Compiled) => "compiled",
+            (None, Finish::Unsupported { .. }) => "not run",
+            (None, Finish::NoWorker { .. }) => "no worker",
+            (None, _) => "pass",
+        }
     }
 
     /// The signature, if this is a finding.

@@ -103,9 +103,11 @@ fn a_case_that_the_device_cannot_run_is_told_with_what_is_missing() {
     let ran =
         run(args(&["reference@2"]).into_iter().chain(["--json".into()])).fails_with(&["no device can run the case"]);
     assert!(ran.json()[0]["result"]["unsupported"]["missing"][0].is_string(), "{ran}");
-    // One that can is enough.
+    // One that can is enough. Several devices make a table.
     let ran = run(args(&["reference@2", "reference"])).expect(0);
-    assert!(ran.stdout.contains("reference@2: not run") && ran.stdout.contains("reference: pass"), "{ran}");
+    let row = |name: &str| ran.stdout.lines().find(|line| line.split_whitespace().next() == Some(name)).unwrap_or("");
+    assert!(row("reference@2").contains("not run") && row("reference@2").contains("the device lacks"), "{ran}");
+    assert!(row("reference").contains("pass"), "{ran}");
     for device in devices() {
         let ran = run(args(&[&device.name]));
         match ran.code() {
@@ -220,7 +222,10 @@ fn one_bad_driver_does_not_stop_the_others() {
     text.push_str("[[driver]]\nname = \"bad\"\nmanifest = \"/nonexistent.json\"\n");
     let file = write(folder.path(), "devices.toml", text);
     let listed = run_alone(&file, &["devices"]).expect(0);
-    assert!(listed.stdout.contains("null: null device") && listed.stdout.contains("bad: not usable: "), "{listed}");
+    assert!(
+        listed.stdout.contains("\nnull    null device  1.3") && listed.stdout.contains("bad: not usable: "),
+        "{listed}"
+    );
     let json = run_alone(&file, &["devices", "--json"]).expect(0).json();
     assert_eq!(
         (json["devices"][0]["name"].as_str(), json["problems"][0]["driver"].as_str()),
@@ -261,7 +266,15 @@ fn devices_are_listed_for_people_and_for_programs() {
     let json = run(["devices", "--json"]).expect(0).json();
     for info in json["devices"].as_array().expect("devices") {
         let name = text(&info["name"]);
-        assert!(ran.stdout.lines().any(|line| line.starts_with(&format!("{name}: "))), "{name}: {ran}");
+        let rows: Vec<&str> = ran.stdout.lines().filter(|line| line.split_whitespace().next() == Some(&name)).collect();
+        let [row] = rows[..] else { panic!("{name}: {ran}") };
+        assert!(row.contains(&text(&info["driver_info"])) && row.contains("plain"), "{name}: {ran}");
+        if info["mode"] == "compile-only" {
+            assert!(
+                row.contains("compiles only") && ran.stdout.contains("a pipeline that is created is no pass"),
+                "{ran}"
+            );
+        }
         assert!(number(&info["subgroup"]["size"]).is_power_of_two());
         assert!(!info["subgroup"]["operations"].as_array().expect("operations").is_empty());
         assert!(!info["subgroup"]["stages"].as_array().expect("stages").is_empty());
@@ -271,6 +284,28 @@ fn devices_are_listed_for_people_and_for_programs() {
         assert!(info["features"].is_array() && info["limits"].is_object(), "{info}");
     }
     note!("devices: {} listed", devices().len());
+}
+
+// ---- matrix ----
+
+#[test]
+fn a_matrix_shows_who_fails() {
+    let folder = scratch();
+    let page = folder.path().join("matrix.html");
+    let bugs = folder.path().join("bugs.toml");
+    std::fs::copy(vector("V16"), folder.path().join("V16.json")).expect("the test's folder can be written");
+    let entry = "[[bug]]\nname = \"full masks\"\ncase = \"V16.json\"\nfixed_in = \"2\"\n[[bug]]\nname = \"b\"\nsignature = \"x\"\n";
+    std::fs::write(&bugs, entry).expect("the test's folder can be written");
+    let devices = ["--device", "reference", "reference:mask_always_full"].map(std::ffi::OsStr::new);
+    let args = [std::ffi::OsStr::new("matrix"), bugs.as_os_str(), std::ffi::OsStr::new("--html"), page.as_os_str()];
+    let ran = run(args.into_iter().chain(devices)).expect(1);
+    assert!(ran.stdout.lines().any(|line| line.starts_with("full masks  .  ")), "{ran}");
+    assert!(ran.stdout.contains("(known: fixed in 2)") && ran.stderr.contains("b is left out"), "{ran}");
+    assert!(read(&page).contains("mask_always_full"), "the page has its devices");
+    let case = vector("V16");
+    let ran = run([Path::new("matrix"), &case, Path::new("--device"), Path::new("reference")]).expect(0);
+    assert!(ran.stdout.lines().any(|line| line == "V16   ."), "{ran}");
+    run([Path::new("matrix"), Path::new("/no/such/case.json")]).fails_with(&["/no/such/case.json"]);
 }
 
 // ---- usage ----

@@ -3,13 +3,17 @@
 use std::path::PathBuf;
 
 use tangle::capabilities::Capabilities;
+use tangle::skips::{Skip, skips};
 use tangle::target::inventory;
 use tangle_program::case::Tier;
+use tangle_program::subgroup::Category;
 use tangle_runner::{DeviceInfo, DriverMode};
 
-use super::output::OutputError;
+use super::output::put;
+use super::table::Table;
 use super::{Found, say};
 
+/// Two tables: what each device promises, and what a campaign leaves out on it, with the reason.
 #[derive(clap::Args)]
 pub struct Args {
     /// Devices file to read instead of the one that ./x setup writes
@@ -31,8 +35,12 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         let all = serde_json::json!({ "devices": devices, "problems": problems });
         say!("{}", serde_json::to_string_pretty(&all)?)?;
     } else {
-        for (_, info) in inventory.devices() {
-            print_device(info)?;
+        let devices: Vec<&DeviceInfo> = inventory.devices().map(|(_, info)| info).collect();
+        put(format_args!("{}", promises(&devices)))?;
+        let skipped = skipped(&devices);
+        if !skipped.is_empty() {
+            say!("\nWhat a campaign leaves out, and what the devices lack for it:\n")?;
+            put(format_args!("{}", skip_table(&skipped)))?;
         }
         for (driver, problem) in inventory.problems() {
             say!("{}: not usable: {problem}", driver.name)?;
@@ -42,31 +50,116 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     Ok(Found::Nothing)
 }
 
-fn print_device(info: &DeviceInfo) -> Result<(), OutputError> {
+fn promises(devices: &[&DeviceInfo]) -> Table {
+    let head = ["device", "driver", "Vulkan", "runs", "subgroup size", "operations", "stages", "tiers", "workgroup"];
+    let mut table = Table::new(head);
+    for info in devices {
+        let capabilities = Capabilities::of(info);
+        let tiers = Tier::ALL.into_iter().filter(|&tier| capabilities.offers(tier)).map(Tier::name);
+        let mode = match info.mode {
+            DriverMode::Execute => "yes",
+            DriverMode::CompileOnly => "compiles only",
+        };
+        let driver = match (info.driver_name.trim(), info.driver_info.trim()) {
+            ("", "") => info.device_name.clone(),
+            (name, version) => format!("{name} {version}").trim_end().to_owned(),
+        };
+        table.row([
+            info.name.clone(),
+            driver,
+            format!("{}.{}", info.api_version.major, info.api_version.minor),
+            mode.into(),
+            sizes(info),
+            operations(&info.subgroup.operations),
+            stages(&info.subgroup.stages),
+            tiers.collect::<Vec<_>>().join(" "),
+            info.limits.max_workgroup_invocations.to_string(),
+        ]);
+    }
+    table
+}
+
+/// Their names, or `all` where none is missing that tangle uses.
+fn operations(names: &[String]) -> String {
+    let all = Category::ALL.iter().all(|category| names.iter().any(|name| name == category.name()));
+    if all { "all".into() } else { names.join(" ") }
+}
+
+/// Their names, with those of a pipeline of triangles or of rays together where there are all of them.
+fn stages(names: &[String]) -> String {
+    const TOGETHER: [(&str, &[&str]); 3] = [
+        ("graphics", &["vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment"]),
+        ("mesh", &["task", "mesh"]),
+        ("ray_tracing", &["raygen", "any_hit", "closest_hit", "miss", "intersection", "callable"]),
+    ];
+    let mut told: Vec<&str> = Vec::new();
+    for name in names {
+        let whole = TOGETHER.iter().find(|(_, group)| {
+            group.contains(&name.as_str()) && group.iter().all(|stage| names.iter().any(|name| name == stage))
+        });
+        let word = whole.map_or(name.as_str(), |(word, _)| word);
+        if !told.contains(&word) {
+            told.push(word);
+        }
+    }
+    told.join(" ")
+}
+
+/// `8`, or `64 (32 to 64, may be required)`.
+fn sizes(info: &DeviceInfo) -> String {
     let subgroup = &info.subgroup;
-    let capabilities = Capabilities::of(info);
-    let tiers: Vec<&str> = Tier::ALL.into_iter().filter(|&tier| capabilities.offers(tier)).map(Tier::name).collect();
-    let compile_only = if info.mode == DriverMode::CompileOnly { ", compiles only" } else { "" };
-    say!(
-        "{}: {} ({} {}), Vulkan {}{compile_only}",
-        info.name,
-        info.device_name,
-        info.driver_name,
-        info.driver_info,
-        info.api_version
-    )?;
-    let required = if subgroup.required_size_in_compute { "may be required" } else { "cannot be required" };
-    say!("  subgroup size  {} ({} to {}), {required}", subgroup.size, subgroup.min_size, subgroup.max_size)?;
-    say!("  operations     {}; in {}", subgroup.operations.join(" "), subgroup.stages.join(" "))?;
-    say!("  tiers          {}", tiers.join(" "))?;
-    let features: Vec<&str> =
-        info.features.iter().map(|feature| feature.name()).filter(|name| !name.starts_with("VK_")).collect();
-    say!("  features       SPIR-V {}, {}", info.max_spirv, features.join(" "))?;
-    let limits = &info.limits;
-    say!(
-        "  workgroup      {:?}, {} invocations, {} subgroups where a size is required",
-        limits.max_workgroup_size,
-        limits.max_workgroup_invocations,
-        subgroup.max_compute_workgroup_subgroups
-    )
+    let range =
+        (subgroup.min_size < subgroup.max_size).then(|| format!("{} to {}", subgroup.min_size, subgroup.max_size));
+    let required = subgroup.required_size_in_compute.then(|| "may be required".to_owned());
+    let notes: Vec<String> = [range, required].into_iter().flatten().collect();
+    if notes.is_empty() { subgroup.size.to_string() } else { format!("{} ({})", subgroup.size, notes.join(", ")) }
+}
+
+/// What is left out, each with the devices that it is left out on.
+fn skipped<'a>(devices: &[&'a DeviceInfo]) -> Vec<(Skip, Vec<&'a str>)> {
+    let mut all: Vec<(Skip, Vec<&str>)> = Vec::new();
+    for info in devices {
+        let mut here = skips(&Capabilities::of(info));
+        if info.mode == DriverMode::CompileOnly {
+            let what = "results: a pipeline that is created is no pass".into();
+            here.insert(0, Skip { what, why: "nothing is run: mode compile-only".into() });
+        }
+        for skip in here {
+            match all.iter_mut().find(|(other, _)| *other == skip) {
+                Some((_, devices)) => devices.push(&info.name),
+                None => all.push((skip, vec![&info.name])),
+            }
+        }
+    }
+    all
+}
+
+fn skip_table(skipped: &[(Skip, Vec<&str>)]) -> Table {
+    let mut table = Table::new(["left out", "lacking", "devices"]);
+    for (skip, devices) in skipped {
+        table.row([skip.what.clone(), skip.why.clone(), devices.join(" ")]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_are_told_together_where_all_are_there() {
+        let names = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let table = [
+            ("vertex fragment compute", "vertex fragment compute"),
+            ("fragment compute task mesh", "fragment compute mesh"),
+            (
+                "vertex tessellation_control tessellation_evaluation geometry fragment compute raygen miss",
+                "graphics compute raygen miss",
+            ),
+        ];
+        for (all, told) in table {
+            assert_eq!(stages(&names(all)), told);
+        }
+        assert_eq!(operations(&names("basic vote")), "basic vote");
+    }
 }

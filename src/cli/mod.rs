@@ -6,12 +6,14 @@ mod exhibit;
 mod explain;
 mod export;
 mod fuzz;
+mod matrix;
 mod minimize;
 mod output;
 mod replay;
 mod report;
 mod run;
 mod show;
+mod table;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -45,6 +47,8 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Run one case and say what each device made of it
     Run(run::Args),
+    /// Known bugs, or cases, on all devices: who fails, and which version of a driver fixed what
+    Matrix(matrix::Args),
     /// Print a case as GLSL, with the expected masks and values beside the lines if a device or size is given
     Show(show::Args),
     /// Run all cases of a folder on all devices, and compare with what is expected of them
@@ -81,6 +85,7 @@ pub fn main() -> ExitCode {
         Command::Devices(args) => devices::run(&args),
         Command::Fuzz(args) => fuzz::run(args),
         Command::Run(args) => run::run(&args),
+        Command::Matrix(args) => matrix::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Corpus(args) => corpus::run(args),

@@ -3,11 +3,15 @@
 use std::path::PathBuf;
 
 use tangle::campaign::{Prep, describe, finding};
-use tangle::prepare::prepare;
-use tangle::target::{Conclusion, Finish};
+use tangle::everywhere::{everywhere, prep};
+use tangle::ledger::thousands;
+use tangle::target::{Conclusion, Finish, Target};
 
+use super::output::put;
+use super::table::Table;
 use super::{DeviceArgs, Found, Jobs, read_case, say, tell};
 
+/// With one device, its story; with several, a table, and the stories of those that the case finds something on.
 #[derive(clap::Args)]
 pub struct Args {
     /// The case: a JSON file, or the folder of a finding
@@ -23,49 +27,79 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
-    let case = read_case(&args.case)?;
+    let prep = prep(read_case(&args.case)?);
     let targets = args.devices.open(Jobs::One)?;
-    let prep = match prepare(case.clone()) {
-        Ok(prepared) => Prep::Ready(prepared),
-        Err(fault) => Prep::Faulty(case, fault),
-    };
+    let preps = std::slice::from_ref(&prep);
+    let conclusions: Vec<Conclusion> = everywhere(&targets, preps).into_iter().flatten().collect();
+    let results: Vec<(&Target, &Conclusion)> = targets.iter().zip(&conclusions).collect();
+    if args.json {
+        say!("{}", serde_json::to_string_pretty(&rows(&prep, &results))?)?;
+    } else {
+        print(&prep, &results)?;
+    }
     let mut found = Found::Nothing;
-    let mut without_worker = None;
-    let mut supported = false;
-    let mut rows = Vec::new();
-    for target in &targets {
-        let conclusion = match &prep {
-            Prep::Ready(prepared) => target.run(prepared),
-            Prep::Faulty(_, fault) => Conclusion::from(fault),
-        };
-        let signature = conclusion.signature(prep.case());
-        if args.json {
-            rows.push(serde_json::json!({
-                "device": target.name,
-                "signature": signature,
-                "result": conclusion.finish,
-            }));
-        } else {
-            say!("{}: {}", target.name, describe(prep.case(), &conclusion.finish))?;
-        }
-        if let Finish::NoWorker { reason } = &conclusion.finish {
-            without_worker.get_or_insert_with(|| format!("device {}: {reason}", target.name));
-        }
-        supported |= !matches!(conclusion.finish, Finish::Unsupported { .. });
-        if let Some(signature) = signature {
+    for (target, conclusion) in &results {
+        if let Some(signature) = conclusion.signature(prep.case()) {
             found = Found::Something;
             if let Some(folder) = &args.save {
-                let saved = finding(target, &prep, &conclusion, signature).save(folder)?;
+                let saved = finding(target, &prep, conclusion, signature).save(folder)?;
                 tell!("saved {}", saved.display());
             }
         }
     }
-    if args.json {
-        say!("{}", serde_json::to_string_pretty(&rows)?)?;
+    for (target, conclusion) in &results {
+        if let Finish::NoWorker { reason } = &conclusion.finish {
+            anyhow::bail!("device {}: {reason}", target.name);
+        }
     }
-    if let Some(reason) = without_worker {
-        anyhow::bail!(reason);
-    }
+    let supported = conclusions.iter().any(|conclusion| !matches!(conclusion.finish, Finish::Unsupported { .. }));
     anyhow::ensure!(supported, "no device can run the case");
     Ok(found)
+}
+
+fn rows(prep: &Prep, results: &[(&Target, &Conclusion)]) -> Vec<serde_json::Value> {
+    let row = |(target, conclusion): &(&Target, &Conclusion)| {
+        serde_json::json!({
+            "device": target.name,
+            "signature": conclusion.signature(prep.case()),
+            "result": conclusion.finish,
+        })
+    };
+    results.iter().map(row).collect()
+}
+
+fn print(prep: &Prep, results: &[(&Target, &Conclusion)]) -> anyhow::Result<()> {
+    if let [(target, conclusion)] = results {
+        say!("{}: {}", target.name, describe(prep.case(), &conclusion.finish))?;
+        return Ok(());
+    }
+    let mut table = Table::new(["device", "result", "checked", "left open", "skipped", "what"]);
+    for (target, conclusion) in results {
+        let [checked, open, skipped] = match &conclusion.finish {
+            Finish::Judged(judgement) => {
+                let counts = &judgement.counts;
+                [counts.checked, counts.tainted, counts.skipped].map(thousands)
+            }
+            _ => Default::default(),
+        };
+        let result = conclusion.status(prep.case());
+        table.row([target.name.clone(), result.into(), checked, open, skipped, what(prep, conclusion)]);
+    }
+    put(format_args!("{table}"))?;
+    for (target, conclusion) in results {
+        if conclusion.signature(prep.case()).is_some() {
+            say!("\n{}: {}", target.name, describe(prep.case(), &conclusion.finish))?;
+        }
+    }
+    Ok(())
+}
+
+/// What there is to say in a line.
+fn what(prep: &Prep, conclusion: &Conclusion) -> String {
+    match (conclusion.signature(prep.case()), &conclusion.finish) {
+        (Some(signature), _) => signature.detail,
+        (None, Finish::Unsupported { missing }) => format!("the device lacks {}", missing.join(", ")),
+        (None, Finish::NoWorker { reason }) => reason.clone(),
+        (None, _) => String::new(),
+    }
 }

@@ -9,6 +9,7 @@
 //! signature = "^hang: while creating"       # a regular expression, found anywhere in a finding's signature
 //! skeleton = "after-loop"                   # the shape of the minimal program, as `tangle fuzz --minimize` prints it
 //! case = "loop-value.json"                  # a minimal case, beside this file: its skeleton counts
+//! example = "shuffle.json"                  # a case that shows it, for `tangle matrix`; it tells nothing
 //! first_bad = "22.2.0"                      # for people
 //! last_bad = "22.3.7"
 //! fixed_in = "23.0.0"
@@ -57,6 +58,7 @@ struct Entry {
     signature: Option<String>,
     skeleton: Option<String>,
     case: Option<PathBuf>,
+    example: Option<PathBuf>,
     #[serde(default)]
     first_bad: String,
     #[serde(default)]
@@ -76,6 +78,8 @@ pub struct Bug {
     pub link: String,
     /// Which versions have it, for people.
     pub versions: String,
+    /// A case that shows it.
+    pub case: Option<Case>,
     /// Operations that show it.
     pub avoid: BTreeSet<SubgroupOp>,
     devices: Vec<String>,
@@ -187,17 +191,15 @@ impl Entry {
             return Err("it needs a signature, a skeleton or a case to be told by".into());
         }
         let mut skeletons: Vec<String> = self.skeleton.into_iter().collect();
-        if let Some(case) = &self.case {
-            let path = file.parent().unwrap_or(Path::new("")).join(case);
-            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            let case = Case::from_json(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-            skeletons.push(skeleton::skeleton(&case));
-        }
+        let minimal = self.case.as_deref().map(|case| read_case(file, case)).transpose()?;
+        skeletons.extend(minimal.as_ref().map(skeleton::skeleton));
+        let example = self.example.as_deref().map(|case| read_case(file, case)).transpose()?;
         let versions = [("first bad", self.first_bad), ("last bad", self.last_bad), ("fixed in", self.fixed_in)];
         let versions = versions.iter().filter(|(_, version)| !version.is_empty());
         Ok(Bug {
             versions: versions.map(|(what, version)| format!("{what} {version}")).collect::<Vec<_>>().join(", "),
             name: self.name,
+            case: minimal.or(example),
             link: self.link,
             devices: self.devices,
             signature: self.signature.map(|text| Regex::new(&text)).transpose().map_err(|error| problem(&error))?,
@@ -205,6 +207,13 @@ impl Entry {
             avoid: self.avoid.iter().map(|name| operation(name)).collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// A case beside a file of known bugs.
+fn read_case(file: &Path, case: &Path) -> Result<Case, String> {
+    let path = file.parent().unwrap_or(Path::new("")).join(case);
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Case::from_json(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn operation(name: &str) -> Result<SubgroupOp, String> {

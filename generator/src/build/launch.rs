@@ -35,7 +35,7 @@ pub(crate) fn launch(draw: &mut Draw<'_>, config: &Config) -> Launch {
     let spirv = draw.pick(&config.spirv);
     let subgroup_size = subgroup_size(draw, config);
     let most = match subgroup_size {
-        SubgroupSize::Required(size) => config.max_invocations.min(size * config.max_workgroup_subgroups),
+        SubgroupSize::Required(size) => config.max_invocations.min(size.saturating_mul(config.max_workgroup_subgroups)),
         SubgroupSize::Default | SubgroupSize::Varying => config.max_invocations,
     };
     let workgroup = workgroup(draw, config, most.max(1));

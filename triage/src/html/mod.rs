@@ -3,7 +3,8 @@
 //! ```text
 //!   Account (what every lane had to do, and did) ─► finding ──┬─► page ─► one HTML file
 //!                                                  lanes (SVG)┘    ▲
-//!   Campaign (the books of a campaign) ──────────► campaign ───────┘
+//!   Campaign (the books of a campaign) ──────────► campaign ───────┤
+//!   Matrix (bugs against devices) ───────────────► matrix ─────────┘
 //! ```
 //!
 //! Everything that is not a literal of this room goes through [`Html::text`] or an attribute, which escape it.
@@ -12,6 +13,7 @@ pub mod campaign;
 pub mod finding;
 mod lanes;
 mod listing;
+pub mod matrix;
 
 use std::fmt::{self, Display, Write as _};
 

@@ -1,0 +1,128 @@
+//! `tangle matrix WHAT…`
+
+use std::path::{Path, PathBuf};
+
+use tangle::campaign::write_atomically;
+use tangle::matrix::{Subject, matrix};
+use tangle::replay::find_cases;
+use tangle_triage::Known;
+use tangle_triage::html;
+use tangle_triage::html::matrix::{Matrix, Meaning};
+
+use super::output::put;
+use super::table::Table;
+use super::{DeviceArgs, Found, Jobs, read_case, say, tell};
+
+/// Runs each case on each device and shows the results side by side. For each driver that fails: which of its versions here do, and
+/// which do not. A pipeline that a compile-only driver creates says nothing about wrong results.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Cases (JSON), findings' folders, folders of cases, or files and folders of known bugs (TOML), whose cases are run
+    #[arg(required = true)]
+    what: Vec<PathBuf>,
+    #[command(flatten)]
+    devices: DeviceArgs,
+    /// Write an HTML page, too
+    #[arg(long, value_name = "FILE.html")]
+    html: Option<PathBuf>,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Found> {
+    let mut subjects = Vec::new();
+    for path in &args.what {
+        subjects.extend(subjects_at(path)?);
+    }
+    anyhow::ensure!(!subjects.is_empty(), "there is no case to run");
+    let targets = args.devices.open(Jobs::One)?;
+    let matrix = matrix(&targets, &subjects);
+    print(&matrix)?;
+    if let Some(file) = &args.html {
+        let page = html::matrix::matrix(&matrix);
+        write_atomically(file, page.as_bytes())?;
+        say!("{} ({} bytes)", file.display(), page.len())?;
+    }
+    let is_bad = |row: &html::matrix::Row| row.cells.iter().any(|cell| cell.meaning == Meaning::Bad);
+    Ok(if matrix.rows.iter().any(is_bad) { Found::Something } else { Found::Nothing })
+}
+
+fn subjects_at(path: &Path) -> anyhow::Result<Vec<Subject>> {
+    if is_known(path) {
+        let known = Known::read(&[path.into()])?;
+        let subject = |bug: &tangle_triage::known::Bug| {
+            if bug.case.is_none() {
+                tell!("note: known bug {} is left out: it has no case", bug.name);
+            }
+            let named = |case| Subject { name: bug.name.clone(), about: bug.versions.clone(), case };
+            bug.case.clone().map(named)
+        };
+        return Ok(known.bugs().iter().filter_map(subject).collect());
+    }
+    let is_folder = path.is_dir() && !path.join("case.json").is_file();
+    let files = if is_folder { find_cases(path)? } else { vec![(file_name(path), path.into())] };
+    let subject = |(name, file): (String, PathBuf)| Ok(Subject { name, about: String::new(), case: read_case(&file)? });
+    files.into_iter().map(subject).collect()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// True for a file of known bugs, and for a folder of such files.
+fn is_known(path: &Path) -> bool {
+    let is_toml = |path: &Path| path.extension().is_some_and(|end| end == "toml");
+    let json_inside = || find_cases(path).is_ok_and(|files| !files.is_empty());
+    let toml_inside = || path.read_dir().is_ok_and(|entries| entries.flatten().any(|entry| is_toml(&entry.path())));
+    if path.is_dir() { toml_inside() && !json_inside() } else { is_toml(path) }
+}
+
+fn print(matrix: &Matrix) -> anyhow::Result<()> {
+    let mut devices = Table::new(["", "device", "driver"]);
+    for (number, device) in (1..).zip(&matrix.devices) {
+        devices.row([format!("{number}"), device.name.clone(), device.driver.clone()]);
+    }
+    let numbers = (1..=matrix.devices.len()).map(|number| number.to_string());
+    let mut table = Table::new(std::iter::once("case".to_owned()).chain(numbers));
+    for row in &matrix.rows {
+        let marks = row.cells.iter().map(|cell| mark(cell.status).to_owned());
+        table.row(std::iter::once(row.name.clone()).chain(marks));
+    }
+    say!("{devices}")?;
+    put(format_args!("{table}"))?;
+    say!("\n. pass  c compiled  - not run  o vacuous; {}", legend(matrix))?;
+    for row in matrix.rows.iter().filter(|row| !row.history.is_empty()) {
+        let about = if row.about.is_empty() { String::new() } else { format!(" (known: {})", row.about) };
+        say!("\n{}{about}", row.name)?;
+        for line in &row.history {
+            say!("  {line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Results and their marks.
+const MARKS: [(&str, &str); 12] = [
+    ("pass", "."),
+    ("compiled", "c"),
+    ("not run", "-"),
+    ("vacuous", "o"),
+    ("value", "V"),
+    ("path", "P"),
+    ("lane_map", "M"),
+    ("crash", "C"),
+    ("hang", "H"),
+    ("device_lost", "L"),
+    ("vulkan_error", "E"),
+    ("no worker", "?"),
+];
+
+fn mark(status: &str) -> &'static str {
+    MARKS.iter().find(|(name, _)| *name == status).map_or("!", |(_, mark)| mark)
+}
+
+/// The marks that stand in the table, besides those that are always told.
+fn legend(matrix: &Matrix) -> String {
+    let stands = |name: &str| matrix.rows.iter().any(|row| row.cells.iter().any(|cell| cell.status == name));
+    let told: Vec<String> =
+        MARKS[4..].iter().filter(|(name, _)| stands(name)).map(|(name, mark)| format!("{mark} {name}")).collect();
+    if told.is_empty() { "nothing is wrong".into() } else { told.join("  ") }
+}

@@ -1,0 +1,110 @@
+//! The page of a matrix: bugs or cases against devices.
+
+use super::{Html, page};
+
+/// What came of some cases on some devices.
+#[derive(Clone, Debug, Default)]
+pub struct Matrix {
+    /// The devices: columns.
+    pub devices: Vec<Device>,
+    /// The cases: rows.
+    pub rows: Vec<Row>,
+}
+
+/// A column.
+#[derive(Clone, Debug, Default)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Name and version of its driver.
+    pub driver: String,
+}
+
+/// A row.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// The bug or case.
+    pub name: String,
+    /// What is said of it.
+    pub about: String,
+    /// What came of it, for each device.
+    pub cells: Vec<Cell>,
+    /// Which version has it and which has not, for each driver that shows it.
+    pub history: Vec<String>,
+}
+
+/// What came of a case on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// In a word: a kind of finding, `pass`, `compiled`, …
+    pub status: &'static str,
+    /// What that says about the bug.
+    pub meaning: Meaning,
+}
+
+/// What a result says about a bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// It is there.
+    Bad,
+    /// It is not.
+    Good,
+    /// Nothing.
+    Open,
+}
+
+/// The page.
+pub fn matrix(matrix: &Matrix) -> String {
+    let mut html = Html::default();
+    html.raw("<header>\n<h1>Devices against bugs</h1>\n</header>\n<section>\n");
+    html.raw("<div class=\"scroll\"><table class=\"books matrix\">\n<thead><tr><th>case</th>");
+    for device in &matrix.devices {
+        html.raw("<th>").element("span", &[("title", &device.driver)], &device.name).raw("</th>");
+    }
+    html.raw("</tr></thead>\n<tbody>\n");
+    for row in &matrix.rows {
+        html.raw("<tr>").element("th", &[("title", &row.about)], &row.name);
+        for cell in &row.cells {
+            let class = match cell.meaning {
+                Meaning::Bad => "bad",
+                Meaning::Good => "good",
+                Meaning::Open => "none",
+            };
+            html.element("td", &[("class", &class)], cell.status);
+        }
+        html.raw("</tr>\n");
+    }
+    html.raw("</tbody></table></div>\n</section>\n");
+    html.section("Versions").facts(matrix.rows.iter().filter(|row| !row.history.is_empty()).map(|row| {
+        let about = if row.about.is_empty() { String::new() } else { format!(" (known: {})", row.about) };
+        (row.name.clone(), format!("{}{about}", row.history.join("; ")))
+    }));
+    html.raw("</section>\n");
+    html.section("Devices").facts(matrix.devices.iter().map(|device| (device.name.clone(), device.driver.clone())));
+    html.raw("</section>\n");
+    page("Devices against bugs", html)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_a_cell_for_each_device() {
+        let cell = |status, meaning| Cell { status, meaning };
+        let page = matrix(&Matrix {
+            devices: ["a", "b"].map(|name| Device { name: name.into(), driver: "x <1>".into() }).into(),
+            rows: vec![Row {
+                name: "bug".into(),
+                about: "first bad 1".into(),
+                cells: vec![cell("value", Meaning::Bad), cell("pass", Meaning::Good)],
+                history: vec!["x: bad in 1".into()],
+            }],
+        });
+        for part in
+            ["<td class=\"bad\">value</td><td class=\"good\">pass</td>", "x &lt;1&gt;", "bad in 1 (known: first bad 1)"]
+        {
+            assert!(page.contains(part), "{part}");
+        }
+    }
+}
