@@ -10,10 +10,10 @@ use arbitrary::Unstructured;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
-use tangle_generator::{Config, Profile, from_seed, generate};
+use tangle_generator::{Combination, Config, Profile, Stats, from_seed, generate};
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::SubgroupOp;
-use tangle_program::tree::{Block, Expr, Stmt, walk_block};
+use tangle_program::tree::{Block, Stmt};
 
 use crate::target::Target;
 
@@ -43,9 +43,9 @@ pub struct Choice {
     pub profile: Option<Profile>,
     /// Only this tier; else a mixture.
     pub tier: Option<Tier>,
-    /// Operations that no case contains: how a campaign is steered away from what is known to be broken.
+    /// What no case contains: how a campaign is steered away from what is known to be broken.
     #[serde(default)]
-    pub without: BTreeSet<SubgroupOp>,
+    pub without: BTreeSet<Combination>,
 }
 
 /// The sequence of cases of a campaign.
@@ -89,24 +89,19 @@ impl Plan {
         }
     }
 
-    /// Takes the statements that are operations to avoid out of a case; false if another operation to avoid is left.
+    /// Takes the barriers to avoid out of a case; false if something else to avoid is left. Cases are made much faster than drivers run
+    /// them, so that a new one is drawn instead.
     fn avoid(&self, case: &mut Case) -> bool {
         let without = &self.choice.without;
         if without.is_empty() {
             return true;
         }
-        let mut avoided = true;
+        let ops: BTreeSet<SubgroupOp> = without.iter().filter_map(Combination::operation).collect();
         for function in &mut case.program.functions {
-            remove_barriers(&mut function.body, without);
-            walk_block(&function.body, &mut |stmt| {
-                for expr in stmt.exprs() {
-                    expr.walk(&mut |expr| {
-                        avoided &= !matches!(expr, Expr::Subgroup(call) if without.contains(&call.op));
-                    });
-                }
-            });
+            remove_barriers(&mut function.body, &ops);
         }
-        avoided
+        let stats = Stats::of(case);
+        !without.iter().any(|combination| combination.is_in(&stats))
     }
 
     /// A case from fuzz bytes: the first three choose devices, tier and profile, the generator has the rest.

@@ -24,9 +24,10 @@
 //!                                                                   └── class: Flow, Class
 //! ```
 //!
-//! [`Stats`] counts what cases contain.
+//! [`Stats`] counts what cases contain; a [`Combination`] of that is what a campaign can be told to avoid.
 
 pub mod config;
+pub mod feature;
 pub mod profile;
 pub mod stats;
 
@@ -41,6 +42,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use tangle_program::case::Case;
 
 pub use config::{Config, Density, Size};
+pub use feature::{Combination, Feature};
 pub use profile::Profile;
 pub use stats::Stats;
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tangle_program::case::Case;
+use tangle_program::divergence::Divergence;
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Param, SubgroupOp};
 use tangle_program::tree::{Arg, Arm, Block, Expr, Function, Label, Loop, LoopKind, Stmt, SubgroupCall};
@@ -23,6 +24,11 @@ macro_rules! constructs {
         impl Construct {
             /// Every construct.
             pub const ALL: &[Construct] = &[$(Construct::$name,)+];
+
+            /// Its name, in files and on the command line.
+            pub const fn name(self) -> &'static str {
+                match self { $(Construct::$name => stringify!($name),)+ }
+            }
 
             /// What it is, for people.
             pub const fn about(self) -> &'static str {
@@ -53,6 +59,8 @@ constructs! {
     DoWhile,
     /// A `for (;;)` loop.
     Forever,
+    /// A loop that lanes of a subgroup may leave at different times.
+    DivergentLoop,
     /// A loop with a condition besides its bound.
     LoopTest,
     /// A loop with statements in its condition.
@@ -193,6 +201,7 @@ impl Stats {
         let functions = &case.program.functions;
         let mut counter = Counter {
             functions,
+            divergence: Divergence::of(&case.program),
             function: 0,
             constructs: BTreeMap::new(),
             operations: BTreeMap::new(),
@@ -273,6 +282,7 @@ impl Place {
 
 struct Counter<'a> {
     functions: &'a [Function],
+    divergence: Divergence,
     function: usize,
     constructs: BTreeMap<Construct, u64>,
     operations: BTreeMap<(SubgroupOp, Option<Type>, Context), u64>,
@@ -421,6 +431,7 @@ impl Counter<'_> {
             LoopKind::DoWhile => Construct::DoWhile,
             LoopKind::Forever => Construct::Forever,
         });
+        self.count_if(self.divergence.parts_lanes(self.function, l), Construct::DivergentLoop);
         self.count_if(place.loops > 0, Construct::NestedLoop);
         self.count_if(place.loops > 1, Construct::DeepLoop);
         self.count_if(breaks_and_continues(&l.body), Construct::BreakAndContinue);

@@ -28,6 +28,7 @@
 
 pub mod bounds;
 pub mod case;
+pub mod divergence;
 pub mod exact;
 pub mod float;
 pub mod glsl;

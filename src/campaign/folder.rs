@@ -35,7 +35,7 @@ impl State {
     fn differences(&self, choice: &Choice, devices: &[String]) -> Vec<String> {
         let (here, asked) = (&self.choice, choice);
         let names = |devices: &[String]| devices.join(", ");
-        let without = |choice: &Choice| choice.without.iter().map(|op| op.info().name).collect::<Vec<_>>().join(", ");
+        let without = |choice: &Choice| choice.without.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let rows = [
             ("seed", here.seed.to_string(), asked.seed.to_string()),
             ("devices", names(&self.devices), names(devices)),
@@ -164,7 +164,6 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
 mod tests {
     use tangle_generator::Profile;
     use tangle_program::case::Tier;
-    use tangle_program::subgroup::SubgroupOp;
 
     use super::*;
 
@@ -176,7 +175,7 @@ mod tests {
             seed: 2,
             profile: Some(Profile::Small),
             tier: Some(Tier::Plain),
-            without: [SubgroupOp::Elect].into(),
+            without: ["subgroupElect".parse().expect("an operation")].into(),
         };
         let lvp = ["lvp".to_owned()];
         let table: [(&Choice, &[String], &[&str]); 3] = [

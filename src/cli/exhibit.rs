@@ -19,6 +19,9 @@ use super::{duration, read_case, tell};
 /// On which device to run, if on any.
 #[derive(clap::Args, Clone)]
 pub struct RunArgs {
+    /// Take a finding's program as it was found, although a minimised one is saved beside it
+    #[arg(long)]
+    pub original: bool,
     /// Run it on this device now, by the name `tangle devices` shows, instead of taking what a finding saved
     #[arg(long, value_name = "NAME")]
     pub device: Option<String>,
@@ -53,7 +56,11 @@ pub struct Exhibit {
 impl Exhibit {
     /// Reads a finding or a case, and runs it if a device is named.
     pub fn load(path: &Path, args: &RunArgs) -> anyhow::Result<Exhibit> {
-        let mut exhibit = if SavedFinding::is_at(path) {
+        let small = path.join("minimized");
+        let mut exhibit = if !args.original && SavedFinding::is_at(path) && SavedFinding::is_at(&small) {
+            tell!("the minimised program is taken; --original takes the one that was found");
+            Exhibit::of_finding(SavedFinding::read(&small)?)
+        } else if SavedFinding::is_at(path) {
             Exhibit::of_finding(SavedFinding::read(path)?)
         } else {
             Exhibit::of_case(read_case(path)?)

@@ -12,10 +12,10 @@ use tangle::campaign::{Campaign, Folder, Loss, Options, write_atomically};
 use tangle::ledger::{Ledger, thousands};
 use tangle::plan::Choice;
 use tangle::target::{Jobs, Target};
-use tangle_generator::Profile;
 use tangle_generator::stats::Construct;
+use tangle_generator::{Combination, Profile};
 use tangle_program::case::Tier;
-use tangle_program::subgroup::{SubgroupOp, TABLE};
+use tangle_program::subgroup::TABLE;
 use tangle_triage::Known;
 
 use super::output::OutputError;
@@ -45,14 +45,15 @@ pub struct Args {
     /// the devices]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZero<usize>>,
-    /// Never use this operation, `subgroupBarrier` say: to get past what is known to be broken; repeat for several
-    #[arg(long, value_name = "OPERATION", num_args = 1.., value_parser = operation)]
-    without: Vec<SubgroupOp>,
+    /// Leave out programs with this: to get past what is known to be broken. The name of an operation, `subgroupBarrier` say, or of a construct, `DivergentLoop` say, or several of these that
+    /// stand together, `Switch+subgroupElect`; repeat for several
+    #[arg(long, value_name = "WHAT", num_args = 1..)]
+    without: Vec<Combination>,
     /// Known bugs: a file, or a folder of .toml files. Findings that one of them explains are counted, not saved, and do not make
     /// the exit code 1
     #[arg(long, value_name = "FILE", num_args = 1..)]
     known: Vec<PathBuf>,
-    /// Never use the operations that the known bugs of one of the devices say to avoid
+    /// Leave out programs that are like those that show the known bugs of one of the devices
     #[arg(long, requires = "known")]
     avoid_known: bool,
     /// Minimise findings in the background, on one more worker, and group them by what is left: on or off
@@ -89,11 +90,6 @@ fn tier(name: &str) -> Result<Tier, String> {
     known.ok_or_else(|| format!("there is no tier '{name}'; there are: {}", names()))
 }
 
-fn operation(name: &str) -> Result<SubgroupOp, String> {
-    let row = TABLE.iter().find(|info| info.name == name);
-    row.map(|info| info.op).ok_or_else(|| format!("there is no subgroup operation '{name}'"))
-}
-
 static STOP: AtomicBool = AtomicBool::new(false);
 
 pub fn run(args: Args) -> anyhow::Result<Found> {
@@ -116,7 +112,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
     let names: Vec<String> = targets.iter().map(named).collect();
     tell!("seed {seed}, devices {}, saving in {}", names.join(", "), args.out.display());
     let known = Known::read(&args.known)?;
-    let mut without: BTreeSet<SubgroupOp> = args.without.into_iter().collect();
+    let mut without: BTreeSet<Combination> = args.without.into_iter().collect();
     if args.avoid_known {
         targets.iter().for_each(|target| without.extend(known.avoid(&target.id())));
     }
@@ -270,9 +266,10 @@ fn print_bugs(ledger: &Ledger) -> Result<(), OutputError> {
 }
 
 fn print_operations(ledger: &Ledger) -> Result<(), OutputError> {
-    say!("\n{:58} {:>12}", "construct", "generated")?;
+    say!("\n{:22} {:66} {:>12}", "construct", "", "generated")?;
     for &construct in Construct::ALL {
-        say!("{:58} {:>12}", construct.about(), thousands(ledger.generated.construct(construct)))?;
+        let count = thousands(ledger.generated.construct(construct));
+        say!("{:22} {:66} {count:>12}", construct.name(), construct.about())?;
     }
     say!(
         "\n{:32} {:>10} {:>14} {:>14} {:>14} {:>14}",

@@ -13,8 +13,10 @@
 //! first_bad = "22.2.0"                      # for people
 //! last_bad = "22.3.7"
 //! fixed_in = "23.0.0"
-//! avoid = ["subgroupBarrier"]               # operations that `--avoid-known` steers a campaign away from
+//! avoid = ["subgroupBarrier"]               # what `--avoid-known` steers a campaign away from: operations, constructs, combinations
 //! ```
+//!
+//! Without `avoid`, it is what the minimal `case` is made of ([`Combination::of_minimal`]).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,8 +24,8 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 use serde::Deserialize;
+use tangle_generator::Combination;
 use tangle_program::case::Case;
-use tangle_program::subgroup::{SubgroupOp, TABLE};
 
 use crate::baseline::{glob, problem};
 use crate::signature::Signature;
@@ -66,7 +68,7 @@ struct Entry {
     #[serde(default)]
     fixed_in: String,
     #[serde(default)]
-    avoid: Vec<String>,
+    avoid: Vec<Combination>,
 }
 
 /// A known bug.
@@ -80,8 +82,8 @@ pub struct Bug {
     pub versions: String,
     /// A case that shows it.
     pub case: Option<Case>,
-    /// Operations that show it.
-    pub avoid: BTreeSet<SubgroupOp>,
+    /// What programs that show it are made of.
+    pub avoid: BTreeSet<Combination>,
     devices: Vec<String>,
     signature: Option<Regex>,
     skeletons: Vec<String>,
@@ -145,9 +147,9 @@ impl Known {
         by_skeleton.or_else(|| self.by_signature(device, signature))
     }
 
-    /// The operations to avoid on a device.
-    pub fn avoid(&self, device: &DeviceId) -> BTreeSet<SubgroupOp> {
-        self.on(device).flat_map(|bug| bug.avoid.iter().copied()).collect()
+    /// What to avoid on a device.
+    pub fn avoid(&self, device: &DeviceId) -> BTreeSet<Combination> {
+        self.on(device).flat_map(|bug| bug.avoid.iter().cloned()).collect()
     }
 
     fn on(&self, device: &DeviceId) -> impl Iterator<Item = &Bug> {
@@ -192,7 +194,13 @@ impl Entry {
         }
         let mut skeletons: Vec<String> = self.skeleton.into_iter().collect();
         let minimal = self.case.as_deref().map(|case| read_case(file, case)).transpose()?;
-        skeletons.extend(minimal.as_ref().map(skeleton::skeleton));
+        let skeleton = minimal.as_ref().map(skeleton::skeleton);
+        let mut avoid: BTreeSet<Combination> = self.avoid.into_iter().collect();
+        if let (true, Some(minimal), Some(skeleton)) = (avoid.is_empty(), &minimal, &skeleton) {
+            // A skeleton names operations where it is they that are broken.
+            avoid.extend(Combination::of_minimal(minimal, skeleton.contains("subgroup")));
+        }
+        skeletons.extend(skeleton);
         let example = self.example.as_deref().map(|case| read_case(file, case)).transpose()?;
         let versions = [("first bad", self.first_bad), ("last bad", self.last_bad), ("fixed in", self.fixed_in)];
         let versions = versions.iter().filter(|(_, version)| !version.is_empty());
@@ -204,7 +212,7 @@ impl Entry {
             devices: self.devices,
             signature: self.signature.map(|text| Regex::new(&text)).transpose().map_err(|error| problem(&error))?,
             skeletons,
-            avoid: self.avoid.iter().map(|name| operation(name)).collect::<Result<_, _>>()?,
+            avoid,
         })
     }
 }
@@ -214,11 +222,6 @@ fn read_case(file: &Path, case: &Path) -> Result<Case, String> {
     let path = file.parent().unwrap_or(Path::new("")).join(case);
     let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     Case::from_json(&text).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn operation(name: &str) -> Result<SubgroupOp, String> {
-    let row = TABLE.iter().find(|info| info.name == name);
-    row.map(|info| info.op).ok_or_else(|| format!("there is no subgroup operation '{name}'"))
 }
 
 fn wrong(path: &Path, problem: impl ToString) -> KnownError {
@@ -256,7 +259,8 @@ mod tests {
             let device = DeviceId { name: name.into(), driver: driver.into() };
             let found = known.by_signature(&device, signature).map(|bug| bug.name.as_str());
             assert_eq!(found, bug, "{device:?} {signature}");
-            assert_eq!(known.avoid(&device).contains(&SubgroupOp::Barrier), !driver.contains("23"), "{device:?}");
+            let barrier = "subgroupBarrier".parse().expect("an operation");
+            assert_eq!(known.avoid(&device).contains(&barrier), !driver.contains("23"), "{device:?}");
         }
     }
 
