@@ -223,9 +223,54 @@ faults! {
     ExtractUnsigned,
     /// `findMSB` of int ignores the sign.
     FindMsbUnsigned,
+
+    // Only where a tier weaker than maximal leaves open who is together.
+    /// In an open tangle, the two lowest lanes are elected.
+    OpenElectsTwo,
+    /// In an open tangle of several lanes, no lane is elected.
+    OpenElectsNone,
+    /// The ballot of an open tangle lacks the calling lane.
+    OpenBallotWithoutSelf,
+    /// The ballot of an open tangle shows a lane that is somewhere else.
+    OpenBallotOtherBranch,
+    /// In an open tangle, the upper half of the lanes see a ballot of their own, the others one of all.
+    OpenBallotInconsistent,
+    /// In an open tangle, the ballots of the lower and the upper half are apart, though they took one path.
+    OpenBallotSplit,
+    /// A reduction in an open tangle leaves out the lowest lane, which the ballot shows.
+    OpenReduceWithoutFirst,
+    /// A reduction in an open tangle combines all lanes of the subgroup.
+    OpenReduceAll,
+    /// A scan in an open tangle leaves out the lowest lane.
+    OpenScanWithoutFirst,
+    /// `subgroupBroadcastFirst` in an open tangle reads the lowest lane of the subgroup, there or not.
+    OpenBroadcastFirstOutside,
+    /// A shuffle in an open tangle reads the lane after the right one.
+    OpenShuffleNextLane,
+    /// A vote in an open tangle leaves out the highest lane.
+    OpenVoteWithoutLast,
+    /// Everything but a ballot is executed by the halves of an open tangle apart.
+    OpenOperationsSplit,
 }
 
 impl Fault {
+    /// Those that only show in tangles that a tier leaves open.
+    pub const OPEN: [Fault; 13] = [
+        Fault::OpenElectsTwo,
+        Fault::OpenElectsNone,
+        Fault::OpenBallotWithoutSelf,
+        Fault::OpenBallotOtherBranch,
+        Fault::OpenBallotInconsistent,
+        Fault::OpenBallotSplit,
+        Fault::OpenReduceWithoutFirst,
+        Fault::OpenReduceAll,
+        Fault::OpenScanWithoutFirst,
+        Fault::OpenBroadcastFirstOutside,
+        Fault::OpenShuffleNextLane,
+        Fault::OpenVoteWithoutLast,
+        Fault::OpenOperationsSplit,
+    ];
+
     /// The name in JSON and in reports.
     pub fn name(self) -> String {
         let mut name = String::new();
@@ -365,6 +410,20 @@ impl Rules for Planted {
 
     fn operate(&mut self, info: &OpInfo, instance: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
         operate(self.0, info, instance, out)
+    }
+
+    fn has_open_operations(&self) -> bool {
+        Fault::OPEN.contains(&self.0)
+    }
+
+    fn operate_open(
+        &mut self,
+        info: &OpInfo,
+        instance: &Instance<'_>,
+        live: u128,
+        out: &mut [u64],
+    ) -> Result<u128, Ub> {
+        operate_open(self.0, info, instance, live, out)
     }
 
     fn binary(&mut self, op: BinaryOp, scalar: Scalar) -> (BinaryOp, Scalar) {
@@ -618,6 +677,70 @@ fn operate(fault: Fault, info: &OpInfo, i: &Instance<'_>, out: &mut [u64]) -> Re
         (F::QuadDiagonalIsHorizontal, Op::QuadSwapDiagonal) => instead(Op::QuadSwapHorizontal, out),
         (F::QuadBroadcastFirstQuad, Op::QuadBroadcast) => everyone(out, i.args[0][i.args[1][first] as usize & 3]),
         _ => right(out),
+    }
+}
+
+/// Likewise, in a tangle that the tier leaves open.
+fn operate_open(fault: Fault, info: &OpInfo, i: &Instance<'_>, live: u128, out: &mut [u64]) -> Result<u128, Ub> {
+    use Fault as F;
+    use SubgroupOp as Op;
+    let first = i.tangle & i.tangle.wrapping_neg();
+    let last = 1u128 << (127 - i.tangle.leading_zeros());
+    let upper = lanes(i.tangle).skip(i.tangle.count_ones() as usize / 2).fold(0, |mask, lane| mask | 1 << lane);
+    let lower = i.tangle & !upper;
+    // Some lanes get what another set of lanes would.
+    let by = |tangle: u128, of: u128, out: &mut [u64]| -> Result<u128, Ub> {
+        let mut other = vec![0; out.len()];
+        let undefined = (info.meaning)(&Instance { tangle, ..*i }, &mut other)?;
+        for component in 0..out.len() / i.size {
+            lanes(of).for_each(|lane| out[component * i.size + lane] = other[component * i.size + lane]);
+        }
+        Ok(undefined & of)
+    };
+    let undefined = (info.meaning)(i, out)?;
+    if i.tangle.count_ones() == 1 && !matches!(fault, F::OpenBallotWithoutSelf | F::OpenBallotOtherBranch) {
+        return Ok(undefined);
+    }
+    match (fault, info.op) {
+        (F::OpenElectsTwo, Op::Elect) => by(i.tangle & !first, i.tangle & !first, out),
+        (F::OpenElectsNone, Op::Elect) => {
+            out[first.trailing_zeros() as usize] = 0;
+            Ok(0)
+        }
+        (F::OpenBallotWithoutSelf, Op::Ballot) => {
+            lanes(i.tangle).for_each(|lane| out[lane / 32 * i.size + lane] &= !(1 << (lane % 32)));
+            Ok(0)
+        }
+        (F::OpenBallotOtherBranch, Op::Ballot) => {
+            if let Some(other) = lanes(live & !i.tangle).next() {
+                lanes(i.tangle).for_each(|lane| out[other / 32 * i.size + lane] |= 1 << (other % 32));
+            }
+            Ok(0)
+        }
+        (F::OpenBallotInconsistent, Op::Ballot) => by(upper, upper, out),
+        (F::OpenBallotSplit, Op::Ballot) => by(upper, upper, out).and_then(|_| by(lower, lower, out)),
+        (F::OpenReduceWithoutFirst, Op::Reduce(_)) => {
+            by(i.tangle & !first, i.tangle & !first, out)?;
+            out[first.trailing_zeros() as usize] = out[last.trailing_zeros() as usize];
+            Ok(0)
+        }
+        (F::OpenReduceAll, Op::Reduce(_)) => by(live, i.tangle, out),
+        (F::OpenScanWithoutFirst, Op::Inclusive(_) | Op::Exclusive(_)) => by(i.tangle & !first, i.tangle & !first, out),
+        (F::OpenBroadcastFirstOutside, Op::BroadcastFirst) => by(live, i.tangle, out),
+        (F::OpenShuffleNextLane, Op::Shuffle | Op::ShuffleXor | Op::ShuffleUp | Op::ShuffleDown) => {
+            let right = out[..i.size].to_vec();
+            let next =
+                |lane: usize| lanes(i.tangle).find(|&other| other > lane).unwrap_or(first.trailing_zeros() as usize);
+            lanes(i.tangle).for_each(|lane| out[lane] = right[next(lane)]);
+            Ok(undefined)
+        }
+        (F::OpenVoteWithoutLast, Op::All | Op::Any | Op::AllEqual) => {
+            by(i.tangle & !last, i.tangle & !last, out)?;
+            out[last.trailing_zeros() as usize] = out[first.trailing_zeros() as usize];
+            Ok(0)
+        }
+        (F::OpenOperationsSplit, op) if op != Op::Ballot => Ok(by(upper, upper, out)? | by(lower, lower, out)?),
+        _ => Ok(undefined),
     }
 }
 

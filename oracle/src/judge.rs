@@ -1,12 +1,14 @@
 //! The verdict on an observation.
 
 use serde::{Deserialize, Serialize};
-use tangle_program::case::Case;
+use tangle_program::case::{Case, Tier};
 use tangle_program::tree::SiteId;
+use tangle_program::validate::validate;
 
 use crate::machine::LaneLog;
 use crate::map::{LaneMap, MapFault, SizePromise};
-use crate::predict::{OpUse, Prediction, Workgroup, lanes_by_subgroup, predict};
+use crate::observed::{Status, TangleRule};
+use crate::predict::{OpUse, Prediction, Workgroup, lanes_by_subgroup, predict_observed};
 
 /// What a device gave back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,8 +38,17 @@ pub enum Verdict {
 /// What was compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Logged values compared.
+    /// Logged values compared, exactly or by the rules for observed tangles.
     pub checked: u64,
+    /// Those of them that the rules for observed tangles judged ([`crate::observed`]).
+    #[serde(default)]
+    pub observed: u64,
+    /// Values logged under divergence: where control flow is not uniform by the tier's rules.
+    #[serde(default)]
+    pub divergent: u64,
+    /// Those of them compared.
+    #[serde(default)]
+    pub divergent_checked: u64,
     /// Logged values not compared because the specification or the tier leaves them open.
     pub tainted: u64,
     /// Logged values not compared because the lane's path was unknown, or after its first wrong value.
@@ -54,6 +65,9 @@ impl Counts {
     /// Adds another count.
     pub fn add(&mut self, other: Counts) {
         self.checked += other.checked;
+        self.observed += other.observed;
+        self.divergent += other.divergent;
+        self.divergent_checked += other.divergent_checked;
         self.tainted += other.tainted;
         self.skipped += other.skipped;
         self.steps += other.steps;
@@ -106,6 +120,13 @@ pub struct Mismatch {
     pub lanes: Vec<WrongLane>,
     /// Lanes of the dispatch whose log is wrong here or later.
     pub wrong_lanes: u32,
+    /// The rule that no division of the lanes into tangles keeps, if the tier leaves the division open here. What is expected is then what one
+    /// legal division gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<TangleRule>,
+    /// The weakest tier whose rules are broken, if it is not the case's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weakest_tier: Option<Tier>,
 }
 
 /// A lane mask; JSON form is a hexadecimal string.
@@ -149,7 +170,7 @@ pub fn judge(case: &Case, observation: &Observation, promise: SizePromise) -> Ju
     let mut judgement =
         Judgement { verdict: Verdict::LaneMap, map_faults, counts: Counts::default(), op_use: Vec::new() };
     let Some(map) = map else { return judgement };
-    let prediction = match predict(case, &map) {
+    let prediction = match predict_observed(case, &map, &observation.logs) {
         Ok(prediction) => prediction,
         Err(not_defined) => {
             judgement.verdict = Verdict::Invalid(not_defined.0);
@@ -161,12 +182,27 @@ pub fn judge(case: &Case, observation: &Observation, promise: SizePromise) -> Ju
     judgement.counts = Counts { sites: sites as u64, sites_reached: reached as u64, ..counts };
     judgement.op_use = prediction.op_use();
     judgement.verdict = match mismatch {
-        Some(mismatch) => Verdict::Mismatch(Box::new(mismatch)),
+        Some(mut mismatch) => {
+            mismatch.weakest_tier = weaker_broken(case, &map, observation);
+            Verdict::Mismatch(Box::new(mismatch))
+        }
         None if !judgement.map_faults.is_empty() => Verdict::LaneMap,
         None if counts.checked + counts.steps == 0 => Verdict::Vacuous,
         None => Verdict::Pass,
     };
     judgement
+}
+
+/// The weakest tier whose rules the observation breaks, if it is weaker than the case's. Where the program would not be valid at a tier,
+/// nothing is said about it.
+fn weaker_broken(case: &Case, map: &LaneMap, observation: &Observation) -> Option<Tier> {
+    let weaker = Tier::ALL.into_iter().take_while(|&tier| tier != case.tier);
+    weaker.into_iter().find(|&tier| {
+        let case = Case { tier, ..case.clone() };
+        let broken =
+            |prediction: Prediction| compare(&prediction, case.launch.invocations(), &observation.logs).0.is_some();
+        validate(&case).is_ok() && predict_observed(&case, map, &observation.logs).is_ok_and(broken)
+    })
 }
 
 /// Where a lane's log first goes wrong.
@@ -177,6 +213,7 @@ struct Wrong {
     entry: usize,
     /// Number of the event in the workgroup; past the last one for [`Kind::Extra`].
     event: u32,
+    rule: Option<TangleRule>,
 }
 
 /// Compares all logs with the prediction. `invocations` is the number in one workgroup.
@@ -189,10 +226,10 @@ pub fn compare(prediction: &Prediction, invocations: u32, logs: &[Vec<u32>]) -> 
     for (w, workgroup) in prediction.workgroups.iter().enumerate() {
         for slot in workgroup.layout.live.slots() {
             let actual = log_of(w, workgroup.layout.local_index[slot]);
-            let fault = compare_lane(&workgroup.logs[slot], actual, &mut counts);
-            wrong.extend(fault.map(|(kind, entry)| {
+            let fault = compare_lane(workgroup, slot, actual, &mut counts);
+            wrong.extend(fault.map(|(kind, entry, rule)| {
                 let event = workgroup.logs[slot].entries.get(entry).map_or(u32::MAX, |&(_, event)| event);
-                Wrong { workgroup: w, slot, kind, entry, event }
+                Wrong { workgroup: w, slot, kind, entry, event, rule }
             }));
         }
     }
@@ -206,6 +243,8 @@ pub fn compare(prediction: &Prediction, invocations: u32, logs: &[Vec<u32>]) -> 
         actual_active: Vec::new(),
         lanes: Vec::new(),
         wrong_lanes: wrong.len() as u32,
+        rule: None,
+        weakest_tier: None,
     };
     if let Some(event) = workgroup.events.get(first.event as usize) {
         let mut came = event.active.clone();
@@ -225,6 +264,7 @@ pub fn compare(prediction: &Prediction, invocations: u32, logs: &[Vec<u32>]) -> 
     for wrong in wrong.iter().filter(here) {
         let local_index = workgroup.layout.local_index[wrong.slot];
         mismatch.lanes.push(wrong_lane(workgroup, wrong, log_of(first.workgroup, local_index)));
+        mismatch.rule = mismatch.rule.or(wrong.rule);
     }
     (Some(mismatch), counts)
 }
@@ -251,27 +291,48 @@ fn wrong_lane(workgroup: &Workgroup, wrong: &Wrong, actual: &[u32]) -> WrongLane
     }
 }
 
-/// Compares one lane entry by entry; gives kind and number of the first wrong entry.
-fn compare_lane(log: &LaneLog, actual: &[u32], counts: &mut Counts) -> Option<(Kind, usize)> {
+/// Compares one lane entry by entry; gives kind and number of the first wrong entry, and the rule for tangles that it breaks.
+fn compare_lane(
+    workgroup: &Workgroup,
+    slot: usize,
+    actual: &[u32],
+    counts: &mut Counts,
+) -> Option<(Kind, usize, Option<TangleRule>)> {
+    let log = &workgroup.logs[slot];
     let mut tainted = log.tainted.iter().copied().peekable();
-    for (i, &(start, _)) in log.entries.iter().enumerate() {
+    let mut adopted = log.adopted.iter().copied().peekable();
+    for (i, &(start, event)) in log.entries.iter().enumerate() {
+        let divergent = !workgroup.events[event as usize].uniform.contains(slot);
         let (start, end) = (start as usize, log.entry_end(i) as usize);
         let values = (end - start - 1) as u64;
         if actual.get(start).copied().unwrap_or(0) != log.words[start] {
             counts.skipped += values + rest_of(log, i);
-            return Some((Kind::Path, i));
+            return Some((Kind::Path, i, None));
         }
         counts.steps += 1;
+        counts.divergent += if divergent { values } else { 0 };
         for at in start + 1..end {
             if tainted.next_if_eq(&(at as u32)).is_some() {
                 counts.tainted += 1;
                 continue;
             }
-            counts.checked += 1;
+            let status = adopted.next_if(|&(adopted, _)| adopted == at as u32).map(|(_, status)| status);
             // Zeros at the end of a slice are not sent, so a missing word is a zero.
-            if actual.get(at).copied().unwrap_or(0) != log.words[at] {
+            let right = actual.get(at).copied().unwrap_or(0) == log.words[at];
+            if status == Some(Status::Open) && right {
+                counts.tainted += 1;
+                continue;
+            }
+            counts.checked += 1;
+            counts.observed += u64::from(status.is_some());
+            counts.divergent_checked += u64::from(divergent);
+            if !right {
                 counts.skipped += (end - at - 1) as u64 + rest_of(log, i);
-                return Some((Kind::Value, i));
+                let rule = match status {
+                    Some(Status::Broken(rule)) => Some(rule),
+                    _ => None,
+                };
+                return Some((Kind::Value, i, rule));
             }
         }
     }
@@ -280,7 +341,7 @@ fn compare_lane(log: &LaneLog, actual: &[u32], counts: &mut Counts) -> Option<(K
         counts.skipped += extra.iter().filter(|&&word| word != 0).count() as u64;
         return None;
     }
-    extra.iter().any(|&word| word != 0).then_some((Kind::Extra, log.entries.len()))
+    extra.iter().any(|&word| word != 0).then_some((Kind::Extra, log.entries.len(), None))
 }
 
 /// Values in the entries after entry `i`.

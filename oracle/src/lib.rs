@@ -5,6 +5,7 @@ mod lower;
 mod machine;
 pub mod map;
 pub mod mask;
+pub mod observed;
 pub mod predict;
 pub mod reference;
 pub mod rules;

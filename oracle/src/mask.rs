@@ -28,6 +28,11 @@ impl Mask {
         self.0[slot / 64] |= 1 << (slot % 64);
     }
 
+    /// Takes a slot out.
+    pub fn remove(&mut self, slot: usize) {
+        self.0[slot / 64] &= !(1 << (slot % 64));
+    }
+
     /// True if the slot is in the set.
     pub fn contains(&self, slot: usize) -> bool {
         self.0[slot / 64] >> (slot % 64) & 1 == 1

@@ -9,6 +9,7 @@ use crate::lower::{Code, lower};
 use crate::machine::{Event, LaneLog, Machine, OpCounts, Pass, Stop};
 use crate::map::{LaneMap, Layout};
 use crate::mask::Mask;
+use crate::observed::{Status, TangleRule, follow};
 use crate::rules::Spec;
 
 /// Why there is no prediction: the case must not be run. A validated case from the generator never gives one.
@@ -64,6 +65,9 @@ pub struct ExpectedLog {
     pub entries: Vec<(usize, usize)>,
     /// True if the log may go on after these words in an unknown way; else only zeros follow.
     pub open_end: bool,
+    /// Words that cannot be what was observed, because of a rule for tangles that the tier leaves open. What stands in `words` is one of
+    /// several legal values. Ascending.
+    pub rules: Vec<(usize, TangleRule)>,
 }
 
 /// How often an operation ran, and how often a compared value depended on it.
@@ -97,15 +101,64 @@ pub fn predict(case: &Case, map: &LaneMap) -> Result<Prediction, NotDefined> {
     let code = lower(&case.program).map_err(NotDefined)?;
     let mut workgroups = Vec::with_capacity(map.workgroups.len());
     for (index, layout) in map.workgroups.iter().enumerate() {
-        let machine = settle(case, &code, layout, index).map_err(|Stop::Invalid(why)| NotDefined(why))?;
-        let Machine { logs, events, counts, .. } = machine;
-        workgroups.push(Workgroup { layout: layout.clone(), logs, events, counts });
+        let Settled { machine, .. } = settle(case, &code, layout, index)?;
+        workgroups.push(Workgroup::of(machine, layout));
     }
     Ok(Prediction { workgroups, sites: code.sites })
 }
 
+/// Predicts what a device must log that logged this, where it is the device's choice who is together: results of open tangles are
+/// adopted as far as they are legal ([`crate::observed`]). `logs` are those of [`crate::judge::Observation`].
+///
+/// # Errors
+/// If the case has undefined behaviour on this map.
+pub fn predict_observed(case: &Case, map: &LaneMap, logs: &[Vec<u32>]) -> Result<Prediction, NotDefined> {
+    let code = lower(&case.program).map_err(NotDefined)?;
+    let invocations = case.launch.invocations() as usize;
+    let mut workgroups = Vec::with_capacity(map.workgroups.len());
+    for (index, layout) in map.workgroups.iter().enumerate() {
+        let Settled { mut machine, visitors, classes } = settle(case, &code, layout, index)?;
+        if machine.is_open {
+            let mut seen: Vec<&[u32]> = vec![&[]; layout.slots];
+            for slot in layout.live.slots() {
+                let at = index * invocations + layout.local_index[slot] as usize;
+                seen[slot] = logs.get(at).map_or(&[], Vec::as_slice);
+            }
+            let followed = follow(case, &code, layout, index, (visitors, classes), &seen)?;
+            machine = followed.unwrap_or(machine);
+        }
+        workgroups.push(Workgroup::of(machine, layout));
+    }
+    Ok(Prediction { workgroups, sites: code.sites })
+}
+
+impl From<Stop> for NotDefined {
+    fn from(Stop::Invalid(why): Stop) -> NotDefined {
+        NotDefined(why)
+    }
+}
+
+impl Workgroup {
+    fn of(machine: Machine<'_, Spec>, layout: &Layout) -> Workgroup {
+        let Machine { logs, events, counts, .. } = machine;
+        Workgroup { layout: layout.clone(), logs, events, counts }
+    }
+}
+
+/// Who visits each operation, as [`Pass::Predict`] has it; none at tier maximal.
+pub(crate) fn visitors(case: &Case, code: &Code, layout: &Layout, index: usize) -> Result<Vec<u128>, NotDefined> {
+    Ok(settle(case, code, layout, index)?.visitors)
+}
+
+/// A run, with what it was found to rest on: who visits each operation, and where that is known ([`Pass::Predict`]).
+struct Settled<'a> {
+    machine: Machine<'a, Spec>,
+    visitors: Vec<u128>,
+    classes: Vec<bool>,
+}
+
 /// Runs a workgroup until it is known which subgroups the path-class rule may be used in.
-fn settle<'a>(case: &'a Case, code: &'a Code, layout: &'a Layout, index: usize) -> Result<Machine<'a, Spec>, Stop> {
+fn settle<'a>(case: &'a Case, code: &'a Code, layout: &'a Layout, index: usize) -> Result<Settled<'a>, Stop> {
     let run = |pass: Pass| {
         let mut machine = Machine::new(case, code, layout, index, Spec, pass);
         machine.run().map(|()| machine)
@@ -127,7 +180,7 @@ fn settle<'a>(case: &'a Case, code: &'a Code, layout: &'a Layout, index: usize) 
             }
         }
         if settled {
-            return Ok(machine);
+            return Ok(Settled { machine, visitors, classes });
         }
     }
 }
@@ -164,11 +217,17 @@ impl Prediction {
         let mut logs = Vec::new();
         for (index, workgroup) in self.workgroups.iter().enumerate() {
             for slot in workgroup.layout.live.slots() {
-                let LaneLog { words, tainted, entries, lost } = &workgroup.logs[slot];
+                let LaneLog { words, tainted, adopted, entries, lost } = &workgroup.logs[slot];
                 let (subgroup, lane) = workgroup.layout.lane_of(slot);
                 let mut words: Vec<Option<u32>> = words.iter().copied().map(Some).collect();
                 tainted.iter().for_each(|&at| words[at as usize] = None);
+                let broken = |&(at, status): &(u32, Status)| match status {
+                    Status::Broken(rule) => Some((at as usize, rule)),
+                    Status::Open | Status::Checked => None,
+                };
+                let rules = adopted.iter().filter_map(broken).collect();
                 logs.push(ExpectedLog {
+                    rules,
                     workgroup: index,
                     subgroup,
                     lane,

@@ -1,15 +1,15 @@
 //! The reference device: the machine behind the interface of a device.
 //!
-//! It takes a case and a lane map and gives an observation, as a driver would. With [`Spec`](crate::rules::Spec) or
-//! [`Finest`](crate::rules::Finest) it must pass every case; with a planted fault ([`crate::faults`]) it must not.
+//! It takes a case and a lane map and gives an observation, as a driver would. With [`Spec`](crate::rules::Spec),
+//! [`Finest`](crate::rules::Finest) or [`Drawn`](crate::rules::Drawn) it must pass every case; with a planted fault ([`crate::faults`]) it must not.
 
 use tangle_program::case::Case;
 
 use crate::judge::Observation;
 use crate::lower::lower;
-use crate::machine::{Machine, Pass, Stop};
+use crate::machine::{Machine, Pass};
 use crate::map::LaneMap;
-use crate::predict::NotDefined;
+use crate::predict::{NotDefined, visitors};
 use crate::rules::Rules;
 
 /// Runs a case on a device with this lane map and behaviour. `rules` makes the behaviour of each workgroup.
@@ -21,8 +21,10 @@ pub fn observe<R: Rules>(case: &Case, map: &LaneMap, mut rules: impl FnMut() -> 
     let invocations = case.launch.invocations() as usize;
     let mut logs = vec![Vec::new(); invocations * map.workgroups.len()];
     for (index, layout) in map.workgroups.iter().enumerate() {
-        let mut machine = Machine::new(case, &code, layout, index, rules(), Pass::Observe);
-        machine.run().map_err(|Stop::Invalid(why)| NotDefined(why))?;
+        let rules = rules();
+        let visitors = if rules.has_open_operations() { visitors(case, &code, layout, index)? } else { Vec::new() };
+        let mut machine = Machine::new(case, &code, layout, index, rules, Pass::Observe { visitors });
+        machine.run()?;
         for slot in layout.live.slots() {
             let log = std::mem::take(&mut machine.logs[slot]);
             logs[index * invocations + layout.local_index[slot] as usize] = log.words;

@@ -59,20 +59,12 @@ pub enum Jump {
     Ignored,
 }
 
-/// How a tangle that the tier leaves open falls out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grouping {
-    /// All lanes that can be together are.
-    Together,
-    /// Only lanes that took the same path are.
-    ByPath,
-}
-
 /// A device's behaviour. Defaults are the specification's.
 pub trait Rules {
-    /// What a device does where the tier leaves the tangle open.
-    fn grouping(&self) -> Grouping {
-        Grouping::Together
+    /// Where the tier leaves a tangle open: the instance that one more class of lanes on one path joins, of `instances` there
+    /// are already; `instances` itself is a new one.
+    fn instance(&mut self, _instances: usize) -> usize {
+        0
     }
 
     /// The bits found where the specification leaves a value undefined.
@@ -121,6 +113,22 @@ pub trait Rules {
         (info.meaning)(instance, out)
     }
 
+    /// True if [`Rules::operate_open`] differs from [`Rules::operate`]: the device then finds out where a tangle is open.
+    fn has_open_operations(&self) -> bool {
+        false
+    }
+
+    /// The result of an operation whose tangle the tier leaves open; `live` are the lanes that the subgroup started with.
+    fn operate_open(
+        &mut self,
+        info: &OpInfo,
+        instance: &Instance<'_>,
+        _live: u128,
+        out: &mut [u64],
+    ) -> Result<u128, Ub> {
+        self.operate(info, instance, out)
+    }
+
     /// The operation a binary operator performs.
     fn binary(&mut self, op: BinaryOp, scalar: Scalar) -> (BinaryOp, Scalar) {
         (op, scalar)
@@ -148,11 +156,36 @@ impl Rules for Spec {}
 pub struct Finest;
 
 impl Rules for Finest {
-    fn grouping(&self) -> Grouping {
-        Grouping::ByPath
+    fn instance(&mut self, instances: usize) -> usize {
+        instances
     }
 
     fn undefined(&mut self) -> u64 {
         0xA5A5_A5A5
+    }
+}
+
+/// A device that draws lots who is together, within what the rules allow.
+#[derive(Clone, Copy, Debug)]
+pub struct Drawn(u64);
+
+impl Drawn {
+    /// The device of a seed.
+    pub fn new(seed: u64) -> Drawn {
+        Drawn(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+}
+
+impl Rules for Drawn {
+    fn instance(&mut self, instances: usize) -> usize {
+        // xorshift64*
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % (instances + 1)
+    }
+
+    fn undefined(&mut self) -> u64 {
+        0x5A5A_5A5A
     }
 }

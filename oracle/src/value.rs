@@ -33,21 +33,38 @@ impl Provenance {
     }
 }
 
+/// For each column, in every slot, the name of the result that stands there unchanged; 0 for none ([`crate::observed`]).
+#[derive(Clone, Debug)]
+pub(crate) struct Names(pub SmallVec<[Rc<Vec<u32>>; 1]>);
+
+impl Names {
+    fn none(columns: &[Column]) -> Names {
+        Names(columns.iter().map(|column| Rc::new(vec![0; column.len()])).collect())
+    }
+}
+
 /// A value of any type in every slot. Slots that were not active hold anything.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     pub columns: SmallVec<[Column; 1]>,
     pub taint: Option<Box<Taint>>,
     pub from: Provenance,
+    /// Only while an observation is followed.
+    pub names: Option<Box<Names>>,
 }
 
 impl Value {
+    /// A known value of these columns.
+    pub fn of(columns: SmallVec<[Column; 1]>) -> Value {
+        Value { columns, taint: None, from: Provenance::default(), names: None }
+    }
+
     pub fn scalar(column: Vec<u64>) -> Value {
         Value::shared(Rc::new(column))
     }
 
     pub fn shared(column: Column) -> Value {
-        Value { columns: smallvec![column], taint: None, from: Provenance::default() }
+        Value::of(smallvec![column])
     }
 
     /// The taint of a result that depends on this value and another one, lane by lane.
@@ -63,6 +80,7 @@ impl Value {
 
     /// Replaces the value in the given slots.
     pub fn set(&mut self, value: &Value, slots: &Mask) {
+        self.set_names(value, slots);
         for (old, new) in self.columns.iter_mut().zip(&value.columns) {
             if Rc::ptr_eq(old, new) {
                 continue;
@@ -88,5 +106,16 @@ impl Value {
             }
         };
         self.from = self.from.or(value.from);
+    }
+    fn set_names(&mut self, value: &Value, slots: &Mask) {
+        if self.names.is_none() && value.names.is_none() {
+            return;
+        }
+        let names = self.names.get_or_insert_with(|| Box::new(Names::none(&self.columns)));
+        for (c, old) in names.0.iter_mut().enumerate() {
+            let new = value.names.as_ref().and_then(|names| names.0.get(c));
+            let old = Rc::make_mut(old);
+            slots.slots().for_each(|slot| old[slot] = new.map_or(0, |new| new[slot]));
+        }
     }
 }

@@ -4,10 +4,10 @@ use std::io::Write as _;
 
 use tangle_generator::{Config, from_seed};
 use tangle_oracle::faults::{Fault, Planted};
-use tangle_oracle::judge::{Judgement, Verdict, judge};
+use tangle_oracle::judge::{Counts, Judgement, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::reference::observe;
-use tangle_oracle::rules::{Finest, Rules, Spec};
+use tangle_oracle::rules::{Drawn, Finest, Rules, Spec};
 use tangle_program::case::{Case, SubgroupSize, Tier};
 use tangle_program::validate::validate;
 
@@ -28,26 +28,31 @@ fn config(tier: Tier) -> Config {
 #[test]
 fn correct_devices_pass() {
     for tier in Tier::ALL {
-        let mut checked = 0;
-        let mut open = 0;
+        let mut counts = Counts::default();
         for seed in 0..1500 {
             let case = from_seed(seed, &config(tier));
             validate(&case).unwrap_or_else(|invalid| panic!("seed {seed}: {invalid}"));
             let size = SIZES[seed as usize % SIZES.len()];
-            for judgement in [run(&case, size, || Spec), run(&case, size, || Finest)] {
+            for (device, judgement) in [
+                ("together", run(&case, size, || Spec)),
+                ("finest", run(&case, size, || Finest)),
+                ("drawn", run(&case, size, || Drawn::new(seed))),
+            ] {
                 assert!(
                     matches!(judgement.verdict, Verdict::Pass | Verdict::Vacuous),
-                    "tier {}, seed {seed}, size {size}: {:?} {:?}",
+                    "tier {}, seed {seed}, size {size}, device {device}: {:?} {:?}",
                     tier.name(),
                     judgement.verdict,
                     judgement.map_faults
                 );
-                checked += judgement.counts.checked;
-                open += judgement.counts.tainted + judgement.counts.skipped;
+                counts.add(judgement.counts);
             }
         }
-        println!("tier {}: {checked} values checked, {open} not", tier.name());
-        assert!(checked > open, "at tier {} most values are not checked: {checked} are, {open} are not", tier.name());
+        println!("tier {}: {counts:?}", tier.name());
+        let open = counts.tainted + counts.skipped;
+        assert!(counts.checked > open, "at tier {} most values are not checked: {counts:?}", tier.name());
+        // The figure that issue reports quote; far below what is reached.
+        assert!(10 * counts.divergent_checked >= 3 * counts.divergent, "at tier {}: {counts:?}", tier.name());
     }
 }
 
@@ -56,19 +61,36 @@ const CASES: u64 = 2000;
 
 #[test]
 fn planted_faults_are_caught() {
+    let everywhere = [Tier::Maximal, Tier::Maximal, Tier::SubgroupUniform, Tier::Plain];
+    faults_are_caught(Fault::ALL.iter().filter(|fault| !Fault::OPEN.contains(fault)), &everywhere);
+}
+
+/// Where the tier leaves the tangle open, the rules for observed tangles alone must find them (semantics.md §3.7).
+#[test]
+fn planted_faults_in_open_tangles_are_caught() {
+    faults_are_caught(Fault::OPEN.iter(), &[Tier::Plain]);
+}
+
+fn faults_are_caught<'a>(faults: impl Iterator<Item = &'a Fault>, tiers: &[Tier]) {
     let mut missed = Vec::new();
-    for &fault in Fault::ALL {
+    for &fault in faults {
+        let mut rule = None;
         let caught = (0..CASES).find(|&seed| {
-            let tier = [Tier::Maximal, Tier::Maximal, Tier::SubgroupUniform, Tier::Plain][seed as usize % 4];
+            let tier = tiers[seed as usize % tiers.len()];
             let case = from_seed(seed, &config(tier));
             let judgement = run(&case, SIZES[seed as usize % SIZES.len()], || Planted(fault));
+            rule = match &judgement.verdict {
+                Verdict::Mismatch(mismatch) => mismatch.rule,
+                _ => None,
+            };
             matches!(judgement.verdict, Verdict::Mismatch(_))
         });
         match caught {
             // Past the capture of the test harness: the list is part of what the suite has to say.
             Some(seed) => {
                 let (name, about) = (fault.name(), fault.about());
-                writeln!(std::io::stderr(), "{name:32} caught by case {:4}  {about}", seed + 1)
+                let by = rule.map_or(String::new(), |rule| format!(" [{}]", rule.text()));
+                writeln!(std::io::stderr(), "{name:32} caught by case {:4}  {about}{by}", seed + 1)
                     .expect("stderr is open");
             }
             None => missed.push(fault.name()),

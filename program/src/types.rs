@@ -147,6 +147,14 @@ impl Scalar {
         }
     }
 
+    /// The bits of the value that is logged so, if there is one.
+    pub fn from_logged(self, logged: u64) -> u64 {
+        match self {
+            Scalar::Float16 => crate::float::bits(self, crate::float::value(Scalar::Float, logged)),
+            _ => logged & self.bits(),
+        }
+    }
+
     /// The least value of a signed integer type.
     pub const fn least(self) -> i64 {
         self.extend(1 << (self.size() - 1)) as i64

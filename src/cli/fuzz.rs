@@ -223,6 +223,12 @@ fn print_books(ledger: &Ledger) -> Result<(), OutputError> {
             thousands(counts.steps),
             100.0 * counts.sites_reached as f64 / counts.sites.max(1) as f64
         )?;
+        say!(
+            "  {} values logged under divergence, {:.0} % of them checked; {} values checked by the tangles observed",
+            thousands(counts.divergent),
+            100.0 * counts.divergent_checked as f64 / counts.divergent.max(1) as f64,
+            thousands(counts.observed)
+        )?;
         let times = book.times;
         say!(
             "  seconds: generate {:.1}, compile {:.1}, driver {:.1} ({:.0} % of the workers' {:.1}), judge {:.1}, save {:.1}; {} restarts",

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tangle_oracle::judge::{Kind, Observation};
 use tangle_oracle::map::LaneMap;
-use tangle_oracle::predict::{NotDefined, predict};
+use tangle_oracle::observed::TangleRule;
+use tangle_oracle::predict::{NotDefined, predict, predict_observed};
 use tangle_program::case::Case;
 use tangle_program::glsl::{self, Printed};
 use tangle_program::subgroup::{SubgroupOp, lanes};
@@ -92,6 +93,8 @@ pub struct Lane {
     pub actual: Vec<u32>,
     /// Where it goes wrong, if it does.
     pub wrong: Option<Wrong>,
+    /// Words of which several values are legal, but not the one observed; by their place in the log.
+    pub rules: Vec<(usize, TangleRule)>,
 }
 
 /// The state of a lane at a step.
@@ -151,7 +154,10 @@ impl<'a> Account<'a> {
     /// # Errors
     /// If the case has undefined behaviour on this map.
     pub fn new(case: &'a Case, map: LaneMap, observation: Option<&Observation>) -> Result<Account<'a>, NotDefined> {
-        let prediction = predict(case, &map)?;
+        let prediction = match observation {
+            Some(seen) => predict_observed(case, &map, &seen.logs)?,
+            None => predict(case, &map)?,
+        };
         let steps = prediction.events().into_iter();
         let steps = steps.map(|event| Step { workgroup: event.workgroup, site: event.site, active: event.active });
         let invocations = case.launch.invocations() as usize;
@@ -170,6 +176,7 @@ impl<'a> Account<'a> {
                 open_end: log.open_end,
                 actual,
                 wrong: None,
+                rules: log.rules,
             };
             lane.wrong = observation.and_then(|_| lane.first_wrong());
             lane
@@ -270,6 +277,13 @@ impl Lane {
         let differs =
             |(i, word): (usize, &Option<u32>)| word.is_some_and(|word| word != self.actual_word(entry.at + i));
         entry.words.iter().enumerate().position(differs)
+    }
+
+    /// The rule for tangles that its first wrong word breaks, if the tier leaves the tangle open there.
+    pub fn broken_rule(&self) -> Option<TangleRule> {
+        let entry = self.entries.get(self.wrong?.entry)?;
+        let at = entry.at + self.first_difference(entry)?;
+        self.rules.iter().find(|(word, _)| *word == at).map(|&(_, rule)| rule)
     }
 
     /// Finds the first wrong entry, as [`tangle_oracle::judge::compare`] does.

@@ -4,6 +4,7 @@
 
 use tangle_oracle::judge::Kind as Wrong;
 use tangle_oracle::map::MapRule;
+use tangle_oracle::observed::{Severity, TangleRule};
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::{Fold, OpInfo, SubgroupOp};
 use tangle_program::types::Scalar;
@@ -67,6 +68,9 @@ fn value_rules(account: &Account<'_>, first: &First) -> Vec<Rule> {
              a result of a subgroup operation went into it, that result is determined, too.",
         )];
     };
+    if let Some(rule) = first.lanes.iter().find_map(|&lane| account.lanes[lane].broken_rule()) {
+        return observed_rules(rule, operation_rule(info, scalar));
+    }
     let mut rules = vec![operation_rule(info, scalar)];
     if info.tangle_dependent {
         rules.extend(tangle_rules(account.case, is_partial(account, first)));
@@ -264,6 +268,38 @@ fn tangle_rules(case: &Case, partial: bool) -> Vec<Rule> {
             )]
         }
     }
+}
+
+/// Why no lanes can have been together as the results say, where the tier leaves open who is (semantics.md §3.7).
+fn observed_rules(rule: TangleRule, operation: Rule) -> Vec<Rule> {
+    let tangle = "The set of invocations that execute the same dynamic instance of an instruction.";
+    let same_path = "Invocations will continue to execute the same dynamic instances as long as they follow the same control-flow path.";
+    let because = match rule.severity() {
+        Severity::Hard => format!("{}. No division of the lanes explains what they logged.", capital(rule.text())),
+        Severity::Strong => {
+            format!("{}. That is the letter of the specification; no conformance test covers it.", capital(rule.text()))
+        }
+    };
+    let source = match rule {
+        TangleRule::OwnBit | TangleRule::Visitors | TangleRule::Partition => {
+            Rule::quoted("SPIR-V 1.6 rev 6, §2.2.5 Control Flow (tangle)", tangle, because)
+        }
+        TangleRule::Order => Rule::quoted(
+            "SPIR-V 1.6 rev 6, §2.2.5 Control Flow (tangled instruction)",
+            "until all invocations in its scope restricted tangle have executed all dynamic instances that are program-ordered \
+             before X'",
+            because,
+        ),
+        TangleRule::PathClass | TangleRule::StraightCode => Rule::quoted(SPIRV_UNIFORM, same_path, because),
+        TangleRule::Operation | TangleRule::Elect => Rule::quoted(operation.source, operation.quote, because),
+    };
+    let note = "The tier leaves open which lanes are together here. The values told as expected are those of one legal choice.";
+    vec![source, Rule::told("semantics.md §3.7, observed tangles", note)]
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// The rule of the lane map, with its source.

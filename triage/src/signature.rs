@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tangle_oracle::judge::{Judgement, Kind as Wrong, Mismatch, Verdict};
+use tangle_oracle::observed::TangleRule;
 use tangle_program::case::Case;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Expr, Function, SiteId, Stmt, VarId, walk_block};
@@ -102,6 +103,8 @@ fn of_mismatch(case: &Case, mismatch: &Mismatch) -> Signature {
     match mismatch.kind {
         Wrong::Value => {
             let (what, how) = wrong_value(case, mismatch);
+            // Which lanes go wrong is the choice of the device there; the rule is not.
+            let how = mismatch.rule.map_or(how, TangleRule::text);
             Signature { kind: Kind::Value, detail: format!("{what}, {how}, {}, tier {tier}", context()) }
         }
         Wrong::Path => {

@@ -24,8 +24,8 @@ pub fn story(case: &Case, judgement: &Judgement) -> String {
     }
     let _ = write!(
         text,
-        "\n{} values checked, {} left open by the specification or the tier, {} skipped, {} steps checked",
-        counts.checked, counts.tainted, counts.skipped, counts.steps
+        "\n{} values checked ({} by observed tangles), {} left open by the specification or the tier, {} skipped, {} steps checked",
+        counts.checked, counts.observed, counts.tainted, counts.skipped, counts.steps
     );
     for fault in &judgement.map_faults {
         let _ =
@@ -52,6 +52,12 @@ fn first_wrong_step(case: &Case, mismatch: &Mismatch) -> String {
         None => {
             let _ = writeln!(text, " after the last expected step, workgroup {}:", mismatch.workgroup);
         }
+    }
+    if let Some(rule) = mismatch.rule {
+        let _ = writeln!(text, "  rule: {}; what is expected is one legal choice", rule.text());
+    }
+    if let Some(tier) = mismatch.weakest_tier {
+        let _ = writeln!(text, "  this breaks the rules of tier {}, too", tier.name());
     }
     let sets = |sets: &[(usize, tangle_oracle::judge::LaneSet)]| {
         let shown = sets.iter().map(|(subgroup, lanes)| format!("subgroup {subgroup}: {:#x}", lanes.0));

@@ -12,7 +12,7 @@ use super::{Frame, Machine, Stop};
 use crate::lower::{Decision, Node};
 use crate::mask::Mask;
 use crate::rules::{Construct, Rules, Scope};
-use crate::value::{Provenance, Taint, Value};
+use crate::value::{Names, Provenance, Taint, Value};
 
 #[derive(Clone, Copy)]
 struct Choice {
@@ -75,18 +75,28 @@ impl<'a, R: Rules> Machine<'a, R> {
                 self.intrinsic(*op, *scalar, &args, a)
             }
             Node::Vector(args) => {
-                let mut vector = Value { columns: SmallVec::new(), taint: None, from: Provenance::default() };
+                let mut vector = Value::of(SmallVec::new());
+                let mut names = SmallVec::new();
+                let mut named = false;
                 for arg in args {
                     let arg = self.eval(frame, arg, a, u)?;
+                    named |= arg.names.is_some();
+                    match arg.names {
+                        Some(part) => names.extend(part.0),
+                        None => names.extend(arg.columns.iter().map(|_| Rc::clone(&self.nameless))),
+                    }
                     vector.columns.extend(arg.columns);
                     vector.taint = Value::join(vector.taint, &arg.taint);
                     vector.from = vector.from.or(arg.from);
                 }
+                vector.names = named.then(|| Box::new(Names(names)));
                 vector
             }
             Node::Component { arg, index } => {
                 let arg = self.eval(frame, arg, a, u)?;
-                Value { columns: smallvec::smallvec![Rc::clone(&arg.columns[*index])], ..arg }
+                let name = |names: &Names| Box::new(Names(smallvec::smallvec![Rc::clone(&names.0[*index])]));
+                let names = arg.names.as_deref().map(name);
+                Value { columns: smallvec::smallvec![Rc::clone(&arg.columns[*index])], names, ..arg }
             }
             Node::Subgroup(op) => self.subgroup(frame, op, a, u)?,
         })
@@ -122,8 +132,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                 column[slot] = u64::from((value >> (32 * c)) as u32);
             }
         }
-        let value =
-            Value { columns: columns.into_iter().map(Rc::new).collect(), taint: None, from: Provenance::default() };
+        let value = Value::of(columns.into_iter().map(Rc::new).collect());
         self.builtins[cached] = Some(value.clone());
         value
     }
@@ -160,7 +169,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             f(column, &mut out);
             Rc::new(out)
         });
-        Value { columns: columns.collect(), ..value }
+        Value { columns: columns.collect(), names: None, ..value }
     }
 
     fn binary(&mut self, op: BinaryOp, scalar: Scalar, lhs: Value, rhs: &Value, a: &Mask) -> Result<Value, Stop> {
@@ -190,7 +199,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                 taint = Value::join(taint, &Some(Box::new(Taint { lanes: undefined, undefined: true })));
             }
         }
-        Ok(Value { columns, taint, from: lhs.from.or(rhs.from) })
+        Ok(Value { columns, taint, from: lhs.from.or(rhs.from), names: None })
     }
 
     fn intrinsic(&mut self, op: Intrinsic, scalar: Scalar, args: &[Value], a: &Mask) -> Value {
@@ -222,7 +231,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         if !undefined.is_empty() && !self.observing() {
             taint = Value::join(taint, &Some(Box::new(Taint { lanes: undefined, undefined: true })));
         }
-        Value { columns, taint, from }
+        Value { columns, taint, from, names: None }
     }
 
     /// `?:`, `&&` and `||`: an if/else with a value (semantics.md §4.1, §4.2). A missing part keeps the condition's value.

@@ -21,6 +21,8 @@
 mod expr;
 mod op;
 
+pub(crate) use op::{Evaluated, evaluate};
+
 use std::rc::Rc;
 
 use smallvec::SmallVec;
@@ -33,8 +35,10 @@ use tangle_program::types::Scalar;
 use crate::lower::{ArgCode, Code, Decision, Form, LoopCode, Node, Segment, Step};
 use crate::map::Layout;
 use crate::mask::Mask;
+use crate::observed::Status;
+use crate::observed::trace::Trace;
 use crate::rules::{Construct, Jump, Merge, Rules, Scope};
-use crate::value::{Column, Provenance, Taint, Value};
+use crate::value::{Column, Taint, Value};
 
 /// Why a run was given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +53,8 @@ pub(crate) struct LaneLog {
     pub words: Vec<u32>,
     /// Indices into `words` of values that are not compared, ascending.
     pub tainted: Vec<u32>,
+    /// Indices into `words` of results of open tangles that are known by what was observed, ascending, and how they were judged.
+    pub adopted: Vec<(u32, Status)>,
     /// For each entry: where it starts, and which [`Event`] it belongs to.
     pub entries: Vec<(u32, u32)>,
     /// True if the lane's log may go on in an unknown way.
@@ -60,6 +66,8 @@ pub(crate) struct LaneLog {
 pub(crate) struct Event {
     pub site: SiteId,
     pub active: Mask,
+    /// Those of the lanes whose control flow is uniform by the tier's rules.
+    pub uniform: Mask,
 }
 
 /// Counts by row of the operation table.
@@ -78,8 +86,9 @@ pub(crate) enum Pass {
     Survey,
     /// Predict. `visitors[op * subgroups + subgroup]`; none at tier maximal. `classes[subgroup]`: the path-class rule may be used.
     Predict { visitors: Vec<u128>, classes: Vec<bool> },
-    /// Behave as a device: values are what they are.
-    Observe,
+    /// Behave as a device: values are what they are. `visitors`, as above, tell where tangles are open; none if the device does
+    /// not care.
+    Observe { visitors: Vec<u128> },
 }
 
 pub(crate) struct Machine<'a, R> {
@@ -95,12 +104,19 @@ pub(crate) struct Machine<'a, R> {
     /// True if path keys are needed.
     keyed: bool,
     keys: Vec<u64>,
+    /// Number of the last point where control flow was uniform again.
+    epoch: u64,
+    /// True once an operation ran whose tangle the tier leaves open.
+    pub is_open: bool,
+    /// While an observation is followed.
+    pub trace: Option<Box<Trace<'a>>>,
     pub visitors: Vec<u128>,
     pub lost: Mask,
     scopes: Vec<Scope>,
     builtins: [Option<Value>; Builtin::ALL.len()],
     inputs: Vec<Option<Value>>,
     zero: Column,
+    nameless: Rc<Vec<u32>>,
     pub logs: Vec<LaneLog>,
     pub events: Vec<Event>,
     pub counts: OpCounts,
@@ -121,6 +137,9 @@ struct Target {
     continued: Mask,
     continued_uniform: Mask,
 }
+
+/// Paths as they were, and those that an observation shows, if one is followed.
+type Saved = (Vec<u64>, Vec<u64>);
 
 /// The lanes that go on, and those of them in uniform control flow.
 type Flow = (Mask, Mask);
@@ -149,12 +168,16 @@ impl<'a, R: Rules> Machine<'a, R> {
             groups,
             keyed: case.tier != Tier::Maximal || code.has_switch,
             keys: vec![0; layout.slots],
+            epoch: 0,
+            is_open: false,
+            trace: None,
             visitors: vec![0; code.ops * layout.subgroups.len()],
             lost: Mask::empty(layout.slots),
             scopes: Vec::new(),
             builtins: Default::default(),
             inputs: vec![None; case.data.inputs.len()],
             zero: Rc::new(vec![0; layout.slots]),
+            nameless: Rc::new(vec![0; layout.slots]),
             logs: vec![LaneLog::default(); layout.slots],
             events: Vec::new(),
             counts: OpCounts { executed: vec![[0; 2]; TABLE.len()], checked: vec![[0; 2]; TABLE.len()] },
@@ -171,20 +194,32 @@ impl<'a, R: Rules> Machine<'a, R> {
         Ok(())
     }
 
+    /// The lanes of the subgroups all of which are in the set.
+    fn whole_subgroups(&self, a: &Mask) -> Mask {
+        let mut whole = self.none();
+        for s in &self.layout.subgroups {
+            if a.lanes(s.first, s.size) == s.live {
+                whole.insert_lanes(s.first, s.live);
+            }
+        }
+        whole
+    }
+
+    /// For each subgroup: true if a lane of it is lost.
+    pub fn lost_by_subgroup(&self) -> impl Iterator<Item = bool> + '_ {
+        self.layout.subgroups.iter().map(|s| self.lost.lanes(s.first, s.size) != 0)
+    }
+
     fn none(&self) -> Mask {
         Mask::empty(self.layout.slots)
     }
 
     fn observing(&self) -> bool {
-        matches!(self.pass, Pass::Observe)
+        matches!(self.pass, Pass::Observe { .. })
     }
 
     fn frame(&self, function: usize) -> Frame {
-        let zero = |width: u8| Value {
-            columns: (0..width).map(|_| Rc::clone(&self.zero)).collect(),
-            taint: None,
-            from: Provenance::default(),
-        };
+        let zero = |width: u8| Value::of((0..width).map(|_| Rc::clone(&self.zero)).collect());
         let body = &self.code.functions[function];
         Frame {
             vars: body.vars.iter().map(|ty| zero(ty.width)).collect(),
@@ -213,25 +248,39 @@ impl<'a, R: Rules> Machine<'a, R> {
 
     /// Control flow of these groups is uniform again: their paths start anew.
     fn restart_paths(&mut self, uniform: &Mask) {
-        if self.tier != Tier::Maximal {
-            uniform.slots().for_each(|slot| self.keys[slot] = 0);
+        if self.tier != Tier::Maximal && !uniform.is_empty() {
+            self.epoch += 1;
+            let start = mix(0, Decision::MAX, self.epoch);
+            self.set_paths(uniform, |_| start);
+        }
+    }
+
+    fn set_paths(&mut self, lanes: &Mask, path: impl Fn(u64) -> u64) {
+        for slot in lanes.slots() {
+            self.keys[slot] = path(self.keys[slot]);
+            if let Some(trace) = &mut self.trace {
+                trace.paths[slot] = path(trace.paths[slot]);
+            }
         }
     }
 
     fn note_path(&mut self, decision: Decision, lanes: &Mask, value: u64) {
         if self.tier != Tier::Maximal {
-            lanes.slots().for_each(|slot| self.keys[slot] = mix(self.keys[slot], decision, value));
+            self.set_paths(lanes, |path| mix(path, decision, value));
         }
     }
 
     /// Keys as they are now, to be put back where tier maximal reconverges.
-    fn saved_keys(&self) -> Option<Vec<u64>> {
-        (self.keyed && self.tier == Tier::Maximal).then(|| self.keys.clone())
+    fn saved_keys(&self) -> Option<Saved> {
+        (self.keyed && self.tier == Tier::Maximal)
+            .then(|| (self.keys.clone(), self.trace.as_ref().map_or_else(Vec::new, |trace| trace.paths.clone())))
     }
 
-    fn restore_keys(&mut self, saved: &Option<Vec<u64>>, lanes: &Mask) {
-        if let Some(saved) = saved {
-            lanes.slots().for_each(|slot| self.keys[slot] = saved[slot]);
+    fn restore_keys(&mut self, saved: &Option<Saved>, lanes: &Mask) {
+        let Some((keys, paths)) = saved else { return };
+        lanes.slots().for_each(|slot| self.keys[slot] = keys[slot]);
+        if let Some(trace) = &mut self.trace {
+            lanes.slots().for_each(|slot| trace.paths[slot] = paths[slot]);
         }
     }
 
@@ -280,7 +329,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                 let values =
                     values.iter().map(|(value, scalar)| self.eval(frame, value, &a, &u).map(|value| (value, *scalar)));
                 let values = values.collect::<Result<SmallVec<[(Value, Scalar); 4]>, _>>()?;
-                self.log(*site, &values, &a);
+                self.log(*site, &values, &a, &u);
                 Ok((a, u))
             }
             Step::If { decision, cond, then, otherwise } => {
@@ -335,11 +384,12 @@ impl<'a, R: Rules> Machine<'a, R> {
     }
 
     /// An entry of every lane. Components are logged as words ([`Scalar::logged`]), 64-bit ones low word first.
-    fn log(&mut self, site: SiteId, values: &[(Value, Scalar)], a: &Mask) {
+    fn log(&mut self, site: SiteId, values: &[(Value, Scalar)], a: &Mask, u: &Mask) {
         if matches!(self.pass, Pass::Survey) {
             return;
         }
         let a = a.minus(&self.lost);
+        self.watch(site, values, &a);
         let event = self.events.len() as u32;
         for slot in a.slots() {
             let log = &mut self.logs[slot];
@@ -347,12 +397,19 @@ impl<'a, R: Rules> Machine<'a, R> {
             log.words.push(site);
             for (value, scalar) in values {
                 let tainted = value.taint.as_ref().is_some_and(|taint| taint.lanes.contains(slot));
-                for column in &value.columns {
+                for (c, column) in value.columns.iter().enumerate() {
                     let bits = scalar.logged(column[slot]);
+                    let adopted = match (&self.trace, &value.names) {
+                        (Some(trace), Some(names)) if !tainted && names.0[c][slot] != 0 => {
+                            trace.status(names.0[c][slot])
+                        }
+                        _ => None,
+                    };
                     for part in 0..scalar.words() {
                         if tainted {
                             log.tainted.push(log.words.len() as u32);
                         }
+                        log.adopted.extend(adopted.map(|status| (log.words.len() as u32, status)));
                         log.words.push((bits >> (32 * part)) as u32);
                     }
                 }
@@ -367,7 +424,38 @@ impl<'a, R: Rules> Machine<'a, R> {
                 lanes(rows).for_each(|row| self.counts.checked[row][i] += u64::from(compared));
             }
         }
-        self.events.push(Event { site, active: a });
+        let uniform = if self.tier == Tier::Maximal { self.whole_subgroups(&a) } else { u.and(&a) };
+        self.events.push(Event { site, active: a, uniform });
+    }
+
+    /// While an observation is followed: takes from a lane's log the results that it shows here, unless it has gone wrong before.
+    fn watch(&mut self, site: SiteId, values: &[(Value, Scalar)], a: &Mask) {
+        let Some(trace) = &mut self.trace else { return };
+        for slot in a.minus(&trace.derailed).slots() {
+            let mut at = self.logs[slot].words.len();
+            let mut right = trace.word(slot, at) == site;
+            at += 1;
+            for (value, scalar) in values {
+                let tainted = value.taint.as_ref().is_some_and(|taint| taint.lanes.contains(slot));
+                for (c, column) in value.columns.iter().enumerate() {
+                    let words =
+                        (0..scalar.words()).map(|part| u64::from(trace.word(slot, at + part as usize)) << (32 * part));
+                    let found: u64 = words.sum();
+                    at += scalar.words() as usize;
+                    match &value.names {
+                        Some(names) if names.0[c][slot] != 0 => {
+                            if right {
+                                trace.see(names.0[c][slot], scalar.from_logged(found));
+                            }
+                        }
+                        _ => right &= tainted || found == scalar.logged(column[slot]) & wide(*scalar),
+                    }
+                }
+            }
+            if !right {
+                trace.derailed.insert(slot);
+            }
+        }
     }
 
     fn jump(&mut self, frame: &mut Frame, jump: Jump, a: Mask, u: Mask) -> Flow {
@@ -466,6 +554,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             let fallen = self.rules.falls_through(flow.0);
             let uniform = self.whole(&same_selector, &direct).or(&flow.1);
             let entered = direct.or(&fallen);
+            self.join_at_label(&entered);
             flow = self.scoped_block(frame, &segment.block, Construct::SwitchSegment, &a, (entered, uniform))?;
         }
         if let Some(target) = frame.targets.pop() {
@@ -488,6 +577,9 @@ impl<'a, R: Rules> Machine<'a, R> {
             for lane in lanes(here) {
                 let slot = subgroup.first + lane;
                 self.keys[slot] = mix(self.keys[slot], decision, selector[slot]);
+                if let Some(trace) = &mut self.trace {
+                    trace.paths[slot] = mix(trace.paths[slot], decision, selector[slot]);
+                }
             }
         }
     }
@@ -538,7 +630,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         frame: &mut Frame,
         code: &'a LoopCode,
         (i, ui): Flow,
-        saved: &Option<Vec<u64>>,
+        saved: &Option<Saved>,
     ) -> Result<Flow, Stop> {
         if !matches!(code.form, Form::For { .. }) {
             self.count(frame, code.counter, 1, &i);
@@ -557,7 +649,11 @@ impl<'a, R: Rules> Machine<'a, R> {
 
     fn count(&mut self, frame: &mut Frame, counter: usize, step: u32, a: &Mask) {
         let column = frame.vars[counter].columns[0].iter().map(|&n| u64::from((n as u32).wrapping_add(step)));
-        let next = Value { columns: smallvec::smallvec![Rc::new(column.collect())], ..frame.vars[counter].clone() };
+        let next = Value {
+            columns: smallvec::smallvec![Rc::new(column.collect())],
+            names: None,
+            ..frame.vars[counter].clone()
+        };
         self.assign(frame, counter, next, a);
     }
 
@@ -639,6 +735,11 @@ impl<'a, R: Rules> Machine<'a, R> {
         self.restart_paths(&uniform);
         Ok((back, uniform))
     }
+}
+
+/// The bits of the words that a component is logged as.
+fn wide(scalar: Scalar) -> u64 {
+    if scalar.words() == 2 { u64::MAX } else { u64::from(u32::MAX) }
 }
 
 fn subgroup_mask(layout: &Layout, first: usize, live: u128) -> Mask {

@@ -10,8 +10,9 @@ use tangle_program::types::Scalar;
 use super::{Frame, Machine, Pass, Stop};
 use crate::lower::{OpNode, shadow};
 use crate::mask::Mask;
-use crate::rules::{Grouping, Rules};
-use crate::value::{Provenance, Taint, Value};
+use crate::observed::trace::Step;
+use crate::rules::Rules;
+use crate::value::{Names, Provenance, Taint, Value};
 
 impl<'a, R: Rules> Machine<'a, R> {
     pub(super) fn subgroup(&mut self, frame: &Frame, op: &'a OpNode, a: &Mask, u: &Mask) -> Result<Value, Stop> {
@@ -25,6 +26,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             unknown: self.none(),
             args: &args,
         };
+        let mut names = None;
         let mut from = args.iter().fold(Provenance::default(), |from, arg| from.or(arg.from));
         let a = a.minus(&self.lost);
         let layout = self.layout;
@@ -42,11 +44,17 @@ impl<'a, R: Rules> Machine<'a, R> {
             }
             let exact = self.is_exact(op.id, s, tangle, u);
             if self.observing() {
-                self.operate_as_device(&mut work, s, tangle, u)?;
+                self.operate_as_device(&mut work, s, tangle, u);
             } else {
                 self.operate(&mut work, s, tangle)?;
                 if !exact && op.info.tangle_dependent {
                     work.unknown.insert_lanes(subgroup.first, tangle);
+                    self.is_open = true;
+                    self.adopt(op, &mut work, &mut names, s, tangle);
+                }
+                if let Some(trace) = &mut self.trace {
+                    let first = op.id * layout.slots + subgroup.first;
+                    lanes(tangle).for_each(|lane| trace.visits[first + lane] += 1);
                 }
             }
         }
@@ -56,7 +64,43 @@ impl<'a, R: Rules> Machine<'a, R> {
             (true, true) => None,
             (is_defined, _) => Some(Box::new(Taint { lanes: undefined.or(&unknown), undefined: !is_defined })),
         };
-        Ok(Value { columns: columns.into_iter().map(Rc::new).collect(), taint, from })
+        let names =
+            names.map(|names: SmallVec<[Vec<u32>; 4]>| Box::new(Names(names.into_iter().map(Rc::new).collect())));
+        Ok(Value { columns: columns.into_iter().map(Rc::new).collect(), taint, from, names })
+    }
+
+    /// While an observation is followed: names the results of an open operation, and takes what is known of them.
+    fn adopt(
+        &mut self,
+        op: &'a OpNode,
+        work: &mut OpWork<'_>,
+        names: &mut Option<SmallVec<[Vec<u32>; 4]>>,
+        s: usize,
+        tangle: u128,
+    ) {
+        let Some(trace) = &mut self.trace else { return };
+        let subgroup = &self.layout.subgroups[s];
+        let (first, size) = (subgroup.first, subgroup.size);
+        let width = work.columns.len();
+        let base = trace.begin(op, s, (first, size), tangle, work.args, &self.keys, width);
+        let step = trace.steps.len() - 1;
+        let names = names.get_or_insert_with(|| SmallVec::from_elem(vec![0; self.layout.slots], width));
+        for lane in lanes(tangle) {
+            for (c, names) in names.iter_mut().enumerate() {
+                names[first + lane] = base + (c * size + lane) as u32;
+            }
+            let Some(bound) = trace.bindings.get(&trace.steps[step].visit(lane)) else { continue };
+            if let Some(instance) = bound.instance {
+                trace.steps[step].after[lane] = instance;
+                trace.paths[first + lane] = instance;
+            }
+            if bound.defined && bound.bits.iter().all(Option::is_some) {
+                for (column, bits) in work.columns.iter_mut().zip(bound.bits.iter().flatten()) {
+                    column[first + lane] = *bits;
+                }
+                work.unknown.remove(first + lane);
+            }
+        }
     }
 
     /// True if the scope-restricted tangle is known (see the module page). Notes the visit in a survey.
@@ -67,8 +111,11 @@ impl<'a, R: Rules> Machine<'a, R> {
             let first = self.keys[subgroup.first + tangle.trailing_zeros() as usize];
             lanes(tangle).all(|lane| self.keys[subgroup.first + lane] == first)
         };
+        if self.trace.is_some() {
+            self.visitors[at] |= tangle;
+        }
         match &self.pass {
-            Pass::Observe => true,
+            Pass::Observe { .. } => true,
             Pass::Survey => {
                 self.visitors[at] |= tangle;
                 true
@@ -110,23 +157,21 @@ impl<'a, R: Rules> Machine<'a, R> {
     }
 
     /// The operation as a device performs it: with its own tangle, and something where nothing is defined.
-    fn operate_as_device(&mut self, work: &mut OpWork<'_>, s: usize, tangle: u128, u: &Mask) -> Result<(), Stop> {
+    fn operate_as_device(&mut self, work: &mut OpWork<'_>, s: usize, tangle: u128, u: &Mask) {
         let subgroup = &self.layout.subgroups[s];
         let (first, size) = (subgroup.first, subgroup.size);
+        let live = subgroup.live;
         let of = |mask: &Mask| mask.lanes(first, size);
-        let mut rest = self.rules.tangle(&self.scopes, subgroup.live, tangle, &of);
-        let open = self.keyed && u.lanes(first, size) == 0 && self.rules.grouping() == Grouping::ByPath;
-        while rest != 0 {
-            let key = self.keys[first + rest.trailing_zeros() as usize];
-            let part = if open {
-                lanes(rest).filter(|&k| self.keys[first + k] == key).fold(0, |m, k| m | 1 << k)
-            } else {
-                rest
-            };
-            rest &= !part;
+        let tangle = self.rules.tangle(&self.scopes, subgroup.live, tangle, &of);
+        let divergent = self.keyed && u.lanes(first, size) == 0;
+        let open = divergent && self.is_open_to_device(work.op.id, s, tangle);
+        for part in self.parts(first, tangle, divergent) {
             // What a faulty device makes of undefined behaviour is anything; here, nothing at all.
             let undefined = work
-                .apply(first, size, part, &mut |info, instance, out| self.rules.operate(info, instance, out))
+                .apply(first, size, part, &mut |info, instance, out| match open {
+                    true => self.rules.operate_open(info, instance, live, out),
+                    false => self.rules.operate(info, instance, out),
+                })
                 .unwrap_or(part);
             let bits = self.rules.undefined();
             for lane in lanes(undefined) {
@@ -134,8 +179,96 @@ impl<'a, R: Rules> Machine<'a, R> {
                 work.columns.iter_mut().for_each(|column| column[first + lane] = bits);
             }
         }
-        Ok(())
     }
+
+    /// True if the device knows that the tier leaves the tangle open.
+    fn is_open_to_device(&self, op: usize, s: usize, tangle: u128) -> bool {
+        let Pass::Observe { visitors } = &self.pass else { return false };
+        let visited = visitors.get(op * self.layout.subgroups.len() + s);
+        let one_path = self.classes(self.layout.subgroups[s].first, tangle).len() == 1;
+        self.tier != Tier::Maximal && visited.is_some_and(|&visited| visited != tangle || !one_path)
+    }
+
+    /// The instances that the device makes of the lanes that come by.
+    fn parts(&mut self, first: usize, tangle: u128, divergent: bool) -> SmallVec<[u128; 4]> {
+        match (divergent, self.tier) {
+            (false, _) => smallvec::smallvec![tangle],
+            (true, Tier::Maximal) => self.classes(first, tangle),
+            (true, _) => self.join(first, tangle),
+        }
+    }
+
+    /// The lanes on one path, for every path.
+    fn classes(&self, first: usize, mut lanes_left: u128) -> SmallVec<[u128; 4]> {
+        let mut classes = SmallVec::new();
+        while lanes_left != 0 {
+            let key = self.keys[first + lanes_left.trailing_zeros() as usize];
+            let class = lanes(lanes_left).filter(|&k| self.keys[first + k] == key).fold(0, |m, k| m | 1 << k);
+            lanes_left &= !class;
+            classes.push(class);
+        }
+        classes
+    }
+
+    /// Puts lanes on different paths together as the device likes. They have one path from there on.
+    fn join(&mut self, first: usize, tangle: u128) -> SmallVec<[u128; 4]> {
+        let mut parts = SmallVec::<[u128; 4]>::new();
+        for class in self.classes(first, tangle) {
+            match self.rules.instance(parts.len()) {
+                new if new >= parts.len() => parts.push(class),
+                old => parts[old] |= class,
+            }
+        }
+        for &part in &parts {
+            let key = self.keys[first + part.trailing_zeros() as usize];
+            lanes(part).for_each(|lane| self.keys[first + lane] = key);
+        }
+        parts
+    }
+
+    /// At tier maximal it is at the labels of a switch that units come together, or not (semantics.md §3.5).
+    pub(super) fn join_at_label(&mut self, entered: &Mask) {
+        if self.tier == Tier::Maximal && self.observing() {
+            for subgroup in &self.layout.subgroups {
+                self.join(subgroup.first, entered.lanes(subgroup.first, subgroup.size));
+            }
+        }
+    }
+}
+
+/// The result of an operation for a tangle.
+pub(crate) struct Evaluated {
+    pub columns: SmallVec<[Vec<u64>; 4]>,
+    /// Lanes whose result is undefined.
+    pub undefined: u128,
+    /// Lanes whose result depends on an operand that is not known.
+    pub unknown: u128,
+}
+
+impl Evaluated {
+    /// The lanes whose result cannot be told.
+    pub fn open(&self) -> u128 {
+        self.undefined | self.unknown
+    }
+
+    /// True if the result is certainly defined, be it known or not.
+    pub fn defined(&self, step: &Step<'_>, lane: usize) -> bool {
+        let undefined = self.undefined | if step.op.info.may_be_undefined { self.unknown } else { 0 };
+        undefined >> lane & 1 == 0
+    }
+}
+
+/// An operation executed by `tangle`; the operands have `size` slots. `None` if that is undefined behaviour.
+pub(crate) fn evaluate(op: &OpNode, args: &[Value], size: usize, tangle: u128) -> Option<Evaluated> {
+    let width = op.info.result_type(None).map_or(op.width, |ty| usize::from(ty.width));
+    let columns = (0..width).map(|_| vec![0; size]).collect();
+    let mut work = OpWork { op, args, columns, undefined: Mask::default(), unknown: Mask::default() };
+    let taints = work.operand_taint(0, size, tangle);
+    if taints.blocked {
+        return Some(Evaluated { columns: work.columns, undefined: taints.undefined, unknown: tangle });
+    }
+    let undefined = work.apply(0, size, tangle, &mut |info, instance, out| (info.meaning)(instance, out)).ok()?;
+    Some(Evaluated { columns: work.columns, undefined: undefined | taints.undefined, unknown: taints.unknown })
 }
 
 /// An operation on its way through the subgroups.

@@ -1,0 +1,73 @@
+//! The rules for observed tangles, by their numbers in semantics.md §3.7.
+
+use serde::{Deserialize, Serialize};
+
+/// A rule that what a device shows of its tangles must keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TangleRule {
+    /// O1
+    OwnBit,
+    /// O2
+    Visitors,
+    /// O3
+    Partition,
+    /// O4
+    Order,
+    /// O5
+    PathClass,
+    /// O6
+    StraightCode,
+    /// O7 and O8
+    Operation,
+    /// O11
+    Elect,
+}
+
+/// How well a rule stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// By definition; beyond doubt.
+    Hard,
+    /// By the letter of the specification, but no conformance test covers it: expect an argument.
+    Strong,
+}
+
+impl TangleRule {
+    /// Every rule.
+    pub const ALL: [TangleRule; 8] = [
+        TangleRule::OwnBit,
+        TangleRule::Visitors,
+        TangleRule::Partition,
+        TangleRule::Order,
+        TangleRule::PathClass,
+        TangleRule::StraightCode,
+        TangleRule::Operation,
+        TangleRule::Elect,
+    ];
+
+    /// How well it stands.
+    pub const fn severity(self) -> Severity {
+        match self {
+            TangleRule::PathClass | TangleRule::StraightCode => Severity::Strong,
+            _ => Severity::Hard,
+        }
+    }
+
+    /// What it says, in one line.
+    pub const fn text(self) -> &'static str {
+        match self {
+            TangleRule::OwnBit => "a lane is in its own ballot",
+            TangleRule::Visitors => "a ballot shows only lanes that execute this very instruction",
+            TangleRule::Partition => "all lanes of a ballot see that same ballot, equally often",
+            TangleRule::Order => {
+                "the instances can be put in an order: no lane executes one that waits for a later one of its own"
+            }
+            TangleRule::PathClass => "lanes that took the same path are together",
+            TangleRule::StraightCode => "lanes that are together stay together until they take different paths",
+            TangleRule::Operation => "some set of lanes that may be together gives this result",
+            TangleRule::Elect => "of lanes that are together, the lowest and no other is elected",
+        }
+    }
+}

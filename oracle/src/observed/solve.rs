@@ -1,0 +1,529 @@
+//! Dividing the executions of an operation into instances that explain what was seen.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use smallvec::SmallVec;
+use tangle_program::case::Tier;
+use tangle_program::subgroup::{Spread, SubgroupOp, lanes};
+use tangle_program::types::Scalar;
+
+use super::trace::{Bindings, Bound, Step};
+use super::{Status, TangleRule, masks, order};
+use crate::machine::{Evaluated, evaluate};
+use crate::mask::Mask;
+use crate::value::{Taint, Value};
+
+/// Instances tried for one group at most; after that everything is accepted.
+const BUDGET: u32 = 400;
+/// Partners of a class whose sets are all tried.
+const MANY: usize = 9;
+
+/// Lanes that are in one instance by the rules.
+#[derive(Clone, Debug)]
+pub(crate) struct Class {
+    /// Steps, with the lanes that are of this class there.
+    pub parts: SmallVec<[(usize, u128); 1]>,
+    pub lanes: u128,
+}
+
+/// Which paths make classes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// Those since lanes were last seen together.
+    Seen,
+    /// Those since control flow was last uniform.
+    Path,
+    /// None: every lane on its own.
+    Lane,
+}
+
+/// The executions of one operation in one subgroup that may be together.
+pub(crate) struct Group<'s, 'a> {
+    pub steps: &'s [Step<'a>],
+    /// Indices of its steps, in order of execution.
+    pub members: Vec<usize>,
+    /// What tells groups of one operation apart, where time does.
+    pub time: u32,
+}
+
+/// The instance that a ballot shows for each lane of each step, if it does.
+pub(crate) type Instances = Vec<Vec<Option<u64>>>;
+
+impl<'s, 'a> Group<'s, 'a> {
+    /// A number for the instance that the n-th ballot of a mask shows.
+    pub fn instance(&self, mask: u128, nth: usize) -> u64 {
+        let step = self.step();
+        let mut hasher = DefaultHasher::new();
+        (step.op.id, step.subgroup, self.time, mask, nth).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    pub fn step(&self) -> &'s Step<'a> {
+        &self.steps[self.members[0]]
+    }
+
+    /// The classes, in order of execution.
+    pub fn classes(&self, by: By) -> Vec<Class> {
+        let mut classes: Vec<Class> = Vec::new();
+        let mut of_key: BTreeMap<u64, usize> = BTreeMap::new();
+        for &member in &self.members {
+            let step = &self.steps[member];
+            for lane in lanes(step.lanes) {
+                let known = match by {
+                    By::Seen => of_key.get(&step.before[lane]),
+                    By::Path => of_key.get(&step.paths[lane]),
+                    By::Lane => None,
+                };
+                let at = match known {
+                    Some(&at) if classes[at].lanes >> lane & 1 == 0 => at,
+                    _ => {
+                        classes.push(Class { parts: SmallVec::new(), lanes: 0 });
+                        classes.len() - 1
+                    }
+                };
+                match by {
+                    By::Seen => drop(of_key.insert(step.before[lane], at)),
+                    By::Path => drop(of_key.insert(step.paths[lane], at)),
+                    By::Lane => {}
+                }
+                let class = &mut classes[at];
+                class.lanes |= 1 << lane;
+                match class.parts.last_mut() {
+                    Some((last, mask)) if *last == member => *mask |= 1 << lane,
+                    _ => class.parts.push((member, 1 << lane)),
+                }
+            }
+        }
+        classes
+    }
+
+    /// The operation, executed by the lanes of these classes together. `None` if that would be undefined behaviour.
+    fn evaluate(&self, block: &[&Class]) -> Option<Evaluated> {
+        let step = self.step();
+        let size = step.size;
+        let tangle = block.iter().fold(0, |mask, class| mask | class.lanes);
+        let mut args = SmallVec::<[Value; 2]>::new();
+        for (k, arg) in step.args.iter().enumerate() {
+            let mut columns: SmallVec<[Vec<u64>; 4]> = arg.columns.iter().map(|_| vec![0; size]).collect();
+            let mut tainted = Mask::empty(size);
+            let mut undefined = false;
+            for &(member, part) in block.iter().flat_map(|class| &class.parts) {
+                let Step { first, args, .. } = &self.steps[member];
+                for (column, from) in columns.iter_mut().zip(&args[k].columns) {
+                    lanes(part).for_each(|lane| column[lane] = from[first + lane]);
+                }
+                if let Some(taint) = &args[k].taint {
+                    tainted.insert_lanes(0, taint.lanes.lanes(*first, size) & part);
+                    undefined |= taint.undefined;
+                }
+            }
+            let mut value = Value::of(columns.into_iter().map(std::rc::Rc::new).collect());
+            value.taint = (!tainted.is_empty()).then(|| Box::new(Taint { lanes: tainted, undefined }));
+            args.push(value);
+        }
+        evaluate(step.op, &args, size, tangle)
+    }
+
+    /// True if an instance of these classes gives every result seen in it.
+    fn explains(&self, block: &[&Class], found: &Option<Evaluated>) -> bool {
+        let Some(found) = found else { return true };
+        block.iter().flat_map(|class| &class.parts).all(|&(member, part)| {
+            let step = &self.steps[member];
+            lanes(part & !found.open()).all(|lane| {
+                let column = |c: usize| found.columns[c][lane];
+                (0..step.width).all(|c| step.seen_at(c, lane).is_none_or(|seen| seen == column(c)))
+            })
+        })
+    }
+
+    /// The first results seen in a class, and true if all lanes of it agree where they show the same component.
+    fn shown(&self, class: &Class) -> (SmallVec<[Option<u64>; 4]>, bool) {
+        let mut shown: SmallVec<[Option<u64>; 4]> = SmallVec::from_elem(None, self.step().width);
+        let mut agree = true;
+        for &(member, part) in &class.parts {
+            for lane in lanes(part) {
+                for (c, shown) in shown.iter_mut().enumerate() {
+                    let seen = self.steps[member].seen_at(c, lane);
+                    agree &= seen.is_none() || shown.is_none() || seen == *shown;
+                    *shown = shown.or(seen);
+                }
+            }
+        }
+        (shown, agree)
+    }
+
+    fn is_seen(&self, class: &Class) -> bool {
+        self.shown(class).0.iter().any(Option::is_some)
+    }
+
+    /// A division into instances that explains everything seen: `Ok(None)` if the search was given up.
+    fn divide(&self, classes: &[Class], partners: &[Vec<bool>]) -> Result<Option<Vec<Vec<usize>>>, Refuted> {
+        let mut search = Search {
+            group: self,
+            classes,
+            partners,
+            placed: vec![false; classes.len()],
+            blocks: Vec::new(),
+            left: BUDGET,
+        };
+        match search.place() {
+            Some(true) => Ok(Some(search.blocks)),
+            Some(false) => Err(Refuted),
+            None => Ok(None),
+        }
+    }
+
+    /// Which classes may be in one instance. Results of an operation that gives all lanes the same must be the same.
+    fn partners(&self, classes: &[Class], ends: &[Option<(usize, u64)>]) -> Vec<Vec<bool>> {
+        let same = gives_everyone_the_same(self.step().op.info.op);
+        let shown: Vec<_> = classes.iter().map(|class| self.shown(class).0).collect();
+        let agree =
+            |x: &[Option<u64>], y: &[Option<u64>]| x.iter().zip(y).all(|(x, y)| x.is_none() || y.is_none() || x == y);
+        let apart = |x: Option<(usize, u64)>, y: Option<(usize, u64)>| match (x, y) {
+            (Some((op, x)), Some((other, y))) => op == other && x != y,
+            _ => false,
+        };
+        let may = |i: usize, j: usize| {
+            i != j
+                && classes[i].lanes & classes[j].lanes == 0
+                && !apart(ends[i], ends[j])
+                && !(same && !agree(&shown[i], &shown[j]))
+        };
+        (0..classes.len()).map(|i| (0..classes.len()).map(|j| may(i, j)).collect()).collect()
+    }
+}
+
+/// No division explains what was seen.
+struct Refuted;
+
+/// Operations whose result does not depend on the lane that asks.
+fn gives_everyone_the_same(op: SubgroupOp) -> bool {
+    use SubgroupOp::{All, AllEqual, Any, Ballot, BroadcastFirst, Reduce};
+    matches!(op, All | Any | AllEqual | Ballot | BroadcastFirst | Reduce(_))
+}
+
+struct Search<'g, 's, 'a> {
+    group: &'g Group<'s, 'a>,
+    classes: &'g [Class],
+    partners: &'g [Vec<bool>],
+    placed: Vec<bool>,
+    blocks: Vec<Vec<usize>>,
+    left: u32,
+}
+
+impl Search<'_, '_, '_> {
+    /// Places the classes not yet placed; `None` if there are too many ways.
+    fn place(&mut self) -> Option<bool> {
+        let next = (0..self.classes.len()).find(|&i| !self.placed[i] && self.group.is_seen(&self.classes[i]));
+        let Some(i) = next else { return Some(true) };
+        let others: Vec<usize> = (0..self.classes.len()).filter(|&j| !self.placed[j] && self.partners[i][j]).collect();
+        let together = |j: &usize| {
+            let steps = |k: usize| self.classes[k].parts.iter().map(|part| part.0);
+            steps(*j).any(|step| steps(i).any(|other| other == step))
+        };
+        let home: Vec<usize> = others.iter().copied().filter(together).collect();
+        let mut given_up = false;
+        for likely in [home, Vec::new()] {
+            match self.try_block(i, &likely) {
+                Some(true) => return Some(true),
+                Some(false) => {}
+                None => given_up = true,
+            }
+        }
+        if others.len() > MANY {
+            return None;
+        }
+        for set in 1..1usize << others.len() {
+            let chosen: Vec<usize> =
+                others.iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1).map(|(_, &j)| j).collect();
+            match self.try_block(i, &chosen) {
+                Some(true) => return Some(true),
+                Some(false) => {}
+                None => given_up = true,
+            }
+            if self.left == 0 {
+                return None;
+            }
+        }
+        if given_up { None } else { Some(false) }
+    }
+
+    fn try_block(&mut self, i: usize, others: &[usize]) -> Option<bool> {
+        let apart = |(n, &j): (usize, &usize)| others[..n].iter().any(|&k| !self.partners[j][k]);
+        if others.iter().enumerate().any(apart) {
+            return Some(false);
+        }
+        self.left = self.left.checked_sub(1)?;
+        let block: Vec<usize> = [i].into_iter().chain(others.iter().copied()).collect();
+        let classes: Vec<&Class> = block.iter().map(|&k| &self.classes[k]).collect();
+        if !self.group.explains(&classes, &self.group.evaluate(&classes)) {
+            return Some(false);
+        }
+        block.iter().for_each(|&k| self.placed[k] = true);
+        self.blocks.push(block.clone());
+        let rest = self.place();
+        if rest != Some(true) {
+            self.blocks.pop();
+            block.iter().for_each(|&k| self.placed[k] = false);
+        }
+        rest
+    }
+}
+
+/// What the steps of one run of a workgroup show. `found[subgroup]`: the paths of all its lanes are known.
+pub(crate) fn solve(steps: &[Step<'_>], tier: Tier, found: &[bool]) -> Bindings {
+    let mut by_operation: BTreeMap<(usize, usize, usize), Vec<usize>> = BTreeMap::new();
+    for (i, step) in steps.iter().enumerate() {
+        // Tier maximal never mixes what does not come by at the same time.
+        let time = if tier == Tier::Maximal { i } else { 0 };
+        by_operation.entry((step.subgroup, step.op.id, time)).or_default().push(i);
+    }
+    let visit = |step: &Step<'_>| step.visits[step.lanes.trailing_zeros() as usize];
+    let group = |members: Vec<usize>| {
+        let time = if tier == Tier::Maximal { visit(&steps[members[0]]) } else { 0 };
+        Group { steps, members, time }
+    };
+    let groups: Vec<Group<'_, '_>> = by_operation.into_values().map(group).collect();
+    let mut bindings = Bindings::new();
+    let mut instances: Instances = steps.iter().map(|step| vec![None; step.size]).collect();
+    let mut rest = Vec::new();
+    let mut shows = Vec::new();
+    for group in &groups {
+        if !found[group.step().subgroup] {
+            group.adopt(&mut bindings);
+        } else if masks::shows_all(group) {
+            match masks::read(group, &mut instances) {
+                Ok(()) => shows.push(group),
+                Err(rule) => group.broken(rule, &mut bindings),
+            }
+        } else {
+            rest.push(group);
+        }
+    }
+    let cyclic = order::cyclic(steps, &instances);
+    for group in shows {
+        if group.members.iter().any(|member| cyclic.contains(member)) {
+            group.broken(TangleRule::Order, &mut bindings);
+        } else {
+            masks::bind(group, &instances, &mut bindings);
+        }
+    }
+    let ends = Ends::new(steps, &instances);
+    for group in rest {
+        group.judge(&ends, &mut bindings);
+    }
+    bindings
+}
+
+/// What the lanes are seen to do together behind a step, in straight code.
+struct Ends<'s, 'a> {
+    steps: &'s [Step<'a>],
+    instances: &'s Instances,
+    /// By subgroup and lane.
+    of_lane: BTreeMap<(usize, usize), Vec<usize>>,
+}
+
+impl<'s, 'a> Ends<'s, 'a> {
+    fn new(steps: &'s [Step<'a>], instances: &'s Instances) -> Self {
+        let mut of_lane: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+        for (i, step) in steps.iter().enumerate() {
+            lanes(step.lanes).for_each(|lane| of_lane.entry((step.subgroup, lane)).or_default().push(i));
+        }
+        Ends { steps, instances, of_lane }
+    }
+
+    /// The next instance shown that the class comes to without a decision: operation, instance.
+    fn of(&self, class: &Class) -> Option<(usize, u64)> {
+        let &(from, part) = class.parts.first()?;
+        let lane = part.trailing_zeros() as usize;
+        let line = self.of_lane.get(&(self.steps[from].subgroup, lane))?;
+        let at = line.binary_search(&from).ok()?;
+        let mut path = self.steps[from].after[lane];
+        for &next in &line[at + 1..] {
+            let step = &self.steps[next];
+            if step.before[lane] != path {
+                return None;
+            }
+            if let Some(instance) = self.instances[next][lane] {
+                return Some((step.op.id, instance));
+            }
+            path = step.after[lane];
+        }
+        None
+    }
+}
+
+impl Group<'_, '_> {
+    /// Judges and adopts the results of an operation.
+    fn judge(&self, ends: &Ends<'_, '_>, bindings: &mut Bindings) {
+        let classes = self.classes(By::Seen);
+        let limits: Vec<_> = classes.iter().map(|class| ends.of(class)).collect();
+        let partners = self.partners(&classes, &limits);
+        if let Some(rule) = self.refutation(&classes, &partners) {
+            return self.broken(rule, bindings);
+        }
+        for (i, class) in classes.iter().enumerate() {
+            let alone = self.evaluate(&[class]);
+            let known = !partners[i].contains(&true);
+            let mut crowd = vec![class];
+            for (j, other) in classes.iter().enumerate() {
+                if partners[i][j] && crowd.iter().all(|class| class.lanes & other.lanes == 0) {
+                    crowd.push(other);
+                }
+            }
+            let together = self.evaluate(&crowd);
+            self.bind(class, &alone, &together, known, bindings);
+        }
+    }
+
+    /// The rule broken, if no division explains what was seen.
+    fn refutation(&self, classes: &[Class], partners: &[Vec<bool>]) -> Option<TangleRule> {
+        let step = self.step();
+        let moves = step.op.info.spread == Spread::Moves && step.op.info.op != SubgroupOp::BroadcastFirst;
+        let same = gives_everyone_the_same(step.op.info.op);
+        // What no partner can change, so that no search is needed.
+        let contradicts = |class: &Class| {
+            (same && !self.shown(class).1) || (moves && !self.explains(&[class], &self.evaluate(&[class])))
+        };
+        if !classes.iter().any(contradicts) && !matches!(self.divide(classes, partners), Err(Refuted)) {
+            return None;
+        }
+        let refuted = |by: By| {
+            let classes = self.classes(by);
+            let partners = self.partners(&classes, &vec![None; classes.len()]);
+            matches!(self.divide(&classes, &partners), Err(Refuted))
+        };
+        let own = if step.op.info.op == SubgroupOp::Elect { TangleRule::Elect } else { TangleRule::Operation };
+        Some(if !refuted(By::Path) {
+            // Only what ballots beside the operation show speaks against it.
+            own
+        } else if refuted(By::Lane) {
+            own
+        } else {
+            TangleRule::PathClass
+        })
+    }
+
+    /// Adopts the results of a class, or computes them if its instance is known.
+    fn bind(
+        &self,
+        class: &Class,
+        alone: &Option<Evaluated>,
+        together: &Option<Evaluated>,
+        known: bool,
+        bindings: &mut Bindings,
+    ) {
+        let Some(alone) = alone else { return self.adopt_class(class, bindings) };
+        let step = self.step();
+        let poisoned = self.is_poisoned();
+        let moves = step.op.info.spread == Spread::Moves && step.op.info.op != SubgroupOp::BroadcastFirst;
+        let small = step.result_scalar() == Scalar::Bool;
+        for &(member, part) in &class.parts {
+            let step = &self.steps[member];
+            for lane in lanes(part) {
+                let is_open = alone.open() >> lane & 1 == 1;
+                let seen = |c: usize| step.seen_at(c, lane);
+                let decided = |c: usize| {
+                    together.as_ref().is_some_and(|all| {
+                        all.open() >> lane & 1 == 0 && all.columns[c][lane] == alone.columns[c][lane]
+                    })
+                };
+                let checked = !is_open && (known || moves || !small || (0..step.width).all(decided));
+                let bits = (0..step.width)
+                    .map(|c| if known && !is_open { Some(alone.columns[c][lane]) } else { seen(c) })
+                    .collect();
+                let status = if checked { Status::Checked } else { Status::Open };
+                let defined = alone.defined(step, lane) && (known || !poisoned);
+                bindings.insert(step.visit(lane), Bound { bits, status, defined, instance: None });
+            }
+        }
+    }
+
+    /// True if an operand is undefined in some lane, and with it the result of any lane that it may be together with.
+    fn is_poisoned(&self) -> bool {
+        let info = self.step().op.info;
+        let local =
+            info.spread == Spread::Own || (info.spread == Spread::Moves && info.op != SubgroupOp::BroadcastFirst);
+        let poisoned = |member: &usize| {
+            let step = &self.steps[*member];
+            let taints = step.args.iter().filter_map(|arg| arg.taint.as_ref());
+            taints
+                .filter(|taint| taint.undefined)
+                .any(|taint| taint.lanes.lanes(step.first, step.size) & step.lanes != 0)
+        };
+        !local && self.members.iter().any(poisoned)
+    }
+
+    /// Adopts whatever was seen, where nothing can be said about it.
+    fn adopt(&self, bindings: &mut Bindings) {
+        for class in self.classes(By::Path) {
+            self.adopt_class(&class, bindings);
+        }
+    }
+
+    fn adopt_class(&self, class: &Class, bindings: &mut Bindings) {
+        let alone = self.evaluate(&[class]);
+        let poisoned = self.is_poisoned();
+        for &(member, part) in &class.parts {
+            let step = &self.steps[member];
+            for lane in lanes(part) {
+                let bits = (0..step.width).map(|c| step.seen_at(c, lane)).collect();
+                let defined = !poisoned && alone.as_ref().is_some_and(|alone| alone.defined(step, lane));
+                bindings.insert(step.visit(lane), Bound { bits, status: Status::Open, defined, instance: None });
+            }
+        }
+    }
+
+    /// Puts a legal division in the place of what was seen: all lanes that come by at one time together, or only
+    /// those on one path, whichever is nearer.
+    pub(crate) fn broken(&self, rule: TangleRule, bindings: &mut Bindings) {
+        let classes = self.classes(By::Seen);
+        let apart: Vec<Vec<Class>> = classes.into_iter().map(|class| vec![class]).collect();
+        let whole = |&member: &usize| {
+            vec![Class {
+                parts: smallvec::smallvec![(member, self.steps[member].lanes)],
+                lanes: self.steps[member].lanes,
+            }]
+        };
+        let together: Vec<Vec<Class>> = self.members.iter().map(whole).collect();
+        let candidates = [together, apart].map(|blocks| {
+            blocks
+                .into_iter()
+                .filter_map(|block| {
+                    let found = self.evaluate(&block.iter().collect::<Vec<_>>())?;
+                    Some((block, found))
+                })
+                .collect::<Vec<_>>()
+        });
+        let wrong = |blocks: &Vec<(Vec<Class>, Evaluated)>| -> usize {
+            blocks.iter().map(|(block, found)| self.wrong_lanes(block, found)).sum()
+        };
+        let nearest = candidates.into_iter().filter(|blocks| wrong(blocks) > 0).min_by_key(wrong);
+        let Some(blocks) = nearest else { return self.adopt(bindings) };
+        for (block, found) in blocks {
+            for &(member, part) in block.iter().flat_map(|class| &class.parts) {
+                let step = &self.steps[member];
+                for lane in lanes(part) {
+                    let known = found.open() >> lane & 1 == 0;
+                    let bits = (0..step.width).map(|c| known.then(|| found.columns[c][lane])).collect();
+                    let status = Status::Broken(rule);
+                    bindings.insert(step.visit(lane), Bound { bits, status, defined: known, instance: None });
+                }
+            }
+        }
+    }
+
+    fn wrong_lanes(&self, block: &[Class], found: &Evaluated) -> usize {
+        let parts = block.iter().flat_map(|class| &class.parts);
+        parts
+            .map(|&(member, part)| {
+                let step = &self.steps[member];
+                let differs = |lane: &usize| {
+                    (0..step.width).any(|c| step.seen_at(c, *lane).is_some_and(|seen| seen != found.columns[c][*lane]))
+                };
+                lanes(part & !found.open()).filter(differs).count()
+            })
+            .sum()
+    }
+}

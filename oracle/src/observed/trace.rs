@@ -1,0 +1,164 @@
+//! What is recorded while an observation is followed, and what is known beforehand.
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+use tangle_program::subgroup::Gives;
+use tangle_program::types::Scalar;
+
+use super::Status;
+use crate::lower::{Code, OpNode};
+use crate::map::Layout;
+use crate::mask::Mask;
+use crate::value::Value;
+
+/// One execution by one lane: operation, slot, and how often the lane had executed it before.
+pub(crate) type Visit = (u32, u32, u32);
+
+/// What is known of one execution by one lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bound {
+    /// Components of the result.
+    pub bits: SmallVec<[Option<u64>; 4]>,
+    pub status: Status,
+    /// True if no legal instance leaves the result undefined.
+    pub defined: bool,
+    /// The instance, if a ballot shows it.
+    pub instance: Option<u64>,
+}
+
+/// What is known of the executions of open operations.
+pub(crate) type Bindings = HashMap<Visit, Bound>;
+
+/// One execution of an open operation by lanes of one subgroup.
+pub(crate) struct Step<'a> {
+    pub op: &'a OpNode,
+    pub subgroup: usize,
+    /// First slot and size of the subgroup.
+    pub first: usize,
+    pub size: usize,
+    pub lanes: u128,
+    pub args: SmallVec<[Value; 2]>,
+    /// By lane.
+    pub visits: Vec<u32>,
+    /// Paths since control flow was last uniform, by lane.
+    pub paths: Vec<u64>,
+    /// Paths since lanes were last seen together, by lane: before the operation, and after.
+    pub before: Vec<u64>,
+    pub after: Vec<u64>,
+    /// Number of components.
+    pub width: usize,
+    /// Results that the log shows, component by component.
+    pub seen: Vec<Option<u64>>,
+    /// The name of lane 0's first component.
+    base: u32,
+}
+
+impl Step<'_> {
+    /// The type that a component of the result has.
+    pub fn result_scalar(&self) -> Scalar {
+        match self.op.info.gives {
+            Gives::Same => self.op.scalar,
+            Gives::Bool => Scalar::Bool,
+            _ => Scalar::Uint,
+        }
+    }
+
+    pub fn visit(&self, lane: usize) -> Visit {
+        (self.op.id as u32, (self.first + lane) as u32, self.visits[lane])
+    }
+
+    pub fn seen_at(&self, component: usize, lane: usize) -> Option<u64> {
+        self.seen[component * self.size + lane]
+    }
+}
+
+/// The record of one run.
+pub(crate) struct Trace<'a> {
+    /// What each slot logged.
+    pub logs: Vec<&'a [u32]>,
+    pub bindings: std::rc::Rc<Bindings>,
+    /// Lanes whose log is wrong already: it shows nothing any more.
+    pub derailed: Mask,
+    /// Paths since lanes were last seen together, by slot.
+    pub paths: Vec<u64>,
+    /// Executions so far: `op * slots + slot`.
+    pub visits: Vec<u32>,
+    pub steps: Vec<Step<'a>>,
+    next_name: u32,
+}
+
+impl<'a> Trace<'a> {
+    pub fn new(code: &Code, layout: &Layout, logs: &[&'a [u32]], bindings: std::rc::Rc<Bindings>) -> Trace<'a> {
+        Trace {
+            logs: logs.to_vec(),
+            bindings,
+            derailed: Mask::empty(layout.slots),
+            paths: vec![0; layout.slots],
+            visits: vec![0; code.ops * layout.slots],
+            steps: Vec::new(),
+            next_name: 1,
+        }
+    }
+
+    /// Records an execution; the paths behind it are set by the caller. Gives the name of lane 0's first component.
+    pub fn begin(
+        &mut self,
+        op: &'a OpNode,
+        subgroup: usize,
+        (first, size): (usize, usize),
+        lanes: u128,
+        args: &[Value],
+        paths: &[u64],
+        width: usize,
+    ) -> u32 {
+        let slots = self.paths.len();
+        let base = self.next_name;
+        self.next_name += (width * size) as u32;
+        let at = op.id * slots + first;
+        self.steps.push(Step {
+            op,
+            subgroup,
+            first,
+            size,
+            lanes,
+            args: args.into(),
+            visits: self.visits[at..at + size].to_vec(),
+            paths: paths[first..first + size].to_vec(),
+            before: self.paths[first..first + size].to_vec(),
+            after: self.paths[first..first + size].to_vec(),
+            width,
+            seen: vec![None; width * size],
+            base,
+        });
+        base
+    }
+
+    /// The step of a name, with component and lane.
+    fn named(&self, name: u32) -> (usize, usize, usize) {
+        let step = self.steps.partition_point(|step| step.base <= name) - 1;
+        let at = (name - self.steps[step].base) as usize;
+        (step, at / self.steps[step].size, at % self.steps[step].size)
+    }
+
+    /// A word of a slot's log; what is missing at the end is zero.
+    pub fn word(&self, slot: usize, at: usize) -> u32 {
+        self.logs[slot].get(at).copied().unwrap_or(0)
+    }
+
+    /// The log shows a result.
+    pub fn see(&mut self, name: u32, bits: u64) {
+        let (step, component, lane) = self.named(name);
+        let step = &mut self.steps[step];
+        let bits = bits & step.result_scalar().bits();
+        let at = component * step.size + lane;
+        step.seen[at].get_or_insert(bits);
+    }
+
+    /// How a named result was judged in the last round.
+    pub fn status(&self, name: u32) -> Option<Status> {
+        let (step, _, lane) = self.named(name);
+        let bound = self.bindings.get(&self.steps[step].visit(lane))?;
+        Some(bound.status)
+    }
+}
