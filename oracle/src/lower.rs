@@ -162,6 +162,13 @@ pub(crate) struct OpNode {
     pub args: Vec<Node>,
 }
 
+impl OpNode {
+    /// Components of the result.
+    pub fn result_width(&self) -> usize {
+        self.info.result_type(None).map_or(self.width, |ty| usize::from(ty.width))
+    }
+}
+
 impl Node {
     /// True if a subgroup operation stands in the expression.
     fn is_tangled(&self) -> bool {

@@ -18,7 +18,7 @@ impl<'a, R: Rules> Machine<'a, R> {
     pub(super) fn subgroup(&mut self, frame: &Frame, op: &'a OpNode, a: &Mask, u: &Mask) -> Result<Value, Stop> {
         let args = op.args.iter().map(|arg| self.eval(frame, arg, a, u));
         let args = args.collect::<Result<SmallVec<[Value; 2]>, _>>()?;
-        let width = op.info.result_type(None).map_or(op.width, |ty| usize::from(ty.width));
+        let width = op.result_width();
         let mut work = OpWork {
             op,
             columns: (0..width).map(|_| vec![0; self.layout.slots]).collect(),
@@ -82,7 +82,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         let subgroup = &self.layout.subgroups[s];
         let (first, size) = (subgroup.first, subgroup.size);
         let width = work.columns.len();
-        let base = trace.begin(op, s, (first, size), tangle, work.args, &self.keys, width);
+        let base = trace.begin(op, s, (first, size), tangle, work.args, &self.keys);
         let step = trace.steps.len() - 1;
         let names = names.get_or_insert_with(|| SmallVec::from_elem(vec![0; self.layout.slots], width));
         for lane in lanes(tangle) {
@@ -260,7 +260,7 @@ impl Evaluated {
 
 /// An operation executed by `tangle`; the operands have `size` slots. `None` if that is undefined behaviour.
 pub(crate) fn evaluate(op: &OpNode, args: &[Value], size: usize, tangle: u128) -> Option<Evaluated> {
-    let width = op.info.result_type(None).map_or(op.width, |ty| usize::from(ty.width));
+    let width = op.result_width();
     let columns = (0..width).map(|_| vec![0; size]).collect();
     let mut work = OpWork { op, args, columns, undefined: Mask::default(), unknown: Mask::default() };
     let taints = work.operand_taint(0, size, tangle);

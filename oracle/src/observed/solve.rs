@@ -188,7 +188,7 @@ impl<'s, 'a> Group<'s, 'a> {
             i != j
                 && classes[i].lanes & classes[j].lanes == 0
                 && !apart(ends[i], ends[j])
-                && !(same && !agree(&shown[i], &shown[j]))
+                && (!same || agree(&shown[i], &shown[j]))
         };
         (0..classes.len()).map(|i| (0..classes.len()).map(|j| may(i, j)).collect()).collect()
     }

@@ -110,8 +110,8 @@ impl<'a> Trace<'a> {
         lanes: u128,
         args: &[Value],
         paths: &[u64],
-        width: usize,
     ) -> u32 {
+        let width = op.result_width();
         let slots = self.paths.len();
         let base = self.next_name;
         self.next_name += (width * size) as u32;
