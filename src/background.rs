@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,6 +22,7 @@ use tangle_triage::{Kind, Signature, skeleton};
 use crate::minimized;
 use crate::reduce::{Options, reduce};
 use crate::target::Target;
+use crate::variants;
 
 /// Opens another worker of a device.
 pub type Opener = Box<dyn Fn(&str) -> anyhow::Result<Target> + Send + Sync>;
@@ -66,6 +67,8 @@ pub struct Small {
 /// Makes findings small, one at a time.
 pub struct Background {
     open: Opener,
+    /// Every device of the campaign.
+    devices: Vec<String>,
     queue: Mutex<BTreeMap<(u8, usize, u64), Request>>,
     number: AtomicU64,
     /// When to stop, known when the search is over.
@@ -75,10 +78,11 @@ pub struct Background {
 }
 
 impl Background {
-    /// With something that opens workers.
-    pub fn new(open: Opener) -> Background {
+    /// With something that opens workers, and the names of the campaign's devices.
+    pub fn new(open: Opener, devices: Vec<String>) -> Background {
         Background {
             open,
+            devices,
             queue: Mutex::default(),
             number: AtomicU64::new(0),
             deadline: OnceLock::new(),
@@ -137,10 +141,7 @@ impl Background {
         stop: &AtomicBool,
     ) -> Result<Small, String> {
         let started = Instant::now();
-        if !workers.contains_key(&request.device) {
-            let target = (self.open)(&request.device).map_err(|error| format!("{error:#}"))?;
-            workers.insert(request.device.clone(), vec![target]);
-        }
+        self.open(&request.device, workers)?;
         let targets = workers.get(&request.device).map_or(&[][..], Vec::as_slice);
         let options = Options { time: Some(EACH), ..Options::default() };
         let reduction = reduce(targets, &request.case, Some(&request.signature), &options, stop, |_| {
@@ -154,6 +155,7 @@ impl Background {
         minimized::save(&out, &targets[0], &request.case, &reduction, started.elapsed())
             .map_err(|error| format!("{error:#}"))?;
         let case = reduction.minimized.case;
+        self.blame(&case, reduction.signature.kind, &out, workers)?;
         Ok(Small {
             request: request.clone(),
             bug: skeleton::bug(&reduction.signature, &case),
@@ -161,6 +163,35 @@ impl Background {
             signature: reduction.signature,
             case,
         })
+    }
+
+    /// Opens a worker of a device, unless there is one.
+    fn open(&self, device: &str, workers: &mut BTreeMap<String, Vec<Target>>) -> Result<(), String> {
+        if !workers.contains_key(device) {
+            let target = (self.open)(device).map_err(|error| format!("{error:#}"))?;
+            workers.insert(device.to_owned(), vec![target]);
+        }
+        Ok(())
+    }
+
+    /// Runs a minimised case as every variant on every device, and saves the table beside it.
+    fn blame(
+        &self,
+        case: &Case,
+        kind: Kind,
+        folder: &Path,
+        workers: &mut BTreeMap<String, Vec<Target>>,
+    ) -> Result<(), String> {
+        if matches!(kind, Kind::Crash | Kind::Hang | Kind::DeviceLost) {
+            // Every cell costs a worker, or the whole time limit, and only a driver can do that.
+            return Ok(());
+        }
+        for device in &self.devices {
+            // The table is worth having without a device that does not come up.
+            let _ = self.open(device, workers);
+        }
+        let targets = self.devices.iter().filter_map(|device| workers.get(device)?.first());
+        variants::save(&variants::table(targets, case), folder).map_err(|error| format!("{error:#}"))
     }
 
     fn is_over(&self) -> bool {

@@ -8,6 +8,7 @@
 //!   everywhere ── cases on all devices in one go;  matrix ── devices against known bugs
 //!   reduce ── a failing case made small (tangle-minimizer)
 //!   background ── findings made small while a campaign goes on;  minimized ── what that leaves on disk
+//!   variants ── a case as every variant on every device: which stage is to blame
 //!   corpus ── new cases for a regression corpus
 //!   replay ── a folder of cases against what is expected of them
 //! ```
@@ -27,3 +28,4 @@ pub mod reduce;
 pub mod replay;
 pub mod skips;
 pub mod target;
+pub mod variants;

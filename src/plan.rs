@@ -14,6 +14,7 @@ use tangle_generator::{Combination, Config, Profile, Stats, from_seed, generate}
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Block, Stmt};
+use tangle_program::variant::{PASSES, Variant};
 
 use crate::target::Target;
 
@@ -34,6 +35,26 @@ const PROFILE_WEIGHTS: &[(Profile, u32)] = &[
     (Profile::Large, 1),
 ];
 
+/// How often a variant is drawn when none is asked for. The front end's module comes first: optimisers also hide bugs of drivers, and
+/// have bugs of their own.
+const VARIANT_WEIGHTS: &[(Drawn, u32)] = &[
+    (Drawn::Fixed(Variant::Unoptimised), 13),
+    (Drawn::Fixed(Variant::DriverUnoptimised), 2),
+    (Drawn::Fixed(Variant::Performance), 2),
+    (Drawn::Fixed(Variant::Size), 1),
+    (Drawn::Passes, 2),
+];
+
+/// The most passes of a drawn list.
+const MOST_PASSES: u32 = 12;
+
+/// A variant, or that its passes are drawn.
+#[derive(Clone)]
+enum Drawn {
+    Fixed(Variant),
+    Passes,
+}
+
 /// What a campaign is asked to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
@@ -43,6 +64,9 @@ pub struct Choice {
     pub profile: Option<Profile>,
     /// Only this tier; else a mixture.
     pub tier: Option<Tier>,
+    /// Only this variant; else a mixture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<Variant>,
     /// What no case contains: how a campaign is steered away from what is known to be broken.
     #[serde(default)]
     pub without: BTreeSet<Combination>,
@@ -84,6 +108,9 @@ impl Plan {
         loop {
             let mut case = from_seed(rng.random(), &config);
             if self.avoid(&mut case) {
+                // Drawn last: the choice of a variant does not change the program.
+                let drawn = variant(&mut |below| rng.random_range(0..below));
+                case.variant = self.choice.variant.clone().unwrap_or(drawn);
                 return case;
             }
         }
@@ -123,6 +150,17 @@ impl Plan {
     }
 }
 
+/// Draws a variant.
+fn variant(draw: &mut dyn FnMut(u32) -> u32) -> Variant {
+    match weighted(draw, VARIANT_WEIGHTS) {
+        Drawn::Fixed(variant) => variant.clone(),
+        Drawn::Passes => {
+            let count = 1 + draw(MOST_PASSES);
+            Variant::Passes((0..count).map(|_| PASSES[draw(PASSES.len() as u32) as usize]).collect())
+        }
+    }
+}
+
 fn remove_barriers(block: &mut Block, without: &BTreeSet<SubgroupOp>) {
     block.retain(|stmt| !matches!(stmt, Stmt::Barrier(op) if without.contains(op)));
     for stmt in block {
@@ -147,4 +185,33 @@ fn weighted<'a, T>(draw: &mut dyn FnMut(u32) -> u32, choices: &'a [(T, u32)]) ->
         }
     }
     unreachable!("a number below the sum of the weights was drawn")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn plan(variant: Option<Variant>) -> Plan {
+        let target = Target::reference("reference").expect("it is built in");
+        let choice = Choice { seed: 5, profile: Some(Profile::Small), variant, ..Choice::default() };
+        Plan::new(choice, &[target]).expect("it offers every tier")
+    }
+
+    #[test]
+    fn every_variant_is_drawn_and_the_program_does_not_depend_on_it() {
+        let (mixed, fixed) = (plan(None), plan(Some(Variant::Size)));
+        let mut families = BTreeMap::<&str, u32>::new();
+        for index in 0..200 {
+            let (mut one, mut other) = (mixed.case(index), fixed.case(index));
+            *families.entry(one.variant.family()).or_default() += 1;
+            assert_eq!(mixed.case(index), one, "the same case every time");
+            assert_eq!(other.variant, Variant::Size);
+            (one.variant, other.variant) = Default::default();
+            assert_eq!(one, other);
+        }
+        assert_eq!(families.len(), 5, "{families:?}");
+        assert!(families["unoptimised"] > 100, "{families:?}");
+    }
 }

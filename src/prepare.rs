@@ -5,6 +5,7 @@ use tangle_program::case::interface::{INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{self, Case, SubgroupSize};
 use tangle_program::glsl;
 use tangle_program::needs::needs;
+use tangle_program::variant::Variant;
 use tangle_runner::{
     Buffer, BufferKind, Completed, Feature, FeatureSet, Init, Job, Launch, Optimisation, ReadBackMode, SpirvVersion,
     SubgroupFlags,
@@ -32,14 +33,27 @@ pub struct ToolchainFault {
     pub glsl: String,
 }
 
-/// Prints, compiles and validates a case.
+/// Prints, compiles and validates a case, and optimises its module if its variant says so.
 ///
 /// # Errors
-/// If the compiler rejects the shader or the validator its module.
+/// If the compiler rejects the shader, the optimiser the module, or the validator what one of them made.
 pub fn prepare(case: Case) -> Result<Prepared, ToolchainFault> {
     let glsl = glsl::glsl(&case);
+    prepare_as(case, glsl)
+}
+
+/// The same with another text of the shader, which means the same.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_as(case: Case, glsl: String) -> Result<Prepared, ToolchainFault> {
     let version = spirv_version(case.launch.spirv);
-    match toolchain::compile_and_validate(&glsl, version) {
+    let flags = case.variant.flags();
+    let module = toolchain::compile_and_validate(&glsl, version).and_then(|module| match flags.is_empty() {
+        true => Ok(module),
+        false => toolchain::optimise_apart(&module, version, &flags),
+    });
+    match module {
         Ok(spirv) => Ok(Prepared { case, glsl, spirv }),
         Err(error) => Err(ToolchainFault { error, glsl }),
     }
@@ -67,7 +81,10 @@ pub fn job(prepared: &Prepared, id: u64) -> Job {
             require_full: case.launch.full_subgroups,
             allow_varying_size: size == SubgroupSize::Varying,
         },
-        optimisation: Optimisation::Default,
+        optimisation: match case.variant {
+            Variant::DriverUnoptimised => Optimisation::Disabled,
+            _ => Optimisation::Default,
+        },
         specialization: Vec::new(),
         features: hidden_features(case),
         launches: vec![launch(case)],

@@ -772,6 +772,121 @@ fn a_summary_that_cannot_be_written_costs_only_the_summary() {
     assert_eq!(number(&summary["devices"]["reference:mask_always_full"]["cases"]), 10);
 }
 
+// ---- variants ----
+
+/// A case file like a vector of the corpus, of another variant.
+fn variant_of(folder: &Path, vector_name: &str, variant: &str) -> PathBuf {
+    let mut case = read_json(&vector(vector_name));
+    case["variant"] = variant.into();
+    write(folder, "case.json", case.to_string())
+}
+
+#[test]
+fn a_case_runs_as_every_variant() {
+    let folder = scratch();
+    for variant in ["unoptimised", "driver-unoptimised", "spirv-opt-O", "spirv-opt-Os", "spirv-opt:merge-return,ccp"] {
+        let ran = run([
+            Path::new("run"),
+            &vector("V02"),
+            "--device".as_ref(),
+            "reference".as_ref(),
+            "--variant".as_ref(),
+            variant.as_ref(),
+        ]);
+        assert!(ran.expect(0).stdout.contains("pass"), "{variant}");
+        let case = variant_of(folder.path(), "V02", variant);
+        run([Path::new("run"), &case, "--device".as_ref(), "reference".as_ref()]).expect(0);
+    }
+    let case = variant_of(folder.path(), "V02", "spirv-opt:melt");
+    run([Path::new("run"), &case, "--device".as_ref(), "reference".as_ref()])
+        .fails_with(&["case.json", "there is no pass 'melt'"]);
+}
+
+#[test]
+fn an_optimiser_that_fails_is_a_finding() {
+    let folder = scratch();
+    for (fault, said) in
+        [("crash", "spirv-opt killed by SIGABRT"), ("garbage", "spirv-opt made SPIR-V that is not valid")]
+    {
+        let case = variant_of(folder.path(), "V02", "spirv-opt-O");
+        let mut command =
+            tangle([Path::new("run"), &case, "--device".as_ref(), "reference".as_ref(), "--json".as_ref()]);
+        command.env("TANGLE_OPTIMISER_FAULT", fault);
+        let ran = start(command).finish_within(LIMIT).expect(1);
+        let signature = &ran.json()[0]["signature"];
+        assert_eq!(text(&signature["kind"]), "toolchain");
+        assert!(text(&signature["detail"]).starts_with(said), "{signature}");
+    }
+}
+
+#[test]
+fn exports_carry_the_variant() {
+    let folder = scratch();
+    let export = |variant: &str| {
+        let case = variant_of(folder.path(), "V02", variant);
+        let out = folder.path().join(variant);
+        run([Path::new("export"), &case, "--subgroup-size".as_ref(), "8".as_ref(), "--out".as_ref(), &out]).expect(0);
+        ["case.amber", "case.shader_test", "repro.c"].map(|name| read(&out.join(name)))
+    };
+    let [amber, _, repro] = export("unoptimised");
+    assert!(amber.contains("\nSHADER compute shader GLSL") && repro.contains("#define DISABLE_OPTIMIZATION 0"));
+    let [amber, _, repro] = export("spirv-opt-Os");
+    assert!(amber.contains("\nSHADER compute shader SPIRV-ASM") && repro.contains("#define DISABLE_OPTIMIZATION 0"));
+    let [amber, shader_test, repro] = export("driver-unoptimised");
+    assert!(repro.contains("#define DISABLE_OPTIMIZATION 1"));
+    assert!(amber.contains("cannot ask the driver not to optimise"));
+    assert!(shader_test.contains("cannot ask the driver not to optimise"));
+}
+
+#[test]
+fn a_wrong_constant_is_the_front_ends() {
+    let drivers: Vec<&str> =
+        devices().iter().map(|device| device.name.as_str()).filter(|name| name.starts_with("lavapipe")).collect();
+    let Some(device) = drivers.first() else { return };
+    let folder = scratch();
+    // glslang 15.3 folds abs of 8-bit integers as if they had no sign.
+    let case = serde_json::json!({
+        "format": 1, "tier": "plain",
+        "launch": { "workgroup": [4, 1, 1], "groups": [1, 1, 1], "spirv": "1.3" },
+        "data": {},
+        "program": { "functions": [{ "name": "main", "body": [{ "log": { "site": 1, "values":
+            [{ "cast": ["int", { "intrinsic": ["abs", [{ "cast": ["int8_t", { "int": -5 }] }]] }] }] } }] }] },
+    });
+    let case = write(folder.path(), "abs.json", case.to_string());
+    let ran = run([Path::new("run"), &case, "--variants".as_ref(), "--device".as_ref(), device.as_ref()]).expect(1);
+    assert!(ran.stdout.contains(&format!("stage to blame on {device}: front end (glslang)")), "{ran}");
+    // Not by the number of devices: in a lavapipe alone the driver might fold it.
+    assert!(ran.stdout.contains("constants in variables pass"), "{ran}");
+}
+
+#[test]
+fn the_stage_to_blame_is_saved_and_told() {
+    let folder = scratch();
+    let (faulty, out) = ("reference:mask_always_full", folder.path().to_str().expect("a path"));
+    let case = vector("V02");
+    let case = case.to_str().expect("a path");
+    run(["run", case, "--device", faulty, "--save", out]).expect(1);
+    let saved = tree(folder.path()).into_iter().find(|path| path.ends_with("case.json")).expect("a finding");
+    let finding = folder.path().join(saved).parent().expect("it has a folder").to_owned();
+    let finding = finding.to_str().expect("a path");
+    let told = "driver: the same module is right on reference";
+    let ran = run(["run", finding, "--variants", "--device", faulty, "reference"]).expect(1);
+    assert!(ran.stdout.contains(&format!("stage to blame on {faulty}: {told}")), "{ran}");
+    assert_eq!(read_json(&Path::new(finding).join("variants.json"))["rows"].as_array().map(Vec::len), Some(4));
+    let explained = run(["explain", finding]).expect(1);
+    assert!(explained.stdout.contains(&format!("stage to blame: {told}")), "{explained}");
+    let page = folder.path().join("page.html");
+    run(["report", finding, "--out", page.to_str().expect("a path")]).expect(0);
+    assert!(read(&page).contains(told));
+    let bundle = folder.path().join("bundle");
+    run(["export", finding, "--out", bundle.to_str().expect("a path")]).expect(0);
+    let readme = read(&bundle.join("README.md"));
+    assert!(
+        readme.contains(told) && readme.contains("| variant | reference:mask_always_full | reference |"),
+        "{readme}"
+    );
+}
+
 // ---- folders of campaigns ----
 
 #[test]

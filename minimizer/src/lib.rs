@@ -21,6 +21,7 @@
 
 mod access;
 mod engine;
+mod hide;
 pub mod passes;
 pub mod size;
 
@@ -30,6 +31,7 @@ use std::time::Duration;
 use tangle_program::case::Case;
 use tangle_program::tree::SiteId;
 
+pub use hide::hide_constants;
 pub use passes::{Pass, TABLE};
 pub use size::{Size, statements};
 

@@ -23,7 +23,7 @@ pub struct Size {
     pub lanes: u64,
     /// Words of data by weight: how far they are from zero.
     pub data: u64,
-    /// What the launch asks for: dimensions, flags, versions, tier.
+    /// What the launch asks for: dimensions, flags, versions, tier, variant.
     pub launch: u64,
     /// Bits of the numbers in the program, and how many things are signed.
     pub numbers: u64,
@@ -37,7 +37,7 @@ impl Size {
         let mut size = Size {
             lanes: u64::from(case.launch.invocations()) * u64::from(case.launch.workgroups()),
             data: data(&case.data),
-            launch: launch(&case.launch) + case.tier as u64,
+            launch: launch(&case.launch) + case.tier as u64 + case.variant.weight(),
             ..Size::default()
         };
         case.program.functions.iter().for_each(|function| size.add_function(function));

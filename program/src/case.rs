@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::tree::Program;
+use crate::variant::Variant;
 
 /// The version this code writes. Every older version stays readable.
 pub const FORMAT: u32 = 1;
@@ -23,6 +24,9 @@ pub struct Case {
     pub tier: Tier,
     /// How it is dispatched.
     pub launch: Launch,
+    /// How its module is made and compiled; all variants mean the same.
+    #[serde(default, skip_serializing_if = "Variant::is_unoptimised")]
+    pub variant: Variant,
     /// What it reads.
     pub data: Data,
     /// What it does.

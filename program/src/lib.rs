@@ -21,6 +21,7 @@
 //! - [`ops`]: operators and built-in functions on a lane's own values, and what they compute.
 //! - [`subgroup`]: the table of subgroup operations; one row says everything about one operation, its meaning included.
 //! - [`case`]: all of it together, and the interface between a printed shader and who runs it.
+//! - [`variant`]: ways from the shader to what the driver compiles.
 //!
 //! What is valid is decided here once, so that nobody else has to be careful: a generator that makes an invalid case, or a
 //! minimizer that tries one, learns it from [`validate::validate`]; the printer, the oracle and the runner are only given valid
@@ -42,3 +43,4 @@ pub mod types;
 pub mod undefined;
 pub mod uniform;
 pub mod validate;
+pub mod variant;

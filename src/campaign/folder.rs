@@ -7,6 +7,9 @@ use anyhow::Context as _;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use tangle_generator::Profile;
+use tangle_program::case::Tier;
+use tangle_program::variant::Variant;
 
 use crate::ledger::Ledger;
 use crate::plan::Choice;
@@ -35,12 +38,14 @@ impl State {
     fn differences(&self, choice: &Choice, devices: &[String]) -> Vec<String> {
         let (here, asked) = (&self.choice, choice);
         let names = |devices: &[String]| devices.join(", ");
+        let text = |variant: &Option<Variant>| variant.as_ref().map(Variant::to_string);
         let without = |choice: &Choice| choice.without.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let rows = [
             ("seed", here.seed.to_string(), asked.seed.to_string()),
             ("devices", names(&self.devices), names(devices)),
-            ("profile", or_any(here.profile.map(|it| it.name())), or_any(asked.profile.map(|it| it.name()))),
-            ("tier", or_any(here.tier.map(|it| it.name())), or_any(asked.tier.map(|it| it.name()))),
+            ("profile", or_any(here.profile.map(Profile::name)), or_any(asked.profile.map(Profile::name))),
+            ("tier", or_any(here.tier.map(Tier::name)), or_any(asked.tier.map(Tier::name))),
+            ("variant", or_any(text(&here.variant)), or_any(text(&asked.variant))),
             ("without", or_none(without(here)), or_none(without(asked))),
         ];
         let differing = rows.into_iter().filter(|(_, here, asked)| here != asked);
@@ -48,8 +53,8 @@ impl State {
     }
 }
 
-fn or_any(name: Option<&str>) -> String {
-    name.unwrap_or("any").into()
+fn or_any(name: Option<impl Into<String>>) -> String {
+    name.map_or_else(|| "any".into(), Into::into)
 }
 
 fn or_none(names: String) -> String {
@@ -162,8 +167,6 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use tangle_generator::Profile;
-    use tangle_program::case::Tier;
 
     use super::*;
 
@@ -175,6 +178,7 @@ mod tests {
             seed: 2,
             profile: Some(Profile::Small),
             tier: Some(Tier::Plain),
+            variant: Some(Variant::Size),
             without: ["subgroupElect".parse().expect("an operation")].into(),
         };
         let lvp = ["lvp".to_owned()];
@@ -188,6 +192,7 @@ mod tests {
                     "seed 1, not 2",
                     "profile any, not small",
                     "tier any, not plain",
+                    "variant any, not spirv-opt-Os",
                     "without nothing, not subgroupElect",
                 ],
             ),

@@ -142,7 +142,7 @@ impl Campaign {
     /// Minimises findings in the background, those of earlier runs too, on workers that `open` gives.
     #[must_use]
     pub fn minimizing(mut self, open: Opener) -> Campaign {
-        let background = Background::new(open);
+        let background = Background::new(open, self.targets.iter().map(|target| target.name.clone()).collect());
         for book in &self.books().findings {
             for (nth, folder) in book.folders.iter().enumerate() {
                 let folder = self.folder.path().join(folder);
@@ -597,7 +597,11 @@ pub fn finding<'a>(
 }
 
 fn report(target: &Target, case: &Case, conclusion: &Conclusion, signature: &Signature) -> String {
-    format!("{} on {}\n\n{}\n", signature, target.name, describe(case, &conclusion.finish))
+    let variant = match case.variant.is_unoptimised() {
+        true => String::new(),
+        false => format!("variant {}\n\n", case.variant),
+    };
+    format!("{} on {}\n\n{variant}{}\n", signature, target.name, describe(case, &conclusion.finish))
 }
 
 /// What came of a case, in words.

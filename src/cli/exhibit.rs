@@ -12,6 +12,7 @@ use tangle_oracle::map::SizePromise;
 use tangle_program::case::Case;
 use tangle_runner::toolchain;
 use tangle_triage::saved::{Rate, SavedFinding, SavedShader, promise};
+use tangle_triage::stage::Table;
 use tangle_triage::{Kind, Signature};
 
 use super::{duration, read_case, tell};
@@ -51,6 +52,8 @@ pub struct Exhibit {
     pub rate: Option<Rate>,
     /// The nearest case that passes.
     pub neighbour: Option<Case>,
+    /// The same program as every variant on every device, if that was run.
+    pub variants: Option<Table>,
 }
 
 impl Exhibit {
@@ -96,6 +99,7 @@ impl Exhibit {
             device: Some((finding.device, finding.device_info)),
             rate: finding.rate,
             neighbour: finding.neighbour,
+            variants: finding.variants,
             case: finding.case,
         }
     }
@@ -110,6 +114,7 @@ impl Exhibit {
             device: None,
             rate: None,
             neighbour: None,
+            variants: None,
         }
     }
 

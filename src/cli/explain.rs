@@ -47,6 +47,10 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         });
     }
     say!("{}", told.trim_end())?;
+    if let Some(table) = &exhibit.variants {
+        let blame = table.blame(device).map_or(String::new(), |blame| format!("stage to blame: {blame}\n"));
+        say!("\n{blame}{}", table.to_string().trim_end())?;
+    }
     Ok(Found::Something)
 }
 

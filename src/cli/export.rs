@@ -53,6 +53,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         others,
         rate: exhibit.rate,
         neighbour: exhibit.neighbour.as_ref(),
+        variants: exhibit.variants.as_ref(),
         versions: &versions,
     };
     let bundle = bundle(&subject)?;

@@ -16,6 +16,7 @@ use tangle_generator::stats::Construct;
 use tangle_generator::{Combination, Profile};
 use tangle_program::case::Tier;
 use tangle_program::subgroup::TABLE;
+use tangle_program::variant::Variant;
 use tangle_triage::Known;
 
 use super::output::OutputError;
@@ -41,6 +42,10 @@ pub struct Args {
     /// Only cases of this convergence tier: plain, subgroup_uniform, maximal
     #[arg(long, value_name = "TIER", value_parser = tier)]
     tier: Option<Tier>,
+    /// Only this variant of every program (default: a mixture): unoptimised, driver-unoptimised, spirv-opt-O, spirv-opt-Os, or
+    /// spirv-opt:PASS,PASS
+    #[arg(long, value_name = "NAME")]
+    variant: Option<Variant>,
     /// Workers of each device, which run cases side by side [default: what devices.toml says, or else the processors shared among
     /// the devices]
     #[arg(long, value_name = "N")]
@@ -117,7 +122,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
         targets.iter().for_each(|target| without.extend(known.avoid(&target.id())));
     }
     let options = Options {
-        choice: Choice { seed, profile: args.profile, tier: args.tier, without },
+        choice: Choice { seed, profile: args.profile, tier: args.tier, variant: args.variant, without },
         known,
         cases: args.cases,
         time: args.time,

@@ -57,6 +57,7 @@ fn finding(args: &Args) -> anyhow::Result<String> {
         others: Vec::new(),
         rate: exhibit.rate,
         neighbour: exhibit.neighbour.as_ref(),
+        variants: exhibit.variants.as_ref(),
         versions: &versions,
     };
     Ok(html::finding::finding(&subject)?)

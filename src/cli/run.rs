@@ -6,6 +6,10 @@ use tangle::campaign::{Prep, describe, finding};
 use tangle::everywhere::{everywhere, prep};
 use tangle::ledger::thousands;
 use tangle::target::{Conclusion, Finish, Target};
+use tangle::variants;
+use tangle_program::case::Case;
+use tangle_program::variant::Variant;
+use tangle_triage::SavedFinding;
 
 use super::output::put;
 use super::table::Table;
@@ -18,6 +22,14 @@ pub struct Args {
     case: PathBuf,
     #[command(flatten)]
     devices: DeviceArgs,
+    /// Run this variant of the program instead of the case's own: unoptimised, driver-unoptimised, spirv-opt-O, spirv-opt-Os, or
+    /// spirv-opt:PASS,PASS
+    #[arg(long, value_name = "NAME")]
+    variant: Option<Variant>,
+    /// Run it as every variant on every device, and say which stage is to blame: front end, optimiser or driver. Saved in the
+    /// finding's folder, if it is one
+    #[arg(long, conflicts_with_all = ["variant", "json", "save"])]
+    variants: bool,
     /// Print the results as JSON
     #[arg(long)]
     json: bool,
@@ -27,8 +39,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
-    let prep = prep(read_case(&args.case)?);
+    let mut case = read_case(&args.case)?;
+    case.variant = args.variant.clone().unwrap_or(case.variant);
     let targets = args.devices.open(Jobs::One)?;
+    if args.variants {
+        return run_variants(args, &case, &targets);
+    }
+    let prep = prep(case);
     let preps = std::slice::from_ref(&prep);
     let conclusions: Vec<Conclusion> = everywhere(&targets, preps).into_iter().flatten().collect();
     let results: Vec<(&Target, &Conclusion)> = targets.iter().zip(&conclusions).collect();
@@ -102,4 +119,16 @@ fn what(prep: &Prep, conclusion: &Conclusion) -> String {
         (None, Finish::NoWorker { reason }) => reason.clone(),
         (None, _) => String::new(),
     }
+}
+
+fn run_variants(args: &Args, case: &Case, targets: &[Target]) -> anyhow::Result<Found> {
+    let table = variants::table(targets, case);
+    say!("{}", table.to_string().trim_end())?;
+    for blame in table.blames() {
+        say!("stage to blame on {blame}")?;
+    }
+    if SavedFinding::is_at(&args.case) {
+        variants::save(&table, &args.case)?;
+    }
+    Ok(if table.failing().is_empty() { Found::Nothing } else { Found::Something })
 }

@@ -7,6 +7,8 @@
 //! For CI and campaigns: [`baseline`] reads what is expected of cases, [`known`] recognises bugs that are known, by signature or by the
 //! [`skeleton`](mod@skeleton) of the minimal program.
 //!
+//! [`stage`] tells from runs of all variants on all devices which stage is to blame.
+//!
 //! For people: an [`Account`] says what every lane had to do and did, step by step; [`tell`] takes the first wrong step apart, [`rule`]
 //! names the rule that it breaks. From these [`mod@explain`] makes a text for the terminal, [`export`] a bundle that reproduces without
 //! tangle, [`html`] pages.
@@ -33,6 +35,7 @@ pub mod rule;
 pub mod saved;
 pub mod signature;
 pub mod skeleton;
+pub mod stage;
 pub mod story;
 pub mod tell;
 

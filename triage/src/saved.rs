@@ -13,6 +13,7 @@ use tangle_program::validate::validate;
 
 use crate::finding::MapRow;
 use crate::signature::Signature;
+use crate::stage::Table;
 
 /// A folder is no finding, or not a whole one.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,8 @@ pub struct SavedFinding {
     pub rate: Option<Rate>,
     /// The nearest case that passes, where a minimizer left one.
     pub neighbour: Option<Case>,
+    /// The same program as every variant on every device, where that was run.
+    pub variants: Option<Table>,
 }
 
 /// The shader of a finding.
@@ -111,6 +114,7 @@ impl SavedFinding {
                 file if file.is_file() => Some(read_case(&file)?),
                 _ => None,
             },
+            variants: optional(&folder.join("variants.json"))?,
         })
     }
 

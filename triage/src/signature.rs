@@ -72,7 +72,7 @@ pub struct Signature {
     /// What kind.
     pub kind: Kind,
     /// What tells bugs of one kind apart: the kind of operation observed, how its result is wrong, the control flow around it and the
-    /// tier; the broken rule of a lane map; how a crash ended, and its stage.
+    /// tier, and the variant if it is not the front end's module; the broken rule of a lane map; how a crash ended, and its stage.
     pub detail: String,
 }
 
@@ -86,7 +86,14 @@ impl Signature {
     /// The signature of a judgement, or `None` if the device did nothing wrong.
     pub fn of(case: &Case, judgement: &Judgement) -> Option<Signature> {
         match &judgement.verdict {
-            Verdict::Mismatch(mismatch) => Some(of_mismatch(case, mismatch)),
+            Verdict::Mismatch(mismatch) => {
+                let mut signature = of_mismatch(case, mismatch);
+                if !case.variant.is_unoptimised() {
+                    // Another stage may be to blame.
+                    signature.detail += &format!(", {}", case.variant.family());
+                }
+                Some(signature)
+            }
             Verdict::LaneMap => {
                 let fault = judgement.map_faults.first()?;
                 Some(Signature { kind: Kind::LaneMap, detail: fault.rule.text().into() })

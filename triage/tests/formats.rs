@@ -26,6 +26,7 @@ fn exported(case: &Case) -> Bundle {
         others: Vec::new(),
         rate: None,
         neighbour: None,
+        variants: None,
         versions: "tangle",
     };
     bundle(&subject).expect("it is well-defined")

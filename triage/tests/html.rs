@@ -68,6 +68,7 @@ fn findings_make_whole_pages() {
                 others: Vec::new(),
                 rate: None,
                 neighbour: Some(&case),
+                variants: None,
                 versions: "tangle <0>",
             };
             let page = finding(&subject).expect("it is well-defined");

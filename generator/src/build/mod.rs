@@ -18,6 +18,7 @@ use tangle_program::case::{Case, Data, FORMAT, Launch, Origin, SpirvVersion, Sub
 use tangle_program::subgroup::{SubgroupOp, TABLE};
 use tangle_program::tree::{Expr, Function, Program, Stmt, VarId};
 use tangle_program::types::Scalar;
+use tangle_program::variant::Variant;
 
 use crate::class::Flow;
 use crate::config::{Config, Density, Size};
@@ -157,6 +158,7 @@ impl<'a> Builder<'a> {
             },
             tier: self.config.tier,
             launch: self.launch,
+            variant: Variant::default(),
             data: self.data,
             program,
         }

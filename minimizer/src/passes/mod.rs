@@ -15,6 +15,7 @@ mod names;
 pub(crate) mod slice;
 mod types;
 mod variables;
+mod variant;
 
 use tangle_program::case::Case;
 use tangle_program::tree::{Expr, Stmt};
@@ -39,6 +40,7 @@ pub struct Pass {
 /// Every pass, in the order in which they run: what removes most comes first, what only makes reading easier last.
 pub const TABLE: &[Pass] = &[
     Pass { name: "groups", about: "fewer workgroups", candidates: launch::groups },
+    Pass { name: "variant", about: "less done to the module", candidates: variant::candidates },
     Pass { name: "slice", about: "keep some log sites, and only what leads to them", candidates: slice::candidates },
     Pass { name: "unused", about: "drop what nothing mentions", candidates: variables::unused },
     Pass { name: "delete", about: "delete runs of statements", candidates: delete::candidates },

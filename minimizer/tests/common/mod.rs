@@ -24,6 +24,7 @@ pub fn case(functions: Vec<Function>) -> Case {
             full_subgroups: false,
             spirv: SpirvVersion::V1_3,
         },
+        variant: tangle_program::variant::Variant::default(),
         data: Data { inputs: vec![(0..8).collect(), vec![5; 8]], uniforms: vec![7], push: vec![9] },
         program: Program { functions },
     }

@@ -125,6 +125,7 @@ pub fn case(functions: Vec<Function>) -> Case {
             full_subgroups: false,
             spirv: SpirvVersion::V1_3,
         },
+        variant: tangle_program::variant::Variant::default(),
         data: Data { push: vec![0], ..Data::default() },
         program: Program { functions },
     }

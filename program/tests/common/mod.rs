@@ -22,6 +22,7 @@ pub fn case(about: &str, functions: Vec<Function>) -> Case {
             full_subgroups: false,
             spirv: SpirvVersion::V1_3,
         },
+        variant: tangle_program::variant::Variant::default(),
         data: Data::default(),
         program: Program { functions },
     }

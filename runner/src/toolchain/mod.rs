@@ -3,12 +3,14 @@
 //! The compiler is shaderc (glslang); SPIRV-Tools is inside the same static library and called through its C interface
 //! (`spirv_tools.rs`). Versions are part of every result of tangle: [`version`].
 
+mod apart;
 mod spirv_tools;
 
 use shaderc::{CompileOptions, Compiler, EnvVersion, OptimizationLevel, ShaderKind, SourceLanguage, TargetEnv};
 
 use crate::spirv::SpirvVersion;
-pub use spirv_tools::Optimiser;
+pub use apart::optimise_apart;
+pub(crate) use apart::run_if_requested;
 
 /// Version of the shaderc crate, which pins the sources of the compiler (`Cargo.toml` of the workspace).
 const SHADERC_CRATE: &str = "0.10.1";
@@ -22,6 +24,12 @@ pub enum ToolchainError {
     /// The front end made a module that breaks the rules of SPIR-V or of Vulkan.
     #[error("SPIR-V is not valid: {0}")]
     Invalid(String),
+    /// The optimiser failed: it says so, or it crashed or hung.
+    #[error("spirv-opt {0}")]
+    Optimiser(String),
+    /// The optimiser made a module that breaks the rules of SPIR-V or of Vulkan.
+    #[error("spirv-opt made SPIR-V that is not valid: {0}")]
+    Spoilt(String),
     /// The compiler itself failed.
     #[error("GLSL compiler failed: {0}")]
     Internal(String),
@@ -102,13 +110,14 @@ pub fn disassemble(module: &[u32]) -> Result<String, String> {
     spirv_tools::Context::new(SpirvVersion::V1_6).disassemble(module)
 }
 
-/// Runs the optimiser of SPIRV-Tools over a module.
+/// Runs the optimiser of SPIRV-Tools over a module, with flags of `spirv-opt`: `-O`, `-Os`, `--merge-return`. It runs in this process,
+/// which it takes along if it crashes; see [`optimise_apart`].
 ///
 /// # Errors
 ///
 /// The optimiser's messages. Its result is not validated here.
-pub fn optimise(module: &[u32], version: SpirvVersion, optimiser: Optimiser) -> Result<Vec<u32>, String> {
-    spirv_tools::optimise(module, version, optimiser)
+pub fn optimise(module: &[u32], version: SpirvVersion, flags: &[String]) -> Result<Vec<u32>, String> {
+    spirv_tools::optimise(module, version, flags)
 }
 
 /// Versions of everything a module goes through, on one line.
@@ -176,12 +185,13 @@ mod tests {
     #[test]
     fn optimisers_make_the_module_smaller_and_keep_it_valid() {
         let module = compile(SHADER, SpirvVersion::V1_5).unwrap();
-        for optimiser in [Optimiser::Performance, Optimiser::Size] {
-            let optimised = optimise(&module, SpirvVersion::V1_5, optimiser).unwrap();
+        for flag in ["-O", "-Os"] {
+            let optimised = optimise(&module, SpirvVersion::V1_5, &[flag.to_owned()]).unwrap();
             validate(&optimised, SpirvVersion::V1_5).unwrap();
             assert!(optimised.len() < module.len());
         }
-        assert!(optimise(&[1, 2, 3], SpirvVersion::V1_5, Optimiser::Size).is_err());
+        assert!(optimise(&[1, 2, 3], SpirvVersion::V1_5, &["-Os".to_owned()]).is_err());
+        assert!(optimise(&module, SpirvVersion::V1_5, &["--melt".to_owned()]).unwrap_err().contains("--melt"));
     }
 
     #[test]

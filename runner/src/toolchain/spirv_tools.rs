@@ -1,7 +1,7 @@
 //! SPIRV-Tools through its C interface (`spirv-tools/libspirv.h`), which is part of shaderc's static library.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 
 use crate::spirv::SpirvVersion;
@@ -70,8 +70,7 @@ mod ffi {
         pub fn spvOptimizerCreate(env: c_int) -> *mut c_void;
         pub fn spvOptimizerDestroy(optimizer: *mut c_void);
         pub fn spvOptimizerSetMessageConsumer(optimizer: *mut c_void, consumer: Consumer);
-        pub fn spvOptimizerRegisterPerformancePasses(optimizer: *mut c_void);
-        pub fn spvOptimizerRegisterSizePasses(optimizer: *mut c_void);
+        pub fn spvOptimizerRegisterPassFromFlag(optimizer: *mut c_void, flag: *const c_char) -> bool;
         pub fn spvOptimizerOptionsCreate() -> *mut c_void;
         pub fn spvOptimizerOptionsDestroy(options: *mut c_void);
         pub fn spvOptimizerOptionsSetRunValidator(options: *mut c_void, value: bool);
@@ -175,15 +174,6 @@ unsafe fn text(characters: *const c_char) -> String {
     unsafe { CStr::from_ptr(characters) }.to_string_lossy().into_owned()
 }
 
-/// Which of the ready-made pass lists of SPIRV-Tools to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Optimiser {
-    /// `spirv-opt -O`.
-    Performance,
-    /// `spirv-opt -Os`.
-    Size,
-}
-
 thread_local! {
     /// What the optimiser said: its message consumer takes no data of the caller.
     static MESSAGES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
@@ -200,17 +190,19 @@ unsafe extern "C" fn keep_message(_: c_int, _: *const c_char, _: *const c_void, 
     MESSAGES.with_borrow_mut(|messages| messages.push(message));
 }
 
-/// Runs the optimiser over a module.
-pub(super) fn optimise(module: &[u32], version: SpirvVersion, optimiser: Optimiser) -> Result<Vec<u32>, String> {
+/// Runs the optimiser over a module, with flags of `spirv-opt`.
+pub(super) fn optimise(module: &[u32], version: SpirvVersion, flags: &[String]) -> Result<Vec<u32>, String> {
     MESSAGES.with_borrow_mut(Vec::clear);
+    let c_string = |flag: &String| CString::new(flag.as_str()).map_err(|_| "a flag has a NUL character".to_owned());
+    let flags: Vec<CString> = flags.iter().map(c_string).collect::<Result<_, _>>()?;
     let mut binary = ptr::null_mut();
     // SAFETY: optimiser and options are created here, used here, and destroyed here; the slice is valid for its length.
     let status = unsafe {
         let handle = ffi::spvOptimizerCreate(environment(version));
         ffi::spvOptimizerSetMessageConsumer(handle, keep_message);
-        match optimiser {
-            Optimiser::Performance => ffi::spvOptimizerRegisterPerformancePasses(handle),
-            Optimiser::Size => ffi::spvOptimizerRegisterSizePasses(handle),
+        if let Some(flag) = flags.iter().find(|flag| !ffi::spvOptimizerRegisterPassFromFlag(handle, flag.as_ptr())) {
+            ffi::spvOptimizerDestroy(handle);
+            return Err(format!("the optimiser does not know {}", flag.to_string_lossy()));
         }
         let options = ffi::spvOptimizerOptionsCreate();
         ffi::spvOptimizerOptionsSetRunValidator(options, false);

@@ -34,11 +34,13 @@ pub use null::NULL_VARIABLE;
 /// Size asked for the pipes to and from the parent, bytes: a job or a result then seldom waits for the other side.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// Becomes a worker and never returns when the environment says so; else returns at once.
+/// Becomes a worker, or an optimiser, and never returns when the environment says so; else returns at once.
 ///
 /// Every program that opens devices calls this before anything else in `main`, because its workers are the program
 /// itself, started again.
 pub fn run_if_requested() {
+    #[cfg(feature = "toolchain")]
+    crate::toolchain::run_if_requested();
     if std::env::var_os(WORKER_VARIABLE).is_some_and(|value| value == "1") {
         let code = serve().unwrap_or_else(|problem| {
             eprintln!("tangle worker: {problem}");

@@ -6,6 +6,7 @@ use tangle_program::case::interface::{INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{SpirvVersion, SubgroupSize};
 use tangle_program::needs::Needs;
 use tangle_program::subgroup::Category;
+use tangle_program::variant::Variant;
 
 use super::demand::{demands, vulkan_minor};
 use super::expected::Expected;
@@ -62,6 +63,12 @@ pub(super) fn limits(source: &Source<'_>, needs: &Needs) -> Vec<String> {
             "Its GLSL goes up to SPIR-V 1.5: the module stands there as assembly, the source as comments.".into(),
         );
     }
+    if source.case.variant.is_optimised() && needs.spirv != SpirvVersion::V1_6 {
+        limits.push("The module is an optimiser's: it stands there as assembly, the source as comments.".into());
+    }
+    if source.case.variant == Variant::DriverUnoptimised {
+        limits.push("It cannot ask the driver not to optimise (VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT).".into());
+    }
     limits.push(map_limit(source, "EXPECT"));
     limits
 }
@@ -112,9 +119,10 @@ enum Form {
     Hex,
 }
 
-/// Amber compiles GLSL up to SPIR-V 1.5, and assembles all of it. A text ends at the first END in it, wherever that stands.
+/// Amber compiles GLSL up to SPIR-V 1.5 without optimising it, and assembles all of SPIR-V. A text ends at the first END in it, wherever that stands.
 fn form(source: &Source<'_>) -> Form {
-    if source.case.launch.spirv < SpirvVersion::V1_6 && !source.glsl.contains("END") {
+    let from_glsl = source.case.launch.spirv < SpirvVersion::V1_6 && !source.case.variant.is_optimised();
+    if from_glsl && !source.glsl.contains("END") {
         Form::Glsl
     } else if !source.disassembly.contains("END") {
         Form::Assembly

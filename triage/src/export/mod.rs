@@ -36,6 +36,7 @@ use crate::account::Account;
 use crate::finding::SaveError;
 use crate::saved::Rate;
 use crate::signature::{Kind, Signature};
+use crate::stage::Table;
 use crate::tell::Telling;
 
 pub use environment::{Row, rows as environment};
@@ -66,6 +67,8 @@ pub struct Subject<'a> {
     pub rate: Option<Rate>,
     /// The nearest case that passes, if there is one.
     pub neighbour: Option<&'a Case>,
+    /// The same program as every variant on every device, if that was run.
+    pub variants: Option<&'a Table>,
     /// Versions of tangle and of the compiler that made the module.
     pub versions: &'a str,
 }

@@ -5,6 +5,7 @@ use std::fmt::{Display, Write as _};
 use tangle_oracle::map::MapFault;
 use tangle_program::case::Case;
 use tangle_program::needs::Needs;
+use tangle_program::variant::Variant;
 
 use super::{Basis, FILES, Source, Subject, amber, environment, limits, vkrunner};
 use crate::difference::difference;
@@ -40,6 +41,7 @@ pub(super) fn readme(page: &Page<'_>) -> String {
     reproduction(&mut text, page);
     environment_block(&mut text, page.subject);
     other_devices(&mut text, page.subject);
+    variants(&mut text, page.subject);
     neighbour(&mut text, page.subject);
     contents(&mut text, page);
     program(&mut text, page.subject.glsl);
@@ -90,8 +92,25 @@ fn how_it_fails(text: &mut String, page: &Page<'_>) {
         let faults = page.faults.iter().map(|fault| format!("- workgroup {}: {}", fault.workgroup, fault.seen));
         paragraph(text, lines(faults));
     }
+    if let Some(made) = how_made(&page.subject.case.variant) {
+        paragraph(text, made);
+    }
     if let Some(rate) = page.subject.rate {
         paragraph(text, format_args!("It fails in {} of {} runs.", rate.failed, rate.runs));
+    }
+}
+
+/// What is done to the module on its way to the driver, if anything.
+fn how_made(variant: &Variant) -> Option<String> {
+    match variant {
+        Variant::Unoptimised => None,
+        Variant::DriverUnoptimised => {
+            Some("The pipeline is created with `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT`.".into())
+        }
+        optimised => Some(format!(
+            "The module is what `spirv-opt {}` makes of the front end's. A wrong result may be the optimiser's.",
+            optimised.flags().join(" ")
+        )),
     }
 }
 
@@ -212,7 +231,12 @@ fn reproduction(text: &mut String, page: &Page<'_>) {
     paragraph(text, "## Reproduce");
     if !page.made.contains(&"repro.c") {
         paragraph(text, "There is no module: the failure is in the compiler.");
-        let command = "glslangValidator --target-env vulkan1.3 shader.comp -o shader.spv && spirv-val shader.spv";
+        let flags = page.subject.case.variant.flags().join(" ");
+        let optimise =
+            if flags.is_empty() { String::new() } else { format!("spirv-opt {flags} shader.spv -o shader.spv && ") };
+        let command = &format!(
+            "glslangValidator --target-env vulkan1.3 shader.comp -o shader.spv && {optimise}spirv-val shader.spv"
+        );
         return paragraph(text, fenced(command, "sh"));
     }
     let mut commands = String::from("cc repro.c -lvulkan -o repro\n./repro");
@@ -256,6 +280,21 @@ fn other_devices(text: &mut String, subject: &Subject<'_>) {
     paragraph(text, "## The same program elsewhere");
     let rows = subject.others.iter().map(|(device, verdict)| format!("| {device} | {verdict} |"));
     paragraph(text, format_args!("| device | result |\n|---|---|\n{}", lines(rows)));
+}
+
+fn variants(text: &mut String, subject: &Subject<'_>) {
+    let Some(table) = subject.variants else { return };
+    paragraph(text, "## Which stage is to blame");
+    if let Some(blame) = subject.device.and_then(|device| table.blame(device.name)) {
+        paragraph(text, format_args!("{blame}."));
+    }
+    let heads: String = table.columns.iter().map(|column| format!(" {} |", column.device)).collect();
+    let rows = table.rows.iter().map(|row| {
+        let cells: String = row.cells.iter().map(|cell| format!(" {} |", cell.text.replace('|', "\\|"))).collect();
+        format!("| {} |{cells}", row.made)
+    });
+    let rule = "---|".repeat(table.columns.len() + 1);
+    paragraph(text, format_args!("| variant |{heads}\n|{rule}\n{}", lines(rows)));
 }
 
 fn neighbour(text: &mut String, subject: &Subject<'_>) {

@@ -467,6 +467,7 @@ static void create_pipeline(const struct device *device, struct work *work)
         flags |= VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .flags = DISABLE_OPTIMIZATION ? VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT : 0,
         .stage =
             {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
              .pNext = REQUIRED_SUBGROUP_SIZE != 0 ? &size : NULL,

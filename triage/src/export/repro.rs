@@ -9,6 +9,7 @@ use tangle_program::case::interface::MAP_WORDS;
 use tangle_program::case::{Case, SpirvVersion, SubgroupSize};
 use tangle_program::needs::Needs;
 use tangle_program::subgroup::Category;
+use tangle_program::variant::Variant;
 
 use super::demand::{Demand, demands};
 use super::expected::Expected;
@@ -92,6 +93,7 @@ fn constants(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) ->
     define("REQUIRED_SUBGROUP_SIZE", format!("{required}u"), "0: none is asked for");
     define("ALLOW_VARYING_SIZE", flag(launch.subgroup_size == SubgroupSize::Varying), "");
     define("REQUIRE_FULL_SUBGROUPS", flag(launch.full_subgroups), "");
+    define("DISABLE_OPTIMIZATION", flag(source.case.variant == Variant::DriverUnoptimised), "of the pipeline");
     define("MIN_SUBGROUP_SIZE", format!("{}u", needs.min_subgroup_size), "for clusters and quads");
     define("SUBGROUP_OPERATIONS", format!("{operations:#x}u"), "VkSubgroupFeatureFlags");
     define("TIME_LIMIT_SECONDS", TIME_LIMIT_SECONDS.to_string(), "");

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use tangle_program::case::interface::{INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{SpirvVersion, SubgroupSize};
 use tangle_program::needs::Needs;
+use tangle_program::variant::Variant;
 
 use super::demand::{demands, vulkan_minor};
 use super::expected::Expected;
@@ -76,6 +77,9 @@ pub(super) fn limits(source: &Source<'_>, needs: &Needs) -> Vec<String> {
     }
     if needs.full_subgroups {
         limits.push("It cannot require full subgroups.".into());
+    }
+    if source.case.variant == Variant::DriverUnoptimised {
+        limits.push("It cannot ask the driver not to optimise (VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT).".into());
     }
     if needs.spirv == SpirvVersion::V1_6 {
         limits.push("Its older version, in C, skips every script that requires Vulkan 1.3.".into());

@@ -11,6 +11,7 @@ use crate::account::Account;
 use crate::difference::difference;
 use crate::export::{Basis, Subject, environment};
 use crate::rule::{self, Rule};
+use crate::stage::Outcome;
 use crate::tell::{Did, Row, Telling, lane_list, mark, must_come};
 
 /// Wrong lanes shown; the rest is counted.
@@ -46,6 +47,7 @@ pub fn finding(subject: &Subject<'_>) -> Result<String, NotDefined> {
         html.raw("</section>\n");
     }
     rules(&mut html, subject, account.as_ref(), &faults);
+    variants(&mut html, subject);
     neighbour(&mut html, subject);
     facts(&mut html, subject);
     html.section("Program");
@@ -74,6 +76,9 @@ fn header(html: &mut Html, subject: &Subject<'_>, telling: Option<&Telling>) {
         None => html.element("span", &[("class", &"chip good")], "pass"),
     };
     html.element("span", &[("class", &"chip")], format_args!("tier {}", subject.case.tier.name()));
+    if !subject.case.variant.is_unoptimised() {
+        html.element("span", &[("class", &"chip")], &subject.case.variant);
+    }
     html.raw("</p>\n");
     let headline = match (telling, subject.signature) {
         (Some(telling), _) => telling.headline.split(" (").next().unwrap_or_default().to_owned(),
@@ -254,6 +259,32 @@ fn rules(html: &mut Html, subject: &Subject<'_>, account: Option<&Account<'_>>, 
         html.element("p", &[], because).raw("</dd>\n");
     }
     html.raw("</dl>\n</section>\n");
+}
+
+fn variants(html: &mut Html, subject: &Subject<'_>) {
+    let Some(table) = subject.variants else { return };
+    html.section("Which stage is to blame");
+    if let Some(blame) = subject.device.and_then(|device| table.blame(device.name)) {
+        html.element("p", &[], format_args!("{blame}.")).raw("\n");
+    }
+    html.raw("<div class=\"scroll\"><table>\n<tr><th>variant</th>");
+    for column in &table.columns {
+        html.element("th", &[], &column.device);
+    }
+    html.raw("</tr>\n");
+    for row in &table.rows {
+        html.raw("<tr>").element("th", &[], &row.made);
+        for cell in &row.cells {
+            let class = match cell.outcome {
+                Outcome::Passes => "chip good",
+                Outcome::Fails { .. } => "chip bad",
+                Outcome::NotRun => "chip",
+            };
+            html.raw("<td>").element("span", &[("class", &class)], &cell.text).raw("</td>");
+        }
+        html.raw("</tr>\n");
+    }
+    html.raw("</table></div>\n</section>\n");
 }
 
 fn neighbour(html: &mut Html, subject: &Subject<'_>) {

@@ -1,0 +1,104 @@
+//! Runs a case as every variant on every device, to tell which stage is to blame ([`tangle_triage::stage`]).
+
+use std::path::Path;
+
+use tangle_minimizer::hide_constants;
+use tangle_oracle::judge::Verdict;
+use tangle_program::case::Case;
+use tangle_program::glsl::glsl;
+use tangle_program::variant::Variant;
+use tangle_triage::stage::{Cell, Column, Made, Outcome, Row, Table};
+
+use crate::campaign::write_atomically;
+use crate::prepare::{Prepared, ToolchainFault, prepare, prepare_as};
+use crate::target::{Backend, Conclusion, Finish, Target};
+
+/// The name of the table in a finding's folder.
+pub const FILE: &str = "variants.json";
+
+/// Runs the case itself, then all other variants of it.
+pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>, case: &Case) -> Table {
+    let mut targets: Vec<&Target> = targets.into_iter().collect();
+    let is_driver = |target: &&Target| matches!(target.backend, Backend::Vulkan(_));
+    if targets.iter().any(is_driver) {
+        // The reference device sees no module, and so says nothing about who made it wrong.
+        targets.retain(is_driver);
+    }
+    let mut variants = vec![case.variant.clone()];
+    variants.extend(Variant::FIXED.into_iter().filter(|variant| *variant != case.variant));
+    let mut rows: Vec<Row> = Vec::new();
+    for variant in variants {
+        let case = Case { variant: variant.clone(), ..case.clone() };
+        rows.push(row(&targets, Made::Variant(variant), &case, prepare(case.clone())));
+    }
+    let unoptimised = Case { variant: Variant::Unoptimised, ..case.clone() };
+    if let Some(hidden) = hide_constants(&unoptimised) {
+        let text = in_variables(&hidden, case.data.uniforms.len());
+        let prepared = prepare_as(hidden.clone(), text);
+        rows.push(row(&targets, Made::ConstantsInVariables, &hidden, prepared));
+        rows.push(row(&targets, Made::ConstantsHidden, &hidden, prepare(hidden.clone())));
+    }
+    let column = |target: &&Target| Column { device: target.name.clone(), driver: driver(target) };
+    Table { columns: targets.iter().map(column).collect(), rows }
+}
+
+/// The shader of a case with its uniforms from number `first` in global variables instead.
+fn in_variables(case: &Case, first: usize) -> String {
+    let mut variables = String::new();
+    let mut text = glsl(case);
+    for (k, word) in case.data.uniforms.iter().enumerate().skip(first) {
+        let component = ["x", "y", "z", "w"][k % 4];
+        text = text.replace(&format!("uniform_words[{}].{component}", k / 4), &format!("constant_{k}"));
+        variables += &format!("uint constant_{k} = {word}u;\n");
+    }
+    // After the interface, before the first function.
+    let is_function = |line: &str| line.ends_with('{') && line.contains('(') && !line.starts_with(' ');
+    let at: usize = text.lines().take_while(|line| !is_function(line)).map(|line| line.len() + 1).sum();
+    text.insert_str(at, &variables);
+    text
+}
+
+/// The name of a device's driver, the same for all its versions.
+fn driver(target: &Target) -> String {
+    target.info["driver_name"].as_str().unwrap_or(&target.name).to_owned()
+}
+
+fn row(targets: &[&Target], made: Made, case: &Case, prepared: Result<Prepared, ToolchainFault>) -> Row {
+    let conclude = |target: &&Target| match &prepared {
+        Ok(prepared) => target.run(prepared),
+        Err(fault) => Conclusion::from(fault),
+    };
+    Row { made, cells: targets.iter().map(|target| cell(case, &conclude(target))).collect() }
+}
+
+fn cell(case: &Case, conclusion: &Conclusion) -> Cell {
+    if let Some(signature) = conclusion.signature(case) {
+        let site = match &conclusion.finish {
+            Finish::Judged(judgement) => match &judgement.verdict {
+                Verdict::Mismatch(mismatch) => Some(mismatch.site),
+                _ => None,
+            },
+            _ => None,
+        };
+        return Cell { outcome: Outcome::Fails { kind: signature.kind, site }, text: signature.to_string() };
+    }
+    let (outcome, text) = match &conclusion.finish {
+        Finish::Judged(judgement) if judgement.verdict == Verdict::Pass => (Outcome::Passes, "pass".into()),
+        Finish::Judged(_) => (Outcome::NotRun, "nothing to compare".into()),
+        Finish::Compiled => (Outcome::NotRun, "compiled; the device runs nothing".into()),
+        Finish::Unsupported { missing } => (Outcome::NotRun, format!("not run: lacks {}", missing.join(", "))),
+        Finish::NoWorker { reason } => (Outcome::NotRun, format!("not run: {reason}")),
+        Finish::Toolchain(_) | Finish::Failed(_) => (Outcome::NotRun, "not run".into()),
+    };
+    Cell { outcome, text }
+}
+
+/// Saves a table in a finding's folder.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn save(table: &Table, folder: &Path) -> anyhow::Result<()> {
+    let mut text = serde_json::to_vec_pretty(table)?;
+    text.push(b'\n');
+    write_atomically(&folder.join(FILE), &text)
+}
