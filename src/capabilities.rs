@@ -29,19 +29,23 @@ pub struct Capabilities {
     pub limits: Limits,
 }
 
-/// The feature bit behind a category of operations.
-pub(crate) const fn category_feature(category: Category) -> Feature {
+/// The features behind a category of operations.
+pub(crate) const fn category_features(category: Category) -> &'static [Feature] {
     match category {
-        Category::Basic => Feature::SubgroupBasic,
-        Category::Vote => Feature::SubgroupVote,
-        Category::Ballot => Feature::SubgroupBallot,
-        Category::Arithmetic => Feature::SubgroupArithmetic,
-        Category::Shuffle => Feature::SubgroupShuffle,
-        Category::ShuffleRelative => Feature::SubgroupShuffleRelative,
-        Category::Clustered => Feature::SubgroupClustered,
-        Category::Quad => Feature::SubgroupQuad,
-        Category::Rotate => Feature::SubgroupRotate,
-        Category::RotateClustered => Feature::SubgroupRotateClustered,
+        Category::Basic => &[Feature::SubgroupBasic],
+        Category::Vote => &[Feature::SubgroupVote],
+        Category::Ballot => &[Feature::SubgroupBallot],
+        Category::Arithmetic => &[Feature::SubgroupArithmetic],
+        Category::Shuffle => &[Feature::SubgroupShuffle],
+        Category::ShuffleRelative => &[Feature::SubgroupShuffleRelative],
+        Category::Clustered => &[Feature::SubgroupClustered],
+        Category::Quad => &[Feature::SubgroupQuad],
+        Category::Rotate => &[Feature::SubgroupRotate],
+        Category::RotateClustered => &[Feature::SubgroupRotateClustered],
+        // The compiler declares the vote capability, too.
+        Category::QuadControl => &[Feature::QuadControl, Feature::SubgroupVote],
+        // The module declares the NV extension of SPIR-V.
+        Category::Partitioned => &[Feature::SubgroupPartitioned, Feature::PartitionedNv],
     }
 }
 
@@ -116,7 +120,9 @@ impl Capabilities {
                 missing.push(feature.name().to_owned());
             }
         };
-        needs.categories.iter().for_each(|&category| need(category_feature(category)));
+        let categories: BTreeSet<Feature> =
+            needs.categories.iter().flat_map(|&category| category_features(category)).copied().collect();
+        categories.into_iter().for_each(&mut need);
         tier_feature(needs.tier).into_iter().for_each(&mut need);
         let types: BTreeSet<Feature> = needs.scalars.iter().filter_map(|&scalar| scalar_feature(scalar)).collect();
         types.into_iter().for_each(&mut need);
@@ -198,8 +204,10 @@ impl Capabilities {
     /// What the generator may use for this device at a tier.
     pub fn config(&self, tier: Tier) -> Config {
         let has = |feature| self.features.contains(feature);
-        let categories: BTreeSet<Category> =
-            Category::ALL.into_iter().filter(|&category| has(category_feature(category))).collect();
+        let categories: BTreeSet<Category> = Category::ALL
+            .into_iter()
+            .filter(|&category| category_features(category).iter().all(|&feature| has(feature)))
+            .collect();
         // A program that uses a type uses it in subgroup operations, too.
         let extended = has(Feature::SubgroupExtendedTypes);
         let offered = |scalar: &Scalar| {

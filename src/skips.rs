@@ -7,7 +7,7 @@ use tangle_program::subgroup::Category;
 use tangle_program::types::Scalar;
 use tangle_runner::Feature;
 
-use crate::capabilities::{Capabilities, category_feature, scalar_feature, tier_feature};
+use crate::capabilities::{Capabilities, category_features, scalar_feature, tier_feature};
 use crate::prepare::spirv_version;
 
 /// Something that is left out.
@@ -33,7 +33,9 @@ pub fn skips(capabilities: &Capabilities) -> Vec<Skip> {
         }
     };
     group("tier", &mut Tier::ALL.into_iter().map(|tier| (tier.name(), tier_feature(tier))));
-    let mut categories = Category::ALL.into_iter().map(|category| (category.name(), Some(category_feature(category))));
+    let lacks = |feature: &Feature| !capabilities.features.contains(*feature);
+    let first_lacking = |category: Category| category_features(category).iter().copied().find(lacks);
+    let mut categories = Category::ALL.into_iter().map(|category| (category.name(), first_lacking(category)));
     group("operations", &mut categories);
     let extended = |feature: Feature| match capabilities.features.contains(feature) {
         true => Feature::SubgroupExtendedTypes,

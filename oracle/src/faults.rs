@@ -166,6 +166,22 @@ faults! {
     /// `subgroupQuadBroadcast` reads from the first quad.
     QuadBroadcastFirstQuad,
 
+    // Partitions and quad votes.
+    /// `subgroupPartitionNV` also finds inactive lanes with the same value.
+    PartitionFindsInactive,
+    /// `subgroupPartitionNV` compares the low bit only.
+    PartitionOfLowBit,
+    /// Partitioned reductions combine the whole subgroup.
+    PartitionIgnored,
+    /// Partitioned scans go on over the lanes of other subsets.
+    PartitionedScanCrosses,
+    /// Partitioned inclusive scans are exclusive.
+    PartitionedInclusiveIsExclusive,
+    /// `subgroupQuadAny` is `subgroupAny`.
+    QuadAnyOfSubgroup,
+    /// `subgroupQuadAll` is false when a lane of the quad is inactive.
+    QuadAllInactiveFalse,
+
     // Types that GLSL lacks.
     /// 64-bit reductions and scans give the low 32 bits only.
     WideFoldTruncates,
@@ -675,6 +691,24 @@ fn operate(fault: Fault, info: &OpInfo, i: &Instance<'_>, out: &mut [u64]) -> Re
         (F::QuadSwapsExchanged, Op::QuadSwapHorizontal) => instead(Op::QuadSwapVertical, out),
         (F::QuadSwapsExchanged, Op::QuadSwapVertical) => instead(Op::QuadSwapHorizontal, out),
         (F::QuadDiagonalIsHorizontal, Op::QuadSwapDiagonal) => instead(Op::QuadSwapHorizontal, out),
+        (F::PartitionFindsInactive, Op::Partition) => of_lanes(all, out),
+        (F::PartitionOfLowBit, Op::Partition) => {
+            let low: Vec<u64> = i.args[0].iter().map(|value| value & 1).collect();
+            (info.meaning)(&Instance { args: &[&low], ..*i }, out)
+        }
+        (F::PartitionIgnored, Op::Partitioned(fold)) => instead(Op::Reduce(fold), out),
+        (F::PartitionedScanCrosses, Op::PartitionedInclusive(fold)) => instead(Op::Inclusive(fold), out),
+        (F::PartitionedScanCrosses, Op::PartitionedExclusive(fold)) => instead(Op::Exclusive(fold), out),
+        (F::PartitionedInclusiveIsExclusive, Op::PartitionedInclusive(fold)) => {
+            instead(Op::PartitionedExclusive(fold), out)
+        }
+        (F::QuadAnyOfSubgroup, Op::QuadAny) => instead(Op::Any, out),
+        (F::QuadAllInactiveFalse, Op::QuadAll) => {
+            right(out)?;
+            let is_whole = |lane: usize| i.tangle >> (lane & !3) & 0xF == 0xF;
+            lanes(i.tangle).filter(|&lane| !is_whole(lane)).for_each(|lane| out[lane] = 0);
+            Ok(0)
+        }
         (F::QuadBroadcastFirstQuad, Op::QuadBroadcast) => everyone(out, i.args[0][i.args[1][first] as usize & 3]),
         _ => right(out),
     }
@@ -759,24 +793,16 @@ fn integer_like(scalar: Scalar, like: Scalar) -> Scalar {
     if like.is_signed() { signed } else { signed.unsigned() }
 }
 
-fn fold_of(op: SubgroupOp) -> Option<Fold> {
-    use SubgroupOp::{Clustered, Exclusive, Inclusive, Reduce};
-    match op {
-        Reduce(fold) | Inclusive(fold) | Exclusive(fold) | Clustered(fold) => Some(fold),
-        _ => None,
-    }
-}
-
 fn is_fold(op: SubgroupOp) -> bool {
-    fold_of(op).is_some()
+    op.fold().is_some()
 }
 
 fn is_add(op: SubgroupOp) -> bool {
-    fold_of(op) == Some(Fold::Add)
+    op.fold() == Some(Fold::Add)
 }
 
 fn is_min_max(op: SubgroupOp) -> bool {
-    matches!(fold_of(op), Some(Fold::Min | Fold::Max))
+    matches!(op.fold(), Some(Fold::Min | Fold::Max))
 }
 
 /// The operation performed by all lanes, the inactive ones with that operand.

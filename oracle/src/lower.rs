@@ -424,6 +424,9 @@ pub(crate) fn shadow(op: SubgroupOp) -> SubgroupOp {
         SubgroupOp::Inclusive(_) => SubgroupOp::Inclusive(Or),
         SubgroupOp::Exclusive(_) => SubgroupOp::Exclusive(Or),
         SubgroupOp::Clustered(_) => SubgroupOp::Clustered(Or),
+        SubgroupOp::Partitioned(_) => SubgroupOp::Partitioned(Or),
+        SubgroupOp::PartitionedInclusive(_) => SubgroupOp::PartitionedInclusive(Or),
+        SubgroupOp::PartitionedExclusive(_) => SubgroupOp::PartitionedExclusive(Or),
         other => other,
     }
 }

@@ -357,15 +357,12 @@ impl<'a> Scope<'a> {
             (Gives::Uint, _) => (Scalar::Uint, Interval::new(0, most)),
             (Gives::Mask, _) => (Scalar::Uint, Interval::all(Scalar::Uint)),
             (Gives::Same, _) if scalar.is_float() => (scalar, Interval::all(scalar)),
-            (Gives::Same, SubgroupOp::Reduce(fold) | SubgroupOp::Inclusive(fold) | SubgroupOp::Clustered(fold)) => {
-                (scalar, folded(fold, scalar, x, most))
-            }
-            (Gives::Same, SubgroupOp::Exclusive(fold)) => {
+            (Gives::Same, SubgroupOp::Exclusive(fold) | SubgroupOp::PartitionedExclusive(fold)) => {
                 let identity = as_integer(scalar, fold.identity(scalar));
                 (scalar, folded(fold, scalar, x, most).hull(Interval::exactly(identity)))
             }
-            // The others move a value from some lane.
-            (Gives::Same, _) => (scalar, x),
+            // What combines nothing moves a value from some lane.
+            (Gives::Same, op) => (scalar, op.fold().map_or(x, |fold| folded(fold, scalar, x, most))),
         }
     }
 }

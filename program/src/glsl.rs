@@ -205,6 +205,10 @@ impl Uses {
 
     fn add_category(&mut self, category: Category) {
         self.categories |= 1 << category as u16;
+        if category == Category::QuadControl {
+            // The functions need both extensions (GL_EXT_shader_quad_control §8.18).
+            self.add_category(Category::Vote);
+        }
     }
 
     fn has_category(&self, category: Category) -> bool {

@@ -126,7 +126,7 @@ pub(crate) fn category_of(expr: &Expr) -> Option<Category> {
 /// A cluster larger than the subgroup is undefined behaviour (semantics.md §1.7); a quad has four lanes.
 pub(crate) fn least_subgroup_size(call: &SubgroupCall) -> u32 {
     match call.op.info().category {
-        Category::Quad => 4,
+        Category::Quad | Category::QuadControl => 4,
         _ => call.cluster.unwrap_or(1),
     }
 }

@@ -5,8 +5,8 @@
 //! allowed types, how an undefined operand spreads, and the *meaning*: a function of the scope-restricted tangle `T` (the lanes of one
 //! subgroup that execute this dynamic instance, SPIR-V 1.6 §2.2.5) and of each lane's operands.
 //!
-//! Sources: SPIR-V 1.6 rev 6 §3.3.24 "Non-Uniform Instructions", GL_KHR_shader_subgroup rev 8, SPV_KHR_subgroup_rotate;
-//! collected in semantics.md §1.
+//! Sources: SPIR-V 1.6 rev 6 §3.3.24 "Non-Uniform Instructions", GL_KHR_shader_subgroup rev 8, SPV_KHR_subgroup_rotate,
+//! GL_EXT_shader_quad_control and GL_NV_shader_subgroup_partitioned; collected in semantics.md §1.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -118,12 +118,18 @@ pub enum SubgroupOp {
     QuadSwapDiagonal,
     Rotate,
     ClusteredRotate,
+    QuadAll,
+    QuadAny,
+    Partition,
+    Partitioned(Fold),
+    PartitionedInclusive(Fold),
+    PartitionedExclusive(Fold),
 }
 
-/// The eight categories of GL_KHR_shader_subgroup, and rotate; each has its own extension and feature bit.
+/// The eight categories of GL_KHR_shader_subgroup, and those of later extensions; each has its own extension and feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names are those of VkSubgroupFeatureFlagBits")]
+#[expect(missing_docs, reason = "the names are those of VkSubgroupFeatureFlagBits and of Vulkan features")]
 pub enum Category {
     Basic,
     Vote,
@@ -135,11 +141,13 @@ pub enum Category {
     Quad,
     Rotate,
     RotateClustered,
+    QuadControl,
+    Partitioned,
 }
 
 impl Category {
     /// Every category, in the order of the Vulkan feature bits.
-    pub const ALL: [Category; 10] = [
+    pub const ALL: [Category; 12] = [
         Category::Basic,
         Category::Vote,
         Category::Arithmetic,
@@ -150,6 +158,8 @@ impl Category {
         Category::Quad,
         Category::Rotate,
         Category::RotateClustered,
+        Category::QuadControl,
+        Category::Partitioned,
     ];
 
     /// The GLSL extension to enable.
@@ -164,6 +174,8 @@ impl Category {
             Category::Clustered => "GL_KHR_shader_subgroup_clustered",
             Category::Quad => "GL_KHR_shader_subgroup_quad",
             Category::Rotate | Category::RotateClustered => "GL_KHR_shader_subgroup_rotate",
+            Category::QuadControl => "GL_EXT_shader_quad_control",
+            Category::Partitioned => "GL_NV_shader_subgroup_partitioned",
         }
     }
 
@@ -180,6 +192,8 @@ impl Category {
             Category::Quad => "quad",
             Category::Rotate => "rotate",
             Category::RotateClustered => "rotate_clustered",
+            Category::QuadControl => "quad_control",
+            Category::Partitioned => "partitioned",
         }
     }
 }
@@ -203,6 +217,8 @@ pub enum Param {
     UniformUint,
     /// A literal 0 to 3.
     QuadIndex,
+    /// A uvec4 of which the lanes' values are a valid partition of `T` (GL_NV_shader_subgroup_partitioned §3.8).
+    Partition,
 }
 
 /// The result of a subgroup operation.
@@ -288,7 +304,7 @@ pub struct Instance<'a> {
     /// Cluster size; 0 if the operation has none.
     pub cluster: usize,
     /// Operand columns of `size` lanes each, in order: a [`Param::Mask`] takes four. A vector operand is given one component at a
-    /// time, except to `subgroupAllEqual`, which the caller combines with *and*.
+    /// time; what is not of its type (the bool of `subgroupAllEqual`, the mask of `subgroupPartitionNV`) the caller combines with *and*.
     pub args: &'a [&'a [u64]],
 }
 
@@ -398,6 +414,23 @@ impl Instance<'_> {
             }
         }
         Ok(undefined)
+    }
+
+    /// The subsets of the partition that the uvec4 at operand column `first` makes. Every lane must be in its own subset, and
+    /// two lanes that see each other must see the same; bits of lanes that do not exist are ignored.
+    fn subsets(&self, first: usize) -> Result<impl Iterator<Item = u128>, Ub> {
+        let subset = move |k: usize| self.mask_arg(first, k) & first_lanes(self.size);
+        let is_valid = |k: usize| {
+            let own = subset(k);
+            own >> k & 1 == 1 && lanes(own & self.tangle).all(|other| subset(other) == own)
+        };
+        if !lanes(self.tangle).all(is_valid) {
+            return Err("a partitioned operation: the masks are not a partition of the lanes");
+        }
+        Ok(lanes(self.tangle)
+            .map(move |k| (k, subset(k) & self.tangle))
+            .filter(|(k, subset)| subset.trailing_zeros() as usize == *k)
+            .map(|(_, subset)| subset))
     }
 
     fn clusters(&self) -> Result<usize, Ub> {
@@ -528,7 +561,42 @@ fn quad_swap_diagonal(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
     i.gather(out, |k| k as u64 ^ 3)
 }
 
+/// The quads of `T`, each with its lanes that are there: 4 consecutive lanes (Vulkan, "Quad" scope).
+fn quads(i: &Instance<'_>) -> impl Iterator<Item = u128> {
+    let tangle = i.tangle;
+    (0..i.size).step_by(4).map(move |first| tangle & 0xF << first).filter(|&quad| quad != 0)
+}
+
+fn quad_all(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+    quads(i).try_fold(0, |_, tangle| all(&Instance { tangle, ..*i }, out))
+}
+
+fn quad_any(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+    quads(i).try_fold(0, |_, tangle| any(&Instance { tangle, ..*i }, out))
+}
+
+fn partition(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+    let value = i.args[0];
+    for k in lanes(i.tangle) {
+        let subset =
+            lanes(i.tangle).filter(|&other| value[other] == value[k]).fold(0u128, |mask, other| mask | 1 << other);
+        (0..4).for_each(|c| out[c * i.size + k] = u64::from((subset >> (32 * c)) as u32));
+    }
+    Ok(0)
+}
+
 const ANY_TYPE: &[Scalar] = &Scalar::ALL;
+/// What partitioned operations take here. Floats would need rules for NaN and signed zeros of the partition (semantics.md §1.9).
+const INTEGERS: &[Scalar] = &[
+    Scalar::Int,
+    Scalar::Uint,
+    Scalar::Int8,
+    Scalar::Uint8,
+    Scalar::Int16,
+    Scalar::Uint16,
+    Scalar::Int64,
+    Scalar::Uint64,
+];
 const NUMBERS: &[Scalar] = &[
     Scalar::Int,
     Scalar::Uint,
@@ -606,9 +674,10 @@ const fn of_mask(
     OpInfo { may_be_undefined: true, spread: Spread::Own, ..row(op, name, Category::Ballot, params, gives, meaning) }
 }
 
-/// The four rows of one combining operation: reduction, inclusive and exclusive scan, clustered reduction.
+/// The rows of one combining operation: reduction, inclusive and exclusive scan, clustered reduction, and the first three of
+/// every subset of a partition.
 macro_rules! fold_rows {
-    ($fold:ident, $scalars:expr) => {{
+    ($fold:ident, $scalars:expr, $partitioned:expr) => {{
         const FOLD: Fold = Fold::$fold;
         const fn fold_row(op: SubgroupOp, name: &'static str, category: Category, meaning: Meaning) -> OpInfo {
             OpInfo {
@@ -640,6 +709,19 @@ macro_rules! fold_rows {
             }
             Ok(0)
         }
+        fn partitioned(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+            i.subsets(1)?.try_fold(0, |_, tangle| reduce(&Instance { tangle, ..*i }, out))
+        }
+        fn partitioned_inclusive(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+            i.subsets(1)?.try_fold(0, |_, tangle| inclusive(&Instance { tangle, ..*i }, out))
+        }
+        fn partitioned_exclusive(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+            i.subsets(1)?.try_fold(0, |_, tangle| exclusive(&Instance { tangle, ..*i }, out))
+        }
+        const fn partitioned_row(op: SubgroupOp, name: &'static str, meaning: Meaning) -> OpInfo {
+            let params = &[Param::Value, Param::Partition];
+            OpInfo { params, scalars: $partitioned, ..fold_row(op, name, Category::Partitioned, meaning) }
+        }
         [
             fold_row(SubgroupOp::Reduce(FOLD), concat!("subgroup", stringify!($fold)), Category::Arithmetic, reduce),
             fold_row(
@@ -663,13 +745,30 @@ macro_rules! fold_rows {
                     clustered,
                 )
             },
+            partitioned_row(
+                SubgroupOp::Partitioned(FOLD),
+                concat!("subgroupPartitioned", stringify!($fold), "NV"),
+                partitioned,
+            ),
+            partitioned_row(
+                SubgroupOp::PartitionedInclusive(FOLD),
+                concat!("subgroupPartitionedInclusive", stringify!($fold), "NV"),
+                partitioned_inclusive,
+            ),
+            partitioned_row(
+                SubgroupOp::PartitionedExclusive(FOLD),
+                concat!("subgroupPartitionedExclusive", stringify!($fold), "NV"),
+                partitioned_exclusive,
+            ),
         ]
     }};
 }
 
 /// Number of operations without a fold, and with one.
-const PLAIN: usize = 29;
-const FOLDED: usize = 28;
+const PLAIN: usize = 32;
+const FOLDED: usize = 7 * FORMS;
+/// Rows of one fold.
+const FORMS: usize = 7;
 
 #[rustfmt::skip]
 const PLAIN_ROWS: [OpInfo; PLAIN] = {
@@ -707,17 +806,20 @@ const PLAIN_ROWS: [OpInfo; PLAIN] = {
         OpInfo { clustered: true, ..moving(Op::ClusteredRotate, "subgroupClusteredRotate", Category::RotateClustered, &[P::Value, P::UniformUint], clustered_rotate) },
         // subgroupMemoryBarrierImage orders image accesses, of which there are none; it must still be accepted.
         row(Op::MemoryBarrierImage, "subgroupMemoryBarrierImage", Category::Basic, &[], Nothing, nothing),
+        row(Op::QuadAll, "subgroupQuadAll", Category::QuadControl, &[P::Predicate], Bool, quad_all),
+        row(Op::QuadAny, "subgroupQuadAny", Category::QuadControl, &[P::Predicate], Bool, quad_any),
+        OpInfo { scalars: BITS, ..row(Op::Partition, "subgroupPartitionNV", Category::Partitioned, &[P::Value], Mask, partition) },
     ]
 };
 
-const FOLD_ROWS: [[OpInfo; 4]; 7] = [
-    fold_rows!(Add, NUMBERS),
-    fold_rows!(Mul, NUMBERS),
-    fold_rows!(Min, NUMBERS),
-    fold_rows!(Max, NUMBERS),
-    fold_rows!(And, BITS),
-    fold_rows!(Or, BITS),
-    fold_rows!(Xor, BITS),
+const FOLD_ROWS: [[OpInfo; FORMS]; 7] = [
+    fold_rows!(Add, NUMBERS, INTEGERS),
+    fold_rows!(Mul, NUMBERS, INTEGERS),
+    fold_rows!(Min, NUMBERS, INTEGERS),
+    fold_rows!(Max, NUMBERS, INTEGERS),
+    fold_rows!(And, BITS, BITS),
+    fold_rows!(Or, BITS, BITS),
+    fold_rows!(Xor, BITS, BITS),
 ];
 
 /// The table: every operation once.
@@ -733,7 +835,7 @@ pub static TABLE: [OpInfo; PLAIN + FOLDED] = {
     let folds = FOLD_ROWS;
     let mut f = 0;
     while f < FOLDED {
-        table[PLAIN + f] = copy(&folds[f / 4][f % 4]);
+        table[PLAIN + f] = copy(&folds[f / FORMS][f % FORMS]);
         f += 1;
     }
     table
@@ -753,6 +855,20 @@ impl SubgroupOp {
     /// SignedZeroInfNanPreserve, semantics.md §1.6): that result is undefined.
     pub const fn starts_infinite(self, scalar: Scalar) -> bool {
         matches!(self, SubgroupOp::Exclusive(Fold::Min | Fold::Max)) && scalar.is_float()
+    }
+
+    /// What reductions and scans combine with.
+    pub const fn fold(self) -> Option<Fold> {
+        match self {
+            SubgroupOp::Reduce(fold)
+            | SubgroupOp::Inclusive(fold)
+            | SubgroupOp::Exclusive(fold)
+            | SubgroupOp::Clustered(fold)
+            | SubgroupOp::Partitioned(fold)
+            | SubgroupOp::PartitionedInclusive(fold)
+            | SubgroupOp::PartitionedExclusive(fold) => Some(fold),
+            _ => None,
+        }
     }
 
     /// The row's number in [`TABLE`], for counters indexed by operation.
@@ -788,10 +904,16 @@ impl SubgroupOp {
             Op::Rotate => 26,
             Op::ClusteredRotate => 27,
             Op::MemoryBarrierImage => 28,
-            Op::Reduce(fold) => PLAIN + 4 * fold as usize,
-            Op::Inclusive(fold) => PLAIN + 4 * fold as usize + 1,
-            Op::Exclusive(fold) => PLAIN + 4 * fold as usize + 2,
-            Op::Clustered(fold) => PLAIN + 4 * fold as usize + 3,
+            Op::QuadAll => 29,
+            Op::QuadAny => 30,
+            Op::Partition => 31,
+            Op::Reduce(fold) => PLAIN + FORMS * fold as usize,
+            Op::Inclusive(fold) => PLAIN + FORMS * fold as usize + 1,
+            Op::Exclusive(fold) => PLAIN + FORMS * fold as usize + 2,
+            Op::Clustered(fold) => PLAIN + FORMS * fold as usize + 3,
+            Op::Partitioned(fold) => PLAIN + FORMS * fold as usize + 4,
+            Op::PartitionedInclusive(fold) => PLAIN + FORMS * fold as usize + 5,
+            Op::PartitionedExclusive(fold) => PLAIN + FORMS * fold as usize + 6,
         }
     }
 }
@@ -995,5 +1117,74 @@ mod tests {
         assert_eq!(run(SubgroupOp::All)[0], 0);
         assert_eq!(run(SubgroupOp::Any)[0], 1);
         assert_eq!(run(SubgroupOp::AllEqual)[0], 0);
+    }
+
+    /// semantics.md §1.8: lanes outside the tangle are skipped.
+    #[test]
+    fn quad_votes() {
+        for (op, tangle, predicate, want) in [
+            (SubgroupOp::QuadAll, 0xFF, 0xF7, [0, 0, 0, 0, 1, 1, 1, 1]),
+            (SubgroupOp::QuadAll, 0xF7, 0xF7, [1, 1, 1, X, 1, 1, 1, 1]),
+            (SubgroupOp::QuadAny, 0xFF, 0x10, [0, 0, 0, 0, 1, 1, 1, 1]),
+            (SubgroupOp::QuadAny, 0xEF, 0x10, [0, 0, 0, 0, X, 0, 0, 0]),
+        ] {
+            let column: [u64; 8] = std::array::from_fn(|k| predicate >> k & 1);
+            let mut out = [X; 8];
+            let instance = Instance {
+                size: 8,
+                tangle,
+                scalar: Scalar::Bool,
+                component: Component::SCALAR,
+                cluster: 0,
+                args: &[&column],
+            };
+            assert_eq!((op.info().meaning)(&instance, &mut out), Ok(0));
+            assert_eq!(out, want, "{} {tangle:#x} {predicate:#x}", op.info().name);
+        }
+    }
+
+    /// semantics.md §1.9
+    #[test]
+    fn partitions() {
+        let values = [3, 1, 3, 1, 7, 3, 1, 1];
+        let mut out = [X; 32];
+        let instance = Instance {
+            size: 8,
+            tangle: 0x7F,
+            scalar: Scalar::Uint,
+            component: Component::SCALAR,
+            cluster: 0,
+            args: &[&values],
+        };
+        assert_eq!((SubgroupOp::Partition.info().meaning)(&instance, &mut out), Ok(0));
+        assert_eq!(out[..8], [0x25, 0x4A, 0x25, 0x4A, 0x10, 0x25, 0x4A, X]);
+        assert_eq!(out[8..15], [0; 7]);
+
+        let (numbers, zero) = ([1, 2, 3, 4, 5, 6, 7, 8], [0; 8]);
+        let masks: [u64; 8] = [0x25, 0x4A, 0x25, 0x4A, 0x10, 0x25, 0x4A, 0];
+        let run = |op: SubgroupOp, tangle, masks: &[u64; 8]| {
+            let mut out = [X; 8];
+            let args: [&[u64]; 5] = [&numbers, masks, &zero, &zero, &zero];
+            let instance = Instance {
+                size: 8,
+                tangle,
+                scalar: Scalar::Uint,
+                component: Component::SCALAR,
+                cluster: 0,
+                args: &args,
+            };
+            (op.info().meaning)(&instance, &mut out).map(|_| out)
+        };
+        let add = Fold::Add;
+        assert_eq!(run(SubgroupOp::Partitioned(add), 0x7F, &masks), Ok([10, 13, 10, 13, 5, 10, 13, X]));
+        assert_eq!(run(SubgroupOp::PartitionedInclusive(add), 0x7F, &masks), Ok([1, 2, 4, 6, 5, 10, 13, X]));
+        assert_eq!(run(SubgroupOp::PartitionedExclusive(add), 0x7F, &masks), Ok([0, 0, 1, 2, 0, 4, 6, X]));
+        // Lane 5 is not there; its subset is what is left.
+        assert_eq!(run(SubgroupOp::Partitioned(add), 0x5F, &masks), Ok([4, 13, 4, 13, 5, X, 13, X]));
+        // Bits of lanes that do not exist are ignored.
+        assert_eq!(run(SubgroupOp::Partitioned(add), 0x3, &[0xF01, 0x102, 0, 0, 0, 0, 0, 0]).map(|out| out[1]), Ok(2));
+        // Lane 0 is not in its own subset; lanes 0 and 1 see each other, and see different sets.
+        assert!(run(SubgroupOp::Partitioned(add), 0x3, &[2, 2, 0, 0, 0, 0, 0, 0]).is_err());
+        assert!(run(SubgroupOp::Partitioned(add), 0x3, &[3, 2, 0, 0, 0, 0, 0, 0]).is_err());
     }
 }

@@ -25,10 +25,10 @@ use crate::glsl::MAX_ENTRY_WORDS;
 use crate::names;
 use crate::needs;
 use crate::ops::{BinaryOp, Intrinsic, UnaryOp};
-use crate::subgroup::{Gives, Param};
+use crate::subgroup::{Gives, Param, SubgroupOp};
 use crate::tree::{
-    Arg, Arm, Block, Direction, Expr, Function, FunctionId, Label, Loop, LoopKind, Program, SiteId, Stmt, SubgroupCall,
-    VarId, walk_block,
+    Arg, Arm, Block, Builtin, Direction, Expr, Function, FunctionId, Label, Loop, LoopKind, Program, SiteId, Stmt,
+    SubgroupCall, VarId, walk_block,
 };
 use crate::types::{Scalar, Type};
 use crate::undefined::MayBeUndefined;
@@ -771,7 +771,7 @@ fn subgroup_type(expr: &Expr, call: &SubgroupCall, function: &Function) -> Check
                 info.scalars.contains(&ty.scalar)
             }
             Param::Predicate => ty == Type::BOOL,
-            Param::Mask | Param::UniformMask => ty == Type::MASK,
+            Param::Mask | Param::UniformMask | Param::Partition => ty == Type::MASK,
             Param::Uint | Param::BroadcastLane | Param::UniformUint => ty == Type::UINT,
             Param::QuadIndex => matches!(arg, Expr::Uint(0..=3)),
         };
@@ -780,7 +780,7 @@ fn subgroup_type(expr: &Expr, call: &SubgroupCall, function: &Function) -> Check
                 Param::QuadIndex => "a literal 0u to 3u".to_owned(),
                 Param::Value => format!("a vector or scalar of {}", names_of(info.scalars)),
                 Param::Predicate => "a bool".to_owned(),
-                Param::Mask | Param::UniformMask => "a uvec4".to_owned(),
+                Param::Mask | Param::UniformMask | Param::Partition => "a uvec4".to_owned(),
                 Param::Uint | Param::BroadcastLane | Param::UniformUint => "a uint".to_owned(),
             };
             return invalid(format!("{} takes {what} here, not {ty}", info.name)).at(|| segment(expr, i));
@@ -964,10 +964,19 @@ impl Checker<'_, '_> {
                 Param::UniformMask | Param::UniformUint | Param::BroadcastLane => {
                     self.uniform(*param, arg, place).at(|| format!("args[{i}]"))?;
                 }
+                Param::Partition => self.partition(arg).at(|| format!("args[{i}]"))?,
                 Param::Value | Param::Predicate | Param::Mask | Param::Uint | Param::QuadIndex => {}
             }
         }
         Ok(())
+    }
+
+    /// semantics.md §1.9
+    fn partition(&self, arg: &Expr) -> Checked {
+        if !is_partition(arg) {
+            invalid!("must be a partition, by itself and visibly");
+        }
+        self.defined(arg, "is a partition")
     }
 
     /// semantics.md §1.10
@@ -999,6 +1008,19 @@ fn float_clamp(op: Intrinsic, args: &[Expr]) -> Checked {
         (Some(lo), Some(hi)) if lo.iter().zip(&hi).all(|(lo, hi)| lo <= hi) => Ok(()),
         (Some(_), Some(_)) => invalid("clamp to more at least than at most"),
         _ => invalid("the bounds of a clamp of floats are literals"),
+    }
+}
+
+/// True if the values of all lanes that execute an operation on this mask are a valid partition of them
+/// (GL_NV_shader_subgroup_partitioned §3.8), whatever the tier. Between the mask and the operation a tangle may grow by others that
+/// made masks of their own lanes, which are disjoint from these, and may lose lanes, whose bits then do not matter (semantics.md
+/// §3.3). A mask that was kept in a variable may come from an earlier iteration, and proves nothing.
+fn is_partition(mask: &Expr) -> bool {
+    match mask {
+        Expr::Builtin(Builtin::EqMask) => true,
+        Expr::Subgroup(call) if call.op == SubgroupOp::Ballot => call.args == [Expr::Bool(true)],
+        Expr::Subgroup(call) => call.op == SubgroupOp::Partition,
+        _ => false,
     }
 }
 

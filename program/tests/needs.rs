@@ -52,6 +52,8 @@ fn categories() {
         (cluster(SubgroupOp::Clustered(Fold::Add), &[uint(1)]), Category::Clustered, 16),
         (one(SubgroupOp::QuadSwapVertical), Category::Quad, 4),
         (two(SubgroupOp::Rotate), Category::Rotate, 1),
+        (Expr::subgroup(SubgroupOp::QuadAny, [Expr::Bool(true)]), Category::QuadControl, 4),
+        (one(SubgroupOp::Partition), Category::Partitioned, 1),
         (cluster(SubgroupOp::ClusteredRotate, &[uint(1), uint(1)]), Category::RotateClustered, 16),
         (Expr::Component(Box::new(Expr::Builtin(Builtin::GtMask)), 0), Category::Ballot, 1),
     ] {

@@ -6,7 +6,7 @@ use tangle_oracle::judge::Kind as Wrong;
 use tangle_oracle::map::MapRule;
 use tangle_oracle::observed::{Severity, TangleRule};
 use tangle_program::case::{Case, Tier};
-use tangle_program::subgroup::{Fold, OpInfo, SubgroupOp};
+use tangle_program::subgroup::{Category, Fold, OpInfo, SubgroupOp};
 use tangle_program::types::Scalar;
 
 use crate::account::{Account, First};
@@ -37,6 +37,8 @@ const SPIRV_UNIFORM: &str = "SPIR-V 1.6 rev 6, §2.2.5 Control Flow";
 const MAXIMAL: &str = "SPV_KHR_maximal_reconvergence rev 2";
 const SUBGROUP_UNIFORM: &str = "SPV_KHR_subgroup_uniform_control_flow rev 2, §3.6 Execution Mode";
 const GLSL_SUBGROUP: &str = "GL_KHR_shader_subgroup rev 8";
+const GLSL_PARTITIONED: &str = "GL_NV_shader_subgroup_partitioned rev 1";
+const GLSL_QUAD_CONTROL: &str = "GL_EXT_shader_quad_control rev 1, §8.18";
 
 /// The rules that a first wrong step breaks.
 pub fn of_step(account: &Account<'_>, first: &First) -> Vec<Rule> {
@@ -96,6 +98,8 @@ fn is_partial(account: &Account<'_>, first: &First) -> bool {
 fn operation_rule(info: &OpInfo, scalar: Scalar) -> Rule {
     let because = format!("{}() is executed by the lanes that have to be here, and by no others.", info.name);
     match info.op {
+        _ if info.category == Category::Partitioned => Rule::quoted(GLSL_PARTITIONED, quote(info.op, scalar), because),
+        _ if info.category == Category::QuadControl => Rule::quoted(GLSL_QUAD_CONTROL, quote(info.op, scalar), because),
         SubgroupOp::Rotate => Rule::quoted("GL_KHR_shader_subgroup_rotate rev 1", quote(info.op, scalar), because),
         SubgroupOp::ClusteredRotate => Rule::told(
             "SPV_KHR_subgroup_rotate, OpGroupNonUniformRotateKHR",
@@ -124,6 +128,21 @@ fn quote(op: SubgroupOp, scalar: Scalar) -> String {
                 "returns a clustered operation that is the {noun} of all active invocation-provided <value>s within a cluster"
             );
         }
+        Op::Partitioned(fold) => {
+            let noun = noun(fold, scalar);
+            return format!(
+                "returns the {noun} of all active invocation provided <value>s in the invocation's subset of the partition."
+            );
+        }
+        Op::PartitionedInclusive(fold) => return scan_of_subset("an inclusive", fold, scalar),
+        Op::PartitionedExclusive(fold) => return scan_of_subset("an exclusive", fold, scalar),
+        Op::Partition => {
+            "returns a ballot that is a valid partition of the active invocations such that all invocations in each subset of the \
+             partition have the same value of <value>. For any two invocations in different subsets of the partition, either \
+             their values of <value> must not be equal or one must be a floating point NaN."
+        }
+        Op::QuadAll => "returns true if for all active invocations in the quad <value> evaluates to true.",
+        Op::QuadAny => "returns true if for any active invocation in the quad its <value> evaluates to true.",
         Op::Elect => "The invocation chosen is the active invocation with the lowest <gl_SubgroupInvocationID>.",
         Op::All => "returns true if for all active invocations <value> evaluates to true.",
         Op::Any => "returns true if for any active invocation its <value> evaluates to true.",
@@ -202,6 +221,10 @@ fn scan(which: &str, fold: Fold, scalar: Scalar) -> String {
         "returns {which} scan operation that is the {} of all active invocation-provided <value>s",
         noun(fold, scalar)
     )
+}
+
+fn scan_of_subset(which: &str, fold: Fold, scalar: Scalar) -> String {
+    format!("{} in the invocation's subset of the partition.", scan(which, fold, scalar))
 }
 
 const fn noun(fold: Fold, scalar: Scalar) -> &'static str {

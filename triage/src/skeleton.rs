@@ -360,6 +360,8 @@ pub const fn category(category: Category) -> &'static str {
         Category::Quad => "quad",
         Category::Rotate => "rotate",
         Category::RotateClustered => "clustered rotate",
+        Category::QuadControl => "quad vote",
+        Category::Partitioned => "partitioned",
     }
 }
 

@@ -14,16 +14,6 @@ use super::Builder;
 use super::expression::{Want, as_number, bin, lane, number, uint};
 use crate::class::Class;
 
-fn fold_of(op: SubgroupOp) -> Option<Fold> {
-    match op {
-        SubgroupOp::Reduce(fold)
-        | SubgroupOp::Inclusive(fold)
-        | SubgroupOp::Exclusive(fold)
-        | SubgroupOp::Clustered(fold) => Some(fold),
-        _ => None,
-    }
-}
-
 /// Whether the operands of an operation make its result defined.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operands {
@@ -132,7 +122,7 @@ impl Builder<'_> {
 
     fn operand(&mut self, op: SubgroupOp, param: Param, value: Type, class: Class, operands: Operands) -> Expr {
         match param {
-            Param::Value => match fold_of(op) {
+            Param::Value => match op.fold() {
                 Some(fold) if value.is_scalar() && value.scalar != Scalar::Bool && self.draw.percent(30) => {
                     self.revealing(fold, value.scalar)
                 }
@@ -145,7 +135,26 @@ impl Builder<'_> {
             Param::BroadcastLane => self.broadcast_lane(operands),
             Param::UniformUint => self.uniform_uint(7),
             Param::QuadIndex => uint(self.draw.below(4)),
+            Param::Partition => self.partition(),
         }
+    }
+
+    /// Lanes by a key that few of them share, all together, or each alone.
+    pub(crate) fn partition(&mut self) -> Expr {
+        match self.draw.below(10) {
+            0 => return self.ballot(Expr::Bool(true)),
+            1 => return Expr::Builtin(Builtin::EqMask),
+            _ => {}
+        }
+        let key = match self.draw.below(3) {
+            0 => self.boolean(Want::own(1)),
+            1 => bin(BinaryOp::BitAnd, lane(), uint(self.draw.pick(&[1, 2, 3, 5, 6]))),
+            _ => {
+                let word = self.varying(Scalar::Uint, Want::own(1));
+                bin(BinaryOp::BitAnd, word, uint(self.draw.pick(&[1, 3, 5])))
+            }
+        };
+        Expr::subgroup(SubgroupOp::Partition, [key])
     }
 
     /// A value whose combination tells which lanes took part.

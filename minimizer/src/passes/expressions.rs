@@ -139,13 +139,27 @@ fn forms(expr: &Expr, function: &Function) -> Vec<Expr> {
                 SubgroupOp::Inclusive(_) => &[SubgroupOp::Reduce(Fold::Add), SubgroupOp::Inclusive(Fold::Add)],
                 SubgroupOp::Exclusive(_) => &[SubgroupOp::Reduce(Fold::Add), SubgroupOp::Exclusive(Fold::Add)],
                 SubgroupOp::Clustered(_) => &[SubgroupOp::Clustered(Fold::Add)],
+                SubgroupOp::Partitioned(_) => &[SubgroupOp::Partitioned(Fold::Add)],
+                SubgroupOp::PartitionedInclusive(_) => {
+                    &[SubgroupOp::Partitioned(Fold::Add), SubgroupOp::PartitionedInclusive(Fold::Add)]
+                }
+                SubgroupOp::PartitionedExclusive(_) => {
+                    &[SubgroupOp::Partitioned(Fold::Add), SubgroupOp::PartitionedExclusive(Fold::Add)]
+                }
                 SubgroupOp::All => &[SubgroupOp::Any],
+                SubgroupOp::QuadAll => &[SubgroupOp::QuadAny],
                 _ => &[],
             };
             let mut found: Vec<Expr> = folds.iter().map(|op| with(*op)).collect();
-            if let (SubgroupOp::Clustered(fold), Some(value)) = (call.op, call.args.first()) {
-                found.push(Expr::subgroup(SubgroupOp::Reduce(fold), [value.clone()]));
-            }
+            let whole = match call.op {
+                SubgroupOp::Clustered(fold) | SubgroupOp::Partitioned(fold) => Some(SubgroupOp::Reduce(fold)),
+                SubgroupOp::PartitionedInclusive(fold) => Some(SubgroupOp::Inclusive(fold)),
+                SubgroupOp::PartitionedExclusive(fold) => Some(SubgroupOp::Exclusive(fold)),
+                SubgroupOp::QuadAny => Some(SubgroupOp::Any),
+                SubgroupOp::QuadAll => Some(SubgroupOp::All),
+                _ => None,
+            };
+            found.extend(whole.zip(call.args.first()).map(|(op, value)| Expr::subgroup(op, [value.clone()])));
             found
         }
         _ => Vec::new(),

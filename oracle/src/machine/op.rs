@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use smallvec::SmallVec;
 use tangle_program::case::Tier;
-use tangle_program::subgroup::{Component, Instance, OpInfo, Param, Spread, Ub, lanes};
+use tangle_program::subgroup::{Component, Gives, Instance, OpInfo, Param, Spread, Ub, lanes};
 use tangle_program::types::Scalar;
 
 use super::{Frame, Machine, Pass, Stop};
@@ -310,9 +310,9 @@ impl OpWork<'_> {
         let mut undefined = 0;
         let has_value = op.info.params.contains(&Param::Value);
         let rounds = if has_value { op.width } else { 1 };
-        // One column for each component of the result, or of the operand where one bool comes out of a vector.
         let mut out = SmallVec::<[u64; 64]>::from_elem(0, size * self.columns.len().max(1));
-        let combined = rounds > self.columns.len();
+        // What a vector operand gives that is not of its type holds if it holds for every component.
+        let combined = has_value && op.info.gives != Gives::Same;
         for c in 0..rounds {
             {
                 let args = self.operands(first, size, c);
@@ -322,9 +322,11 @@ impl OpWork<'_> {
                 undefined |= operate(op.info, &instance, &mut out)?;
             }
             if combined {
-                for lane in lanes(tangle) {
-                    let so_far = if c == 0 { 1 } else { self.columns[0][first + lane] };
-                    self.columns[0][first + lane] = so_far & out[lane];
+                for (part, column) in self.columns.iter_mut().enumerate() {
+                    for lane in lanes(tangle) {
+                        let so_far = if c == 0 { u64::MAX } else { column[first + lane] };
+                        column[first + lane] = so_far & out[part * size + lane];
+                    }
                 }
             } else if has_value {
                 lanes(tangle).for_each(|lane| self.columns[c][first + lane] = out[lane]);
@@ -346,7 +348,14 @@ impl OpWork<'_> {
                 continue;
             }
             let reached = match (param, self.op.info.spread) {
-                (Param::UniformMask | Param::UniformUint | Param::BroadcastLane | Param::QuadIndex, _) => {
+                (
+                    Param::UniformMask
+                    | Param::UniformUint
+                    | Param::BroadcastLane
+                    | Param::QuadIndex
+                    | Param::Partition,
+                    _,
+                ) => {
                     result.blocked = true;
                     tangle
                 }

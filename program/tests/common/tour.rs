@@ -287,5 +287,6 @@ fn operand(param: Operand, value: Expr, mask: VarId) -> Expr {
         Operand::BroadcastLane => first(lane()),
         Operand::UniformUint => binary(first(lane()), BinaryOp::Add, uint(2)),
         Operand::QuadIndex => uint(3),
+        Operand::Partition => Expr::subgroup(SubgroupOp::Partition, [lane_bits(3, 1)]),
     }
 }

@@ -84,7 +84,7 @@ const fn operations(category: Category) -> Option<&'static str> {
         Category::ShuffleRelative => Some("shuffleRelative"),
         Category::Clustered => Some("clustered"),
         Category::Quad => Some("quad"),
-        Category::Rotate | Category::RotateClustered => None,
+        Category::Rotate | Category::RotateClustered | Category::QuadControl | Category::Partitioned => None,
     }
 }
 

@@ -10,7 +10,7 @@ use tangle_program::types::Scalar;
 pub(super) struct Demand {
     /// The member of the structure.
     pub name: &'static str,
-    /// `VkStructureType` of the structure.
+    /// `VkStructureType` of the structure; 0 if the extension has none.
     pub structure: u32,
     /// Which member of it, from 0.
     pub member: u32,
@@ -53,6 +53,24 @@ const ROTATE: Demand = Demand {
     vkrunner: false,
 };
 const ROTATE_CLUSTERED: Demand = Demand { name: "shaderSubgroupRotateClustered", member: 1, ..ROTATE };
+const QUAD_CONTROL: Demand = Demand {
+    name: "shaderQuadControl",
+    structure: 1_000_235_000,
+    member: 0,
+    extension: "VK_KHR_shader_quad_control",
+    core_since: None,
+    amber: None,
+    vkrunner: false,
+};
+const PARTITIONED: Demand = Demand {
+    name: "VK_NV_shader_subgroup_partitioned",
+    structure: 0,
+    member: 0,
+    extension: "VK_NV_shader_subgroup_partitioned",
+    core_since: None,
+    amber: None,
+    vkrunner: false,
+};
 const SIZE_CONTROL: Demand = Demand {
     name: "subgroupSizeControl",
     structure: 1_000_225_002,
@@ -121,24 +139,27 @@ pub(super) fn vulkan_minor(needs: &Needs) -> u32 {
 
 /// What a case needs.
 pub(super) fn demands(needs: &Needs) -> Vec<Demand> {
-    let rotates = needs.categories.contains(&Category::Rotate);
-    let rotates_clustered = needs.categories.contains(&Category::RotateClustered);
+    let has = |category: Category| needs.categories.contains(&category);
+    let (rotates, rotates_clustered) = (has(Category::Rotate), has(Category::RotateClustered));
     let has_size = |size: u32| needs.scalars.iter().any(|scalar| scalar.is_integer() && scalar.size() == size);
-    let has = |scalar: Scalar| needs.scalars.contains(&scalar);
+    let has_scalar = |scalar: Scalar| needs.scalars.contains(&scalar);
     let table = [
-        (needs.tier == Tier::Maximal, MAXIMAL),
+        // Quad control depends on it.
+        (needs.tier == Tier::Maximal || has(Category::QuadControl), MAXIMAL),
         (needs.tier == Tier::SubgroupUniform, SUBGROUP_UNIFORM),
         // SPIR-V has one capability for both.
         (rotates || rotates_clustered, ROTATE),
         (rotates_clustered, ROTATE_CLUSTERED),
+        (has(Category::QuadControl), QUAD_CONTROL),
+        (has(Category::Partitioned), PARTITIONED),
         (needs.subgroup_size != SubgroupSize::Default, SIZE_CONTROL),
         (needs.full_subgroups, FULL_SUBGROUPS),
         (needs.broadcast_dynamic_id, BROADCAST_DYNAMIC_ID),
         (has_size(8), SHADER_INT8),
         (has_size(16), SHADER_INT16),
         (has_size(64), SHADER_INT64),
-        (has(Scalar::Float16), SHADER_FLOAT16),
-        (has(Scalar::Double), SHADER_FLOAT64),
+        (has_scalar(Scalar::Float16), SHADER_FLOAT16),
+        (has_scalar(Scalar::Double), SHADER_FLOAT64),
         (needs.extended_types, EXTENDED_TYPES),
     ];
     table.into_iter().filter(|(needed, _)| *needed).map(|(_, demand)| demand).collect()

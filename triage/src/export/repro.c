@@ -216,7 +216,7 @@ static VkPhysicalDeviceFeatures2 *chain_features(const struct device *device, st
     memset(blocks, 0, MAX_FEATURES * sizeof *blocks);
     blocks[0].structure = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
     for (const struct feature *feature = features; feature->name != NULL; feature++) {
-        if (!is_available(device, feature))
+        if (feature->structure == 0 || !is_available(device, feature))
             continue;
         uint32_t i = 0;
         while (i < count && blocks[i].structure != feature->structure)
@@ -233,6 +233,8 @@ static VkPhysicalDeviceFeatures2 *chain_features(const struct device *device, st
 
 static VkBool32 has_feature(const struct feature_block *blocks, const struct feature *feature)
 {
+    if (feature->structure == 0)
+        return VK_TRUE; /* the extension is all there is */
     for (uint32_t i = 0; i < MAX_FEATURES; i++)
         if (blocks[i].structure == feature->structure)
             return blocks[i].member[feature->member];

@@ -55,7 +55,7 @@ const fn spirv_word(version: SpirvVersion) -> u32 {
     }
 }
 
-/// `VkSubgroupFeatureFlagBits`. Rotate is asked for by its feature.
+/// `VkSubgroupFeatureFlagBits`. Rotate and quad control are asked for by their features.
 const fn operation_bit(category: Category) -> u32 {
     match category {
         Category::Basic => 0x1,
@@ -66,7 +66,8 @@ const fn operation_bit(category: Category) -> u32 {
         Category::ShuffleRelative => 0x20,
         Category::Clustered => 0x40,
         Category::Quad => 0x80,
-        Category::Rotate | Category::RotateClustered => 0,
+        Category::Partitioned => 0x100,
+        Category::Rotate | Category::RotateClustered | Category::QuadControl => 0,
     }
 }
 

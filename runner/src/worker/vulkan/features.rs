@@ -73,7 +73,11 @@ impl Available {
     /// The extensions to enable with the features of `wanted`.
     pub(super) fn extensions_for(&self, wanted: FeatureSet) -> Vec<&'static CStr> {
         let needs: [(&'static CStr, bool); 10] = [
-            (ash::khr::shader_maximal_reconvergence::NAME, wanted.contains(Feature::MaximalReconvergence)),
+            // Quad control depends on it.
+            (
+                ash::khr::shader_maximal_reconvergence::NAME,
+                wanted.contains(Feature::MaximalReconvergence) || wanted.contains(Feature::QuadControl),
+            ),
             (
                 ash::khr::shader_subgroup_uniform_control_flow::NAME,
                 wanted.contains(Feature::SubgroupUniformControlFlow),
