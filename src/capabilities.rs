@@ -129,6 +129,11 @@ impl Capabilities {
         if needs.extended_types {
             need(Feature::SubgroupExtendedTypes);
         }
+        if needs.shared_int64_atomics {
+            need(Feature::SharedInt64Atomics);
+            // The module's capability does not tell them from those on buffers.
+            need(Feature::BufferInt64Atomics);
+        }
         if needs.broadcast_dynamic_id {
             need(Feature::SubgroupBroadcastDynamicId);
         }
@@ -225,6 +230,7 @@ impl Capabilities {
             required_sizes: if self.required_size { powers.collect() } else { Vec::new() },
             full_subgroups: has(Feature::ComputeFullSubgroups),
             varying_size: has(Feature::SubgroupSizeControl),
+            shared_int64_atomics: has(Feature::SharedInt64Atomics) && has(Feature::BufferInt64Atomics),
             broadcast_dynamic_id: has(Feature::SubgroupBroadcastDynamicId),
             spirv: SpirvVersion::ALL.into_iter().filter(|&version| spirv_version(version) <= self.max_spirv).collect(),
             max_workgroup: [x.min(256), y.min(256), z.min(64)],

@@ -93,7 +93,12 @@ pub fn job(prepared: &Prepared, id: u64) -> Job {
 
 /// What a module needs and does not say.
 fn hidden_features(case: &Case) -> FeatureSet {
-    needs(case).extended_types.then_some(Feature::SubgroupExtendedTypes).into_iter().collect()
+    let needs = needs(case);
+    let hidden = [
+        (needs.extended_types, Feature::SubgroupExtendedTypes),
+        (needs.shared_int64_atomics, Feature::SharedInt64Atomics),
+    ];
+    hidden.into_iter().filter(|(needed, _)| *needed).map(|(_, feature)| feature).collect()
 }
 
 fn launch(case: &Case) -> Launch {

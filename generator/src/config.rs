@@ -37,6 +37,8 @@ pub struct Config {
     /// Whether the lane operand of `subgroupBroadcast` may be other than a literal, from SPIR-V 1.5
     /// (`subgroupBroadcastDynamicId`).
     pub broadcast_dynamic_id: bool,
+    /// Whether atomics on 64-bit integers in shared memory may be used (`shaderSharedInt64Atomics`).
+    pub shared_int64_atomics: bool,
     /// SPIR-V versions to choose from; not empty.
     pub spirv: Vec<SpirvVersion>,
     /// Largest local size in x, y, z.
@@ -66,6 +68,7 @@ impl Default for Config {
             full_subgroups: false,
             varying_size: false,
             broadcast_dynamic_id: true,
+            shared_int64_atomics: true,
             spirv: SpirvVersion::ALL.into(),
             max_workgroup: [256, 256, 64],
             max_invocations: 256,

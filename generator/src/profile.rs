@@ -117,7 +117,10 @@ impl Profile {
                 weights.scale(Statement::Operation, 200);
                 weights.scale(Statement::Loop, 50);
             }
-            Profile::Idioms => weights.scale(Statement::Template, 800),
+            Profile::Idioms => {
+                weights.scale(Statement::Template, 800);
+                weights.shared = 24;
+            }
             Profile::Vectors => weights.vectors = 25,
         }
         weights

@@ -45,6 +45,12 @@ constructs! {
     Log,
     /// A subgroup barrier.
     Barrier,
+    /// A store to shared memory.
+    Store,
+    /// An atomic.
+    Atomic,
+    /// `barrier()` or a memory barrier.
+    WorkgroupBarrier,
     /// An `if` without `else`.
     If,
     /// An `if` with `else`.
@@ -384,6 +390,15 @@ impl Counter<'_> {
             }
             Stmt::Return(value) => value.iter().for_each(|value| self.expr(value, place.context)),
             Stmt::Call { function, args, .. } => self.call(*function as usize, args, place),
+            Stmt::Store { .. } => {
+                self.count(Construct::Store);
+                stmt.direct_exprs().for_each(|expr| self.expr(expr, place.context));
+            }
+            Stmt::Atomic(_) => {
+                self.count(Construct::Atomic);
+                stmt.direct_exprs().for_each(|expr| self.expr(expr, place.context));
+            }
+            Stmt::Sync(_) => self.count(Construct::WorkgroupBarrier),
             Stmt::Barrier(op) => {
                 self.count(Construct::Barrier);
                 *self.operations.entry((*op, None, place.context)).or_default() += 1;
@@ -512,6 +527,7 @@ impl Counter<'_> {
             }
             Expr::Vector(ty, _) => *ty,
             Expr::Component(x, _) => Type::scalar(self.type_of(x).scalar),
+            Expr::Load(load) => Type::scalar(load.scalar),
             Expr::Subgroup(call) => {
                 let value = call.args.first().map(|arg| self.type_of(arg));
                 call.op.info().result_type(value).unwrap_or(Type::UINT)

@@ -3,7 +3,7 @@
 //! A profile gives the base weights. Each case then switches off a random part of the constructs and operations and boosts a few
 //! others ("swarm testing"): a program made of five things reaches combinations that a program made of sixty never does.
 
-use tangle_program::subgroup::{Category, TABLE};
+use tangle_program::subgroup::TABLE;
 use tangle_program::types::Scalar;
 
 use crate::draw::Draw;
@@ -146,6 +146,8 @@ pub(crate) struct Weights {
     pub(crate) ops: [u32; TABLE.len()],
     /// By [`Scalar`], as the type of new variables and operands. Bool, int and uint come first.
     pub(crate) scalars: [u32; Scalar::ALL.len()],
+    /// Percentage of `main`'s statements that exchange values through shared memory.
+    pub(crate) shared: u32,
     /// Percentage of operations and variables of vector type.
     pub(crate) vectors: u32,
 }
@@ -159,6 +161,7 @@ impl Weights {
         conditions: Condition::BASE,
         ops: op_weights(),
         scalars: [3, 5, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        shared: 12,
         vectors: 4,
     };
 
@@ -183,6 +186,11 @@ impl Weights {
         perturb(draw, &mut self.ops, 30);
         perturb(draw, &mut self.scalars[..2], 15);
         self.extend(draw);
+        self.shared = match draw.below(10) {
+            0..=5 => 0,
+            6..=8 => self.shared * 2,
+            _ => self.shared * 4,
+        };
         self.vectors = match draw.below(8) {
             0..=3 if self.vectors < MANY_VECTORS => 0,
             7 => (self.vectors * 5).min(60),
@@ -214,8 +222,7 @@ const fn op_weights() -> [u32; TABLE.len()] {
     let mut row = 0;
     while row < weights.len() {
         if TABLE[row].op.fold().is_some() {
-            // The partitioned ones are many, and few devices have them.
-            weights[row] = if matches!(TABLE[row].category, Category::Partitioned) { 3 } else { 4 };
+            weights[row] = 4;
         }
         row += 1;
     }

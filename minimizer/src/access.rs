@@ -3,7 +3,7 @@
 //! Blocks, statements and expressions are numbered in one order, outer ones first, `main` before the functions that it calls. A pass
 //! looks at the numbered parts of a case, decides on an edit, and does it to the part of the same number in a copy.
 
-use tangle_program::tree::{Arg, Block, Expr, Function, FunctionId, LoopKind, Program, Stmt, VarId};
+use tangle_program::tree::{Arg, Atomic, Block, Expr, Function, FunctionId, LoopKind, Program, Stmt, VarId};
 
 /// The direct operands, in order of evaluation.
 pub fn operands_mut(expr: &mut Expr) -> Vec<&mut Expr> {
@@ -18,6 +18,7 @@ pub fn operands_mut(expr: &mut Expr) -> Vec<&mut Expr> {
         | Expr::Uniform(_)
         | Expr::Push(_) => Vec::new(),
         Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => vec![x],
+        Expr::Load(load) => vec![&mut load.index],
         Expr::Binary(_, x, y) => vec![x, y],
         Expr::Select(c, x, y) => vec![c, x, y],
         Expr::Intrinsic(_, args) | Expr::Vector(_, args) => args.iter_mut().collect(),
@@ -48,7 +49,12 @@ pub fn direct_exprs_mut(stmt: &mut Stmt) -> Vec<&mut Expr> {
             });
             ins.collect()
         }
-        Stmt::Break | Stmt::Continue | Stmt::Barrier(_) => Vec::new(),
+        Stmt::Store { value, .. } => vec![value],
+        Stmt::Atomic(atomic) => {
+            let Atomic { index, compare, value, .. } = &mut **atomic;
+            [index].into_iter().chain(compare).chain([value]).collect()
+        }
+        Stmt::Break | Stmt::Continue | Stmt::Barrier(_) | Stmt::Sync(_) => Vec::new(),
     }
 }
 
@@ -71,6 +77,9 @@ pub fn nested_blocks_mut(stmt: &mut Stmt) -> Vec<&mut Block> {
         | Stmt::Continue
         | Stmt::Return(_)
         | Stmt::Call { .. }
+        | Stmt::Store { .. }
+        | Stmt::Atomic(_)
+        | Stmt::Sync(_)
         | Stmt::Barrier(_) => Vec::new(),
     }
 }
@@ -249,6 +258,7 @@ pub fn reads(expr: &Expr) -> Vec<VarId> {
 pub fn writes(stmt: &Stmt) -> Vec<VarId> {
     match stmt {
         Stmt::Assign { var, .. } => vec![*var],
+        Stmt::Atomic(atomic) => atomic.dest.into_iter().collect(),
         Stmt::Call { args, dest, .. } => {
             let outs = args.iter().filter_map(|arg| match arg {
                 Arg::Out(var) => Some(*var),
@@ -266,6 +276,7 @@ pub fn rename_vars(function: &mut Function, new: &dyn Fn(VarId) -> VarId) {
         for stmt in block {
             match stmt {
                 Stmt::Assign { var, .. } => *var = new(*var),
+                Stmt::Atomic(atomic) => atomic.dest = atomic.dest.map(new),
                 Stmt::Loop(l) => l.counter = new(l.counter),
                 Stmt::Call { args, dest, .. } => {
                     for arg in args {

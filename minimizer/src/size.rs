@@ -40,6 +40,11 @@ impl Size {
             launch: launch(&case.launch) + case.tier as u64 + case.variant.weight(),
             ..Size::default()
         };
+        for array in &case.program.shared {
+            size.code += 4;
+            size.names += letters(&array.name);
+            size.numbers += bits(u64::from(array.init)) + oddity(array.scalar);
+        }
         case.program.functions.iter().for_each(|function| size.add_function(function));
         size
     }
@@ -96,7 +101,9 @@ impl Size {
                 };
                 6 + test + kind
             }
-            Stmt::Break | Stmt::Continue | Stmt::Return(_) | Stmt::Barrier(_) => 3,
+            Stmt::Break | Stmt::Continue | Stmt::Return(_) | Stmt::Barrier(_) | Stmt::Sync(_) => 3,
+            Stmt::Store { .. } => 5,
+            Stmt::Atomic(atomic) => 7 + u64::from(atomic.dest.is_some()) + u64::from(atomic.compare.is_some()),
             Stmt::Call { args, dest, .. } => {
                 let outs = args.iter().filter(|arg| matches!(arg, Arg::Out(_))).count() as u64;
                 5 + args.len() as u64 + outs + u64::from(dest.is_some())
@@ -161,6 +168,7 @@ fn node(expr: &Expr) -> u64 {
         Expr::Unary(..) | Expr::Binary(..) | Expr::Cast(..) | Expr::Vector(..) => 3,
         Expr::Select(..) | Expr::Intrinsic(..) => 4,
         Expr::Subgroup(call) => 6 + strangeness(call.op),
+        Expr::Load(_) => 10,
     }
 }
 

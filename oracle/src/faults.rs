@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use tangle_program::float;
+use tangle_program::memory::AtomicOp;
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Fold, Instance, OpInfo, Spread, SubgroupOp, TABLE, Ub, first_lanes, lanes};
 use tangle_program::tree::Builtin;
@@ -181,6 +182,26 @@ faults! {
     QuadAnyOfSubgroup,
     /// `subgroupQuadAll` is false when a lane of the quad is inactive.
     QuadAllInactiveFalse,
+
+    // Shared memory.
+    /// A store goes to the slot of the next invocation.
+    StoreToNextSlot,
+    /// Loads do not see what other invocations wrote before the last barrier.
+    BarrierIgnored,
+    /// Of the lanes that perform an atomic together only the first one does.
+    AtomicFirstLaneOnly,
+    /// An atomic under an `if` is performed by all lanes that reached the `if`.
+    AtomicIgnoresIf,
+    /// `atomicExchange` leaves the old value where it is.
+    ExchangeLost,
+    /// `atomicCompSwap` does not compare.
+    CompSwapSwaps,
+    /// `atomicMin` and `atomicMax` of int compare as unsigned.
+    AtomicMinMaxUnsigned,
+    /// 64-bit atomics write the low word only.
+    WideAtomicTruncates,
+    /// `atomicXor` acts as `atomicOr`.
+    AtomicXorIsOr,
 
     // Types that GLSL lacks.
     /// 64-bit reductions and scans give the low 32 bits only.
@@ -422,6 +443,43 @@ impl Rules for Planted {
 
     fn copied_out(&mut self, at_end: &Mask, returned: Mask) -> Mask {
         if self.0 == Fault::EarlyReturnNoCopyOut && !at_end.is_empty() { at_end.clone() } else { returned }
+    }
+
+    fn slot(&mut self, index: usize, len: usize) -> usize {
+        if self.0 == Fault::StoreToNextSlot { (index + 1) % len } else { index }
+    }
+
+    fn is_stale(&mut self, own: bool) -> bool {
+        self.0 == Fault::BarrierIgnored && !own
+    }
+
+    fn atomic_lanes(&mut self, scopes: &[Scope], active: Mask) -> Mask {
+        match self.0 {
+            Fault::AtomicFirstLaneOnly => {
+                let mut first = active.minus(&active);
+                active.slots().take(1).for_each(|slot| first.insert(slot));
+                first
+            }
+            Fault::AtomicIgnoresIf => match innermost(scopes, Construct::Then) {
+                Some(scope) => active.or(&scope.reached),
+                None => active,
+            },
+            _ => active,
+        }
+    }
+
+    fn atomic(&mut self, op: AtomicOp, scalar: Scalar, old: u64, value: u64, compare: u64) -> u64 {
+        let right = op.apply(scalar, old, value, compare);
+        match (self.0, op) {
+            (Fault::ExchangeLost, AtomicOp::Exchange) => old,
+            (Fault::CompSwapSwaps, AtomicOp::CompSwap) => value,
+            (Fault::AtomicMinMaxUnsigned, AtomicOp::Min | AtomicOp::Max) => {
+                op.apply(scalar.unsigned(), old, value, compare)
+            }
+            (Fault::WideAtomicTruncates, _) if scalar.size() == 64 => old & !0xFFFF_FFFF | right & 0xFFFF_FFFF,
+            (Fault::AtomicXorIsOr, AtomicOp::Xor) => old | value,
+            _ => right,
+        }
     }
 
     fn operate(&mut self, info: &OpInfo, instance: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {

@@ -4,6 +4,7 @@
 //! decision (branch, loop test, selection) a number for path keys. The shape of the tree stays.
 
 use tangle_program::float;
+use tangle_program::memory::{ArrayId, AtomicOp, Sync};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::{OpInfo, Param, SubgroupOp};
 use tangle_program::tree::{
@@ -66,6 +67,24 @@ pub(crate) enum Step {
     Barrier {
         info: &'static OpInfo,
     },
+    Store {
+        array: usize,
+        value: Node,
+    },
+    Atomic(Box<AtomicCode>),
+    /// `barrier()`.
+    Synchronise,
+    /// A memory barrier: without data races there is nothing to order.
+    Nothing,
+}
+
+pub(crate) struct AtomicCode {
+    pub op: AtomicOp,
+    pub array: usize,
+    pub index: Node,
+    pub compare: Option<Node>,
+    pub value: Node,
+    pub dest: Option<usize>,
 }
 
 pub(crate) struct Segment {
@@ -148,6 +167,10 @@ pub(crate) enum Node {
         index: usize,
     },
     Subgroup(Box<OpNode>),
+    Load {
+        array: usize,
+        index: Box<Node>,
+    },
 }
 
 pub(crate) struct OpNode {
@@ -180,6 +203,7 @@ impl Node {
             | Node::Uniform(_)
             | Node::Push(_) => false,
             Node::Unary { arg, .. } | Node::Cast { arg, .. } | Node::Component { arg, .. } => arg.is_tangled(),
+            Node::Load { index, .. } => index.is_tangled(),
             Node::Binary { lhs, rhs, .. } | Node::ShortCircuit { lhs, rhs, .. } => lhs.is_tangled() || rhs.is_tangled(),
             Node::Select { cond, then, otherwise, .. } => {
                 cond.is_tangled() || then.is_tangled() || otherwise.is_tangled()
@@ -224,6 +248,11 @@ impl Lowering<'_> {
     fn var(&self, var: VarId) -> Result<(usize, Type), String> {
         let ty = self.function.and_then(|function| function.var_type(var));
         ty.map(|ty| (var as usize, ty)).ok_or_else(|| format!("no variable {var}"))
+    }
+
+    fn array(&self, array: ArrayId) -> Result<usize, String> {
+        let array = array as usize;
+        if array < self.program.shared.len() { Ok(array) } else { Err(format!("no array {array}")) }
     }
 
     fn block(&mut self, block: &[Stmt]) -> Result<Vec<Step>, String> {
@@ -300,6 +329,17 @@ impl Lowering<'_> {
                 Step::Call { decision, function: *function as usize, args, dest }
             }
             Stmt::Barrier(op) => Step::Barrier { info: op.info() },
+            Stmt::Store { array, value } => Step::Store { array: self.array(*array)?, value: self.node(value)? },
+            Stmt::Atomic(atomic) => Step::Atomic(Box::new(AtomicCode {
+                op: atomic.op,
+                array: self.array(atomic.array)?,
+                index: self.node(&atomic.index)?,
+                compare: atomic.compare.as_ref().map(|compare| self.node(compare)).transpose()?,
+                value: self.node(&atomic.value)?,
+                dest: atomic.dest.map(|dest| self.var(dest)).transpose()?.map(|(dest, _)| dest),
+            })),
+            Stmt::Sync(Sync::Barrier) => Step::Synchronise,
+            Stmt::Sync(_) => Step::Nothing,
         })
     }
 
@@ -386,6 +426,10 @@ impl Lowering<'_> {
                 (Node::Component { arg: Box::new(arg), index: usize::from(*index) }, Type::scalar(ty.scalar))
             }
             Expr::Subgroup(call) => self.subgroup(call)?,
+            Expr::Load(load) => {
+                let (array, index) = (self.array(load.array)?, self.boxed(&load.index)?);
+                (Node::Load { array, index }, Type::scalar(load.scalar))
+            }
         })
     }
 

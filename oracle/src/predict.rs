@@ -6,7 +6,7 @@ use tangle_program::subgroup::TABLE;
 use tangle_program::tree::SiteId;
 
 use crate::lower::{Code, lower};
-use crate::machine::{Event, LaneLog, Machine, OpCounts, Pass, Stop};
+use crate::machine::{Event, LaneLog, Learnt, Machine, OpCounts, Pass, Stop};
 use crate::map::{LaneMap, Layout};
 use crate::mask::Mask;
 use crate::observed::{Status, TangleRule, follow};
@@ -159,17 +159,18 @@ struct Settled<'a> {
 
 /// Runs a workgroup until it is known which subgroups the path-class rule may be used in.
 fn settle<'a>(case: &'a Case, code: &'a Code, layout: &'a Layout, index: usize) -> Result<Settled<'a>, Stop> {
-    let run = |pass: Pass| {
-        let mut machine = Machine::new(case, code, layout, index, Spec, pass);
+    let run = |pass: Pass, learnt: Learnt| {
+        let mut machine = Machine::new(case, code, layout, index, Spec, pass).knowing(learnt);
         machine.run().map(|()| machine)
     };
+    let mut learnt = Learnt::default();
     let mut classes = vec![true; layout.subgroups.len()];
     let visitors = match case.tier {
         Tier::Maximal => Vec::new(),
-        Tier::Plain | Tier::SubgroupUniform => run(Pass::Survey)?.visitors,
+        Tier::Plain | Tier::SubgroupUniform => run(Pass::Survey, Learnt::default())?.visitors,
     };
     loop {
-        let machine = run(Pass::Predict { visitors: visitors.clone(), classes: classes.clone() })?;
+        let machine = run(Pass::Predict { visitors: visitors.clone(), classes: classes.clone() }, learnt.clone())?;
         let mut settled = true;
         if case.tier != Tier::Maximal {
             // A lost lane may visit any operation, so who visits it is no longer known.
@@ -179,9 +180,10 @@ fn settle<'a>(case: &'a Case, code: &'a Code, layout: &'a Layout, index: usize) 
                 *class &= !lost;
             }
         }
-        if settled {
+        if settled && !machine.memory.wrong {
             return Ok(Settled { machine, visitors, classes });
         }
+        learnt = machine.memory.into_learnt();
     }
 }
 

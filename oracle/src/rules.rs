@@ -4,6 +4,7 @@
 //! [`Spec`]; the reference device runs with [`Spec`], with the freedom that a tier leaves ([`Finest`]), or with a planted
 //! fault ([`crate::faults`]).
 
+use tangle_program::memory::AtomicOp;
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Instance, OpInfo, Ub};
 use tangle_program::tree::Builtin;
@@ -129,6 +130,31 @@ pub trait Rules {
         self.operate(info, instance, out)
     }
 
+    /// The element of an array that a store goes to.
+    fn slot(&mut self, index: usize, _len: usize) -> usize {
+        index
+    }
+
+    /// True if a load does not find what was written before the last barrier. `own`: of the invocation's own slot.
+    fn is_stale(&mut self, _own: bool) -> bool {
+        false
+    }
+
+    /// The lanes that perform an atomic: the active ones.
+    fn atomic_lanes(&mut self, _scopes: &[Scope], active: Mask) -> Mask {
+        active
+    }
+
+    /// True if the atomics of one statement go from the last lane to the first.
+    fn atomics_descend(&self) -> bool {
+        false
+    }
+
+    /// What an atomic leaves in memory.
+    fn atomic(&mut self, op: AtomicOp, scalar: Scalar, old: u64, value: u64, compare: u64) -> u64 {
+        op.apply(scalar, old, value, compare)
+    }
+
     /// The operation a binary operator performs.
     fn binary(&mut self, op: BinaryOp, scalar: Scalar) -> (BinaryOp, Scalar) {
         (op, scalar)
@@ -162,6 +188,10 @@ impl Rules for Finest {
 
     fn undefined(&mut self) -> u64 {
         0xA5A5_A5A5
+    }
+
+    fn atomics_descend(&self) -> bool {
+        true
     }
 }
 

@@ -255,6 +255,7 @@ impl<'a> Scope<'a> {
                 x => self.typed_range(x),
             },
             Expr::Subgroup(call) => self.subgroup(call.op, &call.args),
+            Expr::Load(load) => (load.scalar, Interval::all(load.scalar)),
         }
     }
 

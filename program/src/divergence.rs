@@ -105,6 +105,8 @@ impl Divergence {
         let mut inner = apart || stmt.direct_exprs().any(|expr| self.varies(function, expr));
         match stmt {
             Stmt::Assign { var, .. } => self.mark(function, *var, inner),
+            // Every lane finds another old value.
+            Stmt::Atomic(atomic) => atomic.dest.iter().for_each(|dest| self.mark(function, *dest, true)),
             Stmt::Return(Some(_)) => self.functions[function].result |= inner,
             Stmt::Call { function: callee, args, dest } => {
                 let callee = *callee as usize;
@@ -239,7 +241,7 @@ mod tests {
                 locals: vec![local("a"), local("j"), local("i")],
                 body,
             };
-            let program = Program { functions: vec![same, main] };
+            let program = Program { shared: Vec::new(), functions: vec![same, main] };
             assert_eq!(Divergence::of(&program).parts_lanes(1, &l), parts, "{what}");
         }
     }

@@ -18,12 +18,13 @@ use std::fmt::Write;
 
 use crate::bounds::value_words;
 use crate::case::{Case, Tier, interface};
+use crate::memory::{ArrayId, Shared};
 use crate::needs::{category_of, declared_scalars, operated_scalar, scalar_of};
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::subgroup::Category;
 use crate::tree::{
-    Arg, Arm, Block, Builtin, Direction, Expr, Function, FunctionId, Label, Loop, LoopKind, SiteId, Stmt, SubgroupCall,
-    Test, VarId,
+    Arg, Arm, Atomic, Block, Builtin, Direction, Expr, Function, FunctionId, Label, Loop, LoopKind, SiteId, Stmt,
+    SubgroupCall, Test, VarId,
 };
 use crate::types::{Scalar, Type};
 
@@ -69,6 +70,10 @@ pub fn print(case: &Case) -> Printed<'_> {
     // The prologue uses these.
     uses.add_category(Category::Basic);
     uses.add_category(Category::Ballot);
+
+    for array in &case.program.shared {
+        uses.scalars |= 1 << array.scalar as u16;
+    }
 
     let mut printer = Printer { case, out: String::with_capacity(8192), line: 1, depth: 0, places: Vec::new() };
     printer.header(uses);
@@ -316,7 +321,12 @@ impl Planner<'_> {
                 dest.iter().for_each(|dest| self.mention(*dest));
             }
             Stmt::Barrier(op) => self.uses.add_category(op.info().category),
-            Stmt::Break | Stmt::Continue => {}
+            Stmt::Store { value, .. } => self.expr(value),
+            Stmt::Atomic(atomic) => {
+                stmt.direct_exprs().for_each(|expr| self.expr(expr));
+                atomic.dest.iter().for_each(|dest| self.mention(*dest));
+            }
+            Stmt::Break | Stmt::Continue | Stmt::Sync(_) => {}
         }
     }
 
@@ -520,6 +530,9 @@ impl<'a> Printer<'a> {
                 }
             }
         }
+        if self.case.program.shared.iter().any(|array| array.scalar.size() == 64) {
+            put_line!(self, "#extension GL_EXT_shader_atomic_int64 : require");
+        }
         match self.case.tier {
             Tier::Plain => {}
             Tier::SubgroupUniform => put_line!(self, "#extension GL_EXT_subgroup_uniform_control_flow : require"),
@@ -529,6 +542,9 @@ impl<'a> Printer<'a> {
         let [x, y, z] = self.case.launch.workgroup;
         put_line!(self, "layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;");
         self.buffers(uses);
+        for Shared { name, scalar, len, .. } in &self.case.program.shared {
+            put_line!(self, "shared {} {name}[{len}];", scalar.name());
+        }
         self.blank_line();
         put_line!(self, "uint invocation;");
         if uses.entries != 0 {
@@ -663,6 +679,25 @@ impl<'a> Printer<'a> {
             put_line!(self, "map_words[map_base + {i}u] = {word};");
         }
         put_line!(self, "map_words[map_base + {}u] = 0x{:X}u;", RECORD.len(), interface::MAP_WRITTEN);
+        self.shared_begins();
+    }
+
+    /// Fills the arrays in shared memory, which hold undefined values at first.
+    fn shared_begins(&mut self) {
+        let invocations = self.case.launch.invocations();
+        for Shared { name, scalar, len, init } in &self.case.program.shared {
+            let init = if *scalar == Scalar::Uint { format!("{init}u") } else { format!("{}({init}u)", scalar.name()) };
+            if *len == invocations {
+                put_line!(self, "{name}[gl_LocalInvocationIndex] = {init};");
+            } else {
+                // Nothing that a program may name is mentioned in the loop but the array.
+                let head = format!("uint slot = gl_LocalInvocationIndex; slot < {len}u; slot += {invocations}u");
+                put_line!(self, "for ({head}) {name}[slot] = {init};");
+            }
+        }
+        if !self.case.program.shared.is_empty() {
+            put_line!(self, "barrier();");
+        }
     }
 
     /// The copies that take mediump away (semantics.md §1.1), and the index of the workgroup in the dispatch.
@@ -767,6 +802,14 @@ impl<'a> Body<'_, 'a> {
                 self.put(";");
             }
             Stmt::Barrier(op) => put!(self.printer, "{}();", op.info().name),
+            Stmt::Sync(sync) => put!(self.printer, "{}();", sync.name()),
+            Stmt::Store { array, value } => {
+                self.array(*array);
+                self.put("[gl_LocalInvocationIndex] = ");
+                self.expr(value, Context::Open);
+                self.put(";");
+            }
+            Stmt::Atomic(atomic) => self.atomic(atomic),
             Stmt::Assign { .. } | Stmt::Log { .. } | Stmt::Call { .. } | Stmt::Loop(_) => {
                 self.simple(stmt);
                 self.put(";");
@@ -816,6 +859,29 @@ impl<'a> Body<'_, 'a> {
             Some(name) => self.printer.put(name),
             None => put!(self.printer, "no_variable_{var}"),
         }
+    }
+
+    fn array(&mut self, array: ArrayId) {
+        match self.printer.case.program.shared.get(array as usize) {
+            Some(array) => self.printer.put(&array.name),
+            None => put!(self.printer, "no_array_{array}"),
+        }
+    }
+
+    fn atomic(&mut self, atomic: &'a Atomic) {
+        if let Some(dest) = atomic.dest {
+            self.assigned(dest);
+        }
+        put!(self.printer, "{}(", atomic.op.name());
+        self.array(atomic.array);
+        self.put("[");
+        self.expr(&atomic.index, Context::Open);
+        self.put("]");
+        for operand in atomic.compare.iter().chain([&atomic.value]) {
+            self.put(", ");
+            self.expr(operand, Context::Open);
+        }
+        self.put(");");
     }
 
     fn log(&mut self, site: SiteId, values: &[Expr]) {
@@ -1113,6 +1179,12 @@ impl<'a> Body<'_, 'a> {
                     2 => ".z",
                     _ => ".w",
                 });
+            }
+            Expr::Load(load) => {
+                self.array(load.array);
+                self.put("[");
+                self.expr(&load.index, Context::Open);
+                self.put("]");
             }
             Expr::Subgroup(SubgroupCall { op, args, cluster }) => {
                 self.put(op.info().name);

@@ -9,6 +9,7 @@
 //!                     │                             exact     (what floats may be)
 //!                     │                             undefined (values that may be poison)
 //!                     │                             uniform   (operands that must be equal over a tangle)
+//!                     │                             races     (barriers, and who may touch shared memory between them)
 //!                     │                             names     (identifiers that GLSL leaves free)
 //!                     ├──glsl──► a compute shader, with the line of every statement
 //!                     └──needs─► what a device must offer
@@ -19,6 +20,7 @@
 //! - [`tree`]: the program: functions, statements, expressions.
 //! - [`types`]: bool, integers, floats and their vectors.
 //! - [`ops`]: operators and built-in functions on a lane's own values, and what they compute.
+//! - [`memory`]: shared arrays, atomics, barriers.
 //! - [`subgroup`]: the table of subgroup operations; one row says everything about one operation, its meaning included.
 //! - [`case`]: all of it together, and the interface between a printed shader and who runs it.
 //! - [`variant`]: ways from the shader to what the driver compiles.
@@ -34,9 +36,11 @@ pub mod exact;
 pub mod float;
 pub mod glsl;
 pub mod json;
+pub mod memory;
 pub mod names;
 pub mod needs;
 pub mod ops;
+pub mod races;
 pub mod subgroup;
 pub mod tree;
 pub mod types;

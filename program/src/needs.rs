@@ -32,6 +32,8 @@ pub struct Needs {
     pub scalars: BTreeSet<Scalar>,
     /// Whether a subgroup operation works on a value of such a type other than `double` (`shaderSubgroupExtendedTypes`).
     pub extended_types: bool,
+    /// Whether there are atomics on 64-bit integers in shared memory (`shaderSharedInt64Atomics`).
+    pub shared_int64_atomics: bool,
     /// The dimensions of a workgroup (`maxComputeWorkGroupSize`).
     pub workgroup: [u32; 3],
     /// Invocations of a workgroup (`maxComputeWorkGroupInvocations`).
@@ -53,15 +55,21 @@ pub fn needs(case: &Case) -> Needs {
         broadcast_dynamic_id: false,
         scalars: BTreeSet::new(),
         extended_types: false,
+        shared_int64_atomics: false,
         workgroup: launch.workgroup,
         invocations: launch.invocations(),
         groups: launch.groups,
     };
+    case.program.shared.iter().for_each(|array| needs.add_scalar(array.scalar));
     for function in &case.program.functions {
         declared_scalars(function).for_each(|scalar| needs.add_scalar(scalar));
         walk_block(&function.body, &mut |stmt| {
             if let Stmt::Barrier(op) = stmt {
                 needs.categories.insert(op.info().category);
+            }
+            if let Stmt::Atomic(atomic) = stmt {
+                let array = case.program.shared.get(atomic.array as usize);
+                needs.shared_int64_atomics |= array.is_some_and(|array| array.scalar.size() == 64);
             }
             stmt.direct_exprs().for_each(|expr| expr.walk(&mut |expr| needs.add(expr, function)));
         });

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::memory::{ArrayId, AtomicOp, Shared, Sync};
 use crate::ops::{BinaryOp, Intrinsic, UnaryOp};
 use crate::subgroup::SubgroupOp;
 use crate::types::{Scalar, Type};
@@ -23,6 +24,9 @@ pub type Block = Vec<Stmt>;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
+    /// Arrays in shared memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<Shared>,
     /// A function may call only functions before it (GLSL has no recursion; no prototypes are printed).
     pub functions: Vec<Function>,
 }
@@ -176,6 +180,38 @@ pub enum Stmt {
     },
     /// `subgroupBarrier();` or one of the subgroup memory barriers: an operation without result.
     Barrier(SubgroupOp),
+    /// `array[gl_LocalInvocationIndex] = value;`: an invocation writes its own slot.
+    Store {
+        /// The array; it has a slot for every invocation.
+        array: ArrayId,
+        /// The new value, of the array's type.
+        value: Expr,
+    },
+    /// An atomic memory function.
+    Atomic(Box<Atomic>),
+    /// `barrier();` or a memory barrier ([`crate::races`] says where).
+    Sync(Sync),
+}
+
+/// `dest = atomicAdd(array[index], value);` and the like.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Atomic {
+    /// Which function.
+    pub op: AtomicOp,
+    /// The array.
+    pub array: ArrayId,
+    /// A uint in range.
+    pub index: Expr,
+    /// For `atomicCompSwap`: what the old value is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Expr>,
+    /// The operand.
+    pub value: Expr,
+    /// Where the old value goes, if it is used. It depends on the order of invocations, unless only one of them touches the
+    /// element between two barriers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dest: Option<VarId>,
 }
 
 /// One segment of a switch: its labels and the statements after them.
@@ -306,6 +342,8 @@ pub enum Expr {
     Component(Box<Expr>, u8),
     /// A subgroup operation with a result.
     Subgroup(SubgroupCall),
+    /// `array[index]`
+    Load(Load),
 }
 
 /// A subgroup built-in function applied to its operands.
@@ -320,6 +358,26 @@ pub struct SubgroupCall {
     /// The cluster size of a clustered operation, a constant power of two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<u32>,
+}
+
+/// An element of an array in shared memory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// The array.
+    pub array: ArrayId,
+    /// The type of its elements.
+    #[serde(rename = "type")]
+    pub scalar: Scalar,
+    /// A uint in range.
+    pub index: Box<Expr>,
+}
+
+impl Load {
+    /// True if it goes to the slot of the invocation itself.
+    pub fn is_own(&self) -> bool {
+        *self.index == Expr::Builtin(Builtin::LocalIndex)
+    }
 }
 
 /// Built-in variables of GLSL and values derived from them.
@@ -438,6 +496,7 @@ impl Expr {
             | Expr::Uniform(_)
             | Expr::Push(_) => ([None; 3], &[]),
             Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => ([Some(x), None, None], &[]),
+            Expr::Load(load) => ([Some(&load.index), None, None], &[]),
             Expr::Binary(_, x, y) => ([Some(x), Some(y), None], &[]),
             Expr::Select(c, x, y) => ([Some(c), Some(x), Some(y)], &[]),
             Expr::Intrinsic(_, args) | Expr::Vector(_, args) => ([None; 3], args),
@@ -473,6 +532,7 @@ impl Expr {
             Expr::Vector(ty, _) => Some(*ty),
             Expr::Component(x, _) => Some(Type::scalar(x.ty(function)?.scalar)),
             Expr::Subgroup(call) => call.op.info().result_type(call.args.first().and_then(|value| value.ty(function))),
+            Expr::Load(load) => Some(Type::scalar(load.scalar)),
         }
     }
 }
@@ -499,7 +559,9 @@ impl Stmt {
             }
             Stmt::Return(value) => ([value.as_ref(), None, None], &[], &[]),
             Stmt::Call { args, .. } => ([None; 3], &[], args),
-            Stmt::Break | Stmt::Continue | Stmt::Barrier(_) => ([None; 3], &[], &[]),
+            Stmt::Store { value, .. } => ([Some(value), None, None], &[], &[]),
+            Stmt::Atomic(atomic) => ([Some(&atomic.index), atomic.compare.as_ref(), Some(&atomic.value)], &[], &[]),
+            Stmt::Break | Stmt::Continue | Stmt::Barrier(_) | Stmt::Sync(_) => ([None; 3], &[], &[]),
         };
         let ins = args.iter().filter_map(|arg| match arg {
             Arg::In(expr) => Some(expr),

@@ -5,17 +5,27 @@
 //! the operations that can give an undefined result at all, except the forms that are defined for every tangle.
 //!
 //! A variable may be undefined if anything assigned to it anywhere in its function may be; order of execution is ignored. So is the
-//! place of a call: an undefined argument at one call makes the parameter undefined for all.
+//! place of a call: an undefined argument at one call makes the parameter undefined for all. So is shared memory: an array holds
+//! undefined values if one is ever written to it.
 
 use crate::case::{Launch, SubgroupSize};
+use crate::memory::ArrayId;
 use crate::subgroup::{Fold, SubgroupOp};
 use crate::tree::{
     Arg, Block, Builtin, Direction, Expr, Function, FunctionId, LoopKind, Program, Stmt, SubgroupCall, VarId,
 };
 
-/// True if some lane's value may be undefined; `var` tells it of the variables of the function.
-fn may_be_undefined(expr: &Expr, function: &Function, launch: &Launch, var: &dyn Fn(VarId) -> bool) -> bool {
-    let is = |expr: &Expr| may_be_undefined(expr, function, launch, var);
+/// What is known of the places that hold values: which may hold an undefined one.
+trait Holders {
+    /// A variable.
+    fn var(&self, var: VarId) -> bool;
+    /// An array in shared memory.
+    fn array(&self, array: ArrayId) -> bool;
+}
+
+/// True if some lane's value may be undefined.
+fn may_be_undefined(expr: &Expr, function: &Function, launch: &Launch, held: &dyn Holders) -> bool {
+    let is = |expr: &Expr| may_be_undefined(expr, function, launch, held);
     let any = |args: &[Expr]| args.iter().any(is);
     match expr {
         Expr::Bool(_)
@@ -26,10 +36,11 @@ fn may_be_undefined(expr: &Expr, function: &Function, launch: &Launch, var: &dyn
         | Expr::Input(_)
         | Expr::Uniform(_)
         | Expr::Push(_) => false,
-        Expr::Var(v) => var(*v),
+        Expr::Var(var) => held.var(*var),
         Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => is(x),
         Expr::Binary(_, x, y) => is(x) || is(y),
         Expr::Select(c, x, y) => is(c) || is(x) || is(y),
+        Expr::Load(load) => held.array(load.array) || is(&load.index),
         Expr::Intrinsic(_, args) | Expr::Vector(_, args) => any(args),
         Expr::Subgroup(call) => any(&call.args) || !is_defined_form(call, function, launch),
     }
@@ -98,6 +109,7 @@ pub struct MayBeUndefined<'a> {
     program: &'a Program,
     launch: &'a Launch,
     functions: Vec<Marks>,
+    arrays: Vec<bool>,
 }
 
 /// For one function.
@@ -112,7 +124,8 @@ impl<'a> MayBeUndefined<'a> {
     pub fn of(program: &'a Program, launch: &'a Launch) -> MayBeUndefined<'a> {
         let functions = &program.functions;
         let none = |function: &Function| Marks { vars: vec![false; function.var_count()], result: false };
-        let mut found = MayBeUndefined { program, launch, functions: functions.iter().map(none).collect() };
+        let arrays = vec![false; program.shared.len()];
+        let mut found = MayBeUndefined { program, launch, functions: functions.iter().map(none).collect(), arrays };
         // Marks only ever appear, so this ends, mostly after two rounds.
         loop {
             let mut round = Round { program, found: &mut found, current: 0, changed: false };
@@ -135,12 +148,28 @@ impl<'a> MayBeUndefined<'a> {
     /// True if the value of an expression of the function may be undefined.
     pub fn expr(&self, function: FunctionId, expr: &Expr) -> bool {
         let of = self.program.functions.get(function as usize);
-        of.is_none_or(|of| may_be_undefined(expr, of, self.launch, &|var| self.var(function, var)))
+        of.is_none_or(|of| may_be_undefined(expr, of, self.launch, &InFunction { found: self, function }))
     }
 
     /// True if the result of the function may be undefined.
     pub fn result(&self, function: FunctionId) -> bool {
         self.functions.get(function as usize).is_some_and(|marks| marks.result)
+    }
+}
+
+/// What the variables of one function, and the arrays, hold.
+struct InFunction<'m, 'a> {
+    found: &'m MayBeUndefined<'a>,
+    function: FunctionId,
+}
+
+impl Holders for InFunction<'_, '_> {
+    fn var(&self, var: VarId) -> bool {
+        self.found.var(self.function, var)
+    }
+
+    fn array(&self, array: ArrayId) -> bool {
+        self.found.arrays.get(array as usize).copied().unwrap_or(false)
     }
 }
 
@@ -185,7 +214,22 @@ impl Round<'_, '_> {
                 }
             }
             Stmt::Call { function, args, dest } => self.call(*function as usize, args, *dest),
-            Stmt::Return(None) | Stmt::Log { .. } | Stmt::Break | Stmt::Continue | Stmt::Barrier(_) => {}
+            Stmt::Store { array, value } => {
+                if self.expr(value) {
+                    self.mark_array(*array);
+                }
+            }
+            Stmt::Atomic(atomic) => {
+                if self.expr(&atomic.value) || atomic.compare.as_ref().is_some_and(|compare| self.expr(compare)) {
+                    self.mark_array(atomic.array);
+                }
+                let holds = self.found.arrays.get(atomic.array as usize).copied().unwrap_or(false);
+                if let Some(dest) = atomic.dest.filter(|_| holds) {
+                    self.mark(self.current, dest);
+                }
+            }
+            Stmt::Return(None) | Stmt::Log { .. } | Stmt::Break | Stmt::Continue | Stmt::Barrier(_) | Stmt::Sync(_) => {
+            }
         }
     }
 
@@ -217,8 +261,14 @@ impl Round<'_, '_> {
     }
 
     fn expr(&self, expr: &Expr) -> bool {
-        let function = &self.program.functions[self.current];
-        may_be_undefined(expr, function, self.found.launch, &|var| self.var(self.current, var))
+        self.found.expr(self.current as FunctionId, expr)
+    }
+
+    fn mark_array(&mut self, array: ArrayId) {
+        if let Some(mark) = self.found.arrays.get_mut(array as usize) {
+            self.changed |= !*mark;
+            *mark = true;
+        }
     }
 
     fn mark(&mut self, function: usize, var: VarId) {
@@ -257,6 +307,19 @@ mod tests {
 
     fn shuffle(source: Expr) -> Expr {
         Expr::subgroup(SubgroupOp::Shuffle, [Expr::Input(0), source])
+    }
+
+    /// Variable 0 holds something undefined, and no other place does.
+    struct FirstVar;
+
+    impl Holders for FirstVar {
+        fn var(&self, var: VarId) -> bool {
+            var == 0
+        }
+
+        fn array(&self, _: ArrayId) -> bool {
+            false
+        }
     }
 
     #[test]
@@ -303,12 +366,11 @@ mod tests {
             (one(Op::Exclusive(Fold::Min), Expr::Float(Scalar::Float, 4)), true),
             (one(Op::Exclusive(Fold::Add), Expr::Float(Scalar::Float, 4)), false),
         ] {
-            let var = |var| var == 0;
-            assert_eq!(may_be_undefined(&expr, function, &launch(SubgroupSize::Default), &var), want, "{expr:?}");
+            assert_eq!(may_be_undefined(&expr, function, &launch(SubgroupSize::Default), &FirstVar), want, "{expr:?}");
         }
         let third = call(Op::BallotBitExtract, Expr::Var(1), Expr::Uint(3));
-        assert!(!may_be_undefined(&third, function, &launch(SubgroupSize::Required(4)), &|_| false));
-        assert!(may_be_undefined(&third, function, &launch(SubgroupSize::Required(2)), &|_| false));
+        assert!(!may_be_undefined(&third, function, &launch(SubgroupSize::Required(4)), &FirstVar));
+        assert!(may_be_undefined(&third, function, &launch(SubgroupSize::Required(2)), &FirstVar));
     }
 
     /// `f(in a, out b, inout c) -> uint`, and a main with the locals 0 to 3.
@@ -322,7 +384,7 @@ mod tests {
             body,
         };
         let params = vec![param("a", Direction::In), param("b", Direction::Out), param("c", Direction::Inout)];
-        Program { functions: vec![function("f", params, callee), function("main", vec![], main)] }
+        Program { shared: vec![], functions: vec![function("f", params, callee), function("main", vec![], main)] }
     }
 
     fn assign(var: VarId, value: Expr) -> Stmt {

@@ -23,7 +23,7 @@ pub enum Tangles {
 pub fn is_uniform(expr: &Expr, tangles: Tangles) -> bool {
     match expr {
         Expr::Bool(_) | Expr::Int(_) | Expr::Uint(_) | Expr::Float(..) | Expr::Uniform(_) | Expr::Push(_) => true,
-        Expr::Var(_) | Expr::Builtin(_) | Expr::Input(_) => false,
+        Expr::Var(_) | Expr::Builtin(_) | Expr::Input(_) | Expr::Load(_) => false,
         Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => is_uniform(x, tangles),
         // These evaluate some operands with a part of the lanes.
         Expr::Binary(BinaryOp::And | BinaryOp::Or, ..) | Expr::Select(..) => false,

@@ -12,7 +12,8 @@
 //! 6. operands: everything that would be undefined behaviour or an unguarded undefined value (semantics.md §1, §5.1), floats that
 //!    might not be exact ([`crate::exact`]), operands that must be uniform ([`crate::uniform`]), and undefined values that would decide
 //!    something ([`crate::undefined`]);
-//! 7. cost: log words and steps ([`crate::bounds`]).
+//! 7. shared memory: no data races, barriers in uniform control flow ([`crate::races`]);
+//! 8. cost: log words and steps ([`crate::bounds`]).
 
 use std::collections::HashSet;
 use std::fmt;
@@ -22,13 +23,15 @@ use crate::bounds::{
 };
 use crate::case::{Case, Data, FORMAT, Launch, SpirvVersion, SubgroupSize, Tier};
 use crate::glsl::MAX_ENTRY_WORDS;
+use crate::memory::{ArrayId, AtomicOp, MAX_SHARED_BYTES, Shared, is_element};
 use crate::names;
 use crate::needs;
 use crate::ops::{BinaryOp, Intrinsic, UnaryOp};
+use crate::races;
 use crate::subgroup::{Gives, Param, SubgroupOp};
 use crate::tree::{
-    Arg, Arm, Block, Builtin, Direction, Expr, Function, FunctionId, Label, Loop, LoopKind, Program, SiteId, Stmt,
-    SubgroupCall, VarId, walk_block,
+    Arg, Arm, Atomic, Block, Builtin, Direction, Expr, Function, FunctionId, Label, Load, Loop, LoopKind, Program,
+    SiteId, Stmt, SubgroupCall, VarId, walk_block,
 };
 use crate::types::{Scalar, Type};
 use crate::undefined::MayBeUndefined;
@@ -120,6 +123,8 @@ pub fn validate(case: &Case) -> Result<(), Invalid> {
     launch(&case.launch).at(|| "launch".into())?;
     data(&case.data, &case.launch).at(|| "data".into())?;
     program(case).at(|| "program".into())?;
+    races::check(case)
+        .or_else(|race| invalid(race.reason).at(|| format!("program.functions[{}].body", race.function)))?;
     costs(case)
 }
 
@@ -246,15 +251,18 @@ fn function_names(functions: &[Function]) -> Checked {
     })
 }
 
-fn variable_names(function: &Function, functions: &[Function]) -> Checked {
+fn variable_names(function: &Function, program: &Program) -> Checked {
     let mut seen: HashSet<&str> = HashSet::with_capacity(function.var_count());
     let check = |name: &str, known: bool| -> Checked {
         if known {
             invalid!("there are two variables '{name}'");
         }
         // A variable would hide the function.
-        if functions.iter().any(|function| function.name == name) {
+        if program.functions.iter().any(|function| function.name == name) {
             invalid!("'{name}' is a function, too");
+        }
+        if program.shared.iter().any(|array| array.name == name) {
+            invalid!("'{name}' is an array in shared memory, too");
         }
         names::check(name).or_else(invalid)
     };
@@ -267,6 +275,32 @@ fn variable_names(function: &Function, functions: &[Function]) -> Checked {
     Ok(())
 }
 
+fn shared(case: &Case) -> Checked {
+    let program = &case.program;
+    let bytes = program.shared.iter().fold(0, |sum: u64, array| sum.saturating_add(array.bytes()));
+    if bytes > MAX_SHARED_BYTES {
+        invalid!("{bytes} bytes, more than {MAX_SHARED_BYTES}");
+    }
+    let mut seen = HashSet::new();
+    each(&program.shared, |array| {
+        if !seen.insert(array.name.clone()) || program.functions.iter().any(|function| function.name == array.name) {
+            return invalid(format!("there are two things called '{}'", array.name)).at(|| "name".into());
+        }
+        if array.name == "slot" {
+            return invalid("'slot' counts the elements when arrays are filled").at(|| "name".into());
+        }
+        names::check(&array.name).or_else(invalid).at(|| "name".into())?;
+        if !is_element(array.scalar) {
+            return invalid(format!("an array holds integers of 32 or 64 bits, not {}", array.scalar.name()))
+                .at(|| "type".into());
+        }
+        if array.len == 0 {
+            return invalid("an array has at least one element").at(|| "len".into());
+        }
+        Ok(())
+    })
+}
+
 // 4. Statements
 
 fn program(case: &Case) -> Checked {
@@ -275,6 +309,7 @@ fn program(case: &Case) -> Checked {
         return invalid("there is no main").at(|| "functions".into());
     }
     function_names(functions).at(|| "functions".into())?;
+    shared(case).at(|| "shared".into())?;
     let undefined = MayBeUndefined::of(&case.program, &case.launch);
     let in_switch = called_in_switch(functions);
     let tangles = |id: FunctionId| match case.tier {
@@ -362,7 +397,7 @@ impl Checker<'_, '_> {
         if self.is_main() && function.result.is_some() {
             return invalid("main has no result").at(|| "result".into());
         }
-        variable_names(function, &self.case.program.functions)?;
+        variable_names(function, &self.case.program)?;
         walk_block(&function.body, &mut |stmt| {
             if let Stmt::Loop(l) = stmt {
                 if let Some(counter) = self.counters.get_mut(l.counter as usize) {
@@ -409,6 +444,10 @@ impl Checker<'_, '_> {
             Stmt::Break | Stmt::Continue => Ok(()),
             Stmt::Return(value) => self.returned(value.as_ref(), place).at(|| "return".into()),
             Stmt::Call { function, args, dest } => self.call(*function, args, *dest, place).at(|| "call".into()),
+            Stmt::Store { array, value } => self.store(*array, value, place).at(|| "store".into()),
+            Stmt::Atomic(atomic) => self.atomic(atomic, place).at(|| "atomic".into()),
+            // Where it may stand is checked for the whole program.
+            Stmt::Sync(_) => Ok(()),
             Stmt::Barrier(op) if op.info().gives == Gives::Nothing => Ok(()),
             Stmt::Barrier(op) => {
                 invalid(format!("{} has a result: it is an expression", op.info().name)).at(|| "barrier".into())
@@ -440,6 +479,49 @@ impl Checker<'_, '_> {
     fn assign(&self, var: VarId, value: &Expr, place: Place) -> Checked {
         let expected = self.written(var).at(|| "var".into())?;
         self.stored(value, expected, place).at(|| "value".into())
+    }
+
+    fn array(&self, array: ArrayId) -> Checked<&Shared> {
+        match self.case.program.shared.get(array as usize) {
+            Some(array) => Ok(array),
+            None => invalid(format!("there is no array {array}")).at(|| "array".into()),
+        }
+    }
+
+    fn store(&self, array: ArrayId, value: &Expr, place: Place) -> Checked {
+        let array = self.array(array)?;
+        if array.len < self.case.launch.invocations() {
+            return invalid(format!("'{}' has no slot for every invocation", array.name)).at(|| "array".into());
+        }
+        self.expr_of(value, array.ty(), place).at(|| "value".into())
+    }
+
+    fn atomic(&self, atomic: &Atomic, place: Place) -> Checked {
+        let array = self.array(atomic.array)?;
+        self.expr_of(&atomic.index, Type::UINT, place).at(|| "index".into())?;
+        self.in_range(&atomic.index, array).at(|| "index".into())?;
+        match (&atomic.compare, atomic.op) {
+            (Some(compare), AtomicOp::CompSwap) => self.expr_of(compare, array.ty(), place).at(|| "compare".into())?,
+            (None, AtomicOp::CompSwap) => return invalid("atomicCompSwap compares").at(|| "compare".into()),
+            (Some(_), op) => return invalid(format!("{} does not compare", op.name())).at(|| "compare".into()),
+            (None, _) => {}
+        }
+        self.expr_of(&atomic.value, array.ty(), place).at(|| "value".into())?;
+        let Some(dest) = atomic.dest else { return Ok(()) };
+        let ty = self.written(dest).at(|| "dest".into())?;
+        if ty != array.ty() {
+            return invalid(format!("'{}' is {ty}, not {}", self.name(dest), array.ty())).at(|| "dest".into());
+        }
+        Ok(())
+    }
+
+    /// An index out of range is undefined behaviour, and so is an undefined index.
+    fn in_range(&self, index: &Expr, array: &Shared) -> Checked {
+        let range = self.scope.range(index);
+        if !range.is_within(Interval::new(0, i128::from(array.len) - 1)) {
+            invalid!("may be {} to {}, but '{}' has {} elements", range.lo, range.hi, array.name, array.len);
+        }
+        self.defined(index, "is an index")
     }
 
     fn log(&mut self, site: SiteId, values: &[Expr], place: Place) -> Checked {
@@ -669,6 +751,10 @@ pub fn type_of(expr: &Expr, function: &Function) -> Result<Type, Invalid> {
             Ok(Type::scalar(ty.scalar))
         }
         Expr::Subgroup(call) => subgroup_type(expr, call, function),
+        Expr::Load(load) => match operand(expr, 0, &load.index, function)? {
+            Type::UINT => Ok(Type::scalar(load.scalar)),
+            ty => mismatch(expr, "[]", &[ty]),
+        },
     }
 }
 
@@ -688,6 +774,7 @@ fn segment(parent: &Expr, number: usize) -> String {
         Expr::Vector(..) => format!("vector[1][{number}]"),
         Expr::Component(..) => "component[0]".into(),
         Expr::Subgroup(_) => format!("subgroup.args[{number}]"),
+        Expr::Load(_) => "load.index".into(),
         _ => String::new(),
     }
 }
@@ -712,6 +799,7 @@ fn tag(expr: &Expr) -> &'static str {
         Expr::Vector(..) => "vector",
         Expr::Component(..) => "component",
         Expr::Subgroup(_) => "subgroup",
+        Expr::Load(_) => "load",
     }
 }
 
@@ -866,6 +954,7 @@ impl Checker<'_, '_> {
             }
             Expr::Intrinsic(op, args) => self.intrinsic(*op, args).at(|| "intrinsic[1]".into()),
             Expr::Subgroup(call) => self.subgroup(call, place).at(|| "subgroup".into()),
+            Expr::Load(load) => self.load(load).at(|| "load".into()),
             _ => Ok(()),
         }?;
         if self.is_float(expr) && self.scope.extent(expr).is_none() {
@@ -876,6 +965,14 @@ impl Checker<'_, '_> {
 
     fn is_float(&self, expr: &Expr) -> bool {
         expr.ty(self.function).is_some_and(|ty| ty.scalar.is_float())
+    }
+
+    fn load(&self, load: &Load) -> Checked {
+        let array = self.array(load.array)?;
+        if load.scalar != array.scalar {
+            return invalid(format!("'{}' holds {}", array.name, array.scalar.name())).at(|| "type".into());
+        }
+        self.in_range(&load.index, array).at(|| "index".into())
     }
 
     /// SPIR-V 1.6 §3.3.13: division by zero and INT_MIN / -1 are undefined behaviour. GLSL 4.60 §5.9: a remainder with
@@ -1031,7 +1128,7 @@ fn exists(k: u32, count: usize, what: &str) -> Checked {
     Ok(())
 }
 
-// 7. Cost
+// 8. Cost
 
 fn costs(case: &Case) -> Checked {
     let cost = cost(case);

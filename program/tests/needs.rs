@@ -32,6 +32,7 @@ fn the_least() {
         broadcast_dynamic_id: false,
         scalars: Default::default(),
         extended_types: false,
+        shared_int64_atomics: false,
         workgroup: [8, 1, 1],
         invocations: 8,
         groups: [1, 1, 1],

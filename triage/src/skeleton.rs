@@ -74,6 +74,7 @@ fn after_loop(program: &Program) -> String {
             Stmt::Switch { .. } => drop(with.insert("switch")),
             Stmt::Call { .. } => drop(with.insert("call")),
             Stmt::Barrier(_) => drop(with.insert("barrier")),
+            Stmt::Store { .. } | Stmt::Atomic(_) => drop(with.insert("shared memory")),
             // A function's last statement may return its result.
             Stmt::Return(_) if function.body.last() != Some(stmt) => drop(with.insert("return")),
             _ => {}
@@ -100,6 +101,7 @@ pub fn normal_form(case: &Case) -> String {
     case.origin = Default::default();
     let data = case.data.inputs.iter_mut().flatten().chain(&mut case.data.uniforms).chain(&mut case.data.push);
     data.for_each(|word| *word = 0);
+    (0..).zip(&mut case.program.shared).for_each(|(number, array): (u32, _)| array.name = format!("s{number}"));
     let mut site = 0;
     for (number, function) in case.program.functions.iter_mut().enumerate() {
         function.name = format!("f{number}");
@@ -247,6 +249,17 @@ impl<'a> Writer<'a> {
             }
             Stmt::Barrier(op) if self.detail == Detail::Name => op.info().name.into(),
             Stmt::Barrier(_) => "barrier".into(),
+            Stmt::Sync(sync) => format!("{}()", sync.name()),
+            Stmt::Store { value, .. } => match self.exprs(function, [value], scope).as_str() {
+                "" => "store".into(),
+                value => format!("store {value}"),
+            },
+            Stmt::Atomic(atomic) => {
+                let operands = self.exprs(function, stmt.direct_exprs(), scope);
+                scope.assigned.extend(atomic.dest);
+                let name = if self.detail == Detail::Name { atomic.op.name() } else { "atomic" };
+                if operands.is_empty() { name.into() } else { format!("{name}({operands})") }
+            }
         }
     }
 

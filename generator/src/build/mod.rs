@@ -15,6 +15,7 @@ mod statement;
 mod template;
 
 use tangle_program::case::{Case, Data, FORMAT, Launch, Origin, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::memory::Shared;
 use tangle_program::subgroup::{SubgroupOp, TABLE};
 use tangle_program::tree::{Expr, Function, Program, Stmt, VarId};
 use tangle_program::types::Scalar;
@@ -61,6 +62,8 @@ pub(crate) struct Builder<'a> {
     weights: Weights,
     launch: Launch,
     data: Data,
+    /// Arrays in shared memory.
+    shared: Vec<Shared>,
     functions: Vec<Function>,
     /// What callers need to know about each of them.
     made: Vec<Made>,
@@ -118,6 +121,7 @@ impl<'a> Builder<'a> {
             weights,
             launch,
             data,
+            shared: Vec::new(),
             functions: Vec::new(),
             made: Vec::new(),
             frame,
@@ -146,7 +150,7 @@ impl<'a> Builder<'a> {
         self.final_log(&mut body);
         self.frame.function.body = body;
         self.functions.push(self.frame.function);
-        let mut program = Program { functions: self.functions };
+        let mut program = Program { shared: self.shared, functions: self.functions };
         log::number_sites(&mut program);
         Case {
             format: FORMAT,

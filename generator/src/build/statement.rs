@@ -46,6 +46,10 @@ impl Builder<'_> {
         if late && self.draw.percent(3) {
             return self.leave_main(out);
         }
+        if self.draw.percent(self.weights.shared) && self.may_synchronise(out) {
+            self.statements = self.statements.saturating_sub(1);
+            return self.shared_memory(out);
+        }
         let before = out.len();
         self.statement(out);
         let construct = matches!(out.get(before..), Some([.., Stmt::Loop(_) | Stmt::If { .. } | Stmt::Switch { .. }]));

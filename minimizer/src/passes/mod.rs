@@ -11,6 +11,7 @@ mod expressions;
 mod functions;
 mod launch;
 mod log;
+mod memory;
 mod names;
 pub(crate) mod slice;
 mod types;
@@ -58,6 +59,7 @@ pub const TABLE: &[Pass] = &[
     Pass { name: "substitute", about: "put a value in the place of a variable", candidates: variables::substitute },
     Pass { name: "words", about: "make uints of other integers, integers of floats", candidates: types::words },
     Pass { name: "narrow", about: "make scalars of vectors", candidates: types::narrow },
+    Pass { name: "memory", about: "forget what atomics return", candidates: memory::candidates },
     Pass { name: "merge", about: "make one of two variables", candidates: variables::merge },
     Pass { name: "data", about: "simplify the data", candidates: data::values },
     Pass { name: "launch", about: "ask for less: sizes, flags, versions, tier", candidates: launch::demands },

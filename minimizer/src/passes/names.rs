@@ -41,7 +41,8 @@ fn functions(case: &mut Case) {
 
 /// Loop counters become i, j, k and so on, everything else a, b, c and so on.
 fn variables(case: &mut Case) {
-    let taken: Vec<String> = case.program.functions.iter().map(|function| function.name.clone()).collect();
+    let functions = case.program.functions.iter().map(|function| function.name.clone());
+    let taken: Vec<String> = functions.chain(case.program.shared.iter().map(|array| array.name.clone())).collect();
     for function in &mut case.program.functions {
         let is_counter = counters(function);
         let usable = |name: &String| names::check(name).is_ok() && !taken.contains(name);

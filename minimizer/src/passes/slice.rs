@@ -156,6 +156,8 @@ impl<'a> Marks<'a> {
                 Stmt::Continue => is(self, around.continued),
                 Stmt::Return(_) => self.here().any,
                 Stmt::Call { function, args, dest } => self.call(*function as usize, args, *dest),
+                // What goes through memory is not followed; another pass deletes it.
+                Stmt::Store { .. } | Stmt::Atomic(_) | Stmt::Sync(_) => !self.program.shared.is_empty(),
                 Stmt::If { .. } | Stmt::Switch { .. } | Stmt::Barrier(_) => false,
             };
         if relevant {

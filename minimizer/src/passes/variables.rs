@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tangle_program::case::Case;
 use tangle_program::tree::{Expr, Function, FunctionId, Local, Program, Stmt, VarId, walk_block};
 
+use super::memory::drop_unused_arrays;
 use super::{Candidates, each};
 use crate::access::{
     direct_exprs_mut, each_block_mut, each_expr_mut, each_stmt_mut, edit_block, mentioned, nested_blocks_mut, reads,
@@ -17,12 +18,13 @@ pub fn unused(case: &Case) -> Candidates<'_> {
     each(case, vec![()], |case, ()| drop_unused(&mut case.program))
 }
 
-/// Drops functions that are never called and locals that are never mentioned.
+/// Drops functions that are never called, and locals and arrays that are never mentioned.
 pub fn drop_unused(program: &mut Program) {
     drop_functions(program, &called(program));
     for function in &mut program.functions {
         drop_locals(function);
     }
+    drop_unused_arrays(program);
 }
 
 /// Which functions are `main` or called from what is.

@@ -26,7 +26,7 @@ pub fn case(functions: Vec<Function>) -> Case {
         },
         variant: tangle_program::variant::Variant::default(),
         data: Data { inputs: vec![(0..8).collect(), vec![5; 8]], uniforms: vec![7], push: vec![9] },
-        program: Program { functions },
+        program: Program { shared: Vec::new(), functions },
     }
 }
 

@@ -99,6 +99,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                 Value { columns: smallvec::smallvec![Rc::clone(&arg.columns[*index])], names, ..arg }
             }
             Node::Subgroup(op) => self.subgroup(frame, op, a, u)?,
+            Node::Load { array, index } => self.load(frame, *array, index, a, u)?,
         })
     }
 

@@ -19,6 +19,7 @@
 //! about operations that it could take part in.
 
 mod expr;
+mod memory;
 mod op;
 
 pub(crate) use op::{Evaluated, evaluate};
@@ -39,6 +40,8 @@ use crate::observed::Status;
 use crate::observed::trace::Trace;
 use crate::rules::{Construct, Jump, Merge, Rules, Scope};
 use crate::value::{Column, Taint, Value};
+pub(crate) use memory::Learnt;
+use memory::Memory;
 
 /// Why a run was given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,6 +120,7 @@ pub(crate) struct Machine<'a, R> {
     inputs: Vec<Option<Value>>,
     zero: Column,
     nameless: Rc<Vec<u32>>,
+    pub memory: Memory,
     pub logs: Vec<LaneLog>,
     pub events: Vec<Event>,
     pub counts: OpCounts,
@@ -178,10 +182,17 @@ impl<'a, R: Rules> Machine<'a, R> {
             inputs: vec![None; case.data.inputs.len()],
             zero: Rc::new(vec![0; layout.slots]),
             nameless: Rc::new(vec![0; layout.slots]),
+            memory: Memory::new(&case.program.shared, Learnt::default()),
             logs: vec![LaneLog::default(); layout.slots],
             events: Vec::new(),
             counts: OpCounts { executed: vec![[0; 2]; TABLE.len()], checked: vec![[0; 2]; TABLE.len()] },
         }
+    }
+
+    /// The machine with what earlier passes have learnt of memory.
+    pub fn knowing(mut self, learnt: Learnt) -> Self {
+        self.memory = Memory::new(&self.case.program.shared, learnt);
+        self
     }
 
     /// Runs `main` to its end.
@@ -191,6 +202,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         let uniform = if self.tier == Tier::Maximal { self.none() } else { live.clone() };
         let mut frame = self.frame(main);
         self.block(&mut frame, &self.code.functions[main].block, live, uniform)?;
+        self.close_memory();
         Ok(())
     }
 
@@ -363,6 +375,20 @@ impl<'a, R: Rules> Machine<'a, R> {
                 count[usize::from(a != self.layout.live)] += u64::from(a.count());
                 Ok((a, u))
             }
+            Step::Store { array, value } => {
+                let value = self.eval(frame, value, &a, &u)?;
+                self.store(*array, &value, &a)?;
+                Ok((a, u))
+            }
+            Step::Atomic(code) => {
+                self.atomic(frame, code, &a, &u)?;
+                Ok((a, u))
+            }
+            Step::Synchronise => {
+                self.barrier(&a)?;
+                Ok((a, u))
+            }
+            Step::Nothing => Ok((a, u)),
         }
     }
 

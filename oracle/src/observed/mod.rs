@@ -53,7 +53,7 @@ use std::rc::Rc;
 pub use rule::{Severity, TangleRule};
 
 use crate::lower::Code;
-use crate::machine::{Machine, Pass, Stop};
+use crate::machine::{Learnt, Machine, Pass, Stop};
 use crate::map::Layout;
 use crate::rules::Spec;
 use tangle_program::case::Case;
@@ -85,10 +85,17 @@ pub(crate) fn follow<'a>(
 ) -> Result<Option<Machine<'a, Spec>>, Stop> {
     let mut bindings = Rc::new(Bindings::default());
     for round in 0.. {
-        let pass = Pass::Predict { visitors: visitors.clone(), classes: classes.clone() };
-        let mut machine = Machine::new(case, code, layout, index, Spec, pass);
-        machine.trace = Some(Box::new(Trace::new(code, layout, seen, Rc::clone(&bindings))));
-        machine.run()?;
+        let mut learnt = Learnt::default();
+        let mut machine = loop {
+            let pass = Pass::Predict { visitors: visitors.clone(), classes: classes.clone() };
+            let mut machine = Machine::new(case, code, layout, index, Spec, pass).knowing(learnt);
+            machine.trace = Some(Box::new(Trace::new(code, layout, seen, Rc::clone(&bindings))));
+            machine.run()?;
+            if !machine.memory.wrong {
+                break machine;
+            }
+            learnt = machine.memory.into_learnt();
+        };
         let found: Vec<bool> = machine.lost_by_subgroup().map(|lost| !lost).collect();
         let mut settled = true;
         for (s, &found) in found.iter().enumerate() {

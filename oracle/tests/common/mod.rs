@@ -127,7 +127,7 @@ pub fn case(functions: Vec<Function>) -> Case {
         },
         variant: tangle_program::variant::Variant::default(),
         data: Data { push: vec![0], ..Data::default() },
-        program: Program { functions },
+        program: Program { shared: Vec::new(), functions },
     }
 }
 

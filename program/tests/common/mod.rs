@@ -24,7 +24,7 @@ pub fn case(about: &str, functions: Vec<Function>) -> Case {
         },
         variant: tangle_program::variant::Variant::default(),
         data: Data::default(),
-        program: Program { functions },
+        program: Program { shared: Vec::new(), functions },
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod exchange;
 mod loops;
+mod memory;
 mod repeat;
 
 use tangle_program::case::Tier;

@@ -1,0 +1,403 @@
+//! Shared memory: values through slots and barriers, counters and reductions by atomics.
+//!
+//! These stand at the top level of `main` while control flow is uniform in the workgroup, because `barrier()` needs that
+//! ([`tangle_program::races`]); what is between two barriers diverges as it likes. Each brings an array of its own, so that no two
+//! ways of using one can meet.
+
+use tangle_program::memory::{ArrayId, AtomicOp, MAX_SHARED_BYTES, Shared, Sync};
+use tangle_program::ops::BinaryOp;
+use tangle_program::races::may_synchronise_after;
+use tangle_program::subgroup::{Category, Fold, SubgroupOp};
+use tangle_program::tree::{Atomic, Block, Builtin, Expr, Load, LoopKind, Stmt, SubgroupCall, VarId};
+use tangle_program::types::{Scalar, Type};
+
+use super::super::Builder;
+use super::super::condition::Cond;
+use super::super::control::LoopHead;
+use super::super::expression::{as_number, bin, uint};
+use super::super::frame::{Cost, Role, Source};
+use super::super::log::Moment;
+use crate::class::{Class, Decision};
+use crate::weights::LoopForm;
+
+/// What one of these costs at least, by the bounds of its loops.
+const LEAST: Cost = Cost { words: 8, steps: 80 };
+
+fn local_index() -> Expr {
+    Expr::Builtin(Builtin::LocalIndex)
+}
+
+/// The index of the subgroup's first invocation: every subgroup has its own.
+fn token() -> Expr {
+    Expr::subgroup(SubgroupOp::BroadcastFirst, [local_index()])
+}
+
+fn elect() -> Cond {
+    Cond { expr: Expr::subgroup(SubgroupOp::Elect, []), decision: Decision::Divergent, source: Source::Other }
+}
+
+impl Builder<'_> {
+    /// True if a barrier may stand behind these statements of `main`.
+    pub(crate) fn may_synchronise(&self, main: &Block) -> bool {
+        self.frame.affords(LEAST) && may_synchronise_after(&self.shared, &self.functions, self.config.tier, main)
+    }
+
+    /// One of the shapes.
+    pub(crate) fn shared_memory(&mut self, out: &mut Block) {
+        let exact = self.frame.flow.is_exact() && self.has(SubgroupOp::BroadcastFirst);
+        let weights = [
+            (5, Self::exchange as fn(&mut Self, &mut Block)),
+            (if self.affordable_trips() >= 4 { 4 } else { 0 }, Self::exchange_in_loop),
+            (6, Self::scattered_atomics),
+            (if exact && self.has(SubgroupOp::Reduce(Fold::Max)) { 4 } else { 0 }, Self::reduced_atomic),
+            (if exact { 5 } else { 0 }, Self::counted_compaction),
+            (if exact { 3 } else { 0 }, Self::elected_load),
+        ];
+        self.draw.weighted(&weights)(self, out);
+    }
+
+    // --- parts ---
+
+    /// A new array, if there is room.
+    fn array(&mut self, len: u32, init: u32) -> Option<(ArrayId, Type)> {
+        let wide = self.config.shared_int64_atomics && self.config.scalars.contains(&Scalar::Int64);
+        let kinds = [
+            (6, Scalar::Uint),
+            (3, Scalar::Int),
+            (if wide { 1 } else { 0 }, Scalar::Uint64),
+            (if wide { 1 } else { 0 }, Scalar::Int64),
+        ];
+        let scalar = self.draw.weighted(&kinds);
+        self.array_of(scalar, len, init)
+    }
+
+    fn array_of(&mut self, scalar: Scalar, len: u32, init: u32) -> Option<(ArrayId, Type)> {
+        let array = Shared { name: format!("s{}", self.shared.len()), scalar, len, init };
+        let used: u64 = self.shared.iter().map(Shared::bytes).sum();
+        if used + array.bytes() > MAX_SHARED_BYTES {
+            return None;
+        }
+        self.shared.push(array);
+        Some(((self.shared.len() - 1) as ArrayId, Type::scalar(scalar)))
+    }
+
+    fn barrier_here(&mut self, out: &mut Block) {
+        if self.draw.percent(15) {
+            let fence = self.draw.pick(&[Sync::MemoryShared, Sync::GroupMemory, Sync::Memory, Sync::MemoryBuffer]);
+            out.push(Stmt::Sync(fence));
+        }
+        self.frame.charge(Cost { words: 0, steps: 2 });
+        out.push(Stmt::Sync(Sync::Barrier));
+    }
+
+    fn store(&mut self, array: ArrayId, value: Expr) -> Stmt {
+        self.frame.charge(Cost { words: 0, steps: 1 });
+        Stmt::Store { array, value }
+    }
+
+    fn load(&self, array: ArrayId, index: Expr) -> Expr {
+        let scalar = self.shared[array as usize].scalar;
+        Expr::Load(Load { array, scalar, index: Box::new(index) })
+    }
+
+    /// `op(array[index], value)`
+    fn atomic(&mut self, op: AtomicOp, array: ArrayId, index: Expr, value: Expr, dest: Option<VarId>) -> Stmt {
+        self.frame.charge(Cost { words: 0, steps: 1 });
+        let scalar = self.shared[array as usize].scalar;
+        let compare = (op == AtomicOp::CompSwap).then(|| as_number(scalar, uint(self.shared[array as usize].init)));
+        if let Some(dest) = dest {
+            self.frame.forget(dest);
+        }
+        Stmt::Atomic(Box::new(Atomic { op, array, index, compare, value, dest }))
+    }
+
+    /// An index below `len`, from any word.
+    fn wrapped(word: Expr, len: u32) -> Expr {
+        if len.is_power_of_two() {
+            bin(BinaryOp::BitAnd, word, uint(len - 1))
+        } else {
+            bin(BinaryOp::Mod, word, uint(len))
+        }
+    }
+
+    /// The slot of another invocation.
+    fn other_slot(&mut self, len: u32) -> Expr {
+        match self.draw.below(4) {
+            0 => bin(BinaryOp::Sub, uint(len - 1), local_index()),
+            1 => {
+                let word = self.own_value(Type::UINT);
+                Self::wrapped(word, len)
+            }
+            _ => {
+                let by = uint(self.draw.pick(&[1, 2, 3, 5, 8, 16]));
+                Self::wrapped(bin(BinaryOp::Add, local_index(), by), len)
+            }
+        }
+    }
+
+    /// A variable with what an element holds, and a log of it.
+    fn read(&mut self, array: ArrayId, index: Expr, out: &mut Block) -> VarId {
+        let ty = self.shared[array as usize].ty();
+        let var = self.result_variable(ty, Class::Unpredictable);
+        let value = self.load(array, index);
+        self.set(var, value, out);
+        self.log(vec![Expr::Var(var)], out);
+        var
+    }
+
+    /// A function of a value that comes to the same in any order, and a first value that shows its effect.
+    fn commutative(&mut self) -> (AtomicOp, u32) {
+        self.draw.pick(&[
+            (AtomicOp::Add, 0),
+            (AtomicOp::Max, 0),
+            (AtomicOp::Min, 0x7FFF_FFFF),
+            (AtomicOp::Or, 0),
+            (AtomicOp::Xor, 5),
+            (AtomicOp::And, 0xFFFF_FFFF),
+        ])
+    }
+
+    // --- shapes ---
+
+    /// Everybody writes a slot and reads another one.
+    fn exchange(&mut self, out: &mut Block) {
+        let len = self.launch.invocations();
+        let Some((array, ty)) = self.array(len, 7) else { return self.assignment(out) };
+        if self.draw.percent(30) {
+            let cond = self.own_condition();
+            let stmt = self.branch(
+                cond,
+                |b| {
+                    let value = b.own_value(ty);
+                    vec![b.store(array, value)]
+                },
+                |_| Vec::new(),
+            );
+            out.push(stmt);
+        } else {
+            let value = self.own_value(ty);
+            let store = self.store(array, value);
+            out.push(store);
+        }
+        self.barrier_here(out);
+        let index = self.other_slot(len);
+        let var = self.read(array, index, out);
+        // Pooling over the neighbours: what a subgroup makes of what came from another.
+        if self.draw.percent(50) && self.has(SubgroupOp::Reduce(Fold::Max)) {
+            let clustered = self.config.categories.contains(&Category::Clustered) && self.sure_size() >= 4;
+            let op = if clustered { SubgroupOp::Clustered(Fold::Max) } else { SubgroupOp::Reduce(Fold::Max) };
+            let cluster = clustered.then_some(4);
+            let pooled = self.result_variable(ty, Class::Unpredictable);
+            let call = SubgroupCall { op, args: vec![Expr::Var(var)], cluster };
+            self.keep(pooled, Expr::Subgroup(call), out);
+        }
+    }
+
+    /// The same several times over, with two barriers in a loop.
+    fn exchange_in_loop(&mut self, out: &mut Block) {
+        let len = self.launch.invocations();
+        let Some((array, ty)) = self.array(len, 0) else { return self.assignment(out) };
+        let sum = self.frame.local("total", ty, Class::Unpredictable, Role::Private);
+        let value = self.own_value(ty);
+        self.set(sum, value, out);
+        let trips = 2 + self.draw.below(2);
+        let form = self.draw.pick(&[LoopForm::For, LoopForm::While, LoopForm::DoWhile, LoopForm::Forever]);
+        let head = LoopHead { form, bound: (uint(trips), trips), decision: Decision::Uniform };
+        let op = self.draw.pick(&[BinaryOp::Add, BinaryOp::BitXor]);
+        let (mut stmt, _) = self.repeat(
+            head,
+            |_| None,
+            |b, counter| {
+                let mut body = Vec::new();
+                let store = b.store(array, Expr::Var(sum));
+                body.push(store);
+                b.barrier_here(&mut body);
+                let step = bin(BinaryOp::Add, Expr::Var(counter), uint(1));
+                let index = Self::wrapped(bin(BinaryOp::Add, local_index(), step), len);
+                let value = b.load(array, index);
+                b.set(sum, bin(op, Expr::Var(sum), value), &mut body);
+                b.observe(Moment::Assignment, &[sum], &mut body);
+                b.barrier_here(&mut body);
+                body
+            },
+        );
+        // What is uniform to the tier may differ between subgroups, in the head of a loop and where a call in it returns.
+        if let Stmt::Loop(l) = &mut stmt {
+            if let LoopKind::For { init, update, .. } = &mut l.kind {
+                *init = uint(0);
+                update.clear();
+            }
+        }
+        out.push(stmt);
+        self.log(vec![Expr::Var(sum)], out);
+    }
+
+    /// Atomics here and there in divergent code, the elements read after a barrier.
+    fn scattered_atomics(&mut self, out: &mut Block) {
+        let (op, init) = self.commutative();
+        // An element for each invocation: there the order of one lane's own atomics is all there is, whatever the function.
+        let alone = self.draw.percent(30);
+        let op = if alone { self.draw.pick(&AtomicOp::ALL) } else { op };
+        let len = if alone { self.launch.invocations() } else { self.draw.pick(&[1, 2, 4, 5, 8]) };
+        let Some((array, ty)) = self.array(len, init) else { return self.assignment(out) };
+        for _ in 0..1 + self.draw.below(3) {
+            if alone {
+                let mut block = Vec::new();
+                self.atomic_on(op, array, ty, local_index(), &mut block);
+                out.append(&mut block);
+                continue;
+            }
+            let word = self.own_value(Type::UINT);
+            let index = if len == 1 { uint(0) } else { Self::wrapped(word, len) };
+            if self.draw.percent(30) {
+                self.atomic_on(op, array, ty, index, out);
+                continue;
+            }
+            let cond = self.own_condition();
+            let also_else = self.draw.percent(40);
+            let other = index.clone();
+            let stmt = self.branch(
+                cond,
+                |b| {
+                    let mut block = Vec::new();
+                    b.atomic_on(op, array, ty, index, &mut block);
+                    block
+                },
+                |b| {
+                    let mut block = Vec::new();
+                    if also_else {
+                        b.atomic_on(op, array, ty, other, &mut block);
+                    }
+                    block
+                },
+            );
+            out.push(stmt);
+        }
+        self.barrier_here(out);
+        let index = if alone { self.other_slot(len) } else { Self::wrapped(local_index(), len) };
+        let index = if len == 1 { uint(0) } else { index };
+        self.read(array, index, out);
+    }
+
+    /// An atomic on a lane's own data, the old value kept or not.
+    fn atomic_on(&mut self, op: AtomicOp, array: ArrayId, ty: Type, index: Expr, out: &mut Block) {
+        let value = self.own_value(ty);
+        let dest = self.draw.percent(40).then(|| self.result_variable(ty, Class::Unpredictable));
+        let stmt = self.atomic(op, array, index, value, dest);
+        out.push(stmt);
+        dest.into_iter().for_each(|dest| self.observe(Moment::Operation, &[dest], out));
+    }
+
+    /// One atomic for each subgroup, on what its lanes have together.
+    fn reduced_atomic(&mut self, out: &mut Block) {
+        let (fold, op, init) = self.draw.pick(&[
+            (Fold::Max, AtomicOp::Max, 0),
+            (Fold::Add, AtomicOp::Add, 0),
+            (Fold::Min, AtomicOp::Min, 0x7FFF_FFFF),
+            (Fold::Xor, AtomicOp::Xor, 0),
+        ]);
+        let Some((array, ty)) = self.array_of(Scalar::Uint, 1, init) else { return self.assignment(out) };
+        let value = self.own_value(ty);
+        let reduced = self.frame.local("reduced", ty, self.frame.flow.class(), Role::Private);
+        self.set(reduced, Expr::subgroup(SubgroupOp::Reduce(fold), [value]), out);
+        let stmt =
+            self.branch(elect(), |b| vec![b.atomic(op, array, uint(0), Expr::Var(reduced), None)], |_| Vec::new());
+        out.push(stmt);
+        self.barrier_here(out);
+        self.read(array, uint(0), out);
+    }
+
+    /// Lanes that meet a condition find places in an array, with one atomic for each subgroup. Within a branch on the condition only
+    /// tier maximal brings the lanes together again behind the one that counted.
+    fn counted_compaction(&mut self, out: &mut Block) {
+        let len = self.launch.invocations();
+        let Some((counters, _)) = self.array_of(Scalar::Uint, len, 0) else { return self.assignment(out) };
+        let Some((places, ty)) = self.array_of(Scalar::Uint, len, 0) else { return self.assignment(out) };
+        let per_subgroup = self.draw.percent(50);
+        let each = self.draw.pick(&[1, 1, 3]);
+        let cond = self.own_condition();
+        let wanted = cond.expr.clone();
+        if self.draw.percent(50) {
+            let base = self.counted(counters, per_subgroup, each, &wanted, out);
+            let stmt = self.branch(cond, |b| b.placed(places, ty, base, each, len), |_| Vec::new());
+            out.push(stmt);
+        } else {
+            let stmt = self.branch(
+                cond,
+                |b| {
+                    let mut block = Vec::new();
+                    let base = b.counted(counters, per_subgroup, each, &Expr::Bool(true), &mut block);
+                    block.extend(b.placed(places, ty, base, each, len));
+                    block
+                },
+                |_| Vec::new(),
+            );
+            out.push(stmt);
+        }
+        self.barrier_here(out);
+        let counted = if per_subgroup { token() } else { uint(0) };
+        self.read(counters, counted, out);
+        self.read(places, local_index(), out);
+    }
+
+    /// The elected lane counts those that meet the condition, and tells the others where they begin.
+    fn counted(&mut self, counters: ArrayId, per_subgroup: bool, each: u32, wanted: &Expr, out: &mut Block) -> VarId {
+        let base = self.frame.local("base", Type::UINT, Class::Unpredictable, Role::Private);
+        let count = self.frame.local("count", Type::UINT, self.frame.flow.class(), Role::Private);
+        let ballot = Expr::subgroup(SubgroupOp::Ballot, [wanted.clone()]);
+        self.set(count, Expr::subgroup(SubgroupOp::BallotBitCount, [ballot]), out);
+        let cell = self.frame.local("cell", Type::UINT, self.frame.flow.class(), Role::Private);
+        let len = self.launch.invocations();
+        self.set(cell, if per_subgroup { token() } else { uint(0) }, out);
+        let number = bin(BinaryOp::Mul, Expr::Var(count), uint(each));
+        let stmt = self.branch(
+            elect(),
+            |b| vec![b.atomic(AtomicOp::Add, counters, Self::wrapped(Expr::Var(cell), len), number, Some(base))],
+            |_| Vec::new(),
+        );
+        out.push(stmt);
+        self.set(base, Expr::subgroup(SubgroupOp::BroadcastFirst, [Expr::Var(base)]), out);
+        self.observe(Moment::Operation, &[base], out);
+        base
+    }
+
+    /// A lane's value goes to its place: the base, and the number of lanes before it.
+    fn placed(&mut self, places: ArrayId, ty: Type, base: VarId, each: u32, len: u32) -> Block {
+        let mut out = Vec::new();
+        let ballot = Expr::subgroup(SubgroupOp::Ballot, [Expr::Bool(true)]);
+        let rank = Expr::subgroup(SubgroupOp::BallotExclusiveBitCount, [ballot]);
+        let place = bin(BinaryOp::Add, Expr::Var(base), bin(BinaryOp::Mul, rank, uint(each)));
+        let value = self.own_value(ty);
+        let op = self.draw.pick(&[AtomicOp::Add, AtomicOp::Exchange, AtomicOp::Max]);
+        let stmt = self.atomic(op, places, Self::wrapped(place, len), value, None);
+        out.push(stmt);
+        out
+    }
+
+    /// One lane loads for all.
+    fn elected_load(&mut self, out: &mut Block) {
+        let len = self.launch.invocations();
+        let Some((array, ty)) = self.array(len, 0) else { return self.assignment(out) };
+        let value = self.own_value(ty);
+        let store = self.store(array, value);
+        out.push(store);
+        self.barrier_here(out);
+        let loaded = self.frame.local("loaded", ty, Class::Unpredictable, Role::Private);
+        self.set(loaded, as_number(ty.scalar, uint(0)), out);
+        let index = self.other_slot(len);
+        let stmt = self.branch(
+            elect(),
+            |b| {
+                let mut block = Vec::new();
+                let value = b.load(array, index);
+                b.set(loaded, value, &mut block);
+                block
+            },
+            |_| Vec::new(),
+        );
+        out.push(stmt);
+        let told = Expr::subgroup(SubgroupOp::BroadcastFirst, [Expr::Var(loaded)]);
+        self.set(loaded, told, out);
+        self.log(vec![Expr::Var(loaded)], out);
+    }
+}

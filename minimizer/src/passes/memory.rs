@@ -1,0 +1,67 @@
+//! Shared memory: arrays that nothing uses, old values that nobody needs.
+
+use tangle_program::case::Case;
+use tangle_program::memory::ArrayId;
+use tangle_program::tree::{Expr, Program, Stmt, walk_block};
+
+use super::{Candidates, each};
+use crate::access::{each_expr_mut, each_stmt_mut, edit_stmt, stmts};
+
+/// Forgets what an atomic returns; lets arrays begin at zero.
+pub fn candidates(case: &Case) -> Candidates<'_> {
+    let keeps = |stmt: &Stmt| matches!(stmt, Stmt::Atomic(atomic) if atomic.dest.is_some());
+    let places = stmts(&case.program).into_iter().filter(|(_, stmt)| keeps(stmt)).map(|(place, _)| place);
+    let forgets = each(case, places.collect(), |case, place| {
+        edit_stmt(&mut case.program, place, |stmt| {
+            if let Stmt::Atomic(atomic) = stmt {
+                atomic.dest = None;
+            }
+        });
+    });
+    let arrays: Vec<usize> = (0..case.program.shared.len()).collect();
+    let from_zero = each(case, arrays, |case, array| case.program.shared[array].init = 0);
+    Box::new(forgets.chain(from_zero))
+}
+
+/// Drops the arrays that are not mentioned.
+pub fn drop_unused_arrays(program: &mut Program) {
+    let mut used = vec![false; program.shared.len()];
+    let mut mark = |array: ArrayId| {
+        if let Some(used) = used.get_mut(array as usize) {
+            *used = true;
+        }
+    };
+    for function in &program.functions {
+        walk_block(&function.body, &mut |stmt| {
+            match stmt {
+                Stmt::Store { array, .. } => mark(*array),
+                Stmt::Atomic(atomic) => mark(atomic.array),
+                _ => {}
+            }
+            stmt.direct_exprs().for_each(|expr| {
+                expr.walk(&mut |expr| {
+                    if let Expr::Load(load) = expr {
+                        mark(load.array);
+                    }
+                });
+            });
+        });
+    }
+    if used.iter().all(|used| *used) {
+        return;
+    }
+    let number =
+        |array: ArrayId| used[..used.len().min(array as usize)].iter().filter(|used| **used).count() as ArrayId;
+    each_stmt_mut(program, &mut |_, stmt| match stmt {
+        Stmt::Store { array, .. } => *array = number(*array),
+        Stmt::Atomic(atomic) => atomic.array = number(atomic.array),
+        _ => {}
+    });
+    each_expr_mut(program, &mut |_, expr| {
+        if let Expr::Load(load) = expr {
+            load.array = number(load.array);
+        }
+    });
+    let mut kept = used.iter();
+    program.shared.retain(|_| *kept.next().unwrap_or(&true));
+}
