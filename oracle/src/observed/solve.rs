@@ -279,7 +279,11 @@ pub(crate) fn solve(steps: &[Step<'_>], tier: Tier, found: &[bool]) -> Bindings 
         let time = if tier == Tier::Maximal { i } else { 0 };
         by_operation.entry((step.subgroup, step.op.id, time)).or_default().push(i);
     }
-    let visit = |step: &Step<'_>| step.visits[step.lanes.trailing_zeros() as usize];
+    // The lowest lane, and how often it came by: no other step has both.
+    let visit = |step: &Step<'_>| {
+        let lane = step.lanes.trailing_zeros();
+        step.visits[lane as usize] << 7 | lane
+    };
     let group = |members: Vec<usize>| {
         let time = if tier == Tier::Maximal { visit(&steps[members[0]]) } else { 0 };
         Group { steps, members, time }
