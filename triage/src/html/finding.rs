@@ -134,16 +134,17 @@ fn strips(html: &mut Html, telling: &Telling) {
     if telling.strips.is_empty() {
         return;
     }
-    html.raw("<div class=\"scroll\"><table class=\"strips\">\n<tr><th></th><th>have to come</th><th>came</th></tr>\n");
+    html.raw("<div class=\"scroll\"><table class=\"strips\">\n");
     let (shown, left_out) = telling.shown_strips();
     for strip in shown {
-        html.raw("<tr>").element("th", &[], format_args!("subgroup {}", strip.subgroup));
-        html.raw("<td>");
+        // One above the other, so that a lane stands below itself.
+        html.raw("<tr>").element("th", &[("rowspan", &2)], format_args!("subgroup {}", strip.subgroup));
+        html.raw("<th>have to come</th><td>");
         for (lane, state) in strip.lanes.iter().enumerate() {
             let class = state.map_or("none", |state| if must_come(state) { "right" } else { "absent" });
             html.open("i", &[("class", &class), ("title", &format_args!("lane {lane}"))]).raw("</i>");
         }
-        html.raw("</td><td>");
+        html.raw("</td></tr>\n<tr><th>came</th><td>");
         for (lane, state) in strip.lanes.iter().enumerate() {
             let Some(state) = state else {
                 html.raw("<i class=\"none\"></i>");
