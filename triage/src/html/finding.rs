@@ -103,7 +103,7 @@ fn first_step(html: &mut Html, telling: Option<&Telling>) {
     let Some(telling) = telling else { return };
     html.section("The first wrong step");
     html.open("p", &[]).text(format_args!("{}; first at {}.", telling.headline, telling.place)).raw("</p>\n");
-    html.raw("<div class=\"columns\">\n<div class=\"scroll\"><table class=\"listing excerpt\">\n");
+    html.raw("<div class=\"scroll\"><table class=\"listing excerpt\">\n");
     for (number, line) in &telling.excerpt {
         html.open("tr", &[("class", &if *number == telling.line { "wrong" } else { "" })]);
         html.raw("<td class=\"number\">")
@@ -116,7 +116,6 @@ fn first_step(html: &mut Html, telling: Option<&Telling>) {
     }
     html.raw("</table></div>\n");
     strips(html, telling);
-    html.raw("</div>\n");
     lane_table(html, telling);
     html.raw("<p>They came here from:</p>\n<ul>\n");
     for origin in &telling.origins {
