@@ -9,11 +9,13 @@
 //!   reduce ── a failing case made small (tangle-minimizer)
 //!   background ── findings made small while a campaign goes on;  minimized ── what that leaves on disk
 //!   variants ── a case as every variant on every device: which stage is to blame
+//!   blackbox ── cases for others to run;  fuzzing ── what the cargo fuzz targets do
 //!   corpus ── new cases for a regression corpus
 //!   replay ── a folder of cases against what is expected of them
 //! ```
 
 pub mod background;
+pub mod blackbox;
 pub mod campaign;
 pub mod capabilities;
 pub mod corpus;

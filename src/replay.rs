@@ -23,6 +23,7 @@ use tangle_triage::Kind;
 use tangle_triage::baseline::{Baseline, Expectation, KnownFlake, Outcome, Patterns, Status, Tally, count, rule};
 
 use crate::campaign::describe;
+use crate::fuzzing::input::has_name_of_input;
 use crate::ledger::thousands;
 use crate::prepare::{Prepared, ToolchainFault, prepare};
 use crate::target::{Conclusion, Finish, Target};
@@ -101,8 +102,8 @@ pub struct NamedCase {
     pub case: Case,
 }
 
-/// The cases of a folder, at any depth, as names and files, by name: its JSON files, and findings' folders. Other JSON files of a
-/// finding are no cases.
+/// The cases of a folder, at any depth, as names and files, by name: its JSON files, inputs of fuzz targets, and findings' folders. Other
+/// JSON files of a finding are no cases.
 ///
 /// # Errors
 /// If the folder cannot be read.
@@ -133,7 +134,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     for path in paths {
         if path.is_dir() {
             collect(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "json") {
+        } else if path.extension().is_some_and(|extension| extension == "json") || has_name_of_input(&path) {
             files.push(path);
         }
     }

@@ -91,6 +91,37 @@ fn a_case_that_is_not_there_is_told() {
 }
 
 #[test]
+fn inputs_of_fuzz_targets_are_cases() {
+    let folder = scratch();
+    let hash = "adc83b19e793491b1c6ea0fd8b46cd9f32e592fc";
+    let device = ["--device", "reference"].map(OsStr::new);
+    for contents in [read(&vector("V01")).into_bytes(), vec![0xFF; 3000], Vec::new()] {
+        let file = write(folder.path(), &format!("crash-{hash}"), contents);
+        run([OsStr::new("run"), file.as_os_str(), device[0], device[1]]).expect(0);
+    }
+    let ran = run([OsStr::new("replay"), folder.path().as_os_str(), device[0], device[1]]).expect(0);
+    assert!(ran.stdout.contains('1'), "{ran}");
+    // Bytes under another name are a mistake.
+    let file = write(folder.path(), "crash", vec![0xFF; 3000]);
+    run([OsStr::new("run"), file.as_os_str(), device[0], device[1]]).fails_with(&["crash", "UTF-8"]);
+}
+
+#[test]
+fn a_black_box_fuzzer_writes_cases_that_run() {
+    let folder = scratch();
+    let (corpus, out) = (folder.path().join("corpus"), folder.path().join("out"));
+    std::fs::create_dir(&corpus).expect("the test's folder can be written");
+    write(&corpus, "one.json", read(&vector("V01")));
+    write(&corpus, "none.json", "{}");
+    let [corpus, out] = [&corpus, &out].map(|path| path.to_str().expect("a path"));
+    let args = ["cases", "--input_dir", corpus, "--output_dir", out, "--no_of_files", "12", "--seed", "1"];
+    let ran = run(args).expect(0);
+    assert!(ran.stderr.contains("none.json"), "{ran}");
+    assert_eq!(tree(Path::new(out)).iter().filter(|path| name_of(path).starts_with("fuzz-")).count(), 12);
+    run(["replay", out, "--device", "reference"]).expect(0);
+}
+
+#[test]
 fn a_case_that_the_device_cannot_run_is_told_with_what_is_missing() {
     // Clusters of 4 on subgroups of 2; the message stands where results stand, once for each device.
     let case = vector("V13");

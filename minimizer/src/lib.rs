@@ -19,7 +19,7 @@
 //!   counts, and what was asked of those behind it is forgotten.
 //! - Whoever calls may stop it at any time and has the best case so far. To go on later, start with that case.
 
-mod access;
+pub mod access;
 mod engine;
 mod hide;
 pub mod passes;

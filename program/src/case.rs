@@ -46,6 +46,9 @@ pub struct Origin {
     /// The generator's version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<String>,
+    /// The bytes that the generator made it from, in hexadecimal; gone once it is changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<String>,
     /// Content hash of the case this one was minimised from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimized_from: Option<String>,

@@ -23,7 +23,7 @@ use super::{Found, duration, read_case, say, tell};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to minimise: the folder of a finding, or a case (JSON)
+    /// What to minimise: the folder of a finding, a case (JSON), or an artifact of `cargo fuzz`
     case: PathBuf,
     /// Device to run on, by the name `tangle devices` shows; that of the finding if not given
     #[arg(long, value_name = "NAME")]

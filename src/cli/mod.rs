@@ -1,5 +1,6 @@
 //! Subcommands, one file each.
 
+mod cases;
 mod corpus;
 mod devices;
 mod exhibit;
@@ -23,6 +24,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use tangle::background::Opener;
+use tangle::fuzzing::input;
 use tangle::target::{Jobs, Target};
 use tangle_program::case::Case;
 use tangle_program::validate::validate;
@@ -53,6 +55,8 @@ enum Command {
     Show(show::Args),
     /// Run all cases of a folder on all devices, and compare with what is expected of them
     Replay(replay::Args),
+    /// Write random cases, and changed ones of a corpus: a black-box fuzzer of ClusterFuzz
+    Cases(cases::Args),
     /// Keep a regression corpus
     Corpus(corpus::Args),
     /// Make a failing case small
@@ -88,6 +92,7 @@ pub fn main() -> ExitCode {
         Command::Matrix(args) => matrix::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Cases(args) => cases::run(&args),
         Command::Corpus(args) => corpus::run(args),
         Command::Minimize(args) => minimize::run(&args),
         Command::Explain(args) => explain::run(&args),
@@ -160,7 +165,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error} (write 30s, 5m or 2h)"))
 }
 
-/// Reads a case: a JSON file, or a finding's folder.
+/// Reads a case: a JSON file, a finding's folder, or an input of a fuzz target.
 fn read_case(path: &Path) -> anyhow::Result<Case> {
     let file = if path.is_dir() { path.join("case.json") } else { path.to_owned() };
     anyhow::ensure!(
@@ -168,8 +173,14 @@ fn read_case(path: &Path) -> anyhow::Result<Case> {
         "{} is no finding: it has no case.json (`tangle replay` runs a folder of cases)",
         path.display()
     );
-    let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    let case = Case::from_json(&text).with_context(|| format!("{}", file.display()))?;
+    let contents = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let case = if input::has_name_of_input(&file) {
+        input::from_json(&contents).unwrap_or_else(|| Ok(input::from_bytes(&contents)))
+    } else {
+        let text = std::str::from_utf8(&contents);
+        Case::from_json(text.with_context(|| format!("cannot read {}: it is no text in UTF-8", file.display()))?)
+    };
+    let case = case.with_context(|| format!("{}", file.display()))?;
     validate(&case).with_context(|| format!("{}", file.display()))?;
     Ok(case)
 }

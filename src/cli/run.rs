@@ -18,7 +18,7 @@ use super::{DeviceArgs, Found, Jobs, read_case, say, tell};
 /// With one device, its story; with several, a table, and the stories of those that the case finds something on.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The case: a JSON file, or the folder of a finding
+    /// The case: a JSON file, the folder of a finding, or an artifact of `cargo fuzz`
     case: PathBuf,
     #[command(flatten)]
     devices: DeviceArgs,

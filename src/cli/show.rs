@@ -18,7 +18,7 @@ use super::{DeviceArgs, Found, Jobs, read_case};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The case: a JSON file, or the folder of a finding
+    /// The case: a JSON file, the folder of a finding, or an artifact of `cargo fuzz`
     case: PathBuf,
     /// Show what is expected with linear subgroups of this size
     #[arg(long, value_name = "SIZE", conflicts_with = "device")]

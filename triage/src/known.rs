@@ -153,10 +153,15 @@ impl Known {
     }
 
     fn on(&self, device: &DeviceId) -> impl Iterator<Item = &Bug> {
-        self.bugs.iter().filter(|bug| {
-            let is_here = |pattern: &String| glob(pattern, &device.name, None) || glob(pattern, &device.driver, None);
-            bug.devices.is_empty() || bug.devices.iter().any(is_here)
-        })
+        self.bugs.iter().filter(|bug| bug.concerns(device))
+    }
+}
+
+impl Bug {
+    /// True if the device may have it.
+    pub fn concerns(&self, device: &DeviceId) -> bool {
+        let is_here = |pattern: &String| glob(pattern, &device.name, None) || glob(pattern, &device.driver, None);
+        self.devices.is_empty() || self.devices.iter().any(is_here)
     }
 }
 
