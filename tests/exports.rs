@@ -128,7 +128,8 @@ fn the_c_program_says_what_tangle_says() {
         return;
     }
     let mut compared = 0;
-    for device in devices() {
+    // At another vector width a driver runs the same programs: once is enough, since every program is built anew.
+    for device in devices().iter().filter(|device| !device.name.contains("-w")) {
         let Some(driver) = driver(&device.name) else { continue };
         for case in cases() {
             let folder = scratch();
