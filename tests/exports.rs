@@ -127,18 +127,26 @@ fn the_c_program_says_what_tangle_says() {
     if !can_build() {
         return;
     }
-    let mut compared = 0;
     // At another vector width a driver runs the same programs: once is enough, since every program is built anew.
-    for device in devices().iter().filter(|device| !device.name.contains("-w")) {
-        let Some(driver) = driver(&device.name) else { continue };
-        for case in cases() {
+    let devices = devices().iter().filter(|device| !device.name.contains("-w"));
+    let devices: Vec<_> = devices.filter_map(|device| Some((device, driver(&device.name)?))).collect();
+    let compare = |case: &Path| {
+        let mut compared = 0;
+        for (device, driver) in &devices {
             let folder = scratch();
-            let Some((bundle, expected)) = bundle_on(folder.path(), &case, device) else { continue };
-            let (code, output) = on_driver(&driver, &build(&bundle), &[]);
+            let Some((bundle, expected)) = bundle_on(folder.path(), case, device) else { continue };
+            let (code, output) = on_driver(driver, &build(&bundle), &[]);
             assert_eq!(code, expected, "{} on {}: {output}", case.display(), device.name);
             compared += 1;
         }
-    }
+        compared
+    };
+    let cases = cases();
+    let (half, rest) = cases.split_at(cases.len() / 2);
+    let compared: u32 = std::thread::scope(|scope| {
+        let halves = [half, rest].map(|cases| scope.spawn(move || cases.iter().map(|case| compare(case)).sum::<u32>()));
+        halves.map(|half| half.join().expect("a failed comparison says so itself")).iter().sum()
+    });
     note!("{compared} exported C programs agree with tangle");
 }
 

@@ -118,8 +118,7 @@ pub fn predict_observed(case: &Case, map: &LaneMap, logs: &[Vec<u32>]) -> Result
     let mut workgroups = Vec::with_capacity(map.workgroups.len());
     for (index, layout) in map.workgroups.iter().enumerate() {
         let Settled { mut machine, visitors, classes } = settle(case, &code, layout, index)?;
-        // At tier maximal only segments of a switch are open, and what is known of their instances is not enough yet: they stay open.
-        if machine.is_open && case.tier != Tier::Maximal {
+        if machine.is_open {
             let mut seen: Vec<&[u32]> = vec![&[]; layout.slots];
             for slot in layout.live.slots() {
                 let at = index * invocations + layout.local_index[slot] as usize;

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use tangle_generator::{Config, from_seed};
+use tangle_generator::{Config, Profile, from_seed};
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::{Counts, Judgement, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
@@ -25,30 +25,40 @@ fn config(tier: Tier) -> Config {
     Config { tier, max_subgroup_size: 32, required_sizes: vec![4, 8, 16, 32], ..Config::default() }
 }
 
+/// Seeds of [`correct_devices_pass`]: `TANGLE_SEEDS=FIRST..END` has it look at others, for as long as one likes.
+fn seeds() -> std::ops::Range<u64> {
+    let Ok(text) = std::env::var("TANGLE_SEEDS") else { return 0..1500 };
+    let ends = text.split_once("..").and_then(|(first, end)| Some((first.parse().ok()?, end.parse().ok()?)));
+    ends.map(|(first, end)| first..end).expect("TANGLE_SEEDS is FIRST..END")
+}
+
 #[test]
 fn correct_devices_pass() {
+    const SIZES: [u32; 5] = [4, 8, 32, 64, 128];
     for tier in Tier::ALL {
         let mut counts = Counts::default();
-        for seed in 0..1500 {
-            let case = from_seed(seed, &config(tier));
+        let mut wrong = Vec::new();
+        for seed in seeds() {
+            let profile = Profile::ALL[seed as usize % Profile::ALL.len()].0;
+            let size = SIZES[seed as usize / Profile::ALL.len() % SIZES.len()];
+            let case = from_seed(seed, &Config { profile, max_subgroup_size: size.max(32), ..config(tier) });
             validate(&case).unwrap_or_else(|invalid| panic!("seed {seed}: {invalid}"));
-            let size = SIZES[seed as usize % SIZES.len()];
             for (device, judgement) in [
                 ("together", run(&case, size, || Spec)),
                 ("finest", run(&case, size, || Finest)),
                 ("drawn", run(&case, size, || Drawn::new(seed))),
             ] {
-                assert!(
-                    matches!(judgement.verdict, Verdict::Pass | Verdict::Vacuous),
-                    "tier {}, seed {seed}, size {size}, device {device}: {:?} {:?}",
-                    tier.name(),
-                    judgement.verdict,
-                    judgement.map_faults
-                );
+                if !matches!(judgement.verdict, Verdict::Pass | Verdict::Vacuous) {
+                    wrong.push(format!(
+                        "{profile:?}, seed {seed}, size {size}, device {device}: {:?} {:?}",
+                        judgement.verdict, judgement.map_faults
+                    ));
+                }
                 counts.add(judgement.counts);
             }
         }
         println!("tier {}: {counts:?}", tier.name());
+        assert!(wrong.is_empty(), "tier {}: {} false alarms:\n{}", tier.name(), wrong.len(), wrong.join("\n"));
         let open = counts.tainted + counts.skipped;
         assert!(counts.checked > open, "at tier {} most values are not checked: {counts:?}", tier.name());
         // The figure that issue reports quote; far below what is reached.

@@ -313,9 +313,10 @@ pub(crate) fn solve(steps: &[Step<'_>], tier: Tier, found: &[bool]) -> Bindings 
             masks::bind(group, &instances, &mut bindings);
         }
     }
-    let ends = Ends::new(steps, &instances);
+    // At tier maximal paths do not tell straight code: they leave out the decisions that lanes come together behind.
+    let ends = (tier != Tier::Maximal).then(|| Ends::new(steps, &instances));
     for group in rest {
-        group.judge(&ends, &mut bindings);
+        group.judge(ends.as_ref(), &mut bindings);
     }
     bindings
 }
@@ -360,9 +361,9 @@ impl<'s, 'a> Ends<'s, 'a> {
 
 impl Group<'_, '_> {
     /// Judges and adopts the results of an operation.
-    fn judge(&self, ends: &Ends<'_, '_>, bindings: &mut Bindings) {
+    fn judge(&self, ends: Option<&Ends<'_, '_>>, bindings: &mut Bindings) {
         let classes = self.classes(By::Seen);
-        let limits: Vec<_> = classes.iter().map(|class| ends.of(class)).collect();
+        let limits: Vec<_> = classes.iter().map(|class| ends.and_then(|ends| ends.of(class))).collect();
         let partners = self.partners(&classes, &limits);
         if let Some(rule) = self.refutation(&classes, &partners) {
             return self.broken(rule, bindings);
