@@ -139,3 +139,59 @@ pub fn observation(completed: &Completed) -> Option<Observation> {
     words.resize(map.len() as usize, 0);
     Some(Observation { map: words, logs: log.slices().map(<[u32]>::to_vec).collect() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tangle_program::control::{LoopControl, SelectionControl};
+    use tangle_program::tree::{Block, Stmt};
+
+    /// A case of the corpus with all its control flow asking for something.
+    fn asking(json: &str, selection: SelectionControl, repeated: LoopControl) -> Case {
+        fn ask(block: &mut Block, selection: SelectionControl, repeated: LoopControl) {
+            for stmt in block {
+                match stmt {
+                    Stmt::If { then, otherwise, control, .. } => {
+                        *control = selection;
+                        ask(then, selection, repeated);
+                        ask(otherwise, selection, repeated);
+                    }
+                    Stmt::Switch { arms, control, .. } => {
+                        *control = selection;
+                        arms.iter_mut().for_each(|arm| ask(&mut arm.body, selection, repeated));
+                    }
+                    Stmt::Loop(l) => {
+                        l.control = repeated;
+                        ask(&mut l.body, selection, repeated);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let mut case = Case::from_json(json).expect("a case of the corpus");
+        case.program.functions.iter_mut().for_each(|function| ask(&mut function.body, selection, repeated));
+        case
+    }
+
+    /// SPIR-V 1.6 §3.2.2 and §3.2.3.
+    #[test]
+    fn attributes_arrive_in_the_module() {
+        // A loop and an `if`; a switch.
+        let sources = [include_str!("../corpus/vectors/V03.json"), include_str!("../corpus/vectors/V08.json")];
+        for (selection, repeated, words) in [
+            (SelectionControl::Unspecified, LoopControl::Unspecified, ["None", "None"]),
+            (SelectionControl::Flatten, LoopControl::Unroll, ["Flatten", "Unroll"]),
+            (SelectionControl::DontFlatten, LoopControl::DontUnroll, ["DontFlatten", "DontUnroll"]),
+        ] {
+            for source in sources {
+                let prepared = prepare(asking(source, selection, repeated)).expect("it compiles");
+                let text = toolchain::disassemble(&prepared.spirv).expect("a module");
+                for (op, word) in [("OpSelectionMerge", words[0]), ("OpLoopMerge", words[1])] {
+                    let merges: Vec<&str> = text.lines().filter(|line| line.contains(op)).collect();
+                    assert!(op == "OpLoopMerge" || !merges.is_empty(), "{text}");
+                    assert!(merges.iter().all(|line| line.trim_end().ends_with(word)), "{word}: {merges:?}");
+                }
+            }
+        }
+    }
+}

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tangle_program::case::Case;
+use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::divergence::Divergence;
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Param, SubgroupOp};
@@ -83,6 +84,14 @@ constructs! {
     ContinueInBreak,
     /// A branch whose arms both jump.
     ExitInBothArms,
+    /// A branch or switch with `[[flatten]]`.
+    Flatten,
+    /// A branch or switch with `[[dont_flatten]]`.
+    DontFlatten,
+    /// A loop with `[[unroll]]`.
+    Unroll,
+    /// A loop with `[[dont_unroll]]`.
+    DontUnroll,
     /// A `switch`.
     Switch,
     /// A segment that falls through into the next.
@@ -380,9 +389,18 @@ impl Counter<'_> {
                 self.count(Construct::Log);
                 values.iter().for_each(|value| self.expr(value, place.context));
             }
-            Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise, place),
-            Stmt::Switch { selector, arms } => self.switch(selector, arms, place),
-            Stmt::Loop(l) => self.repeated(l, place),
+            Stmt::If { cond, then, otherwise, control } => {
+                self.selection_control(*control);
+                self.branch(cond, then, otherwise, place);
+            }
+            Stmt::Switch { selector, arms, control } => {
+                self.selection_control(*control);
+                self.switch(selector, arms, place);
+            }
+            Stmt::Loop(l) => {
+                self.loop_control(l.control);
+                self.repeated(l, place);
+            }
             Stmt::Break => self.count_if(!place.breaks_switch, Construct::Break),
             Stmt::Continue => {
                 self.count(Construct::Continue);
@@ -403,6 +421,22 @@ impl Counter<'_> {
                 self.count(Construct::Barrier);
                 *self.operations.entry((*op, None, place.context)).or_default() += 1;
             }
+        }
+    }
+
+    fn selection_control(&mut self, control: SelectionControl) {
+        match control {
+            SelectionControl::Unspecified => {}
+            SelectionControl::Flatten => self.count(Construct::Flatten),
+            SelectionControl::DontFlatten => self.count(Construct::DontFlatten),
+        }
+    }
+
+    fn loop_control(&mut self, control: LoopControl) {
+        match control {
+            LoopControl::Unspecified => {}
+            LoopControl::Unroll => self.count(Construct::Unroll),
+            LoopControl::DontUnroll => self.count(Construct::DontUnroll),
         }
     }
 

@@ -150,6 +150,8 @@ pub(crate) struct Weights {
     pub(crate) shared: u32,
     /// Percentage of operations and variables of vector type.
     pub(crate) vectors: u32,
+    /// Percentage of branches, switches and loops with an attribute.
+    pub(crate) attributes: u32,
 }
 
 impl Weights {
@@ -163,6 +165,7 @@ impl Weights {
         scalars: [3, 5, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0],
         shared: 12,
         vectors: 4,
+        attributes: 10,
     };
 
     pub(crate) fn scale(&mut self, statement: Statement, percent: u32) {
@@ -196,6 +199,7 @@ impl Weights {
             7 => (self.vectors * 5).min(60),
             _ => (self.vectors * 2).min(40),
         };
+        self.attributes *= draw.pick(&[0, 0, 2, 5]);
     }
 }
 

@@ -10,6 +10,7 @@ use tangle_program::tree::{
 use tangle_program::types::{Scalar, Type};
 
 use crate::access::reads;
+use crate::passes::attributes::has_attribute;
 
 /// The size of a case. Compared from the first field to the last: fewer statements are worth any number of expressions, and so
 /// on. Every step of the minimizer makes it less, so it ends.
@@ -73,6 +74,7 @@ impl Size {
     }
 
     fn add_stmt(&mut self, stmt: &Stmt) {
+        self.code += u64::from(has_attribute(stmt));
         self.code += match stmt {
             Stmt::Assign { .. } => 4,
             Stmt::Log { site, values } => {

@@ -174,7 +174,14 @@ fn unwrap_loop() {
         &["if (lane < 1u) { LOG0(1); } if (lane < 2u) { } LOG0(2);"],
     );
     let test = Some(Test { before: vec![log(1)], cond: less(lane(), uint(4)) });
-    let tested = Loop { kind: LoopKind::While, counter: 0, bound: uint(2), test, body: vec![log(2)] };
+    let tested = Loop {
+        kind: LoopKind::While,
+        counter: 0,
+        bound: uint(2),
+        test,
+        body: vec![log(2)],
+        control: Default::default(),
+    };
     gives(
         "unwrap",
         &in_main(&[Type::UINT], vec![Stmt::Loop(Box::new(tested))]),
@@ -186,7 +193,7 @@ fn unwrap_loop() {
 fn unwrap_switch() {
     let arm = |labels: &[Label], site| Arm { labels: labels.to_vec(), body: vec![log(site), Stmt::Break] };
     let arms = vec![arm(&[Label::Case(1), Label::Case(2)], 1), arm(&[Label::Default], 2)];
-    let program = in_main(&[], vec![Stmt::Switch { selector: lane(), arms }]);
+    let program = in_main(&[], vec![Stmt::Switch { selector: lane(), arms, control: Default::default() }]);
     gives("unwrap", &program, &["LOG0(1);", "LOG0(2);", "if (lane == 1u) { LOG0(1); } else { LOG0(2); }"]);
     gives(
         "control",
@@ -210,7 +217,7 @@ fn control() {
     );
     let test = Some(Test { before: vec![log(1)], cond: less(var(0), lane()) });
     let kind = LoopKind::For { init: uint(1), step: 2, update: vec![log(2)] };
-    let l = Loop { kind, counter: 0, bound: uint(4), test, body: vec![log(3)] };
+    let l = Loop { kind, counter: 0, bound: uint(4), test, body: vec![log(3)], control: Default::default() };
     gives(
         "control",
         &in_main(&[Type::UINT], vec![Stmt::Loop(Box::new(l))]),
@@ -457,7 +464,7 @@ fn numbers() {
         ],
     );
     let kind = LoopKind::For { init: uint(0), step: 3, update: vec![] };
-    let l = Loop { kind, counter: 0, bound: uint(0), test: None, body: vec![log(1)] };
+    let l = Loop { kind, counter: 0, bound: uint(0), test: None, body: vec![log(1)], control: Default::default() };
     includes(
         "numbers",
         &in_main(&[Type::UINT], vec![Stmt::Loop(Box::new(l))]),

@@ -2,6 +2,7 @@
 
 use tangle_minimizer::access::{Place, blocks, edit_block, edit_stmt, exprs, replace_expr, stmts, writes};
 use tangle_program::case::Case;
+use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Arm, Block, Expr, FunctionId, Label, Loop, LoopKind, Stmt, Test, VarId, walk_block};
@@ -24,11 +25,15 @@ pub fn wrap(case: &mut Case, dice: &mut Dice) -> Option<()> {
         let end = block.len().min(place.index + len);
         let body: Block = block.drain(place.index..end).collect();
         let wrapped = match form {
-            0 | 1 => Stmt::If { cond, then: body, otherwise: Vec::new() },
-            2 => Stmt::If { cond, then: body.clone(), otherwise: body },
+            0 | 1 => Stmt::If { cond, then: body, otherwise: Vec::new(), control: Default::default() },
+            2 => Stmt::If { cond, then: body.clone(), otherwise: body, control: Default::default() },
             3 => {
                 let second = Arm { labels: vec![Label::Default], body: body.clone() };
-                Stmt::Switch { selector, arms: vec![Arm { labels: vec![label], body }, second] }
+                Stmt::Switch {
+                    selector,
+                    arms: vec![Arm { labels: vec![label], body }, second],
+                    control: Default::default(),
+                }
             }
             _ => repeat(form, cond, counter, rounds, body),
         };
@@ -45,7 +50,7 @@ fn repeat(form: usize, cond: Expr, counter: VarId, rounds: u32, body: Block) -> 
         6 => (LoopKind::DoWhile, Some(test)),
         _ => (LoopKind::Forever, None),
     };
-    Stmt::Loop(Box::new(Loop { kind, counter, bound: Expr::Uint(rounds), test, body }))
+    Stmt::Loop(Box::new(Loop { kind, counter, bound: Expr::Uint(rounds), test, body, control: Default::default() }))
 }
 
 /// Some lanes leave: a break, a continue or a return under a condition.
@@ -59,7 +64,10 @@ pub fn jump(case: &mut Case, dice: &mut Dice) -> Option<()> {
     let jump = dice.pick(&possible)?.clone();
     let cond = lane_condition(case, dice);
     edit_block(&mut case.program, place.block, |block| {
-        block.insert(place.index, Stmt::If { cond, then: vec![jump], otherwise: Vec::new() });
+        block.insert(
+            place.index,
+            Stmt::If { cond, then: vec![jump], otherwise: Vec::new(), control: Default::default() },
+        );
     });
     Some(())
 }
@@ -132,6 +140,19 @@ fn observe_after(case: &mut Case, place: Place, var: VarId, dice: &mut Dice) -> 
         Stmt::Log { site: 1, values: vec![Expr::Var(var), Expr::Var(result)] },
     ];
     edit_block(&mut case.program, place.block, |block| _ = block.splice(place.index + 1..place.index + 1, new));
+    Some(())
+}
+
+/// Asks something else of the compiler for a branch, switch or loop.
+pub fn attribute(case: &mut Case, dice: &mut Dice) -> Option<()> {
+    let takes = |stmt: &Stmt| matches!(stmt, Stmt::If { .. } | Stmt::Switch { .. } | Stmt::Loop(_));
+    let place = stmt_where(case, dice, takes)?;
+    let which = dice.below(2);
+    edit_stmt(&mut case.program, place, |stmt| match stmt {
+        Stmt::If { control, .. } | Stmt::Switch { control, .. } => *control = SelectionControl::ASKING[which],
+        Stmt::Loop(l) => l.control = LoopControl::ASKING[which],
+        _ => {}
+    });
     Some(())
 }
 

@@ -50,6 +50,7 @@ pub const TABLE: &[Mutator] = &[
     Mutator { name: "jump", about: "a break, continue or return for some lanes", weight: 3, edit: control::jump },
     Mutator { name: "condition", about: "other lanes for a condition", weight: 3, edit: control::condition },
     Mutator { name: "after-loop", about: "do behind a loop what is done in it", weight: 4, edit: control::after_loop },
+    Mutator { name: "attribute", about: "ask something else of the compiler", weight: 1, edit: control::attribute },
     Mutator { name: "move", about: "move a statement", weight: 2, edit: control::relocate },
     Mutator { name: "splice", about: "copy statements elsewhere", weight: 4, edit: splice::within },
     Mutator { name: "family", about: "another operation of the family", weight: 6, edit: operations::family },

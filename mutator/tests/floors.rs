@@ -9,10 +9,11 @@ use tangle_program::glsl::glsl;
 use tangle_program::validate::validate;
 
 /// For each mutator: the least share of single tries, in percent, that give a valid case that differs.
-const FLOORS: [(&str, usize); 14] = [
+const FLOORS: [(&str, usize); 15] = [
     ("wrap", 75),
     ("jump", 60),
     ("condition", 75),
+    ("attribute", 75),
     ("after-loop", 50),
     ("move", 75),
     ("splice", 60),

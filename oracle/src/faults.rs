@@ -60,6 +60,10 @@ faults! {
     LoopTestOfFirstLane,
     /// The lowest active lane decides a divergent `if` for all.
     BranchOfFirstLane,
+    /// The lowest active lane decides a divergent `if` with `[[flatten]]` for all.
+    FlattenedBranchOfFirstLane,
+    /// The lowest active lane decides the divergent test of an `[[unroll]]` loop for all.
+    UnrolledTestOfFirstLane,
     /// Out arguments of lanes that returned early are not copied back.
     EarlyReturnNoCopyOut,
     /// An assignment in a loop also changes the variable of lanes that have left the loop.
@@ -433,6 +437,8 @@ impl Rules for Planted {
         match (self.0, construct) {
             (Fault::LoopTestOfFirstLane, Construct::LoopTest) => first_decides(taken),
             (Fault::BranchOfFirstLane, Construct::Then) => first_decides(taken),
+            (Fault::FlattenedBranchOfFirstLane, Construct::FlattenedThen) => first_decides(taken),
+            (Fault::UnrolledTestOfFirstLane, Construct::UnrolledLoopTest) => first_decides(taken),
             _ => taken,
         }
     }

@@ -3,6 +3,7 @@
 //! Every expression node knows the scalar type it works on, every subgroup operation its row of the table and a number, and every
 //! decision (branch, loop test, selection) a number for path keys. The shape of the tree stays.
 
+use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::float;
 use tangle_program::memory::{ArrayId, AtomicOp, Sync};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
@@ -45,6 +46,7 @@ pub(crate) enum Step {
     },
     If {
         decision: Decision,
+        control: SelectionControl,
         cond: Node,
         then: Vec<Step>,
         otherwise: Vec<Step>,
@@ -102,6 +104,7 @@ pub(crate) struct LoopCode {
     pub before: Vec<Step>,
     pub cond: Option<Node>,
     pub block: Vec<Step>,
+    pub control: LoopControl,
 }
 
 pub(crate) enum Form {
@@ -268,13 +271,14 @@ impl Lowering<'_> {
                 let values = values.collect::<Result<_, _>>()?;
                 Step::Log { site: *site, values }
             }
-            Stmt::If { cond, then, otherwise } => Step::If {
+            Stmt::If { cond, then, otherwise, control } => Step::If {
                 decision: self.decision(),
+                control: *control,
                 cond: self.node(cond)?,
                 then: self.block(then)?,
                 otherwise: self.block(otherwise)?,
             },
-            Stmt::Switch { selector, arms } => {
+            Stmt::Switch { selector, arms, .. } => {
                 self.has_switch = true;
                 let decision = self.decision();
                 let selector = self.node(selector)?;
@@ -309,7 +313,16 @@ impl Lowering<'_> {
                 let (counter, _) = self.var(l.counter)?;
                 let bound = self.node(&l.bound)?;
                 let block = self.block(&l.body)?;
-                Step::Loop(Box::new(LoopCode { decision, form, counter, bound, before, cond, block }))
+                Step::Loop(Box::new(LoopCode {
+                    decision,
+                    form,
+                    counter,
+                    bound,
+                    before,
+                    cond,
+                    block,
+                    control: l.control,
+                }))
             }
             Stmt::Break => Step::Break,
             Stmt::Continue => Step::Continue,

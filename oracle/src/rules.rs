@@ -17,8 +17,12 @@ use crate::mask::Mask;
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Construct {
     Then,
+    /// The same under `[[flatten]]`, where its condition decides.
+    FlattenedThen,
     Else,
     LoopTest,
+    /// The same of an `[[unroll]]` loop, where its condition decides.
+    UnrolledLoopTest,
     LoopBody,
     LoopUpdate,
     SwitchSegment,

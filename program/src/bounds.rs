@@ -780,7 +780,14 @@ mod tests {
             (LoopKind::DoWhile, 0, 1, 1),
             (LoopKind::Forever, 4, 4, 4),
         ] {
-            let l = Loop { kind, counter: 3, bound: Expr::Uint(bound), test: None, body: vec![] };
+            let l = Loop {
+                kind,
+                counter: 3,
+                bound: Expr::Uint(bound),
+                test: None,
+                body: vec![],
+                control: Default::default(),
+            };
             let function = Function { body: vec![Stmt::Loop(Box::new(l.clone()))], ..function() };
             let (launch, data) = (launch(), Data::default());
             let mut scope = Scope::unfinished(&function, &launch, &data);
@@ -794,7 +801,14 @@ mod tests {
     fn cost_of_statements() {
         let entry = |words: usize| Stmt::Log { site: 1, values: vec![U; words] };
         let arm = |body| crate::tree::Arm { labels: vec![], body };
-        let repeat = |kind, test| Loop { kind, counter: 3, bound: Expr::Uint(4), test, body: vec![entry(1)] };
+        let repeat = |kind, test| Loop {
+            kind,
+            counter: 3,
+            bound: Expr::Uint(4),
+            test,
+            body: vec![entry(1)],
+            control: Default::default(),
+        };
         let before = || Some(crate::tree::Test { before: vec![entry(0)], cond: Expr::Bool(true) });
         let (launch, data) = (launch(), Data::default());
         let function = function();
@@ -803,12 +817,22 @@ mod tests {
         for (stmt, log_words, steps) in [
             (entry(3), 4, 1),
             (Stmt::Log { site: 1, values: vec![V] }, 5, 1),
-            (Stmt::If { cond: Expr::Bool(true), then: vec![entry(3)], otherwise: vec![entry(0), entry(0)] }, 4, 3),
+            (
+                Stmt::If {
+                    cond: Expr::Bool(true),
+                    then: vec![entry(3)],
+                    otherwise: vec![entry(0), entry(0)],
+                    control: Default::default(),
+                },
+                4,
+                3,
+            ),
             // The first arm falls through into the second, which breaks.
             (
                 Stmt::Switch {
                     selector: U,
                     arms: vec![arm(vec![entry(0)]), arm(vec![entry(1), Stmt::Break]), arm(vec![entry(1)])],
+                    control: Default::default(),
                 },
                 3,
                 4,

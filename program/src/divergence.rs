@@ -165,12 +165,12 @@ mod tests {
     }
 
     fn when(cond: Expr, then: Block) -> Stmt {
-        Stmt::If { cond, then, otherwise: Vec::new() }
+        Stmt::If { cond, then, otherwise: Vec::new(), control: Default::default() }
     }
 
     /// `for (;;)` over a counter of its own.
     fn forever(bound: Expr, body: Block) -> Loop {
-        Loop { kind: LoopKind::Forever, counter: 2, bound, test: None, body }
+        Loop { kind: LoopKind::Forever, counter: 2, bound, test: None, body, control: Default::default() }
     }
 
     fn add(x: Expr) -> Expr {

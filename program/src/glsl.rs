@@ -189,6 +189,8 @@ struct Uses {
     inputs: bool,
     uniforms: bool,
     push: bool,
+    /// A control-flow attribute.
+    attributes: bool,
 }
 
 impl Uses {
@@ -205,6 +207,7 @@ impl Uses {
             inputs: self.inputs | other.inputs,
             uniforms: self.uniforms | other.uniforms,
             push: self.push | other.push,
+            attributes: self.attributes | other.attributes,
         }
     }
 
@@ -300,12 +303,14 @@ impl Planner<'_> {
                 self.uses.logged |= tys.fold(0, |logged, ty| logged | 1 << ty.scalar as u16);
                 values.iter().for_each(|value| self.expr(value));
             }
-            Stmt::If { cond, then, otherwise } => {
+            Stmt::If { cond, then, otherwise, control } => {
+                self.uses.attributes |= !control.is_unspecified();
                 self.expr(cond);
                 self.block(then);
                 self.block(otherwise);
             }
-            Stmt::Switch { selector, arms } => {
+            Stmt::Switch { selector, arms, control } => {
+                self.uses.attributes |= !control.is_unspecified();
                 self.expr(selector);
                 arms.iter().for_each(|arm| self.block(&arm.body));
             }
@@ -331,6 +336,7 @@ impl Planner<'_> {
     }
 
     fn repeated(&mut self, l: &Loop) {
+        self.uses.attributes |= !l.control.is_unspecified();
         if let LoopKind::For { init, .. } = &l.kind {
             self.expr(init);
         }
@@ -532,6 +538,9 @@ impl<'a> Printer<'a> {
         }
         if self.case.program.shared.iter().any(|array| array.scalar.size() == 64) {
             put_line!(self, "#extension GL_EXT_shader_atomic_int64 : require");
+        }
+        if uses.attributes {
+            put_line!(self, "#extension GL_EXT_control_flow_attributes : require");
         }
         match self.case.tier {
             Tier::Plain => {}
@@ -792,7 +801,10 @@ impl<'a> Body<'_, 'a> {
         self.printer.start_line();
         match stmt {
             Stmt::If { .. } => self.branch(stmt),
-            Stmt::Switch { selector, arms } => self.switch(selector, arms),
+            Stmt::Switch { selector, arms, control } => {
+                self.put(control.prefix());
+                self.switch(selector, arms);
+            }
             Stmt::Break => self.put("break;"),
             Stmt::Continue => self.put("continue;"),
             Stmt::Return(None) => self.put("return;"),
@@ -924,7 +936,8 @@ impl<'a> Body<'_, 'a> {
 
     /// `if (…) { … } else if (…) { … } else { … }`, without the end of the last line.
     fn branch(&mut self, stmt: &'a Stmt) {
-        let Stmt::If { cond, then, otherwise } = stmt else { return };
+        let Stmt::If { cond, then, otherwise, control } = stmt else { return };
+        self.put(control.prefix());
         self.put("if (");
         self.expr(cond, Context::Open);
         self.put(")");
@@ -996,6 +1009,7 @@ impl<'a> Body<'_, 'a> {
         }
         self.place(stmt);
         self.printer.start_line();
+        self.put(l.control.prefix());
         match &l.kind {
             LoopKind::For { init, step, update } => {
                 self.put("for (");

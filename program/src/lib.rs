@@ -19,6 +19,7 @@
 //!
 //! - [`tree`]: the program: functions, statements, expressions.
 //! - [`types`]: bool, integers, floats and their vectors.
+//! - [`control`]: what is asked of the compiler for a branch or a loop.
 //! - [`ops`]: operators and built-in functions on a lane's own values, and what they compute.
 //! - [`memory`]: shared arrays, atomics, barriers.
 //! - [`subgroup`]: the table of subgroup operations; one row says everything about one operation, its meaning included.
@@ -31,6 +32,7 @@
 
 pub mod bounds;
 pub mod case;
+pub mod control;
 pub mod divergence;
 pub mod exact;
 pub mod float;

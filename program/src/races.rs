@@ -234,11 +234,11 @@ impl<'a> Walk<'a> {
         }
         match stmt {
             Stmt::Loop(l) => return self.repeated(l, flow),
-            Stmt::If { cond, then, otherwise } => {
+            Stmt::If { cond, then, otherwise, .. } => {
                 self.loads(&mut flow, cond)?;
                 return self.selection(cond, &[(then, false), (otherwise, false)], flow);
             }
-            Stmt::Switch { selector, arms } => {
+            Stmt::Switch { selector, arms, .. } => {
                 self.loads(&mut flow, selector)?;
                 // Where no label fits, an empty arm is taken.
                 let nothing = Block::new();

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::control::{LoopControl, SelectionControl};
 use crate::memory::{ArrayId, AtomicOp, Shared, Sync};
 use crate::ops::{BinaryOp, Intrinsic, UnaryOp};
 use crate::subgroup::SubgroupOp;
@@ -152,6 +153,9 @@ pub enum Stmt {
         /// Statements for the others; empty means that there is no `else`.
         #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "else")]
         otherwise: Block,
+        /// What is asked for it.
+        #[serde(default, skip_serializing_if = "SelectionControl::is_unspecified")]
+        control: SelectionControl,
     },
     /// `switch (selector) { … }`; an arm that does not end with a jump falls through.
     Switch {
@@ -159,6 +163,9 @@ pub enum Stmt {
         selector: Expr,
         /// The arms in source order.
         arms: Vec<Arm>,
+        /// What is asked for it.
+        #[serde(default, skip_serializing_if = "SelectionControl::is_unspecified")]
+        control: SelectionControl,
     },
     /// A loop of any of the four kinds.
     Loop(Box<Loop>),
@@ -257,6 +264,9 @@ pub struct Loop {
     pub test: Option<Test>,
     /// The statements.
     pub body: Block,
+    /// What is asked for it.
+    #[serde(default, skip_serializing_if = "LoopControl::is_unspecified")]
+    pub control: LoopControl,
 }
 
 /// The four loop forms of GLSL.

@@ -432,12 +432,12 @@ impl Checker<'_, '_> {
         match stmt {
             Stmt::Assign { var, value } => self.assign(*var, value, place).at(|| "assign".into()),
             Stmt::Log { site, values } => self.log(*site, values, place).at(|| "log".into()),
-            Stmt::If { cond, then, otherwise } => {
+            Stmt::If { cond, then, otherwise, .. } => {
                 self.condition(cond, place).at(|| "if.cond".into())?;
                 self.block(then, place).at(|| "if.then".into())?;
                 self.block(otherwise, place).at(|| "if.else".into())
             }
-            Stmt::Switch { selector, arms } => self.switch(selector, arms, place).at(|| "switch".into()),
+            Stmt::Switch { selector, arms, .. } => self.switch(selector, arms, place).at(|| "switch".into()),
             Stmt::Loop(l) => self.repeated(l, place).at(|| "loop".into()),
             Stmt::Break if place.around == Around::Function => invalid("break outside of every loop and switch"),
             Stmt::Continue if !place.in_loop => invalid("continue outside of every loop"),

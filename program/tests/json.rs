@@ -102,7 +102,11 @@ fn deepest_valid_case_is_readable() {
     let not = Expr::unary(UnaryOp::Not, Expr::Bool(true));
     let innermost = vec![Stmt::Log { site: 1, values: vec![value, not] }];
     let body = (1..MAX_BLOCK_DEPTH).fold(innermost, |body, _| {
-        vec![Stmt::Switch { selector: lane(), arms: vec![Arm { labels: vec![Label::Default], body }] }]
+        vec![Stmt::Switch {
+            selector: lane(),
+            arms: vec![Arm { labels: vec![Label::Default], body }],
+            control: Default::default(),
+        }]
     });
     let deepest = case("", main_of(|_| body));
     assert_eq!(validate(&deepest), Ok(()));

@@ -546,7 +546,11 @@ fn uniform_operands() {
         valid(&case);
     }
     // In a switch, too, be it in a caller.
-    let switch = |body: Block| Stmt::Switch { selector: lane(), arms: vec![arm(Label::Default, body)] };
+    let switch = |body: Block| Stmt::Switch {
+        selector: lane(),
+        arms: vec![arm(Label::Default, body)],
+        control: Default::default(),
+    };
     assert_eq!(refused(&with(only(switch(only(rotate(first_lane())))))).1, not_uniform);
     valid(&with(only(switch(only(rotate(uint(3)))))));
     let mut case = with(only(switch(only(Stmt::Call { function: 1, args: vec![], dest: None }))));
@@ -590,7 +594,7 @@ fn undefined_values_decide_nothing() {
     for (stmt, place, reason) in [
         (branch(is(), [], []), "if.cond", "is a condition"),
         (
-            Stmt::Switch { selector: maybe(), arms: vec![arm(Label::Default, [])] },
+            Stmt::Switch { selector: maybe(), arms: vec![arm(Label::Default, [])], control: Default::default() },
             "switch.selector",
             "decides a switch",
         ),
@@ -771,7 +775,11 @@ fn sizes() {
     let statements = vec![Stmt::Barrier(SubgroupOp::Barrier); MAX_STATEMENTS + 1];
     assert_eq!(refused(&main(statements)).1, "the program has more than 5000 statements and switch labels");
     let labels = (0..=MAX_STATEMENTS as i64).map(Label::Case).collect();
-    let switch = Stmt::Switch { selector: lane(), arms: vec![tangle_program::tree::Arm { labels, body: vec![] }] };
+    let switch = Stmt::Switch {
+        selector: lane(),
+        arms: vec![tangle_program::tree::Arm { labels, body: vec![] }],
+        control: Default::default(),
+    };
     assert_eq!(refused(&main(only(switch))).1, "the program has more than 5000 statements and switch labels");
     let values = vec![lane(); MAX_EXPRS + 1];
     assert_eq!(refused(&main(only(Stmt::Log { site: 1, values }))).1, "the program has more than 50000 expressions");

@@ -155,7 +155,7 @@ fn v08() -> Case {
                 arm(Label::Default, point(C, mask)),
             ];
             let selector = binary(lane(), BinaryOp::BitAnd, uint(3));
-            join([vec![Stmt::Switch { selector, arms }], point(D, mask).into()])
+            join([vec![Stmt::Switch { selector, arms, control: Default::default() }], point(D, mask).into()])
         }),
     )
 }
@@ -170,7 +170,7 @@ fn v09() -> Case {
                 arm(Label::Case(1), join([point(B, mask).into(), vec![Stmt::Break]])),
             ];
             let selector = binary(lane(), BinaryOp::BitAnd, uint(1));
-            join([vec![Stmt::Switch { selector, arms }], point(C, mask).into()])
+            join([vec![Stmt::Switch { selector, arms, control: Default::default() }], point(C, mask).into()])
         }),
     )
 }
@@ -275,7 +275,10 @@ fn v18() -> Case {
         main_of(|f| {
             let (mask, i) = (mask_of(f), f.add_local("i", Type::UINT));
             let arms = vec![arm(Label::Case(0), [Stmt::Continue]), arm(Label::Default, [Stmt::Break])];
-            let body = join([vec![Stmt::Switch { selector: lane(), arms }], point(A, mask).into()]);
+            let body = join([
+                vec![Stmt::Switch { selector: lane(), arms, control: Default::default() }],
+                point(A, mask).into(),
+            ]);
             join([vec![counted(i, uint(2), [], body)], point(B, mask).into()])
         }),
     )

@@ -269,10 +269,17 @@ mod tests {
     #[test]
     fn the_context_is_the_innermost_construct() {
         let log = |site| Stmt::Log { site, values: Vec::new() };
-        let when = |then, otherwise| Stmt::If { cond: Expr::Bool(true), then, otherwise };
+        let when = |then, otherwise| Stmt::If { cond: Expr::Bool(true), then, otherwise, control: Default::default() };
         let repeat = |body| {
             use tangle_program::tree::{Loop, LoopKind};
-            Stmt::Loop(Box::new(Loop { kind: LoopKind::Forever, counter: 0, bound: Expr::Uint(1), test: None, body }))
+            Stmt::Loop(Box::new(Loop {
+                kind: LoopKind::Forever,
+                counter: 0,
+                bound: Expr::Uint(1),
+                test: None,
+                body,
+                control: Default::default(),
+            }))
         };
         let body =
             vec![log(1), when(vec![log(2)], vec![log(3)]), repeat(vec![log(4), when(vec![log(5)], vec![])]), log(6)];

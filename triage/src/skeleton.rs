@@ -203,7 +203,7 @@ impl<'a> Writer<'a> {
                 let part = self.exprs(function, values, scope);
                 if part.is_empty() { "log".into() } else { part }
             }
-            Stmt::If { cond, then, otherwise } => {
+            Stmt::If { cond, then, otherwise, .. } => {
                 let cond = self.exprs(function, [cond], scope);
                 let then = self.nested(function, then, scope);
                 let otherwise = self.nested(function, otherwise, scope);
@@ -213,7 +213,7 @@ impl<'a> Writer<'a> {
                     otherwise => format!("{head} {{{then}}} else {{{otherwise}}}"),
                 }
             }
-            Stmt::Switch { selector, arms } => {
+            Stmt::Switch { selector, arms, .. } => {
                 let selector = self.exprs(function, [selector], scope);
                 let arms = arms.iter().map(|arm| {
                     let is_default = arm.labels.contains(&Label::Default);
@@ -416,13 +416,13 @@ mod tests {
     }
 
     fn when(then: Block) -> Stmt {
-        Stmt::If { cond: Expr::Bool(true), then, otherwise: Vec::new() }
+        Stmt::If { cond: Expr::Bool(true), then, otherwise: Vec::new(), control: Default::default() }
     }
 
     fn repeat(kind: LoopKind, body: Block) -> Stmt {
         let test = Some(Test { before: Vec::new(), cond: Expr::Bool(true) });
         let test = test.filter(|_| kind != LoopKind::Forever);
-        Stmt::Loop(Box::new(Loop { kind, counter: 2, bound: Expr::Uint(3), test, body }))
+        Stmt::Loop(Box::new(Loop { kind, counter: 2, bound: Expr::Uint(3), test, body, control: Default::default() }))
     }
 
     #[test]

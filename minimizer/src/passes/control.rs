@@ -19,7 +19,7 @@ pub fn unwrap(case: &Case) -> Candidates<'_> {
         };
         let parts = match stmt {
             Stmt::If { then, otherwise, .. } => parts_of_if(then, otherwise),
-            Stmt::Switch { selector, arms } => parts_of_switch(selector, scalar(selector), arms),
+            Stmt::Switch { selector, arms, .. } => parts_of_switch(selector, scalar(selector), arms),
             Stmt::Loop(l) => parts_of_loop(l),
             _ => Vec::new(),
         };
@@ -53,7 +53,7 @@ fn parts_of_switch(selector: &Expr, scalar: Scalar, arms: &[Arm]) -> Vec<Vec<Stm
         };
         let otherwise = default.map_or(Vec::new(), |default| bodies[default].clone());
         let cond = Expr::binary(BinaryOp::Eq, selector.clone(), label);
-        parts.push(vec![Stmt::If { cond, then: bodies[i].clone(), otherwise }]);
+        parts.push(vec![Stmt::If { cond, then: bodies[i].clone(), otherwise, control: Default::default() }]);
     }
     parts
 }
@@ -68,7 +68,12 @@ fn parts_of_loop(l: &Loop) -> Vec<Vec<Stmt>> {
     }
     if let Some(test) = &l.test {
         let mut guarded = before.to_vec();
-        guarded.push(Stmt::If { cond: test.cond.clone(), then: body, otherwise: Vec::new() });
+        guarded.push(Stmt::If {
+            cond: test.cond.clone(),
+            then: body,
+            otherwise: Vec::new(),
+            control: Default::default(),
+        });
         parts.push(guarded);
     }
     parts
@@ -79,8 +84,8 @@ pub fn parts(case: &Case) -> Candidates<'_> {
     let mut edits = Vec::new();
     for (place, stmt) in stmts(&case.program) {
         let variants = match stmt {
-            Stmt::If { cond, then, otherwise } if !otherwise.is_empty() => halves_of_if(cond, then, otherwise),
-            Stmt::Switch { selector, arms } => fewer_arms(selector, arms),
+            Stmt::If { cond, then, otherwise, .. } if !otherwise.is_empty() => halves_of_if(cond, then, otherwise),
+            Stmt::Switch { selector, arms, .. } => fewer_arms(selector, arms),
             Stmt::Loop(l) => simpler_loops(l).into_iter().map(|l| Stmt::Loop(Box::new(l))).collect(),
             _ => Vec::new(),
         };
@@ -90,7 +95,12 @@ pub fn parts(case: &Case) -> Candidates<'_> {
 }
 
 fn halves_of_if(cond: &Expr, then: &[Stmt], otherwise: &[Stmt]) -> Vec<Stmt> {
-    let side = |cond: Expr, side: &[Stmt]| Stmt::If { cond, then: side.to_vec(), otherwise: Vec::new() };
+    let side = |cond: Expr, side: &[Stmt]| Stmt::If {
+        cond,
+        then: side.to_vec(),
+        otherwise: Vec::new(),
+        control: Default::default(),
+    };
     vec![
         side(cond.clone(), then),
         side(Expr::unary(UnaryOp::Not, cond.clone()), otherwise),
@@ -104,7 +114,7 @@ fn fewer_arms(selector: &Expr, arms: &[Arm]) -> Vec<Stmt> {
     let mut with = |edit: &dyn Fn(&mut Vec<Arm>)| {
         let mut arms = arms.to_vec();
         edit(&mut arms);
-        variants.push(Stmt::Switch { selector: selector.clone(), arms });
+        variants.push(Stmt::Switch { selector: selector.clone(), arms, control: Default::default() });
     };
     for i in 0..arms.len() {
         with(&|arms| _ = arms.remove(i));
@@ -180,16 +190,21 @@ pub fn guards(case: &Case) -> Candidates<'_> {
 fn without_guards(body: &[Stmt], jump: &Stmt) -> Vec<Vec<Stmt>> {
     let mut bodies = Vec::new();
     for (i, stmt) in body.iter().enumerate() {
-        let Stmt::If { cond, then, otherwise } = stmt else { continue };
+        let Stmt::If { cond, then, otherwise, .. } = stmt else { continue };
         let rest = &body[i + 1..];
         if !otherwise.is_empty() || then.last() != Some(jump) || rest.is_empty() {
             continue;
         }
         let then = &then[..then.len() - 1];
         let guarded = if then.is_empty() {
-            Stmt::If { cond: Expr::unary(UnaryOp::Not, cond.clone()), then: rest.to_vec(), otherwise: Vec::new() }
+            Stmt::If {
+                cond: Expr::unary(UnaryOp::Not, cond.clone()),
+                then: rest.to_vec(),
+                otherwise: Vec::new(),
+                control: Default::default(),
+            }
         } else {
-            Stmt::If { cond: cond.clone(), then: then.to_vec(), otherwise: rest.to_vec() }
+            Stmt::If { cond: cond.clone(), then: then.to_vec(), otherwise: rest.to_vec(), control: Default::default() }
         };
         bodies.push([&body[..i], &[guarded]].concat());
     }

@@ -4,6 +4,7 @@
 //! knows nothing of what the others do, nor of what fails: the engine tries its candidates. All of them are smaller than the case; those
 //! that are not valid are never tried.
 
+pub(crate) mod attributes;
 mod control;
 mod data;
 mod delete;
@@ -49,6 +50,7 @@ pub const TABLE: &[Pass] = &[
     Pass { name: "functions", about: "delete, empty and inline functions", candidates: functions::whole },
     Pass { name: "unwrap", about: "put a part in the place of an if, switch or loop", candidates: control::unwrap },
     Pass { name: "forget", about: "delete all assignments to a variable", candidates: variables::forget },
+    Pass { name: "attributes", about: "ask nothing of the compiler", candidates: attributes::candidates },
     Pass { name: "workgroup", about: "smaller workgroups", candidates: launch::workgroup },
     Pass { name: "log", about: "log fewer values", candidates: log::values },
     Pass { name: "guards", about: "make an else of what follows a return or continue", candidates: control::guards },

@@ -234,13 +234,16 @@ impl<'a> Marks<'a> {
 
     fn kept_stmt(&mut self, stmt: &Stmt) -> Stmt {
         match stmt {
-            Stmt::If { cond, then, otherwise } => {
-                Stmt::If { cond: cond.clone(), then: self.kept(then), otherwise: self.kept(otherwise) }
-            }
-            Stmt::Switch { selector, arms } => {
+            Stmt::If { cond, then, otherwise, control } => Stmt::If {
+                cond: cond.clone(),
+                then: self.kept(then),
+                otherwise: self.kept(otherwise),
+                control: *control,
+            },
+            Stmt::Switch { selector, arms, control } => {
                 let mut arms = arms.clone();
                 arms.iter_mut().for_each(|arm| arm.body = self.kept(&arm.body));
-                Stmt::Switch { selector: selector.clone(), arms }
+                Stmt::Switch { selector: selector.clone(), arms, control: *control }
             }
             Stmt::Loop(l) => {
                 let mut l = Loop::clone(l);

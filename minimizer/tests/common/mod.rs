@@ -50,13 +50,13 @@ pub fn assign(var: VarId, value: Expr) -> Stmt {
 }
 
 pub fn if_else(cond: Expr, then: Block, otherwise: Block) -> Stmt {
-    Stmt::If { cond, then, otherwise }
+    Stmt::If { cond, then, otherwise, control: Default::default() }
 }
 
 /// `for (counter = 0; counter < bound; counter++) { body }`
 pub fn count(counter: VarId, bound: Expr, body: Block) -> Stmt {
     let kind = LoopKind::For { init: Expr::Uint(0), step: 1, update: Vec::new() };
-    Stmt::Loop(Box::new(Loop { kind, counter, bound, test: None, body }))
+    Stmt::Loop(Box::new(Loop { kind, counter, bound, test: None, body, control: Default::default() }))
 }
 
 pub fn lane() -> Expr {

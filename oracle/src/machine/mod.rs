@@ -28,6 +28,7 @@ use std::rc::Rc;
 
 use smallvec::SmallVec;
 use tangle_program::case::{Case, Tier};
+use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{self, BinaryOp};
 use tangle_program::subgroup::{TABLE, lanes};
 use tangle_program::tree::{Builtin, Direction, SiteId};
@@ -344,9 +345,13 @@ impl<'a, R: Rules> Machine<'a, R> {
                 self.log(*site, &values, &a, &u);
                 Ok((a, u))
             }
-            Step::If { decision, cond, then, otherwise } => {
+            Step::If { decision, control, cond, then, otherwise } => {
                 let cond = self.eval(frame, cond, &a, &u)?;
-                let (p, q) = self.decide(&cond, &a, Construct::Then)?;
+                let construct = match control {
+                    SelectionControl::Flatten => Construct::FlattenedThen,
+                    SelectionControl::Unspecified | SelectionControl::DontFlatten => Construct::Then,
+                };
+                let (p, q) = self.decide(&cond, &a, construct)?;
                 self.note_path(*decision, &p, 1);
                 self.note_path(*decision, &q, 0);
                 let (up, uq) = (self.whole(&u, &p), self.whole(&u, &q));
@@ -692,10 +697,14 @@ impl<'a, R: Rules> Machine<'a, R> {
     }
 
     fn loop_test_inside(&mut self, frame: &mut Frame, code: &'a LoopCode, (i, u): Flow) -> Result<Flow, Stop> {
+        let construct = match code.control {
+            LoopControl::Unroll => Construct::UnrolledLoopTest,
+            LoopControl::Unspecified | LoopControl::DontUnroll => Construct::LoopTest,
+        };
         let (mut i, mut u) = self.block(frame, &code.before, i, u)?;
         if let Some(cond) = &code.cond {
             let cond = self.eval(frame, cond, &i, &u)?;
-            let (p, q) = self.decide(&cond, &i, Construct::LoopTest)?;
+            let (p, q) = self.decide(&cond, &i, construct)?;
             self.leave_loop(frame, code.decision, &p, &q);
             u = self.whole(&u, &p);
             i = p;
@@ -708,7 +717,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         let mut below = vec![0; self.layout.slots];
         ops::binary(BinaryOp::Lt, Scalar::Uint, &counter.columns[0], &bound.columns[0], &mut below);
         let taint = Value::join(bound.taint, &counter.taint);
-        let (p, q) = self.decide(&Value { taint, ..Value::scalar(below) }, &i, Construct::LoopTest)?;
+        let (p, q) = self.decide(&Value { taint, ..Value::scalar(below) }, &i, construct)?;
         self.leave_loop(frame, code.decision, &p, &q);
         let u = self.whole(&u, &p);
         Ok((p, u))

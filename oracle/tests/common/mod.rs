@@ -221,24 +221,31 @@ pub fn when(cond: Expr, then: impl Into<Block>) -> Stmt {
 }
 
 pub fn either(cond: Expr, then: impl Into<Block>, otherwise: impl Into<Block>) -> Stmt {
-    Stmt::If { cond, then: then.into(), otherwise: otherwise.into() }
+    Stmt::If { cond, then: then.into(), otherwise: otherwise.into(), control: Default::default() }
 }
 
 /// `for (uint counter = 0; counter < bound; counter++, update) { body }`
 pub fn counted(counter: VarId, bound: Expr, update: impl Into<Block>, body: impl Into<Block>) -> Stmt {
     let kind = LoopKind::For { init: uint(0), step: 1, update: update.into() };
-    Stmt::Loop(Box::new(Loop { kind, counter, bound, test: None, body: body.into() }))
+    Stmt::Loop(Box::new(Loop { kind, counter, bound, test: None, body: body.into(), control: Default::default() }))
 }
 
 /// A loop of another kind with `before` evaluated at every test.
 pub fn repeat(kind: LoopKind, counter: VarId, bound: u32, before: impl Into<Block>, body: impl Into<Block>) -> Stmt {
     let before: Block = before.into();
     let test = (!before.is_empty()).then_some(Test { before, cond: Expr::Bool(true) });
-    Stmt::Loop(Box::new(Loop { kind, counter, bound: uint(bound), test, body: body.into() }))
+    Stmt::Loop(Box::new(Loop {
+        kind,
+        counter,
+        bound: uint(bound),
+        test,
+        body: body.into(),
+        control: Default::default(),
+    }))
 }
 
 pub fn switch(selector: Expr, arms: impl Into<Vec<Arm>>) -> Stmt {
-    Stmt::Switch { selector, arms: arms.into() }
+    Stmt::Switch { selector, arms: arms.into(), control: Default::default() }
 }
 
 pub fn arm(labels: impl Into<Vec<Label>>, body: impl Into<Block>) -> Arm {

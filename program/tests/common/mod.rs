@@ -84,11 +84,11 @@ pub fn point(site: u32, mask: VarId) -> [Stmt; 2] {
 }
 
 pub fn branch(cond: Expr, then: impl Into<Block>, otherwise: impl Into<Block>) -> Stmt {
-    Stmt::If { cond, then: then.into(), otherwise: otherwise.into() }
+    Stmt::If { cond, then: then.into(), otherwise: otherwise.into(), control: Default::default() }
 }
 
 pub fn repeat(kind: LoopKind, counter: VarId, bound: Expr, test: Option<Test>, body: impl Into<Block>) -> Stmt {
-    Stmt::Loop(Box::new(Loop { kind, counter, bound, test, body: body.into() }))
+    Stmt::Loop(Box::new(Loop { kind, counter, bound, test, body: body.into(), control: Default::default() }))
 }
 
 /// `for (counter = 0; counter < bound; counter++, update) { body }`

@@ -1,6 +1,7 @@
 //! Programs that together use everything the language has.
 
 use super::*;
+use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{Intrinsic, UnaryOp};
 use tangle_program::subgroup::{Fold, Gives, Param as Operand, TABLE};
 use tangle_program::tree::{Arg, Direction, Param, SubgroupCall};
@@ -153,6 +154,7 @@ fn control_flow() -> Case {
                     arm(Label::Default, join([vec![counted(n, uint(2), [], [])], vec![Stmt::Break]])),
                     arm(Label::Case(1), []),
                 ],
+                control: SelectionControl::DontFlatten,
             };
             let signed = Stmt::Switch {
                 selector: Expr::Var(int),
@@ -161,15 +163,23 @@ fn control_flow() -> Case {
                     arm(Label::Case(i32::MIN.into()), point(8, mask)),
                     arm(Label::Case(5), [Stmt::Barrier(SubgroupOp::MemoryBarrierBuffer)]),
                 ],
+                control: SelectionControl::Unspecified,
             };
             let either = binary(lane_odd(), BinaryOp::Or, lane_is(BinaryOp::Gt, 4));
+            let asking = |stmt: Stmt, selection: SelectionControl, repeated: LoopControl| match stmt {
+                Stmt::If { cond, then, otherwise, .. } => Stmt::If { cond, then, otherwise, control: selection },
+                Stmt::Loop(l) => Stmt::Loop(Box::new(Loop { control: repeated, ..*l })),
+                other => other,
+            };
+            let (flatten, unroll) = (SelectionControl::Flatten, LoopControl::Unroll);
+            let drained = repeat(LoopKind::While, after, uint(4), test(point(9, mask).into(), lane_odd()), []);
             join([vec![
-                repeat(kind, i, uint(6), test(vec![], either), outer),
-                chain,
+                asking(repeat(kind, i, uint(6), test(vec![], either), outer), flatten, unroll),
+                asking(chain, flatten, unroll),
                 unsigned,
                 assign(int, Expr::Cast(Scalar::Int, Box::new(lane()))),
                 signed,
-                repeat(LoopKind::While, after, uint(4), test(point(9, mask).into(), lane_odd()), []),
+                asking(drained, flatten, LoopControl::DontUnroll),
                 Stmt::Log { site: 10, values: vec![Expr::Var(after), Expr::Var(late)] },
                 Stmt::Barrier(SubgroupOp::Barrier),
                 Stmt::Return(None),

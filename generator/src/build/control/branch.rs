@@ -87,7 +87,8 @@ impl Builder<'_> {
         let leaving = self.frame.close();
         self.frame.flow = before.after_branch(cond.decision, leaving, &ends.flows);
         self.frame.crowd = ends.crowd;
-        Stmt::If { cond: cond.expr, then, otherwise }
+        let control = self.selection_control();
+        Stmt::If { cond: cond.expr, then, otherwise, control }
     }
 
     fn branch_arm(

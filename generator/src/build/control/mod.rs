@@ -5,6 +5,7 @@ mod exit;
 mod repeat;
 mod switch;
 
+use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::tree::Block;
 
 use super::Builder;
@@ -17,6 +18,22 @@ impl Builder<'_> {
     /// Accounts for a statement.
     fn step(&mut self) {
         self.frame.charge(Cost { words: 0, steps: 1 });
+    }
+
+    /// What an `if` or a switch asks for.
+    fn selection_control(&mut self) -> SelectionControl {
+        if !self.draw.percent(self.weights.attributes) {
+            return SelectionControl::Unspecified;
+        }
+        self.draw.pick(&SelectionControl::ASKING)
+    }
+
+    /// What a loop asks for.
+    fn loop_control(&mut self) -> LoopControl {
+        if !self.draw.percent(self.weights.attributes) {
+            return LoopControl::Unspecified;
+        }
+        self.draw.pick(&LoopControl::ASKING)
     }
 
     /// Makes something that leaves enough of the statements for `parts - 1` more of its kind.

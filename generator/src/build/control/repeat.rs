@@ -181,7 +181,8 @@ impl Builder<'_> {
         self.frame.trips = trips;
         self.frame.flow = before.after(leaving);
         self.frame.touch(counter);
-        (Stmt::Loop(Box::new(Loop { kind, counter, bound, test, body })), counter)
+        let control = self.loop_control();
+        (Stmt::Loop(Box::new(Loop { kind, counter, bound, test, body, control })), counter)
     }
 
     fn loop_init(&mut self, form: LoopForm, decision: Decision) -> Expr {

@@ -46,7 +46,8 @@ impl Builder<'_> {
         self.frame.flow = before.after(leaving);
         self.frame.crowd = here;
         let selector = if signed { cast(Scalar::Int, selector) } else { selector };
-        out.push(Stmt::Switch { selector, arms });
+        let control = self.selection_control();
+        out.push(Stmt::Switch { selector, arms, control });
     }
 
     /// A small word, whether lanes agree on it, and the most it can be.
