@@ -85,7 +85,7 @@ pub fn job(prepared: &Prepared, id: u64) -> Job {
             Variant::DriverUnoptimised => Optimisation::Disabled,
             _ => Optimisation::Default,
         },
-        specialization: Vec::new(),
+        specialization: case.specialization(),
         features: hidden_features(case),
         launches: vec![launch(case)],
     }

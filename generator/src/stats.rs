@@ -132,6 +132,10 @@ constructs! {
     ShortCircuitOperation,
     /// `?:`
     Select,
+    /// A specialisation constant in an expression.
+    SpecConstant,
+    /// A workgroup size given by specialisation constants.
+    SpecWorkgroup,
     /// A condition, selector or bound with a subgroup operation in it.
     SteeringOperation,
     /// A subgroup operation in an operand of another.
@@ -231,6 +235,9 @@ impl Stats {
         let several = counter.call_sites.iter().filter(|&&sites| sites > 1).count() as u64;
         if several > 0 {
             counter.constructs.insert(Construct::SeveralCallSites, several);
+        }
+        if case.launch.default_workgroup.is_some() {
+            counter.constructs.insert(Construct::SpecWorkgroup, 1);
         }
         let operations = counter.operations.into_iter();
         Stats {
@@ -528,6 +535,7 @@ impl Counter<'_> {
                 self.expr(then, Context::Choice);
                 self.expr(otherwise, Context::Choice);
             }
+            Expr::Constant(_) => self.count(Construct::SpecConstant),
             Expr::Subgroup(call) => self.operation(call, context),
             _ => expr.children().into_iter().for_each(|part| self.expr(part, context)),
         }
@@ -547,7 +555,7 @@ impl Counter<'_> {
         match expr {
             Expr::Bool(_) => Type::BOOL,
             Expr::Int(_) => Type::INT,
-            Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) => Type::UINT,
+            Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) | Expr::Constant(_) => Type::UINT,
             Expr::Float(scalar, _) => Type::scalar(*scalar),
             Expr::Var(var) => function.var_type(*var).unwrap_or(Type::UINT),
             Expr::Builtin(builtin) => builtin.ty(),

@@ -16,7 +16,8 @@ pub fn operands_mut(expr: &mut Expr) -> Vec<&mut Expr> {
         | Expr::Builtin(_)
         | Expr::Input(_)
         | Expr::Uniform(_)
-        | Expr::Push(_) => Vec::new(),
+        | Expr::Push(_)
+        | Expr::Constant(_) => Vec::new(),
         Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => vec![x],
         Expr::Load(load) => vec![&mut load.index],
         Expr::Binary(_, x, y) => vec![x, y],

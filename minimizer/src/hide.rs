@@ -66,7 +66,13 @@ fn is_constant(expr: &Expr) -> bool {
     expr.walk(&mut |part| {
         constant &= !matches!(
             part,
-            Expr::Var(_) | Expr::Builtin(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) | Expr::Subgroup(_)
+            Expr::Var(_)
+                | Expr::Builtin(_)
+                | Expr::Input(_)
+                | Expr::Uniform(_)
+                | Expr::Push(_)
+                | Expr::Constant(_)
+                | Expr::Subgroup(_)
         );
     });
     constant

@@ -164,7 +164,7 @@ fn node(expr: &Expr) -> u64 {
         Expr::Builtin(builtin) if builtin.ty() == Type::UINT => 5,
         Expr::Var(_) => 6,
         Expr::Builtin(_) => 7,
-        Expr::Uniform(_) | Expr::Push(_) => 8,
+        Expr::Uniform(_) | Expr::Push(_) | Expr::Constant(_) => 8,
         Expr::Input(_) => 9,
         Expr::Component(..) => 2,
         Expr::Unary(..) | Expr::Binary(..) | Expr::Cast(..) | Expr::Vector(..) => 3,
@@ -194,7 +194,8 @@ fn letters(name: &str) -> u64 {
 }
 
 fn data(data: &Data) -> u64 {
-    let words = data.inputs.iter().flatten().chain(&data.uniforms).chain(&data.push);
+    let constants = data.constants.iter().flat_map(|constant| [&constant.default, &constant.value]);
+    let words = data.inputs.iter().flatten().chain(&data.uniforms).chain(&data.push).chain(constants);
     words.map(|&word| 1 + 2 * bits(u64::from(word))).sum()
 }
 
@@ -206,7 +207,8 @@ fn launch(launch: &Launch) -> u64 {
         SubgroupSize::Required(_) => 8,
     };
     let shape = dimensions.map(|&n| if n == 1 { 0 } else { 4 }).sum::<u64>();
-    shape + size + if launch.full_subgroups { 4 } else { 0 } + launch.spirv as u64
+    let specialised = if launch.default_workgroup.is_some() { 6 } else { 0 };
+    shape + size + specialised + if launch.full_subgroups { 4 } else { 0 } + launch.spirv as u64
 }
 
 /// True if the value of an expression depends on nothing but the invocation: no variable.

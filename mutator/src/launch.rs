@@ -1,6 +1,6 @@
 //! Launch and data.
 
-use tangle_program::case::{Case, Launch, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{Case, Launch, SpecConstant, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::variant::{PASSES, Variant};
 
 use crate::dice::Dice;
@@ -83,6 +83,12 @@ pub fn resized(words: &[u32], len: usize) -> Vec<u32> {
 pub fn data(case: &mut Case, dice: &mut Dice) -> Option<()> {
     let invocations = case.launch.invocations();
     let data = &mut case.data;
+    if !data.constants.is_empty() && dice.percent(10) {
+        let which = dice.below(data.constants.len());
+        let SpecConstant { default, value } = &mut data.constants[which];
+        std::mem::swap(default, value);
+        return Some(());
+    }
     let mut sources: Vec<&mut [u32]> = data.inputs.iter_mut().map(Vec::as_mut_slice).collect();
     sources.push(&mut data.uniforms);
     sources.push(&mut data.push);

@@ -133,15 +133,17 @@ fn called_from(body: &Block, program: &Program) -> Vec<FunctionId> {
     found.into_iter().collect()
 }
 
-/// Brings along what a part reads: inputs, uniforms and push constants of its case.
+/// Brings along what a part reads: inputs, uniforms, push constants and specialisation constants of its case.
 fn bring_data(part: &mut Program, from: &Data, case: &mut Case) {
     let invocations = case.launch.invocations() as usize * case.launch.workgroups() as usize;
     let (mut inputs, mut uniforms, mut push) = (Moved::default(), Moved::default(), Moved::default());
+    let mut constants = Moved::default();
     let data = &mut case.data;
     each_expr_mut(part, &mut |_, expr| match expr {
         Expr::Input(k) => *k = inputs.of(*k, &from.inputs, &mut data.inputs, INPUTS),
         Expr::Uniform(k) => *k = uniforms.of(*k, &from.uniforms, &mut data.uniforms, 64),
         Expr::Push(k) => *k = push.of(*k, &from.push, &mut data.push, 16),
+        Expr::Constant(k) => *k = constants.of(*k, &from.constants, &mut data.constants, 16),
         _ => {}
     });
     for input in &mut data.inputs {

@@ -4,6 +4,7 @@
 //! shows that a campaign can fail: every fault must be caught within a stated number of generated cases.
 
 use serde::{Deserialize, Serialize};
+use tangle_program::case::SpecConstant;
 use tangle_program::float;
 use tangle_program::memory::AtomicOp;
 use tangle_program::ops::{BinaryOp, Intrinsic};
@@ -256,6 +257,10 @@ faults! {
     LtMaskIsLe,
     /// `gl_SubgroupGtMask` has bits beyond the subgroup size.
     GtMaskTooLong,
+    /// A specialisation constant keeps the value that it has in the module.
+    SpecialisationIgnored,
+    /// Specialisation constants are read as 16 bits.
+    SpecialisationTruncates,
     /// Right shifts of int are logical.
     ShiftRightLogical,
     /// Comparisons of uint are signed.
@@ -529,6 +534,14 @@ impl Rules for Planted {
             (Fault::ExtractUnsigned, Intrinsic::BitfieldExtract) => (op, scalar.unsigned()),
             (Fault::FindMsbUnsigned, Intrinsic::FindMsb) => (op, scalar.unsigned()),
             _ => (op, scalar),
+        }
+    }
+
+    fn specialised(&mut self, constant: SpecConstant) -> u32 {
+        match self.0 {
+            Fault::SpecialisationIgnored => constant.default,
+            Fault::SpecialisationTruncates => constant.value & 0xFFFF,
+            _ => constant.value,
         }
     }
 

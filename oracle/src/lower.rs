@@ -128,6 +128,7 @@ pub(crate) enum Node {
     Input(usize),
     Uniform(usize),
     Push(usize),
+    Constant(usize),
     Unary {
         op: UnaryOp,
         scalar: Scalar,
@@ -204,7 +205,8 @@ impl Node {
             | Node::Builtin(_)
             | Node::Input(_)
             | Node::Uniform(_)
-            | Node::Push(_) => false,
+            | Node::Push(_)
+            | Node::Constant(_) => false,
             Node::Unary { arg, .. } | Node::Cast { arg, .. } | Node::Component { arg, .. } => arg.is_tangled(),
             Node::Load { index, .. } => index.is_tangled(),
             Node::Binary { lhs, rhs, .. } | Node::ShortCircuit { lhs, rhs, .. } => lhs.is_tangled() || rhs.is_tangled(),
@@ -381,6 +383,7 @@ impl Lowering<'_> {
             Expr::Input(k) => (Node::Input(*k as usize), Type::UINT),
             Expr::Uniform(k) => (Node::Uniform(*k as usize), Type::UINT),
             Expr::Push(k) => (Node::Push(*k as usize), Type::UINT),
+            Expr::Constant(k) => (Node::Constant(*k as usize), Type::UINT),
             Expr::Unary(op, arg) => {
                 let (arg, ty) = self.typed(arg)?;
                 (Node::Unary { op: *op, scalar: ty.scalar, arg: Box::new(arg) }, ty)

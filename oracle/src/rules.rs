@@ -4,6 +4,7 @@
 //! [`Spec`]; the reference device runs with [`Spec`], with the freedom that a tier leaves ([`Finest`]), or with a planted
 //! fault ([`crate::faults`]).
 
+use tangle_program::case::SpecConstant;
 use tangle_program::memory::AtomicOp;
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Instance, OpInfo, Ub};
@@ -167,6 +168,11 @@ pub trait Rules {
     /// The operation an intrinsic performs.
     fn intrinsic(&mut self, op: Intrinsic, scalar: Scalar) -> (Intrinsic, Scalar) {
         (op, scalar)
+    }
+
+    /// What a specialisation constant is in a pipeline.
+    fn specialised(&mut self, constant: SpecConstant) -> u32 {
+        constant.value
     }
 
     /// The value of a built-in variable: the bits of a uint, or all 128 bits of a mask.

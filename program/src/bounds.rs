@@ -225,6 +225,7 @@ impl<'a> Scope<'a> {
             Expr::Input(k) => (Scalar::Uint, self.input(*k as usize)),
             Expr::Uniform(k) => (Scalar::Uint, word(&self.data.uniforms, *k)),
             Expr::Push(k) => (Scalar::Uint, word(&self.data.push, *k)),
+            Expr::Constant(k) => (Scalar::Uint, self.constant(*k)),
             Expr::Unary(op, x) => {
                 let (scalar, x) = self.typed_range(x);
                 (scalar, unary(*op, scalar, x))
@@ -295,6 +296,13 @@ impl<'a> Scope<'a> {
         *cell.get_or_init(|| {
             let (lo, hi) = (words.iter().min(), words.iter().max());
             lo.zip(hi).map_or(Interval::all(Scalar::Uint), |(&lo, &hi)| Interval::new(lo.into(), hi.into()))
+        })
+    }
+
+    /// Both of its values count, so that the module is in order with either.
+    fn constant(&self, k: u32) -> Interval {
+        self.data.constants.get(k as usize).map_or(Interval::all(Scalar::Uint), |constant| {
+            Interval::exactly(constant.value.into()).hull(Interval::exactly(constant.default.into()))
         })
     }
 
@@ -573,7 +581,7 @@ pub fn value_words(value: &Expr, function: &Function) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::SpirvVersion;
+    use crate::case::{SpecConstant, SpirvVersion};
     use crate::tree::{Local, SubgroupCall};
     use crate::types::Type;
 
@@ -583,6 +591,7 @@ mod tests {
             groups: [3, 2, 1],
             subgroup_size: SubgroupSize::Default,
             full_subgroups: false,
+            default_workgroup: None,
             spirv: SpirvVersion::V1_3,
         }
     }
@@ -623,7 +632,12 @@ mod tests {
         use BinaryOp::*;
         use Expr::{Int, Uint};
         let (function, launch) = (function(), launch());
-        let data = Data { inputs: vec![vec![3, 9, 4]], uniforms: vec![7], push: vec![] };
+        let data = Data {
+            inputs: vec![vec![3, 9, 4]],
+            uniforms: vec![7],
+            constants: vec![SpecConstant { default: 9, value: 4 }],
+            ..Data::default()
+        };
         let mut scope = Scope::unfinished(&function, &launch, &data);
         scope.learn(3, Interval::new(0, 5));
         let low = |x: Expr, mask| bin(x, BitAnd, Uint(mask));
@@ -639,6 +653,8 @@ mod tests {
             (Expr::Input(5), ALL_UINT),
             (Expr::Uniform(0), (7, 7)),
             (Expr::Push(0), ALL_UINT),
+            (Expr::Constant(0), (4, 9)),
+            (Expr::Constant(1), ALL_UINT),
             (lane.clone(), (0, 127)),
             (Expr::Builtin(Builtin::SubgroupSize), (1, 128)),
             (Expr::Builtin(Builtin::LocalIndex), (0, 31)),

@@ -100,6 +100,9 @@ pub struct Launch {
     /// `VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT`
     #[serde(default)]
     pub full_subgroups: bool,
+    /// If the workgroup size is given by specialisation constants when the pipeline is made: the one that the module has by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_workgroup: Option<[u32; 3]>,
     /// SPIR-V version of the module. Version 1.6 implies varying subgroup sizes and full subgroups where the x dimension allows them
     /// (semantics.md §2.1).
     pub spirv: SpirvVersion,
@@ -167,6 +170,28 @@ pub struct Data {
     /// Words of the push constants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub push: Vec<u32>,
+    /// Specialisation constants.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constants: Vec<SpecConstant>,
+}
+
+/// A specialisation constant: a uint (SPIR-V 1.6 §2.12).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpecConstant {
+    /// What it is in the module.
+    pub default: u32,
+    /// What it is made when the pipeline is (`VkSpecializationInfo`), and then is.
+    pub value: u32,
+}
+
+impl Case {
+    /// What a pipeline gives to specialisation constants: their numbers (`constant_id`) and values.
+    pub fn specialization(&self) -> Vec<(u32, u32)> {
+        let sides = self.launch.default_workgroup.map(|_| (0..).zip(self.launch.workgroup));
+        let constants = self.data.constants.iter().map(|constant| constant.value);
+        sides.into_iter().flatten().chain((interface::FIRST_CONSTANT..).zip(constants)).collect()
+    }
 }
 
 /// What the printed shader and its user agree on: descriptor set 0, and the layout of each buffer.
@@ -180,6 +205,9 @@ pub mod interface {
     /// Storage buffer of the logs: a slice of [`log_stride`](crate::case::Case::log_stride) words for each invocation, zero
     /// before the dispatch. An entry is its site and then its values, one word for each component.
     pub const LOG: u32 = 3;
+
+    /// `constant_id` of specialisation constant 0. Before it come the three sides of the workgroup.
+    pub const FIRST_CONSTANT: u32 = 3;
 
     /// Words of a record of the lane map: `gl_SubgroupInvocationID`, `gl_SubgroupSize`, `gl_SubgroupID`,
     /// `gl_NumSubgroups`, the token (the local index of the subgroup's first lane, by broadcast), the four words of

@@ -221,6 +221,7 @@ mod tests {
                 groups: [1, 1, 1],
                 subgroup_size,
                 full_subgroups: false,
+                default_workgroup: None,
                 spirv: SpirvVersion::V1_3,
             };
             let data = Data::default();

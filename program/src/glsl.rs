@@ -17,7 +17,7 @@
 use std::fmt::Write;
 
 use crate::bounds::value_words;
-use crate::case::{Case, Tier, interface};
+use crate::case::{Case, Launch, SpecConstant, Tier, interface};
 use crate::memory::{ArrayId, Shared};
 use crate::needs::{category_of, declared_scalars, operated_scalar, scalar_of};
 use crate::ops::{BinaryOp, UnaryOp};
@@ -28,7 +28,7 @@ use crate::tree::{
 };
 use crate::types::{Scalar, Type};
 
-/// The names that a printed shader uses for itself, besides `LOG0`, `LOG1` and so on. A program must not use them.
+/// The names that a printed shader uses for itself, besides `LOG0`, `SPEC0` and so on. A program must not use them.
 pub const OWN_NAMES: [&str; 23] = [
     "FLOAT_WORD",
     "HIGH_WORD",
@@ -189,6 +189,8 @@ struct Uses {
     inputs: bool,
     uniforms: bool,
     push: bool,
+    /// Bit `k`: specialisation constant `k`.
+    constants: u32,
     /// A control-flow attribute.
     attributes: bool,
 }
@@ -207,6 +209,7 @@ impl Uses {
             inputs: self.inputs | other.inputs,
             uniforms: self.uniforms | other.uniforms,
             push: self.push | other.push,
+            constants: self.constants | other.constants,
             attributes: self.attributes | other.attributes,
         }
     }
@@ -363,6 +366,7 @@ impl Planner<'_> {
             Expr::Input(_) => self.uses.inputs = true,
             Expr::Uniform(_) => self.uses.uniforms = true,
             Expr::Push(_) => self.uses.push = true,
+            Expr::Constant(k) => self.uses.constants |= 1 << (*k).min(31),
             _ => {}
         }
         if let Some(category) = category_of(expr) {
@@ -548,8 +552,8 @@ impl<'a> Printer<'a> {
             Tier::Maximal => put_line!(self, "#extension GL_EXT_maximal_reconvergence : require"),
         }
         self.blank_line();
-        let [x, y, z] = self.case.launch.workgroup;
-        put_line!(self, "layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;");
+        self.local_size();
+        self.constants(uses.constants);
         self.buffers(uses);
         for Shared { name, scalar, len, .. } in &self.case.program.shared {
             put_line!(self, "shared {} {name}[{len}];", scalar.name());
@@ -558,6 +562,30 @@ impl<'a> Printer<'a> {
         put_line!(self, "uint invocation;");
         if uses.entries != 0 {
             self.log_macros(uses);
+        }
+    }
+
+    fn local_size(&mut self) {
+        let Launch { workgroup: [x, y, z], default_workgroup, .. } = self.case.launch;
+        match default_workgroup {
+            None => put_line!(self, "layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;"),
+            Some([dx, dy, dz]) => {
+                put_line!(self, "// Specialised to {x}, {y}, {z}.");
+                put_line!(self, "layout(local_size_x = {dx}, local_size_y = {dy}, local_size_z = {dz}) in;");
+                put_line!(self, "layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;");
+            }
+        }
+    }
+
+    fn constants(&mut self, used: u32) {
+        for (k, SpecConstant { default, value }) in self.case.data.constants.iter().enumerate() {
+            if used >> k.min(31) & 1 == 1 {
+                let id = interface::FIRST_CONSTANT as usize + k;
+                put_line!(
+                    self,
+                    "layout(constant_id = {id}) const uint SPEC{k} = {default}u; // Specialised to {value}u."
+                );
+            }
         }
     }
 
@@ -1156,6 +1184,7 @@ impl<'a> Body<'_, 'a> {
                 put!(self.printer, "uniform_words[{}].{component}", k / 4);
             }
             Expr::Push(k) => put!(self.printer, "push_words[{k}]"),
+            Expr::Constant(k) => put!(self.printer, "SPEC{k}"),
             Expr::Unary(op, x) => {
                 self.put(op.token());
                 self.expr(x, Context::Unary(*op));

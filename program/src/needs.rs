@@ -25,7 +25,8 @@ pub struct Needs {
     /// The least subgroup size with which the case is free of undefined behaviour: that of the largest cluster, and 4 for
     /// quad operations.
     pub min_subgroup_size: u32,
-    /// Whether some `subgroupBroadcast` has a lane that is no literal (`subgroupBroadcastDynamicId`).
+    /// Whether some `subgroupBroadcast` has a lane that is no constant of the module (`subgroupBroadcastDynamicId`;
+    /// VUID-RuntimeSpirv-subgroupBroadcastDynamicId-06276 and 06277 are content with specialisation constants).
     pub broadcast_dynamic_id: bool,
     /// Types that a device may lack in which something is computed (`shaderInt8`, `shaderInt16`, `shaderInt64`, `shaderFloat16`,
     /// `shaderFloat64`).
@@ -34,6 +35,9 @@ pub struct Needs {
     pub extended_types: bool,
     /// Whether there are atomics on 64-bit integers in shared memory (`shaderSharedInt64Atomics`).
     pub shared_int64_atomics: bool,
+    /// Whether the module says its workgroup size by constants (`maintenance4`): the front end does so for specialised ones from
+    /// SPIR-V 1.6 on, and before it by a built-in that needs nothing.
+    pub local_size_id: bool,
     /// The dimensions of a workgroup (`maxComputeWorkGroupSize`).
     pub workgroup: [u32; 3],
     /// Invocations of a workgroup (`maxComputeWorkGroupInvocations`).
@@ -56,6 +60,7 @@ pub fn needs(case: &Case) -> Needs {
         scalars: BTreeSet::new(),
         extended_types: false,
         shared_int64_atomics: false,
+        local_size_id: launch.default_workgroup.is_some() && launch.spirv >= SpirvVersion::V1_6,
         workgroup: launch.workgroup,
         invocations: launch.invocations(),
         groups: launch.groups,
@@ -91,8 +96,8 @@ impl Needs {
         let Expr::Subgroup(call) = expr else { return };
         self.min_subgroup_size = self.min_subgroup_size.max(least_subgroup_size(call));
         let mut operands = call.op.info().params.iter().zip(&call.args);
-        self.broadcast_dynamic_id |=
-            operands.any(|(param, arg)| *param == Param::BroadcastLane && !matches!(arg, Expr::Uint(_)));
+        self.broadcast_dynamic_id |= operands
+            .any(|(param, arg)| *param == Param::BroadcastLane && !matches!(arg, Expr::Uint(_) | Expr::Constant(_)));
     }
 }
 

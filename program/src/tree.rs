@@ -336,6 +336,8 @@ pub enum Expr {
     Uniform(u32),
     /// Push-constant word `k`, a uint: [`crate::case::Data::push`].
     Push(u32),
+    /// Specialisation constant `k`, a uint: [`crate::case::Data::constants`].
+    Constant(u32),
     /// `op x`
     Unary(UnaryOp, Box<Expr>),
     /// `x op y`; `&&` and `||` evaluate the right operand only where needed.
@@ -504,7 +506,8 @@ impl Expr {
             | Expr::Builtin(_)
             | Expr::Input(_)
             | Expr::Uniform(_)
-            | Expr::Push(_) => ([None; 3], &[]),
+            | Expr::Push(_)
+            | Expr::Constant(_) => ([None; 3], &[]),
             Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => ([Some(x), None, None], &[]),
             Expr::Load(load) => ([Some(&load.index), None, None], &[]),
             Expr::Binary(_, x, y) => ([Some(x), Some(y), None], &[]),
@@ -527,7 +530,7 @@ impl Expr {
         match self {
             Expr::Bool(_) => Some(Type::BOOL),
             Expr::Int(_) => Some(Type::INT),
-            Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) => Some(Type::UINT),
+            Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) | Expr::Constant(_) => Some(Type::UINT),
             Expr::Float(scalar, _) => Some(Type::scalar(*scalar)),
             Expr::Var(var) => function.var_type(*var),
             Expr::Builtin(builtin) => Some(builtin.ty()),

@@ -35,7 +35,8 @@ fn may_be_undefined(expr: &Expr, function: &Function, launch: &Launch, held: &dy
         | Expr::Builtin(_)
         | Expr::Input(_)
         | Expr::Uniform(_)
-        | Expr::Push(_) => false,
+        | Expr::Push(_)
+        | Expr::Constant(_) => false,
         Expr::Var(var) => held.var(*var),
         Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => is(x),
         Expr::Binary(_, x, y) => is(x) || is(y),
@@ -293,6 +294,7 @@ mod tests {
             groups: [1, 1, 1],
             subgroup_size,
             full_subgroups: false,
+            default_workgroup: None,
             spirv: SpirvVersion::V1_3,
         }
     }

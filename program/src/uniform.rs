@@ -22,7 +22,13 @@ pub enum Tangles {
 /// True if every lane of the tangle that evaluates the expression gets the same value. May say false of one that is uniform too.
 pub fn is_uniform(expr: &Expr, tangles: Tangles) -> bool {
     match expr {
-        Expr::Bool(_) | Expr::Int(_) | Expr::Uint(_) | Expr::Float(..) | Expr::Uniform(_) | Expr::Push(_) => true,
+        Expr::Bool(_)
+        | Expr::Int(_)
+        | Expr::Uint(_)
+        | Expr::Float(..)
+        | Expr::Uniform(_)
+        | Expr::Push(_)
+        | Expr::Constant(_) => true,
         Expr::Var(_) | Expr::Builtin(_) | Expr::Input(_) | Expr::Load(_) => false,
         Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => is_uniform(x, tangles),
         // These evaluate some operands with a part of the lanes.
@@ -68,6 +74,7 @@ mod tests {
         for (expr, exact, loose) in [
             (Expr::Uint(3), true, true),
             (plus(Expr::Uniform(0), Expr::Push(1)), true, true),
+            (Expr::Constant(0), true, true),
             (Expr::Input(0), false, false),
             (Expr::Var(0), false, false),
             (lane(), false, false),

@@ -59,6 +59,8 @@ pub const MAX_INPUT_WORDS: u64 = 1 << 20;
 pub const MAX_LOG_BUFFER_WORDS: u64 = 1 << 22;
 /// The most words of the uniform buffer: what every device offers (`maxUniformBufferRange`).
 pub const MAX_UNIFORM_WORDS: usize = 4096;
+/// The most specialisation constants.
+pub const MAX_CONSTANTS: usize = 32;
 /// The most words of push constants: what every device offers (`maxPushConstantsSize`).
 pub const MAX_PUSH_WORDS: usize = 32;
 
@@ -193,6 +195,12 @@ fn launch(launch: &Launch) -> Checked {
         ))
         .at(|| "groups".into());
     }
+    if let Some(size) = launch.default_workgroup {
+        if !(1..=MAX_WORKGROUP).contains(&count(size)) {
+            return invalid(format!("{} invocations: must be 1 to {MAX_WORKGROUP}", count(size)))
+                .at(|| "default_workgroup".into());
+        }
+    }
     if let SubgroupSize::Required(size) = launch.subgroup_size {
         required_size(launch, size).at(|| "subgroup_size".into())?;
     }
@@ -223,9 +231,11 @@ fn data(data: &Data, launch: &Launch) -> Checked {
     if words > MAX_INPUT_WORDS {
         return invalid(format!("{words} words, more than {MAX_INPUT_WORDS}")).at(|| "inputs".into());
     }
-    for (name, len, most) in
-        [("uniforms", data.uniforms.len(), MAX_UNIFORM_WORDS), ("push", data.push.len(), MAX_PUSH_WORDS)]
-    {
+    for (name, len, most) in [
+        ("uniforms", data.uniforms.len(), MAX_UNIFORM_WORDS),
+        ("push", data.push.len(), MAX_PUSH_WORDS),
+        ("constants", data.constants.len(), MAX_CONSTANTS),
+    ] {
         if len > most {
             return invalid(format!("{len} words, more than {most}")).at(|| name.into());
         }
@@ -698,7 +708,7 @@ pub fn type_of(expr: &Expr, function: &Function) -> Result<Type, Invalid> {
     match expr {
         Expr::Bool(_) => Ok(Type::BOOL),
         Expr::Int(_) => Ok(Type::INT),
-        Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) => Ok(Type::UINT),
+        Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) | Expr::Constant(_) => Ok(Type::UINT),
         Expr::Float(scalar, _) if scalar.is_float() => Ok(Type::scalar(*scalar)),
         Expr::Float(scalar, _) => invalid(format!("{} is no floating-point type", scalar.name())).at(|| "float".into()),
         Expr::Var(var) => match function.var_type(*var) {
@@ -791,6 +801,7 @@ fn tag(expr: &Expr) -> &'static str {
         Expr::Input(_) => "input",
         Expr::Uniform(_) => "uniform",
         Expr::Push(_) => "push",
+        Expr::Constant(_) => "constant",
         Expr::Unary(..) => "unary",
         Expr::Binary(..) => "binary",
         Expr::Select(..) => "select",
@@ -861,11 +872,11 @@ fn subgroup_type(expr: &Expr, call: &SubgroupCall, function: &Function) -> Check
             Param::Predicate => ty == Type::BOOL,
             Param::Mask | Param::UniformMask | Param::Partition => ty == Type::MASK,
             Param::Uint | Param::BroadcastLane | Param::UniformUint => ty == Type::UINT,
-            Param::QuadIndex => matches!(arg, Expr::Uint(0..=3)),
+            Param::QuadIndex => matches!(arg, Expr::Uint(0..=3) | Expr::Constant(_)),
         };
         if !fits {
             let what = match param {
-                Param::QuadIndex => "a literal 0u to 3u".to_owned(),
+                Param::QuadIndex => "a literal 0u to 3u or a specialisation constant".to_owned(),
                 Param::Value => format!("a vector or scalar of {}", names_of(info.scalars)),
                 Param::Predicate => "a bool".to_owned(),
                 Param::Mask | Param::UniformMask | Param::Partition => "a uvec4".to_owned(),
@@ -942,6 +953,7 @@ impl Checker<'_, '_> {
             Expr::Input(k) => exists(*k, data.inputs.len(), "input"),
             Expr::Uniform(k) => exists(*k, data.uniforms.len(), "uniform"),
             Expr::Push(k) => exists(*k, data.push.len(), "push"),
+            Expr::Constant(k) => exists(*k, data.constants.len(), "constant"),
             Expr::Binary(op @ (BinaryOp::Div | BinaryOp::Mod), x, y) => self.division(*op, x, y),
             Expr::Binary(BinaryOp::Shl | BinaryOp::Shr, x, y) => self.shift(x, y).at(|| "binary[2]".into()),
             Expr::Binary(BinaryOp::And | BinaryOp::Or, x, _) => {
@@ -1062,8 +1074,21 @@ impl Checker<'_, '_> {
                     self.uniform(*param, arg, place).at(|| format!("args[{i}]"))?;
                 }
                 Param::Partition => self.partition(arg).at(|| format!("args[{i}]"))?,
-                Param::Value | Param::Predicate | Param::Mask | Param::Uint | Param::QuadIndex => {}
+                Param::QuadIndex => self.quad_index(arg).at(|| format!("args[{i}]"))?,
+                Param::Value | Param::Predicate | Param::Mask | Param::Uint => {}
             }
+        }
+        Ok(())
+    }
+
+    /// SPIR-V 1.6 §3.3.23, OpGroupNonUniformQuadBroadcast: a constant in the quad. The front end takes nothing but literals before
+    /// SPIR-V 1.5.
+    fn quad_index(&self, arg: &Expr) -> Checked {
+        if !self.scope.range(arg).is_within(Interval::new(0, 3)) {
+            invalid!("a quad has lanes 0 to 3");
+        }
+        if self.case.launch.spirv < SpirvVersion::V1_5 && !matches!(arg, Expr::Uint(_)) {
+            invalid!("must be a literal before SPIR-V 1.5");
         }
         Ok(())
     }

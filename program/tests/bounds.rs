@@ -35,7 +35,7 @@ const INVOCATIONS: usize = 8;
 /// The least and the greatest word of an input decide its range, so some have few bits.
 fn data(random: &mut Random) -> Data {
     let mut column = |mask: u32| (0..INVOCATIONS).map(|_| random.word() & mask).collect();
-    Data { inputs: [u32::MAX, 31, 3, u32::MAX].map(&mut column).into(), uniforms: vec![6, 70], push: vec![] }
+    Data { inputs: [u32::MAX, 31, 3, u32::MAX].map(&mut column).into(), uniforms: vec![6, 70], ..Data::default() }
 }
 
 /// Floats have no ranges but extents: `tangle_program::exact`.

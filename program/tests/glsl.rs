@@ -76,6 +76,7 @@ fn parentheses() {
         (Expr::Uint(65_535), "65535u"),
         (Expr::Uint(65_536), "0x10000u"),
         (Expr::Uniform(6), "uniform_words[1].z"),
+        (Expr::Constant(1), "SPEC1"),
     ] {
         assert_eq!(expression(&case, &case.program.functions[0], &expr), want);
     }

@@ -66,7 +66,7 @@ fn messages() {
         (
             "\"spirv\": \"1.3\"",
             "\"spirv\": \"1.3\", \"speed\": 1",
-            "unknown field `speed`, expected one of `workgroup`, `groups`, `subgroup_size`, `full_subgroups`, `spirv` \
+            "unknown field `speed`, expected one of `workgroup`, `groups`, `subgroup_size`, `full_subgroups`, `default_workgroup`, `spirv` \
              at launch.speed (line 10, column 27)",
         ),
         (

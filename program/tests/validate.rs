@@ -4,7 +4,7 @@ mod common;
 
 use common::tour::{self, cast};
 use common::*;
-use tangle_program::case::{Case, Data, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{Case, Data, SpecConstant, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Block, Direction, Expr, Function, Label, Local, LoopKind, Param, Program, Stmt};
@@ -378,7 +378,7 @@ fn types() {
             2,
             r#"{"subgroup": {"op": "subgroupQuadBroadcast", "args": [{"uint": 1}, {"uint": 4}]}}"#,
             ".subgroup.args[1]",
-            "subgroupQuadBroadcast takes a literal 0u to 3u here, not uint",
+            "subgroupQuadBroadcast takes a literal 0u to 3u or a specialisation constant here, not uint",
         ),
         (
             2,
@@ -560,6 +560,29 @@ fn uniform_operands() {
     assert_eq!(refused(&case).0, "program.functions[1].body[0].assign.value.subgroup.args[1]");
 }
 
+/// SPIR-V 1.6 §3.3.23, and what the front end takes.
+#[test]
+fn quad_indices() {
+    let read = |index: Expr, spirv, constant: (u32, u32)| {
+        let mut case = case(
+            "",
+            main_of(|f| {
+                let x = f.add_local("x", Type::UINT);
+                vec![assign(x, Expr::subgroup(SubgroupOp::QuadBroadcast, [lane(), index]))]
+            }),
+        );
+        case.launch.spirv = spirv;
+        case.data.constants = vec![SpecConstant { default: constant.0, value: constant.1 }];
+        validate(&case).map_err(|invalid| invalid.reason)
+    };
+    use SpirvVersion::{V1_3, V1_5};
+    assert_eq!(read(uint(3), V1_3, (0, 0)), Ok(()));
+    assert_eq!(read(Expr::Constant(0), V1_5, (3, 2)), Ok(()));
+    assert_eq!(read(Expr::Constant(0), V1_3, (3, 2)), Err("must be a literal before SPIR-V 1.5".into()));
+    assert_eq!(read(Expr::Constant(0), V1_5, (4, 2)), Err("a quad has lanes 0 to 3".into()));
+    assert_eq!(read(Expr::Constant(1), V1_5, (0, 0)), Err("there are only 1".into()));
+}
+
 #[test]
 fn broadcast_lanes() {
     let with = |lane: Expr, spirv| {
@@ -730,6 +753,12 @@ fn launch_and_data() {
         say("data.inputs", "1114112 words, more than 1048576")
     );
     assert_eq!(change(&|c| c.data.uniforms = vec![0; 4097]), say("data.uniforms", "4097 words, more than 4096"));
+    let constants = |n| vec![Default::default(); n];
+    assert_eq!(change(&|c| c.data.constants = constants(33)), say("data.constants", "33 words, more than 32"));
+    assert_eq!(
+        change(&|c| c.launch.default_workgroup = Some([64, 64, 1])),
+        say("launch.default_workgroup", "4096 invocations: must be 1 to 1024")
+    );
     assert_eq!(change(&|c| c.data.push = vec![0; 33]), say("data.push", "33 words, more than 32"));
 }
 

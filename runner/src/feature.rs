@@ -98,6 +98,8 @@ features! {
     VulkanMemoryModel = "vulkanMemoryModel",
     /// Device scope in the Vulkan memory model.
     VulkanMemoryModelDeviceScope = "vulkanMemoryModelDeviceScope",
+    /// The `LocalSizeId` execution mode.
+    Maintenance4 = "maintenance4",
     /// `OpExpectKHR` and `OpAssumeTrueKHR`.
     ExpectAssume = "shaderExpectAssume",
     /// Statistics and internal representations of compiled pipelines.

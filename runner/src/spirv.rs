@@ -138,7 +138,11 @@ impl Reader<'_> {
             (op::CAPABILITY, &[capability]) => self.facts.features.extend(capability_needs(capability)),
             (op::EXTENSION, name) => self.facts.features.extend(extension_needs(name)),
             (op::EXECUTION_MODE, &[_, mode, ref rest @ ..]) => self.execution_mode(mode, rest),
-            (op::EXECUTION_MODE_ID, &[_, 38, x, y, z]) => self.local_size_ids = Some([x, y, z]),
+            (op::EXECUTION_MODE_ID, &[_, 38, x, y, z]) => {
+                self.local_size_ids = Some([x, y, z]);
+                // VUID-RuntimeSpirv-LocalSizeId-06434
+                self.facts.features.insert(Feature::Maintenance4);
+            }
             (op::DECORATE, &[id, 1, number]) => drop(self.spec_ids.insert(id, number)),
             (op::DECORATE, &[id, 11, 25]) => self.workgroup_size_id = Some(id),
             (

@@ -254,7 +254,11 @@ fn body(case: &Case) -> String {
     for (k, words) in case.data.inputs.iter().enumerate() {
         let _ = writeln!(text, "// input {k} of the invocations: {}", listed(words));
     }
-    for (name, words) in [("uniforms", &case.data.uniforms), ("push constants", &case.data.push)] {
+    let constants: Vec<u32> = case.data.constants.iter().map(|constant| constant.value).collect();
+    let data = &case.data;
+    for (name, words) in
+        [("uniforms", &data.uniforms), ("push constants", &data.push), ("specialisation constants", &constants)]
+    {
         if !words.is_empty() {
             let _ = writeln!(text, "// {name}: {}", listed(words));
         }

@@ -21,7 +21,7 @@
 
 use std::collections::BTreeSet;
 
-use tangle_program::case::Case;
+use tangle_program::case::{Case, SpecConstant};
 use tangle_program::subgroup::{Category, OpInfo};
 use tangle_program::tree::{
     Arg, Block, Builtin, Expr, Function, FunctionId, Label, Loop, LoopKind, Program, Stmt, VarId, walk_block,
@@ -101,6 +101,7 @@ pub fn normal_form(case: &Case) -> String {
     case.origin = Default::default();
     let data = case.data.inputs.iter_mut().flatten().chain(&mut case.data.uniforms).chain(&mut case.data.push);
     data.for_each(|word| *word = 0);
+    case.data.constants.fill(SpecConstant::default());
     (0..).zip(&mut case.program.shared).for_each(|(number, array): (u32, _)| array.name = format!("s{number}"));
     let mut site = 0;
     for (number, function) in case.program.functions.iter_mut().enumerate() {

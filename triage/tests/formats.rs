@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::vectors;
-use tangle_program::case::{Case, Data, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{Case, Data, SpecConstant, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::glsl::glsl;
 use tangle_triage::export::{Basis, Bundle, Subject, bundle};
 
@@ -45,7 +45,13 @@ fn cases() -> Vec<(String, Case)> {
             other.tier = Tier::ALL[i % 3];
             if case.data == Data::default() && i > 0 {
                 let count = (case.launch.invocations() * case.launch.workgroups()) as usize;
-                other.data = Data { inputs: vec![vec![7; count]; 2], uniforms: vec![1, 2, 3], push: vec![u32::MAX] };
+                other.data = Data {
+                    inputs: vec![vec![7; count]; 2],
+                    uniforms: vec![1, 2, 3],
+                    push: vec![u32::MAX],
+                    constants: vec![SpecConstant { default: 1, value: 2 }],
+                };
+                other.launch.default_workgroup = (i % 2 == 1).then_some([1, 1, 1]);
             }
             all.push((format!("{name} as SPIR-V {spirv:?}"), other));
         }
@@ -134,6 +140,15 @@ impl<'a> Amber<'a> {
         for line in lines {
             match line.split_whitespace().collect::<Vec<_>>()[..] {
                 ["ATTACH", _] => {}
+                ["ATTACH", _, "TYPE", "compute", "ENTRY_POINT", "main", ref constants @ ..] => {
+                    for constant in constants.chunks(5) {
+                        let ["SPECIALIZE", id, "AS", "uint32", value] = constant else {
+                            return Err(format!("{constant:?}"));
+                        };
+                        number(id)?;
+                        number(value)?;
+                    }
+                }
                 ["SUBGROUP", _] => in_subgroup = true,
                 ["FULLY_POPULATED" | "VARYING_SIZE", "on"] if in_subgroup => {}
                 ["REQUIRED_SIZE", size] if in_subgroup => drop(number(size)?),

@@ -3,6 +3,7 @@
 //! All of them are [`Class::Clean`]. They are made so that most of them are true for some lanes and false for others: single bits and
 //! small fields of lane numbers, data and counters, not comparisons of arbitrary words.
 
+use tangle_program::case::SpecConstant;
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Builtin, Expr, VarId};
@@ -404,8 +405,14 @@ impl Builder<'_> {
                 let mask = ones_below(most);
                 (bin(BinaryOp::Add, masked(self.constant_word(), mask), uint(1)), mask + 1)
             }
-            // The first word of the uniforms is a small number, and its value is known.
+            // The first ones of the constants and the uniforms are small numbers, and their values are known.
             _ => {
+                if let Some(SpecConstant { default, value }) = self.data.constants.first() {
+                    let count = (*default).max(*value);
+                    if count <= most {
+                        return (Expr::Constant(0), count);
+                    }
+                }
                 let word = self.data.uniforms[0];
                 if word <= most { (Expr::Uniform(0), word) } else { (uint(most), most) }
             }

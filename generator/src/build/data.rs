@@ -1,6 +1,6 @@
 //! What a program reads: inputs with patterns that make lanes agree, disagree and meet boundaries.
 
-use tangle_program::case::{Data, Launch};
+use tangle_program::case::{Data, Launch, SpecConstant};
 
 use crate::draw::Draw;
 
@@ -63,10 +63,12 @@ pub(crate) fn data(draw: &mut Draw<'_>, launch: &Launch) -> Data {
         inputs.push(column(draw, pattern, invocations));
     }
     let (uniforms, push) = (draw.range(2, 4), draw.range(1, 3));
+    let constants = draw.weighted(&[(6, 0), (2, 1), (2, 3)]);
     Data {
         inputs,
         uniforms: (0..uniforms).map(|k| constant(draw, k)).collect(),
         push: (0..push).map(|k| constant(draw, k)).collect(),
+        constants: (0..constants).map(|k| specialised(draw, k)).collect(),
     }
 }
 
@@ -97,6 +99,16 @@ fn column(draw: &mut Draw<'_>, pattern: Pattern, count: u32) -> Vec<u32> {
         }
     };
     (0..count).map(word).collect()
+}
+
+/// A specialisation constant with two values.
+fn specialised(draw: &mut Draw<'_>, k: u32) -> SpecConstant {
+    let value = constant(draw, k);
+    let default = match constant(draw, k) {
+        same if same == value => same ^ 1,
+        other => other,
+    };
+    SpecConstant { default, value }
 }
 
 /// A word of a constant buffer. The first is small, for bounds.

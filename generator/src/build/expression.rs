@@ -231,7 +231,10 @@ impl Builder<'_> {
     pub(crate) fn varying(&mut self, scalar: Scalar, want: Want) -> Expr {
         let expr = self.arithmetic(scalar, want);
         let constant = |expr: &Expr| {
-            matches!(expr, Expr::Int(_) | Expr::Uint(_) | Expr::Float(..) | Expr::Uniform(_) | Expr::Push(_))
+            matches!(
+                expr,
+                Expr::Int(_) | Expr::Uint(_) | Expr::Float(..) | Expr::Uniform(_) | Expr::Push(_) | Expr::Constant(_)
+            )
         };
         let is_constant = match &expr {
             Expr::Cast(_, inner) => constant(inner),
@@ -506,11 +509,12 @@ impl Builder<'_> {
         Expr::Input(self.draw.below(count))
     }
 
-    /// A word that is the same everywhere and unknown to the compiler.
+    /// A word that is the same everywhere and unknown to the front end; to the driver, too, unless it is a specialisation constant.
     pub(crate) fn constant_word(&mut self) -> Expr {
         let (uniforms, push) = (self.data.uniforms.len() as u32, self.data.push.len() as u32);
-        match self.draw.below(2) {
-            0 => Expr::Uniform(self.draw.below(uniforms)),
+        match self.data.constants.len() as u32 {
+            constants if constants > 0 && self.draw.percent(50) => Expr::Constant(self.draw.below(constants)),
+            _ if self.draw.percent(50) => Expr::Uniform(self.draw.below(uniforms)),
             _ => Expr::Push(self.draw.below(push)),
         }
     }

@@ -1,6 +1,6 @@
 //! How a case is dispatched.
 
-use tangle_program::case::{Launch, SubgroupSize, Tier};
+use tangle_program::case::{Launch, SpirvVersion, SubgroupSize, Tier};
 
 use crate::config::Config;
 use crate::draw::Draw;
@@ -30,6 +30,9 @@ const SIZES: [(u32, u32); 20] = [
     (2, 256),
 ];
 
+/// What a module whose workgroup size is specialised has by itself.
+const DEFAULT_WORKGROUPS: [[u32; 3]; 4] = [[1, 1, 1], [64, 1, 1], [8, 2, 1], [3, 1, 2]];
+
 /// The launch of a case.
 pub(crate) fn launch(draw: &mut Draw<'_>, config: &Config) -> Launch {
     let spirv = draw.pick(&config.spirv);
@@ -41,7 +44,9 @@ pub(crate) fn launch(draw: &mut Draw<'_>, config: &Config) -> Launch {
     let workgroup = workgroup(draw, config, most.max(1));
     let groups = groups(draw, config);
     let full_subgroups = full_allowed(config, subgroup_size, workgroup[0]) && draw.percent(60);
-    Launch { workgroup, groups, subgroup_size, full_subgroups, spirv }
+    let specialised = spirv < SpirvVersion::V1_6 || config.local_size_id;
+    let default_workgroup = (specialised && draw.percent(12)).then(|| draw.pick(&DEFAULT_WORKGROUPS));
+    Launch { workgroup, groups, subgroup_size, full_subgroups, default_workgroup, spirv }
 }
 
 fn subgroup_size(draw: &mut Draw<'_>, config: &Config) -> SubgroupSize {

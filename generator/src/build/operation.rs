@@ -4,7 +4,7 @@
 //! defined for every tangle (`subgroupShuffle(v, subgroupBroadcastFirst(lane))`), and free ones, whose result is
 //! [`Class::MaybeUndefined`].
 
-use tangle_program::case::SubgroupSize;
+use tangle_program::case::{SpecConstant, SpirvVersion, SubgroupSize};
 use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::subgroup::{Category, Fold, Gives, OpInfo, Param, SubgroupOp, TABLE};
 use tangle_program::tree::{Builtin, Expr, SubgroupCall};
@@ -134,8 +134,18 @@ impl Builder<'_> {
             Param::Uint => self.lane_operand(op, class, operands),
             Param::BroadcastLane => self.broadcast_lane(operands),
             Param::UniformUint => self.uniform_uint(7),
-            Param::QuadIndex => uint(self.draw.below(4)),
+            Param::QuadIndex => self.quad_index(),
             Param::Partition => self.partition(),
+        }
+    }
+
+    /// A lane of a quad: a literal, or a specialisation constant where that may be.
+    fn quad_index(&mut self) -> Expr {
+        let known = |constant: &SpecConstant| constant.default.max(constant.value) < 4;
+        let small = (0..).zip(&self.data.constants).find(|(_, constant)| known(constant)).map(|(k, _)| k);
+        match small {
+            Some(k) if self.launch.spirv >= SpirvVersion::V1_5 && self.draw.percent(50) => Expr::Constant(k),
+            _ => uint(self.draw.below(4)),
         }
     }
 

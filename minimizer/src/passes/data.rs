@@ -12,6 +12,7 @@ enum Source {
     Input(u32),
     Uniform(u32),
     Push(u32),
+    Constant(u32),
 }
 
 impl Source {
@@ -20,6 +21,7 @@ impl Source {
             Expr::Input(k) => Some(Source::Input(*k)),
             Expr::Uniform(k) => Some(Source::Uniform(*k)),
             Expr::Push(k) => Some(Source::Push(*k)),
+            Expr::Constant(k) => Some(Source::Constant(*k)),
             _ => None,
         }
     }
@@ -29,6 +31,7 @@ impl Source {
             Source::Input(k) => Expr::Input(k),
             Source::Uniform(k) => Expr::Uniform(k),
             Source::Push(k) => Expr::Push(k),
+            Source::Constant(k) => Expr::Constant(k),
         }
     }
 }
@@ -37,7 +40,8 @@ fn all(data: &Data) -> Vec<Source> {
     let inputs = (0..data.inputs.len()).map(|k| Source::Input(k as u32));
     let uniforms = (0..data.uniforms.len()).map(|k| Source::Uniform(k as u32));
     let push = (0..data.push.len()).map(|k| Source::Push(k as u32));
-    inputs.chain(uniforms).chain(push).collect()
+    let constants = (0..data.constants.len()).map(|k| Source::Constant(k as u32));
+    inputs.chain(uniforms).chain(push).chain(constants).collect()
 }
 
 fn remove(data: &mut Data, source: Source) {
@@ -45,6 +49,7 @@ fn remove(data: &mut Data, source: Source) {
         Source::Input(k) => drop(data.inputs.remove(k as usize)),
         Source::Uniform(k) => drop(data.uniforms.remove(k as usize)),
         Source::Push(k) => drop(data.push.remove(k as usize)),
+        Source::Constant(k) => drop(data.constants.remove(k as usize)),
     }
 }
 
@@ -59,6 +64,7 @@ fn read_instead(case: &mut Case, source: Source, value: &Expr) {
         (Expr::Input(k), Source::Input(gone))
         | (Expr::Uniform(k), Source::Uniform(gone))
         | (Expr::Push(k), Source::Push(gone))
+        | (Expr::Constant(k), Source::Constant(gone))
             if *k > gone =>
         {
             *k -= 1;
@@ -101,6 +107,7 @@ fn constant(data: &Data, source: Source) -> Option<u32> {
         }
         Source::Uniform(k) => Some(data.uniforms[k as usize]),
         Source::Push(k) => Some(data.push[k as usize]),
+        Source::Constant(k) => Some(data.constants[k as usize].value),
     }
 }
 
@@ -117,6 +124,7 @@ pub fn values(case: &Case) -> Candidates<'_> {
             Source::Input(k) => case.data.inputs[k as usize].clone(),
             Source::Uniform(k) => vec![case.data.uniforms[k as usize]],
             Source::Push(k) => vec![case.data.push[k as usize]],
+            Source::Constant(k) => vec![case.data.constants[k as usize].value],
         };
         let local = || (0..words.len() as u32).map(|i| i % invocations);
         let whole =
@@ -141,5 +149,13 @@ pub fn values(case: &Case) -> Candidates<'_> {
         Source::Input(k) => case.data.inputs[k as usize] = new,
         Source::Uniform(k) => case.data.uniforms[k as usize] = new[0],
         Source::Push(k) => case.data.push[k as usize] = new[0],
+        Source::Constant(k) => case.data.constants[k as usize].value = new[0],
     })
+}
+
+/// Lets the module have the value that a specialisation constant is made, or a simple one.
+pub fn defaults(case: &Case) -> Candidates<'_> {
+    let constants = case.data.constants.iter().enumerate();
+    let edits = constants.flat_map(|(k, constant)| [0, 1, constant.value].map(|default| (k, default)));
+    each(case, edits.collect(), |case, (k, default)| case.data.constants[k].default = default)
 }

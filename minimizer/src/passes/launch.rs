@@ -94,12 +94,13 @@ pub fn workgroup(case: &Case) -> Candidates<'_> {
 /// Asks for less: every demand alone.
 pub fn demands(case: &Case) -> Candidates<'_> {
     let mut edits: Vec<Demand> = Vec::new();
-    edits.push(Demand::FullSubgroups);
+    edits.extend([Demand::FullSubgroups, Demand::PlainWorkgroup]);
     edits.extend([SubgroupSize::Default, SubgroupSize::Varying].map(Demand::Size));
     edits.extend(SpirvVersion::ALL.map(Demand::Spirv));
     edits.extend(Tier::ALL.map(Demand::Tier));
     each(case, edits, |case, demand| match demand {
         Demand::FullSubgroups => case.launch.full_subgroups = false,
+        Demand::PlainWorkgroup => case.launch.default_workgroup = None,
         Demand::Size(size) => case.launch.subgroup_size = size,
         Demand::Spirv(version) => case.launch.spirv = version,
         Demand::Tier(tier) => case.tier = tier,
@@ -109,6 +110,7 @@ pub fn demands(case: &Case) -> Candidates<'_> {
 #[derive(Clone, Copy, Debug)]
 enum Demand {
     FullSubgroups,
+    PlainWorkgroup,
     Size(SubgroupSize),
     Spirv(SpirvVersion),
     Tier(Tier),

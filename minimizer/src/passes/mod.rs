@@ -64,6 +64,7 @@ pub const TABLE: &[Pass] = &[
     Pass { name: "memory", about: "forget what atomics return", candidates: memory::candidates },
     Pass { name: "merge", about: "make one of two variables", candidates: variables::merge },
     Pass { name: "data", about: "simplify the data", candidates: data::values },
+    Pass { name: "defaults", about: "simplify what constants are in the module", candidates: data::defaults },
     Pass { name: "launch", about: "ask for less: sizes, flags, versions, tier", candidates: launch::demands },
     Pass { name: "numbers", about: "make numbers smaller", candidates: expressions::numbers },
     Pass { name: "names", about: "short names, sites from 1", candidates: names::candidates },

@@ -22,10 +22,11 @@ pub fn case(functions: Vec<Function>) -> Case {
             groups: [1, 1, 1],
             subgroup_size: SubgroupSize::Default,
             full_subgroups: false,
+            default_workgroup: None,
             spirv: SpirvVersion::V1_3,
         },
         variant: tangle_program::variant::Variant::default(),
-        data: Data { inputs: vec![(0..8).collect(), vec![5; 8]], uniforms: vec![7], push: vec![9] },
+        data: Data { inputs: vec![(0..8).collect(), vec![5; 8]], uniforms: vec![7], push: vec![9], constants: vec![] },
         program: Program { shared: Vec::new(), functions },
     }
 }

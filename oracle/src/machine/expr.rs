@@ -40,6 +40,11 @@ impl<'a, R: Rules> Machine<'a, R> {
             Node::Input(k) => self.input(*k),
             Node::Uniform(k) => self.constant(u64::from(self.case.data.uniforms.get(*k).copied().unwrap_or(0))),
             Node::Push(k) => self.constant(u64::from(self.case.data.push.get(*k).copied().unwrap_or(0))),
+            Node::Constant(k) => {
+                let constant = self.case.data.constants.get(*k).copied().unwrap_or_default();
+                let value = self.rules.specialised(constant);
+                self.constant(value.into())
+            }
             Node::Unary { op, scalar, arg } => {
                 let arg = self.eval(frame, arg, a, u)?;
                 self.map_columns(arg, |x, out| ops::unary(*op, *scalar, x, out))

@@ -123,6 +123,7 @@ pub fn case(functions: Vec<Function>) -> Case {
             groups: [1, 1, 1],
             subgroup_size: SubgroupSize::Default,
             full_subgroups: false,
+            default_workgroup: None,
             spirv: SpirvVersion::V1_3,
         },
         variant: tangle_program::variant::Variant::default(),

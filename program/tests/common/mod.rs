@@ -20,6 +20,7 @@ pub fn case(about: &str, functions: Vec<Function>) -> Case {
             groups: [1, 1, 1],
             subgroup_size: SubgroupSize::Default,
             full_subgroups: false,
+            default_workgroup: None,
             spirv: SpirvVersion::V1_3,
         },
         variant: tangle_program::variant::Variant::default(),

@@ -1,6 +1,7 @@
 //! Programs that together use everything the language has.
 
 use super::*;
+use tangle_program::case::SpecConstant;
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{Intrinsic, UnaryOp};
 use tangle_program::subgroup::{Fold, Gives, Param as Operand, TABLE};
@@ -53,7 +54,7 @@ fn expressions() -> Case {
                 assign(u, sum(Expr::Input(0), Expr::Input(1))),
                 assign(u, binary(var(u), Op::Sub, binary(Expr::Uniform(0), Op::Mul, Expr::Uniform(5)))),
                 assign(u, binary(sum(var(u), Expr::Push(1)), Op::Div, binary(var(u), Op::BitOr, uint(1)))),
-                assign(u, binary(var(u), Op::Mod, uint(70_000))),
+                assign(u, binary(var(u), Op::Mod, Expr::Constant(0))),
                 assign(u, binary(sum(var(u), uint(1)), Op::Shl, binary(var(u), Op::BitAnd, uint(31)))),
                 assign(u, binary(binary(var(u), Op::BitXor, uint(u32::MAX)), Op::Shr, uint(3))),
                 assign(i, binary(Expr::Int(i32::MIN), Op::Sub, Expr::Int(-5))),
@@ -106,11 +107,13 @@ fn expressions() -> Case {
     );
     case.tier = Tier::Plain;
     case.launch.groups = [2, 3, 2];
+    case.launch.default_workgroup = Some([1, 2, 3]);
     let invocations = 8 * 12;
     case.data = Data {
         inputs: vec![(0..invocations).collect(), (0..invocations).map(|i| i * i).collect()],
         uniforms: vec![1, 2, 3, 4, 5, 6],
         push: vec![7, 8],
+        constants: vec![SpecConstant { default: 3, value: 70_000 }, SpecConstant { default: 1, value: 4 }],
     };
     case
 }

@@ -181,7 +181,16 @@ fn buffers(text: &mut String, source: &Source<'_>) {
 }
 
 fn pipeline(text: &mut String, source: &Source<'_>) {
-    text.push_str("\nPIPELINE compute pipeline\n  ATTACH shader\n");
+    text.push_str("\nPIPELINE compute pipeline\n  ATTACH shader");
+    let constants = source.case.specialization();
+    if !constants.is_empty() {
+        // Type and entry point must be named first.
+        text.push_str(" TYPE compute ENTRY_POINT main");
+    }
+    for (id, value) in constants {
+        let _ = write!(text, " SPECIALIZE {id} AS uint32 {value}");
+    }
+    text.push('\n');
     let launch = &source.case.launch;
     if launch.full_subgroups || launch.subgroup_size != SubgroupSize::Default {
         text.push_str("  SUBGROUP shader\n");

@@ -86,6 +86,15 @@ const FULL_SUBGROUPS: Demand = Demand {
     amber: Some("SubgroupSizeControl.computeFullSubgroups"),
     ..SIZE_CONTROL
 };
+const MAINTENANCE4: Demand = Demand {
+    name: "maintenance4",
+    structure: 1_000_413_000,
+    member: 0,
+    extension: "VK_KHR_maintenance4",
+    core_since: Some((1, 3)),
+    amber: None,
+    vkrunner: false,
+};
 /// `VkPhysicalDeviceFeatures2`, whose members are those of `VkPhysicalDeviceFeatures`.
 const SHADER_INT16: Demand = Demand {
     name: "shaderInt16",
@@ -154,6 +163,7 @@ pub(super) fn demands(needs: &Needs) -> Vec<Demand> {
         (has(Category::Partitioned), PARTITIONED),
         (needs.subgroup_size != SubgroupSize::Default, SIZE_CONTROL),
         (needs.full_subgroups, FULL_SUBGROUPS),
+        (needs.local_size_id, MAINTENANCE4),
         (needs.broadcast_dynamic_id, BROADCAST_DYNAMIC_ID),
         (has_size(8), SHADER_INT8),
         (has_size(16), SHADER_INT16),

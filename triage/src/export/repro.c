@@ -53,6 +53,8 @@ static const uint32_t spirv[SPIRV_WORDS];
 static const uint32_t inputs[INPUT_WORDS + 1];
 static const uint32_t uniforms[UNIFORM_WORDS + 1];
 static const uint32_t push_constants[PUSH_WORDS + 1];
+static const uint32_t constant_ids[CONSTANTS + 1];
+static const uint32_t constant_values[CONSTANTS + 1];
 
 /* The lane map that the expected values are for: MAP_WORDS words for each invocation. */
 static const uint32_t expected_map[HAS_EXPECTED_VALUES ? ALL * MAP_WORDS : 1];
@@ -467,6 +469,11 @@ static void create_pipeline(const struct device *device, struct work *work)
         flags |= VK_PIPELINE_SHADER_STAGE_CREATE_ALLOW_VARYING_SUBGROUP_SIZE_BIT_EXT;
     if (REQUIRE_FULL_SUBGROUPS)
         flags |= VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
+    VkSpecializationMapEntry entries[CONSTANTS + 1];
+    for (uint32_t i = 0; i < CONSTANTS; i++)
+        entries[i] = (VkSpecializationMapEntry){.constantID = constant_ids[i], .offset = i * 4, .size = 4};
+    VkSpecializationInfo constants = {
+        .mapEntryCount = CONSTANTS, .pMapEntries = entries, .dataSize = CONSTANTS * 4, .pData = constant_values};
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .flags = DISABLE_OPTIMIZATION ? VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT : 0,
@@ -476,7 +483,8 @@ static void create_pipeline(const struct device *device, struct work *work)
              .flags = flags,
              .stage = VK_SHADER_STAGE_COMPUTE_BIT,
              .module = module,
-             .pName = "main"},
+             .pName = "main",
+             .pSpecializationInfo = &constants},
         .layout = work->layout};
     CHECK_SHADER(vkCreateComputePipelines(device->handle, VK_NULL_HANDLE, 1, &info, NULL, &work->pipeline));
 }

@@ -103,6 +103,7 @@ fn constants(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) ->
     define("INPUT_WORDS", number(input_words(source.case).len()), "");
     define("UNIFORM_WORDS", number(uniform_words(source.case).len()), "");
     define("PUSH_WORDS", number(source.case.data.push.len()), "");
+    define("CONSTANTS", number(source.case.specialization().len()), "given to the pipeline");
     define("HAS_EXPECTED_VALUES", flag(expected.is_some()), "");
     define("EXPECTED_WORDS", number(count(Expected::words)), "");
     define("EXPECTED_ENTRIES", number(count(Expected::entries)), "");
@@ -130,6 +131,9 @@ fn data(source: &Source<'_>, expected: Option<&Expected>) -> String {
     array(&mut text, "uint32_t inputs[INPUT_WORDS + 1]", &input_words(source.case));
     array(&mut text, "uint32_t uniforms[UNIFORM_WORDS + 1]", &uniform_words(source.case));
     array(&mut text, "uint32_t push_constants[PUSH_WORDS + 1]", &source.case.data.push);
+    let (ids, values): (Vec<u32>, Vec<u32>) = source.case.specialization().into_iter().unzip();
+    array(&mut text, "uint32_t constant_ids[CONSTANTS + 1]", &ids);
+    array(&mut text, "uint32_t constant_values[CONSTANTS + 1]", &values);
     let nothing = Expected::default();
     let expected = expected.unwrap_or(&nothing);
     let or_one = |used: &str| format!("{used}[HAS_EXPECTED_VALUES ? ALL : 1]");

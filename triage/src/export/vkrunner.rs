@@ -1,5 +1,6 @@
 //! `case.shader_test`: the case for VkRunner (README.md of Igalia/vkrunner, now mesa/vkrunner).
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use tangle_program::case::interface::{INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
@@ -30,7 +31,7 @@ pub(super) fn vkrunner(source: &Source<'_>, needs: &Needs, expected: Option<&Exp
     limits(source, needs).iter().for_each(|limit| comment(&mut text, "  ", &[&format!("- {limit}")]));
     comment(&mut text, "  ", &["", "The shader:", "", source.glsl]);
     requirements(&mut text, needs);
-    module(&mut text, source.spirv);
+    module(&mut text, &frozen(source.spirv, &source.case.specialization()));
     test(&mut text, source);
     if let (Some(account), Some(expected)) = (source.account, expected) {
         let probe = |text: &mut String, binding: u32, at: usize, words: &[u32]| {
@@ -81,6 +82,11 @@ pub(super) fn limits(source: &Source<'_>, needs: &Needs) -> Vec<String> {
     if source.case.variant == Variant::DriverUnoptimised {
         limits.push("It cannot ask the driver not to optimise (VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT).".into());
     }
+    if !source.case.specialization().is_empty() {
+        limits.push(
+            "It cannot specialise: its module has the values as defaults, and is not the one of shader.spv.".into(),
+        );
+    }
     if needs.spirv == SpirvVersion::V1_6 {
         limits.push("Its older version, in C, skips every script that requires Vulkan 1.3.".into());
     }
@@ -103,6 +109,30 @@ fn requirements(text: &mut String, needs: &Needs) {
     for extension in extensions {
         let _ = writeln!(text, "{extension}");
     }
+}
+
+/// The module with the values of specialisation constants as their defaults.
+fn frozen(spirv: &[u32], constants: &[(u32, u32)]) -> Vec<u32> {
+    /// OpDecorate, the decoration SpecId, and OpSpecConstant (SPIR-V 1.6 §3.3.9, §3.2.20, §3.3.7).
+    const DECORATE: u32 = 71;
+    const SPEC_ID: u32 = 1;
+    const SPEC_CONSTANT: u32 = 50;
+    let mut words = spirv.to_vec();
+    let mut values: HashMap<u32, u32> = HashMap::new();
+    let mut at = 5;
+    while let Some(&first) = words.get(at) {
+        let (code, length) = (first & 0xFFFF, (first >> 16).max(1) as usize);
+        match (code, &mut words[at..]) {
+            (DECORATE, &mut [_, id, SPEC_ID, number, ..]) => {
+                let given = constants.iter().find(|(constant, _)| *constant == number);
+                values.extend(given.map(|(_, value)| (id, *value)));
+            }
+            (SPEC_CONSTANT, [_, _, id, literal, ..]) => *literal = values.get(id).copied().unwrap_or(*literal),
+            _ => {}
+        }
+        at += length;
+    }
+    words
 }
 
 /// The module, word by word: VkRunner's own compiler might be another, or too old.
@@ -138,4 +168,30 @@ fn test(text: &mut String, source: &Source<'_>) {
 
 fn list(words: &[u32]) -> String {
     words.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_are_frozen_at_their_values() {
+        let decorate = |id, decoration, number| [4 << 16 | 71, id, decoration, number];
+        let constant = |id, literal| [4 << 16 | 50, 1, id, literal];
+        // Constant 3 is given, 4 is not; id 9 is bound to binding 3 and no constant.
+        let module = |first| {
+            [
+                &[0x0723_0203, 0x0001_0300, 0, 10, 0][..],
+                &decorate(7, 1, 3),
+                &decorate(8, 1, 4),
+                &decorate(9, 33, 3),
+                &constant(7, first),
+                &constant(8, 6),
+                &constant(9, 5),
+            ]
+            .concat()
+        };
+        assert_eq!(frozen(&module(5), &[(0, 1), (3, 70_000)]), module(70_000));
+        assert_eq!(frozen(&module(5), &[]), module(5));
+    }
 }

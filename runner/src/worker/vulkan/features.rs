@@ -111,6 +111,7 @@ pub(super) struct Chain {
     rotate: vk::PhysicalDeviceShaderSubgroupRotateFeaturesKHR<'static>,
     quad_control: vk::PhysicalDeviceShaderQuadControlFeaturesKHR<'static>,
     expect_assume: vk::PhysicalDeviceShaderExpectAssumeFeaturesKHR<'static>,
+    maintenance4: vk::PhysicalDeviceMaintenance4Features<'static>,
     executable: vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR<'static>,
     partitioned: PartitionedFeatures<'static>,
 }
@@ -163,6 +164,9 @@ impl Chain {
         if available.has(ash::khr::shader_expect_assume::NAME) {
             features = features.push_next(&mut self.expect_assume);
         }
+        if available.is_at_least(vk::API_VERSION_1_3) {
+            features = features.push_next(&mut self.maintenance4);
+        }
         if available.has(ash::khr::pipeline_executable_properties::NAME) {
             features = features.push_next(&mut self.executable);
         }
@@ -199,6 +203,7 @@ impl Chain {
         visit(Feature::SubgroupRotateClustered, &mut self.rotate.shader_subgroup_rotate_clustered);
         visit(Feature::QuadControl, &mut self.quad_control.shader_quad_control);
         visit(Feature::ExpectAssume, &mut self.expect_assume.shader_expect_assume);
+        visit(Feature::Maintenance4, &mut self.maintenance4.maintenance4);
         visit(Feature::PipelineExecutableInfo, &mut self.executable.pipeline_executable_info);
         visit(Feature::PartitionedExt, &mut self.partitioned.shader_subgroup_partitioned);
     }
