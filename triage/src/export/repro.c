@@ -470,10 +470,10 @@ static void create_pipeline(const struct device *device, struct work *work)
     if (REQUIRE_FULL_SUBGROUPS)
         flags |= VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
     VkSpecializationMapEntry entries[CONSTANTS + 1];
-    for (uint32_t i = 0; i < CONSTANTS; i++)
-        entries[i] = (VkSpecializationMapEntry){.constantID = constant_ids[i], .offset = i * 4, .size = 4};
     VkSpecializationInfo constants = {
         .mapEntryCount = CONSTANTS, .pMapEntries = entries, .dataSize = CONSTANTS * 4, .pData = constant_values};
+    for (uint32_t i = 0; i < constants.mapEntryCount; i++)
+        entries[i] = (VkSpecializationMapEntry){.constantID = constant_ids[i], .offset = i * 4, .size = 4};
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .flags = DISABLE_OPTIMIZATION ? VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT : 0,
