@@ -40,7 +40,7 @@ use crate::uniform::{Tangles, is_uniform};
 /// The deepest nesting of statement lists in a function.
 pub const MAX_BLOCK_DEPTH: usize = 32;
 /// The deepest nesting of expressions.
-pub const MAX_EXPR_DEPTH: usize = 24;
+pub const MAX_EXPR_DEPTH: usize = 48;
 /// The most functions.
 pub const MAX_FUNCTIONS: usize = 64;
 /// The most parameters and locals of a function.
