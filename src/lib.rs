@@ -5,6 +5,7 @@
 //!   prepare ── case → job ──────────┼─► campaign ─► ledger (what was run, compared, found)
 //!   target ── a device, judged ─────┘       └─────► findings on disk (tangle-triage)
 //!   capabilities ── what a device can run;  skips ── what a campaign leaves out on it, and why
+//!   isa ── what a driver's compiler made of a finding
 //!   everywhere ── cases on all devices in one go;  matrix ── devices against known bugs
 //!   reduce ── a failing case made small (tangle-minimizer)
 //!   background ── findings made small while a campaign goes on;  minimized ── what that leaves on disk
@@ -21,6 +22,7 @@ pub mod capabilities;
 pub mod corpus;
 pub mod everywhere;
 pub mod fuzzing;
+pub mod isa;
 pub mod ledger;
 pub mod matrix;
 pub mod minimized;

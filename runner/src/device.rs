@@ -26,6 +26,8 @@ pub struct Options {
     pub worker_exe: Option<PathBuf>,
     /// Longest time for a worker to come up, and for an idle worker to begin a job.
     pub start_timeout: Duration,
+    /// File that gets all that the worker and its driver write on standard error.
+    pub stderr: Option<PathBuf>,
     /// After so many workers in a row that did not come up or died before they began a job, the device is given up.
     pub max_start_failures: u32,
 }
@@ -37,6 +39,7 @@ impl Default for Options {
             in_flight: 3,
             worker_exe: None,
             start_timeout: Duration::from_secs(30),
+            stderr: None,
             max_start_failures: 5,
         }
     }
@@ -89,6 +92,7 @@ impl DeviceStats {
 pub struct Device {
     info: DeviceInfo,
     driver: DriverConfig,
+    options: Options,
     shared: Arc<Shared>,
     commands: Option<Sender<Queued>>,
     /// Dropped to stop whatever the supervisor waits for.
@@ -119,6 +123,7 @@ impl Device {
         Ok(Device {
             info,
             driver: driver.clone(),
+            options: options.clone(),
             shared,
             commands: Some(commands),
             alive: Some(alive),
@@ -131,6 +136,11 @@ impl Device {
     /// What the device is.
     pub fn info(&self) -> &DeviceInfo {
         &self.info
+    }
+
+    /// How it was opened.
+    pub fn options(&self) -> &Options {
+        &self.options
     }
 
     /// The entry of its driver.

@@ -4,6 +4,7 @@
 //! protocol into a channel, one keeps the tail of standard error.
 
 use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -54,6 +55,15 @@ pub(crate) struct WorkerProcess {
 impl WorkerProcess {
     /// Starts a worker for a driver. The calling thread must outlive it: Linux kills the worker when that thread ends.
     pub(crate) fn spawn(driver: &DriverConfig, worker: Option<&Path>) -> Result<WorkerProcess, StartProblem> {
+        WorkerProcess::spawn_logged(driver, worker, None)
+    }
+
+    /// The same, with all that it writes on standard error appended to a file.
+    pub(crate) fn spawn_logged(
+        driver: &DriverConfig,
+        worker: Option<&Path>,
+        log: Option<&Path>,
+    ) -> Result<WorkerProcess, StartProblem> {
         let manifest = driver.manifest.as_deref().filter(|_| !driver.is_remote());
         if let Some(problem) = manifest.and_then(manifest_problem) {
             return Err(StartProblem::Manifest(problem));
@@ -68,7 +78,9 @@ impl WorkerProcess {
         let tail = Arc::new(Mutex::new(VecDeque::new()));
         let (stderr_done, stderr_open) = bounded(0);
         let kept = Arc::clone(&tail);
-        std::thread::spawn(move || keep_tail(stderr, &kept, stderr_done));
+        // Without the file there is no log; the worker is none the worse for it.
+        let log = log.and_then(|path| OpenOptions::new().create(true).append(true).open(path).ok());
+        std::thread::spawn(move || keep_tail(stderr, log, &kept, stderr_done));
         let (frames, to_write) = unbounded();
         std::thread::spawn(move || write_frames(stdin, &to_write));
         let (to_read, events) = unbounded();
@@ -273,9 +285,12 @@ fn end_of(status: ExitStatus) -> WorkerEnd {
     }
 }
 
-fn keep_tail(mut stderr: impl Read, tail: &Mutex<VecDeque<u8>>, _done: Sender<()>) {
+fn keep_tail(mut stderr: impl Read, mut log: Option<File>, tail: &Mutex<VecDeque<u8>>, _done: Sender<()>) {
     let mut chunk = [0; 4096];
     while let Ok(count @ 1..) = stderr.read(&mut chunk) {
+        if let Some(log) = &mut log {
+            let _ = log.write_all(&chunk[..count]);
+        }
         let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
         tail.extend(&chunk[..count]);
         let surplus = tail.len().saturating_sub(LAST_WORDS);

@@ -68,6 +68,7 @@ pub(crate) struct Supervisor {
     driver: DriverConfig,
     index: u32,
     worker_exe: Option<PathBuf>,
+    stderr: Option<PathBuf>,
     timeout: Duration,
     start: Wait,
     max_start_failures: u32,
@@ -105,6 +106,7 @@ impl Supervisor {
             driver: driver.clone(),
             index,
             worker_exe: options.worker_exe.clone(),
+            stderr: options.stderr.clone(),
             timeout: options.timeout_for(driver),
             start: Wait { limit: options.start_timeout, cancelled },
             max_start_failures: options.max_start_failures.max(1)
@@ -306,7 +308,7 @@ impl Supervisor {
     }
 
     fn start_worker(&mut self) -> Result<DeviceInfo, StartProblem> {
-        let mut worker = WorkerProcess::spawn(&self.driver, self.worker_exe.as_deref())?;
+        let mut worker = WorkerProcess::spawn_logged(&self.driver, self.worker_exe.as_deref(), self.stderr.as_deref())?;
         let mut devices = worker.greet(&self.driver, &self.start)?;
         let index = self.index as usize;
         if index >= devices.len() {

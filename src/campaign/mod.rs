@@ -29,6 +29,7 @@ use tangle_triage::story::story;
 use tangle_triage::{Finding, Known, Signature};
 
 use crate::background::{Background, Opener, Request, Small};
+use crate::isa;
 use crate::ledger::{BugBook, DeviceBook, Ledger};
 use crate::plan::{Choice, Plan};
 use crate::prepare::{Prepared, ToolchainFault, job, prepare};
@@ -493,6 +494,9 @@ impl Campaign {
         let started = Instant::now();
         let finding = finding(target, prep, conclusion, signature.clone());
         let folder = finding.save(&self.folder.path().join("findings"))?;
+        if let Prep::Ready(prepared) = prep {
+            isa::dump(target, prepared, &folder);
+        }
         self.book(target, |book| book.times.save += started.elapsed().as_secs_f64());
         Ok(Some(folder))
     }

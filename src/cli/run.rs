@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tangle::campaign::{Prep, describe, finding};
 use tangle::everywhere::{everywhere, prep};
+use tangle::isa;
 use tangle::ledger::thousands;
 use tangle::target::{Conclusion, Finish, Target};
 use tangle::variants;
@@ -60,6 +61,9 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
             found = Found::Something;
             if let Some(folder) = &args.save {
                 let saved = finding(target, &prep, conclusion, signature).save(folder)?;
+                if let Prep::Ready(prepared) = &prep {
+                    isa::dump(target, prepared, &saved);
+                }
                 tell!("saved {}", saved.display());
             }
         }

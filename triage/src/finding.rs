@@ -10,6 +10,7 @@
 //! | `lane-map.json`, `observation.json` | what was read back; not there after a crash |
 //! | `report.txt` | the story, for people |
 //! | `variants.json` | the same program as every variant on every device ([`crate::stage`]); written later, if at all |
+//! | `isa.txt` | what the driver's compiler printed of the shader, where it can be asked to |
 //!
 //! A folder is written beside its place and then renamed, so that a finding is there whole or not at all. Its name is
 //! made from the contents; a finding that is there already is never touched.
