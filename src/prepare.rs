@@ -1,9 +1,10 @@
 //! From a case to a job, and from a job's outcome back to an observation.
 
 use tangle_oracle::judge::Observation;
-use tangle_program::case::interface::{INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
+use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{self, Case, SubgroupSize};
 use tangle_program::glsl;
+use tangle_program::memory::buffer_bytes;
 use tangle_program::needs::needs;
 use tangle_program::variant::Variant;
 use tangle_runner::{
@@ -109,6 +110,10 @@ fn launch(case: &Case) -> Launch {
         storage(MAP, Init::Zero { words: (invocations * MAP_WORDS) as u64 }, ReadBackMode::Whole),
         storage(LOG, Init::Zero { words: log_words }, ReadBackMode::Slices(case.log_stride())),
     ];
+    let arrays = buffer_bytes(&case.program.shared, case.launch.workgroups());
+    if arrays != 0 {
+        buffers.push(storage(ARRAYS, Init::Zero { words: arrays.div_ceil(4) }, ReadBackMode::None));
+    }
     if !case.data.inputs.is_empty() {
         buffers.push(storage(INPUTS, Init::Data(interleaved(&case.data.inputs, invocations)), ReadBackMode::None));
     }

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use tangle_program::case::SpecConstant;
 use tangle_program::float;
-use tangle_program::memory::AtomicOp;
+use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Fold, Instance, OpInfo, Spread, SubgroupOp, TABLE, Ub, first_lanes, lanes};
 use tangle_program::tree::Builtin;
@@ -191,8 +191,10 @@ faults! {
     // Shared memory.
     /// A store goes to the slot of the next invocation.
     StoreToNextSlot,
-    /// Loads do not see what other invocations wrote before the last barrier.
+    /// Loads from shared memory do not see what other invocations wrote before the last barrier.
     BarrierIgnored,
+    /// The same, where the array is in a buffer.
+    BufferBarrierIgnored,
     /// Of the lanes that perform an atomic together only the first one does.
     AtomicFirstLaneOnly,
     /// An atomic under an `if` is performed by all lanes that reached the `if`.
@@ -460,8 +462,12 @@ impl Rules for Planted {
         if self.0 == Fault::StoreToNextSlot { (index + 1) % len } else { index }
     }
 
-    fn is_stale(&mut self, own: bool) -> bool {
-        self.0 == Fault::BarrierIgnored && !own
+    fn is_stale(&mut self, storage: StorageClass, own: bool) -> bool {
+        let fault = match storage {
+            StorageClass::Workgroup => Fault::BarrierIgnored,
+            StorageClass::StorageBuffer => Fault::BufferBarrierIgnored,
+        };
+        self.0 == fault && !own
     }
 
     fn atomic_lanes(&mut self, scopes: &[Scope], active: Mask) -> Mask {

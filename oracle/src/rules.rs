@@ -5,7 +5,7 @@
 //! fault ([`crate::faults`]).
 
 use tangle_program::case::SpecConstant;
-use tangle_program::memory::AtomicOp;
+use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Instance, OpInfo, Ub};
 use tangle_program::tree::Builtin;
@@ -140,8 +140,8 @@ pub trait Rules {
         index
     }
 
-    /// True if a load does not find what was written before the last barrier. `own`: of the invocation's own slot.
-    fn is_stale(&mut self, _own: bool) -> bool {
+    /// True if a load from an array there does not find what was written before the last barrier. `own`: of the invocation's own slot.
+    fn is_stale(&mut self, _storage: StorageClass, _own: bool) -> bool {
         false
     }
 

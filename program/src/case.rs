@@ -205,6 +205,8 @@ pub mod interface {
     /// Storage buffer of the logs: a slice of [`log_stride`](crate::case::Case::log_stride) words for each invocation, zero
     /// before the dispatch. An entry is its site and then its values, one word for each component.
     pub const LOG: u32 = 3;
+    /// Storage buffer of the arrays that lie there ([`StorageClass::StorageBuffer`](crate::memory::StorageClass)).
+    pub const ARRAYS: u32 = 4;
 
     /// `constant_id` of specialisation constant 0. Before it come the three sides of the workgroup.
     pub const FIRST_CONSTANT: u32 = 3;

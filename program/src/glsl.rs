@@ -18,7 +18,7 @@ use std::fmt::Write;
 
 use crate::bounds::value_words;
 use crate::case::{Case, Launch, SpecConstant, Tier, interface};
-use crate::memory::{ArrayId, Shared};
+use crate::memory::{ArrayId, Shared, Sync};
 use crate::needs::{category_of, declared_scalars, operated_scalar, scalar_of};
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::subgroup::Category;
@@ -29,7 +29,8 @@ use crate::tree::{
 use crate::types::{Scalar, Type};
 
 /// The names that a printed shader uses for itself, besides `LOG0`, `SPEC0` and so on. A program must not use them.
-pub const OWN_NAMES: [&str; 23] = [
+pub const OWN_NAMES: [&str; 24] = [
+    "Arrays",
     "FLOAT_WORD",
     "HIGH_WORD",
     "Inputs",
@@ -65,7 +66,7 @@ pub fn glsl(case: &Case) -> String {
 
 /// The shader of a case, with the place of each statement.
 pub fn print(case: &Case) -> Printed<'_> {
-    let plans: Vec<Plan> = case.program.functions.iter().map(plan).collect();
+    let plans: Vec<Plan> = case.program.functions.iter().map(|function| plan(case, function)).collect();
     let mut uses = plans.iter().fold(Uses::default(), |uses, plan| uses.and(plan.uses));
     // The prologue uses these.
     uses.add_category(Category::Basic);
@@ -229,6 +230,7 @@ impl Uses {
 
 /// Goes through the statements of a function in the order of the text; finds out where its locals are declared and what it uses.
 struct Planner<'a> {
+    case: &'a Case,
     function: &'a Function,
     uses: Uses,
     /// For each variable: how often it was mentioned so far.
@@ -239,8 +241,14 @@ struct Planner<'a> {
     inside_loops: Vec<(VarId, u32)>,
 }
 
-fn plan(function: &Function) -> Plan {
+/// True if several workgroups have their slices in the array.
+fn is_sliced(case: &Case, array: &Shared) -> bool {
+    !array.storage.is_workgroup() && case.launch.workgroups() != 1
+}
+
+fn plan(case: &Case, function: &Function) -> Plan {
     let mut planner = Planner {
+        case,
         function,
         uses: Uses::default(),
         mentions: vec![0; function.var_count()],
@@ -329,13 +337,22 @@ impl Planner<'_> {
                 dest.iter().for_each(|dest| self.mention(*dest));
             }
             Stmt::Barrier(op) => self.uses.add_category(op.info().category),
-            Stmt::Store { value, .. } => self.expr(value),
+            Stmt::Store { array, value } => {
+                self.array(*array);
+                self.expr(value);
+            }
             Stmt::Atomic(atomic) => {
+                self.array(atomic.array);
                 stmt.direct_exprs().for_each(|expr| self.expr(expr));
                 atomic.dest.iter().for_each(|dest| self.mention(*dest));
             }
             Stmt::Break | Stmt::Continue | Stmt::Sync(_) => {}
         }
+    }
+
+    fn array(&mut self, array: ArrayId) {
+        let array = self.case.program.shared.get(array as usize);
+        self.uses.workgroup_index |= array.is_some_and(|array| is_sliced(self.case, array));
     }
 
     fn repeated(&mut self, l: &Loop) {
@@ -367,6 +384,7 @@ impl Planner<'_> {
             Expr::Uniform(_) => self.uses.uniforms = true,
             Expr::Push(_) => self.uses.push = true,
             Expr::Constant(k) => self.uses.constants |= 1 << (*k).min(31),
+            Expr::Load(load) => self.array(load.array),
             _ => {}
         }
         if let Some(category) = category_of(expr) {
@@ -555,7 +573,18 @@ impl<'a> Printer<'a> {
         self.local_size();
         self.constants(uses.constants);
         self.buffers(uses);
-        for Shared { name, scalar, len, .. } in &self.case.program.shared {
+        let (shared, in_buffer): (Vec<&Shared>, Vec<&Shared>) =
+            self.case.program.shared.iter().partition(|array| array.storage.is_workgroup());
+        if !in_buffer.is_empty() {
+            put!(self, "layout(set = 0, binding = {}, std430) coherent buffer Arrays {{", interface::ARRAYS);
+            for Shared { name, scalar, len, .. } in in_buffer {
+                let workgroups = u64::from(self.case.launch.workgroups());
+                put!(self, " {} {name}[{}];", scalar.name(), u64::from(*len) * workgroups);
+            }
+            self.put(" };");
+            self.end_line();
+        }
+        for Shared { name, scalar, len, .. } in shared {
             put_line!(self, "shared {} {name}[{len}];", scalar.name());
         }
         self.blank_line();
@@ -716,25 +745,39 @@ impl<'a> Printer<'a> {
             put_line!(self, "map_words[map_base + {i}u] = {word};");
         }
         put_line!(self, "map_words[map_base + {}u] = 0x{:X}u;", RECORD.len(), interface::MAP_WRITTEN);
-        self.shared_begins();
+        self.arrays_begin();
     }
 
-    /// Fills the arrays in shared memory, which hold undefined values at first.
-    fn shared_begins(&mut self) {
+    /// Fills the arrays: in shared memory they hold undefined values at first.
+    fn arrays_begin(&mut self) {
         let invocations = self.case.launch.invocations();
-        for Shared { name, scalar, len, init } in &self.case.program.shared {
+        for array in &self.case.program.shared {
+            let Shared { name, scalar, len, init, .. } = array;
             let init = if *scalar == Scalar::Uint { format!("{init}u") } else { format!("{}({init}u)", scalar.name()) };
+            let slice = self.slice(array);
             if *len == invocations {
-                put_line!(self, "{name}[gl_LocalInvocationIndex] = {init};");
+                put_line!(self, "{name}[{slice}gl_LocalInvocationIndex] = {init};");
             } else {
-                // Nothing that a program may name is mentioned in the loop but the array.
+                // Nothing that a program may name is mentioned in the loop but the array and the workgroup's index.
                 let head = format!("uint slot = gl_LocalInvocationIndex; slot < {len}u; slot += {invocations}u");
-                put_line!(self, "for ({head}) {name}[slot] = {init};");
+                put_line!(self, "for ({head}) {name}[{slice}slot] = {init};");
             }
         }
         if !self.case.program.shared.is_empty() {
-            put_line!(self, "barrier();");
+            self.start_line();
+            self.barrier();
+            self.end_line();
         }
+    }
+
+    /// What comes before an index, so that a workgroup keeps to its slice of an array in a buffer.
+    fn slice(&self, array: &Shared) -> String {
+        if is_sliced(self.case, array) { format!("workgroup_index * {}u + ", array.len) } else { String::new() }
+    }
+
+    fn barrier(&mut self) {
+        let in_buffer = self.case.program.shared.iter().any(|array| !array.storage.is_workgroup());
+        self.put(if in_buffer { "memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();" } else { "barrier();" });
     }
 
     /// The copies that take mediump away (semantics.md §1.1), and the index of the workgroup in the dispatch.
@@ -842,10 +885,11 @@ impl<'a> Body<'_, 'a> {
                 self.put(";");
             }
             Stmt::Barrier(op) => put!(self.printer, "{}();", op.info().name),
+            Stmt::Sync(Sync::Barrier) => self.printer.barrier(),
             Stmt::Sync(sync) => put!(self.printer, "{}();", sync.name()),
             Stmt::Store { array, value } => {
-                self.array(*array);
-                self.put("[gl_LocalInvocationIndex] = ");
+                self.element_of(*array);
+                self.put("gl_LocalInvocationIndex] = ");
                 self.expr(value, Context::Open);
                 self.put(";");
             }
@@ -901,11 +945,22 @@ impl<'a> Body<'_, 'a> {
         }
     }
 
-    fn array(&mut self, array: ArrayId) {
+    /// `array[`, and where the slice of the workgroup begins.
+    fn element_of(&mut self, array: ArrayId) {
         match self.printer.case.program.shared.get(array as usize) {
-            Some(array) => self.printer.put(&array.name),
-            None => put!(self.printer, "no_array_{array}"),
+            Some(array) => {
+                let slice = self.printer.slice(array);
+                put!(self.printer, "{}[{slice}", array.name);
+            }
+            None => put!(self.printer, "no_array_{array}["),
         }
+    }
+
+    /// The context of an index behind [`Self::element_of`].
+    fn index_context(&self, array: ArrayId) -> Context {
+        let case = self.printer.case;
+        let is_sum = case.program.shared.get(array as usize).is_some_and(|array| is_sliced(case, array));
+        if is_sum { Context::Right(BinaryOp::Add) } else { Context::Open }
     }
 
     fn atomic(&mut self, atomic: &'a Atomic) {
@@ -913,9 +968,8 @@ impl<'a> Body<'_, 'a> {
             self.assigned(dest);
         }
         put!(self.printer, "{}(", atomic.op.name());
-        self.array(atomic.array);
-        self.put("[");
-        self.expr(&atomic.index, Context::Open);
+        self.element_of(atomic.array);
+        self.expr(&atomic.index, self.index_context(atomic.array));
         self.put("]");
         for operand in atomic.compare.iter().chain([&atomic.value]) {
             self.put(", ");
@@ -1224,9 +1278,8 @@ impl<'a> Body<'_, 'a> {
                 });
             }
             Expr::Load(load) => {
-                self.array(load.array);
-                self.put("[");
-                self.expr(&load.index, Context::Open);
+                self.element_of(load.array);
+                self.expr(&load.index, self.index_context(load.array));
                 self.put("]");
             }
             Expr::Subgroup(SubgroupCall { op, args, cluster }) => {

@@ -1,4 +1,4 @@
-//! Memory that the invocations of a workgroup share: arrays, atomics and barriers.
+//! Memory that the invocations of a workgroup share, in shared memory or in a storage buffer: arrays, atomics and barriers.
 //!
 //! What an invocation reads must not depend on who came first (semantics.md §5.3, §6). The forms are chosen so that the rules of
 //! [`crate::races`] can prove it: an invocation *stores* to the slot of its own number only, anybody may *load* any slot, and
@@ -15,7 +15,18 @@ pub type ArrayId = u32;
 /// The most shared memory of a program in bytes: what every device offers (`maxComputeSharedMemorySize`).
 pub const MAX_SHARED_BYTES: u64 = 16_384;
 
-/// An array in shared memory. Every workgroup has its own; all elements are `init` when the program begins.
+/// Where an array lies (SPIR-V 1.6 §3.7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StorageClass {
+    /// `shared`.
+    #[default]
+    Workgroup,
+    /// In a `coherent buffer`, where every workgroup has a slice of its own.
+    StorageBuffer,
+}
+
+/// An array of a workgroup. Every workgroup has its own; all elements are `init` when the program begins.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shared {
@@ -29,6 +40,16 @@ pub struct Shared {
     /// What they hold at first: these bits, widened with zeros.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub init: u32,
+    /// Where it lies.
+    #[serde(default, skip_serializing_if = "StorageClass::is_workgroup")]
+    pub storage: StorageClass,
+}
+
+impl StorageClass {
+    /// True for shared memory.
+    pub const fn is_workgroup(&self) -> bool {
+        matches!(self, StorageClass::Workgroup)
+    }
 }
 
 fn is_zero(n: &u32) -> bool {
@@ -45,6 +66,15 @@ impl Shared {
     pub fn bytes(&self) -> u64 {
         u64::from(self.len) * u64::from(self.scalar.size() / 8)
     }
+}
+
+/// Size in bytes of the buffer that holds the slices of so many workgroups, laid out by std430: array after array, each aligned as its
+/// elements are, 0 if there is none (OpenGL 4.6 §7.6.2.2).
+pub fn buffer_bytes(arrays: &[Shared], workgroups: u32) -> u64 {
+    let in_buffer = arrays.iter().filter(|array| !array.storage.is_workgroup());
+    in_buffer.fold(0, |end: u64, array| {
+        end.next_multiple_of(u64::from(array.scalar.size() / 8)) + array.bytes() * u64::from(workgroups)
+    })
 }
 
 /// True for the types that arrays and atomics have (GLSL 4.60 §8.11, GL_EXT_shader_atomic_int64).
@@ -121,7 +151,8 @@ impl AtomicOp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sync {
-    /// `barrier();`: nobody goes on before everybody has come, and then all see what all have written to shared memory.
+    /// `barrier();`: nobody goes on before everybody has come, and then all see what all have written to arrays. With arrays in a buffer it
+    /// stands between two `memoryBarrierBuffer();`, since alone it orders shared memory only (GLSL 4.60 §8.16).
     Barrier,
     /// `memoryBarrier();`
     Memory,

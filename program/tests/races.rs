@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use tangle_program::case::{Case, Tier};
 use tangle_program::glsl::glsl;
-use tangle_program::memory::{AtomicOp, Shared, Sync};
+use tangle_program::memory::{AtomicOp, Shared, StorageClass, Sync, buffer_bytes};
 use tangle_program::ops::BinaryOp;
 use tangle_program::tree::{Atomic, Block, Builtin, Expr, Function, Load, LoopKind, Stmt, VarId};
 use tangle_program::types::{Scalar, Type};
@@ -52,7 +52,13 @@ fn with_functions(tier: Tier, mut functions: Vec<Function>, body: Block) -> Case
     let mut case = case("", functions);
     case.tier = tier;
     case.data.uniforms = vec![3];
-    let array = |name: &str| Shared { name: name.into(), scalar: Scalar::Uint, len: 8, init: 0 };
+    let array = |name: &str| Shared {
+        name: name.into(),
+        scalar: Scalar::Uint,
+        len: 8,
+        init: 0,
+        storage: StorageClass::Workgroup,
+    };
     case.program.shared = vec![array("s0"), array("s1")];
     case
 }
@@ -184,7 +190,8 @@ fn printed_and_read_again() {
     let mut case = of(vec![store(0), barrier(), assign(X, old), swap, log(1, X)]);
     case.program.shared[1].len = 3;
     refused(&case, "has 3 elements");
-    case.program.shared[1] = Shared { name: "cells".into(), scalar: Scalar::Uint, len: 9, init: 6 };
+    case.program.shared[1] =
+        Shared { name: "cells".into(), scalar: Scalar::Uint, len: 9, init: 6, storage: StorageClass::Workgroup };
     accepted(&case);
     assert_eq!(Case::from_json(&case.to_json()).unwrap(), case);
     let text = glsl(&case);
@@ -199,4 +206,39 @@ fn printed_and_read_again() {
     ] {
         assert!(text.lines().any(|l| l == line), "{line}\n{text}");
     }
+}
+
+#[test]
+fn arrays_in_a_buffer() {
+    let other = Expr::Load(Load { array: 0, scalar: Scalar::Uint, index: Box::new(reversed()) });
+    let mut case = of(vec![store(0), barrier(), assign(X, other), log(1, X)]);
+    for (groups, lines) in [
+        (1, ["    s0[gl_LocalInvocationIndex] = x;", "    x = s0[7u - gl_LocalInvocationIndex];"]),
+        (
+            3,
+            [
+                "    s0[workgroup_index * 8u + gl_LocalInvocationIndex] = x;",
+                "    x = s0[workgroup_index * 8u + (7u - gl_LocalInvocationIndex)];",
+            ],
+        ),
+    ] {
+        case.launch.groups = [groups, 1, 1];
+        case.program.shared[0].storage = StorageClass::StorageBuffer;
+        case.program.shared[1].storage = StorageClass::StorageBuffer;
+        case.program.shared[1].scalar = Scalar::Uint64;
+        assert_eq!(Case::from_json(&case.to_json()).unwrap(), case);
+        let text = glsl(&case);
+        let block = format!(
+            "layout(set = 0, binding = 4, std430) coherent buffer Arrays {{ uint s0[{0}]; uint64_t s1[{0}]; }};",
+            8 * groups
+        );
+        let barrier = "    memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();";
+        for line in [block.as_str(), barrier].into_iter().chain(lines) {
+            assert!(text.lines().any(|l| l == line), "{line}\n{text}");
+        }
+    }
+    // uint64_t is aligned to 8 bytes: the first array ends at 4 * 7 * 3 = 84.
+    case.program.shared[0].len = 7;
+    assert_eq!(buffer_bytes(&case.program.shared, 3), 88 + 8 * 8 * 3);
+    assert_eq!(buffer_bytes(&case.program.shared[..0], 3), 0);
 }

@@ -1,13 +1,13 @@
 //! Shared memory: arrays that nothing uses, old values that nobody needs.
 
 use tangle_program::case::Case;
-use tangle_program::memory::ArrayId;
+use tangle_program::memory::{ArrayId, StorageClass};
 use tangle_program::tree::{Expr, Program, Stmt, walk_block};
 
 use super::{Candidates, each};
 use crate::access::{each_expr_mut, each_stmt_mut, edit_stmt, stmts};
 
-/// Forgets what an atomic returns; lets arrays begin at zero.
+/// Forgets what an atomic returns; lets arrays begin at zero; moves them to shared memory.
 pub fn candidates(case: &Case) -> Candidates<'_> {
     let keeps = |stmt: &Stmt| matches!(stmt, Stmt::Atomic(atomic) if atomic.dest.is_some());
     let places = stmts(&case.program).into_iter().filter(|(_, stmt)| keeps(stmt)).map(|(place, _)| place);
@@ -19,8 +19,9 @@ pub fn candidates(case: &Case) -> Candidates<'_> {
         });
     });
     let arrays: Vec<usize> = (0..case.program.shared.len()).collect();
-    let from_zero = each(case, arrays, |case, array| case.program.shared[array].init = 0);
-    Box::new(forgets.chain(from_zero))
+    let from_zero = each(case, arrays.clone(), |case, array| case.program.shared[array].init = 0);
+    let to_shared = each(case, arrays, |case, array| case.program.shared[array].storage = StorageClass::Workgroup);
+    Box::new(forgets.chain(from_zero).chain(to_shared))
 }
 
 /// Drops the arrays that are not mentioned.

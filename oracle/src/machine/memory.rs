@@ -1,4 +1,4 @@
-//! Shared memory: what the invocations of a workgroup find there, and what of it is certain.
+//! Shared memory, and arrays in a buffer, which are the same to a workgroup: what the invocations of a workgroup find there, and what of it is certain.
 //!
 //! Between two barriers only atomics of different lanes meet in one element ([`tangle_program::races`]), in an order that nothing
 //! decides (semantics.md §5.3). What is certain all the same:
@@ -13,7 +13,7 @@
 
 use std::collections::BTreeSet;
 
-use tangle_program::memory::{AtomicOp, Shared};
+use tangle_program::memory::{AtomicOp, Shared, StorageClass};
 use tangle_program::types::Scalar;
 
 use super::{Frame, Machine, Pass, Stop};
@@ -60,6 +60,7 @@ struct Touch {
 
 struct Array {
     scalar: Scalar,
+    storage: StorageClass,
     cells: Vec<u64>,
     certainty: Vec<Certainty>,
     touched: Vec<Touch>,
@@ -83,6 +84,7 @@ impl Memory {
             let cells = vec![u64::from(array.init); array.len as usize];
             Array {
                 scalar: array.scalar,
+                storage: array.storage,
                 certainty: vec![Certainty::Known; cells.len()],
                 touched: vec![Touch::default(); cells.len()],
                 from: Provenance::default(),
@@ -182,7 +184,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             if known == Certainty::Known && predicting {
                 array.touch(at, slot, false, false)?;
             }
-            let bits = if self.rules.is_stale(own) { array.at_barrier[0][at] } else { cell };
+            let bits = if self.rules.is_stale(array.storage, own) { array.at_barrier[0][at] } else { cell };
             found.note(slot, bits, known.max(array.certainty[at]));
         }
         Ok(found.value(from))

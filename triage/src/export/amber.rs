@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tangle_program::case::interface::{INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
+use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{SpirvVersion, SubgroupSize};
 use tangle_program::needs::Needs;
 use tangle_program::subgroup::Category;
@@ -10,7 +10,7 @@ use tangle_program::variant::Variant;
 
 use super::demand::{demands, vulkan_minor};
 use super::expected::Expected;
-use super::repro::log_words;
+use super::repro::{array_words, log_words};
 use super::runs::{Run, runs_of};
 use super::{Source, comment, input_words, map_limit, uniform_words};
 use crate::account::Account;
@@ -175,7 +175,9 @@ fn buffers(text: &mut String, source: &Source<'_>) {
     data("uniforms", &uniform_words(source.case));
     data("push", &source.case.data.push);
     let invocations = (source.case.launch.invocations() * source.case.launch.workgroups()) as usize;
-    for (name, words) in [("map", invocations * MAP_WORDS), ("log", log_words(source.case))] {
+    let arrays = array_words(source.case);
+    let sizes = [("map", invocations * MAP_WORDS), ("log", log_words(source.case)), ("arrays", arrays)];
+    for (name, words) in sizes.into_iter().filter(|size| size.1 != 0) {
         let _ = writeln!(text, "BUFFER {name} DATA_TYPE uint32 SIZE {words} FILL 0");
     }
 }
@@ -212,6 +214,7 @@ fn pipeline(text: &mut String, source: &Source<'_>) {
         ("uniforms", "uniform", UNIFORMS, !data.uniforms.is_empty()),
         ("map", "storage", MAP, true),
         ("log", "storage", LOG, true),
+        ("arrays", "storage", ARRAYS, array_words(source.case) != 0),
     ];
     for (name, kind, binding, _) in bindings.into_iter().filter(|binding| binding.3) {
         let _ = writeln!(text, "  BIND BUFFER {name} AS {kind} DESCRIPTOR_SET 0 BINDING {binding}");

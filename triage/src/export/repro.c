@@ -420,7 +420,7 @@ static struct buffer create_buffer(const struct device *device, VkBufferUsageFla
     return buffer;
 }
 
-enum { INPUTS, UNIFORMS, MAP, LOG, BINDINGS };
+enum { INPUTS, UNIFORMS, MAP, LOG, ARRAYS, BINDINGS };
 
 struct work {
     VkDescriptorSetLayout set_layout;
@@ -434,7 +434,7 @@ struct work {
 
 static const VkDescriptorType binding_types[BINDINGS] = {
     VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-    VK_DESCRIPTOR_TYPE_STORAGE_BUFFER};
+    VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER};
 
 static void create_layout(const struct device *device, struct work *work)
 {
@@ -496,6 +496,7 @@ static void create_buffers(const struct device *device, struct work *work)
     work->buffers[UNIFORMS] = create_buffer(device, VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT, UNIFORM_WORDS + 1, uniforms);
     work->buffers[MAP] = create_buffer(device, storage, (size_t)ALL * MAP_WORDS, NULL);
     work->buffers[LOG] = create_buffer(device, storage, (size_t)ALL * LOG_STRIDE, NULL);
+    work->buffers[ARRAYS] = create_buffer(device, storage, ARRAY_WORDS + 1, NULL);
 }
 
 static void create_set(const struct device *device, struct work *work)

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use tangle_program::case::interface::MAP_WORDS;
 use tangle_program::case::{Case, SpirvVersion, SubgroupSize};
+use tangle_program::memory::buffer_bytes;
 use tangle_program::needs::Needs;
 use tangle_program::subgroup::Category;
 use tangle_program::variant::Variant;
@@ -104,6 +105,7 @@ fn constants(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) ->
     define("UNIFORM_WORDS", number(uniform_words(source.case).len()), "");
     define("PUSH_WORDS", number(source.case.data.push.len()), "");
     define("CONSTANTS", number(source.case.specialization().len()), "given to the pipeline");
+    define("ARRAY_WORDS", number(array_words(source.case)), "of the arrays in a buffer");
     define("HAS_EXPECTED_VALUES", flag(expected.is_some()), "");
     define("EXPECTED_WORDS", number(count(Expected::words)), "");
     define("EXPECTED_ENTRIES", number(count(Expected::entries)), "");
@@ -205,6 +207,11 @@ fn shader(glsl: &str) -> String {
 /// True if the program can be made to run a case: there is a module.
 pub(super) fn is_possible(source: &Source<'_>) -> bool {
     !source.spirv.is_empty()
+}
+
+/// Words of the buffer for arrays.
+pub(super) fn array_words(case: &Case) -> usize {
+    buffer_bytes(&case.program.shared, case.launch.workgroups()).div_ceil(4) as usize
 }
 
 /// Words of all logs, for the sizes of buffers.

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use tangle_program::case::interface::{INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
+use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{SpirvVersion, SubgroupSize};
 use tangle_program::needs::Needs;
 use tangle_program::variant::Variant;
 
 use super::demand::{demands, vulkan_minor};
 use super::expected::Expected;
-use super::repro::log_words;
+use super::repro::{array_words, log_words};
 use super::runs::{Run, runs_of};
 use super::{Source, comment, input_words, map_limit, uniform_words};
 
@@ -162,6 +162,9 @@ fn test(text: &mut String, source: &Source<'_>) {
     let _ = writeln!(text, "ssbo {MAP} {}", invocations * MAP_WORDS * 4);
     // A buffer is not zero by itself.
     let _ = writeln!(text, "ssbo {LOG} subdata uint 0 {}", list(&vec![0; log_words(case)]));
+    if array_words(case) != 0 {
+        let _ = writeln!(text, "ssbo {ARRAYS} {}", array_words(case) * 4);
+    }
     let [x, y, z] = case.launch.groups;
     let _ = writeln!(text, "compute {x} {y} {z}");
 }

@@ -1,10 +1,10 @@
-//! Shared memory: values through slots and barriers, counters and reductions by atomics.
+//! Shared memory and arrays in a storage buffer: values through slots and barriers, counters and reductions by atomics.
 //!
 //! These stand at the top level of `main` while control flow is uniform in the workgroup, because `barrier()` needs that
 //! ([`tangle_program::races`]); what is between two barriers diverges as it likes. Each brings an array of its own, so that no two
 //! ways of using one can meet.
 
-use tangle_program::memory::{ArrayId, AtomicOp, MAX_SHARED_BYTES, Shared, Sync};
+use tangle_program::memory::{ArrayId, AtomicOp, MAX_SHARED_BYTES, Shared, StorageClass, Sync};
 use tangle_program::ops::BinaryOp;
 use tangle_program::races::may_synchronise_after;
 use tangle_program::subgroup::{Category, Fold, SubgroupOp};
@@ -72,7 +72,8 @@ impl Builder<'_> {
     }
 
     fn array_of(&mut self, scalar: Scalar, len: u32, init: u32) -> Option<(ArrayId, Type)> {
-        let array = Shared { name: format!("s{}", self.shared.len()), scalar, len, init };
+        let storage = if self.draw.percent(35) { StorageClass::StorageBuffer } else { StorageClass::Workgroup };
+        let array = Shared { name: format!("s{}", self.shared.len()), scalar, len, init, storage };
         let used: u64 = self.shared.iter().map(Shared::bytes).sum();
         if used + array.bytes() > MAX_SHARED_BYTES {
             return None;
