@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tangle_generator::Stats;
 use tangle_oracle::judge::{Counts, Verdict};
 use tangle_oracle::predict::OpUse;
-use tangle_program::subgroup::TABLE;
+use tangle_program::context::Placed;
 use tangle_runner::DeviceStats;
 use tangle_triage::{Kind, Signature, skeleton};
 
@@ -166,9 +166,13 @@ impl Ledger {
         *book.verdicts.entry(verdict.into()).or_default() += 1;
         if let Finish::Judged(judgement) = &conclusion.finish {
             book.counts.add(judgement.counts);
-            for (info, op_use) in TABLE.iter().zip(&judgement.op_use) {
-                self.operations.entry(info.name.into()).or_default().add(*op_use);
-            }
+        }
+    }
+
+    /// Counts the use of the operations of a case.
+    pub fn enter_operations(&mut self, program: &[Placed], used: &[OpUse]) {
+        for (placed, used) in program.iter().zip(used) {
+            self.operations.entry(placed.op.info().name.into()).or_default().add(*used);
         }
     }
 

@@ -6,20 +6,24 @@
 //!   target ── a device, judged ─────┘       └─────► findings on disk (tangle-triage)
 //!   capabilities ── what a device can run;  skips ── what a campaign leaves out on it, and why
 //!   isa ── what a driver's compiler made of a finding
+//!   coverage ── what the cases of a campaign would cover, on the reference device
 //!   everywhere ── cases on all devices in one go;  matrix ── devices against known bugs
 //!   reduce ── a failing case made small (tangle-minimizer)
 //!   background ── findings made small while a campaign goes on;  minimized ── what that leaves on disk
 //!   variants ── a case as every variant on every device: which stage is to blame
+//!   bench ── what a case costs, and how fast a campaign is
 //!   blackbox ── cases for others to run;  fuzzing ── what the cargo fuzz targets do
 //!   corpus ── new cases for a regression corpus
 //!   replay ── a folder of cases against what is expected of them
 //! ```
 
 pub mod background;
+pub mod bench;
 pub mod blackbox;
 pub mod campaign;
 pub mod capabilities;
 pub mod corpus;
+pub mod coverage;
 pub mod everywhere;
 pub mod fuzzing;
 pub mod isa;

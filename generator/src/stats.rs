@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tangle_program::case::Case;
+use tangle_program::context::operations;
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::divergence::Divergence;
 use tangle_program::ops::BinaryOp;
-use tangle_program::subgroup::{Param, SubgroupOp};
-use tangle_program::tree::{Arg, Arm, Block, Expr, Function, Label, Loop, LoopKind, Stmt, SubgroupCall};
-use tangle_program::types::{Scalar, Type};
+use tangle_program::subgroup::SubgroupOp;
+use tangle_program::tree::{Arg, Arm, Block, Expr, Function, Label, Loop, LoopKind, Stmt};
+use tangle_program::types::Type;
 
 /// Declares [`Construct`] with the list of its variants.
 macro_rules! constructs {
@@ -142,57 +143,21 @@ constructs! {
     NestedOperation,
 }
 
-/// Where an operation stands: the innermost construct around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Context {
-    /// At the top level of `main`.
-    Main,
-    /// At the top level of another function.
-    Callee,
-    /// In an arm of an `if`.
-    Branch,
-    /// In the body of a loop.
-    Loop,
-    /// In the test, bound or update of a loop.
-    LoopHead,
-    /// In a segment of a switch.
-    Switch,
-    /// In an operand that not all lanes evaluate.
-    Choice,
-}
-
-impl Context {
-    /// Every context.
-    pub const ALL: [Context; 7] = [
-        Context::Main,
-        Context::Callee,
-        Context::Branch,
-        Context::Loop,
-        Context::LoopHead,
-        Context::Switch,
-        Context::Choice,
-    ];
-}
-
-/// How often an operation occurs with one type in one context.
+/// How often an operation occurs with one type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct OperationCount {
     /// The operation.
     pub op: SubgroupOp,
     /// The type of its generic operand, if it has one.
     #[serde(rename = "type")]
     pub ty: Option<Type>,
-    /// Where.
-    pub context: Context,
     /// How often.
     pub count: u64,
 }
 
 impl OperationCount {
-    fn key(&self) -> (SubgroupOp, Option<Type>, Context) {
-        (self.op, self.ty, self.context)
+    fn key(&self) -> (SubgroupOp, Option<Type>) {
+        (self.op, self.ty)
     }
 }
 
@@ -210,7 +175,7 @@ pub struct Stats {
     pub invocations: u64,
     /// How often each construct occurs.
     pub constructs: BTreeMap<Construct, u64>,
-    /// How often each operation occurs, ascending by operation, type and context.
+    /// How often each operation occurs, ascending by operation and type. Where they stand: [`tangle_program::context`].
     pub operations: Vec<OperationCount>,
 }
 
@@ -223,14 +188,12 @@ impl Stats {
             divergence: Divergence::of(&case.program),
             function: 0,
             constructs: BTreeMap::new(),
-            operations: BTreeMap::new(),
             statements: 0,
             call_sites: vec![0; functions.len()],
         };
         for (id, function) in functions.iter().enumerate() {
             counter.function = id;
-            let context = if id + 1 == functions.len() { Context::Main } else { Context::Callee };
-            counter.block(&function.body, Place { context, ..Place::TOP });
+            counter.block(&function.body, Place::TOP);
         }
         let several = counter.call_sites.iter().filter(|&&sites| sites > 1).count() as u64;
         if several > 0 {
@@ -239,16 +202,17 @@ impl Stats {
         if case.launch.default_workgroup.is_some() {
             counter.constructs.insert(Construct::SpecWorkgroup, 1);
         }
-        let operations = counter.operations.into_iter();
+        let mut found = BTreeMap::<_, u64>::new();
+        for placed in operations(&case.program) {
+            *found.entry((placed.op, placed.ty)).or_default() += 1;
+        }
         Stats {
             cases: 1,
             functions: functions.len() as u64,
             statements: counter.statements,
             invocations: u64::from(case.launch.invocations()) * u64::from(case.launch.workgroups()),
             constructs: counter.constructs,
-            operations: operations
-                .map(|((op, ty, context), count)| OperationCount { op, ty, context, count })
-                .collect(),
+            operations: found.into_iter().map(|((op, ty), count)| OperationCount { op, ty, count }).collect(),
         }
     }
 
@@ -280,10 +244,20 @@ impl Stats {
     }
 }
 
+/// The innermost construct around a statement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    Function,
+    Branch,
+    Loop,
+    LoopHead,
+    Switch,
+}
+
 /// What is around a statement.
 #[derive(Clone, Copy)]
 struct Place {
-    context: Context,
+    innermost: Inside,
     /// Loops around it in its function.
     loops: u32,
     /// Switches around it since the innermost loop.
@@ -295,10 +269,10 @@ struct Place {
 }
 
 impl Place {
-    const TOP: Place = Place { context: Context::Main, loops: 0, switches: 0, breaks_switch: false, depth: 0 };
+    const TOP: Place = Place { innermost: Inside::Function, loops: 0, switches: 0, breaks_switch: false, depth: 0 };
 
-    fn inside(self, context: Context) -> Place {
-        Place { context, depth: self.depth + 1, ..self }
+    fn inside(self, innermost: Inside) -> Place {
+        Place { innermost, depth: self.depth + 1, ..self }
     }
 }
 
@@ -307,7 +281,6 @@ struct Counter<'a> {
     divergence: Divergence,
     function: usize,
     constructs: BTreeMap<Construct, u64>,
-    operations: BTreeMap<(SubgroupOp, Option<Type>, Context), u64>,
     statements: u64,
     call_sites: Vec<u32>,
 }
@@ -372,7 +345,7 @@ impl Counter<'_> {
             self.statements += 1;
             let is_last = k + 1 == block.len();
             match stmt {
-                Stmt::Break if place.breaks_switch && !(is_last && place.context == Context::Switch) => {
+                Stmt::Break if place.breaks_switch && !(is_last && place.innermost == Inside::Switch) => {
                     self.count(Construct::BreakFromSwitch);
                 }
                 Stmt::Return(_) => {
@@ -390,11 +363,11 @@ impl Counter<'_> {
         match stmt {
             Stmt::Assign { value, .. } => {
                 self.count(Construct::Assign);
-                self.expr(value, place.context);
+                self.expr(value);
             }
             Stmt::Log { values, .. } => {
                 self.count(Construct::Log);
-                values.iter().for_each(|value| self.expr(value, place.context));
+                values.iter().for_each(|value| self.expr(value));
             }
             Stmt::If { cond, then, otherwise, control } => {
                 self.selection_control(*control);
@@ -413,21 +386,18 @@ impl Counter<'_> {
                 self.count(Construct::Continue);
                 self.count_if(place.switches > 0, Construct::ContinueFromSwitch);
             }
-            Stmt::Return(value) => value.iter().for_each(|value| self.expr(value, place.context)),
+            Stmt::Return(value) => value.iter().for_each(|value| self.expr(value)),
             Stmt::Call { function, args, .. } => self.call(*function as usize, args, place),
             Stmt::Store { .. } => {
                 self.count(Construct::Store);
-                stmt.direct_exprs().for_each(|expr| self.expr(expr, place.context));
+                stmt.direct_exprs().for_each(|expr| self.expr(expr));
             }
             Stmt::Atomic(_) => {
                 self.count(Construct::Atomic);
-                stmt.direct_exprs().for_each(|expr| self.expr(expr, place.context));
+                stmt.direct_exprs().for_each(|expr| self.expr(expr));
             }
             Stmt::Sync(_) => self.count(Construct::WorkgroupBarrier),
-            Stmt::Barrier(op) => {
-                self.count(Construct::Barrier);
-                *self.operations.entry((*op, None, place.context)).or_default() += 1;
-            }
+            Stmt::Barrier(_) => self.count(Construct::Barrier),
         }
     }
 
@@ -447,28 +417,28 @@ impl Counter<'_> {
         }
     }
 
-    fn steering(&mut self, expr: &Expr, context: Context) {
+    fn steering(&mut self, expr: &Expr) {
         self.count_if(has_operation(expr), Construct::SteeringOperation);
-        self.expr(expr, context);
+        self.expr(expr);
     }
 
     fn branch(&mut self, cond: &Expr, then: &Block, otherwise: &Block, place: Place) {
         self.count(if otherwise.is_empty() { Construct::If } else { Construct::IfElse });
-        self.steering(cond, place.context);
+        self.steering(cond);
         let jumps = |block: &Block| block.last().is_some_and(Stmt::is_jump);
         self.count_if(jumps(then) && jumps(otherwise), Construct::ExitInBothArms);
         let continues = |stmt: &Stmt| guarded_exit(stmt).is_some_and(|inner| inner.last() == Some(&Stmt::Continue));
         let breaks = then.last() == Some(&Stmt::Break);
         self.count_if(breaks && then.iter().any(continues), Construct::ContinueInBreak);
-        self.block(then, place.inside(Context::Branch));
-        self.block(otherwise, place.inside(Context::Branch));
+        self.block(then, place.inside(Inside::Branch));
+        self.block(otherwise, place.inside(Inside::Branch));
     }
 
     fn switch(&mut self, selector: &Expr, arms: &[Arm], place: Place) {
         self.count(Construct::Switch);
         self.count_if(place.switches > 0, Construct::NestedSwitch);
-        self.steering(selector, place.context);
-        let inside = Place { switches: place.switches + 1, breaks_switch: true, ..place.inside(Context::Switch) };
+        self.steering(selector);
+        let inside = Place { switches: place.switches + 1, breaks_switch: true, ..place.inside(Inside::Switch) };
         for (k, arm) in arms.iter().enumerate() {
             let is_last = k + 1 == arms.len();
             let falls = !is_last && !arm.body.last().is_some_and(Stmt::is_jump);
@@ -480,7 +450,7 @@ impl Counter<'_> {
     }
 
     fn repeated(&mut self, l: &Loop, place: Place) {
-        let head = Place { loops: place.loops + 1, ..place.inside(Context::LoopHead) };
+        let head = Place { loops: place.loops + 1, ..place.inside(Inside::LoopHead) };
         self.count(match l.kind {
             LoopKind::For { .. } => Construct::For,
             LoopKind::While => Construct::While,
@@ -491,24 +461,24 @@ impl Counter<'_> {
         self.count_if(place.loops > 0, Construct::NestedLoop);
         self.count_if(place.loops > 1, Construct::DeepLoop);
         self.count_if(breaks_and_continues(&l.body), Construct::BreakAndContinue);
-        self.steering(&l.bound, Context::LoopHead);
+        self.steering(&l.bound);
         if let Some(test) = &l.test {
             self.count(Construct::LoopTest);
             self.count_if(!test.before.is_empty(), Construct::LoopTestStatements);
             self.block(&test.before, head);
-            self.steering(&test.cond, Context::LoopHead);
+            self.steering(&test.cond);
         }
         if let LoopKind::For { init, update, .. } = &l.kind {
             self.count_if(!update.is_empty(), Construct::ForUpdate);
-            self.expr(init, place.context);
+            self.expr(init);
             self.block(update, head);
         }
-        self.block(&l.body, Place { context: Context::Loop, switches: 0, breaks_switch: false, ..head });
+        self.block(&l.body, Place { innermost: Inside::Loop, switches: 0, breaks_switch: false, ..head });
     }
 
     fn call(&mut self, function: usize, args: &[Arg], place: Place) {
         self.count(Construct::Call);
-        self.count_if(place.context == Context::LoopHead, Construct::CallInLoopHead);
+        self.count_if(place.innermost == Inside::LoopHead, Construct::CallInLoopHead);
         self.count_if(place.loops > 0, Construct::CallInLoop);
         self.count_if(!self.is_main(), Construct::NestedCall);
         if let Some(sites) = self.call_sites.get_mut(function) {
@@ -516,64 +486,24 @@ impl Counter<'_> {
         }
         for arg in args {
             match arg {
-                Arg::In(value) => self.expr(value, place.context),
+                Arg::In(value) => self.expr(value),
                 Arg::Out(_) => self.count(Construct::OutArgument),
             }
         }
     }
 
-    fn expr(&mut self, expr: &Expr, context: Context) {
+    fn expr(&mut self, expr: &Expr) {
         match expr {
-            Expr::Binary(BinaryOp::And | BinaryOp::Or, lhs, rhs) => {
+            Expr::Binary(BinaryOp::And | BinaryOp::Or, _, rhs) => {
                 self.count_if(has_operation(rhs), Construct::ShortCircuitOperation);
-                self.expr(lhs, context);
-                self.expr(rhs, Context::Choice);
             }
-            Expr::Select(cond, then, otherwise) => {
-                self.count(Construct::Select);
-                self.expr(cond, context);
-                self.expr(then, Context::Choice);
-                self.expr(otherwise, Context::Choice);
-            }
+            Expr::Select(..) => self.count(Construct::Select),
             Expr::Constant(_) => self.count(Construct::SpecConstant),
-            Expr::Subgroup(call) => self.operation(call, context),
-            _ => expr.children().into_iter().for_each(|part| self.expr(part, context)),
-        }
-    }
-
-    fn operation(&mut self, call: &SubgroupCall, context: Context) {
-        let value = call.op.info().params.iter().position(|param| *param == Param::Value);
-        let ty = value.and_then(|at| call.args.get(at)).map(|arg| self.type_of(arg));
-        *self.operations.entry((call.op, ty, context)).or_default() += 1;
-        self.count_if(call.args.iter().any(has_operation), Construct::NestedOperation);
-        call.args.iter().for_each(|arg| self.expr(arg, context));
-    }
-
-    /// The type of an expression of a valid program.
-    fn type_of(&self, expr: &Expr) -> Type {
-        let function = &self.functions[self.function];
-        match expr {
-            Expr::Bool(_) => Type::BOOL,
-            Expr::Int(_) => Type::INT,
-            Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) | Expr::Constant(_) => Type::UINT,
-            Expr::Float(scalar, _) => Type::scalar(*scalar),
-            Expr::Var(var) => function.var_type(*var).unwrap_or(Type::UINT),
-            Expr::Builtin(builtin) => builtin.ty(),
-            Expr::Unary(_, x) => self.type_of(x),
-            Expr::Binary(op, ..) if op.is_comparison() || op.is_logical() => Type::BOOL,
-            Expr::Binary(_, x, _) | Expr::Select(_, x, _) => self.type_of(x),
-            Expr::Cast(scalar, x) => Type { scalar: *scalar, ..self.type_of(x) },
-            Expr::Intrinsic(op, args) => {
-                let ty = args.first().map_or(Type::INT, |arg| self.type_of(arg));
-                if op.shape().gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty }
-            }
-            Expr::Vector(ty, _) => *ty,
-            Expr::Component(x, _) => Type::scalar(self.type_of(x).scalar),
-            Expr::Load(load) => Type::scalar(load.scalar),
             Expr::Subgroup(call) => {
-                let value = call.args.first().map(|arg| self.type_of(arg));
-                call.op.info().result_type(value).unwrap_or(Type::UINT)
+                self.count_if(call.args.iter().any(has_operation), Construct::NestedOperation);
             }
+            _ => {}
         }
+        expr.operands().for_each(|operand| self.expr(operand));
     }
 }

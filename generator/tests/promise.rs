@@ -3,7 +3,7 @@
 use arbitrary::Unstructured;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use tangle_generator::stats::{Construct, Context};
+use tangle_generator::stats::Construct;
 use tangle_generator::{Config, Density, Profile, Size, Stats, from_seed, generate};
 use tangle_program::bounds;
 use tangle_program::case::{Case, SpirvVersion, SubgroupSize, Tier};
@@ -251,10 +251,6 @@ fn every_operation_occurs_with_every_type() {
                 assert!(count > 0, "{} of {} {widths:?}", info.name, scalar.name());
             }
         }
-    }
-    for context in Context::ALL {
-        let ops = stats.operations.iter().filter(|count| count.context == context).count();
-        assert!(ops > TABLE.len(), "{context:?} has few operations");
     }
 }
 

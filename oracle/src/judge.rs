@@ -86,7 +86,7 @@ pub struct Judgement {
     pub map_faults: Vec<MapFault>,
     /// What was compared.
     pub counts: Counts,
-    /// Use of every operation, by row of the table; empty if there was no prediction.
+    /// Use of every operation of the program, in the order of [`tangle_program::context::operations`]; empty if there was no prediction.
     #[serde(skip)]
     pub op_use: Vec<OpUse>,
 }

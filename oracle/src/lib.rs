@@ -1,4 +1,5 @@
 //! oracle
+pub mod coverage;
 pub mod faults;
 pub mod judge;
 mod lower;

@@ -16,8 +16,8 @@ use tangle_program::types::{Scalar, Type};
 /// A whole program.
 pub(crate) struct Code {
     pub functions: Vec<Body>,
-    /// Number of subgroup operation nodes.
-    pub ops: usize,
+    /// The subgroup operations by number, in the order of [`tangle_program::context::operations`].
+    pub ops: Vec<SubgroupOp>,
     /// Number of log sites.
     pub sites: usize,
     pub has_switch: bool,
@@ -67,7 +67,8 @@ pub(crate) enum Step {
         dest: Option<usize>,
     },
     Barrier {
-        info: &'static OpInfo,
+        /// Number of the static instruction.
+        id: usize,
     },
     Store {
         array: usize,
@@ -179,8 +180,6 @@ pub(crate) enum Node {
 
 pub(crate) struct OpNode {
     pub info: &'static OpInfo,
-    /// Row in the table.
-    pub row: usize,
     /// Number of the static instruction.
     pub id: usize,
     pub scalar: Scalar,
@@ -221,7 +220,7 @@ impl Node {
 
 /// Resolves a program. The error names what is ill-formed; a validated program has none.
 pub(crate) fn lower(program: &Program) -> Result<Code, String> {
-    let mut lowering = Lowering { program, function: None, decisions: 0, ops: 0, sites: 0, has_switch: false };
+    let mut lowering = Lowering { program, function: None, decisions: 0, ops: Vec::new(), sites: 0, has_switch: false };
     let mut functions = Vec::with_capacity(program.functions.len());
     for function in &program.functions {
         lowering.function = Some(function);
@@ -239,12 +238,18 @@ struct Lowering<'a> {
     program: &'a Program,
     function: Option<&'a Function>,
     decisions: Decision,
-    ops: usize,
+    ops: Vec<SubgroupOp>,
     sites: usize,
     has_switch: bool,
 }
 
 impl Lowering<'_> {
+    /// The number of the next operation.
+    fn operation(&mut self, op: SubgroupOp) -> usize {
+        self.ops.push(op);
+        self.ops.len() - 1
+    }
+
     fn decision(&mut self) -> Decision {
         self.decisions += 1;
         self.decisions
@@ -343,7 +348,7 @@ impl Lowering<'_> {
                 let dest = dest.map(|dest| self.var(dest)).transpose()?.map(|(dest, _)| dest);
                 Step::Call { decision, function: *function as usize, args, dest }
             }
-            Stmt::Barrier(op) => Step::Barrier { info: op.info() },
+            Stmt::Barrier(op) => Step::Barrier { id: self.operation(*op) },
             Stmt::Store { array, value } => Step::Store { array: self.array(*array)?, value: self.node(value)? },
             Stmt::Atomic(atomic) => Step::Atomic(Box::new(AtomicCode {
                 op: atomic.op,
@@ -450,7 +455,6 @@ impl Lowering<'_> {
     }
 
     fn subgroup(&mut self, call: &SubgroupCall) -> Result<(Node, Type), String> {
-        let row = call.op.index();
         let info = call.op.info();
         if info.params.len() != call.args.len() {
             return Err(format!("{} with {} operands", info.name, call.args.len()));
@@ -465,14 +469,10 @@ impl Lowering<'_> {
             args.push(node);
         }
         let result = info.result_type(value).ok_or_else(|| format!("{} gives no value", info.name))?;
-        let id = self.ops;
-        self.ops += 1;
+        let id = self.operation(call.op);
         let Type { scalar, width } = value.unwrap_or(Type::BOOL);
         let cluster = call.cluster.unwrap_or(0) as usize;
-        Ok((
-            Node::Subgroup(Box::new(OpNode { info, row, id, scalar, width: usize::from(width), cluster, args })),
-            result,
-        ))
+        Ok((Node::Subgroup(Box::new(OpNode { info, id, scalar, width: usize::from(width), cluster, args })), result))
     }
 }
 
@@ -488,5 +488,24 @@ pub(crate) fn shadow(op: SubgroupOp) -> SubgroupOp {
         SubgroupOp::PartitionedInclusive(_) => SubgroupOp::PartitionedInclusive(Or),
         SubgroupOp::PartitionedExclusive(_) => SubgroupOp::PartitionedExclusive(Or),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tangle_generator::{Config, Profile, from_seed};
+    use tangle_program::context::operations;
+
+    use super::*;
+
+    #[test]
+    fn operations_are_numbered_as_statistics_number_them() {
+        for (profile, _) in Profile::ALL {
+            for seed in 0..200 {
+                let program = from_seed(seed, &Config { profile, ..Config::default() }).program;
+                let placed: Vec<SubgroupOp> = operations(&program).iter().map(|placed| placed.op).collect();
+                assert_eq!(lower(&program).expect("it is valid").ops, placed, "{} {seed}", profile.name());
+            }
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 use tangle_program::case::{Case, Tier};
-use tangle_program::subgroup::TABLE;
 use tangle_program::tree::SiteId;
 
 use crate::lower::{Code, lower};
@@ -188,16 +187,17 @@ fn settle<'a>(case: &'a Case, code: &'a Code, layout: &'a Layout, index: usize) 
 }
 
 impl Prediction {
-    /// Use of every row of [`TABLE`], in its order.
+    /// Use of every operation of the program, in the order of [`tangle_program::context::operations`].
     pub fn op_use(&self) -> Vec<OpUse> {
-        let mut uses = vec![OpUse::default(); TABLE.len()];
+        let ops = self.workgroups.first().map_or(0, |workgroup| workgroup.counts.executed.len());
+        let mut uses = vec![OpUse::default(); ops];
         for Workgroup { counts, .. } in &self.workgroups {
-            for (row, op) in uses.iter_mut().enumerate() {
-                op.add(OpUse {
-                    executed_full: counts.executed[row][0],
-                    executed_partial: counts.executed[row][1],
-                    checked_full: counts.checked[row][0],
-                    checked_partial: counts.checked[row][1],
+            for (op, used) in uses.iter_mut().enumerate() {
+                used.add(OpUse {
+                    executed_full: counts.executed[op][0],
+                    executed_partial: counts.executed[op][1],
+                    checked_full: counts.checked[op][0],
+                    checked_partial: counts.checked[op][1],
                 });
             }
         }

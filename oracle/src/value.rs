@@ -18,7 +18,7 @@ pub(crate) struct Taint {
     pub undefined: bool,
 }
 
-/// Operations whose results went into a value: bit `i` is row `i` of the table.
+/// Operations whose results went into a value: bit `i` is operation `i` of the program, by [`crate::lower::OpNode::id`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Provenance {
     /// Executed by all lanes of a subgroup.
@@ -28,8 +28,18 @@ pub(crate) struct Provenance {
 }
 
 impl Provenance {
+    /// Operations that are told apart. What comes from those behind them is not known: it counts for none.
+    const OPERATIONS: usize = u128::BITS as usize;
+
     pub fn or(self, other: Provenance) -> Provenance {
         Provenance { full: self.full | other.full, partial: self.partial | other.partial }
+    }
+
+    /// Adds an operation that all lanes of a subgroup executed, or some of them.
+    pub fn insert(&mut self, operation: usize, whole: bool) {
+        if operation < Provenance::OPERATIONS {
+            *(if whole { &mut self.full } else { &mut self.partial }) |= 1 << operation;
+        }
     }
 }
 

@@ -61,13 +61,20 @@ impl Divergence {
         started || test || exits || self.varies(function, &l.bound)
     }
 
+    /// True if a part of the lanes may call the function.
+    pub(crate) fn is_called_apart(&self, function: usize) -> bool {
+        self.functions[function].apart
+    }
+
     /// True if a part of the lanes may jump out of the statement. `apart`: it runs with a part of them.
-    fn leaves(&self, function: usize, stmt: &Stmt, exits: Exits, apart: bool) -> bool {
+    pub(crate) fn leaves(&self, function: usize, stmt: &Stmt, exits: Exits, apart: bool) -> bool {
         let (exits, apart) = match stmt {
             Stmt::Break => return apart && exits.by_break,
             Stmt::Continue => return apart && exits.by_continue,
-            Stmt::Return(_) => return apart,
-            Stmt::Loop(l) => (Exits::FUNCTION, apart || self.parts_lanes(function, l)),
+            Stmt::Return(_) => return apart && exits.by_return,
+            Stmt::Loop(l) => {
+                (Exits { by_break: false, by_continue: false, ..exits }, apart || self.parts_lanes(function, l))
+            }
             Stmt::Switch { selector, .. } => {
                 (Exits { by_break: false, ..exits }, apart || self.varies(function, selector))
             }
@@ -76,7 +83,8 @@ impl Divergence {
         stmt.nested_blocks().flatten().any(|inner| self.leaves(function, inner, exits, apart))
     }
 
-    fn varies(&self, function: usize, expr: &Expr) -> bool {
+    /// True if the expression may differ between the lanes of a subgroup.
+    pub(crate) fn varies(&self, function: usize, expr: &Expr) -> bool {
         match expr {
             Expr::Var(var) => self.functions[function].vars.get(*var as usize).copied().unwrap_or(true),
             Expr::Builtin(Builtin::WorkgroupIndex | Builtin::SubgroupSize | Builtin::NumSubgroups) => false,
@@ -137,16 +145,20 @@ impl Divergence {
     }
 }
 
-/// Which jumps leave the construct that is looked at; `return` does always.
+/// Which jumps leave the construct that is looked at.
 #[derive(Clone, Copy)]
-struct Exits {
+pub(crate) struct Exits {
     by_break: bool,
     by_continue: bool,
+    by_return: bool,
 }
 
 impl Exits {
-    const LOOP: Exits = Exits { by_break: true, by_continue: true };
-    const FUNCTION: Exits = Exits { by_break: false, by_continue: false };
+    const NONE: Exits = Exits { by_break: false, by_continue: false, by_return: false };
+    pub(crate) const BREAK: Exits = Exits { by_break: true, ..Exits::NONE };
+    pub(crate) const CONTINUE: Exits = Exits { by_continue: true, ..Exits::NONE };
+    pub(crate) const FUNCTION: Exits = Exits { by_return: true, ..Exits::NONE };
+    const LOOP: Exits = Exits { by_break: true, by_continue: true, by_return: true };
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@
 //! - [`memory`]: shared arrays, atomics, barriers.
 //! - [`subgroup`]: the table of subgroup operations; one row says everything about one operation, its meaning included.
 //! - [`case`]: all of it together, and the interface between a printed shader and who runs it.
+//! - [`context`]: where the operations of a program stand, for statistics.
 //! - [`variant`]: ways from the shader to what the driver compiles.
 //!
 //! What is valid is decided here once, so that nobody else has to be careful: a generator that makes an invalid case, or a
@@ -32,6 +33,7 @@
 
 pub mod bounds;
 pub mod case;
+pub mod context;
 pub mod control;
 pub mod divergence;
 pub mod exact;

@@ -1,5 +1,6 @@
-//! The folder of a campaign: its lock, and what it says about its campaign (`campaign.json`).
+//! The folder of a campaign: its lock, and what it says about its campaign (`campaign.json`, `coverage.json`).
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tangle_generator::Profile;
+use tangle_oracle::coverage::Coverage;
 use tangle_program::case::Tier;
 use tangle_program::variant::Variant;
 
@@ -16,6 +18,9 @@ use crate::plan::Choice;
 
 /// The version of `campaign.json` that this code reads and writes.
 const FORMAT: u32 = 1;
+
+/// The file that says what a campaign covered.
+const COVERAGE: &str = "coverage.json";
 
 /// A campaign as it is saved.
 #[derive(Debug, Serialize, Deserialize)]
@@ -145,6 +150,19 @@ impl Folder {
         write_atomically(&self.state_path(), &serde_json::to_vec_pretty(&state)?)
     }
 
+    /// What the campaign in the folder covered, by device; nothing if that was never saved.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(super) fn read_coverage(&self) -> anyhow::Result<BTreeMap<String, Coverage>> {
+        Ok(read_coverage(&self.path)?.unwrap_or_default())
+    }
+
+    /// Saves what a campaign covered, by device.
+    pub(super) fn write_coverage(&self, coverage: &BTreeMap<String, Coverage>) -> anyhow::Result<()> {
+        write_atomically(&self.path.join(COVERAGE), &serde_json::to_vec(coverage)?)
+    }
+
     fn state_path(&self) -> PathBuf {
         self.path.join("campaign.json")
     }
@@ -152,6 +170,20 @@ impl Folder {
     /// Where the cases are that a device has, or may have, at the moment.
     pub(super) fn in_flight(&self, device: &str) -> PathBuf {
         self.path.join("in-flight").join(device.replace(['/', ':'], "_"))
+    }
+}
+
+/// What the campaign in a folder covered, by device; `None` if that was not saved.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn read_coverage(folder: &Path) -> anyhow::Result<Option<BTreeMap<String, Coverage>>> {
+    let path = folder.join(COVERAGE);
+    let context = || format!("cannot read {}", path.display());
+    match fs::read(&path) {
+        Ok(text) => serde_json::from_slice(&text).map(Some).with_context(context),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(context),
     }
 }
 

@@ -13,17 +13,20 @@
 
 mod course;
 mod folder;
+mod sample;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fmt, fs};
 
 use anyhow::{Context as _, anyhow};
 use tangle_generator::Stats;
+use tangle_oracle::coverage::Coverage;
 use tangle_program::case::Case;
+use tangle_program::context::{Placed, operations};
 use tangle_runner::{Device, DeviceStats, Outcome, toolchain};
 use tangle_triage::story::story;
 use tangle_triage::{Finding, Known, Signature};
@@ -35,7 +38,9 @@ use crate::plan::{Choice, Plan};
 use crate::prepare::{Prepared, ToolchainFault, job, prepare};
 use crate::target::{Conclusion, Finish, Target, Worker};
 use course::{Course, Turn};
-pub use folder::{Folder, write_atomically};
+pub use folder::{Folder, read_coverage, write_atomically};
+use sample::Log;
+pub use sample::{DeviceSample, STATS, Sample, memory, read_samples};
 
 /// How a campaign is run.
 #[derive(Clone, Debug)]
@@ -90,6 +95,16 @@ impl fmt::Display for Loss {
     }
 }
 
+/// How a campaign stands.
+pub struct Moment<'a> {
+    /// In a line.
+    pub line: String,
+    /// In figures, at most a second old.
+    pub sample: &'a Sample,
+    /// The books.
+    pub ledger: &'a Ledger,
+}
+
 /// A running campaign.
 pub struct Campaign {
     options: Options,
@@ -97,6 +112,8 @@ pub struct Campaign {
     plan: Plan,
     targets: Vec<Target>,
     ledger: Mutex<Ledger>,
+    /// By device.
+    coverage: Mutex<BTreeMap<String, Coverage>>,
     shared: Mutex<BTreeMap<u64, Arc<Shared>>>,
     stop: &'static AtomicBool,
     started: Instant,
@@ -124,11 +141,13 @@ impl Campaign {
         }
         let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
         let ledger = folder.take_up(&options.choice, &names)?.unwrap_or_default();
+        let coverage = folder.read_coverage()?;
         Ok(Campaign {
             plan,
             targets,
             seconds_before: ledger.seconds,
             ledger: Mutex::new(ledger),
+            coverage: Mutex::new(coverage),
             shared: Mutex::default(),
             stop,
             started: Instant::now(),
@@ -169,12 +188,13 @@ impl Campaign {
         self.losses.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Runs to the end, telling `progress` every second. Gives the books.
+    /// Runs to the end, telling `progress` five times a second how it stands. Gives the books.
     ///
     /// # Errors
     /// If something cannot be saved. What was found before stays on disk.
-    pub fn run(&self, mut progress: impl FnMut(&str)) -> anyhow::Result<Ledger> {
+    pub fn run(&self, mut progress: impl FnMut(&Moment<'_>)) -> anyhow::Result<Ledger> {
         let failed = OnceLock::new();
+        let mut log = Log::open(self.folder.path())?;
         std::thread::scope(|scope| {
             let threads: Vec<_> = self
                 .targets
@@ -194,34 +214,53 @@ impl Campaign {
                 .as_ref()
                 .map(|background| scope.spawn(move || background.work(self.stop, |small| self.enter_small(&small))));
             let mut saved = Instant::now();
-            while threads.iter().any(|thread| !thread.is_finished()) {
-                std::thread::sleep(Duration::from_millis(200));
-                let elapsed = self.started.elapsed();
-                let ended = self.losses().iter().filter(|(_, loss)| matches!(loss, Loss::Device { .. })).count();
-                let ended = if ended == 0 { String::new() } else { format!(", {ended} devices lost") };
-                progress(&(self.books().line(elapsed, self.run_here.load(Ordering::Relaxed)) + &ended));
+            let mut sample = self.sample(&self.books());
+            let mut sampled = Instant::now();
+            let mut tell = |line: Option<String>| {
+                let ledger = self.books();
+                if sampled.elapsed() > Duration::from_secs(1) {
+                    sampled = Instant::now();
+                    sample = self.sample(&ledger);
+                }
+                let line = line.unwrap_or_else(|| self.line(&ledger));
+                progress(&Moment { line, sample: &sample, ledger: &ledger });
                 if saved.elapsed() > Duration::from_secs(5) {
                     saved = Instant::now();
-                    if let Err(error) = self.save_state() {
+                    if let Err(error) = self.save_state().and_then(|()| log.write(&sample)) {
                         self.stop.store(true, Ordering::SeqCst);
                         let _ = failed.set(error);
                     }
                 }
+            };
+            while threads.iter().any(|thread| !thread.is_finished()) {
+                std::thread::sleep(Duration::from_millis(200));
+                tell(None);
             }
             if let (Some(background), Some(small)) = (&self.background, small) {
                 background.wind_up(self.started.elapsed());
                 while !small.is_finished() {
                     std::thread::sleep(Duration::from_millis(50));
-                    progress(&format!("minimising what is left: {} findings wait", background.waiting()));
+                    tell(Some(format!("minimising what is left: {} findings wait", background.waiting())));
                 }
             }
         });
-        let saved = self.save_state();
+        let saved = self.save_state().and_then(|()| log.write(&self.sample(&self.books())));
         if let Some(error) = failed.into_inner() {
             return Err(error);
         }
         saved?;
         Ok(self.books())
+    }
+
+    /// The progress line.
+    fn line(&self, ledger: &Ledger) -> String {
+        let ended = self.losses().values().filter(|loss| matches!(loss, Loss::Device { .. })).count();
+        let ended = if ended == 0 { String::new() } else { format!(", {ended} devices lost") };
+        ledger.line(self.started.elapsed(), self.run_here.load(Ordering::Relaxed)) + &ended
+    }
+
+    fn sample(&self, ledger: &Ledger) -> Sample {
+        Sample::take(ledger, &self.coverage(), self.background.as_ref().map_or(0, Background::waiting))
     }
 
     /// Counts a minimised finding as the bug that it shows.
@@ -259,7 +298,12 @@ impl Campaign {
 
     fn save_state(&self) -> anyhow::Result<()> {
         let names = self.targets.iter().map(|target| target.name.clone()).collect();
+        self.folder.write_coverage(&self.coverage())?;
         self.folder.write(&self.options.choice, names, self.books())
+    }
+
+    fn coverage(&self) -> MutexGuard<'_, BTreeMap<String, Coverage>> {
+        self.coverage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_over(&self, index: u64) -> bool {
@@ -344,7 +388,7 @@ impl Campaign {
                 let started = Instant::now();
                 let conclusion = target.run_reference(reference, prep.case());
                 self.book(target, |book| book.times.judge += started.elapsed().as_secs_f64());
-                Ok(Some(Over { prep: Some(Arc::clone(prep)), conclusion }))
+                Ok(Some(self.over(target, prep, conclusion)))
             }
         }
     }
@@ -385,7 +429,7 @@ impl Campaign {
             return Ok(Some(reason.clone()));
         }
         hand.cases.remove(&index);
-        self.enter(target, course, index, Over { prep: Some(prep), conclusion })?;
+        self.enter(target, course, index, self.over(target, &prep, conclusion))?;
         Ok(None)
     }
 
@@ -411,7 +455,7 @@ impl Campaign {
         let missing = target.missing(case);
         if !missing.is_empty() {
             let conclusion = Conclusion::without_data(Finish::Unsupported { missing });
-            return Progress::over(None, conclusion);
+            return Progress::Over(Box::new(Over { conclusion, ran: None }));
         }
         let prep = shared.prep.get_or_init(|| {
             let started = Instant::now();
@@ -426,8 +470,8 @@ impl Campaign {
         match &*prep {
             Prep::Ready(_) => Progress::Ready(prep),
             Prep::Faulty(_, fault) => {
-                let conclusion = fault.into();
-                Progress::over(Some(prep), conclusion)
+                let over = self.over(target, &prep, fault.into());
+                Progress::Over(Box::new(over))
             }
         }
     }
@@ -441,24 +485,45 @@ impl Campaign {
         entry
     }
 
+    /// What is kept of a case that ran until its turn comes.
+    fn over(&self, target: &Target, prep: &Arc<Prep>, mut conclusion: Conclusion) -> Over {
+        let case = prep.case();
+        let signature = conclusion.signature(case);
+        let is_wanted = |signature: &Signature| {
+            self.with_books(|ledger| ledger.saved(&target.name, signature)) < self.options.witnesses
+        };
+        let witness = signature.as_ref().filter(|signature| is_wanted(signature)).map(|_| Arc::clone(prep));
+        if witness.is_none() {
+            conclusion.observation = None;
+        }
+        let ran = Ran { stats: Stats::of(case), operations: operations(&case.program), signature, witness };
+        Over { conclusion, ran: Some(ran) }
+    }
+
     /// Saves the finding, if it is one, and then enters the conclusion: what the books tell of is on disk.
     fn conclude(&self, target: &Target, index: u64, over: &Over) -> anyhow::Result<()> {
-        let Over { prep, conclusion } = over;
-        let Some(prep) = prep else {
+        let Over { conclusion, ran } = over;
+        let Some(Ran { stats, operations, signature, witness }) = ran else {
             self.with_books(|ledger| ledger.enter(&target.name, index, conclusion, None));
             return Ok(());
         };
         self.run_here.fetch_add(1, Ordering::Relaxed);
-        let signature = conclusion.signature(prep.case());
         let known = signature.as_ref().and_then(|signature| self.options.known.by_signature(&target.id(), signature));
-        let folder = match &signature {
-            Some(signature) if known.is_none() => self.save_witness(target, prep, conclusion, signature)?,
+        let folder = match (signature, witness) {
+            (Some(signature), Some(prep)) if known.is_none() => {
+                self.save_witness(target, prep, conclusion, signature)?
+            }
             _ => None,
         };
-        let stats = Stats::of(prep.case());
+        let used = match &conclusion.finish {
+            Finish::Judged(judgement) => &judgement.op_use[..],
+            _ => &[],
+        };
+        self.coverage().entry(target.name.clone()).or_default().add(operations, used);
         let nth = self.with_books(|ledger| {
             ledger.enter(&target.name, index, conclusion, signature.as_ref());
-            ledger.generated.merge(&stats);
+            ledger.enter_operations(operations, used);
+            ledger.generated.merge(stats);
             if let Some(bug) = known {
                 ledger.enter_known(&target.name, &bug.name);
                 return None;
@@ -472,9 +537,10 @@ impl Campaign {
             }
             Some(book.folders.len() - 1)
         });
-        if let (Some(background), Some(signature), Some(folder), Some(nth)) = (&self.background, signature, folder, nth)
+        if let (Some(background), Some(signature), Some(prep), Some(folder), Some(nth)) =
+            (&self.background, signature, witness, folder, nth)
         {
-            let (device, case) = (target.name.clone(), prep.case().clone());
+            let (device, case, signature) = (target.name.clone(), prep.case().clone(), signature.clone());
             background.ask(Request { device, case, signature, folder }, nth);
         }
         Ok(())
@@ -524,12 +590,6 @@ enum Progress {
     Over(Box<Over>),
 }
 
-impl Progress {
-    fn over(prep: Option<Arc<Prep>>, conclusion: Conclusion) -> Progress {
-        Progress::Over(Box::new(Over { prep, conclusion }))
-    }
-}
-
 /// What a worker has in hand.
 #[derive(Default)]
 struct Hand {
@@ -541,10 +601,21 @@ struct Hand {
     stats: DeviceStats,
 }
 
-/// A case that is through, with nothing prepared if the device cannot run it.
+/// A case that is through.
 struct Over {
-    prep: Option<Arc<Prep>>,
     conclusion: Conclusion,
+    /// `None` if the device cannot run it.
+    ran: Option<Ran>,
+}
+
+/// What is entered of a case that ran. Many may wait for their turn ([`course`]): the case and what was read back are kept only where they
+/// will be saved.
+struct Ran {
+    stats: Stats,
+    operations: Vec<Placed>,
+    signature: Option<Signature>,
+    /// The case, if it is a finding of which there are not enough yet.
+    witness: Option<Arc<Prep>>,
 }
 
 /// A case as far as the toolchain got with it.

@@ -20,6 +20,7 @@ use tangle_program::variant::Variant;
 use tangle_triage::Known;
 
 use super::output::OutputError;
+use super::view::View;
 use super::{DeviceArgs, Found, duration, say, tell};
 
 #[derive(clap::Args)]
@@ -73,6 +74,9 @@ pub struct Args {
     /// Write the books as JSON at the end
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
+    /// Fill the terminal with a live view: rates, coverage, findings, events. `q` or Ctrl-C ends the campaign cleanly
+    #[arg(long)]
+    view: bool,
     /// Print at the end how often each operation ran and was checked
     #[arg(long)]
     stats: bool,
@@ -84,12 +88,12 @@ enum Minimize {
     Off,
 }
 
-fn profile(name: &str) -> Result<Profile, String> {
+pub(super) fn profile(name: &str) -> Result<Profile, String> {
     let names = || Profile::ALL.iter().map(|(profile, _)| profile.name()).collect::<Vec<_>>().join(", ");
     Profile::from_name(name).ok_or_else(|| format!("there is no profile '{name}'; there are: {}", names()))
 }
 
-fn tier(name: &str) -> Result<Tier, String> {
+pub(super) fn tier(name: &str) -> Result<Tier, String> {
     let names = || Tier::ALL.map(Tier::name).join(", ");
     let known = Tier::ALL.into_iter().find(|tier| tier.name() == name);
     known.ok_or_else(|| format!("there is no tier '{name}'; there are: {}", names()))
@@ -103,6 +107,10 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         anyhow::ensure!(folder.is_dir(), "cannot write {}: there is no folder {}", file.display(), folder.display());
     }
+    anyhow::ensure!(
+        !args.view || (std::io::stdout().is_terminal() && std::io::stdin().is_terminal()),
+        "--view needs a terminal"
+    );
     let folder = Folder::open(&args.out)?;
     // Read in any case: a folder that cannot be used is told before the devices are opened.
     let seed_there = folder.seed()?;
@@ -132,9 +140,19 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
     if args.minimize == Minimize::On {
         campaign = campaign.minimizing(args.devices.opener());
     }
-    let mut progress = Progress::new();
-    let ledger = campaign.run(|line| progress.show(line))?;
-    progress.end();
+    let ledger = match args.view {
+        true => {
+            let title = format!("tangle fuzz, seed {seed}, {}", args.out.display());
+            let mut view = View::open(title, &STOP).context("--view needs a terminal")?;
+            campaign.run(|moment| view.show(moment))?
+        }
+        false => {
+            let mut progress = Progress::new();
+            let ledger = campaign.run(|moment| progress.show(&moment.line))?;
+            progress.end();
+            ledger
+        }
+    };
     // Each is to be had although the other fails.
     let saved = args.summary.as_deref().map_or(Ok(()), |file| write_summary(file, &ledger));
     print_books(&ledger)?;

@@ -1,7 +1,9 @@
 //! Subcommands, one file each.
 
+mod bench;
 mod cases;
 mod corpus;
+mod coverage;
 mod devices;
 mod exhibit;
 mod explain;
@@ -15,6 +17,7 @@ mod report;
 mod run;
 mod show;
 mod table;
+mod view;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -51,12 +54,16 @@ enum Command {
     Run(run::Args),
     /// Known bugs, or cases, on all devices: who fails, and which version of a driver fixed what
     Matrix(matrix::Args),
+    /// What is tested: operations, types and contexts that random cases, or those of a campaign, have and check
+    Coverage(coverage::Args),
     /// Print a case as GLSL, with the expected masks and values beside the lines if a device or size is given
     Show(show::Args),
     /// Run all cases of a folder on all devices, and compare with what is expected of them
     Replay(replay::Args),
     /// Write random cases, and changed ones of a corpus: a black-box fuzzer of ClusterFuzz
     Cases(cases::Args),
+    /// Measure what a case costs, stage by stage, and how fast a campaign is
+    Bench(bench::Args),
     /// Keep a regression corpus
     Corpus(corpus::Args),
     /// Make a failing case small
@@ -90,6 +97,8 @@ pub fn main() -> ExitCode {
         Command::Fuzz(args) => fuzz::run(args),
         Command::Run(args) => run::run(&args),
         Command::Matrix(args) => matrix::run(&args),
+        Command::Coverage(args) => coverage::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Cases(args) => cases::run(&args),

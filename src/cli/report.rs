@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 use serde::Deserialize;
-use tangle::campaign::write_atomically;
+use tangle::campaign::{read_coverage, write_atomically};
 use tangle::ledger::{BugBook, DeviceBook, FindingBook, Ledger};
 use tangle_generator::stats::Construct;
 use tangle_program::case::Case;
@@ -102,6 +102,7 @@ fn books(folder: &Path, file: &Path, out: &Path) -> anyhow::Result<Campaign> {
             .map(|&construct| (construct.about().to_owned(), ledger.generated.construct(construct)))
             .collect(),
         operations: ledger.operations,
+        coverage: read_coverage(folder)?.unwrap_or_default(),
     })
 }
 

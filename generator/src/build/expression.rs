@@ -63,6 +63,11 @@ impl Want {
     }
 }
 
+/// How deep an expression nests.
+pub(crate) fn nesting(expr: &Expr) -> usize {
+    1 + expr.operands().map(nesting).max().unwrap_or(0)
+}
+
 pub(crate) fn uint(value: u32) -> Expr {
     Expr::Uint(value)
 }

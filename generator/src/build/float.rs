@@ -10,9 +10,10 @@ use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::Expr;
 use tangle_program::types::{Scalar, Type};
+use tangle_program::validate::MAX_EXPR_DEPTH;
 
 use super::Builder;
-use super::expression::{Want, as_number, bin, cast, number, uint};
+use super::expression::{Want, as_number, bin, cast, lane, nesting, number, uint};
 use crate::class::Class;
 use crate::weights::Arithmetic;
 
@@ -161,6 +162,10 @@ impl Builder<'_> {
             return value;
         }
         let value = self.exact(value, class);
+        if nesting(&value) > MAX_EXPR_DEPTH / 2 {
+            // Every operand that is cut down nests three deeper.
+            return splat(ty, cast(ty.scalar, bin(BinaryOp::BitAnd, lane(), uint(7))));
+        }
         if self.scope().fits(&value, ty) { value } else { self.cut(value, ty, largest(ty.scalar), class) }
     }
 

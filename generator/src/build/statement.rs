@@ -4,16 +4,20 @@ use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Block, Builtin, Expr, Stmt, VarId};
 use tangle_program::types::{Scalar, Type};
+use tangle_program::validate::MAX_EXPR_DEPTH;
 
 use super::Builder;
-use super::expression::{Want, as_number, bin, cast, lane};
+use super::expression::{Want, as_number, bin, cast, lane, nesting};
 use super::frame::{Cost, Jump, Role};
 use super::log::Moment;
-use crate::class::Class;
+use crate::class::{Class, Decision};
 use crate::weights::Statement;
 
 /// Locals a function has at most before it reuses them.
 const MANY_LOCALS: usize = 14;
+
+/// Of a hundred operations, those put where only some lanes evaluate them.
+const CHOSEN_OPERATIONS: u32 = 6;
 
 /// True if no lane goes on after the last statement.
 pub(crate) fn ends_in_jump(block: &Block) -> bool {
@@ -235,9 +239,30 @@ impl Builder<'_> {
 
     /// `var = subgroupXxx(…);`
     pub(crate) fn operation_statement(&mut self, out: &mut Block) {
-        let Some((value, ty, class)) = self.any_operation() else { return self.assignment(out) };
+        let made = if self.frame.flow.tolerates_choices() && self.draw.percent(CHOSEN_OPERATIONS) {
+            self.chosen_operation()
+        } else {
+            self.any_operation()
+        };
+        let Some((value, ty, class)) = made else { return self.assignment(out) };
         let var = self.result_variable(ty, class);
         self.keep(var, value, out);
+    }
+
+    /// `cond ? subgroupXxx(…) : value`: any operation where a part of the lanes evaluates it.
+    fn chosen_operation(&mut self) -> Option<(Expr, Type, Class)> {
+        let cond = self.boolean(Want::of(Class::Clean, 1));
+        let before = self.frame.flow;
+        self.frame.flow = before.arm(Decision::Divergent);
+        let made = self.any_operation();
+        self.frame.flow = before;
+        let (value, ty, class) = made?;
+        // A float would have to be exact whichever arm it comes from, and expressions may not nest without end.
+        if ty.scalar.is_float() || nesting(&value) > MAX_EXPR_DEPTH / 2 {
+            return Some((value, ty, class));
+        }
+        let otherwise = self.expr(ty, Want::of(Class::Clean, 0));
+        Some((Expr::Select(Box::new(cond), Box::new(value), Box::new(otherwise)), ty, class))
     }
 
     /// `var = value;`, then a log or not. What is not logged is mixed into what the variable held more often than not, so that it

@@ -30,7 +30,7 @@ use smallvec::SmallVec;
 use tangle_program::case::{Case, Tier};
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{self, BinaryOp};
-use tangle_program::subgroup::{TABLE, lanes};
+use tangle_program::subgroup::lanes;
 use tangle_program::tree::{Builtin, Direction, SiteId};
 use tangle_program::types::Scalar;
 
@@ -74,7 +74,7 @@ pub(crate) struct Event {
     pub uniform: Mask,
 }
 
-/// Counts by row of the operation table.
+/// Counts by operation of the program.
 #[derive(Clone, Debug)]
 pub(crate) struct OpCounts {
     /// Lanes that executed it: all lanes of the subgroup, some of them.
@@ -176,7 +176,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             epoch: 0,
             is_open: false,
             trace: None,
-            visitors: vec![0; code.ops * layout.subgroups.len()],
+            visitors: vec![0; code.ops.len() * layout.subgroups.len()],
             lost: Mask::empty(layout.slots),
             scopes: Vec::new(),
             builtins: Default::default(),
@@ -186,7 +186,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             memory: Memory::new(&case.program.shared, Learnt::default()),
             logs: vec![LaneLog::default(); layout.slots],
             events: Vec::new(),
-            counts: OpCounts { executed: vec![[0; 2]; TABLE.len()], checked: vec![[0; 2]; TABLE.len()] },
+            counts: OpCounts { executed: vec![[0; 2]; code.ops.len()], checked: vec![[0; 2]; code.ops.len()] },
         }
     }
 
@@ -375,9 +375,11 @@ impl<'a, R: Rules> Machine<'a, R> {
             Step::Call { decision, function, args, dest } => {
                 self.call(frame, *decision, *function, args, *dest, (a, u))
             }
-            Step::Barrier { info } => {
-                let count = &mut self.counts.executed[info.op.index()];
-                count[usize::from(a != self.layout.live)] += u64::from(a.count());
+            Step::Barrier { id } => {
+                for subgroup in &self.layout.subgroups {
+                    let here = a.lanes(subgroup.first, subgroup.size);
+                    self.counts.executed[*id][usize::from(here != subgroup.live)] += u64::from(here.count_ones());
+                }
                 Ok((a, u))
             }
             Step::Store { array, value } => {
@@ -451,8 +453,8 @@ impl<'a, R: Rules> Machine<'a, R> {
                 Some(taint) => a.minus(&taint.lanes).count(),
                 None => a.count(),
             };
-            for (i, rows) in [value.from.full, value.from.partial].into_iter().enumerate() {
-                lanes(rows).for_each(|row| self.counts.checked[row][i] += u64::from(compared));
+            for (i, ops) in [value.from.full, value.from.partial].into_iter().enumerate() {
+                lanes(ops).for_each(|op| self.counts.checked[op][i] += u64::from(compared));
             }
         }
         let uniform = if self.tier == Tier::Maximal { self.whole_subgroups(&a) } else { u.and(&a) };

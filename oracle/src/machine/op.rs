@@ -35,13 +35,9 @@ impl<'a, R: Rules> Machine<'a, R> {
             if tangle == 0 {
                 continue;
             }
-            let partial = usize::from(tangle != subgroup.live);
-            self.counts.executed[op.row][partial] += u64::from(tangle.count_ones());
-            if partial == 0 {
-                from.full |= 1 << op.row
-            } else {
-                from.partial |= 1 << op.row
-            }
+            let whole = tangle == subgroup.live;
+            self.counts.executed[op.id][usize::from(!whole)] += u64::from(tangle.count_ones());
+            from.insert(op.id, whole);
             let exact = self.is_exact(op.id, s, tangle, u);
             if self.observing() {
                 self.operate_as_device(&mut work, s, tangle, u);

@@ -95,7 +95,7 @@ impl<'a> Trace<'a> {
             bindings,
             derailed: Mask::empty(layout.slots),
             paths: vec![0; layout.slots],
-            visits: vec![0; code.ops * layout.slots],
+            visits: vec![0; code.ops.len() * layout.slots],
             steps: Vec::new(),
             next_name: 1,
         }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use tangle_oracle::coverage::Coverage;
 use tangle_oracle::judge::Counts;
 use tangle_oracle::predict::OpUse;
 use tangle_program::subgroup::TABLE;
 
-use super::{Html, page, thousands};
+use super::{Html, coverage, page, thousands};
 use crate::signature::{Kind, Signature};
 
 /// Links shown for one signature; more are folded.
@@ -29,6 +30,8 @@ pub struct Campaign {
     pub known: Vec<(String, String, u64)>,
     /// Use of each subgroup operation, by GLSL name.
     pub operations: BTreeMap<String, OpUse>,
+    /// What was covered, by device.
+    pub coverage: BTreeMap<String, Coverage>,
     /// How many cases have each construct.
     pub constructs: Vec<(String, u64)>,
 }
@@ -107,6 +110,9 @@ pub fn campaign(campaign: &Campaign) -> String {
     devices(&mut html, campaign);
     times(&mut html, campaign);
     operations(&mut html, campaign);
+    for (device, covered) in &campaign.coverage {
+        coverage::section(&mut html, device, covered);
+    }
     constructs(&mut html, campaign);
     let names: Vec<&str> = campaign.devices.iter().map(|device| device.name.as_str()).collect();
     page(&format!("Campaign on {}", names.join(", ")), html)

@@ -4,12 +4,14 @@
 //!   Account (what every lane had to do, and did) ─► finding ──┬─► page ─► one HTML file
 //!                                                  lanes (SVG)┘    ▲
 //!   Campaign (the books of a campaign) ──────────► campaign ───────┤
+//!   Coverage (operations, contexts, types) ────► coverage ───────┤
 //!   Matrix (bugs against devices) ───────────────► matrix ─────────┘
 //! ```
 //!
 //! Everything that is not a literal of this room goes through [`Html::text`] or an attribute, which escape it.
 
 pub mod campaign;
+pub mod coverage;
 pub mod finding;
 mod lanes;
 mod listing;

@@ -1,0 +1,160 @@
+//! How a campaign goes, in figures: a line of JSON every few seconds in `stats.jsonl`, for plots and for whoever watches.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+use tangle_oracle::coverage::Coverage;
+
+use crate::ledger::Ledger;
+
+/// The file of samples in a campaign's folder.
+pub const STATS: &str = "stats.jsonl";
+
+/// The figures of one moment. Counts are those of the whole campaign, earlier runs included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// When: seconds since 1970 (UTC).
+    pub time: u64,
+    /// Seconds that the campaign has run.
+    pub seconds: f64,
+    /// Devices by name.
+    pub devices: BTreeMap<String, DeviceSample>,
+    /// Kinds of findings: device and signature.
+    pub signatures: u64,
+    /// Cases with findings, without those that show known bugs.
+    pub findings: u64,
+    /// Cases that show known bugs.
+    pub known: u64,
+    /// What the minimised findings come down to.
+    pub bugs: u64,
+    /// Findings that wait to be minimised.
+    pub waiting: u64,
+    /// Memory of this process in bytes, without the workers; 0 if that is not known.
+    pub memory: u64,
+}
+
+/// The figures of one device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceSample {
+    /// Cases that ran.
+    pub cases: u64,
+    /// Cases that it cannot run.
+    pub unsupported: u64,
+    /// Values compared.
+    pub checked: u64,
+    /// Cases by verdict.
+    pub verdicts: BTreeMap<String, u64>,
+    /// Workers that had to be replaced.
+    pub restarts: u64,
+    /// Filled cells of the coverage table, and all of them.
+    pub coverage: (usize, usize),
+}
+
+impl Sample {
+    /// The figures now.
+    pub(super) fn take(ledger: &Ledger, coverage: &BTreeMap<String, Coverage>, waiting: usize) -> Sample {
+        let device = |(name, book): (&String, &crate::ledger::DeviceBook)| {
+            let sample = DeviceSample {
+                cases: book.cases,
+                unsupported: book.unsupported,
+                checked: book.counts.checked,
+                verdicts: book.verdicts.clone(),
+                restarts: book.restarts,
+                coverage: coverage.get(name).map(Coverage::filled).unwrap_or_default(),
+            };
+            (name.clone(), sample)
+        };
+        Sample {
+            time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+            seconds: ledger.seconds,
+            devices: ledger.devices.iter().map(device).collect(),
+            signatures: ledger.findings.len() as u64,
+            findings: ledger.findings.iter().map(|book| book.cases).sum(),
+            known: ledger.known.iter().map(|book| book.cases).sum(),
+            bugs: ledger.bugs.len() as u64,
+            waiting: waiting as u64,
+            memory: memory().unwrap_or(0),
+        }
+    }
+
+    /// Cases run on all devices.
+    pub fn cases(&self) -> u64 {
+        self.devices.values().map(|device| device.cases).sum()
+    }
+
+    /// Values compared on all devices.
+    pub fn checked(&self) -> u64 {
+        self.devices.values().map(|device| device.checked).sum()
+    }
+}
+
+/// Memory of this process in bytes.
+pub fn memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// The samples of a campaign, from its folder; none if there is no such file. A line that is not whole is left out: the campaign may have
+/// been killed while it wrote.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn read_samples(folder: &Path) -> anyhow::Result<Vec<Sample>> {
+    let path = folder.join(STATS);
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+/// The file of samples, open at its end: what an earlier run wrote stays.
+pub(super) struct Log(File);
+
+impl Log {
+    pub(super) fn open(folder: &Path) -> anyhow::Result<Log> {
+        let path = folder.join(STATS);
+        let file = File::options().create(true).append(true).open(&path);
+        let mut file = file.with_context(|| format!("cannot write {}", path.display()))?;
+        // The last line of a run that was killed may have no end.
+        if fs::read(&path).is_ok_and(|text| text.last().is_some_and(|&byte| byte != b'\n')) {
+            file.write_all(b"\n").with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(Log(file))
+    }
+
+    pub(super) fn write(&mut self, sample: &Sample) -> anyhow::Result<()> {
+        let mut line = serde_json::to_vec(sample)?;
+        line.push(b'\n');
+        self.0.write_all(&line).with_context(|| format!("cannot write {STATS}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_run_appends_and_half_a_line_is_left_out() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path();
+        assert_eq!(read_samples(path).expect("none is no error"), []);
+        let sample = |seconds| Sample { seconds, ..Sample::default() };
+        Log::open(path).and_then(|mut log| log.write(&sample(1.0))).expect("it writes");
+        fs::write(path.join(STATS), fs::read_to_string(path.join(STATS)).expect("it reads") + "{\"time\":")
+            .expect("it writes");
+        Log::open(path).and_then(|mut log| log.write(&sample(2.0))).expect("it writes");
+        assert_eq!(read_samples(path).expect("it reads"), [sample(1.0), sample(2.0)]);
+    }
+
+    #[test]
+    fn memory_is_known_on_linux() {
+        assert!(memory().is_some_and(|bytes| bytes > 1 << 20));
+    }
+}

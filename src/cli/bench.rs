@@ -1,0 +1,137 @@
+//! `tangle bench`
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde::Serialize;
+use tangle::bench::{Bucket, Cost, Speed, Stage, costs, curve, exponent, speed};
+use tangle::plan::Choice;
+use tangle::target::Jobs;
+
+use super::output::OutputError;
+use super::table::Table;
+use super::{DeviceArgs, Found, duration, say};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    devices: DeviceArgs,
+    /// Seed of the sequence of cases
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// How many cases are timed stage by stage, on each device
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    cases: usize,
+    /// How long a campaign runs on each device
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "20s")]
+    time: Duration,
+    /// Workers of the campaign [default: what devices.toml says, or else one for each processor]
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZero<usize>>,
+    /// Everything as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the making of a program costs by its size.
+const MAKING: [Stage; 4] = [Stage::Generate, Stage::Print, Stage::Compile, Stage::Validate];
+/// What the verdict costs by the values judged.
+const JUDGING: [Stage; 2] = [Stage::Predict, Stage::Judge];
+/// Every stage.
+const STAGES: [Stage; 7] =
+    [Stage::Generate, Stage::Print, Stage::Compile, Stage::Validate, Stage::Driver, Stage::Predict, Stage::Judge];
+
+/// What was measured on one device.
+#[derive(Serialize)]
+struct Measured {
+    device: String,
+    speed: Speed,
+    /// Seconds of a case by statements: generated, printed, compiled, validated.
+    by_statements: Vec<Bucket>,
+    /// Seconds of a case by values: predicted and judged.
+    by_values: Vec<Bucket>,
+    costs: Vec<Cost>,
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+pub fn run(args: &Args) -> anyhow::Result<Found> {
+    ctrlc::set_handler(|| STOP.store(true, Ordering::SeqCst))?;
+    let targets = args.devices.open(Jobs::One)?;
+    let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
+    let choice = Choice { seed: args.seed, ..Choice::default() };
+    let mut all = Vec::new();
+    for target in targets {
+        let costs = costs(&target, &choice, args.cases)?;
+        all.push((target.name.clone(), costs));
+    }
+    let mut measured = Vec::new();
+    for (name, (device, costs)) in names.iter().zip(all) {
+        // Opened for itself: it has all processors.
+        let alone = DeviceArgs { device: vec![name.clone()], ..args.devices.clone() };
+        let target = alone.open(args.jobs.map_or(Jobs::Shared, Jobs::Each))?.remove(0);
+        let folder = std::env::temp_dir().join(format!("tangle-bench-{}-{}", std::process::id(), measured.len()));
+        let speed = speed(target, choice.clone(), args.time, &folder, &STOP);
+        let _ = std::fs::remove_dir_all(&folder);
+        let one = Measured {
+            device,
+            speed: speed?,
+            by_statements: curve(&costs, |cost| cost.statements, &MAKING),
+            by_values: curve(&costs, |cost| cost.values, &JUDGING),
+            costs,
+        };
+        if !args.json {
+            show(&one)?;
+        }
+        measured.push(one);
+    }
+    if args.json {
+        say!("{}", serde_json::to_string_pretty(&measured)?)?;
+    }
+    Ok(Found::Nothing)
+}
+
+fn show(measured: &Measured) -> Result<(), OutputError> {
+    let Measured { device, speed, by_statements, by_values, costs } = measured;
+    let percent = |share: Option<f64>| share.map_or_else(|| "-".into(), |share| format!("{:.0} %", 100.0 * share));
+    say!(
+        "{device}: {:.1} cases/s, {:.0} values/s with {} workers in {:.0} s; memory {} MB",
+        speed.cases,
+        speed.values,
+        speed.workers,
+        speed.seconds,
+        speed.memory >> 20
+    )?;
+    say!(
+        "  workers busy {}, of that in the driver {}; the machine's processors busy {}",
+        percent(speed.busy),
+        percent(speed.driver),
+        percent(speed.processors)
+    )?;
+    let all: f64 = costs.iter().map(|cost| cost.of(&STAGES)).sum();
+    let mut stages = Table::new(["  stage", "ms/case", "share"]);
+    for stage in STAGES {
+        let seconds: f64 = costs.iter().map(|cost| cost.of(&[stage])).sum();
+        let name = format!("  {stage:?}").to_lowercase();
+        let per_case = 1e3 * seconds / costs.len().max(1) as f64;
+        stages.row([name, format!("{per_case:.2}"), format!("{:.1} %", 100.0 * seconds / all.max(1e-9))]);
+    }
+    say!("{stages}")?;
+    show_curve("statements", "generate to validate", 1e6, "µs", by_statements)?;
+    show_curve("values", "predict and judge", 1e9, "ns", by_values)
+}
+
+fn show_curve(of: &str, stages: &str, scale: f64, unit: &str, curve: &[Bucket]) -> Result<(), OutputError> {
+    let mut table = Table::new([format!("  {of}"), "cases".into(), "ms/case".into(), format!("{unit} each")]);
+    for bucket in curve {
+        table.row([
+            format!("  {:.0}", bucket.size),
+            bucket.cases.to_string(),
+            format!("{:.2}", 1e3 * bucket.seconds),
+            format!("{:.1}", scale * bucket.seconds / bucket.size),
+        ]);
+    }
+    let grows = exponent(curve).map_or_else(String::new, |power| format!(": grows with power {power:.2} of the {of}"));
+    say!("  {stages}{grows}\n{table}")
+}

@@ -1,0 +1,60 @@
+//! What the generator makes reaches everything there is: no cell of operation × context and of operation × type stays empty without a
+//! reason.
+
+use tangle::coverage::measure;
+use tangle::plan::Choice;
+use tangle_oracle::coverage::{At, Coverage, EXEMPTIONS, Fill, reachable};
+use tangle_program::case::Tier;
+use tangle_program::context::Context;
+use tangle_program::subgroup::TABLE;
+
+/// Cases between two looks.
+const STEP: u64 = 5_000;
+
+/// The rarest cells are some hundred times rarer than the others.
+const MOST: u64 = 80_000;
+
+#[test]
+fn every_cell_is_checked_or_exempt() {
+    let mut coverage = Coverage::default();
+    for seed in 0..MOST / STEP {
+        let choice = Choice { seed, tier: Some(Tier::Maximal), ..Choice::default() };
+        coverage.merge(&measure(choice, STEP).expect("the reference device runs every case"));
+        if coverage.gaps().is_empty() {
+            break;
+        }
+    }
+    assert_eq!(coverage.gaps(), [], "{} cases", coverage.cases);
+}
+
+#[test]
+fn an_operation_that_is_never_generated_is_a_gap_in_every_column() {
+    let without = ["subgroupShuffleXor".parse().expect("an operation")].into();
+    let coverage = measure(Choice { seed: 1, without, ..Choice::default() }, 200).expect("it runs");
+    let gaps = coverage.gaps();
+    for context in Context::ALL {
+        let here =
+            gaps.iter().find(|gap| gap.op.info().name == "subgroupShuffleXor" && gap.at == At::Context(*context));
+        assert!(here.is_some_and(|gap| gap.fill == Fill::Empty), "{context:?}: {here:?}");
+    }
+    let (filled, all) = coverage.filled();
+    assert_eq!(filled + gaps.len(), all);
+}
+
+#[test]
+fn every_exemption_is_needed() {
+    for exemption in &EXEMPTIONS {
+        let applies = TABLE
+            .iter()
+            .filter(|info| (exemption.applies)(info))
+            .any(|info| exemption.contexts.iter().any(|&context| reachable(info, context).1 == Some(exemption.reason)));
+        assert!(applies, "{}", exemption.reason);
+    }
+}
+
+#[test]
+fn the_table_has_a_json_form() {
+    let coverage = measure(Choice { seed: 2, ..Choice::default() }, 50).expect("it runs");
+    let text = serde_json::to_string(&coverage).expect("it is plain data");
+    assert_eq!(serde_json::from_str::<Coverage>(&text).expect("it reads"), coverage);
+}
