@@ -111,6 +111,9 @@ impl Plan {
                 // Drawn last: the choice of a variant does not change the program.
                 let drawn = variant(&mut |below| rng.random_range(0..below));
                 case.variant = self.choice.variant.clone().unwrap_or(drawn);
+                if case.variant.loses_workgroup_size() {
+                    case.launch.default_workgroup = None;
+                }
                 return case;
             }
         }

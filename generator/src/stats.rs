@@ -13,7 +13,7 @@ use tangle_program::divergence::Divergence;
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Arg, Arm, Block, Expr, Function, Label, Loop, LoopKind, Stmt};
-use tangle_program::types::Type;
+use tangle_program::types::{Shape, Type};
 
 /// Declares [`Construct`] with the list of its variants.
 macro_rules! constructs {
@@ -93,6 +93,18 @@ constructs! {
     Unroll,
     /// A loop with `[[dont_unroll]]`.
     DontUnroll,
+    /// A write of an element by its index.
+    ElementStore,
+    /// An element of an array.
+    ArrayElement,
+    /// A column of a matrix.
+    MatrixColumn,
+    /// A member of a struct.
+    StructMember,
+    /// A component of a vector by an index.
+    DynamicComponent,
+    /// An array, matrix or struct as a parameter or result.
+    AggregateParameter,
     /// A `switch`.
     Switch,
     /// A segment that falls through into the next.
@@ -193,6 +205,8 @@ impl Stats {
         };
         for (id, function) in functions.iter().enumerate() {
             counter.function = id;
+            let passed = function.params.iter().map(|param| param.ty).chain(function.result);
+            passed.filter(|ty| !ty.is_single()).for_each(|_| counter.count(Construct::AggregateParameter));
             counter.block(&function.body, Place::TOP);
         }
         let several = counter.call_sites.iter().filter(|&&sites| sites > 1).count() as u64;
@@ -388,6 +402,10 @@ impl Counter<'_> {
             }
             Stmt::Return(value) => value.iter().for_each(|value| self.expr(value)),
             Stmt::Call { function, args, .. } => self.call(*function as usize, args, place),
+            Stmt::SetElement { .. } => {
+                self.count(Construct::ElementStore);
+                stmt.direct_exprs().for_each(|expr| self.expr(expr));
+            }
             Stmt::Store { .. } => {
                 self.count(Construct::Store);
                 stmt.direct_exprs().for_each(|expr| self.expr(expr));
@@ -499,6 +517,15 @@ impl Counter<'_> {
             }
             Expr::Select(..) => self.count(Construct::Select),
             Expr::Constant(_) => self.count(Construct::SpecConstant),
+            Expr::Element(x, _) => {
+                let function = &self.functions[self.function];
+                self.count(match x.ty(function).map_or(Shape::Single, |ty| ty.shape) {
+                    Shape::Single => Construct::DynamicComponent,
+                    Shape::Array(_) => Construct::ArrayElement,
+                    Shape::Matrix(_) => Construct::MatrixColumn,
+                    Shape::Struct(_) => Construct::StructMember,
+                });
+            }
             Expr::Subgroup(call) => {
                 self.count_if(call.args.iter().any(has_operation), Construct::NestedOperation);
             }

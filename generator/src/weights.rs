@@ -42,6 +42,8 @@ choices! {
         Witness = 4,
         /// A break, continue or return in one of its shapes.
         Exit = 8,
+        /// A write and a read of elements of an array, matrix, struct or vector.
+        Element = 7,
     }
 }
 
@@ -152,6 +154,8 @@ pub(crate) struct Weights {
     pub(crate) vectors: u32,
     /// Percentage of branches, switches and loops with an attribute.
     pub(crate) attributes: u32,
+    /// Percentage of parameters, results and components that are aggregates or elements of one.
+    pub(crate) aggregates: u32,
 }
 
 impl Weights {
@@ -166,6 +170,7 @@ impl Weights {
         shared: 12,
         vectors: 4,
         attributes: 10,
+        aggregates: 10,
     };
 
     pub(crate) fn scale(&mut self, statement: Statement, percent: u32) {
@@ -200,6 +205,7 @@ impl Weights {
             _ => (self.vectors * 2).min(40),
         };
         self.attributes *= draw.pick(&[0, 0, 2, 5]);
+        self.aggregates *= draw.pick(&[0, 0, 2, 4]);
     }
 }
 

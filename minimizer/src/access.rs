@@ -20,7 +20,7 @@ pub fn operands_mut(expr: &mut Expr) -> Vec<&mut Expr> {
         | Expr::Constant(_) => Vec::new(),
         Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => vec![x],
         Expr::Load(load) => vec![&mut load.index],
-        Expr::Binary(_, x, y) => vec![x, y],
+        Expr::Binary(_, x, y) | Expr::Element(x, y) => vec![x, y],
         Expr::Select(c, x, y) => vec![c, x, y],
         Expr::Intrinsic(_, args) | Expr::Vector(_, args) => args.iter_mut().collect(),
         Expr::Subgroup(call) => call.args.iter_mut().collect(),
@@ -51,6 +51,7 @@ pub fn direct_exprs_mut(stmt: &mut Stmt) -> Vec<&mut Expr> {
             ins.collect()
         }
         Stmt::Store { value, .. } => vec![value],
+        Stmt::SetElement { index, value, .. } => vec![index, value],
         Stmt::Atomic(atomic) => {
             let Atomic { index, compare, value, .. } = &mut **atomic;
             [index].into_iter().chain(compare).chain([value]).collect()
@@ -79,6 +80,7 @@ pub fn nested_blocks_mut(stmt: &mut Stmt) -> Vec<&mut Block> {
         | Stmt::Return(_)
         | Stmt::Call { .. }
         | Stmt::Store { .. }
+        | Stmt::SetElement { .. }
         | Stmt::Atomic(_)
         | Stmt::Sync(_)
         | Stmt::Barrier(_) => Vec::new(),
@@ -258,7 +260,7 @@ pub fn reads(expr: &Expr) -> Vec<VarId> {
 /// The variables that a statement writes by itself (not in nested blocks, and not as a loop counter).
 pub fn writes(stmt: &Stmt) -> Vec<VarId> {
     match stmt {
-        Stmt::Assign { var, .. } => vec![*var],
+        Stmt::Assign { var, .. } | Stmt::SetElement { var, .. } => vec![*var],
         Stmt::Atomic(atomic) => atomic.dest.into_iter().collect(),
         Stmt::Call { args, dest, .. } => {
             let outs = args.iter().filter_map(|arg| match arg {
@@ -276,7 +278,7 @@ pub fn rename_vars(function: &mut Function, new: &dyn Fn(VarId) -> VarId) {
     fn walk(block: &mut Block, new: &dyn Fn(VarId) -> VarId) {
         for stmt in block {
             match stmt {
-                Stmt::Assign { var, .. } => *var = new(*var),
+                Stmt::Assign { var, .. } | Stmt::SetElement { var, .. } => *var = new(*var),
                 Stmt::Atomic(atomic) => atomic.dest = atomic.dest.map(new),
                 Stmt::Loop(l) => l.counter = new(l.counter),
                 Stmt::Call { args, dest, .. } => {

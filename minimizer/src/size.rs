@@ -51,14 +51,14 @@ impl Size {
     }
 
     fn add_function(&mut self, function: &Function) {
-        self.code += 6 + function.result.map_or(0, |ty| 2 + u64::from(ty.width));
+        self.code += 6 + function.result.map_or(0, |ty| 2 + ty.components() as u64);
         for param in &function.params {
-            self.code += 4 + u64::from(param.ty.width) + if param.direction == Direction::In { 0 } else { 2 };
+            self.code += 4 + param.ty.components() as u64 + if param.direction == Direction::In { 0 } else { 2 };
             self.names += letters(&param.name);
             self.numbers += oddity(param.ty.scalar);
         }
         for local in &function.locals {
-            self.code += 1 + u64::from(local.ty.width);
+            self.code += 1 + local.ty.components() as u64;
             self.names += letters(&local.name);
             self.numbers += oddity(local.ty.scalar);
         }
@@ -105,6 +105,7 @@ impl Size {
             }
             Stmt::Break | Stmt::Continue | Stmt::Return(_) | Stmt::Barrier(_) | Stmt::Sync(_) => 3,
             Stmt::Store { .. } => 5,
+            Stmt::SetElement { .. } => 6,
             Stmt::Atomic(atomic) => 7 + u64::from(atomic.dest.is_some()) + u64::from(atomic.compare.is_some()),
             Stmt::Call { args, dest, .. } => {
                 let outs = args.iter().filter(|arg| matches!(arg, Arg::Out(_))).count() as u64;
@@ -171,6 +172,7 @@ fn node(expr: &Expr) -> u64 {
         Expr::Select(..) | Expr::Intrinsic(..) => 4,
         Expr::Subgroup(call) => 6 + strangeness(call.op),
         Expr::Load(_) => 10,
+        Expr::Element(..) => 7,
     }
 }
 

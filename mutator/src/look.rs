@@ -105,6 +105,14 @@ pub fn lane_condition(case: &Case, dice: &mut Dice) -> Expr {
     if dice.percent(20) { Expr::unary(UnaryOp::Not, condition) } else { condition }
 }
 
+/// A value of a type with one scalar everywhere.
+fn splat(ty: Type, scalar: Expr) -> Expr {
+    match ty.indexed() {
+        None => scalar,
+        Some((element, count)) => Expr::Vector(ty, vec![splat(element, scalar); usize::from(count)]),
+    }
+}
+
 /// A value of a type that is the same for all lanes.
 pub fn constant(ty: Type, dice: &mut Dice) -> Expr {
     let number = dice.one([0, 1, 2, 3, 7, 31, 0x8000_0000, u32::MAX]);
@@ -115,5 +123,5 @@ pub fn constant(ty: Type, dice: &mut Dice) -> Expr {
         float if float.is_float() => Expr::Float(float, dice.one([0, 1, 2, 4, -4, 12, 100])),
         other => Expr::Cast(other, Box::new(Expr::Uint(number))),
     };
-    if ty.is_scalar() { scalar } else { Expr::Vector(ty, vec![scalar; usize::from(ty.width)]) }
+    splat(ty, scalar)
 }

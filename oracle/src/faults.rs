@@ -10,10 +10,10 @@ use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Fold, Instance, OpInfo, Spread, SubgroupOp, TABLE, Ub, first_lanes, lanes};
 use tangle_program::tree::Builtin;
-use tangle_program::types::Scalar;
+use tangle_program::types::{Scalar, Shape};
 
 use crate::mask::Mask;
-use crate::rules::{Construct, Jump, Merge, Rules, Scope};
+use crate::rules::{Access, Construct, Jump, Merge, Rules, Scope};
 
 /// Declares the faults with their names and explanations.
 macro_rules! faults {
@@ -209,6 +209,20 @@ faults! {
     WideAtomicTruncates,
     /// `atomicXor` acts as `atomicOr`.
     AtomicXorIsOr,
+
+    // Arrays, matrices, structs, components by an index.
+    /// The element that the lowest active lane reads is read by all.
+    ElementOfFirstLane,
+    /// The element that the lowest active lane writes is written by all.
+    ElementStoreOfFirstLane,
+    /// A dynamic component of a vector is the first one.
+    DynamicComponentIsFirst,
+    /// The last element of an array is the first one.
+    LastElementIsFirst,
+    /// A column of a matrix is read as the one after it.
+    NextColumn,
+    /// The members of a struct are read in reverse order.
+    MembersReversed,
 
     // Types that GLSL lacks.
     /// 64-bit reductions and scans give the low 32 bits only.
@@ -540,6 +554,22 @@ impl Rules for Planted {
             (Fault::ExtractUnsigned, Intrinsic::BitfieldExtract) => (op, scalar.unsigned()),
             (Fault::FindMsbUnsigned, Intrinsic::FindMsb) => (op, scalar.unsigned()),
             _ => (op, scalar),
+        }
+    }
+
+    fn elements(&mut self, access: Access, shape: Shape, count: usize, places: &mut [(usize, usize)]) {
+        let first = places.first().map_or(0, |(_, element)| *element);
+        for (_, element) in places {
+            *element = match (self.0, access, shape) {
+                (Fault::ElementOfFirstLane, Access::Read, _) | (Fault::ElementStoreOfFirstLane, Access::Write, _) => {
+                    first
+                }
+                (Fault::DynamicComponentIsFirst, Access::Read, Shape::Single) => 0,
+                (Fault::LastElementIsFirst, _, Shape::Array(_)) if *element + 1 == count => 0,
+                (Fault::NextColumn, Access::Read, Shape::Matrix(_)) => (*element + 1) % count,
+                (Fault::MembersReversed, Access::Read, Shape::Struct(_)) => count - 1 - *element,
+                _ => *element,
+            };
         }
     }
 

@@ -11,7 +11,7 @@ use tangle_program::subgroup::{OpInfo, Param, SubgroupOp};
 use tangle_program::tree::{
     Arg, Builtin, Direction, Expr, Function, Label, LoopKind, Program, SiteId, Stmt, SubgroupCall, VarId,
 };
-use tangle_program::types::{Scalar, Type};
+use tangle_program::types::{Scalar, Shape, Type};
 
 /// A whole program.
 pub(crate) struct Code {
@@ -69,6 +69,12 @@ pub(crate) enum Step {
     Barrier {
         /// Number of the static instruction.
         id: usize,
+    },
+    SetElement {
+        var: usize,
+        shape: Shape,
+        index: Node,
+        value: Node,
     },
     Store {
         array: usize,
@@ -176,6 +182,13 @@ pub(crate) enum Node {
         array: usize,
         index: Box<Node>,
     },
+    Element {
+        of: Box<Node>,
+        shape: Shape,
+        index: Box<Node>,
+        /// Components of what it gives.
+        width: usize,
+    },
 }
 
 pub(crate) struct OpNode {
@@ -208,6 +221,7 @@ impl Node {
             | Node::Constant(_) => false,
             Node::Unary { arg, .. } | Node::Cast { arg, .. } | Node::Component { arg, .. } => arg.is_tangled(),
             Node::Load { index, .. } => index.is_tangled(),
+            Node::Element { of, index, .. } => of.is_tangled() || index.is_tangled(),
             Node::Binary { lhs, rhs, .. } | Node::ShortCircuit { lhs, rhs, .. } => lhs.is_tangled() || rhs.is_tangled(),
             Node::Select { cond, then, otherwise, .. } => {
                 cond.is_tangled() || then.is_tangled() || otherwise.is_tangled()
@@ -349,6 +363,10 @@ impl Lowering<'_> {
                 Step::Call { decision, function: *function as usize, args, dest }
             }
             Stmt::Barrier(op) => Step::Barrier { id: self.operation(*op) },
+            Stmt::SetElement { var, index, value } => {
+                let (var, ty) = self.var(*var)?;
+                Step::SetElement { var, shape: ty.shape, index: self.node(index)?, value: self.node(value)? }
+            }
             Stmt::Store { array, value } => Step::Store { array: self.array(*array)?, value: self.node(value)? },
             Stmt::Atomic(atomic) => Step::Atomic(Box::new(AtomicCode {
                 op: atomic.op,
@@ -415,7 +433,7 @@ impl Lowering<'_> {
             }
             Expr::Cast(to, arg) => {
                 let (arg, ty) = self.typed(arg)?;
-                let result = Type { scalar: *to, width: ty.width };
+                let result = Type { scalar: *to, ..ty };
                 (Node::Cast { from: ty.scalar, to: *to, arg: Box::new(arg) }, result)
             }
             Expr::Intrinsic(op, args) => {
@@ -432,7 +450,7 @@ impl Lowering<'_> {
                 if nodes.len() != shape.values + shape.offsets {
                     return Err(format!("{} with {} operands", shape.name, nodes.len()));
                 }
-                let result = if shape.gives_int { Type { scalar: Scalar::Int, width: ty.width } } else { ty };
+                let result = if shape.gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty };
                 (Node::Intrinsic { op: *op, scalar: ty.scalar, args: nodes }, result)
             }
             Expr::Vector(ty, args) => {
@@ -445,6 +463,12 @@ impl Lowering<'_> {
                     return Err(format!("component {index} of a {ty}"));
                 }
                 (Node::Component { arg: Box::new(arg), index: usize::from(*index) }, Type::scalar(ty.scalar))
+            }
+            Expr::Element(of, index) => {
+                let (of, ty) = self.typed(of)?;
+                let (element, _) = ty.indexed().ok_or_else(|| format!("an element of {ty}"))?;
+                let (of, index) = (Box::new(of), self.boxed(index)?);
+                (Node::Element { of, shape: ty.shape, index, width: element.components() }, element)
             }
             Expr::Subgroup(call) => self.subgroup(call)?,
             Expr::Load(load) => {
@@ -470,7 +494,7 @@ impl Lowering<'_> {
         }
         let result = info.result_type(value).ok_or_else(|| format!("{} gives no value", info.name))?;
         let id = self.operation(call.op);
-        let Type { scalar, width } = value.unwrap_or(Type::BOOL);
+        let Type { scalar, width, .. } = value.unwrap_or(Type::BOOL);
         let cluster = call.cluster.unwrap_or(0) as usize;
         Ok((Node::Subgroup(Box::new(OpNode { info, id, scalar, width: usize::from(width), cluster, args })), result))
     }

@@ -9,7 +9,7 @@ use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Instance, OpInfo, Ub};
 use tangle_program::tree::Builtin;
-use tangle_program::types::Scalar;
+use tangle_program::types::{Scalar, Shape};
 
 use crate::mask::Mask;
 
@@ -63,6 +63,14 @@ pub enum Jump {
     Return,
     /// Not taken: the lanes go on with the next statement.
     Ignored,
+}
+
+/// What is done with an element of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Access {
+    Read,
+    Write,
 }
 
 /// A device's behaviour. Defaults are the specification's.
@@ -169,6 +177,9 @@ pub trait Rules {
     fn intrinsic(&mut self, op: Intrinsic, scalar: Scalar) -> (Intrinsic, Scalar) {
         (op, scalar)
     }
+
+    /// Which of `count` elements lanes access: pairs of a lane's slot and the number of the element.
+    fn elements(&mut self, _access: Access, _shape: Shape, _count: usize, _places: &mut [(usize, usize)]) {}
 
     /// What a specialisation constant is in a pipeline.
     fn specialised(&mut self, constant: SpecConstant) -> u32 {

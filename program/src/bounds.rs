@@ -257,6 +257,7 @@ impl<'a> Scope<'a> {
             },
             Expr::Subgroup(call) => self.subgroup(call.op, &call.args),
             Expr::Load(load) => (load.scalar, Interval::all(load.scalar)),
+            Expr::Element(x, _) => self.typed_range(x),
         }
     }
 
@@ -572,7 +573,7 @@ impl Costs<'_> {
 /// Words that a logged value takes: one or two for each component.
 pub fn value_words(value: &Expr, function: &Function) -> u64 {
     match value {
-        Expr::Var(var) => function.var_type(*var).map_or(1, |ty| u64::from(ty.width) * ty.scalar.words()),
+        Expr::Var(var) => function.var_type(*var).map_or(1, |ty| ty.components() as u64 * ty.scalar.words()),
         // Only variables may take more.
         _ => 1,
     }
@@ -763,7 +764,7 @@ mod tests {
         let (function, launch, data) = (function(), launch(), Data::default());
         let scope = Scope::unfinished(&function, &launch, &data);
         let odd = || bin(I, BinaryOp::BitOr, Expr::Int(1));
-        let vector = |x: Expr, y: Expr| Expr::Vector(Type { scalar: Scalar::Int, width: 2 }, vec![x, y]);
+        let vector = |x: Expr, y: Expr| Expr::Vector(Type::vector(Scalar::Int, 2), vec![x, y]);
         for (expr, want) in [
             (odd(), true),
             (cast(Scalar::Int64, odd()), true),

@@ -112,7 +112,7 @@ impl Divergence {
     fn stmt(&mut self, function: usize, stmt: &Stmt, apart: bool) {
         let mut inner = apart || stmt.direct_exprs().any(|expr| self.varies(function, expr));
         match stmt {
-            Stmt::Assign { var, .. } => self.mark(function, *var, inner),
+            Stmt::Assign { var, .. } | Stmt::SetElement { var, .. } => self.mark(function, *var, inner),
             // Every lane finds another old value.
             Stmt::Atomic(atomic) => atomic.dest.iter().for_each(|dest| self.mark(function, *dest, true)),
             Stmt::Return(Some(_)) => self.functions[function].result |= inner,

@@ -120,7 +120,7 @@ impl Scope<'_> {
                 let scalar = self.function().var_type(*var)?.scalar;
                 (scalar, Extent::of_variables(scalar))
             }
-            Expr::Unary(_, x) | Expr::Component(x, _) => self.extent(x)?,
+            Expr::Unary(_, x) | Expr::Component(x, _) | Expr::Element(x, _) => self.extent(x)?,
             Expr::Binary(op, x, y) => {
                 let ((scalar, x), (_, y)) = (self.extent(x)?, self.extent(y)?);
                 let extent = match op {
@@ -212,7 +212,7 @@ mod tests {
 
     /// The extent by the sizes of the subgroup: unknown, or 8. Variable `k` is a vector of the `k`-th float type.
     fn extents(expr: &Expr) -> [Option<(f64, i32)>; 2] {
-        let local = |scalar| Local { name: "x".into(), ty: Type { scalar, width: 2 } };
+        let local = |scalar| Local { name: "x".into(), ty: Type::vector(scalar, 2) };
         let locals = [Scalar::Float16, Scalar::Float, Scalar::Double].map(local).into();
         let function = Function { name: "main".into(), params: vec![], result: None, locals, body: vec![] };
         SIZES.map(|subgroup_size| {

@@ -14,19 +14,20 @@
 //!   that is logged is evaluated twice.
 //! - Operators stand in parentheses where precedence (GLSL 4.60 §5.1) asks for it, and where a reader would have to think.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::bounds::value_words;
 use crate::case::{Case, Launch, SpecConstant, Tier, interface};
 use crate::memory::{ArrayId, Shared, Sync};
-use crate::needs::{category_of, declared_scalars, operated_scalar, scalar_of};
+use crate::needs::{category_of, declared_scalars, declared_types, operated_scalar, scalar_of};
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::subgroup::Category;
 use crate::tree::{
     Arg, Arm, Atomic, Block, Builtin, Direction, Expr, Function, FunctionId, Label, Loop, LoopKind, SiteId, Stmt,
     SubgroupCall, Test, VarId,
 };
-use crate::types::{Scalar, Type};
+use crate::types::{Scalar, Shape, Type};
 
 /// The names that a printed shader uses for itself, besides `LOG0`, `SPEC0` and so on. A program must not use them.
 pub const OWN_NAMES: [&str; 24] = [
@@ -78,6 +79,8 @@ pub fn print(case: &Case) -> Printed<'_> {
 
     let mut printer = Printer { case, out: String::with_capacity(8192), line: 1, depth: 0, places: Vec::new() };
     printer.header(uses);
+    let structs: BTreeSet<Type> = plans.iter().flat_map(|plan| plan.structs.iter().copied()).collect();
+    structs.into_iter().for_each(|ty| printer.structure(ty));
     let mut functions = case.program.functions.iter().zip(plans);
     let main = functions.next_back();
     for (function, plan) in functions {
@@ -169,6 +172,8 @@ struct Plan {
     /// For each variable, parameters included.
     declared: Vec<Declared>,
     uses: Uses,
+    /// The struct types that are mentioned.
+    structs: BTreeSet<Type>,
 }
 
 /// What a function, or a whole shader, has to declare.
@@ -239,6 +244,7 @@ struct Planner<'a> {
     at_first_mention: Vec<VarId>,
     /// Loop counters, and how often they are mentioned by their loops (in the head, too, but not in the initial value).
     inside_loops: Vec<(VarId, u32)>,
+    structs: BTreeSet<Type>,
 }
 
 /// True if several workgroups have their slices in the array.
@@ -254,10 +260,11 @@ fn plan(case: &Case, function: &Function) -> Plan {
         mentions: vec![0; function.var_count()],
         at_first_mention: Vec::new(),
         inside_loops: Vec::new(),
+        structs: declared_types(function).filter(|ty| matches!(ty.shape, Shape::Struct(_))).collect(),
     };
     declared_scalars(function).for_each(|scalar| planner.uses.scalars |= 1 << scalar as u16);
     function.body.iter().for_each(|stmt| planner.top_level(stmt));
-    let Planner { uses, mentions, at_first_mention, inside_loops, .. } = planner;
+    let Planner { uses, mentions, at_first_mention, inside_loops, structs, .. } = planner;
     let mut declared: Vec<Declared> =
         mentions.iter().map(|&n| if n == 0 { Declared::Never } else { Declared::AtTop }).collect();
     // A counter that lives only in its loop is declared there, wherever the loop stands.
@@ -268,7 +275,7 @@ fn plan(case: &Case, function: &Function) -> Plan {
         }
     }
     declared[..function.params.len()].fill(Declared::Already);
-    Plan { declared, uses }
+    Plan { declared, uses, structs }
 }
 
 impl Planner<'_> {
@@ -341,6 +348,11 @@ impl Planner<'_> {
                 self.array(*array);
                 self.expr(value);
             }
+            Stmt::SetElement { var, index, value } => {
+                self.expr(index);
+                self.expr(value);
+                self.mention(*var);
+            }
             Stmt::Atomic(atomic) => {
                 self.array(atomic.array);
                 stmt.direct_exprs().for_each(|expr| self.expr(expr));
@@ -382,6 +394,7 @@ impl Planner<'_> {
             Expr::Builtin(Builtin::WorkgroupIndex) => self.uses.workgroup_index = true,
             Expr::Input(_) => self.uses.inputs = true,
             Expr::Uniform(_) => self.uses.uniforms = true,
+            Expr::Vector(ty @ Type { shape: Shape::Struct(_), .. }, _) => drop(self.structs.insert(*ty)),
             Expr::Push(_) => self.uses.push = true,
             Expr::Constant(k) => self.uses.constants |= 1 << (*k).min(31),
             Expr::Load(load) => self.array(load.array),
@@ -675,6 +688,12 @@ impl<'a> Printer<'a> {
         }
     }
 
+    fn structure(&mut self, ty: Type) {
+        let Some((member, count)) = ty.indexed() else { return };
+        let members: Vec<String> = (0..count).map(|k| format!("m{k}")).collect();
+        put_line!(self, "struct {ty} {{ {member} {}; }};", members.join(", "));
+    }
+
     fn function(&mut self, function: &'a Function, plan: Plan) {
         self.blank_line();
         match function.result {
@@ -816,11 +835,31 @@ const fn words_of(scalar: Scalar) -> &'static [(&'static str, &'static str)] {
     }
 }
 
+/// What stands behind a value to get each of its scalars, in the order in which they are logged.
+pub fn parts(ty: Type) -> Vec<String> {
+    let component = |c: u8| ["x", "y", "z", "w"].get(usize::from(c)).copied().unwrap_or("?");
+    let components: Vec<String> = match ty.width {
+        1 => vec![String::new()],
+        width => (0..width).map(|c| format!(".{}", component(c))).collect(),
+    };
+    let element = |k: u8| match ty.shape {
+        Shape::Single => String::new(),
+        Shape::Struct(_) => format!(".m{k}"),
+        Shape::Array(_) | Shape::Matrix(_) => format!("[{k}]"),
+    };
+    let elements = (0..ty.elements()).map(element);
+    elements.flat_map(|element| components.iter().map(move |component| format!("{element}{component}"))).collect()
+}
+
 /// The zero of a type.
 struct Zero(Type);
 
 impl std::fmt::Display for Zero {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let (Shape::Array(_) | Shape::Struct(_), Some((element, count))) = (self.0.shape, self.0.indexed()) {
+            let zeros = vec![Zero(element).to_string(); usize::from(count)];
+            return write!(f, "{}({})", self.0, zeros.join(", "));
+        }
         let zero = match self.0.scalar {
             Scalar::Bool => "false",
             Scalar::Int => "0",
@@ -887,6 +926,13 @@ impl<'a> Body<'_, 'a> {
             Stmt::Barrier(op) => put!(self.printer, "{}();", op.info().name),
             Stmt::Sync(Sync::Barrier) => self.printer.barrier(),
             Stmt::Sync(sync) => put!(self.printer, "{}();", sync.name()),
+            Stmt::SetElement { var, index, value } => {
+                self.var(*var);
+                self.index(self.function.var_type(*var), index);
+                self.put(" = ");
+                self.expr(value, Context::Open);
+                self.put(";");
+            }
             Stmt::Store { array, value } => {
                 self.element_of(*array);
                 self.put("gl_LocalInvocationIndex] = ");
@@ -985,12 +1031,12 @@ impl<'a> Body<'_, 'a> {
                 Expr::Var(var) => self.function.var_type(*var).unwrap_or(Type::UINT),
                 _ => Type::UINT,
             };
-            for component in [".x", ".y", ".z", ".w"].into_iter().take(usize::from(ty.width)) {
+            for part in parts(ty) {
                 for (before, after) in words_of(ty.scalar) {
                     self.put(", ");
                     self.put(before);
                     self.expr(value, Context::Open);
-                    self.put(if ty.is_scalar() { "" } else { component });
+                    self.put(&part);
                     self.put(after);
                 }
             }
@@ -1257,7 +1303,7 @@ impl<'a> Body<'_, 'a> {
             }
             Expr::Cast(scalar, x) => {
                 let width = x.ty(self.function).map_or(1, |ty| ty.width);
-                put!(self.printer, "{}", Type { scalar: *scalar, width });
+                put!(self.printer, "{}", Type::vector(*scalar, width));
                 self.list(std::slice::from_ref(x));
             }
             Expr::Intrinsic(op, args) => {
@@ -1277,6 +1323,10 @@ impl<'a> Body<'_, 'a> {
                     _ => ".w",
                 });
             }
+            Expr::Element(x, index) => {
+                self.expr(x, Context::Postfix);
+                self.index(x.ty(self.function), index);
+            }
             Expr::Load(load) => {
                 self.element_of(load.array);
                 self.expr(&load.index, self.index_context(load.array));
@@ -1294,6 +1344,18 @@ impl<'a> Body<'_, 'a> {
         }
         if parentheses {
             self.put(")");
+        }
+    }
+
+    /// `[index]`, or the name of a struct's member.
+    fn index(&mut self, of: Option<Type>, index: &Expr) {
+        match (of.map(|ty| ty.shape), index) {
+            (Some(Shape::Struct(_)), Expr::Uint(member)) => put!(self.printer, ".m{member}"),
+            _ => {
+                self.put("[");
+                self.expr(index, Context::Open);
+                self.put("]");
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::case::{Case, SpirvVersion, SubgroupSize, Tier};
 use crate::subgroup::{Category, Param};
 use crate::tree::{Builtin, Expr, Function, Stmt, SubgroupCall, walk_block};
-use crate::types::Scalar;
+use crate::types::{Scalar, Type};
 
 /// What a device must offer to run a case. The limits of [`crate::validate`] are not repeated here: buffers and push constants
 /// of every valid case fit on every device.
@@ -103,9 +103,14 @@ impl Needs {
 
 /// The scalar types of parameters, locals and result.
 pub(crate) fn declared_scalars(function: &Function) -> impl Iterator<Item = Scalar> {
+    declared_types(function).map(|ty| ty.scalar)
+}
+
+/// The types of parameters, locals and result.
+pub(crate) fn declared_types(function: &Function) -> impl Iterator<Item = Type> {
     let params = function.params.iter().map(|param| param.ty);
     let locals = function.locals.iter().map(|local| local.ty);
-    params.chain(locals).chain(function.result).map(|ty| ty.scalar)
+    params.chain(locals).chain(function.result)
 }
 
 /// The scalar type that an expression by itself mentions, if any. All others come from variables.

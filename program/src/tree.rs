@@ -187,6 +187,15 @@ pub enum Stmt {
     },
     /// `subgroupBarrier();` or one of the subgroup memory barriers: an operation without result.
     Barrier(SubgroupOp),
+    /// `var[index] = value;`: an element of an array, matrix or struct, or a component of a vector ([`Expr::Element`]).
+    SetElement {
+        /// The variable.
+        var: VarId,
+        /// A uint in range; of a struct, a literal.
+        index: Expr,
+        /// Its new value, of the element's type.
+        value: Expr,
+    },
     /// `array[gl_LocalInvocationIndex] = value;`: an invocation writes its own slot.
     Store {
         /// The array; it has a slot for every invocation.
@@ -348,7 +357,7 @@ pub enum Expr {
     Cast(Scalar, Box<Expr>),
     /// A built-in function of GLSL on each component.
     Intrinsic(Intrinsic, Vec<Expr>),
-    /// `uvec4(a, b, c, d)`: one scalar for each component.
+    /// `uvec4(a, b, c, d)`: one scalar for each component. Of an aggregate: one value for each element.
     Vector(Type, Vec<Expr>),
     /// `v.x`: component 0 to 3 of a vector.
     Component(Box<Expr>, u8),
@@ -356,6 +365,9 @@ pub enum Expr {
     Subgroup(SubgroupCall),
     /// `array[index]`
     Load(Load),
+    /// `a[i]`: an element of an array, a column of a matrix, a member of a struct (by a literal), a component of a vector. The index is
+    /// a uint in range.
+    Element(Box<Expr>, Box<Expr>),
 }
 
 /// A subgroup built-in function applied to its operands.
@@ -510,7 +522,7 @@ impl Expr {
             | Expr::Constant(_) => ([None; 3], &[]),
             Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => ([Some(x), None, None], &[]),
             Expr::Load(load) => ([Some(&load.index), None, None], &[]),
-            Expr::Binary(_, x, y) => ([Some(x), Some(y), None], &[]),
+            Expr::Binary(_, x, y) | Expr::Element(x, y) => ([Some(x), Some(y), None], &[]),
             Expr::Select(c, x, y) => ([Some(c), Some(x), Some(y)], &[]),
             Expr::Intrinsic(_, args) | Expr::Vector(_, args) => ([None; 3], args),
             Expr::Subgroup(call) => ([None; 3], &call.args),
@@ -546,6 +558,7 @@ impl Expr {
             Expr::Component(x, _) => Some(Type::scalar(x.ty(function)?.scalar)),
             Expr::Subgroup(call) => call.op.info().result_type(call.args.first().and_then(|value| value.ty(function))),
             Expr::Load(load) => Some(Type::scalar(load.scalar)),
+            Expr::Element(x, _) => x.ty(function)?.indexed().map(|(element, _)| element),
         }
     }
 }
@@ -573,6 +586,7 @@ impl Stmt {
             Stmt::Return(value) => ([value.as_ref(), None, None], &[], &[]),
             Stmt::Call { args, .. } => ([None; 3], &[], args),
             Stmt::Store { value, .. } => ([Some(value), None, None], &[], &[]),
+            Stmt::SetElement { index, value, .. } => ([Some(index), Some(value), None], &[], &[]),
             Stmt::Atomic(atomic) => ([Some(&atomic.index), atomic.compare.as_ref(), Some(&atomic.value)], &[], &[]),
             Stmt::Break | Stmt::Continue | Stmt::Barrier(_) | Stmt::Sync(_) => ([None; 3], &[], &[]),
         };

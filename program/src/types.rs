@@ -1,4 +1,5 @@
-//! Types of the language: bool, integers of 8 to 64 bits, floating-point numbers of 16 to 64 bits, and their vectors.
+//! Types of the language: bool, integers of 8 to 64 bits, floating-point numbers of 16 to 64 bits, their vectors, and arrays, matrices
+//! and structs of these.
 
 use std::fmt;
 use std::str::FromStr;
@@ -213,13 +214,30 @@ impl Scalar {
     }
 }
 
-/// A scalar or a vector of two to four components. Its JSON form is the GLSL name, `"uvec4"` say.
+/// How many values of one scalar or vector type make up a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Shape {
+    /// One: a scalar or vector.
+    #[default]
+    Single,
+    /// An array of 2 to 8.
+    Array(u8),
+    /// A matrix of 2 to 4 columns, which are vectors of floats.
+    Matrix(u8),
+    /// A struct of 2 to 4 members. Their numbers are literals.
+    Struct(u8),
+}
+
+/// A scalar or a vector of two to four components, or an aggregate of these. Its JSON form is the name in the shader, `"uvec4"` say,
+/// `"int[4]"`, `"mat2x3"` or `"Struct_vec2_3"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Type {
     /// The component type.
     pub scalar: Scalar,
-    /// Number of components, 1 to 4; 1 is the scalar itself.
+    /// Number of components, 1 to 4; 1 is the scalar itself. Of an aggregate: of each element.
     pub width: u8,
+    /// Whether it is an aggregate.
+    pub shape: Shape,
 }
 
 impl Type {
@@ -230,24 +248,72 @@ impl Type {
     /// `uint`.
     pub const UINT: Type = Type::scalar(Scalar::Uint);
     /// `uvec4`: the type of ballots and of the subgroup masks.
-    pub const MASK: Type = Type { scalar: Scalar::Uint, width: 4 };
+    pub const MASK: Type = Type::vector(Scalar::Uint, 4);
 
     /// The scalar type itself.
     pub const fn scalar(scalar: Scalar) -> Type {
-        Type { scalar, width: 1 }
+        Type::vector(scalar, 1)
+    }
+
+    /// So many components.
+    pub const fn vector(scalar: Scalar, width: u8) -> Type {
+        Type { scalar, width, shape: Shape::Single }
     }
 
     /// True for one-component types.
     pub const fn is_scalar(self) -> bool {
-        self.width == 1
+        self.width == 1 && self.is_single()
+    }
+
+    /// True for scalars and vectors.
+    pub const fn is_single(self) -> bool {
+        matches!(self.shape, Shape::Single)
+    }
+
+    /// Elements of an array, columns of a matrix, members of a struct; 1 for scalars and vectors.
+    pub const fn elements(self) -> u8 {
+        match self.shape {
+            Shape::Single => 1,
+            Shape::Array(n) | Shape::Matrix(n) | Shape::Struct(n) => n,
+        }
+    }
+
+    /// Scalars in all of it.
+    pub const fn components(self) -> usize {
+        self.width as usize * self.elements() as usize
+    }
+
+    /// What an index gives, and how many values it may have: elements of an aggregate, components of a vector.
+    pub fn indexed(self) -> Option<(Type, u8)> {
+        match self.shape {
+            Shape::Single if self.width == 1 => None,
+            Shape::Single => Some((Type::scalar(self.scalar), self.width)),
+            _ => Some((Type { shape: Shape::Single, ..self }, self.elements())),
+        }
+    }
+
+    /// True if there is such a type.
+    pub fn exists(self) -> bool {
+        let single = (1..=4).contains(&self.width);
+        single
+            && match self.shape {
+                Shape::Single => true,
+                Shape::Array(n) => (2..=8).contains(&n),
+                Shape::Matrix(n) => (2..=4).contains(&n) && self.width > 1 && self.scalar.is_float(),
+                Shape::Struct(n) => (2..=4).contains(&n),
+            }
     }
 }
 
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.width {
-            1 => f.write_str(self.scalar.name()),
-            n => write!(f, "{}{n}", self.scalar.vector_prefix()),
+        let single = Type { shape: Shape::Single, ..*self };
+        match (self.shape, self.width) {
+            (Shape::Single, 1) => f.write_str(self.scalar.name()),
+            (Shape::Single, n) => write!(f, "{}{n}", self.scalar.vector_prefix()),
+            (Shape::Array(n), _) => write!(f, "{single}[{n}]"),
+            (Shape::Matrix(n), rows) => write!(f, "{}{n}x{rows}", self.scalar.vector_prefix().replace("vec", "mat")),
+            (Shape::Struct(n), _) => write!(f, "Struct_{single}_{n}"),
         }
     }
 }
@@ -256,11 +322,19 @@ impl FromStr for Type {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Type, String> {
-        Scalar::ALL
-            .into_iter()
-            .flat_map(|scalar| (1..=4).map(move |width| Type { scalar, width }))
-            .find(|ty| ty.to_string() == name)
-            .ok_or_else(|| format!("unknown type '{name}'"))
+        let singles =
+            || Scalar::ALL.into_iter().flat_map(|scalar| (1..=4).map(move |width| Type::vector(scalar, width)));
+        let shaped = |single: &str, count: &str, shape: fn(u8) -> Shape| -> Option<Type> {
+            let single = singles().find(|ty| ty.to_string() == single)?;
+            Some(Type { shape: shape(count.parse().ok()?), ..single })
+        };
+        let array = || name.strip_suffix(']')?.split_once('[').and_then(|(ty, n)| shaped(ty, n, Shape::Array));
+        let structure =
+            || name.strip_prefix("Struct_")?.rsplit_once('_').and_then(|(ty, n)| shaped(ty, n, Shape::Struct));
+        let matrices = || (2..=4).flat_map(|n| singles().map(move |ty| Type { shape: Shape::Matrix(n), ..ty }));
+        let found = singles().find(|ty| ty.to_string() == name).or_else(array).or_else(structure);
+        let found = found.or_else(|| matrices().find(|ty| ty.exists() && ty.to_string() == name));
+        found.filter(|ty| ty.exists()).ok_or_else(|| format!("unknown type '{name}'"))
     }
 }
 
@@ -284,12 +358,41 @@ mod tests {
     #[test]
     fn names_round_trip() {
         for name in [
-            "bool", "int", "uint", "bvec2", "ivec3", "uvec4", "int8_t", "u16vec3", "i64vec2", "vec4", "dvec2",
+            "bool",
+            "int",
+            "uint",
+            "bvec2",
+            "ivec3",
+            "uvec4",
+            "int8_t",
+            "u16vec3",
+            "i64vec2",
+            "vec4",
+            "dvec2",
             "f16vec3",
+            "uint[2]",
+            "i8vec3[8]",
+            "mat2x3",
+            "dmat4x4",
+            "f16mat3x2",
+            "Struct_int8_t_2",
+            "Struct_bvec2_4",
         ] {
             assert_eq!(name.parse::<Type>().unwrap().to_string(), name);
         }
-        for bad in ["uvec1", "uvec5", "vec", ""] {
+        for bad in [
+            "uvec1",
+            "uvec5",
+            "vec",
+            "",
+            "uint[1]",
+            "uint[9]",
+            "uint[]",
+            "umat2x2",
+            "mat1x2",
+            "Struct_uint_5",
+            "Struct_2",
+        ] {
             assert!(bad.parse::<Type>().is_err(), "{bad}");
         }
     }

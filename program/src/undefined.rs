@@ -39,7 +39,7 @@ fn may_be_undefined(expr: &Expr, function: &Function, launch: &Launch, held: &dy
         | Expr::Constant(_) => false,
         Expr::Var(var) => held.var(*var),
         Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => is(x),
-        Expr::Binary(_, x, y) => is(x) || is(y),
+        Expr::Binary(_, x, y) | Expr::Element(x, y) => is(x) || is(y),
         Expr::Select(c, x, y) => is(c) || is(x) || is(y),
         Expr::Load(load) => held.array(load.array) || is(&load.index),
         Expr::Intrinsic(_, args) | Expr::Vector(_, args) => any(args),
@@ -189,7 +189,7 @@ impl Round<'_, '_> {
 
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
-            Stmt::Assign { var, value } => {
+            Stmt::Assign { var, value } | Stmt::SetElement { var, value, .. } => {
                 if self.expr(value) {
                     self.mark(self.current, *var);
                 }

@@ -33,7 +33,7 @@ pub fn is_uniform(expr: &Expr, tangles: Tangles) -> bool {
         Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => is_uniform(x, tangles),
         // These evaluate some operands with a part of the lanes.
         Expr::Binary(BinaryOp::And | BinaryOp::Or, ..) | Expr::Select(..) => false,
-        Expr::Binary(_, x, y) => is_uniform(x, tangles) && is_uniform(y, tangles),
+        Expr::Binary(_, x, y) | Expr::Element(x, y) => is_uniform(x, tangles) && is_uniform(y, tangles),
         Expr::Intrinsic(_, args) | Expr::Vector(_, args) => args.iter().all(|arg| is_uniform(arg, tangles)),
         Expr::Subgroup(call) => tangles == Tangles::Exact && gives_all_the_same(call),
     }

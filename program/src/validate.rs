@@ -33,7 +33,7 @@ use crate::tree::{
     Arg, Arm, Atomic, Block, Builtin, Direction, Expr, Function, FunctionId, Label, Load, Loop, LoopKind, Program,
     SiteId, Stmt, SubgroupCall, VarId, walk_block,
 };
-use crate::types::{Scalar, Type};
+use crate::types::{Scalar, Shape, Type};
 use crate::undefined::MayBeUndefined;
 use crate::uniform::{Tangles, is_uniform};
 
@@ -454,6 +454,9 @@ impl Checker<'_, '_> {
             Stmt::Break | Stmt::Continue => Ok(()),
             Stmt::Return(value) => self.returned(value.as_ref(), place).at(|| "return".into()),
             Stmt::Call { function, args, dest } => self.call(*function, args, *dest, place).at(|| "call".into()),
+            Stmt::SetElement { var, index, value } => {
+                self.set_element(*var, index, value, place).at(|| "set_element".into())
+            }
             Stmt::Store { array, value } => self.store(*array, value, place).at(|| "store".into()),
             Stmt::Atomic(atomic) => self.atomic(atomic, place).at(|| "atomic".into()),
             // Where it may stand is checked for the whole program.
@@ -489,6 +492,28 @@ impl Checker<'_, '_> {
     fn assign(&self, var: VarId, value: &Expr, place: Place) -> Checked {
         let expected = self.written(var).at(|| "var".into())?;
         self.stored(value, expected, place).at(|| "value".into())
+    }
+
+    fn set_element(&self, var: VarId, index: &Expr, value: &Expr, place: Place) -> Checked {
+        let ty = self.written(var).at(|| "var".into())?;
+        self.expr_of(index, Type::UINT, place).at(|| "index".into())?;
+        let element = self.element(ty, index).at(|| "index".into())?;
+        self.stored(value, element, place).at(|| "value".into())
+    }
+
+    /// The type of an element. GLSL 4.60 §5.11: an index out of range is undefined behaviour, and so is an undefined index. A member of a
+    /// struct is named.
+    fn element(&self, ty: Type, index: &Expr) -> Checked<Type> {
+        let Some((element, count)) = ty.indexed() else { invalid!("{ty} has no elements") };
+        let range = self.scope.range(index);
+        if !range.is_within(Interval::new(0, i128::from(count) - 1)) {
+            invalid!("may be {} to {}, but {ty} has {count} elements", range.lo, range.hi);
+        }
+        if matches!(ty.shape, Shape::Struct(_)) && !matches!(index, Expr::Uint(_)) {
+            invalid!("the member of a struct is a literal");
+        }
+        self.defined(index, "is an index")?;
+        Ok(element)
     }
 
     fn array(&self, array: ArrayId) -> Checked<&Shared> {
@@ -742,12 +767,13 @@ pub fn type_of(expr: &Expr, function: &Function) -> Result<Type, Invalid> {
         }
         Expr::Intrinsic(op, args) => intrinsic_type(expr, *op, args, function),
         Expr::Vector(ty, args) => {
-            if ty.is_scalar() || args.len() != usize::from(ty.width) {
+            let Some((element, count)) = ty.indexed().filter(|(_, count)| args.len() == usize::from(*count)) else {
                 return invalid(format!("{ty} from {} components", args.len())).at(|| "vector".into());
-            }
+            };
+            debug_assert_eq!(usize::from(count), args.len());
             for (i, arg) in args.iter().enumerate() {
                 let component = operand(expr, i, arg, function)?;
-                if component != Type::scalar(ty.scalar) {
+                if component != element {
                     return invalid(format!("{component} as a component of {ty}")).at(|| segment(expr, i));
                 }
             }
@@ -755,12 +781,20 @@ pub fn type_of(expr: &Expr, function: &Function) -> Result<Type, Invalid> {
         }
         Expr::Component(x, c) => {
             let ty = operand(expr, 0, x, function)?;
-            if ty.is_scalar() || *c >= ty.width {
+            if ty.is_scalar() || !ty.is_single() || *c >= ty.width {
                 return invalid(format!("{ty} has no component {c}")).at(|| "component".into());
             }
             Ok(Type::scalar(ty.scalar))
         }
         Expr::Subgroup(call) => subgroup_type(expr, call, function),
+        Expr::Element(x, index) => {
+            let ty = type_of(x, function).at(|| segment(expr, 0))?;
+            let index = operand(expr, 1, index, function)?;
+            match ty.indexed() {
+                Some((element, _)) if index == Type::UINT => Ok(element),
+                _ => mismatch(expr, "[]", &[ty, index]),
+            }
+        }
         Expr::Load(load) => match operand(expr, 0, &load.index, function)? {
             Type::UINT => Ok(Type::scalar(load.scalar)),
             ty => mismatch(expr, "[]", &[ty]),
@@ -768,9 +802,13 @@ pub fn type_of(expr: &Expr, function: &Function) -> Result<Type, Invalid> {
     }
 }
 
-/// The type of the operand with this number.
+/// The type of the operand with this number: a scalar or vector.
 fn operand(parent: &Expr, number: usize, operand: &Expr, function: &Function) -> Checked<Type> {
-    type_of(operand, function).at(|| segment(parent, number))
+    let ty = type_of(operand, function).at(|| segment(parent, number))?;
+    if !ty.is_single() {
+        return invalid(format!("{ty} is no operand of anything but an index")).at(|| segment(parent, number));
+    }
+    Ok(ty)
 }
 
 /// Where an operand stands in the JSON form.
@@ -785,6 +823,7 @@ fn segment(parent: &Expr, number: usize) -> String {
         Expr::Component(..) => "component[0]".into(),
         Expr::Subgroup(_) => format!("subgroup.args[{number}]"),
         Expr::Load(_) => "load.index".into(),
+        Expr::Element(..) => format!("element[{number}]"),
         _ => String::new(),
     }
 }
@@ -811,6 +850,7 @@ fn tag(expr: &Expr) -> &'static str {
         Expr::Component(..) => "component",
         Expr::Subgroup(_) => "subgroup",
         Expr::Load(_) => "load",
+        Expr::Element(..) => "element",
     }
 }
 
@@ -967,6 +1007,10 @@ impl Checker<'_, '_> {
             Expr::Intrinsic(op, args) => self.intrinsic(*op, args).at(|| "intrinsic[1]".into()),
             Expr::Subgroup(call) => self.subgroup(call, place).at(|| "subgroup".into()),
             Expr::Load(load) => self.load(load).at(|| "load".into()),
+            Expr::Element(x, index) => {
+                let ty = type_of(x, self.function)?;
+                self.element(ty, index).map(drop).at(|| "element[1]".into())
+            }
             _ => Ok(()),
         }?;
         if self.is_float(expr) && self.scope.extent(expr).is_none() {

@@ -97,6 +97,12 @@ impl Variant {
         !matches!(self, Variant::Unoptimised | Variant::DriverUnoptimised)
     }
 
+    /// True if it loses a workgroup size that specialisation constants give: before SPIR-V 1.6 it stands in a built-in that nothing
+    /// mentions, and SPIRV-Tools takes that for a dead constant.
+    pub fn loses_workgroup_size(&self) -> bool {
+        matches!(self, Variant::Passes(passes) if passes.contains(&"eliminate-dead-const"))
+    }
+
     /// A short name, without the passes.
     pub fn family(&self) -> &'static str {
         match self {

@@ -186,7 +186,7 @@ fn extended_types() {
     let case = case(
         "",
         main_of(|f| {
-            let wide = f.add_local("wide", Type { scalar: Scalar::Uint64, width: 2 });
+            let wide = f.add_local("wide", Type::vector(Scalar::Uint64, 2));
             let byte = f.add_local("byte", Type::scalar(Scalar::Int8));
             let sum = Expr::subgroup(SubgroupOp::Reduce(tangle_program::subgroup::Fold::Add), [Expr::Var(wide)]);
             vec![
@@ -220,7 +220,7 @@ fn floats() {
     let case = case(
         "",
         main_of(|f| {
-            let half = f.add_local("fine", Type { scalar: Float16, width: 2 });
+            let half = f.add_local("fine", Type::vector(Float16, 2));
             let single = f.add_local("single", Type::scalar(Float));
             let double = f.add_local("twice", Type::scalar(Double));
             let small = |scalar| cast(scalar, Expr::binary(BinaryOp::BitAnd, lane(), uint(7)));

@@ -8,7 +8,7 @@ use tangle_program::case::{Case, Data, SpecConstant, SpirvVersion, SubgroupSize,
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Block, Direction, Expr, Function, Label, Local, LoopKind, Param, Program, Stmt};
-use tangle_program::types::{Scalar, Type};
+use tangle_program::types::{Scalar, Shape, Type};
 use tangle_program::validate::{
     Invalid, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, MAX_EXPRS, MAX_FUNCTIONS, MAX_STATEMENTS, MAX_VARS, validate,
 };
@@ -558,6 +558,57 @@ fn uniform_operands() {
     let got = quiet.add_local("got", Type::UINT);
     quiet.body = only(assign(got, Expr::subgroup(SubgroupOp::Rotate, [lane(), first_lane()])));
     assert_eq!(refused(&case).0, "program.functions[1].body[0].assign.value.subgroup.args[1]");
+}
+
+/// GLSL 4.60 §5.11, and what an aggregate may be used for.
+#[test]
+fn elements() {
+    let array = Type { shape: Shape::Array(4), ..Type::UINT };
+    let record = Type { shape: Shape::Struct(2), ..Type::UINT };
+    let with = |stmt: Stmt| {
+        let mut case = case(
+            "",
+            main_of(|f| {
+                f.add_local("every", array);
+                f.add_local("kept", record);
+                f.add_local("mask", Type::MASK);
+                f.add_local("x", Type::UINT);
+                vec![stmt]
+            }),
+        );
+        case.data.uniforms = vec![4];
+        validate(&case).map_err(|invalid| invalid.reason)
+    };
+    let at = |var, index| Expr::Element(Box::new(Expr::Var(var)), Box::new(index));
+    let low = |mask| binary(lane(), BinaryOp::BitAnd, uint(mask));
+    let set = |var, index, value| Stmt::SetElement { var, index, value };
+    let maybe = || Expr::subgroup(SubgroupOp::Shuffle, [low(3), binary(lane(), BinaryOp::Add, uint(1))]);
+    for (stmt, says) in [
+        (assign(3, at(0, low(3))), Ok(())),
+        (assign(3, at(2, low(3))), Ok(())),
+        (assign(0, Expr::Var(0)), Ok(())),
+        (set(2, low(1), uint(9)), Ok(())),
+        (assign(3, at(1, uint(1))), Ok(())),
+        (assign(3, at(0, low(7))), Err("may be 0 to 7, but uint[4] has 4 elements")),
+        (assign(3, at(0, Expr::Uniform(0))), Err("may be 4 to 4, but uint[4] has 4 elements")),
+        (assign(3, at(0, maybe())), Err("is an index, but may be undefined")),
+        (assign(3, at(1, low(1))), Err("the member of a struct is a literal")),
+        (assign(3, at(3, uint(0))), Err("[] does not take (uint, uint)")),
+        (set(3, uint(0), uint(0)), Err("uint has no elements")),
+        (set(0, low(3), Expr::Int(1)), Err("is int, must be uint")),
+        (assign(0, Expr::Var(1)), Err("is Struct_uint_2, must be uint[4]")),
+        (
+            assign(0, binary(Expr::Var(0), BinaryOp::Add, Expr::Var(0))),
+            Err("uint[4] is no operand of anything but an index"),
+        ),
+        (
+            assign(0, Expr::subgroup(SubgroupOp::BroadcastFirst, [Expr::Var(0)])),
+            Err("uint[4] is no operand of anything but an index"),
+        ),
+        (assign(0, Expr::Vector(array, vec![uint(0); 3])), Err("uint[4] from 3 components")),
+    ] {
+        assert_eq!(with(stmt.clone()), says.map_err(String::from), "{stmt:?}");
+    }
 }
 
 /// SPIR-V 1.6 §3.3.23, and what the front end takes.

@@ -11,6 +11,7 @@ use tangle_oracle::map::LaneMap;
 use tangle_oracle::observed::TangleRule;
 use tangle_oracle::predict::{NotDefined, predict, predict_observed};
 use tangle_program::case::Case;
+use tangle_program::glsl::parts;
 use tangle_program::glsl::{self, Printed};
 use tangle_program::subgroup::{SubgroupOp, lanes};
 use tangle_program::tree::{Expr, SiteId, Stmt, VarId, walk_block};
@@ -343,10 +344,7 @@ pub fn sites(case: &Case, printed: &Printed<'_>) -> Sites {
 
 fn components(text: &str, ty: Type, operation: Option<SubgroupOp>) -> Vec<Logged> {
     let logged = |text| Logged { text, scalar: ty.scalar, operation };
-    let parts: Vec<String> = match ty.width {
-        1 => vec![text.into()],
-        width => "xyzw".chars().take(width.into()).map(|c| format!("{text}.{c}")).collect(),
-    };
+    let parts: Vec<String> = parts(ty).into_iter().map(|part| format!("{text}{part}")).collect();
     match ty.scalar.words() {
         1 => parts.into_iter().map(logged).collect(),
         _ => {

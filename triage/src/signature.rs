@@ -209,7 +209,7 @@ fn logged_at(case: &Case, site: SiteId, word: usize) -> Option<Logged> {
                 let mut first = 0;
                 for value in values {
                     let width = match value {
-                        Expr::Var(var) => function.var_type(*var).map_or(1, |ty| usize::from(ty.width)),
+                        Expr::Var(var) => function.var_type(*var).map_or(1, |ty| ty.components()),
                         _ => 1,
                     };
                     if word < first + width && found.is_none() {

@@ -251,6 +251,11 @@ impl<'a> Writer<'a> {
             Stmt::Barrier(op) if self.detail == Detail::Name => op.info().name.into(),
             Stmt::Barrier(_) => "barrier".into(),
             Stmt::Sync(sync) => format!("{}()", sync.name()),
+            Stmt::SetElement { var, .. } => {
+                let part = self.exprs(function, stmt.direct_exprs(), scope);
+                scope.assigned.insert(*var);
+                part
+            }
             Stmt::Store { value, .. } => match self.exprs(function, [value], scope).as_str() {
                 "" => "store".into(),
                 value => format!("store {value}"),

@@ -1,5 +1,6 @@
 //! Expressions over a lane's own values, and the operations inside them.
 
+use tangle_program::case::SpirvVersion;
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Builtin, Expr, VarId};
@@ -106,6 +107,7 @@ impl Builder<'_> {
     /// An expression of any type.
     pub(crate) fn expr(&mut self, ty: Type, want: Want) -> Expr {
         match ty {
+            _ if !ty.is_single() => self.aggregate(ty, want),
             Type { width: 2.., .. } => self.vector(ty, want),
             Type { scalar: Scalar::Bool, .. } => self.boolean(want),
             Type { scalar, .. } => self.arithmetic(scalar, want),
@@ -425,7 +427,13 @@ impl Builder<'_> {
     }
 
     pub(crate) fn component(&mut self, scalar: Scalar, want: Want) -> Expr {
-        let ty = if scalar == Scalar::Uint { Type::MASK } else { Type { scalar, width: 2 + self.draw.below(3) as u8 } };
+        if self.draw.percent(self.weights.aggregates) {
+            if let Some(element) = self.element_of(Type::scalar(scalar), want.class) {
+                return element;
+            }
+        }
+        let width = if scalar == Scalar::Uint { 4 } else { 2 + self.draw.below(3) as u8 };
+        let ty = Type::vector(scalar, width);
         let Some(var) = self.variable(ty, want.class) else { return self.leaf(scalar, want) };
         // Ballots of small subgroups live in the first component.
         let component = if self.draw.percent(30) { self.draw.below(ty.width.into()) as u8 } else { 0 };
@@ -518,10 +526,19 @@ impl Builder<'_> {
     pub(crate) fn constant_word(&mut self) -> Expr {
         let (uniforms, push) = (self.data.uniforms.len() as u32, self.data.push.len() as u32);
         match self.data.constants.len() as u32 {
-            constants if constants > 0 && self.draw.percent(50) => Expr::Constant(self.draw.below(constants)),
+            constants if constants > 0 && self.may_specialise() && self.draw.percent(50) => {
+                Expr::Constant(self.draw.below(constants))
+            }
             _ if self.draw.percent(50) => Expr::Uniform(self.draw.below(uniforms)),
             _ => Expr::Push(self.draw.below(push)),
         }
+    }
+
+    /// Before SPIR-V 1.4 nothing may convert a specialisation constant to another size, and the front end does so all the same.
+    fn may_specialise(&self) -> bool {
+        let is_other = |scalar: &Scalar| scalar.is_integer() && !scalar.is_word();
+        let converts = Scalar::ALL.iter().any(|scalar| is_other(scalar) && self.weights.scalars[*scalar as usize] > 0);
+        self.launch.spirv >= SpirvVersion::V1_4 || !converts
     }
 
     pub(crate) fn vector(&mut self, ty: Type, want: Want) -> Expr {

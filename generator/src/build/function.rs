@@ -174,7 +174,7 @@ impl Builder<'_> {
         for _ in 0..1 + self.draw.below(3) {
             let direction = self.draw.weighted(&[(5, Direction::In), (4, Direction::Inout), (1, Direction::Out)]);
             let class = if self.draw.percent(6) { Class::MaybeUndefined } else { Class::Clean };
-            params.push((direction, self.data_type(), class));
+            params.push((direction, self.any_type(), class));
         }
         params
     }
@@ -183,7 +183,7 @@ impl Builder<'_> {
     fn result(&mut self, params: &[Parameter]) {
         let silent = params.iter().all(|&(direction, ..)| direction == Direction::In);
         if silent || self.draw.percent(50) {
-            let ty = self.data_type();
+            let ty = self.any_type();
             let inexact = !self.frame.flow.is_exact() && self.draw.percent(50);
             let class = if inexact { Class::Unpredictable } else { Class::Clean };
             self.frame.function.result = Some(ty);

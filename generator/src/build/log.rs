@@ -8,7 +8,7 @@ use tangle_program::types::{Scalar, Type};
 
 use super::expression::{bin, cast, uint};
 use super::float::hashed;
-use super::frame::{Cost, Role};
+use super::frame::{Cost, Frame, Role};
 use super::{Builder, FINAL_WORDS};
 use crate::class::Class;
 use crate::config::Density;
@@ -39,6 +39,9 @@ impl Density {
         }
     }
 }
+
+/// Words that a hash is made of at most.
+const MOST_HASHED: usize = 150;
 
 impl Builder<'_> {
     /// Perhaps logs variables.
@@ -113,8 +116,9 @@ impl Builder<'_> {
 
     /// What `main` ends with: all its variables, or their hash.
     pub(crate) fn final_log(&mut self, out: &mut Block) {
-        self.frame.limit.words += FINAL_WORDS;
-        self.frame.limit.steps += super::FINAL_STEPS;
+        let Frame { limit, spent, .. } = &mut self.frame;
+        limit.words = limit.words.max(spent.words) + FINAL_WORDS;
+        limit.steps = limit.steps.max(spent.steps) + super::FINAL_STEPS;
         let observed = |class: Class| {
             let vars = self.frame.vars.iter().enumerate();
             vars.filter(move |(_, var)| var.class == class && var.written > 0).map(|(id, _)| id as VarId)
@@ -133,12 +137,11 @@ impl Builder<'_> {
     /// Logs one word that depends on all of the variables.
     fn hash_log(&mut self, vars: &[VarId], out: &mut Block) {
         let hash = self.frame.local("hash", Type::UINT, Class::Clean, Role::Private);
-        for &var in vars {
-            for word in self.as_words(var) {
-                let mixed = bin(BinaryOp::Mul, Expr::Var(hash), uint(31));
-                let assign = self.assign(hash, bin(BinaryOp::Add, mixed, word));
-                out.push(assign);
-            }
+        let words: Vec<Expr> = vars.iter().flat_map(|&var| self.as_words(var)).take(MOST_HASHED).collect();
+        for word in words {
+            let mixed = bin(BinaryOp::Mul, Expr::Var(hash), uint(31));
+            let assign = self.assign(hash, bin(BinaryOp::Add, mixed, word));
+            out.push(assign);
         }
         self.log(vec![Expr::Var(hash)], out);
     }
@@ -146,22 +149,30 @@ impl Builder<'_> {
     fn as_words(&self, var: VarId) -> Vec<Expr> {
         let ty = self.frame.var(var).ty;
         let word = |expr: Expr| if ty.scalar == Scalar::Uint { expr } else { cast(Scalar::Uint, expr) };
-        let parts: Vec<Expr> = match ty.width {
-            1 => vec![Expr::Var(var)],
-            width => (0..width).map(|c| Expr::Component(Box::new(Expr::Var(var)), c)).collect(),
+        let elements: Vec<Expr> = match ty.indexed().filter(|_| !ty.is_single()) {
+            None => vec![Expr::Var(var)],
+            Some((_, count)) => {
+                let element = |k: u8| Expr::Element(Box::new(Expr::Var(var)), Box::new(uint(k.into())));
+                (0..count).map(element).collect()
+            }
         };
+        let components = |element: Expr| match ty.width {
+            1 => vec![element],
+            width => (0..width).map(|c| Expr::Component(Box::new(element.clone()), c)).collect(),
+        };
+        let parts = elements.into_iter().flat_map(components);
         let words = |part: Expr| match ty.scalar.words() {
             _ if ty.scalar.is_float() => vec![hashed(part, ty.scalar)],
             1 => vec![word(part)],
             _ => vec![word(part.clone()), word(bin(BinaryOp::Shr, part, uint(32)))],
         };
-        parts.into_iter().flat_map(words).collect()
+        parts.flat_map(words).collect()
     }
 }
 
 /// Words that a logged variable takes.
 fn words_of(ty: Type) -> u32 {
-    u32::from(ty.width) * ty.scalar.words() as u32
+    ty.components() as u32 * ty.scalar.words() as u32
 }
 
 /// Gives the sites the numbers 1, 2, 3… in the order of the text.

@@ -1,5 +1,6 @@
 //! From bytes to a case.
 
+mod aggregate;
 mod condition;
 mod control;
 mod data;

@@ -88,7 +88,7 @@ impl Builder<'_> {
         let scalars = self.weighted_scalars(info.scalars);
         let scalar = self.draw.weighted(&scalars);
         let width = if self.draw.percent(self.weights.vectors) { 2 + self.draw.below(3) as u8 } else { 1 };
-        Type { scalar, width }
+        Type::vector(scalar, width)
     }
 
     fn call(&mut self, info: &'static OpInfo, value: Type, class: Class) -> (Expr, Class) {
@@ -199,8 +199,10 @@ impl Builder<'_> {
         }
         let want = Want::of(class, self.draw.below(3));
         match ty {
-            Type { scalar: Scalar::Double, width: 1 } if self.draw.percent(50) => self.fraction(Scalar::Double, want),
-            Type { scalar, width: 1 } if scalar != Scalar::Bool => self.varying(scalar, want),
+            Type { scalar: Scalar::Double, width: 1, .. } if self.draw.percent(50) => {
+                self.fraction(Scalar::Double, want)
+            }
+            Type { scalar, width: 1, .. } if scalar != Scalar::Bool => self.varying(scalar, want),
             _ => self.expr(ty, want),
         }
     }

@@ -121,6 +121,7 @@ impl Builder<'_> {
             Statement::Barrier => self.barrier(out),
             Statement::Witness => self.witness(out),
             Statement::Exit => self.exit(out),
+            Statement::Element => self.element_statement(out),
         }
     }
 
@@ -134,6 +135,7 @@ impl Builder<'_> {
             Statement::Exit => self.can_exit(),
             Statement::Call => self.can_call(),
             Statement::Barrier => self.has(SubgroupOp::Barrier),
+            Statement::Element => self.weights.aggregates > 0,
             Statement::Assign | Statement::Operation | Statement::Witness => true,
         };
         let weight = match kind {
@@ -208,12 +210,15 @@ impl Builder<'_> {
     /// `var op value`: what a loop carries from one iteration to the next.
     pub(crate) fn accumulated(&mut self, var: VarId, value: Expr) -> Expr {
         let ty = self.frame.var(var).ty;
+        if !ty.is_single() {
+            return value;
+        }
         let value = match value {
             Expr::Var(other) if other == var => self.something_else(ty),
             value => value,
         };
         let op = match ty {
-            Type { scalar: Scalar::Bool, width: 1 } => BinaryOp::Xor,
+            Type { scalar: Scalar::Bool, width: 1, .. } => BinaryOp::Xor,
             Type { scalar: Scalar::Bool, .. } => return value,
             Type { scalar, .. } if scalar.is_float() => self.draw.pick(&[BinaryOp::Add, BinaryOp::Sub]),
             _ => self.draw.pick(&[BinaryOp::Add, BinaryOp::Add, BinaryOp::BitXor, BinaryOp::Sub]),

@@ -61,6 +61,7 @@ pub const TABLE: &[Pass] = &[
     Pass { name: "substitute", about: "put a value in the place of a variable", candidates: variables::substitute },
     Pass { name: "words", about: "make uints of other integers, integers of floats", candidates: types::words },
     Pass { name: "narrow", about: "make scalars of vectors", candidates: types::narrow },
+    Pass { name: "elements", about: "make single values of arrays, matrices and structs", candidates: types::elements },
     Pass { name: "memory", about: "forget what atomics return", candidates: memory::candidates },
     Pass { name: "merge", about: "make one of two variables", candidates: variables::merge },
     Pass { name: "data", about: "simplify the data", candidates: data::values },
@@ -115,7 +116,10 @@ fn zero(ty: Type) -> Expr {
 
 /// A value of a type with one scalar in all components.
 fn splat(ty: Type, scalar: Expr) -> Expr {
-    if ty.is_scalar() { scalar } else { Expr::Vector(ty, vec![scalar; usize::from(ty.width)]) }
+    match ty.indexed() {
+        None => scalar,
+        Some((element, count)) => Expr::Vector(ty, vec![splat(element, scalar); usize::from(count)]),
+    }
 }
 
 /// A jump out of a construct that is no longer there.

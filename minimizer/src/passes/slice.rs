@@ -150,7 +150,7 @@ impl<'a> Marks<'a> {
         let relevant = nested
             || match stmt {
                 Stmt::Log { site, .. } => self.keep.contains(site),
-                Stmt::Assign { var, .. } => self.has_var(self.current, *var),
+                Stmt::Assign { var, .. } | Stmt::SetElement { var, .. } => self.has_var(self.current, *var),
                 Stmt::Loop(l) => self.has_var(self.current, l.counter),
                 Stmt::Break => is(self, around.broken),
                 Stmt::Continue => is(self, around.continued),

@@ -105,6 +105,11 @@ impl<'a, R: Rules> Machine<'a, R> {
             }
             Node::Subgroup(op) => self.subgroup(frame, op, a, u)?,
             Node::Load { array, index } => self.load(frame, *array, index, a, u)?,
+            Node::Element { of, shape, index, width } => {
+                let of = self.eval(frame, of, a, u)?;
+                let index = self.eval(frame, index, a, u)?;
+                self.element(&of, *shape, &index, *width, a)
+            }
         })
     }
 

@@ -18,6 +18,7 @@
 //! computed from them. A lane whose next step depends on an unknown value is *lost*: nothing is said about it any more, and nothing
 //! about operations that it could take part in.
 
+mod element;
 mod expr;
 mod memory;
 mod op;
@@ -32,7 +33,7 @@ use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{self, BinaryOp};
 use tangle_program::subgroup::lanes;
 use tangle_program::tree::{Builtin, Direction, SiteId};
-use tangle_program::types::Scalar;
+use tangle_program::types::{Scalar, Type};
 
 use crate::lower::{ArgCode, Code, Decision, Form, LoopCode, Node, Segment, Step};
 use crate::map::Layout;
@@ -232,14 +233,14 @@ impl<'a, R: Rules> Machine<'a, R> {
     }
 
     fn frame(&self, function: usize) -> Frame {
-        let zero = |width: u8| Value::of((0..width).map(|_| Rc::clone(&self.zero)).collect());
+        let zero = |ty: Type| Value::of((0..ty.components()).map(|_| Rc::clone(&self.zero)).collect());
         let body = &self.code.functions[function];
         Frame {
-            vars: body.vars.iter().map(|ty| zero(ty.width)).collect(),
+            vars: body.vars.iter().map(|ty| zero(*ty)).collect(),
             targets: Vec::new(),
             returned: self.none(),
             returned_uniform: self.none(),
-            result: body.result.map(|ty| zero(ty.width)),
+            result: body.result.map(zero),
         }
     }
 
@@ -380,6 +381,12 @@ impl<'a, R: Rules> Machine<'a, R> {
                     let here = a.lanes(subgroup.first, subgroup.size);
                     self.counts.executed[*id][usize::from(here != subgroup.live)] += u64::from(here.count_ones());
                 }
+                Ok((a, u))
+            }
+            Step::SetElement { var, shape, index, value } => {
+                let index = self.eval(frame, index, &a, &u)?;
+                let value = self.eval(frame, value, &a, &u)?;
+                self.set_element(frame, *var, *shape, &index, &value, &a);
                 Ok((a, u))
             }
             Step::Store { array, value } => {

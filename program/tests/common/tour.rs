@@ -6,7 +6,7 @@ use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{Intrinsic, UnaryOp};
 use tangle_program::subgroup::{Fold, Gives, Param as Operand, TABLE};
 use tangle_program::tree::{Arg, Direction, Param, SubgroupCall};
-use tangle_program::types::Scalar;
+use tangle_program::types::{Scalar, Shape};
 
 /// All of them, with their names.
 pub fn programs() -> Vec<(&'static str, Case)> {
@@ -14,12 +14,13 @@ pub fn programs() -> Vec<(&'static str, Case)> {
         ("expressions", expressions()),
         ("control_flow", control_flow()),
         ("functions", functions()),
+        ("aggregates", aggregates()),
         ("subgroup_operations", subgroup_operations()),
     ]
 }
 
 pub fn vector(scalar: Scalar, width: u8) -> Type {
-    Type { scalar, width }
+    Type::vector(scalar, width)
 }
 
 pub fn intrinsic(op: Intrinsic, args: impl Into<Vec<Expr>>) -> Expr {
@@ -191,6 +192,51 @@ fn control_flow() -> Case {
     );
     case.tier = Tier::SubgroupUniform;
     case
+}
+
+/// Arrays, matrices and structs as locals, parameters and results; elements by literals and by indices.
+fn aggregates() -> Case {
+    let shaped = |ty: Type, shape| Type { shape, ..ty };
+    let array = shaped(Type::UINT, Shape::Array(4));
+    let matrix = shaped(vector(Scalar::Float, 3), Shape::Matrix(2));
+    let record = shaped(vector(Scalar::Int, 2), Shape::Struct(3));
+    let at = |var: VarId, index: Expr| Expr::Element(Box::new(Expr::Var(var)), Box::new(index));
+    let set = |var, index, value| Stmt::SetElement { var, index, value };
+    let own = |mask| binary(lane(), BinaryOp::BitAnd, uint(mask));
+    let param = |name: &str, direction, ty| Param { name: name.into(), direction, ty };
+    let turn = Function {
+        name: "turn".into(),
+        params: vec![param("every", Direction::Inout, array), param("from", Direction::In, record)],
+        result: Some(record),
+        ..function("", |_| {
+            vec![
+                set(0, own(3), Expr::Cast(Scalar::Uint, Box::new(component(at(1, uint(2)), 1)))),
+                set(1, uint(0), at(1, uint(2))),
+                Stmt::Return(Some(Expr::Var(1))),
+            ]
+        })
+    };
+    let main = function("main", |f| {
+        let (all, other) = (f.add_local("every", array), f.add_local("other", array));
+        let (columns, kept) = (f.add_local("columns", matrix), f.add_local("kept", record));
+        let (ballot_of, x) = (f.add_local("ballot_of", Type::MASK), f.add_local("x", Type::UINT));
+        let column = f.add_local("column", vector(Scalar::Float, 3));
+        let pair = |a, b| Expr::Vector(vector(Scalar::Int, 2), vec![Expr::Int(a), Expr::Int(b)]);
+        vec![
+            assign(all, Expr::Vector(array, vec![lane(), uint(1), uint(2), uint(3)])),
+            assign(other, Expr::Var(all)),
+            set(columns, own(1), Expr::Vector(vector(Scalar::Float, 3), vec![Expr::Float(Scalar::Float, 6); 3])),
+            assign(column, at(columns, binary(lane(), BinaryOp::Mod, uint(2)))),
+            assign(kept, Expr::Vector(record, vec![pair(1, 2), pair(3, 4), pair(5, 6)])),
+            Stmt::Call { function: 0, args: vec![Arg::Out(other), Arg::In(Expr::Var(kept))], dest: Some(kept) },
+            assign(ballot_of, ballot(lane_is(BinaryOp::Lt, 5))),
+            set(ballot_of, own(3), uint(7)),
+            assign(x, binary(at(ballot_of, own(1)), BinaryOp::Add, at(other, own(3)))),
+            Stmt::Log { site: 1, values: [all, other, columns, kept].map(Expr::Var).into() },
+            Stmt::Log { site: 2, values: [ballot_of, x, column].map(Expr::Var).into() },
+        ]
+    });
+    case("arrays, matrices and structs", vec![turn, main])
 }
 
 /// Parameters of all directions, results, calls in the heads of loops, and locals declared in all places.

@@ -77,7 +77,7 @@ impl Builder<'_> {
     pub(crate) fn after_loop(&mut self, counter: VarId, written: u32, out: &mut Block) {
         let mut left: Vec<VarId> = Vec::new();
         for (id, var) in self.frame.vars.iter().enumerate().rev() {
-            let wide = var.ty.width > 2 && !left.is_empty();
+            let wide = var.ty.components() > 2 && !left.is_empty();
             if var.written > written && var.role == Role::Data && left.len() < 3 && !wide {
                 left.push(id as VarId);
             }

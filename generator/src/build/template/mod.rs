@@ -132,7 +132,7 @@ impl Builder<'_> {
     /// A value that differs between lanes and may stand anywhere.
     fn own_value(&mut self, ty: Type) -> Expr {
         match ty {
-            Type { scalar, width: 1 } if scalar != Scalar::Bool => self.varying(scalar, Want::own(1)),
+            Type { scalar, width: 1, .. } if scalar != Scalar::Bool => self.varying(scalar, Want::own(1)),
             _ => self.expr(ty, Want::own(1)),
         }
     }
