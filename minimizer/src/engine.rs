@@ -19,7 +19,7 @@ fn key(case: &Case) -> Key {
     let text = glsl(case);
     [0u8, 1].map(|half| {
         let mut hasher = DefaultHasher::new();
-        (half, &text, case.tier, &case.launch, &case.data).hash(&mut hasher);
+        (half, &text, case.tier, &case.variant, &case.launch, &case.data).hash(&mut hasher);
         hasher.finish()
     })
 }

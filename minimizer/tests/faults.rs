@@ -13,6 +13,7 @@ use tangle_program::case::{Case, SubgroupSize, Tier};
 use tangle_program::glsl::glsl;
 use tangle_program::tree::SiteId;
 use tangle_program::validate::validate;
+use tangle_program::variant::Variant;
 
 /// The reference device with a fault.
 fn verdict(case: &Case, fault: Fault) -> Verdict {
@@ -178,4 +179,20 @@ fn a_judge_that_cannot_go_on_ends_the_search() {
     let (case, _) = first_failing(Fault::ScanReversed);
     let minimized = minimize(&case, &Options::default(), |_| Vec::new(), |_| ControlFlow::Continue(()));
     assert_eq!((minimized.case, minimized.tried, minimized.finished), (case, 0, false));
+}
+
+/// What only shows in an optimised module is never said to show without.
+#[test]
+fn an_answer_is_for_one_variant() {
+    let fault = Fault::ALL[0];
+    let (mut case, focus) = first_failing(fault);
+    case.variant = Variant::Size;
+    let answers = |cases: &[Case]| {
+        let answer = |case: &Case| if case.variant == Variant::Size { check(case, fault) } else { Check::Passes };
+        cases.iter().map(answer).collect()
+    };
+    let options = Options { focus, ..Options::default() };
+    let minimized = minimize(&case, &options, answers, |_| ControlFlow::Continue(()));
+    assert_eq!(minimized.case.variant, Variant::Size);
+    assert_eq!(minimized.case.program, reduce(&case, fault, &options).case.program);
 }
