@@ -100,6 +100,7 @@ fn run_corpus(target: &Target, expectations: &Expectations) -> Outcome {
                 *outcome.results.entry("not valid at another tier").or_default() += 1;
                 continue;
             }
+            tangle_runner::toolchain::optimise_by(TANGLE.into());
             let prepared = prepare(case.clone()).unwrap_or_else(|fault| panic!("{}: {fault}", entry.name));
             let conclusion = target.run(&prepared);
             let result = result_of(&case, &conclusion);

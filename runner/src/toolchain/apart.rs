@@ -5,7 +5,9 @@
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use super::{ToolchainError, optimise, validate};
 use crate::job::WorkerEnd;
@@ -26,8 +28,17 @@ const FAULT: &str = "TANGLE_OPTIMISER_FAULT";
 /// Exit code when the optimiser says why it fails.
 const REFUSED: i32 = 65;
 
+/// The program that becomes an optimiser, where it is not this one.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Has another program become the optimiser: for programs that cannot begin with [`crate::worker::run_if_requested`], tests for instance.
+/// The first call counts.
+pub fn optimise_by(program: PathBuf) {
+    PROGRAM.get_or_init(|| program);
+}
+
 /// Runs the optimiser of SPIRV-Tools over a module, in a process of its own, and validates what it makes. The program has to begin with
-/// [`crate::worker::run_if_requested`].
+/// [`crate::worker::run_if_requested`], or [`optimise_by`] to name one that does.
 ///
 /// # Errors
 ///
@@ -35,8 +46,16 @@ const REFUSED: i32 = 65;
 /// [`ToolchainError::Internal`] if it could not be run.
 pub fn optimise_apart(module: &[u32], version: SpirvVersion, flags: &[String]) -> Result<Vec<u32>, ToolchainError> {
     let internal = |error: io::Error| ToolchainError::Internal(format!("cannot run the optimiser: {error}"));
+    if std::env::var_os(VARIABLE).is_some() {
+        // Started to be an optimiser, it asks for another, which would ask for another.
+        return Err(ToolchainError::Internal("this program does not begin with worker::run_if_requested".into()));
+    }
     let request = [&[version.to_string()], flags].concat().join(" ");
-    let mut child = Command::new(std::env::current_exe().map_err(internal)?)
+    let program = match PROGRAM.get() {
+        Some(program) => program.clone(),
+        None => std::env::current_exe().map_err(internal)?,
+    };
+    let mut child = Command::new(program)
         .env(VARIABLE, request)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

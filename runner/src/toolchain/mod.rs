@@ -9,7 +9,7 @@ mod spirv_tools;
 use shaderc::{CompileOptions, Compiler, EnvVersion, OptimizationLevel, ShaderKind, SourceLanguage, TargetEnv};
 
 use crate::spirv::SpirvVersion;
-pub use apart::optimise_apart;
+pub use apart::{optimise_apart, optimise_by};
 pub(crate) use apart::run_if_requested;
 
 /// Version of the shaderc crate, which pins the sources of the compiler (`Cargo.toml` of the workspace).
