@@ -18,11 +18,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::bounds::value_words;
-use crate::case::{Case, Launch, SpecConstant, Tier, interface};
+use crate::case::{Case, Launch, SpecConstant, SpirvVersion, Tier, interface};
 use crate::memory::{ArrayId, Shared, Sync};
 use crate::needs::{category_of, declared_scalars, declared_types, operated_scalar, scalar_of};
 use crate::ops::{BinaryOp, UnaryOp};
-use crate::subgroup::Category;
+use crate::subgroup::{Category, Param};
 use crate::tree::{
     Arg, Arm, Atomic, Block, Builtin, Direction, Expr, Function, FunctionId, Label, Loop, LoopKind, SiteId, Stmt,
     SubgroupCall, Test, VarId,
@@ -77,7 +77,9 @@ pub fn print(case: &Case) -> Printed<'_> {
         uses.scalars |= 1 << array.scalar as u16;
     }
 
-    let mut printer = Printer { case, out: String::with_capacity(8192), line: 1, depth: 0, places: Vec::new() };
+    let copies_constants = copies_constants(case, uses.scalars);
+    let out = String::with_capacity(8192);
+    let mut printer = Printer { case, out, line: 1, depth: 0, places: Vec::new(), copies_constants };
     printer.header(uses);
     let structs: BTreeSet<Type> = plans.iter().flat_map(|plan| plan.structs.iter().copied()).collect();
     structs.into_iter().for_each(|ty| printer.structure(ty));
@@ -92,9 +94,18 @@ pub fn print(case: &Case) -> Printed<'_> {
     Printed { text: printer.out, places: printer.places }
 }
 
+/// True if specialisation constants have to be copied to variables before they are computed with: the front end makes an `OpSpecConstantOp` of
+/// `uint16_t(SPEC0)`, and `UConvert` may stand there from SPIR-V 1.4 only (SPIR-V 1.6 §3.49.7).
+fn copies_constants(case: &Case, scalars: u16) -> bool {
+    let is_other_integer = |scalar: &Scalar| scalar.is_integer() && scalar.size() != 32;
+    let mut mentioned = Scalar::ALL.into_iter().filter(|&scalar| scalars >> scalar as u16 & 1 == 1);
+    case.launch.spirv < SpirvVersion::V1_4 && mentioned.any(|scalar| is_other_integer(&scalar))
+}
+
 /// An expression of a function of the case, as the shader says it.
 pub fn expression(case: &Case, function: &Function, expr: &Expr) -> String {
-    let mut printer = Printer { case, out: String::new(), line: 1, depth: 0, places: Vec::new() };
+    let mut printer =
+        Printer { case, out: String::new(), line: 1, depth: 0, places: Vec::new(), copies_constants: false };
     Body { printer: &mut printer, function, declared: Vec::new() }.expr(expr, Context::Open);
     printer.out
 }
@@ -494,6 +505,8 @@ struct Printer<'a> {
     line: usize,
     depth: usize,
     places: Vec<(usize, &'a Stmt)>,
+    /// See [`copies_constants`].
+    copies_constants: bool,
 }
 
 /// `write!` into the text.
@@ -819,6 +832,11 @@ impl<'a> Printer<'a> {
             }
             self.put(";");
             self.end_line();
+        }
+        if self.copies_constants {
+            for k in (0..self.case.data.constants.len()).filter(|k| uses.constants >> k & 1 == 1) {
+                put_line!(self, "uint SPEC{k}_COPY = SPEC{k};");
+            }
         }
     }
 }
@@ -1284,6 +1302,7 @@ impl<'a> Body<'_, 'a> {
                 put!(self.printer, "uniform_words[{}].{component}", k / 4);
             }
             Expr::Push(k) => put!(self.printer, "push_words[{k}]"),
+            Expr::Constant(k) if self.printer.copies_constants => put!(self.printer, "SPEC{k}_COPY"),
             Expr::Constant(k) => put!(self.printer, "SPEC{k}"),
             Expr::Unary(op, x) => {
                 self.put(op.token());
@@ -1335,7 +1354,16 @@ impl<'a> Body<'_, 'a> {
             Expr::Subgroup(SubgroupCall { op, args, cluster }) => {
                 self.put(op.info().name);
                 self.put("(");
-                self.items(args);
+                for (i, arg) in args.iter().enumerate() {
+                    self.put(if i > 0 { ", " } else { "" });
+                    match (op.info().params.get(i), arg) {
+                        // It has to be a constant.
+                        (Some(Param::BroadcastLane | Param::QuadIndex), Expr::Constant(k)) => {
+                            put!(self.printer, "SPEC{k}");
+                        }
+                        _ => self.expr(arg, Context::Open),
+                    }
+                }
                 if let Some(cluster) = cluster {
                     put!(self.printer, ", {cluster}u");
                 }

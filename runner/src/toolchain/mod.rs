@@ -9,8 +9,8 @@ mod spirv_tools;
 use shaderc::{CompileOptions, Compiler, EnvVersion, OptimizationLevel, ShaderKind, SourceLanguage, TargetEnv};
 
 use crate::spirv::SpirvVersion;
-pub use apart::{optimise_apart, optimise_by};
 pub(crate) use apart::run_if_requested;
+pub use apart::{optimise_apart, optimise_by};
 
 /// Version of the shaderc crate, which pins the sources of the compiler (`Cargo.toml` of the workspace).
 const SHADERC_CRATE: &str = "0.10.1";
