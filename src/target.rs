@@ -233,7 +233,9 @@ impl Conclusion {
         match &self.finish {
             Finish::Judged(judgement) => Signature::of(case, judgement),
             Finish::Compiled | Finish::Unsupported { .. } | Finish::NoWorker { .. } => None,
-            Finish::Toolchain(message) => with(Kind::Toolchain, message.lines().next().unwrap_or_default().into()),
+            Finish::Toolchain(message) => {
+                with(Kind::Toolchain, without_ids(message.lines().next().unwrap_or_default()))
+            }
             Finish::Failed(outcome) => match outcome {
                 Outcome::Crashed { end, stage, .. } => with(Kind::Crash, format!("{end} while {stage}")),
                 Outcome::TimedOut { stage, .. } => with(Kind::Hang, format!("while {stage}")),
@@ -388,6 +390,13 @@ pub fn open(
     Ok(targets)
 }
 
+/// A message of SPIRV-Tools without the names that differ from module to module: `'12[%12]'` becomes `'…'`.
+fn without_ids(message: &str) -> String {
+    let part =
+        |(n, text): (usize, &str)| if n % 2 == 1 && text.contains("[%") { "…".to_owned() } else { text.to_owned() };
+    message.split('\'').enumerate().map(part).collect::<Vec<_>>().join("'")
+}
+
 /// The drivers that the named devices may be of: all if there is no name, or one that no driver has, so that the error names those there are.
 fn drivers_of(names: &[&String], devices_file: Option<&std::path::Path>) -> anyhow::Result<Vec<DriverConfig>> {
     let all = tangle_runner::drivers(devices_file)?;
@@ -406,4 +415,20 @@ fn drivers_of(names: &[&String], devices_file: Option<&std::path::Path>) -> anyh
 /// If the devices file is bad.
 pub fn inventory(devices_file: Option<&std::path::Path>) -> anyhow::Result<Inventory> {
     Ok(Inventory::probe(&tangle_runner::drivers(devices_file)?, &ProbeOptions::default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn toolchain_messages_have_no_ids() {
+        for (message, want) in [
+            ("construct '12[%12]' does not dominate '7[%main]'.", "construct '…' does not dominate '…'."),
+            ("Prior to SPIR-V 1.4, 'UConvert' needs it", "Prior to SPIR-V 1.4, 'UConvert' needs it"),
+            ("it's odd", "it's odd"),
+        ] {
+            assert_eq!(without_ids(message), want);
+        }
+    }
 }
