@@ -205,7 +205,7 @@ fn step(message: &str) -> &str {
     message.split(':').next().unwrap_or_default()
 }
 
-/// What a dying driver said, without the numbers: a failed assertion, say.
+/// What a dying driver said, without numbers and addresses: a failed assertion, say.
 fn words(finish: &Finish) -> Option<String> {
     const TELLING: [&str; 6] = ["assert", "error", "fatal", "panic", "terminate", "unreachable"];
     let Finish::Failed(Outcome::Crashed { last_words, .. } | Outcome::TimedOut { last_words, .. }) = finish else {
@@ -213,7 +213,23 @@ fn words(finish: &Finish) -> Option<String> {
     };
     let is_telling = |line: &&str| TELLING.iter().any(|word| line.to_ascii_lowercase().contains(word));
     let line = last_words.lines().find(is_telling)?;
-    Some(line.chars().filter(|c| !c.is_ascii_digit()).collect())
+    Some(without_numbers(line))
+}
+
+/// `at 0x7f03a1: t12 = and` becomes `at : t = and`.
+fn without_numbers(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        rest = match rest.strip_prefix("0x") {
+            Some(address) => address.trim_start_matches(|c: char| c.is_ascii_hexdigit()),
+            None => {
+                text.extend(Some(c).filter(|c| !c.is_ascii_digit()));
+                &rest[c.len_utf8()..]
+            }
+        };
+    }
+    text
 }
 
 /// Runs candidates on the workers of a device.

@@ -1,4 +1,24 @@
-//! oracle
+//! Says what every lane of a case must log, and judges what a device did.
+//!
+//! In: a case, the lane map that the device showed, and its logs. Out: a verdict with the first wrong step, and counts of what was
+//! compared. No randomness, no devices, no files: the same input gives the same answer.
+//!
+//! ```text
+//!   case ─► lower ─► machine ◄── rules (Spec; a fault; a reference device)
+//!                      │  ▲
+//!            predict ◄─┘  └── observed: where the tier leaves open who is together, what the device logged is followed
+//!               │
+//!   logs ─► judge ─► verdict, counts          map: is the lane map itself legal?
+//! ```
+//!
+//! - [`predict`] and [`judge`] are what callers use; [`map`] checks lane maps.
+//! - [`rules`] holds what a device may do in its own way; [`reference`](mod@reference) runs a case by them, and [`faults`] breaks one at a time, so that
+//!   every check is seen to fail.
+//! - [`observed`] judges open tangles (semantics.md §3.7).
+//! - [`coverage`] counts operations by type and context.
+//!
+//! docs/oracle-rules.md tells where each rule is, and how to add one.
+
 pub mod coverage;
 pub mod faults;
 pub mod judge;

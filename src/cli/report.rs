@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 use serde::Deserialize;
-use tangle::campaign::{read_coverage, write_atomically};
+use tangle::campaign::{Sample, read_coverage, read_samples, write_atomically};
 use tangle::ledger::{BugBook, DeviceBook, FindingBook, Ledger};
 use tangle_generator::stats::Construct;
 use tangle_program::case::Case;
@@ -14,6 +14,7 @@ use tangle_runner::toolchain;
 use tangle_triage::export::{DeviceNote, Subject};
 use tangle_triage::html;
 use tangle_triage::html::campaign::{Bug, Campaign, Device, Group, Seen};
+use tangle_triage::html::curves::Curve;
 
 use super::exhibit::{Exhibit, RunArgs};
 use super::{Found, read_case, say};
@@ -93,6 +94,7 @@ fn books(folder: &Path, file: &Path, out: &Path) -> anyhow::Result<Campaign> {
     Ok(Campaign {
         about: about.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)).collect(),
         seconds: ledger.seconds,
+        curves: curves(&read_samples(folder)?),
         devices: books.collect(),
         findings: groups(&ledger.findings, folder, out),
         bugs: ledger.bugs.iter().map(|book| bug(book, folder, out)).collect(),
@@ -104,6 +106,41 @@ fn books(folder: &Path, file: &Path, out: &Path) -> anyhow::Result<Campaign> {
         operations: ledger.operations,
         coverage: read_coverage(folder)?.unwrap_or_default(),
     })
+}
+
+/// The most points of a curve.
+const POINTS: usize = 120;
+
+/// Rates, findings and memory over the time that the campaign ran.
+fn curves(samples: &[Sample]) -> Vec<Curve> {
+    let step = samples.len().div_ceil(POINTS).max(1);
+    let last = samples.len().saturating_sub(1);
+    let samples: Vec<&Sample> =
+        samples.iter().enumerate().filter(|(n, _)| n % step == 0 || *n == last).map(|(_, sample)| sample).collect();
+    let curve = |name: &str, figure: &dyn Fn(&Sample) -> f64| Curve {
+        name: name.to_owned(),
+        points: samples.iter().map(|sample| (sample.seconds, figure(sample))).collect(),
+    };
+    let rate = |name: String, count: &dyn Fn(&Sample) -> u64| {
+        let passed = samples.windows(2).filter(|pair| pair[1].seconds > pair[0].seconds);
+        let point = |pair: &[&Sample]| {
+            let more = count(pair[1]).saturating_sub(count(pair[0]));
+            (pair[1].seconds, more as f64 / (pair[1].seconds - pair[0].seconds))
+        };
+        Curve { name, points: passed.map(point).collect() }
+    };
+    let mut curves = vec![
+        rate("cases a second".into(), &Sample::cases),
+        rate("values checked a second".into(), &Sample::checked),
+        curve("signatures, by device", &|sample| sample.signatures as f64),
+        curve("minimised bugs", &|sample| sample.bugs as f64),
+        curve("memory of tangle, MB", &|sample| sample.memory as f64 / 1e6),
+    ];
+    for device in samples.last().iter().flat_map(|sample| sample.devices.keys()) {
+        let cases = |sample: &Sample| sample.devices.get(device).map_or(0, |figures| figures.cases);
+        curves.push(rate(format!("{device}, cases a second"), &cases));
+    }
+    curves
 }
 
 fn device(name: &str, book: DeviceBook) -> Device {

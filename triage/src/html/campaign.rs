@@ -7,6 +7,7 @@ use tangle_oracle::judge::Counts;
 use tangle_oracle::predict::OpUse;
 use tangle_program::subgroup::TABLE;
 
+use super::curves::{self, Curve};
 use super::{Html, coverage, page, thousands};
 use crate::signature::{Kind, Signature};
 
@@ -20,6 +21,8 @@ pub struct Campaign {
     pub about: Vec<(String, String)>,
     /// How long it ran, in seconds.
     pub seconds: f64,
+    /// How it went.
+    pub curves: Vec<Curve>,
     /// Its devices.
     pub devices: Vec<Device>,
     /// What it found, one entry for each signature.
@@ -104,6 +107,7 @@ pub struct Seen {
 pub fn campaign(campaign: &Campaign) -> String {
     let mut html = Html::default();
     header(&mut html, campaign);
+    curves::section(&mut html, &campaign.curves);
     bugs(&mut html, &campaign.bugs);
     findings(&mut html, campaign);
     known(&mut html, &campaign.known);

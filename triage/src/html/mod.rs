@@ -12,6 +12,7 @@
 
 pub mod campaign;
 pub mod coverage;
+pub mod curves;
 pub mod finding;
 mod lanes;
 mod listing;
