@@ -511,3 +511,19 @@ impl Open {
         self.found.into_iter().map_while(|(answer, missing)| answer.filter(|_| missing == 0)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_crash_have_no_numbers_and_no_addresses() {
+        for (line, want) in [
+            ("Cannot select: 0x7f03a1: t12 = and", "Cannot select: : t = and"),
+            ("assert(n < 16) at line 301", "assert(n < ) at line "),
+            ("größe 0xfz", "größe z"),
+        ] {
+            assert_eq!(without_numbers(line), want);
+        }
+    }
+}
