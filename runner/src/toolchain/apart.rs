@@ -53,7 +53,8 @@ pub fn optimise_apart(module: &[u32], version: SpirvVersion, flags: &[String]) -
     let request = [&[version.to_string()], flags].concat().join(" ");
     let program = match PROGRAM.get() {
         Some(program) => program.clone(),
-        None => std::env::current_exe().map_err(internal)?,
+        // Rebuilt while it runs, it is gone from its path; the kernel still has it.
+        None => std::env::current_exe().ok().filter(|path| path.exists()).unwrap_or_else(|| "/proc/self/exe".into()),
     };
     let mut child = Command::new(program)
         .env(VARIABLE, request)
