@@ -587,16 +587,7 @@ fn partition(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
 
 const ANY_TYPE: &[Scalar] = &Scalar::ALL;
 /// What partitioned operations take here. Floats would need rules for NaN and signed zeros of the partition (semantics.md §1.9).
-const INTEGERS: &[Scalar] = &[
-    Scalar::Int,
-    Scalar::Uint,
-    Scalar::Int8,
-    Scalar::Uint8,
-    Scalar::Int16,
-    Scalar::Uint16,
-    Scalar::Int64,
-    Scalar::Uint64,
-];
+const INTEGERS: &[Scalar] = &Scalar::INTEGERS;
 const NUMBERS: &[Scalar] = &[
     Scalar::Int,
     Scalar::Uint,

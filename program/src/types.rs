@@ -60,6 +60,18 @@ impl Scalar {
         Scalar::Double,
     ];
 
+    /// The integer types, in the same order.
+    pub const INTEGERS: [Scalar; 8] = [
+        Scalar::Int,
+        Scalar::Uint,
+        Scalar::Int8,
+        Scalar::Uint8,
+        Scalar::Int16,
+        Scalar::Uint16,
+        Scalar::Int64,
+        Scalar::Uint64,
+    ];
+
     /// Size in bits; 1 for bool.
     pub const fn size(self) -> u32 {
         match self {

@@ -39,16 +39,7 @@ fn data(random: &mut Random) -> Data {
 }
 
 /// Floats have no ranges but extents: `tangle_program::exact`.
-const INTEGERS: [Scalar; 8] = [
-    Scalar::Int,
-    Scalar::Uint,
-    Scalar::Int8,
-    Scalar::Uint8,
-    Scalar::Int16,
-    Scalar::Uint16,
-    Scalar::Int64,
-    Scalar::Uint64,
-];
+const INTEGERS: [Scalar; 8] = Scalar::INTEGERS;
 
 fn expr(random: &mut Random, scalar: Scalar, depth: usize) -> Expr {
     if depth == 0 || random.below(6) == 0 {

@@ -271,9 +271,14 @@ fn worker_program(driver: &DriverConfig, worker: Option<&Path>) -> Result<PathBu
     if let Some(program) = driver.worker.as_deref().or(worker) {
         return Ok(program.to_owned());
     }
+    this_program()
+        .map_err(|error| StartProblem::Spawn { program: "(this program)".to_owned(), reason: error.to_string() })
+}
+
+/// Where this program can be started from again.
+pub(crate) fn this_program() -> std::io::Result<PathBuf> {
     // Under a prefix command /proc/self/exe of the worker is the prefix, so the real path is found out here.
-    let program = std::env::current_exe()
-        .map_err(|error| StartProblem::Spawn { program: "(this program)".to_owned(), reason: error.to_string() })?;
+    let program = std::env::current_exe()?;
     // Rebuilt while it runs, it is gone from its path; the kernel still has it.
     Ok(if program.exists() { program } else { PathBuf::from(format!("/proc/{}/exe", std::process::id())) })
 }

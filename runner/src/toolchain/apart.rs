@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 use super::{ToolchainError, optimise, validate};
 use crate::job::WorkerEnd;
+use crate::process::this_program;
 use crate::spirv::SpirvVersion;
 
 /// Set when a process is to optimise: the SPIR-V version, and flags of `spirv-opt` with spaces between.
@@ -53,8 +54,7 @@ pub fn optimise_apart(module: &[u32], version: SpirvVersion, flags: &[String]) -
     let request = [&[version.to_string()], flags].concat().join(" ");
     let program = match PROGRAM.get() {
         Some(program) => program.clone(),
-        // Rebuilt while it runs, it is gone from its path; the kernel still has it.
-        None => std::env::current_exe().ok().filter(|path| path.exists()).unwrap_or_else(|| "/proc/self/exe".into()),
+        None => this_program().map_err(internal)?,
     };
     let mut child = Command::new(program)
         .env(VARIABLE, request)
