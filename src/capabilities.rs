@@ -134,6 +134,9 @@ impl Capabilities {
             // The module's capability does not tell them from those on buffers.
             need(Feature::BufferInt64Atomics);
         }
+        if needs.expect_assume {
+            need(Feature::ExpectAssume);
+        }
         if needs.local_size_id {
             need(Feature::Maintenance4);
         }
@@ -234,6 +237,7 @@ impl Capabilities {
             full_subgroups: has(Feature::ComputeFullSubgroups),
             varying_size: has(Feature::SubgroupSizeControl),
             shared_int64_atomics: has(Feature::SharedInt64Atomics) && has(Feature::BufferInt64Atomics),
+            expect_assume: has(Feature::ExpectAssume),
             local_size_id: has(Feature::Maintenance4),
             broadcast_dynamic_id: has(Feature::SubgroupBroadcastDynamicId),
             spirv: SpirvVersion::ALL.into_iter().filter(|&version| spirv_version(version) <= self.max_spirv).collect(),

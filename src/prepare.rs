@@ -149,7 +149,9 @@ pub fn observation(completed: &Completed) -> Option<Observation> {
 mod tests {
     use super::*;
     use tangle_program::control::{LoopControl, SelectionControl};
-    use tangle_program::tree::{Block, Stmt};
+    use tangle_program::ops::{BinaryOp, Intrinsic};
+    use tangle_program::tree::{Block, Builtin, Expr, Stmt};
+    use tangle_program::types::{Scalar, Type};
 
     /// A case of the corpus with all its control flow asking for something.
     fn asking(json: &str, selection: SelectionControl, repeated: LoopControl) -> Case {
@@ -176,6 +178,29 @@ mod tests {
         let mut case = Case::from_json(json).expect("a case of the corpus");
         case.program.functions.iter_mut().for_each(|function| ask(&mut function.body, selection, repeated));
         case
+    }
+
+    /// SPV_KHR_expect_assume, and the decoration of GLSL 4.60 §4.14.
+    #[test]
+    fn hints_and_qualifiers_arrive_in_the_module() {
+        let mut case = Case::from_json(include_str!("../corpus/vectors/V03.json")).expect("a case of the corpus");
+        let main = case.program.functions.last_mut().expect("main");
+        let exact = main.add_local("exact", Type::scalar(Scalar::Float));
+        main.locals.last_mut().expect("the local").precise = true;
+        let real = |expr| Expr::Cast(Scalar::Float, Box::new(expr));
+        let sum = Expr::binary(BinaryOp::Add, real(Expr::Builtin(Builtin::Lane)), Expr::Float(Scalar::Float, 4));
+        let expected = Expr::Intrinsic(Intrinsic::Expect, vec![Expr::Builtin(Builtin::Lane), Expr::Uint(1)]);
+        let assumed = Expr::binary(BinaryOp::Lt, Expr::Builtin(Builtin::Lane), Expr::Uint(128));
+        main.body.extend([
+            Stmt::Assign { var: exact, value: sum },
+            Stmt::Assume(assumed),
+            Stmt::Log { site: 99, values: vec![expected, Expr::Var(exact)] },
+        ]);
+        let prepared = prepare(case).expect("it compiles");
+        let text = toolchain::disassemble(&prepared.spirv).expect("a module");
+        for word in ["OpCapability ExpectAssumeKHR", "OpExpectKHR", "OpAssumeTrueKHR", "NoContraction"] {
+            assert!(text.contains(word), "{word}: {text}");
+        }
     }
 
     /// SPIR-V 1.6 §3.2.2 and §3.2.3.

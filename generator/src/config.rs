@@ -39,6 +39,8 @@ pub struct Config {
     pub broadcast_dynamic_id: bool,
     /// Whether atomics on 64-bit integers in shared memory may be used (`shaderSharedInt64Atomics`).
     pub shared_int64_atomics: bool,
+    /// Whether the compiler may be told what to expect and to assume (`shaderExpectAssume`).
+    pub expect_assume: bool,
     /// Whether workgroup sizes may be specialised from SPIR-V 1.6 on (`maintenance4`).
     pub local_size_id: bool,
     /// SPIR-V versions to choose from; not empty.
@@ -71,6 +73,7 @@ impl Default for Config {
             varying_size: false,
             broadcast_dynamic_id: true,
             shared_int64_atomics: true,
+            expect_assume: true,
             local_size_id: true,
             spirv: SpirvVersion::ALL.into(),
             max_workgroup: [256, 256, 64],

@@ -10,7 +10,7 @@ use tangle_program::case::Case;
 use tangle_program::context::operations;
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::divergence::Divergence;
-use tangle_program::ops::BinaryOp;
+use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Arg, Arm, Block, Expr, Function, Label, Loop, LoopKind, Stmt};
 use tangle_program::types::{Shape, Type};
@@ -105,6 +105,12 @@ constructs! {
     DynamicComponent,
     /// An array, matrix or struct as a parameter or result.
     AggregateParameter,
+    /// What the compiler may expect.
+    Expect,
+    /// What the compiler may assume.
+    Assume,
+    /// A `precise` local.
+    Precise,
     /// A `switch`.
     Switch,
     /// A segment that falls through into the next.
@@ -207,6 +213,7 @@ impl Stats {
             counter.function = id;
             let passed = function.params.iter().map(|param| param.ty).chain(function.result);
             passed.filter(|ty| !ty.is_single()).for_each(|_| counter.count(Construct::AggregateParameter));
+            function.locals.iter().for_each(|local| counter.count_if(local.precise, Construct::Precise));
             counter.block(&function.body, Place::TOP);
         }
         let several = counter.call_sites.iter().filter(|&&sites| sites > 1).count() as u64;
@@ -414,6 +421,10 @@ impl Counter<'_> {
                 self.count(Construct::Atomic);
                 stmt.direct_exprs().for_each(|expr| self.expr(expr));
             }
+            Stmt::Assume(cond) => {
+                self.count(Construct::Assume);
+                self.expr(cond);
+            }
             Stmt::Sync(_) => self.count(Construct::WorkgroupBarrier),
             Stmt::Barrier(_) => self.count(Construct::Barrier),
         }
@@ -517,6 +528,7 @@ impl Counter<'_> {
             }
             Expr::Select(..) => self.count(Construct::Select),
             Expr::Constant(_) => self.count(Construct::SpecConstant),
+            Expr::Intrinsic(Intrinsic::Expect, _) => self.count(Construct::Expect),
             Expr::Element(x, _) => {
                 let function = &self.functions[self.function];
                 self.count(match x.ty(function).map_or(Shape::Single, |ty| ty.shape) {

@@ -44,6 +44,8 @@ choices! {
         Exit = 8,
         /// A write and a read of elements of an array, matrix, struct or vector.
         Element = 7,
+        /// Something that the compiler may assume.
+        Assume = 3,
     }
 }
 
@@ -156,6 +158,10 @@ pub(crate) struct Weights {
     pub(crate) attributes: u32,
     /// Percentage of parameters, results and components that are aggregates or elements of one.
     pub(crate) aggregates: u32,
+    /// Percentage of conditions and numbers of which the compiler is told what to expect; without it it is told nothing to assume.
+    pub(crate) hints: u32,
+    /// Every so many-th local of a floating-point type is `precise`; 0: none.
+    pub(crate) precise: usize,
 }
 
 impl Weights {
@@ -171,6 +177,8 @@ impl Weights {
         vectors: 4,
         attributes: 10,
         aggregates: 10,
+        hints: 6,
+        precise: 0,
     };
 
     pub(crate) fn scale(&mut self, statement: Statement, percent: u32) {
@@ -206,6 +214,8 @@ impl Weights {
         };
         self.attributes *= draw.pick(&[0, 0, 2, 5]);
         self.aggregates *= draw.pick(&[0, 0, 2, 4]);
+        self.hints *= draw.pick(&[0, 0, 0, 3]);
+        self.precise = draw.pick(&[0, 0, 1, 2]);
     }
 }
 

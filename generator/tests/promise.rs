@@ -230,7 +230,7 @@ fn every_operation_occurs_with_every_type() {
     let mut stats = Stats::default();
     for profile in [Profile::Default, Profile::Ops, Profile::Vectors] {
         let config = Config { profile, ..Config::default() };
-        (0..5_000).for_each(|seed| stats.merge(&Stats::of(&from_seed(seed, &config))));
+        (0..8_000).for_each(|seed| stats.merge(&Stats::of(&from_seed(seed, &config))));
     }
     for info in &TABLE {
         if !info.params.contains(&Param::Value) {

@@ -50,7 +50,7 @@ pub fn direct_exprs_mut(stmt: &mut Stmt) -> Vec<&mut Expr> {
             });
             ins.collect()
         }
-        Stmt::Store { value, .. } => vec![value],
+        Stmt::Store { value, .. } | Stmt::Assume(value) => vec![value],
         Stmt::SetElement { index, value, .. } => vec![index, value],
         Stmt::Atomic(atomic) => {
             let Atomic { index, compare, value, .. } = &mut **atomic;
@@ -83,6 +83,7 @@ pub fn nested_blocks_mut(stmt: &mut Stmt) -> Vec<&mut Block> {
         | Stmt::SetElement { .. }
         | Stmt::Atomic(_)
         | Stmt::Sync(_)
+        | Stmt::Assume(_)
         | Stmt::Barrier(_) => Vec::new(),
     }
 }

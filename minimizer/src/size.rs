@@ -58,7 +58,7 @@ impl Size {
             self.numbers += oddity(param.ty.scalar);
         }
         for local in &function.locals {
-            self.code += 1 + local.ty.components() as u64;
+            self.code += 1 + local.ty.components() as u64 + u64::from(local.precise);
             self.names += letters(&local.name);
             self.numbers += oddity(local.ty.scalar);
         }
@@ -105,6 +105,7 @@ impl Size {
             }
             Stmt::Break | Stmt::Continue | Stmt::Return(_) | Stmt::Barrier(_) | Stmt::Sync(_) => 3,
             Stmt::Store { .. } => 5,
+            Stmt::Assume(_) => 4,
             Stmt::SetElement { .. } => 6,
             Stmt::Atomic(atomic) => 7 + u64::from(atomic.dest.is_some()) + u64::from(atomic.compare.is_some()),
             Stmt::Call { args, dest, .. } => {

@@ -75,7 +75,8 @@ fn relatives(expr: &Expr) -> Vec<Expr> {
         }
         Expr::Intrinsic(op, args) => {
             let shape = |op: Intrinsic| (op.shape().values, op.shape().offsets, op.shape().gives_int);
-            let same = |other: &Intrinsic| *other != *op && shape(*other) == shape(*op);
+            // The device may lack what a hint needs.
+            let same = |other: &Intrinsic| *other != *op && *other != Intrinsic::Expect && shape(*other) == shape(*op);
             Intrinsic::ALL.into_iter().filter(same).map(|op| Expr::Intrinsic(op, args.clone())).collect()
         }
         _ => Vec::new(),

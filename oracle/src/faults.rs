@@ -65,6 +65,8 @@ faults! {
     FlattenedBranchOfFirstLane,
     /// The lowest active lane decides the divergent test of an `[[unroll]]` loop for all.
     UnrolledTestOfFirstLane,
+    /// Nobody goes on after an `assumeEXT`: what follows is taken for unreachable.
+    AssumptionUnreachable,
     /// Out arguments of lanes that returned early are not copied back.
     EarlyReturnNoCopyOut,
     /// An assignment in a loop also changes the variable of lanes that have left the loop.
@@ -285,6 +287,8 @@ faults! {
     ExtractUnsigned,
     /// `findMSB` of int ignores the sign.
     FindMsbUnsigned,
+    /// `expectEXT` gives the expected value if it is the smaller one.
+    ExpectationIsMin,
 
     // Only where a tier weaker than maximal leaves open who is together.
     /// In an open tangle, the two lowest lanes are elected.
@@ -553,6 +557,7 @@ impl Rules for Planted {
         match (self.0, op) {
             (Fault::ExtractUnsigned, Intrinsic::BitfieldExtract) => (op, scalar.unsigned()),
             (Fault::FindMsbUnsigned, Intrinsic::FindMsb) => (op, scalar.unsigned()),
+            (Fault::ExpectationIsMin, Intrinsic::Expect) => (Intrinsic::Min, scalar),
             _ => (op, scalar),
         }
     }
@@ -571,6 +576,10 @@ impl Rules for Planted {
                 _ => *element,
             };
         }
+    }
+
+    fn assumed(&mut self, active: Mask) -> Mask {
+        if self.0 == Fault::AssumptionUnreachable { active.minus(&active) } else { active }
     }
 
     fn specialised(&mut self, constant: SpecConstant) -> u32 {

@@ -83,6 +83,8 @@ pub(crate) enum Step {
     Atomic(Box<AtomicCode>),
     /// `barrier()`.
     Synchronise,
+    /// What a compiler may assume. It holds ([`tangle_program::validate`]), so that nothing is computed.
+    Assume,
     /// A memory barrier: without data races there is nothing to order.
     Nothing,
 }
@@ -378,6 +380,7 @@ impl Lowering<'_> {
             })),
             Stmt::Sync(Sync::Barrier) => Step::Synchronise,
             Stmt::Sync(_) => Step::Nothing,
+            Stmt::Assume(_) => Step::Assume,
         })
     }
 

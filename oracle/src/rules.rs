@@ -181,6 +181,11 @@ pub trait Rules {
     /// Which of `count` elements lanes access: pairs of a lane's slot and the number of the element.
     fn elements(&mut self, _access: Access, _shape: Shape, _count: usize, _places: &mut [(usize, usize)]) {}
 
+    /// The lanes that go on after an assumption: all of them.
+    fn assumed(&mut self, active: Mask) -> Mask {
+        active
+    }
+
     /// What a specialisation constant is in a pipeline.
     fn specialised(&mut self, constant: SpecConstant) -> u32 {
         constant.value

@@ -230,9 +230,8 @@ impl<'a> Scope<'a> {
                 let (scalar, x) = self.typed_range(x);
                 (scalar, unary(*op, scalar, x))
             }
-            Expr::Binary(op, ..) if op.is_logical() || op.is_comparison() => {
-                (Scalar::Bool, Interval::all(Scalar::Bool))
-            }
+            Expr::Binary(op, x, y) if op.is_comparison() => (Scalar::Bool, self.compared(*op, x, y)),
+            Expr::Binary(op, ..) if op.is_logical() => (Scalar::Bool, Interval::all(Scalar::Bool)),
             Expr::Binary(op, x, y) => {
                 let (scalar, x) = self.typed_range(x);
                 (scalar, binary(*op, scalar, x, self.range(y)))
@@ -259,6 +258,24 @@ impl<'a> Scope<'a> {
             Expr::Load(load) => (load.scalar, Interval::all(load.scalar)),
             Expr::Element(x, _) => self.typed_range(x),
         }
+    }
+
+    /// What a comparison can give.
+    fn compared(&self, op: BinaryOp, x: &Expr, y: &Expr) -> Interval {
+        let ((scalar, x), y) = (self.typed_range(x), self.range(y));
+        if scalar.is_float() {
+            return Interval::all(Scalar::Bool);
+        }
+        let (always, never) = match op {
+            BinaryOp::Lt => (x.hi < y.lo, x.lo >= y.hi),
+            BinaryOp::Le => (x.hi <= y.lo, x.lo > y.hi),
+            BinaryOp::Gt => (x.lo > y.hi, x.hi <= y.lo),
+            BinaryOp::Ge => (x.lo >= y.hi, x.hi < y.lo),
+            BinaryOp::Ne => (x.hi < y.lo || y.hi < x.lo, x.lo == x.hi && x == y),
+            BinaryOp::Eq => (x.lo == x.hi && x == y, x.hi < y.lo || y.hi < x.lo),
+            _ => (false, false),
+        };
+        Interval::new(always.into(), (!never).into())
     }
 
     /// The integers that a float expression can be converted to.
@@ -345,6 +362,7 @@ impl<'a> Scope<'a> {
             Intrinsic::FindLsb => (Scalar::Int, found(self.is_nonzero(first))),
             // A negative int is searched for a 0, and -1 has none.
             Intrinsic::FindMsb => (Scalar::Int, found(self.is_nonzero(first) && x.lo >= 0)),
+            Intrinsic::Expect => (scalar, x),
             Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc => (scalar, all),
         }
     }
@@ -601,7 +619,7 @@ mod tests {
         let locals = [Type::UINT, Type::INT, Type::MASK, Type::UINT]
             .iter()
             .zip(["u", "i", "v", "counter"])
-            .map(|(&ty, name)| Local { name: name.into(), ty });
+            .map(|(&ty, name)| Local::new(name, ty));
         Function { name: "f".into(), params: vec![], result: None, locals: locals.collect(), body: vec![] }
     }
 
@@ -729,6 +747,20 @@ mod tests {
             (intrinsic(Intrinsic::FindLsb, &[U]), (-1, 31)),
             (intrinsic(Intrinsic::FindMsb, &[bin(U, BitOr, Uint(1))]), (0, 31)),
             (intrinsic(Intrinsic::FindMsb, &[bin(I, BitOr, Int(1))]), (-1, 31)),
+            (intrinsic(Intrinsic::Expect, &[low(U, 5), Uint(9)]), (0, 5)),
+            (bin(low(U, 5), Le, Uint(5)), (1, 1)),
+            (bin(low(U, 5), Le, Uint(4)), (0, 1)),
+            (bin(low(U, 5), Lt, Uint(6)), (1, 1)),
+            (bin(low(U, 5), Lt, Uint(0)), (0, 0)),
+            (bin(low(U, 5), Gt, Uint(5)), (0, 0)),
+            (bin(small(I), Ge, Int(0)), (1, 1)),
+            (bin(small(I), Ge, Int(8)), (0, 0)),
+            (bin(low(U, 5), Ne, Uint(6)), (1, 1)),
+            (bin(low(U, 5), Eq, Uint(6)), (0, 0)),
+            (bin(low(U, 5), Eq, Uint(5)), (0, 1)),
+            (bin(Expr::Uniform(0), Eq, Uint(7)), (1, 1)),
+            (bin(Expr::Uniform(0), Ne, Uint(7)), (0, 0)),
+            (bin(bin(Uint(1), Lt, Uint(2)), And, bin(Uint(1), Lt, Uint(2))), (0, 1)),
             (Expr::Vector(Type::MASK, vec![Uint(1), Uint(9), Uint(2), Uint(3)]), (1, 9)),
             (Expr::Component(Box::new(Expr::Vector(Type::MASK, vec![Uint(1), Uint(9), Uint(2), Uint(3)])), 1), (9, 9)),
             (Expr::Component(Box::new(V), 0), ALL_UINT),

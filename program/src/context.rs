@@ -359,7 +359,7 @@ mod tests {
             ("a choice", vec![chosen], &[Partial, Choice]),
         ];
         for (what, body, contexts) in table {
-            let local = |name: &str| Local { name: name.into(), ty: Type::UINT };
+            let local = |name: &str| Local::new(name, Type::UINT);
             let function = Function {
                 name: "main".into(),
                 params: Vec::new(),

@@ -232,7 +232,7 @@ mod tests {
             ("a call", vec![call(vec![Arg::In(Expr::Uint(1))])], forever(Expr::Var(0), vec![]), false),
             ("a call with its own", vec![call(vec![Arg::In(lane())])], forever(Expr::Var(0), vec![]), true),
         ];
-        let local = |name: &str| crate::tree::Local { name: name.into(), ty: Type::UINT };
+        let local = |name: &str| crate::tree::Local::new(name, Type::UINT);
         for (what, mut body, l, parts) in table {
             body.push(Stmt::Loop(Box::new(l.clone())));
             let same = Function {

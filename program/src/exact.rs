@@ -212,7 +212,7 @@ mod tests {
 
     /// The extent by the sizes of the subgroup: unknown, or 8. Variable `k` is a vector of the `k`-th float type.
     fn extents(expr: &Expr) -> [Option<(f64, i32)>; 2] {
-        let local = |scalar| Local { name: "x".into(), ty: Type::vector(scalar, 2) };
+        let local = |scalar| Local::new("x", Type::vector(scalar, 2));
         let locals = [Scalar::Float16, Scalar::Float, Scalar::Double].map(local).into();
         let function = Function { name: "main".into(), params: vec![], result: None, locals, body: vec![] };
         SIZES.map(|subgroup_size| {

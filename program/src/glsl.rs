@@ -21,11 +21,11 @@ use crate::bounds::value_words;
 use crate::case::{Case, Launch, SpecConstant, SpirvVersion, Tier, interface};
 use crate::memory::{ArrayId, Shared, Sync};
 use crate::needs::{category_of, declared_scalars, declared_types, operated_scalar, scalar_of};
-use crate::ops::{BinaryOp, UnaryOp};
+use crate::ops::{BinaryOp, Intrinsic, UnaryOp};
 use crate::subgroup::{Category, Param};
 use crate::tree::{
-    Arg, Arm, Atomic, Block, Builtin, Direction, Expr, Function, FunctionId, Label, Loop, LoopKind, SiteId, Stmt,
-    SubgroupCall, Test, VarId,
+    Arg, Arm, Atomic, Block, Builtin, Direction, Expr, Function, FunctionId, Label, Local, Loop, LoopKind, SiteId,
+    Stmt, SubgroupCall, Test, VarId,
 };
 use crate::types::{Scalar, Shape, Type};
 
@@ -210,6 +210,8 @@ struct Uses {
     constants: u32,
     /// A control-flow attribute.
     attributes: bool,
+    /// What the compiler may expect or assume.
+    hints: bool,
 }
 
 impl Uses {
@@ -228,6 +230,7 @@ impl Uses {
             push: self.push | other.push,
             constants: self.constants | other.constants,
             attributes: self.attributes | other.attributes,
+            hints: self.hints | other.hints,
         }
     }
 
@@ -369,6 +372,10 @@ impl Planner<'_> {
                 stmt.direct_exprs().for_each(|expr| self.expr(expr));
                 atomic.dest.iter().for_each(|dest| self.mention(*dest));
             }
+            Stmt::Assume(cond) => {
+                self.uses.hints = true;
+                self.expr(cond);
+            }
             Stmt::Break | Stmt::Continue | Stmt::Sync(_) => {}
         }
     }
@@ -409,6 +416,7 @@ impl Planner<'_> {
             Expr::Push(_) => self.uses.push = true,
             Expr::Constant(k) => self.uses.constants |= 1 << (*k).min(31),
             Expr::Load(load) => self.array(load.array),
+            Expr::Intrinsic(Intrinsic::Expect, _) => self.uses.hints = true,
             _ => {}
         }
         if let Some(category) = category_of(expr) {
@@ -586,6 +594,9 @@ impl<'a> Printer<'a> {
         }
         if self.case.program.shared.iter().any(|array| array.scalar.size() == 64) {
             put_line!(self, "#extension GL_EXT_shader_atomic_int64 : require");
+        }
+        if uses.hints {
+            put_line!(self, "#extension GL_EXT_expect_assume : require");
         }
         if uses.attributes {
             put_line!(self, "#extension GL_EXT_control_flow_attributes : require");
@@ -888,6 +899,11 @@ impl std::fmt::Display for Zero {
     }
 }
 
+/// What stands before the type of a variable, with the space after it.
+fn qualifier(local: &Local) -> &'static str {
+    if local.precise { "precise " } else { "" }
+}
+
 /// Prints the statements of one function.
 struct Body<'p, 'a> {
     printer: &'p mut Printer<'a>,
@@ -900,7 +916,7 @@ impl<'a> Body<'_, 'a> {
         let function = self.function;
         for (i, local) in (function.params.len()..).zip(&function.locals) {
             if self.declared[i] == Declared::AtTop {
-                put_line!(self.printer, "{} {} = {};", local.ty, local.name, Zero(local.ty));
+                put_line!(self.printer, "{}{} {} = {};", qualifier(local), local.ty, local.name, Zero(local.ty));
             }
         }
         self.block(&function.body);
@@ -958,6 +974,11 @@ impl<'a> Body<'_, 'a> {
                 self.put(";");
             }
             Stmt::Atomic(atomic) => self.atomic(atomic),
+            Stmt::Assume(cond) => {
+                self.put("assumeEXT(");
+                self.expr(cond, Context::Open);
+                self.put(");");
+            }
             Stmt::Assign { .. } | Stmt::Log { .. } | Stmt::Call { .. } | Stmt::Loop(_) => {
                 self.simple(stmt);
                 self.put(";");
@@ -994,8 +1015,9 @@ impl<'a> Body<'_, 'a> {
     fn assigned(&mut self, var: VarId) {
         if let Some(declared @ Declared::AtFirstMention) = self.declared.get_mut(var as usize) {
             *declared = Declared::Already;
-            if let Some(ty) = self.function.var_type(var) {
-                put!(self.printer, "{ty} ");
+            let local = (var as usize).checked_sub(self.function.params.len());
+            if let Some(local) = local.and_then(|local| self.function.locals.get(local)) {
+                put!(self.printer, "{}{} ", qualifier(local), local.ty);
             }
         }
         self.var(var);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::case::{Case, SpirvVersion, SubgroupSize, Tier};
+use crate::ops::Intrinsic;
 use crate::subgroup::{Category, Param};
 use crate::tree::{Builtin, Expr, Function, Stmt, SubgroupCall, walk_block};
 use crate::types::{Scalar, Type};
@@ -35,6 +36,8 @@ pub struct Needs {
     pub extended_types: bool,
     /// Whether there are atomics on 64-bit integers in shared memory (`shaderSharedInt64Atomics`).
     pub shared_int64_atomics: bool,
+    /// Whether the compiler is told what to expect and to assume (`shaderExpectAssume`).
+    pub expect_assume: bool,
     /// Whether the module says its workgroup size by constants (`maintenance4`): the front end does so for specialised ones from
     /// SPIR-V 1.6 on, and before it by a built-in that needs nothing.
     pub local_size_id: bool,
@@ -60,6 +63,7 @@ pub fn needs(case: &Case) -> Needs {
         scalars: BTreeSet::new(),
         extended_types: false,
         shared_int64_atomics: false,
+        expect_assume: false,
         local_size_id: launch.default_workgroup.is_some() && launch.spirv >= SpirvVersion::V1_6,
         workgroup: launch.workgroup,
         invocations: launch.invocations(),
@@ -72,6 +76,7 @@ pub fn needs(case: &Case) -> Needs {
             if let Stmt::Barrier(op) = stmt {
                 needs.categories.insert(op.info().category);
             }
+            needs.expect_assume |= matches!(stmt, Stmt::Assume(_));
             if let Stmt::Atomic(atomic) = stmt {
                 let array = case.program.shared.get(atomic.array as usize);
                 needs.shared_int64_atomics |= array.is_some_and(|array| array.scalar.size() == 64);
@@ -93,6 +98,7 @@ impl Needs {
         scalar_of(expr).into_iter().for_each(|scalar| self.add_scalar(scalar));
         self.extended_types |= operated_scalar(expr, function).is_some_and(Scalar::is_extended_in_subgroups);
         self.categories.extend(category_of(expr));
+        self.expect_assume |= matches!(expr, Expr::Intrinsic(Intrinsic::Expect, _));
         let Expr::Subgroup(call) = expr else { return };
         self.min_subgroup_size = self.min_subgroup_size.max(least_subgroup_size(call));
         let mut operands = call.op.info().params.iter().zip(&call.args);

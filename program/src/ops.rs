@@ -167,7 +167,8 @@ impl BinaryOp {
     }
 }
 
-/// A built-in function of GLSL §8.3 (numbers) and §8.8 (int and uint only, semantics.md §5.1), on each component.
+/// A built-in function of GLSL §8.3 (numbers) and §8.8 (int and uint only, semantics.md §5.1), on each component, or the hint of
+/// GL_EXT_expect_assume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Intrinsic {
     /// `min(x, y)` on numbers.
@@ -212,6 +213,9 @@ pub enum Intrinsic {
     /// `trunc(x)` on floats.
     #[serde(rename = "trunc")]
     Trunc,
+    /// `expectEXT(x, expected)` on bool and integers: `x`, and a hint to the compiler, which need not come true (SPV_KHR_expect_assume).
+    #[serde(rename = "expect")]
+    Expect,
 }
 
 /// The types that an [`Intrinsic`] takes.
@@ -225,6 +229,8 @@ pub enum Operand {
     Word,
     /// Floats.
     Float,
+    /// bool and integers.
+    Discrete,
 }
 
 impl Operand {
@@ -235,6 +241,7 @@ impl Operand {
             Operand::Signed => scalar.is_signed() || scalar.is_float(),
             Operand::Word => scalar.is_word(),
             Operand::Float => scalar.is_float(),
+            Operand::Discrete => !scalar.is_float(),
         }
     }
 }
@@ -256,7 +263,7 @@ pub struct IntrinsicShape {
 
 impl Intrinsic {
     /// Every intrinsic.
-    pub const ALL: [Intrinsic; 14] = [
+    pub const ALL: [Intrinsic; 15] = [
         Intrinsic::Min,
         Intrinsic::Max,
         Intrinsic::Clamp,
@@ -271,6 +278,7 @@ impl Intrinsic {
         Intrinsic::Floor,
         Intrinsic::Ceil,
         Intrinsic::Trunc,
+        Intrinsic::Expect,
     ];
 
     /// Name, operands and result.
@@ -299,6 +307,7 @@ impl Intrinsic {
             Intrinsic::Floor => of(Operand::Float, "floor"),
             Intrinsic::Ceil => of(Operand::Float, "ceil"),
             Intrinsic::Trunc => of(Operand::Float, "trunc"),
+            Intrinsic::Expect => IntrinsicShape { operand: Operand::Discrete, ..row("expectEXT", 2, 0) },
         }
     }
 }
@@ -475,7 +484,7 @@ pub fn intrinsic(op: Intrinsic, scalar: Scalar, args: &[u64]) -> u64 {
             0 => from_int(-1),
             bits => u64::from(31 - bits.leading_zeros()),
         },
-        Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc => x,
+        Intrinsic::Expect | Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc => x,
     }
 }
 

@@ -84,7 +84,7 @@ impl Function {
 
     /// Declares a new local and returns its id.
     pub fn add_local(&mut self, name: impl Into<String>, ty: Type) -> VarId {
-        self.locals.push(Local { name: name.into(), ty });
+        self.locals.push(Local::new(name, ty));
         (self.var_count() - 1) as VarId
     }
 }
@@ -123,6 +123,21 @@ pub struct Local {
     /// Type.
     #[serde(rename = "type")]
     pub ty: Type,
+    /// With the qualifier `precise` (GLSL 4.60 §4.14): the arithmetic that leads to it is decorated NoContraction. Floats are exact
+    /// anyway ([`crate::exact`]), so that no value depends on it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub precise: bool,
+}
+
+impl Local {
+    /// A variable without qualifier.
+    pub fn new(name: impl Into<String>, ty: Type) -> Local {
+        Local { name: name.into(), ty, precise: false }
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// A statement.
@@ -207,6 +222,9 @@ pub enum Stmt {
     Atomic(Box<Atomic>),
     /// `barrier();` or a memory barrier ([`crate::races`] says where).
     Sync(Sync),
+    /// `assumeEXT(cond);`: a hint to the compiler, which must come true in every lane (SPV_KHR_expect_assume). So the condition is one that
+    /// [`crate::bounds`] knows to hold, without a subgroup operation.
+    Assume(Expr),
 }
 
 /// `dest = atomicAdd(array[index], value);` and the like.
@@ -585,7 +603,7 @@ impl Stmt {
             }
             Stmt::Return(value) => ([value.as_ref(), None, None], &[], &[]),
             Stmt::Call { args, .. } => ([None; 3], &[], args),
-            Stmt::Store { value, .. } => ([Some(value), None, None], &[], &[]),
+            Stmt::Store { value, .. } | Stmt::Assume(value) => ([Some(value), None, None], &[], &[]),
             Stmt::SetElement { index, value, .. } => ([Some(index), Some(value), None], &[], &[]),
             Stmt::Atomic(atomic) => ([Some(&atomic.index), atomic.compare.as_ref(), Some(&atomic.value)], &[], &[]),
             Stmt::Break | Stmt::Continue | Stmt::Barrier(_) | Stmt::Sync(_) => ([None; 3], &[], &[]),

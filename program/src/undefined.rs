@@ -229,8 +229,13 @@ impl Round<'_, '_> {
                     self.mark(self.current, dest);
                 }
             }
-            Stmt::Return(None) | Stmt::Log { .. } | Stmt::Break | Stmt::Continue | Stmt::Barrier(_) | Stmt::Sync(_) => {
-            }
+            Stmt::Return(None)
+            | Stmt::Log { .. }
+            | Stmt::Break
+            | Stmt::Continue
+            | Stmt::Barrier(_)
+            | Stmt::Sync(_)
+            | Stmt::Assume(_) => {}
         }
     }
 
@@ -382,7 +387,7 @@ mod tests {
             name: name.into(),
             params,
             result: Some(Type::UINT),
-            locals: (0..4).map(|i| Local { name: format!("v{i}"), ty: Type::UINT }).collect(),
+            locals: (0..4).map(|i| Local::new(format!("v{i}"), Type::UINT)).collect(),
             body,
         };
         let params = vec![param("a", Direction::In), param("b", Direction::Out), param("c", Direction::Inout)];

@@ -459,6 +459,7 @@ impl Checker<'_, '_> {
             }
             Stmt::Store { array, value } => self.store(*array, value, place).at(|| "store".into()),
             Stmt::Atomic(atomic) => self.atomic(atomic, place).at(|| "atomic".into()),
+            Stmt::Assume(cond) => self.assumption(cond, place).at(|| "assume".into()),
             // Where it may stand is checked for the whole program.
             Stmt::Sync(_) => Ok(()),
             Stmt::Barrier(op) if op.info().gives == Gives::Nothing => Ok(()),
@@ -668,6 +669,20 @@ impl Checker<'_, '_> {
     fn condition(&self, cond: &Expr, place: Place) -> Checked {
         self.expr_of(cond, Type::BOOL, place)?;
         self.defined(cond, "is a condition")
+    }
+
+    /// SPV_KHR_expect_assume: if the condition is false, behaviour is undefined.
+    fn assumption(&self, cond: &Expr, place: Place) -> Checked {
+        self.condition(cond, place)?;
+        if self.scope.range(cond) != Interval::exactly(1) {
+            invalid!("is assumed, but not known to hold");
+        }
+        let mut operates = false;
+        cond.walk(&mut |expr| operates |= matches!(expr, Expr::Subgroup(_)));
+        if operates {
+            invalid!("an assumption has no subgroup operation");
+        }
+        Ok(())
     }
 
     fn returned(&self, value: Option<&Expr>, place: Place) -> Checked {

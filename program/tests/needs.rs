@@ -33,6 +33,7 @@ fn the_least() {
         scalars: Default::default(),
         extended_types: false,
         shared_int64_atomics: false,
+        expect_assume: false,
         local_size_id: false,
         workgroup: [8, 1, 1],
         invocations: 8,

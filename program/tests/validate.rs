@@ -611,6 +611,51 @@ fn elements() {
     }
 }
 
+/// SPV_KHR_expect_assume: an assumption that does not hold is undefined behaviour; an expectation may fail.
+#[test]
+fn hints() {
+    let with = |stmt: Stmt| {
+        let mut case = case(
+            "",
+            main_of(|f| {
+                f.add_local("x", Type::UINT);
+                f.add_local("maybe", Type::UINT);
+                let shuffled = Expr::subgroup(SubgroupOp::Shuffle, [lane(), binary(lane(), BinaryOp::Add, uint(1))]);
+                vec![assign(1, shuffled), stmt]
+            }),
+        );
+        case.data.uniforms = vec![4];
+        case.data.inputs = vec![vec![3; 8]];
+        validate(&case).map_err(|invalid| invalid.reason)
+    };
+    let expect = |x, y| Expr::Intrinsic(tangle_program::ops::Intrinsic::Expect, vec![x, y]);
+    let compare = |x, op, n| Stmt::Assume(binary(x, op, uint(n)));
+    let any = Expr::subgroup(SubgroupOp::BallotBitCount, [Expr::subgroup(SubgroupOp::Ballot, [Expr::Bool(true)])]);
+    for (stmt, says) in [
+        (compare(Expr::Input(0), BinaryOp::Eq, 3), Ok(())),
+        (compare(Expr::Uniform(0), BinaryOp::Lt, 5), Ok(())),
+        (compare(binary(Expr::Var(0), BinaryOp::BitAnd, uint(3)), BinaryOp::Le, 3), Ok(())),
+        (Stmt::Assume(Expr::Bool(true)), Ok(())),
+        (Stmt::Assume(Expr::Bool(false)), Err("is assumed, but not known to hold")),
+        (compare(Expr::Input(0), BinaryOp::Lt, 3), Err("is assumed, but not known to hold")),
+        (compare(Expr::Var(0), BinaryOp::Lt, 3), Err("is assumed, but not known to hold")),
+        (
+            compare(binary(Expr::Var(1), BinaryOp::BitAnd, uint(3)), BinaryOp::Le, 3),
+            Err("is a condition, but may be undefined"),
+        ),
+        (compare(any, BinaryOp::Le, 128), Err("an assumption has no subgroup operation")),
+        (Stmt::Assume(uint(1)), Err("is uint, must be bool")),
+        (assign(0, expect(Expr::Uniform(0), uint(9))), Ok(())),
+        (assign(0, expect(Expr::Uniform(0), Expr::Bool(true))), Err("expectEXT does not take (uint, bool)")),
+        (
+            assign(0, expect(Expr::Float(Scalar::Float, 4), Expr::Float(Scalar::Float, 4))),
+            Err("expectEXT does not take (float, float)"),
+        ),
+    ] {
+        assert_eq!(with(stmt.clone()), says.map_err(String::from), "{stmt:?}");
+    }
+}
+
 /// SPIR-V 1.6 §3.3.23, and what the front end takes.
 #[test]
 fn quad_indices() {
@@ -865,7 +910,7 @@ fn sizes() {
     assert_eq!(refused(&main(only(Stmt::Log { site: 1, values }))).1, "the program has more than 50000 expressions");
     let functions = vec![function("f", |_| vec![]); MAX_FUNCTIONS + 1];
     assert_eq!(refused(&case("", functions)), ("program".into(), "has 65 functions, more than 64".into()));
-    let locals = vec![Local { name: "x".into(), ty: Type::UINT }; MAX_VARS + 1];
+    let locals = vec![Local::new("x", Type::UINT); MAX_VARS + 1];
     let main = Function { locals, ..function("main", |_| vec![]) };
     assert_eq!(
         refused(&case("", vec![main])),

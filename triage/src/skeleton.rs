@@ -251,6 +251,7 @@ impl<'a> Writer<'a> {
             Stmt::Barrier(op) if self.detail == Detail::Name => op.info().name.into(),
             Stmt::Barrier(_) => "barrier".into(),
             Stmt::Sync(sync) => format!("{}()", sync.name()),
+            Stmt::Assume(_) => "assume".into(),
             Stmt::SetElement { var, .. } => {
                 let part = self.exprs(function, stmt.direct_exprs(), scope);
                 scope.assigned.insert(*var);
@@ -393,7 +394,7 @@ mod tests {
     /// A case with this body, with three uint locals; 2 is for counters.
     fn case(body: Block) -> Case {
         let mut case = Case::from_json(include_str!("../../corpus/vectors/V01.json")).expect("a case");
-        let local = |name: &str| Local { name: name.into(), ty: Type::UINT };
+        let local = |name: &str| Local::new(name, Type::UINT);
         let main = Function {
             name: "main".into(),
             params: Vec::new(),

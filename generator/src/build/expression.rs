@@ -364,6 +364,10 @@ impl Builder<'_> {
     }
 
     fn intrinsic(&mut self, scalar: Scalar, want: Want) -> Expr {
+        if self.draw.percent(2 * self.weights.hints) {
+            let value = self.varying(scalar, want.deeper());
+            return self.expecting(value, scalar);
+        }
         let gives_int = [Intrinsic::BitCount, Intrinsic::FindLsb, Intrinsic::FindMsb];
         let both = [
             Intrinsic::Min,

@@ -133,7 +133,7 @@ impl Frame {
     /// Declares a local; the name gets a number.
     pub(crate) fn local(&mut self, stem: &str, ty: Type, class: Class, role: Role) -> VarId {
         let id = self.vars.len() as VarId;
-        self.function.locals.push(Local { name: format!("{stem}{id}"), ty });
+        self.function.locals.push(Local::new(format!("{stem}{id}"), ty));
         self.vars.push(Var { ty, class, role, uniform: false, written: 0 });
         self.guesses.push((ty.is_scalar() && role != Role::Counter).then(|| Guess::all(0)));
         id

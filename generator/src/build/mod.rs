@@ -9,6 +9,7 @@ mod expression;
 mod float;
 mod frame;
 mod function;
+mod hint;
 mod launch;
 mod log;
 mod operation;
@@ -112,6 +113,9 @@ impl<'a> Builder<'a> {
                 weights.scalars[scalar as usize] = 0;
             }
         }
+        if !config.expect_assume {
+            weights.hints = 0;
+        }
         let everybody = Crowd::everybody(&launch);
         let frame = Frame::new("main".into(), Flow::entry(config.tier), everybody, limit, 0);
         Builder {
@@ -153,6 +157,7 @@ impl<'a> Builder<'a> {
         self.functions.push(self.frame.function);
         let mut program = Program { shared: self.shared, functions: self.functions };
         log::number_sites(&mut program);
+        hint::make_precise(&mut program, self.weights.precise);
         Case {
             format: FORMAT,
             about: String::new(),

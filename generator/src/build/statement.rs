@@ -122,6 +122,7 @@ impl Builder<'_> {
             Statement::Witness => self.witness(out),
             Statement::Exit => self.exit(out),
             Statement::Element => self.element_statement(out),
+            Statement::Assume => self.assumption(out),
         }
     }
 
@@ -136,6 +137,7 @@ impl Builder<'_> {
             Statement::Call => self.can_call(),
             Statement::Barrier => self.has(SubgroupOp::Barrier),
             Statement::Element => self.weights.aggregates > 0,
+            Statement::Assume => self.weights.hints > 0,
             Statement::Assign | Statement::Operation | Statement::Witness => true,
         };
         let weight = match kind {

@@ -1,4 +1,4 @@
-//! Attributes: nothing is asked of the compiler.
+//! Attributes and qualifiers: nothing is asked of the compiler.
 
 use tangle_program::case::Case;
 use tangle_program::control::{LoopControl, SelectionControl};
@@ -7,14 +7,39 @@ use tangle_program::tree::Stmt;
 use super::{Candidates, each};
 use crate::access::{Place, each_stmt_mut, edit_stmt, stmts};
 
-/// Drops the attributes of everything, then those of one statement.
+/// What is asked less.
+enum Edit {
+    Everything,
+    Statement(Place),
+    /// All `precise`.
+    Qualifiers,
+    /// That of one local, by function and number.
+    Qualifier(usize, usize),
+}
+
+/// Drops the attributes and qualifiers of everything, then those of one statement and of one local.
 pub fn candidates(case: &Case) -> Candidates<'_> {
     let places = stmts(&case.program).into_iter().filter(|(_, stmt)| has_attribute(stmt)).map(|(place, _)| place);
-    let edits: Vec<Option<Place>> = [None].into_iter().chain(places.map(Some)).collect();
-    each(case, edits, |case, place| match place {
-        None => each_stmt_mut(&mut case.program, &mut |_, stmt| clear(stmt)),
-        Some(place) => edit_stmt(&mut case.program, place, clear),
+    let precise = case.program.functions.iter().enumerate().flat_map(|(id, function)| {
+        let locals = function.locals.iter().enumerate().filter(|(_, local)| local.precise);
+        locals.map(move |(local, _)| Edit::Qualifier(id, local))
+    });
+    let edits = [Edit::Everything].into_iter().chain(places.map(Edit::Statement));
+    let edits: Vec<Edit> = edits.chain([Edit::Qualifiers]).chain(precise).collect();
+    each(case, edits, |case, edit| match edit {
+        Edit::Everything => {
+            each_stmt_mut(&mut case.program, &mut |_, stmt| clear(stmt));
+            clear_locals(case);
+        }
+        Edit::Statement(place) => edit_stmt(&mut case.program, place, clear),
+        Edit::Qualifiers => clear_locals(case),
+        Edit::Qualifier(function, local) => case.program.functions[function].locals[local].precise = false,
     })
+}
+
+fn clear_locals(case: &mut Case) {
+    let locals = case.program.functions.iter_mut().flat_map(|function| &mut function.locals);
+    locals.for_each(|local| local.precise = false);
 }
 
 /// True if something is asked for the statement.

@@ -124,7 +124,7 @@ fn body_for_call(
     let mut copy = callee.clone();
     let own = callee.params.iter().map(|param| (&param.name, param.ty));
     let all = own.chain(callee.locals.iter().map(|local| (&local.name, local.ty)));
-    locals.extend(all.map(|(name, ty)| Local { name: format!("{name}_{}{calls}", callee.name), ty }));
+    locals.extend(all.map(|(name, ty)| Local::new(format!("{name}_{}{calls}", callee.name), ty)));
     rename_vars(&mut copy, &|var| first + var);
     let mut body = Vec::new();
     for (var, (param, arg)) in (first..).zip(callee.params.iter().zip(args)) {
@@ -202,7 +202,7 @@ fn without_param(program: &mut Program, id: usize, param: usize) {
     let function = &mut program.functions[id];
     let Param { name, ty, .. } = function.params.remove(param);
     let count = function.var_count() as VarId;
-    function.locals.push(Local { name, ty });
+    function.locals.push(Local::new(name, ty));
     let param = param as VarId;
     // The others move down by one; the new local is the last.
     rename_vars(function, &|var| match var {

@@ -158,6 +158,8 @@ impl<'a> Marks<'a> {
                 Stmt::Call { function, args, dest } => self.call(*function as usize, args, *dest),
                 // What goes through memory is not followed; another pass deletes it.
                 Stmt::Store { .. } | Stmt::Atomic(_) | Stmt::Sync(_) => !self.program.shared.is_empty(),
+                // It leads to nothing, but a compiler may make something of it.
+                Stmt::Assume(_) => true,
                 Stmt::If { .. } | Stmt::Switch { .. } | Stmt::Barrier(_) => false,
             };
         if relevant {

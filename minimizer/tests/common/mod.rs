@@ -33,7 +33,7 @@ pub fn case(functions: Vec<Function>) -> Case {
 
 /// A `main` with locals `u0`, `u1` and so on of these types.
 pub fn main(locals: &[Type], body: Block) -> Function {
-    let local = |(i, ty): (usize, &Type)| Local { name: format!("u{i}"), ty: *ty };
+    let local = |(i, ty): (usize, &Type)| Local::new(format!("u{i}"), *ty);
     let locals = locals.iter().enumerate().map(local).collect();
     Function { name: "main".into(), params: Vec::new(), result: None, locals, body }
 }

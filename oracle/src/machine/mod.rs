@@ -402,6 +402,10 @@ impl<'a, R: Rules> Machine<'a, R> {
                 self.barrier(&a)?;
                 Ok((a, u))
             }
+            Step::Assume => {
+                let a = self.rules.assumed(a);
+                Ok((a.clone(), self.whole(&u, &a)))
+            }
             Step::Nothing => Ok((a, u)),
         }
     }

@@ -160,7 +160,7 @@ pub fn function(name: &str, body: impl Into<Block>) -> Function {
             });
         });
     });
-    function.locals = (0..count).map(|i| Local { name: format!("x{i}"), ty: Type::UINT }).collect();
+    function.locals = (0..count).map(|i| Local::new(format!("x{i}"), Type::UINT)).collect();
     function
 }
 

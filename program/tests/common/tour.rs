@@ -186,6 +186,7 @@ fn control_flow() -> Case {
                 asking(drained, flatten, LoopControl::DontUnroll),
                 Stmt::Log { site: 10, values: vec![Expr::Var(after), Expr::Var(late)] },
                 Stmt::Barrier(SubgroupOp::Barrier),
+                Stmt::Assume(lane_is(BinaryOp::Lt, 128)),
                 Stmt::Return(None),
             ]])
         }),
@@ -221,6 +222,8 @@ fn aggregates() -> Case {
         let (columns, kept) = (f.add_local("columns", matrix), f.add_local("kept", record));
         let (ballot_of, x) = (f.add_local("ballot_of", Type::MASK), f.add_local("x", Type::UINT));
         let column = f.add_local("column", vector(Scalar::Float, 3));
+        f.locals[columns as usize].precise = true;
+        f.locals[column as usize].precise = true;
         let pair = |a, b| Expr::Vector(vector(Scalar::Int, 2), vec![Expr::Int(a), Expr::Int(b)]);
         vec![
             assign(all, Expr::Vector(array, vec![lane(), uint(1), uint(2), uint(3)])),

@@ -95,6 +95,16 @@ const MAINTENANCE4: Demand = Demand {
     amber: None,
     vkrunner: false,
 };
+/// Vulkan 1.4 has it, too.
+const EXPECT_ASSUME: Demand = Demand {
+    name: "shaderExpectAssume",
+    structure: 1_000_544_000,
+    member: 0,
+    extension: "VK_KHR_shader_expect_assume",
+    core_since: None,
+    amber: None,
+    vkrunner: false,
+};
 /// `VkPhysicalDeviceFeatures2`, whose members are those of `VkPhysicalDeviceFeatures`.
 const SHADER_INT16: Demand = Demand {
     name: "shaderInt16",
@@ -134,6 +144,8 @@ const EXTENDED_TYPES: Demand = Demand {
     amber: Some("ShaderSubgroupExtendedTypesFeatures.shaderSubgroupExtendedTypes"),
     ..BROADCAST_DYNAMIC_ID
 };
+const BUFFER_INT64_ATOMICS: Demand = Demand { name: "shaderBufferInt64Atomics", member: 5, ..BROADCAST_DYNAMIC_ID };
+const SHARED_INT64_ATOMICS: Demand = Demand { name: "shaderSharedInt64Atomics", member: 6, ..BROADCAST_DYNAMIC_ID };
 
 /// The version of Vulkan that a case needs: minor number.
 pub(super) fn vulkan_minor(needs: &Needs) -> u32 {
@@ -164,6 +176,7 @@ pub(super) fn demands(needs: &Needs) -> Vec<Demand> {
         (needs.subgroup_size != SubgroupSize::Default, SIZE_CONTROL),
         (needs.full_subgroups, FULL_SUBGROUPS),
         (needs.local_size_id, MAINTENANCE4),
+        (needs.expect_assume, EXPECT_ASSUME),
         (needs.broadcast_dynamic_id, BROADCAST_DYNAMIC_ID),
         (has_size(8), SHADER_INT8),
         (has_size(16), SHADER_INT16),
@@ -171,6 +184,9 @@ pub(super) fn demands(needs: &Needs) -> Vec<Demand> {
         (has_scalar(Scalar::Float16), SHADER_FLOAT16),
         (has_scalar(Scalar::Double), SHADER_FLOAT64),
         (needs.extended_types, EXTENDED_TYPES),
+        // SPIR-V has one capability for both.
+        (needs.shared_int64_atomics, BUFFER_INT64_ATOMICS),
+        (needs.shared_int64_atomics, SHARED_INT64_ATOMICS),
     ];
     table.into_iter().filter(|(needed, _)| *needed).map(|(_, demand)| demand).collect()
 }

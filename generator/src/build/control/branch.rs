@@ -2,6 +2,7 @@
 
 use tangle_program::ops::UnaryOp;
 use tangle_program::tree::{Block, Expr, Stmt};
+use tangle_program::types::Scalar;
 
 use super::super::Builder;
 use super::super::condition::Cond;
@@ -88,7 +89,8 @@ impl Builder<'_> {
         self.frame.flow = before.after_branch(cond.decision, leaving, &ends.flows);
         self.frame.crowd = ends.crowd;
         let control = self.selection_control();
-        Stmt::If { cond: cond.expr, then, otherwise, control }
+        let cond = self.with_expectation(cond.expr, Scalar::Bool);
+        Stmt::If { cond, then, otherwise, control }
     }
 
     fn branch_arm(

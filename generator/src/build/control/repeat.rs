@@ -1,7 +1,7 @@
 //! Loops of all four forms.
 
 use tangle_program::tree::{Block, Expr, Loop, LoopKind, Stmt, Test, VarId};
-use tangle_program::types::Type;
+use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
 use super::super::estimate::Guess;
@@ -118,6 +118,7 @@ impl Builder<'_> {
             }
             cond = self.test_condition(decision);
         }
+        let cond = self.with_expectation(cond, Scalar::Bool);
         Some(Test { before, cond })
     }
 

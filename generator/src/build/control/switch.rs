@@ -46,6 +46,7 @@ impl Builder<'_> {
         self.frame.flow = before.after(leaving);
         self.frame.crowd = here;
         let selector = if signed { cast(Scalar::Int, selector) } else { selector };
+        let selector = self.with_expectation(selector, if signed { Scalar::Int } else { Scalar::Uint });
         let control = self.selection_control();
         out.push(Stmt::Switch { selector, arms, control });
     }
