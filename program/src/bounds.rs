@@ -280,7 +280,9 @@ impl<'a> Scope<'a> {
 
     /// The integers that a float expression can be converted to.
     fn whole_part(&self, x: &Expr) -> Interval {
-        let most = self.extent(x).map_or(1 << 100, |(_, extent)| extent.most as i128);
+        // More than any integer type has, and room to calculate with it.
+        const PLENTY: i128 = 1 << 100;
+        let most = self.extent(x).map_or(PLENTY, |(_, extent)| (extent.most as i128).min(PLENTY));
         Interval::new(-most, most)
     }
 
