@@ -90,6 +90,8 @@ choices! {
         Butterfly = 4,
         /// Values exchanged in quads.
         QuadExchange = 4,
+        /// The extreme of each cluster, which its first lane takes.
+        MaxPooling = 3,
         /// One lane after another, lowest first.
         LaneByLane = 6,
         /// Ballot, operation, ballot: what the observed-tangle checks want.

@@ -67,8 +67,11 @@ impl Builder<'_> {
         // Long loops are light ones.
         let size = if trips > 8 { 2 } else { 2 + self.draw.below(3) };
         let written = self.frame.clock;
-        let (stmt, counter) =
-            self.repeat(LoopHead { form, bound, decision }, |b| b.test(form, decision), |b, _| b.loop_body(size, form));
+        let (stmt, counter) = self.repeat(
+            LoopHead { form, bound, decision },
+            |b, _| b.test(form, decision),
+            |b, _| b.loop_body(size, form),
+        );
         out.push(stmt);
         self.after_loop(counter, written, out);
     }
@@ -145,7 +148,7 @@ impl Builder<'_> {
     pub(crate) fn repeat(
         &mut self,
         set: LoopHead,
-        test: impl FnOnce(&mut Self) -> Option<Test>,
+        test: impl FnOnce(&mut Self, VarId) -> Option<Test>,
         body: impl FnOnce(&mut Self, VarId) -> Block,
     ) -> (Stmt, VarId) {
         let (bound, most) = set.bound;
@@ -168,7 +171,7 @@ impl Builder<'_> {
         self.step();
         // The first test decides whether anybody comes in.
         self.frame.guesses[counter as usize] = Some(Guess::all(0));
-        let test = test(self);
+        let test = test(self, counter);
         self.frame.guesses[counter as usize] = None;
         self.frame.trips = trips * most;
         self.frame.flow = inside;

@@ -4,7 +4,7 @@
 
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Category, Fold, SubgroupOp};
-use tangle_program::tree::{Block, Builtin, Expr, SubgroupCall, VarId};
+use tangle_program::tree::{Block, Builtin, Expr, SubgroupCall, Test, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
@@ -15,6 +15,11 @@ use super::super::frame::{Role, Source};
 use super::super::log::Moment;
 use crate::class::{Class, Decision};
 use crate::weights::LoopForm;
+
+/// `first << counter`
+fn doubled(first: u32, counter: VarId) -> Expr {
+    bin(BinaryOp::Shl, uint(first), bin(BinaryOp::BitAnd, Expr::Var(counter), uint(7)))
+}
 
 impl Builder<'_> {
     /// Lanes that meet a condition are numbered and moved together.
@@ -71,21 +76,22 @@ impl Builder<'_> {
         self.draw.pick(if ty.scalar.is_float() { &[BinaryOp::Add, BinaryOp::Sub] } else { ops })
     }
 
-    /// A prefix sum in steps of 1, 2, 4.
+    /// A prefix sum in steps of 1, 2, 4, or of every second lane in steps of 2, 4, 8; from the lowest lane up or from the highest down.
     pub(super) fn shuffle_scan(&mut self, out: &mut Block) {
         let (sum, ty) = self.traveller(out);
         let moved = self.frame.local("moved", ty, Class::MaybeUndefined, Role::Private);
         let op = self.draw.pick(&[SubgroupOp::ShuffleUp, SubgroupOp::ShuffleUp, SubgroupOp::ShuffleDown]);
-        let combine = self.combination(ty, &[BinaryOp::Add, BinaryOp::BitXor, BinaryOp::Add]);
+        let combine = self.combination(ty, &[BinaryOp::Add, BinaryOp::BitXor, BinaryOp::Add, BinaryOp::Mul]);
+        let stride = self.draw.pick(&[1, 1, 2]);
         let steps = 2 + self.draw.below(2);
         let form = self.draw.pick(&[LoopForm::For, LoopForm::For, LoopForm::While, LoopForm::DoWhile]);
         let decision = self.counted_decision();
         let (stmt, counter) = self.repeat(
             LoopHead { form, bound: (uint(steps), steps), decision },
-            |_| None,
+            |b, counter| b.within_subgroup(form, doubled(stride, counter)),
             |b, counter| {
                 let mut body = Vec::new();
-                let distance = || bin(BinaryOp::Shl, uint(1), bin(BinaryOp::BitAnd, Expr::Var(counter), uint(7)));
+                let distance = || doubled(stride, counter);
                 b.set(moved, Expr::subgroup(op, [Expr::Var(sum), distance()]), &mut body);
                 b.observe(Moment::Assignment, &[moved], &mut body);
                 let inside = if op == SubgroupOp::ShuffleUp {
@@ -128,11 +134,10 @@ impl Builder<'_> {
         let form = self.draw.pick(&[LoopForm::For, LoopForm::While, LoopForm::DoWhile, LoopForm::Forever]);
         let (stmt, counter) = self.repeat(
             LoopHead { form, bound: (uint(3), 3), decision },
-            |_| None,
+            |b, counter| b.within_subgroup(form, doubled(1, counter)),
             |b, counter| {
                 let mut body = Vec::new();
-                let bit = bin(BinaryOp::Shl, uint(1), bin(BinaryOp::BitAnd, Expr::Var(counter), uint(7)));
-                let partner = b.exchanged(sum, bit);
+                let partner = b.exchanged(sum, doubled(1, counter));
                 b.set(sum, bin(combine, Expr::Var(sum), partner), &mut body);
                 b.observe(Moment::Assignment, &[sum], &mut body);
                 body
@@ -146,6 +151,15 @@ impl Builder<'_> {
     fn counted_decision(&self) -> Decision {
         let together = !self.is_maximal() && self.frame.flow.is_uniform();
         if together { Decision::Uniform } else { Decision::Divergent }
+    }
+
+    /// The test of a loop over distances, now and then: as long as the next one is less than the subgroup size.
+    fn within_subgroup(&mut self, form: LoopForm, distance: Expr) -> Option<Test> {
+        if form == LoopForm::Forever || !self.draw.percent(40) {
+            return None;
+        }
+        let cond = bin(BinaryOp::Lt, distance, Expr::Builtin(Builtin::SubgroupSize));
+        Some(Test { before: Vec::new(), cond })
     }
 
     /// The partner's value: by xor, or by a shuffle from the computed lane.
@@ -183,5 +197,33 @@ impl Builder<'_> {
             self.set(sum, Expr::Subgroup(call), out);
             self.observe(Moment::Operation, &[sum], out);
         }
+    }
+
+    /// The extreme of each cluster, which its first lane takes.
+    pub(super) fn max_pooling(&mut self, out: &mut Block) {
+        let ty = self.number_type();
+        let class = self.frame.flow.class();
+        let fold = self.draw.pick(&[Fold::Max, Fold::Max, Fold::Min]);
+        let cluster = self.cluster();
+        let args = vec![self.own_value(ty)];
+        let pooled = self.frame.local("pooled", ty, class, Role::Private);
+        let call = SubgroupCall { op: SubgroupOp::Clustered(fold), args, cluster: Some(cluster) };
+        self.set(pooled, Expr::Subgroup(call), out);
+        self.observe(Moment::Operation, &[pooled], out);
+        let taken = self.result_variable(ty, class);
+        let first = bin(BinaryOp::Eq, bin(BinaryOp::Mod, lane(), uint(cluster)), uint(0));
+        let stmt = self.branch(
+            Cond { expr: first, decision: Decision::Divergent, source: Source::Lane },
+            |b| {
+                let mut block = Vec::new();
+                b.set(taken, Expr::Var(pooled), &mut block);
+                b.observe(Moment::Assignment, &[taken], &mut block);
+                b.extend(1, &mut block);
+                block
+            },
+            |_| Vec::new(),
+        );
+        out.push(stmt);
+        self.observe(Moment::Operation, &[taken], out);
     }
 }

@@ -56,7 +56,7 @@ impl Builder<'_> {
             None => self.draw.pick(&[LoopForm::Forever, LoopForm::Forever, LoopForm::For, LoopForm::While]),
         };
         let set = counted(form, mask + 1, Decision::Divergent);
-        let test = |_: &mut Self| done.map(|done| Test { before: Vec::new(), cond: not(Expr::Var(done)) });
+        let test = |_: &mut Self, _| done.map(|done| Test { before: Vec::new(), cond: not(Expr::Var(done)) });
         let (stmt, counter) = self.repeat(set, test, |b, _| b.waterfall_body(key, first, sum, done));
         out.push(stmt);
         self.after_loop(counter, written, out);
@@ -149,7 +149,7 @@ impl Builder<'_> {
         let set = counted(form, most, Decision::Divergent);
         let (stmt, counter) = self.repeat(
             set,
-            |b| match exit {
+            |b, _| match exit {
                 Exit::Test => Some(Test { before: Vec::new(), cond: not(b.chosen_one()) }),
                 Exit::Break => None,
             },
@@ -229,7 +229,7 @@ impl Builder<'_> {
         let set = counted(form, mask + 1, decision);
         let (stmt, counter) = self.repeat(
             set,
-            |b| Some(Test { before: Vec::new(), cond: b.any_left(left) }),
+            |b, _| Some(Test { before: Vec::new(), cond: b.any_left(left) }),
             |b, _| b.while_any_body(left, sum),
         );
         out.push(stmt);
@@ -285,7 +285,7 @@ impl Builder<'_> {
         let fold = self.draw.pick(&[Fold::Min, Fold::Max]);
         let (stmt, counter) = self.repeat(
             set,
-            |_| None,
+            |_, _| None,
             |b, _| {
                 let mut body = Vec::new();
                 b.set(lowest, Expr::subgroup(SubgroupOp::Reduce(fold), [lane()]), &mut body);
@@ -323,7 +323,7 @@ impl Builder<'_> {
         let size = self.draw.below(3);
         let (stmt, counter) = self.repeat(
             LoopHead { form, bound, decision: Decision::Divergent },
-            |_| None,
+            |_, _| None,
             |b, counter| {
                 let mut body = Vec::new();
                 let value = b.carried_value(ty, counter);
@@ -359,7 +359,7 @@ impl Builder<'_> {
         let exit = if in_test { Exit::Test } else { Exit::Break };
         let (stmt, counter) = self.repeat(
             set,
-            |_| in_test.then(|| Test { before: Vec::new(), cond: not(Expr::Var(done)) }),
+            |_, _| in_test.then(|| Test { before: Vec::new(), cond: not(Expr::Var(done)) }),
             |b, _| b.nested_exit_body(inner_form, done, exit),
         );
         out.push(stmt);
@@ -377,7 +377,7 @@ impl Builder<'_> {
         let written = self.frame.clock;
         let (inner, counter) = self.repeat(
             LoopHead { form, bound, decision: Decision::Divergent },
-            |_| None,
+            |_, _| None,
             |b, _| {
                 let mut body = b.block(1);
                 if ends_in_jump(&body) {
@@ -430,7 +430,7 @@ impl Builder<'_> {
         let exits = 2 + self.draw.below(2);
         let (stmt, counter) = self.repeat(
             LoopHead { form, bound, decision: Decision::Divergent },
-            |_| None,
+            |_, _| None,
             |b, _| {
                 let mut body = Vec::new();
                 for _ in 0..exits {
@@ -491,7 +491,7 @@ impl Builder<'_> {
         let again = operand.clone();
         let (stmt, counter) = self.repeat(
             LoopHead { form, bound, decision },
-            |_| None,
+            |_, _| None,
             |b, counter| {
                 let mut body = Vec::new();
                 let change = if ty.scalar.is_float() { BinaryOp::Add } else { BinaryOp::BitXor };

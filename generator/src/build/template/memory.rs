@@ -14,7 +14,7 @@ use tangle_program::types::{Scalar, Type};
 use super::super::Builder;
 use super::super::condition::Cond;
 use super::super::control::LoopHead;
-use super::super::expression::{as_number, bin, uint};
+use super::super::expression::{as_number, bin, lane, uint};
 use super::super::frame::{Cost, Role, Source};
 use super::super::log::Moment;
 use crate::class::{Class, Decision};
@@ -50,7 +50,8 @@ impl Builder<'_> {
             (if self.affordable_trips() >= 4 { 4 } else { 0 }, Self::exchange_in_loop),
             (6, Self::scattered_atomics),
             (if exact && self.has(SubgroupOp::Reduce(Fold::Max)) { 4 } else { 0 }, Self::reduced_atomic),
-            (if exact { 5 } else { 0 }, Self::counted_compaction),
+            (if exact { 6 } else { 0 }, Self::counted_compaction),
+            (if exact && self.has(SubgroupOp::Reduce(Fold::Max)) { 3 } else { 0 }, Self::scanned_compaction),
             (if exact { 3 } else { 0 }, Self::elected_load),
         ];
         self.draw.weighted(&weights)(self, out);
@@ -207,7 +208,7 @@ impl Builder<'_> {
         let op = self.draw.pick(&[BinaryOp::Add, BinaryOp::BitXor]);
         let (mut stmt, _) = self.repeat(
             head,
-            |_| None,
+            |_, _| None,
             |b, counter| {
                 let mut body = Vec::new();
                 let store = b.store(array, Expr::Var(sum));
@@ -309,7 +310,8 @@ impl Builder<'_> {
     }
 
     /// Lanes that meet a condition find places in an array, with one atomic for each subgroup. Within a branch on the condition only
-    /// tier maximal brings the lanes together again behind the one that counted.
+    /// tier maximal brings the lanes together again behind the one that counted; within a branch on a vote, tier subgroup_uniform does, too
+    /// (the two forms of VK_KHR_shader_subgroup_uniform_control_flow's example).
     fn counted_compaction(&mut self, out: &mut Block) {
         let len = self.launch.invocations();
         let Some((counters, _)) = self.array_of(Scalar::Uint, len, 0) else { return self.assignment(out) };
@@ -318,22 +320,35 @@ impl Builder<'_> {
         let each = self.draw.pick(&[1, 1, 3]);
         let cond = self.own_condition();
         let wanted = cond.expr.clone();
-        if self.draw.percent(50) {
-            let base = self.counted(counters, per_subgroup, each, &wanted, out);
-            let stmt = self.branch(cond, |b| b.placed(places, ty, base, each, len), |_| Vec::new());
-            out.push(stmt);
-        } else {
-            let stmt = self.branch(
-                cond,
-                |b| {
-                    let mut block = Vec::new();
-                    let base = b.counted(counters, per_subgroup, each, &Expr::Bool(true), &mut block);
-                    block.extend(b.placed(places, ty, base, each, len));
-                    block
-                },
-                |_| Vec::new(),
-            );
-            out.push(stmt);
+        let voted = |b: &mut Self, cond: Cond| {
+            let mut block = Vec::new();
+            let base = b.counted(counters, per_subgroup, each, &wanted, &mut block);
+            let stmt = b.branch(cond, |b| b.placed(places, ty, base, each, len), |_| Vec::new());
+            block.push(stmt);
+            block
+        };
+        match self.draw.below(4) {
+            0 => out.extend(voted(self, cond)),
+            1 if self.has(SubgroupOp::Any) => {
+                let decision = if self.votes_are_uniform() { Decision::Uniform } else { Decision::Divergent };
+                let expr = Expr::subgroup(SubgroupOp::Any, [wanted.clone()]);
+                let somebody = Cond { expr, decision, source: Source::Other };
+                let stmt = self.branch(somebody, |b| voted(b, cond), |_| Vec::new());
+                out.push(stmt);
+            }
+            _ => {
+                let stmt = self.branch(
+                    cond,
+                    |b| {
+                        let mut block = Vec::new();
+                        let base = b.counted(counters, per_subgroup, each, &Expr::Bool(true), &mut block);
+                        block.extend(b.placed(places, ty, base, each, len));
+                        block
+                    },
+                    |_| Vec::new(),
+                );
+                out.push(stmt);
+            }
         }
         self.barrier_here(out);
         let counted = if per_subgroup { token() } else { uint(0) };
@@ -373,6 +388,53 @@ impl Builder<'_> {
         let stmt = self.atomic(op, places, Self::wrapped(place, len), value, None);
         out.push(stmt);
         out
+    }
+
+    /// Lanes keep several values or none. A scan says where within the subgroup; the highest lane, which knows how many there are, makes
+    /// room for all by one atomic, and a maximum tells the others where it is.
+    fn scanned_compaction(&mut self, out: &mut Block) {
+        let len = self.launch.invocations();
+        let Some((counter, _)) = self.array_of(Scalar::Uint, 1, 0) else { return self.assignment(out) };
+        let Some((places, ty)) = self.array_of(Scalar::Uint, len, 0) else { return self.assignment(out) };
+        let class = self.frame.flow.class();
+        let each = self.draw.pick(&[1, 2, 3]);
+        let cond = self.own_condition();
+        let kept = self.frame.local("kept", Type::UINT, Class::Clean, Role::Private);
+        let number = Expr::Select(Box::new(cond.expr.clone()), Box::new(uint(each)), Box::new(uint(0)));
+        self.set(kept, number, out);
+        let offset = self.frame.local("offset", Type::UINT, class, Role::Private);
+        self.set(offset, Expr::subgroup(SubgroupOp::Exclusive(Fold::Add), [Expr::Var(kept)]), out);
+        let base = self.frame.local("base", Type::UINT, Class::Unpredictable, Role::Private);
+        self.set(base, uint(0), out);
+        let ballot = Expr::subgroup(SubgroupOp::Ballot, [Expr::Bool(true)]);
+        let highest = bin(BinaryOp::Eq, Expr::subgroup(SubgroupOp::BallotFindMsb, [ballot]), lane());
+        let all = bin(BinaryOp::Add, Expr::Var(offset), Expr::Var(kept));
+        let stmt = self.branch(
+            Cond { expr: highest, decision: Decision::Divergent, source: Source::Other },
+            |b| vec![b.atomic(AtomicOp::Add, counter, uint(0), all, Some(base))],
+            |_| Vec::new(),
+        );
+        out.push(stmt);
+        self.set(base, Expr::subgroup(SubgroupOp::Reduce(Fold::Max), [Expr::Var(base)]), out);
+        self.observe(Moment::Operation, &[base, offset], out);
+        let first = bin(BinaryOp::Add, Expr::Var(base), Expr::Var(offset));
+        let stmt = self.branch(
+            cond,
+            |b| {
+                let places_of = |k| Self::wrapped(bin(BinaryOp::Add, first.clone(), uint(k)), len);
+                let mut stores = Vec::new();
+                for k in 0..each {
+                    let value = b.own_value(ty);
+                    stores.push(b.atomic(AtomicOp::Exchange, places, places_of(k), value, None));
+                }
+                stores
+            },
+            |_| Vec::new(),
+        );
+        out.push(stmt);
+        self.barrier_here(out);
+        self.read(counter, uint(0), out);
+        self.read(places, local_index(), out);
     }
 
     /// One lane loads for all.

@@ -59,6 +59,7 @@ impl Builder<'_> {
             Template::ShuffleScan => self.shuffle_scan(out),
             Template::Butterfly => self.butterfly(out),
             Template::QuadExchange => self.quad_exchange(out),
+            Template::MaxPooling => self.max_pooling(out),
         }
     }
 
@@ -86,6 +87,7 @@ impl Builder<'_> {
             Template::ShuffleScan => loops(3) && self.has(SubgroupOp::ShuffleUp),
             Template::Butterfly => self.has(SubgroupOp::ShuffleXor),
             Template::QuadExchange => self.has(SubgroupOp::QuadSwapDiagonal),
+            Template::MaxPooling => self.has(SubgroupOp::Clustered(Fold::Max)),
         };
         // A detector may always fall back to a sum.
         fits && self.has(SubgroupOp::Reduce(Fold::Add))
