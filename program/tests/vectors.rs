@@ -7,15 +7,12 @@
 
 mod common;
 
-use std::path::Path;
-
 use common::*;
 use tangle_program::case::Case;
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Expr, Label, LoopKind, Stmt, SubgroupCall, Test};
 use tangle_program::types::Type;
-use tangle_program::validate::validate;
 
 const A: u32 = 1;
 const B: u32 = 2;
@@ -24,17 +21,7 @@ const D: u32 = 4;
 
 #[test]
 fn corpus_holds_the_vectors() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/vectors");
-    for (name, case) in vectors() {
-        assert_eq!(validate(&case), Ok(()), "{name}");
-        let (path, text) = (folder.join(format!("{name}.json")), case.to_json());
-        if std::env::var_os("TANGLE_WRITE_VECTORS").is_some() {
-            std::fs::write(&path, &text).unwrap();
-        }
-        let saved = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(saved, text, "{name} in the corpus is not what is built here");
-        assert_eq!(Case::from_json(&saved), Ok(case), "{name}");
-    }
+    check_corpus("vectors", "TANGLE_WRITE_VECTORS", vectors());
 }
 
 fn vectors() -> Vec<(&'static str, Case)> {

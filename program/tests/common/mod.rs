@@ -3,11 +3,32 @@
 
 pub mod tour;
 
+use std::path::Path;
+
 use tangle_program::case::{Case, Data, FORMAT, Launch, Origin, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Arm, Block, Builtin, Expr, Function, Label, Loop, LoopKind, Program, Stmt, Test, VarId};
 use tangle_program::types::Type;
+use tangle_program::validate::validate;
+
+/// Checks that the folder of the corpus holds these cases and nothing else; writes them first if the variable is set.
+pub fn check_corpus(folder: &str, variable: &str, cases: Vec<(&str, Case)>) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(folder);
+    let write = std::env::var_os(variable).is_some();
+    for (name, case) in &cases {
+        assert_eq!(validate(case), Ok(()), "{name}");
+        let (path, text) = (folder.join(format!("{name}.json")), case.to_json());
+        if write {
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(&path, &text).unwrap();
+        }
+        let saved = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(saved, text, "{name} in the corpus is not what is built here");
+        assert_eq!(Case::from_json(&saved).as_ref(), Ok(case), "{name}");
+    }
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), cases.len(), "{}", folder.display());
+}
 
 pub fn case(about: &str, functions: Vec<Function>) -> Case {
     Case {
