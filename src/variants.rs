@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
+use tangle_minimizer::access::each_block_mut;
 use tangle_minimizer::hide_constants;
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::Case;
 use tangle_program::glsl::glsl;
+use tangle_program::tree::Stmt;
+use tangle_program::validate::validate;
 use tangle_program::variant::Variant;
 use tangle_triage::stage::{Cell, Column, Made, Outcome, Row, Table};
 
@@ -31,6 +34,9 @@ pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>, case: &Case) -> 
         let case = Case { variant: variant.clone(), ..case.clone() };
         rows.push(row(&targets, Made::Variant(variant), &case, prepare(case.clone())));
     }
+    if let Some((site, sparse)) = wrong_site(&rows[0]).and_then(|site| Some((site, with_one_site(case, site)?))) {
+        rows.push(row(&targets, Made::OneSite(site), &sparse, prepare(sparse.clone())));
+    }
     let unoptimised = Case { variant: Variant::Unoptimised, ..case.clone() };
     if let Some(hidden) = hide_constants(&unoptimised) {
         let text = in_variables(&hidden, case.data.uniforms.len());
@@ -40,6 +46,23 @@ pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>, case: &Case) -> 
     }
     let column = |target: &&Target| Column { device: target.name.clone(), driver: driver(target) };
     Table { columns: targets.iter().map(column).collect(), rows }
+}
+
+/// Where the first device that fails is wrong.
+fn wrong_site(row: &Row) -> Option<u32> {
+    row.cells.iter().find_map(|cell| match cell.outcome {
+        Outcome::Fails { site, .. } => site,
+        Outcome::Passes | Outcome::NotRun => None,
+    })
+}
+
+/// The case with no other site logged; `None` if it has no other, or would not be valid.
+fn with_one_site(case: &Case, site: u32) -> Option<Case> {
+    let mut sparse = case.clone();
+    each_block_mut(&mut sparse.program, &mut |_, block| {
+        block.retain(|stmt| !matches!(stmt, Stmt::Log { site: other, .. } if *other != site));
+    });
+    (sparse != *case && validate(&sparse).is_ok()).then_some(sparse)
 }
 
 /// The shader of a case with its uniforms from number `first` in global variables instead.
@@ -101,4 +124,29 @@ pub fn save(table: &Table, folder: &Path) -> anyhow::Result<()> {
     let mut text = serde_json::to_vec_pretty(table)?;
     text.push(b'\n');
     write_atomically(&folder.join(FILE), &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tangle_program::tree::walk_block;
+
+    #[test]
+    fn one_site_stays() {
+        let case = Case::from_json(include_str!("../corpus/vectors/V01.json")).expect("a case of the corpus");
+        for (site, left) in [(1, Some(vec![1])), (3, Some(vec![3]))] {
+            let sites = with_one_site(&case, site).map(|case| {
+                let mut sites = Vec::new();
+                walk_block(&case.program.functions[0].body, &mut |stmt| {
+                    if let Stmt::Log { site, .. } = stmt {
+                        sites.push(*site);
+                    }
+                });
+                sites
+            });
+            assert_eq!(sites, left, "site {site}");
+        }
+        let alone = with_one_site(&case, 1).expect("one site");
+        assert_eq!(with_one_site(&alone, 1), None);
+    }
 }

@@ -85,6 +85,8 @@ pub struct Column {
 pub enum Made {
     /// As this variant.
     Variant(Variant),
+    /// As the case's own variant, with no other site than this one logged: stores keep compilers from what they would do without.
+    OneSite(u32),
     /// Unoptimised, with the constants of its constant expressions in variables, through which the front end does not look. The driver
     /// may.
     ConstantsInVariables,
@@ -96,6 +98,7 @@ impl fmt::Display for Made {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Made::Variant(variant) => variant.fmt(f),
+            Made::OneSite(site) => write!(f, "only site {site} logged"),
             Made::ConstantsInVariables => f.write_str("constants in variables"),
             Made::ConstantsHidden => f.write_str("constants in a buffer"),
         }
