@@ -6,21 +6,21 @@
 //! ```
 //!
 //! The first witness of each signature comes first, what is slow to reproduce comes last. When the search is over, what is left in
-//! the queue gets a little more time; what is not done then is told, and done when the campaign is taken up again.
+//! the queue gets a little more time. What is not done then is told, and a campaign that is taken up again goes on from what was reached.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use tangle_minimizer::statements;
 use tangle_program::case::Case;
-use tangle_triage::{Kind, Signature, skeleton};
+use tangle_triage::saved::Rate;
+use tangle_triage::{Kind, Signature};
 
-use crate::minimized;
-use crate::reduce::{Options, reduce};
+use crate::minimized::Place;
+use crate::reduce::{Options, content_hash, reduce};
 use crate::target::Target;
 use crate::variants;
 
@@ -58,10 +58,8 @@ pub struct Small {
     pub case: Case,
     /// Its signature.
     pub signature: Signature,
-    /// Names the bug.
-    pub bug: String,
-    /// Its statements.
-    pub statements: usize,
+    /// How often it fails.
+    pub rate: Rate,
 }
 
 /// Makes findings small, one at a time.
@@ -143,26 +141,26 @@ impl Background {
         let started = Instant::now();
         self.open(&request.device, workers)?;
         let targets = workers.get(&request.device).map_or(&[][..], Vec::as_slice);
-        let options = Options { time: Some(EACH), ..Options::default() };
-        let reduction = reduce(targets, &request.case, Some(&request.signature), &options, stop, |_| {
-            if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        let original = &request.case;
+        let place = Place::of(&request.folder);
+        let start = place.unfinished(original).unwrap_or_else(|| original.clone());
+        let options = Options { time: Some(EACH), from: Some(content_hash(original)), ..Options::default() };
+        let reduction = reduce(targets, &start, Some(&request.signature), &options, stop, |progress| {
+            let is_noted = !progress.improved || place.note(original, progress.best).is_ok();
+            if self.is_over() || !is_noted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         let reduction = reduction.map_err(|error| format!("{error:#}"))?;
+        let is_smaller = reduction.minimized.accepted > 0;
+        if reduction.minimized.finished || is_smaller {
+            place.save(&targets[0], original, &reduction, started.elapsed()).map_err(|error| format!("{error:#}"))?;
+        }
         if !reduction.minimized.finished {
             return Err("there was no time left".into());
         }
-        let out = request.folder.join("minimized");
-        minimized::save(&out, &targets[0], &request.case, &reduction, started.elapsed())
-            .map_err(|error| format!("{error:#}"))?;
         let case = reduction.minimized.case;
-        self.blame(&case, reduction.signature.kind, &out, workers)?;
-        Ok(Small {
-            request: request.clone(),
-            bug: skeleton::bug(&reduction.signature, &case),
-            statements: statements(&case.program),
-            signature: reduction.signature,
-            case,
-        })
+        let small = Small { request: request.clone(), signature: reduction.signature, case, rate: reduction.after };
+        self.blame(&small, &place, workers)?;
+        Ok(small)
     }
 
     /// Opens a worker of a device, unless there is one.
@@ -175,15 +173,8 @@ impl Background {
     }
 
     /// Runs a minimised case as every variant on every device, and saves the table beside it.
-    fn blame(
-        &self,
-        case: &Case,
-        kind: Kind,
-        folder: &Path,
-        workers: &mut BTreeMap<String, Vec<Target>>,
-    ) -> Result<(), String> {
-        if matches!(kind, Kind::Crash | Kind::Hang | Kind::DeviceLost) {
-            // Every cell costs a worker, or the whole time limit, and only a driver can do that.
+    fn blame(&self, small: &Small, place: &Place, workers: &mut BTreeMap<String, Vec<Target>>) -> Result<(), String> {
+        if !variants::are_telling(small.signature.kind) {
             return Ok(());
         }
         for device in &self.devices {
@@ -191,7 +182,7 @@ impl Background {
             let _ = self.open(device, workers);
         }
         let targets = self.devices.iter().filter_map(|device| workers.get(device)?.first());
-        variants::save(&variants::table(targets, case), folder).map_err(|error| format!("{error:#}"))
+        variants::save(&variants::table(targets, &small.case), place.path()).map_err(|error| format!("{error:#}"))
     }
 
     fn is_over(&self) -> bool {

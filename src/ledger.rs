@@ -9,6 +9,7 @@ use tangle_oracle::judge::{Counts, Verdict};
 use tangle_oracle::predict::OpUse;
 use tangle_program::context::Placed;
 use tangle_runner::DeviceStats;
+use tangle_triage::saved::Rate;
 use tangle_triage::{Kind, Signature, skeleton};
 
 use crate::target::{Conclusion, Finish};
@@ -105,6 +106,9 @@ pub struct BugBook {
     pub face: String,
     /// Statements of the smallest.
     pub statements: usize,
+    /// How often that fails, if not every time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flake: Option<Rate>,
 }
 
 /// A known bug on one device.
@@ -121,11 +125,15 @@ pub struct KnownBook {
 impl BugBook {
     /// Takes over the witnesses of the same bug.
     fn take(&mut self, other: BugBook) {
+        // One that fails every time is the better face.
+        let order = |bug: &BugBook| (bug.flake.is_some(), bug.statements);
+        let is_better = order(&other) < order(self);
         self.witnesses += other.witnesses;
         self.signatures.extend(other.signatures);
-        if other.statements < self.statements {
+        if is_better {
             self.statements = other.statements;
             self.face = other.face;
+            self.flake = other.flake;
         }
     }
 }
@@ -299,6 +307,7 @@ mod tests {
             witnesses: 1,
             face: format!("{name}-{statements}"),
             statements,
+            flake: None,
         }
     }
 

@@ -18,7 +18,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use tangle_minimizer::{Check, Minimized, Progress, minimize};
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::Case;
-use tangle_runner::{Completion, Outcome};
+use tangle_runner::Completion;
+use tangle_triage::saved::Rate;
 use tangle_triage::{Kind, Signature};
 
 use crate::campaign::Prep;
@@ -55,15 +56,6 @@ pub struct Options {
     pub candidates: Option<u64>,
     /// [`content_hash`] of the original, if the case is what an earlier reduction reached.
     pub from: Option<String>,
-}
-
-/// How often a case failed: `k` of `n` times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Rate {
-    /// Times it failed.
-    pub failed: u32,
-    /// Times it ran.
-    pub runs: u32,
 }
 
 /// A reduced case.
@@ -161,7 +153,7 @@ pub fn content_hash(case: &Case) -> String {
 
 /// So many runs that a failure of this rate shows in nine of ten cases.
 fn repeats(rate: Rate) -> u32 {
-    if rate.failed == rate.runs {
+    if rate.is_always() {
         return 1;
     }
     let passes = 1.0 - f64::from(rate.failed) / f64::from(rate.runs);
@@ -173,7 +165,6 @@ fn repeats(rate: Rate) -> u32 {
 struct Criterion {
     same: Same,
     signature: Signature,
-    words: Option<String>,
 }
 
 impl Criterion {
@@ -189,7 +180,7 @@ impl Criterion {
                 Kind::Value | Kind::Path => true,
                 Kind::Toolchain => step(&signature.detail) == step(&self.signature.detail),
                 Kind::Crash | Kind::Hang | Kind::DeviceLost | Kind::VulkanError | Kind::LaneMap | Kind::Invalid => {
-                    signature.detail == self.signature.detail && words(&conclusion.finish) == self.words
+                    signature.detail == self.signature.detail
                 }
             },
         }
@@ -203,33 +194,6 @@ const fn is_wrong_result(kind: Kind) -> bool {
 /// Which step of the toolchain failed; the rest of the message depends on the program.
 fn step(message: &str) -> &str {
     message.split(':').next().unwrap_or_default()
-}
-
-/// What a dying driver said, without numbers and addresses: a failed assertion, say.
-fn words(finish: &Finish) -> Option<String> {
-    const TELLING: [&str; 6] = ["assert", "error", "fatal", "panic", "terminate", "unreachable"];
-    let Finish::Failed(Outcome::Crashed { last_words, .. } | Outcome::TimedOut { last_words, .. }) = finish else {
-        return None;
-    };
-    let is_telling = |line: &&str| TELLING.iter().any(|word| line.to_ascii_lowercase().contains(word));
-    let line = last_words.lines().find(is_telling)?;
-    Some(without_numbers(line))
-}
-
-/// `at 0x7f03a1: t12 = and` becomes `at : t = and`.
-fn without_numbers(line: &str) -> String {
-    let mut text = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(c) = rest.chars().next() {
-        rest = match rest.strip_prefix("0x") {
-            Some(address) => address.trim_start_matches(|c: char| c.is_ascii_hexdigit()),
-            None => {
-                text.extend(Some(c).filter(|c| !c.is_ascii_digit()));
-                &rest[c.len_utf8()..]
-            }
-        };
-    }
-    text
 }
 
 /// Runs candidates on the workers of a device.
@@ -297,11 +261,10 @@ impl<'a> Judge<'a> {
         found: Option<&Signature>,
         same: Same,
     ) -> anyhow::Result<(Criterion, Rate)> {
-        let mut rate = Rate { failed: 0, runs: 0 };
-        let mut criterion = found.map(|signature| Criterion { same, signature: signature.clone(), words: None });
+        let mut rate = Rate::default();
+        let mut criterion = found.map(|signature| Criterion { same, signature: signature.clone() });
         let mut next = Some(first);
         let mut seen: Option<Signature> = None;
-        let mut met = false;
         loop {
             let conclusion = match next.take() {
                 Some(conclusion) => conclusion,
@@ -309,14 +272,12 @@ impl<'a> Judge<'a> {
             };
             rate.runs += 1;
             if let Some(signature) = conclusion.signature(case).filter(|signature| signature.kind != Kind::Invalid) {
-                let criterion =
-                    criterion.get_or_insert_with(|| Criterion { same, signature: signature.clone(), words: None });
-                if !met {
-                    // The words of a crash are in no finding's signature: they come from the first crash seen here.
-                    criterion.words = words(&conclusion.finish);
+                let criterion = criterion.get_or_insert_with(|| Criterion { same, signature: signature.clone() });
+                if signature.kind == Kind::Crash && signature.detail.starts_with(&criterion.signature.detail) {
+                    // Signatures of older findings are without the words of the driver.
+                    criterion.signature = signature.clone();
                 }
                 if criterion.is_met(case, &conclusion) {
-                    met = true;
                     rate.failed += 1;
                     self.focus = self.focus.or(first_wrong_site(&conclusion));
                 }
@@ -324,7 +285,7 @@ impl<'a> Judge<'a> {
             }
             let is_costly = seen.as_ref().is_some_and(|seen| seen.kind == Kind::Hang);
             let enough = is_costly && rate.failed > 0
-                || rate.runs >= RUNS && rate.failed == rate.runs
+                || rate.runs >= RUNS && rate.is_always()
                 || rate.runs >= RUNS + MORE_RUNS
                 || self.stop.load(Ordering::SeqCst) && rate.failed > 0;
             if enough {
@@ -361,7 +322,7 @@ impl<'a> Judge<'a> {
     /// Runs a case a few times: what came of a run that failed, and how often it does.
     fn confirm(&mut self, case: &Case) -> anyhow::Result<(Option<Conclusion>, Rate)> {
         let runs = if self.is_costly() { RUNS - 1 } else { RUNS + 2 } * self.repeats.min(2);
-        let mut rate = Rate { failed: 0, runs: 0 };
+        let mut rate = Rate::default();
         let mut failing = None;
         for _ in 0..runs {
             let conclusion = self.one(case)?;
@@ -509,21 +470,5 @@ impl Open {
     /// As far as they are known without a gap.
     fn answers(self) -> Vec<Check> {
         self.found.into_iter().map_while(|(answer, missing)| answer.filter(|_| missing == 0)).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_a_crash_have_no_numbers_and_no_addresses() {
-        for (line, want) in [
-            ("Cannot select: 0x7f03a1: t12 = and", "Cannot select: : t = and"),
-            ("assert(n < 16) at line 301", "assert(n < ) at line "),
-            ("größe 0xfz", "größe z"),
-        ] {
-            assert_eq!(without_numbers(line), want);
-        }
     }
 }

@@ -12,6 +12,7 @@ use tangle_oracle::reference;
 use tangle_oracle::rules::{Finest, Spec};
 use tangle_program::case::{Case, SubgroupSize};
 use tangle_runner::{Device, DriverConfig, Inventory, Options, Outcome, ProbeOptions, Times};
+use tangle_triage::signature::telling_words;
 use tangle_triage::{DeviceId, Kind, Signature};
 
 use crate::capabilities::Capabilities;
@@ -237,7 +238,10 @@ impl Conclusion {
                 with(Kind::Toolchain, without_ids(message.lines().next().unwrap_or_default()))
             }
             Finish::Failed(outcome) => match outcome {
-                Outcome::Crashed { end, stage, .. } => with(Kind::Crash, format!("{end} while {stage}")),
+                Outcome::Crashed { end, stage, last_words } => {
+                    let words = telling_words(last_words).map_or(String::new(), |words| format!(": {words}"));
+                    with(Kind::Crash, format!("{end} while {stage}{words}"))
+                }
                 Outcome::TimedOut { stage, .. } => with(Kind::Hang, format!("while {stage}")),
                 Outcome::DeviceLost { stage } => with(Kind::DeviceLost, format!("while {stage}")),
                 other => with(Kind::VulkanError, other.to_string()),

@@ -10,6 +10,7 @@ use tangle_program::glsl::glsl;
 use tangle_program::tree::Stmt;
 use tangle_program::validate::validate;
 use tangle_program::variant::Variant;
+use tangle_triage::Kind;
 use tangle_triage::stage::{Cell, Column, Made, Outcome, Row, Table};
 
 use crate::campaign::write_atomically;
@@ -18,6 +19,12 @@ use crate::target::{Backend, Conclusion, Finish, Target};
 
 /// The name of the table in a finding's folder.
 pub const FILE: &str = "variants.json";
+
+/// True if a table says more of a failure than its kind does. Where a driver dies, every cell costs a worker or the whole time limit, and
+/// only a driver can do that.
+pub const fn are_telling(kind: Kind) -> bool {
+    !matches!(kind, Kind::Crash | Kind::Hang | Kind::DeviceLost)
+}
 
 /// Runs the case itself, then all other variants of it.
 pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>, case: &Case) -> Table {
@@ -114,6 +121,11 @@ fn cell(case: &Case, conclusion: &Conclusion) -> Cell {
         Finish::Toolchain(_) | Finish::Failed(_) => (Outcome::NotRun, "not run".into()),
     };
     Cell { outcome, text }
+}
+
+/// The table in a finding's folder, if there is one.
+pub fn read(folder: &Path) -> Option<Table> {
+    serde_json::from_slice(&std::fs::read(folder.join(FILE)).ok()?).ok()
 }
 
 /// Saves a table in a finding's folder.

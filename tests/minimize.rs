@@ -81,7 +81,7 @@ fn a_finding_becomes_a_small_one_beside_it() {
     let record = read_json(&small.join("minimized.json"));
     assert_eq!(record["finished"], true);
     assert_eq!(record["fails_after"]["failed"], record["fails_after"]["runs"]);
-    for file in ["shader.comp", "report.txt", "finding.json", "device.json", "neighbour.comp"] {
+    for file in ["shader.comp", "report.txt", "finding.json", "device.json", "neighbour.comp", "variants.json"] {
         assert!(small.join(file).exists(), "{file}");
     }
 
@@ -90,10 +90,52 @@ fn a_finding_becomes_a_small_one_beside_it() {
     let after = tree(&finding.path).into_iter().filter(|path| !path.starts_with("minimized")).collect::<Vec<_>>();
     assert_eq!(after, before);
 
-    // The same again gives the same.
+    // The same again gives the same, and clears away what a run left that was killed while it saved.
     let first = read(&small.join("case.json"));
+    let nobody = u32::MAX;
+    for left in ["partial", "old"] {
+        std::fs::create_dir(finding.path.join(format!("minimized.{nobody}.{left}"))).expect("a folder");
+    }
     run_minimize(&finding.path, &[]).expect(0);
     assert_eq!(read(&small.join("case.json")), first);
+    let folders = std::fs::read_dir(&finding.path).expect("a folder").flatten().filter(|entry| entry.path().is_dir());
+    assert_eq!(folders.map(|entry| entry.file_name()).collect::<Vec<_>>(), ["minimized"]);
+}
+
+#[test]
+fn the_table_of_variants_is_made_anew_on_the_devices_that_it_had() {
+    let finding = finding();
+    run_minimize(&finding.path, &[]).expect(0);
+    let small = finding.path.join("minimized");
+    let columns = || {
+        let table = read_json(&small.join("variants.json"));
+        table["columns"].as_array().expect("columns").iter().map(|c| c["device"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(columns(), [FAULTY]);
+    let mut all = tangle(["run"]);
+    all.arg(&small).args(["--variants", "--device", RIGHT, FAULTY]);
+    start(all).finish_within(LIMIT).expect(1);
+    run_minimize(&finding.path, &[]).expect(0);
+    assert_eq!(columns(), [FAULTY, RIGHT]);
+}
+
+#[test]
+fn what_another_case_reached_is_left_alone() {
+    let (one, other) = (finding(), finding());
+    let out = one.path.with_file_name("small.json").display().to_string();
+    let file = one.path.join("case.json");
+    run_minimize(&file, &["--device", FAULTY, "--out", &out, "--tries", "4"]).expect(0);
+    std::fs::remove_file(&out).expect("the result");
+    // The same case again goes on; another does not.
+    let ran = run_minimize(&file, &["--device", FAULTY, "--out", &out, "--tries", "1"]).expect(0);
+    assert!(ran.stderr.contains("going on"), "{ran}");
+    std::fs::remove_file(&out).expect("the result");
+    let mut case = case_in(&other.path);
+    case.about = "another".into();
+    let file = other.path.with_file_name("other.json");
+    std::fs::write(&file, case.to_json()).expect("a case");
+    let ran = run_minimize(&file, &["--device", FAULTY, "--out", &out]).expect(0);
+    assert!(!ran.stderr.contains("going on"), "{ran}");
 }
 
 #[test]
@@ -132,8 +174,20 @@ fn a_killed_run_loses_nothing() {
             assert!(fails_on(&small, FAULTY), "whole or not at all");
         }
     }
-    run_minimize(&finding.path, &[]).expect(0);
-    assert!(statements(&case_in(&finding.path.join("minimized")).program) <= 6);
+    // Killed once more when something is reached: the next run goes on from there.
+    let _ = std::fs::remove_file(&best);
+    let mut running = start(minimize(&finding.path, &[]));
+    while !best.exists() && running.child.try_wait().expect("a child").is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let _ = running.child.kill();
+    running.finish_within(LIMIT);
+    let reached = best.exists().then(|| statements(&case_from(&best).program));
+    let ran = run_minimize(&finding.path, &[]).expect(0);
+    assert_eq!(ran.stderr.contains("going on from an earlier run"), reached.is_some(), "{ran}");
+    let small = statements(&case_in(&finding.path.join("minimized")).program);
+    assert!(small <= 6 && reached.is_none_or(|reached| small <= reached), "{small} {reached:?}");
+    assert!(!best.exists());
 }
 
 #[test]

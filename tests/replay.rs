@@ -184,3 +184,28 @@ fn a_campaign_minimises_in_the_background_and_groups_by_what_is_left() {
         assert!(bug["known"].is_string(), "{bug}");
     }
 }
+
+#[test]
+fn what_a_killed_campaign_minimised_is_in_the_books_of_the_next() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (out, summary) = (folder.path().join("out"), folder.path().join("s.json"));
+    let campaign = || {
+        let mut command = tangle(["fuzz", "--profile", "small", "--seed", "5", "--device", FAULTY, "--time", "6s"]);
+        command.args(["--witnesses", "1", "--out"]).arg(&out).arg("--summary").arg(&summary);
+        let ran = start(command).finish_within(LIMIT).expect(1);
+        (ran, read_json(&summary)["bugs"].clone())
+    };
+    let (ran, before) = campaign();
+    assert!(before.as_array().is_some_and(|bugs| !bugs.is_empty()), "{ran}");
+    // As if it had been killed before it wrote its books.
+    let state = out.join("campaign.json");
+    let mut books = read_json(&state);
+    books["ledger"]["bugs"] = serde_json::json!([]);
+    fs::write(&state, books.to_string()).expect("it can be written");
+    let (ran, after) = campaign();
+    let names = |bugs: &serde_json::Value| {
+        let all = bugs.as_array().into_iter().flatten().map(|bug| text(&bug["name"]).to_owned());
+        all.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert!(names(&after).is_superset(&names(&before)), "{ran}\n{before}\n{after}");
+}

@@ -24,16 +24,18 @@ use std::{fmt, fs};
 
 use anyhow::{Context as _, anyhow};
 use tangle_generator::Stats;
+use tangle_minimizer::statements;
 use tangle_oracle::coverage::Coverage;
 use tangle_program::case::Case;
 use tangle_program::context::{Placed, operations};
 use tangle_runner::{Device, DeviceStats, Outcome, toolchain};
 use tangle_triage::story::story;
-use tangle_triage::{Finding, Known, Signature};
+use tangle_triage::{Finding, Known, SavedFinding, Signature, skeleton};
 
 use crate::background::{Background, Opener, Request, Small};
 use crate::isa;
 use crate::ledger::{BugBook, DeviceBook, Ledger};
+use crate::minimized::Place;
 use crate::plan::{Choice, Plan};
 use crate::prepare::{Prepared, ToolchainFault, job, prepare};
 use crate::target::{Conclusion, Finish, Target, Worker};
@@ -163,14 +165,22 @@ impl Campaign {
     #[must_use]
     pub fn minimizing(mut self, open: Opener) -> Campaign {
         let background = Background::new(open, self.targets.iter().map(|target| target.name.clone()).collect());
+        // A campaign that was killed may have saved more than it booked: what is on disk counts.
+        self.with_books(|ledger| ledger.bugs.clear());
         for book in &self.books().findings {
             for (nth, folder) in book.folders.iter().enumerate() {
                 let folder = self.folder.path().join(folder);
+                let (device, signature) = (book.device.clone(), book.signature.clone());
                 let case =
                     fs::read_to_string(folder.join("case.json")).ok().and_then(|text| Case::from_json(&text).ok());
-                if let (Some(case), false) = (case, folder.join("minimized").exists()) {
-                    let (device, signature) = (book.device.clone(), book.signature.clone());
-                    background.ask(Request { device, case, signature, folder }, nth);
+                let Some(case) = case else { continue };
+                let small = Place::of(&folder).finished();
+                let request = Request { device, case, signature, folder };
+                match small {
+                    Some(SavedFinding { case, signature, rate, .. }) => {
+                        self.enter_small(&Small { request, case, signature, rate: rate.unwrap_or_default() });
+                    }
+                    None => background.ask(request, nth),
                 }
             }
         }
@@ -265,19 +275,20 @@ impl Campaign {
 
     /// Counts a minimised finding as the bug that it shows.
     fn enter_small(&self, small: &Small) {
-        let Small { request, case, signature, .. } = small;
+        let Small { request, case, signature, rate } = small;
         let target = self.targets.iter().find(|target| target.name == request.device);
         let known = target.and_then(|target| self.options.known.by_case(&target.id(), signature, case));
         let face = request.folder.strip_prefix(self.folder.path()).unwrap_or(&request.folder).join("minimized");
         self.with_books(|ledger| {
             ledger.enter_bug(BugBook {
                 device: request.device.clone(),
-                name: small.bug.clone(),
+                name: skeleton::bug(signature, case),
                 known: known.map(|bug| bug.name.clone()),
                 signatures: [request.signature.to_string()].into(),
                 witnesses: 1,
                 face: face.display().to_string(),
-                statements: small.statements,
+                statements: statements(&case.program),
+                flake: Some(*rate).filter(|rate| !rate.is_always()),
             });
         });
     }

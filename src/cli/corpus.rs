@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use std::sync::atomic::AtomicBool;
 use tangle::corpus::{Addition, add};
-use tangle::reduce::{Options, reduce};
+use tangle::reduce::Options;
 use tangle_program::case::Case;
 
+use super::minimize::watched;
 use super::{DeviceArgs, Found, Jobs, read_case, say, tell};
 
 #[derive(clap::Args)]
@@ -69,8 +69,10 @@ fn minimized(args: &AddArgs) -> anyhow::Result<Case> {
     targets.truncate(1);
     let name = targets.first().context("no device")?.name.clone();
     tell!("minimising on {name}");
-    let goes_on = AtomicBool::new(false);
-    let reduction =
-        reduce(&targets, &case, None, &Options::default(), &goes_on, |_| std::ops::ControlFlow::Continue(()))?;
+    let reduction = watched(&targets, &case, None, &Options::default(), |_| Ok(()))?;
+    anyhow::ensure!(
+        reduction.minimized.finished,
+        "stopped, and nothing added; what `tangle minimize` reaches is kept, and it goes on later"
+    );
     Ok(reduction.minimized.case)
 }

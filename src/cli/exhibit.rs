@@ -76,6 +76,7 @@ impl Exhibit {
 
     fn of_finding(finding: SavedFinding) -> Exhibit {
         let judgement = finding.judgement();
+        let heading = format!("{} on {}", finding.signature, finding.device);
         let shader = finding.shader.clone().unwrap_or_else(|| {
             // A finding about the compiler has no module, and needs none.
             if finding.signature.kind != Kind::Toolchain {
@@ -95,7 +96,7 @@ impl Exhibit {
                 let promise = promise(&finding.device_info, &seen.map);
                 (seen, promise)
             }),
-            report: finding.report,
+            report: story_of(&finding.report, &heading).to_owned(),
             device: Some((finding.device, finding.device_info)),
             rate: finding.rate,
             neighbour: finding.neighbour,
@@ -153,6 +154,11 @@ impl Exhibit {
             None => Basis::Nothing,
         }
     }
+}
+
+/// A report without its heading, which stands above it anyway.
+fn story_of<'a>(report: &'a str, heading: &str) -> &'a str {
+    report.strip_prefix(heading).unwrap_or(report).trim()
 }
 
 fn compile(case: &Case) -> SavedShader {

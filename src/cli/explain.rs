@@ -4,13 +4,13 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use tangle_oracle::map::{LaneMap, MapFault};
+use tangle_oracle::map::LaneMap;
 use tangle_triage::account::Account;
-use tangle_triage::explain::{Colour, explain};
-use tangle_triage::rule;
+use tangle_triage::explain::{Colour, explain, why};
+use tangle_triage::rule::{self, Rule};
 
 use super::exhibit::{Exhibit, RunArgs};
-use super::{Found, say};
+use super::{Found, functions, say};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -23,6 +23,9 @@ pub struct Args {
     color: String,
 }
 
+/// The most lines of a program that is shown where there is no line to point at.
+const SHORT: usize = 40;
+
 pub fn run(args: &Args) -> anyhow::Result<Found> {
     let exhibit = Exhibit::load(&args.finding, &args.run)?;
     let (device, _) = exhibit.device.as_ref().context("name the --device to run the case on")?;
@@ -31,20 +34,28 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         return Ok(Found::Nothing);
     };
     say!("{signature} on {device}\n")?;
+    let colour = colour(&args.color);
     let mut told = String::new();
     if let Some((observation, promise)) = &exhibit.observed {
         let (map, faults) = LaneMap::check(&exhibit.case, &observation.map, *promise);
-        told = faults.iter().map(map_fault).collect();
+        if !faults.is_empty() {
+            faults.iter().for_each(|fault| {
+                told.push_str(&format!("lane map, workgroup {}: {}\n", fault.workgroup, fault.seen));
+            });
+            let mut rules: Vec<Rule> = faults.iter().map(|fault| rule::of_map(fault.rule)).collect();
+            rules.dedup();
+            told.push_str(&why(&rules, colour));
+        }
         if let Some(map) = map {
             let account = Account::new(&exhibit.case, map, Some(observation))?;
-            told.push_str(&explain(&account, colour(&args.color)).unwrap_or_default());
+            told.push_str(&explain(&account, colour).unwrap_or_default());
         }
     }
     if told.is_empty() {
         // A crash, a time-out: there are no steps.
-        told = rule::of_failure(signature.kind).iter().fold(exhibit.report.clone(), |text, rule| {
-            format!("{}\n\n{}: {}\n", text.trim_end(), rule.source, rule.because)
-        });
+        let program = functions(&exhibit.case);
+        let program = if program.lines().count() <= SHORT { format!("\n{program}\n") } else { String::new() };
+        told = format!("{}\n{program}{}", exhibit.report, why(&rule::of_failure(signature.kind), colour));
     }
     say!("{}", told.trim_end())?;
     if let Some(table) = &exhibit.variants {
@@ -52,11 +63,6 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         say!("\n{blame}{}", table.to_string().trim_end())?;
     }
     Ok(Found::Something)
-}
-
-fn map_fault(fault: &MapFault) -> String {
-    let rule = rule::of_map(fault.rule);
-    format!("lane map, workgroup {}: {}\n  {}: {}\n", fault.workgroup, fault.seen, rule.source, rule.because)
 }
 
 fn colour(when: &str) -> Colour {

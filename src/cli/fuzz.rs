@@ -278,8 +278,9 @@ fn print_books(ledger: &Ledger) -> Result<(), OutputError> {
 fn print_bugs(ledger: &Ledger) -> Result<(), OutputError> {
     for bug in &ledger.bugs {
         let known = bug.known.as_ref().map_or(String::new(), |known| format!(" (known: {known})"));
+        let flake = bug.flake.map_or(String::new(), |rate| format!(", flake: fails {rate}"));
         say!(
-            "bug on {}: {}{known}: {} signatures, {} findings minimised, smallest {} statements\n  {}",
+            "bug on {}: {}{known}: {} signatures, {} findings minimised, smallest {} statements{flake}\n  {}",
             bug.device,
             bug.name,
             bug.signatures.len(),

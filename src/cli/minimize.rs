@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use serde::Deserialize;
-use tangle::campaign::{describe, write_atomically};
-use tangle::minimized;
+use tangle::campaign::describe;
+use tangle::minimized::Place;
 use tangle::reduce::{Options, Reduction, Same, content_hash, reduce};
 use tangle::target::{Jobs, Target};
+use tangle::variants;
 use tangle_minimizer::{Progress, Size, statements};
 use tangle_program::case::Case;
-use tangle_program::glsl::glsl;
 use tangle_triage::Signature;
 
-use super::{Found, duration, read_case, say, tell};
+use super::{Found, duration, functions, read_case, say, tell};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -63,7 +63,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 pub fn run(args: &Args) -> anyhow::Result<Found> {
     let original = read_case(&args.case)?;
     let found = read_finding(&args.case)?;
-    let place = Place::new(&args.case, args.out.as_deref());
+    let place = args.out.as_deref().map_or_else(|| Place::of(&args.case), Place::new);
     place.check(&original)?;
     let name = match (&args.device, &found) {
         (Some(name), _) => name.clone(),
@@ -71,16 +71,9 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         (None, None) => anyhow::bail!("say with --device where the case fails"),
     };
     let targets = open(args, &name)?;
-    let (start, resumed) = match if args.fresh { None } else { place.unfinished() } {
-        Some(case) => (case, true),
-        None => (original.clone(), false),
-    };
-    ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::SeqCst) {
-            // The second time: at once. What is reached is on disk.
-            std::process::exit(2);
-        }
-    })?;
+    let unfinished = if args.fresh { None } else { place.unfinished(&original) };
+    let resumed = unfinished.is_some();
+    let start = unfinished.unwrap_or_else(|| original.clone());
     // On another device the failure may be another.
     let signature = found.as_ref().filter(|found| found.device == name).map(|found| &found.signature);
     let same = match (args.any_failure, args.same_signature) {
@@ -91,24 +84,68 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     let from = Some(content_hash(&original));
     let options = Options { same, time: args.time, candidates: args.tries, from };
     tell!("{}{}", if resumed { "going on from an earlier run: " } else { "" }, summary(&start));
-    let mut display = Display::new();
     let started = Instant::now();
+    let reduced = watched(&targets, &start, signature, &options, |best| place.note(&original, best));
+    let reduction = match reduced {
+        Err(error) if resumed => return Err(error.context("cannot go on from an earlier run (--fresh starts again)")),
+        reduced => reduced?,
+    };
+    let others = Others::of(&args.case, &place, &name);
+    place.save(&targets[0], &original, &reduction, started.elapsed())?;
+    tell_result(&reduction, &original, started.elapsed(), place.path())?;
+    if !place.is_file() && variants::are_telling(reduction.signature.kind) && !STOP.load(Ordering::SeqCst) {
+        let others = others.open(args);
+        let targets = targets.iter().take(1).chain(&others);
+        variants::save(&variants::table(targets, &reduction.minimized.case), place.path())?;
+    }
+    Ok(Found::Nothing)
+}
+
+/// Reduces a case before the user's eyes: with a line of progress, until Ctrl-C. `note` saves what is reached.
+pub(super) fn watched(
+    targets: &[Target],
+    case: &Case,
+    signature: Option<&Signature>,
+    options: &Options,
+    mut note: impl FnMut(&Case) -> anyhow::Result<()>,
+) -> anyhow::Result<Reduction> {
+    ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::SeqCst) {
+            // The second time: at once. What is reached is on disk.
+            std::process::exit(2);
+        }
+    })?;
+    let mut display = Display::new();
     let mut unsaved = None;
-    let reduced = reduce(&targets, &start, signature, &options, &STOP, |progress| {
+    let reduced = reduce(targets, case, signature, options, &STOP, |progress| {
         display.show(progress);
         if progress.improved {
-            unsaved = place.note(progress.best).err();
+            unsaved = note(progress.best).err();
         }
         if unsaved.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     display.end();
-    if let Some(error) = unsaved {
-        return Err(error);
+    unsaved.map_or(reduced, Err)
+}
+
+/// The other devices of a finding's table of variants.
+struct Others(Vec<String>);
+
+impl Others {
+    /// Those of the table of an older result, or of the finding itself.
+    fn of(case: &Path, place: &Place, own: &str) -> Others {
+        let table = [place.path(), case].into_iter().find_map(variants::read);
+        let columns = table.map_or(Vec::new(), |table| table.columns);
+        Others(columns.into_iter().map(|column| column.device).filter(|device| device != own).collect())
     }
-    let reduction = reduced?;
-    let saved = place.save(&targets[0], &original, &reduction, started.elapsed())?;
-    tell_result(&reduction, &original, started.elapsed(), &saved)?;
-    Ok(Found::Nothing)
+
+    /// Opens them; the table is worth having without those that do not come up.
+    fn open(&self, args: &Args) -> Vec<Target> {
+        let open = |name: &String| {
+            tangle::target::open(std::slice::from_ref(name), args.devices.as_deref(), Jobs::One, &options(args), |_| {})
+        };
+        self.0.iter().filter_map(|name| open(name).ok()).flatten().collect()
+    }
 }
 
 fn open(args: &Args, name: &str) -> anyhow::Result<Vec<Target>> {
@@ -116,8 +153,13 @@ fn open(args: &Args, name: &str) -> anyhow::Result<Vec<Target>> {
     let jobs = args.jobs.map_or(processors.min(2), usize::from);
     let is_reference = name.split([':', '@']).next() == Some("reference");
     let names = vec![name.to_owned(); if is_reference { 1 } else { jobs }];
-    let options = tangle_runner::Options { timeout: args.timeout, in_flight: 8, ..Default::default() };
-    tangle::target::open(&names, args.devices.as_deref(), Jobs::One, &options, |warning| tell!("warning: {warning}"))
+    tangle::target::open(&names, args.devices.as_deref(), Jobs::One, &options(args), |warning| {
+        tell!("warning: {warning}")
+    })
+}
+
+fn options(args: &Args) -> tangle_runner::Options {
+    tangle_runner::Options { timeout: args.timeout, in_flight: 8, ..Default::default() }
 }
 
 /// What is needed of a `finding.json`.
@@ -135,75 +177,6 @@ fn read_finding(path: &Path) -> anyhow::Result<Option<Saved>> {
     }
     let text = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
     serde_json::from_slice(&text).map(Some).with_context(|| format!("cannot read {}", file.display()))
-}
-
-/// Where the result goes, and what is reached meanwhile.
-struct Place {
-    /// The folder, or the case file.
-    out: PathBuf,
-    is_file: bool,
-}
-
-impl Place {
-    fn new(case: &Path, out: Option<&Path>) -> Place {
-        let out = match out {
-            Some(out) => out.to_owned(),
-            None if case.is_dir() => case.join("minimized"),
-            None => case.with_extension("minimized"),
-        };
-        let is_file = out.extension().is_some_and(|extension| extension == "json");
-        Place { out, is_file }
-    }
-
-    /// Only an older result of the same case makes way for the new one.
-    fn check(&self, original: &Case) -> anyhow::Result<()> {
-        let is_free = if self.is_file {
-            let from = read_case(&self.out).ok().and_then(|case| case.origin.minimized_from);
-            !self.out.exists() || from == Some(content_hash(original))
-        } else {
-            let is_empty = || fs::read_dir(&self.out).is_ok_and(|mut entries| entries.next().is_none());
-            !self.out.exists() || self.out.join("minimized.json").exists() || is_empty()
-        };
-        anyhow::ensure!(is_free, "{} is there already, and no minimised form of this case", self.out.display());
-        Ok(())
-    }
-
-    /// A file or folder beside the result.
-    fn beside(&self, suffix: &str) -> PathBuf {
-        let mut name = self.out.file_name().unwrap_or_default().to_owned();
-        name.push(suffix);
-        self.out.with_file_name(name)
-    }
-
-    /// Saves the best case so far, so that a killed run loses nothing.
-    fn note(&self, best: &Case) -> anyhow::Result<()> {
-        let path = self.beside(".best.json");
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        }
-        write_atomically(&path, best.to_json().as_bytes())
-    }
-
-    /// What an earlier run reached before it ended.
-    fn unfinished(&self) -> Option<Case> {
-        read_case(&self.beside(".best.json")).ok()
-    }
-
-    fn save(&self, target: &Target, original: &Case, reduction: &Reduction, time: Duration) -> anyhow::Result<PathBuf> {
-        if self.is_file {
-            write_atomically(&self.out, reduction.minimized.case.to_json().as_bytes())?;
-        } else {
-            minimized::save(&self.out, target, original, reduction, time)?;
-        }
-        let best = self.beside(".best.json");
-        if reduction.minimized.finished {
-            let _ = fs::remove_file(best);
-        } else {
-            // A later run goes on from here.
-            self.note(&reduction.minimized.case)?;
-        }
-        Ok(self.out.clone())
-    }
 }
 
 fn summary(case: &Case) -> String {
@@ -225,30 +198,15 @@ fn tell_result(reduction: &Reduction, original: &Case, time: Duration, saved: &P
         time.as_secs_f64(),
         if minimized.finished { "" } else { "; not finished: run the command again to go on" }
     );
-    let rate = reduction.after;
-    let how_often =
-        if rate.failed == rate.runs { "always".into() } else { format!("{} of {} times", rate.failed, rate.runs) };
     say!("{}\n", body(case))?;
-    say!("fails {how_often}: {}", reduction.signature)?;
+    say!("fails {}: {}", reduction.after, reduction.signature)?;
     say!("{}", describe(case, &reduction.conclusion.finish))?;
     tell!("saved {}", saved.display());
     Ok(())
 }
 
-/// The functions of the shader, without what every shader begins with.
+/// The launch, the data, and the functions of the shader.
 fn body(case: &Case) -> String {
-    let text = glsl(case);
-    let is_function = |line: &str| line.ends_with('{') && !line.starts_with(' ');
-    let mut shown = Vec::new();
-    let mut in_prologue = false;
-    for line in text.lines().skip_while(|line| !is_function(line)) {
-        in_prologue |= line.starts_with("void main()");
-        if !in_prologue || line.starts_with("void main()") {
-            shown.push(line);
-        } else if line.is_empty() {
-            in_prologue = false;
-        }
-    }
     let [x, y, z] = case.launch.workgroup;
     let mut text = format!("// workgroup {x}x{y}x{z}, tier {}\n", case.tier.name());
     for (k, words) in case.data.inputs.iter().enumerate() {
@@ -263,7 +221,7 @@ fn body(case: &Case) -> String {
             let _ = writeln!(text, "// {name}: {}", listed(words));
         }
     }
-    text + &shown.join("\n")
+    text + &functions(case)
 }
 
 /// Words that are shown of a list.

@@ -8,8 +8,6 @@ use serde::Deserialize;
 use tangle::campaign::{Sample, read_coverage, read_samples, write_atomically};
 use tangle::ledger::{BugBook, DeviceBook, FindingBook, Ledger};
 use tangle_generator::stats::Construct;
-use tangle_program::case::Case;
-use tangle_program::glsl::glsl;
 use tangle_runner::toolchain;
 use tangle_triage::export::{DeviceNote, Subject};
 use tangle_triage::html;
@@ -17,7 +15,7 @@ use tangle_triage::html::campaign::{Bug, Campaign, Device, Group, Seen};
 use tangle_triage::html::curves::Curve;
 
 use super::exhibit::{Exhibit, RunArgs};
-use super::{Found, read_case, say};
+use super::{Found, functions, read_case, say};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -186,28 +184,11 @@ fn bug(book: &BugBook, folder: &Path, out: &Path) -> Bug {
         known: book.known.clone(),
         witnesses: book.witnesses,
         statements: book.statements,
+        flake: book.flake,
         link: address(&face, out),
-        program: read_case(&face).map(|case| body(&case)).unwrap_or_default(),
+        program: read_case(&face).map(|case| functions(&case)).unwrap_or_default(),
         story: fs::read_to_string(face.join("report.txt")).unwrap_or_default(),
     }
-}
-
-/// The functions of a shader, without what every shader begins with.
-fn body(case: &Case) -> String {
-    let text = glsl(case);
-    let functions = text.lines().skip_while(|line| line.starts_with(' ') || !line.ends_with('{'));
-    let mut shown: Vec<&str> = Vec::new();
-    let mut in_prologue = false;
-    for line in functions {
-        let begins = line.starts_with("void main()");
-        in_prologue |= begins;
-        if begins || !in_prologue {
-            shown.push(line);
-        }
-        // The prologue ends with the first empty line.
-        in_prologue &= !line.is_empty();
-    }
-    shown.join("\n")
 }
 
 fn seen(book: &FindingBook, folder: &Path, out: &Path) -> Seen {

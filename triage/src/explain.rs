@@ -56,9 +56,22 @@ pub fn explain(account: &Account<'_>, colour: Colour) -> Option<String> {
     lanes(&mut text, &telling, colour);
     origins(&mut text, &telling.origins);
     if let Some(first) = account.first() {
-        rules(&mut text, &rule::of_step(account, &first), colour);
+        text.push_str(&why(&rule::of_step(account, &first), colour));
     }
     Some(text)
+}
+
+/// Why something is wrong: the rules that are broken.
+pub fn why(rules: &[Rule], colour: Colour) -> String {
+    let mut text = String::from("\nwhy this is wrong\n");
+    for Rule { source, quote, because } in rules {
+        let _ = writeln!(text, "  {}", colour.paint(Style::Bold, source));
+        if !quote.is_empty() {
+            wrapped(&mut text, &format!("\"{quote}\""));
+        }
+        wrapped(&mut text, because);
+    }
+    text
 }
 
 fn excerpt(text: &mut String, telling: &Telling, colour: Colour) {
@@ -183,17 +196,6 @@ fn origins(text: &mut String, origins: &[Origin]) {
             |(step, source)| format!("step {}, {source}", step + 1),
         );
         let _ = writeln!(text, "  {from}\n      {}", lane_list(&origin.lanes));
-    }
-}
-
-fn rules(text: &mut String, rules: &[Rule], colour: Colour) {
-    text.push_str("\nwhy this is wrong\n");
-    for Rule { source, quote, because } in rules {
-        let _ = writeln!(text, "  {}", colour.paint(Style::Bold, source));
-        if !quote.is_empty() {
-            wrapped(text, &format!("\"{quote}\""));
-        }
-        wrapped(text, because);
     }
 }
 

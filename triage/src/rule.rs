@@ -298,12 +298,15 @@ fn observed_rules(rule: TangleRule, operation: Rule) -> Vec<Rule> {
     let tangle = "The set of invocations that execute the same dynamic instance of an instruction.";
     let same_path = "Invocations will continue to execute the same dynamic instances as long as they follow the same control-flow path.";
     let because = match rule.severity() {
-        Severity::Hard => format!("{}. No division of the lanes explains what they logged.", capital(rule.text())),
-        Severity::Strong => {
-            format!("{}. That is the letter of the specification; no conformance test covers it.", capital(rule.text()))
-        }
+        Severity::Hard => "No division of the lanes explains what they logged.",
+        Severity::Strong => "That is the letter of the specification; no conformance test covers it.",
     };
-    let source = match rule {
+    let because = format!(
+        "{}. {because} Which lanes are together is left open here without maximal reconvergence: the values told as expected are \
+         those of one legal choice.",
+        capital(rule.text())
+    );
+    vec![match rule {
         TangleRule::OwnBit | TangleRule::Visitors | TangleRule::Partition => {
             Rule::quoted("SPIR-V 1.6 rev 6, §2.2.5 Control Flow (tangle)", tangle, because)
         }
@@ -315,9 +318,7 @@ fn observed_rules(rule: TangleRule, operation: Rule) -> Vec<Rule> {
         ),
         TangleRule::PathClass | TangleRule::StraightCode => Rule::quoted(SPIRV_UNIFORM, same_path, because),
         TangleRule::Operation | TangleRule::Elect => Rule::quoted(operation.source, operation.quote, because),
-    };
-    let note = "The tier leaves open which lanes are together here. The values told as expected are those of one legal choice.";
-    vec![source, Rule::told("semantics.md §3.7, observed tangles", note)]
+    }]
 }
 
 fn capital(text: &str) -> String {

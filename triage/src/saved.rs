@@ -1,10 +1,11 @@
 //! A finding read back from its folder ([`crate::finding`] says what is in it).
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use tangle_oracle::judge::{Judgement, Observation, judge};
 use tangle_oracle::map::SizePromise;
 use tangle_program::case::Case;
@@ -62,13 +63,26 @@ pub struct SavedShader {
     pub disassembly: String,
 }
 
-/// How often a case fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// How often a case fails: `failed` of `runs` times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rate {
     /// Runs that failed.
-    pub failed: u64,
+    pub failed: u32,
     /// Runs.
-    pub runs: u64,
+    pub runs: u32,
+}
+
+impl Rate {
+    /// True if it failed every time.
+    pub const fn is_always(self) -> bool {
+        self.failed == self.runs
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_always() { f.write_str("always") } else { write!(f, "in {} of {} runs", self.failed, self.runs) }
+    }
 }
 
 /// What is needed of `finding.json`.

@@ -72,7 +72,8 @@ pub struct Signature {
     /// What kind.
     pub kind: Kind,
     /// What tells bugs of one kind apart: the kind of operation observed, how its result is wrong, the control flow around it and the
-    /// tier, and the variant if it is not the front end's module; the broken rule of a lane map; how a crash ended, and its stage.
+    /// tier, and the variant if it is not the front end's module; the broken rule of a lane map; how a crash ended, its stage, and what
+    /// the driver said ([`telling_words`]).
     pub detail: String,
 }
 
@@ -104,6 +105,36 @@ impl Signature {
     }
 }
 
+/// The longest words of a dying driver that are kept.
+const WORDS: usize = 100;
+
+/// What a dying driver said of the reason, without addresses and numbers, which are others each time: a failed assertion, say.
+pub fn telling_words(last_words: &str) -> Option<String> {
+    const TELLING: [&str; 6] = ["assert", "error", "fatal", "panic", "terminate", "unreachable"];
+    let is_telling = |line: &&str| TELLING.iter().any(|word| line.to_ascii_lowercase().contains(word));
+    let line = last_words.lines().find(is_telling)?;
+    Some(without_numbers(line.trim()).chars().take(WORDS).collect())
+}
+
+/// `at 0x7f03a1: t12 = and` becomes `at #: t# = and`.
+fn without_numbers(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        if let Some(address) = rest.strip_prefix("0x") {
+            rest = address.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+            text.push('#');
+        } else if c.is_ascii_digit() {
+            rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            text.push('#');
+        } else {
+            rest = &rest[c.len_utf8()..];
+            text.push(c);
+        }
+    }
+    text
+}
+
 fn of_mismatch(case: &Case, mismatch: &Mismatch) -> Signature {
     let tier = case.tier.name();
     let context = || context(case, mismatch.site);
@@ -111,7 +142,7 @@ fn of_mismatch(case: &Case, mismatch: &Mismatch) -> Signature {
         Wrong::Value => {
             let (what, how) = wrong_value(case, mismatch);
             // Which lanes go wrong is the choice of the device there; the rule is not.
-            let how = mismatch.rule.map_or(how, TangleRule::text);
+            let how = mismatch.rule.map_or(how, TangleRule::broken);
             Signature { kind: Kind::Value, detail: format!("{what}, {how}, {}, tier {tier}", context()) }
         }
         Wrong::Path => {
@@ -245,6 +276,19 @@ fn logged_in(function: &Function, expr: &Expr) -> Option<Logged> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_a_crash_have_no_numbers_and_no_addresses() {
+        for (words, want) in [
+            ("", None),
+            ("MESA: info: 12 queues", None),
+            ("a line\nCannot select (fatal): 0x7f03a1: t12 = and\nmore", Some("Cannot select (fatal): #: t# = and")),
+            ("x.c:301: assert(n < 16)", Some("x.c:#: assert(n < #)")),
+            ("error: größe 0xfz", Some("error: größe #z")),
+        ] {
+            assert_eq!(telling_words(words).as_deref(), want, "{words}");
+        }
+    }
 
     #[test]
     fn masks_tell_how_they_are_wrong() {

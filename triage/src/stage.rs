@@ -4,8 +4,9 @@
 //!   GLSL ──► front end ──► (spirv-opt) ──► driver
 //! ```
 //!
-//! What one driver alone gets wrong is its own fault. What every driver gets wrong in the same way was wrong before it reached them, or the
-//! specification is read wrongly. Drivers of one family (lavapipes of several ages) count as one: they share their bugs.
+//! What one driver alone gets wrong is its own fault: whoever runs the same module right shows that the module is. What every driver
+//! gets wrong in the same way was wrong before it reached them, or the specification is read wrongly. Drivers of one family
+//! (lavapipes of several ages) that fail alike count as one: they share their bugs.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -176,14 +177,14 @@ impl Table {
         if optimised && self.cell(&unoptimised, at) == Some(&Outcome::Passes) {
             return Some(self.of_optimised(own, at));
         }
-        let others = self.others(&unoptimised, at);
-        let right = others.named(|outcome| *outcome == Outcome::Passes);
+        let right = self.right(&unoptimised);
         if !right.is_empty() {
             return Some(Blame::new(Stage::Driver, format!("the same module is right on {right}")));
         }
+        let others = self.other_families(&unoptimised, at);
         let passes = |made: Made, column| self.cell(&made, column) == Some(&Outcome::Passes);
         let in_variables = |column| passes(Made::ConstantsInVariables, column);
-        if others.0.is_empty() {
+        if others.is_empty() {
             return Some(if in_variables(at) {
                 Blame::new(
                     Stage::FrontEnd,
@@ -198,7 +199,7 @@ impl Table {
             });
         }
         let alike = Outcome::Fails { kind: *kind, site: *site };
-        if !others.0.iter().all(|(_, outcome)| **outcome == alike) {
+        if !others.iter().all(|outcome| **outcome == alike) {
             return Some(Blame::new(Stage::Undecided, "other drivers fail, too, but in other ways"));
         }
         let fails = |column: &usize| matches!(self.cell(&unoptimised, *column), Some(Outcome::Fails { .. }));
@@ -222,26 +223,31 @@ impl Table {
 
     /// What only the optimised module does.
     fn of_optimised(&self, own: &Made, at: usize) -> Blame {
-        let others = self.others(own, at);
-        let right = others.named(|outcome| *outcome == Outcome::Passes);
-        if others.0.is_empty() {
+        let right = self.right(own);
+        if !right.is_empty() {
+            Blame::new(Stage::Driver, format!("only the optimised module fails, and it is right on {right}"))
+        } else if self.other_families(own, at).is_empty() {
             Blame::new(
                 Stage::Optimiser,
                 "only its module fails (no driver of another family ran it: it may be the driver)",
             )
-        } else if right.is_empty() {
-            Blame::new(Stage::Optimiser, "only its module fails, and on every driver")
         } else {
-            Blame::new(Stage::Driver, format!("only the optimised module fails, and it is right on {right}"))
+            Blame::new(Stage::Optimiser, "only its module fails, and on every driver")
         }
     }
 
+    /// The devices on which it passes, of whatever family.
+    fn right(&self, made: &Made) -> String {
+        let passes = |index: &usize| self.cell(made, *index) == Some(&Outcome::Passes);
+        let right = (0..self.columns.len()).filter(passes).map(|index| self.columns[index].device.as_str());
+        right.collect::<Vec<_>>().join(", ")
+    }
+
     /// What devices of other drivers did, as far as they ran it.
-    fn others(&self, made: &Made, at: usize) -> Others<'_> {
+    fn other_families(&self, made: &Made, at: usize) -> Vec<&Outcome> {
         let own = &self.columns[at].driver;
-        let columns = self.columns.iter().enumerate().filter(|(_, column)| column.driver != *own);
-        let ran = columns.filter_map(|(index, column)| Some((column.device.as_str(), self.cell(made, index)?)));
-        Others(ran.filter(|(_, outcome)| **outcome != Outcome::NotRun).collect())
+        let columns = (0..self.columns.len()).filter(|index| self.columns[*index].driver != *own);
+        columns.filter_map(|index| self.cell(made, index)).filter(|outcome| **outcome != Outcome::NotRun).collect()
     }
 
     /// The devices on which the case itself goes wrong.
@@ -258,15 +264,6 @@ impl Table {
     pub fn blames(&self) -> Vec<String> {
         let lines = self.failing().into_iter().filter_map(|device| Some(format!("{device}: {}", self.blame(device)?)));
         lines.collect::<BTreeSet<_>>().into_iter().collect()
-    }
-}
-
-struct Others<'a>(Vec<(&'a str, &'a Outcome)>);
-
-impl Others<'_> {
-    fn named(&self, which: impl Fn(&Outcome) -> bool) -> String {
-        let named = self.0.iter().filter(|(_, outcome)| which(outcome)).map(|(device, _)| *device);
-        named.collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -322,9 +319,11 @@ mod tests {
             (&[(un(), "...")], None),
             (&[(un(), "x..")], Some(Stage::Driver)),
             (&[(un(), "xx.")], Some(Stage::Driver)),
-            // Two versions of one driver are one witness.
+            // Two versions of one driver that fail are one witness.
             (&[(un(), "xx-")], Some(Stage::Undecided)),
-            (&[(un(), "x.-")], Some(Stage::Undecided)),
+            // A version that is right shows that the module is.
+            (&[(un(), "x.-")], Some(Stage::Driver)),
+            (&[(un(), "x.x"), (folded(), "x.x")], Some(Stage::Driver)),
             (&[(un(), "xx-"), (noopt(), "..-")], Some(Stage::Driver)),
             (&[(un(), "xx-"), (folded(), "..-")], Some(Stage::FrontEnd)),
             (&[(un(), "xx-"), (folded(), "xx-"), (hidden(), "..-")], Some(Stage::Driver)),
@@ -337,6 +336,7 @@ mod tests {
             (&[(opt(), "xxx"), (un(), "...")], Some(Stage::Optimiser)),
             (&[(opt(), "xx-"), (un(), "..-")], Some(Stage::Optimiser)),
             (&[(opt(), "x.."), (un(), "...")], Some(Stage::Driver)),
+            (&[(opt(), "x.-"), (un(), "..-")], Some(Stage::Driver)),
             (&[(opt(), "x.."), (un(), "x..")], Some(Stage::Driver)),
             (&[(opt(), "xxx"), (un(), "xxx"), (folded(), "...")], Some(Stage::FrontEnd)),
             (&[(opt(), "ttt"), (un(), "...")], Some(Stage::Optimiser)),

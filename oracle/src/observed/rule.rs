@@ -66,8 +66,22 @@ impl TangleRule {
             }
             TangleRule::PathClass => "lanes that took the same path are together",
             TangleRule::StraightCode => "lanes that are together stay together until they take different paths",
-            TangleRule::Operation => "some set of lanes that may be together gives this result",
+            TangleRule::Operation => "a result is that of some set of lanes that may be together",
             TangleRule::Elect => "of lanes that are together, the lowest and no other is elected",
+        }
+    }
+
+    /// How it is broken, in a few words.
+    pub const fn broken(self) -> &'static str {
+        match self {
+            TangleRule::OwnBit => "not in its own ballot",
+            TangleRule::Visitors => "a ballot with lanes that are elsewhere",
+            TangleRule::Partition => "lanes of one ballot that see another",
+            TangleRule::Order => "instances in no possible order",
+            TangleRule::PathClass => "lanes of one path apart",
+            TangleRule::StraightCode => "lanes apart without a branch",
+            TangleRule::Operation => "a result of no possible set of lanes",
+            TangleRule::Elect => "another than the lowest lane elected",
         }
     }
 }

@@ -9,6 +9,7 @@ use tangle_program::subgroup::TABLE;
 
 use super::curves::{self, Curve};
 use super::{Html, coverage, page, thousands};
+use crate::saved::Rate;
 use crate::signature::{Kind, Signature};
 
 /// Links shown for one signature; more are folded.
@@ -71,6 +72,8 @@ pub struct Bug {
     pub witnesses: u64,
     /// Statements of the smallest.
     pub statements: usize,
+    /// How often that fails, if not every time.
+    pub flake: Option<Rate>,
     /// Address of the smallest.
     pub link: String,
     /// The smallest program, without what every shader begins with.
@@ -166,6 +169,9 @@ fn bugs(html: &mut Html, bugs: &[Bug]) {
         html.element("a", &[("href", &bug.link)], &bug.name);
         if let Some(known) = &bug.known {
             html.raw(" ").element("span", &[("class", &"chip")], format_args!("known: {known}"));
+        }
+        if let Some(rate) = bug.flake {
+            html.raw(" ").element("span", &[("class", &"chip")], format_args!("flake: fails {rate}"));
         }
         for (summary, text) in [("smallest program", &bug.program), ("its first wrong step", &bug.story)] {
             if !text.trim().is_empty() {
@@ -406,6 +412,7 @@ mod tests {
                 known: Some("<u>".into()),
                 witnesses: 1,
                 statements: 2,
+                flake: Some(Rate { failed: 3, runs: 10 }),
                 link: "x\"y".into(),
                 program: "<s>".into(),
                 story: "<s>".into(),
@@ -418,6 +425,6 @@ mod tests {
         for raw in ["<b></", "a<i>", "<u>", "<s>", "x\"y"] {
             assert!(!page.contains(raw), "{raw}");
         }
-        assert!(page.contains("a&lt;i&gt;"));
+        assert!(page.contains("a&lt;i&gt;") && page.contains("flake: fails in 3 of 10 runs"));
     }
 }
