@@ -53,6 +53,8 @@ pub struct Step {
     pub site: SiteId,
     /// The lanes that have to come: number of the subgroup, lane mask.
     pub active: Vec<(usize, u128)>,
+    /// Its number; `None` if nothing is logged there ([`crate::flow`]).
+    pub number: Option<usize>,
 }
 
 /// An entry that a lane has to log.
@@ -62,7 +64,7 @@ pub struct Entry {
     pub step: usize,
     /// Where it stands in the lane's log.
     pub at: usize,
-    /// Its words, the site first; `None` where nothing is compared.
+    /// Its words, the site first; `None` where nothing is compared. Empty if nothing is logged there ([`crate::flow`]).
     pub words: Vec<Option<u32>>,
 }
 
@@ -107,6 +109,8 @@ pub enum State {
     Right,
     /// It came; nothing, or not everything, that it logged is compared.
     Open,
+    /// It has to come; nothing is logged there.
+    Unseen,
     /// It came with a wrong value: its first wrong step.
     WrongValue,
     /// It did not come, but went elsewhere or ended: its first wrong step.
@@ -159,8 +163,12 @@ impl<'a> Account<'a> {
             Some(seen) => predict_observed(case, &map, &seen.logs)?,
             None => predict(case, &map)?,
         };
-        let steps = prediction.events().into_iter();
-        let steps = steps.map(|event| Step { workgroup: event.workgroup, site: event.site, active: event.active });
+        let steps = prediction.events().into_iter().enumerate().map(|(number, event)| Step {
+            workgroup: event.workgroup,
+            site: event.site,
+            active: event.active,
+            number: Some(number),
+        });
         let invocations = case.launch.invocations() as usize;
         let lanes = prediction.logs().into_iter().map(|log| {
             let ends = log.entries.iter().skip(1).map(|&(at, _)| at).chain([log.words.len()]);
@@ -226,7 +234,7 @@ impl<'a> Account<'a> {
 
     /// The state of every lane of a step's workgroup, by index of the lane.
     pub fn states(&self, step: usize) -> BTreeMap<usize, State> {
-        let Some(Step { workgroup, site, active }) = self.steps.get(step) else { return BTreeMap::new() };
+        let Some(Step { workgroup, site, active, .. }) = self.steps.get(step) else { return BTreeMap::new() };
         let here: BTreeSet<(usize, usize)> =
             active.iter().flat_map(|&(subgroup, mask)| lanes(mask).map(move |lane| (subgroup, lane))).collect();
         let of_workgroup = self.lanes.iter().enumerate().filter(|(_, lane)| lane.workgroup == *workgroup);
@@ -309,6 +317,7 @@ impl Lane {
             Some(wrong) if number == wrong.entry && wrong.kind == Kind::Path => State::Missing,
             Some(wrong) if number == wrong.entry => State::WrongValue,
             Some(wrong) if number > wrong.entry => State::NotJudged,
+            _ if self.entries[number].words.is_empty() => State::Unseen,
             _ if is_open => State::Open,
             _ => State::Right,
         }

@@ -113,7 +113,7 @@ fn strips(text: &mut String, telling: &Telling, colour: Colour) {
 const fn style(state: State) -> Style {
     match state {
         State::Absent | State::NotJudged => Style::Faint,
-        State::Right | State::Open => Style::Right,
+        State::Right | State::Open | State::Unseen => Style::Right,
         State::WrongValue => Style::Wrong,
         State::Missing | State::Intruder => Style::Elsewhere,
     }

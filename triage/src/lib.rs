@@ -29,6 +29,7 @@ pub mod difference;
 pub mod explain;
 pub mod export;
 pub mod finding;
+pub mod flow;
 pub mod html;
 pub mod known;
 pub mod rule;

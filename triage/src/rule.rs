@@ -67,7 +67,8 @@ fn value_rules(account: &Account<'_>, first: &First) -> Vec<Rule> {
         return vec![Rule::told(
             "GLSL 4.60, §4.1.3 Integers and §5.9 Expressions",
             "The value follows from the lane's own operands: integers that wrap around, comparisons, selections. Where \
-             a result of a subgroup operation went into it, that result is determined, too.",
+             a result of a subgroup operation went into it, that result is determined, too. A variable belongs to the lane: what \
+             other lanes do, or have done before, changes nothing in it.",
         )];
     };
     if let Some(rule) = first.lanes.iter().find_map(|&lane| account.lanes[lane].broken_rule()) {

@@ -262,7 +262,10 @@ impl Strip {
 
     /// True if the lanes that came are those that had to, and all are right.
     pub fn is_right(&self) -> bool {
-        self.lanes.iter().flatten().all(|state| matches!(state, State::Absent | State::Right | State::Open))
+        self.lanes
+            .iter()
+            .flatten()
+            .all(|state| matches!(state, State::Absent | State::Right | State::Open | State::Unseen))
     }
 }
 
@@ -278,7 +281,7 @@ pub const fn must_come(state: State) -> bool {
 pub const fn mark(state: State) -> char {
     match state {
         State::Absent => '.',
-        State::Right | State::Open => '#',
+        State::Right | State::Open | State::Unseen => '#',
         State::WrongValue => 'x',
         State::Missing => '!',
         State::Intruder => '+',

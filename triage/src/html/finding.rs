@@ -10,6 +10,7 @@ use super::{Html, page};
 use crate::account::Account;
 use crate::difference::difference;
 use crate::export::{Basis, Subject, environment};
+use crate::flow;
 use crate::rule::{self, Rule};
 use crate::stage::Outcome;
 use crate::tell::{Did, Row, Telling, lane_list, mark, must_come};
@@ -40,6 +41,8 @@ pub fn finding(subject: &Subject<'_>) -> Result<String, NotDefined> {
     }
     map_faults(&mut html, &faults);
     if let Some(account) = &account {
+        let detailed = flow::detailed(account);
+        let account = detailed.as_ref().unwrap_or(account);
         let first = account.first();
         let workgroup = first.as_ref().map_or(0, |first| first.workgroup);
         html.section("Lanes against steps");
@@ -169,7 +172,7 @@ const fn class_of(state: crate::account::State) -> &'static str {
     use crate::account::State;
     match state {
         State::Absent => "absent",
-        State::Right | State::Open => "right",
+        State::Right | State::Open | State::Unseen => "right",
         State::WrongValue => "value",
         State::Missing => "missing",
         State::Intruder => "intruder",
@@ -280,7 +283,16 @@ fn variants(html: &mut Html, subject: &Subject<'_>) {
                 Outcome::Fails { .. } => "chip bad",
                 Outcome::NotRun => "chip",
             };
-            html.raw("<td>").element("span", &[("class", &class)], &cell.text).raw("</td>");
+            html.raw("<td>");
+            match &cell.outcome {
+                Outcome::Fails { kind, .. } => {
+                    html.element("span", &[("class", &class)], kind.name().replace('_', " "));
+                    let detail = cell.text.split_once(": ").map_or("", |(_, detail)| detail);
+                    html.raw("<br>").element("small", &[], detail);
+                }
+                Outcome::Passes | Outcome::NotRun => drop(html.element("span", &[("class", &class)], &cell.text)),
+            }
+            html.raw("</td>");
         }
         html.raw("</tr>\n");
     }

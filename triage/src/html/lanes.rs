@@ -95,9 +95,10 @@ fn left_out(html: &mut Html, picture: &Picture<'_>, all: &[usize], workgroup: us
     }
 }
 
-const STATES: [(State, &str); 7] = [
+const STATES: [(State, &str); 8] = [
     (State::Right, "here, and right"),
     (State::Open, "here; some values are left open"),
+    (State::Unseen, "has to be here; nothing is logged"),
     (State::Absent, "not here"),
     (State::WrongValue, "here with a wrong value"),
     (State::Missing, "should be here, is not"),
@@ -120,6 +121,7 @@ const fn class(state: State) -> &'static str {
         State::Absent => "absent",
         State::Right => "right",
         State::Open => "open",
+        State::Unseen => "unseen",
         State::WrongValue => "value",
         State::Missing => "missing",
         State::Intruder => "intruder",
@@ -217,7 +219,8 @@ impl Picture<'_> {
             let class = if self.wrong == Some(step) { "wrong" } else { "" };
             html.open("li", &[("class", &class), ("value", &(step + 1))]);
             let (line, source) = self.account.site(step).map_or((0, ""), |site| (site.line, site.source.as_str()));
-            html.element("span", &[("class", &"step")], step + 1);
+            let number = self.account.steps[step].number.map_or(String::new(), |number| (number + 1).to_string());
+            html.element("span", &[("class", &"step")], number);
             html.open("a", &[("href", &format_args!("#L{line}")), ("title", &source)]).element(
                 "span",
                 &[("class", &"line")],
@@ -275,7 +278,7 @@ impl Picture<'_> {
 
     /// True if cells of this kind are drawn as one.
     const fn joins(&self, state: State) -> bool {
-        self.merged && matches!(state, State::Right | State::Open | State::NotJudged)
+        self.merged && matches!(state, State::Right | State::Open | State::Unseen | State::NotJudged)
     }
 
     fn after_the_end(&self, html: &mut Html, y: usize) {
