@@ -692,7 +692,7 @@ fn a_full_disk_under_the_state_loses_nothing() {
         start(faulty_campaign(out, 20)).finish_within(LIMIT)
     };
     let clear = || std::fs::remove_file(&link).expect("the link is there");
-    survives(folder.path(), obstructed, &["cannot write", "campaign.partial", "No space left"], clear);
+    survives(folder.path(), obstructed, &["cannot write", "campaign.json", "No space left"], clear);
 }
 
 #[test]
@@ -715,7 +715,7 @@ fn a_full_disk_under_a_finding_loses_nothing() {
         }
         start(command).finish_within(LIMIT)
     };
-    survives(folder.path(), obstructed, &["cannot save a finding in", "File too large"], || {});
+    survives(folder.path(), obstructed, &["cannot save in", "File too large"], || {});
 }
 
 #[test]
@@ -732,7 +732,7 @@ fn a_finding_that_cannot_be_saved_is_found_again() {
         std::fs::remove_file(&findings).expect("the file is there");
         std::fs::rename(&away, &findings).expect("the findings are there");
     };
-    survives(folder.path(), obstructed, &["cannot save a finding in", "findings"], clear);
+    survives(folder.path(), obstructed, &["cannot save in", "findings"], clear);
 }
 
 #[test]

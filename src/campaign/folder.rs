@@ -193,7 +193,7 @@ pub fn read_coverage(folder: &Path) -> anyhow::Result<Option<BTreeMap<String, Co
 /// If it cannot be written.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
     let partial = path.with_extension("partial");
-    fs::write(&partial, contents).with_context(|| format!("cannot write {}", partial.display()))?;
+    fs::write(&partial, contents).with_context(|| format!("cannot write {}", path.display()))?;
     fs::rename(&partial, path).with_context(|| format!("cannot write {}", path.display()))
 }
 

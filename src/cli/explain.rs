@@ -8,9 +8,10 @@ use tangle_oracle::map::LaneMap;
 use tangle_triage::account::Account;
 use tangle_triage::explain::{Colour, explain, why};
 use tangle_triage::rule::{self, Rule};
+use tangle_triage::tell::short_program;
 
 use super::exhibit::{Exhibit, RunArgs};
-use super::{Found, functions, say};
+use super::{Found, say};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -22,9 +23,6 @@ pub struct Args {
     #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always", "never"])]
     color: String,
 }
-
-/// The most lines of a program that is shown where there is no line to point at.
-const SHORT: usize = 40;
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
     let exhibit = Exhibit::load(&args.finding, &args.run)?;
@@ -53,8 +51,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     }
     if told.is_empty() {
         // A crash, a time-out: there are no steps.
-        let program = functions(&exhibit.case);
-        let program = if program.lines().count() <= SHORT { format!("\n{program}\n") } else { String::new() };
+        let program = short_program(&exhibit.shader.glsl).map_or(String::new(), |program| format!("\n{program}\n"));
         told = format!("{}\n{program}{}", exhibit.report, why(&rule::of_failure(signature.kind), colour));
     }
     say!("{}", told.trim_end())?;

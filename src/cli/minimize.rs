@@ -17,9 +17,11 @@ use tangle::target::{Jobs, Target};
 use tangle::variants;
 use tangle_minimizer::{Progress, Size, statements};
 use tangle_program::case::Case;
+use tangle_program::glsl::glsl;
 use tangle_triage::Signature;
+use tangle_triage::tell::functions;
 
-use super::{Found, duration, functions, read_case, say, tell};
+use super::{Found, duration, read_case, say, tell};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -221,7 +223,7 @@ fn body(case: &Case) -> String {
             let _ = writeln!(text, "// {name}: {}", listed(words));
         }
     }
-    text + &functions(case)
+    text + &functions(&glsl(case))
 }
 
 /// Words that are shown of a list.

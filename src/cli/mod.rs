@@ -30,7 +30,6 @@ use tangle::background::Opener;
 use tangle::fuzzing::input;
 use tangle::target::{Jobs, Target};
 use tangle_program::case::Case;
-use tangle_program::glsl::glsl;
 use tangle_program::validate::validate;
 
 use output::{OutputError, say, tell};
@@ -173,23 +172,6 @@ impl DeviceArgs {
 
 fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error} (write 30s, 5m or 2h)"))
-}
-
-/// The functions of a shader, without what every shader begins with.
-fn functions(case: &Case) -> String {
-    let text = glsl(case);
-    let mut shown = Vec::new();
-    let mut in_prologue = false;
-    for line in text.lines().skip_while(|line| line.starts_with(' ') || !line.ends_with('{')) {
-        let is_main = line.starts_with("void main()");
-        in_prologue |= is_main;
-        if is_main || !in_prologue {
-            shown.push(line);
-        }
-        // The prologue ends with the first empty line.
-        in_prologue &= !line.is_empty();
-    }
-    shown.join("\n")
 }
 
 /// Reads a case: a JSON file, a finding's folder, or an input of a fuzz target.

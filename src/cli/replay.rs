@@ -11,12 +11,14 @@ use tangle_triage::baseline::{Baseline, LineError, Patterns};
 use super::output::put;
 use super::{DeviceArgs, Found, Jobs, read_case, say};
 
-/// Exit codes: 0 nothing unexpected; 1 news: failures that the baseline does not have, improvements, flakes that the flakes file does
-/// not have, cases of the baseline that are gone; 2 wrong usage or environment.
-///
-/// A case on a device is called `device/case`; the case is its path in the folder without `.json`. docs/ci.md tells more.
+const MORE: &str = "\
+A case on a device is called `device/case`; the case is its path in the folder without `.json`. docs/ci.md tells more.
+
+Exit codes: 0 nothing unexpected; 1 news: failures that the baseline does not have, improvements, flakes that the flakes file does
+not have, cases of the baseline that are gone; 2 wrong usage or environment.";
+
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = MORE)]
 pub struct Args {
     /// The folder; cases are its JSON files and findings' folders, at any depth
     folder: PathBuf,

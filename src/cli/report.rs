@@ -8,14 +8,16 @@ use serde::Deserialize;
 use tangle::campaign::{Sample, read_coverage, read_samples, write_atomically};
 use tangle::ledger::{BugBook, DeviceBook, FindingBook, Ledger};
 use tangle_generator::stats::Construct;
+use tangle_program::glsl::glsl;
 use tangle_runner::toolchain;
 use tangle_triage::export::{DeviceNote, Subject};
 use tangle_triage::html;
 use tangle_triage::html::campaign::{Bug, Campaign, Device, Group, Seen};
 use tangle_triage::html::curves::Curve;
+use tangle_triage::tell::functions;
 
 use super::exhibit::{Exhibit, RunArgs};
-use super::{Found, functions, read_case, say};
+use super::{Found, read_case, say};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -186,7 +188,7 @@ fn bug(book: &BugBook, folder: &Path, out: &Path) -> Bug {
         statements: book.statements,
         flake: book.flake,
         link: address(&face, out),
-        program: read_case(&face).map(|case| functions(&case)).unwrap_or_default(),
+        program: read_case(&face).map(|case| functions(&glsl(&case))).unwrap_or_default(),
         story: fs::read_to_string(face.join("report.txt")).unwrap_or_default(),
     }
 }

@@ -26,9 +26,9 @@ use tangle_program::case::interface::MAP_WORDS;
 
 use crate::signature::Signature;
 
-/// A finding could not be saved.
+/// A finding or a bundle could not be saved.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot save a finding in {}: {source}", path.display())]
+#[error("cannot save in {}: {source}", path.display())]
 pub struct SaveError {
     /// The file or folder that could not be written.
     pub path: PathBuf,

@@ -277,6 +277,30 @@ pub const fn must_come(state: State) -> bool {
     !matches!(state, State::Absent | State::Intruder)
 }
 
+/// The most lines of a program that is shown where there is no line to point at.
+const SHORT: usize = 40;
+
+/// The functions of a shader, if they are few lines: for failures without a first wrong step.
+pub fn short_program(glsl: &str) -> Option<String> {
+    Some(functions(glsl)).filter(|program| program.lines().count() <= SHORT)
+}
+
+/// The functions of a shader, without what every shader begins with.
+pub fn functions(glsl: &str) -> String {
+    let mut shown = Vec::new();
+    let mut in_prologue = false;
+    for line in glsl.lines().skip_while(|line| line.starts_with(' ') || !line.ends_with('{')) {
+        let is_main = line.starts_with("void main()");
+        in_prologue |= is_main;
+        if is_main || !in_prologue {
+            shown.push(line);
+        }
+        // The prologue ends with the first empty line.
+        in_prologue &= !line.is_empty();
+    }
+    shown.join("\n")
+}
+
 /// One character for a state.
 pub const fn mark(state: State) -> char {
     match state {

@@ -10,7 +10,7 @@ use tangle_program::variant::Variant;
 use super::{Basis, FILES, Source, Subject, amber, environment, limits, vkrunner};
 use crate::difference::difference;
 use crate::rule::{self, Rule};
-use crate::tell::{Did, LEGEND, Row, Telling, lane_list};
+use crate::tell::{Did, LEGEND, Row, Telling, lane_list, short_program};
 
 /// Wrong lanes shown in the table; the rest is counted.
 const ROWS_SHOWN: usize = 32;
@@ -86,6 +86,15 @@ fn how_it_fails(text: &mut String, page: &Page<'_>) {
         step(text, telling);
     } else if page.faults.is_empty() {
         paragraph(text, fenced(page.subject.report.trim_end(), ""));
+        if let Some(program) = short_program(page.subject.glsl) {
+            paragraph(
+                text,
+                format_args!(
+                    "The program, after what every shader of tangle begins with:\n\n{}",
+                    fenced(&program, "glsl")
+                ),
+            );
+        }
     }
     if !page.faults.is_empty() {
         paragraph(text, "The subgroup built-ins contradict each other or the specification before any control flow:");
