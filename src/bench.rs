@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::num::NonZero;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -36,8 +37,10 @@ pub enum Stage {
     Compile,
     /// SPIR-V's validator.
     Validate,
-    /// Module, pipeline, submission and wait; the interpreter on the reference device.
-    Driver,
+    /// The driver compiles: module and pipeline.
+    Pipeline,
+    /// Submission and wait; the interpreter on the reference device.
+    Run,
     /// What the lanes must log, on the lane map that came back.
     Predict,
     /// The rest of the verdict: the tangles that were observed, and the comparison.
@@ -89,7 +92,7 @@ pub struct Speed {
 /// If the sequence cannot be made.
 pub fn costs(target: &Target, choice: &Choice, cases: usize) -> anyhow::Result<Vec<Cost>> {
     // Variants that an optimiser makes would be timed as compilation.
-    let choice = Choice { variant: Some(Variant::Unoptimised), ..choice.clone() };
+    let choice = Choice { variant: Some(Variant::Unoptimised), inputs: NonZero::<u32>::MIN, ..choice.clone() };
     let plan = Plan::new(choice, std::slice::from_ref(target))?;
     let costs = (0..20 * cases as u64).filter_map(|index| cost(target, &plan, index));
     Ok(costs.take(cases).collect())
@@ -98,7 +101,7 @@ pub fn costs(target: &Target, choice: &Choice, cases: usize) -> anyhow::Result<V
 /// `None` if the device cannot run the case, or it failed.
 fn cost(target: &Target, plan: &Plan, index: u64) -> Option<Cost> {
     let mut seconds = BTreeMap::new();
-    let case = timed(&mut seconds, Stage::Generate, || plan.case(index));
+    let case = timed(&mut seconds, Stage::Generate, || plan.case(index))?;
     if !target.missing(&case).is_empty() {
         return None;
     }
@@ -114,12 +117,13 @@ fn cost(target: &Target, plan: &Plan, index: u64) -> Option<Cost> {
     let judgement = judge(&prepared.case, &observation, target.capabilities.sizes);
     let judged = started.elapsed().as_secs_f64();
     seconds.insert(Stage::Judge, (judged - seconds[&Stage::Predict]).max(0.0));
-    let driver = match conclusion.times.driver_us() {
+    let times = conclusion.times;
+    let (pipeline, run) = match times.driver_us() {
         // The reference device judges while it runs.
-        0 => (ran - judged).max(0.0),
-        micros => micros as f64 / 1e6,
+        0 => (0.0, (ran - judged).max(0.0)),
+        _ => ((times.module_us + times.pipeline_us) as f64 / 1e6, times.submit_wait_us as f64 / 1e6),
     };
-    seconds.insert(Stage::Driver, driver);
+    seconds.extend([(Stage::Pipeline, pipeline), (Stage::Run, run)]);
     let counts = judgement.counts;
     Some(Cost {
         statements: Stats::of(&prepared.case).statements,
@@ -256,7 +260,7 @@ mod tests {
         let costs = costs(&target, &Choice { seed: 3, ..Choice::default() }, 3).expect("it runs");
         assert_eq!(costs.len(), 3);
         for cost in costs {
-            assert_eq!(cost.seconds.len(), 7, "{cost:?}");
+            assert_eq!(cost.seconds.len(), 8, "{cost:?}");
             assert!(
                 cost.statements > 0 && cost.values > 0 && cost.of(&[Stage::Compile, Stage::Predict]) > 0.0,
                 "{cost:?}"

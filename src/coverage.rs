@@ -1,5 +1,6 @@
 //! What the cases of a campaign would cover, without any driver: generated, run and judged on the reference device.
 
+use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tangle_oracle::coverage::Coverage;
@@ -11,14 +12,14 @@ use crate::target::{Backend, Finish, Target};
 /// Subgroup sizes that the reference device takes in turn.
 const SIZES: [u32; 6] = [4, 8, 16, 32, 64, 128];
 
-/// Runs the first `cases` cases of the sequence, each on one size of subgroup.
+/// Runs the first `cases` programs of the sequence with one input, each on one size of subgroup.
 ///
 /// # Errors
 /// If the sequence cannot be made.
 pub fn measure(choice: Choice, cases: u64) -> anyhow::Result<Coverage> {
     let targets: Vec<Target> =
         SIZES.iter().map(|size| Target::reference(&format!("reference@{size}"))).collect::<Result<_, _>>()?;
-    let plan = Plan::new(choice, &targets)?;
+    let plan = Plan::new(Choice { inputs: NonZero::<u32>::MIN, ..choice }, &targets)?;
     let next = AtomicU64::new(0);
     let some = || {
         let mut coverage = Coverage::default();
@@ -27,7 +28,7 @@ pub fn measure(choice: Choice, cases: u64) -> anyhow::Result<Coverage> {
             if index >= cases {
                 return coverage;
             }
-            let case = plan.case(index);
+            let Some(case) = plan.case(index) else { continue };
             let target = &targets[index as usize % targets.len()];
             let Backend::Reference(reference, _) = &target.backend else { continue };
             if let Finish::Judged(judgement) = target.run_reference(reference, &case).finish {

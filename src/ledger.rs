@@ -45,6 +45,9 @@ pub struct DeviceBook {
     pub cases: u64,
     /// Cases that the device cannot run.
     pub unsupported: u64,
+    /// Cases that were left out: other data of programs that the device only compiles, that failed with some data, or that have no more.
+    #[serde(default)]
+    pub left_out: u64,
     /// Cases by verdict: `pass`, `vacuous`, `compiled`, and the kinds of findings.
     pub verdicts: BTreeMap<String, u64>,
     /// What was compared.
@@ -84,6 +87,9 @@ pub struct FindingBook {
     pub cases: u64,
     /// Number of the first such case.
     pub first_case: u64,
+    /// Number of the last one.
+    #[serde(default)]
+    pub last_case: u64,
     /// Folders of those that were saved.
     pub folders: Vec<String>,
 }
@@ -177,6 +183,13 @@ impl Ledger {
         }
     }
 
+    /// Passes over case number `index`.
+    pub fn leave_out(&mut self, device: &str, index: u64) {
+        let book = self.devices.entry(device.into()).or_default();
+        book.next_case = index + 1;
+        book.left_out += 1;
+    }
+
     /// Counts the use of the operations of a case.
     pub fn enter_operations(&mut self, program: &[Placed], used: &[OpUse]) {
         for (placed, used) in program.iter().zip(used) {
@@ -184,10 +197,9 @@ impl Ledger {
         }
     }
 
-    /// How many findings with a signature are saved.
-    pub fn saved(&self, device: &str, signature: &Signature) -> usize {
-        let known = self.findings.iter().find(|book| book.device == device && book.signature == *signature);
-        known.map_or(0, |book| book.folders.len())
+    /// The entry for a signature on a device, if there is one.
+    pub fn found(&self, device: &str, signature: &Signature) -> Option<&FindingBook> {
+        self.findings.iter().find(|book| book.device == device && book.signature == *signature)
     }
 
     /// The entry for a signature on a device, new or not.
@@ -199,6 +211,7 @@ impl Ledger {
                 signature: signature.clone(),
                 cases: 0,
                 first_case: index,
+                last_case: index,
                 folders: Vec::new(),
             });
             self.findings.len() - 1

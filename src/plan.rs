@@ -3,14 +3,18 @@
 //! Case number `i` is made for one class of devices, drawn from the classes present, so that every device gets programs
 //! that use all it can do, and simpler devices still run what they can of the rest. Every device goes through
 //! the same sequence at its own pace and leaves out what it cannot run.
+//!
+//! Compiling a program costs a driver much more than running it, so some cases that follow each other have one program and differ in their
+//! data only: cases `k * n` to `k * n + k - 1` for `k` inputs to a program ([`Choice::inputs`]).
 
 use std::collections::BTreeSet;
+use std::num::NonZero;
 
 use arbitrary::Unstructured;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
-use tangle_generator::{Combination, Config, Profile, Stats, from_seed, generate};
+use tangle_generator::{Combination, Config, Profile, Stats, from_seed, generate, vary};
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Block, Stmt};
@@ -45,6 +49,9 @@ const VARIANT_WEIGHTS: &[(Drawn, u32)] = &[
     (Drawn::Passes, 2),
 ];
 
+/// How many data a program gets, if not asked for: `docs/speed.md` has what was measured.
+pub const INPUTS: NonZero<u32> = NonZero::new(8).unwrap();
+
 /// The most passes of a drawn list.
 const MOST_PASSES: u32 = 12;
 
@@ -56,7 +63,7 @@ enum Drawn {
 }
 
 /// What a campaign is asked to run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     /// Seed of the sequence.
     pub seed: u64,
@@ -67,9 +74,23 @@ pub struct Choice {
     /// Only this variant; else a mixture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<Variant>,
+    /// How many cases have the same program, each with data of its own.
+    #[serde(default = "one")]
+    pub inputs: NonZero<u32>,
     /// What no case contains: how a campaign is steered away from what is known to be broken.
     #[serde(default)]
     pub without: BTreeSet<Combination>,
+}
+
+impl Default for Choice {
+    fn default() -> Choice {
+        Choice { seed: 0, profile: None, tier: None, variant: None, inputs: INPUTS, without: BTreeSet::new() }
+    }
+}
+
+/// What campaigns had before there was a choice.
+const fn one() -> NonZero<u32> {
+    NonZero::<u32>::MIN
 }
 
 /// The sequence of cases of a campaign.
@@ -101,8 +122,30 @@ impl Plan {
         Ok(Plan { choice, classes })
     }
 
-    /// Case number `index`.
-    pub fn case(&self, index: u64) -> Case {
+    /// Case number `index`; `None` if its program has no other data.
+    pub fn case(&self, index: u64) -> Option<Case> {
+        let inputs = u64::from(self.choice.inputs.get());
+        let case = self.program(index / inputs);
+        match (index % inputs) as u32 {
+            0 => Some(case),
+            number => vary(&case, number),
+        }
+    }
+
+    /// The cases of a program. `None` stands for data that it does not have.
+    pub fn cases(&self, program: u64) -> Vec<Option<Case>> {
+        let case = self.program(program);
+        let others: Vec<Option<Case>> = (1..self.choice.inputs.get()).map(|number| vary(&case, number)).collect();
+        std::iter::once(Some(case)).chain(others).collect()
+    }
+
+    /// How many cases have the same program.
+    pub fn inputs(&self) -> u64 {
+        self.choice.inputs.get().into()
+    }
+
+    /// Program number `index`, with its first data.
+    fn program(&self, index: u64) -> Case {
         let mut rng = SmallRng::seed_from_u64(self.choice.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index);
         let config = self.config(&mut |below| rng.random_range(0..below));
         loop {
@@ -207,9 +250,9 @@ mod tests {
         let (mixed, fixed) = (plan(None), plan(Some(Variant::Size)));
         let mut families = BTreeMap::<&str, u32>::new();
         for index in 0..200 {
-            let (mut one, mut other) = (mixed.case(index), fixed.case(index));
+            let (mut one, mut other) = (mixed.program(index), fixed.program(index));
             *families.entry(one.variant.family()).or_default() += 1;
-            assert_eq!(mixed.case(index), one, "the same case every time");
+            assert_eq!(mixed.program(index), one, "the same case every time");
             assert_eq!(other.variant, Variant::Size);
             (one.variant, other.variant) = Default::default();
             // Some passes lose a workgroup size that is specialised: the same size is fixed with them.
@@ -218,5 +261,25 @@ mod tests {
         }
         assert_eq!(families.len(), 5, "{families:?}");
         assert!(families["unoptimised"] > 100, "{families:?}");
+    }
+
+    #[test]
+    fn cases_with_one_program_follow_each_other() {
+        let plan = plan(None);
+        let inputs = plan.inputs();
+        assert!(inputs > 1);
+        for program in 0..20 {
+            let cases = plan.cases(program);
+            let one_by_one: Vec<_> = (program * inputs..(program + 1) * inputs).map(|index| plan.case(index)).collect();
+            assert_eq!(cases, one_by_one);
+            let cases: Vec<Case> = cases.into_iter().flatten().collect();
+            for case in &cases[1..] {
+                assert_eq!(
+                    (&case.program, &case.launch, &case.variant),
+                    (&cases[0].program, &cases[0].launch, &cases[0].variant)
+                );
+                assert_ne!(case.data, cases[0].data);
+            }
+        }
     }
 }

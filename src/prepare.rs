@@ -8,7 +8,7 @@ use tangle_program::memory::buffer_bytes;
 use tangle_program::needs::needs;
 use tangle_program::variant::Variant;
 use tangle_runner::{
-    Buffer, BufferKind, Completed, Feature, FeatureSet, Init, Job, Launch, Optimisation, ReadBackMode, SpirvVersion,
+    Buffer, BufferKind, Feature, FeatureSet, Init, Job, Launch, LaunchOutput, Optimisation, ReadBackMode, SpirvVersion,
     SubgroupFlags,
     toolchain::{self, ToolchainError},
 };
@@ -32,6 +32,13 @@ pub struct ToolchainFault {
     pub error: ToolchainError,
     /// The shader.
     pub glsl: String,
+}
+
+impl ToolchainFault {
+    /// True if it is no fault of the toolchain but of this machine: it does not run at all.
+    pub const fn is_local(&self) -> bool {
+        matches!(self.error, ToolchainError::Internal(_))
+    }
 }
 
 /// Prints, compiles and validates a case, and optimises its module if its variant says so.
@@ -72,6 +79,11 @@ pub const fn spirv_version(version: case::SpirvVersion) -> SpirvVersion {
 
 /// The job that runs a case.
 pub fn job(prepared: &Prepared, id: u64) -> Job {
+    job_with(prepared, [&prepared.case], id)
+}
+
+/// The job that runs a case's program with the data of these cases, one launch for each. They differ in nothing else.
+pub fn job_with<'a>(prepared: &Prepared, cases: impl IntoIterator<Item = &'a Case>, id: u64) -> Job {
     let Prepared { case, spirv, .. } = prepared;
     let size = case.launch.subgroup_size;
     Job {
@@ -88,7 +100,7 @@ pub fn job(prepared: &Prepared, id: u64) -> Job {
         },
         specialization: case.specialization(),
         features: hidden_features(case),
-        launches: vec![launch(case)],
+        launches: cases.into_iter().map(launch).collect(),
     }
 }
 
@@ -137,9 +149,9 @@ fn interleaved(inputs: &[Vec<u32>], invocations: usize) -> Vec<u32> {
     words.collect()
 }
 
-/// What the oracle looks at; `None` if the device only compiles.
-pub fn observation(completed: &Completed) -> Option<Observation> {
-    let [map, log] = completed.launches.first()?.buffers.as_slice() else { return None };
+/// What the oracle looks at; `None` if nothing was read back.
+pub fn observation(launch: &LaunchOutput) -> Option<Observation> {
+    let [map, log] = launch.buffers.as_slice() else { return None };
     let mut words = map.slice(0).to_vec();
     words.resize(map.len() as usize, 0);
     Some(Observation { map: words, logs: log.slices().map(<[u32]>::to_vec).collect() })

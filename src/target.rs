@@ -11,7 +11,7 @@ use tangle_oracle::map::LaneMap;
 use tangle_oracle::reference;
 use tangle_oracle::rules::{Finest, Spec};
 use tangle_program::case::{Case, SubgroupSize};
-use tangle_runner::{Device, DriverConfig, Inventory, Options, Outcome, ProbeOptions, Times};
+use tangle_runner::{Completed, Device, DriverConfig, DriverMode, Inventory, Options, Outcome, ProbeOptions, Times};
 use tangle_triage::signature::telling_words;
 use tangle_triage::{DeviceId, Kind, Signature};
 
@@ -165,7 +165,7 @@ pub enum Finish {
     Failed(Outcome),
     /// The toolchain failed, and what it said.
     Toolchain(String),
-    /// No worker could be had.
+    /// This machine could not run it: no worker could be had, or no module made.
     NoWorker {
         /// Why.
         reason: String,
@@ -185,7 +185,11 @@ pub struct Conclusion {
 
 impl From<&ToolchainFault> for Conclusion {
     fn from(fault: &ToolchainFault) -> Conclusion {
-        Conclusion::without_data(Finish::Toolchain(fault.error.to_string()))
+        let told = fault.error.to_string();
+        Conclusion::without_data(match fault.is_local() {
+            true => Finish::NoWorker { reason: told },
+            false => Finish::Toolchain(told),
+        })
     }
 }
 
@@ -195,20 +199,35 @@ impl Conclusion {
         Conclusion { finish, observation: None, times: Times::default() }
     }
 
-    /// Judges the outcome of a job.
+    /// Judges the outcome of a job with one launch.
     pub fn of(case: &Case, capabilities: &Capabilities, outcome: Outcome) -> Conclusion {
-        match outcome {
-            Outcome::Completed(completed) => {
-                let times = completed.times;
-                match observation(&completed) {
-                    Some(observation) => Conclusion { times, ..Conclusion::judged(case, capabilities, observation) },
-                    None => Conclusion { times, ..Conclusion::without_data(Finish::Compiled) },
+        Conclusion::of_launches([case], capabilities, outcome).swap_remove(0)
+    }
+
+    /// Judges the outcome of a job with a launch for each of the cases: one conclusion for each that ran, in their order, or a single one
+    /// if the job did not run. The times of the job go with the first.
+    pub fn of_launches<'a>(
+        cases: impl IntoIterator<Item = &'a Case>,
+        capabilities: &Capabilities,
+        outcome: Outcome,
+    ) -> Vec<Conclusion> {
+        let finish = match outcome {
+            Outcome::Completed(Completed { launches, times }) => {
+                let judged = cases.into_iter().zip(&launches).filter_map(|(case, launch)| {
+                    observation(launch).map(|observation| Conclusion::judged(case, capabilities, observation))
+                });
+                let mut conclusions: Vec<Conclusion> = judged.collect();
+                if conclusions.is_empty() {
+                    conclusions.push(Conclusion::without_data(Finish::Compiled));
                 }
+                conclusions[0].times = times;
+                return conclusions;
             }
-            Outcome::Unsupported { missing } => Conclusion::without_data(Finish::Unsupported { missing }),
-            Outcome::WorkerLost { reason } => Conclusion::without_data(Finish::NoWorker { reason }),
-            failed => Conclusion::without_data(Finish::Failed(failed)),
-        }
+            Outcome::Unsupported { missing } => Finish::Unsupported { missing },
+            Outcome::WorkerLost { reason } => Finish::NoWorker { reason },
+            failed => Finish::Failed(failed),
+        };
+        vec![Conclusion::without_data(finish)]
     }
 
     fn judged(case: &Case, capabilities: &Capabilities, observation: Observation) -> Conclusion {
@@ -310,6 +329,14 @@ impl Target {
                 std::iter::once(&*workers.first).chain(&workers.more).map(Worker::Vulkan).collect()
             }
             Backend::Reference(reference, jobs) => vec![Worker::Reference(reference); jobs.get()],
+        }
+    }
+
+    /// True if it runs what it compiles.
+    pub fn executes(&self) -> bool {
+        match &self.backend {
+            Backend::Vulkan(workers) => workers.first().info().mode == DriverMode::Execute,
+            Backend::Reference(..) => true,
         }
     }
 

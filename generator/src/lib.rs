@@ -24,12 +24,13 @@
 //!                                                                   └── class: Flow, Class
 //! ```
 //!
-//! [`Stats`] counts what cases contain; a [`Combination`] of that is what a campaign can be told to avoid.
+//! [`vary`] makes other inputs for a program that is there. [`Stats`] counts what cases contain; a [`Combination`] of that is what a campaign can be told to avoid.
 
 pub mod config;
 pub mod feature;
 pub mod profile;
 pub mod stats;
+pub mod vary;
 
 mod build;
 mod class;
@@ -45,6 +46,7 @@ pub use config::{Config, Density, Size};
 pub use feature::{Combination, Feature};
 pub use profile::Profile;
 pub use stats::Stats;
+pub use vary::vary;
 
 /// Makes a case from fuzz bytes; takes all of them. Never fails: when the bytes run out the case ends.
 ///

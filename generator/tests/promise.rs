@@ -4,9 +4,10 @@ use arbitrary::Unstructured;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use tangle_generator::stats::Construct;
-use tangle_generator::{Config, Density, Profile, Size, Stats, from_seed, generate};
+use tangle_generator::{Config, Density, Profile, Size, Stats, from_seed, generate, vary};
 use tangle_program::bounds;
 use tangle_program::case::{Case, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::glsl::glsl;
 use tangle_program::needs::needs;
 use tangle_program::subgroup::{Category, Param, SubgroupOp, TABLE};
 use tangle_program::tree::{Expr, Function, Stmt, walk_block};
@@ -344,4 +345,38 @@ fn configurations_and_statistics_have_a_json_form() {
     let stats = Stats::of(&from_seed(3, &config));
     let text = serde_json::to_string(&stats).expect("it has a JSON form");
     assert_eq!(serde_json::from_str::<Stats>(&text).expect("it reads"), stats);
+}
+
+/// Other data leave the shader and the pipeline as they are. There nearly always are some, and most differ in what lanes read, not only
+/// in which lane reads it.
+#[test]
+fn other_data_for_the_same_program() {
+    let (mut tried, mut made, mut other_values) = (0, 0, 0);
+    for (config, seed) in configs().chain(devices()).flat_map(|config| (0..12).map(move |seed| (config.clone(), seed)))
+    {
+        let case = from_seed(seed, &config);
+        let mut seen = vec![case.data.clone()];
+        for number in 1..4 {
+            tried += 1;
+            let Some(other) = vary(&case, number) else { continue };
+            made += 1;
+            assert_eq!(vary(&case, number).as_ref(), Some(&other), "the same every time");
+            assert_valid(&other, &format!("{:?}, seed {seed}, data {number}", config.profile));
+            assert_eq!(glsl(&other), glsl(&case));
+            assert_eq!((&other.launch, &other.variant, &other.program), (&case.launch, &case.variant, &case.program));
+            assert_eq!(other.specialization(), case.specialization());
+            assert_eq!(other.data.push.len(), case.data.push.len(), "it belongs to the pipeline's layout");
+            assert!(!seen.contains(&other.data) || case.launch.invocations() * case.launch.workgroups() < 4);
+            let sorted = |case: &Case| {
+                let mut inputs = case.data.inputs.clone();
+                inputs.iter_mut().for_each(|words| words.sort_unstable());
+                inputs
+            };
+            other_values += usize::from(sorted(&other) != sorted(&case));
+            seen.push(other.data);
+        }
+    }
+    println!("{made} of {tried} data, {other_values} with other values");
+    assert!(made * 100 > tried * 97, "{made} of {tried}");
+    assert!(other_values * 10 > made * 7, "{other_values} of {made}");
 }

@@ -106,7 +106,7 @@ fn finished(mut mutant: Case, case: &Case) -> Option<Case> {
         return None;
     }
     // It is no longer what the generator made.
-    (mutant.origin.seed, mutant.origin.bytes) = (None, None);
+    (mutant.origin.seed, mutant.origin.data, mutant.origin.bytes) = (None, None, None);
     Some(mutant)
 }
 

@@ -40,6 +40,9 @@ pub struct Origin {
     /// The generator's seed for this one case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// Which other data the generator made for the program of the seed; none for the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<u32>,
     /// The generator's profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,

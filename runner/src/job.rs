@@ -174,6 +174,22 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// What was being done when it failed; `None` if it did not fail, or there was nothing that could.
+    pub const fn failed_in(&self) -> Option<Stage> {
+        match self {
+            Outcome::VulkanError { stage, .. }
+            | Outcome::DeviceLost { stage }
+            | Outcome::Crashed { stage, .. }
+            | Outcome::TimedOut { stage, .. } => Some(*stage),
+            Outcome::Completed(_)
+            | Outcome::Unsupported { .. }
+            | Outcome::Invalid { .. }
+            | Outcome::WorkerLost { .. } => None,
+        }
+    }
+}
+
 /// Results of a job that ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completed {
@@ -247,6 +263,19 @@ pub enum Stage {
     },
     /// Destroying module and pipeline.
     Cleanup,
+}
+
+impl Stage {
+    /// The launch that it belongs to; `None` if to all of them.
+    pub const fn launch(self) -> Option<u32> {
+        match self {
+            Stage::Prepare { launch }
+            | Stage::Submit { launch }
+            | Stage::Wait { launch }
+            | Stage::ReadBack { launch } => Some(launch),
+            Stage::Check | Stage::Module | Stage::Pipeline | Stage::Cleanup => None,
+        }
+    }
 }
 
 impl fmt::Display for Stage {

@@ -51,6 +51,7 @@ impl State {
             ("profile", or_any(here.profile.map(Profile::name)), or_any(asked.profile.map(Profile::name))),
             ("tier", or_any(here.tier.map(Tier::name)), or_any(asked.tier.map(Tier::name))),
             ("variant", or_any(text(&here.variant)), or_any(text(&asked.variant))),
+            ("inputs", here.inputs.to_string(), asked.inputs.to_string()),
             ("without", or_none(without(here)), or_none(without(asked))),
         ];
         let differing = rows.into_iter().filter(|(_, here, asked)| here != asked);
@@ -199,6 +200,7 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZero;
 
     use super::*;
 
@@ -211,6 +213,7 @@ mod tests {
             profile: Some(Profile::Small),
             tier: Some(Tier::Plain),
             variant: Some(Variant::Size),
+            inputs: NonZero::<u32>::MIN,
             without: ["subgroupElect".parse().expect("an operation")].into(),
         };
         let lvp = ["lvp".to_owned()];
@@ -225,6 +228,7 @@ mod tests {
                     "profile any, not small",
                     "tier any, not plain",
                     "variant any, not spirv-opt-Os",
+                    "inputs 8, not 1",
                     "without nothing, not subgroupElect",
                 ],
             ),

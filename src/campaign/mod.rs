@@ -1,24 +1,27 @@
 //! A campaign: every device works through the sequence of cases until time, count or Ctrl-C, with one thread for each of its workers.
 //!
 //! ```text
-//!   per worker   course.take ─► plan.case(i) ─► prepare (shared with other devices) ─► in-flight/<device>/<i>.json ─► worker
-//!                                                                                                                       │
-//!                ledger ◄─ finding on disk ◄─ signature ◄─ in order (course) ◄─ judge ◄────────────────── outcome ◄─────┘
+//!   per worker   course.take ─► plan.cases(n) ─► prepare (shared with other devices) ─► in-flight/<device>/<i>.json ─► worker
+//!                                                                                                                        │
+//!                ledger ◄─ finding on disk ◄─ signature ◄─ in order (course) ◄─ judge, each ◄──────────── outcome ◄──────┘
 //! ```
 //!
-//! A case is on disk before a driver sees it. The workers of a device share its way through the sequence ([`course`]): what is through
-//! is entered in the order of the cases. A worker that is lost gives its cases back to the others; a device without any worker ends, and
+//! A program is compiled once and runs with several data ([`batch`]); each of these is a case with a number, a verdict and a finding of its
+//! own. A case is on disk before a driver sees it. The workers of a device share its way through the sequence of programs ([`course`]):
+//! what is through is entered in the order of the cases. A worker that is lost gives its cases back to the others; a device without any worker ends, and
 //! the other devices go on. The ledger is saved every few seconds and at the end; a campaign that is started again in the same folder
 //! goes on where it stopped.
 
+mod batch;
 mod course;
 mod folder;
 mod sample;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use std::{fmt, fs};
 
@@ -37,8 +40,9 @@ use crate::isa;
 use crate::ledger::{BugBook, DeviceBook, Ledger};
 use crate::minimized::Place;
 use crate::plan::{Choice, Plan};
-use crate::prepare::{Prepared, ToolchainFault, job, prepare};
+use crate::prepare::{Prepared, ToolchainFault, prepare};
 use crate::target::{Conclusion, Finish, Target, Worker};
+use batch::{Batch, Heard, Held};
 use course::{Course, Turn};
 pub use folder::{Folder, read_coverage, write_atomically};
 use sample::Log;
@@ -59,11 +63,14 @@ pub struct Options {
     pub known: Known,
 }
 
-/// Cases shared between devices that are at about the same place in the sequence.
+/// Programs shared between devices that are at about the same place in the sequence.
 const SHARED: usize = 128;
 
 /// Jobs a worker has at a time: one runs, the others wait while this side prepares and judges.
 const IN_FLIGHT: usize = 4;
+
+/// Longest time for machine code that is not saved yet when the search is over.
+const DUMPS_AFTERWARDS: Duration = Duration::from_secs(60);
 
 /// What is left of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,11 +124,14 @@ pub struct Campaign {
     /// By device.
     coverage: Mutex<BTreeMap<String, Coverage>>,
     shared: Mutex<BTreeMap<u64, Arc<Shared>>>,
+    /// Whoever writes has the books with all cases of a program in them or none.
+    entering: RwLock<()>,
     stop: &'static AtomicBool,
     started: Instant,
     seconds_before: f64,
     run_here: AtomicU64,
     background: Option<Background>,
+    dumps: isa::Queue,
     losses: Mutex<BTreeMap<String, Loss>>,
 }
 
@@ -151,10 +161,12 @@ impl Campaign {
             ledger: Mutex::new(ledger),
             coverage: Mutex::new(coverage),
             shared: Mutex::default(),
+            entering: RwLock::default(),
             stop,
             started: Instant::now(),
             run_here: AtomicU64::new(0),
             background: None,
+            dumps: isa::Queue::default(),
             losses: Mutex::default(),
             folder,
             options,
@@ -219,6 +231,18 @@ impl Campaign {
                     })
                 })
                 .collect();
+            self.books().findings.iter().for_each(|book| {
+                book.folders
+                    .iter()
+                    .for_each(|folder| self.ask_for_dump(&book.device, &self.folder.path().join(folder)));
+            });
+            let dumps = scope.spawn(|| {
+                self.dumps.work(|device, folder| {
+                    if let Some(target) = self.target(device) {
+                        isa::dump_saved(target, folder);
+                    }
+                });
+            });
             let small = self
                 .background
                 .as_ref()
@@ -236,7 +260,7 @@ impl Campaign {
                 progress(&Moment { line, sample: &sample, ledger: &ledger });
                 if saved.elapsed() > Duration::from_secs(5) {
                     saved = Instant::now();
-                    if let Err(error) = self.save_state().and_then(|()| log.write(&sample)) {
+                    if let Err(error) = self.save_state().and_then(|()| log.offer(&sample)) {
                         self.stop.store(true, Ordering::SeqCst);
                         let _ = failed.set(error);
                     }
@@ -246,12 +270,21 @@ impl Campaign {
                 std::thread::sleep(Duration::from_millis(200));
                 tell(None);
             }
+            let stopped = self.stop.load(Ordering::SeqCst);
+            self.dumps.close(if stopped { Duration::ZERO } else { DUMPS_AFTERWARDS });
             if let (Some(background), Some(small)) = (&self.background, small) {
                 background.wind_up(self.started.elapsed());
                 while !small.is_finished() {
                     std::thread::sleep(Duration::from_millis(50));
                     tell(Some(format!("minimising what is left: {} findings wait", background.waiting())));
                 }
+            }
+            while !dumps.is_finished() {
+                std::thread::sleep(Duration::from_millis(50));
+                if self.stop.load(Ordering::SeqCst) {
+                    self.dumps.close(Duration::ZERO);
+                }
+                tell(Some("saving what the drivers' compilers made of the findings".into()));
             }
         });
         let saved = self.save_state().and_then(|()| log.write(&self.sample(&self.books())));
@@ -276,7 +309,7 @@ impl Campaign {
     /// Counts a minimised finding as the bug that it shows.
     fn enter_small(&self, small: &Small) {
         let Small { request, case, signature, rate } = small;
-        let target = self.targets.iter().find(|target| target.name == request.device);
+        let target = self.target(&request.device);
         let known = target.and_then(|target| self.options.known.by_case(&target.id(), signature, case));
         let face = request.folder.strip_prefix(self.folder.path()).unwrap_or(&request.folder).join("minimized");
         self.with_books(|ledger| {
@@ -291,6 +324,17 @@ impl Campaign {
                 flake: Some(*rate).filter(|rate| !rate.is_always()),
             });
         });
+    }
+
+    fn target(&self, name: &str) -> Option<&Target> {
+        self.targets.iter().find(|target| target.name == name)
+    }
+
+    /// Puts a saved finding into the queue of those whose machine code is wanted.
+    fn ask_for_dump(&self, device: &str, folder: &Path) {
+        if self.target(device).is_some_and(isa::prints) {
+            self.dumps.ask(device, folder);
+        }
     }
 
     fn books(&self) -> Ledger {
@@ -309,23 +353,29 @@ impl Campaign {
 
     fn save_state(&self) -> anyhow::Result<()> {
         let names = self.targets.iter().map(|target| target.name.clone()).collect();
-        self.folder.write_coverage(&self.coverage())?;
-        self.folder.write(&self.options.choice, names, self.books())
+        let (coverage, books) = {
+            let _whole = self.entering.write().unwrap_or_else(PoisonError::into_inner);
+            (self.coverage().clone(), self.books())
+        };
+        self.folder.write_coverage(&coverage)?;
+        self.folder.write(&self.options.choice, names, books)
     }
 
     fn coverage(&self) -> MutexGuard<'_, BTreeMap<String, Coverage>> {
         self.coverage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_over(&self, index: u64) -> bool {
+    /// True if nothing of this program is to run any more.
+    fn is_over(&self, program: u64) -> bool {
         self.stop.load(Ordering::SeqCst)
-            || self.options.cases.is_some_and(|cases| index >= cases)
+            || self.options.cases.is_some_and(|cases| program * self.plan.inputs() >= cases)
             || self.options.time.is_some_and(|time| self.started.elapsed() >= time)
     }
 
     /// One device's way through the sequence: a thread for each worker.
     fn work(&self, target: &Target) -> anyhow::Result<()> {
-        let course = Course::new(self.book(target, |book| book.next_case));
+        let next_case = self.book(target, |book| book.next_case);
+        let course = Course::new(next_case / self.plan.inputs());
         let workers = target.workers();
         let of = workers.len();
         let ends: Vec<anyhow::Result<Option<String>>> = std::thread::scope(|scope| {
@@ -357,28 +407,22 @@ impl Campaign {
     }
 
     /// One worker's part of its device's way. Gives the reason if the worker is lost.
-    fn work_with(&self, target: &Target, worker: Worker<'_>, course: &Course<Over>) -> anyhow::Result<Option<String>> {
+    fn work_with(&self, target: &Target, worker: Worker<'_>, course: &Way) -> anyhow::Result<Option<String>> {
         let mut hand = Hand::default();
         loop {
             let mut turn = Turn::Wait;
-            while hand.cases.len() < IN_FLIGHT {
-                turn = course.take(|index| !self.is_over(index));
-                let Turn::Take(index) = turn else { break };
-                match self.next_case(target, index) {
-                    Progress::Over(over) => self.enter(target, course, index, *over)?,
-                    Progress::Ready(prep) => {
-                        if let Some(over) = self.begin(target, worker, index, &prep)? {
-                            self.enter(target, course, index, over)?;
-                        } else {
-                            hand.cases.insert(index, prep);
-                        }
-                    }
+            while hand.programs.len() < IN_FLIGHT {
+                turn = course.take(|program| !self.is_over(program));
+                let Turn::Take(program) = turn else { break };
+                match self.next_program(target, program)? {
+                    Progress::Over(over) => self.enter(target, course, program, over)?,
+                    Progress::Ready(batch) => self.begin(target, worker, course, &mut hand, program, batch)?,
                 }
             }
             match worker {
-                Worker::Vulkan(device) if !hand.cases.is_empty() => {
+                Worker::Vulkan(device) if !hand.programs.is_empty() => {
                     if let Some(reason) = self.hear(target, device, course, &mut hand)? {
-                        course.give_back(hand.cases.into_keys());
+                        course.give_back(hand.programs.into_keys());
                         return Ok(Some(reason));
                     }
                 }
@@ -388,127 +432,164 @@ impl Campaign {
         }
     }
 
-    /// Has a worker begin a case; gives what comes of it where that is known at once.
-    fn begin(&self, target: &Target, worker: Worker<'_>, index: u64, prep: &Arc<Prep>) -> anyhow::Result<Option<Over>> {
+    /// Has a worker begin a program, or run it where that is done here.
+    fn begin(
+        &self,
+        target: &Target,
+        worker: Worker<'_>,
+        course: &Way,
+        hand: &mut Hand,
+        program: u64,
+        batch: Batch,
+    ) -> anyhow::Result<()> {
         match worker {
             Worker::Vulkan(device) => {
-                self.submit(target, device, index, prep)?;
-                Ok(None)
+                self.note_in_flight(target, &batch)?;
+                let held = Held::new(batch);
+                held.submit(device, program);
+                hand.programs.insert(program, held);
+                Ok(())
             }
             Worker::Reference(reference) => {
                 let started = Instant::now();
-                let conclusion = target.run_reference(reference, prep.case());
+                let run = |(_, case): &(u64, Arc<Case>)| target.run_reference(reference, case);
+                let conclusions = (0..).zip(batch.cases.iter().map(run)).collect();
                 self.book(target, |book| book.times.judge += started.elapsed().as_secs_f64());
-                Ok(Some(self.over(target, prep, conclusion)))
+                self.enter(target, course, program, self.over(target, &batch, conclusions))
             }
         }
     }
 
-    fn submit(&self, target: &Target, device: &Device, index: u64, prep: &Prep) -> anyhow::Result<()> {
-        if let Prep::Ready(prepared) = prep {
-            self.note_in_flight(target, index, &prepared.case)?;
-            device.submit(job(prepared, index));
-        }
-        Ok(())
-    }
-
     /// Waits for an outcome and takes it. Gives the reason if the worker is lost.
-    fn hear(
-        &self,
-        target: &Target,
-        device: &Device,
-        course: &Course<Over>,
-        hand: &mut Hand,
-    ) -> anyhow::Result<Option<String>> {
+    fn hear(&self, target: &Target, device: &Device, course: &Way, hand: &mut Hand) -> anyhow::Result<Option<String>> {
         let completion = device.results().recv().context("the device's supervisor ended")?;
-        let index = completion.job;
-        let Some(prep) = hand.cases.get(&index).cloned() else { return Ok(None) };
-        if matches!(completion.outcome, Outcome::TimedOut { .. }) && hand.timed_out.insert(index) {
-            // On a busy machine a slow case looks like a hang. It is one if it happens again.
-            self.submit(target, device, index, &prep)?;
-            return Ok(None);
-        }
+        let program = completion.job;
+        let Some(held) = hand.programs.get_mut(&program) else { return Ok(None) };
         let started = Instant::now();
-        let conclusion = Conclusion::of(prep.case(), &target.capabilities, completion.outcome);
+        let heard = held.hear(&target.capabilities, completion.outcome);
         let stats = device.stats();
         self.book(target, |book| {
             book.times.judge += started.elapsed().as_secs_f64();
             book.take_stats(hand.stats, stats);
         });
         hand.stats = stats;
-        if let Finish::NoWorker { reason } = &conclusion.finish {
-            return Ok(Some(reason.clone()));
+        match heard {
+            Heard::Again => held.submit(device, program),
+            Heard::NoWorker(reason) => return Ok(Some(reason)),
+            Heard::Over(conclusions) => {
+                let over = self.over(target, held.batch(), conclusions);
+                hand.programs.remove(&program);
+                self.enter(target, course, program, over)?;
+            }
         }
-        hand.cases.remove(&index);
-        self.enter(target, course, index, self.over(target, &prep, conclusion))?;
         Ok(None)
     }
 
-    /// Takes what came of a case, and concludes those whose turn it is.
-    fn enter(&self, target: &Target, course: &Course<Over>, index: u64, over: Over) -> anyhow::Result<()> {
-        course.enter(index, over, |index, over| {
-            self.conclude(target, index, over)?;
-            // Cases that did not run have no file.
-            let _ = fs::remove_file(self.in_flight_path(target, index));
+    /// Takes what came of a program, and concludes those whose turn it is.
+    fn enter(&self, target: &Target, course: &Way, program: u64, over: Vec<(u64, Option<Over>)>) -> anyhow::Result<()> {
+        course.enter(program, over, |_, cases| {
+            let _whole = self.entering.read().unwrap_or_else(PoisonError::into_inner);
+            for (index, over) in cases {
+                match over {
+                    Some(over) => self.conclude(target, *index, over)?,
+                    None => self.with_books(|ledger| ledger.leave_out(&target.name, *index)),
+                }
+                // Cases that did not run have no file.
+                let _ = fs::remove_file(self.in_flight_path(target, *index));
+            }
             Ok(())
         })
     }
 
-    /// The case of this number, ready to run, or over if it cannot.
-    fn next_case(&self, target: &Target, index: u64) -> Progress {
-        let shared = self.shared(index);
-        let case = shared.case.get_or_init(|| {
+    /// The numbers of a program's cases that are to run in this campaign, and have not.
+    fn numbers(&self, target: &Target, program: u64) -> Range<u64> {
+        let inputs = self.plan.inputs();
+        let first = (program * inputs).max(self.book(target, |book| book.next_case));
+        first..((program + 1) * inputs).min(self.options.cases.unwrap_or(u64::MAX))
+    }
+
+    /// The program of this number, ready to run, or over if it cannot.
+    fn next_program(&self, target: &Target, program: u64) -> anyhow::Result<Progress> {
+        let numbers = self.numbers(target, program);
+        let shared = self.shared(program);
+        let all = shared.cases.get_or_init(|| {
             let started = Instant::now();
-            let case = self.plan.case(index);
+            let cases = self.plan.cases(program);
             self.book(target, |book| book.times.generate += started.elapsed().as_secs_f64());
-            case
+            cases.into_iter().map(|case| case.map(Arc::new)).collect()
         });
+        let here = |(number, case): (u64, &Option<Arc<Case>>)| Some((number, Arc::clone(case.as_ref()?)));
+        let mut cases: Vec<(u64, Arc<Case>)> = (program * self.plan.inputs()..)
+            .zip(all)
+            .filter(|(number, _)| numbers.contains(number))
+            .filter_map(here)
+            .take(if target.executes() { usize::MAX } else { 1 })
+            .collect();
+        let Some((_, case)) = cases.first() else {
+            return Ok(Progress::Over(numbers.map(|number| (number, None)).collect()));
+        };
         let missing = target.missing(case);
         if !missing.is_empty() {
             let conclusion = Conclusion::without_data(Finish::Unsupported { missing });
-            return Progress::Over(Box::new(Over { conclusion, ran: None }));
+            let over = |number| (number, Some(Over { conclusion: conclusion.clone(), ran: None }));
+            return Ok(Progress::Over(numbers.map(over).collect()));
         }
         let prep = shared.prep.get_or_init(|| {
             let started = Instant::now();
-            let prep = match prepare(case.clone()) {
+            let prep = match prepare(Case::clone(case)) {
                 Ok(prepared) => Prep::Ready(prepared),
-                Err(fault) => Prep::Faulty(case.clone(), fault),
+                Err(fault) => Prep::Faulty(Case::clone(case), fault),
             };
             self.book(target, |book| book.times.compile += started.elapsed().as_secs_f64());
             Arc::new(prep)
         });
         let prep = Arc::clone(prep);
-        match &*prep {
-            Prep::Ready(_) => Progress::Ready(prep),
-            Prep::Faulty(_, fault) => {
-                let over = self.over(target, &prep, fault.into());
-                Progress::Over(Box::new(over))
-            }
+        if let Prep::Faulty(_, fault) = &*prep {
+            anyhow::ensure!(!fault.is_local(), "{fault}");
+            // The data have nothing to do with it.
+            cases.truncate(1);
+            let conclusion = fault.into();
+            let batch = Batch { numbers, prep, cases };
+            return Ok(Progress::Over(self.over(target, &batch, vec![(0, conclusion)])));
         }
+        Ok(Progress::Ready(Batch { numbers, prep, cases }))
     }
 
-    fn shared(&self, index: u64) -> Arc<Shared> {
+    fn shared(&self, program: u64) -> Arc<Shared> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = Arc::clone(shared.entry(index).or_default());
+        let entry = Arc::clone(shared.entry(program).or_default());
         while shared.len() > SHARED {
             shared.pop_first();
         }
         entry
     }
 
-    /// What is kept of a case that ran until its turn comes.
-    fn over(&self, target: &Target, prep: &Arc<Prep>, mut conclusion: Conclusion) -> Over {
-        let case = prep.case();
-        let signature = conclusion.signature(case);
-        let is_wanted = |signature: &Signature| {
-            self.with_books(|ledger| ledger.saved(&target.name, signature)) < self.options.witnesses
-        };
-        let witness = signature.as_ref().filter(|signature| is_wanted(signature)).map(|_| Arc::clone(prep));
-        if witness.is_none() {
-            conclusion.observation = None;
+    /// What is kept of a program that ran until its turn comes: conclusions by the places of the cases in the batch.
+    fn over(&self, target: &Target, batch: &Batch, conclusions: Vec<(usize, Conclusion)>) -> Vec<(u64, Option<Over>)> {
+        let mut over: BTreeMap<u64, Option<Over>> = batch.numbers.clone().map(|number| (number, None)).collect();
+        for (at, mut conclusion) in conclusions {
+            let (number, case) = &batch.cases[at];
+            let signature = conclusion.signature(case);
+            let is_wanted = |signature: &Signature| self.is_wanted(target, *number, signature);
+            let witness =
+                signature.as_ref().filter(|signature| is_wanted(signature)).map(|_| batch.prep.with(Case::clone(case)));
+            if witness.is_none() {
+                conclusion.observation = None;
+            }
+            let ran = Ran { stats: Stats::of(case), operations: operations(&case.program), signature, witness };
+            over.insert(*number, Some(Over { conclusion, ran: Some(ran) }));
         }
-        let ran = Ran { stats: Stats::of(case), operations: operations(&case.program), signature, witness };
-        Over { conclusion, ran: Some(ran) }
+        over.into_iter().collect()
+    }
+
+    /// True if there are too few witnesses of a finding, and none of them is the same program with other data, which would say little.
+    fn is_wanted(&self, target: &Target, index: u64, signature: &Signature) -> bool {
+        let program = |index: u64| index / self.plan.inputs();
+        self.with_books(|ledger| {
+            ledger.found(&target.name, signature).is_none_or(|book| {
+                book.folders.len() < self.options.witnesses && program(book.last_case) != program(index)
+            })
+        })
     }
 
     /// Saves the finding, if it is one, and then enters the conclusion: what the books tell of is on disk.
@@ -522,7 +603,7 @@ impl Campaign {
         let known = signature.as_ref().and_then(|signature| self.options.known.by_signature(&target.id(), signature));
         let folder = match (signature, witness) {
             (Some(signature), Some(prep)) if known.is_none() => {
-                self.save_witness(target, prep, conclusion, signature)?
+                self.save_witness(target, index, prep, conclusion, signature)?
             }
             _ => None,
         };
@@ -541,6 +622,7 @@ impl Campaign {
             }
             let book = ledger.finding(&target.name, signature.as_ref()?, index);
             book.cases += 1;
+            book.last_case = index;
             let folder = folder.as_ref()?;
             let relative = folder.strip_prefix(self.folder.path()).unwrap_or(folder).display().to_string();
             if !book.folders.contains(&relative) {
@@ -561,19 +643,18 @@ impl Campaign {
     fn save_witness(
         &self,
         target: &Target,
+        index: u64,
         prep: &Prep,
         conclusion: &Conclusion,
         signature: &Signature,
     ) -> anyhow::Result<Option<PathBuf>> {
-        if self.with_books(|ledger| ledger.saved(&target.name, signature)) >= self.options.witnesses {
+        if !self.is_wanted(target, index, signature) {
             return Ok(None);
         }
         let started = Instant::now();
         let finding = finding(target, prep, conclusion, signature.clone());
         let folder = finding.save(&self.folder.path().join("findings"))?;
-        if let Prep::Ready(prepared) = prep {
-            isa::dump(target, prepared, &folder);
-        }
+        self.ask_for_dump(&target.name, &folder);
         self.book(target, |book| book.times.save += started.elapsed().as_secs_f64());
         Ok(Some(folder))
     }
@@ -582,32 +663,35 @@ impl Campaign {
         self.folder.in_flight(&target.name).join(format!("{index}.json"))
     }
 
-    /// The case is on disk before the driver sees it.
-    fn note_in_flight(&self, target: &Target, index: u64, case: &Case) -> anyhow::Result<()> {
+    /// The cases are on disk before the driver sees them.
+    fn note_in_flight(&self, target: &Target, batch: &Batch) -> anyhow::Result<()> {
         let started = Instant::now();
-        let path = self.in_flight_path(target, index);
-        let text = serde_json::to_vec(case)?;
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        for (index, case) in &batch.cases {
+            let path = self.in_flight_path(target, *index);
+            let text = serde_json::to_vec(&**case)?;
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
         self.book(target, |book| book.times.save += started.elapsed().as_secs_f64());
         Ok(())
     }
 }
 
-/// A case on its way through a device.
+/// A device's way through the programs: what came of the cases of each, `None` of those that were left out.
+type Way = Course<Vec<(u64, Option<Over>)>>;
+
+/// A program on its way through a device.
 enum Progress {
-    /// The device has it, or may have it.
-    Ready(Arc<Prep>),
+    /// The device may have it.
+    Ready(Batch),
     /// It is through, or cannot run.
-    Over(Box<Over>),
+    Over(Vec<(u64, Option<Over>)>),
 }
 
 /// What a worker has in hand.
 #[derive(Default)]
 struct Hand {
-    /// Cases that it runs or is to run.
-    cases: BTreeMap<u64, Arc<Prep>>,
-    /// Cases that timed out once.
-    timed_out: BTreeSet<u64>,
+    /// Programs that it runs or is to run.
+    programs: BTreeMap<u64, Held>,
     /// What is in the books of how it fared.
     stats: DeviceStats,
 }
@@ -626,7 +710,7 @@ struct Ran {
     operations: Vec<Placed>,
     signature: Option<Signature>,
     /// The case, if it is a finding of which there are not enough yet.
-    witness: Option<Arc<Prep>>,
+    witness: Option<Prep>,
 }
 
 /// A case as far as the toolchain got with it.
@@ -646,12 +730,21 @@ impl Prep {
             Prep::Faulty(case, _) => case,
         }
     }
+
+    /// The same for a case that differs in its data.
+    fn with(&self, case: Case) -> Prep {
+        match self {
+            Prep::Ready(prepared) => Prep::Ready(Prepared { case, ..prepared.clone() }),
+            Prep::Faulty(_, fault) => Prep::Faulty(case, fault.clone()),
+        }
+    }
 }
 
 /// What devices at the same place in the sequence share.
 #[derive(Default)]
 struct Shared {
-    case: OnceLock<Case>,
+    /// Those of a program, by number; `None` for data that it does not have.
+    cases: OnceLock<Vec<Option<Arc<Case>>>>,
     prep: OnceLock<Arc<Prep>>,
 }
 

@@ -114,8 +114,18 @@ pub fn read_samples(folder: &Path) -> anyhow::Result<Vec<Sample>> {
     }
 }
 
+/// Least time between two samples in the file, in seconds: less than between two that are offered.
+const SPACE: f64 = 4.0;
+
+/// Least share of the campaign's age between two of them: the file of a campaign of months stays small, and a plot shows as much.
+const SPACE_BY_AGE: f64 = 1.0 / 2_000.0;
+
 /// The file of samples, open at its end: what an earlier run wrote stays.
-pub(super) struct Log(File);
+pub(super) struct Log {
+    file: File,
+    /// The age of the campaign at the last sample.
+    last: f64,
+}
 
 impl Log {
     pub(super) fn open(folder: &Path) -> anyhow::Result<Log> {
@@ -126,13 +136,20 @@ impl Log {
         if fs::read(&path).is_ok_and(|text| text.last().is_some_and(|&byte| byte != b'\n')) {
             file.write_all(b"\n").with_context(|| format!("cannot write {}", path.display()))?;
         }
-        Ok(Log(file))
+        Ok(Log { file, last: 0.0 })
+    }
+
+    /// Writes a sample if it is time for one.
+    pub(super) fn offer(&mut self, sample: &Sample) -> anyhow::Result<()> {
+        let space = SPACE.max(sample.seconds * SPACE_BY_AGE);
+        if sample.seconds - self.last >= space { self.write(sample) } else { Ok(()) }
     }
 
     pub(super) fn write(&mut self, sample: &Sample) -> anyhow::Result<()> {
+        self.last = sample.seconds;
         let mut line = serde_json::to_vec(sample)?;
         line.push(b'\n');
-        self.0.write_all(&line).with_context(|| format!("cannot write {STATS}"))
+        self.file.write_all(&line).with_context(|| format!("cannot write {STATS}"))
     }
 }
 
@@ -151,6 +168,21 @@ mod tests {
             .expect("it writes");
         Log::open(path).and_then(|mut log| log.write(&sample(2.0))).expect("it writes");
         assert_eq!(read_samples(path).expect("it reads"), [sample(1.0), sample(2.0)]);
+    }
+
+    #[test]
+    fn samples_get_rarer_as_a_campaign_gets_older() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut log = Log::open(folder.path()).expect("it opens");
+        for day in [0, 30] {
+            for second in (0..3_600).step_by(6) {
+                let seconds = f64::from(day * 86_400 + second);
+                log.offer(&Sample { seconds, ..Sample::default() }).expect("it writes");
+            }
+        }
+        let samples = read_samples(folder.path()).expect("it reads");
+        let (young, old): (Vec<_>, Vec<_>) = samples.iter().partition(|sample| sample.seconds < 86_400.0);
+        assert_eq!((young.len(), old.len()), (599, 3));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tangle::bench::{Bucket, Cost, Speed, Stage, costs, curve, exponent, speed};
-use tangle::plan::Choice;
+use tangle::plan::{Choice, INPUTS};
 use tangle::target::Jobs;
 
 use super::output::OutputError;
@@ -26,6 +26,9 @@ pub struct Args {
     /// How long a campaign runs on each device
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "20s")]
     time: Duration,
+    /// With how many inputs the campaign runs each program
+    #[arg(long, value_name = "N", default_value_t = INPUTS)]
+    inputs: NonZero<u32>,
     /// Workers of the campaign [default: what devices.toml says, or else one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZero<usize>>,
@@ -39,8 +42,16 @@ const MAKING: [Stage; 4] = [Stage::Generate, Stage::Print, Stage::Compile, Stage
 /// What the verdict costs by the values judged.
 const JUDGING: [Stage; 2] = [Stage::Predict, Stage::Judge];
 /// Every stage.
-const STAGES: [Stage; 7] =
-    [Stage::Generate, Stage::Print, Stage::Compile, Stage::Validate, Stage::Driver, Stage::Predict, Stage::Judge];
+const STAGES: [Stage; 8] = [
+    Stage::Generate,
+    Stage::Print,
+    Stage::Compile,
+    Stage::Validate,
+    Stage::Pipeline,
+    Stage::Run,
+    Stage::Predict,
+    Stage::Judge,
+];
 
 /// What was measured on one device.
 #[derive(Serialize)]
@@ -60,7 +71,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     ctrlc::set_handler(|| STOP.store(true, Ordering::SeqCst))?;
     let targets = args.devices.open(Jobs::One)?;
     let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
-    let choice = Choice { seed: args.seed, ..Choice::default() };
+    let choice = Choice { seed: args.seed, inputs: args.inputs, ..Choice::default() };
     let mut all = Vec::new();
     for target in targets {
         let costs = costs(&target, &choice, args.cases)?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use tangle::campaign::{Campaign, Folder, Loss, Options, write_atomically};
 use tangle::ledger::{Ledger, thousands};
-use tangle::plan::Choice;
+use tangle::plan::{Choice, INPUTS};
 use tangle::target::{Jobs, Target};
 use tangle_generator::stats::Construct;
 use tangle_generator::{Combination, Profile};
@@ -47,6 +47,9 @@ pub struct Args {
     /// spirv-opt:PASS,PASS
     #[arg(long, value_name = "NAME")]
     variant: Option<Variant>,
+    /// With how many inputs each program runs: compiling is what costs. Cases that have a program in common count as so many
+    #[arg(long, value_name = "N", default_value_t = INPUTS)]
+    inputs: NonZero<u32>,
     /// Workers of each device, which run cases side by side [default: what devices.toml says, or else the processors shared among
     /// the devices]
     #[arg(long, value_name = "N")]
@@ -130,7 +133,14 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
         targets.iter().for_each(|target| without.extend(known.avoid(&target.id())));
     }
     let options = Options {
-        choice: Choice { seed, profile: args.profile, tier: args.tier, variant: args.variant, without },
+        choice: Choice {
+            seed,
+            profile: args.profile,
+            tier: args.tier,
+            variant: args.variant,
+            inputs: args.inputs,
+            without,
+        },
         known,
         cases: args.cases,
         time: args.time,
@@ -235,7 +245,10 @@ fn print_books(ledger: &Ledger) -> Result<(), OutputError> {
             book.verdicts.iter().map(|(verdict, n)| format!("{} {verdict}", thousands(*n))).collect();
         let counts = book.counts;
         let verdicts = if verdicts.is_empty() { String::new() } else { format!(" ({})", verdicts.join(", ")) };
-        say!("{name}: {} cases{verdicts}, {} not supported", thousands(book.cases), thousands(book.unsupported))?;
+        let left_out =
+            if book.left_out == 0 { String::new() } else { format!(", {} left out", thousands(book.left_out)) };
+        let (cases, unsupported) = (thousands(book.cases), thousands(book.unsupported));
+        say!("{name}: {cases} cases{verdicts}, {unsupported} not supported{left_out}")?;
         let logged = counts.checked + counts.tainted + counts.skipped;
         say!(
             "  {} values checked ({:.0} % of those logged), {} tainted, {} skipped; {} steps checked; {:.0} % of the log sites reached",

@@ -101,6 +101,58 @@ fn column(draw: &mut Draw<'_>, pattern: Pattern, count: u32) -> Vec<u32> {
     (0..count).map(word).collect()
 }
 
+/// How far other data of a program may be from those that it was made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Distance {
+    /// Each invocation may get what another one had: nothing is read that was not read before.
+    Order,
+    /// Values between the least and the greatest of an input, so that what was known of its range still holds.
+    Range,
+    /// Whatever an input may be, and other words of the constant buffers.
+    Anything,
+}
+
+/// Other data for a program that was made for these, none farther away than that. Specialisation constants stay: they belong to the
+/// pipeline.
+pub(crate) fn other(draw: &mut Draw<'_>, of: &Data, farthest: Distance) -> Data {
+    let inputs = (0..).zip(&of.inputs).map(|(k, words)| other_column(draw, k, words, farthest)).collect();
+    let mut words = |words: &[u32]| -> Vec<u32> {
+        let word = |(k, &word)| match farthest {
+            Distance::Anything if draw.percent(50) => constant(draw, k),
+            _ => word,
+        };
+        (0..).zip(words).map(word).collect()
+    };
+    Data { inputs, uniforms: words(&of.uniforms), push: words(&of.push), constants: of.constants.clone() }
+}
+
+fn other_column(draw: &mut Draw<'_>, k: u32, words: &[u32], farthest: Distance) -> Vec<u32> {
+    let count = words.len() as u32;
+    let (Some(&least), Some(&greatest)) = (words.iter().min(), words.iter().max()) else { return Vec::new() };
+    let distance = draw.weighted(&[(2, Distance::Order), (3, Distance::Range), (5, Distance::Anything)]);
+    // The first input is small numbers.
+    let pattern = if k == 0 { Pattern::Small } else { draw.weighted(&PATTERNS) };
+    match distance.min(farthest) {
+        Distance::Order => {
+            // A step that has no divisor in common with the count visits every place once.
+            let step = (0..count).map(|_| 1 + draw.below(count)).find(|&step| gcd(step, count) == 1).unwrap_or(1);
+            let from = draw.below(count);
+            let place = |i: u32| (u64::from(i) * u64::from(step) + u64::from(from)) % u64::from(count);
+            (0..count).map(|i| words[place(i) as usize]).collect()
+        }
+        Distance::Range => {
+            let width = u64::from(greatest - least) + 1;
+            let fit = |word: u32| least + (u64::from(word) % width) as u32;
+            column(draw, pattern, count).into_iter().map(fit).collect()
+        }
+        Distance::Anything => column(draw, pattern, count),
+    }
+}
+
+const fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 /// A specialisation constant with two values.
 fn specialised(draw: &mut Draw<'_>, k: u32) -> SpecConstant {
     let value = constant(draw, k);

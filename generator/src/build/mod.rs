@@ -3,7 +3,7 @@
 mod aggregate;
 mod condition;
 mod control;
-mod data;
+pub(crate) mod data;
 mod estimate;
 mod expression;
 mod float;

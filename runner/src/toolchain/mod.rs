@@ -30,8 +30,8 @@ pub enum ToolchainError {
     /// The optimiser made a module that breaks the rules of SPIR-V or of Vulkan.
     #[error("spirv-opt made SPIR-V that is not valid: {0}")]
     Spoilt(String),
-    /// The compiler itself failed.
-    #[error("GLSL compiler failed: {0}")]
+    /// It does not run here: nothing was said of any module.
+    #[error("the shader toolchain does not run: {0}")]
     Internal(String),
 }
 

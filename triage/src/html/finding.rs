@@ -343,6 +343,7 @@ fn case_facts(subject: &Subject<'_>) -> Vec<(String, String)> {
     ];
     let origin = [
         ("Seed", case.origin.seed.map(|seed| seed.to_string())),
+        ("Other data, number", case.origin.data.map(|number| number.to_string())),
         ("Profile", case.origin.profile.clone()),
         ("Generator", case.origin.generator.clone()),
         ("Minimised from", case.origin.minimized_from.clone()),
