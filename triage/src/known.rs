@@ -10,11 +10,15 @@
 //! skeleton = "after-loop"                   # the shape of the minimal program, as `tangle fuzz --minimize` prints it
 //! case = "loop-value.json"                  # a minimal case, beside this file: its skeleton counts
 //! example = "shuffle.json"                  # a case that shows it, for `tangle matrix`; it tells nothing
+//! effect = "dies"                           # of skeleton and case: "wrong" results, which is what is meant without it, or the driver "dies"
 //! first_bad = "22.2.0"                      # for people
 //! last_bad = "22.3.7"
 //! fixed_in = "23.0.0"
 //! avoid = ["subgroupBarrier"]               # what `--avoid-known` steers a campaign away from: operations, constructs, combinations
 //! ```
+//!
+//! A skeleton is a coarse thing, so that two more have to fit. The effect: a crash is not what gives wrong results. And who made the module: what
+//! only `spirv-opt`'s module of a program gives (the minimiser has tried the front end's) is not what the front end's gives.
 //!
 //! Without `avoid`, it is what the minimal `case` is made of ([`Combination::of_minimal`]).
 
@@ -28,7 +32,7 @@ use tangle_generator::Combination;
 use tangle_program::case::Case;
 
 use crate::baseline::{glob, problem};
-use crate::signature::Signature;
+use crate::signature::{Kind, Signature};
 use crate::skeleton;
 
 /// A file of known bugs cannot be used.
@@ -48,6 +52,28 @@ struct File {
     bug: Vec<Entry>,
 }
 
+/// What comes of a bug.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Effect {
+    /// Wrong results, or lanes on wrong paths.
+    #[default]
+    Wrong,
+    /// The driver crashes, hangs, loses the device or gives up.
+    Dies,
+}
+
+impl Effect {
+    /// That of a finding; `None` if no program is needed to tell its bug.
+    fn of(kind: Kind) -> Option<Effect> {
+        match kind {
+            Kind::Value | Kind::Path => Some(Effect::Wrong),
+            Kind::Crash | Kind::Hang | Kind::DeviceLost | Kind::VulkanError => Some(Effect::Dies),
+            Kind::LaneMap | Kind::Toolchain | Kind::Invalid => None,
+        }
+    }
+}
+
 /// A bug as it is written down.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,6 +87,8 @@ struct Entry {
     skeleton: Option<String>,
     case: Option<PathBuf>,
     example: Option<PathBuf>,
+    #[serde(default)]
+    effect: Effect,
     #[serde(default)]
     first_bad: String,
     #[serde(default)]
@@ -87,6 +115,9 @@ pub struct Bug {
     devices: Vec<String>,
     signature: Option<Regex>,
     skeletons: Vec<String>,
+    effect: Effect,
+    /// Whether it takes a module that `spirv-opt` made.
+    optimised: bool,
 }
 
 /// A device, as far as known bugs tell devices apart.
@@ -143,7 +174,12 @@ impl Known {
         let skeleton = skeleton::skeleton(minimal);
         let simpler = skeleton::simpler(&skeleton);
         let is_it = |known: &String| *known == skeleton || Some(known) == simpler.as_ref();
-        let by_skeleton = self.on(device).find(|bug| bug.skeletons.iter().any(is_it));
+        let effect = Effect::of(signature.kind);
+        let fits = |bug: &&Bug| {
+            let made_alike = bug.effect == Effect::Dies || bug.optimised == minimal.variant.is_optimised();
+            effect == Some(bug.effect) && made_alike && bug.skeletons.iter().any(is_it)
+        };
+        let by_skeleton = self.on(device).find(fits);
         by_skeleton.or_else(|| self.by_signature(device, signature))
     }
 
@@ -212,11 +248,13 @@ impl Entry {
         Ok(Bug {
             versions: versions.map(|(what, version)| format!("{what} {version}")).collect::<Vec<_>>().join(", "),
             name: self.name,
-            case: minimal.or(example),
+            case: minimal.clone().or(example),
             link: self.link,
             devices: self.devices,
             signature: self.signature.map(|text| Regex::new(&text)).transpose().map_err(|error| problem(&error))?,
             skeletons,
+            effect: self.effect,
+            optimised: minimal.is_some_and(|case| case.variant.is_optimised()),
             avoid,
         })
     }
@@ -236,7 +274,7 @@ fn wrong(path: &Path, problem: impl ToString) -> KnownError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signature::Kind;
+    use tangle_program::variant::Variant;
 
     fn read(text: &str) -> Result<Known, KnownError> {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -266,6 +304,41 @@ mod tests {
             assert_eq!(found, bug, "{device:?} {signature}");
             let barrier = "subgroupBarrier".parse().expect("an operation");
             assert_eq!(known.avoid(&device).contains(&barrier), !driver.contains("23"), "{device:?}");
+        }
+    }
+
+    #[test]
+    fn a_bug_is_told_by_skeleton_effect_and_maker() {
+        let regressions = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/regressions");
+        let case = |name: &str| {
+            let path = regressions.join(format!("{name}.json"));
+            Case::from_json(&fs::read_to_string(path).expect("it is there")).expect("a case")
+        };
+        let entry = |name: &str, more: &str| {
+            let path = regressions.join(format!("{name}.json"));
+            format!("[[bug]]\nname = '{name}'\ncase = '{}'\n{more}\n", path.display())
+        };
+        let known = entry("optimiser_maximum_of_int16", "")
+            + &entry("bool_and_int64_through_ifs", "effect = 'dies'")
+            + &entry("bool_through_two_loops", "effect = 'dies'");
+        let known = read(&known).expect("it is good");
+        let device = DeviceId { name: "mine".into(), driver: String::new() };
+        let (optimised, plain) = (Variant::Size, Variant::Unoptimised);
+        for (name, variant, kind, bug) in [
+            ("optimiser_maximum_of_int16", &optimised, Kind::Value, Some("optimiser_maximum_of_int16")),
+            // The driver's own fault, in a program of the same shape.
+            ("optimiser_maximum_of_int16", &plain, Kind::Value, None),
+            ("optimiser_maximum_of_int16", &optimised, Kind::Crash, None),
+            ("optimiser_maximum_of_int16", &optimised, Kind::LaneMap, None),
+            ("bool_and_int64_through_ifs", &plain, Kind::Crash, Some("bool_and_int64_through_ifs")),
+            ("bool_and_int64_through_ifs", &plain, Kind::Value, None),
+            // It is the driver that dies, whoever made the module.
+            ("bool_through_two_loops", &plain, Kind::Hang, Some("bool_through_two_loops")),
+        ] {
+            let minimal = Case { variant: variant.clone(), ..case(name) };
+            let signature = Signature { kind, detail: String::new() };
+            let found = known.by_case(&device, &signature, &minimal).map(|bug| bug.name.as_str());
+            assert_eq!(found, bug, "{name} {variant} {}", kind.name());
         }
     }
 

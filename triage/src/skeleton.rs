@@ -33,6 +33,10 @@ use crate::signature::{Kind, Signature};
 /// Names the bug that a minimised case shows: findings with one name are witnesses of one bug.
 pub fn bug(signature: &Signature, minimal: &Case) -> String {
     match signature.kind {
+        // The front end's module is right, as the minimiser has found.
+        Kind::Value | Kind::Path if minimal.variant.is_optimised() => {
+            format!("wrong result of spirv-opt's module: {}", skeleton(minimal))
+        }
         Kind::Value | Kind::Path => format!("wrong result: {}", skeleton(minimal)),
         Kind::Crash | Kind::Hang | Kind::DeviceLost => format!("{signature}: {}", skeleton(minimal)),
         // What is broken does not depend on the program, or the message says it.
