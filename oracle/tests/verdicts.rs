@@ -5,11 +5,14 @@ mod common;
 use common::*;
 use tangle_oracle::judge::{Counts, Judgement, Kind, Mismatch, Observation, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::observed::TangleRule;
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::Spec;
-use tangle_program::case::Case;
+use tangle_program::case::{Case, Tier};
+use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
-use tangle_program::tree::{Expr, Stmt};
+use tangle_program::tree::{Expr, Label, Stmt};
+use tangle_program::types::Scalar;
 
 const A: u32 = 1;
 const B: u32 = 2;
@@ -139,7 +142,7 @@ fn a_case_that_compares_nothing_is_vacuous() {
 #[test]
 fn a_case_that_is_not_well_defined_gives_no_word_on_the_device() {
     let undefined = op(SubgroupOp::ShuffleUp, [lane(), uint(1)]);
-    let case = main_of([when(bin(undefined, tangle_program::ops::BinaryOp::Eq, uint(3)), [see(A)])]);
+    let case = main_of([when(bin(undefined, BinaryOp::Eq, uint(3)), [see(A)])]);
     let observation = Observation { map: LaneMap::linear(&case, 8).words(&case), logs: vec![vec![9; 4]; 8] };
     let judgement = judged(&case, &observation);
     assert!(matches!(judgement.verdict, Verdict::Invalid(_)), "{:?}", judgement.verdict);
@@ -171,4 +174,90 @@ fn every_compared_word_can_fail() {
     let counts = judged(&case, &right).counts;
     println!("{caught} words changed one by one: each caught; {open} are undefined");
     assert_eq!((caught, open), (counts.checked + counts.steps, counts.tainted));
+}
+
+// ---- open tangles (semantics.md §3.7) ----
+
+/// What is said of these lanes' logs at a tier; the other lanes log nothing.
+fn said_of(tier: Tier, case: &Case, logs: &[&[u32]]) -> Result<(), Option<TangleRule>> {
+    let case = Case { tier, ..case.clone() };
+    let mut logs: Vec<Vec<u32>> = logs.iter().map(|log| log.to_vec()).collect();
+    logs.resize(8, Vec::new());
+    match judged(&case, &Observation { map: LaneMap::linear(&case, 8).words(&case), logs }).verdict {
+        Verdict::Pass => Ok(()),
+        Verdict::Mismatch(mismatch) => Err(mismatch.rule),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn lanes_together_in_a_function_go_back_each_to_its_own_call() {
+    // Lanes 0 and 1 may be together in the function (R4), but then one of them logs B first: together again at C, or not.
+    let calls = [either(below(1), [call(0), see(B)], [call(0)]), see(C)];
+    let case = case(vec![function("f", [see(A)]), function("main", [when(below(2), calls)])]);
+    assert_eq!(said_of(Tier::Plain, &case, &[&[A, 3, B, 1, C, 1], &[A, 3, C, 2]]), Ok(()));
+    assert_eq!(said_of(Tier::Plain, &case, &[&[A, 3, B, 1, C, 3], &[A, 3, C, 3]]), Ok(()));
+    assert_eq!(said_of(Tier::Plain, &case, &[&[A, 3, B, 1, C, 1], &[A, 2, C, 2]]), Err(Some(TangleRule::Partition)));
+}
+
+#[test]
+fn nobody_is_together_across_a_point_where_all_are() {
+    // Lane 0's first visit of A cannot be lane 1's second one: between them everybody logs B together.
+    let body = [when(below(2), [when(below(1), []), see(A)]), see(B)];
+    let case = main_of([counted(0, uint(2), [], body)]);
+    let with = |lane_0: [u32; 2], lane_1: [u32; 2]| {
+        let log = |[first, second]: [u32; 2]| vec![A, first, B, 0xFF, A, second, B, 0xFF];
+        let (lane_0, lane_1, other) = (log(lane_0), log(lane_1), vec![B, 0xFF, B, 0xFF]);
+        let mut logs: Vec<&[u32]> = vec![&lane_0, &lane_1];
+        logs.resize(8, &other);
+        said_of(Tier::Plain, &case, &logs)
+    };
+    assert_eq!(with([1, 3], [2, 3]), Ok(()));
+    assert_eq!(with([1, 1], [2, 2]), Ok(()));
+    assert_eq!(with([3, 1], [2, 3]), Err(Some(TangleRule::Order)));
+}
+
+#[test]
+fn operations_are_in_order_even_without_a_ballot() {
+    // Lane 0 comes to A in the first iteration, lane 1 in the second; between them everybody logs B.
+    let first = op(SubgroupOp::BroadcastFirst, [lane()]);
+    let in_turn = bin(lane(), BinaryOp::Eq, var(0));
+    let case = main_of([counted(0, uint(2), [], [when(below(2), [when(in_turn, [log(A, [first])])]), see(B)])]);
+    let with = |seen_by_1: u32| {
+        let (lane_0, lane_1) = ([A, 0, B, 0xFF, B, 0xFF], [B, 0xFF, A, seen_by_1, B, 0xFF]);
+        let mut logs: Vec<&[u32]> = vec![&lane_0, &lane_1];
+        logs.resize(8, &[B, 0xFF, B, 0xFF]);
+        said_of(Tier::Plain, &case, &logs)
+    };
+    assert_eq!(with(1), Ok(()));
+    assert_eq!(with(0), Err(Some(TangleRule::Order)));
+}
+
+#[test]
+fn lanes_together_in_an_operation_stay_together_in_straight_code() {
+    // Lanes 0 and 1 take different paths to A. Who is elected there tells whether they are together, and then they are at B, too.
+    let elected = || Expr::Cast(Scalar::Uint, Box::new(op(SubgroupOp::Elect, [])));
+    let case = main_of([when(below(2), [when(below(1), []), log(A, [elected()]), log(B, [elected()])])]);
+    let with = |lane_1: [u32; 2]| said_of(Tier::Plain, &case, &[&[A, 1, B, 1], &[A, lane_1[0], B, lane_1[1]]]);
+    assert_eq!(with([1, 1]), Ok(()));
+    assert_eq!(with([1, 0]), Ok(()), "R4 lets them meet at any instruction");
+    assert_eq!(with([0, 0]), Ok(()));
+    assert_eq!(with([0, 1]), Err(Some(TangleRule::Elect)));
+}
+
+#[test]
+fn lanes_apart_in_a_segment_stay_apart() {
+    // Even and odd lanes may be together behind the label, or not (semantics.md §3.5); but then in all of the segment.
+    let first = || op(SubgroupOp::BroadcastFirst, [lane()]);
+    let inside = [see(A), when(below(6), []), log(B, [first()]), Stmt::Break];
+    let case = main_of([switch(bin(lane(), BinaryOp::BitAnd, uint(1)), [arm([Label::Default], inside)])]);
+    let with = |[even, odd]: [[u32; 2]; 2]| {
+        let log = |[a, b]: [u32; 2]| [A, a, B, b];
+        let logs: Vec<[u32; 4]> = (0..8).map(|lane| log(if lane % 2 == 0 { even } else { odd })).collect();
+        said_of(Tier::Maximal, &case, &logs.iter().map(|log| &log[..]).collect::<Vec<_>>())
+    };
+    assert_eq!(with([[0xFF, 0], [0xFF, 0]]), Ok(()));
+    assert_eq!(with([[0x55, 0], [0xAA, 1]]), Ok(()));
+    assert_eq!(with([[0x55, 0], [0xAA, 0]]), Err(Some(TangleRule::Reconvergence)));
+    assert_eq!(with([[0xFF, 0], [0xFF, 1]]), Err(Some(TangleRule::Reconvergence)));
 }

@@ -35,6 +35,7 @@ impl Rule {
 
 const SPIRV_UNIFORM: &str = "SPIR-V 1.6 rev 6, §2.2.5 Control Flow";
 const MAXIMAL: &str = "SPV_KHR_maximal_reconvergence rev 2";
+const NOT_MERGED: &str = "implementations will not merge tangles during execution except through reconvergence.";
 const SUBGROUP_UNIFORM: &str = "SPV_KHR_subgroup_uniform_control_flow rev 2, §3.6 Execution Mode";
 const GLSL_SUBGROUP: &str = "GL_KHR_shader_subgroup rev 8";
 const GLSL_PARTITIONED: &str = "GL_NV_shader_subgroup_partitioned rev 1";
@@ -268,11 +269,7 @@ fn tangle_rules(case: &Case, partial: bool) -> Vec<Rule> {
                 "(Reconvergence.) L is the merge block or continue target of M, or follows the function call: all lanes come \
                  together again that did not leave by another way.",
             ),
-            Rule::quoted(
-                MAXIMAL,
-                "implementations will not merge tangles during execution except through reconvergence.",
-                "(Non-reconvergence.) No other lanes can be here.",
-            ),
+            Rule::quoted(MAXIMAL, NOT_MERGED, "(Non-reconvergence.) No other lanes can be here."),
         ],
         (_, true) => vec![same_path],
         (Tier::SubgroupUniform, false) => vec![
@@ -318,6 +315,7 @@ fn observed_rules(rule: TangleRule, operation: Rule) -> Vec<Rule> {
             because,
         ),
         TangleRule::PathClass | TangleRule::StraightCode => Rule::quoted(SPIRV_UNIFORM, same_path, because),
+        TangleRule::Reconvergence => Rule::quoted(MAXIMAL, NOT_MERGED, because),
         TangleRule::Operation | TangleRule::Elect => Rule::quoted(operation.source, operation.quote, because),
     }]
 }

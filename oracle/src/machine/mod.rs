@@ -574,7 +574,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         let u = self.whole(&u, &a);
         let saved = self.saved_keys();
         let column = &selector.columns[0];
-        self.note_selectors(decision, column, &a);
+        let is_open = self.note_selectors(decision, column, &a) && self.tier == Tier::Maximal;
         let mut direct: Vec<Mask> = segments.iter().map(|_| self.none()).collect();
         let mut merged = self.none();
         let default = segments.iter().position(|segment| segment.default);
@@ -598,8 +598,14 @@ impl<'a, R: Rules> Machine<'a, R> {
             let fallen = self.rules.falls_through(flow.0);
             let uniform = self.whole(&same_selector, &direct).or(&flow.1);
             let entered = direct.or(&fallen);
-            self.join_at_label(&entered);
+            self.join_at_label(&entered, &saved);
+            if let (true, Some(trace)) = (is_open, &mut self.trace) {
+                trace.enter_segment();
+            }
             flow = self.scoped_block(frame, &segment.block, Construct::SwitchSegment, &a, (entered, uniform))?;
+            if let (true, Some(trace)) = (is_open, &mut self.trace) {
+                trace.leave_segment();
+            }
         }
         if let Some(target) = frame.targets.pop() {
             merged.add(&target.broken);
@@ -609,13 +615,17 @@ impl<'a, R: Rules> Machine<'a, R> {
         Ok(self.merge(Merge::Switch, &a, merged, &u))
     }
 
-    /// Lanes with different selectors may be apart in every segment (semantics.md §3.5: a unit is never split by the dispatch).
-    fn note_selectors(&mut self, decision: Decision, selector: &Column, a: &Mask) {
+    /// Lanes with different selectors may be apart in every segment (semantics.md §3.5: a unit is never split by the dispatch). True if
+    /// there are any in one subgroup.
+    fn note_selectors(&mut self, decision: Decision, selector: &Column, a: &Mask) -> bool {
+        let mut several = false;
         for subgroup in &self.layout.subgroups {
             let here = a.lanes(subgroup.first, subgroup.size);
             let mut values = lanes(here).map(|lane| selector[subgroup.first + lane]);
             let first = values.next();
-            if self.tier == Tier::Maximal && values.all(|value| Some(value) == first) {
+            let one = values.all(|value| Some(value) == first);
+            several |= !one;
+            if self.tier == Tier::Maximal && one {
                 continue;
             }
             for lane in lanes(here) {
@@ -626,6 +636,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                 }
             }
         }
+        several
     }
 
     fn target(&self, is_loop: bool) -> Target {
@@ -779,6 +790,8 @@ impl<'a, R: Rules> Machine<'a, R> {
         if let (Some(dest), Some(result)) = (dest, inner.result) {
             self.assign(frame, dest, result, &back);
         }
+        // Lanes of several calls that were together inside go different ways here: each back to its own.
+        self.note_path(decision, &back, 1);
         self.restore_keys(&saved, &back);
         self.restart_paths(&uniform);
         Ok((back, uniform))

@@ -7,10 +7,10 @@ use tangle_program::case::Tier;
 use tangle_program::subgroup::{Component, Gives, Instance, OpInfo, Param, Spread, Ub, lanes};
 use tangle_program::types::Scalar;
 
-use super::{Frame, Machine, Pass, Stop};
+use super::{Frame, Machine, Pass, Saved, Stop};
 use crate::lower::{OpNode, shadow};
 use crate::mask::Mask;
-use crate::observed::trace::Step;
+use crate::observed::trace::{Known, Step};
 use crate::rules::Rules;
 use crate::value::{Names, Provenance, Taint, Value};
 
@@ -51,6 +51,9 @@ impl<'a, R: Rules> Machine<'a, R> {
                 if let Some(trace) = &mut self.trace {
                     let first = op.id * layout.slots + subgroup.first;
                     lanes(tangle).for_each(|lane| trace.visits[first + lane] += 1);
+                    if exact {
+                        trace.known.push(Known { at: trace.steps.len(), subgroup: s, lanes: tangle });
+                    }
                 }
             }
         }
@@ -222,11 +225,17 @@ impl<'a, R: Rules> Machine<'a, R> {
         parts
     }
 
-    /// At tier maximal it is at the labels of a switch that units come together, or not (semantics.md §3.5).
-    pub(super) fn join_at_label(&mut self, entered: &Mask) {
-        if self.tier == Tier::Maximal && self.observing() {
-            for subgroup in &self.layout.subgroups {
-                self.join(subgroup.first, entered.lanes(subgroup.first, subgroup.size));
+    /// At tier maximal it is at the labels of a switch that units come together, or not (semantics.md §3.5). `before` are the paths upon
+    /// entry to the switch: only lanes that came to it together can.
+    pub(super) fn join_at_label(&mut self, entered: &Mask, before: &Option<Saved>) {
+        let (Some((before, _)), true) = (before, self.observing()) else { return };
+        for subgroup in &self.layout.subgroups {
+            let mut left = entered.lanes(subgroup.first, subgroup.size);
+            while left != 0 {
+                let key = before[subgroup.first + left.trailing_zeros() as usize];
+                let tangle = lanes(left).filter(|lane| before[subgroup.first + lane] == key).fold(0, |m, k| m | 1 << k);
+                self.join(subgroup.first, tangle);
+                left &= !tangle;
             }
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tangle_program::subgroup::{SubgroupOp, lanes};
 
+use super::segment::Segments;
 use super::solve::{By, Class, Group, Instances};
 use super::trace::{Bindings, Bound, Step};
 use super::{Status, TangleRule};
@@ -121,6 +122,24 @@ fn whole(classes: &[Class], group: &Group<'_, '_>) -> Result<Option<u128>, ()> {
         last = first;
     }
     Ok(last)
+}
+
+/// What the instances tell of the segments that they are in.
+pub(crate) fn divide(group: &Group<'_, '_>, instances: &Instances, segments: &mut Segments) {
+    for &member in group.members.iter().filter(|&&member| !group.steps[member].segments.is_empty()) {
+        let step = &group.steps[member];
+        let mut blocks: BTreeMap<u64, u128> = BTreeMap::new();
+        for lane in lanes(step.lanes) {
+            if let Some(instance) = instances[member][lane] {
+                *blocks.entry(instance).or_default() |= 1 << lane;
+            }
+        }
+        let all = blocks.values().fold(0, |all, block| all | block);
+        for &block in blocks.values() {
+            segments.join(step, block);
+            segments.part(step, block, all & !block);
+        }
+    }
 }
 
 /// Adopts the masks, and the instances that they show.

@@ -21,7 +21,9 @@
 //! - is a union of classes (R1, R2 of §3.2; at tier maximal, of the units of a switch segment, §3.5),
 //! - holds no lane twice (§3.3, "one event per lane"), and no lane that does not execute the operation,
 //! - at tier maximal, holds only lanes that are here at the same time,
-//! - is no larger than the instance of an operation behind it in straight code: who is together stays together (R2).
+//! - is no larger than the instance of an operation behind it in straight code: who is together stays together (R2),
+//! - holds no execution that comes before another of its own ([`order`]),
+//! - in one execution of a segment of a switch at tier maximal, holds two lanes always or never ([`segment`]).
 //!
 //! Tangles may be wider or narrower than at tier maximal: lanes in different iterations may be together (§3.3).
 //!
@@ -30,6 +32,7 @@
 //! 1. Each group of classes is solved: some division of it into instances gives every result seen ([`solve`]). Masks of
 //!    `subgroupBallot(true)` are read directly ([`masks`]): own bit (O1), only visitors (O2), one instance for all of its members (O3),
 //!    whole classes (O5). The instances they show must be in an acyclic order (O4).
+//!    Classes that are in one instance in every division are together, too: that tells more of the order.
 //! 2. Results seen are **adopted**, those of a tangle that is now known are computed, and the lanes of an instance shown get a common
 //!    path. The program is followed again with that, until nothing new comes out. So code behind an adopted value is judged
 //!    exactly, and an operation between two ballots by what they show (O6, O7, O8; O11 is O7 for `subgroupElect`).
@@ -41,10 +44,19 @@
 //! A result that some legal instance leaves undefined is never adopted. An adopted value counts as checked only where the device could not
 //! have logged anything it liked: see [`Status`]. A search that takes too long accepts. In a subgroup with lost lanes nothing
 //! is solved, since a lost lane may be in any instance; what it logs may find it again.
+//!
+//! `oracle/tests/explorer` counts what passes although no execution gives it. These are the reasons:
+//!
+//! - *Several operations at once.* Each operation is solved by itself, with what is certain of the others. Two that each have several
+//!   divisions, but none that go together, pass.
+//! - *A merge without an operation.* Where control flow is uniform again at a merge block (R6), lanes that have passed it cannot
+//!   be together with lanes before it. But only operations are said to wait for each other (O4), so that the order does not count the merge.
+//! - *Selectors inside.* Lanes with one selector that are apart in the segment of a switch were apart in the segment around it, too.
 
 mod masks;
 mod order;
 mod rule;
+mod segment;
 mod solve;
 pub(crate) mod trace;
 
@@ -107,7 +119,7 @@ pub(crate) fn follow<'a>(
             of_subgroup.for_each(|at| visitors[at] = machine.visitors[at]);
         }
         let Some(trace) = machine.trace.take() else { return Ok(None) };
-        let next = solve::solve(&trace.steps, case.tier, &found);
+        let next = solve::solve(&trace.steps, &trace.known, case.tier, &found);
         if settled && (next == *bindings || round >= ROUNDS) {
             return Ok(Some(machine));
         }

@@ -1,57 +1,163 @@
 //! The order of instances (semantics.md §3.7, O4): a lane executes an instruction only when all lanes of its tangle have executed
 //! everything before it, so that instances follow one another without a cycle.
+//!
+//! Lanes that are known to be together are one *event*: an instance that ballots show, one of an exact tangle, or a class of
+//! an operation whose instances are not known (it is in one instance, whichever). What a lane executes before an event comes before what any lane of
+//! the event executes behind it. So two events of which one comes before the other cannot be of one instance, and
+//! nothing comes before itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap};
 
 use tangle_program::subgroup::lanes;
 
-use super::solve::Instances;
-use super::trace::Step;
+use super::solve::{Class, Instances};
+use super::trace::{Known, Step};
 
-/// The steps with instances that no order can hold.
-pub(crate) fn cyclic(steps: &[Step<'_>], instances: &Instances) -> BTreeSet<usize> {
-    let mut followers: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
-    let mut last: BTreeMap<(usize, usize), u64> = BTreeMap::new();
-    for (step, instances) in steps.iter().zip(instances) {
-        for lane in lanes(step.lanes) {
-            let Some(here) = instances[lane] else { continue };
-            followers.entry(here).or_default();
-            if let Some(before) = last.insert((step.subgroup, lane), here) {
-                followers.entry(before).or_default().insert(here);
-            }
-        }
-    }
-    let left = without_ends(without_ends(followers));
-    let is_left = |(step, instances): (&Step<'_>, &Vec<Option<u64>>)| {
-        lanes(step.lanes).any(|lane| instances[lane].is_some_and(|here| left.contains_key(&here)))
-    };
-    let steps = steps.iter().zip(instances).enumerate();
-    steps.filter(|(_, step)| is_left(*step)).map(|(i, _)| i).collect()
+/// What tells events apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Name {
+    Shown(u64),
+    Known(usize),
+    /// Number of the group and of the class.
+    Class(usize, usize),
 }
 
-/// Takes away instances that nothing precedes until there are none, and turns the edges round. Done twice, what is left lies on cycles
-/// or between them.
-fn without_ends(mut followers: BTreeMap<u64, BTreeSet<u64>>) -> BTreeMap<u64, BTreeSet<u64>> {
-    let mut before: BTreeMap<u64, usize> = followers.keys().map(|&instance| (instance, 0)).collect();
-    for follower in followers.values().flatten() {
-        *before.entry(*follower).or_default() += 1;
+/// Events of one run, and which follow which directly.
+pub(crate) struct Order {
+    /// By step and lane.
+    event_of: Vec<Vec<Option<usize>>>,
+    followers: Vec<Vec<usize>>,
+    /// The lanes of each event, and the number of it among those of the lane, from 1.
+    places: Vec<Vec<(usize, u32)>>,
+    /// The events in an order, without those on cycles or behind one.
+    sorted: Vec<usize>,
+    /// For each event that is sorted: how many events of each lane come before it or are it.
+    clocks: OnceCell<Vec<Vec<u32>>>,
+}
+
+impl Order {
+    /// `classes` are those of the groups whose instances are not shown.
+    pub fn new(steps: &[Step<'_>], known: &[Known], instances: &Instances, classes: &[&[Class]]) -> Order {
+        let mut class_of: Vec<Vec<Option<Name>>> = steps.iter().map(|step| vec![None; step.size]).collect();
+        for (group, classes) in classes.iter().enumerate() {
+            for (n, class) in classes.iter().enumerate() {
+                for &(step, part) in &class.parts {
+                    lanes(part).for_each(|lane| class_of[step][lane] = Some(Name::Class(group, n)));
+                }
+            }
+        }
+        let mut events = Events::default();
+        let mut event_of: Vec<Vec<Option<usize>>> = steps.iter().map(|step| vec![None; step.size]).collect();
+        let mut known = known.iter().enumerate().peekable();
+        for (i, step) in steps.iter().enumerate() {
+            while let Some((k, known)) = known.next_if(|(_, known)| known.at <= i) {
+                for lane in lanes(known.lanes) {
+                    events.add((known.subgroup, lane), Name::Known(k));
+                }
+            }
+            for lane in lanes(step.lanes) {
+                let name = instances[i][lane].map(Name::Shown).or(class_of[i][lane]);
+                event_of[i][lane] = name.map(|name| events.add((step.subgroup, lane), name));
+            }
+        }
+        let Events { followers, places, .. } = events;
+        let sorted = sorted(&followers);
+        Order { event_of, followers, places, sorted, clocks: OnceCell::new() }
     }
-    let mut free: Vec<u64> = before.iter().filter(|(_, count)| **count == 0).map(|(&instance, _)| instance).collect();
-    while let Some(instance) = free.pop() {
-        for follower in followers.remove(&instance).unwrap_or_default() {
-            let count = before.entry(follower).or_default();
-            *count -= 1;
-            if *count == 0 {
-                free.push(follower);
+
+    fn clocks(&self) -> Vec<Vec<u32>> {
+        let width = self.places.iter().flatten().map(|(lane, _)| lane + 1).max().unwrap_or(0);
+        let mut clocks = vec![Vec::new(); self.places.len()];
+        self.sorted.iter().for_each(|&event| clocks[event] = vec![0; width]);
+        for &event in &self.sorted {
+            let mut clock = std::mem::take(&mut clocks[event]);
+            self.places[event].iter().for_each(|&(lane, number)| clock[lane] = clock[lane].max(number));
+            for &follower in &self.followers[event] {
+                clocks[follower].iter_mut().zip(&clock).for_each(|(at, from)| *at = (*at).max(*from));
+            }
+            clocks[event] = clock;
+        }
+        clocks
+    }
+
+    /// The steps with instances that no order can hold: on cycles, or between them.
+    pub fn cyclic(&self) -> BTreeSet<usize> {
+        if self.sorted.len() == self.places.len() {
+            return BTreeSet::new();
+        }
+        let mut left = vec![true; self.places.len()];
+        self.sorted.iter().for_each(|&event| left[event] = false);
+        // Of those behind a cycle, the ones that lead to none are sound.
+        let mut before = vec![Vec::new(); left.len()];
+        for event in (0..left.len()).filter(|&event| left[event]) {
+            self.followers[event].iter().for_each(|&follower| before[follower].push(event));
+        }
+        self::sorted(&before).into_iter().for_each(|event| left[event] = false);
+        let is_cyclic = |events: &Vec<Option<usize>>| events.iter().flatten().any(|&event| left[event]);
+        self.event_of.iter().enumerate().filter(|(_, events)| is_cyclic(events)).map(|(i, _)| i).collect()
+    }
+
+    /// True if one of two classes comes before the other.
+    pub fn apart(&self, x: &Class, y: &Class) -> bool {
+        self.precedes(x, y) || self.precedes(y, x)
+    }
+
+    fn event(&self, class: &Class) -> Option<usize> {
+        let &(step, part) = class.parts.first()?;
+        self.event_of[step][part.trailing_zeros() as usize]
+    }
+
+    fn precedes(&self, x: &Class, y: &Class) -> bool {
+        let (Some(x), Some(y)) = (self.event(x), self.event(y)) else { return false };
+        let clock = &self.clocks.get_or_init(|| self.clocks())[y];
+        x != y && self.places[x].iter().any(|&(lane, number)| clock.get(lane).is_some_and(|at| *at >= number))
+    }
+}
+
+/// Events as they are found, lane by lane.
+#[derive(Default)]
+struct Events {
+    names: HashMap<Name, usize>,
+    followers: Vec<Vec<usize>>,
+    places: Vec<Vec<(usize, u32)>>,
+    /// By subgroup and lane: the last event, and its number.
+    last: HashMap<(usize, usize), (usize, u32)>,
+}
+
+impl Events {
+    fn add(&mut self, lane: (usize, usize), name: Name) -> usize {
+        let event = *self.names.entry(name).or_insert_with(|| {
+            self.followers.push(Vec::new());
+            self.places.push(Vec::new());
+            self.places.len() - 1
+        });
+        let (before, number) = self.last.get(&lane).map_or((None, 1), |&(before, number)| (Some(before), number + 1));
+        if let Some(before) = before
+            && self.followers[before].last() != Some(&event)
+        {
+            self.followers[before].push(event);
+        }
+        self.places[event].push((lane.1, number));
+        self.last.insert(lane, (event, number));
+        event
+    }
+}
+
+/// Those from which no way leads back to themselves, nor from any before them: each behind all that it follows.
+fn sorted(followers: &[Vec<usize>]) -> Vec<usize> {
+    let mut before = vec![0; followers.len()];
+    followers.iter().flatten().for_each(|&follower| before[follower] += 1);
+    let mut sorted: Vec<usize> = (0..before.len()).filter(|&event| before[event] == 0).collect();
+    let mut at = 0;
+    while let Some(&event) = sorted.get(at) {
+        at += 1;
+        for &follower in &followers[event] {
+            before[follower] -= 1;
+            if before[follower] == 0 {
+                sorted.push(follower);
             }
         }
     }
-    let mut turned: BTreeMap<u64, BTreeSet<u64>> =
-        followers.keys().map(|&instance| (instance, BTreeSet::new())).collect();
-    for (instance, after) in &followers {
-        for follower in after {
-            turned.entry(*follower).or_default().insert(*instance);
-        }
-    }
-    turned
+    sorted
 }

@@ -18,6 +18,8 @@ pub enum TangleRule {
     PathClass,
     /// O6
     StraightCode,
+    /// §3.5, in segments of switches at tier maximal
+    Reconvergence,
     /// O7 and O8
     Operation,
     /// O11
@@ -36,13 +38,14 @@ pub enum Severity {
 
 impl TangleRule {
     /// Every rule.
-    pub const ALL: [TangleRule; 8] = [
+    pub const ALL: [TangleRule; 9] = [
         TangleRule::OwnBit,
         TangleRule::Visitors,
         TangleRule::Partition,
         TangleRule::Order,
         TangleRule::PathClass,
         TangleRule::StraightCode,
+        TangleRule::Reconvergence,
         TangleRule::Operation,
         TangleRule::Elect,
     ];
@@ -66,6 +69,7 @@ impl TangleRule {
             }
             TangleRule::PathClass => "lanes that took the same path are together",
             TangleRule::StraightCode => "lanes that are together stay together until they take different paths",
+            TangleRule::Reconvergence => "lanes part and come together only where control flow does",
             TangleRule::Operation => "a result is that of some set of lanes that may be together",
             TangleRule::Elect => "of lanes that are together, the lowest and no other is elected",
         }
@@ -80,6 +84,7 @@ impl TangleRule {
             TangleRule::Order => "instances in no possible order",
             TangleRule::PathClass => "lanes of one path apart",
             TangleRule::StraightCode => "lanes apart without a branch",
+            TangleRule::Reconvergence => "lanes together and apart in one segment",
             TangleRule::Operation => "a result of no possible set of lanes",
             TangleRule::Elect => "another than the lowest lane elected",
         }

@@ -1,5 +1,6 @@
 //! Dividing the executions of an operation into instances that explain what was seen.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -8,14 +9,20 @@ use tangle_program::case::Tier;
 use tangle_program::subgroup::{Spread, SubgroupOp, lanes};
 use tangle_program::types::Scalar;
 
-use super::trace::{Bindings, Bound, Step};
-use super::{Status, TangleRule, masks, order};
+use super::order::Order;
+use super::segment::Segments;
+use super::trace::{Bindings, Bound, Known, Step};
+use super::{Status, TangleRule, masks};
 use crate::machine::{Evaluated, evaluate};
 use crate::mask::Mask;
 use crate::value::{Taint, Value};
 
 /// Instances tried for one group at most; after that everything is accepted.
 const BUDGET: u32 = 400;
+/// Instances tried, for all groups together, to find out who must be together; after that nothing more is.
+const LEARNING: u32 = 400;
+/// Classes of a group at most, for it to be found out which must be together.
+const FEW: usize = 8;
 /// Partners of a class whose sets are all tried.
 const MANY: usize = 9;
 
@@ -25,6 +32,21 @@ pub(crate) struct Class {
     /// Steps, with the lanes that are of this class there.
     pub parts: SmallVec<[(usize, u128); 1]>,
     pub lanes: u128,
+    /// Its instance, if it is of several that must be together.
+    pub joined: Option<u64>,
+}
+
+impl Class {
+    fn join(&mut self, other: Class) {
+        for (step, part) in other.parts {
+            match self.parts.iter_mut().find(|(known, _)| *known == step) {
+                Some((_, lanes)) => *lanes |= part,
+                None => self.parts.push((step, part)),
+            }
+        }
+        self.parts.sort_unstable();
+        self.lanes |= other.lanes;
+    }
 }
 
 /// Which paths make classes.
@@ -78,7 +100,7 @@ impl<'s, 'a> Group<'s, 'a> {
                 let at = match known {
                     Some(&at) if classes[at].lanes >> lane & 1 == 0 => at,
                     _ => {
-                        classes.push(Class { parts: SmallVec::new(), lanes: 0 });
+                        classes.push(Class { parts: SmallVec::new(), lanes: 0, joined: None });
                         classes.len() - 1
                     }
                 };
@@ -157,21 +179,20 @@ impl<'s, 'a> Group<'s, 'a> {
         self.shown(class).0.iter().any(Option::is_some)
     }
 
-    /// A division into instances that explains everything seen: `Ok(None)` if the search was given up.
-    fn divide(&self, classes: &[Class], partners: &[Vec<bool>]) -> Result<Option<Vec<Vec<usize>>>, Refuted> {
-        let mut search = Search {
-            group: self,
-            classes,
-            partners,
-            placed: vec![false; classes.len()],
-            blocks: Vec::new(),
-            left: BUDGET,
-        };
+    /// A division into instances that explains everything seen: `Ok(None)` if the search was given up. `left` is how many instances may be
+    /// tried.
+    fn divide(&self, classes: &[Class], partners: &[Vec<bool>], left: &Cell<u32>) -> Result<Option<Division>, Refuted> {
+        let placed = vec![false; classes.len()];
+        let mut search = Search { group: self, classes, partners, placed, blocks: Vec::new(), left };
         match search.place() {
             Some(true) => Ok(Some(search.blocks)),
             Some(false) => Err(Refuted),
             None => Ok(None),
         }
+    }
+
+    fn is_refuted(&self, classes: &[Class], partners: &[Vec<bool>]) -> bool {
+        matches!(self.divide(classes, partners, &Cell::new(BUDGET)), Err(Refuted))
     }
 
     /// Which classes may be in one instance. Results of an operation that gives all lanes the same must be the same.
@@ -197,6 +218,9 @@ impl<'s, 'a> Group<'s, 'a> {
 /// No division explains what was seen.
 struct Refuted;
 
+/// The classes of each instance.
+type Division = Vec<Vec<usize>>;
+
 /// Operations whose result does not depend on the lane that asks.
 fn gives_everyone_the_same(op: SubgroupOp) -> bool {
     use SubgroupOp::{All, AllEqual, Any, Ballot, BroadcastFirst, Reduce};
@@ -209,7 +233,7 @@ struct Search<'g, 's, 'a> {
     partners: &'g [Vec<bool>],
     placed: Vec<bool>,
     blocks: Vec<Vec<usize>>,
-    left: u32,
+    left: &'g Cell<u32>,
 }
 
 impl Search<'_, '_, '_> {
@@ -242,7 +266,7 @@ impl Search<'_, '_, '_> {
                 Some(false) => {}
                 None => given_up = true,
             }
-            if self.left == 0 {
+            if self.left.get() == 0 {
                 return None;
             }
         }
@@ -254,7 +278,7 @@ impl Search<'_, '_, '_> {
         if others.iter().enumerate().any(apart) {
             return Some(false);
         }
-        self.left = self.left.checked_sub(1)?;
+        self.left.set(self.left.get().checked_sub(1)?);
         let block: Vec<usize> = [i].into_iter().chain(others.iter().copied()).collect();
         let classes: Vec<&Class> = block.iter().map(|&k| &self.classes[k]).collect();
         if !self.group.explains(&classes, &self.group.evaluate(&classes)) {
@@ -272,7 +296,7 @@ impl Search<'_, '_, '_> {
 }
 
 /// What the steps of one run of a workgroup show. `found[subgroup]`: the paths of all its lanes are known.
-pub(crate) fn solve(steps: &[Step<'_>], tier: Tier, found: &[bool]) -> Bindings {
+pub(crate) fn solve(steps: &[Step<'_>], known: &[Known], tier: Tier, found: &[bool]) -> Bindings {
     let mut by_operation: BTreeMap<(usize, usize, usize), Vec<usize>> = BTreeMap::new();
     for (i, step) in steps.iter().enumerate() {
         // Tier maximal never mixes what does not come by at the same time.
@@ -298,27 +322,66 @@ pub(crate) fn solve(steps: &[Step<'_>], tier: Tier, found: &[bool]) -> Bindings 
             group.adopt(&mut bindings);
         } else if masks::shows_all(group) {
             match masks::read(group, &mut instances) {
-                Ok(()) => shows.push(group),
+                Ok(()) => shows.push((group, group.classes(By::Seen))),
                 Err(rule) => group.broken(rule, &mut bindings),
             }
         } else {
-            rest.push(group);
-        }
-    }
-    let cyclic = order::cyclic(steps, &instances);
-    for group in shows {
-        if group.members.iter().any(|member| cyclic.contains(member)) {
-            group.broken(TangleRule::Order, &mut bindings);
-        } else {
-            masks::bind(group, &instances, &mut bindings);
+            rest.push((group, group.classes(By::Seen)));
         }
     }
     // At tier maximal paths do not tell straight code: they leave out the decisions that lanes come together behind.
     let ends = (tier != Tier::Maximal).then(|| Ends::new(steps, &instances));
-    for group in rest {
-        group.judge(ends.as_ref(), &mut bindings);
+    let mut segments = Segments::default();
+    for (group, _) in &shows {
+        masks::divide(group, &instances, &mut segments);
+    }
+    let mut left = Cell::new(LEARNING);
+    // Who must be together in one operation tells more of the order and the segments, and that more of other operations.
+    let around = loop {
+        let open: Vec<&[Class]> = shows.iter().chain(&rest).map(|(_, classes)| classes.as_slice()).collect();
+        let order = Order::new(steps, known, &instances, &open);
+        let mut around = Around { ends: ends.as_ref(), order, segments, left };
+        let mut is_final = true;
+        for (group, classes) in &mut rest {
+            while group.learn(classes, &mut around) {
+                is_final = false;
+            }
+        }
+        if is_final {
+            break around;
+        }
+        (segments, left) = (around.segments, around.left);
+    };
+    let cyclic = around.order.cyclic();
+    let breaks = |group: &Group<'_, '_>| {
+        if group.members.iter().any(|member| cyclic.contains(member)) {
+            return Some(TangleRule::Order);
+        }
+        let contradicts = |&member: &usize| around.segments.contradict(&steps[member]);
+        group.members.iter().any(contradicts).then_some(TangleRule::Reconvergence)
+    };
+    for (group, _) in shows {
+        match breaks(group) {
+            Some(rule) => group.broken(rule, &mut bindings),
+            None => masks::bind(group, &instances, &mut bindings),
+        }
+    }
+    for (group, classes) in &rest {
+        match breaks(group) {
+            Some(rule) => group.broken(rule, &mut bindings),
+            None => group.judge(classes, &around, &mut bindings),
+        }
     }
     bindings
+}
+
+/// What other operations tell of who can be together.
+struct Around<'e, 's, 'a> {
+    ends: Option<&'e Ends<'s, 'a>>,
+    order: Order,
+    segments: Segments,
+    /// How many instances may still be tried to find out more.
+    left: Cell<u32>,
 }
 
 /// What the lanes are seen to do together behind a step, in straight code.
@@ -360,12 +423,89 @@ impl<'s, 'a> Ends<'s, 'a> {
 }
 
 impl Group<'_, '_> {
+    /// Which classes may be in one instance, by straight code alone, and by the order of instances and by segments, too.
+    fn allowed(&self, classes: &[Class], around: &Around<'_, '_, '_>) -> [Vec<Vec<bool>>; 3] {
+        let limits: Vec<_> = classes.iter().map(|class| around.ends.and_then(|ends| ends.of(class))).collect();
+        let in_straight_code = self.partners(classes, &limits);
+        let except = |partners: &Vec<Vec<bool>>, apart: &dyn Fn(&Class, &Class) -> bool| {
+            let of = |(i, may): (usize, &Vec<bool>)| {
+                may.iter().enumerate().map(|(j, may)| *may && !apart(&classes[i], &classes[j])).collect()
+            };
+            partners.iter().enumerate().map(of).collect::<Vec<Vec<bool>>>()
+        };
+        let in_order = except(&in_straight_code, &|x, y| around.order.apart(x, y));
+        let in_segments = except(&in_order, &|x, y| {
+            let same = |&(step, one): &(usize, u128)| {
+                let other = y.parts.iter().find(|(other, _)| *other == step);
+                other.is_some_and(|&(_, other)| around.segments.apart(&self.steps[step], one, other))
+            };
+            x.parts.iter().any(same)
+        });
+        [in_straight_code, in_order, in_segments]
+    }
+
+    /// Finds out which classes are in one instance in every division, and which in none. The first ones are put together. True if
+    /// there is anything new.
+    fn learn(&self, classes: &mut Vec<Class>, around: &mut Around<'_, '_, '_>) -> bool {
+        if !(2..=FEW).contains(&classes.len()) {
+            return false;
+        }
+        let [_, in_order, partners] = self.allowed(classes, around);
+        let in_segment = !self.step().segments.is_empty();
+        if !in_segment && !partners.iter().flatten().any(|may| *may) {
+            return false;
+        }
+        let Ok(blocks) = self.divide(classes, &partners, &around.left) else { return false };
+        let blocks = blocks.unwrap_or_default();
+        let are_in_one = |i: usize, j: usize| blocks.iter().any(|block| block.contains(&i) && block.contains(&j));
+        let pairs = (0..classes.len()).flat_map(|i| (i + 1..classes.len()).map(move |j| (i, j)));
+        for (i, j) in pairs {
+            // In a segment there is one step, so that these are all lanes of the classes.
+            let (step, one) = (&self.steps[classes[i].parts[0].0], classes[i].parts[0].1);
+            let other = classes[j].parts[0].1;
+            let must_be_apart = || {
+                let mut together = classes.clone();
+                self.put_together(&mut together, i, j);
+                let [.., partners] = self.allowed(&together, around);
+                matches!(self.divide(&together, &partners, &around.left), Err(Refuted))
+            };
+            let must_be_together = || {
+                let mut without = partners.clone();
+                (without[i][j], without[j][i]) = (false, false);
+                matches!(self.divide(classes, &without, &around.left), Err(Refuted))
+            };
+            let known = in_segment && in_order[i][j] && around.segments.together(step, one, other);
+            if known || partners[i][j] && are_in_one(i, j) && must_be_together() {
+                around.segments.join(step, one | other);
+                self.put_together(classes, i, j);
+                return true;
+            }
+            if in_segment && !around.segments.apart(step, one, other) && (!in_order[i][j] || must_be_apart()) {
+                around.segments.part(step, one, other);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn put_together(&self, classes: &mut Vec<Class>, i: usize, j: usize) {
+        let other = classes.remove(j);
+        classes[i].join(other);
+        let (step, part) = classes[i].parts[0];
+        let lane = part.trailing_zeros();
+        classes[i].joined = Some(self.instance(1 << lane, self.steps[step].visits[lane as usize] as usize));
+    }
+
     /// Judges and adopts the results of an operation.
-    fn judge(&self, ends: Option<&Ends<'_, '_>>, bindings: &mut Bindings) {
-        let classes = self.classes(By::Seen);
-        let limits: Vec<_> = classes.iter().map(|class| ends.and_then(|ends| ends.of(class))).collect();
-        let partners = self.partners(&classes, &limits);
-        if let Some(rule) = self.refutation(&classes, &partners) {
+    fn judge(&self, classes: &[Class], around: &Around<'_, '_, '_>, bindings: &mut Bindings) {
+        let [in_straight_code, in_order, partners] = self.allowed(classes, around);
+        if let Some(rule) = self.refutation(classes, &partners) {
+            let fits = |partners: &[Vec<bool>]| self.refutation(classes, partners).is_none();
+            let rule = match () {
+                () if fits(&in_order) => TangleRule::Reconvergence,
+                () if fits(&in_straight_code) => TangleRule::Order,
+                () => rule,
+            };
             return self.broken(rule, bindings);
         }
         for (i, class) in classes.iter().enumerate() {
@@ -391,13 +531,13 @@ impl Group<'_, '_> {
         let contradicts = |class: &Class| {
             (same && !self.shown(class).1) || (moves && !self.explains(&[class], &self.evaluate(&[class])))
         };
-        if !classes.iter().any(contradicts) && !matches!(self.divide(classes, partners), Err(Refuted)) {
+        if !classes.iter().any(contradicts) && !self.is_refuted(classes, partners) {
             return None;
         }
         let refuted = |by: By| {
             let classes = self.classes(by);
             let partners = self.partners(&classes, &vec![None; classes.len()]);
-            matches!(self.divide(&classes, &partners), Err(Refuted))
+            self.is_refuted(&classes, &partners)
         };
         let own = if step.op.info.op == SubgroupOp::Elect { TangleRule::Elect } else { TangleRule::Operation };
         Some(if !refuted(By::Path) {
@@ -440,7 +580,7 @@ impl Group<'_, '_> {
                     .collect();
                 let status = if checked { Status::Checked } else { Status::Open };
                 let defined = alone.defined(step, lane) && (known || !poisoned);
-                bindings.insert(step.visit(lane), Bound { bits, status, defined, instance: None });
+                bindings.insert(step.visit(lane), Bound { bits, status, defined, instance: class.joined });
             }
         }
     }
@@ -489,6 +629,7 @@ impl Group<'_, '_> {
             vec![Class {
                 parts: smallvec::smallvec![(member, self.steps[member].lanes)],
                 lanes: self.steps[member].lanes,
+                joined: None,
             }]
         };
         let together: Vec<Vec<Class>> = self.members.iter().map(whole).collect();

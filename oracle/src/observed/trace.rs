@@ -46,6 +46,8 @@ pub(crate) struct Step<'a> {
     /// Paths since lanes were last seen together, by lane: before the operation, and after.
     pub before: Vec<u64>,
     pub after: Vec<u64>,
+    /// The executions of segments of switches that it is in ([`super::segment`]), the innermost last.
+    pub segments: SmallVec<[u32; 2]>,
     /// Number of components.
     pub width: usize,
     /// Results that the log shows, component by component.
@@ -85,7 +87,20 @@ pub(crate) struct Trace<'a> {
     /// Executions so far: `op * slots + slot`.
     pub visits: Vec<u32>,
     pub steps: Vec<Step<'a>>,
+    /// Instances that are known without looking, between the steps.
+    pub known: Vec<Known>,
+    /// Executions of segments that lanes with several selectors are in now.
+    segments: SmallVec<[u32; 2]>,
+    next_segment: u32,
     next_name: u32,
+}
+
+/// One execution of an operation whose tangle the tier does not leave open.
+pub(crate) struct Known {
+    /// Number of steps before.
+    pub at: usize,
+    pub subgroup: usize,
+    pub lanes: u128,
 }
 
 impl<'a> Trace<'a> {
@@ -97,6 +112,9 @@ impl<'a> Trace<'a> {
             paths: vec![0; layout.slots],
             visits: vec![0; code.ops.len() * layout.slots],
             steps: Vec::new(),
+            known: Vec::new(),
+            segments: SmallVec::new(),
+            next_segment: 0,
             next_name: 1,
         }
     }
@@ -127,11 +145,22 @@ impl<'a> Trace<'a> {
             paths: paths[first..first + size].to_vec(),
             before: self.paths[first..first + size].to_vec(),
             after: self.paths[first..first + size].to_vec(),
+            segments: self.segments.clone(),
             width,
             seen: vec![None; width * size],
             base,
         });
         base
+    }
+
+    /// Lanes with several selectors enter a segment of a switch.
+    pub fn enter_segment(&mut self) {
+        self.segments.push(self.next_segment);
+        self.next_segment += 1;
+    }
+
+    pub fn leave_segment(&mut self) {
+        self.segments.pop();
     }
 
     /// The step of a name, with component and lane.

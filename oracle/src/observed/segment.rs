@@ -1,0 +1,67 @@
+//! Segments of switches at tier maximal (semantics.md §3.5).
+//!
+//! Lanes with different selectors come together at a label of a switch, or do not; the segment behind it is then executed by each of these
+//! tangles by the exact rules. So at every operation in one execution of a segment, nested constructs and loops included, two
+//! lanes that are both there are together always, or never: they come together again, or part, nowhere but where control
+//! flow merges for the tangle that entered. A segment of a switch inside divides its tangles further: lanes together there are together
+//! in the segment around it, too.
+
+use std::collections::BTreeMap;
+
+use tangle_program::subgroup::lanes;
+
+use super::trace::Step;
+
+/// For each lane, the lanes that it is certainly together with, and those that it is certainly not with.
+#[derive(Clone, Default)]
+struct Facts {
+    together: BTreeMap<usize, u128>,
+    apart: BTreeMap<usize, u128>,
+}
+
+/// What is known of the executions of segments: by subgroup and number of the execution.
+#[derive(Default)]
+pub(crate) struct Segments(BTreeMap<(usize, u32), Facts>);
+
+impl Segments {
+    /// The lanes were seen together at a step.
+    pub fn join(&mut self, step: &Step<'_>, mask: u128) {
+        for &segment in &step.segments {
+            let facts = self.0.entry((step.subgroup, segment)).or_default();
+            // All that any of them is together with, they all are.
+            let all = lanes(mask).fold(mask, |all, lane| all | facts.together.get(&lane).copied().unwrap_or(0));
+            lanes(all).for_each(|lane| *facts.together.entry(lane).or_default() |= all);
+        }
+    }
+
+    /// Lanes of the one set were not seen with lanes of the other.
+    pub fn part(&mut self, step: &Step<'_>, one: u128, other: u128) {
+        let Some(&segment) = step.segments.last() else { return };
+        let facts = self.0.entry((step.subgroup, segment)).or_default();
+        lanes(one).for_each(|lane| *facts.apart.entry(lane).or_default() |= other);
+        lanes(other).for_each(|lane| *facts.apart.entry(lane).or_default() |= one);
+    }
+
+    /// True if no lane of the one set can be with one of the other at this step.
+    pub fn apart(&self, step: &Step<'_>, one: u128, other: u128) -> bool {
+        step.segments.iter().any(|&segment| {
+            self.0.get(&(step.subgroup, segment)).is_some_and(|facts| {
+                let with = |lane: usize| facts.together.get(&lane).copied().unwrap_or(0) | 1 << lane;
+                let one = lanes(one).fold(0, |all, lane| all | with(lane));
+                let other = lanes(other).fold(0, |all, lane| all | with(lane));
+                lanes(one).any(|lane| facts.apart.get(&lane).copied().unwrap_or(0) & other != 0)
+            })
+        })
+    }
+
+    /// True if lanes of the two sets are together at this step.
+    pub fn together(&self, step: &Step<'_>, one: u128, other: u128) -> bool {
+        let facts = step.segments.last().and_then(|&segment| self.0.get(&(step.subgroup, segment)));
+        facts.is_some_and(|facts| lanes(one).any(|lane| facts.together.get(&lane).copied().unwrap_or(0) & other != 0))
+    }
+
+    /// True if lanes that are together are seen apart, in the segment of this step or one around it.
+    pub fn contradict(&self, step: &Step<'_>) -> bool {
+        lanes(step.lanes).any(|lane| self.apart(step, 1 << lane, 1 << lane))
+    }
+}
