@@ -10,7 +10,8 @@
 //! | only `if` | its category: `vote`, `ballot`, `arithmetic` … |
 //! | no control flow | its name, and the type it works on; of nested ones, the outermost is told |
 //!
-//! Constants, variables, other expressions and data are left out.
+//! Constants, variables, other expressions and data are left out. Where no operation is left to be to blame, the types are that not every
+//! shader has: `if {}; log with small integers`.
 //!
 //! A value that is assigned, or loaded, in a loop and read after it is `after-loop`. Where a minimal program has that, it is what is
 //! broken: which loops there are, and how lanes leave them, is left out, so that thirty programs that show it have one skeleton.
@@ -26,7 +27,7 @@ use tangle_program::subgroup::{Category, OpInfo};
 use tangle_program::tree::{
     Arg, Block, Builtin, Expr, Function, FunctionId, Label, Loop, LoopKind, Program, Stmt, VarId, walk_block,
 };
-use tangle_program::types::Type;
+use tangle_program::types::{Scalar, Type};
 
 use crate::signature::{Kind, Signature};
 
@@ -51,7 +52,46 @@ pub fn skeleton(case: &Case) -> String {
     let mut writer = Writer { program, detail: Detail::of(program), parts: Vec::new() };
     writer.function(main);
     let shape = writer.parts.join("; ");
-    if shape.contains(AFTER_LOOP) { after_loop(program) } else { shape }
+    if shape.contains(AFTER_LOOP) { after_loop(program) } else { with(&shape, types_to_blame(program)) }
+}
+
+/// `shape with this, that`
+fn with(shape: &str, more: BTreeSet<&str>) -> String {
+    if more.is_empty() {
+        return shape.into();
+    }
+    format!("{shape} with {}", more.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// The kinds of types other than bool, int, uint and float in a program without subgroup operations; nothing in any other.
+fn types_to_blame(program: &Program) -> BTreeSet<&'static str> {
+    let blocks = || program.functions.iter().flat_map(|function| &function.body);
+    if blocks().any(has_operation) {
+        return BTreeSet::new();
+    }
+    let kind = |scalar: Scalar| match scalar {
+        Scalar::Int8 | Scalar::Uint8 | Scalar::Int16 | Scalar::Uint16 => Some("small integers"),
+        Scalar::Int64 | Scalar::Uint64 => Some("64-bit integers"),
+        Scalar::Float16 => Some("16-bit floats"),
+        Scalar::Double => Some("doubles"),
+        Scalar::Bool | Scalar::Int | Scalar::Uint | Scalar::Float => None,
+    };
+    let mut kinds = BTreeSet::new();
+    for function in &program.functions {
+        let params = function.params.iter().map(|param| param.ty);
+        let types = params.chain(function.locals.iter().map(|local| local.ty)).chain(function.result);
+        kinds.extend(types.filter_map(|ty| kind(ty.scalar)));
+        walk_block(&function.body, &mut |stmt| {
+            stmt.direct_exprs().for_each(|expr| {
+                expr.walk(&mut |expr| match expr {
+                    Expr::Cast(scalar, _) | Expr::Float(scalar, _) => kinds.extend(kind(*scalar)),
+                    Expr::Vector(ty, _) => kinds.extend(kind(ty.scalar)),
+                    _ => {}
+                })
+            });
+        });
+    }
+    kinds
 }
 
 /// A value that was assigned in a loop that has ended.
@@ -70,25 +110,21 @@ pub fn simpler(name: &str) -> Option<String> {
 /// The skeleton of a program that uses values after their loops.
 fn after_loop(program: &Program) -> String {
     let mut has_op = false;
-    let mut with = BTreeSet::new();
+    let mut more = types_to_blame(program);
     for function in &program.functions {
         walk_block(&function.body, &mut |stmt| match stmt {
             Stmt::Loop(_) => has_op |= has_operation(stmt),
-            Stmt::Continue => drop(with.insert("continue")),
-            Stmt::Switch { .. } => drop(with.insert("switch")),
-            Stmt::Call { .. } => drop(with.insert("call")),
-            Stmt::Barrier(_) => drop(with.insert("barrier")),
-            Stmt::Store { .. } | Stmt::Atomic(_) => drop(with.insert("shared memory")),
+            Stmt::Continue => drop(more.insert("continue")),
+            Stmt::Switch { .. } => drop(more.insert("switch")),
+            Stmt::Call { .. } => drop(more.insert("call")),
+            Stmt::Barrier(_) => drop(more.insert("barrier")),
+            Stmt::Store { .. } | Stmt::Atomic(_) => drop(more.insert("shared memory")),
             // A function's last statement may return its result.
-            Stmt::Return(_) if function.body.last() != Some(stmt) => drop(with.insert("return")),
+            Stmt::Return(_) if function.body.last() != Some(stmt) => drop(more.insert("return")),
             _ => {}
         });
     }
-    let name = if has_op { OF_OP } else { AFTER_LOOP };
-    match with.into_iter().collect::<Vec<_>>().join(", ").as_str() {
-        "" => name.into(),
-        with => format!("{name} with {with}"),
-    }
+    with(if has_op { OF_OP } else { AFTER_LOOP }, more)
 }
 
 /// True if a subgroup operation stands anywhere in a statement.
@@ -456,6 +492,17 @@ mod tests {
             (vec![when(vec![log(add())])], "if {arithmetic}"),
             (vec![when(vec![log(ballot())])], "if {elect}"),
             (vec![when(vec![Stmt::Barrier(SubgroupOp::Barrier), log(add())])], "if {barrier; arithmetic}"),
+            // Without an operation, the type.
+            (vec![when(vec![log(Expr::Var(0))])], "if {log}"),
+            (vec![when(vec![log(Expr::Cast(Scalar::Int16, Box::new(Expr::Var(0))))])], "if {log} with small integers"),
+            (vec![log(Expr::Cast(Scalar::Uint64, Box::new(Expr::Var(0))))], "log with 64-bit integers"),
+            (
+                vec![
+                    repeat(LoopKind::While, vec![set(0, Expr::Uint(7)), Stmt::Continue]),
+                    log(Expr::Cast(Scalar::Uint8, Box::new(Expr::Var(0)))),
+                ],
+                "after-loop with continue, small integers",
+            ),
             // In a straight line, it is the operation that is wrong.
             (vec![log(add())], "subgroupAdd(uint)"),
             (vec![log(Expr::subgroup(SubgroupOp::AllEqual, [add()]))], "subgroupAllEqual(uint)"),
