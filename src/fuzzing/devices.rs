@@ -60,7 +60,7 @@ fn devices() -> MutexGuard<'static, Devices> {
 /// Runs a case on every device and judges it. False if it is not worth keeping: no device compared anything.
 ///
 /// # Panics
-/// On a finding that is news, and if no device can be opened. Of every signature on every device only the first is told.
+/// On a finding that is news, if no device can be opened, and if one cannot run anything any more. Of every signature on every device only the first is told.
 pub fn judge_on_devices(input: &[u8]) -> bool {
     let Some(case) = input::case(input) else { return false };
     if feedback::is_on() {
@@ -111,6 +111,10 @@ impl Devices {
                 Prep::Ready(prepared) => target.run(prepared),
                 Prep::Faulty(_, fault) => fault.into(),
             };
+            if let Finish::NoWorker { reason } = &conclusion.finish {
+                // Nothing would be tested any more.
+                panic!("device {}: {reason}", target.name);
+            }
             compared |= matches!(&conclusion.finish, Finish::Judged(judged) if judged.verdict != Verdict::Vacuous);
             let Some(signature) = conclusion.signature(prep.case()) else { continue };
             if self.told.insert((target.name.clone(), signature.clone())) {
