@@ -6,7 +6,8 @@ use tangle::target::Finish;
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::SubgroupSize;
 use tangle_runner::toolchain;
-use tangle_triage::export::{Basis, DeviceNote, Subject, bundle};
+use tangle_triage::Kind;
+use tangle_triage::export::{Basis, DeviceNote, Elsewhere, Subject, bundle};
 
 use super::exhibit::{Exhibit, RunArgs, start_of};
 use super::{Found, say};
@@ -89,24 +90,28 @@ fn basis<'a>(args: &Args, exhibit: &'a Exhibit) -> anyhow::Result<Basis<'a>> {
     }
 }
 
-fn others(args: &Args, exhibit: &Exhibit) -> anyhow::Result<Vec<(String, String)>> {
+fn others(args: &Args, exhibit: &Exhibit) -> anyhow::Result<Vec<Elsewhere>> {
     if args.also.is_empty() {
         return Ok(Vec::new());
     }
+    let kind = exhibit.signature.as_ref().map(|signature| signature.kind);
+    // What a driver that runs nothing would compute is not known.
+    let is_about_compiler = matches!(kind, Some(Kind::Crash | Kind::Hang | Kind::VulkanError));
     let mut rows = Vec::new();
     for target in args.run.open(&args.also)? {
         let conclusion = exhibit.try_on(&target)?;
-        let verdict = match (&conclusion.finish, conclusion.signature(&exhibit.case)) {
-            (_, Some(signature)) => signature.to_string(),
-            (Finish::Unsupported { missing }, _) => format!("cannot run it: lacks {}", missing.join(", ")),
-            (Finish::Judged(judgement), _) if judgement.verdict == Verdict::Vacuous => "nothing to compare".into(),
-            (Finish::Compiled, _) => "compiles it (and runs nothing)".into(),
-            _ => "pass".into(),
+        let (is_right, result) = match (&conclusion.finish, conclusion.signature(&exhibit.case)) {
+            (_, Some(signature)) => (Some(false), signature.to_string()),
+            (Finish::Unsupported { missing }, _) => (None, format!("cannot run it: lacks {}", missing.join(", "))),
+            (Finish::Judged(judgement), _) if judgement.verdict == Verdict::Vacuous => {
+                (None, "nothing to compare".into())
+            }
+            (Finish::Compiled, _) => (is_about_compiler.then_some(true), "compiles it (and runs nothing)".into()),
+            _ => (Some(true), "pass".into()),
         };
-        let driver = ["driver_name", "driver_info"].map(|name| target.info[name].as_str().unwrap_or_default());
-        let driver = driver.join(" ").trim().to_owned();
-        let name = if driver.is_empty() { target.name.clone() } else { format!("{} ({driver})", target.name) };
-        rows.push((name, verdict));
+        let [driver, version] =
+            ["driver_name", "driver_info"].map(|name| target.info[name].as_str().unwrap_or_default().to_owned());
+        rows.push(Elsewhere { device: target.name.clone(), driver, version, result, is_right });
     }
     Ok(rows)
 }

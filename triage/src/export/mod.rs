@@ -42,6 +42,21 @@ use crate::tell::Telling;
 pub use environment::{Row, rows as environment};
 use expected::Expected;
 
+/// What came of the program on another device.
+#[derive(Clone, Debug)]
+pub struct Elsewhere {
+    /// The device.
+    pub device: String,
+    /// The name of its driver, the same for all its versions.
+    pub driver: String,
+    /// The version of the driver, in the driver's words.
+    pub version: String,
+    /// What came of it, in words.
+    pub result: String,
+    /// Whether it was right; `None` if nothing was compared.
+    pub is_right: Option<bool>,
+}
+
 /// What is exported.
 #[derive(Clone, Debug)]
 pub struct Subject<'a> {
@@ -62,7 +77,7 @@ pub struct Subject<'a> {
     /// The device that it happened on.
     pub device: Option<DeviceNote<'a>>,
     /// Other devices that were tried, with their verdicts.
-    pub others: Vec<(String, String)>,
+    pub others: Vec<Elsewhere>,
     /// How often the case fails, if that was counted.
     pub rate: Option<Rate>,
     /// The nearest case that passes, if there is one.

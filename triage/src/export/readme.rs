@@ -1,5 +1,6 @@
 //! `README.md`: ready to paste into a bug tracker.
 
+use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 
 use tangle_oracle::map::MapFault;
@@ -7,7 +8,7 @@ use tangle_program::case::Case;
 use tangle_program::needs::Needs;
 use tangle_program::variant::Variant;
 
-use super::{Basis, FILES, Source, Subject, amber, environment, limits, vkrunner};
+use super::{Basis, Elsewhere, FILES, Source, Subject, amber, environment, limits, vkrunner};
 use crate::difference::difference;
 use crate::rule::{self, Rule};
 use crate::tell::{Did, LEGEND, Row, Telling, lane_list, short_program};
@@ -287,8 +288,29 @@ fn other_devices(text: &mut String, subject: &Subject<'_>) {
         return;
     }
     paragraph(text, "## The same program elsewhere");
-    let rows = subject.others.iter().map(|(device, verdict)| format!("| {device} | {verdict} |"));
-    paragraph(text, format_args!("| device | result |\n|---|---|\n{}", lines(rows)));
+    let rows = subject.others.iter().map(|Elsewhere { device, driver, version, result, .. }| {
+        format!("| {device} | {} | {result} |", format!("{driver} {version}").trim())
+    });
+    paragraph(text, format_args!("| device | driver | result |\n|---|---|---|\n{}", lines(rows)));
+    let info = subject.device.filter(|_| subject.signature.is_some()).map(|device| device.info);
+    if let Some(versions) = info.and_then(|info| versions(info, &subject.others)) {
+        paragraph(text, versions);
+    }
+}
+
+/// Which versions of the device's own driver are wrong, and which are right; `None` if no other than its own was tried.
+fn versions(info: &serde_json::Value, others: &[Elsewhere]) -> Option<String> {
+    let (driver, own) = (info["driver_name"].as_str()?, info["driver_info"].as_str()?);
+    let family = || others.iter().filter(|other| other.driver == driver);
+    let of = |is_right| family().filter(move |other| other.is_right == Some(is_right)).map(|o| o.version.as_str());
+    let wrong: BTreeSet<&str> = of(false).chain([own]).collect();
+    let right: BTreeSet<&str> = of(true).filter(|version| !wrong.contains(version)).collect();
+    let listed = |versions: &BTreeSet<&str>| versions.iter().copied().collect::<Vec<_>>().join("; ");
+    if wrong.len() + right.len() < 2 {
+        return None;
+    }
+    let right = if right.is_empty() { "none that was tried".into() } else { listed(&right) };
+    Some(format!("Versions of {driver} that are wrong: {}. Right: {right}.", listed(&wrong)))
 }
 
 fn variants(text: &mut String, subject: &Subject<'_>) {
@@ -365,5 +387,29 @@ mod tests {
     #[test]
     fn words_are_quoted_for_the_shell() {
         assert_eq!(quoted("it's (LLVM)"), r"'it'\''s (LLVM)'");
+    }
+
+    #[test]
+    fn versions_of_the_same_driver_are_told_apart() {
+        let info = serde_json::json!({ "driver_name": "m", "driver_info": "22" });
+        let other = |driver: &str, version: &str, is_right| Elsewhere {
+            device: "d".into(),
+            driver: driver.into(),
+            version: version.into(),
+            result: String::new(),
+            is_right,
+        };
+        let table = [
+            (vec![], None),
+            (vec![other("n", "25", Some(true)), other("m", "25", None)], None),
+            // The same version with other lanes.
+            (vec![other("m", "22", Some(true))], None),
+            (vec![other("m", "25", Some(true)), other("n", "26", Some(true))], Some("wrong: 22. Right: 25.")),
+            (vec![other("m", "21", Some(false))], Some("wrong: 21; 22. Right: none that was tried.")),
+        ];
+        for (others, told) in table {
+            let found = versions(&info, &others);
+            assert_eq!(found, told.map(|told| format!("Versions of m that are {told}")), "{others:?}");
+        }
     }
 }
