@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     if told.is_empty() {
         // A crash, a time-out: there are no steps.
         let program = short_program(&exhibit.shader.glsl).map_or(String::new(), |program| format!("\n{program}\n"));
-        told = format!("{}\n{program}{}", exhibit.report, why(&rule::of_failure(signature.kind), colour));
+        told = format!("{}\n{program}{}", exhibit.report, why(&rule::of_failure(signature), colour));
     }
     say!("{}", told.trim_end())?;
     if let Some(table) = &exhibit.variants {

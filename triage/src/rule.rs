@@ -10,7 +10,7 @@ use tangle_program::subgroup::{Category, Fold, OpInfo, SubgroupOp};
 use tangle_program::types::Scalar;
 
 use crate::account::{Account, First};
-use crate::signature::Kind;
+use crate::signature::{Kind, Signature};
 
 /// One rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -341,14 +341,19 @@ pub fn of_map(rule: MapRule) -> Rule {
 }
 
 /// What a device owes to every valid program.
-pub fn of_failure(kind: Kind) -> Vec<Rule> {
-    let because = match kind {
+pub fn of_failure(signature: &Signature) -> Vec<Rule> {
+    let because = match signature.kind {
         Kind::Crash => "The driver ended the process.",
         Kind::Hang => {
             "All loops are bounded by a counter and a few thousand steps at most; the program ends on every path."
         }
         Kind::DeviceLost | Kind::VulkanError => {
             "Everything that the module and the commands need was asked for and granted."
+        }
+        Kind::Toolchain if signature.detail.starts_with("spirv-opt") => {
+            let text = "The front end's module passes spirv-val for its Vulkan environment. spirv-opt has to make a valid module of it that means \
+                        the same.";
+            return vec![Rule::told("SPIRV-Tools, spirv-opt", text)];
         }
         Kind::Toolchain => {
             let text = "The shader is valid GLSL 4.50 with the extensions that it names; the reference front end refused it, or made \
@@ -366,6 +371,19 @@ mod tests {
     use tangle_program::subgroup::TABLE;
 
     use super::*;
+
+    #[test]
+    fn the_stage_that_fails_is_named() {
+        for (kind, detail, source) in [
+            (Kind::Toolchain, "spirv-opt killed by SIGABRT", Some("SPIRV-Tools, spirv-opt")),
+            (Kind::Toolchain, "glslang: syntax error", Some("GLSL 4.50")),
+            (Kind::Hang, "while creating the pipeline", Some("Vulkan, Fundamentals, Valid Usage")),
+            (Kind::Value, "elect", None),
+        ] {
+            let rules = of_failure(&Signature { kind, detail: detail.into() });
+            assert_eq!(rules.first().map(|rule| rule.source), source, "{detail}");
+        }
+    }
 
     #[test]
     fn every_operation_with_a_result_has_a_rule() {

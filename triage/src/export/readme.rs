@@ -118,7 +118,7 @@ fn how_made(variant: &Variant) -> Option<String> {
             Some("The pipeline is created with `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT`.".into())
         }
         optimised => Some(format!(
-            "The module is what `spirv-opt {}` makes of the front end's. A wrong result may be the optimiser's.",
+            "The module is what `spirv-opt {}` makes of the front end's. What goes wrong may be the optimiser's fault.",
             optimised.flags().join(" ")
         )),
     }
@@ -232,7 +232,7 @@ fn broken_rules(page: &Page<'_>) -> Vec<Rule> {
         rules.extend(rule::of_step(account, &first));
     }
     rules.extend(page.faults.iter().map(|fault| rule::of_map(fault.rule)));
-    rules.extend(rule::of_failure(signature.kind));
+    rules.extend(rule::of_failure(signature));
     rules.dedup();
     rules
 }

@@ -247,7 +247,7 @@ fn rules(html: &mut Html, subject: &Subject<'_>, account: Option<&Account<'_>>, 
         rules.extend(rule::of_step(account, &first));
     }
     rules.extend(faults.iter().map(|fault| rule::of_map(fault.rule)));
-    rules.extend(rule::of_failure(signature.kind));
+    rules.extend(rule::of_failure(signature));
     rules.dedup();
     if rules.is_empty() {
         return;
