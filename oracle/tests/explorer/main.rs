@@ -152,7 +152,7 @@ fn look(tier: Tier, style: Style, shapes: &[(u32, u32)], count: u64) -> Figures 
                     let counts = figures.illegal.entry(how).or_default();
                     counts[0] += 1;
                     counts[1] += usize::from(refused);
-                    if !refused && told < 6 {
+                    if !refused && (told < 6 || how == Spoilt::Path) {
                         told += 1;
                         println!(
                             "passes: {how:?} {mutant:x?}, from {:x?}, {tier:?}, {shape:?}, program {seed}",
@@ -173,46 +173,47 @@ impl Figures {
         self.illegal.values().fold([0; 2], |[all, refused], [n, r]| [all + n, refused + r])
     }
 
-    /// Enough was looked at, and of what is illegal at least so many thousandths were refused.
+    /// Enough was looked at, and of what is illegal at least so many of 10,000 were refused.
     fn hold(&self, refused: usize) {
         let [illegal, found] = self.all();
         assert!(self.complete * 10 >= self.programs * 9 && self.complete > self.single, "{self:?}");
         assert!(self.legal > self.programs && illegal > 20 * self.programs, "{self:?}");
-        assert!(found * 1000 >= illegal * refused, "{found} of {illegal} refused: {self:?}");
+        assert!(found * 10_000 >= illegal * refused, "{found} of {illegal} refused: {self:?}");
     }
 }
 
 const BALLOTS: Style = Style { lanes: 0, jumps: false, operations: false, leaders: false };
 const ALL: Style = Style { lanes: 0, jumps: true, operations: true, leaders: true };
 
-/// Ballots show who is together, so that nothing is left open: the oracle accepts what is legal, and nothing else.
+/// Ballots show who is together, so that next to nothing is left open: the oracle accepts what is legal, and nothing else but a lane that
+/// runs ahead of a merge block where there is no operation (`observed` says why).
 #[test]
 fn ballots_are_accepted_exactly_where_an_execution_is_legal() {
-    look(Tier::Plain, BALLOTS, &SHAPES, 400).hold(1000);
-    look(Tier::Plain, Style { jumps: true, ..BALLOTS }, &SHAPES, 400).hold(1000);
+    look(Tier::Plain, BALLOTS, &SHAPES, 400).hold(9999);
+    look(Tier::Plain, Style { jumps: true, ..BALLOTS }, &SHAPES, 400).hold(9999);
 }
 
 /// Of other operations several divisions may explain what is seen of each one, though no execution has them all.
 #[test]
 fn operations_are_accepted_where_an_execution_is_legal() {
-    look(Tier::Plain, Style { operations: true, ..BALLOTS }, &SHAPES, 400).hold(995);
-    look(Tier::Plain, Style { leaders: false, ..ALL }, &SHAPES, 400).hold(995);
+    look(Tier::Plain, Style { operations: true, ..BALLOTS }, &SHAPES, 400).hold(9985);
+    look(Tier::Plain, Style { leaders: false, ..ALL }, &SHAPES, 400).hold(9985);
 }
 
 /// The same where the elected lane goes its own way.
 #[test]
 fn leaders_are_accepted_where_an_execution_is_legal() {
     // A workgroup of one subgroup: elsewhere who is elected in one subgroup would matter to the other's control flow.
-    look(Tier::Plain, ALL, &SHAPES[..2], 400).hold(995);
+    look(Tier::Plain, ALL, &SHAPES[..2], 400).hold(9985);
 }
 
 #[test]
 fn subgroup_uniform_is_accepted_where_an_execution_is_legal() {
-    look(Tier::SubgroupUniform, ALL, &SHAPES, 700).hold(995);
+    look(Tier::SubgroupUniform, ALL, &SHAPES, 700).hold(9985);
 }
 
 /// Nearly always one execution; the rest are the segments of switches.
 #[test]
 fn maximal_is_accepted_where_an_execution_is_legal() {
-    look(Tier::Maximal, ALL, &SHAPES, 1000).hold(995);
+    look(Tier::Maximal, ALL, &SHAPES, 1000).hold(9985);
 }
