@@ -2,6 +2,9 @@
 # Builds the device-free targets into $OUT, with seed corpora, dictionary and options beside them. In the image of OSS-Fuzz, or
 # anywhere: OUT=DIR FUZZ_FLAGS="-s none" oss-fuzz/build.sh
 
+# However it is started: a target that does not build must not go unnoticed.
+set -eu
+
 root=$(cd "$(dirname "$0")" && pwd)
 # In the image this script is copied to $SRC.
 [[ -f $root/../fuzz/Cargo.toml ]] && root=$(dirname "$root") || root=${SRC:?}/tangle
