@@ -8,6 +8,7 @@ use tangle_program::case::{Case, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::needs::needs;
 use tangle_program::subgroup::Category;
 use tangle_program::types::Scalar;
+use tangle_program::validate::MAX_WORKGROUP;
 use tangle_runner::{DeviceInfo, Feature, FeatureSet, Limits};
 
 use crate::prepare::spirv_version;
@@ -241,8 +242,8 @@ impl Capabilities {
             local_size_id: has(Feature::Maintenance4),
             broadcast_dynamic_id: has(Feature::SubgroupBroadcastDynamicId),
             spirv: SpirvVersion::ALL.into_iter().filter(|&version| spirv_version(version) <= self.max_spirv).collect(),
-            max_workgroup: [x.min(256), y.min(256), z.min(64)],
-            max_invocations: self.limits.max_workgroup_invocations.min(256),
+            max_workgroup: [x, y, z].map(|side| side.min(MAX_WORKGROUP as u32)),
+            max_invocations: self.limits.max_workgroup_invocations.min(MAX_WORKGROUP as u32),
             max_workgroup_subgroups: self.max_workgroup_subgroups,
             ..Config::default()
         }

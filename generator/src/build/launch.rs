@@ -6,29 +6,35 @@ use crate::config::Config;
 use crate::draw::Draw;
 use crate::profile::Profile;
 
-/// Sizes of a workgroup with their weights; 64 first, the plain choice.
-const SIZES: [(u32, u32); 20] = [
-    (12, 64),
-    (12, 32),
-    (8, 16),
-    (6, 8),
-    (3, 4),
-    (1, 1),
-    (1, 2),
-    (2, 3),
-    (2, 5),
-    (2, 7),
-    (3, 13),
-    (3, 20),
-    (3, 24),
-    (3, 33),
-    (3, 40),
-    (4, 48),
-    (3, 63),
-    (2, 96),
-    (4, 128),
-    (2, 256),
+/// Sizes of a workgroup with their weights; 64 first, the plain choice. The largest are rare: each costs as much as many others.
+const SIZES: [(u32, u32); 23] = [
+    (24, 64),
+    (24, 32),
+    (16, 16),
+    (12, 8),
+    (6, 4),
+    (2, 1),
+    (2, 2),
+    (4, 3),
+    (4, 5),
+    (4, 7),
+    (6, 13),
+    (6, 20),
+    (6, 24),
+    (6, 33),
+    (6, 40),
+    (8, 48),
+    (6, 63),
+    (4, 96),
+    (8, 128),
+    (4, 256),
+    (1, 512),
+    (1, 1000),
+    (1, 1024),
 ];
+
+/// A workgroup of more invocations than these is alone.
+const ALONE: u32 = 256;
 
 /// What a module whose workgroup size is specialised has by itself.
 const DEFAULT_WORKGROUPS: [[u32; 3]; 4] = [[1, 1, 1], [64, 1, 1], [8, 2, 1], [3, 1, 2]];
@@ -42,7 +48,7 @@ pub(crate) fn launch(draw: &mut Draw<'_>, config: &Config) -> Launch {
         SubgroupSize::Default | SubgroupSize::Varying => config.max_invocations,
     };
     let workgroup = workgroup(draw, config, most.max(1));
-    let groups = groups(draw, config);
+    let groups = if workgroup.iter().product::<u32>() > ALONE { [1; 3] } else { groups(draw, config) };
     let full_subgroups = full_allowed(config, subgroup_size, workgroup[0]) && draw.percent(60);
     let specialised = spirv < SpirvVersion::V1_6 || config.local_size_id;
     let default_workgroup = (specialised && draw.percent(12)).then(|| draw.pick(&DEFAULT_WORKGROUPS));
@@ -79,7 +85,8 @@ fn workgroup(draw: &mut Draw<'_>, config: &Config, most: u32) -> [u32; 3] {
     let size = if few {
         draw.pick(&[8, 16, 4, 32])
     } else if draw.percent(if unusual { 40 } else { 15 }) {
-        draw.range(1, most.min(96))
+        let most = if unusual && draw.percent(5) { most } else { most.min(96) };
+        draw.range(1, most)
     } else {
         draw.weighted(&SIZES)
     };
