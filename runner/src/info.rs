@@ -48,6 +48,9 @@ pub struct DeviceInfo {
     pub limits: Limits,
     /// Whether it runs what it compiles.
     pub mode: DriverMode,
+    /// Operating system and kernel of the machine, in words; empty from workers that do not say it.
+    #[serde(default)]
+    pub system: String,
 }
 
 /// Whether a device runs what it compiles.

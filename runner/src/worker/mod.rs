@@ -13,6 +13,7 @@
 mod fault;
 pub(crate) mod null;
 mod relay;
+mod system;
 mod vulkan;
 
 use std::fs::File;

@@ -97,5 +97,6 @@ pub(crate) fn null_device(driver: &str, mode: DriverMode) -> DeviceInfo {
             timestamp_period: 1.0,
         },
         mode,
+        system: super::system::description(),
     }
 }

@@ -28,7 +28,7 @@ pub fn rows(device: Option<&DeviceNote<'_>>) -> Vec<Row> {
     ];
     // A driver that does not say it, or a device that is none.
     rows.retain(|(what, value)| !value.is_empty() || matches!(*what, "Device" | "Driver" | "Vulkan"));
-    rows.push(("Operating system and kernel", String::new()));
+    rows.push(("Operating system and kernel", text("system")));
     rows
 }
 
@@ -73,7 +73,7 @@ mod tests {
         let info = serde_json::json!({
             "device_name": "llvmpipe", "driver_name": "llvmpipe", "driver_info": "Mesa 26.2.6", "driver_version": 1,
             "vendor_id": 0x10005, "device_id": 0, "api_version": "1.4.335",
-            "subgroup": { "size": 8, "min_size": 4, "max_size": 16 },
+            "subgroup": { "size": 8, "min_size": 4, "max_size": 16 }, "system": "Linux 6.1",
         });
         let rows = rows(Some(&DeviceNote { name: "lvp", info: &info, start: "" }));
         for (what, value) in [
@@ -81,6 +81,7 @@ mod tests {
             ("Vulkan", "1.4.335"),
             ("Vendor and device id", "0x10005:0x0000"),
             ("Subgroup sizes", "8 (4 to 16)"),
+            ("Operating system and kernel", "Linux 6.1"),
         ] {
             assert!(rows.contains(&(what, value.into())), "{rows:?}");
         }

@@ -162,6 +162,7 @@ fn from_core(core: &vk::PhysicalDeviceProperties) -> DeviceInfo {
             timestamp_period: limits.timestamp_period,
         },
         mode: DriverMode::Execute,
+        system: crate::worker::system::description(),
     }
 }
 
