@@ -420,6 +420,33 @@ fn a_killed_campaign_loses_nothing() {
 }
 
 #[test]
+fn a_killed_report_leaves_the_last_whole_one() {
+    let campaign = Campaign::new(5, &[FAULTY]);
+    campaign.run_to(30);
+    let page = campaign.out().join("page.html");
+    let report = || {
+        let mut command = tangle(["report"]);
+        command.arg(campaign.out()).arg("--out").arg(&page);
+        start(command)
+    };
+    let is_whole = || read(&page).trim_end().ends_with("</html>");
+    report().finish_within(LIMIT).expect(0);
+    assert!(is_whole());
+    let before = tree(&campaign.out());
+    // Killed a little later each time: before, while and after it is written.
+    for wait in [0, 1, 2, 4, 8, 16, 32, 64] {
+        let mut running = report();
+        std::thread::sleep(Duration::from_millis(wait));
+        let _ = running.child.kill();
+        running.finish_within(LIMIT);
+        assert!(is_whole(), "after {wait} ms");
+    }
+    report().finish_within(LIMIT).expect(0);
+    assert!(is_whole());
+    assert!(before.iter().all(|path| campaign.out().join(path).exists()), "a report takes nothing away");
+}
+
+#[test]
 fn crashes_and_hangs_are_findings_and_the_campaign_goes_on() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = null_devices_file(folder.path(), "crash@3,hang@6,exit@9,garbage@12,lost@15,chatter@16");
