@@ -588,31 +588,12 @@ fn partition(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
 const ANY_TYPE: &[Scalar] = &Scalar::ALL;
 /// What partitioned operations take here. Floats would need rules for NaN and signed zeros of the partition (semantics.md §1.9).
 const INTEGERS: &[Scalar] = &Scalar::INTEGERS;
-const NUMBERS: &[Scalar] = &[
-    Scalar::Int,
-    Scalar::Uint,
-    Scalar::Int8,
-    Scalar::Uint8,
-    Scalar::Int16,
-    Scalar::Uint16,
-    Scalar::Int64,
-    Scalar::Uint64,
-    Scalar::Float16,
-    Scalar::Float,
-    Scalar::Double,
-];
+const NUMBERS: &[Scalar] = &Scalar::NUMBERS;
 /// What has bits.
-const BITS: &[Scalar] = &[
-    Scalar::Bool,
-    Scalar::Int,
-    Scalar::Uint,
-    Scalar::Int8,
-    Scalar::Uint8,
-    Scalar::Int16,
-    Scalar::Uint16,
-    Scalar::Int64,
-    Scalar::Uint64,
-];
+const BITS: &[Scalar] = {
+    let [bits @ .., _, _, _] = &Scalar::ALL;
+    bits
+};
 
 /// A row with nothing special: tangle-dependent, always defined.
 const fn row(

@@ -60,17 +60,17 @@ impl Scalar {
         Scalar::Double,
     ];
 
+    /// All types but bool, in the same order.
+    pub const NUMBERS: [Scalar; 11] = {
+        let [_, numbers @ ..] = Scalar::ALL;
+        numbers
+    };
+
     /// The integer types, in the same order.
-    pub const INTEGERS: [Scalar; 8] = [
-        Scalar::Int,
-        Scalar::Uint,
-        Scalar::Int8,
-        Scalar::Uint8,
-        Scalar::Int16,
-        Scalar::Uint16,
-        Scalar::Int64,
-        Scalar::Uint64,
-    ];
+    pub const INTEGERS: [Scalar; 8] = {
+        let [integers @ .., _, _, _] = Scalar::NUMBERS;
+        integers
+    };
 
     /// Size in bits; 1 for bool.
     pub const fn size(self) -> u32 {
@@ -366,6 +366,13 @@ impl<'de> Deserialize<'de> for Type {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_of_types() {
+        let those = |holds: fn(&Scalar) -> bool| Scalar::ALL.into_iter().filter(holds).collect::<Vec<_>>();
+        assert_eq!(Scalar::NUMBERS.to_vec(), those(|scalar| *scalar != Scalar::Bool));
+        assert_eq!(Scalar::INTEGERS.to_vec(), those(|scalar| scalar.is_integer()));
+    }
 
     #[test]
     fn names_round_trip() {

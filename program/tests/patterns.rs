@@ -119,23 +119,31 @@ fn elected_add(base: VarId, count: VarId) -> Block {
     ]
 }
 
+/// The lanes that want it are counted by a ballot, one atomic makes room for all of them, and `placed` does what puts a lane's value there: at its
+/// rank in the ballot of `among`.
+fn compaction(f: &mut Function, among: Expr, placed: impl FnOnce(Stmt) -> Stmt) -> Block {
+    let [count, base, offset] = ["count", "base", "offset"].map(|name| f.add_local(name, Type::UINT));
+    join([
+        vec![assign(count, op(SubgroupOp::BallotBitCount, [ballot(wants())]))],
+        elected_add(base, count),
+        vec![
+            assign(offset, op(SubgroupOp::BallotExclusiveBitCount, [ballot(among)])),
+            Stmt::Log { site: 1, values: vec![var(count), var(offset)] },
+            placed(put(add(var(base), var(offset)), Expr::Input(1))),
+        ],
+    ])
+}
+
+/// By the lanes that want it.
+fn where_wanted(stmt: Stmt) -> Stmt {
+    branch(wants(), [stmt], [])
+}
+
 fn ballot_compaction() -> Case {
     with_buffer(example(
         "Ballot compaction: one atomic for each subgroup makes room for the lanes that want it, in uniform control flow.",
         Tier::Plain,
-        main_of(|f| {
-            let [count, base, offset] = ["count", "base", "offset"].map(|name| f.add_local(name, Type::UINT));
-            join([
-                vec![assign(count, op(SubgroupOp::BallotBitCount, [ballot(wants())]))],
-                elected_add(base, count),
-                vec![
-                    assign(offset, op(SubgroupOp::BallotExclusiveBitCount, [ballot(wants())])),
-                    Stmt::Log { site: 1, values: vec![var(count), var(offset)] },
-                    branch(wants(), [put(add(var(base), var(offset)), Expr::Input(1))], []),
-                ],
-                read_back(f, 2),
-            ])
-        }),
+        main_of(|f| join([compaction(f, wants(), where_wanted), read_back(f, 2)])),
     ))
 }
 
@@ -176,16 +184,7 @@ fn elect_then_broadcast() -> Case {
         about,
         Tier::Plain,
         main_of(|f| {
-            let [count, base, offset] = ["count", "base", "offset"].map(|name| f.add_local(name, Type::UINT));
-            let inside = join([
-                vec![assign(count, op(SubgroupOp::BallotBitCount, [ballot(wants())]))],
-                elected_add(base, count),
-                vec![
-                    assign(offset, op(SubgroupOp::BallotExclusiveBitCount, [all_lanes()])),
-                    Stmt::Log { site: 1, values: vec![var(count), var(offset)] },
-                    put(add(var(base), var(offset)), Expr::Input(1)),
-                ],
-            ]);
+            let inside = compaction(f, Expr::Bool(true), |put| put);
             join([vec![branch(wants(), inside, [])], read_back(f, 2)])
         }),
     ))
@@ -198,16 +197,7 @@ fn elect_then_broadcast_corrected() -> Case {
         about,
         Tier::SubgroupUniform,
         main_of(|f| {
-            let [count, base, offset] = ["count", "base", "offset"].map(|name| f.add_local(name, Type::UINT));
-            let inside = join([
-                vec![assign(count, op(SubgroupOp::BallotBitCount, [ballot(wants())]))],
-                elected_add(base, count),
-                vec![
-                    assign(offset, op(SubgroupOp::BallotExclusiveBitCount, [ballot(wants())])),
-                    Stmt::Log { site: 1, values: vec![var(count), var(offset)] },
-                    branch(wants(), [put(add(var(base), var(offset)), Expr::Input(1))], []),
-                ],
-            ]);
+            let inside = compaction(f, wants(), where_wanted);
             join([vec![branch(op(SubgroupOp::Any, [wants()]), inside, [])], read_back(f, 2)])
         }),
     ))

@@ -152,7 +152,8 @@ impl Builder<'_> {
         bin(op, lhs, rhs)
     }
 
-    fn scope(&self) -> Scope<'_> {
+    /// What is known of the values of expressions that stand here.
+    pub(crate) fn scope(&self) -> Scope<'_> {
         Scope::unfinished(&self.frame.function, &self.launch, &self.data)
     }
 

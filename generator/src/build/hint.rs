@@ -1,7 +1,5 @@
 //! What the compiler is told and need not use: what to expect and to assume (GL_EXT_expect_assume), and `precise`.
 
-use tangle_program::bounds::MAX_SUBGROUP_SIZE;
-use tangle_program::case::SubgroupSize;
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::tree::{Block, Builtin, Expr, Program, Stmt};
 use tangle_program::types::Scalar;
@@ -31,7 +29,9 @@ impl Builder<'_> {
 
     /// `assumeEXT(…);`: something that holds in every lane, as the data and the launch are.
     pub(crate) fn assumption(&mut self, out: &mut Block) {
-        let (value, least, most) = self.limited();
+        let value = self.limited();
+        let range = self.scope().range(&value);
+        let (least, most) = (range.lo as u32, range.hi as u32);
         let cond = match self.draw.below(4) {
             0 if least > 0 => bin(BinaryOp::Ge, value, uint(least)),
             1 if most < u32::MAX => bin(BinaryOp::Ne, value, uint(most + 1)),
@@ -42,27 +42,14 @@ impl Builder<'_> {
         out.push(Stmt::Assume(cond));
     }
 
-    /// A word with the least and the most that it is anywhere.
-    fn limited(&mut self) -> (Expr, u32, u32) {
-        let subgroup = match self.launch.subgroup_size {
-            SubgroupSize::Required(size) => (size, size),
-            SubgroupSize::Default | SubgroupSize::Varying => (1, MAX_SUBGROUP_SIZE),
-        };
+    /// A word of which the launch and the data say how small and how large it can be.
+    fn limited(&mut self) -> Expr {
         match self.draw.below(6) {
-            0 => (Expr::Builtin(Builtin::Lane), 0, subgroup.1 - 1),
-            1 => (Expr::Builtin(Builtin::SubgroupSize), subgroup.0, subgroup.1),
-            2 => (Expr::Builtin(Builtin::LocalIndex), 0, self.launch.invocations() - 1),
-            3 => {
-                let k = self.draw.below(self.data.uniforms.len() as u32);
-                let word = self.data.uniforms[k as usize];
-                (Expr::Uniform(k), word, word)
-            }
-            _ => {
-                let k = self.draw.below(self.data.inputs.len() as u32);
-                let words = &self.data.inputs[k as usize];
-                let (least, most) = (words.iter().min(), words.iter().max());
-                (Expr::Input(k), least.copied().unwrap_or(0), most.copied().unwrap_or(u32::MAX))
-            }
+            0 => Expr::Builtin(Builtin::Lane),
+            1 => Expr::Builtin(Builtin::SubgroupSize),
+            2 => Expr::Builtin(Builtin::LocalIndex),
+            3 => Expr::Uniform(self.draw.below(self.data.uniforms.len() as u32)),
+            _ => Expr::Input(self.draw.below(self.data.inputs.len() as u32)),
         }
     }
 }
