@@ -3,7 +3,8 @@
 # shellcheck shell=bash disable=SC2154
 
 shaderc_version=$(sed -n 's/^shaderc = .*"=\([0-9.]*\)".*/\1/p' "$root/Cargo.toml")
-shaderc_dir=$cache/shaderc-${shaderc_version:?"Cargo.toml pins no shaderc"}
+# TANGLE_SHADERC: another folder to keep it in than the cache, so that a new cache need not build it again.
+shaderc_dir=${TANGLE_SHADERC:-$cache}/shaderc-${shaderc_version:?"Cargo.toml pins no shaderc"}
 export SHADERC_LIB_DIR=$shaderc_dir/lib
 
 shaderc_built() { [[ -f $shaderc_dir/built && -f $SHADERC_LIB_DIR/libshaderc_combined.a ]]; }

@@ -46,22 +46,30 @@ fn a_bad_case_is_told_with_file_and_place() {
         ("more.json", format!("{good}}}").into_bytes(), &["line "]),
         ("nested.json", nested.into_bytes(), &["brackets nest"]),
         ("other.json", b"{\"a\": 1}".to_vec(), &["format"]),
-        ("newer.json", change("\"format\": 1", "\"format\": 7"), &["format 7", "newer"]),
-        ("zero.json", change("\"format\": 1", "\"format\": 0"), &["format 0"]),
+        ("newer.json", change("\"format\": 2", "\"format\": 7"), &["format 7", "newer"]),
+        ("zero.json", change("\"format\": 2", "\"format\": 0"), &["format 0"]),
         (
             "field.json",
             change("\"site\": 2", "\"sight\": 2"),
-            &["program.functions[0].body[0].if.else[1].log", "`sight`"],
+            &["program.functions[0].body[0].selection.else[1].log", "`sight`"],
         ),
-        ("kind.json", change("\"site\": 2", "\"site\": \"x\""), &["program.functions[0].body[0].if.else[1].log.site"]),
+        (
+            "kind.json",
+            change("\"site\": 2", "\"site\": \"x\""),
+            &["program.functions[0].body[0].selection.else[1].log.site"],
+        ),
         (
             "variable.json",
             change("\"var\": 0,", "\"var\": 5,"),
-            &["program.functions[0].body[0].if.then[0].assign.var: ", "5"],
+            &["program.functions[0].body[0].selection.then[0].assign.var: ", "5"],
         ),
-        ("type.json", change("[\"<\"", "[\"+\""), &["program.functions[0].body[0].if.cond: is uint, must be bool"]),
+        (
+            "type.json",
+            change("\"LessThan\"", "\"Add\""),
+            &["program.functions[0].body[0].selection.condition: is uint, must be bool"],
+        ),
         ("twice.json", change("\"site\": 2", "\"site\": 1"), &["log.site", "two sites 1"]),
-        ("launch.json", change("[8, 1, 1]", "[0, 1, 1]"), &["launch.workgroup: "]),
+        ("launch.json", change("[8, 1, 1]", "[0, 1, 1]"), &["entry_point.launch.workgroups.size: "]),
     ];
     for (name, contents, parts) in &bad {
         let file = write(folder.path(), name, contents);
@@ -186,7 +194,8 @@ fn an_unknown_device_is_told_with_those_there_are() {
 
 #[test]
 fn a_machine_without_any_driver_is_told_what_to_do() {
-    let none = Path::new("/dev/null");
+    let folder = scratch();
+    let none = &write(folder.path(), "none.toml", "");
     let case = vector("V01");
     for args in [&["devices"][..], &["devices", "--json"], &["run", case.to_str().expect("a path")]] {
         run_alone(none, args).fails_with(&["no Vulkan driver found", "apt install mesa-vulkan-drivers"]);
@@ -327,7 +336,7 @@ fn a_matrix_shows_who_fails() {
     std::fs::copy(vector("V16"), folder.path().join("V16.json")).expect("the test's folder can be written");
     let entry = "[[bug]]\nname = \"full masks\"\ncase = \"V16.json\"\nfixed_in = \"2\"\n[[bug]]\nname = \"b\"\nsignature = \"x\"\n";
     std::fs::write(&bugs, entry).expect("the test's folder can be written");
-    let devices = ["--device", "reference", "reference:mask_always_full"].map(std::ffi::OsStr::new);
+    let devices = ["--device", "reference", "--device", "reference:mask_always_full"].map(std::ffi::OsStr::new);
     let args = [std::ffi::OsStr::new("matrix"), bugs.as_os_str(), std::ffi::OsStr::new("--html"), page.as_os_str()];
     let ran = run(args.into_iter().chain(devices)).expect(1);
     assert!(ran.stdout.lines().any(|line| line.starts_with("full masks  .  ")), "{ran}");
@@ -684,15 +693,16 @@ fn survives(out: &Path, obstructed: impl FnOnce(&Path) -> Ran, error: &[&str], c
 }
 
 #[test]
-fn a_full_disk_under_the_state_loses_nothing() {
+fn a_state_that_cannot_be_saved_loses_nothing() {
     let folder = scratch();
-    let link = folder.path().join("campaign.partial");
+    let previous = folder.path().join("campaign.previous.json");
     let obstructed = |out: &Path| {
-        std::os::unix::fs::symlink("/dev/full", &link).expect("the test's folder can be written");
+        std::fs::remove_file(&previous).expect("the state before is there");
+        std::fs::create_dir(&previous).expect("the test's folder can be written");
         start(faulty_campaign(out, 20)).finish_within(LIMIT)
     };
-    let clear = || std::fs::remove_file(&link).expect("the link is there");
-    survives(folder.path(), obstructed, &["cannot write", "campaign.json", "No space left"], clear);
+    let clear = || std::fs::remove_dir(&previous).expect("the folder is there");
+    survives(folder.path(), obstructed, &["cannot write", "campaign.previous.json"], clear);
 }
 
 #[test]
@@ -715,7 +725,7 @@ fn a_full_disk_under_a_finding_loses_nothing() {
         }
         start(command).finish_within(LIMIT)
     };
-    survives(folder.path(), obstructed, &["cannot save in", "File too large"], || {});
+    survives(folder.path(), obstructed, &["cannot write", "File too large"], || {});
 }
 
 #[test]
@@ -776,10 +786,10 @@ fn a_case_that_cannot_be_put_down_is_not_run() {
         start(command).finish_within(LIMIT)
     };
     campaign("3").expect(1);
-    let link = out.join("in-flight/null/5.json");
-    std::os::unix::fs::symlink("/dev/full", &link).expect("the test's folder can be written");
-    campaign("10").fails_with(&["cannot write", "in-flight/null/5.json", "No space left"]);
-    std::fs::remove_file(&link).expect("the link is there");
+    let obstacle = out.join("in-flight/null/5.json");
+    std::fs::create_dir(&obstacle).expect("the test's folder can be written");
+    campaign("10").fails_with(&["cannot write", "in-flight/null/5.json"]);
+    std::fs::remove_dir(&obstacle).expect("the folder is there");
     campaign("10").expect(1);
     let book = &read_json(&out.join("campaign.json"))["ledger"]["devices"]["null"];
     assert_eq!((number(&book["cases"]), number(&book["next_case"])), (10, 10), "{book}");
@@ -815,7 +825,13 @@ fn variant_of(folder: &Path, vector_name: &str, variant: &str) -> PathBuf {
 #[test]
 fn a_case_runs_as_every_variant() {
     let folder = scratch();
-    for variant in ["unoptimised", "driver-unoptimised", "spirv-opt-O", "spirv-opt-Os", "spirv-opt:merge-return,ccp"] {
+    for variant in [
+        "unoptimised",
+        "driver-unoptimised",
+        "spirv-opt-O",
+        "spirv-opt-Os",
+        "spirv-opt:eliminate-dead-branches,merge-return,ccp",
+    ] {
         let ran = run([
             Path::new("run"),
             &vector("V02"),
@@ -834,15 +850,18 @@ fn a_case_runs_as_every_variant() {
 }
 
 #[test]
-fn an_optimiser_that_fails_is_a_finding() {
+fn a_compiler_or_optimiser_that_fails_is_a_finding() {
     let folder = scratch();
-    for (fault, said) in
-        [("crash", "spirv-opt killed by SIGABRT"), ("garbage", "spirv-opt made SPIR-V that is not valid")]
-    {
+    for (fault, said) in [
+        ("optimise:crash", "spirv-opt killed by SIGABRT"),
+        ("optimise:garbage", "spirv-opt made SPIR-V that is not valid"),
+        ("compile:crash", "GLSL does not compile: the compiler killed by SIGABRT"),
+        ("validate:crash", "SPIR-V is not valid: the validator killed by SIGABRT"),
+    ] {
         let case = variant_of(folder.path(), "V02", "spirv-opt-O");
         let mut command =
             tangle([Path::new("run"), &case, "--device".as_ref(), "reference".as_ref(), "--json".as_ref()]);
-        command.env("TANGLE_OPTIMISER_FAULT", fault);
+        command.env("TANGLE_TOOLCHAIN_FAULT", fault);
         let ran = start(command).finish_within(LIMIT).expect(1);
         let signature = &ran.json()[0]["signature"];
         assert_eq!(text(&signature["kind"]), "toolchain");
@@ -901,7 +920,7 @@ fn the_stage_to_blame_is_saved_and_told() {
     let finding = folder.path().join(saved).parent().expect("it has a folder").to_owned();
     let finding = finding.to_str().expect("a path");
     let told = "driver: the same module is right on reference";
-    let ran = run(["run", finding, "--variants", "--device", faulty, "reference"]).expect(1);
+    let ran = run(["run", finding, "--variants", "--device", faulty, "--device", "reference"]).expect(1);
     assert!(ran.stdout.contains(&format!("stage to blame on {faulty}: {told}")), "{ran}");
     // Four variants, and the wrong site logged alone.
     assert_eq!(read_json(&Path::new(finding).join("variants.json"))["rows"].as_array().map(Vec::len), Some(5));
@@ -938,7 +957,8 @@ fn the_folder_of_another_campaign_is_left_alone() {
             &["devices reference:mask_always_full, not reference;", "tier any, not plain"],
         ),
         (
-            &[&seed[..], &small, &["--device", faulty, "--without", "subgroupAll", "subgroupAny"]].concat(),
+            &[&seed[..], &small, &["--device", faulty, "--without", "subgroupAll", "--without", "subgroupAny"]]
+                .concat(),
             &["without nothing, not subgroupAll, subgroupAny"],
         ),
         (
@@ -964,10 +984,16 @@ fn a_folder_that_cannot_be_used_is_told() {
     fuzz(path).fails_with(&["cannot create", path]);
     fuzz(&format!("{path}/out")).fails_with(&["cannot create", path]);
     assert_eq!(read(&file), "mine");
-    for broken in ["", "{", "{\"format\": 1}", "{\"format\": 2}", "no state"] {
-        let state = write(folder.path(), "campaign.json", broken);
-        fuzz(folder.path().to_str().expect("a path")).fails_with(&["cannot read", "campaign.json"]);
-        assert_eq!(read(&state), broken, "a state that cannot be read is not written over");
+    let newer = "{\"format\": 2}";
+    let state = write(folder.path(), "campaign.json", newer);
+    fuzz(folder.path().to_str().expect("a path")).fails_with(&["cannot read", "campaign.json", "format 2"]);
+    assert_eq!(read(&state), newer, "a state of a newer tangle is not written over");
+    for broken in ["", "{", "{\"format\": 1}", "no state"] {
+        let folder = scratch();
+        write(folder.path(), "campaign.json", broken);
+        let ran = fuzz(folder.path().to_str().expect("a path")).expect(0);
+        assert!(ran.stderr.contains("campaign.json is damaged") && ran.stderr.contains("it starts again"), "{ran}");
+        assert_eq!(read(&folder.path().join("campaign.json.damaged")), broken, "it is set aside as it was");
     }
 }
 
@@ -1006,4 +1032,115 @@ fn a_campaign_by_time_ends_in_time() {
     assert!(took >= Duration::from_secs(1) && took < Duration::from_secs(30), "{took:?}");
     assert!(ran.stderr.contains("seed 1, devices reference"), "{ran}");
     assert!(number(&read_json(&folder.path().join("campaign.json"))["ledger"]["devices"]["reference"]["cases"]) > 0);
+}
+
+// ---- hostile surroundings ----
+
+#[test]
+fn output_goes_into_devices_and_pipes_and_replaces_no_link() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let case = vector("V01");
+    let case = case.to_str().expect("a path");
+    let corpus = folder.path().join("corpus");
+    std::fs::create_dir(&corpus).expect("it is ours");
+    std::fs::copy(case, corpus.join("V01.json")).expect("it is ours");
+    let corpus = corpus.to_str().expect("a path");
+    let ran = run(["replay", corpus, "--device", "reference", "--junit", "/dev/stdout"]).expect(0);
+    assert!(ran.stdout.contains("<testsuites") && ran.stdout.contains("Pass "), "{ran}");
+    assert!(std::fs::symlink_metadata("/dev/stdout").is_ok_and(|there| there.is_symlink()));
+    run(["replay", corpus, "--device", "reference", "--junit", "/dev/null"]).expect(0);
+    let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+    std::fs::write(&target, "mine").expect("it is ours");
+    std::os::unix::fs::symlink(&target, &link).expect("it is ours");
+    run(["replay", corpus, "--device", "reference", "--junit", link.to_str().expect("a path")])
+        .fails_with(&["link", "symbolic link"]);
+    assert_eq!(read(&target), "mine");
+}
+
+#[test]
+fn input_without_an_end_is_a_line_of_error() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let large = folder.path().join("large.json");
+    let file = std::fs::File::create(&large).expect("it is ours");
+    file.set_len(100 << 20).expect("it is ours");
+    let pipe = folder.path().join("pipe");
+    let name = std::ffi::CString::new(pipe.to_str().expect("a path")).expect("no zeros");
+    // SAFETY: the name ends with a zero.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    let rows = [
+        ("/dev/zero", "no regular file"),
+        (pipe.to_str().expect("a path"), "no regular file"),
+        (large.to_str().expect("a path"), "larger than 16 MB"),
+    ];
+    for (path, part) in rows {
+        run(["run", path, "--device", "reference"]).fails_with(&[path, part]);
+    }
+    let case = vector("V01");
+    run([
+        Path::new("replay"),
+        case.parent().expect("a folder"),
+        Path::new("--device"),
+        Path::new("reference"),
+        Path::new("--baseline"),
+        Path::new("/dev/zero"),
+    ])
+    .fails_with(&["/dev/zero"]);
+}
+
+#[test]
+fn a_device_takes_one_name_and_a_case_may_follow() {
+    let case = vector("V01");
+    run([Path::new("run"), Path::new("--device"), Path::new("reference"), &case]).expect(0);
+}
+
+#[test]
+fn a_campaign_that_is_refused_leaves_no_folder() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("a/b");
+    let out = out.to_str().expect("a path");
+    for wrong in [&["--device", "reference:nosuch"][..], &["--device", "reference", "--known", "/nonexistent"]] {
+        let ran = run([&["fuzz", "--cases", "1", "--out", out][..], wrong].concat());
+        let _ = ran.fails_with(&[]);
+        assert_eq!(tree(folder.path()).len(), 0, "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_campaign_ends_at_the_limit_of_its_folder_and_goes_on_with_a_larger_one() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let out = out.to_str().expect("a path");
+    let campaign = [
+        "fuzz",
+        "--seed",
+        "1",
+        "--cases",
+        "60",
+        "--minimize",
+        "off",
+        "--device",
+        "reference:mask_always_full",
+        "--out",
+        out,
+    ];
+    run([&campaign[..], &["--max-disk", "200kB"]].concat()).fails_with(&["--max-disk"]);
+    let ran = run(campaign).expect(1);
+    assert!(ran.stdout.contains("reference:mask_always_full: "), "{ran}");
+}
+
+#[test]
+fn a_folder_that_is_deleted_meanwhile_is_reported() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let mut command = tangle(["fuzz", "--seed", "1", "--minimize", "off", "--device", "reference", "--out"]);
+    command.arg(&out);
+    let running = start(command);
+    let begin = std::time::Instant::now();
+    while !out.join("campaign.json").exists() {
+        assert!(begin.elapsed() < LIMIT);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    std::fs::remove_dir_all(&out).expect("it is ours");
+    running.finish_within(LIMIT).fails_with(&["out", "deleted, moved or replaced"]);
+    assert!(!out.join("findings").exists());
 }

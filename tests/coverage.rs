@@ -1,11 +1,11 @@
 //! What the generator makes reaches everything there is: no cell of operation × context and of operation × type stays empty without a
 //! reason.
 
-use tangle::coverage::measure;
-use tangle::plan::Choice;
+use tangle_analysis::context::Context;
+use tangle_campaign::coverage::measure;
+use tangle_campaign::plan::Choice;
 use tangle_oracle::coverage::{At, Coverage, EXEMPTIONS, Fill, reachable};
 use tangle_program::case::Tier;
-use tangle_program::context::Context;
 use tangle_program::subgroup::TABLE;
 
 /// Cases between two looks.

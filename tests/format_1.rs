@@ -7,11 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::*;
-use tangle_triage::{Kind, SavedFinding};
+use tangle_identity::Kind;
+use tangle_report::SavedFinding;
 
 /// The folders; what is in them that later findings have, too; the kind; what is told.
 const FINDINGS: [(&str, &[&str], Kind, &str); 3] = [
-    ("value", &["lane-map.json", "observation.json", "neighbour.json"], Kind::Value, "computes a wrong value"),
+    ("value", &["lane-map.json", "observation.json", "neighbour.json"], Kind::Value, "does not keep the value of"),
     ("crash", &["minimized.json", "neighbour.json"], Kind::Crash, "worker killed by SIGSEGV"),
     ("table", &["observation.json", "variants.json"], Kind::Value, "stage to blame: "),
 ];
@@ -41,7 +42,7 @@ fn findings_of_format_1_are_read_whole() {
         assert_eq!(finding.neighbour.is_some(), folder.join("neighbour.json").exists(), "{name}");
         assert_eq!(finding.variants.is_some(), folder.join("variants.json").exists(), "{name}");
         // What was wrong then is wrong by the rules of today.
-        let again = finding.judgement().and_then(|judgement| tangle_triage::Signature::of(&finding.case, &judgement));
+        let again = finding.judgement().and_then(|judgement| tangle_identity::Signature::of(&finding.case, &judgement));
         assert!(again.is_none_or(|again| again.kind == kind) && (kind == Kind::Crash || finding.observation.is_some()));
     }
 }

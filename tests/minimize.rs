@@ -7,9 +7,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::*;
+use tangle_analysis::validate::validate;
 use tangle_minimizer::statements;
 use tangle_program::case::Case;
-use tangle_program::validate::validate;
 
 /// A reference device that fails often, and one that does not fail.
 const FAULTY: &str = "reference:mask_always_full";
@@ -113,7 +113,7 @@ fn the_table_of_variants_is_made_anew_on_the_devices_that_it_had() {
     };
     assert_eq!(columns(), [FAULTY]);
     let mut all = tangle(["run"]);
-    all.arg(&small).args(["--variants", "--device", RIGHT, FAULTY]);
+    all.arg(&small).args(["--variants", "--device", RIGHT, "--device", FAULTY]);
     start(all).finish_within(LIMIT).expect(1);
     run_minimize(&finding.path, &[]).expect(0);
     assert_eq!(columns(), [FAULTY, RIGHT]);

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use common::expectations::{Expectations, Expected, matches};
 use common::*;
-use tangle::prepare::prepare;
-use tangle::target::{Conclusion, Finish, Target};
+use tangle_analysis::validate::validate;
+use tangle_campaign::prepare::prepare;
+use tangle_campaign::target::{Conclusion, Finish, Target};
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::{Case, Tier};
-use tangle_program::validate::validate;
 use tangle_runner::{DriverMode, Inventory, Options, ProbeOptions, drivers};
 
 /// A case of the corpus.
@@ -100,7 +100,7 @@ fn run_corpus(target: &Target, expectations: &Expectations) -> Outcome {
                 *outcome.results.entry("not valid at another tier").or_default() += 1;
                 continue;
             }
-            tangle_runner::toolchain::optimise_by(TANGLE.into());
+            tangle_runner::toolchain::compile_by(TANGLE.into());
             let prepared = prepare(case.clone()).unwrap_or_else(|fault| panic!("{}: {fault}", entry.name));
             let conclusion = target.run(&prepared);
             let result = result_of(&case, &conclusion);
@@ -117,7 +117,7 @@ fn run_corpus(target: &Target, expectations: &Expectations) -> Outcome {
                     outcome.wrong.push(format!("{}: {result}, but {expected} is expected ({why})", line()));
                 }
                 (None, result) => {
-                    let told = tangle::campaign::describe(&case, &conclusion.finish);
+                    let told = tangle_campaign::finding::describe(&case, &conclusion.finish);
                     outcome.wrong.push(format!("{}: {result}\n{told}", line()));
                 }
             }
@@ -171,7 +171,7 @@ fn the_corpus_on_correct_reference_devices() {
     let expectations = Expectations::read();
     for name in ["reference", "reference:finest", "reference@4", "reference@16", "reference:finest@32", "reference@128"]
     {
-        let target = Target::reference(name).unwrap_or_else(|error| panic!("{error}"));
+        let target = Target::built_in(name).unwrap_or_else(|error| panic!("{error}"));
         let Outcome { wrong, line, .. } = run_corpus(&target, &expectations);
         note!("{line}");
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -200,7 +200,7 @@ fn faulty_devices_fail_on_the_corpus() {
         ("mask_always_full", "vectors/V16"),
     ];
     for (fault, case) in FAULTS {
-        let target = Target::reference(&format!("reference:{fault}")).unwrap_or_else(|error| panic!("{error}"));
+        let target = Target::built_in(&format!("reference:{fault}")).unwrap_or_else(|error| panic!("{error}"));
         let wrong = run_corpus(&target, &expectations).wrong;
         let caught = wrong.iter().filter(|line| line.starts_with(case)).count();
         assert!(caught > 0, "{fault} is not caught by {case}, but by: {wrong:#?}");

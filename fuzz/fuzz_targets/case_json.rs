@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
-use tangle::fuzzing::{case_json, mutation};
+use tangle_campaign::fuzzing::{case_json, mutation};
 use tangle_fuzz::RAW;
 
 fuzz_target!(|bytes: &[u8]| case_json(bytes));

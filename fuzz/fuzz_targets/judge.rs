@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_crossover, fuzz_mutator, fuzz_target};
-use tangle::fuzzing::{self, judge_on_devices, mutation};
+use tangle_campaign::fuzzing::{self, judge_on_devices, mutation};
 use tangle_fuzz::{RAW, corpus, init, ways_of_devices};
 
 fuzz_target!(init: { fuzzing::init(); init() }, |input: &[u8]| -> Corpus { corpus(judge_on_devices(input)) });

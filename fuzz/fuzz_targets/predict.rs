@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_crossover, fuzz_mutator, fuzz_target};
-use tangle::fuzzing::{mutation, predict};
+use tangle_campaign::fuzzing::{mutation, predict};
 use tangle_fuzz::{RAW, corpus, init, ways};
 
 fuzz_target!(init: init(), |input: &[u8]| -> Corpus { corpus(predict(input)) });

@@ -1,11 +1,11 @@
-//! What the fuzz targets share: libFuzzer's side of [`tangle::fuzzing`].
+//! What the fuzz targets share: libFuzzer's side of [`tangle_campaign::fuzzing`].
 
 use std::sync::atomic::AtomicU8;
 
 use libfuzzer_sys::{Corpus, fuzzer_mutate};
-use tangle::fuzzing::feedback::{COUNTERS, count_into};
-use tangle::fuzzing::mutation::{RawMutation, Ways};
-use tangle::fuzzing::{case_for_devices, input, runs_somewhere};
+use tangle_campaign::fuzzing::feedback::{COUNTERS, count_into};
+use tangle_campaign::fuzzing::mutation::{RawMutation, Ways};
+use tangle_campaign::fuzzing::{case_for_devices, input, runs_somewhere};
 
 // SAFETY: libFuzzer reads this section, and nothing else, as counters of one byte each, which is what stands in it.
 #[unsafe(link_section = "__libfuzzer_extra_counters")]

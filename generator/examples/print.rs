@@ -22,7 +22,7 @@ fn main() {
             if json {
                 println!("{}", serde_json::to_string_pretty(&case).expect("a case has a JSON form"));
             } else {
-                println!("// seed {seed}, {:?}\n{}", case.launch, tangle_program::glsl::glsl(&case));
+                println!("// seed {seed}, {:?}\n{}", case.entry_point, tangle_emit::glsl::glsl(&case));
             }
         }
     }

@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
+use tangle_analysis::cost::cost;
 use tangle_generator::stats::Construct;
 use tangle_generator::{Config, Profile, Stats, from_seed};
-use tangle_program::bounds;
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::TABLE;
 
@@ -40,8 +40,8 @@ fn row(profile: Profile, tier: Tier) {
         tier.name(),
         mean(stats.statements),
         mean(stats.functions),
-        mean(cases.iter().map(bounds::log_words).sum()),
-        mean(cases.iter().map(bounds::steps).sum()),
+        mean(cases.iter().map(|case| cost(case).log_words).sum()),
+        mean(cases.iter().map(|case| cost(case).steps).sum()),
     );
 }
 

@@ -16,7 +16,7 @@
 //! | divisor, shift amount, offset, shuffle index | `Unpredictable` or below |
 //! | plain operand, log, argument | any class, and the result has it |
 //!
-//! So control flow is the same in every execution the specs allow (semantics.md §0.3, §3.7), and nothing undefined but
+//! So control flow is the same in every execution the specs allow (rules D1 and D2; docs/rules.md, section O), and nothing undefined but
 //! a value is ever reached.
 //!
 //! # Points
@@ -25,8 +25,8 @@
 //! *exact* point, else `Unpredictable` ([`Flow::class`]).
 //!
 //! - `maximal`: every point is exact except in *ambiguous* segments of a switch: those that more than one selector value may
-//!   reach, and those into which another segment may fall (semantics.md §3.5).
-//! - `plain`, `subgroup_uniform`: a point is exact if control flow there is *uniform* (the flag u of semantics.md §3.6), or if
+//!   reach, and those into which another segment may fall (docs/rules.md, section X).
+//! - `plain`, `subgroup_uniform`: a point is exact if control flow there is *uniform* (the flag u of docs/rules.md, section E), or if
 //!   it is *path-class exact*: executed at most once by a lane, by lanes that all took the same path since the last
 //!   uniform point.
 //!
@@ -117,7 +117,7 @@ impl Flow {
     }
 
     /// True if operands that must be uniform may themselves be results of subgroup operations of the same expression. In the
-    /// weaker tiers a tangle may grow between two operations (semantics.md §3.7, "UB hygiene"; [`tangle_program::uniform`]).
+    /// weaker tiers a tangle may grow between two operations (rules P6 and R8; [`tangle_analysis::uniform`]).
     pub(crate) fn tangle_is_stable(self) -> bool {
         self.tier == Tier::Maximal && !self.in_switch
     }
@@ -194,7 +194,7 @@ impl Flow {
     }
 
     /// After a call here of a body that was generated from `entry` to `end`. What left by different returns nothing but `maximal`
-    /// brings together again (semantics.md §3.4, "function return").
+    /// brings together again (rule X6).
     pub(crate) fn after_call(self, entry: Flow, end: Flow, leaving: Leaving) -> Flow {
         let together = leaving == Leaving::Together;
         let uniform = self.uniform && together;

@@ -2,7 +2,7 @@
 //!
 //! The promise, in the manner of wasm-smith:
 //!
-//! - **Always valid.** Whatever the bytes, [`tangle_program::validate`] accepts the case: it is typed, it ends, it stays within its
+//! - **Always valid.** Whatever the bytes, [`tangle_analysis::validate`] accepts the case: it is typed, it ends, it stays within its
 //!   log and step budgets, and nothing undefined but a value is ever reached.
 //! - **The whole language.** Every statement form, operator and subgroup operation of every type its row allows.
 //! - **Deterministic.** The same bytes (or seed) and [`Config`] give the same case.

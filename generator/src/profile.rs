@@ -26,7 +26,7 @@ pub enum Profile {
     Calls,
     /// Small programs on unusual workgroup shapes, reading every built-in variable.
     Shapes,
-    /// The shapes of peers.md and little else.
+    /// The shapes that real bugs had and little else.
     Idioms,
     /// Vectors of all widths and component types.
     Vectors,

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tangle_analysis::context::operations;
+use tangle_analysis::divergence::Divergence;
 use tangle_program::case::Case;
-use tangle_program::context::operations;
 use tangle_program::control::{LoopControl, SelectionControl};
-use tangle_program::divergence::Divergence;
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Arg, Arm, Block, Expr, Function, Label, Loop, LoopKind, Stmt};
@@ -193,7 +193,7 @@ pub struct Stats {
     pub invocations: u64,
     /// How often each construct occurs.
     pub constructs: BTreeMap<Construct, u64>,
-    /// How often each operation occurs, ascending by operation and type. Where they stand: [`tangle_program::context`].
+    /// How often each operation occurs, ascending by operation and type. Where they stand: [`tangle_analysis::context`].
     pub operations: Vec<OperationCount>,
 }
 
@@ -220,7 +220,7 @@ impl Stats {
         if several > 0 {
             counter.constructs.insert(Construct::SeveralCallSites, several);
         }
-        if case.launch.default_workgroup.is_some() {
+        if case.entry_point.workgroups().default_size.is_some() {
             counter.constructs.insert(Construct::SpecWorkgroup, 1);
         }
         let mut found = BTreeMap::<_, u64>::new();
@@ -231,7 +231,7 @@ impl Stats {
             cases: 1,
             functions: functions.len() as u64,
             statements: counter.statements,
-            invocations: u64::from(case.launch.invocations()) * u64::from(case.launch.workgroups()),
+            invocations: u64::from(case.entry_point.invocations()),
             constructs: counter.constructs,
             operations: found.into_iter().map(|((op, ty), count)| OperationCount { op, ty, count }).collect(),
         }

@@ -5,9 +5,9 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use tangle_analysis::validate::validate;
+use tangle_emit::glsl::glsl;
 use tangle_program::case::Case;
-use tangle_program::glsl::glsl;
-use tangle_program::validate::validate;
 
 use crate::build::data::{self, Distance};
 use crate::draw::Draw;

@@ -60,7 +60,7 @@ choices! {
 }
 
 choices! {
-    /// Shapes that real bugs had (peers.md, "What real bugs look like"), each varied in its parts.
+    /// Shapes that real bugs had in drivers and compilers, each varied in its parts.
     Template {
         /// `for (;;) { first = subgroupBroadcastFirst(key); if (key == first) { …; break; } }`
         Waterfall = 9,

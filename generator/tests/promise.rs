@@ -3,16 +3,16 @@
 use arbitrary::Unstructured;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use tangle_analysis::cost::cost;
+use tangle_analysis::validate::validate;
+use tangle_emit::glsl::glsl;
 use tangle_generator::stats::Construct;
 use tangle_generator::{Config, Density, Profile, Size, Stats, from_seed, generate, vary};
-use tangle_program::bounds;
-use tangle_program::case::{Case, SpirvVersion, SubgroupSize, Tier};
-use tangle_program::glsl::glsl;
-use tangle_program::needs::needs;
+use tangle_program::case::{Case, Launch, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::needs::{declared_scalars, scalar_of};
 use tangle_program::subgroup::{Category, Param, SubgroupOp, TABLE};
 use tangle_program::tree::{Expr, Function, Stmt, walk_block};
 use tangle_program::types::{Scalar, Type};
-use tangle_program::validate::validate;
 
 const SEEDS: u64 = 400;
 
@@ -65,7 +65,7 @@ fn assert_valid(case: &Case, what: &str) {
 fn for_each_expr(case: &Case, visit: &mut dyn FnMut(&Function, &Expr)) {
     for function in &case.program.functions {
         walk_block(&function.body, &mut |stmt| {
-            stmt.exprs().into_iter().for_each(|expr| expr.walk(&mut |part| visit(function, part)));
+            stmt.direct_exprs().for_each(|expr| expr.walk(&mut |part| visit(function, part)));
         });
     }
 }
@@ -97,14 +97,15 @@ fn every_device_is_respected() {
 }
 
 fn assert_within(case: &Case, config: &Config) {
-    let launch = &case.launch;
-    assert!(config.spirv.contains(&launch.spirv));
-    assert!(launch.invocations() <= config.max_invocations && launch.workgroups() <= config.max_workgroups);
-    assert!(launch.workgroup.iter().zip(config.max_workgroup).all(|(&side, most)| (1..=most).contains(&side)));
-    let sure = match launch.subgroup_size {
+    let entry_point = &case.entry_point;
+    let Launch::Workgroups(workgroups) = &entry_point.launch;
+    assert!(config.spirv.contains(&entry_point.spirv));
+    assert!(entry_point.group_size() <= config.max_invocations && entry_point.groups() <= config.max_workgroups);
+    assert!(workgroups.size.iter().zip(config.max_workgroup).all(|(&side, most)| (1..=most).contains(&side)));
+    let sure = match entry_point.subgroup_size {
         SubgroupSize::Required(size) => {
             assert!(config.required_sizes.contains(&size));
-            assert!(launch.invocations() <= size.saturating_mul(config.max_workgroup_subgroups), "VUID 02756");
+            assert!(entry_point.group_size() <= size.saturating_mul(config.max_workgroup_subgroups), "VUID 02756");
             size
         }
         SubgroupSize::Varying => {
@@ -113,22 +114,27 @@ fn assert_within(case: &Case, config: &Config) {
         }
         SubgroupSize::Default => config.min_subgroup_size,
     };
-    if launch.full_subgroups {
-        let multiple_of = match launch.subgroup_size {
+    if entry_point.full_subgroups {
+        let multiple_of = match entry_point.subgroup_size {
             SubgroupSize::Required(size) => size,
             _ => config.max_subgroup_size,
         };
-        assert!(config.full_subgroups && launch.workgroup[0] % multiple_of == 0, "VUIDs 02757 to 02759");
+        assert!(config.full_subgroups && workgroups.size[0] % multiple_of == 0, "VUIDs 02757 to 02759");
     }
-    assert!(needs(case).scalars.is_subset(&config.scalars));
+    let shared = case.program.shared.iter().map(|array| array.scalar);
+    let declared = case.program.functions.iter().flat_map(declared_scalars);
+    // Bool, int, uint and float are used in any case.
+    let offered = |scalar: Scalar| !scalar.is_extended() || config.scalars.contains(&scalar);
+    assert!(shared.chain(declared).all(offered));
     for_each_expr(case, &mut |_, expr| {
+        assert!(scalar_of(expr).is_none_or(offered), "{expr:?}");
         if let Expr::Builtin(builtin) = expr {
             assert!(builtin.ty() != Type::MASK || config.categories.contains(&Category::Ballot));
         }
         let Expr::Subgroup(call) = expr else { return };
         assert!(config.categories.contains(&call.op.info().category), "{:?}", call.op);
         assert!(call.cluster.is_none_or(|cluster| cluster <= sure), "a cluster larger than the subgroup");
-        let dynamic = config.broadcast_dynamic_id && launch.spirv >= SpirvVersion::V1_5;
+        let dynamic = config.broadcast_dynamic_id && entry_point.spirv >= SpirvVersion::V1_5;
         if call.op == SubgroupOp::Broadcast && !dynamic {
             assert!(matches!(call.args[1], Expr::Uint(_)));
         }
@@ -140,14 +146,14 @@ fn sizes_are_limits() {
     let size = Size { top: 3, statements: 8, depth: 2, functions: 0, log_words: 64, steps: 400 };
     for seed in 0..SEEDS {
         let case = from_seed(seed, &Config { size: Some(size), ..Config::default() });
-        let cost = bounds::cost(&case);
+        let cost = cost(&case);
         assert!(cost.log_words <= 64 && cost.steps <= 400, "seed {seed}: {cost:?}");
         assert_eq!(case.program.functions.len(), 1);
     }
     for config in configs() {
         let size = config.profile.size();
         for seed in 0..SEEDS / 4 {
-            let cost = bounds::cost(&from_seed(seed, &config));
+            let cost = cost(&from_seed(seed, &config));
             assert!(cost.log_words <= u64::from(size.log_words) && cost.steps <= u64::from(size.steps));
         }
     }
@@ -207,7 +213,7 @@ fn a_changed_byte_changes_one_statement_of_main() {
         let at = 320 + 2 * 1024 + round;
         bytes[at] ^= 0x11;
         let after = generate(&mut Unstructured::new(&bytes), &config).expect("bytes never run out");
-        assert_eq!(before.launch, after.launch);
+        assert_eq!(before.entry_point, after.entry_point);
         assert_eq!(before.data, after.data);
         let start = |case: &Case| case.program.main().expect("a case has a main").body[..3].to_vec();
         assert_eq!(start(&before), start(&after), "what stands before does not change");
@@ -363,10 +369,13 @@ fn other_data_for_the_same_program() {
             assert_eq!(vary(&case, number).as_ref(), Some(&other), "the same every time");
             assert_valid(&other, &format!("{:?}, seed {seed}, data {number}", config.profile));
             assert_eq!(glsl(&other), glsl(&case));
-            assert_eq!((&other.launch, &other.variant, &other.program), (&case.launch, &case.variant, &case.program));
+            assert_eq!(
+                (&other.entry_point, &other.variant, &other.program),
+                (&case.entry_point, &case.variant, &case.program)
+            );
             assert_eq!(other.specialization(), case.specialization());
             assert_eq!(other.data.push.len(), case.data.push.len(), "it belongs to the pipeline's layout");
-            assert!(!seen.contains(&other.data) || case.launch.invocations() * case.launch.workgroups() < 4);
+            assert!(!seen.contains(&other.data) || case.entry_point.invocations() < 4);
             let sorted = |case: &Case| {
                 let mut inputs = case.data.inputs.clone();
                 inputs.iter_mut().for_each(|words| words.sort_unstable());

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
-use tangle_program::context::{Context, Placed};
+use tangle_analysis::context::{Context, Placed};
 use tangle_program::subgroup::{Gives, OpInfo, SubgroupOp, TABLE};
 use tangle_program::types::{Scalar, Type};
 
@@ -83,7 +83,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Adds a case that ran: the operations of its program ([`tangle_program::context::operations`]), and
+    /// Adds a case that ran: the operations of its program ([`tangle_analysis::context::operations`]), and
     /// [`crate::judge::Judgement::op_use`]: nothing of a case without prediction was reached.
     pub fn add(&mut self, program: &[Placed], used: &[OpUse]) {
         self.cases += 1;

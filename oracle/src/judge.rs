@@ -1,22 +1,27 @@
 //! The verdict on an observation.
 
 use serde::{Deserialize, Serialize};
-use tangle_program::case::{Case, Tier};
+use tangle_analysis::validate::validate;
+use tangle_program::case::{Case, EntryPoint, GroupId, Tier};
+use tangle_program::subgroup::Severity;
 use tangle_program::tree::SiteId;
-use tangle_program::validate::validate;
 
 use crate::machine::LaneLog;
 use crate::map::{LaneMap, MapFault, SizePromise};
-use crate::observed::{Status, TangleRule};
-use crate::predict::{OpUse, Prediction, Workgroup, lanes_by_subgroup, predict_observed};
+use crate::observed::{Broken, Status, TangleRule};
+use crate::predict::{Group, OpUse, Prediction, lanes_by_subgroup, predict_for};
 
 /// What a device gave back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// The lane map buffer ([`tangle_program::case::interface::MAP`]).
     pub map: Vec<u32>,
-    /// The log of each invocation, by `workgroup_index * N + local_index`; zeros at the end may be left out.
+    /// The log of each invocation, by its [ordinal](EntryPoint::ordinal); zeros at the end may be left out.
     pub logs: Vec<Vec<u32>>,
+    /// Words of the logs that say nothing, where not everything was executed that would decide them (an interpreter that holds a value
+    /// open): for each invocation, other than zero at their places. Empty if all say what they say; zeros at the end may be left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<Vec<u32>>,
 }
 
 /// The outcome for one case on one device.
@@ -86,9 +91,21 @@ pub struct Judgement {
     pub map_faults: Vec<MapFault>,
     /// What was compared.
     pub counts: Counts,
-    /// Use of every operation of the program, in the order of [`tangle_program::context::operations`]; empty if there was no prediction.
+    /// Use of every operation of the program, in the order of [`tangle_analysis::context::operations`]; empty if there was no prediction.
     #[serde(skip)]
     pub op_use: Vec<OpUse>,
+}
+
+impl Judgement {
+    /// How well it stands that the device is wrong: the best of what the mismatch and the broken rules of the lane map rest on. `None` if
+    /// nothing is wrong with the device.
+    pub fn severity(&self) -> Option<Severity> {
+        let mismatch = match &self.verdict {
+            Verdict::Mismatch(mismatch) => Some(mismatch.severity),
+            Verdict::Pass | Verdict::Vacuous | Verdict::LaneMap | Verdict::Invalid(_) => None,
+        };
+        self.map_faults.iter().map(|fault| fault.rule.severity()).chain(mismatch).min()
+    }
 }
 
 /// How the first wrong step is wrong.
@@ -110,8 +127,9 @@ pub struct Mismatch {
     pub kind: Kind,
     /// The site the lanes had to log; 0 after the last one.
     pub site: SiteId,
-    /// Linear index of the workgroup.
-    pub workgroup: u32,
+    /// The group of invocations.
+    #[serde(alias = "workgroup")]
+    pub group: GroupId,
     /// The lanes that had to log together here: number of the subgroup, lane mask. At tier maximal this is the tangle.
     pub expected_active: Vec<(usize, LaneSet)>,
     /// Those that did log this site as their next step.
@@ -124,6 +142,10 @@ pub struct Mismatch {
     /// legal division gives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<TangleRule>,
+    /// The weakest rule that it takes to call the wrong lanes of this step wrong: how well the mismatch stands. Findings of versions that
+    /// did not say are taken for [`Severity::Hard`].
+    #[serde(default)]
+    pub severity: Severity,
     /// The weakest tier whose rules are broken, if it is not the case's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weakest_tier: Option<Tier>,
@@ -150,12 +172,13 @@ impl<'de> Deserialize<'de> for LaneSet {
 /// One lane at the first wrong step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrongLane {
-    /// Number of the subgroup in the workgroup, in the order of their lowest local indices' tokens.
+    /// Number of the subgroup in the group, in the order of their lowest local indices' tokens.
     pub subgroup: usize,
     /// `gl_SubgroupInvocationID`
     pub lane: usize,
-    /// `gl_LocalInvocationIndex`
-    pub local_index: u32,
+    /// Its number in the group.
+    #[serde(alias = "local_index")]
+    pub index: u32,
     /// How many entries the lane had logged rightly before.
     pub entry: usize,
     /// The words of the entry that had to be logged, the site first; `None` where anything may stand.
@@ -170,14 +193,14 @@ pub fn judge(case: &Case, observation: &Observation, promise: SizePromise) -> Ju
     let mut judgement =
         Judgement { verdict: Verdict::LaneMap, map_faults, counts: Counts::default(), op_use: Vec::new() };
     let Some(map) = map else { return judgement };
-    let prediction = match predict_observed(case, &map, &observation.logs) {
+    let prediction = match predict_for(case, &map, observation) {
         Ok(prediction) => prediction,
         Err(not_defined) => {
             judgement.verdict = Verdict::Invalid(not_defined.0);
             return judgement;
         }
     };
-    let (mismatch, counts) = compare(&prediction, case.launch.invocations(), &observation.logs);
+    let (mismatch, counts) = compare(&prediction, &case.entry_point, &observation.logs);
     let (reached, sites) = prediction.sites_reached();
     judgement.counts = Counts { sites: sites as u64, sites_reached: reached as u64, ..counts };
     judgement.op_use = prediction.op_use();
@@ -199,79 +222,91 @@ fn weaker_broken(case: &Case, map: &LaneMap, observation: &Observation) -> Optio
     let weaker = Tier::ALL.into_iter().take_while(|&tier| tier != case.tier);
     weaker.into_iter().find(|&tier| {
         let case = Case { tier, ..case.clone() };
-        let broken =
-            |prediction: Prediction| compare(&prediction, case.launch.invocations(), &observation.logs).0.is_some();
-        validate(&case).is_ok() && predict_observed(&case, map, &observation.logs).is_ok_and(broken)
+        let broken = |prediction: Prediction| compare(&prediction, &case.entry_point, &observation.logs).0.is_some();
+        validate(&case).is_ok() && predict_for(&case, map, observation).is_ok_and(broken)
     })
 }
 
 /// Where a lane's log first goes wrong.
 struct Wrong {
-    workgroup: usize,
+    /// Its place in the prediction.
+    group: usize,
     slot: usize,
     kind: Kind,
     entry: usize,
-    /// Number of the event in the workgroup; past the last one for [`Kind::Extra`].
+    /// Number of the event in the group; past the last one for [`Kind::Extra`].
     event: u32,
     rule: Option<TangleRule>,
+    severity: Severity,
 }
 
-/// Compares all logs with the prediction. `invocations` is the number in one workgroup.
-pub fn compare(prediction: &Prediction, invocations: u32, logs: &[Vec<u32>]) -> (Option<Mismatch>, Counts) {
+/// The first wrong entry of a lane.
+struct WrongEntry {
+    kind: Kind,
+    entry: usize,
+    /// The rule for tangles that it breaks.
+    rule: Option<TangleRule>,
+    severity: Severity,
+}
+
+/// Compares all logs with the prediction for a case with this entry point.
+pub fn compare(prediction: &Prediction, entry_point: &EntryPoint, logs: &[Vec<u32>]) -> (Option<Mismatch>, Counts) {
     let mut counts = Counts::default();
     let mut wrong = Vec::new();
-    let log_of = |workgroup: usize, local_index: u32| {
-        logs.get(workgroup * invocations as usize + local_index as usize).map_or(&[][..], Vec::as_slice)
+    let log_of = |group: &Group, slot: usize| {
+        logs.get(entry_point.ordinal(group.layout.invocation(slot))).map_or(&[][..], Vec::as_slice)
     };
-    for (w, workgroup) in prediction.workgroups.iter().enumerate() {
-        for slot in workgroup.layout.live.slots() {
-            let actual = log_of(w, workgroup.layout.local_index[slot]);
-            let fault = compare_lane(workgroup, slot, actual, &mut counts);
-            wrong.extend(fault.map(|(kind, entry, rule)| {
-                let event = workgroup.logs[slot].entries.get(entry).map_or(u32::MAX, |&(_, event)| event);
-                Wrong { workgroup: w, slot, kind, entry, event, rule }
+    for (g, group) in prediction.groups.iter().enumerate() {
+        for slot in group.layout.live.slots() {
+            let actual = log_of(group, slot);
+            let fault = compare_lane(group, slot, actual, &mut counts);
+            wrong.extend(fault.map(|fault| {
+                let event = group.logs[slot].entries.get(fault.entry).map_or(u32::MAX, |&(_, event)| event);
+                let WrongEntry { kind, entry, rule, severity } = fault;
+                Wrong { group: g, slot, kind, entry, event, rule, severity }
             }));
         }
     }
-    let Some(first) = wrong.iter().min_by_key(|wrong| (wrong.workgroup, wrong.event)) else { return (None, counts) };
-    let workgroup = &prediction.workgroups[first.workgroup];
+    let Some(first) = wrong.iter().min_by_key(|wrong| (wrong.group, wrong.event)) else { return (None, counts) };
+    let group = &prediction.groups[first.group];
     let mut mismatch = Mismatch {
         kind: first.kind,
-        site: workgroup.events.get(first.event as usize).map_or(0, |event| event.site),
-        workgroup: first.workgroup as u32,
+        site: group.events.get(first.event as usize).map_or(0, |event| event.site),
+        group: group.layout.group,
         expected_active: Vec::new(),
         actual_active: Vec::new(),
         lanes: Vec::new(),
         wrong_lanes: wrong.len() as u32,
         rule: None,
+        severity: Severity::Quality,
         weakest_tier: None,
     };
-    if let Some(event) = workgroup.events.get(first.event as usize) {
+    if let Some(event) = group.events.get(first.event as usize) {
         let mut came = event.active.clone();
-        for other in wrong.iter().filter(|w| w.workgroup == first.workgroup && w.kind == Kind::Path) {
-            let mut gone = crate::mask::Mask::empty(workgroup.layout.slots);
+        for other in wrong.iter().filter(|w| w.group == first.group && w.kind == Kind::Path) {
+            let mut gone = crate::mask::Mask::empty(group.layout.slots);
             gone.insert(other.slot);
             if other.event <= first.event {
                 came = came.minus(&gone);
             }
         }
-        let sets =
-            |mask| lanes_by_subgroup(&workgroup.layout, mask).into_iter().map(|(s, m)| (s, LaneSet(m))).collect();
+        let sets = |mask| lanes_by_subgroup(&group.layout, mask).into_iter().map(|(s, m)| (s, LaneSet(m))).collect();
         mismatch.expected_active = sets(&event.active);
         mismatch.actual_active = sets(&came);
     }
-    let here = |wrong: &&Wrong| wrong.workgroup == first.workgroup && wrong.event == first.event;
+    let here = |wrong: &&Wrong| wrong.group == first.group && wrong.event == first.event;
     for wrong in wrong.iter().filter(here) {
-        let local_index = workgroup.layout.local_index[wrong.slot];
-        mismatch.lanes.push(wrong_lane(workgroup, wrong, log_of(first.workgroup, local_index)));
+        mismatch.lanes.push(wrong_lane(group, wrong, log_of(group, wrong.slot)));
         mismatch.rule = mismatch.rule.or(wrong.rule);
+        // One lane that is wrong by a sentence is enough.
+        mismatch.severity = mismatch.severity.min(wrong.severity);
     }
     (Some(mismatch), counts)
 }
 
-fn wrong_lane(workgroup: &Workgroup, wrong: &Wrong, actual: &[u32]) -> WrongLane {
-    let log = &workgroup.logs[wrong.slot];
-    let (subgroup, lane) = workgroup.layout.lane_of(wrong.slot);
+fn wrong_lane(group: &Group, wrong: &Wrong, actual: &[u32]) -> WrongLane {
+    let log = &group.logs[wrong.slot];
+    let (subgroup, lane) = group.layout.lane_of(wrong.slot);
     let (start, end) = match log.entries.get(wrong.entry) {
         Some(&(start, _)) => (start, log.entry_end(wrong.entry)),
         None => (log.words.len() as u32, log.words.len() as u32),
@@ -284,30 +319,25 @@ fn wrong_lane(workgroup: &Workgroup, wrong: &Wrong, actual: &[u32]) -> WrongLane
     WrongLane {
         subgroup,
         lane,
-        local_index: workgroup.layout.local_index[wrong.slot],
+        index: group.layout.index[wrong.slot],
         entry: wrong.entry,
         expected,
         actual: found.take_while(|&word| wrong.kind == Kind::Value || word != 0).collect(),
     }
 }
 
-/// Compares one lane entry by entry; gives kind and number of the first wrong entry, and the rule for tangles that it breaks.
-fn compare_lane(
-    workgroup: &Workgroup,
-    slot: usize,
-    actual: &[u32],
-    counts: &mut Counts,
-) -> Option<(Kind, usize, Option<TangleRule>)> {
-    let log = &workgroup.logs[slot];
+/// Compares one lane entry by entry; gives the first wrong entry.
+fn compare_lane(group: &Group, slot: usize, actual: &[u32], counts: &mut Counts) -> Option<WrongEntry> {
+    let log = &group.logs[slot];
     let mut tainted = log.tainted.iter().copied().peekable();
     let mut adopted = log.adopted.iter().copied().peekable();
     for (i, &(start, event)) in log.entries.iter().enumerate() {
-        let divergent = !workgroup.events[event as usize].uniform.contains(slot);
+        let divergent = !group.events[event as usize].uniform.contains(slot);
         let (start, end) = (start as usize, log.entry_end(i) as usize);
         let values = (end - start - 1) as u64;
         if actual.get(start).copied().unwrap_or(0) != log.words[start] {
             counts.skipped += values + rest_of(log, i);
-            return Some((Kind::Path, i, None));
+            return Some(WrongEntry { kind: Kind::Path, entry: i, rule: None, severity: log.rests_on(start) });
         }
         counts.steps += 1;
         counts.divergent += if divergent { values } else { 0 };
@@ -328,11 +358,11 @@ fn compare_lane(
             counts.divergent_checked += u64::from(divergent);
             if !right {
                 counts.skipped += (end - at - 1) as u64 + rest_of(log, i);
-                let rule = match status {
-                    Some(Status::Broken(rule)) => Some(rule),
-                    _ => None,
+                let (rule, severity) = match status {
+                    Some(Status::Broken(Broken { rule, severity })) => (Some(rule), severity.max(log.rests_on(start))),
+                    _ => (None, log.rests_on(at)),
                 };
-                return Some((Kind::Value, i, rule));
+                return Some(WrongEntry { kind: Kind::Value, entry: i, rule, severity });
             }
         }
     }
@@ -341,7 +371,9 @@ fn compare_lane(
         counts.skipped += extra.iter().filter(|&&word| word != 0).count() as u64;
         return None;
     }
-    extra.iter().any(|&word| word != 0).then_some((Kind::Extra, log.entries.len(), None))
+    let entry = log.entries.len();
+    let wrong = WrongEntry { kind: Kind::Extra, entry, rule: None, severity: log.path };
+    extra.iter().any(|&word| word != 0).then_some(wrong)
 }
 
 /// Values in the entries after entry `i`.

@@ -14,7 +14,7 @@
 //! - [`predict`] and [`judge`] are what callers use; [`map`] checks lane maps.
 //! - [`rules`] holds what a device may do in its own way; [`reference`](mod@reference) runs a case by them, and [`faults`] breaks one at a time, so that
 //!   every check is seen to fail.
-//! - [`observed`] judges open tangles (semantics.md §3.7).
+//! - [`observed`] judges open tangles (docs/rules.md, section O).
 //! - [`coverage`] counts operations by type and context.
 //!
 //! docs/oracle-rules.md tells where each rule is, and how to add one.

@@ -16,7 +16,7 @@ use tangle_program::types::{Scalar, Shape, Type};
 /// A whole program.
 pub(crate) struct Code {
     pub functions: Vec<Body>,
-    /// The subgroup operations by number, in the order of [`tangle_program::context::operations`].
+    /// The subgroup operations by number, in the order of [`tangle_analysis::context::operations`].
     pub ops: Vec<SubgroupOp>,
     /// Number of log sites.
     pub sites: usize,
@@ -83,7 +83,7 @@ pub(crate) enum Step {
     Atomic(Box<AtomicCode>),
     /// `barrier()`.
     Synchronise,
-    /// What a compiler may assume. It holds ([`tangle_program::validate`]), so that nothing is computed.
+    /// What a compiler may assume. It holds ([`tangle_analysis::validate`]), so that nothing is computed.
     Assume,
     /// A memory barrier: without data races there is nothing to order.
     Nothing,
@@ -379,7 +379,7 @@ impl Lowering<'_> {
                 dest: atomic.dest.map(|dest| self.var(dest)).transpose()?.map(|(dest, _)| dest),
             })),
             Stmt::Sync(Sync::Barrier) => Step::Synchronise,
-            Stmt::Sync(_) => Step::Nothing,
+            Stmt::Sync(Sync::Memory | Sync::MemoryShared | Sync::MemoryBuffer | Sync::GroupMemory) => Step::Nothing,
             Stmt::Assume(_) => Step::Assume,
         })
     }
@@ -503,25 +503,10 @@ impl Lowering<'_> {
     }
 }
 
-/// The operation that carries taint the way `op` carries values: the same lanes are combined, with *or*.
-pub(crate) fn shadow(op: SubgroupOp) -> SubgroupOp {
-    use tangle_program::subgroup::Fold::Or;
-    match op {
-        SubgroupOp::Reduce(_) => SubgroupOp::Reduce(Or),
-        SubgroupOp::Inclusive(_) => SubgroupOp::Inclusive(Or),
-        SubgroupOp::Exclusive(_) => SubgroupOp::Exclusive(Or),
-        SubgroupOp::Clustered(_) => SubgroupOp::Clustered(Or),
-        SubgroupOp::Partitioned(_) => SubgroupOp::Partitioned(Or),
-        SubgroupOp::PartitionedInclusive(_) => SubgroupOp::PartitionedInclusive(Or),
-        SubgroupOp::PartitionedExclusive(_) => SubgroupOp::PartitionedExclusive(Or),
-        other => other,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use tangle_analysis::context::operations;
     use tangle_generator::{Config, Profile, from_seed};
-    use tangle_program::context::operations;
 
     use super::*;
 

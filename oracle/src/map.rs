@@ -1,14 +1,14 @@
 //! The lane map: which invocation sits in which subgroup and lane. It is observed, never assumed.
 //!
 //! Every generated shader starts with a prologue that records, before any control flow, the subgroup built-ins, a token that names the
-//! real subgroup, and a ballot (semantics.md §2.3). [`LaneMap::check`] reads these records, checks them against the rules of the
+//! real subgroup, and a ballot (docs/rules.md, section M). [`LaneMap::check`] reads these records, checks them against the rules of the
 //! specification, and gives the layout on which the oracle then runs. A rule that only concerns `gl_SubgroupID` or
 //! `gl_NumSubgroups` does not stop the run: subgroups are named by their token.
 
 use serde::{Deserialize, Serialize};
 use tangle_program::case::interface::{MAP_WORDS, MAP_WRITTEN};
-use tangle_program::case::{Case, SpirvVersion, SubgroupSize};
-use tangle_program::subgroup::{first_lanes, lanes};
+use tangle_program::case::{Case, EntryPoint, GroupId, InvocationId, Launch, SpirvVersion, SubgroupSize, Workgroups};
+use tangle_program::subgroup::{Severity, first_lanes, lanes};
 
 use crate::mask::Mask;
 
@@ -29,16 +29,16 @@ pub struct SizePromise {
 pub enum MapRule {
     /// Every invocation runs the prologue.
     Written,
-    /// The token, a `subgroupBroadcastFirst`, names an invocation of the same subgroup (semantics.md §1.4).
+    /// The token, a `subgroupBroadcastFirst`, names an invocation of the same subgroup (rule P5).
     Token,
     /// `gl_SubgroupInvocationID < gl_SubgroupSize`, different for every lane of a subgroup (Vulkan, SubgroupLocalInvocationId).
     LaneIds,
     /// `gl_SubgroupSize` is a power of two up to 128, one for all subgroups of the dispatch, and the one the pipeline asks for
-    /// (Vulkan, SubgroupSize; semantics.md §2.1 item 3).
+    /// (Vulkan, SubgroupSize; rule M3).
     Size,
     /// At entry control flow is uniform: the ballot is exactly the set of the subgroup's lanes (SPIR-V 1.6 §2.2.5).
     EntryBallot,
-    /// Full subgroups where they are promised (Vulkan, full subgroups; semantics.md §2.1 item 4).
+    /// Full subgroups where they are promised (Vulkan, full subgroups; rule M4).
     FullSubgroups,
     /// `gl_SubgroupID < gl_NumSubgroups` (Vulkan, SubgroupId).
     SubgroupIdRange,
@@ -61,9 +61,16 @@ impl MapRule {
             MapRule::EntryBallot => "subgroupBallot(true) at entry is the set of the subgroup's lanes",
             MapRule::FullSubgroups => "subgroups are full (SPIR-V 1.6 or the flag, and x a multiple of the size)",
             MapRule::SubgroupIdRange => "gl_SubgroupID is below gl_NumSubgroups",
-            MapRule::NumSubgroups => "gl_NumSubgroups is one number, not smaller than the number of subgroups",
+            MapRule::NumSubgroups => {
+                "gl_NumSubgroups is one number: that of the subgroups, or more where some may be without lanes"
+            }
             MapRule::SubgroupIds => "gl_SubgroupID is one number in each subgroup and differs between subgroups",
         }
+    }
+
+    /// How well it stands: each is a sentence of the specification.
+    pub const fn severity(self) -> Severity {
+        Severity::Hard
     }
 
     /// True if values cannot be judged on a map that breaks the rule.
@@ -77,10 +84,18 @@ impl MapRule {
 pub struct MapFault {
     /// The rule.
     pub rule: MapRule,
-    /// Linear index of the workgroup.
-    pub workgroup: u32,
+    /// The group.
+    #[serde(alias = "workgroup")]
+    pub group: GroupId,
     /// What was seen.
     pub seen: String,
+}
+
+impl MapFault {
+    /// Where, and what was seen, in one line.
+    pub fn describe(&self, entry_point: &EntryPoint) -> String {
+        format!("{}: {}", entry_point.describe_group(self.group), self.seen)
+    }
 }
 
 /// A record of the prologue.
@@ -114,7 +129,7 @@ impl Record {
     }
 }
 
-/// One subgroup of a workgroup.
+/// One subgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subgroup {
     /// Its lane 0 sits in this slot.
@@ -125,22 +140,29 @@ pub struct Subgroup {
     pub live: u128,
 }
 
-/// The slots of one workgroup: `size` slots for each subgroup, so that lane `k` of a subgroup is slot `first + k`.
+/// The slots of one group of invocations: `size` slots for each subgroup, so that lane `k` of a subgroup is slot `first + k`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
+    /// The group.
+    pub group: GroupId,
     /// The subgroups in slot order.
     pub subgroups: Vec<Subgroup>,
     /// Number of slots, those of lanes that do not exist included.
     pub slots: usize,
     /// All slots with an invocation.
     pub live: Mask,
-    /// The local invocation index in each slot; 0 in slots without one.
-    pub local_index: Vec<u32>,
+    /// The number in the group of the invocation in each slot; 0 in slots without one.
+    pub index: Vec<u32>,
     /// `gl_SubgroupID` and `gl_NumSubgroups` as the device reports them, by slot: adopted, since they are free.
     pub(crate) reported: Vec<(u32, u32)>,
 }
 
 impl Layout {
+    /// The invocation in a slot.
+    pub fn invocation(&self, slot: usize) -> InvocationId {
+        InvocationId { group: self.group, index: self.index[slot] }
+    }
+
     /// The subgroup that a slot belongs to, and its lane.
     pub fn lane_of(&self, slot: usize) -> (usize, usize) {
         // All subgroups of a dispatch have one size (checked), so the division is exact.
@@ -149,42 +171,43 @@ impl Layout {
     }
 }
 
-/// The layouts of all workgroups of a dispatch.
+/// The layouts of all groups of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneMap {
-    /// By linear workgroup index.
-    pub workgroups: Vec<Layout>,
+    /// By [`GroupId`].
+    pub groups: Vec<Layout>,
 }
 
 impl LaneMap {
     /// Reads and checks the map buffer of a dispatch. Without a usable map the result is `None`; every broken rule is
-    /// listed either way, each at most once in a workgroup.
+    /// listed either way, each at most once in a group.
     pub fn check(case: &Case, words: &[u32], promise: SizePromise) -> (Option<LaneMap>, Vec<MapFault>) {
-        let invocations = case.launch.invocations() as usize;
-        let mut checker = Checker { case, promise, workgroup: 0, faults: Vec::new(), dispatch_size: None };
-        let mut workgroups = Vec::new();
-        for workgroup in 0..case.launch.workgroups() {
-            checker.workgroup = workgroup;
-            let first = workgroup as usize * invocations * MAP_WORDS;
-            let Some(words) = words.get(first..first + invocations * MAP_WORDS) else {
+        let entry_point = &case.entry_point;
+        let words_of_group = entry_point.group_size() as usize * MAP_WORDS;
+        let mut checker = Checker { case, promise, group: GroupId(0), faults: Vec::new(), dispatch_size: None };
+        let mut groups = Vec::new();
+        for group in entry_point.group_ids() {
+            checker.group = group;
+            let first = entry_point.ordinal(InvocationId { group, index: 0 }) * MAP_WORDS;
+            let Some(words) = words.get(first..first + words_of_group) else {
                 checker.fault(MapRule::Written, "the map buffer is too short".into());
                 break;
             };
-            workgroups.extend(checker.workgroup(words));
+            groups.extend(checker.layout(words));
         }
-        let usable = workgroups.len() == case.launch.workgroups() as usize;
-        (usable.then_some(LaneMap { workgroups }), checker.faults)
+        let usable = groups.len() == entry_point.groups() as usize;
+        (usable.then_some(LaneMap { groups }), checker.faults)
     }
 
-    /// The usual map: subgroups of `size` consecutive local indices.
+    /// The usual map: subgroups of `size` consecutive invocations.
     pub fn linear(case: &Case, size: u32) -> LaneMap {
-        let n = case.launch.invocations();
+        let n = case.entry_point.group_size();
         LaneMap::from_fn(case, size, |index| (index / size, index % size), n.div_ceil(size))
     }
 
-    /// A map made from `place(local index) = (subgroup, lane)`, the same in every workgroup.
+    /// A map made from `place(index in the group) = (subgroup, lane)`, the same in every group.
     pub fn from_fn(case: &Case, size: u32, place: impl Fn(u32) -> (u32, u32), subgroups: u32) -> LaneMap {
-        let n = case.launch.invocations();
+        let n = case.entry_point.group_size();
         let mut members = vec![Vec::new(); subgroups as usize];
         for index in 0..n {
             let (subgroup, lane) = place(index);
@@ -192,23 +215,22 @@ impl LaneMap {
         }
         members.retain(|lanes| !lanes.is_empty());
         let records = |subgroup: usize| (subgroup as u32, members.len() as u32);
-        let layout = layout(size as usize, &members, records);
-        LaneMap { workgroups: vec![layout; case.launch.workgroups() as usize] }
+        let first = layout(GroupId(0), size as usize, &members, records);
+        LaneMap { groups: case.entry_point.group_ids().map(|group| Layout { group, ..first.clone() }).collect() }
     }
 
     /// The map buffer a correct device with this map writes.
     pub fn words(&self, case: &Case) -> Vec<u32> {
-        let n = case.launch.invocations() as usize;
-        let mut words = vec![0; self.workgroups.len() * n * MAP_WORDS];
-        for (w, layout) in self.workgroups.iter().enumerate() {
+        let mut words = vec![0; case.entry_point.invocations() as usize * MAP_WORDS];
+        for layout in &self.groups {
             for subgroup in &layout.subgroups {
-                let token = layout.local_index[subgroup.first + subgroup.live.trailing_zeros() as usize];
+                let token = layout.index[subgroup.first + subgroup.live.trailing_zeros() as usize];
                 for lane in lanes(subgroup.live) {
                     let slot = subgroup.first + lane;
                     let (id, subgroups) = layout.reported[slot];
                     let size = subgroup.size as u32;
                     let record = Record { lane: lane as u32, size, id, subgroups, token, ballot: subgroup.live };
-                    let at = (w * n + layout.local_index[slot] as usize) * MAP_WORDS;
+                    let at = case.entry_point.ordinal(layout.invocation(slot)) * MAP_WORDS;
                     words[at..at + MAP_WORDS].copy_from_slice(&record.write());
                 }
             }
@@ -217,13 +239,14 @@ impl LaneMap {
     }
 }
 
-fn layout(size: usize, members: &[Vec<(u32, u32)>], reported: impl Fn(usize) -> (u32, u32)) -> Layout {
+fn layout(group: GroupId, size: usize, members: &[Vec<(u32, u32)>], reported: impl Fn(usize) -> (u32, u32)) -> Layout {
     let slots = size * members.len();
     let mut layout = Layout {
+        group,
         subgroups: Vec::with_capacity(members.len()),
         slots,
         live: Mask::empty(slots),
-        local_index: vec![0; slots],
+        index: vec![0; slots],
         reported: vec![(0, 0); slots],
     };
     for (s, lanes) in members.iter().enumerate() {
@@ -231,7 +254,7 @@ fn layout(size: usize, members: &[Vec<(u32, u32)>], reported: impl Fn(usize) -> 
         let live = lanes.iter().fold(0, |live, &(lane, _)| live | 1u128 << lane);
         layout.live.insert_lanes(first, live);
         for &(lane, index) in lanes {
-            layout.local_index[first + lane as usize] = index;
+            layout.index[first + lane as usize] = index;
             layout.reported[first + lane as usize] = reported(s);
         }
         layout.subgroups.push(Subgroup { first, size, live });
@@ -242,20 +265,20 @@ fn layout(size: usize, members: &[Vec<(u32, u32)>], reported: impl Fn(usize) -> 
 struct Checker<'a> {
     case: &'a Case,
     promise: SizePromise,
-    workgroup: u32,
+    group: GroupId,
     faults: Vec<MapFault>,
     dispatch_size: Option<u32>,
 }
 
 impl Checker<'_> {
     fn fault(&mut self, rule: MapRule, seen: String) {
-        let workgroup = self.workgroup;
-        if !self.faults.iter().any(|fault| fault.rule == rule && fault.workgroup == workgroup) {
-            self.faults.push(MapFault { rule, workgroup, seen });
+        let group = self.group;
+        if !self.faults.iter().any(|fault| fault.rule == rule && fault.group == group) {
+            self.faults.push(MapFault { rule, group, seen });
         }
     }
 
-    fn workgroup(&mut self, words: &[u32]) -> Option<Layout> {
+    fn layout(&mut self, words: &[u32]) -> Option<Layout> {
         let before = self.faults.len();
         let mut records = Vec::with_capacity(words.len() / MAP_WORDS);
         for (index, words) in words.chunks_exact(MAP_WORDS).enumerate() {
@@ -279,9 +302,9 @@ impl Checker<'_> {
         let size = records[0].size as usize;
         let members: Vec<Vec<(u32, u32)>> =
             groups.iter().map(|group| group.iter().map(|&i| (records[i].lane, i as u32)).collect()).collect();
-        let mut layout = layout(size, &members, |_| (0, 0));
+        let mut layout = layout(self.group, size, &members, |_| (0, 0));
         for (slot, reported) in layout.reported.iter_mut().enumerate() {
-            let record = &records[layout.local_index[slot] as usize];
+            let record = &records[layout.index[slot] as usize];
             *reported = (record.id, record.subgroups);
         }
         Some(layout)
@@ -291,7 +314,7 @@ impl Checker<'_> {
         self.faults[before..].iter().any(|fault| fault.rule.is_fatal())
     }
 
-    /// Local indices by token, in ascending order of token.
+    /// Indices in the group by token, in ascending order of token.
     fn group_by_token(&mut self, records: &[Record]) -> Vec<Vec<usize>> {
         let mut by_token = std::collections::BTreeMap::<u32, Vec<usize>>::new();
         for (index, record) in records.iter().enumerate() {
@@ -341,21 +364,21 @@ impl Checker<'_> {
 
     fn size(&mut self, records: &[Record], group: &[usize]) {
         let promise = self.promise;
-        let launch = &self.case.launch;
+        let entry_point = &self.case.entry_point;
         for &index in group {
             let size = records[index].size;
             let expected = *self.dispatch_size.get_or_insert(size);
-            let allowed = match launch.subgroup_size {
+            let allowed = match entry_point.subgroup_size {
                 SubgroupSize::Required(required) => size == required,
-                SubgroupSize::Default if launch.spirv < SpirvVersion::V1_6 => size == promise.default,
-                _ => (promise.min..=promise.max).contains(&size),
+                SubgroupSize::Default if entry_point.spirv < SpirvVersion::V1_6 => size == promise.default,
+                SubgroupSize::Default | SubgroupSize::Varying => (promise.min..=promise.max).contains(&size),
             };
             if !allowed || size != expected || !size.is_power_of_two() || size > 128 {
                 self.fault(
                     MapRule::Size,
                     format!(
                         "invocation {index} has gl_SubgroupSize {size} (asked for {:?}, device {promise:?})",
-                        launch.subgroup_size
+                        entry_point.subgroup_size
                     ),
                 );
             }
@@ -395,12 +418,15 @@ impl Checker<'_> {
         }
     }
 
-    /// Semantics.md §2.1 item 4. The x dimension decides, not the product.
+    /// "When full subgroups are required:, subgroups must: be launched with all invocations active" (Vulkan, Full Subgroups). The x dimension
+    /// decides, not the product. No subgroup can then be without lanes, so that `gl_NumSubgroups`, "the number of subgroups in the local
+    /// workgroup" (Vulkan, NumSubgroups), counts those seen; elsewhere one without lanes may be counted, too (docs/rules.md, rules M4 and M6).
     fn full_subgroups(&mut self, records: &[Record], groups: &[Vec<usize>]) {
-        let launch = &self.case.launch;
+        let entry_point = &self.case.entry_point;
         let size = records[0].size;
-        let promised = launch.spirv >= SpirvVersion::V1_6 || launch.full_subgroups;
-        if !promised || launch.workgroup[0] % size != 0 {
+        let promised = entry_point.spirv >= SpirvVersion::V1_6 || entry_point.full_subgroups;
+        let Launch::Workgroups(Workgroups { size: [x, ..], .. }) = entry_point.launch;
+        if !promised || x % size != 0 {
             return;
         }
         for group in groups {
@@ -408,6 +434,11 @@ impl Checker<'_> {
             if live != first_lanes(size as usize) {
                 self.fault(MapRule::FullSubgroups, format!("a subgroup of size {size} has the lanes {live:#x}"));
             }
+        }
+        let number = records[0].subgroups;
+        if number as usize > groups.len() {
+            let seen = format!("gl_NumSubgroups is {number}, there are {} and all are full", groups.len());
+            self.fault(MapRule::NumSubgroups, seen);
         }
     }
 }

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 /// A set of slots: one slot for each lane of each subgroup of a workgroup, subgroup by subgroup ([`crate::map::Layout`]).
-/// Sets that are combined always belong to one layout, so they have one length.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+/// Sets that are combined belong to one layout: sets of different lengths are a fault of tangle, and panic.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mask(SmallVec<[u64; 4]>);
 
 impl Mask {
@@ -38,8 +38,14 @@ impl Mask {
         self.0[slot / 64] >> (slot % 64) & 1 == 1
     }
 
+    /// The words of both sets, side by side.
+    fn beside<'a>(&'a self, other: &'a Mask) -> impl Iterator<Item = (u64, u64)> + 'a {
+        assert_eq!(self.0.len(), other.0.len(), "sets of one layout");
+        self.0.iter().copied().zip(other.0.iter().copied())
+    }
+
     fn zip(&self, other: &Mask, f: impl Fn(u64, u64) -> u64) -> Mask {
-        Mask(self.0.iter().zip(&other.0).map(|(&x, &y)| f(x, y)).collect())
+        Mask(self.beside(other).map(|(x, y)| f(x, y)).collect())
     }
 
     /// `self ∩ other`
@@ -59,17 +65,23 @@ impl Mask {
 
     /// Adds all slots of `other`.
     pub fn add(&mut self, other: &Mask) {
+        assert_eq!(self.0.len(), other.0.len(), "sets of one layout");
         self.0.iter_mut().zip(&other.0).for_each(|(x, &y)| *x |= y);
     }
 
     /// True if `self ⊆ other`.
     pub fn within(&self, other: &Mask) -> bool {
-        self.0.iter().zip(&other.0).all(|(&x, &y)| x & !y == 0)
+        self.beside(other).all(|(x, y)| x & !y == 0)
     }
 
     /// True if the sets have a slot in common.
     pub fn meets(&self, other: &Mask) -> bool {
-        self.0.iter().zip(&other.0).any(|(&x, &y)| x & y != 0)
+        self.beside(other).any(|(x, y)| x & y != 0)
+    }
+
+    /// The lowest slot in the set.
+    pub fn first(&self) -> Option<usize> {
+        self.slots().next()
     }
 
     /// The slots in ascending order.
@@ -106,6 +118,12 @@ impl Mask {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[should_panic(expected = "sets of one layout")]
+    fn sets_of_two_layouts_are_not_combined() {
+        let _ = Mask::empty(64).or(&Mask::empty(128));
+    }
 
     #[test]
     fn lanes_of_every_size_round_trip() {

@@ -1,14 +1,16 @@
 //! From a case and a lane map to what every lane must log.
 
 use serde::{Deserialize, Serialize};
-use tangle_program::case::{Case, Tier};
+use tangle_program::case::{Case, GroupId, InvocationId, Tier};
+use tangle_program::subgroup::Severity;
 use tangle_program::tree::SiteId;
 
+use crate::judge::Observation;
 use crate::lower::{Code, lower};
 use crate::machine::{Event, LaneLog, Learnt, Machine, OpCounts, Pass, Stop};
 use crate::map::{LaneMap, Layout};
 use crate::mask::Mask;
-use crate::observed::{Status, TangleRule, follow};
+use crate::observed::{Broken, Status, TangleRule, follow};
 use crate::rules::Spec;
 
 /// Why there is no prediction: the case must not be run. A validated case from the generator never gives one.
@@ -19,13 +21,13 @@ pub struct NotDefined(pub String);
 /// What a device must log, for one lane map.
 #[derive(Debug)]
 pub struct Prediction {
-    pub(crate) workgroups: Vec<Workgroup>,
+    pub(crate) groups: Vec<Group>,
     /// Log sites in the program.
     sites: usize,
 }
 
 #[derive(Debug)]
-pub(crate) struct Workgroup {
+pub(crate) struct Group {
     pub layout: Layout,
     /// By slot.
     pub logs: Vec<LaneLog>,
@@ -36,28 +38,26 @@ pub(crate) struct Workgroup {
 /// One execution of a log site, as [`Prediction::events`] tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedEvent {
-    /// Linear workgroup index.
-    pub workgroup: usize,
+    /// The group of invocations.
+    pub group: GroupId,
     /// The site.
     pub site: SiteId,
     /// The lanes that log together: for each subgroup with any, its number and lane mask. Exact at tier maximal; at the others the largest
     /// set that the tier allows.
     pub active: Vec<(usize, u128)>,
-    /// Local invocation index and logged words of each lane; `None` where nothing is compared.
+    /// Number in the group and logged words of each lane; `None` where nothing is compared.
     pub values: Vec<(u32, Vec<Option<u32>>)>,
 }
 
 /// What one invocation has to log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedLog {
-    /// Linear workgroup index.
-    pub workgroup: usize,
-    /// Number of the subgroup in the workgroup.
+    /// The invocation.
+    pub invocation: InvocationId,
+    /// Number of the subgroup in the group.
     pub subgroup: usize,
     /// `gl_SubgroupInvocationID`
     pub lane: usize,
-    /// `gl_LocalInvocationIndex`
-    pub local_index: u32,
     /// The words in order; `None` where nothing is compared.
     pub words: Vec<Option<u32>>,
     /// For each entry: the index of its first word, and that of its event in [`Prediction::events`].
@@ -98,12 +98,12 @@ impl OpUse {
 /// If the case has undefined behaviour on this map.
 pub fn predict(case: &Case, map: &LaneMap) -> Result<Prediction, NotDefined> {
     let code = lower(&case.program).map_err(NotDefined)?;
-    let mut workgroups = Vec::with_capacity(map.workgroups.len());
-    for (index, layout) in map.workgroups.iter().enumerate() {
-        let Settled { machine, .. } = settle(case, &code, layout, index)?;
-        workgroups.push(Workgroup::of(machine, layout));
+    let mut groups = Vec::with_capacity(map.groups.len());
+    for layout in &map.groups {
+        let Settled { machine, .. } = settle(case, &code, layout)?;
+        groups.push(Group::of(machine, layout));
     }
-    Ok(Prediction { workgroups, sites: code.sites })
+    Ok(Prediction { groups, sites: code.sites })
 }
 
 /// Predicts what a device must log that logged this, where it is the device's choice who is together: results of open tangles are
@@ -113,22 +113,40 @@ pub fn predict(case: &Case, map: &LaneMap) -> Result<Prediction, NotDefined> {
 /// If the case has undefined behaviour on this map.
 pub fn predict_observed(case: &Case, map: &LaneMap, logs: &[Vec<u32>]) -> Result<Prediction, NotDefined> {
     let code = lower(&case.program).map_err(NotDefined)?;
-    let invocations = case.launch.invocations() as usize;
-    let mut workgroups = Vec::with_capacity(map.workgroups.len());
-    for (index, layout) in map.workgroups.iter().enumerate() {
-        let Settled { mut machine, visitors, classes } = settle(case, &code, layout, index)?;
+    let mut groups = Vec::with_capacity(map.groups.len());
+    for layout in &map.groups {
+        let Settled { mut machine, visitors, classes } = settle(case, &code, layout)?;
         if machine.is_open {
             let mut seen: Vec<&[u32]> = vec![&[]; layout.slots];
             for slot in layout.live.slots() {
-                let at = index * invocations + layout.local_index[slot] as usize;
+                let at = case.entry_point.ordinal(layout.invocation(slot));
                 seen[slot] = logs.get(at).map_or(&[], Vec::as_slice);
             }
-            let followed = follow(case, &code, layout, index, (visitors, classes), &seen)?;
+            let followed = follow(case, &code, layout, (visitors, classes), &seen)?;
             machine = followed.unwrap_or(machine);
         }
-        workgroups.push(Workgroup::of(machine, layout));
+        groups.push(Group::of(machine, layout));
     }
-    Ok(Prediction { workgroups, sites: code.sites })
+    Ok(Prediction { groups, sites: code.sites })
+}
+
+/// Predicts what a device must log that gave this. Where the observation leaves words open, nothing is adopted from it: what it says of the
+/// words is one possibility of several, which need not fit together.
+///
+/// # Errors
+/// If the case has undefined behaviour on this map.
+pub fn predict_for(case: &Case, map: &LaneMap, observation: &Observation) -> Result<Prediction, NotDefined> {
+    if observation.open.iter().flatten().all(|&word| word == 0) {
+        return predict_observed(case, map, &observation.logs);
+    }
+    let mut prediction = predict(case, map)?;
+    for group in &mut prediction.groups {
+        for slot in group.layout.live.slots() {
+            let at = case.entry_point.ordinal(group.layout.invocation(slot));
+            group.logs[slot].leave_open(observation.open.get(at).map_or(&[], Vec::as_slice));
+        }
+    }
+    Ok(prediction)
 }
 
 impl From<Stop> for NotDefined {
@@ -137,16 +155,16 @@ impl From<Stop> for NotDefined {
     }
 }
 
-impl Workgroup {
-    fn of(machine: Machine<'_, Spec>, layout: &Layout) -> Workgroup {
+impl Group {
+    fn of(machine: Machine<'_, Spec>, layout: &Layout) -> Group {
         let Machine { logs, events, counts, .. } = machine;
-        Workgroup { layout: layout.clone(), logs, events, counts }
+        Group { layout: layout.clone(), logs, events, counts }
     }
 }
 
 /// Who visits each operation, as [`Pass::Predict`] has it; none at tier maximal.
-pub(crate) fn visitors(case: &Case, code: &Code, layout: &Layout, index: usize) -> Result<Vec<u128>, NotDefined> {
-    Ok(settle(case, code, layout, index)?.visitors)
+pub(crate) fn visitors(case: &Case, code: &Code, layout: &Layout) -> Result<Vec<u128>, NotDefined> {
+    Ok(settle(case, code, layout)?.visitors)
 }
 
 /// A run, with what it was found to rest on: who visits each operation, and where that is known ([`Pass::Predict`]).
@@ -156,10 +174,10 @@ struct Settled<'a> {
     classes: Vec<bool>,
 }
 
-/// Runs a workgroup until it is known which subgroups the path-class rule may be used in.
-fn settle<'a>(case: &'a Case, code: &'a Code, layout: &'a Layout, index: usize) -> Result<Settled<'a>, Stop> {
+/// Runs a group of invocations until it is known which subgroups the path-class rule may be used in.
+fn settle<'a>(case: &'a Case, code: &'a Code, layout: &'a Layout) -> Result<Settled<'a>, Stop> {
     let run = |pass: Pass, learnt: Learnt| {
-        let mut machine = Machine::new(case, code, layout, index, Spec, pass).knowing(learnt);
+        let mut machine = Machine::new(case, code, layout, Spec, pass).knowing(learnt);
         machine.run().map(|()| machine)
     };
     let mut learnt = Learnt::default();
@@ -168,6 +186,8 @@ fn settle<'a>(case: &'a Case, code: &'a Code, layout: &'a Layout, index: usize) 
         Tier::Maximal => Vec::new(),
         Tier::Plain | Tier::SubgroupUniform => run(Pass::Survey, Learnt::default())?.visitors,
     };
+    // Every round but the last takes the rule from one more subgroup, which it never gets back, or learns something of memory: that loads are
+    // unknown, or one more of the elements that the program touches in one of its phases. There are finitely many of each.
     loop {
         let machine = run(Pass::Predict { visitors: visitors.clone(), classes: classes.clone() }, learnt.clone())?;
         let mut settled = true;
@@ -187,11 +207,11 @@ fn settle<'a>(case: &'a Case, code: &'a Code, layout: &'a Layout, index: usize) 
 }
 
 impl Prediction {
-    /// Use of every operation of the program, in the order of [`tangle_program::context::operations`].
+    /// Use of every operation of the program, in the order of [`tangle_analysis::context::operations`].
     pub fn op_use(&self) -> Vec<OpUse> {
-        let ops = self.workgroups.first().map_or(0, |workgroup| workgroup.counts.executed.len());
+        let ops = self.groups.first().map_or(0, |group| group.counts.executed.len());
         let mut uses = vec![OpUse::default(); ops];
-        for Workgroup { counts, .. } in &self.workgroups {
+        for Group { counts, .. } in &self.groups {
             for (op, used) in uses.iter_mut().enumerate() {
                 used.add(OpUse {
                     executed_full: counts.executed[op][0],
@@ -206,40 +226,39 @@ impl Prediction {
 
     /// Log sites that some lane reaches, and all there are.
     pub fn sites_reached(&self) -> (usize, usize) {
-        let events = self.workgroups.iter().flat_map(|workgroup| &workgroup.events);
+        let events = self.groups.iter().flat_map(|group| &group.events);
         let mut reached: Vec<SiteId> = events.map(|event| event.site).collect();
         reached.sort_unstable();
         reached.dedup();
         (reached.len(), self.sites)
     }
 
-    /// The log of every invocation, workgroup by workgroup and subgroup by subgroup.
+    /// The log of every invocation, group by group and subgroup by subgroup.
     pub fn logs(&self) -> Vec<ExpectedLog> {
         let mut first_event = 0;
         let mut logs = Vec::new();
-        for (index, workgroup) in self.workgroups.iter().enumerate() {
-            for slot in workgroup.layout.live.slots() {
-                let LaneLog { words, tainted, adopted, entries, lost } = &workgroup.logs[slot];
-                let (subgroup, lane) = workgroup.layout.lane_of(slot);
+        for group in &self.groups {
+            for slot in group.layout.live.slots() {
+                let LaneLog { words, tainted, adopted, entries, lost, .. } = &group.logs[slot];
+                let (subgroup, lane) = group.layout.lane_of(slot);
                 let mut words: Vec<Option<u32>> = words.iter().copied().map(Some).collect();
                 tainted.iter().for_each(|&at| words[at as usize] = None);
                 let broken = |&(at, status): &(u32, Status)| match status {
-                    Status::Broken(rule) => Some((at as usize, rule)),
+                    Status::Broken(Broken { rule, .. }) => Some((at as usize, rule)),
                     Status::Open | Status::Checked => None,
                 };
                 let rules = adopted.iter().filter_map(broken).collect();
                 logs.push(ExpectedLog {
                     rules,
-                    workgroup: index,
+                    invocation: group.layout.invocation(slot),
                     subgroup,
                     lane,
-                    local_index: workgroup.layout.local_index[slot],
                     words,
                     entries: entries.iter().map(|&(at, event)| (at as usize, first_event + event as usize)).collect(),
                     open_end: *lost,
                 });
             }
-            first_event += workgroup.events.len();
+            first_event += group.events.len();
         }
         logs
     }
@@ -247,22 +266,22 @@ impl Prediction {
     /// Every execution of every log site, in an order of execution.
     pub fn events(&self) -> Vec<LoggedEvent> {
         let mut all = Vec::new();
-        for (index, workgroup) in self.workgroups.iter().enumerate() {
+        for group in &self.groups {
             let first = all.len();
-            all.extend(workgroup.events.iter().map(|event| LoggedEvent {
-                workgroup: index,
+            all.extend(group.events.iter().map(|event| LoggedEvent {
+                group: group.layout.group,
                 site: event.site,
-                active: lanes_by_subgroup(&workgroup.layout, &event.active),
+                active: lanes_by_subgroup(&group.layout, &event.active),
                 values: Vec::new(),
             }));
-            for slot in workgroup.layout.live.slots() {
-                let log = &workgroup.logs[slot];
+            for slot in group.layout.live.slots() {
+                let log = &group.logs[slot];
                 for (i, &(start, event)) in log.entries.iter().enumerate() {
                     let end = log.entry_end(i);
                     let words = (start + 1..end)
                         .map(|at| log.tainted.binary_search(&at).is_err().then(|| log.words[at as usize]));
                     let values = words.collect();
-                    all[first + event as usize].values.push((workgroup.layout.local_index[slot], values));
+                    all[first + event as usize].values.push((group.layout.index[slot], values));
                 }
             }
         }
@@ -271,6 +290,31 @@ impl Prediction {
 }
 
 impl LaneLog {
+    /// Compares no word that is open. From an open site on, nothing is known of the lane.
+    fn leave_open(&mut self, open: &[u32]) {
+        let is_open = |at: u32| open.get(at as usize).is_some_and(|&word| word != 0);
+        if let Some(first) = self.entries.iter().position(|&(start, _)| is_open(start)) {
+            let (end, _) = self.entries[first];
+            self.entries.truncate(first);
+            self.words.truncate(end as usize);
+            self.tainted.retain(|&at| at < end);
+            self.adopted.retain(|&(at, _)| at < end);
+            self.severity.retain(|&(at, _)| at < end);
+            self.lost = true;
+        }
+        self.tainted.extend((0..self.words.len() as u32).filter(|&at| is_open(at)));
+        self.tainted.sort_unstable();
+        self.tainted.dedup();
+        // What goes on where it should end may not be there.
+        self.lost |= (self.words.len()..open.len()).any(|at| is_open(at as u32));
+    }
+
+    /// The weakest rule that a word rests on; at the start of an entry, that the lane's path to it rests on.
+    pub fn rests_on(&self, word: usize) -> Severity {
+        let at = self.severity.binary_search_by_key(&(word as u32), |&(at, _)| at);
+        at.map_or(Severity::Hard, |at| self.severity[at].1)
+    }
+
     /// Where entry `i` ends.
     pub fn entry_end(&self, i: usize) -> u32 {
         self.entries.get(i + 1).map_or(self.words.len() as u32, |&(start, _)| start)

@@ -12,23 +12,22 @@ use crate::map::LaneMap;
 use crate::predict::{NotDefined, visitors};
 use crate::rules::Rules;
 
-/// Runs a case on a device with this lane map and behaviour. `rules` makes the behaviour of each workgroup.
+/// Runs a case on a device with this lane map and behaviour. `rules` makes the behaviour of each group.
 ///
 /// # Errors
 /// If the case is ill-formed.
 pub fn observe<R: Rules>(case: &Case, map: &LaneMap, mut rules: impl FnMut() -> R) -> Result<Observation, NotDefined> {
     let code = lower(&case.program).map_err(NotDefined)?;
-    let invocations = case.launch.invocations() as usize;
-    let mut logs = vec![Vec::new(); invocations * map.workgroups.len()];
-    for (index, layout) in map.workgroups.iter().enumerate() {
+    let mut logs = vec![Vec::new(); case.entry_point.invocations() as usize];
+    for layout in &map.groups {
         let rules = rules();
-        let visitors = if rules.has_open_operations() { visitors(case, &code, layout, index)? } else { Vec::new() };
-        let mut machine = Machine::new(case, &code, layout, index, rules, Pass::Observe { visitors });
+        let visitors = if rules.has_open_operations() { visitors(case, &code, layout)? } else { Vec::new() };
+        let mut machine = Machine::new(case, &code, layout, rules, Pass::Observe { visitors });
         machine.run()?;
         for slot in layout.live.slots() {
             let log = std::mem::take(&mut machine.logs[slot]);
-            logs[index * invocations + layout.local_index[slot] as usize] = log.words;
+            logs[case.entry_point.ordinal(layout.invocation(slot))] = log.words;
         }
     }
-    Ok(Observation { map: map.words(case), logs })
+    Ok(Observation { map: map.words(case), logs, open: Vec::new() })
 }

@@ -54,6 +54,18 @@ pub enum Merge {
     Call,
 }
 
+/// A merge, as it happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Merging<'a> {
+    /// Of what.
+    pub merge: Merge,
+    /// The lanes that reached the header together.
+    pub reached: &'a Mask,
+    /// The lanes that come to the merge, in the order in which they do: those of the `then` side before those of the `else` side, each
+    /// iteration's or segment's, each return's. For [`Merge::Continue`] the lanes at the end of the body come first, then those that continue.
+    pub arrivals: &'a [Mask],
+}
+
 /// A jump statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -86,8 +98,11 @@ pub trait Rules {
         0
     }
 
+    /// Called before the first step.
+    fn start(&mut self, _subgroup_size: usize) {}
+
     /// The lanes that leave a merge point: those that reach it.
-    fn merged(&mut self, _merge: Merge, _reached: &Mask, merged: Mask) -> Mask {
+    fn merged(&mut self, _merging: &Merging<'_>, merged: Mask) -> Mask {
         merged
     }
 

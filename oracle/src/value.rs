@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use smallvec::{SmallVec, smallvec};
+use tangle_program::subgroup::Severity;
 
 use crate::mask::Mask;
 
@@ -13,18 +14,20 @@ pub(crate) type Column = Rc<Vec<u64>>;
 #[derive(Clone, Debug)]
 pub(crate) struct Taint {
     pub lanes: Mask,
-    /// True if some lane's value is *undefined* (semantics.md §0.3). Otherwise the values are defined, but depend on a tangle that
+    /// True if some lane's value is *undefined* (rules D1 and D2). Otherwise the values are defined, but depend on a tangle that
     /// the tier leaves open. Undefined values must not reach control flow; unknown ones may.
     pub undefined: bool,
 }
 
-/// Operations whose results went into a value: bit `i` is operation `i` of the program, by [`crate::lower::OpNode::id`].
+/// What a value comes from: the operations whose results went into it (bit `i` is operation `i` of the program, by
+/// [`crate::lower::OpNode::id`]), and the weakest rule that it rests on in any lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Provenance {
     /// Executed by all lanes of a subgroup.
     pub full: u128,
     /// Executed by some lanes only.
     pub partial: u128,
+    pub severity: Severity,
 }
 
 impl Provenance {
@@ -32,7 +35,16 @@ impl Provenance {
     const OPERATIONS: usize = u128::BITS as usize;
 
     pub fn or(self, other: Provenance) -> Provenance {
-        Provenance { full: self.full | other.full, partial: self.partial | other.partial }
+        Provenance {
+            full: self.full | other.full,
+            partial: self.partial | other.partial,
+            severity: self.severity.max(other.severity),
+        }
+    }
+
+    /// The same, resting on a rule besides.
+    pub fn resting_on(self, severity: Severity) -> Provenance {
+        Provenance { severity: self.severity.max(severity), ..self }
     }
 
     /// Adds an operation that all lanes of a subgroup executed, or some of them.
@@ -101,22 +113,16 @@ impl Value {
         self.taint = match (self.taint.take(), &value.taint) {
             (None, None) => None,
             (old, new) => {
-                let mut undefined = false;
-                let mut lanes = Mask::default();
-                if let Some(old) = old {
-                    undefined |= old.undefined;
-                    lanes = old.lanes.minus(slots);
-                }
-                if let Some(new) = new {
-                    undefined |= new.undefined;
-                    let new = new.lanes.and(slots);
-                    lanes = if lanes == Mask::default() { new } else { lanes.or(&new) };
-                }
+                let undefined = old.iter().chain(new).any(|taint| taint.undefined);
+                let mut lanes = slots.minus(slots);
+                old.iter().for_each(|old| lanes.add(&old.lanes.minus(slots)));
+                new.iter().for_each(|new| lanes.add(&new.lanes.and(slots)));
                 (!lanes.is_empty()).then(|| Box::new(Taint { lanes, undefined }))
             }
         };
         self.from = self.from.or(value.from);
     }
+
     fn set_names(&mut self, value: &Value, slots: &Mask) {
         if self.names.is_none() && value.names.is_none() {
             return;

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use tangle_analysis::validate::validate;
 use tangle_generator::{Config, Profile, from_seed};
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::{Counts, Judgement, Verdict, judge};
@@ -9,13 +10,12 @@ use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{Drawn, Finest, Rules, Spec};
 use tangle_program::case::{Case, SubgroupSize, Tier};
-use tangle_program::validate::validate;
 
 const SIZES: [u32; 3] = [4, 8, 32];
 const PROMISE: SizePromise = SizePromise { default: 8, min: 4, max: 128 };
 
 fn run<R: Rules>(case: &Case, size: u32, rules: impl Fn() -> R) -> Judgement {
-    let size = if let SubgroupSize::Required(size) = case.launch.subgroup_size { size } else { size };
+    let size = if let SubgroupSize::Required(size) = case.entry_point.subgroup_size { size } else { size };
     let map = LaneMap::linear(case, size);
     let observation = observe(case, &map, rules).expect("a generated case is well-formed");
     judge(case, &observation, SizePromise { default: size, ..PROMISE })
@@ -72,13 +72,13 @@ const CASES: u64 = 2000;
 #[test]
 fn planted_faults_are_caught() {
     let everywhere = [Tier::Maximal, Tier::Maximal, Tier::SubgroupUniform, Tier::Plain];
-    faults_are_caught(Fault::ALL.iter().filter(|fault| !Fault::OPEN.contains(fault)), &everywhere);
+    faults_are_caught(Fault::ALL.iter().filter(|fault| !fault.is_of_open_tangles()), &everywhere);
 }
 
-/// Where the tier leaves the tangle open, the rules for observed tangles alone must find them (semantics.md §3.7).
+/// Where the tier leaves the tangle open, the rules for observed tangles alone must find them (docs/rules.md, section O).
 #[test]
 fn planted_faults_in_open_tangles_are_caught() {
-    faults_are_caught(Fault::OPEN.iter(), &[Tier::Plain]);
+    faults_are_caught(Fault::ALL.iter().filter(|fault| fault.is_of_open_tangles()), &[Tier::Plain]);
 }
 
 fn faults_are_caught<'a>(faults: impl Iterator<Item = &'a Fault>, tiers: &[Tier]) {
@@ -88,7 +88,7 @@ fn faults_are_caught<'a>(faults: impl Iterator<Item = &'a Fault>, tiers: &[Tier]
         let caught = (0..CASES).find(|&seed| {
             let tier = tiers[seed as usize % tiers.len()];
             let case = from_seed(seed, &config(tier));
-            let judgement = run(&case, SIZES[seed as usize % SIZES.len()], || Planted(fault));
+            let judgement = run(&case, SIZES[seed as usize % SIZES.len()], || Planted::new(fault));
             rule = match &judgement.verdict {
                 Verdict::Mismatch(mismatch) => mismatch.rule,
                 _ => None,

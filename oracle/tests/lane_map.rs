@@ -9,7 +9,7 @@ use tangle_oracle::map::{LaneMap, MapRule, SizePromise};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::Spec;
 use tangle_program::case::interface::MAP_WORDS;
-use tangle_program::case::{Case, SpirvVersion, SubgroupSize};
+use tangle_program::case::{Case, GroupId, SpirvVersion, SubgroupSize};
 
 /// Words of a record ([`tangle_program::case::interface::MAP_WORDS`]).
 const LANE: usize = 0;
@@ -25,7 +25,7 @@ const PROMISE: SizePromise = SizePromise { default: 8, min: 4, max: 16 };
 /// Two subgroups of 8.
 fn sixteen() -> Case {
     let mut case = main_of([see(1), when(below(4), [see(2)])]);
-    case.launch.workgroup = [16, 1, 1];
+    case.entry_point.workgroups_mut().size = [16, 1, 1];
     case
 }
 
@@ -134,12 +134,12 @@ fn the_size_is_what_the_pipeline_asks_for() {
     is_fatal(MapRule::Size, broken(&sixteen(), |_, record| record[SIZE] = 12));
     // A required size is granted, whatever the default is.
     let mut required = sixteen();
-    required.launch.subgroup_size = SubgroupSize::Required(4);
+    required.entry_point.subgroup_size = SubgroupSize::Required(4);
     assert_eq!(judged(&required, &right(&required, 4)).0.verdict, Verdict::Pass);
     is_fatal(MapRule::Size, judged(&required, &right(&required, 8)));
     // SPIR-V 1.6 lets the size vary within the device's range, and no further.
     let mut varying = sixteen();
-    varying.launch.spirv = SpirvVersion::V1_6;
+    varying.entry_point.spirv = SpirvVersion::V1_6;
     for (size, fine) in [(2, false), (4, true), (8, true), (16, true)] {
         let (judgement, rules) = judged(&varying, &right(&varying, size));
         let expected = if fine { (Verdict::Pass, vec![]) } else { (Verdict::LaneMap, vec![MapRule::Size]) };
@@ -169,13 +169,13 @@ fn full_subgroups_where_they_are_promised() {
     let observed = |case: &Case| observe(case, &scattered(case), || Spec).expect("the case is well-defined");
     let mut case = sixteen();
     assert_eq!(judged(&case, &observed(&case)).0.verdict, Verdict::Pass);
-    case.launch.full_subgroups = true;
+    case.entry_point.full_subgroups = true;
     is_survived(&[MapRule::FullSubgroups], judged(&case, &observed(&case)));
-    case.launch.full_subgroups = false;
-    case.launch.spirv = SpirvVersion::V1_6;
+    case.entry_point.full_subgroups = false;
+    case.entry_point.spirv = SpirvVersion::V1_6;
     is_survived(&[MapRule::FullSubgroups], judged(&case, &observed(&case)));
-    // The x dimension decides, not the product (semantics.md §2.1 item 4).
-    case.launch.workgroup = [4, 4, 1];
+    // The x dimension decides, not the product (rule M4).
+    case.entry_point.workgroups_mut().size = [4, 4, 1];
     assert_eq!(judged(&case, &observed(&case)).0.verdict, Verdict::Pass);
 }
 
@@ -204,8 +204,18 @@ fn the_number_of_subgroups_is_one_number() {
             }
         }),
     );
-    // More than there are is not excluded by the text (semantics.md §2.3 item 5).
-    assert_eq!(broken(&sixteen(), |_, record| record[COUNT] = 3).0.verdict, Verdict::Pass);
+    // More than there are: a subgroup without lanes may be counted, unless all subgroups are full (docs/rules.md, rules M4 and M6).
+    let more = |_, record: &mut [u32]| record[COUNT] = 3;
+    assert_eq!(broken(&sixteen(), more).0.verdict, Verdict::Pass);
+    let mut full = sixteen();
+    full.entry_point.full_subgroups = true;
+    is_survived(&[MapRule::NumSubgroups], broken(&full, more));
+    let mut newer = sixteen();
+    newer.entry_point.spirv = SpirvVersion::V1_6;
+    is_survived(&[MapRule::NumSubgroups], broken(&newer, more));
+    // The x dimension is no multiple of the size: nothing is promised.
+    newer.entry_point.workgroups_mut().size = [4, 4, 1];
+    assert_eq!(broken(&newer, more).0.verdict, Verdict::Pass);
 }
 
 #[test]
@@ -241,13 +251,13 @@ fn any_packing_without_a_promise_is_right() {
 
 /// Each workgroup has a map of its own, and faults name it.
 #[test]
-fn faults_name_their_workgroup() {
+fn faults_name_their_group() {
     let mut case = sixteen();
-    case.launch.groups = [1, 3, 1];
+    case.entry_point.workgroups_mut().count = [1, 3, 1];
     let (judgement, rules) = broken(&case, |i, record| {
         if i / 16 == 2 {
             record[ID] = 0
         }
     });
-    assert_eq!((rules, judgement.map_faults[0].workgroup), (vec![MapRule::SubgroupIds], 2));
+    assert_eq!((rules, judgement.map_faults[0].group), (vec![MapRule::SubgroupIds], GroupId(2)));
 }

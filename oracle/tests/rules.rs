@@ -18,7 +18,7 @@ const C: u32 = 3;
 const D: u32 = 4;
 const E: u32 = 5;
 
-// ---- loops (semantics.md §3.5, §4.3) ----
+// ---- loops (docs/rules.md, section X; rule G2) ----
 
 #[test]
 fn lanes_that_continue_are_in_the_update_of_a_for_loop() {
@@ -91,7 +91,7 @@ fn iterations_are_not_mixed_at_tier_maximal() {
     check_tiers(&case, "A=FF AA FF AA B=FF FF C=FF", "A=FF AA? FF AA? B=FF FF C=FF");
 }
 
-// ---- functions (semantics.md §3.5, §4.5) ----
+// ---- functions (rules X6 and X7) ----
 
 #[test]
 fn nested_calls_with_early_returns_reconverge_after_each_call() {
@@ -110,7 +110,7 @@ fn a_return_by_all_keeps_control_flow_uniform() {
 
 #[test]
 fn a_loop_around_a_call_restores_uniform_control_flow() {
-    // `for (;;) { f(); break; }`: the call's divergence ends at the merge of the loop (semantics.md §3.2).
+    // `for (;;) { f(); break; }`: the call's divergence ends at the merge of the loop (docs/rules.md, section R).
     let callee = function("callee", [when(below(4), [Stmt::Return(None)]), see(A)]);
     let wrapped = repeat(LoopKind::Forever, 0, 1, [], [call(0), see(B), Stmt::Break]);
     let case = case(vec![callee, function("main", [wrapped, see(C)])]);
@@ -130,6 +130,35 @@ fn out_arguments_of_lanes_that_returned_early_are_copied_back() {
     check_tiers(&case, "A=FF:[7 7 7 7 8 8 8 8]", "A=FF:[7 7 7 7 8 8 8 8]");
 }
 
+/// Docs/rules.md, rules E4 to E6: control flow is uniform behind a construct only if all lanes leave it by its merge block. What tells is a
+/// divergence behind it, which a uniform `if` would end.
+#[test]
+fn a_construct_that_some_lanes_leave_by_a_return_is_not_uniform_behind_it() {
+    let leave = || when(below(1), [Stmt::Return(None)]);
+    let behind = || [when(odd(), []), see(A)];
+    let with = |construct: Stmt| [vec![construct], behind().to_vec()].concat();
+    for (what, body) in [
+        ("a selection", with(either(below(8), [leave()], []))),
+        ("a for loop", with(counted(0, uint(2), [], [leave()]))),
+        ("a while loop", with(repeat(LoopKind::While, 0, 2, [], [leave()]))),
+        ("a do-while loop", with(repeat(LoopKind::DoWhile, 0, 2, [], [leave()]))),
+        ("an endless loop", with(repeat(LoopKind::Forever, 0, 2, [], [leave(), Stmt::Break]))),
+        ("a switch", with(switch(uint(1), [arm([Label::Default], [leave()])]))),
+        ("a loop in a loop", with(counted(0, uint(2), [], [counted(1, uint(2), [], [leave()])]))),
+    ] {
+        println!("{what}");
+        check_tiers(&main_of(body.clone()), "A=FE", "A=FE?");
+        let called = case(vec![function("callee", body), function("main", [call(0), when(odd(), []), see(B)])]);
+        check_tiers(&called, "A=FE B=FF", "A=FE? B=FF?");
+    }
+    // A lane that goes on with the loop around leaves the switch in it by another way than its merge block.
+    let on = arm([Label::Case(0)], [Stmt::Continue]);
+    let selector = || bin(bin(lane(), BinaryOp::Lt, uint(1)), BinaryOp::Eq, Expr::Bool(false));
+    let number = Expr::Cast(tangle_program::types::Scalar::Uint, Box::new(selector()));
+    let inner = [switch(number, [on, arm([Label::Default], [Stmt::Break])]), when(odd(), []), see(A)];
+    check_tiers(&main_of([counted(0, uint(1), [], inner), when(odd(), []), see(B)]), "A=FE B=FF", "A=FE? B=FF");
+}
+
 #[test]
 fn lanes_that_return_from_main_are_gone() {
     let case = main_of([when(below(2), [Stmt::Return(None)]), see(A), when(odd(), [see(B)]), see(C)]);
@@ -138,7 +167,7 @@ fn lanes_that_return_from_main_are_gone() {
     check_tiers(&case, "A=FC B=A8 C=FC", "A=FC B=A8 C=FC?");
 }
 
-// ---- switch (semantics.md §3.5, §4.4) ----
+// ---- switch (docs/rules.md, section S) ----
 
 fn low_bits(mask: u32) -> Expr {
     bin(lane(), BinaryOp::BitAnd, uint(mask))
@@ -208,7 +237,7 @@ fn an_operation_inside_an_if_in_an_open_segment_stays_open() {
     check_tiers(&case, "A=06? B=60? C=FF", "A=06? B=60? C=FF");
 }
 
-// ---- expressions with control flow (semantics.md §4.1, §4.2) ----
+// ---- expressions with control flow (rule G1) ----
 
 #[test]
 fn the_right_operand_of_and_runs_where_the_left_one_is_true() {
@@ -235,7 +264,7 @@ fn each_arm_of_a_selection_runs_with_its_lanes() {
     check_tiers(&case, text, text);
 }
 
-// ---- uniform control flow and path classes (semantics.md §3.6) ----
+// ---- uniform control flow and path classes (docs/rules.md, section E) ----
 
 #[test]
 fn control_flow_is_uniform_again_after_a_divergent_loop() {
@@ -281,7 +310,7 @@ fn subgroup_uniform_control_flow_is_a_matter_of_each_subgroup() {
     // Two subgroups; only the first goes into the `if`, which therefore is not uniform for the workgroup.
     let first = bin(Expr::Builtin(Builtin::LocalIndex), BinaryOp::Lt, uint(8));
     let mut case = main_of([when(first, [when(below(4), []), see(A)]), see(B)]);
-    case.launch.workgroup = [16, 1, 1];
+    case.entry_point.workgroups_mut().size = [16, 1, 1];
     let both = "B=FF+FF:[255 255 255 255 255 255 255 255 255 255 255 255 255 255 255 255]";
     check(&case, Tier::Maximal, &format!("A=FF {both}"));
     check(&case, Tier::SubgroupUniform, &format!("A=FF {both}"));
@@ -296,7 +325,7 @@ fn an_operation_on_own_operands_is_exact_in_every_tangle() {
     check(&case, Tier::Plain, "A=03:[?/1 ?/1]");
 }
 
-// ---- undefined values (semantics.md §0.3) ----
+// ---- undefined values (rules D1 and D2) ----
 
 /// `subgroupShuffleUp(lane, 1)`: undefined in lane 0.
 fn shifted_up() -> Expr {
@@ -416,10 +445,10 @@ fn inputs_belong_to_invocations_and_not_to_lanes() {
 
 #[test]
 fn masks_have_bits_of_lanes_that_do_not_exist() {
-    // Five invocations in a subgroup of 8 (semantics.md §1.1): the ballot has the live lanes, the built-in masks do not care.
+    // Five invocations in a subgroup of 8 (rules P14 and P15): the ballot has the live lanes, the built-in masks do not care.
     let first = |builtin| Expr::Component(Box::new(Expr::Builtin(builtin)), 0);
     let mut case = main_of([see(A), log(B, [first(Builtin::GeMask), first(Builtin::LtMask)])]);
-    case.launch.workgroup = [5, 1, 1];
+    case.entry_point.workgroups_mut().size = [5, 1, 1];
     check(&case, Tier::Maximal, "A=1F B=1F:[255/0 254/1 252/3 248/7 240/15]");
 }
 
@@ -427,6 +456,6 @@ fn masks_have_bits_of_lanes_that_do_not_exist() {
 fn workgroups_are_predicted_one_by_one() {
     let mut case =
         main_of([when(bin(Expr::Builtin(Builtin::WorkgroupIndex), BinaryOp::Eq, uint(1)), [see(A)]), see(B)]);
-    case.launch.groups = [3, 1, 1];
+    case.entry_point.workgroups_mut().count = [3, 1, 1];
     check_tiers(&case, "A=FF B=FF FF FF", "A=FF B=FF FF FF");
 }

@@ -1,4 +1,4 @@
-//! The test vectors of semantics.md §8: the cases of `corpus/vectors/` and what 8 lanes in one subgroup of size 8 must log.
+//! The test vectors of docs/rules.md, section V: the cases of `corpus/vectors/` and what 8 lanes in one subgroup of size 8 must log.
 //!
 //! The letters are those of that page; where it has a ballot `X` in a loop's head, that is `B` here. How to read the text:
 //! [`common`].
@@ -11,7 +11,7 @@ use common::{check, expected};
 use tangle_oracle::map::LaneMap;
 use tangle_program::case::{Case, Tier};
 
-/// What the page says of tier maximal, and what follows from §3.6 for the others: the name of the file, and both.
+/// What the page says of tier maximal, and what follows from section E of docs/rules.md for the others: the name of the file, and both.
 ///
 /// At the weaker tiers a mask is the largest set that may come together, and `?` marks the ballots that are not compared.
 const VECTORS: [(&str, &str, &str); 18] = [
@@ -91,7 +91,7 @@ fn vectors_in_smaller_subgroups() {
         for size in [1, 2, 4] {
             let prediction = tangle_oracle::predict::predict(&case, &LaneMap::linear(&case, size));
             match (name, prediction) {
-                // A cluster of 4 needs 4 lanes (semantics.md §1.7), and rotating by 3 says nothing about fewer.
+                // A cluster of 4 needs 4 lanes (rule P10), and rotating by 3 says nothing about fewer.
                 ("V13", Err(error)) if size < 4 => assert!(error.0.contains("cluster"), "{error}"),
                 (_, Ok(prediction)) => {
                     for event in prediction.events() {

@@ -5,13 +5,13 @@ mod common;
 use common::*;
 use tangle_oracle::judge::{Counts, Judgement, Kind, Mismatch, Observation, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
-use tangle_oracle::observed::TangleRule;
+use tangle_oracle::observed::{Severity, TangleRule};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::Spec;
 use tangle_program::case::{Case, Tier};
 use tangle_program::ops::BinaryOp;
-use tangle_program::subgroup::SubgroupOp;
-use tangle_program::tree::{Expr, Label, Stmt};
+use tangle_program::subgroup::{Fold, SubgroupOp};
+use tangle_program::tree::{Expr, Label, Stmt, SubgroupCall};
 use tangle_program::types::Scalar;
 
 const A: u32 = 1;
@@ -60,7 +60,7 @@ fn an_undefined_value_may_be_anything() {
     assert_eq!(judged(&program(), &observation).verdict, Verdict::Pass);
     // In the other lanes it is defined.
     observation.logs[1][4] = 0xDEAD;
-    assert_eq!(mismatch(judged(&program(), &observation)).0.lanes[0].local_index, 1);
+    assert_eq!(mismatch(judged(&program(), &observation)).0.lanes[0].index, 1);
 }
 
 #[test]
@@ -79,9 +79,9 @@ fn a_wrong_value_is_told_with_site_lane_and_both_values() {
     observation.logs[6][1] ^= 1;
     observation.logs[7][3] ^= 1;
     let (mismatch, counts) = mismatch(judged(&program(), &observation));
-    assert_eq!((mismatch.kind, mismatch.site, mismatch.workgroup, mismatch.wrong_lanes), (Kind::Value, B, 0, 2));
+    assert_eq!((mismatch.kind, mismatch.site, mismatch.group.0, mismatch.wrong_lanes), (Kind::Value, B, 0, 2));
     let [wrong] = mismatch.lanes.as_slice() else { panic!("{:?}", mismatch.lanes) };
-    assert_eq!((wrong.subgroup, wrong.lane, wrong.local_index, wrong.entry), (0, 6, 6, 0));
+    assert_eq!((wrong.subgroup, wrong.lane, wrong.index, wrong.entry), (0, 6, 6, 0));
     assert_eq!((wrong.expected.as_slice(), &wrong.actual[..2]), (&[Some(B), Some(0xF0)][..], &[B, 0xF1][..]));
     let masks: Vec<u128> = mismatch.expected_active.iter().map(|(_, lanes)| lanes.0).collect();
     assert_eq!(masks, [0xF0]);
@@ -128,6 +128,51 @@ fn the_first_wrong_step_comes_first_in_execution_not_by_lane() {
     assert_eq!((mismatch.site, mismatch.lanes[0].lane, mismatch.wrong_lanes), (B, 7, 2));
 }
 
+/// Marks a word of a lane's log as open.
+fn leave_open(observation: &mut Observation, lane: usize, word: usize) {
+    observation.open.resize(8, Vec::new());
+    observation.open[lane].resize(word + 1, 0);
+    observation.open[lane][word] = 1;
+}
+
+#[test]
+fn an_open_word_is_left_out_and_counted() {
+    // The value at B in lane 6, and what stands there if it is open.
+    let mut observation = right(&program());
+    observation.logs[6][1] ^= 1;
+    assert!(matches!(judged(&program(), &observation).verdict, Verdict::Mismatch(_)));
+    leave_open(&mut observation, 6, 1);
+    let judgement = judged(&program(), &observation);
+    assert_eq!((judgement.verdict, compared(judgement.counts)), (Verdict::Pass, [22, 2, 0, 16]));
+    // Another lane is judged as before.
+    observation.logs[7][1] ^= 1;
+    assert_eq!(mismatch(judged(&program(), &observation)).0.lanes[0].lane, 7);
+}
+
+#[test]
+fn after_an_open_site_nothing_is_known_of_the_lane() {
+    let mut observation = right(&program());
+    observation.logs[5][2] = B;
+    observation.logs[5].extend([A, 1]);
+    leave_open(&mut observation, 5, 2);
+    let judgement = judged(&program(), &observation);
+    // What follows is not compared: five words that are not zero.
+    assert_eq!((judgement.verdict, compared(judgement.counts)), (Verdict::Pass, [21, 1, 5, 15]));
+    // What goes on after the end, open or not there at all.
+    let mut longer = right(&program());
+    longer.logs[2].extend([C, 1]);
+    leave_open(&mut longer, 2, 5);
+    assert_eq!(judged(&program(), &longer).verdict, Verdict::Pass);
+}
+
+#[test]
+fn an_observation_that_is_open_all_over_is_vacuous() {
+    let mut observation = right(&program());
+    (0..8).for_each(|lane| leave_open(&mut observation, lane, 0));
+    let judgement = judged(&program(), &observation);
+    assert_eq!((judgement.verdict, judgement.counts.checked, judgement.counts.steps), (Verdict::Vacuous, 0, 0));
+}
+
 #[test]
 fn a_case_that_compares_nothing_is_vacuous() {
     let silent = main_of([when(below(4), [])]);
@@ -143,7 +188,8 @@ fn a_case_that_compares_nothing_is_vacuous() {
 fn a_case_that_is_not_well_defined_gives_no_word_on_the_device() {
     let undefined = op(SubgroupOp::ShuffleUp, [lane(), uint(1)]);
     let case = main_of([when(bin(undefined, BinaryOp::Eq, uint(3)), [see(A)])]);
-    let observation = Observation { map: LaneMap::linear(&case, 8).words(&case), logs: vec![vec![9; 4]; 8] };
+    let observation =
+        Observation { map: LaneMap::linear(&case, 8).words(&case), logs: vec![vec![9; 4]; 8], open: Vec::new() };
     let judgement = judged(&case, &observation);
     assert!(matches!(judgement.verdict, Verdict::Invalid(_)), "{:?}", judgement.verdict);
     assert_eq!(compared(judgement.counts), [0; 4]);
@@ -176,16 +222,21 @@ fn every_compared_word_can_fail() {
     assert_eq!((caught, open), (counts.checked + counts.steps, counts.tainted));
 }
 
-// ---- open tangles (semantics.md §3.7) ----
+// ---- open tangles (docs/rules.md, section O) ----
 
 /// What is said of these lanes' logs at a tier; the other lanes log nothing.
 fn said_of(tier: Tier, case: &Case, logs: &[&[u32]]) -> Result<(), Option<TangleRule>> {
+    severity_of(tier, case, logs).map_err(|(rule, _)| rule)
+}
+
+/// Likewise, with how well it stands.
+fn severity_of(tier: Tier, case: &Case, logs: &[&[u32]]) -> Result<(), (Option<TangleRule>, Severity)> {
     let case = Case { tier, ..case.clone() };
     let mut logs: Vec<Vec<u32>> = logs.iter().map(|log| log.to_vec()).collect();
     logs.resize(8, Vec::new());
-    match judged(&case, &Observation { map: LaneMap::linear(&case, 8).words(&case), logs }).verdict {
+    match judged(&case, &Observation { map: LaneMap::linear(&case, 8).words(&case), logs, open: Vec::new() }).verdict {
         Verdict::Pass => Ok(()),
-        Verdict::Mismatch(mismatch) => Err(mismatch.rule),
+        Verdict::Mismatch(mismatch) => Err((mismatch.rule, mismatch.severity)),
         other => panic!("{other:?}"),
     }
 }
@@ -245,9 +296,97 @@ fn lanes_together_in_an_operation_stay_together_in_straight_code() {
     assert_eq!(with([0, 1]), Err(Some(TangleRule::Elect)));
 }
 
+/// "until all invocations in its quad have executed all dynamic instances that are program-ordered before X'" (SPIR-V 1.6 rev 6,
+/// OpGroupNonUniformQuadSwap; docs/rules.md, rule P11)
+#[test]
+fn quad_operations_order_their_quad_only() {
+    // Two lanes come to A in both iterations; between them everybody executes B. Lane 0's first visit of A and the other's second one are
+    // one instance: impossible if B makes them wait for each other.
+    let number = |expr| Expr::Cast(Scalar::Uint, Box::new(expr));
+    let swapped = || op(SubgroupOp::QuadSwapDiagonal, [bin(lane(), BinaryOp::Add, uint(1))]);
+    for (what, at_b, other, verdict) in [
+        (
+            "a quad vote, in one quad",
+            number(op(SubgroupOp::QuadAny, [Expr::Bool(true)])),
+            1,
+            Err(Some(TangleRule::Order)),
+        ),
+        ("a quad vote, in two quads", number(op(SubgroupOp::QuadAny, [Expr::Bool(true)])), 4, Ok(())),
+        ("a quad swap, in one quad", swapped(), 3, Err(Some(TangleRule::Order))),
+        ("a quad swap, in two quads", swapped(), 7, Ok(())),
+        ("a vote of all", number(op(SubgroupOp::Any, [Expr::Bool(true)])), 4, Err(Some(TangleRule::Order))),
+    ] {
+        let is = |n| bin(lane(), BinaryOp::Eq, uint(n));
+        let comes = bin(is(0), BinaryOp::Or, is(other));
+        let of_b = |lane: usize| if what.contains("swap") { [4, 3, 2, 1, 8, 7, 6, 5][lane] } else { 1 };
+        let body = [when(comes, [when(below(1), []), see(A)]), log(B, [at_b])];
+        let case = main_of([counted(0, uint(2), [], body)]);
+        let both = 1 | 1 << other;
+        let logs: Vec<Vec<u32>> = (0..8)
+            .map(|lane| match lane {
+                0 => vec![A, both, B, of_b(0), A, 1, B, of_b(0)],
+                lane if lane == other as usize => vec![A, 1 << other, B, of_b(lane), A, both, B, of_b(lane)],
+                lane => vec![B, of_b(lane), B, of_b(lane)],
+            })
+            .collect();
+        let logs: Vec<&[u32]> = logs.iter().map(Vec::as_slice).collect();
+        assert_eq!(said_of(Tier::Plain, &case, &logs), verdict, "{what}");
+    }
+}
+
+#[test]
+fn an_open_quad_vote_makes_nobody_outside_the_quad_wait() {
+    // Lanes 0 and 4 come to A on one path, lane 1 on another. Lane 1 is at C before A, in its first iteration, lane 4 behind it, in its second.
+    let is = |n| bin(lane(), BinaryOp::Eq, uint(n));
+    let in_iteration = |n| bin(var(0), BinaryOp::Eq, uint(n));
+    let either_of = |x, y| bin(x, BinaryOp::Or, y);
+    // Lane 0 sees lane 1's vote, so that they are together at A, and lane 4 with them. C comes before A and behind it, if lane 4 waits for lane 1.
+    for (vote, seen_by_4, verdict) in
+        [(SubgroupOp::QuadAny, 0, Ok(())), (SubgroupOp::Any, 1, Err(Some(TangleRule::Order)))]
+    {
+        let vote = Expr::Cast(Scalar::Uint, Box::new(op(vote, [is(1)])));
+        let of_1 = bin(is(1), BinaryOp::And, in_iteration(0));
+        let of_4 = bin(is(4), BinaryOp::And, in_iteration(1));
+        let body = [when(either_of(of_1, of_4), [see(C)]), when(in_iteration(0), [log(A, [vote])])];
+        let some = either_of(either_of(is(0), is(1)), is(4));
+        let case = main_of([when(some, [counted(0, uint(2), [], body)])]);
+        let of_lane_4 = [A, seen_by_4, C, 0x12];
+        let logs: [&[u32]; 5] = [&[A, 1], &[C, 0x12, A, 1], &[], &[], &of_lane_4];
+        assert_eq!(said_of(Tier::Plain, &case, &logs), verdict);
+    }
+}
+
+/// Rule O6, for operations that are no ballots: who is together there is together at the ballot behind, in straight code.
+#[test]
+fn every_operation_is_bounded_by_the_ballot_behind_it() {
+    let from_one = || bin(lane(), BinaryOp::Add, uint(1));
+    let odd = || bin(lane(), BinaryOp::Eq, uint(1));
+    let number = |expr| Expr::Cast(Scalar::Uint, Box::new(expr));
+    let clustered = SubgroupOp::Clustered(Fold::Max);
+    let in_pairs = Expr::Subgroup(SubgroupCall { op: clustered, args: vec![from_one()], cluster: Some(2) });
+    for (what, operation, together, apart) in [
+        ("a sum", op(SubgroupOp::Reduce(Fold::Add), [from_one()]), [3, 3], [1, 2]),
+        ("a scan", op(SubgroupOp::Inclusive(Fold::Add), [from_one()]), [1, 3], [1, 2]),
+        ("a cluster", in_pairs, [2, 2], [1, 2]),
+        ("a broadcast", op(SubgroupOp::BroadcastFirst, [from_one()]), [1, 1], [1, 2]),
+        ("a vote", number(op(SubgroupOp::Any, [odd()])), [1, 1], [0, 1]),
+        ("an election", number(op(SubgroupOp::Elect, [])), [1, 0], [1, 1]),
+        ("a quad vote", number(op(SubgroupOp::QuadAny, [odd()])), [1, 1], [0, 1]),
+    ] {
+        let case = main_of([when(below(2), [when(below(1), []), log(A, [operation]), see(B)])]);
+        let with =
+            |a: [u32; 2], b: [u32; 2]| severity_of(Tier::Plain, &case, &[&[A, a[0], B, b[0]], &[A, a[1], B, b[1]]]);
+        assert_eq!(with(together, [3, 3]), Ok(()), "{what}: together");
+        assert_eq!(with(apart, [1, 2]), Ok(()), "{what}: apart");
+        assert_eq!(with(apart, [3, 3]), Ok(()), "{what}: they may meet behind it");
+        let refused = with(together, [1, 2]).expect_err(what);
+        assert_eq!(refused.1, Severity::Strong, "{what}: together, then apart without a branch: {refused:?}");
+    }
+}
+
 #[test]
 fn lanes_apart_in_a_segment_stay_apart() {
-    // Even and odd lanes may be together behind the label, or not (semantics.md §3.5); but then in all of the segment.
+    // Even and odd lanes may be together behind the label, or not (docs/rules.md, section X); but then in all of the segment.
     let first = || op(SubgroupOp::BroadcastFirst, [lane()]);
     let inside = [see(A), when(below(6), []), log(B, [first()]), Stmt::Break];
     let case = main_of([switch(bin(lane(), BinaryOp::BitAnd, uint(1)), [arm([Label::Default], inside)])]);
@@ -260,4 +399,121 @@ fn lanes_apart_in_a_segment_stay_apart() {
     assert_eq!(with([[0x55, 0], [0xAA, 1]]), Ok(()));
     assert_eq!(with([[0x55, 0], [0xAA, 0]]), Err(Some(TangleRule::Reconvergence)));
     assert_eq!(with([[0xFF, 0], [0xFF, 1]]), Err(Some(TangleRule::Reconvergence)));
+}
+
+// ---- what a mismatch rests on ----
+
+/// The severity of a mismatch when one word of a right log is changed, at a tier.
+#[track_caller]
+fn severity_at(case: &Case, tier: Tier, lane: usize, word: usize) -> Severity {
+    let case = Case { tier, ..case.clone() };
+    let mut observation = right(&case);
+    observation.logs[lane][word] ^= 0x40;
+    let judgement = judged(&case, &observation);
+    let severity = judgement.severity();
+    let (mismatch, _) = mismatch(judgement);
+    assert_eq!(severity, Some(mismatch.severity));
+    mismatch.severity
+}
+
+#[test]
+fn a_mismatch_stands_as_well_as_what_says_who_is_together() {
+    use Severity::{Hard, Strong};
+    // Lanes 0 to 3 log a ballot at A, a value of their own at B; all log a ballot at C.
+    let body = [when(below(4), [see(A), log(B, [bin(lane(), BinaryOp::Add, uint(1))])]), see(C)];
+    let case = main_of(body);
+    for (what, word, maximal, weaker) in [
+        ("a ballot of the lanes on one path", 1, Hard, Strong),
+        ("the path to a site", 2, Hard, Hard),
+        ("a value of the lane's own", 3, Hard, Hard),
+        ("a ballot where control flow is uniform again", 5, Hard, Hard),
+    ] {
+        assert_eq!(severity_at(&case, Tier::Maximal, 1, word), maximal, "{what}");
+        assert_eq!(severity_at(&case, Tier::SubgroupUniform, 1, word), weaker, "{what}");
+        assert_eq!(severity_at(&case, Tier::Plain, 1, word), weaker, "{what}");
+    }
+}
+
+#[test]
+fn what_follows_from_a_weaker_rule_stands_no_better() {
+    use Severity::{Hard, Strong};
+    // What the ballot in divergent control flow says steers lanes 0 to 3, also to C.
+    let any = op(SubgroupOp::Any, [bin(lane(), BinaryOp::Eq, uint(2))]);
+    let case = main_of([when(below(4), [when(any, [log(A, [uint(7)])])]), log(B, [uint(1)]), see(C)]);
+    for (what, lane, word, severity) in [
+        ("the path to A rests on the vote", 1, 0, Strong),
+        ("and so does what is logged there", 1, 1, Strong),
+        ("lanes 4 to 7 were never there", 5, 1, Hard),
+        ("who is together at C rests on where all lanes went", 5, 3, Strong),
+    ] {
+        assert_eq!(severity_at(&case, Tier::Plain, lane, word), severity, "{what}");
+        assert_eq!(severity_at(&case, Tier::Maximal, lane, word), Hard, "{what}");
+    }
+}
+
+#[test]
+fn sums_and_products_of_floats_are_a_question_of_quality() {
+    use Severity::{Hard, Quality};
+    let float = || Expr::Cast(Scalar::Float, Box::new(lane()));
+    let folded = |fold: Fold| op(SubgroupOp::Reduce(fold), [float()]);
+    for (op, severity) in [
+        (folded(Fold::Add), Quality),
+        (folded(Fold::Mul), Quality),
+        (folded(Fold::Min), Hard),
+        (folded(Fold::Max), Hard),
+        (op(SubgroupOp::Inclusive(Fold::Add), [float()]), Quality),
+        (op(SubgroupOp::Inclusive(Fold::Add), [lane()]), Hard),
+        (op(SubgroupOp::BroadcastFirst, [float()]), Hard),
+        // What is computed from it rests on it, whatever its type.
+        (Expr::Cast(Scalar::Uint, Box::new(folded(Fold::Add))), Quality),
+        (op(SubgroupOp::Reduce(Fold::Max), [folded(Fold::Add)]), Quality),
+        (
+            Expr::Select(
+                Box::new(bin(folded(Fold::Add), BinaryOp::Lt, folded(Fold::Max))),
+                uint(1).into(),
+                uint(2).into(),
+            ),
+            Quality,
+        ),
+    ] {
+        let case = main_of([log(A, [op]), log(B, [lane()])]);
+        assert_eq!(severity_at(&case, Tier::Maximal, 1, 1), severity);
+        assert_eq!(severity_at(&case, Tier::Maximal, 1, 3), Hard, "what is beside it does not");
+    }
+}
+
+#[test]
+fn a_path_decided_by_a_sum_of_floats_is_a_question_of_quality() {
+    let sum = op(SubgroupOp::Reduce(Fold::Add), [Expr::Cast(Scalar::Float, Box::new(lane()))]);
+    let case = main_of([when(bin(sum, BinaryOp::Gt, Expr::Float(Scalar::Float, 4)), [log(A, [lane()])]), see(B)]);
+    assert_eq!(severity_at(&case, Tier::Maximal, 1, 0), Severity::Quality, "the path to A");
+    assert_eq!(severity_at(&case, Tier::Maximal, 1, 3), Severity::Quality, "a ballot behind it");
+}
+
+#[test]
+fn an_open_tangle_is_judged_hard_where_no_lanes_whatever_explain_it() {
+    use Severity::{Hard, Strong};
+    let elected = || Expr::Cast(Scalar::Uint, Box::new(op(SubgroupOp::Elect, [])));
+    let case = main_of([when(below(2), [when(below(1), []), log(A, [elected()]), log(B, [elected()])])]);
+    let with = |lane_0: [u32; 2], lane_1: [u32; 2]| {
+        severity_of(Tier::Plain, &case, &[&[A, lane_0[0], B, lane_0[1]], &[A, lane_1[0], B, lane_1[1]]])
+    };
+    assert_eq!(with([0, 1], [0, 1]), Err((Some(TangleRule::Elect), Hard)), "nobody is elected at A");
+    assert_eq!(with([1, 1], [0, 1]), Err((Some(TangleRule::Elect), Strong)), "together at A, apart at B");
+    let case = main_of([when(below(2), [when(below(1), []), see(A), see(B)])]);
+    let with = |a: [u32; 2], b: [u32; 2]| severity_of(Tier::Plain, &case, &[&[A, a[0], B, b[0]], &[A, a[1], B, b[1]]]);
+    assert_eq!(with([3, 2], [3, 3]), Err((Some(TangleRule::Partition), Hard)));
+    assert_eq!(with([2, 2], [3, 3]), Err((Some(TangleRule::OwnBit), Hard)));
+    assert_eq!(with([5, 2], [3, 3]), Err((Some(TangleRule::Visitors), Hard)));
+    assert_eq!(with([3, 3], [1, 2]), Err((Some(TangleRule::StraightCode), Strong)));
+}
+
+#[test]
+fn findings_of_versions_without_severities_are_read() {
+    let mut observation = right(&program());
+    observation.logs[6][1] ^= 1;
+    let (mismatch, _) = mismatch(judged(&program(), &observation));
+    let mut json = serde_json::to_value(&mismatch).expect("it is plain data");
+    assert!(json.as_object_mut().expect("an object").remove("severity").is_some());
+    assert_eq!(serde_json::from_value::<Mismatch>(json).expect("it is read").severity, Severity::Hard);
 }

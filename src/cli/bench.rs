@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
-use tangle::bench::{Bucket, Cost, Speed, Stage, costs, curve, exponent, speed};
-use tangle::plan::{Choice, INPUTS};
-use tangle::target::Jobs;
+use tangle_campaign::bench::{Bucket, Cost, Speed, Stage, costs, curve, exponent, speed};
+use tangle_campaign::plan::{Choice, INPUTS};
+use tangle_campaign::target::Jobs;
 
 use super::output::OutputError;
 use super::table::Table;

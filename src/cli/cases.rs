@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use tangle::blackbox::case;
-use tangle::campaign::write_atomically;
-use tangle::replay::find_cases;
+use tangle_campaign::blackbox::case;
+use tangle_campaign::replay::find_cases;
+use tangle_files::write_atomically;
 
 use super::{Found, read_case, say, tell};
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use tangle::corpus::{Addition, add};
-use tangle::reduce::Options;
+use tangle_campaign::corpus::{Addition, add};
+use tangle_campaign::reduce::ReduceOptions;
 use tangle_program::case::Case;
 
 use super::minimize::watched;
@@ -69,7 +69,7 @@ fn minimized(args: &AddArgs) -> anyhow::Result<Case> {
     targets.truncate(1);
     let name = targets.first().context("no device")?.name.clone();
     tell!("minimising on {name}");
-    let reduction = watched(&targets, &case, None, &Options::default(), |_| Ok(()))?;
+    let reduction = watched(&targets, &case, None, &ReduceOptions::default(), |_| Ok(()))?;
     anyhow::ensure!(
         reduction.minimized.finished,
         "stopped, and nothing added; what `tangle minimize` reaches is kept, and it goes on later"

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use tangle::campaign::{read_coverage, write_atomically};
-use tangle::coverage::measure;
-use tangle::ledger::thousands;
-use tangle::plan::Choice;
+use tangle_analysis::context::Context;
+use tangle_campaign::campaign::read_coverage;
+use tangle_campaign::coverage::measure;
+use tangle_campaign::plan::Choice;
+use tangle_files::write_atomically;
 use tangle_generator::Profile;
 use tangle_oracle::coverage::{Cell, Coverage, EXEMPTIONS, Fill, reachable};
 use tangle_program::case::Tier;
-use tangle_program::context::Context;
 use tangle_program::subgroup::{Category, OpInfo, SubgroupOp, TABLE};
 use tangle_program::types::Scalar;
-use tangle_triage::html;
+use tangle_report::html;
+use tangle_report::text::thousands;
 
 use super::fuzz::{profile, tier};
 use super::output::OutputError;

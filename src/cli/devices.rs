@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use tangle::capabilities::Capabilities;
-use tangle::skips::{Skip, skips};
-use tangle::target::inventory;
+use tangle_campaign::capabilities::Capabilities;
+use tangle_campaign::skips::skips;
+use tangle_campaign::target::inventory;
+use tangle_features::LeftOut;
 use tangle_program::case::Tier;
 use tangle_program::subgroup::Category;
 use tangle_runner::{DeviceInfo, DriverMode};
@@ -116,13 +117,13 @@ fn sizes(info: &DeviceInfo) -> String {
 }
 
 /// What is left out, each with the devices that it is left out on.
-fn skipped<'a>(devices: &[&'a DeviceInfo]) -> Vec<(Skip, Vec<&'a str>)> {
-    let mut all: Vec<(Skip, Vec<&str>)> = Vec::new();
+fn skipped<'a>(devices: &[&'a DeviceInfo]) -> Vec<(LeftOut, Vec<&'a str>)> {
+    let mut all: Vec<(LeftOut, Vec<&str>)> = Vec::new();
     for info in devices {
         let mut here = skips(&Capabilities::of(info));
         if info.mode == DriverMode::CompileOnly {
             let what = "results: a pipeline that is created is no pass".into();
-            here.insert(0, Skip { what, why: "nothing is run: mode compile-only".into() });
+            here.insert(0, LeftOut { what, why: "nothing is run: mode compile-only".into() });
         }
         for skip in here {
             match all.iter_mut().find(|(other, _)| *other == skip) {
@@ -134,7 +135,7 @@ fn skipped<'a>(devices: &[&'a DeviceInfo]) -> Vec<(Skip, Vec<&'a str>)> {
     all
 }
 
-fn skip_table(skipped: &[(Skip, Vec<&str>)]) -> Table {
+fn skip_table(skipped: &[(LeftOut, Vec<&str>)]) -> Table {
     let mut table = Table::new(["left out", "lacking", "devices"]);
     for (skip, devices) in skipped {
         table.row([skip.what.clone(), skip.why.clone(), devices.join(" ")]);

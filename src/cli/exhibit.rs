@@ -4,18 +4,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tangle::campaign::describe;
-use tangle::prepare::{Prepared, prepare};
-use tangle::target::{Conclusion, Finish, Jobs, Target};
+use tangle_campaign::finding::describe;
+use tangle_campaign::prepare::{Prepared, prepare};
+use tangle_campaign::target::{Conclusion, Finish, Jobs, Target};
+use tangle_identity::stage::Table;
+use tangle_identity::{Kind, Signature};
 use tangle_oracle::judge::Observation;
 use tangle_oracle::map::SizePromise;
 use tangle_program::case::Case;
+use tangle_report::saved::{Rate, SavedFinding, SavedShader, promise};
 use tangle_runner::toolchain;
-use tangle_triage::saved::{Rate, SavedFinding, SavedShader, promise};
-use tangle_triage::stage::Table;
-use tangle_triage::{Kind, Signature};
 
-use super::{duration, read_case, tell};
+use super::{read_case, tell, timeout};
 
 /// On which device to run, if on any.
 #[derive(clap::Args, Clone)]
@@ -29,8 +29,8 @@ pub struct RunArgs {
     /// Devices file to read instead of the one that ./x setup writes
     #[arg(long, value_name = "FILE")]
     pub devices: Option<PathBuf>,
-    /// Longest time for one case on one device
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    /// The most processor time for one case on one device
+    #[arg(long, value_name = "DURATION", value_parser = timeout)]
     pub timeout: Option<Duration>,
 }
 
@@ -86,7 +86,7 @@ impl Exhibit {
         });
         // What is judged anew goes by the rules of today.
         let signature = match &judgement {
-            Some(judgement) => Signature::of(&finding.case, judgement),
+            Some(judgement) => Signature::traced(&finding.case, judgement, finding.observation.as_ref()),
             None => Some(finding.signature),
         };
         Exhibit {
@@ -147,8 +147,8 @@ impl Exhibit {
     }
 
     /// The map buffer's promise and observation, as exports and reports want it.
-    pub fn basis(&self) -> tangle_triage::export::Basis<'_> {
-        use tangle_triage::export::Basis;
+    pub fn basis(&self) -> tangle_report::export::Basis<'_> {
+        use tangle_report::export::Basis;
         match &self.observed {
             Some((observation, promise)) => Basis::Observed { observation, promise: *promise },
             None => Basis::Nothing,
@@ -165,7 +165,7 @@ fn compile(case: &Case) -> SavedShader {
     match prepare(case.clone()) {
         Ok(Prepared { glsl, spirv, .. }) => {
             // A module without disassembly is still worth exporting.
-            let disassembly = toolchain::disassemble(&spirv).unwrap_or_else(|error| format!("; {error}\n"));
+            let disassembly = toolchain::read(&spirv).unwrap_or_else(|error| format!("; {error}\n"));
             SavedShader { glsl, spirv, disassembly }
         }
         Err(fault) => SavedShader { glsl: fault.glsl, spirv: Vec::new(), disassembly: String::new() },
@@ -176,7 +176,9 @@ impl RunArgs {
     /// Opens devices by name.
     pub fn open(&self, names: &[String]) -> anyhow::Result<Vec<Target>> {
         let options = tangle_runner::Options { timeout: self.timeout, in_flight: 1, ..Default::default() };
-        tangle::target::open(names, self.devices.as_deref(), Jobs::One, &options, |warning| tell!("warning: {warning}"))
+        tangle_campaign::target::open(names, self.devices.as_deref(), Jobs::One, &options, |warning| {
+            tell!("warning: {warning}")
+        })
     }
 }
 

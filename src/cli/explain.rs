@@ -4,11 +4,11 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use tangle_identity::account::Account;
+use tangle_identity::rule::{self, Rule};
 use tangle_oracle::map::LaneMap;
-use tangle_triage::account::Account;
-use tangle_triage::explain::{Colour, explain, why};
-use tangle_triage::rule::{self, Rule};
-use tangle_triage::tell::short_program;
+use tangle_report::explain::{Colour, explain, why};
+use tangle_report::tell::short_program;
 
 use super::exhibit::{Exhibit, RunArgs};
 use super::{Found, say};
@@ -38,7 +38,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         let (map, faults) = LaneMap::check(&exhibit.case, &observation.map, *promise);
         if !faults.is_empty() {
             faults.iter().for_each(|fault| {
-                told.push_str(&format!("lane map, workgroup {}: {}\n", fault.workgroup, fault.seen));
+                told.push_str(&format!("lane map, {}\n", fault.describe(&exhibit.case.entry_point)));
             });
             let mut rules: Vec<Rule> = faults.iter().map(|fault| rule::of_map(fault.rule)).collect();
             rules.dedup();

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use tangle::target::Finish;
+use tangle_campaign::target::Finish;
+use tangle_identity::Kind;
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::SubgroupSize;
+use tangle_report::export::{Basis, DeviceNote, Elsewhere, Subject, bundle};
 use tangle_runner::toolchain;
-use tangle_triage::Kind;
-use tangle_triage::export::{Basis, DeviceNote, Elsewhere, Subject, bundle};
 
 use super::exhibit::{Exhibit, RunArgs, start_of};
 use super::{Found, say};
@@ -22,7 +22,7 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", conflicts_with = "device")]
     subgroup_size: Option<u32>,
     /// Run it on these devices, too, and say in the README what came of it
-    #[arg(long, value_name = "NAME", num_args = 1..)]
+    #[arg(long, value_name = "NAME")]
     also: Vec<String>,
     /// Folder for the bundle; one that holds a bundle is overwritten
     #[arg(long, value_name = "DIR")]
@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
 
 /// The lane map to expect values for.
 fn basis<'a>(args: &Args, exhibit: &'a Exhibit) -> anyhow::Result<Basis<'a>> {
-    let required = match exhibit.case.launch.subgroup_size {
+    let required = match exhibit.case.entry_point.subgroup_size {
         SubgroupSize::Required(size) => Some(size),
         SubgroupSize::Default | SubgroupSize::Varying => None,
     };

@@ -1,15 +1,17 @@
 //! `tangle matrix WHAT…`
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 
-use tangle::campaign::write_atomically;
-use tangle::matrix::{Subject, matrix};
-use tangle::replay::find_cases;
-use tangle_triage::Known;
-use tangle_triage::html;
-use tangle_triage::html::matrix::{Matrix, Meaning};
+use tangle_campaign::matrix::{Subject, matrix};
+use tangle_campaign::replay::find_cases;
+use tangle_files::write_atomically;
+use tangle_identity::Known;
+use tangle_report::html;
+use tangle_report::html::matrix::{Matrix, Meaning};
 
 use super::output::put;
+use super::progress::watch;
 use super::table::Table;
 use super::{DeviceArgs, Found, Jobs, read_case, say, tell};
 
@@ -34,7 +36,8 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     }
     anyhow::ensure!(!subjects.is_empty(), "there is no case to run");
     let targets = args.devices.open(Jobs::One)?;
-    let matrix = matrix(&targets, &subjects);
+    let (all, done) = (targets.len() * subjects.len(), AtomicUsize::new(0));
+    let matrix = watch("runs", all, &done, || matrix(&targets, &subjects, &done));
     print(&matrix)?;
     if let Some(file) = &args.html {
         let page = html::matrix::matrix(&matrix);
@@ -48,7 +51,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
 fn subjects_at(path: &Path) -> anyhow::Result<Vec<Subject>> {
     if is_known(path) {
         let known = Known::read(&[path.into()])?;
-        let subject = |bug: &tangle_triage::known::Bug| {
+        let subject = |bug: &tangle_identity::known::Bug| {
             if bug.case.is_none() {
                 tell!("note: known bug {} is left out: it has no case", bug.name);
             }

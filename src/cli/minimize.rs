@@ -1,8 +1,6 @@
 //! `tangle minimize CASE|FINDING`
 
 use std::fmt::Write as _;
-use std::fs;
-use std::io::{IsTerminal as _, Write as _};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,18 +8,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use serde::Deserialize;
-use tangle::campaign::describe;
-use tangle::minimized::Place;
-use tangle::reduce::{Options, Reduction, Same, content_hash, reduce};
-use tangle::target::{Jobs, Target};
-use tangle::variants;
+use tangle_campaign::executor::built_in;
+use tangle_campaign::finding::describe;
+use tangle_campaign::minimized::MinimizedPath;
+use tangle_campaign::reduce::{ReduceOptions, Reduction, Same, content_hash, reduce};
+use tangle_campaign::target::{Jobs, Target};
+use tangle_campaign::variants;
+use tangle_emit::glsl::glsl;
+use tangle_identity::Signature;
 use tangle_minimizer::{Progress, Size, statements};
 use tangle_program::case::Case;
-use tangle_program::glsl::glsl;
-use tangle_triage::Signature;
-use tangle_triage::tell::functions;
+use tangle_report::tell::functions;
 
-use super::{Found, duration, read_case, say, tell};
+use super::{Found, duration, progress, read_case, say, tell, timeout};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -33,8 +32,8 @@ pub struct Args {
     /// Devices file to read instead of the one that ./x setup writes
     #[arg(long, value_name = "FILE")]
     devices: Option<PathBuf>,
-    /// Longest time for one candidate; for a hang that is what every candidate that hangs costs
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    /// The most processor time for one candidate; for a hang that is what every candidate that hangs costs
+    #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<Duration>,
     /// Where to save the minimised finding: a new folder, or a .json file for the case alone [default: `minimized` in the folder
     /// of the finding, or beside the case]
@@ -65,7 +64,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 pub fn run(args: &Args) -> anyhow::Result<Found> {
     let original = read_case(&args.case)?;
     let found = read_finding(&args.case)?;
-    let place = args.out.as_deref().map_or_else(|| Place::of(&args.case), Place::new);
+    let place = args.out.as_deref().map_or_else(|| MinimizedPath::of(&args.case), MinimizedPath::new);
     place.check(&original)?;
     let name = match (&args.device, &found) {
         (Some(name), _) => name.clone(),
@@ -84,7 +83,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         _ => Same::Failure,
     };
     let from = Some(content_hash(&original));
-    let options = Options { same, time: args.time, candidates: args.tries, from };
+    let options = ReduceOptions { same, time: args.time, candidates: args.tries, from };
     tell!("{}{}", if resumed { "going on from an earlier run: " } else { "" }, summary(&start));
     let started = Instant::now();
     let reduced = watched(&targets, &start, signature, &options, |best| place.note(&original, best));
@@ -95,7 +94,9 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     let others = Others::of(&args.case, &place, &name);
     place.save(&targets[0], &original, &reduction, started.elapsed())?;
     tell_result(&reduction, &original, started.elapsed(), place.path())?;
-    if !place.is_file() && variants::are_telling(reduction.signature.kind) && !STOP.load(Ordering::SeqCst) {
+    let is_time_left = !STOP.load(Ordering::SeqCst) && args.time.is_none_or(|time| started.elapsed() < time);
+    if is_time_left && !place.is_file() && variants::are_telling(reduction.signature.kind) {
+        tell!("looking for the stage to blame: every variant on every device of the finding");
         let others = others.open(args);
         let targets = targets.iter().take(1).chain(&others);
         variants::save(&variants::table(targets, &reduction.minimized.case), place.path())?;
@@ -108,7 +109,7 @@ pub(super) fn watched(
     targets: &[Target],
     case: &Case,
     signature: Option<&Signature>,
-    options: &Options,
+    options: &ReduceOptions,
     mut note: impl FnMut(&Case) -> anyhow::Result<()>,
 ) -> anyhow::Result<Reduction> {
     ctrlc::set_handler(|| {
@@ -117,12 +118,13 @@ pub(super) fn watched(
             std::process::exit(2);
         }
     })?;
-    let mut display = Display::new();
+    end_in_time(options.time);
+    let (started, mut display) = (Instant::now(), progress::Progress::new());
     let mut unsaved = None;
-    let reduced = reduce(targets, case, signature, options, &STOP, |progress| {
-        display.show(progress);
-        if progress.improved {
-            unsaved = note(progress.best).err();
+    let reduced = reduce(targets, case, signature, options, &STOP, |report| {
+        display.show(&line(report, started, options.time));
+        if report.improved {
+            unsaved = note(report.best).err();
         }
         if unsaved.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
@@ -130,12 +132,39 @@ pub(super) fn watched(
     unsaved.map_or(reduced, Err)
 }
 
+/// How much longer than its time a command may take, for what runs then.
+const GRACE: Duration = Duration::from_secs(15);
+
+/// The same when it is stopped.
+const GRACE_OF_STOP: Duration = Duration::from_secs(7);
+
+/// Ends the command when its time is over or it was stopped, whatever a driver is doing then. What was reached is on disk.
+fn end_in_time(limit: Option<Duration>) {
+    let started = Instant::now();
+    let mut stopped: Option<Instant> = None;
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(Duration::from_millis(100));
+            if STOP.load(Ordering::SeqCst) {
+                stopped.get_or_insert_with(Instant::now);
+            }
+            let is_late = limit.is_some_and(|limit| started.elapsed() >= limit + GRACE);
+            if is_late || stopped.is_some_and(|stopped| stopped.elapsed() >= GRACE_OF_STOP) {
+                tell!(
+                    "error: the time is over, and the device still runs a case; what was reached is kept, and the same command goes on"
+                );
+                std::process::exit(2);
+            }
+        }
+    });
+}
+
 /// The other devices of a finding's table of variants.
 struct Others(Vec<String>);
 
 impl Others {
     /// Those of the table of an older result, or of the finding itself.
-    fn of(case: &Path, place: &Place, own: &str) -> Others {
+    fn of(case: &Path, place: &MinimizedPath, own: &str) -> Others {
         let table = [place.path(), case].into_iter().find_map(variants::read);
         let columns = table.map_or(Vec::new(), |table| table.columns);
         Others(columns.into_iter().map(|column| column.device).filter(|device| device != own).collect())
@@ -144,7 +173,13 @@ impl Others {
     /// Opens them; the table is worth having without those that do not come up.
     fn open(&self, args: &Args) -> Vec<Target> {
         let open = |name: &String| {
-            tangle::target::open(std::slice::from_ref(name), args.devices.as_deref(), Jobs::One, &options(args), |_| {})
+            tangle_campaign::target::open(
+                std::slice::from_ref(name),
+                args.devices.as_deref(),
+                Jobs::One,
+                &options(args),
+                |_| {},
+            )
         };
         self.0.iter().filter_map(|name| open(name).ok()).flatten().collect()
     }
@@ -153,9 +188,8 @@ impl Others {
 fn open(args: &Args, name: &str) -> anyhow::Result<Vec<Target>> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or(processors.min(2), usize::from);
-    let is_reference = name.split([':', '@']).next() == Some("reference");
-    let names = vec![name.to_owned(); if is_reference { 1 } else { jobs }];
-    tangle::target::open(&names, args.devices.as_deref(), Jobs::One, &options(args), |warning| {
+    let names = vec![name.to_owned(); if built_in(name).is_some() { 1 } else { jobs }];
+    tangle_campaign::target::open(&names, args.devices.as_deref(), Jobs::One, &options(args), |warning| {
         tell!("warning: {warning}")
     })
 }
@@ -177,16 +211,13 @@ fn read_finding(path: &Path) -> anyhow::Result<Option<Saved>> {
     if !path.is_dir() || !file.exists() {
         return Ok(None);
     }
-    let text = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text =
+        tangle_files::read(&file, tangle_files::MOST).with_context(|| format!("cannot read {}", file.display()))?;
     serde_json::from_slice(&text).map(Some).with_context(|| format!("cannot read {}", file.display()))
 }
 
 fn summary(case: &Case) -> String {
-    format!(
-        "{} statements, {} invocations",
-        statements(&case.program),
-        u64::from(case.launch.invocations()) * u64::from(case.launch.workgroups())
-    )
+    format!("{} statements, {} invocations", statements(&case.program), u64::from(case.entry_point.invocations()))
 }
 
 fn tell_result(reduction: &Reduction, original: &Case, time: Duration, saved: &Path) -> anyhow::Result<()> {
@@ -209,7 +240,7 @@ fn tell_result(reduction: &Reduction, original: &Case, time: Duration, saved: &P
 
 /// The launch, the data, and the functions of the shader.
 fn body(case: &Case) -> String {
-    let [x, y, z] = case.launch.workgroup;
+    let [x, y, z] = case.entry_point.workgroups().size;
     let mut text = format!("// workgroup {x}x{y}x{z}, tier {}\n", case.tier.name());
     for (k, words) in case.data.inputs.iter().enumerate() {
         let _ = writeln!(text, "// input {k} of the invocations: {}", listed(words));
@@ -243,47 +274,18 @@ fn listed(words: &[u32]) -> String {
     shown.join(" ") + &more
 }
 
-/// The progress line: rewritten in place on a terminal, repeated now and then elsewhere.
-struct Display {
-    terminal: bool,
-    started: Instant,
-    shown: Option<Instant>,
-    width: usize,
-}
-
-impl Display {
-    fn new() -> Display {
-        Display { terminal: std::io::stderr().is_terminal(), started: Instant::now(), shown: None, width: 0 }
-    }
-
-    fn show(&mut self, progress: &Progress<'_>) {
-        let every = if self.terminal { Duration::from_millis(200) } else { Duration::from_secs(10) };
-        if self.shown.is_some_and(|shown| shown.elapsed() < every) {
-            return;
-        }
-        self.shown = Some(Instant::now());
-        let Size { code, exprs, data, .. } = progress.size;
-        let line = format!(
-            "{} (code {code}, expressions {exprs}, data {data}); tried {}, {:.0}/s; {} steps, now {}",
-            summary(progress.best),
-            progress.tried,
-            progress.tried as f64 / self.started.elapsed().as_secs_f64().max(0.001),
-            progress.accepted,
-            progress.pass,
-        );
-        let mut stderr = std::io::stderr();
-        // A progress line that cannot be written is no reason to stop.
-        let _ = if self.terminal {
-            write!(stderr, "\r{line:width$}", width = self.width)
-        } else {
-            writeln!(stderr, "{line}")
-        };
-        self.width = line.chars().count();
-    }
-
-    fn end(&self) {
-        if self.terminal && self.shown.is_some() {
-            tell!();
-        }
-    }
+/// How far a reduction is.
+fn line(progress: &Progress<'_>, started: Instant, limit: Option<Duration>) -> String {
+    let Size { code, exprs, data, .. } = progress.size;
+    let elapsed = started.elapsed();
+    let left =
+        limit.map_or(String::new(), |limit| format!("; at most {} s more", limit.saturating_sub(elapsed).as_secs()));
+    format!(
+        "{} (code {code}, expressions {exprs}, data {data}); tried {}, {:.0}/s; {} steps, now {}{left}",
+        summary(progress.best),
+        progress.tried,
+        progress.tried as f64 / elapsed.as_secs_f64().max(0.001),
+        progress.accepted,
+        progress.pass,
+    )
 }

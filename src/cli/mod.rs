@@ -9,13 +9,16 @@ mod exhibit;
 mod explain;
 mod export;
 mod fuzz;
+mod judge;
 mod matrix;
 mod minimize;
 mod output;
+mod progress;
 mod replay;
 mod report;
 mod run;
 mod show;
+mod summary;
 mod table;
 mod view;
 
@@ -26,13 +29,15 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
-use tangle::background::Opener;
-use tangle::fuzzing::input;
-use tangle::target::{Jobs, Target};
+use tangle_analysis::validate::validate;
+use tangle_campaign::background::Opener;
+use tangle_campaign::fuzzing::input;
+use tangle_campaign::target::{Jobs, Target};
 use tangle_program::case::Case;
-use tangle_program::validate::validate;
+use tangle_program::subgroup::Severity;
+use tangle_runner::config::LONGEST_TIMEOUT;
 
-use output::{OutputError, say, tell};
+use output::{OutputError, say, shortened, tell};
 
 /// Differential conformance fuzzer for the subgroup and convergence behaviour of Vulkan drivers.
 ///
@@ -52,6 +57,8 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Run one case and say what each device made of it
     Run(run::Args),
+    /// Judge any compute shader: what its buffers must hold, what is open and why, undefined behaviour
+    Judge(judge::Args),
     /// Known bugs, or cases, on all devices: who fails, and which version of a driver fixed what
     Matrix(matrix::Args),
     /// What is tested: operations, types and contexts that random cases, or those of a campaign, have and check
@@ -96,6 +103,7 @@ pub fn main() -> ExitCode {
         Command::Devices(args) => devices::run(&args),
         Command::Fuzz(args) => fuzz::run(args),
         Command::Run(args) => run::run(&args),
+        Command::Judge(args) => judge::run(&args),
         Command::Matrix(args) => matrix::run(&args),
         Command::Coverage(args) => coverage::run(&args),
         Command::Bench(args) => bench::run(&args),
@@ -120,7 +128,10 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The error with its causes; a cause that an error already tells is not told again.
+/// Longest line of an error, in characters: names and messages may come from anywhere.
+const LONGEST_ERROR: usize = 1_000;
+
+/// The error with its causes; a cause that an error already names is not named again.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -128,21 +139,22 @@ fn one_line(error: &anyhow::Error) -> String {
             let _ = write!(line, ": {cause}");
         }
     }
-    line
+    shortened(&line, LONGEST_ERROR)
 }
 
 /// Which devices, and how long they may take.
 #[derive(clap::Args, Clone)]
 struct DeviceArgs {
     /// Device to run on, by the name `tangle devices` shows; repeat for several; all Vulkan devices if none is given.
-    /// `reference`, `reference:finest` and `reference:<planted fault>` name the reference device, `@SIZE` its subgroup size
-    #[arg(long, value_name = "NAME", num_args = 1..)]
+    /// `reference`, `reference:finest` and `reference:<planted fault>` name the reference device, `interpreter` the one that executes
+    /// SPIR-V modules without a driver; `@SIZE` is their subgroup size
+    #[arg(long, value_name = "NAME")]
     device: Vec<String>,
     /// Devices file to read instead of the one that ./x setup writes
     #[arg(long, value_name = "FILE")]
     devices: Option<PathBuf>,
-    /// Longest time for one case on one device
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    /// The most processor time (or time of the device, where it says how long it works) for one case on one device
+    #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<Duration>,
 }
 
@@ -152,7 +164,8 @@ impl DeviceArgs {
         let (devices, timeout) = (self.devices.clone(), self.timeout);
         Box::new(move |name| {
             let options = tangle_runner::Options { timeout, in_flight: 8, ..Default::default() };
-            let targets = tangle::target::open(&[name.to_owned()], devices.as_deref(), Jobs::One, &options, |_| {})?;
+            let targets =
+                tangle_campaign::target::open(&[name.to_owned()], devices.as_deref(), Jobs::One, &options, |_| {})?;
             targets.into_iter().next().with_context(|| format!("device {name} does not come up"))
         })
     }
@@ -166,13 +179,32 @@ impl DeviceArgs {
                 names.push(name.clone());
             }
         }
-        tangle::target::open(&names, self.devices.as_deref(), jobs, &options, |warning| tell!("warning: {warning}"))
+        tangle_campaign::target::open(&names, self.devices.as_deref(), jobs, &options, |warning| {
+            tell!("warning: {warning}")
+        })
     }
+}
+
+/// `hard`, `strong` or `quality`
+fn severity(text: &str) -> Result<Severity, String> {
+    let names = || Severity::ALL.map(Severity::name).join(", ");
+    let named = Severity::ALL.into_iter().find(|severity| severity.name() == text);
+    named.ok_or_else(|| format!("a severity is one of {}", names()))
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error} (write 30s, 5m or 2h)"))
 }
+
+/// A time limit for one case.
+fn timeout(text: &str) -> Result<Duration, String> {
+    let limits = Duration::from_millis(1)..=LONGEST_TIMEOUT;
+    let time = duration(text)?;
+    if limits.contains(&time) { Ok(time) } else { Err("it must be from 1ms to 1day".into()) }
+}
+
+/// The most that is read of a case, in bytes. Those of the corpus have a few thousand.
+const LARGEST_CASE: u64 = 16 << 20;
 
 /// Reads a case: a JSON file, a finding's folder, or an input of a fuzz target.
 fn read_case(path: &Path) -> anyhow::Result<Case> {
@@ -182,7 +214,8 @@ fn read_case(path: &Path) -> anyhow::Result<Case> {
         "{} is no finding: it has no case.json (`tangle replay` runs a folder of cases)",
         path.display()
     );
-    let contents = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let contents =
+        tangle_files::read(&file, LARGEST_CASE).with_context(|| format!("cannot read {}", file.display()))?;
     let case = if input::has_name_of_input(&file) {
         input::from_json(&contents).unwrap_or_else(|| Ok(input::from_bytes(&contents)))
     } else {

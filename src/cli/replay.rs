@@ -1,20 +1,24 @@
 //! `tangle replay DIR`
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
-use tangle::campaign::write_atomically;
-use tangle::replay::{NamedCase, Options, RUNS, Shard, find_cases, replay};
-use tangle_triage::baseline::{Baseline, LineError, Patterns};
+use tangle_campaign::replay::{NamedCase, RUNS, ReplayOptions, Shard, find_cases, replay};
+use tangle_files::write_atomically;
+use tangle_program::subgroup::Severity;
+use tangle_report::Reporter as _;
+use tangle_report::baseline::{Baseline, LineError, Patterns};
+use tangle_report::junit::Junit;
 
 use super::output::put;
-use super::{DeviceArgs, Found, Jobs, read_case, say};
+use super::progress::watch;
+use super::{DeviceArgs, Found, Jobs, read_case, say, severity};
 
 const MORE: &str = "\
 A case on a device is called `device/case`; the case is its path in the folder without `.json`. docs/ci.md tells more.
 
-Exit codes: 0 nothing unexpected; 1 news: failures that the baseline does not have, improvements, flakes that the flakes file does
+Exit codes: 0 nothing unexpected; 1 something unexpected: failures that the baseline does not have, improvements, flakes that the flakes file does
 not have, cases of the baseline that are gone; 2 wrong usage or environment.";
 
 #[derive(clap::Args)]
@@ -45,7 +49,10 @@ pub struct Args {
     /// How often a case runs in all when its first outcome is unexpected
     #[arg(long, value_name = "N", default_value_t = RUNS, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// Say one line for every case, and the whole story of those that are news
+    /// Which unexpected failures make the exit code 1, by what they rest on
+    #[arg(long, value_name = "SEVERITY", default_value = "quality", value_parser = severity)]
+    fail_on: Severity,
+    /// Say one line for every case, and the whole story of those that are unexpected
     #[arg(long)]
     verbose: bool,
 }
@@ -55,24 +62,27 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     anyhow::ensure!(!files.is_empty(), "no case in {}", args.folder.display());
     let cases = files.into_iter().map(|(name, file)| Ok(NamedCase { name, case: read_case(&file)? }));
     let cases = cases.collect::<anyhow::Result<Vec<_>>>()?;
-    let options = Options {
+    let options = ReplayOptions {
         baseline: read_list(args.baseline.as_deref(), Baseline::parse)?,
         flakes: read_list(args.flakes.as_deref(), Patterns::parse)?,
         skips: read_list(args.skips.as_deref(), Patterns::parse)?,
         shard: args.shard.unwrap_or_default(),
         runs: args.runs,
+        ..ReplayOptions::default()
     };
     let targets = args.devices.open(Jobs::One)?;
-    let replay = replay(&targets, &cases, &options);
+    let here = cases.iter().filter(|case| options.shard.has(&case.name)).count();
+    let done = Arc::clone(&options.done);
+    let replay = watch("cases", here * targets.len(), &done, || replay(&targets, &cases, &options));
     for record in replay.records.iter().filter(|_| args.verbose) {
         say!("{}", record.line())?;
-        if record.status.is_news() {
+        if record.status.is_unexpected() {
             say!("{}", record.detail)?;
         }
     }
     put(format_args!("{}", replay.summary()))?;
     if let Some(file) = &args.junit {
-        write_atomically(file, replay.junit()?.as_bytes())?;
+        write_atomically(file, Junit.replay(&replay)?.unwrap_or_default().as_bytes())?;
     }
     if let Some(file) = &args.baseline_out {
         write_atomically(file, replay.baseline().as_bytes())?;
@@ -80,11 +90,11 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     anyhow::ensure!(replay.trouble.is_empty(), "{}", replay.trouble.join("; "));
     let any_here = cases.iter().any(|case| options.shard.has(&case.name));
     anyhow::ensure!(!any_here || replay.ran_anything(), "no device can run any of the cases");
-    Ok(if replay.news().next().is_some() { Found::Something } else { Found::Nothing })
+    Ok(if replay.fails(args.fail_on) { Found::Something } else { Found::Nothing })
 }
 
 fn read_list<T: Default>(path: Option<&Path>, parse: fn(&str) -> Result<T, LineError>) -> anyhow::Result<T> {
     let Some(path) = path else { return Ok(T::default()) };
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = tangle_files::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
     parse(&text).with_context(|| path.display().to_string())
 }

@@ -5,16 +5,17 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 use serde::Deserialize;
-use tangle::campaign::{Sample, read_coverage, read_samples, write_atomically};
-use tangle::ledger::{BugBook, DeviceBook, FindingBook, Ledger};
+use tangle_campaign::campaign::{Sample, read_coverage, read_samples};
+use tangle_campaign::ledger::{BugBook, DeviceBook, FindingBook, Ledger};
+use tangle_emit::glsl::glsl;
+use tangle_files::write_atomically;
 use tangle_generator::stats::Construct;
-use tangle_program::glsl::glsl;
+use tangle_report::export::{DeviceNote, Subject};
+use tangle_report::html;
+use tangle_report::html::campaign::{Bug, Campaign, Device, Group, Seen};
+use tangle_report::html::curves::Curve;
+use tangle_report::tell::functions;
 use tangle_runner::toolchain;
-use tangle_triage::export::{DeviceNote, Subject};
-use tangle_triage::html;
-use tangle_triage::html::campaign::{Bug, Campaign, Device, Group, Seen};
-use tangle_triage::html::curves::Curve;
-use tangle_triage::tell::functions;
 
 use super::exhibit::{Exhibit, RunArgs};
 use super::{Found, read_case, say};
@@ -78,7 +79,8 @@ struct State {
 }
 
 fn books(folder: &Path, file: &Path, out: &Path) -> anyhow::Result<Campaign> {
-    let text = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text =
+        tangle_files::read(file, tangle_files::MOST).with_context(|| format!("cannot read {}", file.display()))?;
     let State { version, seed, profile, tier, devices, ledger } =
         serde_json::from_slice(&text).with_context(|| format!("cannot read {}", file.display()))?;
     let about = [
@@ -179,23 +181,23 @@ fn groups(findings: &[FindingBook], folder: &Path, out: &Path) -> Vec<Group> {
 }
 
 fn bug(book: &BugBook, folder: &Path, out: &Path) -> Bug {
-    let face = folder.join(&book.face);
+    let smallest = folder.join(&book.representative);
     Bug {
         device: book.device.clone(),
-        name: book.name.clone(),
+        name: book.bug.to_string(),
         known: book.known.clone(),
         witnesses: book.witnesses,
         statements: book.statements,
         flake: book.flake,
-        link: address(&face, out),
-        program: read_case(&face).map(|case| functions(&glsl(&case))).unwrap_or_default(),
-        story: fs::read_to_string(face.join("report.txt")).unwrap_or_default(),
+        link: address(&smallest, out),
+        program: read_case(&smallest).map(|case| functions(&glsl(&case))).unwrap_or_default(),
+        story: tangle_files::read_text(&smallest.join("report.txt")).unwrap_or_default(),
     }
 }
 
 fn seen(book: &FindingBook, folder: &Path, out: &Path) -> Seen {
     let mut links = Vec::new();
-    let mut faces: Vec<(usize, PathBuf)> = Vec::new();
+    let mut programs: Vec<(usize, PathBuf)> = Vec::new();
     for place in &book.folders {
         let saved = folder.join(place);
         let minimized = saved.join("minimized");
@@ -206,11 +208,11 @@ fn seen(book: &FindingBook, folder: &Path, out: &Path) -> Seen {
                 let name = path_name(&saved);
                 links.push((address(path, out), format!("{name}{suffix}")));
             }
-            faces.extend(size.map(|size| (size, path.clone())));
+            programs.extend(size.map(|size| (size, path.clone())));
         }
     }
-    let face = faces.iter().min_by_key(|(size, _)| *size);
-    let story = face.and_then(|(_, path)| fs::read_to_string(path.join("report.txt")).ok());
+    let smallest = programs.iter().min_by_key(|(size, _)| *size);
+    let story = smallest.and_then(|(_, path)| tangle_files::read_text(&path.join("report.txt")).ok());
     Seen {
         device: book.device.clone(),
         cases: book.cases,

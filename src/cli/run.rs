@@ -1,16 +1,18 @@
 //! `tangle run CASE`
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
 
-use tangle::campaign::{Prep, describe, finding};
-use tangle::everywhere::{everywhere, prep};
-use tangle::isa;
-use tangle::ledger::thousands;
-use tangle::target::{Conclusion, Finish, Target};
-use tangle::variants;
+use tangle_campaign::everywhere::everywhere;
+use tangle_campaign::finding::{describe, finding};
+use tangle_campaign::isa;
+use tangle_campaign::prepare::Prep;
+use tangle_campaign::target::{Conclusion, Finish, Target};
+use tangle_campaign::variants;
 use tangle_program::case::Case;
 use tangle_program::variant::Variant;
-use tangle_triage::SavedFinding;
+use tangle_report::SavedFinding;
+use tangle_report::text::thousands;
 
 use super::output::put;
 use super::table::Table;
@@ -46,9 +48,10 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     if args.variants {
         return run_variants(args, &case, &targets);
     }
-    let prep = prep(case);
+    let prep = Prep::of(case);
     let preps = std::slice::from_ref(&prep);
-    let conclusions: Vec<Conclusion> = everywhere(&targets, preps).into_iter().flatten().collect();
+    let conclusions: Vec<Conclusion> =
+        everywhere(&targets, preps, &AtomicUsize::new(0)).into_iter().flatten().collect();
     let results: Vec<(&Target, &Conclusion)> = targets.iter().zip(&conclusions).collect();
     if args.json {
         say!("{}", serde_json::to_string_pretty(&rows(&prep, &results))?)?;
@@ -118,7 +121,7 @@ fn print(prep: &Prep, results: &[(&Target, &Conclusion)]) -> anyhow::Result<()> 
 /// What there is to say in a line.
 fn what(prep: &Prep, conclusion: &Conclusion) -> String {
     match (conclusion.signature(prep.case()), &conclusion.finish) {
-        (Some(signature), _) => signature.detail,
+        (Some(signature), _) => signature.detail.to_string(),
         (None, Finish::Unsupported { missing }) => format!("the device lacks {}", missing.join(", ")),
         (None, Finish::NoWorker { reason }) => reason.clone(),
         (None, _) => String::new(),

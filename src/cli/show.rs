@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use tangle::prepare::prepare;
-use tangle::target::{Backend, Finish};
+use tangle_campaign::prepare::{Prepared, prepare};
+use tangle_campaign::target::Finish;
+use tangle_emit::glsl;
 use tangle_oracle::map::LaneMap;
 use tangle_oracle::predict::{LoggedEvent, predict};
 use tangle_program::case::Case;
-use tangle_program::glsl;
 use tangle_program::tree::{SiteId, Stmt};
 
 use super::output::put;
@@ -64,10 +64,11 @@ fn lane_map(args: &Args, case: &Case) -> anyhow::Result<Option<LaneMap>> {
         return Ok(None);
     }
     let target = args.devices.open(Jobs::One)?.into_iter().next().context("no device")?;
-    if let Backend::Reference(reference, _) = &target.backend {
-        return Ok(Some(LaneMap::linear(case, reference.subgroup_size)));
-    }
-    let conclusion = target.run(&prepare(case.clone())?);
+    let prepared = match target.runs_modules() {
+        true => prepare(case.clone())?,
+        false => Prepared::without_module(case.clone()),
+    };
+    let conclusion = target.run(&prepared);
     let observation = match (&conclusion.finish, &conclusion.observation) {
         (Finish::Unsupported { missing }, _) => anyhow::bail!("{} lacks {}", target.name, missing.join(", ")),
         (_, Some(observation)) => observation,

@@ -11,8 +11,9 @@ use ratatui::style::{Color, Style, Stylize as _};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table};
 use ratatui::{DefaultTerminal, Frame};
-use tangle::campaign::{Moment, Sample};
-use tangle::ledger::{FindingBook, Ledger, thousands};
+use tangle_campaign::campaign::{Moment, Sample};
+use tangle_campaign::ledger::{FindingBook, Ledger};
+use tangle_report::text::thousands;
 
 /// Seconds over which a rate is taken.
 const RATE: f64 = 10.0;
@@ -48,6 +49,11 @@ impl View {
             // A terminal in raw mode sends Ctrl-C as a key.
             let interrupts = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
             let ends = matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) || interrupts;
+            match key.code {
+                KeyCode::Down | KeyCode::PageDown => self.state.scroll(1),
+                KeyCode::Up | KeyCode::PageUp => self.state.scroll(-1),
+                _ => {}
+            }
             if ends && key.kind == KeyEventKind::Press && self.stop.swap(true, Ordering::SeqCst) {
                 // The second time: at once.
                 ratatui::restore();
@@ -59,6 +65,7 @@ impl View {
         }
         self.drawn = Some(Instant::now());
         self.state.take(moment.sample, moment.ledger, &moment.line);
+        self.state.remaining = moment.remaining;
         self.state.ending = self.stop.load(Ordering::SeqCst);
         // A view that cannot be drawn is no reason to stop.
         let _ = self.terminal.draw(|frame| draw(frame, &self.state));
@@ -82,6 +89,10 @@ struct State {
     known: Vec<(String, String, u64)>,
     events: VecDeque<String>,
     ending: bool,
+    /// Time that the campaign has left, if it has a limit.
+    remaining: Option<Duration>,
+    /// Devices above those that are shown.
+    scrolled: usize,
 }
 
 impl State {
@@ -94,6 +105,8 @@ impl State {
             known: Vec::new(),
             events: VecDeque::new(),
             ending: false,
+            remaining: None,
+            scrolled: 0,
         }
     }
 
@@ -110,7 +123,13 @@ impl State {
         }
     }
 
-    /// Tells what is new since the last time.
+    /// Shows other devices.
+    fn scroll(&mut self, by: isize) {
+        let last = self.now().map_or(0, |sample| sample.devices.len().saturating_sub(1));
+        self.scrolled = self.scrolled.saturating_add_signed(by).min(last);
+    }
+
+    /// Notes what is new since the last time.
     fn note_events(&mut self, sample: &Sample, ledger: &Ledger) {
         let Some(last) = self.samples.back() else { return };
         let mut events = Vec::new();
@@ -124,7 +143,7 @@ impl State {
             }
         }
         if sample.bugs > last.bugs {
-            let newest = ledger.bugs.last().map_or("", |bug| bug.name.as_str());
+            let newest = ledger.bugs.last().map_or_else(String::new, |bug| bug.bug.to_string());
             events.push(format!("{} bugs after minimising, the latest: {newest}", sample.bugs));
         }
         for event in events {
@@ -161,24 +180,35 @@ fn clock(seconds: f64) -> String {
     format!("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60)
 }
 
+/// Rows of what is not the devices' table, at least: head, findings, events, foot.
+const OTHERS: u16 = 3 + 5 + 4 + 1;
+
+/// Rows from which there is a place for the curve.
+const TALL: u16 = 30;
+
+/// Columns from which there is a place for everything about a device.
+const WIDE: u16 = 100;
+
 fn draw(frame: &mut Frame<'_>, state: &State) {
     let devices = state.now().map_or(0, |sample| sample.devices.len()) as u16;
+    let height = frame.area().height;
+    let curve = if height >= TALL { 4 } else { 0 };
+    // Findings and events are always there: the devices that find no place are scrolled to.
+    let table = (devices + 3).min(height.saturating_sub(OTHERS + curve));
     let areas = Layout::vertical([
         Constraint::Length(3),
-        Constraint::Length(devices + 3),
-        Constraint::Length(4),
-        Constraint::Fill(1),
-        Constraint::Fill(1),
+        Constraint::Length(table),
+        Constraint::Length(curve),
+        Constraint::Min(5),
+        Constraint::Min(4),
         Constraint::Length(1),
     ]);
     let [head, table, curve, findings, events, foot] = areas.areas(frame.area());
     draw_head(frame, state, head);
     draw_devices(frame, state, table);
-    let rates = state.curve();
-    let shown = &rates[rates.len().saturating_sub(usize::from(curve.width.saturating_sub(2)))..];
-    let most = shown.iter().max().copied().unwrap_or(0);
-    let title = format!(" cases a second, at most {most} ");
-    frame.render_widget(Sparkline::default().data(shown).cyan().block(Block::bordered().title(title)), curve);
+    if curve.height > 0 {
+        draw_curve(frame, state, curve);
+    }
     draw_findings(frame, state, findings);
     let lines: Vec<Line<'_>> = state.events.iter().map(|event| Line::from(event.as_str())).collect();
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" events ")), events);
@@ -189,10 +219,19 @@ fn draw(frame: &mut Frame<'_>, state: &State) {
     frame.render_widget(Paragraph::new(hint).dim(), foot);
 }
 
+fn draw_curve(frame: &mut Frame<'_>, state: &State, area: Rect) {
+    let rates = state.curve();
+    let shown = &rates[rates.len().saturating_sub(usize::from(area.width.saturating_sub(2)))..];
+    let most = shown.iter().max().copied().unwrap_or(0);
+    let title = format!(" cases a second, at most {most} ");
+    frame.render_widget(Sparkline::default().data(shown).cyan().block(Block::bordered().title(title)), area);
+}
+
 fn draw_head(frame: &mut Frame<'_>, state: &State, area: Rect) {
+    let remaining = state.remaining.map_or(String::new(), |left| format!("  {} left", clock(left.as_secs_f64())));
     let text = state.now().map_or_else(String::new, |sample| {
         format!(
-            "{}  {} cases, {:.1}/s  {} values, {:.0}/s  memory {} MB",
+            "{}{remaining}  {} cases, {:.1}/s  {} values, {:.0}/s  memory {} MB",
             clock(sample.seconds),
             thousands(sample.cases()),
             state.rate(Sample::cases),
@@ -206,30 +245,36 @@ fn draw_head(frame: &mut Frame<'_>, state: &State, area: Rect) {
 
 fn draw_devices(frame: &mut Frame<'_>, state: &State, area: Rect) {
     let Some(now) = state.now() else { return };
-    let rows = now.devices.iter().map(|(name, device)| {
+    let is_wide = area.width >= WIDE;
+    let place = usize::from(area.height.saturating_sub(3));
+    let first = state.scrolled.min(now.devices.len().saturating_sub(place));
+    let rows = now.devices.iter().skip(first).take(place).map(|(name, device)| {
         let cases = |sample: &Sample| sample.devices.get(name).map_or(0, |device| device.cases);
         let (filled, cells) = device.coverage;
-        Row::new([
-            name.clone(),
-            thousands(device.cases),
-            format!("{:.1}", state.rate(cases)),
-            thousands(device.checked),
-            format!("{:.0} %", 100.0 * filled as f64 / cells.max(1) as f64),
-            thousands(device.restarts),
-            verdicts(&device.verdicts),
-        ])
+        let mut row = vec![name.clone(), thousands(device.cases), format!("{:.1}", state.rate(cases))];
+        if is_wide {
+            row.push(thousands(device.checked));
+            row.push(format!("{:.0} %", 100.0 * filled as f64 / cells.max(1) as f64));
+        }
+        row.extend([thousands(device.restarts), verdicts(&device.verdicts)]);
+        Row::new(row)
     });
-    let widths = [
-        Constraint::Max(24),
-        Constraint::Length(9),
-        Constraint::Length(7),
-        Constraint::Length(12),
-        Constraint::Length(7),
-        Constraint::Length(8),
-        Constraint::Fill(1),
-    ];
-    let head = Row::new(["device", "cases", "cases/s", "values", "covered", "restarts", "verdicts"]).dim();
-    frame.render_widget(Table::new(rows, widths).header(head).block(Block::bordered()), area);
+    let length = Constraint::Length;
+    let mut widths = vec![Constraint::Max(24), length(9), length(7)];
+    let mut head = vec!["device", "cases", "cases/s"];
+    if is_wide {
+        widths.extend([length(12), length(7)]);
+        head.extend(["values", "covered"]);
+    }
+    widths.extend([length(8), Constraint::Fill(1)]);
+    head.extend(["restarts", "verdicts"]);
+    let more = now.devices.len().saturating_sub(place);
+    let title = match more {
+        0 => String::new(),
+        more => format!(" devices {} to {}, {more} more: arrows scroll ", first + 1, first + place),
+    };
+    let table = Table::new(rows, widths).header(Row::new(head).dim());
+    frame.render_widget(table.block(Block::bordered().title(title)), area);
 }
 
 /// What is not `pass`.
@@ -260,9 +305,9 @@ fn draw_findings(frame: &mut Frame<'_>, state: &State, area: Rect) {
 mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
-    use tangle::campaign::DeviceSample;
-    use tangle::ledger::KnownBook;
-    use tangle_triage::{Kind, Signature};
+    use tangle_campaign::campaign::DeviceSample;
+    use tangle_campaign::ledger::KnownBook;
+    use tangle_identity::{Detail, Kind, Signature};
 
     use super::*;
 
@@ -280,7 +325,7 @@ mod tests {
     }
 
     fn screen(state: &State) -> String {
-        let mut terminal = Terminal::new(TestBackend::new(90, 24)).expect("a screen");
+        let mut terminal = Terminal::new(TestBackend::new(110, 32)).expect("a screen");
         terminal.draw(|frame| draw(frame, state)).expect("it draws");
         terminal.backend().to_string()
     }
@@ -290,7 +335,7 @@ mod tests {
         let mut state = State::new("seed 7".into());
         let mut ledger = Ledger::default();
         state.take(&sample(3_600.0, 100, 0), &ledger, "");
-        let signature = Signature { kind: Kind::Value, detail: "ballot, wrong value".into() };
+        let signature = Signature { kind: Kind::Value, detail: Detail::Text("ballot, wrong value".into()) };
         ledger.finding("lvp", &signature, 103).cases = 2;
         ledger.known.push(KnownBook { device: "lvp".into(), bug: "the loop bug".into(), cases: 4 });
         state.take(&sample(3_605.0, 150, 1), &ledger, "");
@@ -316,5 +361,39 @@ mod tests {
         let mut terminal = Terminal::new(TestBackend::new(20, 5)).expect("a screen");
         terminal.draw(|frame| draw(frame, &state)).expect("it draws");
         assert!(screen(&state).contains("0 signatures"));
+    }
+
+    #[test]
+    fn twenty_devices_leave_findings_and_events_a_place() {
+        let mut state = State::new("seed 7".into());
+        let device = |number: usize| (format!("device-{number:02}"), sample(0.0, 9, 0).devices["lvp"].clone());
+        let many = Sample { seconds: 60.0, devices: (0..20).map(device).collect(), ..Sample::default() };
+        let mut ledger = Ledger::default();
+        state.take(&many, &ledger, "");
+        let signature = Signature { kind: Kind::Value, detail: Detail::Text("ballot, wrong value".into()) };
+        ledger.finding("device-03", &signature, 103).cases = 2;
+        state.take(&Sample { seconds: 61.0, ..many }, &ledger, "");
+        state.remaining = Some(Duration::from_secs(125));
+        let draw = |state: &State| {
+            let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("a screen");
+            terminal.draw(|frame| draw(frame, state)).expect("it draws");
+            terminal.backend().to_string()
+        };
+        let top = draw(&state);
+        for part in [
+            "device-00",
+            "more: arrows scroll",
+            "0:02:05 left",
+            "findings: 1",
+            "ballot, wrong value",
+            "new on device-03",
+            "value 2",
+        ] {
+            assert!(top.contains(part), "{part}\n{top}");
+        }
+        assert!(!top.contains("device-19"), "{top}");
+        (0..30).for_each(|_| state.scroll(1));
+        let bottom = draw(&state);
+        assert!(bottom.contains("device-19") && !bottom.contains("device-00"), "{bottom}");
     }
 }

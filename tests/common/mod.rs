@@ -170,6 +170,8 @@ pub struct DeviceFacts {
     pub name: String,
     /// True if its results may change from one day to the next without a change here: `corpus/expectations.toml` says why.
     pub moves: bool,
+    /// Invocations in a subgroup unless a case requires another size.
+    pub subgroup_size: u64,
 }
 
 /// Every device that runs what it compiles. Empty without any driver.
@@ -182,8 +184,11 @@ pub fn devices() -> &'static [DeviceFacts] {
             note!("driver {} cannot be tested: {}", problem["driver"], problem["problem"]);
         }
         let expectations = expectations::Expectations::read();
-        let facts =
-            |info: &Value| DeviceFacts { name: text(&info["name"]), moves: expectations.moves(&text(&info["name"])) };
+        let facts = |info: &Value| DeviceFacts {
+            name: text(&info["name"]),
+            moves: expectations.moves(&text(&info["name"])),
+            subgroup_size: number(&info["subgroup"]["size"]),
+        };
         let executing = all["devices"].as_array().into_iter().flatten().filter(|info| info["mode"] == "execute");
         let devices: Vec<DeviceFacts> = executing.map(facts).collect();
         if devices.is_empty() {

@@ -1,6 +1,6 @@
 //! What a program reads: inputs with patterns that make lanes agree, disagree and meet boundaries.
 
-use tangle_program::case::{Data, Launch, SpecConstant};
+use tangle_program::case::{Data, EntryPoint, SpecConstant};
 
 use crate::draw::Draw;
 
@@ -52,8 +52,8 @@ impl Stream {
 }
 
 /// The data of a case.
-pub(crate) fn data(draw: &mut Draw<'_>, launch: &Launch) -> Data {
-    let invocations = launch.invocations() * launch.workgroups();
+pub(crate) fn data(draw: &mut Draw<'_>, entry_point: &EntryPoint) -> Data {
+    let invocations = entry_point.invocations();
     // The first input is small numbers: there is always something that makes some lanes meet.
     let first = column(draw, Pattern::Small, invocations);
     let others = draw.range(1, 3);

@@ -6,7 +6,7 @@
 //! them are drawn again, labels are chosen among the values that occur. Subgroups are guessed to be of [`GUESSED_SIZE`]
 //! consecutive invocations.
 
-use tangle_program::case::{Data, Launch};
+use tangle_program::case::{Data, EntryPoint};
 use tangle_program::float;
 use tangle_program::ops::{self, BinaryOp, UnaryOp};
 use tangle_program::subgroup::{Component, Instance, SubgroupOp};
@@ -43,8 +43,8 @@ pub(crate) struct Crowd(u32);
 
 impl Crowd {
     /// All that exist in the launch.
-    pub(crate) fn everybody(launch: &Launch) -> Crowd {
-        let count = launch.invocations().saturating_mul(launch.workgroups());
+    pub(crate) fn everybody(entry_point: &EntryPoint) -> Crowd {
+        let count = entry_point.invocations();
         Crowd(u32::MAX >> (32 - count.clamp(1, FOLLOWED as u32)))
     }
 
@@ -82,7 +82,7 @@ impl Crowd {
 
 /// Evaluates for the followed invocations.
 pub(crate) struct Estimate<'a> {
-    pub(crate) launch: &'a Launch,
+    pub(crate) entry_point: &'a EntryPoint,
     pub(crate) data: &'a Data,
     /// By variable.
     pub(crate) guesses: &'a [Option<Guess>],
@@ -164,7 +164,7 @@ impl Estimate<'_> {
     }
 
     fn builtin(&self, builtin: Builtin) -> Option<Column> {
-        let count = self.launch.invocations() as usize;
+        let count = self.entry_point.group_size() as usize;
         let each = |f: &dyn Fn(usize) -> usize| std::array::from_fn(|i| f(i) as u64);
         Some(match builtin {
             Builtin::LocalIndex => each(&|i| i % count),

@@ -356,7 +356,7 @@ impl Builder<'_> {
             };
             return bin(op, lhs, rhs);
         }
-        // Signed: the divisor is 1 to 8, and nothing negative meets `%` (semantics.md §5.1).
+        // Signed: the divisor is 1 to 8, and nothing negative meets `%` (docs/rules.md, section N).
         let positive = 0xFFFF.min(scalar.bits() >> 1) as u32;
         let lhs = if op == BinaryOp::Mod { bin(BinaryOp::BitAnd, lhs, number(scalar, positive)) } else { lhs };
         let divisor = bin(BinaryOp::BitAnd, self.varying(scalar, want.defined()), number(scalar, 7));
@@ -542,7 +542,7 @@ impl Builder<'_> {
     fn may_specialise(&self) -> bool {
         let is_other = |scalar: &Scalar| scalar.is_integer() && !scalar.is_word();
         let converts = Scalar::ALL.iter().any(|scalar| is_other(scalar) && self.weights.scalars[*scalar as usize] > 0);
-        self.launch.spirv >= SpirvVersion::V1_4 || !converts
+        self.entry_point.spirv >= SpirvVersion::V1_4 || !converts
     }
 
     pub(crate) fn vector(&mut self, ty: Type, want: Want) -> Expr {

@@ -1,16 +1,16 @@
-//! Floating-point numbers: expressions that stay exact ([`tangle_program::exact`]).
+//! Floating-point numbers: expressions that stay exact ([`tangle_analysis::exact`]).
 //!
 //! An expression is first made like any other, then [`Builder::fitted`] makes what could round or grow too large small again: by a turn
 //! through the integers (`float(int(x) & 127)`), which keeps sums in a loop going round, or by a clamp where the value may be
 //! undefined, as such a value must not be converted to an integer.
 
-use tangle_program::bounds::Scope;
-use tangle_program::exact::Extent;
+use tangle_analysis::bounds::Scope;
+use tangle_analysis::exact::Extent;
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::Expr;
+use tangle_program::tree::MAX_EXPR_DEPTH;
 use tangle_program::types::{Scalar, Type};
-use tangle_program::validate::MAX_EXPR_DEPTH;
 
 use super::Builder;
 use super::expression::{Want, as_number, bin, cast, lane, nesting, number, uint};
@@ -154,7 +154,7 @@ impl Builder<'_> {
 
     /// What is known of the values of expressions that stand here.
     pub(crate) fn scope(&self) -> Scope<'_> {
-        Scope::unfinished(&self.frame.function, &self.launch, &self.data)
+        Scope::unfinished(&self.frame.function, &self.entry_point, &self.data)
     }
 
     /// The value, or one made of it that a variable of the type can hold. Of other types: the value.
@@ -167,7 +167,7 @@ impl Builder<'_> {
             // Every operand that is cut down nests three deeper.
             return splat(ty, cast(ty.scalar, bin(BinaryOp::BitAnd, lane(), uint(7))));
         }
-        if self.scope().fits(&value, ty) { value } else { self.cut(value, ty, largest(ty.scalar), class) }
+        if self.scope().info(&value).fits(ty) { value } else { self.cut(value, ty, largest(ty.scalar), class) }
     }
 
     /// The value with operands cut down until all of it is exact.
@@ -186,7 +186,7 @@ impl Builder<'_> {
             _ => {}
         }
         let ty = self.type_of(&value);
-        if !ty.scalar.is_float() || self.scope().extent(&value).is_some() {
+        if !ty.scalar.is_float() || self.scope().info(&value).extent.is_some() {
             return value;
         }
         let less = |x: &mut Expr, most: u32| {

@@ -1,9 +1,9 @@
 //! What the compiler is told and need not use: what to expect and to assume (GL_EXT_expect_assume), and `precise`.
 
 use tangle_program::ops::{BinaryOp, Intrinsic};
+use tangle_program::tree::MAX_EXPR_DEPTH;
 use tangle_program::tree::{Block, Builtin, Expr, Program, Stmt};
 use tangle_program::types::Scalar;
-use tangle_program::validate::MAX_EXPR_DEPTH;
 
 use super::Builder;
 use super::expression::{bin, nesting, number, uint};
@@ -30,7 +30,7 @@ impl Builder<'_> {
     /// `assumeEXT(…);`: something that holds in every lane, as the data and the launch are.
     pub(crate) fn assumption(&mut self, out: &mut Block) {
         let value = self.limited();
-        let range = self.scope().range(&value);
+        let range = self.scope().info(&value).range;
         let (least, most) = (range.lo as u32, range.hi as u32);
         let cond = match self.draw.below(4) {
             0 if least > 0 => bin(BinaryOp::Ge, value, uint(least)),

@@ -1,8 +1,8 @@
 //! Observation points.
 
-use tangle_program::glsl::MAX_ENTRY_WORDS;
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
+use tangle_program::tree::MAX_ENTRY_WORDS;
 use tangle_program::tree::{Block, Builtin, Expr, Program, SiteId, Stmt, VarId};
 use tangle_program::types::{Scalar, Type};
 

@@ -4,19 +4,19 @@ mod aggregate;
 mod condition;
 mod control;
 pub(crate) mod data;
+mod entry_point;
 mod estimate;
 mod expression;
 mod float;
 mod frame;
 mod function;
 mod hint;
-mod launch;
 mod log;
 mod operation;
 mod statement;
 mod template;
 
-use tangle_program::case::{Case, Data, FORMAT, Launch, Origin, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{Case, Data, EntryPoint, FORMAT, Origin, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::memory::Shared;
 use tangle_program::subgroup::{SubgroupOp, TABLE};
 use tangle_program::tree::{Expr, Function, Program, Stmt, VarId};
@@ -62,7 +62,7 @@ pub(crate) struct Builder<'a> {
     size: Size,
     density: Density,
     weights: Weights,
-    launch: Launch,
+    entry_point: EntryPoint,
     data: Data,
     /// Arrays in shared memory.
     shared: Vec<Shared>,
@@ -85,10 +85,10 @@ pub(crate) fn case(bytes: &[u8], config: &Config) -> Case {
         draw.weighted(&[(7, Density::Dense), (7, Density::Medium), (4, Density::Sparse), (2, Density::Final)])
     });
     draw.window(LAUNCH.0, LAUNCH.1);
-    let launch = launch::launch(&mut draw, config);
+    let entry_point = entry_point::entry_point(&mut draw, config);
     draw.window(DATA.0, DATA.1);
-    let data = data::data(&mut draw, &launch);
-    Builder::new(draw, config, weights, density, launch, data).finish()
+    let data = data::data(&mut draw, &entry_point);
+    Builder::new(draw, config, weights, density, entry_point, data).finish()
 }
 
 impl<'a> Builder<'a> {
@@ -97,7 +97,7 @@ impl<'a> Builder<'a> {
         config: &'a Config,
         mut weights: Weights,
         density: Density,
-        launch: Launch,
+        entry_point: EntryPoint,
         data: Data,
     ) -> Self {
         let size = config.size.unwrap_or(config.profile.size());
@@ -116,7 +116,7 @@ impl<'a> Builder<'a> {
         if !config.expect_assume {
             weights.hints = 0;
         }
-        let everybody = Crowd::everybody(&launch);
+        let everybody = Crowd::everybody(&entry_point);
         let frame = Frame::new("main".into(), Flow::entry(config.tier), everybody, limit, 0);
         Builder {
             draw,
@@ -124,7 +124,7 @@ impl<'a> Builder<'a> {
             size,
             density,
             weights,
-            launch,
+            entry_point,
             data,
             shared: Vec::new(),
             functions: Vec::new(),
@@ -167,7 +167,7 @@ impl<'a> Builder<'a> {
                 ..Origin::default()
             },
             tier: self.config.tier,
-            launch: self.launch,
+            entry_point: self.entry_point,
             variant: Variant::default(),
             data: self.data,
             program,
@@ -179,7 +179,7 @@ impl<'a> Builder<'a> {
         let frame = &self.frame;
         let scalar_of = |var: VarId| frame.var(var).ty.scalar;
         ask(&Estimate {
-            launch: &self.launch,
+            entry_point: &self.entry_point,
             data: &self.data,
             guesses: &frame.guesses,
             scalar_of: &scalar_of,
@@ -218,7 +218,7 @@ impl<'a> Builder<'a> {
 
     /// The subgroup size that is certainly there.
     fn sure_size(&self) -> u32 {
-        match self.launch.subgroup_size {
+        match self.entry_point.subgroup_size {
             SubgroupSize::Required(size) => size,
             SubgroupSize::Default | SubgroupSize::Varying => self.config.min_subgroup_size,
         }
@@ -226,6 +226,6 @@ impl<'a> Builder<'a> {
 
     /// `subgroupBroadcast` from a lane that is not a literal.
     fn has_dynamic_broadcast(&self) -> bool {
-        self.config.broadcast_dynamic_id && self.launch.spirv >= SpirvVersion::V1_5
+        self.config.broadcast_dynamic_id && self.entry_point.spirv >= SpirvVersion::V1_5
     }
 }

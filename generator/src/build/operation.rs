@@ -6,7 +6,7 @@
 
 use tangle_program::case::{SpecConstant, SpirvVersion, SubgroupSize};
 use tangle_program::ops::{BinaryOp, UnaryOp};
-use tangle_program::subgroup::{Category, Fold, Gives, OpInfo, Param, SubgroupOp, TABLE};
+use tangle_program::subgroup::{Category, Defined, Fold, Gives, OpInfo, Param, SubgroupOp, TABLE};
 use tangle_program::tree::{Builtin, Expr, SubgroupCall};
 use tangle_program::types::{Scalar, Type};
 
@@ -59,24 +59,18 @@ impl Builder<'_> {
 
     /// True if the operation can be used here and can stay within the class.
     fn within(&self, info: &OpInfo, class: Class) -> bool {
-        if info.tangle_dependent && self.frame.flow.class() > class {
+        if info.tangle_dependent() && self.frame.flow.class() > class {
             return false;
         }
-        !info.may_be_undefined || class == Class::MaybeUndefined || self.can_be_certain(info.op)
+        !info.may_be_undefined() || class == Class::MaybeUndefined || self.can_be_certain(info)
     }
 
-    fn can_be_certain(&self, op: SubgroupOp) -> bool {
-        use SubgroupOp as Op;
-        match op {
-            Op::Broadcast => self.has_dynamic_broadcast() && self.frame.flow.tangle_is_stable(),
-            Op::Shuffle
-            | Op::BallotBitExtract
-            | Op::BallotBitCount
-            | Op::BallotInclusiveBitCount
-            | Op::BallotExclusiveBitCount
-            | Op::BallotFindLsb
-            | Op::BallotFindMsb => true,
-            _ => false,
+    /// True if there are operands that make the result defined, and worth while.
+    fn can_be_certain(&self, info: &OpInfo) -> bool {
+        match info.defined {
+            Defined::LaneInTangle => self.has_dynamic_broadcast() && self.frame.flow.tangle_is_stable(),
+            Defined::OwnLaneOrInTangle | Defined::BitIndex | Defined::MaskInTangle | Defined::FullMask => true,
+            Defined::Always | Defined::Never | Defined::ZeroSecond => false,
         }
     }
 
@@ -92,9 +86,9 @@ impl Builder<'_> {
     }
 
     fn call(&mut self, info: &'static OpInfo, value: Type, class: Class) -> (Expr, Class) {
-        let operands = match info.may_be_undefined {
+        let operands = match info.may_be_undefined() {
             false => Operands::Certain,
-            true if !self.can_be_certain(info.op) => Operands::Free,
+            true if !self.can_be_certain(info) => Operands::Free,
             true if class < Class::MaybeUndefined || self.draw.percent(55) => Operands::Certain,
             true => Operands::Free,
         };
@@ -105,7 +99,7 @@ impl Builder<'_> {
         };
         let args: Vec<Expr> =
             info.params.iter().map(|&param| self.operand(info.op, param, value, inner, operands)).collect();
-        let own = if info.tangle_dependent { self.frame.flow.class() } else { Class::Clean };
+        let own = if info.tangle_dependent() { self.frame.flow.class() } else { Class::Clean };
         let open = operands == Operands::Free || info.op.starts_infinite(value.scalar);
         let undefined = if open { Class::MaybeUndefined } else { Class::Clean };
         let result = own.max(inner).max(undefined);
@@ -144,7 +138,7 @@ impl Builder<'_> {
         let known = |constant: &SpecConstant| constant.default.max(constant.value) < 4;
         let small = (0..).zip(&self.data.constants).find(|(_, constant)| known(constant)).map(|(k, _)| k);
         match small {
-            Some(k) if self.launch.spirv >= SpirvVersion::V1_5 && self.draw.percent(50) => Expr::Constant(k),
+            Some(k) if self.entry_point.spirv >= SpirvVersion::V1_5 && self.draw.percent(50) => Expr::Constant(k),
             _ => uint(self.draw.below(4)),
         }
     }
@@ -222,7 +216,7 @@ impl Builder<'_> {
             }
         }
         // Bits of lanes outside the tangle are read differently by different texts: only ballots of this very tangle are certain
-        // (semantics.md §1.4). The lowest bit of an empty one is undefined.
+        // (rule P5). The lowest bit of an empty one is undefined.
         let whole = matches!(op, Op::BallotFindLsb | Op::BallotFindMsb) && operands == Operands::Certain;
         let predicate = if whole { Expr::Bool(true) } else { self.boolean(Want::of(class, 1)) };
         self.ballot(predicate)
@@ -265,7 +259,7 @@ impl Builder<'_> {
         let defined = Want::of(class.min(Class::Unpredictable), 1);
         match (op, operands) {
             (SubgroupOp::BallotBitExtract, Operands::Certain) => {
-                match (self.launch.subgroup_size, self.draw.below(4)) {
+                match (self.entry_point.subgroup_size, self.draw.below(4)) {
                     (_, 0 | 1) => lane(),
                     (SubgroupSize::Required(size), _) => uint(self.draw.below(size)),
                     _ => uint(0),

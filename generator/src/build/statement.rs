@@ -2,9 +2,9 @@
 
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
+use tangle_program::tree::MAX_EXPR_DEPTH;
 use tangle_program::tree::{Block, Builtin, Expr, Stmt, VarId};
 use tangle_program::types::{Scalar, Type};
-use tangle_program::validate::MAX_EXPR_DEPTH;
 
 use super::Builder;
 use super::expression::{Want, as_number, bin, cast, lane, nesting};

@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use smallvec::SmallVec;
+use tangle_program::case::InvocationId;
 use tangle_program::ops::{self, BinaryOp, Intrinsic, Undefined};
-use tangle_program::subgroup::first_lanes;
+use tangle_program::subgroup::{Severity, first_lanes};
 use tangle_program::tree::Builtin;
 use tangle_program::types::Scalar;
 
@@ -22,6 +23,11 @@ struct Choice {
     tangled: bool,
 }
 
+/// The case has no data for an expression.
+fn none(what: &str, k: usize) -> Stop {
+    Stop::Invalid(format!("there is no {what} {k}"))
+}
+
 /// The value with taint only in the given lanes.
 fn restricted(mut value: Value, lanes: &Mask) -> Value {
     if let Some(taint) = value.taint.take() {
@@ -37,11 +43,16 @@ impl<'a, R: Rules> Machine<'a, R> {
             Node::Const { bits } => self.constant(*bits),
             Node::Var(var) => frame.vars[*var].clone(),
             Node::Builtin(builtin) => self.builtin(*builtin),
+            Node::Input(k) if *k >= self.case.data.inputs.len() => return Err(none("input", *k)),
             Node::Input(k) => self.input(*k),
-            Node::Uniform(k) => self.constant(u64::from(self.case.data.uniforms.get(*k).copied().unwrap_or(0))),
-            Node::Push(k) => self.constant(u64::from(self.case.data.push.get(*k).copied().unwrap_or(0))),
+            Node::Uniform(k) => {
+                self.constant(self.case.data.uniforms.get(*k).copied().ok_or_else(|| none("uniform", *k))?.into())
+            }
+            Node::Push(k) => {
+                self.constant(self.case.data.push.get(*k).copied().ok_or_else(|| none("push", *k))?.into())
+            }
             Node::Constant(k) => {
-                let constant = self.case.data.constants.get(*k).copied().unwrap_or_default();
+                let constant = self.case.data.constants.get(*k).copied().ok_or_else(|| none("constant", *k))?;
                 let value = self.rules.specialised(constant);
                 self.constant(value.into())
             }
@@ -121,10 +132,10 @@ impl<'a, R: Rules> Machine<'a, R> {
         if let Some(value) = &self.inputs[k] {
             return value.clone();
         }
-        let first = self.workgroup * self.case.launch.invocations() as usize;
         let data = &self.case.data.inputs[k];
-        let at = |&index: &u32| u64::from(data.get(first + index as usize).copied().unwrap_or(0));
-        let value = Value::scalar(self.layout.local_index.iter().map(at).collect());
+        let ordinal = |slot| self.case.entry_point.ordinal(self.layout.invocation(slot));
+        let at = |slot| u64::from(data.get(ordinal(slot)).copied().unwrap_or(0));
+        let value = Value::scalar((0..self.layout.slots).map(at).collect());
         self.inputs[k] = Some(value.clone());
         value
     }
@@ -148,12 +159,12 @@ impl<'a, R: Rules> Machine<'a, R> {
         value
     }
 
-    /// Semantics.md §1.1: the masks ignore which lanes are active, and have no bits from the subgroup size on.
+    /// Rule P14: the masks ignore which lanes are active, and have no bits from the subgroup size on.
     fn builtin_at(&self, builtin: Builtin, slot: usize) -> u128 {
         let (_, lane) = self.layout.lane_of(slot);
         let size = self.layout.subgroups[0].size;
-        let index = self.layout.local_index[slot];
-        let [x, y, _] = self.case.launch.workgroup;
+        let InvocationId { group, index } = self.layout.invocation(slot);
+        let [x, y, z] = self.case.entry_point.workgroups().position(index).map(u128::from);
         let below = first_lanes(lane);
         let own = 1u128 << lane;
         match builtin {
@@ -162,10 +173,10 @@ impl<'a, R: Rules> Machine<'a, R> {
             Builtin::SubgroupId => u128::from(self.layout.reported[slot].0),
             Builtin::NumSubgroups => u128::from(self.layout.reported[slot].1),
             Builtin::LocalIndex => u128::from(index),
-            Builtin::LocalX => u128::from(index % x),
-            Builtin::LocalY => u128::from(index / x % y),
-            Builtin::LocalZ => u128::from(index / x / y),
-            Builtin::WorkgroupIndex => self.workgroup as u128,
+            Builtin::LocalX => x,
+            Builtin::LocalY => y,
+            Builtin::LocalZ => z,
+            Builtin::WorkgroupIndex => u128::from(group.0),
             Builtin::EqMask => own,
             Builtin::GeMask => first_lanes(size) & !below,
             Builtin::GtMask => first_lanes(size) & !below & !own,
@@ -245,7 +256,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         Value { columns, taint, from, names: None }
     }
 
-    /// `?:`, `&&` and `||`: an if/else with a value (semantics.md §4.1, §4.2). A missing part keeps the condition's value.
+    /// `?:`, `&&` and `||`: an if/else with a value (rule G1). A missing part keeps the condition's value.
     fn choose(
         &mut self,
         frame: &Frame,
@@ -256,6 +267,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         u: &Mask,
     ) -> Result<Value, Stop> {
         let mut open = None;
+        let steered = (cond.from.severity > Severity::Hard).then(|| self.steering());
         let (p, q) = match &cond.taint {
             // Without a tangled operation in it, an unknown choice has no effect but an unknown result.
             Some(taint) if taint.lanes.meets(a) && !choice.tangled && !taint.undefined => {
@@ -288,6 +300,8 @@ impl<'a, R: Rules> Machine<'a, R> {
         }
         let mut result = result.unwrap_or_else(|| Value { taint: None, ..cond.clone() });
         result.from = result.from.or(cond.from);
+        // The lanes are together again: only the value rests on the choice.
+        steered.into_iter().for_each(|saved| self.put_back(saved));
         result.taint = Value::join(result.taint, &open);
         if !self.lost.is_empty() {
             return Ok(result);

@@ -1,7 +1,7 @@
 //! Shared memory, and arrays in a buffer, which are the same to a workgroup: what the invocations of a workgroup find there, and what of it is certain.
 //!
-//! Between two barriers only atomics of different lanes meet in one element ([`tangle_program::races`]), in an order that nothing
-//! decides (semantics.md §5.3). What is certain all the same:
+//! Between two barriers only atomics of different lanes meet in one element ([`tangle_analysis::races`]), in an order that nothing
+//! decides (rules A1 and A2). What is certain all the same:
 //!
 //! - an element that a single lane touches in a phase: everything, in program order;
 //! - an element that several lanes touch by one commutative function: what it holds at the end of the phase; the old values that
@@ -172,12 +172,12 @@ impl<'a, R: Rules> Machine<'a, R> {
         let index = self.eval(frame, index, a, u)?;
         let predicting = self.predicting();
         let open = self.memory.learnt.open && predicting;
-        let from = self.memory.arrays[array].from.or(index.from);
+        let from = self.memory.arrays[array].from.or(index.from).resting_on(self.steered);
         let mut found = Gathered::new(self.layout.slots);
         for slot in a.minus(&self.lost).slots() {
             let known = if open { Certainty::Unknown } else { Certainty::Known }.max(certainty(&index, slot));
             let at = index.columns[0][slot] as usize;
-            let own = at == self.layout.local_index[slot] as usize;
+            let own = at == self.layout.index[slot] as usize;
             let array = &mut self.memory.arrays[array];
             // Only a faulty device gets out of range.
             let Some(&cell) = array.cells.get(at) else { continue };
@@ -195,7 +195,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         let state = &mut self.memory.arrays[array];
         state.from = state.from.or(value.from);
         for slot in a.minus(&self.lost).slots() {
-            let at = self.rules.slot(self.layout.local_index[slot] as usize, state.cells.len());
+            let at = self.rules.slot(self.layout.index[slot] as usize, state.cells.len());
             let Some(cell) = state.cells.get_mut(at) else { continue };
             *cell = value.columns[0][slot];
             state.certainty[at] = certainty(value, slot);
@@ -213,7 +213,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         let a = a.minus(&self.lost);
         let predicting = self.predicting();
         let open = self.memory.learnt.open && predicting;
-        let from = index.from.or(value.from).or(self.memory.arrays[code.array].from);
+        let from = index.from.or(value.from).or(self.memory.arrays[code.array].from).resting_on(self.steered);
         self.memory.arrays[code.array].from = from;
         let mut lanes: Vec<usize> = self.rules.atomic_lanes(&self.scopes, a.clone()).slots().collect();
         if self.rules.atomics_descend() {
@@ -242,7 +242,14 @@ impl<'a, R: Rules> Machine<'a, R> {
             let held = match code.op {
                 // What was there is gone.
                 AtomicOp::Exchange if !contended => operands,
-                _ => operands.max(state.certainty[at]),
+                AtomicOp::Exchange
+                | AtomicOp::Add
+                | AtomicOp::Min
+                | AtomicOp::Max
+                | AtomicOp::And
+                | AtomicOp::Or
+                | AtomicOp::Xor
+                | AtomicOp::CompSwap => operands.max(state.certainty[at]),
             };
             state.certainty[at] = if contended && !settles { held.max(Certainty::Unknown) } else { held };
         }

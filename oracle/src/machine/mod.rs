@@ -3,14 +3,14 @@
 //! # State
 //!
 //! A step is executed by a set `A` of lanes that reach it together, and gives the set of lanes that fall out of its end. Jumps put
-//! lanes aside, into the set of the loop, switch or call they go to, and these come back at its merge (semantics.md
-//! §3.5). Merges concern every subgroup of its own, so all subgroups run in one pass; an operation divides `A` by subgroup.
+//! lanes aside, into the set of the loop, switch or call they go to, and these come back at its merge (rules
+//! X3 to X6). Merges concern every subgroup of its own, so all subgroups run in one pass; an operation divides `A` by subgroup.
 //!
 //! # What is exact
 //!
 //! At tier `maximal`, `T = A ∩ subgroup`, except that lanes with different selectors in a switch segment may be together or
 //! apart. At the other tiers a second set `u ⊆ A` is carried: whole groups (the workgroup, or each subgroup) whose control flow
-//! is uniform here, so that `T` is the whole subgroup (§3.6). Elsewhere every lane has a *key*, a hash of the decisions it took since
+//! is uniform here, so that `T` is the whole subgroup (rule E7). Elsewhere every lane has a *key*, a hash of the decisions it took since
 //! it was last uniform. `T` is then a union of the key classes of the lanes that ever visit the operation; it is exact if
 //! all visitors are here now and have one key. A first, optimistic pass finds the visitors.
 //!
@@ -31,16 +31,16 @@ use smallvec::SmallVec;
 use tangle_program::case::{Case, Tier};
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{self, BinaryOp};
-use tangle_program::subgroup::lanes;
+use tangle_program::subgroup::{Severity, lanes};
 use tangle_program::tree::{Builtin, Direction, SiteId};
 use tangle_program::types::{Scalar, Type};
 
 use crate::lower::{ArgCode, Code, Decision, Form, LoopCode, Node, Segment, Step};
-use crate::map::Layout;
+use crate::map::{Layout, Subgroup};
 use crate::mask::Mask;
 use crate::observed::Status;
 use crate::observed::trace::Trace;
-use crate::rules::{Construct, Jump, Merge, Rules, Scope};
+use crate::rules::{Construct, Jump, Merge, Merging, Rules, Scope};
 use crate::value::{Column, Taint, Value};
 pub(crate) use memory::Learnt;
 use memory::Memory;
@@ -64,6 +64,11 @@ pub(crate) struct LaneLog {
     pub entries: Vec<(u32, u32)>,
     /// True if the lane's log may go on in an unknown way.
     pub lost: bool,
+    /// The weakest rule that a word rests on, where that is not [`Severity::Hard`]; ascending. That of an entry's first word is what the
+    /// lane's path to it rests on.
+    pub severity: Vec<(u32, Severity)>,
+    /// The weakest rule that the lane's path rests on.
+    pub path: Severity,
 }
 
 /// One execution of a log site by a set of lanes.
@@ -100,7 +105,6 @@ pub(crate) struct Machine<'a, R> {
     case: &'a Case,
     code: &'a Code,
     layout: &'a Layout,
-    workgroup: usize,
     tier: Tier,
     pub rules: R,
     pass: Pass,
@@ -117,6 +121,8 @@ pub(crate) struct Machine<'a, R> {
     pub trace: Option<Box<Trace<'a>>>,
     pub visitors: Vec<u128>,
     pub lost: Mask,
+    /// The weakest rule that any lane's path rests on.
+    steered: Severity,
     scopes: Vec<Scope>,
     builtins: [Option<Value>; Builtin::ALL.len()],
     inputs: Vec<Option<Value>>,
@@ -133,6 +139,8 @@ struct Frame {
     targets: Vec<Target>,
     returned: Mask,
     returned_uniform: Mask,
+    /// The lanes of each return; only while a device is watched.
+    returns: Vec<Mask>,
     result: Option<Value>,
 }
 
@@ -140,8 +148,19 @@ struct Frame {
 struct Target {
     is_loop: bool,
     broken: Mask,
+    /// The lanes in `broken`, by iteration or segment; only while a device is watched.
+    leaving: Vec<Mask>,
     continued: Mask,
     continued_uniform: Mask,
+}
+
+impl Target {
+    fn leave(&mut self, lanes: &Mask) {
+        self.broken.add(lanes);
+        if let Some(leaving) = self.leaving.last_mut() {
+            leaving.add(lanes);
+        }
+    }
 }
 
 /// Paths as they were, and those that an observation shows, if one is followed.
@@ -157,7 +176,7 @@ fn mix(key: u64, decision: Decision, value: u64) -> u64 {
 }
 
 impl<'a, R: Rules> Machine<'a, R> {
-    pub fn new(case: &'a Case, code: &'a Code, layout: &'a Layout, workgroup: usize, rules: R, pass: Pass) -> Self {
+    pub fn new(case: &'a Case, code: &'a Code, layout: &'a Layout, rules: R, pass: Pass) -> Self {
         let groups = match case.tier {
             Tier::Maximal => Vec::new(),
             Tier::Plain => vec![layout.live.clone()],
@@ -167,7 +186,6 @@ impl<'a, R: Rules> Machine<'a, R> {
             case,
             code,
             layout,
-            workgroup,
             tier: case.tier,
             rules,
             pass,
@@ -179,6 +197,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             trace: None,
             visitors: vec![0; code.ops.len() * layout.subgroups.len()],
             lost: Mask::empty(layout.slots),
+            steered: Severity::Hard,
             scopes: Vec::new(),
             builtins: Default::default(),
             inputs: vec![None; case.data.inputs.len()],
@@ -202,6 +221,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         let Some(main) = self.code.functions.len().checked_sub(1) else { return Ok(()) };
         let live = self.layout.live.clone();
         let uniform = if self.tier == Tier::Maximal { self.none() } else { live.clone() };
+        self.rules.start(self.layout.subgroups.first().map_or(1, |subgroup| subgroup.size));
         let mut frame = self.frame(main);
         self.block(&mut frame, &self.code.functions[main].block, live, uniform)?;
         self.close_memory();
@@ -240,11 +260,12 @@ impl<'a, R: Rules> Machine<'a, R> {
             targets: Vec::new(),
             returned: self.none(),
             returned_uniform: self.none(),
+            returns: Vec::new(),
             result: body.result.map(zero),
         }
     }
 
-    // ---- uniform control flow (semantics.md §3.6) ----
+    // ---- uniform control flow (docs/rules.md, section E) ----
 
     /// The uniform groups of `u` all of whose lanes are in `lanes`.
     fn whole(&self, u: &Mask, lanes: &Mask) -> Mask {
@@ -358,7 +379,8 @@ impl<'a, R: Rules> Machine<'a, R> {
                 let (up, uq) = (self.whole(&u, &p), self.whole(&u, &q));
                 let (f1, _) = self.scoped_block(frame, then, Construct::Then, &a, (p, up))?;
                 let (f2, _) = self.scoped_block(frame, otherwise, Construct::Else, &a, (q, uq))?;
-                Ok(self.merge(Merge::If, &a, f1.or(&f2), &u))
+                let merged = f1.or(&f2);
+                Ok(self.merge(&Merging { merge: Merge::If, reached: &a, arrivals: &[f1, f2] }, merged, &u))
             }
             Step::Switch { decision, selector, segments } => self.switch(frame, *decision, selector, segments, (a, u)),
             Step::Loop(code) => self.run_loop(frame, code, (a, u)),
@@ -410,9 +432,9 @@ impl<'a, R: Rules> Machine<'a, R> {
         }
     }
 
-    /// Control flow comes together: lanes `merged` of those that `reached` the header.
-    fn merge(&mut self, merge: Merge, reached: &Mask, merged: Mask, u: &Mask) -> Flow {
-        let merged = self.rules.merged(merge, reached, merged);
+    /// Control flow comes together: these lanes of those that reached the header.
+    fn merge(&mut self, merging: &Merging<'_>, merged: Mask, u: &Mask) -> Flow {
+        let merged = self.rules.merged(merging, merged);
         let u = self.whole(u, &merged);
         self.restart_paths(&u);
         (merged, u)
@@ -438,6 +460,12 @@ impl<'a, R: Rules> Machine<'a, R> {
         for slot in a.slots() {
             let log = &mut self.logs[slot];
             log.entries.push((log.words.len() as u32, event));
+            let rests_on = |log: &mut LaneLog, severity: Severity| {
+                if severity > Severity::Hard {
+                    log.severity.push((log.words.len() as u32, severity));
+                }
+            };
+            rests_on(log, log.path);
             log.words.push(site);
             for (value, scalar) in values {
                 let tainted = value.taint.as_ref().is_some_and(|taint| taint.lanes.contains(slot));
@@ -454,6 +482,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                             log.tainted.push(log.words.len() as u32);
                         }
                         log.adopted.extend(adopted.map(|status| (log.words.len() as u32, status)));
+                        rests_on(log, value.from.severity.max(log.path));
                         log.words.push((bits >> (32 * part)) as u32);
                     }
                 }
@@ -507,7 +536,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         match self.rules.jump(&self.scopes, jump) {
             Jump::Break => {
                 if let Some(target) = frame.targets.last_mut() {
-                    target.broken.add(&a);
+                    target.leave(&a);
                 }
             }
             Jump::Continue => {
@@ -518,6 +547,9 @@ impl<'a, R: Rules> Machine<'a, R> {
             }
             Jump::Return => {
                 frame.returned.add(&a);
+                if self.observing() {
+                    frame.returns.push(a);
+                }
                 frame.returned_uniform.add(&u);
             }
             Jump::Ignored => return (a, u),
@@ -527,6 +559,7 @@ impl<'a, R: Rules> Machine<'a, R> {
 
     /// Divides the active lanes by a condition. Lanes for which it is unknown are lost.
     fn decide(&mut self, cond: &Value, a: &Mask, construct: Construct) -> Result<(Mask, Mask), Stop> {
+        self.steer(cond, a);
         let a = match &cond.taint {
             Some(taint) if taint.lanes.meets(a) => {
                 self.lose(taint, a)?;
@@ -543,6 +576,32 @@ impl<'a, R: Rules> Machine<'a, R> {
         let taken = self.rules.taken(construct, &a, taken);
         let not = a.minus(&taken);
         Ok((taken, not))
+    }
+
+    /// The lanes' paths rest on what decides them.
+    fn steer(&mut self, by: &Value, a: &Mask) {
+        if by.from.severity > Severity::Hard {
+            self.steered = self.steered.max(by.from.severity);
+            a.slots().for_each(|slot| self.logs[slot].path = self.logs[slot].path.max(by.from.severity));
+        }
+    }
+
+    /// The weakest rule that the paths of a subgroup's lanes rest on.
+    fn paths_rest_on(&self, subgroup: &Subgroup) -> Severity {
+        match self.steered {
+            Severity::Hard => Severity::Hard,
+            _ => lanes(subgroup.live).map(|lane| self.logs[subgroup.first + lane].path).max().unwrap_or_default(),
+        }
+    }
+
+    /// What paths rest on, to be put back where an expression's lanes are together again.
+    fn steering(&self) -> (Severity, Vec<Severity>) {
+        (self.steered, self.logs.iter().map(|log| log.path).collect())
+    }
+
+    fn put_back(&mut self, (steered, paths): (Severity, Vec<Severity>)) {
+        self.steered = steered;
+        self.logs.iter_mut().zip(paths).for_each(|(log, path)| log.path = path);
     }
 
     fn lose(&mut self, taint: &Taint, a: &Mask) -> Result<(), Stop> {
@@ -564,6 +623,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         (a, u): Flow,
     ) -> Result<Flow, Stop> {
         let selector = self.eval(frame, selector, &a, &u)?;
+        self.steer(&selector, &a);
         let a = match &selector.taint {
             Some(taint) if taint.lanes.meets(&a) => {
                 self.lose(taint, &a)?;
@@ -598,6 +658,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             let fallen = self.rules.falls_through(flow.0);
             let uniform = self.whole(&same_selector, &direct).or(&flow.1);
             let entered = direct.or(&fallen);
+            self.next_arrivals(frame);
             self.join_at_label(&entered, &saved);
             if let (true, Some(trace)) = (is_open, &mut self.trace) {
                 trace.enter_segment();
@@ -607,15 +668,18 @@ impl<'a, R: Rules> Machine<'a, R> {
                 trace.leave_segment();
             }
         }
+        let mut arrivals = vec![merged.clone()];
         if let Some(target) = frame.targets.pop() {
             merged.add(&target.broken);
+            arrivals.extend(target.leaving);
         }
+        arrivals.push(flow.0.clone());
         merged.add(&flow.0);
         self.restore_keys(&saved, &merged);
-        Ok(self.merge(Merge::Switch, &a, merged, &u))
+        Ok(self.merge(&Merging { merge: Merge::Switch, reached: &a, arrivals: &arrivals }, merged, &u))
     }
 
-    /// Lanes with different selectors may be apart in every segment (semantics.md §3.5: a unit is never split by the dispatch). True if
+    /// Lanes with different selectors may be apart in every segment (docs/rules.md, section X: a unit is never split by the dispatch). True if
     /// there are any in one subgroup.
     fn note_selectors(&mut self, decision: Decision, selector: &Column, a: &Mask) -> bool {
         let mut several = false;
@@ -640,19 +704,33 @@ impl<'a, R: Rules> Machine<'a, R> {
     }
 
     fn target(&self, is_loop: bool) -> Target {
-        Target { is_loop, broken: self.none(), continued: self.none(), continued_uniform: self.none() }
+        Target {
+            is_loop,
+            broken: self.none(),
+            leaving: Vec::new(),
+            continued: self.none(),
+            continued_uniform: self.none(),
+        }
+    }
+
+    /// Lanes that leave from here on come to the merge after those before.
+    fn next_arrivals(&self, frame: &mut Frame) {
+        if let (true, Some(target)) = (self.observing(), frame.targets.last_mut()) {
+            target.leaving.push(self.none());
+        }
     }
 
     fn run_loop(&mut self, frame: &mut Frame, code: &'a LoopCode, (a, u): Flow) -> Result<Flow, Stop> {
         let saved = self.saved_keys();
         let first = match &code.form {
             Form::For { init, .. } => self.eval(frame, init, &a, &u)?,
-            _ => Value::shared(Rc::clone(&self.zero)),
+            Form::While | Form::DoWhile | Form::Forever => Value::shared(Rc::clone(&self.zero)),
         };
         self.assign(frame, code.counter, first, &a);
         frame.targets.push(self.target(true));
         let mut flow = (a.clone(), u.clone());
         loop {
+            self.next_arrivals(frame);
             if !matches!(code.form, Form::DoWhile) {
                 flow = self.loop_test(frame, code, flow)?;
             }
@@ -673,10 +751,10 @@ impl<'a, R: Rules> Machine<'a, R> {
                 Form::While | Form::Forever => {}
             }
         }
-        let broken = frame.targets.pop().map(|target| target.broken).unwrap_or_default();
-        let broken = broken.minus(&self.lost);
+        let target = frame.targets.pop().expect("the loop pushed its target");
+        let broken = target.broken.minus(&self.lost);
         self.restore_keys(&saved, &broken);
-        Ok(self.merge(Merge::Loop, &a, broken, &u))
+        Ok(self.merge(&Merging { merge: Merge::Loop, reached: &a, arrivals: &target.leaving }, broken, &u))
     }
 
     /// One pass through the body, up to the continue target.
@@ -696,7 +774,9 @@ impl<'a, R: Rules> Machine<'a, R> {
         }
         let (fallen, uniform) = self.scoped_block(frame, &code.block, Construct::LoopBody, &i, (i.clone(), ui))?;
         let target = frame.targets.last().expect("the loop pushed its target");
-        let next = self.rules.merged(Merge::Continue, &i, fallen.or(&target.continued).minus(&self.lost));
+        let arrivals = [fallen, target.continued.clone()];
+        let next = arrivals[0].or(&arrivals[1]).minus(&self.lost);
+        let next = self.rules.merged(&Merging { merge: Merge::Continue, reached: &i, arrivals: &arrivals }, next);
         let uniform = self.whole(&uniform.or(&target.continued_uniform), &next);
         self.restore_keys(saved, &next);
         Ok((next, uniform))
@@ -741,7 +821,8 @@ impl<'a, R: Rules> Machine<'a, R> {
         let mut below = vec![0; self.layout.slots];
         ops::binary(BinaryOp::Lt, Scalar::Uint, &counter.columns[0], &bound.columns[0], &mut below);
         let taint = Value::join(bound.taint, &counter.taint);
-        let (p, q) = self.decide(&Value { taint, ..Value::scalar(below) }, &i, construct)?;
+        let from = bound.from.or(counter.from);
+        let (p, q) = self.decide(&Value { taint, from, ..Value::scalar(below) }, &i, construct)?;
         self.leave_loop(frame, code.decision, &p, &q);
         let u = self.whole(&u, &p);
         Ok((p, u))
@@ -751,7 +832,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         self.note_path(decision, stay, 1);
         self.note_path(decision, leave, 0);
         if let Some(target) = frame.targets.last_mut() {
-            target.broken.add(leave);
+            target.leave(leave);
         }
     }
 
@@ -778,7 +859,9 @@ impl<'a, R: Rules> Machine<'a, R> {
         let (fallen, uniform) =
             self.scoped_block(&mut inner, &body.block, Construct::Function, &a, (a.clone(), u.clone()))?;
         let back = fallen.or(&inner.returned).minus(&self.lost);
-        let back = self.rules.merged(Merge::Call, &a, back);
+        inner.returns.push(fallen.clone());
+        let merging = Merging { merge: Merge::Call, reached: &a, arrivals: &inner.returns };
+        let back = self.rules.merged(&merging, back);
         // One return by the whole group keeps control flow uniform; two, or a partial one, do not.
         let uniform = self.whole(&uniform.or(&inner.returned_uniform), &back);
         let copied = self.rules.copied_out(&fallen, back.clone());

@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use smallvec::SmallVec;
 use tangle_program::case::Tier;
-use tangle_program::subgroup::{Component, Gives, Instance, OpInfo, Param, Spread, Ub, lanes};
+use tangle_program::subgroup::{Component, Fold, Gives, Instance, OpInfo, Param, Severity, Spread, Ub, lanes};
 use tangle_program::types::Scalar;
 
 use super::{Frame, Machine, Pass, Saved, Stop};
-use crate::lower::{OpNode, shadow};
+use crate::lower::OpNode;
 use crate::mask::Mask;
 use crate::observed::trace::{Known, Step};
 use crate::rules::Rules;
@@ -38,21 +38,29 @@ impl<'a, R: Rules> Machine<'a, R> {
             let whole = tangle == subgroup.live;
             self.counts.executed[op.id][usize::from(!whole)] += u64::from(tangle.count_ones());
             from.insert(op.id, whole);
-            let exact = self.is_exact(op.id, s, tangle, u);
+            let basis = self.exact_by(op.id, s, tangle, u);
+            let exact = basis.is_some();
+            if op.info.tangle_dependent() {
+                // Who takes part rests on the paths of all lanes, also of those that are elsewhere.
+                from = from.resting_on(op.info.severity(op.scalar)).resting_on(self.paths_rest_on(subgroup));
+                from = from.resting_on(basis.unwrap_or_default());
+            }
             if self.observing() {
                 self.operate_as_device(&mut work, s, tangle, u);
             } else {
                 self.operate(&mut work, s, tangle)?;
-                if !exact && op.info.tangle_dependent {
+                if !exact && op.info.tangle_dependent() {
                     work.unknown.insert_lanes(subgroup.first, tangle);
                     self.is_open = true;
-                    self.adopt(op, &mut work, &mut names, s, tangle);
+                    from = from.resting_on(self.adopt(op, &mut work, &mut names, s, tangle));
                 }
                 if let Some(trace) = &mut self.trace {
                     let first = op.id * layout.slots + subgroup.first;
                     lanes(tangle).for_each(|lane| trace.visits[first + lane] += 1);
-                    if exact {
-                        trace.known.push(Known { at: trace.steps.len(), subgroup: s, lanes: tangle });
+                    if let Some(severity) = basis {
+                        let at = trace.steps.len();
+                        let parts = op.info.reach.waiting(tangle);
+                        trace.known.extend(parts.map(|lanes| Known { at, subgroup: s, lanes, severity }));
                     }
                 }
             }
@@ -68,7 +76,8 @@ impl<'a, R: Rules> Machine<'a, R> {
         Ok(Value { columns: columns.into_iter().map(Rc::new).collect(), taint, from, names })
     }
 
-    /// While an observation is followed: names the results of an open operation, and takes what is known of them.
+    /// While an observation is followed: names the results of an open operation, and takes what is known of them. Gives the weakest rule
+    /// that any of that rests on.
     fn adopt(
         &mut self,
         op: &'a OpNode,
@@ -76,8 +85,9 @@ impl<'a, R: Rules> Machine<'a, R> {
         names: &mut Option<SmallVec<[Vec<u32>; 4]>>,
         s: usize,
         tangle: u128,
-    ) {
-        let Some(trace) = &mut self.trace else { return };
+    ) -> Severity {
+        let mut severity = Severity::Hard;
+        let Some(trace) = &mut self.trace else { return severity };
         let subgroup = &self.layout.subgroups[s];
         let (first, size) = (subgroup.first, subgroup.size);
         let width = work.columns.len();
@@ -98,12 +108,14 @@ impl<'a, R: Rules> Machine<'a, R> {
                     column[first + lane] = *bits;
                 }
                 work.unknown.remove(first + lane);
+                severity = severity.max(bound.severity);
             }
         }
+        severity
     }
 
-    /// True if the scope-restricted tangle is known (see the module page). Notes the visit in a survey.
-    fn is_exact(&mut self, op: usize, s: usize, tangle: u128, u: &Mask) -> bool {
+    /// What it is known by that this is the scope-restricted tangle (see the module page), if it is. Notes the visit in a survey.
+    fn exact_by(&mut self, op: usize, s: usize, tangle: u128, u: &Mask) -> Option<Severity> {
         let subgroup = &self.layout.subgroups[s];
         let at = op * self.layout.subgroups.len() + s;
         let one_key = || {
@@ -114,17 +126,20 @@ impl<'a, R: Rules> Machine<'a, R> {
             self.visitors[at] |= tangle;
         }
         match &self.pass {
-            Pass::Observe { .. } => true,
+            Pass::Observe { .. } => Some(Severity::Hard),
             Pass::Survey => {
                 self.visitors[at] |= tangle;
-                true
+                Some(Severity::Hard)
             }
             Pass::Predict { .. } if self.tier == Tier::Maximal => {
-                self.lost.lanes(subgroup.first, subgroup.size) == 0 && (!self.keyed || one_key())
+                let exact = self.lost.lanes(subgroup.first, subgroup.size) == 0 && (!self.keyed || one_key());
+                exact.then_some(Severity::Hard)
             }
             Pass::Predict { visitors, classes } => {
                 let uniform = u.lanes(subgroup.first, subgroup.size) != 0 && self.nobody_lost_in_group(s);
-                uniform || (classes[s] && visitors[at] == tangle && one_key())
+                let one_class = || classes[s] && visitors[at] == tangle && one_key();
+                // The letter of "as long as they follow the same control-flow path" (SPIR-V 1.6 rev 6, §2.2.5), which no test covers.
+                if uniform { Some(Severity::Hard) } else { one_class().then_some(Severity::Strong) }
             }
         }
     }
@@ -225,7 +240,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         parts
     }
 
-    /// At tier maximal it is at the labels of a switch that units come together, or not (semantics.md §3.5). `before` are the paths upon
+    /// At tier maximal it is at the labels of a switch that units come together, or not (docs/rules.md, section X). `before` are the paths upon
     /// entry to the switch: only lanes that came to it together can.
     pub(super) fn join_at_label(&mut self, entered: &Mask, before: &Option<Saved>) {
         let (Some((before, _)), true) = (before, self.observing()) else { return };
@@ -258,7 +273,7 @@ impl Evaluated {
 
     /// True if the result is certainly defined, be it known or not.
     pub fn defined(&self, step: &Step<'_>, lane: usize) -> bool {
-        let undefined = self.undefined | if step.op.info.may_be_undefined { self.unknown } else { 0 };
+        let undefined = self.undefined | if step.op.info.may_be_undefined() { self.unknown } else { 0 };
         undefined >> lane & 1 == 0
     }
 }
@@ -267,7 +282,8 @@ impl Evaluated {
 pub(crate) fn evaluate(op: &OpNode, args: &[Value], size: usize, tangle: u128) -> Option<Evaluated> {
     let width = op.result_width();
     let columns = (0..width).map(|_| vec![0; size]).collect();
-    let mut work = OpWork { op, args, columns, undefined: Mask::default(), unknown: Mask::default() };
+    let (undefined, unknown) = (Mask::empty(size), Mask::empty(size));
+    let mut work = OpWork { op, args, columns, undefined, unknown };
     let taints = work.operand_taint(0, size, tangle);
     if taints.blocked {
         return Some(Evaluated { columns: work.columns, undefined: taints.undefined, unknown: tangle });
@@ -366,7 +382,7 @@ impl OpWork<'_> {
                 }
                 (Param::Uint, _) | (_, Spread::Own) => tainted,
                 (Param::Value, Spread::Moves | Spread::Combines) => self.carried(first, size, tangle, tainted, i),
-                _ => tangle,
+                (Param::Value, Spread::Everyone) | (Param::Predicate | Param::Mask, _) => tangle,
             };
             if taint.undefined {
                 result.undefined |= reached;
@@ -379,7 +395,8 @@ impl OpWork<'_> {
 
     /// The lanes whose result uses the generic operand of a tainted lane: the operation's own pattern, run on the taint.
     fn carried(&self, first: usize, size: usize, tangle: u128, tainted: u128, value_at: usize) -> u128 {
-        let info = shadow(self.op.info.op).info();
+        // It combines the same lanes; a result is tainted if one of them is.
+        let info = self.op.info.op.with_fold(Fold::Or).info();
         let column: SmallVec<[u64; 64]> = (0..size).map(|lane| (tainted >> lane & 1) as u64).collect();
         let mut args = self.operands(first, size, 0);
         args[value_at] = &column;

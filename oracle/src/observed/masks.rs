@@ -1,13 +1,13 @@
-//! `subgroupBallot(true)`: the operation that shows who is together (semantics.md §3.7, O1 to O6).
+//! `subgroupBallot(true)`: the operation that shows who is together (docs/rules.md, section O, O1 to O6).
 
 use std::collections::BTreeMap;
 
-use tangle_program::subgroup::{SubgroupOp, lanes};
+use tangle_program::subgroup::{Severity, SubgroupOp, lanes};
 
 use super::segment::Segments;
 use super::solve::{By, Class, Group, Instances};
 use super::trace::{Bindings, Bound, Step};
-use super::{Status, TangleRule};
+use super::{Broken, Status, TangleRule};
 
 /// True if the group is a ballot of all lanes that execute it.
 pub(crate) fn shows_all(group: &Group<'_, '_>) -> bool {
@@ -30,8 +30,9 @@ fn mask(step: &Step<'_>, lane: usize) -> Option<u128> {
     })
 }
 
-/// Reads the instances, or tells the rule that the masks break.
-pub(crate) fn read(group: &Group<'_, '_>, instances: &mut Instances) -> Result<(), TangleRule> {
+/// Reads the instances, and what they rest on: a sentence if every lane shows its own mask. Or says what the masks break.
+pub(crate) fn read(group: &Group<'_, '_>, instances: &mut Instances) -> Result<Severity, Broken> {
+    let broken = |rule: TangleRule| Broken::at(group.tier, rule);
     let visitors = group.members.iter().fold(0, |all, &member| all | group.steps[member].lanes);
     // By lane: what it saw, in order; `None` where that is not known.
     let mut seen: BTreeMap<usize, Vec<(usize, Option<u128>)>> = BTreeMap::new();
@@ -40,19 +41,21 @@ pub(crate) fn read(group: &Group<'_, '_>, instances: &mut Instances) -> Result<(
         for lane in lanes(step.lanes) {
             let mask = mask(step, lane);
             if mask.is_some_and(|mask| mask >> lane & 1 == 0) {
-                return Err(TangleRule::OwnBit);
+                return Err(broken(TangleRule::OwnBit));
             }
             if mask.is_some_and(|mask| mask & !visitors != 0) {
-                return Err(TangleRule::Visitors);
+                return Err(broken(TangleRule::Visitors));
             }
             seen.entry(lane).or_default().push((member, mask));
         }
     }
-    consistent(&seen)?;
+    consistent(&seen).map_err(broken)?;
+    let by_themselves = seen.values().flatten().all(|(_, mask)| mask.is_some());
+    let severity = if by_themselves { Severity::Hard } else { group.by_path() };
     let classes = group.classes(By::Seen);
     if whole(&classes, group).is_err() {
         let by_path = whole(&group.classes(By::Path), group);
-        return Err(if by_path.is_err() { TangleRule::PathClass } else { TangleRule::StraightCode });
+        return Err(broken(if by_path.is_err() { TangleRule::PathClass } else { TangleRule::StraightCode }));
     }
     // Members of a class are together, so one that shows its mask speaks for all.
     for class in &classes {
@@ -64,9 +67,9 @@ pub(crate) fn read(group: &Group<'_, '_>, instances: &mut Instances) -> Result<(
             }
         }
     }
-    consistent(&seen)?;
+    consistent(&seen).map_err(|rule| broken(rule).resting_on(severity))?;
     if seen.values().flatten().any(|(_, mask)| mask.is_none()) {
-        return Ok(());
+        return Ok(severity);
     }
     for (&lane, line) in &seen {
         let mut times: BTreeMap<u128, usize> = BTreeMap::new();
@@ -84,9 +87,9 @@ pub(crate) fn read(group: &Group<'_, '_>, instances: &mut Instances) -> Result<(
     };
     if classes.iter().any(split) {
         let by_path = group.classes(By::Path).iter().any(split);
-        return Err(if by_path { TangleRule::PathClass } else { TangleRule::StraightCode });
+        return Err(broken(if by_path { TangleRule::PathClass } else { TangleRule::StraightCode }));
     }
-    Ok(())
+    Ok(severity)
 }
 
 /// O3: the n-th ballot of a mask is one instance for all of its lanes, so that they have seen it equally often.
@@ -155,6 +158,7 @@ pub(crate) fn bind(group: &Group<'_, '_>, instances: &Instances, bindings: &mut 
                     status: Status::Checked,
                     defined: true,
                     instance: instances[member][lane],
+                    severity: if mask(step, lane).is_some() { Severity::Hard } else { group.by_path() },
                 };
                 bindings.insert(step.visit(lane), bound);
             }

@@ -1,4 +1,4 @@
-//! Judging code whose tangles the tier leaves open, by what the device shows of them (semantics.md §3.7).
+//! Judging code whose tangles the tier leaves open, by what the device shows of them (docs/rules.md, section O).
 //!
 //! # The problem
 //!
@@ -18,14 +18,14 @@
 //! For one static operation and one subgroup, the executions of all lanes form **classes**: lanes with one path since the last point where
 //! they were known to be together. An instance
 //!
-//! - is a union of classes (R1, R2 of §3.2; at tier maximal, of the units of a switch segment, §3.5),
-//! - holds no lane twice (§3.3, "one event per lane"), and no lane that does not execute the operation,
+//! - is a union of classes (rules R1 and R2; at tier maximal, of the units of a switch segment, rule S1),
+//! - holds no lane twice (rule O3), and no lane that does not execute the operation,
 //! - at tier maximal, holds only lanes that are here at the same time,
 //! - is no larger than the instance of an operation behind it in straight code: who is together stays together (R2),
 //! - holds no execution that comes before another of its own ([`order`]),
 //! - in one execution of a segment of a switch at tier maximal, holds two lanes always or never ([`segment`]).
 //!
-//! Tangles may be wider or narrower than at tier maximal: lanes in different iterations may be together (§3.3).
+//! Tangles may be wider or narrower than at tier maximal: lanes in different iterations may be together (rule R8).
 //!
 //! # Judging
 //!
@@ -64,13 +64,14 @@ pub(crate) mod trace;
 
 use std::rc::Rc;
 
-pub use rule::{Severity, TangleRule};
+pub use rule::TangleRule;
+pub use tangle_program::subgroup::Severity;
 
 use crate::lower::Code;
 use crate::machine::{Learnt, Machine, Pass, Stop};
 use crate::map::Layout;
 use crate::rules::Spec;
-use tangle_program::case::Case;
+use tangle_program::case::{Case, Tier};
 use trace::{Bindings, Trace};
 
 /// How a word that shows a result of an open tangle was judged.
@@ -81,28 +82,49 @@ pub(crate) enum Status {
     /// Adopted, and judged: the other results decide it, or leave few values.
     Checked,
     /// Not adopted: no legal division gives it.
-    Broken(TangleRule),
+    Broken(Broken),
+}
+
+/// Why no legal division gives a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Broken {
+    pub rule: TangleRule,
+    /// The weakest rule that it takes to say so: never better than the rule's own.
+    pub severity: Severity,
+}
+
+impl Broken {
+    /// A broken rule at a tier. With maximal reconvergence it is a sentence that says who is together.
+    pub fn at(tier: Tier, rule: TangleRule) -> Broken {
+        let severity = if tier == Tier::Maximal { Severity::Hard } else { rule.severity() };
+        Broken { rule, severity }
+    }
+
+    /// The same, said with another rule besides.
+    pub fn resting_on(self, severity: Severity) -> Broken {
+        Broken { severity: self.severity.max(severity), ..self }
+    }
 }
 
 /// Rounds of following at most; each brings to light what the one before made known.
 const ROUNDS: usize = 6;
 
-/// Follows what the lanes of a workgroup logged (`seen`, by slot), from a prediction that leaves something open. `None` if it
+/// Follows what the lanes of a group logged (`seen`, by slot), from a prediction that leaves something open. `None` if it
 /// cannot be told who visits what.
 pub(crate) fn follow<'a>(
     case: &'a Case,
     code: &'a Code,
     layout: &'a Layout,
-    index: usize,
     (mut visitors, mut classes): (Vec<u128>, Vec<bool>),
     seen: &[&'a [u32]],
 ) -> Result<Option<Machine<'a, Spec>>, Stop> {
     let mut bindings = Rc::new(Bindings::default());
     for round in 0.. {
         let mut learnt = Learnt::default();
+        // It ends: each time round, more of finitely many things is known of memory.
         let mut machine = loop {
             let pass = Pass::Predict { visitors: visitors.clone(), classes: classes.clone() };
-            let mut machine = Machine::new(case, code, layout, index, Spec, pass).knowing(learnt);
+            let mut machine = Machine::new(case, code, layout, Spec, pass).knowing(learnt);
             machine.trace = Some(Box::new(Trace::new(code, layout, seen, Rc::clone(&bindings))));
             machine.run()?;
             if !machine.memory.wrong {

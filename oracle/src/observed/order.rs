@@ -1,5 +1,7 @@
-//! The order of instances (semantics.md §3.7, O4): a lane executes an instruction only when all lanes of its tangle have executed
-//! everything before it, so that instances follow one another without a cycle.
+//! The order of instances (docs/rules.md, rule O4): a lane executes an instruction only when all lanes of its tangle have executed
+//! everything before it, so that instances follow one another without a cycle. For quad operations it is the lanes of its quad: "An
+//! invocation will not execute a dynamic instance of this instruction (X') until all invocations in its quad have executed all dynamic
+//! instances that are program-ordered before X'." (SPIR-V 1.6 rev 6, OpGroupNonUniformQuadSwap; rule P11) Each quad is then an event of its own.
 //!
 //! Lanes that are known to be together are one *event*: an instance that ballots show, one of an exact tangle, or a class of
 //! an operation whose instances are not known (it is in one instance, whichever). What a lane executes before an event comes before what any lane of
@@ -7,7 +9,7 @@
 //! nothing comes before itself.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use tangle_program::subgroup::lanes;
 
@@ -81,10 +83,10 @@ impl Order {
         clocks
     }
 
-    /// The steps with instances that no order can hold: on cycles, or between them.
-    pub fn cyclic(&self) -> BTreeSet<usize> {
+    /// For each step, the lanes whose instances no order can hold: on cycles, or between them. Empty if there are none.
+    pub fn cyclic(&self) -> Vec<u128> {
         if self.sorted.len() == self.places.len() {
-            return BTreeSet::new();
+            return Vec::new();
         }
         let mut left = vec![true; self.places.len()];
         self.sorted.iter().for_each(|&event| left[event] = false);
@@ -94,8 +96,12 @@ impl Order {
             self.followers[event].iter().for_each(|&follower| before[follower].push(event));
         }
         self::sorted(&before).into_iter().for_each(|event| left[event] = false);
-        let is_cyclic = |events: &Vec<Option<usize>>| events.iter().flatten().any(|&event| left[event]);
-        self.event_of.iter().enumerate().filter(|(_, events)| is_cyclic(events)).map(|(i, _)| i).collect()
+        let is_cyclic = |event: &Option<usize>| event.is_some_and(|event| left[event]);
+        let lanes_of = |events: &Vec<Option<usize>>| {
+            let cyclic = events.iter().enumerate().filter(|(_, event)| is_cyclic(event));
+            cyclic.fold(0, |mask, (lane, _)| mask | 1u128 << lane)
+        };
+        self.event_of.iter().map(lanes_of).collect()
     }
 
     /// True if one of two classes comes before the other.

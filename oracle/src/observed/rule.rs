@@ -1,6 +1,7 @@
-//! The rules for observed tangles, by their numbers in semantics.md §3.7.
+//! The rules for observed tangles, by their numbers in docs/rules.md.
 
 use serde::{Deserialize, Serialize};
+use tangle_program::subgroup::Severity;
 
 /// A rule that what a device shows of its tangles must keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -18,22 +19,12 @@ pub enum TangleRule {
     PathClass,
     /// O6
     StraightCode,
-    /// §3.5, in segments of switches at tier maximal
+    /// S3
     Reconvergence,
     /// O7 and O8
     Operation,
     /// O11
     Elect,
-}
-
-/// How well a rule stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// By definition; beyond doubt.
-    Hard,
-    /// By the letter of the specification, but no conformance test covers it: expect an argument.
-    Strong,
 }
 
 impl TangleRule {
@@ -54,7 +45,13 @@ impl TangleRule {
     pub const fn severity(self) -> Severity {
         match self {
             TangleRule::PathClass | TangleRule::StraightCode => Severity::Strong,
-            _ => Severity::Hard,
+            TangleRule::OwnBit
+            | TangleRule::Visitors
+            | TangleRule::Partition
+            | TangleRule::Order
+            | TangleRule::Reconvergence
+            | TangleRule::Operation
+            | TangleRule::Elect => Severity::Hard,
         }
     }
 
@@ -85,7 +82,7 @@ impl TangleRule {
             TangleRule::PathClass => "lanes of one path apart",
             TangleRule::StraightCode => "lanes apart without a branch",
             TangleRule::Reconvergence => "lanes together and apart in one segment",
-            TangleRule::Operation => "a result of no possible set of lanes",
+            TangleRule::Operation => "matches no legal set of active lanes",
             TangleRule::Elect => "another than the lowest lane elected",
         }
     }

@@ -1,4 +1,4 @@
-//! Segments of switches at tier maximal (semantics.md §3.5).
+//! Segments of switches at tier maximal (docs/rules.md, section X).
 //!
 //! Lanes with different selectors come together at a label of a switch, or do not; the segment behind it is then executed by each of these
 //! tangles by the exact rules. So at every operation in one execution of a segment, nested constructs and loops included, two

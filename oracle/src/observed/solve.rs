@@ -6,13 +6,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use smallvec::SmallVec;
 use tangle_program::case::Tier;
-use tangle_program::subgroup::{Spread, SubgroupOp, lanes};
+use tangle_program::subgroup::{Severity, Spread, SubgroupOp, Uniform, lanes};
 use tangle_program::types::Scalar;
 
 use super::order::Order;
 use super::segment::Segments;
 use super::trace::{Bindings, Bound, Known, Step};
-use super::{Status, TangleRule, masks};
+use super::{Broken, Status, TangleRule, masks};
 use crate::machine::{Evaluated, evaluate};
 use crate::mask::Mask;
 use crate::value::{Taint, Value};
@@ -65,8 +65,11 @@ pub(crate) struct Group<'s, 'a> {
     pub steps: &'s [Step<'a>],
     /// Indices of its steps, in order of execution.
     pub members: Vec<usize>,
+    /// The lanes that it is about: those of a quad for quad operations, which nobody else waits for.
+    pub within: u128,
     /// What tells groups of one operation apart, where time does.
     pub time: u32,
+    pub tier: Tier,
 }
 
 /// The instance that a ballot shows for each lane of each step, if it does.
@@ -81,6 +84,18 @@ impl<'s, 'a> Group<'s, 'a> {
         hasher.finish()
     }
 
+    /// What it rests on that lanes on one path are together.
+    pub fn by_path(&self) -> Severity {
+        Broken::at(self.tier, TangleRule::PathClass).severity
+    }
+
+    /// The weakest rule that the operation and its operands rest on.
+    fn operands_rest_on(&self) -> Severity {
+        let of_step = |&member: &usize| self.steps[member].args.iter().map(|arg| arg.from.severity);
+        let Step { op, .. } = self.step();
+        self.members.iter().flat_map(of_step).fold(op.info.severity(op.scalar), Severity::max)
+    }
+
     pub fn step(&self) -> &'s Step<'a> {
         &self.steps[self.members[0]]
     }
@@ -91,7 +106,7 @@ impl<'s, 'a> Group<'s, 'a> {
         let mut of_key: BTreeMap<u64, usize> = BTreeMap::new();
         for &member in &self.members {
             let step = &self.steps[member];
-            for lane in lanes(step.lanes) {
+            for lane in lanes(step.lanes & self.within) {
                 let known = match by {
                     By::Seen => of_key.get(&step.before[lane]),
                     By::Path => of_key.get(&step.paths[lane]),
@@ -197,7 +212,7 @@ impl<'s, 'a> Group<'s, 'a> {
 
     /// Which classes may be in one instance. Results of an operation that gives all lanes the same must be the same.
     fn partners(&self, classes: &[Class], ends: &[Option<(usize, u64)>]) -> Vec<Vec<bool>> {
-        let same = gives_everyone_the_same(self.step().op.info.op);
+        let same = self.step().op.info.uniform == Uniform::Always;
         let shown: Vec<_> = classes.iter().map(|class| self.shown(class).0).collect();
         let agree =
             |x: &[Option<u64>], y: &[Option<u64>]| x.iter().zip(y).all(|(x, y)| x.is_none() || y.is_none() || x == y);
@@ -220,12 +235,6 @@ struct Refuted;
 
 /// The classes of each instance.
 type Division = Vec<Vec<usize>>;
-
-/// Operations whose result does not depend on the lane that asks.
-fn gives_everyone_the_same(op: SubgroupOp) -> bool {
-    use SubgroupOp::{All, AllEqual, Any, Ballot, BroadcastFirst, Reduce};
-    matches!(op, All | Any | AllEqual | Ballot | BroadcastFirst | Reduce(_))
-}
 
 struct Search<'g, 's, 'a> {
     group: &'g Group<'s, 'a>,
@@ -308,11 +317,16 @@ pub(crate) fn solve(steps: &[Step<'_>], known: &[Known], tier: Tier, found: &[bo
         let lane = step.lanes.trailing_zeros();
         step.visits[lane as usize] << 7 | lane
     };
-    let group = |members: Vec<usize>| {
-        let time = if tier == Tier::Maximal { visit(&steps[members[0]]) } else { 0 };
-        Group { steps, members, time }
+    let groups_of = |all: Vec<usize>| {
+        let time = if tier == Tier::Maximal { visit(&steps[all[0]]) } else { 0 };
+        let visitors = all.iter().fold(0, |visitors, &member| visitors | steps[member].lanes);
+        let waiting = steps[all[0]].op.info.reach.waiting(visitors);
+        waiting.map(move |within| {
+            let members = all.iter().copied().filter(|&member| steps[member].lanes & within != 0).collect();
+            Group { steps, members, within, time, tier }
+        })
     };
-    let groups: Vec<Group<'_, '_>> = by_operation.into_values().map(group).collect();
+    let groups: Vec<Group<'_, '_>> = by_operation.into_values().flat_map(groups_of).collect();
     let mut bindings = Bindings::new();
     let mut instances: Instances = steps.iter().map(|step| vec![None; step.size]).collect();
     let mut rest = Vec::new();
@@ -322,8 +336,8 @@ pub(crate) fn solve(steps: &[Step<'_>], known: &[Known], tier: Tier, found: &[bo
             group.adopt(&mut bindings);
         } else if masks::shows_all(group) {
             match masks::read(group, &mut instances) {
-                Ok(()) => shows.push((group, group.classes(By::Seen))),
-                Err(rule) => group.broken(rule, &mut bindings),
+                Ok(severity) => shows.push((group, group.classes(By::Seen), severity)),
+                Err(broken) => group.broken(broken, &mut bindings),
             }
         } else {
             rest.push((group, group.classes(By::Seen)));
@@ -332,13 +346,14 @@ pub(crate) fn solve(steps: &[Step<'_>], known: &[Known], tier: Tier, found: &[bo
     // At tier maximal paths do not tell straight code: they leave out the decisions that lanes come together behind.
     let ends = (tier != Tier::Maximal).then(|| Ends::new(steps, &instances));
     let mut segments = Segments::default();
-    for (group, _) in &shows {
+    for (group, ..) in &shows {
         masks::divide(group, &instances, &mut segments);
     }
     let mut left = Cell::new(LEARNING);
     // Who must be together in one operation tells more of the order and the segments, and that more of other operations.
     let around = loop {
-        let open: Vec<&[Class]> = shows.iter().chain(&rest).map(|(_, classes)| classes.as_slice()).collect();
+        let shown = shows.iter().map(|(_, classes, _)| classes);
+        let open: Vec<&[Class]> = shown.chain(rest.iter().map(|(_, classes)| classes)).map(Vec::as_slice).collect();
         let order = Order::new(steps, known, &instances, &open);
         let mut around = Around { ends: ends.as_ref(), order, segments, left };
         let mut is_final = true;
@@ -353,22 +368,35 @@ pub(crate) fn solve(steps: &[Step<'_>], known: &[Known], tier: Tier, found: &[bo
         (segments, left) = (around.segments, around.left);
     };
     let cyclic = around.order.cyclic();
+    let cyclic_by_sentences = || {
+        let sure = known.iter().filter(|known| known.severity == Severity::Hard).cloned().collect::<Vec<_>>();
+        let mut instances = instances.clone();
+        let doubtful = shows.iter().filter(|(.., severity)| *severity > Severity::Hard);
+        for &member in doubtful.flat_map(|(group, ..)| &group.members) {
+            instances[member].fill(None);
+        }
+        Order::new(steps, &sure, &instances, &[]).cyclic()
+    };
+    let cyclic_by_sentences = if cyclic.is_empty() { Vec::new() } else { cyclic_by_sentences() };
     let breaks = |group: &Group<'_, '_>| {
-        if group.members.iter().any(|member| cyclic.contains(member)) {
-            return Some(TangleRule::Order);
+        let meets = |lanes: &[u128]| group.members.iter().any(|&m| lanes.get(m).is_some_and(|l| l & group.within != 0));
+        if meets(&cyclic) {
+            let sure = meets(&cyclic_by_sentences);
+            let severity = if sure { Severity::Hard } else { group.by_path() };
+            return Some(Broken::at(tier, TangleRule::Order).resting_on(severity));
         }
         let contradicts = |&member: &usize| around.segments.contradict(&steps[member]);
-        group.members.iter().any(contradicts).then_some(TangleRule::Reconvergence)
+        group.members.iter().any(contradicts).then(|| Broken::at(tier, TangleRule::Reconvergence))
     };
-    for (group, _) in shows {
+    for (group, ..) in &shows {
         match breaks(group) {
-            Some(rule) => group.broken(rule, &mut bindings),
+            Some(broken) => group.broken(broken, &mut bindings),
             None => masks::bind(group, &instances, &mut bindings),
         }
     }
     for (group, classes) in &rest {
         match breaks(group) {
-            Some(rule) => group.broken(rule, &mut bindings),
+            Some(broken) => group.broken(broken, &mut bindings),
             None => group.judge(classes, &around, &mut bindings),
         }
     }
@@ -506,7 +534,8 @@ impl Group<'_, '_> {
                 () if fits(&in_straight_code) => TangleRule::Order,
                 () => rule,
             };
-            return self.broken(rule, bindings);
+            let severity = if self.no_lanes_explain() { Severity::Hard } else { self.by_path() };
+            return self.broken(Broken::at(self.tier, rule).resting_on(severity), bindings);
         }
         for (i, class) in classes.iter().enumerate() {
             let alone = self.evaluate(&[class]);
@@ -522,11 +551,18 @@ impl Group<'_, '_> {
         }
     }
 
+    /// True if no division of the lanes explains what was seen, whatever their paths.
+    fn no_lanes_explain(&self) -> bool {
+        let classes = self.classes(By::Lane);
+        let partners = self.partners(&classes, &vec![None; classes.len()]);
+        self.is_refuted(&classes, &partners)
+    }
+
     /// The rule broken, if no division explains what was seen.
     fn refutation(&self, classes: &[Class], partners: &[Vec<bool>]) -> Option<TangleRule> {
         let step = self.step();
-        let moves = step.op.info.spread == Spread::Moves && step.op.info.op != SubgroupOp::BroadcastFirst;
-        let same = gives_everyone_the_same(step.op.info.op);
+        let moves = step.op.info.moves();
+        let same = step.op.info.uniform == Uniform::Always;
         // What no partner can change, so that no search is needed.
         let contradicts = |class: &Class| {
             (same && !self.shown(class).1) || (moves && !self.explains(&[class], &self.evaluate(&[class])))
@@ -562,7 +598,7 @@ impl Group<'_, '_> {
         let Some(alone) = alone else { return self.adopt_class(class, bindings) };
         let step = self.step();
         let poisoned = self.is_poisoned();
-        let moves = step.op.info.spread == Spread::Moves && step.op.info.op != SubgroupOp::BroadcastFirst;
+        let moves = step.op.info.moves();
         let small = step.result_scalar() == Scalar::Bool;
         for &(member, part) in &class.parts {
             let step = &self.steps[member];
@@ -580,7 +616,9 @@ impl Group<'_, '_> {
                     .collect();
                 let status = if checked { Status::Checked } else { Status::Open };
                 let defined = alone.defined(step, lane) && (known || !poisoned);
-                bindings.insert(step.visit(lane), Bound { bits, status, defined, instance: class.joined });
+                let shown = (0..step.width).all(|c| seen(c).is_some());
+                let severity = if shown { Severity::Hard } else { self.by_path() };
+                bindings.insert(step.visit(lane), Bound { bits, status, defined, instance: class.joined, severity });
             }
         }
     }
@@ -588,14 +626,13 @@ impl Group<'_, '_> {
     /// True if an operand is undefined in some lane, and with it the result of any lane that it may be together with.
     fn is_poisoned(&self) -> bool {
         let info = self.step().op.info;
-        let local =
-            info.spread == Spread::Own || (info.spread == Spread::Moves && info.op != SubgroupOp::BroadcastFirst);
+        let local = info.spread == Spread::Own || info.moves();
         let poisoned = |member: &usize| {
             let step = &self.steps[*member];
             let taints = step.args.iter().filter_map(|arg| arg.taint.as_ref());
             taints
                 .filter(|taint| taint.undefined)
-                .any(|taint| taint.lanes.lanes(step.first, step.size) & step.lanes != 0)
+                .any(|taint| taint.lanes.lanes(step.first, step.size) & step.lanes & self.within != 0)
         };
         !local && self.members.iter().any(poisoned)
     }
@@ -615,22 +652,21 @@ impl Group<'_, '_> {
             for lane in lanes(part) {
                 let bits = (0..step.width).map(|c| step.seen_at(c, lane)).collect();
                 let defined = !poisoned && alone.as_ref().is_some_and(|alone| alone.defined(step, lane));
-                bindings.insert(step.visit(lane), Bound { bits, status: Status::Open, defined, instance: None });
+                let (status, severity) = (Status::Open, Severity::Hard);
+                bindings.insert(step.visit(lane), Bound { bits, status, defined, instance: None, severity });
             }
         }
     }
 
     /// Puts a legal division in the place of what was seen: all lanes that come by at one time together, or only
     /// those on one path, whichever is nearer.
-    pub(crate) fn broken(&self, rule: TangleRule, bindings: &mut Bindings) {
+    pub(crate) fn broken(&self, broken: Broken, bindings: &mut Bindings) {
+        let broken = broken.resting_on(self.operands_rest_on());
         let classes = self.classes(By::Seen);
         let apart: Vec<Vec<Class>> = classes.into_iter().map(|class| vec![class]).collect();
         let whole = |&member: &usize| {
-            vec![Class {
-                parts: smallvec::smallvec![(member, self.steps[member].lanes)],
-                lanes: self.steps[member].lanes,
-                joined: None,
-            }]
+            let lanes = self.steps[member].lanes & self.within;
+            vec![Class { parts: smallvec::smallvec![(member, lanes)], lanes, joined: None }]
         };
         let together: Vec<Vec<Class>> = self.members.iter().map(whole).collect();
         let candidates = [together, apart].map(|blocks| {
@@ -653,8 +689,8 @@ impl Group<'_, '_> {
                 for lane in lanes(part) {
                     let known = found.open() >> lane & 1 == 0;
                     let bits = (0..step.width).map(|c| known.then(|| found.columns[c][lane])).collect();
-                    let status = Status::Broken(rule);
-                    bindings.insert(step.visit(lane), Bound { bits, status, defined: known, instance: None });
+                    let (status, severity) = (Status::Broken(broken), broken.severity);
+                    bindings.insert(step.visit(lane), Bound { bits, status, defined: known, instance: None, severity });
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use smallvec::SmallVec;
-use tangle_program::subgroup::Gives;
+use tangle_program::subgroup::{Gives, Severity};
 use tangle_program::types::Scalar;
 
 use super::Status;
@@ -25,6 +25,8 @@ pub(crate) struct Bound {
     pub defined: bool,
     /// The instance, if a ballot shows it.
     pub instance: Option<u64>,
+    /// The weakest rule that the result rests on, where it is not what the lane itself showed.
+    pub severity: Severity,
 }
 
 /// What is known of the executions of open operations.
@@ -62,7 +64,7 @@ impl Step<'_> {
         match self.op.info.gives {
             Gives::Same => self.op.scalar,
             Gives::Bool => Scalar::Bool,
-            _ => Scalar::Uint,
+            Gives::Uint | Gives::Mask | Gives::Nothing => Scalar::Uint,
         }
     }
 
@@ -96,11 +98,14 @@ pub(crate) struct Trace<'a> {
 }
 
 /// One execution of an operation whose tangle the tier does not leave open.
+#[derive(Clone)]
 pub(crate) struct Known {
     /// Number of steps before.
     pub at: usize,
     pub subgroup: usize,
     pub lanes: u128,
+    /// What that rests on.
+    pub severity: Severity,
 }
 
 impl<'a> Trace<'a> {

@@ -16,10 +16,11 @@
 
 use std::fmt::Write as _;
 
+use tangle_analysis::validate::validate;
+use tangle_emit::glsl;
 use tangle_oracle::map::LaneMap;
 use tangle_oracle::predict::{LoggedEvent, NotDefined, predict};
-use tangle_program::case::{Case, Data, FORMAT, Launch, Origin, SpirvVersion, SubgroupSize, Tier};
-use tangle_program::glsl;
+use tangle_program::case::{Case, Data, EntryPoint, FORMAT, Origin, SpirvVersion, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{
@@ -27,7 +28,6 @@ use tangle_program::tree::{
     walk_block,
 };
 use tangle_program::types::Type;
-use tangle_program::validate::validate;
 
 /// What must be logged, as text; `Err` if the case is not well-defined.
 pub fn expected(case: &Case, map: &LaneMap) -> Result<String, NotDefined> {
@@ -91,7 +91,7 @@ pub fn check(case: &Case, tier: Tier, text: &str) {
     assert_eq!(found, text, "at tier {}, in\n{}", tier.name(), body_of(&case));
 }
 
-/// Checks a case of one subgroup at every tier. The two weaker ones are the same there (semantics.md §3.2).
+/// Checks a case of one subgroup at every tier. The two weaker ones are the same there (docs/rules.md, section R).
 #[track_caller]
 pub fn check_tiers(case: &Case, maximal: &str, weaker: &str) {
     check(case, Tier::Maximal, maximal);
@@ -118,14 +118,7 @@ pub fn case(functions: Vec<Function>) -> Case {
         about: String::new(),
         origin: Origin::default(),
         tier: Tier::Maximal,
-        launch: Launch {
-            workgroup: [8, 1, 1],
-            groups: [1, 1, 1],
-            subgroup_size: SubgroupSize::Default,
-            full_subgroups: false,
-            default_workgroup: None,
-            spirv: SpirvVersion::V1_3,
-        },
+        entry_point: EntryPoint::compute([8, 1, 1], [1, 1, 1], SpirvVersion::V1_3),
         variant: tangle_program::variant::Variant::default(),
         data: Data { push: vec![0], ..Data::default() },
         program: Program { shared: Vec::new(), functions },

@@ -56,7 +56,7 @@ pub struct Inside {
     pub construct: Construct,
     pub entry: u32,
     pub iteration: u32,
-    /// A call: no construct of SPIR-V's (semantics.md §3.2).
+    /// A call: no construct of SPIR-V's (docs/rules.md, section R).
     pub is_call: bool,
 }
 
@@ -280,7 +280,7 @@ impl Emit {
         }
     }
 
-    /// In the shape of semantics.md §4.3.
+    /// In the shape of rule G2.
     fn run_loop(&mut self, form: Form, trips: &PerLane, body: &[Node], tail: Option<(u32, Op)>) {
         let counter = self.counters;
         self.counters += 1;

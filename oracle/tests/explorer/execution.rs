@@ -1,6 +1,6 @@
 //! Every execution that the rules allow.
 //!
-//! Lanes that are together have one *label*, and go on together as long as they choose alike (R2 of semantics.md §3.2). An execution is
+//! Lanes that are together have one *label*, and go on together as long as they choose alike (R2 of docs/rules.md, section R). An execution is
 //! a sequence of moves.
 //!
 //! At the tiers `plain` and `subgroup_uniform` a move is that some labels whose next operation is the same one execute it together, whatever
@@ -9,7 +9,7 @@
 //! *promising* that somebody will not, and the execution counts only if that comes true.
 //!
 //! At tier `maximal` lanes wait at every merge block, continue target and end of a call for those that came in with them and
-//! do not escape (§3.5), and nobody else joins them. The only moves left are which labels go on together at a label of a switch.
+//! do not escape (rule X3), and nobody else joins them. The only moves left are which labels go on together at a label of a switch.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! A second look at the oracle: every execution that the rules of semantics.md §3.2 to §3.6 allow, one by one.
+//! A second look at the oracle: every execution that sections R to X of docs/rules.md allow, one by one.
 //!
 //! The explorer shares nothing with the oracle but the case: the oracle executes the tree with masks of lanes, the explorer a
 //! list of instructions lane by lane ([`code`]), and who is together comes out of the moves that are allowed ([`execution`]). It
@@ -21,10 +21,10 @@ use code::{Code, Instr};
 use execution::{Executions, Logs, explore};
 use mutants::{Spoilt, mutants};
 use program::{Lots, Program, Style};
+use tangle_analysis::validate::validate;
 use tangle_oracle::judge::{Observation, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_program::case::{Case, Tier};
-use tangle_program::validate::validate;
 
 /// States of one program looked at.
 const MOST: usize = 20_000;
@@ -80,6 +80,7 @@ impl Subject {
         let observation = Observation {
             map: self.map.words(&self.case),
             logs: logs.iter().flat_map(|l| l.iter().cloned()).collect(),
+            open: Vec::new(),
         };
         let promise = SizePromise { default: self.size, min: 4, max: 8 };
         match judge(&self.case, &observation, promise).verdict {
@@ -91,7 +92,7 @@ impl Subject {
 
     /// The program, for people.
     fn shown(&self) -> String {
-        let text = tangle_program::glsl::glsl(&self.case);
+        let text = tangle_emit::glsl::glsl(&self.case);
         let is_dull = |line: &&str| line.starts_with('#') || line.starts_with("layout(") || line.contains("map_");
         text.lines().filter(|line| !is_dull(line)).collect::<Vec<_>>().join("\n")
     }

@@ -193,7 +193,7 @@ impl Program {
         });
         let mut case = common::case(functions.collect());
         case.tier = tier;
-        case.launch.workgroup = [lanes, 1, 1];
+        case.entry_point.workgroups_mut().size = [lanes, 1, 1];
         case
     }
 }

@@ -1,12 +1,12 @@
 //! Shared memory and arrays in a storage buffer: values through slots and barriers, counters and reductions by atomics.
 //!
 //! These stand at the top level of `main` while control flow is uniform in the workgroup, because `barrier()` needs that
-//! ([`tangle_program::races`]); what is between two barriers diverges as it likes. Each brings an array of its own, so that no two
+//! ([`tangle_analysis::races`]); what is between two barriers diverges as it likes. Each brings an array of its own, so that no two
 //! ways of using one can meet.
 
+use tangle_analysis::races::may_synchronise_after;
 use tangle_program::memory::{ArrayId, AtomicOp, MAX_SHARED_BYTES, Shared, StorageClass, Sync};
 use tangle_program::ops::BinaryOp;
-use tangle_program::races::may_synchronise_after;
 use tangle_program::subgroup::{Category, Fold, SubgroupOp};
 use tangle_program::tree::{Atomic, Block, Builtin, Expr, Load, LoopKind, Stmt, SubgroupCall, VarId};
 use tangle_program::types::{Scalar, Type};
@@ -163,7 +163,7 @@ impl Builder<'_> {
 
     /// Everybody writes a slot and reads another one.
     fn exchange(&mut self, out: &mut Block) {
-        let len = self.launch.invocations();
+        let len = self.entry_point.group_size();
         let Some((array, ty)) = self.array(len, 7) else { return self.assignment(out) };
         if self.draw.percent(30) {
             let cond = self.own_condition();
@@ -197,7 +197,7 @@ impl Builder<'_> {
 
     /// The same several times over, with two barriers in a loop.
     fn exchange_in_loop(&mut self, out: &mut Block) {
-        let len = self.launch.invocations();
+        let len = self.entry_point.group_size();
         let Some((array, ty)) = self.array(len, 0) else { return self.assignment(out) };
         let sum = self.frame.local("total", ty, Class::Unpredictable, Role::Private);
         let value = self.own_value(ty);
@@ -240,7 +240,7 @@ impl Builder<'_> {
         // An element for each invocation: there the order of one lane's own atomics is all there is, whatever the function.
         let alone = self.draw.percent(30);
         let op = if alone { self.draw.pick(&AtomicOp::ALL) } else { op };
-        let len = if alone { self.launch.invocations() } else { self.draw.pick(&[1, 2, 4, 5, 8]) };
+        let len = if alone { self.entry_point.group_size() } else { self.draw.pick(&[1, 2, 4, 5, 8]) };
         let Some((array, ty)) = self.array(len, init) else { return self.assignment(out) };
         for _ in 0..1 + self.draw.below(3) {
             if alone {
@@ -313,7 +313,7 @@ impl Builder<'_> {
     /// tier maximal brings the lanes together again behind the one that counted; within a branch on a vote, tier subgroup_uniform does, too
     /// (the two forms of VK_KHR_shader_subgroup_uniform_control_flow's example).
     fn counted_compaction(&mut self, out: &mut Block) {
-        let len = self.launch.invocations();
+        let len = self.entry_point.group_size();
         let Some((counters, _)) = self.array_of(Scalar::Uint, len, 0) else { return self.assignment(out) };
         let Some((places, ty)) = self.array_of(Scalar::Uint, len, 0) else { return self.assignment(out) };
         let per_subgroup = self.draw.percent(50);
@@ -363,7 +363,7 @@ impl Builder<'_> {
         let ballot = Expr::subgroup(SubgroupOp::Ballot, [wanted.clone()]);
         self.set(count, Expr::subgroup(SubgroupOp::BallotBitCount, [ballot]), out);
         let cell = self.frame.local("cell", Type::UINT, self.frame.flow.class(), Role::Private);
-        let len = self.launch.invocations();
+        let len = self.entry_point.group_size();
         self.set(cell, if per_subgroup { token() } else { uint(0) }, out);
         let number = bin(BinaryOp::Mul, Expr::Var(count), uint(each));
         let stmt = self.branch(
@@ -393,7 +393,7 @@ impl Builder<'_> {
     /// Lanes keep several values or none. A scan says where within the subgroup; the highest lane, which knows how many there are, makes
     /// room for all by one atomic, and a maximum tells the others where it is.
     fn scanned_compaction(&mut self, out: &mut Block) {
-        let len = self.launch.invocations();
+        let len = self.entry_point.group_size();
         let Some((counter, _)) = self.array_of(Scalar::Uint, 1, 0) else { return self.assignment(out) };
         let Some((places, ty)) = self.array_of(Scalar::Uint, len, 0) else { return self.assignment(out) };
         let class = self.frame.flow.class();
@@ -439,7 +439,7 @@ impl Builder<'_> {
 
     /// One lane loads for all.
     fn elected_load(&mut self, out: &mut Block) {
-        let len = self.launch.invocations();
+        let len = self.entry_point.group_size();
         let Some((array, ty)) = self.array(len, 0) else { return self.assignment(out) };
         let value = self.own_value(ty);
         let store = self.store(array, value);

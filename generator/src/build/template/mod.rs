@@ -1,4 +1,4 @@
-//! The shapes that real bugs had (peers.md, "What real bugs look like").
+//! The shapes that real bugs had in drivers and compilers.
 //!
 //! A template fixes the skeleton; its conditions, operations, loop forms and the statements inside are generated like everything
 //! else, so that no two look alike. Templates whose control flow depends on a tangle are used only where that tangle is known
@@ -119,7 +119,7 @@ impl Builder<'_> {
             let info = &TABLE[row];
             let fits = info.params == [Param::Value]
                 && info.gives == Gives::Same
-                && !info.may_be_undefined
+                && !info.may_be_undefined()
                 && !info.op.starts_infinite(ty.scalar)
                 && info.scalars.contains(&ty.scalar);
             if fits { self.weights.ops[row] } else { 0 }

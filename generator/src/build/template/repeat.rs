@@ -174,7 +174,7 @@ impl Builder<'_> {
         self.observe(Moment::Operation, &[var], out);
     }
 
-    /// Ballot, operation, ballot in one block, all logged: the tangle of the operation lies between the two (semantics.md §3.7).
+    /// Ballot, operation, ballot in one block, all logged: the tangle of the operation lies between the two (docs/rules.md, section O).
     pub(super) fn sandwich(&mut self, out: &mut Block) {
         let class = self.frame.flow.class();
         let all = || Expr::subgroup(SubgroupOp::Ballot, [Expr::Bool(true)]);

@@ -1,0 +1,436 @@
+//! Checks that a case is well formed and that nothing undefined can run, whatever the lane map and the convergence choices of the
+//! implementation.
+//!
+//! Everything else in tangle relies on this: the printer prints valid GLSL, the oracle meets no undefined behaviour, and a
+//! driver that fails on a valid case is wrong. The rules, in the order of this page:
+//!
+//! 1. size: nesting and counts, so that nothing that follows can recurse too deep or take too long;
+//! 2. entry point and data: stage, dimensions, lengths;
+//! 3. names ([`crate::names`]);
+//! 4. statements: where they may stand, what they may refer to, calls, loops, switches, logs;
+//! 5. expressions: types ([`type_of`]);
+//! 6. operands: everything that would be undefined behaviour or an unguarded undefined value (docs/rules.md, sections P and N), floats that
+//!    might not be exact ([`crate::exact`]), operands that must be uniform ([`crate::uniform`]), and undefined values that would decide
+//!    something ([`crate::undefined`]);
+//! 7. shared memory: no data races, barriers in uniform control flow ([`crate::races`]);
+//! 8. cost: log words and steps ([`crate::cost`]).
+
+use std::collections::HashSet;
+use std::fmt;
+
+use tangle_program::case::{Case, Data, EntryPoint, FORMAT, Launch, SubgroupSize, Tier, Workgroups};
+use tangle_program::memory::{MAX_SHARED_BYTES, is_element};
+use tangle_program::tree::{Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt};
+
+use self::statement::Checker;
+use crate::bounds::MAX_SUBGROUP_SIZE;
+use crate::cost::{MAX_LOG_WORDS, MAX_STEPS, cost, log_stride};
+use crate::undefined::MayBeUndefined;
+use crate::uniform::Tangles;
+use crate::{names, races};
+
+pub use self::expression::type_of;
+
+mod expression;
+mod statement;
+
+/// The most functions.
+pub const MAX_FUNCTIONS: usize = 64;
+/// The most parameters and locals of a function.
+pub const MAX_VARS: usize = 256;
+/// The most statements and switch labels of a program.
+pub const MAX_STATEMENTS: usize = 5_000;
+/// The most expressions of a program, parts of others included.
+pub const MAX_EXPRS: usize = 50_000;
+/// The most invocations in a workgroup.
+pub const MAX_WORKGROUP: u64 = 1024;
+/// The most invocations in a dispatch.
+pub const MAX_INVOCATIONS: u64 = 1 << 16;
+/// The most words of all inputs together.
+pub const MAX_INPUT_WORDS: u64 = 1 << 20;
+/// The most words of the log buffer.
+pub const MAX_LOG_BUFFER_WORDS: u64 = 1 << 22;
+/// The most words of the uniform buffer: what every device offers (`maxUniformBufferRange`).
+pub const MAX_UNIFORM_WORDS: usize = 4096;
+/// The most specialisation constants.
+pub const MAX_CONSTANTS: usize = 32;
+/// The most words of push constants: what every device offers (`maxPushConstantsSize`).
+pub const MAX_PUSH_WORDS: usize = 32;
+
+/// Why a case is not valid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{reason}", Prefix(path))]
+pub struct Invalid {
+    /// Where: the path in the JSON form, `program.functions[2].body[3].if.then[0].assign.value.binary[1]` say.
+    pub path: String,
+    /// What is wrong there.
+    pub reason: String,
+}
+
+struct Prefix<'a>(&'a str);
+
+impl fmt::Display for Prefix<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
+    }
+}
+
+type Checked<T = ()> = Result<T, Invalid>;
+
+fn invalid<T>(reason: impl Into<String>) -> Checked<T> {
+    Err(Invalid { path: String::new(), reason: reason.into() })
+}
+
+/// `refuse!("format", …)`: an error with a formatted reason.
+macro_rules! refuse {
+    ($($arg:tt)*) => { return invalid(format!($($arg)*)) };
+}
+use refuse;
+
+/// Says where an error was found, from the inside out, so that a valid case pays nothing for it.
+trait At<T> {
+    fn at(self, segment: impl FnOnce() -> String) -> Checked<T>;
+}
+
+impl<T> At<T> for Checked<T> {
+    fn at(self, segment: impl FnOnce() -> String) -> Checked<T> {
+        self.map_err(|Invalid { path, reason }| {
+            let mut whole = segment();
+            if !path.is_empty() && !path.starts_with('[') && !whole.is_empty() {
+                whole.push('.');
+            }
+            whole.push_str(&path);
+            Invalid { path: whole, reason }
+        })
+    }
+}
+
+/// Applies a check to the items of a list; errors say which item.
+fn each<T>(items: &[T], mut check: impl FnMut(&T) -> Checked) -> Checked {
+    (0..).zip(items).try_for_each(|(i, item)| check(item).at(|| format!("[{i}]")))
+}
+
+/// `Ok` if the case is valid.
+pub fn validate(case: &Case) -> Result<(), Invalid> {
+    if case.format != FORMAT {
+        return invalid(format!("is {}, but only {FORMAT} is known", case.format)).at(|| "format".into());
+    }
+    sizes(&case.program).at(|| "program".into())?;
+    entry_point(&case.entry_point).at(|| "entry_point".into())?;
+    data(&case.data, &case.entry_point).at(|| "data".into())?;
+    program(case).at(|| "program".into())?;
+    races::check(case)
+        .or_else(|race| invalid(race.reason).at(|| format!("program.functions[{}].body", race.function)))?;
+    costs(case)
+}
+
+// 1. Size
+
+/// How much of the allowed size is left.
+struct Budget {
+    statements: usize,
+    exprs: usize,
+}
+
+fn sizes(program: &Program) -> Checked {
+    if program.functions.len() > MAX_FUNCTIONS {
+        refuse!("has {} functions, more than {MAX_FUNCTIONS}", program.functions.len());
+    }
+    let mut budget = Budget { statements: MAX_STATEMENTS, exprs: MAX_EXPRS };
+    each(&program.functions, |function| {
+        if function.var_count() > MAX_VARS {
+            refuse!("has {} parameters and locals, more than {MAX_VARS}", function.var_count());
+        }
+        each(&function.body, |stmt| budget.stmt(stmt, MAX_BLOCK_DEPTH - 1)).at(|| "body".into())
+    })
+    .at(|| "functions".into())
+}
+
+impl Budget {
+    fn block(&mut self, block: &Block, depth: usize) -> Checked {
+        let Some(depth) = depth.checked_sub(1) else { refuse!("statements nest more than {MAX_BLOCK_DEPTH} deep") };
+        block.iter().try_for_each(|stmt| self.stmt(stmt, depth))
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, depth: usize) -> Checked {
+        let labels = match stmt {
+            Stmt::Switch { arms, .. } => arms.iter().map(|arm| arm.labels.len()).sum(),
+            _ => 0,
+        };
+        match self.statements.checked_sub(1 + labels) {
+            Some(left) => self.statements = left,
+            None => refuse!("the program has more than {MAX_STATEMENTS} statements and switch labels"),
+        }
+        stmt.direct_exprs().try_for_each(|expr| self.expr(expr, MAX_EXPR_DEPTH))?;
+        stmt.nested_blocks().try_for_each(|block| self.block(block, depth))
+    }
+
+    fn expr(&mut self, expr: &Expr, depth: usize) -> Checked {
+        let Some(depth) = depth.checked_sub(1) else { refuse!("expressions nest more than {MAX_EXPR_DEPTH} deep") };
+        match self.exprs.checked_sub(1) {
+            Some(left) => self.exprs = left,
+            None => refuse!("the program has more than {MAX_EXPRS} expressions"),
+        }
+        expr.operands().try_for_each(|operand| self.expr(operand, depth))
+    }
+}
+
+// 2. Entry point and data
+
+fn entry_point(entry_point: &EntryPoint) -> Checked {
+    let count = |sides: [u32; 3]| sides.iter().fold(1u64, |n, &side| n.saturating_mul(side.into()));
+    let Launch::Workgroups(workgroups) = &entry_point.launch;
+    let (workgroup, groups) = (count(workgroups.size), count(workgroups.count));
+    if !(1..=MAX_WORKGROUP).contains(&workgroup) {
+        return invalid(format!("{workgroup} invocations: must be 1 to {MAX_WORKGROUP}"))
+            .at(|| "launch.workgroups.size".into());
+    }
+    if groups == 0 || workgroup.saturating_mul(groups) > MAX_INVOCATIONS {
+        return invalid(format!(
+            "{groups} workgroups of {workgroup} invocations: must be 1 to {MAX_INVOCATIONS} together"
+        ))
+        .at(|| "launch.workgroups.count".into());
+    }
+    if let Some(size) = workgroups.default_size {
+        if !(1..=MAX_WORKGROUP).contains(&count(size)) {
+            return invalid(format!("{} invocations: must be 1 to {MAX_WORKGROUP}", count(size)))
+                .at(|| "launch.workgroups.default_size".into());
+        }
+    }
+    if let SubgroupSize::Required(size) = entry_point.subgroup_size {
+        required_size(entry_point, size).at(|| "subgroup_size".into())?;
+    }
+    Ok(())
+}
+
+fn required_size(entry_point: &EntryPoint, size: u32) -> Checked {
+    if !size.is_power_of_two() || size > MAX_SUBGROUP_SIZE {
+        refuse!("a required subgroup size of {size}: must be a power of two up to {MAX_SUBGROUP_SIZE}");
+    }
+    // VUID-VkPipelineShaderStageCreateInfo-pNext-02757
+    let Launch::Workgroups(Workgroups { size: [x, ..], .. }) = entry_point.launch;
+    if entry_point.full_subgroups && x % size != 0 {
+        refuse!("full subgroups of {size} need a multiple of that as the x dimension, not {x}");
+    }
+    Ok(())
+}
+
+fn data(data: &Data, entry_point: &EntryPoint) -> Checked {
+    let invocations = u64::from(entry_point.invocations());
+    each(&data.inputs, |words| {
+        if words.len() as u64 != invocations {
+            refuse!("has {} words for {invocations} invocations", words.len());
+        }
+        Ok(())
+    })
+    .at(|| "inputs".into())?;
+    let words = invocations * data.inputs.len() as u64;
+    if words > MAX_INPUT_WORDS {
+        return invalid(format!("{words} words, more than {MAX_INPUT_WORDS}")).at(|| "inputs".into());
+    }
+    for (name, len, most) in [
+        ("uniforms", data.uniforms.len(), MAX_UNIFORM_WORDS),
+        ("push", data.push.len(), MAX_PUSH_WORDS),
+        ("constants", data.constants.len(), MAX_CONSTANTS),
+    ] {
+        if len > most {
+            return invalid(format!("{len} words, more than {most}")).at(|| name.into());
+        }
+    }
+    Ok(())
+}
+
+// 3. Names
+
+fn function_names(functions: &[Function]) -> Checked {
+    let mut seen = HashSet::new();
+    (0..).zip(functions).try_for_each(|(i, function)| {
+        let name = function.name.as_str();
+        let is_last = i + 1 == functions.len();
+        let checked = match name {
+            "main" if is_last => Ok(()),
+            "main" => Err("only the last function is main".to_owned()),
+            _ if is_last => Err(format!("the last function must be main, not '{name}'")),
+            _ if !seen.insert(name) => Err(format!("there are two functions '{name}'")),
+            _ => names::check(name),
+        };
+        checked.or_else(invalid).at(|| format!("[{i}].name"))
+    })
+}
+
+fn variable_names(function: &Function, program: &Program) -> Checked {
+    let mut seen: HashSet<&str> = HashSet::with_capacity(function.var_count());
+    let check = |name: &str, known: bool| -> Checked {
+        if known {
+            refuse!("there are two variables '{name}'");
+        }
+        // A variable would hide the function.
+        if program.functions.iter().any(|function| function.name == name) {
+            refuse!("'{name}' is a function, too");
+        }
+        if program.shared.iter().any(|array| array.name == name) {
+            refuse!("'{name}' is an array in shared memory, too");
+        }
+        names::check(name).or_else(invalid)
+    };
+    for (i, param) in function.params.iter().enumerate() {
+        check(&param.name, !seen.insert(&param.name)).at(|| format!("params[{i}].name"))?;
+    }
+    for (i, local) in function.locals.iter().enumerate() {
+        check(&local.name, !seen.insert(&local.name)).at(|| format!("locals[{i}].name"))?;
+    }
+    Ok(())
+}
+
+fn shared(case: &Case) -> Checked {
+    let program = &case.program;
+    let bytes = program.shared.iter().fold(0, |sum: u64, array| sum.saturating_add(array.bytes()));
+    if bytes > MAX_SHARED_BYTES {
+        refuse!("{bytes} bytes, more than {MAX_SHARED_BYTES}");
+    }
+    let mut seen = HashSet::new();
+    each(&program.shared, |array| {
+        if !seen.insert(array.name.clone()) || program.functions.iter().any(|function| function.name == array.name) {
+            return invalid(format!("there are two things called '{}'", array.name)).at(|| "name".into());
+        }
+        if array.name == "slot" {
+            return invalid("'slot' counts the elements when arrays are filled").at(|| "name".into());
+        }
+        names::check(&array.name).or_else(invalid).at(|| "name".into())?;
+        if !is_element(array.scalar) {
+            return invalid(format!("an array holds integers of 32 or 64 bits, not {}", array.scalar.name()))
+                .at(|| "type".into());
+        }
+        if array.len == 0 {
+            return invalid("an array has at least one element").at(|| "len".into());
+        }
+        Ok(())
+    })
+}
+
+// 4. Statements
+
+fn program(case: &Case) -> Checked {
+    let functions = &case.program.functions;
+    if functions.is_empty() {
+        return invalid("there is no main").at(|| "functions".into());
+    }
+    function_names(functions).at(|| "functions".into())?;
+    shared(case).at(|| "shared".into())?;
+    let undefined = MayBeUndefined::of(&case.program, &case.entry_point);
+    let in_switch = called_in_switch(functions);
+    let tangles = |id: FunctionId| match case.tier {
+        Tier::Maximal if !in_switch[id as usize] => Tangles::Exact,
+        Tier::Plain | Tier::SubgroupUniform | Tier::Maximal => Tangles::Loose,
+    };
+    let mut sites = HashSet::new();
+    (0..).zip(functions).try_for_each(|(id, function)| {
+        let mut checker = Checker::new(case, id, function, &undefined, &mut sites);
+        checker.function(tangles(id)).at(|| format!("functions[{id}]"))
+    })
+}
+
+/// For each function: whether a switch, in its callers, may be around it.
+fn called_in_switch(functions: &[Function]) -> Vec<bool> {
+    fn mark(block: &Block, in_switch: bool, found: &mut [bool]) {
+        for stmt in block {
+            if let Stmt::Call { function, .. } = stmt {
+                if let Some(found) = found.get_mut(*function as usize) {
+                    *found |= in_switch;
+                }
+            }
+            let inside = in_switch || matches!(stmt, Stmt::Switch { .. });
+            stmt.nested_blocks().for_each(|block| mark(block, inside, found));
+        }
+    }
+    let mut found = vec![false; functions.len()];
+    // Callers stand after what they call.
+    for id in (0..functions.len()).rev() {
+        mark(&functions[id].body, found[id], &mut found);
+    }
+    found
+}
+
+// 8. Cost
+
+fn costs(case: &Case) -> Checked {
+    let cost = cost(case);
+    if cost.log_words > MAX_LOG_WORDS {
+        refuse!("an invocation may log {} words, more than {MAX_LOG_WORDS}", cost.log_words);
+    }
+    if cost.steps > MAX_STEPS {
+        refuse!("an invocation may execute {} statements, more than {MAX_STEPS}", cost.steps);
+    }
+    let invocations = u64::from(case.entry_point.invocations());
+    let words = invocations * u64::from(log_stride(case));
+    if words > MAX_LOG_BUFFER_WORDS {
+        refuse!("the logs of {invocations} invocations take {words} words, more than {MAX_LOG_BUFFER_WORDS}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::info::VISITS;
+    use tangle_program::case::{EntryPoint, Origin, SpirvVersion};
+    use tangle_program::ops::{BinaryOp, Intrinsic};
+    use tangle_program::tree::Local;
+    use tangle_program::types::{Scalar, Type};
+
+    /// A program that stores an expression of `levels` levels in itself, until it is as deep as is valid.
+    fn nested(levels: usize, wrap: fn(Box<Expr>) -> Expr, ty: Type) -> Case {
+        let times = (MAX_EXPR_DEPTH - 1) / levels;
+        let value = (0..times).fold(Expr::Var(0), |inner, _| wrap(Box::new(inner)));
+        let main = Function {
+            name: "main".into(),
+            params: Vec::new(),
+            result: None,
+            locals: vec![Local::new("x", ty)],
+            body: vec![Stmt::Assign { var: 0, value }],
+        };
+        Case {
+            format: FORMAT,
+            about: String::new(),
+            origin: Origin::default(),
+            tier: Tier::Maximal,
+            entry_point: EntryPoint::compute([8, 1, 1], [1, 1, 1], SpirvVersion::V1_3),
+            data: Data::default(),
+            program: Program { shared: Vec::new(), functions: vec![main] },
+            variant: Default::default(),
+        }
+    }
+
+    #[test]
+    fn every_expression_is_looked_at_once() {
+        let (int, float) = (Type::INT, Type::scalar(Scalar::Float));
+        type Nested = (&'static str, Type, usize, fn(Box<Expr>) -> Expr);
+        let table: [Nested; 8] = [
+            ("bitCount(x)", int, 1, |x| Expr::Intrinsic(Intrinsic::BitCount, vec![*x])),
+            ("findLSB(x)", int, 1, |x| Expr::Intrinsic(Intrinsic::FindLsb, vec![*x])),
+            ("findMSB(x)", int, 1, |x| Expr::Intrinsic(Intrinsic::FindMsb, vec![*x])),
+            ("int(x)", int, 1, |x| Expr::Cast(Scalar::Int, x)),
+            ("x | 1", int, 1, |x| Expr::binary(BinaryOp::BitOr, *x, Expr::Int(1))),
+            ("9 / (x | 1u)", Type::UINT, 2, |x| {
+                Expr::binary(BinaryOp::Div, Expr::Uint(9), Expr::binary(BinaryOp::BitOr, *x, Expr::Uint(1)))
+            }),
+            ("uvec2(x, 0u).x", Type::UINT, 2, |x| {
+                let vector = Expr::Vector(Type::vector(Scalar::Uint, 2), vec![*x, Expr::Uint(0)]);
+                Expr::Component(Box::new(vector), 0)
+            }),
+            ("float(int(x) & 7)", float, 3, |x| {
+                let bits = Expr::binary(BinaryOp::BitAnd, Expr::Cast(Scalar::Int, x), Expr::Int(7));
+                Expr::Cast(Scalar::Float, Box::new(bits))
+            }),
+        ];
+        for (what, ty, levels, wrap) in table {
+            let case = nested(levels, wrap, ty);
+            let mut expressions = 0;
+            let exprs = case.program.functions[0].body[0].direct_exprs();
+            exprs.for_each(|expr| expr.walk(&mut |_| expressions += 1));
+            VISITS.set(0);
+            assert_eq!(validate(&case), Ok(()), "{what}");
+            assert_eq!(VISITS.get(), expressions, "{what}");
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! The rules of statements: where they may stand, what they may refer to, and what their expressions must be.
+
+use std::collections::HashSet;
+
+use tangle_program::case::Case;
+use tangle_program::memory::{ArrayId, AtomicOp, Shared};
+use tangle_program::subgroup::Gives;
+use tangle_program::tree::{
+    Arg, Arm, Atomic, Block, Direction, Expr, Function, FunctionId, Label, Loop, LoopKind, MAX_ENTRY_WORDS, SiteId,
+    Stmt, VarId, walk_block,
+};
+use tangle_program::types::{Scalar, Type};
+
+use super::expression::{defined, element, in_range};
+use super::{At, Checked, each, invalid, refuse, variable_names};
+use crate::bounds::{Interval, MAX_LOOP_ITERATIONS, Scope};
+use crate::cost::value_words;
+use crate::info::ExprInfo;
+use crate::undefined::MayBeUndefined;
+use crate::uniform::Tangles;
+
+/// Whether a variable counts a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counter {
+    No,
+    /// Of a loop that the check has not reached.
+    Ahead,
+    /// Of a loop that the check has reached.
+    Taken,
+}
+
+/// What is around a statement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    around: Around,
+    in_loop: bool,
+    pub(super) tangles: Tangles,
+}
+
+/// What `break` would leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Around {
+    Function,
+    LoopOrSwitch,
+}
+
+/// Checks one function.
+pub(super) struct Checker<'a, 's> {
+    pub(super) case: &'a Case,
+    id: FunctionId,
+    pub(super) function: &'a Function,
+    pub(super) scope: Scope<'a>,
+    counters: Vec<Counter>,
+    sites: &'s mut HashSet<SiteId>,
+}
+
+impl<'a, 's> Checker<'a, 's> {
+    /// For the function of the case with this number. `sites` are those of the functions before.
+    pub(super) fn new(
+        case: &'a Case,
+        id: FunctionId,
+        function: &'a Function,
+        undefined: &'a MayBeUndefined<'a>,
+        sites: &'s mut HashSet<SiteId>,
+    ) -> Checker<'a, 's> {
+        let scope = Scope::new(case, function).with_undefined(undefined, id);
+        Checker { case, id, function, scope, counters: vec![Counter::No; function.var_count()], sites }
+    }
+
+    pub(super) fn function(&mut self, tangles: Tangles) -> Checked {
+        let function = self.function;
+        if self.is_main() && !function.params.is_empty() {
+            return invalid("main has no parameters").at(|| "params".into());
+        }
+        if self.is_main() && function.result.is_some() {
+            return invalid("main has no result").at(|| "result".into());
+        }
+        variable_names(function, &self.case.program)?;
+        walk_block(&function.body, &mut |stmt| {
+            if let Stmt::Loop(l) = stmt {
+                if let Some(counter) = self.counters.get_mut(l.counter as usize) {
+                    *counter = Counter::Ahead;
+                }
+            }
+        });
+        let place = Place { around: Around::Function, in_loop: false, tangles };
+        self.block(&function.body, place).at(|| "body".into())?;
+        if function.result.is_some() && !matches!(function.body.last(), Some(Stmt::Return(_))) {
+            return invalid("a function with a result ends with a return").at(|| "body".into());
+        }
+        Ok(())
+    }
+
+    fn is_main(&self) -> bool {
+        self.id as usize + 1 == self.case.program.functions.len()
+    }
+
+    fn block(&mut self, block: &Block, place: Place) -> Checked {
+        let mut jumped = false;
+        each(block, |stmt| {
+            if jumped {
+                refuse!("nothing comes here: the statement before jumps away");
+            }
+            jumped = stmt.is_jump();
+            self.stmt(stmt, place)
+        })
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, place: Place) -> Checked {
+        match stmt {
+            Stmt::Assign { var, value } => self.assign(*var, value, place).at(|| "assign".into()),
+            Stmt::Log { site, values } => self.log(*site, values, place).at(|| "log".into()),
+            Stmt::If { cond, then, otherwise, .. } => {
+                self.condition(cond, place).at(|| "selection.condition".into())?;
+                self.block(then, place).at(|| "selection.then".into())?;
+                self.block(otherwise, place).at(|| "selection.else".into())
+            }
+            Stmt::Switch { selector, arms, .. } => self.switch(selector, arms, place).at(|| "switch".into()),
+            Stmt::Loop(l) => self.repeated(l, place).at(|| "loop".into()),
+            Stmt::Break if place.around == Around::Function => invalid("break outside of every loop and switch"),
+            Stmt::Continue if !place.in_loop => invalid("continue outside of every loop"),
+            Stmt::Break | Stmt::Continue => Ok(()),
+            Stmt::Return(value) => self.returned(value.as_ref(), place).at(|| "return".into()),
+            Stmt::Call { function, args, dest } => {
+                self.call(*function, args, *dest, place).at(|| "function_call".into())
+            }
+            Stmt::SetElement { var, index, value } => {
+                self.set_element(*var, index, value, place).at(|| "set_element".into())
+            }
+            Stmt::Store { array, value } => self.store(*array, value, place).at(|| "store".into()),
+            Stmt::Atomic(atomic) => self.atomic(atomic, place).at(|| "atomic".into()),
+            Stmt::Assume(cond) => self.assumption(cond, place).at(|| "assume_true".into()),
+            // Where it may stand is checked for the whole program.
+            Stmt::Sync(_) => Ok(()),
+            Stmt::Barrier(op) if op.info().gives == Gives::Nothing => Ok(()),
+            Stmt::Barrier(op) => invalid(format!("{} has a result: it is an expression", op.info().name))
+                .at(|| "subgroup_barrier".into()),
+        }
+    }
+
+    /// Statements printed with the comma operator.
+    fn comma_list(&mut self, block: &Block, place: Place) -> Checked {
+        each(block, |stmt| match stmt {
+            Stmt::Assign { .. } | Stmt::Log { .. } | Stmt::Call { .. } => self.stmt(stmt, place),
+            _ => invalid("only assign, log and call can stand in the head of a loop"),
+        })
+    }
+
+    /// The type of a variable that is written here.
+    fn written(&self, var: VarId) -> Checked<Type> {
+        let Some(ty) = self.function.var_type(var) else { refuse!("there is no variable {var}") };
+        if self.counters[var as usize] != Counter::No {
+            refuse!("'{}' counts a loop, which alone may write it", self.name(var));
+        }
+        Ok(ty)
+    }
+
+    fn name(&self, var: VarId) -> &str {
+        self.function.var_name(var).unwrap_or("?")
+    }
+
+    fn assign(&self, var: VarId, value: &Expr, place: Place) -> Checked {
+        let expected = self.written(var).at(|| "var".into())?;
+        self.stored(value, expected, place).at(|| "value".into())
+    }
+
+    /// Checks what is stored to a variable.
+    fn stored(&self, value: &Expr, expected: Type, place: Place) -> Checked {
+        if !self.expr_of(value, expected, place)?.fits(expected) {
+            refuse!("may be more than a variable of {expected} can hold");
+        }
+        Ok(())
+    }
+
+    fn set_element(&self, var: VarId, index: &Expr, value: &Expr, place: Place) -> Checked {
+        let ty = self.written(var).at(|| "var".into())?;
+        let known = self.expr_of(index, Type::UINT, place).at(|| "index".into())?;
+        let element = element(Some(ty), index, &known).at(|| "index".into())?;
+        self.stored(value, element, place).at(|| "value".into())
+    }
+
+    pub(super) fn array(&self, array: ArrayId) -> Checked<&Shared> {
+        match self.case.program.shared.get(array as usize) {
+            Some(array) => Ok(array),
+            None => invalid(format!("there is no array {array}")).at(|| "array".into()),
+        }
+    }
+
+    fn store(&self, array: ArrayId, value: &Expr, place: Place) -> Checked {
+        let array = self.array(array)?;
+        if array.len < self.case.entry_point.group_size() {
+            return invalid(format!("'{}' has no slot for every invocation", array.name)).at(|| "array".into());
+        }
+        self.expr_of(value, array.ty(), place).map(drop).at(|| "value".into())
+    }
+
+    fn atomic(&self, atomic: &Atomic, place: Place) -> Checked {
+        let array = self.array(atomic.array)?;
+        let index = self.expr_of(&atomic.index, Type::UINT, place).at(|| "index".into())?;
+        in_range(&index, array).at(|| "index".into())?;
+        match (&atomic.compare, atomic.op) {
+            (Some(compare), AtomicOp::CompSwap) => {
+                self.expr_of(compare, array.ty(), place).map(drop).at(|| "compare".into())?;
+            }
+            (None, AtomicOp::CompSwap) => return invalid("atomicCompSwap compares").at(|| "compare".into()),
+            (Some(_), op) => return invalid(format!("{} does not compare", op.name())).at(|| "compare".into()),
+            (None, _) => {}
+        }
+        self.expr_of(&atomic.value, array.ty(), place).at(|| "value".into())?;
+        let Some(dest) = atomic.dest else { return Ok(()) };
+        let ty = self.written(dest).at(|| "dest".into())?;
+        if ty != array.ty() {
+            return invalid(format!("'{}' is {ty}, not {}", self.name(dest), array.ty())).at(|| "dest".into());
+        }
+        Ok(())
+    }
+
+    fn log(&mut self, site: SiteId, values: &[Expr], place: Place) -> Checked {
+        if site == 0 {
+            return invalid("0 marks the unwritten part of a log").at(|| "site".into());
+        }
+        if !self.sites.insert(site) {
+            return invalid(format!("there are two sites {site}")).at(|| "site".into());
+        }
+        each(values, |value| {
+            let info = self.expr(value, place)?;
+            let ty = info.ty.unwrap_or(Type::UINT);
+            if !matches!(value, Expr::Var(_)) {
+                if !ty.is_scalar() {
+                    refuse!("a vector must be a variable to be logged");
+                }
+                if ty.scalar.words() > 1 || ty.scalar.is_float() {
+                    refuse!("a 64-bit or floating-point value must be a variable to be logged");
+                }
+            }
+            Ok(())
+        })
+        .at(|| "values".into())?;
+        let words: u64 = values.iter().map(|value| value_words(value, self.function)).sum();
+        if words > MAX_ENTRY_WORDS {
+            return invalid(format!("{words} words in one entry, more than {MAX_ENTRY_WORDS}")).at(|| "values".into());
+        }
+        Ok(())
+    }
+
+    fn switch(&mut self, selector: &Expr, arms: &[Arm], place: Place) -> Checked {
+        let scalar = self.selector(selector, place).at(|| "selector".into())?;
+        if arms.is_empty() {
+            return invalid("a switch has at least one arm").at(|| "arms".into());
+        }
+        let mut seen = HashSet::new();
+        let inside = Place { around: Around::LoopOrSwitch, tangles: Tangles::Loose, ..place };
+        each(arms, |arm| {
+            if arm.labels.is_empty() {
+                return invalid("an arm has at least one label").at(|| "labels".into());
+            }
+            each(&arm.labels, |label| match label {
+                Label::Case(value) if !Interval::all(scalar).contains((*value).into()) => {
+                    refuse!("{value} is no {}", scalar.name());
+                }
+                _ if !seen.insert(*label) => refuse!("the label stands twice in one switch"),
+                _ => Ok(()),
+            })
+            .at(|| "labels".into())?;
+            self.block(&arm.body, inside).at(|| "body".into())
+        })
+        .at(|| "arms".into())
+    }
+
+    fn selector(&self, selector: &Expr, place: Place) -> Checked<Scalar> {
+        let info = self.expr(selector, place)?;
+        match info.ty {
+            Some(Type::INT | Type::UINT) => {}
+            Some(ty) => refuse!("a selector is int or uint, not {ty}"),
+            None => refuse!("a selector is int or uint"),
+        }
+        defined(&info, "decides a switch")?;
+        Ok(info.scalar())
+    }
+
+    fn repeated(&mut self, l: &Loop, place: Place) -> Checked {
+        self.counter(l.counter).at(|| "counter".into())?;
+        let inside = Place { around: Around::LoopOrSwitch, in_loop: true, ..place };
+        match &l.kind {
+            LoopKind::For { init, step, update } => {
+                self.bound(init, place).at(|| "kind.for.init".into())?;
+                if !(1..=MAX_LOOP_ITERATIONS).contains(&u64::from(*step)) {
+                    return invalid(format!("a step of {step}: must be 1 to {MAX_LOOP_ITERATIONS}"))
+                        .at(|| "kind.for.step".into());
+                }
+                self.comma_list(update, place).at(|| "kind.for.update".into())?;
+            }
+            LoopKind::Forever if l.test.is_some() => {
+                return invalid("a forever loop has no test").at(|| "test".into());
+            }
+            LoopKind::Forever | LoopKind::While | LoopKind::DoWhile => {}
+        }
+        if let Some(test) = &l.test {
+            self.comma_list(&test.before, place).at(|| "test.before".into())?;
+            self.condition(&test.cond, place).at(|| "test.condition".into())?;
+        }
+        let most = self.bound(&l.bound, place).at(|| "bound".into())?.range.hi;
+        if most > i128::from(MAX_LOOP_ITERATIONS) {
+            return invalid(format!("can be {most}, more than {MAX_LOOP_ITERATIONS}")).at(|| "bound".into());
+        }
+        self.block(&l.body, inside).at(|| "body".into())
+    }
+
+    fn counter(&mut self, counter: VarId) -> Checked {
+        if self.function.var_type(counter) != Some(Type::UINT) || (counter as usize) < self.function.params.len() {
+            refuse!("a loop counter is a uint local");
+        }
+        let state = &mut self.counters[counter as usize];
+        if *state == Counter::Taken {
+            refuse!("'{}' counts another loop, too", self.name(counter));
+        }
+        *state = Counter::Taken;
+        Ok(())
+    }
+
+    fn bound(&self, bound: &Expr, place: Place) -> Checked<ExprInfo> {
+        let info = self.expr_of(bound, Type::UINT, place)?;
+        defined(&info, "decides how often a loop runs")?;
+        Ok(info)
+    }
+
+    fn condition(&self, cond: &Expr, place: Place) -> Checked<ExprInfo> {
+        let info = self.expr_of(cond, Type::BOOL, place)?;
+        defined(&info, "is a condition")?;
+        Ok(info)
+    }
+
+    /// SPV_KHR_expect_assume: if the condition is false, behaviour is undefined.
+    fn assumption(&self, cond: &Expr, place: Place) -> Checked {
+        if self.condition(cond, place)?.range != Interval::exactly(1) {
+            refuse!("is assumed, but not known to hold");
+        }
+        if cond.any(&mut |expr| matches!(expr, Expr::Subgroup(_))) {
+            refuse!("an assumption has no subgroup operation");
+        }
+        Ok(())
+    }
+
+    fn returned(&self, value: Option<&Expr>, place: Place) -> Checked {
+        match (self.function.result, value) {
+            (None, None) => Ok(()),
+            (Some(ty), Some(value)) => self.stored(value, ty, place),
+            (Some(ty), None) => invalid(format!("returns nothing, but the result is {ty}")),
+            (None, Some(_)) => invalid("returns a value, but the function has no result"),
+        }
+    }
+
+    fn call(&self, function: FunctionId, args: &[Arg], dest: Option<VarId>, place: Place) -> Checked {
+        let callee = match self.case.program.functions.get(function as usize) {
+            Some(callee) if function < self.id => callee,
+            _ => {
+                return invalid(format!("{function} is not the index of a function before this one"))
+                    .at(|| "function".into());
+            }
+        };
+        if args.len() != callee.params.len() {
+            return invalid(format!("'{}' takes {}, not {}", callee.name, callee.params.len(), args.len()))
+                .at(|| "args".into());
+        }
+        let mut outs = Vec::new();
+        (0..).zip(callee.params.iter().zip(args)).try_for_each(|(i, (param, arg))| {
+            match (param.direction, arg) {
+                (Direction::In, Arg::In(value)) => self.stored(value, param.ty, place).at(|| "in".into()),
+                (Direction::Out | Direction::Inout, Arg::Out(var)) => {
+                    self.received(*var, param.ty, &mut outs).at(|| "out".into())
+                }
+                (Direction::In, Arg::Out(_)) => invalid(format!("'{}' is an in parameter", param.name)),
+                (_, Arg::In(_)) => invalid(format!("'{}' is an out parameter: it needs a variable", param.name)),
+            }
+            .at(|| format!("args[{i}]"))
+        })?;
+        match (dest, callee.result) {
+            (None, _) => Ok(()),
+            (Some(var), Some(ty)) => self.received(var, ty, &mut outs),
+            (Some(_), None) => invalid(format!("'{}' has no result", callee.name)),
+        }
+        .at(|| "dest".into())
+    }
+
+    /// A variable that a call writes, `outs` being those before it.
+    fn received(&self, var: VarId, expected: Type, outs: &mut Vec<VarId>) -> Checked {
+        let ty = self.written(var)?;
+        if ty != expected {
+            refuse!("'{}' is {ty}, not {expected}", self.name(var));
+        }
+        if outs.contains(&var) {
+            refuse!("'{}' is written twice by one call, in no certain order", self.name(var));
+        }
+        outs.push(var);
+        Ok(())
+    }
+}

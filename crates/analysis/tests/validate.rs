@@ -1,0 +1,1009 @@
+//! Every rule of the validator, with a case that breaks it: where and why it is refused.
+
+#[path = "../../program/tests/common/mod.rs"]
+mod common;
+
+use common::tour::{self, cast};
+use common::*;
+use tangle_analysis::validate::{Invalid, MAX_EXPRS, MAX_FUNCTIONS, MAX_STATEMENTS, MAX_VARS, validate};
+use tangle_program::case::{Case, Data, SpecConstant, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::ops::BinaryOp;
+use tangle_program::subgroup::SubgroupOp;
+use tangle_program::tree::{
+    Block, Direction, Expr, Function, Label, Local, LoopKind, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Param, Program, Stmt,
+};
+use tangle_program::types::{Scalar, Shape, Type};
+
+/// Two functions to call and a main with a variable of each kind. Rows name variables by number:
+/// 0 flag (bool), 1 num (int), 2 word (uint), 3 mask (uvec4), 4 pair (ivec2), 5 i, 6 j, 7 maybe (uint).
+const BASE: &str = r#"{
+    "format": 1,
+    "tier": "maximal",
+    "launch": {"workgroup": [8, 1, 1], "groups": [1, 1, 1], "spirv": "1.3"},
+    "data": {"inputs": [[0, 1, 2, 3, 4, 5, 6, 7]], "uniforms": [3], "push": [5]},
+    "program": {"functions": [
+        {
+            "name": "helper",
+            "params": [
+                {"name": "x", "direction": "in", "type": "uint"},
+                {"name": "y", "direction": "out", "type": "uint"},
+                {"name": "z", "direction": "inout", "type": "ivec2"}
+            ],
+            "result": "uint",
+            "body": [{"return": {"var": 0}}]
+        },
+        {"name": "quiet", "body": []},
+        {
+            "name": "main",
+            "locals": [
+                {"name": "flag", "type": "bool"}, {"name": "num", "type": "int"}, {"name": "word", "type": "uint"},
+                {"name": "mask", "type": "uvec4"}, {"name": "pair", "type": "ivec2"}, {"name": "i", "type": "uint"},
+                {"name": "j", "type": "uint"}, {"name": "maybe", "type": "uint"}
+            ],
+            "body": []
+        }
+    ]}
+}"#;
+
+fn base() -> Case {
+    Case::from_json(BASE).unwrap()
+}
+
+fn with_main(body: &str) -> Case {
+    let mut case = base();
+    case.program.functions[2].body = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error} in {body}"));
+    case
+}
+
+fn refused(case: &Case) -> (String, String) {
+    let Invalid { path, reason } = validate(case).expect_err("the case is valid");
+    (path, reason)
+}
+
+/// Rows of: statements of main; where in them the error is; what it says.
+fn table(rows: &[(&str, &str, &str)]) {
+    for (body, path, reason) in rows {
+        let (got_path, got_reason) = refused(&with_main(body));
+        let place = got_path.strip_prefix("program.functions[2].body");
+        assert_eq!((place, got_reason.as_str()), (Some(*path), *reason), "{body}");
+    }
+}
+
+/// Rows of: an expression assigned to a variable of that number; where in it the error is; what it says.
+fn expressions(rows: &[(u32, &str, &str, &str)]) {
+    for (var, value, path, reason) in rows {
+        let case = with_main(&format!(r#"[{{"assign": {{"var": {var}, "value": {value}}}}}]"#));
+        let (got_path, got_reason) = refused(&case);
+        let place = got_path.strip_prefix("program.functions[2].body[0].assign.value");
+        assert_eq!((place, got_reason.as_str()), (Some(*path), *reason), "{value}");
+    }
+}
+
+fn valid(case: &Case) {
+    assert_eq!(validate(case), Ok(()));
+}
+
+#[test]
+fn the_base_is_valid() {
+    valid(&base());
+}
+
+#[test]
+fn statements() {
+    table(&[
+        (r#"[{"assign": {"var": 99, "value": {"uint": 1}}}]"#, "[0].assign.var", "there is no variable 99"),
+        (r#"[{"assign": {"var": 1, "value": {"uint": 1}}}]"#, "[0].assign.value", "is uint, must be int"),
+        (r#"["break"]"#, "[0]", "break outside of every loop and switch"),
+        (r#"["continue"]"#, "[0]", "continue outside of every loop"),
+        (
+            r#"[{"switch": {"selector": {"uint": 1}, "arms": [{"labels": ["default"], "body": ["continue"]}]}}]"#,
+            "[0].switch.arms[0].body[0]",
+            "continue outside of every loop",
+        ),
+        (
+            r#"[{"if": {"cond": {"bool": true}, "then": [{"return": null}, {"return": null}]}}]"#,
+            "[0].selection.then[1]",
+            "nothing comes here: the statement before jumps away",
+        ),
+        (r#"[{"if": {"cond": {"uint": 1}, "then": []}}]"#, "[0].selection.condition", "is uint, must be bool"),
+        (
+            r#"[{"if": {"cond": {"bool": true}, "then": [], "else": [{"if": {"cond": {"int": 1}, "then": []}}]}}]"#,
+            "[0].selection.else[0].selection.condition",
+            "is int, must be bool",
+        ),
+        (r#"[{"return": {"uint": 1}}]"#, "[0].return", "returns a value, but the function has no result"),
+        (
+            r#"[{"barrier": "subgroupElect"}]"#,
+            "[0].subgroup_barrier",
+            "subgroupElect has a result: it is an expression",
+        ),
+    ]);
+}
+
+#[test]
+fn logs() {
+    let wide = [r#"{"var": 3}"#; 9].join(",");
+    table(&[
+        (r#"[{"log": {"site": 0, "values": []}}]"#, "[0].log.site", "0 marks the unwritten part of a log"),
+        (
+            r#"[{"log": {"site": 4, "values": []}}, {"log": {"site": 4, "values": []}}]"#,
+            "[1].log.site",
+            "there are two sites 4",
+        ),
+        (
+            r#"[{"log": {"site": 4, "values": [{"var": 3}, {"unary": ["~", {"var": 3}]}]}}]"#,
+            "[0].log.values[1]",
+            "a vector must be a variable to be logged",
+        ),
+        (
+            &format!(r#"[{{"log": {{"site": 4, "values": [{wide}]}}}}]"#),
+            "[0].log.values",
+            "36 words in one entry, more than 32",
+        ),
+    ]);
+}
+
+#[test]
+fn calls() {
+    let call = |function: u32, args: &str, dest: &str| {
+        format!(r#"[{{"call": {{"function": {function}, "args": [{args}]{dest}}}}}]"#)
+    };
+    let (good, dest) = (r#"{"in": {"var": 2}}, {"out": 2}, {"out": 4}"#, r#", "dest": 7"#);
+    valid(&with_main(&call(0, good, dest)));
+    valid(&with_main(&call(0, good, "")));
+    for (body, path, reason) in [
+        (call(2, "", ""), "function", "2 is not the index of a function before this one"),
+        (call(9, "", ""), "function", "9 is not the index of a function before this one"),
+        (call(0, r#"{"in": {"uint": 1}}"#, ""), "args", "'helper' takes 3, not 1"),
+        (call(0, r#"{"in": {"int": 1}}, {"out": 2}, {"out": 4}"#, ""), "args[0].in", "is int, must be uint"),
+        (call(0, r#"{"out": 2}, {"out": 7}, {"out": 4}"#, ""), "args[0]", "'x' is an in parameter"),
+        (
+            call(0, r#"{"in": {"uint": 1}}, {"in": {"uint": 1}}, {"out": 4}"#, ""),
+            "args[1]",
+            "'y' is an out parameter: it needs a variable",
+        ),
+        (call(0, r#"{"in": {"uint": 1}}, {"out": 3}, {"out": 4}"#, ""), "args[1].out", "'mask' is uvec4, not uint"),
+        (call(0, r#"{"in": {"uint": 1}}, {"out": 50}, {"out": 4}"#, ""), "args[1].out", "there is no variable 50"),
+        (call(0, good, r#", "dest": 2"#), "dest", "'word' is written twice by one call, in no certain order"),
+        (call(0, good, r#", "dest": 1"#), "dest", "'num' is int, not uint"),
+        (call(1, "", r#", "dest": 2"#), "dest", "'quiet' has no result"),
+    ] {
+        table(&[(&body, &format!("[0].function_call.{path}"), reason)]);
+    }
+    // A function cannot call itself or a later one either.
+    let mut case = base();
+    case.program.functions[1].body = serde_json::from_str(&call(1, "", "")).unwrap();
+    assert_eq!(refused(&case).0, "program.functions[1].body[0].function_call.function");
+}
+
+#[test]
+fn results() {
+    let mut case = base();
+    case.program.functions[0].body.clear();
+    let path = "program.functions[0].body".to_owned();
+    assert_eq!(refused(&case), (path, "a function with a result ends with a return".into()));
+    case.program.functions[0].body = vec![Stmt::Return(None)];
+    let path = "program.functions[0].body[0].return".to_owned();
+    assert_eq!(refused(&case), (path.clone(), "returns nothing, but the result is uint".into()));
+    case.program.functions[0].body = vec![Stmt::Return(Some(Expr::Int(1)))];
+    assert_eq!(refused(&case), (path, "is int, must be uint".into()));
+}
+
+#[test]
+fn switches() {
+    let switch =
+        |selector: &str, arms: &str| format!(r#"[{{"switch": {{"selector": {selector}, "arms": [{arms}]}}}}]"#);
+    let arm = |labels: &str| format!(r#"{{"labels": [{labels}], "body": []}}"#);
+    let (word, num) = (r#"{"var": 2}"#, r#"{"var": 1}"#);
+    valid(&with_main(&switch(num, &arm(r#"{"case": -2147483648}, {"case": 2147483647}, "default""#))));
+    valid(&with_main(&switch(word, &arm(r#"{"case": 4294967295}"#))));
+    for (body, path, reason) in [
+        (switch(r#"{"var": 0}"#, &arm(r#""default""#)), "selector", "a selector is int or uint, not bool"),
+        (switch(r#"{"var": 3}"#, &arm(r#""default""#)), "selector", "a selector is int or uint, not uvec4"),
+        (switch(word, ""), "arms", "a switch has at least one arm"),
+        (switch(word, &arm("")), "arms[0].labels", "an arm has at least one label"),
+        (switch(word, &arm(r#"{"case": -1}"#)), "arms[0].labels[0]", "-1 is no uint"),
+        (switch(word, &arm(r#"{"case": 4294967296}"#)), "arms[0].labels[0]", "4294967296 is no uint"),
+        (switch(num, &arm(r#"{"case": 2147483648}"#)), "arms[0].labels[0]", "2147483648 is no int"),
+        (
+            switch(word, &[arm(r#"{"case": 3}"#), arm(r#""default", {"case": 3}"#)].join(", ")),
+            "arms[1].labels[1]",
+            "the label stands twice in one switch",
+        ),
+        (
+            switch(word, &[arm(r#""default""#), arm(r#""default""#)].join(", ")),
+            "arms[1].labels[0]",
+            "the label stands twice in one switch",
+        ),
+    ] {
+        table(&[(&body, &format!("[0].switch.{path}"), reason)]);
+    }
+}
+
+#[test]
+fn loops() {
+    const FOR: &str = r#"{"for": {"init": {"uint": 0}, "step": 1}}"#;
+    let repeat = |kind: &str, counter: u32, bound: &str, more: &str| {
+        format!(r#"[{{"loop": {{"kind": {kind}, "counter": {counter}, "bound": {bound}, "body": []{more}}}}}]"#)
+    };
+    let four = r#"{"uint": 4}"#;
+    valid(&with_main(&repeat(FOR, 5, r#"{"binary": ["&", {"var": 2}, {"uint": 127}]}"#, "")));
+    // Data belong to the case.
+    valid(&with_main(&repeat(r#""while""#, 5, r#"{"uniform": 0}"#, "")));
+    valid(&with_main(&repeat(r#""do_while""#, 5, r#"{"input": 0}"#, "")));
+    for (body, path, reason) in [
+        (repeat(FOR, 1, four, ""), "counter", "a loop counter is a uint local"),
+        (repeat(FOR, 99, four, ""), "counter", "a loop counter is a uint local"),
+        (repeat(FOR, 5, r#"{"int": 4}"#, ""), "bound", "is int, must be uint"),
+        (repeat(FOR, 5, r#"{"var": 2}"#, ""), "bound", "can be 4294967295, more than 128"),
+        (repeat(FOR, 5, r#"{"uint": 129}"#, ""), "bound", "can be 129, more than 128"),
+        // The counter cannot bound itself.
+        (repeat(FOR, 5, r#"{"var": 5}"#, ""), "bound", "can be 4294967295, more than 128"),
+        (
+            repeat(r#"{"for": {"init": {"bool": true}, "step": 1}}"#, 5, four, ""),
+            "kind.for.init",
+            "is bool, must be uint",
+        ),
+        (
+            repeat(r#"{"for": {"init": {"uint": 0}, "step": 0}}"#, 5, four, ""),
+            "kind.for.step",
+            "a step of 0: must be 1 to 128",
+        ),
+        // The counter would wrap around and never reach the bound.
+        (
+            repeat(r#"{"for": {"init": {"uint": 0}, "step": 4294967295}}"#, 5, four, ""),
+            "kind.for.step",
+            "a step of 4294967295: must be 1 to 128",
+        ),
+        (
+            repeat(r#"{"for": {"init": {"uint": 0}, "step": 1, "update": ["break"]}}"#, 5, four, ""),
+            "kind.for.update[0]",
+            "only assign, log and call can stand in the head of a loop",
+        ),
+        (
+            repeat(r#""while""#, 5, four, r#", "test": {"before": [{"return": null}], "cond": {"bool": true}}"#),
+            "test.before[0]",
+            "only assign, log and call can stand in the head of a loop",
+        ),
+        (
+            repeat(r#""do_while""#, 5, four, r#", "test": {"cond": {"uint": 1}}"#),
+            "test.condition",
+            "is uint, must be bool",
+        ),
+        (
+            repeat(r#""forever""#, 5, four, r#", "test": {"cond": {"bool": true}}"#),
+            "test",
+            "a forever loop has no test",
+        ),
+    ] {
+        table(&[(&body, &format!("[0].loop.{path}"), reason)]);
+    }
+}
+
+#[test]
+fn counters_belong_to_their_loop() {
+    let around = |body: &str, after: &str| {
+        format!(r#"[{{"loop": {{"kind": "while", "counter": 5, "bound": {{"uint": 2}}, "body": [{body}]}}}}{after}]"#)
+    };
+    let inner = r#"{"loop": {"kind": "forever", "counter": 5, "bound": {"uint": 2}, "body": []}}"#;
+    let assign = r#"{"assign": {"var": 5, "value": {"uint": 1}}}"#;
+    let call = r#"{"call": {"function": 0, "args": [{"in": {"uint": 1}}, {"out": 5}, {"out": 4}]}}"#;
+    let written = "'i' counts a loop, which alone may write it";
+    table(&[
+        (&around(inner, ""), "[0].loop.body[0].loop.counter", "'i' counts another loop, too"),
+        (&around("", &format!(", {inner}")), "[1].loop.counter", "'i' counts another loop, too"),
+        (&around(assign, ""), "[0].loop.body[0].assign.var", written),
+        (&around("", &format!(", {assign}")), "[1].assign.var", written),
+        (&format!("[{assign}, {}", &around("", "")[1..]), "[0].assign.var", written),
+        (&around(call, ""), "[0].loop.body[0].function_call.args[1].out", written),
+    ]);
+    // A parameter is no counter.
+    let mut case = base();
+    let body = format!("[{}, {}]", &around("", "")[1..].trim_end_matches(']'), r#"{"return": {"uint": 1}}"#);
+    case.program.functions[0].body = serde_json::from_str(&body.replace(r#""counter": 5"#, r#""counter": 0"#)).unwrap();
+    assert_eq!(refused(&case).1, "a loop counter is a uint local");
+}
+
+#[test]
+fn types() {
+    expressions(&[
+        (2, r#"{"var": 8}"#, ".var", "there is no variable 8"),
+        (0, r#"{"unary": ["-", {"bool": true}]}"#, ".unary", "- does not take (bool)"),
+        (1, r#"{"unary": ["!", {"int": 1}]}"#, ".unary", "! does not take (int)"),
+        (2, r#"{"binary": ["+", {"uint": 1}, {"int": 1}]}"#, ".binary", "+ does not take (uint, int)"),
+        (0, r#"{"binary": ["&", {"bool": true}, {"bool": true}]}"#, ".binary", "& does not take (bool, bool)"),
+        (0, r#"{"binary": ["<", {"bool": true}, {"bool": true}]}"#, ".binary", "< does not take (bool, bool)"),
+        (0, r#"{"binary": ["==", {"var": 3}, {"var": 3}]}"#, ".binary", "== does not take (uvec4, uvec4)"),
+        (0, r#"{"binary": ["&&", {"bool": true}, {"uint": 1}]}"#, ".binary", "&& does not take (bool, uint)"),
+        (1, r#"{"binary": ["<<", {"int": 1}, {"int": 1}]}"#, ".binary", "<< does not take (int, int)"),
+        // One amount for each component.
+        (4, r#"{"binary": ["<<", {"var": 4}, {"uint": 1}]}"#, ".binary", "<< does not take (ivec2, uint)"),
+        (
+            2,
+            r#"{"binary": ["+", {"uint": 1}, {"unary": ["-", {"var": 0}]}]}"#,
+            ".binary[2].unary",
+            "- does not take (bool)",
+        ),
+        (2, r#"{"select": [{"uint": 1}, {"uint": 1}, {"uint": 1}]}"#, ".select", "?: does not take (uint, uint, uint)"),
+        (
+            2,
+            r#"{"select": [{"bool": true}, {"uint": 1}, {"int": 1}]}"#,
+            ".select",
+            "?: does not take (bool, uint, int)",
+        ),
+        (2, r#"{"cast": ["uint", {"var": 9}]}"#, ".convert[1].var", "there is no variable 9"),
+        (2, r#"{"intrinsic": ["min", [{"uint": 1}]]}"#, ".ext_inst[1]", "min takes 2, not 1"),
+        (2, r#"{"intrinsic": ["abs", [{"uint": 1}]]}"#, ".ext_inst", "abs does not take (uint)"),
+        (0, r#"{"intrinsic": ["bitCount", [{"bool": true}]]}"#, ".ext_inst", "bitCount does not take (bool)"),
+        (
+            2,
+            r#"{"intrinsic": ["bitfieldExtract", [{"uint": 1}, {"uint": 1}, {"int": 1}]]}"#,
+            ".ext_inst",
+            "bitfieldExtract does not take (uint, uint, int)",
+        ),
+        (2, r#"{"intrinsic": ["max", [{"uint": 1}, {"var": 9}]]}"#, ".ext_inst[1][1].var", "there is no variable 9"),
+        (3, r#"{"vector": ["uvec4", [{"uint": 1}]]}"#, ".composite_construct", "uvec4 from 1 components"),
+        (2, r#"{"vector": ["uint", [{"uint": 1}]]}"#, ".composite_construct", "uint from 1 components"),
+        (
+            4,
+            r#"{"vector": ["ivec2", [{"int": 1}, {"uint": 1}]]}"#,
+            ".composite_construct[1][1]",
+            "uint as a component of ivec2",
+        ),
+        (1, r#"{"component": [{"var": 4}, 2]}"#, ".composite_extract", "ivec2 has no component 2"),
+        (1, r#"{"component": [{"var": 1}, 0]}"#, ".composite_extract", "int has no component 0"),
+        (
+            2,
+            r#"{"subgroup": {"op": "subgroupElect", "args": [{"uint": 1}]}}"#,
+            ".group_non_uniform.args",
+            "subgroupElect takes 0, not 1",
+        ),
+        (
+            2,
+            r#"{"subgroup": {"op": "subgroupBarrier"}}"#,
+            ".group_non_uniform.op",
+            "subgroupBarrier has no result: it is a statement",
+        ),
+        (
+            0,
+            r#"{"subgroup": {"op": "subgroupAdd", "args": [{"var": 0}]}}"#,
+            ".group_non_uniform.args[0]",
+            "subgroupAdd takes a vector or scalar of int, uint, int8_t, uint8_t, int16_t, uint16_t, int64_t, uint64_t, float16_t, float, double here, not bool",
+        ),
+        (
+            0,
+            r#"{"subgroup": {"op": "subgroupAll", "args": [{"uint": 1}]}}"#,
+            ".group_non_uniform.args[0]",
+            "subgroupAll takes a bool here, not uint",
+        ),
+        (
+            2,
+            r#"{"subgroup": {"op": "subgroupBallotBitCount", "args": [{"uint": 1}]}}"#,
+            ".group_non_uniform.args[0]",
+            "subgroupBallotBitCount takes a uvec4 here, not uint",
+        ),
+        (
+            2,
+            r#"{"subgroup": {"op": "subgroupShuffle", "args": [{"uint": 1}, {"int": 1}]}}"#,
+            ".group_non_uniform.args[1]",
+            "subgroupShuffle takes a uint here, not int",
+        ),
+        (
+            2,
+            r#"{"subgroup": {"op": "subgroupQuadBroadcast", "args": [{"uint": 1}, {"uint": 4}]}}"#,
+            ".group_non_uniform.args[1]",
+            "subgroupQuadBroadcast takes a literal 0u to 3u or a specialisation constant here, not uint",
+        ),
+        (
+            2,
+            r#"{"subgroup": {"op": "subgroupClusteredAdd", "args": [{"uint": 1}]}}"#,
+            ".group_non_uniform.cluster",
+            "subgroupClusteredAdd needs a cluster size",
+        ),
+        (
+            2,
+            r#"{"subgroup": {"op": "subgroupAdd", "args": [{"uint": 1}], "cluster": 4}}"#,
+            ".group_non_uniform.cluster",
+            "subgroupAdd has no cluster size",
+        ),
+        (
+            2,
+            r#"{"subgroup": {"op": "subgroupClusteredAdd", "args": [{"uint": 1}], "cluster": 3}}"#,
+            ".group_non_uniform.cluster",
+            "a cluster size of 3: must be a power of two up to 128",
+        ),
+        (
+            2,
+            r#"{"subgroup": {"op": "subgroupClusteredAdd", "args": [{"uint": 1}], "cluster": 256}}"#,
+            ".group_non_uniform.cluster",
+            "a cluster size of 256: must be a power of two up to 128",
+        ),
+    ]);
+}
+
+#[test]
+fn data_exist() {
+    expressions(&[
+        (2, r#"{"input": 1}"#, ".input", "there are only 1"),
+        (2, r#"{"binary": ["+", {"uint": 1}, {"uniform": 1}]}"#, ".binary[2].uniform", "there are only 1"),
+        (2, r#"{"push": 4294967295}"#, ".push_constant", "there are only 1"),
+    ]);
+}
+
+/// docs/rules.md, section N
+#[test]
+fn guarded_operands() {
+    let num = r#"{"var": 1}"#;
+    for good in [
+        r#"{"binary": ["/", {"var": 2}, {"binary": ["|", {"var": 2}, {"uint": 1}]}]}"#,
+        r#"{"binary": ["/", {"var": 2}, {"binary": ["+", {"binary": ["&", {"var": 2}, {"uint": 7}]}, {"uint": 1}]}]}"#,
+        r#"{"binary": ["%", {"var": 2}, {"uniform": 0}]}"#,
+        r#"{"binary": ["<<", {"var": 2}, {"binary": ["&", {"var": 2}, {"uint": 31}]}]}"#,
+        r#"{"cast": ["uint", {"binary": ["/", {"binary": ["&", {"var": 1}, {"int": 255}]}, {"int": -1}]}]}"#,
+        r#"{"cast": ["uint", {"intrinsic": ["abs", [{"intrinsic": ["max", [{"var": 1}, {"int": -9}]]}]]}]}"#,
+    ] {
+        valid(&with_main(&format!(r#"[{{"assign": {{"var": 2, "value": {good}}}}}]"#)));
+    }
+    expressions(&[
+        (2, r#"{"binary": ["/", {"uint": 1}, {"var": 2}]}"#, ".binary[2]", "divides, but may be 0"),
+        (2, r#"{"binary": ["%", {"uint": 1}, {"input": 0}]}"#, ".binary[2]", "divides, but may be 0"),
+        (
+            1,
+            r#"{"binary": ["/", {"var": 1}, {"binary": ["|", {"var": 1}, {"int": 1}]}]}"#,
+            ".binary[2]",
+            "may be -1, while the dividend may be the least int",
+        ),
+        (
+            1,
+            &format!(r#"{{"binary": ["%", {num}, {{"int": 3}}]}}"#),
+            ".binary[1]",
+            "may be negative, but is an operand of %",
+        ),
+        (1, r#"{"binary": ["%", {"int": 7}, {"int": -3}]}"#, ".binary[2]", "may be negative, but is an operand of %"),
+        (
+            2,
+            r#"{"binary": ["<<", {"uint": 1}, {"uint": 32}]}"#,
+            ".binary[2]",
+            "a shift by 0 to 31 is defined, this is 32 to 32",
+        ),
+        (
+            1,
+            r#"{"binary": [">>", {"int": 1}, {"var": 2}]}"#,
+            ".binary[2]",
+            "a shift by 0 to 31 is defined, this is 0 to 4294967295",
+        ),
+        (
+            1,
+            r#"{"intrinsic": ["clamp", [{"int": 1}, {"int": 3}, {"int": 2}]]}"#,
+            ".ext_inst[1]",
+            "clamp to 3 at least, but 2 at most",
+        ),
+        (
+            1,
+            &format!(r#"{{"intrinsic": ["abs", [{num}]]}}"#),
+            ".ext_inst[1][0]",
+            "the absolute value of what may be the least int",
+        ),
+        (
+            1,
+            &format!(r#"{{"intrinsic": ["bitfieldExtract", [{{"int": 1}}, {num}, {{"int": 2}}]]}}"#),
+            ".ext_inst[1][1]",
+            "may be negative",
+        ),
+        (
+            1,
+            r#"{"intrinsic": ["bitfieldInsert", [{"int": 1}, {"int": 1}, {"int": 31}, {"int": -2}]]}"#,
+            ".ext_inst[1][3]",
+            "may be negative",
+        ),
+        (
+            1,
+            r#"{"intrinsic": ["bitfieldInsert", [{"int": 1}, {"int": 1}, {"int": 31}, {"int": 2}]]}"#,
+            ".ext_inst[1]",
+            "offset and bits may be 33 together, more than 32",
+        ),
+    ]);
+}
+
+#[test]
+fn clusters_and_quads_fit() {
+    let of = |value: &str, size| {
+        let mut case = with_main(&format!(r#"[{{"assign": {{"var": 2, "value": {value}}}}}]"#));
+        case.entry_point.subgroup_size = SubgroupSize::Required(size);
+        case
+    };
+    let cluster = r#"{"subgroup": {"op": "subgroupClusteredAdd", "args": [{"uint": 1}], "cluster": 8}}"#;
+    let quad = r#"{"subgroup": {"op": "subgroupQuadSwapDiagonal", "args": [{"uint": 1}]}}"#;
+    valid(&of(cluster, 8));
+    valid(&of(quad, 4));
+    assert_eq!(refused(&of(cluster, 4)).1, "subgroupClusteredAdd needs subgroups of 8, but the launch asks for 4");
+    assert_eq!(refused(&of(quad, 2)).1, "subgroupQuadSwapDiagonal needs subgroups of 4, but the launch asks for 2");
+}
+
+fn first_lane() -> Expr {
+    Expr::subgroup(SubgroupOp::BroadcastFirst, [lane()])
+}
+
+fn inverse(mask: Expr) -> Expr {
+    Expr::subgroup(SubgroupOp::InverseBallot, [mask])
+}
+
+fn only(stmt: Stmt) -> Block {
+    vec![stmt]
+}
+
+/// rule P6
+#[test]
+fn uniform_operands() {
+    let with = |body: Block| {
+        let mut case = base();
+        case.program.functions[2].body = body;
+        case
+    };
+    let rotate = |delta| assign(2, Expr::subgroup(SubgroupOp::Rotate, [lane(), delta]));
+    let not_uniform = "must be uniform, by itself and visibly";
+    valid(&with(only(rotate(Expr::Uniform(0)))));
+    valid(&with(only(rotate(binary(first_lane(), BinaryOp::Add, uint(1))))));
+    valid(&with(only(assign(0, inverse(ballot(lane_bits(1, 1)))))));
+    let path = "program.functions[2].body[0].assign.value.group_non_uniform.args[1]".to_owned();
+    for delta in [lane(), Expr::Var(2), Expr::Input(0)] {
+        assert_eq!(refused(&with(only(rotate(delta)))), (path.clone(), not_uniform.into()));
+    }
+    assert_eq!(refused(&with(only(assign(0, inverse(Expr::Var(3)))))).1, not_uniform);
+
+    // In the weaker tiers the tangle of the second operation may be larger than that of the first.
+    for tier in [Tier::Plain, Tier::SubgroupUniform] {
+        let mut case = with(only(rotate(first_lane())));
+        case.tier = tier;
+        assert_eq!(refused(&case).1, not_uniform);
+        case.program.functions[2].body = only(rotate(uint(3)));
+        valid(&case);
+    }
+    // In a switch, too, be it in a caller.
+    let switch = |body: Block| Stmt::Switch {
+        selector: lane(),
+        arms: vec![arm(Label::Default, body)],
+        control: Default::default(),
+    };
+    assert_eq!(refused(&with(only(switch(only(rotate(first_lane())))))).1, not_uniform);
+    valid(&with(only(switch(only(rotate(uint(3)))))));
+    let mut case = with(only(switch(only(Stmt::Call { function: 1, args: vec![], dest: None }))));
+    let quiet = &mut case.program.functions[1];
+    let got = quiet.add_local("got", Type::UINT);
+    quiet.body = only(assign(got, Expr::subgroup(SubgroupOp::Rotate, [lane(), first_lane()])));
+    assert_eq!(refused(&case).0, "program.functions[1].body[0].assign.value.group_non_uniform.args[1]");
+}
+
+/// GLSL 4.60 §5.11, and what an aggregate may be used for.
+#[test]
+fn elements() {
+    let array = Type { shape: Shape::Array(4), ..Type::UINT };
+    let record = Type { shape: Shape::Struct(2), ..Type::UINT };
+    let with = |stmt: Stmt| {
+        let mut case = case(
+            "",
+            main_of(|f| {
+                f.add_local("every", array);
+                f.add_local("kept", record);
+                f.add_local("mask", Type::MASK);
+                f.add_local("x", Type::UINT);
+                vec![stmt]
+            }),
+        );
+        case.data.uniforms = vec![4];
+        validate(&case).map_err(|invalid| invalid.reason)
+    };
+    let at = |var, index| Expr::Element(Box::new(Expr::Var(var)), Box::new(index));
+    let low = |mask| binary(lane(), BinaryOp::BitAnd, uint(mask));
+    let set = |var, index, value| Stmt::SetElement { var, index, value };
+    let maybe = || Expr::subgroup(SubgroupOp::Shuffle, [low(3), binary(lane(), BinaryOp::Add, uint(1))]);
+    for (stmt, says) in [
+        (assign(3, at(0, low(3))), Ok(())),
+        (assign(3, at(2, low(3))), Ok(())),
+        (assign(0, Expr::Var(0)), Ok(())),
+        (set(2, low(1), uint(9)), Ok(())),
+        (assign(3, at(1, uint(1))), Ok(())),
+        (assign(3, at(0, low(7))), Err("may be 0 to 7, but uint[4] has 4 elements")),
+        (assign(3, at(0, Expr::Uniform(0))), Err("may be 4 to 4, but uint[4] has 4 elements")),
+        (assign(3, at(0, maybe())), Err("is an index, but may be undefined")),
+        (assign(3, at(1, low(1))), Err("the member of a struct is a literal")),
+        (assign(3, at(3, uint(0))), Err("[] does not take (uint, uint)")),
+        (set(3, uint(0), uint(0)), Err("uint has no elements")),
+        (set(0, low(3), Expr::Int(1)), Err("is int, must be uint")),
+        (assign(0, Expr::Var(1)), Err("is Struct_uint_2, must be uint[4]")),
+        (
+            assign(0, binary(Expr::Var(0), BinaryOp::Add, Expr::Var(0))),
+            Err("uint[4] is no operand of anything but an index"),
+        ),
+        (
+            assign(0, Expr::subgroup(SubgroupOp::BroadcastFirst, [Expr::Var(0)])),
+            Err("uint[4] is no operand of anything but an index"),
+        ),
+        (assign(0, Expr::Vector(array, vec![uint(0); 3])), Err("uint[4] from 3 components")),
+    ] {
+        assert_eq!(with(stmt.clone()), says.map_err(String::from), "{stmt:?}");
+    }
+}
+
+/// SPV_KHR_expect_assume: an assumption that does not hold is undefined behaviour; an expectation may fail.
+#[test]
+fn hints() {
+    let with = |stmt: Stmt| {
+        let mut case = case(
+            "",
+            main_of(|f| {
+                f.add_local("x", Type::UINT);
+                f.add_local("maybe", Type::UINT);
+                let shuffled = Expr::subgroup(SubgroupOp::Shuffle, [lane(), binary(lane(), BinaryOp::Add, uint(1))]);
+                vec![assign(1, shuffled), stmt]
+            }),
+        );
+        case.data.uniforms = vec![4];
+        case.data.inputs = vec![vec![3; 8]];
+        validate(&case).map_err(|invalid| invalid.reason)
+    };
+    let expect = |x, y| Expr::Intrinsic(tangle_program::ops::Intrinsic::Expect, vec![x, y]);
+    let compare = |x, op, n| Stmt::Assume(binary(x, op, uint(n)));
+    let any = Expr::subgroup(SubgroupOp::BallotBitCount, [Expr::subgroup(SubgroupOp::Ballot, [Expr::Bool(true)])]);
+    for (stmt, says) in [
+        (compare(Expr::Input(0), BinaryOp::Eq, 3), Ok(())),
+        (compare(Expr::Uniform(0), BinaryOp::Lt, 5), Ok(())),
+        (compare(binary(Expr::Var(0), BinaryOp::BitAnd, uint(3)), BinaryOp::Le, 3), Ok(())),
+        (Stmt::Assume(Expr::Bool(true)), Ok(())),
+        (Stmt::Assume(Expr::Bool(false)), Err("is assumed, but not known to hold")),
+        (compare(Expr::Input(0), BinaryOp::Lt, 3), Err("is assumed, but not known to hold")),
+        (compare(Expr::Var(0), BinaryOp::Lt, 3), Err("is assumed, but not known to hold")),
+        (
+            compare(binary(Expr::Var(1), BinaryOp::BitAnd, uint(3)), BinaryOp::Le, 3),
+            Err("is a condition, but may be undefined"),
+        ),
+        (compare(any, BinaryOp::Le, 128), Err("an assumption has no subgroup operation")),
+        (Stmt::Assume(uint(1)), Err("is uint, must be bool")),
+        (assign(0, expect(Expr::Uniform(0), uint(9))), Ok(())),
+        (assign(0, expect(Expr::Uniform(0), Expr::Bool(true))), Err("expectEXT does not take (uint, bool)")),
+        (
+            assign(0, expect(Expr::Float(Scalar::Float, 4), Expr::Float(Scalar::Float, 4))),
+            Err("expectEXT does not take (float, float)"),
+        ),
+    ] {
+        assert_eq!(with(stmt.clone()), says.map_err(String::from), "{stmt:?}");
+    }
+}
+
+/// SPIR-V 1.6 §3.3.23, and what the front end takes.
+#[test]
+fn quad_indices() {
+    let read = |index: Expr, spirv, constant: (u32, u32)| {
+        let mut case = case(
+            "",
+            main_of(|f| {
+                let x = f.add_local("x", Type::UINT);
+                vec![assign(x, Expr::subgroup(SubgroupOp::QuadBroadcast, [lane(), index]))]
+            }),
+        );
+        case.entry_point.spirv = spirv;
+        case.data.constants = vec![SpecConstant { default: constant.0, value: constant.1 }];
+        validate(&case).map_err(|invalid| invalid.reason)
+    };
+    use SpirvVersion::{V1_3, V1_5};
+    assert_eq!(read(uint(3), V1_3, (0, 0)), Ok(()));
+    assert_eq!(read(Expr::Constant(0), V1_5, (3, 2)), Ok(()));
+    assert_eq!(read(Expr::Constant(0), V1_3, (3, 2)), Err("must be a literal before SPIR-V 1.5".into()));
+    assert_eq!(read(Expr::Constant(0), V1_5, (4, 2)), Err("a quad has lanes 0 to 3".into()));
+    assert_eq!(read(Expr::Constant(1), V1_5, (0, 0)), Err("there are only 1".into()));
+}
+
+#[test]
+fn broadcast_lanes() {
+    let with = |lane: Expr, spirv| {
+        let mut case = base();
+        case.program.functions[2].body = only(assign(2, Expr::subgroup(SubgroupOp::Broadcast, [uint(1), lane])));
+        case.entry_point.spirv = spirv;
+        case
+    };
+    valid(&with(uint(2), SpirvVersion::V1_3));
+    valid(&with(first_lane(), SpirvVersion::V1_5));
+    for lane in [first_lane(), Expr::Uniform(0), binary(uint(1), BinaryOp::Add, uint(1))] {
+        assert_eq!(refused(&with(lane, SpirvVersion::V1_4)).1, "must be a literal before SPIR-V 1.5");
+    }
+    assert_eq!(refused(&with(lane(), SpirvVersion::V1_5)).1, "must be uniform, by itself and visibly");
+}
+
+/// rules D1 and D2: what an undefined value must not reach. `maybe` (7) holds one.
+#[test]
+fn undefined_values_decide_nothing() {
+    let shuffle = || Expr::subgroup(SubgroupOp::Shuffle, [Expr::Input(0), binary(lane(), BinaryOp::BitXor, uint(1))]);
+    let taint = || assign(7, shuffle());
+    let maybe = || Expr::Var(7);
+    let bits = |mask| binary(maybe(), BinaryOp::BitAnd, uint(mask));
+    let is = || binary(maybe(), BinaryOp::Eq, uint(1));
+    let as_int = || cast(Scalar::Int, bits(3));
+    let word = |value| assign(2, value);
+    let with = |stmt: Stmt| {
+        let mut case = base();
+        case.program.functions[2].body = vec![taint(), stmt];
+        case
+    };
+    for (stmt, place, reason) in [
+        (branch(is(), [], []), "selection.condition", "is a condition"),
+        (
+            Stmt::Switch { selector: maybe(), arms: vec![arm(Label::Default, [])], control: Default::default() },
+            "switch.selector",
+            "decides a switch",
+        ),
+        (counted(5, bits(3), [], []), "loop.bound", "decides how often a loop runs"),
+        (
+            repeat(LoopKind::For { init: maybe(), step: 1, update: vec![] }, 5, uint(3), None, []),
+            "loop.kind.for.init",
+            "decides how often a loop runs",
+        ),
+        (
+            repeat(LoopKind::While, 5, uint(3), Some(tangle_program::tree::Test { before: vec![], cond: is() }), []),
+            "loop.test.condition",
+            "is a condition",
+        ),
+        (word(tour::select(is(), uint(1), uint(2))), "assign.value.select[0]", "is a condition"),
+        (
+            assign(0, binary(is(), BinaryOp::And, Expr::Bool(true))),
+            "assign.value.binary[1]",
+            "decides whether the right operand is evaluated",
+        ),
+        (
+            word(binary(uint(9), BinaryOp::Div, binary(maybe(), BinaryOp::BitOr, uint(1)))),
+            "assign.value.binary[2]",
+            "divides",
+        ),
+        // The range of an undefined value is not its range.
+        (
+            assign(1, binary(as_int(), BinaryOp::Div, Expr::Int(-1))),
+            "assign.value.binary[1]",
+            "is divided by what may be -1",
+        ),
+        (word(binary(uint(9), BinaryOp::Shl, bits(7))), "assign.value.binary[2]", "is a shift amount"),
+        (
+            assign(
+                1,
+                tour::intrinsic(
+                    tangle_program::ops::Intrinsic::BitfieldExtract,
+                    [Expr::Int(1), as_int(), Expr::Int(2)],
+                ),
+            ),
+            "assign.value.ext_inst[1][1]",
+            "selects bits",
+        ),
+        (
+            word(Expr::subgroup(SubgroupOp::Rotate, [uint(1), Expr::subgroup(SubgroupOp::BroadcastFirst, [maybe()])])),
+            "assign.value.group_non_uniform.args[1]",
+            "must be uniform",
+        ),
+    ] {
+        let path = format!("program.functions[2].body[1].{place}");
+        assert_eq!(refused(&with(stmt)), (path, format!("{reason}, but may be undefined")));
+    }
+    // It may be computed with, logged, and be the operand of && that is not a branch.
+    valid(&with(word(binary(maybe(), BinaryOp::Mul, uint(3)))));
+    valid(&with(log(1, 7)));
+    valid(&with(assign(0, binary(Expr::Bool(true), BinaryOp::And, is()))));
+    valid(&with(word(Expr::subgroup(SubgroupOp::Shuffle, [uint(1), maybe()]))));
+}
+
+#[test]
+fn names() {
+    let rename = |f: &dyn Fn(&mut Program)| {
+        let mut case = base();
+        f(&mut case.program);
+        refused(&case)
+    };
+    let say = |path: &str, reason: &str| (format!("program.functions{path}"), reason.to_owned());
+    assert_eq!(
+        rename(&|p| p.functions[2].name = "start".into()),
+        say("[2].name", "the last function must be main, not 'start'")
+    );
+    assert_eq!(rename(&|p| p.functions[0].name = "main".into()), say("[0].name", "only the last function is main"));
+    assert_eq!(rename(&|p| p.functions[1].name = "helper".into()), say("[1].name", "there are two functions 'helper'"));
+    assert_eq!(rename(&|p| p.functions[1].name = "min".into()), say("[1].name", "'min' is a word of GLSL"));
+    assert_eq!(rename(&|p| p.functions.clear()), say("", "there is no main"));
+    assert_eq!(
+        rename(&|p| p.functions[0].params[1].name = "x".into()),
+        say("[0].params[1].name", "there are two variables 'x'")
+    );
+    let local = |i: usize, name: &'static str| rename(&|p| p.functions[2].locals[i].name = name.into());
+    assert_eq!(local(1, "flag"), say("[2].locals[1].name", "there are two variables 'flag'"));
+    assert_eq!(local(1, "quiet"), say("[2].locals[1].name", "'quiet' is a function, too"));
+    assert_eq!(local(1, "uvec4"), say("[2].locals[1].name", "'uvec4' is a word of GLSL"));
+    assert_eq!(local(1, "lane"), say("[2].locals[1].name", "'lane' is a name that the printed shader uses itself"));
+    assert_eq!(local(1, "gl_x").1, "'gl_x' is reserved in GLSL: it begins with gl_ or has two underscores in a row");
+    assert!(local(1, "LOG1").1.starts_with("'LOG1' is no name"));
+}
+
+#[test]
+fn main_has_no_interface() {
+    let mut case = base();
+    case.program.functions[2].result = Some(Type::UINT);
+    assert_eq!(refused(&case), ("program.functions[2].result".into(), "main has no result".into()));
+    let main = &mut case.program.functions[2];
+    main.params.push(Param { name: "p".into(), direction: Direction::In, ty: Type::UINT });
+    assert_eq!(refused(&case), ("program.functions[2].params".into(), "main has no parameters".into()));
+}
+
+#[test]
+fn launch_and_data() {
+    let change = |f: &dyn Fn(&mut Case)| {
+        let mut case = base();
+        f(&mut case);
+        refused(&case)
+    };
+    let say = |path: &str, reason: &str| (path.to_owned(), reason.to_owned());
+    assert_eq!(change(&|c| c.format = 3), say("format", "is 3, but only 2 is known"));
+    let workgroup = |n: &str| say("entry_point.launch.workgroups.size", &format!("{n} invocations: must be 1 to 1024"));
+    assert_eq!(change(&|c| c.entry_point.workgroups_mut().size = [8, 0, 1]), workgroup("0"));
+    assert_eq!(change(&|c| c.entry_point.workgroups_mut().size = [32, 33, 1]), workgroup("1056"));
+    assert_eq!(change(&|c| c.entry_point.workgroups_mut().size = [u32::MAX; 3]), workgroup("18446744073709551615"));
+    let groups = |n: u64| {
+        say(
+            "entry_point.launch.workgroups.count",
+            &format!("{n} workgroups of 8 invocations: must be 1 to 65536 together"),
+        )
+    };
+    assert_eq!(change(&|c| c.entry_point.workgroups_mut().count = [0, 1, 1]), groups(0));
+    assert_eq!(change(&|c| c.entry_point.workgroups_mut().count = [8192, 2, 1]), groups(16384));
+    assert_eq!(
+        change(&|c| c.entry_point.subgroup_size = SubgroupSize::Required(12)),
+        say("entry_point.subgroup_size", "a required subgroup size of 12: must be a power of two up to 128")
+    );
+    assert_eq!(
+        change(&|c| {
+            c.entry_point.subgroup_size = SubgroupSize::Required(16);
+            c.entry_point.full_subgroups = true;
+        }),
+        say("entry_point.subgroup_size", "full subgroups of 16 need a multiple of that as the x dimension, not 8")
+    );
+    assert_eq!(change(&|c| c.data.inputs[0].push(1)), say("data.inputs[0]", "has 9 words for 8 invocations"));
+    assert_eq!(
+        change(&|c| {
+            c.entry_point.workgroups_mut().count = [8192, 1, 1];
+            c.data.inputs = vec![vec![0; 65_536]; 17];
+        }),
+        say("data.inputs", "1114112 words, more than 1048576")
+    );
+    assert_eq!(change(&|c| c.data.uniforms = vec![0; 4097]), say("data.uniforms", "4097 words, more than 4096"));
+    let constants = |n| vec![Default::default(); n];
+    assert_eq!(change(&|c| c.data.constants = constants(33)), say("data.constants", "33 words, more than 32"));
+    assert_eq!(
+        change(&|c| c.entry_point.workgroups_mut().default_size = Some([64, 64, 1])),
+        say("entry_point.launch.workgroups.default_size", "4096 invocations: must be 1 to 1024")
+    );
+    assert_eq!(change(&|c| c.data.push = vec![0; 33]), say("data.push", "33 words, more than 32"));
+}
+
+#[test]
+fn costs() {
+    /// 128 times as often as the uniform says.
+    fn nested(often: u32, inner: Block) -> Case {
+        let functions = main_of(|f| {
+            let (_, i, j) = (f.add_local("x", Type::UINT), f.add_local("i", Type::UINT), f.add_local("j", Type::UINT));
+            vec![counted(i, uint(128), [], [counted(j, Expr::Uniform(0), [], inner)])]
+        });
+        Case { data: Data { uniforms: vec![often], ..Data::default() }, ..case("", functions) }
+    }
+    let entry = |site| Stmt::Log { site, values: vec![Expr::Var(0); 31] };
+    let mut largest = nested(1, vec![entry(1)]);
+    valid(&largest);
+    largest.entry_point.workgroups_mut().count = [1024, 1, 1];
+    assert_eq!(refused(&largest).1, "the logs of 8192 invocations take 33816576 words, more than 4194304");
+    let more = nested(1, vec![entry(1), entry(2)]);
+    assert_eq!(refused(&more), (String::new(), "an invocation may log 8192 words, more than 4096".into()));
+    let long = nested(128, vec![Stmt::Barrier(SubgroupOp::Barrier)]);
+    assert_eq!(refused(&long).1, "an invocation may execute 33154 statements, more than 20000");
+}
+
+/// The limits come first, so that nothing else can recurse or take long.
+#[test]
+fn sizes() {
+    let main = |body: Block| case("", main_of(|_| body));
+    let nested_block = |depth: usize| (1..depth).fold(vec![], |block, _| vec![branch(Expr::Bool(true), block, [])]);
+    let nested_expr = |depth: usize| {
+        let expr = (1..depth).fold(Expr::Bool(true), |x, _| Expr::unary(tangle_program::ops::UnaryOp::Not, x));
+        vec![branch(expr, [], [])]
+    };
+    valid(&main(nested_block(MAX_BLOCK_DEPTH)));
+    valid(&main(nested_expr(MAX_EXPR_DEPTH)));
+    let too_deep = format!("statements nest more than {MAX_BLOCK_DEPTH} deep");
+    assert_eq!(refused(&main(nested_block(MAX_BLOCK_DEPTH + 1))).1, too_deep);
+    assert_eq!(refused(&main(nested_block(5_000))), ("program.functions[0].body[0]".into(), too_deep));
+    let too_deep = format!("expressions nest more than {MAX_EXPR_DEPTH} deep");
+    assert_eq!(refused(&main(nested_expr(MAX_EXPR_DEPTH + 1))).1, too_deep);
+    assert_eq!(refused(&main(nested_expr(5_000))).1, too_deep);
+
+    let statements = vec![Stmt::Barrier(SubgroupOp::Barrier); MAX_STATEMENTS + 1];
+    assert_eq!(refused(&main(statements)).1, "the program has more than 5000 statements and switch labels");
+    let labels = (0..=MAX_STATEMENTS as i64).map(Label::Case).collect();
+    let switch = Stmt::Switch {
+        selector: lane(),
+        arms: vec![tangle_program::tree::Arm { labels, body: vec![] }],
+        control: Default::default(),
+    };
+    assert_eq!(refused(&main(only(switch))).1, "the program has more than 5000 statements and switch labels");
+    let values = vec![lane(); MAX_EXPRS + 1];
+    assert_eq!(refused(&main(only(Stmt::Log { site: 1, values }))).1, "the program has more than 50000 expressions");
+    let functions = vec![function("f", |_| vec![]); MAX_FUNCTIONS + 1];
+    assert_eq!(refused(&case("", functions)), ("program".into(), "has 65 functions, more than 64".into()));
+    let locals = vec![Local::new("x", Type::UINT); MAX_VARS + 1];
+    let main = Function { locals, ..function("main", |_| vec![]) };
+    assert_eq!(
+        refused(&case("", vec![main])),
+        ("program.functions[0]".into(), "has 257 parameters and locals, more than 256".into())
+    );
+}
+
+/// Floats are exact or refused. Variables 8 and 9 are a float and a float16_t.
+#[test]
+fn floats() {
+    let with_floats = |body: &str| {
+        let mut case = with_main(body);
+        let main = &mut case.program.functions[2];
+        main.add_local("real", Type::scalar(Scalar::Float));
+        main.add_local("fine", Type::scalar(Scalar::Float16));
+        case
+    };
+    let assigned =
+        |var: u32, value: &str| with_floats(&format!(r#"[{{"assign": {{"var": {var}, "value": {value}}}}}]"#));
+    let small = r#"{"cast": ["float", {"binary": ["&", {"var": 2}, {"uint": 15}]}]}"#;
+    for (var, good) in [
+        (8, r#"{"float": ["float", -7]}"#.to_owned()),
+        (8, small.to_owned()),
+        (8, format!(r#"{{"binary": ["*", {small}, {{"float": ["float", 3]}}]}}"#)),
+        (8, format!(r#"{{"subgroup": {{"op": "subgroupAdd", "args": [{small}]}}}}"#)),
+        (1, r#"{"cast": ["int", {"binary": ["+", {"var": 8}, {"var": 8}]}]}"#.to_owned()),
+        (0, r#"{"binary": ["<", {"var": 8}, {"float": ["float", 2]}]}"#.to_owned()),
+        (
+            9,
+            r#"{"intrinsic": ["clamp", [{"var": 9}, {"float": ["float16_t", -4]}, {"float": ["float16_t", 4]}]]}"#
+                .into(),
+        ),
+    ] {
+        valid(&assigned(var, &good));
+    }
+    for (var, bad, path, reason) in [
+        (8, r#"{"float": ["uint", 4]}"#, ".float", "uint is no floating-point type"),
+        (8, r#"{"binary": ["/", {"var": 8}, {"var": 8}]}"#, ".binary", "/ does not take (float, float)"),
+        (8, r#"{"binary": ["&", {"var": 8}, {"var": 8}]}"#, ".binary", "& does not take (float, float)"),
+        (8, r#"{"unary": ["~", {"var": 8}]}"#, ".unary", "~ does not take (float)"),
+        (8, r#"{"binary": ["+", {"var": 8}, {"var": 8}]}"#, "", "may be more than a variable of float can hold"),
+        (8, r#"{"binary": ["*", {"var": 8}, {"var": 8}]}"#, ".binary", "may not be exact"),
+        (8, r#"{"cast": ["float", {"var": 2}]}"#, ".convert", "may not be exact"),
+        (2, r#"{"cast": ["uint", {"var": 8}]}"#, ".convert", "uint does not take (float)"),
+        (1, r#"{"intrinsic": ["floor", [{"int": 1}]]}"#, ".ext_inst", "floor does not take (int)"),
+        (
+            9,
+            r#"{"intrinsic": ["clamp", [{"var": 9}, {"var": 9}, {"float": ["float16_t", 4]}]]}"#,
+            ".ext_inst[1]",
+            "the bounds of a clamp of floats are literals",
+        ),
+        (
+            9,
+            r#"{"intrinsic": ["clamp", [{"var": 9}, {"float": ["float16_t", 5]}, {"float": ["float16_t", 4]}]]}"#,
+            ".ext_inst[1]",
+            "clamp to more at least than at most",
+        ),
+        (
+            1,
+            r#"{"cast": ["int", {"subgroup": {"op": "subgroupShuffleXor", "args": [{"var": 8}, {"uint": 1}]}}]}"#,
+            ".convert[1]",
+            "is converted to an integer, but may be undefined",
+        ),
+        // The first lane gets an infinity.
+        (
+            1,
+            r#"{"cast": ["int", {"subgroup": {"op": "subgroupExclusiveMin", "args": [{"var": 8}]}}]}"#,
+            ".convert[1]",
+            "is converted to an integer, but may be undefined",
+        ),
+    ] {
+        let (got_path, got_reason) = refused(&assigned(var, bad));
+        let place = got_path.strip_prefix("program.functions[2].body[0].assign.value");
+        assert_eq!((place, got_reason.as_str()), (Some(path), reason), "{bad}");
+    }
+    let (_, reason) = refused(&with_floats(r#"[{"log": {"site": 1, "values": [{"float": ["float", 4]}]}}]"#));
+    assert_eq!(reason, "a 64-bit or floating-point value must be a variable to be logged");
+}

@@ -1,0 +1,363 @@
+//! One device's way through the sequence: its workers take programs, run them, and hand over what came of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context as _, anyhow};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use tangle_emit::glsl::glsl;
+use tangle_files::sync_folder;
+use tangle_program::case::Case;
+use tangle_runner::{Completion, DeviceStats, Suspicion};
+
+use super::in_flight::{Batch, InFlight, JobResult};
+use super::queue::{Next, OrderedQueue};
+use super::record::Completed;
+use super::suspects::Pass;
+use super::{Campaign, Loss};
+use crate::executor::Worker;
+use crate::failure;
+use crate::prepare::{Prep, Prepared};
+use crate::target::{Conclusion, Finish, Target};
+
+/// Programs shared between devices that are at about the same place in the sequence.
+const SHARED: usize = 128;
+
+/// Jobs a worker has at a time: one runs, the others wait while this side prepares and judges.
+const IN_FLIGHT: usize = 4;
+
+/// How many hangs of one signature are confirmed on a device; what looks like them after that is counted and left out.
+const HANGS: u64 = 3;
+
+/// A device's way through the programs: what came of the cases of each, `None` of those that were left out.
+type Queue = OrderedQueue<Vec<(u64, Option<Completed>)>>;
+
+/// A program on its way through a device.
+enum NextProgram {
+    /// The device may have it.
+    Ready(Batch),
+    /// It is through, or cannot run.
+    Completed(Vec<(u64, Option<Completed>)>),
+}
+
+/// What a worker is working on.
+struct Assigned<'a> {
+    /// Programs that it runs or is to run.
+    programs: BTreeMap<u64, (InFlight, Option<Pass<'a>>)>,
+    /// What the statistics have of its worker's counters.
+    stats: DeviceStats,
+    /// Where its outcomes come in.
+    completions: (Sender<Completion>, Receiver<Completion>),
+}
+
+impl<'a> Assigned<'a> {
+    fn new() -> Assigned<'a> {
+        Assigned { programs: BTreeMap::new(), stats: DeviceStats::default(), completions: unbounded() }
+    }
+}
+
+/// What devices at the same place in the sequence share.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// Those of a program, by number; `None` for data that it does not have.
+    cases: OnceLock<Vec<Option<Arc<Case>>>>,
+    prep: OnceLock<Arc<Prep>>,
+}
+
+impl Campaign {
+    /// True if nothing of this program is to run any more.
+    fn is_over(&self, program: u64) -> bool {
+        self.stop.load(Ordering::SeqCst)
+            || self.options.cases.is_some_and(|cases| program * self.plan.inputs() >= cases)
+            || self.is_time_for_the_rest()
+    }
+
+    /// One device's way through the sequence: a thread for each worker.
+    pub(super) fn work(&self, target: &Target) -> anyhow::Result<()> {
+        let next_case = self.update_device(target, |entry| entry.next_case);
+        let queue = OrderedQueue::new(next_case / self.plan.inputs());
+        let workers = target.executor.workers();
+        let of = workers.len();
+        let ends: Vec<anyhow::Result<Option<String>>> = std::thread::scope(|scope| {
+            let queue = &queue;
+            let threads: Vec<_> = workers
+                .into_iter()
+                .map(|worker| {
+                    scope.spawn(move || {
+                        let lease = queue.lease();
+                        let reason = self.work_with(target, worker, queue)?;
+                        lease.leave();
+                        Ok(reason)
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(anyhow!("a thread ended")))).collect()
+        });
+        let reasons: Vec<String> =
+            ends.into_iter().collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect();
+        if let Some(reason) = reasons.last().cloned() {
+            let lost = reasons.len();
+            let loss = match lost == of {
+                true => Loss::Device { next_case: self.update_device(target, |entry| entry.next_case), reason },
+                false => Loss::Workers { lost, of, reason },
+            };
+            self.losses.lock().unwrap_or_else(PoisonError::into_inner).insert(target.name.clone(), loss);
+        }
+        Ok(())
+    }
+
+    /// One worker's part of its device's way. Gives the reason if the worker is lost.
+    fn work_with(&self, target: &Target, worker: &dyn Worker, queue: &Queue) -> anyhow::Result<Option<String>> {
+        let mut assigned = Assigned::new();
+        loop {
+            let mut next = Next::Wait;
+            while assigned.programs.len() < IN_FLIGHT {
+                // None while a suspect runs alone.
+                let Some(pass) = self.suspects.enter() else { break };
+                next = queue.take(|program| !self.is_over(program));
+                let Next::Take(program) = next else { break };
+                if !self.suspects.is_suspect(&target.name, program) {
+                    self.start(target, worker, queue, &mut assigned, program, Some(pass))?;
+                    continue;
+                }
+                drop(pass);
+                next = Next::Wait;
+                if !assigned.programs.is_empty() {
+                    // What runs comes first.
+                    queue.give_back([program]);
+                    break;
+                }
+                let run = || self.run_through(target, worker, queue, &mut assigned, program);
+                if let Some(reason) = self.suspects.run_alone(&target.name, program, run)?? {
+                    queue.give_back([program]);
+                    return Ok(Some(reason));
+                }
+            }
+            if !assigned.programs.is_empty() {
+                if let Some(reason) = self.receive(target, worker, queue, &mut assigned)? {
+                    queue.give_back(assigned.programs.into_keys());
+                    return Ok(Some(reason));
+                }
+            } else if next == Next::Done {
+                return Ok(None);
+            } else {
+                queue.wait();
+            }
+        }
+    }
+
+    /// Runs a program from beginning to end. Gives the reason if the worker is lost.
+    fn run_through<'a>(
+        &'a self,
+        target: &Target,
+        worker: &dyn Worker,
+        queue: &Queue,
+        assigned: &mut Assigned<'a>,
+        program: u64,
+    ) -> anyhow::Result<Option<String>> {
+        self.start(target, worker, queue, assigned, program, None)?;
+        while !assigned.programs.is_empty() {
+            if let Some(reason) = self.receive(target, worker, queue, assigned)? {
+                return Ok(Some(reason));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Has a worker begin a program, if it can run.
+    fn start<'a>(
+        &'a self,
+        target: &Target,
+        worker: &dyn Worker,
+        queue: &Queue,
+        assigned: &mut Assigned<'a>,
+        program: u64,
+        pass: Option<Pass<'a>>,
+    ) -> anyhow::Result<()> {
+        let batch = match self.next_program(target, worker, program)? {
+            NextProgram::Completed(completed) => return self.enter(target, queue, program, completed),
+            NextProgram::Ready(batch) => batch,
+        };
+        let started = Instant::now();
+        let in_flight = InFlight::new(batch);
+        in_flight.submit(worker, program, &assigned.completions.0);
+        assigned.programs.insert(program, (in_flight, pass));
+        if worker.is_in_process() {
+            self.update_device(target, |entry| entry.times.judge += started.elapsed().as_secs_f64());
+        }
+        Ok(())
+    }
+
+    /// Waits for an outcome and takes it. Gives the reason if the worker is lost.
+    fn receive(
+        &self,
+        target: &Target,
+        worker: &dyn Worker,
+        queue: &Queue,
+        assigned: &mut Assigned<'_>,
+    ) -> anyhow::Result<Option<String>> {
+        let completion = assigned.completions.1.recv().context("the device's supervisor ended")?;
+        let program = completion.job;
+        let Some((in_flight, _)) = assigned.programs.get_mut(&program) else { return Ok(None) };
+        let started = Instant::now();
+        let result = in_flight.receive(&target.capabilities, completion.outcome);
+        let stats = worker.stats();
+        self.update_device(target, |entry| {
+            entry.times.judge += started.elapsed().as_secs_f64();
+            entry.take_stats(assigned.stats, stats);
+        });
+        assigned.stats = stats;
+        match result {
+            JobResult::Rerun if self.is_settled(target, in_flight) => {
+                self.update_device(target, |entry| entry.unconfirmed += 1);
+                let left_out = self.completed(target, in_flight.batch(), Vec::new());
+                assigned.programs.remove(&program);
+                self.enter(target, queue, program, left_out)?;
+            }
+            JobResult::Rerun => in_flight.submit(worker, program, &assigned.completions.0),
+            JobResult::NoWorker(reason) => return Ok(Some(reason)),
+            JobResult::Completed(conclusions) => {
+                let completed = self.completed(target, in_flight.batch(), conclusions);
+                assigned.programs.remove(&program);
+                self.enter(target, queue, program, completed)?;
+            }
+        }
+        Ok(None)
+    }
+
+    /// True of a time-out that looks like one that was confirmed often enough. Each confirmation takes up to ten times the limit, in which
+    /// no other worker runs.
+    fn is_settled(&self, target: &Target, in_flight: &InFlight) -> bool {
+        let time_out = in_flight.unconfirmed().filter(|outcome| outcome.suspicion() == Some(Suspicion::Slow));
+        let Some(signature) = time_out.and_then(failure::signature) else { return false };
+        self.update(|ledger| ledger.found(&target.name, &signature).is_some_and(|entry| entry.cases >= HANGS))
+    }
+
+    /// Takes what came of a program, and concludes those whose turn it is.
+    fn enter(
+        &self,
+        target: &Target,
+        queue: &Queue,
+        program: u64,
+        completed: Vec<(u64, Option<Completed>)>,
+    ) -> anyhow::Result<()> {
+        queue.enter(program, completed, |_, cases| {
+            let closed = self.closed.read().unwrap_or_else(PoisonError::into_inner);
+            if *closed {
+                // The statistics are saved and printed: it runs again when the campaign goes on.
+                return Ok(());
+            }
+            for (index, completed) in cases {
+                if *index < self.update_device(target, |entry| entry.next_case) {
+                    // Entered before a save failed in the middle of the program.
+                    continue;
+                }
+                match completed {
+                    Some(completed) => self.conclude(target, *index, completed)?,
+                    None => self.update(|ledger| ledger.leave_out(&target.name, *index)),
+                }
+                // Cases that did not run have no file.
+                let _ = fs::remove_file(self.in_flight_path(target, *index));
+            }
+            Ok(())
+        })
+    }
+
+    /// The numbers of a program's cases that are to run in this campaign, and have not.
+    fn numbers(&self, target: &Target, program: u64) -> Range<u64> {
+        let inputs = self.plan.inputs();
+        let first = (program * inputs).max(self.update_device(target, |entry| entry.next_case));
+        first..((program + 1) * inputs).min(self.options.cases.unwrap_or(u64::MAX))
+    }
+
+    /// The program of this number, ready to run, or over if it cannot.
+    fn next_program(&self, target: &Target, worker: &dyn Worker, program: u64) -> anyhow::Result<NextProgram> {
+        let numbers = self.numbers(target, program);
+        let shared = self.shared(program);
+        let all = shared.cases.get_or_init(|| {
+            let started = Instant::now();
+            let cases = self.plan.cases(program);
+            self.update_device(target, |entry| entry.times.generate += started.elapsed().as_secs_f64());
+            cases.into_iter().map(|case| case.map(Arc::new)).collect()
+        });
+        let here = |(number, case): (u64, &Option<Arc<Case>>)| Some((number, Arc::clone(case.as_ref()?)));
+        let mut cases: Vec<(u64, Arc<Case>)> = (program * self.plan.inputs()..)
+            .zip(all)
+            .filter(|(number, _)| numbers.contains(number))
+            .filter_map(here)
+            .take(if target.executes() { usize::MAX } else { 1 })
+            .collect();
+        let Some((_, case)) = cases.first() else {
+            return Ok(NextProgram::Completed(numbers.map(|number| (number, None)).collect()));
+        };
+        let missing = target.missing(case);
+        if !missing.is_empty() {
+            let conclusion = Conclusion::without_data(Finish::Unsupported { missing });
+            let completed = |number| (number, Some(Completed { conclusion: conclusion.clone(), ran: None }));
+            return Ok(NextProgram::Completed(numbers.map(completed).collect()));
+        }
+        if let Some(how) = self.suspects.guilty(&target.name, program) {
+            // Not even compiled: that may be what did it.
+            let case = Case::clone(case);
+            let prep = Arc::new(Prep::Ready(Prepared { glsl: glsl(&case), case, spirv: Vec::new() }));
+            cases.truncate(1);
+            let conclusion = Conclusion::without_data(Finish::Fatal { how });
+            let batch = Batch { numbers, prep, cases };
+            return Ok(NextProgram::Completed(self.completed(target, &batch, vec![(0, conclusion)])));
+        }
+        if !worker.is_in_process() {
+            self.note_in_flight(target, &cases)?;
+        }
+        let prep = shared.prep.get_or_init(|| {
+            let started = Instant::now();
+            let prep = Prep::of(Case::clone(case));
+            self.update_device(target, |entry| entry.times.compile += started.elapsed().as_secs_f64());
+            Arc::new(prep)
+        });
+        let prep = Arc::clone(prep);
+        if let Prep::Faulty(_, fault) = &*prep {
+            anyhow::ensure!(!fault.is_local(), "{fault}");
+            // The data have nothing to do with it.
+            cases.truncate(1);
+            let conclusion = fault.into();
+            let batch = Batch { numbers, prep, cases };
+            return Ok(NextProgram::Completed(self.completed(target, &batch, vec![(0, conclusion)])));
+        }
+        Ok(NextProgram::Ready(Batch { numbers, prep, cases }))
+    }
+
+    fn shared(&self, program: u64) -> Arc<Shared> {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = Arc::clone(shared.entry(program).or_default());
+        while shared.len() > SHARED {
+            shared.pop_first();
+        }
+        entry
+    }
+
+    fn in_flight_path(&self, target: &Target, index: u64) -> PathBuf {
+        self.folder.in_flight(&target.name).join(format!("{index}.json"))
+    }
+
+    /// The cases are on disk before a compiler or driver sees them; where the machine went down before, synced.
+    fn note_in_flight(&self, target: &Target, cases: &[(u64, Arc<Case>)]) -> anyhow::Result<()> {
+        let started = Instant::now();
+        for (index, case) in cases {
+            let path = self.in_flight_path(target, *index);
+            let text = serde_json::to_vec(&**case)?;
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        if self.suspects.is_careful {
+            // Which cases is enough: what is in the files can be made again.
+            let folder = self.folder.in_flight(&target.name);
+            sync_folder(&folder).with_context(|| format!("cannot sync {}", folder.display()))?;
+        }
+        self.update_device(target, |entry| entry.times.save += started.elapsed().as_secs_f64());
+        Ok(())
+    }
+}

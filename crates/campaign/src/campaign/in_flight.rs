@@ -1,0 +1,228 @@
+//! A program on its way through a device, with all its inputs in one job.
+//!
+//! When a job fails in one of its launches, that one is run again alone: the finding that is saved is a case with one input, and has to
+//! be what fails. What may have other reasons than the case (a time-out, a signal from outside, memory that ran out) runs again in any
+//! case, with no other worker beside it and ten times the time ([`Device::submit_alone`]), and counts only if it comes again. What other
+//! inputs of the program would have given is left out then.
+//!
+//! | job | alone | the case |
+//! |---|---|---|
+//! | fails | fails | failed as it did alone |
+//! | crashes, or breaks off with an error | does not | failed as it did in company; the stage names the launch |
+//! | times out, is killed, has no memory | does not | is what it was alone |
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crossbeam_channel::Sender;
+use tangle_program::case::Case;
+use tangle_runner::{Completion, Outcome};
+
+use crate::capabilities::Capabilities;
+use crate::executor::{Task, Worker};
+use crate::prepare::Prep;
+use crate::target::{Conclusion, Finish};
+
+/// Cases that have a program in common.
+#[derive(Clone)]
+pub(super) struct Batch {
+    /// Their numbers, those that the device leaves out too.
+    pub(super) numbers: Range<u64>,
+    /// The program.
+    pub(super) prep: Arc<Prep>,
+    /// Those that run, with their numbers; at least one.
+    pub(super) cases: Vec<(u64, Arc<Case>)>,
+}
+
+/// A batch that a worker is working on.
+pub(super) struct InFlight {
+    batch: Batch,
+    /// Which of its cases runs again alone, and what came of the job with all of them.
+    alone: Option<(usize, Outcome)>,
+}
+
+/// What comes of a completion.
+pub(super) enum JobResult {
+    /// The conclusions, with the places of the cases in the batch.
+    Completed(Vec<(usize, Conclusion)>),
+    /// A case is to run again.
+    Rerun,
+    /// There is no worker any more.
+    NoWorker(String),
+}
+
+impl InFlight {
+    pub(super) fn new(batch: Batch) -> InFlight {
+        InFlight { batch, alone: None }
+    }
+
+    pub(super) fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    /// What is to be confirmed, if the job failed in a way that may not be its own fault.
+    pub(super) fn unconfirmed(&self) -> Option<&Outcome> {
+        self.alone.as_ref().map(|(_, before)| before).filter(|before| before.suspicion().is_some())
+    }
+
+    /// Has a worker run what is to run now.
+    pub(super) fn submit(&self, worker: &dyn Worker, id: u64, completions: &Sender<Completion>) {
+        let cases: Vec<&Case> = self.asked().iter().map(|(_, case)| &**case).collect();
+        if let Prep::Ready(prepared) = &*self.batch.prep {
+            let suspicion = self.alone.as_ref().and_then(|(_, before)| before.suspicion());
+            worker.submit(&Task { id, prepared, cases: &cases, suspicion }, completions);
+        }
+    }
+
+    /// The cases of the job that runs now.
+    fn asked(&self) -> &[(u64, Arc<Case>)] {
+        match self.alone {
+            Some((at, _)) => &self.batch.cases[at..=at],
+            None => &self.batch.cases,
+        }
+    }
+
+    /// Takes the outcome of the job.
+    pub(super) fn receive(&mut self, capabilities: &Capabilities, outcome: Outcome) -> JobResult {
+        if self.alone.is_none()
+            && let Some(at) = suspect(&outcome, self.batch.cases.len())
+        {
+            self.alone = Some((at, outcome));
+            return JobResult::Rerun;
+        }
+        let cases = self.asked().iter().map(|(_, case)| &**case);
+        let mut conclusions = Conclusion::of_launches(cases, capabilities, outcome);
+        if let Finish::NoWorker { reason } = &conclusions[0].finish {
+            return JobResult::NoWorker(reason.clone());
+        }
+        let first = self.alone.as_ref().map_or(0, |(at, _)| *at);
+        if let Some((_, before)) = self.alone.take()
+            && before.suspicion().is_none()
+            && !matches!(conclusions[0].finish, Finish::Failed(_))
+        {
+            conclusions = vec![Conclusion::without_data(Finish::Failed(before))];
+        }
+        JobResult::Completed((first..).zip(conclusions).collect())
+    }
+}
+
+/// The launch of a failed job that is to run again alone, of so many.
+fn suspect(outcome: &Outcome, launches: usize) -> Option<usize> {
+    let stage = outcome.failed_in()?;
+    let launch = stage.launch().and_then(|launch| usize::try_from(launch).ok());
+    match outcome.suspicion() {
+        Some(_) => Some(launch.unwrap_or(0)),
+        None => launch.filter(|_| launches > 1),
+    }
+    .filter(|&launch| launch < launches)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tangle_program::case::Case;
+    use tangle_runner::text::Lines;
+    use tangle_runner::{Completed, Shortage, Stage, Stall, WorkerEnd};
+
+    use super::*;
+    use crate::executor::reference::{Behaviour, Reference};
+    use crate::prepare::{Prepared, launch_output};
+
+    const DEVICE: Reference = Reference { behaviour: Behaviour::Spec, subgroup_size: 8 };
+
+    fn case() -> Case {
+        Case::from_json(include_str!("../../../../corpus/vectors/V03.json")).expect("a case of the corpus")
+    }
+
+    fn in_flight(cases: u64) -> InFlight {
+        let prepared = Prepared::without_module(case());
+        let cases = (0..cases).map(|number| (number, Arc::new(case()))).collect::<Vec<_>>();
+        InFlight::new(Batch { numbers: 0..cases.len() as u64, prep: Arc::new(Prep::Ready(prepared)), cases })
+    }
+
+    fn crash(stage: Stage) -> Outcome {
+        Outcome::Crashed { end: WorkerEnd::Signal(11), stage, stderr: Lines::default() }
+    }
+
+    fn time_out(stage: Stage) -> Outcome {
+        Outcome::TimedOut { stage, how: Stall::Processor, after: Duration::from_secs(9), stderr: Lines::default() }
+    }
+
+    fn killed(stage: Stage) -> Outcome {
+        Outcome::Crashed { end: WorkerEnd::Signal(9), stage, stderr: Lines::default() }
+    }
+
+    fn no_memory(shortage: Shortage) -> Outcome {
+        Outcome::OutOfMemory { shortage, stage: Stage::Pipeline, stderr: Lines::default() }
+    }
+
+    /// What a correct device gives.
+    fn completed(launches: usize) -> Outcome {
+        let seen = launch_output(&DEVICE.observe(&case()).expect("a valid case"));
+        Outcome::Completed(Completed { launches: vec![seen; launches], ..Completed::default() })
+    }
+
+    /// What comes of a job, and of the one with a single launch if there is one: places and results.
+    fn result(cases: u64, outcomes: &[Outcome]) -> Vec<String> {
+        let capabilities = Capabilities::reference(8);
+        let mut in_flight = in_flight(cases);
+        let mut seen = Vec::new();
+        for outcome in outcomes {
+            seen.push(match in_flight.receive(&capabilities, outcome.clone()) {
+                JobResult::Rerun => format!("again {}", in_flight.asked()[0].0),
+                JobResult::NoWorker(reason) => reason,
+                JobResult::Completed(over) => {
+                    let one = |(at, conclusion): (usize, Conclusion)| {
+                        let signature = conclusion.signature(&case()).map(|signature| signature.to_string());
+                        format!("{at} {}", signature.unwrap_or_else(|| conclusion.status(&case()).into()))
+                    };
+                    over.into_iter().map(one).collect::<Vec<_>>().join(", ")
+                }
+            });
+        }
+        seen
+    }
+
+    #[test]
+    fn a_launch_that_fails_runs_again_alone() {
+        let (wait, pipeline) = (|launch| Stage::Wait { launch }, Stage::Pipeline);
+        let lost = Outcome::WorkerLost { reason: "gone".into() };
+        let rows: [(u64, Vec<Outcome>, &[&str]); 14] = [
+            (3, vec![completed(3)], &["0 pass, 1 pass, 2 pass"]),
+            (3, vec![crash(pipeline)], &["0 crash: killed by SIGSEGV while creating the pipeline"]),
+            (1, vec![crash(wait(0))], &["0 crash: killed by SIGSEGV while waiting for the dispatch"]),
+            (
+                3,
+                vec![crash(wait(2)), crash(wait(0))],
+                &["again 2", "2 crash: killed by SIGSEGV while waiting for the dispatch"],
+            ),
+            (
+                3,
+                vec![crash(wait(2)), completed(1)],
+                &["again 2", "2 crash: killed by SIGSEGV while waiting for the dispatch"],
+            ),
+            (1, vec![time_out(wait(0)), completed(1)], &["again 0", "0 pass"]),
+            (3, vec![time_out(wait(1)), completed(1)], &["again 1", "1 pass"]),
+            (3, vec![time_out(pipeline), time_out(pipeline)], &["again 0", "0 hang: while creating the pipeline"]),
+            (3, vec![crash(wait(1)), lost], &["again 1", "gone"]),
+            (3, vec![killed(pipeline), completed(1)], &["again 0", "0 pass"]),
+            (3, vec![killed(wait(1)), completed(1)], &["again 1", "1 pass"]),
+            (
+                1,
+                vec![killed(pipeline), killed(pipeline)],
+                &["again 0", "0 crash: killed by SIGKILL while creating the pipeline"],
+            ),
+            (
+                1,
+                vec![no_memory(Shortage::Allocation), no_memory(Shortage::Allocation)],
+                &["again 0", "0 out_of_memory: an allocation failed while creating the pipeline"],
+            ),
+            // That is the machine's fault.
+            (1, vec![no_memory(Shortage::System), no_memory(Shortage::System)], &["again 0", "0 short of memory"]),
+        ];
+        for (cases, outcomes, expected) in rows {
+            assert_eq!(result(cases, &outcomes), expected, "{outcomes:?}");
+        }
+    }
+}

@@ -1,0 +1,485 @@
+//! A campaign: every device works through the sequence of cases until time, count or Ctrl-C, with one thread for each of its workers.
+//!
+//! ```text
+//!   per worker   queue.take ─► plan.cases(n) ─► prepare (shared with other devices) ─► in-flight/<device>/<i>.json ─► worker
+//!                                                                                                                        │
+//!                ledger ◄─ finding on disk ◄─ signature ◄─ in order (queue) ◄─ judge, each ◄──────────── outcome ◄──────┘
+//! ```
+//!
+//! A program is compiled once and runs with several data ([`in_flight`]); each of these is a case with a number, a verdict and a finding of its
+//! own. A case is on disk before a driver sees it. The workers of a device share its way through the sequence of programs ([`queue`]):
+//! what is through is entered in the order of the cases. A worker that is lost gives its cases back to the others; a device without any worker ends, and
+//! the other devices go on. The ledger is saved every few seconds and at the end; a campaign that is started again in the same folder
+//! goes on where it stopped.
+
+mod device;
+mod disk;
+mod folder;
+mod in_flight;
+mod queue;
+mod record;
+mod recovered;
+mod sample;
+mod section;
+mod suspects;
+mod threads;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use std::{fmt, fs};
+
+use anyhow::Context as _;
+use tangle_files::create_folder;
+use tangle_identity::{BugId, Known};
+use tangle_minimizer::statements;
+use tangle_oracle::coverage::Coverage;
+use tangle_program::case::Case;
+use tangle_report::SavedFinding;
+
+use crate::background::{Background, Opener, Request, Small};
+use crate::isa;
+use crate::ledger::{BugBook, DeviceBook, FindingBook, Ledger};
+use crate::minimized::MinimizedPath;
+use crate::plan::{Choice, Plan};
+use crate::target::Target;
+use disk::Disk;
+use folder::{Earlier, State};
+pub use folder::{Folder, Section, read_coverage};
+use recovered::{Waiting, recover};
+use sample::Log;
+pub use sample::{DeviceSample, STATS, Sample, memory, read_samples};
+use suspects::{Item, Suspects};
+use threads::{Every, Phase, Threads};
+
+/// How a campaign is run.
+#[derive(Clone, Debug)]
+pub struct CampaignOptions {
+    /// Which cases.
+    pub choice: Choice,
+    /// Length of the sequence; `None` for no end.
+    pub cases: Option<u64>,
+    /// How long to run; `None` for no end.
+    pub time: Option<Duration>,
+    /// How many findings of one signature and device are saved; the others are counted.
+    pub witnesses: usize,
+    /// Bugs that are counted and set aside.
+    pub known: Known,
+    /// How much of the disk its folder may take, in bytes.
+    pub max_disk: u64,
+}
+
+impl CampaignOptions {
+    /// What a campaign takes of the disk at most, unless somebody says otherwise: 2 GiB.
+    pub const MAX_DISK: u64 = 2 << 30;
+}
+
+/// Time between two looks at how it stands.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Longest time for machine code that is not saved yet when a search without a time limit is over.
+const DUMPS_AFTERWARDS: Duration = Duration::from_secs(60);
+
+/// Longest time for findings that are not minimised yet when the search is over.
+const AFTERWARDS: Duration = Duration::from_secs(60);
+
+/// The part of a campaign's time that is kept for findings that wait to be minimised: one of so many.
+const RESERVED: u32 = 5;
+
+/// Time that is always left for the rest.
+const MOMENT: Duration = Duration::from_secs(5);
+
+/// How much longer than its time a campaign may take, whatever still runs.
+const GRACE: Duration = Duration::from_secs(12);
+
+/// The same when it is stopped.
+const GRACE_OF_STOP: Duration = Duration::from_secs(5);
+
+/// What is left of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// It lost workers and went on with the others.
+    Workers {
+        /// How many of its workers.
+        lost: usize,
+        /// How many it had.
+        of: usize,
+        /// Why the last one was lost.
+        reason: String,
+    },
+    /// It lost all of them, and ended before the campaign did.
+    Device {
+        /// The next case of its sequence.
+        next_case: u64,
+        /// Why the last worker was lost.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Loss::Workers { lost, of, reason } => write!(f, "lost {lost} of its {of} workers: {reason}"),
+            Loss::Device { next_case, reason } => {
+                write!(f, "has no worker any more and stopped at case {next_case}: {reason}")
+            }
+        }
+    }
+}
+
+/// How a campaign stands.
+pub struct Moment<'a> {
+    /// In a line.
+    pub line: String,
+    /// In figures, at most a second old.
+    pub sample: &'a Sample,
+    /// The statistics.
+    pub ledger: &'a Ledger,
+    /// Time that it has left, if it has a limit.
+    pub remaining: Option<Duration>,
+}
+
+/// A running campaign.
+pub struct Campaign {
+    options: CampaignOptions,
+    folder: Folder,
+    plan: Plan,
+    targets: Vec<Target>,
+    ledger: Mutex<Ledger>,
+    /// By device.
+    coverage: Mutex<BTreeMap<String, Coverage>>,
+    shared: Mutex<BTreeMap<u64, Arc<device::Shared>>>,
+    /// True when nothing is entered any more. Read while the cases of a program are entered: whoever writes has all of them or none.
+    closed: RwLock<bool>,
+    /// What is saved beside the statistics.
+    state: State,
+    /// How often it was saved.
+    saves: AtomicU64,
+    disk: Disk,
+    recovered: Waiting,
+    notes: Vec<String>,
+    suspects: Suspects,
+    /// The first error that ends it.
+    failure: Mutex<Option<anyhow::Error>>,
+    /// When it was first seen to be stopped.
+    stopped: OnceLock<Instant>,
+    /// True when the search has had its time.
+    searched: AtomicBool,
+    stop: &'static AtomicBool,
+    started: Instant,
+    seconds_before: f64,
+    run_here: AtomicU64,
+    background: Option<Background>,
+    dumps: isa::Queue,
+    losses: Mutex<BTreeMap<String, Loss>>,
+}
+
+impl Campaign {
+    /// Sets up a campaign, or takes up the one in the folder. `stop` ends it.
+    ///
+    /// # Errors
+    /// If the folder cannot be used or belongs to another campaign, or no device offers the tier.
+    pub fn new(
+        options: CampaignOptions,
+        mut folder: Folder,
+        targets: Vec<Target>,
+        stop: &'static AtomicBool,
+    ) -> anyhow::Result<Campaign> {
+        let plan = Plan::new(options.choice.clone(), &targets)?;
+        let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
+        let Earlier { state, coverage, mut notes } = folder.take_up(&options.choice, &names)?;
+        let mut state = state.unwrap_or_else(|| State::new(options.choice.clone(), names));
+        let mut ledger = std::mem::take(&mut state.ledger);
+        let recovered = recover(folder.path(), &folder.findings(), &mut ledger, &mut notes)?;
+        if recovered.count() > 0 {
+            notes.push(format!(
+                "{} findings were saved and not counted: they count when their cases run again",
+                recovered.count()
+            ));
+        }
+        notes.extend(section::begin(&mut state.sections, &targets, &ledger));
+        folder.keep();
+        for target in &targets {
+            let folder = folder.in_flight(&target.name);
+            create_folder(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        }
+        let in_flight = || take_in_flight(&folder, &targets, &ledger, plan.inputs());
+        let (suspects, more) = Suspects::begin(folder.path(), in_flight)?;
+        notes.extend(more);
+        Ok(Campaign {
+            disk: Disk::new(folder.path(), options.max_disk),
+            saves: AtomicU64::new(state.save),
+            state,
+            recovered,
+            notes,
+            suspects,
+            failure: Mutex::default(),
+            stopped: OnceLock::new(),
+            searched: AtomicBool::new(false),
+            plan,
+            targets,
+            seconds_before: ledger.seconds,
+            ledger: Mutex::new(ledger),
+            coverage: Mutex::new(coverage),
+            shared: Mutex::default(),
+            closed: RwLock::new(false),
+            stop,
+            started: Instant::now(),
+            run_here: AtomicU64::new(0),
+            background: None,
+            dumps: isa::Queue::default(),
+            losses: Mutex::default(),
+            folder,
+            options,
+        })
+    }
+
+    /// Minimises findings in the background, those of earlier runs too, on workers that `open` gives.
+    #[must_use]
+    pub fn minimizing(mut self, open: Opener) -> Campaign {
+        let background = Background::new(open, self.targets.iter().map(|target| target.name.clone()).collect());
+        // A campaign that was killed may have saved more than it booked: what is on disk counts.
+        self.update(|ledger| ledger.bugs.clear());
+        let is_fatal =
+            |entry: &FindingBook| self.suspects.guilty(&entry.device, entry.first_case / self.plan.inputs()).is_some();
+        for entry in self.statistics().findings.iter().filter(|entry| !is_fatal(entry)) {
+            for (nth, folder) in entry.folders.iter().enumerate() {
+                let folder = self.folder.path().join(folder);
+                let (device, signature) = (entry.device.clone(), entry.signature.clone());
+                let case =
+                    fs::read_to_string(folder.join("case.json")).ok().and_then(|text| Case::from_json(&text).ok());
+                let Some(case) = case else { continue };
+                let small = MinimizedPath::of(&folder).finished();
+                let request = Request { device, case, signature, folder };
+                match small {
+                    Some(SavedFinding { case, signature, rate, .. }) => {
+                        self.enter_small(&Small { request, case, signature, rate: rate.unwrap_or_default() });
+                    }
+                    None => background.ask(request, nth),
+                }
+            }
+        }
+        self.background = Some(background);
+        self
+    }
+
+    /// Findings that are not minimised although they should be: folder and reason.
+    pub fn not_minimized(&self) -> BTreeMap<PathBuf, String> {
+        self.background.as_ref().map(Background::left_over).unwrap_or_default()
+    }
+
+    /// What a person should know of what an earlier run left, a sentence each.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Devices that lost workers, or ended because they lost all.
+    pub fn losses(&self) -> BTreeMap<String, Loss> {
+        self.losses.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Runs to the end, reporting to `progress` five times a second how it stands. What still runs when its time is long over is left behind:
+    /// it is not counted, and runs again when the campaign goes on.
+    ///
+    /// # Errors
+    /// If something cannot be saved. What was found before stays on disk, and [`Campaign::statistics`] has it.
+    pub fn run(self: &Arc<Campaign>, mut progress: impl FnMut(&Moment<'_>)) -> anyhow::Result<()> {
+        let mut log = Log::open(self.folder.path())?;
+        self.save_state()?;
+        self.statistics().findings.iter().for_each(|entry| {
+            entry.folders.iter().for_each(|folder| self.ask_for_dump(&entry.device, &self.folder.path().join(folder)));
+        });
+        let threads = Threads::start(self);
+        let mut phase = Phase::Search;
+        let mut every = Every::default();
+        let mut sample = self.sample(&self.statistics());
+        loop {
+            std::thread::sleep(TICK);
+            phase = self.next_phase(phase, &threads);
+            let ledger = self.statistics();
+            if every.second() {
+                sample = self.sample(&ledger);
+            }
+            let remaining = self.options.time.map(|time| time.saturating_sub(self.started.elapsed()));
+            let line = self.line(phase, &ledger, &threads);
+            progress(&Moment { line, sample: &sample, ledger: &ledger, remaining });
+            if every.save() {
+                self.note_failure(self.save_state().and_then(|()| log.offer(&sample)));
+            }
+            if every.measure() {
+                self.disk.measure(self.folder.path());
+            }
+            if phase == Phase::Over {
+                break;
+            }
+        }
+        *self.closed.write().unwrap_or_else(PoisonError::into_inner) = true;
+        self.note_failure(self.save_state().and_then(|()| log.write(&self.sample(&self.statistics()))));
+        self.note_failure(self.suspects.end());
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Keeps the first error, which ends the campaign.
+    fn note_failure(&self, result: anyhow::Result<()>) {
+        if let Err(error) = result {
+            self.stop.store(true, Ordering::SeqCst);
+            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
+    }
+
+    /// What follows, given what has ended.
+    fn next_phase(&self, phase: Phase, threads: &Threads) -> Phase {
+        let stopped = self.stop.load(Ordering::SeqCst);
+        if stopped {
+            self.stopped.get_or_init(Instant::now);
+        }
+        if self.is_late() {
+            return Phase::Over;
+        }
+        match phase {
+            Phase::Search if threads.devices.iter().all(|(_, thread)| thread.is_finished()) => {
+                self.dumps.close(if stopped { Duration::ZERO } else { self.afterwards(DUMPS_AFTERWARDS) });
+                if let Some(background) = &self.background {
+                    background.wind_up(self.afterwards(AFTERWARDS.min(self.started.elapsed() / 2)));
+                }
+                Phase::WindUp
+            }
+            Phase::WindUp if threads.others.iter().all(JoinHandle::is_finished) => Phase::Over,
+            Phase::WindUp if stopped => {
+                self.dumps.close(Duration::ZERO);
+                Phase::WindUp
+            }
+            phase => phase,
+        }
+    }
+
+    /// Time for what is left when the search is over: what the campaign has left, if it has a limit, and a moment.
+    fn afterwards(&self, unlimited: Duration) -> Duration {
+        self.options.time.map_or(unlimited, |time| time.saturating_sub(self.started.elapsed()) + MOMENT)
+    }
+
+    /// True if the rest of the campaign's time is for the findings that wait to be minimised. Once it is, it stays so.
+    fn is_time_for_the_rest(&self) -> bool {
+        let Some(time) = self.options.time else { return false };
+        let elapsed = self.started.elapsed();
+        let waits = || self.background.as_ref().is_some_and(|background| background.waiting() > 0);
+        if elapsed >= time || elapsed >= time - AFTERWARDS.min(time / RESERVED) && waits() {
+            self.searched.store(true, Ordering::SeqCst);
+        }
+        self.searched.load(Ordering::SeqCst)
+    }
+
+    /// True if nothing is waited for any more, whatever it is.
+    fn is_late(&self) -> bool {
+        let is_over = |time: Duration| self.started.elapsed() >= time + GRACE;
+        self.options.time.is_some_and(is_over)
+            || self.stopped.get().is_some_and(|since| since.elapsed() >= GRACE_OF_STOP)
+    }
+
+    /// The progress line: how it stands, or what is waited for.
+    fn line(&self, phase: Phase, ledger: &Ledger, threads: &Threads) -> String {
+        let running: Vec<&str> =
+            threads.devices.iter().filter(|(_, thread)| !thread.is_finished()).map(|(name, _)| name.as_str()).collect();
+        let is_ending = self.stop.load(Ordering::SeqCst) || self.searched.load(Ordering::SeqCst);
+        match phase {
+            Phase::Search if is_ending && !running.is_empty() => {
+                format!("the search is over; waiting for the cases that run on {}", running.join(", "))
+            }
+            Phase::Search => {
+                let ended = self.losses().values().filter(|loss| matches!(loss, Loss::Device { .. })).count();
+                let ended = if ended == 0 { String::new() } else { format!(", {ended} devices lost") };
+                ledger.line(self.started.elapsed(), self.run_here.load(Ordering::Relaxed)) + &ended
+            }
+            Phase::WindUp | Phase::Over => {
+                let doing = self.background.as_ref().and_then(Background::doing);
+                doing.unwrap_or_else(|| "saving what the drivers' compilers made of the findings".into())
+            }
+        }
+    }
+
+    fn sample(&self, ledger: &Ledger) -> Sample {
+        Sample::take(ledger, &self.coverage(), self.background.as_ref().map_or(0, Background::waiting))
+    }
+
+    /// Counts a minimised finding as the bug that it shows.
+    fn enter_small(&self, small: &Small) {
+        let Small { request, case, signature, rate } = small;
+        let target = self.target(&request.device);
+        let known = target.and_then(|target| self.options.known.by_case(&target.id(), signature, case));
+        let folder = request.folder.strip_prefix(self.folder.path()).unwrap_or(&request.folder).join("minimized");
+        self.update(|ledger| {
+            ledger.enter_bug(BugBook {
+                device: request.device.clone(),
+                bug: BugId::of(signature, case),
+                known: known.map(|bug| bug.name.clone()),
+                signatures: [request.signature.clone()].into(),
+                witnesses: 1,
+                representative: folder.display().to_string(),
+                statements: statements(&case.program),
+                severity: signature.severity(),
+                flake: Some(*rate).filter(|rate| !rate.is_always()),
+            });
+        });
+    }
+
+    fn target(&self, name: &str) -> Option<&Target> {
+        self.targets.iter().find(|target| target.name == name)
+    }
+
+    /// Puts a saved finding into the queue of those whose machine code is wanted.
+    fn ask_for_dump(&self, device: &str, folder: &Path) {
+        if self.target(device).is_some_and(|target| target.executor.prints_machine_code()) {
+            self.dumps.ask(device, folder);
+        }
+    }
+
+    /// The statistics as they stand.
+    pub fn statistics(&self) -> Ledger {
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        ledger.seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
+        ledger
+    }
+
+    fn update<T>(&self, f: impl FnOnce(&mut Ledger) -> T) -> T {
+        f(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn update_device<T>(&self, target: &Target, f: impl FnOnce(&mut DeviceBook) -> T) -> T {
+        self.update(|ledger| f(ledger.devices.entry(target.name.clone()).or_default()))
+    }
+
+    fn save_state(&self) -> anyhow::Result<()> {
+        let (coverage, ledger) = {
+            let _whole = self.closed.write().unwrap_or_else(PoisonError::into_inner);
+            (self.coverage().clone(), self.statistics())
+        };
+        let state = State { save: self.saves.fetch_add(1, Ordering::SeqCst) + 1, ledger, ..self.state.clone() };
+        self.folder.write(&state, &coverage)
+    }
+
+    fn coverage(&self) -> MutexGuard<'_, BTreeMap<String, Coverage>> {
+        self.coverage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The programs that were in flight when the last run ended, and that are not counted. Their files go.
+fn take_in_flight(folder: &Folder, targets: &[Target], ledger: &Ledger, inputs: u64) -> Vec<Item> {
+    let mut items = BTreeSet::new();
+    for target in targets {
+        let next_case = ledger.devices.get(&target.name).map_or(0, |entry| entry.next_case);
+        for entry in fs::read_dir(folder.in_flight(&target.name)).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let index = path.file_stem().and_then(|stem| stem.to_str()?.parse::<u64>().ok());
+            if let Some(index) = index.filter(|index| *index >= next_case) {
+                items.insert(Item { device: target.name.clone(), program: index / inputs });
+            }
+            // It is written again when it runs again.
+            let _ = fs::remove_file(path);
+        }
+    }
+    items.into_iter().collect()
+}

@@ -1,0 +1,158 @@
+//! What came of a case goes to disk and into the statistics, in this order.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use tangle_analysis::context::{Placed, operations};
+use tangle_generator::Stats;
+use tangle_identity::Signature;
+use tangle_program::case::Case;
+
+use super::Campaign;
+use super::in_flight::Batch;
+use super::recovered::Recovered;
+use crate::background::Request;
+use crate::finding::finding;
+use crate::prepare::Prep;
+use crate::target::{Conclusion, Finish, Target};
+
+/// A case that is through.
+pub(super) struct Completed {
+    pub(super) conclusion: Conclusion,
+    /// `None` if the device cannot run it.
+    pub(super) ran: Option<Ran>,
+}
+
+/// What is entered of a case that ran. Many may wait for their turn ([`queue`]): the case and what was read back are kept only where they
+/// will be saved.
+pub(super) struct Ran {
+    stats: Stats,
+    operations: Vec<Placed>,
+    signature: Option<Signature>,
+    /// The case, if it is a finding of which there are not enough yet.
+    witness: Option<Prep>,
+    /// What was saved of it by a run that ended before it was counted.
+    recovered: Option<Recovered>,
+}
+
+impl Campaign {
+    /// What is kept of a program that ran until its turn comes: conclusions by the places of the cases in the batch.
+    pub(super) fn completed(
+        &self,
+        target: &Target,
+        batch: &Batch,
+        conclusions: Vec<(usize, Conclusion)>,
+    ) -> Vec<(u64, Option<Completed>)> {
+        let mut completed: BTreeMap<u64, Option<Completed>> =
+            batch.numbers.clone().map(|number| (number, None)).collect();
+        for (at, mut conclusion) in conclusions {
+            let (number, case) = &batch.cases[at];
+            let signature = conclusion.signature(case);
+            let is_wanted = |signature: &Signature| self.is_wanted(target, *number, signature);
+            let witness =
+                signature.as_ref().filter(|signature| is_wanted(signature)).map(|_| batch.prep.with(Case::clone(case)));
+            if witness.is_none() {
+                conclusion.observation = None;
+            }
+            let recovered = self.recovered.take(&target.name, case);
+            let ran =
+                Ran { stats: Stats::of(case), operations: operations(&case.program), signature, witness, recovered };
+            completed.insert(*number, Some(Completed { conclusion, ran: Some(ran) }));
+        }
+        completed.into_iter().collect()
+    }
+
+    /// True if there are too few witnesses of a finding, and none of them is the same program with other data, which would say little.
+    fn is_wanted(&self, target: &Target, index: u64, signature: &Signature) -> bool {
+        let program = |index: u64| index / self.plan.inputs();
+        self.update(|ledger| {
+            ledger.found(&target.name, signature).is_none_or(|entry| {
+                entry.folders.len() < self.options.witnesses && program(entry.last_case) != program(index)
+            })
+        })
+    }
+
+    /// Saves the finding, if it is one, and then enters the conclusion: what is counted is on disk.
+    pub(super) fn conclude(&self, target: &Target, index: u64, completed: &Completed) -> anyhow::Result<()> {
+        let Completed { conclusion, ran } = completed;
+        let Some(Ran { stats, operations, signature, witness, recovered }) = ran else {
+            self.update(|ledger| ledger.enter(&target.name, index, conclusion, None));
+            return Ok(());
+        };
+        self.run_here.fetch_add(1, Ordering::Relaxed);
+        let known = signature.as_ref().and_then(|signature| self.options.known.by_signature(&target.id(), signature));
+        let folder = match (signature, witness) {
+            (Some(signature), Some(prep)) if known.is_none() => {
+                self.save_witness(target, index, prep, conclusion, signature)?
+            }
+            _ => None,
+        };
+        // A failure that comes and goes: saved before, and not seen this time.
+        let recovered = recovered.as_ref().filter(|_| signature.is_none());
+        let used = match &conclusion.finish {
+            Finish::Judged(judgement) => &judgement.op_use[..],
+            _ => &[],
+        };
+        self.coverage().entry(target.name.clone()).or_default().add(operations, used);
+        let nth = self.update(|ledger| {
+            ledger.enter(&target.name, index, conclusion, signature.as_ref());
+            ledger.enter_operations(operations, used);
+            ledger.generated.merge(stats);
+            if let Some(bug) = known {
+                ledger.enter_known(&target.name, &bug.name);
+                return None;
+            }
+            let found = signature.as_ref().or(recovered.map(|recovered| &recovered.signature))?;
+            let entry = ledger.finding(&target.name, found, index);
+            entry.cases += 1;
+            entry.last_case = index;
+            let folder = folder.as_ref().or(recovered.map(|recovered| &recovered.folder))?;
+            let relative = self.relative(folder);
+            if !entry.folders.contains(&relative) {
+                entry.folders.push(relative);
+            }
+            Some(entry.folders.len() - 1)
+        });
+        if matches!(conclusion.finish, Finish::Fatal { .. }) {
+            // Nobody runs it again.
+            return Ok(());
+        }
+        if let (Some(background), Some(signature), Some(prep), Some(folder), Some(nth)) =
+            (&self.background, signature, witness, folder, nth)
+        {
+            let (device, case, signature) = (target.name.clone(), prep.case().clone(), signature.clone());
+            background.ask(Request { device, case, signature, folder }, nth);
+        }
+        Ok(())
+    }
+
+    /// Saves a finding unless there are enough of its kind.
+    fn save_witness(
+        &self,
+        target: &Target,
+        index: u64,
+        prep: &Prep,
+        conclusion: &Conclusion,
+        signature: &Signature,
+    ) -> anyhow::Result<Option<PathBuf>> {
+        if !self.is_wanted(target, index, signature) {
+            return Ok(None);
+        }
+        let started = Instant::now();
+        self.folder.check()?;
+        self.disk.check(self.folder.path())?;
+        let finding = finding(target, prep, conclusion, signature.clone());
+        let folder = finding.save(&self.folder.findings())?;
+        self.disk.add(&folder);
+        self.ask_for_dump(&target.name, &folder);
+        self.update_device(target, |entry| entry.times.save += started.elapsed().as_secs_f64());
+        Ok(Some(folder))
+    }
+
+    /// A finding's folder as the statistics have it: below that of the campaign.
+    pub(super) fn relative(&self, folder: &Path) -> String {
+        folder.strip_prefix(self.folder.path()).unwrap_or(folder).display().to_string()
+    }
+}

@@ -1,0 +1,72 @@
+//! Parts of a campaign that ran with the same versions: another tangle or driver begins a new one.
+
+use super::folder::Section;
+use crate::ledger::Ledger;
+use crate::target::Target;
+
+/// Begins a section unless the last one goes on; says what changed, a sentence each.
+pub(super) fn begin(sections: &mut Vec<Section>, targets: &[Target], ledger: &Ledger) -> Vec<String> {
+    let driver = |target: &Target| (target.name.clone(), version(&target.info));
+    let first_case = |target: &Target| {
+        let next = ledger.devices.get(&target.name).map_or(0, |entry| entry.next_case);
+        (target.name.clone(), next)
+    };
+    let now = Section {
+        tangle: env!("CARGO_PKG_VERSION").into(),
+        drivers: targets.iter().map(driver).collect(),
+        first_cases: targets.iter().map(first_case).collect(),
+        seconds: ledger.seconds,
+    };
+    let changes = sections.last().map_or(Vec::new(), |last| changes(last, &now));
+    if sections.is_empty() || !changes.is_empty() {
+        sections.push(now);
+    }
+    changes
+}
+
+/// Name and version of a driver.
+fn version(info: &serde_json::Value) -> String {
+    let word = |member: &str| info[member].as_str().unwrap_or_default().trim().to_owned();
+    format!("{} {}", word("driver_name"), word("driver_info")).trim().to_owned()
+}
+
+fn changes(last: &Section, now: &Section) -> Vec<String> {
+    let begins = |what: String| format!("{what}: a new section of the statistics begins");
+    let mut changes = Vec::new();
+    if last.tangle != now.tangle {
+        changes.push(begins(format!("tangle {} goes on instead of {}", now.tangle, last.tangle)));
+    }
+    for (device, driver) in &now.drivers {
+        if let Some(before) = last.drivers.get(device).filter(|before| *before != driver) {
+            let case = now.first_cases.get(device).copied().unwrap_or_default();
+            changes.push(begins(format!("{device} goes on at case {case} with {driver} instead of {before}")));
+        }
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_version_begins_a_section_and_is_reported() {
+        let target = Target::built_in("reference").expect("it is built in");
+        let with = |version: &str| {
+            let mut target = Target::built_in("reference").expect("it is built in");
+            target.info["driver_info"] = version.into();
+            [target]
+        };
+        let ledger = Ledger::default();
+        let mut sections = Vec::new();
+        assert_eq!(begin(&mut sections, &[target], &ledger), [""; 0]);
+        assert_eq!(begin(&mut sections, &with(""), &ledger), [""; 0]);
+        assert_eq!(sections.len(), 1);
+        let notes = begin(&mut sections, &with("2.0"), &ledger);
+        assert!(notes.len() == 1 && notes[0].contains("reference goes on at case 0 with 2.0"), "{notes:?}");
+        sections[1].tangle = "0.0.1".into();
+        let notes = begin(&mut sections, &with("2.0"), &ledger);
+        assert!(notes.len() == 1 && notes[0].contains("instead of 0.0.1"), "{notes:?}");
+        assert_eq!(sections.len(), 3);
+    }
+}

@@ -1,0 +1,195 @@
+//! The interpreter: runs the module that the toolchain made, with no driver. Together with the oracle, which runs the tree, it checks the
+//! toolchain: every front end, and every list of optimisation passes.
+//!
+//! What it holds open or undefined is marked in the observation and not compared. A module that it does not support is not run.
+
+use std::num::NonZero;
+use std::str::FromStr;
+
+use anyhow::Context as _;
+use crossbeam_channel::Sender;
+use tangle_analysis::cost::log_stride;
+use tangle_interpreter as spirv;
+use tangle_interpreter::faults::Planted;
+use tangle_oracle::judge::Observation;
+use tangle_program::case::interface::{LOG, MAP};
+use tangle_program::case::{Case, SubgroupSize};
+use tangle_runner::{Completed, Completion, Init, Job, Launch, LaunchOutput, Outcome};
+
+use super::{BuiltIn, Description, Executor, Task, Worker, subgroup_size};
+use crate::capabilities::Capabilities;
+use crate::prepare::{job_with, launch_output};
+
+/// `interpreter`, `interpreter:<fault>`, each with `@SIZE` at the end for a subgroup size other than 8.
+pub const BUILT_IN: BuiltIn = BuiltIn {
+    word: "interpreter",
+    open: |name| {
+        let interpreter = name.parse()?;
+        Ok(Box::new(InterpreterDevice { name: name.to_owned(), interpreter, jobs: NonZero::<usize>::MIN }))
+    },
+};
+
+/// How the interpreter runs a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interpreter {
+    /// Its subgroup size, a power of two up to 128, where none is required.
+    pub subgroup_size: u32,
+    /// A planted fault, to see that it is found.
+    pub fault: Option<Planted>,
+}
+
+impl FromStr for Interpreter {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> anyhow::Result<Interpreter> {
+        let (name, subgroup_size) = subgroup_size(name)?;
+        let planted = |name: &str| Planted::ALL.iter().copied().find(|&fault| fault_name(fault) == name);
+        let fault = match name.split_once(':') {
+            None => None,
+            Some((_, name)) => Some(planted(name).with_context(|| format!("no planted fault '{name}'"))?),
+        };
+        Ok(Interpreter { subgroup_size, fault })
+    }
+}
+
+/// `ElectHighest` as `elect_highest`.
+pub fn fault_name(fault: Planted) -> String {
+    let mut name = String::new();
+    for c in format!("{fault:?}").chars() {
+        if c.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(c.to_ascii_lowercase());
+    }
+    name
+}
+
+/// Why there is no observation.
+enum Stopped {
+    /// The interpreter does not run this.
+    Unsupported(String),
+    /// The module has undefined behaviour.
+    Undefined(Box<spirv::UndefinedBehaviour>),
+}
+
+impl From<spirv::Error> for Stopped {
+    fn from(error: spirv::Error) -> Stopped {
+        Stopped::Unsupported(error.to_string())
+    }
+}
+
+impl Interpreter {
+    /// Runs the launches of a job.
+    fn run(self, job: &Job, cases: &[&Case]) -> Result<Vec<LaunchOutput>, Stopped> {
+        let options = spirv::PipelineOptions {
+            specialization: job.specialization.iter().map(|&(id, value)| (id, value.into())).collect(),
+            ..spirv::PipelineOptions::default()
+        };
+        let mut pipeline = spirv::Pipeline::new(&spirv::Module::parse(&job.spirv)?, &options)?;
+        if let Some(fault) = self.fault {
+            pipeline = pipeline.with_fault(fault);
+        }
+        let observe = |(launch, case): (&Launch, &&Case)| {
+            let outcome = pipeline.run(&self.dispatch(launch, case))?;
+            match outcome.end {
+                spirv::End::Completed => Ok(launch_output(&observation(launch, case, &outcome.buffers)?)),
+                // Of long loops nothing is said.
+                spirv::End::Undefined(met) if met.rule == spirv::Rule::NoTermination => {
+                    Err(Stopped::Unsupported("programs of so many steps".into()))
+                }
+                spirv::End::Undefined(met) => Err(Stopped::Undefined(met)),
+            }
+        };
+        job.launches.iter().zip(cases).map(observe).collect()
+    }
+
+    /// What a launch is to the interpreter. A required subgroup size is granted; lanes are in the order of local indices.
+    fn dispatch(self, launch: &Launch, case: &Case) -> spirv::Dispatch {
+        let size = match case.entry_point.subgroup_size {
+            SubgroupSize::Required(size) => size,
+            SubgroupSize::Default | SubgroupSize::Varying => self.subgroup_size,
+        };
+        let buffer = |buffer: &tangle_runner::Buffer| spirv::Buffer {
+            binding: buffer.binding,
+            bytes: match &buffer.init {
+                Init::Zero { words } => vec![0; *words as usize * 4],
+                Init::Data(words) => words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+            },
+            ..spirv::Buffer::default()
+        };
+        spirv::Dispatch {
+            workgroups: launch.groups,
+            lane_map: spirv::LaneMap::linear(case.entry_point.group_size(), size),
+            buffers: launch.buffers.iter().map(buffer).collect(),
+            push: launch.push_constants.clone(),
+            limits: spirv::Limits::default(),
+        }
+    }
+}
+
+/// What the buffers show, and which words of the logs are open.
+fn observation(launch: &Launch, case: &Case, buffers: &[spirv::BufferState]) -> Result<Observation, Stopped> {
+    let buffer = |binding: u32| launch.buffers.iter().zip(buffers).find(|(buffer, _)| buffer.binding == binding);
+    let (Some((_, map)), Some((_, log))) = (buffer(MAP), buffer(LOG)) else {
+        return Err(Stopped::Unsupported("a case without logs".into()));
+    };
+    let is_open = |state: &spirv::BufferState, at: usize| state.word(at * 4).is_none();
+    let words = |state: &spirv::BufferState| -> Vec<u32> {
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte));
+        state.bytes.chunks(4).map(word).collect()
+    };
+    let seen = words(map);
+    if (0..seen.len()).any(|at| is_open(map, at)) {
+        return Err(Stopped::Unsupported("a lane map that is open".into()));
+    }
+    let stride = (log_stride(case) as usize).max(1);
+    let logs = words(log).chunks(stride).map(<[u32]>::to_vec).collect();
+    let open = match log.states.is_empty() {
+        true => Vec::new(),
+        false => {
+            let marks: Vec<u32> = (0..log.bytes.len() / 4).map(|at| is_open(log, at).into()).collect();
+            marks.chunks(stride).map(<[u32]>::to_vec).collect()
+        }
+    };
+    Ok(Observation { map: seen, logs, open })
+}
+
+impl Worker for Interpreter {
+    fn submit(&self, task: &Task<'_>, completions: &Sender<Completion>) {
+        let job = job_with(task.prepared, task.cases.iter().copied(), task.id);
+        let outcome = match self.run(&job, task.cases) {
+            Ok(launches) => Outcome::Completed(Completed { launches, ..Completed::default() }),
+            Err(Stopped::Unsupported(what)) => Outcome::Unsupported { missing: vec![what] },
+            Err(Stopped::Undefined(met)) => {
+                Outcome::Undefined { rule: met.rule.text().to_owned(), place: met.to_string() }
+            }
+        };
+        // Whoever asked may have gone.
+        let _ = completions.send(Completion { job: task.id, outcome });
+    }
+}
+
+/// The interpreter under its name.
+struct InterpreterDevice {
+    name: String,
+    interpreter: Interpreter,
+    jobs: NonZero<usize>,
+}
+
+impl Executor for InterpreterDevice {
+    fn description(&self) -> Description {
+        Description {
+            name: self.name.clone(),
+            capabilities: Capabilities::reference(self.interpreter.subgroup_size),
+            info: serde_json::json!({ "name": self.name, "device_name": "tangle's interpreter of SPIR-V" }),
+        }
+    }
+
+    fn workers(&self) -> Vec<&dyn Worker> {
+        vec![&self.interpreter; self.jobs.get()]
+    }
+
+    fn open_workers(&mut self, jobs: NonZero<usize>, _warn: &mut dyn FnMut(String)) {
+        self.jobs = jobs;
+    }
+}

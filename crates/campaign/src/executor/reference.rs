@@ -1,0 +1,125 @@
+//! The reference device: the oracle's machine behind the interface of a device. It runs the tree, not the module.
+
+use std::num::NonZero;
+use std::str::FromStr;
+
+use anyhow::anyhow;
+use crossbeam_channel::Sender;
+use tangle_oracle::faults::{Fault, Planted};
+use tangle_oracle::judge::Observation;
+use tangle_oracle::map::LaneMap;
+use tangle_oracle::reference;
+use tangle_oracle::rules::{Finest, Spec};
+use tangle_program::case::{Case, SubgroupSize};
+use tangle_runner::{Completed, Completion, Outcome};
+
+use super::{BuiltIn, Description, Executor, Runs, Task, Worker, subgroup_size};
+use crate::capabilities::Capabilities;
+use crate::prepare::launch_output;
+
+/// `reference`, `reference:finest`, `reference:<fault>`, each with `@SIZE` at the end for a subgroup size other than 8.
+pub const BUILT_IN: BuiltIn = BuiltIn {
+    word: "reference",
+    open: |name| {
+        let reference = name.parse()?;
+        Ok(Box::new(ReferenceDevice { name: name.to_owned(), reference, jobs: NonZero::<usize>::MIN }))
+    },
+};
+
+/// What the reference device does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Behaviour {
+    /// What the specification says, with as much reconvergence as it allows.
+    Spec,
+    /// What the specification says, with as little reconvergence as it allows.
+    Finest,
+    /// One planted fault.
+    Planted(Fault),
+}
+
+/// How the reference device runs a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// What it does.
+    pub behaviour: Behaviour,
+    /// Its subgroup size, a power of two up to 128.
+    pub subgroup_size: u32,
+}
+
+impl FromStr for Reference {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> anyhow::Result<Reference> {
+        let (name, subgroup_size) = subgroup_size(name)?;
+        let behaviour = match name.split_once(':') {
+            None => Behaviour::Spec,
+            Some((_, "finest")) => Behaviour::Finest,
+            Some((_, name)) => {
+                let fault = Fault::ALL.iter().find(|fault| fault.name() == name);
+                Behaviour::Planted(*fault.ok_or_else(|| anyhow!("no planted fault '{name}'"))?)
+            }
+        };
+        Ok(Reference { behaviour, subgroup_size })
+    }
+}
+
+impl Reference {
+    /// Runs a case. A required subgroup size is granted.
+    ///
+    /// # Errors
+    /// If the case is ill-formed.
+    pub fn observe(&self, case: &Case) -> anyhow::Result<Observation> {
+        let size = match case.entry_point.subgroup_size {
+            SubgroupSize::Required(size) => size,
+            SubgroupSize::Default | SubgroupSize::Varying => self.subgroup_size,
+        };
+        let map = LaneMap::linear(case, size);
+        Ok(match self.behaviour {
+            Behaviour::Spec => reference::observe(case, &map, || Spec)?,
+            Behaviour::Finest => reference::observe(case, &map, || Finest)?,
+            Behaviour::Planted(fault) => reference::observe(case, &map, || Planted::new(fault))?,
+        })
+    }
+}
+
+impl Worker for Reference {
+    fn submit(&self, task: &Task<'_>, completions: &Sender<Completion>) {
+        let launches: anyhow::Result<Vec<_>> =
+            task.cases.iter().map(|case| Ok(launch_output(&self.observe(case)?))).collect();
+        let outcome = match launches {
+            Ok(launches) => Outcome::Completed(Completed { launches, ..Completed::default() }),
+            Err(error) => Outcome::WorkerLost { reason: error.to_string() },
+        };
+        // Whoever asked may have gone.
+        let _ = completions.send(Completion { job: task.id, outcome });
+    }
+}
+
+/// The reference device under its name.
+struct ReferenceDevice {
+    name: String,
+    reference: Reference,
+    jobs: NonZero<usize>,
+}
+
+impl Executor for ReferenceDevice {
+    fn description(&self) -> Description {
+        Description {
+            name: self.name.clone(),
+            capabilities: Capabilities::reference(self.reference.subgroup_size),
+            info: serde_json::json!({ "name": self.name, "device_name": "tangle reference device" }),
+        }
+    }
+
+    fn workers(&self) -> Vec<&dyn Worker> {
+        vec![&self.reference; self.jobs.get()]
+    }
+
+    fn open_workers(&mut self, jobs: NonZero<usize>, _warn: &mut dyn FnMut(String)) {
+        self.jobs = jobs;
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Tree
+    }
+}

@@ -1,0 +1,118 @@
+//! What the `cargo fuzz` targets do with their inputs; the targets themselves only call this.
+//!
+//! ```text
+//!     ┌───── mutation: libFuzzer's mutator and crossover ◄─────┐
+//!     ▼                                                        │
+//!   input ──input──► case ──► predict            tangle's own invariants, no device ──┐
+//!                     └─────► judge_on_devices   every device, judged ────────────────┴─► feedback: extra counters
+//!
+//!   bytes ─────► case_json     the loader alone
+//! ```
+//!
+//! A violated invariant, or a finding that is not known yet, ends in a panic, as libFuzzer wants it. The message begins with
+//! what is the same for all inputs that show the same thing.
+
+mod devices;
+pub mod feedback;
+pub mod input;
+pub mod mutation;
+
+use tangle_analysis::validate::validate;
+use tangle_emit::glsl;
+use tangle_features::needs;
+use tangle_oracle::judge::{Judgement, Verdict, judge};
+use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::reference::observe;
+use tangle_oracle::rules::{Drawn, Finest, Rules};
+use tangle_program::case::{Case, SubgroupSize};
+use tangle_program::variant::Variant;
+
+use crate::prepare::prepare;
+use feedback::Watched;
+
+pub use devices::{case_for_devices, init, judge_on_devices, runs_somewhere};
+
+/// Subgroup sizes that `predict` tries where the case requires none, as far as its operations allow them.
+const SIZES: [u32; 3] = [4, 8, 32];
+
+/// Bytes → the case loader: it never panics, and what it loads is written and loaded again as the same. What the checks and the
+/// printer make of it must not panic either.
+///
+/// # Panics
+/// If an invariant of tangle itself does not hold.
+pub fn case_json(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let case = match Case::from_json(text) {
+        Ok(case) => case,
+        Err(error) => {
+            let message = error.to_string();
+            assert!(!message.is_empty(), "an error without a message");
+            return;
+        }
+    };
+    let json = case.to_json();
+    assert_eq!(Ok(&case), Case::from_json(&json).as_ref(), "a case changes in JSON");
+    match validate(&case) {
+        Ok(()) => assert!(!glsl::glsl(&case).is_empty(), "a case without a shader"),
+        Err(invalid) => assert!(!invalid.to_string().is_empty(), "an error without a message"),
+    }
+}
+
+/// Case → validate → JSON → print → compile, without the optimiser → predict at several subgroup sizes, and the reference device passes. No driver. False if
+/// the case is not worth keeping: it is not valid, or nothing is compared.
+///
+/// # Panics
+/// If an invariant of tangle itself does not hold.
+pub fn predict(input: &[u8]) -> bool {
+    let Some(case) = input::case(input) else { return false };
+    assert_eq!(Some(&case), input::case(input).as_ref(), "the generator is not deterministic");
+    if let Err(invalid) = validate(&case) {
+        panic!("the generator made an invalid case: {invalid}");
+    }
+    let read = Case::from_json(&case.to_json()).unwrap_or_else(|error| panic!("a case does not read back: {error}"));
+    assert_eq!(case, read, "a case changes in JSON");
+    // The optimiser is a program of its own, which cannot be started here; it changes nothing of what is checked.
+    let case = Case { variant: Variant::Unoptimised, ..case };
+    let prepared = prepare(case).unwrap_or_else(|fault| panic!("toolchain: {fault}\n{}", fault.glsl));
+    let case = &prepared.case;
+    let sizes = match case.entry_point.subgroup_size {
+        SubgroupSize::Required(size) => vec![size],
+        SubgroupSize::Default | SubgroupSize::Varying => SIZES.to_vec(),
+    };
+    let least = needs(case).min_subgroup_size;
+    let mut compared = false;
+    for size in sizes.into_iter().filter(|size| *size >= least) {
+        compared |= passes(case, size, Watched::default);
+        compared |= passes(case, size, || Finest);
+        compared |= passes(case, size, || Drawn::new(size.into()));
+    }
+    compared
+}
+
+/// True if a device with these rules passes and something was compared.
+fn passes<R: Rules>(case: &Case, size: u32, rules: impl FnMut() -> R) -> bool {
+    let map = LaneMap::linear(case, size);
+    let observation = match observe(case, &map, rules) {
+        Ok(observation) => observation,
+        Err(error) => panic!("the reference device cannot run a valid case: {error}"),
+    };
+    let Judgement { verdict, map_faults, .. } =
+        judge(case, &observation, SizePromise { default: size, min: size.min(4), max: 128 });
+    let fine = matches!(verdict, Verdict::Pass | Verdict::Vacuous) && map_faults.is_empty();
+    assert!(fine, "a correct device does not pass: {verdict:?} {map_faults:?}");
+    verdict == Verdict::Pass
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Under cargo fuzz, and here, this program cannot be started again as an optimiser.
+    #[test]
+    fn a_case_with_another_variant_is_predicted_without_the_optimiser() {
+        let mut case =
+            Case::from_json(include_str!("../../../../corpus/vectors/V01.json")).expect("a case of the corpus");
+        case.variant = Variant::Size;
+        assert!(predict(case.to_json().as_bytes()));
+    }
+}

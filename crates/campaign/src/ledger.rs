@@ -1,0 +1,402 @@
+//! The books of a campaign: what was run, what was compared, what was found. Plain data, saved as JSON.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use tangle_analysis::context::Placed;
+use tangle_generator::Stats;
+use tangle_identity::{BugId, Kind, Signature};
+use tangle_oracle::judge::{Counts, Verdict};
+use tangle_oracle::predict::OpUse;
+use tangle_program::subgroup::Severity;
+use tangle_report::saved::Rate;
+use tangle_report::text::thousands;
+use tangle_runner::DeviceStats;
+
+use crate::target::{Conclusion, Finish};
+
+/// The books of one campaign.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// By device.
+    pub devices: BTreeMap<String, DeviceBook>,
+    /// Everything that was found, by device and signature.
+    pub findings: Vec<FindingBook>,
+    /// What was minimised, by device and bug.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bugs: Vec<BugBook>,
+    /// Known bugs that showed and were set aside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<KnownBook>,
+    /// What the cases that ran contain, counted once for every device.
+    #[serde(default)]
+    pub generated: Stats,
+    /// Use of each operation, by GLSL name, over all devices.
+    pub operations: BTreeMap<String, OpUse>,
+    /// Time the campaign ran, in seconds, earlier runs included.
+    pub seconds: f64,
+}
+
+/// What happened on one device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceBook {
+    /// The next case number of the sequence.
+    pub next_case: u64,
+    /// Cases that ran.
+    pub cases: u64,
+    /// Cases that the device cannot run.
+    pub unsupported: u64,
+    /// Cases that were left out: other data of programs that the device only compiles, that failed with some data, or that have no more.
+    #[serde(default)]
+    pub left_out: u64,
+    /// Cases by verdict: `pass`, `vacuous`, `compiled`, and the kinds of findings.
+    pub verdicts: BTreeMap<String, u64>,
+    /// What was compared.
+    pub counts: Counts,
+    /// Where time went.
+    pub times: StageTimes,
+    /// Workers that had to be replaced.
+    pub restarts: u64,
+    /// Programs that took longer than the limit, and ended when they ran alone with ten times as much.
+    #[serde(default)]
+    pub slow: u64,
+    /// Programs whose worker somebody killed, and that went through when they ran again.
+    #[serde(default)]
+    pub killed: u64,
+    /// Programs for which there was no memory, and then was.
+    #[serde(default)]
+    pub short_of_memory: u64,
+    /// Programs that timed out like others that were confirmed as hangs, and were left out.
+    #[serde(default)]
+    pub unconfirmed: u64,
+}
+
+/// Where time went, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StageTimes {
+    /// Making cases.
+    pub generate: f64,
+    /// Printing, compiling and validating.
+    pub compile: f64,
+    /// Predicting and comparing.
+    pub judge: f64,
+    /// Writing cases and findings to disk.
+    pub save: f64,
+    /// The workers together, in the driver: module, pipeline, submit, wait.
+    pub driver: f64,
+    /// The workers together, busy with anything.
+    pub worker: f64,
+}
+
+/// Findings with one signature on one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FindingBook {
+    /// The device.
+    pub device: String,
+    /// What they have in common.
+    #[serde(flatten)]
+    pub signature: Signature,
+    /// How many cases showed it.
+    pub cases: u64,
+    /// Number of the first such case.
+    pub first_case: u64,
+    /// Number of the last one.
+    #[serde(default)]
+    pub last_case: u64,
+    /// Folders of those that were saved.
+    pub folders: Vec<String>,
+}
+
+/// Minimised findings that show the same on one device, whatever their signatures were.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BugBook {
+    /// The device.
+    pub device: String,
+    /// What they have in common: how it fails, and the shape of the minimal program.
+    #[serde(flatten)]
+    pub bug: BugId,
+    /// The known bug that it is, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<String>,
+    /// Signatures of the findings before they were minimised.
+    #[serde(deserialize_with = "signatures_of_any_format")]
+    pub signatures: BTreeSet<Signature>,
+    /// How many findings were minimised to this.
+    pub witnesses: u64,
+    /// The smallest of them: its folder.
+    #[serde(alias = "face")]
+    pub representative: String,
+    /// Statements of the smallest.
+    pub statements: usize,
+    /// What the best founded of them rests on.
+    #[serde(default)]
+    pub severity: Severity,
+    /// How often that fails, if not every time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flake: Option<Rate>,
+}
+
+/// A known bug on one device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownBook {
+    /// The device.
+    pub device: String,
+    /// Its name.
+    pub bug: String,
+    /// How many cases showed it.
+    pub cases: u64,
+}
+
+/// Signatures; those of older formats are lines, a kind and a text each.
+fn signatures_of_any_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<Signature>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Any {
+        Line(String),
+        Signature(Signature),
+    }
+    let read = |any| match any {
+        Any::Signature(signature) => Ok(signature),
+        Any::Line(line) => Signature::from_line(&line).ok_or_else(|| D::Error::custom(format!("no signature: {line}"))),
+    };
+    Vec::<Any>::deserialize(deserializer)?.into_iter().map(read).collect()
+}
+
+impl BugBook {
+    /// Takes over the witnesses of the same bug.
+    fn take(&mut self, other: BugBook) {
+        // One that fails every time represents the others better.
+        let order = |bug: &BugBook| (bug.flake.is_some(), bug.statements);
+        let is_better = order(&other) < order(self);
+        self.severity = self.severity.min(other.severity);
+        self.witnesses += other.witnesses;
+        self.signatures.extend(other.signatures);
+        if is_better {
+            self.statements = other.statements;
+            self.representative = other.representative;
+            self.flake = other.flake;
+        }
+    }
+}
+
+impl DeviceBook {
+    /// Takes over what the runner counted for a worker since `before`.
+    pub fn take_stats(&mut self, before: DeviceStats, now: DeviceStats) {
+        self.times.worker += now.busy.saturating_sub(before.busy).as_secs_f64();
+        self.times.driver += now.driver.saturating_sub(before.driver).as_secs_f64();
+        self.restarts += now.restarts - before.restarts;
+        self.slow += now.slow - before.slow;
+        self.killed += now.killed - before.killed;
+        self.short_of_memory += now.short_of_memory - before.short_of_memory;
+    }
+}
+
+impl StageTimes {
+    /// Share of the worker's busy time that the driver had, 0 to 1.
+    pub fn driver_share(&self) -> f64 {
+        if self.worker > 0.0 { self.driver / self.worker } else { 1.0 }
+    }
+}
+
+impl Ledger {
+    /// Enters the conclusion of case number `index`. The cases of a device are entered in order, each once.
+    pub fn enter(&mut self, device: &str, index: u64, conclusion: &Conclusion, signature: Option<&Signature>) {
+        let book = self.devices.entry(device.into()).or_default();
+        book.next_case = index + 1;
+        let verdict = match (&conclusion.finish, signature) {
+            (Finish::Unsupported { .. }, _) => {
+                book.unsupported += 1;
+                return;
+            }
+            (_, Some(signature)) => signature.kind.name(),
+            (Finish::Judged(judgement), None) if judgement.verdict == Verdict::Vacuous => "vacuous",
+            (Finish::Judged(_), None) => "pass",
+            (Finish::Compiled, None) => "compiled",
+            (Finish::Failed(_), None) => "short_of_memory",
+            (_, None) => "no_worker",
+        };
+        book.cases += 1;
+        *book.verdicts.entry(verdict.into()).or_default() += 1;
+        if let Finish::Judged(judgement) = &conclusion.finish {
+            book.counts.add(judgement.counts);
+        }
+    }
+
+    /// Passes over case number `index`.
+    pub fn leave_out(&mut self, device: &str, index: u64) {
+        let book = self.devices.entry(device.into()).or_default();
+        book.next_case = index + 1;
+        book.left_out += 1;
+    }
+
+    /// Counts the use of the operations of a case.
+    pub fn enter_operations(&mut self, program: &[Placed], used: &[OpUse]) {
+        for (placed, used) in program.iter().zip(used) {
+            self.operations.entry(placed.op.info().name.into()).or_default().add(*used);
+        }
+    }
+
+    /// The entry for a signature on a device, if there is one.
+    pub fn found(&self, device: &str, signature: &Signature) -> Option<&FindingBook> {
+        self.findings.iter().find(|book| book.device == device && book.signature == *signature)
+    }
+
+    /// The entry for a signature on a device, new or not.
+    pub fn finding(&mut self, device: &str, signature: &Signature, index: u64) -> &mut FindingBook {
+        let known = self.findings.iter().position(|book| book.device == device && book.signature == *signature);
+        let at = known.unwrap_or_else(|| {
+            self.findings.push(FindingBook {
+                device: device.into(),
+                signature: signature.clone(),
+                cases: 0,
+                first_case: index,
+                last_case: index,
+                folders: Vec::new(),
+            });
+            self.findings.len() - 1
+        });
+        &mut self.findings[at]
+    }
+
+    /// Counts a case that shows a known bug.
+    pub fn enter_known(&mut self, device: &str, bug: &str) {
+        match self.known.iter_mut().find(|book| book.device == device && book.bug == bug) {
+            Some(book) => book.cases += 1,
+            None => self.known.push(KnownBook { device: device.into(), bug: bug.into(), cases: 1 }),
+        }
+    }
+
+    /// Counts a minimised finding. A bug that a simpler one on the same device explains goes into that.
+    pub fn enter_bug(&mut self, bug: BugBook) {
+        let is_explained_by = |a: &BugBook, b: &BugBook| {
+            a.device == b.device && (a.bug == b.bug || a.bug.simpler().as_ref() == Some(&b.bug))
+        };
+        if let Some(book) = self.bugs.iter_mut().find(|book| is_explained_by(&bug, book)) {
+            book.take(bug);
+            return;
+        }
+        let (explained, mut bugs): (Vec<BugBook>, Vec<BugBook>) =
+            std::mem::take(&mut self.bugs).into_iter().partition(|book| is_explained_by(book, &bug));
+        bugs.push(bug);
+        self.bugs = bugs;
+        if let Some(bug) = self.bugs.last_mut() {
+            explained.into_iter().for_each(|book| bug.take(book));
+        }
+    }
+
+    /// True if findings may be something that is not known: none of them was minimised, or not all to known bugs.
+    pub fn is_unexpected(&self, finding: &FindingBook) -> bool {
+        let is_its = |bug: &&BugBook| bug.device == finding.device && bug.signatures.contains(&finding.signature);
+        let mut bugs = self.bugs.iter().filter(is_its).peekable();
+        bugs.peek().is_none() || bugs.any(|bug| bug.known.is_none())
+    }
+
+    /// What findings rest on: a minimised one may have been judged at a tier where it rests on more.
+    pub fn severity(&self, finding: &FindingBook) -> Severity {
+        let its =
+            self.bugs.iter().filter(|bug| bug.device == finding.device && bug.signatures.contains(&finding.signature));
+        its.map(|bug| bug.severity).chain([finding.signature.severity()]).min().unwrap_or_default()
+    }
+
+    /// Cases run on all devices.
+    pub fn cases(&self) -> u64 {
+        self.devices.values().map(|book| book.cases).sum()
+    }
+
+    /// What was compared on all devices.
+    pub fn counts(&self) -> Counts {
+        let mut sum = Counts::default();
+        self.devices.values().for_each(|book| sum.add(book.counts));
+        sum
+    }
+
+    /// Findings by kind.
+    pub fn by_kind(&self) -> BTreeMap<Kind, u64> {
+        let mut kinds = BTreeMap::new();
+        for book in &self.findings {
+            *kinds.entry(book.signature.kind).or_default() += book.cases;
+        }
+        kinds
+    }
+
+    /// The progress line.
+    pub fn line(&self, elapsed: Duration, run_here: u64) -> String {
+        let counts = self.counts();
+        let rate = run_here as f64 / elapsed.as_secs_f64().max(0.001);
+        let kinds: Vec<String> =
+            self.by_kind().into_iter().map(|(kind, cases)| format!("{} {cases}", kind.name())).collect();
+        let found = if kinds.is_empty() { "no findings".into() } else { format!("findings: {}", kinds.join(", ")) };
+        let bugs = if self.bugs.is_empty() { String::new() } else { format!(", {} bugs", self.bugs.len()) };
+        format!(
+            "{} cases, {rate:.1}/s, {} values checked, {found} ({} signatures{bugs})",
+            thousands(self.cases()),
+            thousands(counts.checked),
+            self.findings.len()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tangle_identity::{Detail, Skeleton};
+
+    fn bug(bug: BugId, signature: &Signature, statements: usize, known: Option<&str>) -> BugBook {
+        BugBook {
+            device: "lvp".into(),
+            representative: format!("{bug}-{statements}"),
+            bug,
+            known: known.map(Into::into),
+            signatures: [signature.clone()].into(),
+            witnesses: 1,
+            statements,
+            severity: Severity::Strong,
+            flake: None,
+        }
+    }
+
+    #[test]
+    fn a_finding_is_unexpected_until_all_that_it_was_minimised_to_is_known() {
+        let signature = Signature { kind: Kind::Value, detail: Detail::Text("ballot".into()) };
+        let named = |name: &str| BugId::Text(name.into());
+        let after_loop = |of_operation| BugId::WrongResult {
+            optimised: false,
+            shape: Skeleton::AfterLoop { of_operation, with: BTreeSet::new() },
+        };
+        let mut ledger = Ledger::default();
+        let finding = ledger.finding("lvp", &signature, 3).clone();
+        assert!(ledger.is_unexpected(&finding), "nothing was minimised");
+        ledger.enter_bug(bug(named("loop"), &signature, 9, Some("the loop bug")));
+        ledger.enter_bug(bug(named("loop"), &signature, 5, Some("the loop bug")));
+        assert!(!ledger.is_unexpected(&finding));
+        let first = &ledger.bugs[0];
+        assert_eq!((first.witnesses, first.representative.as_str()), (2, "loop-5"), "the smallest represents them");
+        ledger.enter_bug(bug(named("switch"), &signature, 7, None));
+        ledger.enter_bug(bug(after_loop(true), &signature, 3, None));
+        ledger.enter_bug(bug(after_loop(false), &signature, 4, None));
+        ledger.enter_bug(bug(after_loop(true), &signature, 6, None));
+        let last = ledger.bugs.last().expect("a bug");
+        assert_eq!(
+            (ledger.bugs.len(), &last.bug, last.witnesses),
+            (3, &after_loop(false), 3),
+            "one explains the other"
+        );
+        assert_eq!(last.representative, "wrong result: after-loop of op-3");
+        assert!(ledger.is_unexpected(&finding), "one signature may stand for several bugs");
+    }
+
+    #[test]
+    fn bugs_of_older_campaigns_are_read() {
+        let old = r#"{"device":"lvp","name":"wrong result: after-loop","signatures":["value: ballot, wrong value"],"witnesses":1,
+            "face":"findings/x","statements":4}"#;
+        let old: BugBook = serde_json::from_str(old).expect("a bug");
+        assert_eq!(
+            (old.bug.to_string().as_str(), old.representative.as_str()),
+            ("wrong result: after-loop", "findings/x")
+        );
+        let again: BugBook = serde_json::from_str(&serde_json::to_string(&old).expect("plain data")).expect("a bug");
+        assert_eq!(again, old);
+    }
+}

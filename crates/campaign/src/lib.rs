@@ -1,0 +1,45 @@
+//! The engine behind the `tangle` command: cases run on devices, judged and saved; campaigns, minimisation, replay.
+//!
+//! ```text
+//!   plan ── which case comes when ──┐
+//!   prepare ── case → job ──────────┼─► campaign ─► ledger (what was run, compared, found)
+//!   target ── a device, judged ─────┘       └─────► findings on disk (tangle-report)
+//!   executor ── what runs the cases of a device: Vulkan, the reference device
+//!   capabilities ── what a device can run;  skips ── what a campaign leaves out on it, and why
+//!   finding ── a conclusion as a finding, and in words
+//!   isa ── what a driver's compiler made of a finding
+//!   coverage ── what the cases of a campaign would cover, on the reference device
+//!   everywhere ── cases on all devices in one go;  matrix ── devices against known bugs
+//!   reduce ── a failing case made small (tangle-minimizer)
+//!   background ── findings made small while a campaign goes on;  minimized ── what that leaves on disk
+//!   variants ── a case as every variant on every device: which stage is to blame
+//!   bench ── what a case costs, and how fast a campaign is
+//!   blackbox ── cases for others to run;  fuzzing ── what the cargo fuzz targets do
+//!   corpus ── new cases for a regression corpus
+//!   replay ── a folder of cases against what is expected of them
+//! ```
+
+pub mod background;
+pub mod bench;
+pub mod blackbox;
+pub mod campaign;
+pub mod capabilities;
+pub mod corpus;
+pub mod coverage;
+mod crash_mark;
+pub mod everywhere;
+pub mod executor;
+pub mod failure;
+pub mod finding;
+pub mod fuzzing;
+pub mod isa;
+pub mod ledger;
+pub mod matrix;
+pub mod minimized;
+pub mod plan;
+pub mod prepare;
+pub mod reduce;
+pub mod replay;
+pub mod skips;
+pub mod target;
+pub mod variants;

@@ -1,0 +1,287 @@
+//! Which case comes when: the sequence of a campaign, a function of its seed alone.
+//!
+//! Case number `i` is made for one class of devices, drawn from the classes present, so that every device gets programs
+//! that use all it can do, and simpler devices still run what they can of the rest. Every device goes through
+//! the same sequence at its own pace and leaves out what it cannot run.
+//!
+//! Compiling a program costs a driver much more than running it, so some cases that follow each other have one program and differ in their
+//! data only: cases `k * n` to `k * n + k - 1` for `k` inputs to a program ([`Choice::inputs`]).
+
+use std::collections::BTreeSet;
+use std::num::NonZero;
+
+use arbitrary::Unstructured;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
+use tangle_generator::{Combination, Config, Profile, Stats, from_seed, generate, vary};
+use tangle_program::case::{Case, Tier};
+use tangle_program::subgroup::SubgroupOp;
+use tangle_program::tree::{Block, Stmt};
+use tangle_program::variant::{PASSES, Variant};
+
+use crate::target::Target;
+
+/// How often a tier is drawn, where a device offers it. What is exact everywhere finds most.
+const TIER_WEIGHTS: [(Tier, u32); 3] = [(Tier::Maximal, 6), (Tier::SubgroupUniform, 2), (Tier::Plain, 3)];
+
+/// How often a profile is drawn when none is asked for.
+const PROFILE_WEIGHTS: &[(Profile, u32)] = &[
+    (Profile::Default, 8),
+    (Profile::Loops, 3),
+    (Profile::Small, 2),
+    (Profile::Ops, 2),
+    (Profile::Switch, 1),
+    (Profile::Calls, 1),
+    (Profile::Shapes, 1),
+    (Profile::Idioms, 2),
+    (Profile::Vectors, 1),
+    (Profile::Large, 1),
+];
+
+/// How often a variant is drawn when none is asked for. The front end's module comes first: optimisers also hide bugs of drivers, and
+/// have bugs of their own.
+const VARIANT_WEIGHTS: &[(Drawn, u32)] = &[
+    (Drawn::Fixed(Variant::Unoptimised), 13),
+    (Drawn::Fixed(Variant::DriverUnoptimised), 2),
+    (Drawn::Fixed(Variant::Performance), 2),
+    (Drawn::Fixed(Variant::Size), 1),
+    (Drawn::Passes, 2),
+];
+
+/// How many data a program gets, if not asked for: `docs/speed.md` has what was measured.
+pub const INPUTS: NonZero<u32> = NonZero::new(8).unwrap();
+
+/// The most passes of a drawn list.
+const MOST_PASSES: u32 = 12;
+
+/// A variant, or that its passes are drawn.
+#[derive(Clone)]
+enum Drawn {
+    Fixed(Variant),
+    Passes,
+}
+
+/// What a campaign is asked to run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// Seed of the sequence.
+    pub seed: u64,
+    /// Only this profile; else a mixture.
+    pub profile: Option<Profile>,
+    /// Only this tier; else a mixture.
+    pub tier: Option<Tier>,
+    /// Only this variant; else a mixture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<Variant>,
+    /// How many cases have the same program, each with data of its own.
+    #[serde(default = "one")]
+    pub inputs: NonZero<u32>,
+    /// What no case contains: how a campaign is steered away from what is known to be broken.
+    #[serde(default)]
+    pub without: BTreeSet<Combination>,
+}
+
+impl Default for Choice {
+    fn default() -> Choice {
+        Choice { seed: 0, profile: None, tier: None, variant: None, inputs: INPUTS, without: BTreeSet::new() }
+    }
+}
+
+/// What campaigns had before there was a choice.
+const fn one() -> NonZero<u32> {
+    NonZero::<u32>::MIN
+}
+
+/// The sequence of cases of a campaign.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    choice: Choice,
+    /// For each class of devices: the configurations of the tiers it offers, with weights.
+    classes: Vec<Vec<(Config, u32)>>,
+}
+
+impl Plan {
+    /// The sequence for these devices.
+    ///
+    /// # Errors
+    /// If no device offers the tier.
+    pub fn new(choice: Choice, targets: &[Target]) -> anyhow::Result<Plan> {
+        let tier = choice.tier;
+        let mut classes: Vec<Vec<(Config, u32)>> = Vec::new();
+        for target in targets {
+            let offered = TIER_WEIGHTS.iter().filter(|(offered, _)| {
+                tier.is_none_or(|tier| tier == *offered) && target.capabilities.offers(*offered)
+            });
+            let class: Vec<_> = offered.map(|&(tier, weight)| (target.capabilities.config(tier), weight)).collect();
+            if !class.is_empty() && !classes.contains(&class) {
+                classes.push(class);
+            }
+        }
+        anyhow::ensure!(!classes.is_empty(), "no chosen device offers tier {}", tier.map_or("any", Tier::name));
+        Ok(Plan { choice, classes })
+    }
+
+    /// Case number `index`; `None` if its program has no other data.
+    pub fn case(&self, index: u64) -> Option<Case> {
+        let inputs = u64::from(self.choice.inputs.get());
+        let case = self.program(index / inputs);
+        match (index % inputs) as u32 {
+            0 => Some(case),
+            number => vary(&case, number),
+        }
+    }
+
+    /// The cases of a program. `None` stands for data that it does not have.
+    pub fn cases(&self, program: u64) -> Vec<Option<Case>> {
+        let case = self.program(program);
+        let others: Vec<Option<Case>> = (1..self.choice.inputs.get()).map(|number| vary(&case, number)).collect();
+        std::iter::once(Some(case)).chain(others).collect()
+    }
+
+    /// How many cases have the same program.
+    pub fn inputs(&self) -> u64 {
+        self.choice.inputs.get().into()
+    }
+
+    /// Program number `index`, with its first data.
+    fn program(&self, index: u64) -> Case {
+        let mut rng = SmallRng::seed_from_u64(self.choice.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index);
+        let config = self.config(&mut |below| rng.random_range(0..below));
+        loop {
+            let mut case = from_seed(rng.random(), &config);
+            if self.avoid(&mut case) {
+                // Drawn last: the choice of a variant does not change the program.
+                let drawn = variant(&mut |below| rng.random_range(0..below));
+                case.variant = self.choice.variant.clone().unwrap_or(drawn);
+                if case.variant.loses_workgroup_size() {
+                    case.entry_point.workgroups_mut().default_size = None;
+                }
+                return case;
+            }
+        }
+    }
+
+    /// Takes the barriers to avoid out of a case; false if something else to avoid is left. Cases are made much faster than drivers run
+    /// them, so that a new one is drawn instead.
+    fn avoid(&self, case: &mut Case) -> bool {
+        let without = &self.choice.without;
+        if without.is_empty() {
+            return true;
+        }
+        let ops: BTreeSet<SubgroupOp> = without.iter().filter_map(Combination::operation).collect();
+        for function in &mut case.program.functions {
+            remove_barriers(&mut function.body, &ops);
+        }
+        let stats = Stats::of(case);
+        !without.iter().any(|combination| combination.is_in(&stats))
+    }
+
+    /// A case from fuzz bytes: the first three choose devices, tier and profile, the generator has the rest.
+    ///
+    /// # Errors
+    /// Never for want of bytes; the type is that of `arbitrary`.
+    pub fn case_from_bytes(&self, u: &mut Unstructured<'_>) -> arbitrary::Result<Case> {
+        let config = self.config(&mut |below| u.arbitrary::<u8>().map_or(0, u32::from) % below);
+        generate(u, &config)
+    }
+
+    /// Draws a class of devices, a tier and a profile; `draw(n)` gives a number below `n`.
+    fn config(&self, draw: &mut dyn FnMut(u32) -> u32) -> Config {
+        let class = &self.classes[draw(self.classes.len() as u32) as usize];
+        let mut config = weighted(draw, class).clone();
+        let drawn = *weighted(draw, PROFILE_WEIGHTS);
+        config.profile = self.choice.profile.unwrap_or(drawn);
+        config
+    }
+}
+
+/// Draws a variant.
+fn variant(draw: &mut dyn FnMut(u32) -> u32) -> Variant {
+    match weighted(draw, VARIANT_WEIGHTS) {
+        Drawn::Fixed(variant) => variant.clone(),
+        Drawn::Passes => {
+            let count = 1 + draw(MOST_PASSES);
+            Variant::of_passes((0..count).map(|_| PASSES[draw(PASSES.len() as u32) as usize]))
+        }
+    }
+}
+
+fn remove_barriers(block: &mut Block, without: &BTreeSet<SubgroupOp>) {
+    block.retain(|stmt| !matches!(stmt, Stmt::Barrier(op) if without.contains(op)));
+    for stmt in block {
+        match stmt {
+            Stmt::If { then, otherwise, .. } => {
+                remove_barriers(then, without);
+                remove_barriers(otherwise, without);
+            }
+            Stmt::Switch { arms, .. } => arms.iter_mut().for_each(|arm| remove_barriers(&mut arm.body, without)),
+            Stmt::Loop(l) => remove_barriers(&mut l.body, without),
+            _ => {}
+        }
+    }
+}
+
+fn weighted<'a, T>(draw: &mut dyn FnMut(u32) -> u32, choices: &'a [(T, u32)]) -> &'a T {
+    let mut drawn = draw(choices.iter().map(|(_, weight)| weight).sum());
+    for (choice, weight) in choices {
+        match drawn.checked_sub(*weight) {
+            Some(rest) => drawn = rest,
+            None => return choice,
+        }
+    }
+    unreachable!("a number below the sum of the weights was drawn")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn plan(variant: Option<Variant>) -> Plan {
+        let target = Target::built_in("reference").expect("it is built in");
+        let choice = Choice { seed: 5, profile: Some(Profile::Small), variant, ..Choice::default() };
+        Plan::new(choice, &[target]).expect("it offers every tier")
+    }
+
+    #[test]
+    fn every_variant_is_drawn_and_the_program_does_not_depend_on_it() {
+        let (mixed, fixed) = (plan(None), plan(Some(Variant::Size)));
+        let mut families = BTreeMap::<&str, u32>::new();
+        for index in 0..200 {
+            let (mut one, mut other) = (mixed.program(index), fixed.program(index));
+            *families.entry(one.variant.family()).or_default() += 1;
+            assert_eq!(mixed.program(index), one, "the same case every time");
+            assert_eq!(other.variant, Variant::Size);
+            (one.variant, other.variant) = Default::default();
+            // Some passes lose a workgroup size that is specialised: the same size is fixed with them.
+            for case in [&mut one, &mut other] {
+                case.entry_point.workgroups_mut().default_size = None;
+            }
+            assert_eq!(one, other);
+        }
+        assert_eq!(families.len(), 5, "{families:?}");
+        assert!(families["unoptimised"] > 100, "{families:?}");
+    }
+
+    #[test]
+    fn cases_with_one_program_follow_each_other() {
+        let plan = plan(None);
+        let inputs = plan.inputs();
+        assert!(inputs > 1);
+        for program in 0..20 {
+            let cases = plan.cases(program);
+            let one_by_one: Vec<_> = (program * inputs..(program + 1) * inputs).map(|index| plan.case(index)).collect();
+            assert_eq!(cases, one_by_one);
+            let cases: Vec<Case> = cases.into_iter().flatten().collect();
+            for case in &cases[1..] {
+                assert_eq!(
+                    (&case.program, &case.entry_point, &case.variant),
+                    (&cases[0].program, &cases[0].entry_point, &cases[0].variant)
+                );
+                assert_ne!(case.data, cases[0].data);
+            }
+        }
+    }
+}

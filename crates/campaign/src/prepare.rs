@@ -1,0 +1,268 @@
+//! From a case to a job, and from a job's outcome back to an observation.
+
+use tangle_analysis::cost::log_stride;
+use tangle_emit::glsl;
+use tangle_features::needs;
+use tangle_oracle::judge::Observation;
+use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
+use tangle_program::case::{Case, SubgroupSize};
+use tangle_program::memory::buffer_bytes;
+use tangle_program::variant::Variant;
+use tangle_runner::{
+    Buffer, BufferKind, Init, Job, Launch, LaunchOutput, Optimisation, ReadBack, ReadBackMode, SubgroupFlags,
+    toolchain::{self, ToolchainError},
+};
+
+/// A case with everything that is made from it before a device is involved.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The case.
+    pub case: Case,
+    /// Its shader.
+    pub glsl: String,
+    /// Its module, valid.
+    pub spirv: Vec<u32>,
+}
+
+impl Prepared {
+    /// A case for executors that run no module.
+    pub fn without_module(case: Case) -> Prepared {
+        Prepared { case, glsl: String::new(), spirv: Vec::new() }
+    }
+}
+
+/// The toolchain failed on a case that is valid GLSL: a finding about the toolchain, which no driver gets to see.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct ToolchainFault {
+    /// Which step failed, and what it said.
+    pub error: ToolchainError,
+    /// The shader.
+    pub glsl: String,
+}
+
+impl ToolchainFault {
+    /// True if it is no fault of the toolchain but of this machine: it does not run at all.
+    pub const fn is_local(&self) -> bool {
+        matches!(self.error, ToolchainError::Internal(_))
+    }
+}
+
+/// A case as far as the toolchain got with it.
+#[derive(Debug)]
+pub enum Prep {
+    /// It can run.
+    Ready(Prepared),
+    /// The toolchain failed on it.
+    Faulty(Case, ToolchainFault),
+}
+
+impl Prep {
+    /// Prepares a case as far as that goes.
+    pub fn of(case: Case) -> Prep {
+        match prepare(case.clone()) {
+            Ok(prepared) => Prep::Ready(prepared),
+            Err(fault) => Prep::Faulty(case, fault),
+        }
+    }
+
+    /// The case.
+    pub fn case(&self) -> &Case {
+        match self {
+            Prep::Ready(prepared) => &prepared.case,
+            Prep::Faulty(case, _) => case,
+        }
+    }
+
+    /// The same for a case that differs in its data.
+    pub fn with(&self, case: Case) -> Prep {
+        match self {
+            Prep::Ready(prepared) => Prep::Ready(Prepared { case, ..prepared.clone() }),
+            Prep::Faulty(_, fault) => Prep::Faulty(case, fault.clone()),
+        }
+    }
+}
+
+/// Prints, compiles and validates a case, and optimises its module if its variant says so.
+///
+/// # Errors
+/// If the compiler rejects the shader, the optimiser the module, or the validator what one of them made.
+pub fn prepare(case: Case) -> Result<Prepared, ToolchainFault> {
+    let glsl = glsl::glsl(&case);
+    prepare_as(case, glsl)
+}
+
+/// The same with another text of the shader, which means the same.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_as(case: Case, glsl: String) -> Result<Prepared, ToolchainFault> {
+    let version = case.entry_point.spirv;
+    let flags = case.variant.flags();
+    match toolchain::make(&glsl, version, &flags) {
+        Ok(spirv) => Ok(Prepared { case, glsl, spirv }),
+        Err(error) => Err(ToolchainFault { error, glsl }),
+    }
+}
+
+/// The job that runs a case.
+pub fn job(prepared: &Prepared, id: u64) -> Job {
+    job_with(prepared, [&prepared.case], id)
+}
+
+/// The job that runs a case's program with the data of these cases, one launch for each. They differ in nothing else.
+pub fn job_with<'a>(prepared: &Prepared, cases: impl IntoIterator<Item = &'a Case>, id: u64) -> Job {
+    let Prepared { case, spirv, .. } = prepared;
+    let size = case.entry_point.subgroup_size;
+    Job {
+        id,
+        spirv: spirv.clone(),
+        required_subgroup_size: if let SubgroupSize::Required(size) = size { Some(size) } else { None },
+        subgroup_flags: SubgroupFlags {
+            require_full: case.entry_point.full_subgroups,
+            allow_varying_size: size == SubgroupSize::Varying,
+        },
+        optimisation: match case.variant {
+            Variant::DriverUnoptimised => Optimisation::Disabled,
+            _ => Optimisation::Default,
+        },
+        specialization: case.specialization(),
+        features: needs(case).features,
+        launches: cases.into_iter().map(launch).collect(),
+    }
+}
+
+fn launch(case: &Case) -> Launch {
+    let invocations = case.entry_point.invocations() as usize;
+    let storage = |binding, init, read_back| Buffer { binding, kind: BufferKind::Storage, init, read_back };
+    let log_words = u64::from(log_stride(case)) * invocations as u64;
+    let mut buffers = vec![
+        storage(MAP, Init::Zero { words: (invocations * MAP_WORDS) as u64 }, ReadBackMode::Whole),
+        storage(LOG, Init::Zero { words: log_words }, ReadBackMode::Slices(log_stride(case))),
+    ];
+    let arrays = buffer_bytes(&case.program.shared, case.entry_point.groups());
+    if arrays != 0 {
+        buffers.push(storage(ARRAYS, Init::Zero { words: arrays.div_ceil(4) }, ReadBackMode::None));
+    }
+    if !case.data.inputs.is_empty() {
+        buffers.push(storage(INPUTS, Init::Data(interleaved(&case.data.inputs, invocations)), ReadBackMode::None));
+    }
+    if !case.data.uniforms.is_empty() {
+        let mut words = case.data.uniforms.clone();
+        // std140: an array of uvec4s.
+        words.resize(words.len().next_multiple_of(4), 0);
+        let init = Init::Data(words);
+        buffers.push(Buffer { binding: UNIFORMS, kind: BufferKind::Uniform, init, read_back: ReadBackMode::None });
+    }
+    Launch {
+        groups: case.entry_point.workgroups().count,
+        push_constants: case.data.push.iter().flat_map(|word| word.to_ne_bytes()).collect(),
+        buffers,
+    }
+}
+
+/// `inputs[k][invocation]` as word `invocation * K + k`.
+fn interleaved(inputs: &[Vec<u32>], invocations: usize) -> Vec<u32> {
+    let words = (0..invocations).flat_map(|i| inputs.iter().map(move |input| input.get(i).copied().unwrap_or(0)));
+    words.collect()
+}
+
+/// What was read back, as an executor in this process gives it: the lane map, the logs, and which of their words are open if any are.
+pub fn launch_output(observation: &Observation) -> LaunchOutput {
+    let mut buffers = vec![ReadBack::trimmed(&observation.map, None), ReadBack::of_slices(&observation.logs)];
+    if !observation.open.is_empty() {
+        buffers.push(ReadBack::of_slices(&observation.open));
+    }
+    LaunchOutput { buffers }
+}
+
+/// What the oracle looks at; `None` if nothing was read back.
+pub fn observation(launch: &LaunchOutput) -> Option<Observation> {
+    let [map, log, open @ ..] = launch.buffers.as_slice() else { return None };
+    let mut words = map.slice(0).to_vec();
+    words.resize(map.len() as usize, 0);
+    let slices = |buffer: &ReadBack| buffer.slices().map(<[u32]>::to_vec).collect();
+    Some(Observation { map: words, logs: slices(log), open: open.first().map(slices).unwrap_or_default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tangle_program::control::{LoopControl, SelectionControl};
+    use tangle_program::ops::{BinaryOp, Intrinsic};
+    use tangle_program::tree::{Block, Builtin, Expr, Stmt};
+    use tangle_program::types::{Scalar, Type};
+
+    /// A case of the corpus with all its control flow asking for something.
+    fn asking(json: &str, selection: SelectionControl, repeated: LoopControl) -> Case {
+        fn ask(block: &mut Block, selection: SelectionControl, repeated: LoopControl) {
+            for stmt in block {
+                match stmt {
+                    Stmt::If { then, otherwise, control, .. } => {
+                        *control = selection;
+                        ask(then, selection, repeated);
+                        ask(otherwise, selection, repeated);
+                    }
+                    Stmt::Switch { arms, control, .. } => {
+                        *control = selection;
+                        arms.iter_mut().for_each(|arm| ask(&mut arm.body, selection, repeated));
+                    }
+                    Stmt::Loop(l) => {
+                        l.control = repeated;
+                        ask(&mut l.body, selection, repeated);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let mut case = Case::from_json(json).expect("a case of the corpus");
+        case.program.functions.iter_mut().for_each(|function| ask(&mut function.body, selection, repeated));
+        case
+    }
+
+    /// SPV_KHR_expect_assume, and the decoration of GLSL 4.60 §4.14.
+    #[test]
+    fn hints_and_qualifiers_arrive_in_the_module() {
+        let mut case = Case::from_json(include_str!("../../../corpus/vectors/V03.json")).expect("a case of the corpus");
+        let main = case.program.functions.last_mut().expect("main");
+        let exact = main.add_local("exact", Type::scalar(Scalar::Float));
+        main.locals.last_mut().expect("the local").precise = true;
+        let real = |expr| Expr::Cast(Scalar::Float, Box::new(expr));
+        let sum = Expr::binary(BinaryOp::Add, real(Expr::Builtin(Builtin::Lane)), Expr::Float(Scalar::Float, 4));
+        let expected = Expr::Intrinsic(Intrinsic::Expect, vec![Expr::Builtin(Builtin::Lane), Expr::Uint(1)]);
+        let assumed = Expr::binary(BinaryOp::Lt, Expr::Builtin(Builtin::Lane), Expr::Uint(128));
+        main.body.extend([
+            Stmt::Assign { var: exact, value: sum },
+            Stmt::Assume(assumed),
+            Stmt::Log { site: 99, values: vec![expected, Expr::Var(exact)] },
+        ]);
+        let prepared = prepare(case).expect("it compiles");
+        let text = toolchain::disassemble(&prepared.spirv).expect("a module");
+        for word in ["OpCapability ExpectAssumeKHR", "OpExpectKHR", "OpAssumeTrueKHR", "NoContraction"] {
+            assert!(text.contains(word), "{word}: {text}");
+        }
+    }
+
+    /// SPIR-V 1.6 §3.2.2 and §3.2.3.
+    #[test]
+    fn attributes_arrive_in_the_module() {
+        // A loop and an `if`; a switch.
+        let sources =
+            [include_str!("../../../corpus/vectors/V03.json"), include_str!("../../../corpus/vectors/V08.json")];
+        for (selection, repeated, words) in [
+            (SelectionControl::Unspecified, LoopControl::Unspecified, ["None", "None"]),
+            (SelectionControl::Flatten, LoopControl::Unroll, ["Flatten", "Unroll"]),
+            (SelectionControl::DontFlatten, LoopControl::DontUnroll, ["DontFlatten", "DontUnroll"]),
+        ] {
+            for source in sources {
+                let prepared = prepare(asking(source, selection, repeated)).expect("it compiles");
+                let text = toolchain::disassemble(&prepared.spirv).expect("a module");
+                for (op, word) in [("OpSelectionMerge", words[0]), ("OpLoopMerge", words[1])] {
+                    let merges: Vec<&str> = text.lines().filter(|line| line.contains(op)).collect();
+                    assert!(op == "OpLoopMerge" || !merges.is_empty(), "{text}");
+                    assert!(merges.iter().all(|line| line.trim_end().ends_with(word)), "{word}: {merges:?}");
+                }
+            }
+        }
+    }
+}

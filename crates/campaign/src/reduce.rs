@@ -1,0 +1,509 @@
+//! Makes a failing case small on the device where it fails.
+//!
+//! The minimizer proposes, [`reduce`] runs: it prepares candidates, keeps the workers busy with several of them at a time, has the oracle
+//! judge what comes back, and asks whether that is *the same failure* ([`Same`]).
+//!
+//! ```text
+//!   tangle-minimizer ── candidates ──► prepare ──► worker 1, worker 2, … ──► judge ──► signature ──► the same failure?
+//!          ▲                                                                                             │
+//!          └───────────────────────────── fails / passes / other ◄───────────────────────────────────────┘
+//! ```
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use tangle_analysis::validate::validate;
+use tangle_identity::{Detail, Kind, Signature};
+use tangle_minimizer::{Check, Minimized, Progress, minimize};
+use tangle_oracle::judge::Verdict;
+use tangle_program::case::{Case, Tier};
+use tangle_program::subgroup::Severity;
+use tangle_report::saved::Rate;
+use tangle_runner::Completion;
+
+use crate::executor::Task;
+use crate::prepare::{Prep, Prepared, prepare};
+use crate::target::{Conclusion, Finish, Target};
+
+/// When a candidate counts as failing the same way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Same {
+    /// The same kind of failure:
+    ///
+    /// | the case | a candidate must |
+    /// |---|---|
+    /// | gives wrong values, or lanes take wrong paths | do one of the two. They are one class: a wrong value that decides a branch is a wrong path, and the program that shows the value is the better one for people. |
+    /// | breaks a rule of the lane map, and does nothing else wrong | do the same, with the same rule |
+    /// | crashes, hangs, loses the device, or makes a Vulkan function fail | do the same at the same stage, with the same words where the driver says any |
+    /// | is rejected by the toolchain | be rejected by the same step |
+    #[default]
+    Failure,
+    /// The same signature, by the letter: the operation and its lanes, too.
+    Signature,
+    /// Anything that is a finding, except that the oracle calls the case not well-defined.
+    Anything,
+}
+
+/// How a case is reduced.
+#[derive(Clone, Debug, Default)]
+pub struct ReduceOptions {
+    /// When a candidate counts as failing.
+    pub same: Same,
+    /// How long at most; `None` for no end.
+    pub time: Option<Duration>,
+    /// How many candidates are run at most; `None` for no end.
+    pub candidates: Option<u64>,
+    /// [`content_hash`] of the original, if the case is what an earlier reduction reached.
+    pub from: Option<String>,
+}
+
+/// A reduced case.
+#[derive(Debug)]
+pub struct Reduction {
+    /// What the minimizer gives.
+    pub minimized: Minimized,
+    /// The reduced case, prepared.
+    pub prep: Prep,
+    /// What came of a run of it that failed.
+    pub conclusion: Conclusion,
+    /// Its signature.
+    pub signature: Signature,
+    /// How often the case failed before.
+    pub before: Rate,
+    /// How often the reduced case fails.
+    pub after: Rate,
+}
+
+/// Jobs that a worker has at a time: one runs, the other waits while this side prepares and judges.
+const IN_FLIGHT: usize = 2;
+/// Runs that show whether a failure comes every time.
+const RUNS: u32 = 3;
+/// Runs that show how often it comes if not.
+const MORE_RUNS: u32 = 7;
+/// The most runs of one candidate whose failure is expected only now and then.
+const MOST_REPEATS: u32 = 8;
+
+/// Reduces a case that fails on a device. `targets` are workers of that one device, at least one. `signature` is what the case was
+/// found with, if anything. `stop` ends the search; what it found so far counts.
+///
+/// # Errors
+/// If the case does not fail this way here, or a worker cannot be had any more.
+pub fn reduce(
+    targets: &[Target],
+    case: &Case,
+    signature: Option<&Signature>,
+    options: &ReduceOptions,
+    stop: &AtomicBool,
+    mut progress: impl FnMut(&Progress<'_>) -> ControlFlow<()>,
+) -> anyhow::Result<Reduction> {
+    let started = Instant::now();
+    let mut judge = Judge::new(targets, stop);
+    let mut first = judge.one(case)?;
+    let airtight = if options.same == Same::Failure { judge.at_maximal(case, &first)? } else { None };
+    let from = options.from.clone().or_else(|| airtight.as_ref().map(|_| content_hash(case)));
+    let (case, signature) = match &airtight {
+        Some((case, conclusion)) => {
+            first = conclusion.clone();
+            (case, None)
+        }
+        None => (case, signature),
+    };
+    let (criterion, before) = judge.criterion(case, first, signature, options.same)?;
+    judge.criterion = Some(criterion);
+    judge.repeats = repeats(before);
+    judge.deadline = options.time.map(|time| started + time);
+    let options = tangle_minimizer::Options {
+        time: options.time.map(|time| time.saturating_sub(started.elapsed())),
+        candidates: options.candidates,
+        batch: judge.batch(),
+        focus: judge.focus,
+    };
+    // Where a failure comes and goes, the last steps may have been luck.
+    let mut steps = vec![case.clone()];
+    let mut minimized = minimize(
+        case,
+        &options,
+        |cases| judge.check(cases),
+        |report| {
+            if report.improved {
+                steps.push(report.best.clone());
+            }
+            if stop.load(Ordering::SeqCst) {
+                // The last one is reported, too: there may be something to save.
+                let _ = progress(report);
+                return ControlFlow::Break(());
+            }
+            progress(report)
+        },
+    );
+    if let Some(reason) = judge.trouble.take() {
+        bail!("{reason}");
+    }
+    let (last, conclusion, after) = judge.last_that_fails(&steps)?;
+    if last + 1 < steps.len() {
+        // The rest was luck, and so is what is said of it.
+        minimized = Minimized { case: steps.swap_remove(last), neighbour: None, finished: false, ..minimized };
+    }
+    minimized.case.origin.minimized_from = Some(from.unwrap_or_else(|| content_hash(case)));
+    let prep = Prep::of(minimized.case.clone());
+    let Some(signature) = conclusion.signature(prep.case()) else { bail!("the minimised case does not fail any more") };
+    Ok(Reduction { minimized, prep, conclusion, signature, before, after })
+}
+
+/// Names the content of a case, whatever its file is called.
+pub fn content_hash(case: &Case) -> String {
+    blake3::hash(case.to_json().as_bytes()).to_hex()[..16].to_owned()
+}
+
+/// So many runs that a failure of this rate shows in nine of ten cases.
+fn repeats(rate: Rate) -> u32 {
+    if rate.is_always() {
+        return 1;
+    }
+    let passes = 1.0 - f64::from(rate.failed) / f64::from(rate.runs);
+    ((0.1f64.ln() / passes.ln()).ceil() as u32).clamp(1, MOST_REPEATS)
+}
+
+/// What a candidate must do.
+#[derive(Clone, Debug)]
+struct Criterion {
+    same: Same,
+    signature: Signature,
+}
+
+impl Criterion {
+    fn is_met(&self, case: &Case, conclusion: &Conclusion) -> bool {
+        let Some(signature) = conclusion.signature(case) else { return false };
+        match self.same {
+            Same::Anything => signature.kind != Kind::Invalid,
+            Same::Signature => signature == self.signature,
+            Same::Failure => signature.fails_like(&self.signature),
+        }
+    }
+}
+
+/// Runs candidates on the workers of a device.
+struct Judge<'a> {
+    targets: &'a [Target],
+    stop: &'a AtomicBool,
+    deadline: Option<Instant>,
+    /// Until it is known, nothing is the same failure.
+    criterion: Option<Criterion>,
+    /// How often a candidate runs before it counts as passing.
+    repeats: u32,
+    /// The site of the first wrong step of the case.
+    focus: Option<u32>,
+    next_job: u64,
+    completions: (Sender<Completion>, Receiver<Completion>),
+    /// Why it cannot go on.
+    trouble: Option<String>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(targets: &'a [Target], stop: &'a AtomicBool) -> Judge<'a> {
+        Judge {
+            targets,
+            stop,
+            deadline: None,
+            criterion: None,
+            repeats: 1,
+            focus: None,
+            next_job: 0,
+            completions: unbounded(),
+            trouble: None,
+        }
+    }
+
+    /// True if every failure costs a worker.
+    fn is_costly(&self) -> bool {
+        let kind = self.criterion.as_ref().map(|criterion| criterion.signature.kind);
+        matches!(kind, Some(Kind::Crash | Kind::Hang | Kind::DeviceLost | Kind::OutOfMemory | Kind::Implausible))
+    }
+
+    /// A failure that costs a worker is not tried with several at a time.
+    fn batch(&self) -> usize {
+        self.targets.len() * if self.is_costly() { 1 } else { IN_FLIGHT }
+    }
+
+    /// Runs one case and waits for it.
+    fn one(&mut self, case: &Case) -> anyhow::Result<Conclusion> {
+        let Some(target) = self.targets.first() else { bail!("no device") };
+        let conclusion = match prepare(case.clone()) {
+            Ok(prepared) => target.run(&prepared),
+            Err(fault) => Conclusion::from(&fault),
+        };
+        match &conclusion.finish {
+            Finish::NoWorker { reason } => bail!("device {}: {reason}", target.name),
+            Finish::Unsupported { missing } => bail!("device {} lacks {}", target.name, missing.join(", ")),
+            _ => Ok(conclusion),
+        }
+    }
+
+    /// The case at tier maximal, if it is weaker, if what it breaks rests on less than a sentence (lanes on one path of divergent control
+    /// flow, say), and if it fails there beyond doubt: then that is what there is to report.
+    fn at_maximal(&mut self, case: &Case, first: &Conclusion) -> anyhow::Result<Option<(Case, Conclusion)>> {
+        let is_doubtful = first.signature(case).is_some_and(|signature| signature.severity() == Severity::Strong);
+        let Some(target) = self.targets.first().filter(|_| is_doubtful && case.tier != Tier::Maximal) else {
+            return Ok(None);
+        };
+        let case = Case { tier: Tier::Maximal, ..case.clone() };
+        if validate(&case).is_err() || !target.missing(&case).is_empty() {
+            return Ok(None);
+        }
+        let conclusion = self.one(&case)?;
+        let is_wrong = |signature: &Signature| {
+            matches!(signature.kind, Kind::Value | Kind::Path) && signature.severity() == Severity::Hard
+        };
+        Ok(conclusion.signature(&case).is_some_and(|signature| is_wrong(&signature)).then_some((case, conclusion)))
+    }
+
+    /// Finds out what the failure is and how often it comes, given the first run.
+    fn criterion(
+        &mut self,
+        case: &Case,
+        first: Conclusion,
+        found: Option<&Signature>,
+        same: Same,
+    ) -> anyhow::Result<(Criterion, Rate)> {
+        let mut rate = Rate::default();
+        let mut criterion = found.map(|signature| Criterion { same, signature: signature.clone() });
+        let mut next = Some(first);
+        let mut seen: Option<Signature> = None;
+        loop {
+            let conclusion = match next.take() {
+                Some(conclusion) => conclusion,
+                None => self.one(case)?,
+            };
+            rate.runs += 1;
+            if let Some(signature) = conclusion.signature(case).filter(|signature| signature.kind != Kind::Invalid) {
+                let criterion = criterion.get_or_insert_with(|| Criterion { same, signature: signature.clone() });
+                if matches!(criterion.signature.detail, Detail::Text(_)) && signature.fails_like(&criterion.signature) {
+                    // That of a finding of an older format says less.
+                    criterion.signature = signature.clone();
+                }
+                if criterion.is_met(case, &conclusion) {
+                    rate.failed += 1;
+                    self.focus = self.focus.or(first_wrong_site(&conclusion));
+                }
+                seen.get_or_insert(signature);
+            }
+            let is_costly = seen.as_ref().is_some_and(|seen| seen.kind == Kind::Hang);
+            let enough = is_costly && rate.failed > 0
+                || rate.runs >= RUNS && rate.is_always()
+                || rate.runs >= RUNS + MORE_RUNS
+                || self.stop.load(Ordering::SeqCst) && rate.failed > 0;
+            if enough {
+                break;
+            }
+        }
+        let name = &self.targets[0].name;
+        match (criterion, seen) {
+            (Some(criterion), _) if rate.failed > 0 => Ok((criterion, rate)),
+            (Some(criterion), Some(seen)) => bail!(
+                "on {name} the case fails in another way now ({seen}; it was {}): --any-failure takes any",
+                criterion.signature
+            ),
+            _ => bail!("the case does not fail on {name} ({} runs)", rate.runs),
+        }
+    }
+
+    /// Goes back from the last step to one that fails when it is run again: its number, what came of a run that failed, and how often it
+    /// does. Usually the last one does.
+    fn last_that_fails(&mut self, steps: &[Case]) -> anyhow::Result<(usize, Conclusion, Rate)> {
+        let mut back = 0;
+        loop {
+            let at = (steps.len() - 1).saturating_sub(back);
+            if let (Some(conclusion), rate) = self.confirm(&steps[at])? {
+                return Ok((at, conclusion, rate));
+            }
+            if at == 0 {
+                bail!("the case failed before and then not any more: the failure comes and goes");
+            }
+            back = 2 * back + 1;
+        }
+    }
+
+    /// Runs a case a few times: what came of a run that failed, and how often it does.
+    fn confirm(&mut self, case: &Case) -> anyhow::Result<(Option<Conclusion>, Rate)> {
+        let runs = if self.is_costly() { RUNS - 1 } else { RUNS + 2 } * self.repeats.min(2);
+        let mut rate = Rate::default();
+        let mut failing = None;
+        for _ in 0..runs {
+            let conclusion = self.one(case)?;
+            rate.runs += 1;
+            if self.is_met(case, &conclusion) {
+                rate.failed += 1;
+                failing.get_or_insert(conclusion);
+            }
+        }
+        Ok((failing, rate))
+    }
+
+    fn is_met(&self, case: &Case, conclusion: &Conclusion) -> bool {
+        self.criterion.as_ref().is_some_and(|criterion| criterion.is_met(case, conclusion))
+    }
+
+    fn answer(&mut self, case: &Case, conclusion: &Conclusion) -> Check {
+        if let Finish::NoWorker { reason } = &conclusion.finish {
+            self.trouble = Some(format!("device {}: {reason}", self.targets[0].name));
+        }
+        if self.is_met(case, conclusion) {
+            return Check::Fails;
+        }
+        match &conclusion.finish {
+            Finish::Judged(judgement) if judgement.verdict == Verdict::Pass => Check::Passes,
+            _ => Check::Other,
+        }
+    }
+
+    /// Answers for candidates in order, as far as the first that fails.
+    fn check(&mut self, cases: &[Case]) -> Vec<Check> {
+        let mut open = Open::new(cases.len(), self.repeats);
+        for (i, case) in cases.iter().enumerate() {
+            if open.is_decided() || self.is_over() {
+                break;
+            }
+            if self.targets.iter().any(|target| !target.missing(case).is_empty()) {
+                open.decide(i, Check::Other);
+                continue;
+            }
+            match prepare(case.clone()) {
+                Err(fault) => {
+                    let answer = self.answer(case, &Conclusion::from(&fault));
+                    open.decide(i, answer);
+                }
+                Ok(prepared) => self.submit(i, &prepared, &mut open),
+            }
+            while let Ok(completion) = self.completions.1.try_recv() {
+                self.take(completion, cases, &mut open);
+            }
+        }
+        while !open.is_decided() && open.waits() && !self.is_over() {
+            match self.completions.1.recv_timeout(Duration::from_millis(100)) {
+                Ok(completion) => self.take(completion, cases, &mut open),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        if self.trouble.is_some() { Vec::new() } else { open.answers() }
+    }
+
+    fn submit(&mut self, i: usize, prepared: &Prepared, open: &mut Open) {
+        for _ in 0..self.repeats {
+            let id = self.next_job;
+            self.next_job += 1;
+            let target = &self.targets[id as usize % self.targets.len()];
+            open.jobs.push((id, i));
+            let task = Task { id, prepared, cases: &[&prepared.case], suspicion: None };
+            target.executor.workers()[0].submit(&task, &self.completions.0);
+        }
+    }
+
+    fn take(&mut self, completion: Completion, cases: &[Case], open: &mut Open) {
+        // Those that nobody waits for any more are of an earlier batch.
+        let Some(at) = open.jobs.iter().position(|(id, _)| *id == completion.job) else { return };
+        let (_, i) = open.jobs.remove(at);
+        let conclusion = Conclusion::of(&cases[i], &self.targets[0].capabilities, completion.outcome);
+        let answer = self.answer(&cases[i], &conclusion);
+        open.ran(i, answer);
+    }
+
+    fn is_over(&self) -> bool {
+        self.trouble.is_some()
+            || self.stop.load(Ordering::SeqCst)
+            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+}
+
+fn first_wrong_site(conclusion: &Conclusion) -> Option<u32> {
+    match &conclusion.finish {
+        Finish::Judged(judgement) => match &judgement.verdict {
+            Verdict::Mismatch(mismatch) => Some(mismatch.site).filter(|site| *site > 0),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The candidates of a batch, and what is known of them.
+struct Open {
+    /// Jobs that run: id, and number of the candidate.
+    jobs: Vec<(u64, usize)>,
+    /// For each candidate: the answer so far, and how many runs are missing.
+    found: Vec<(Option<Check>, u32)>,
+}
+
+impl Open {
+    fn new(candidates: usize, repeats: u32) -> Open {
+        Open { jobs: Vec::new(), found: vec![(None, repeats); candidates] }
+    }
+
+    fn decide(&mut self, i: usize, answer: Check) {
+        self.found[i] = (Some(answer), 0);
+    }
+
+    /// One failure is enough; to pass, all runs must.
+    fn ran(&mut self, i: usize, answer: Check) {
+        let (so_far, missing) = &mut self.found[i];
+        *missing = if answer == Check::Fails { 0 } else { missing.saturating_sub(1) };
+        *so_far = Some(match (answer, *so_far) {
+            (Check::Fails, _) | (_, Some(Check::Fails)) => Check::Fails,
+            (Check::Other, _) | (_, Some(Check::Other)) => Check::Other,
+            _ => Check::Passes,
+        });
+    }
+
+    fn waits(&self) -> bool {
+        !self.jobs.is_empty()
+    }
+
+    /// True if a candidate fails and all before it do not, or if nothing is missing.
+    fn is_decided(&self) -> bool {
+        let known = self.found.iter().take_while(|(_, missing)| *missing == 0);
+        let answers: Vec<Option<Check>> = known.map(|(answer, _)| *answer).collect();
+        answers.contains(&Some(Check::Fails)) || answers.len() == self.found.len()
+    }
+
+    /// As far as they are known without a gap.
+    fn answers(self) -> Vec<Check> {
+        self.found.into_iter().map_while(|(answer, missing)| answer.filter(|_| missing == 0)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tangle_program::ops::BinaryOp;
+    use tangle_program::subgroup::SubgroupOp;
+    use tangle_program::tree::{Builtin, Expr, Stmt};
+    use tangle_program::types::Scalar;
+
+    use super::*;
+
+    #[test]
+    fn what_is_doubtful_is_reported_where_it_is_hard() {
+        let text = include_str!("../../../corpus/vectors/V01.json");
+        let mut case = Case { tier: Tier::Plain, ..Case::from_json(text).expect("a case of the corpus") };
+        let lane = || Expr::Builtin(Builtin::Lane);
+        let elected = Expr::Cast(Scalar::Uint, Box::new(Expr::subgroup(SubgroupOp::Elect, [])));
+        case.program.functions.last_mut().expect("main").body = vec![Stmt::If {
+            cond: Expr::binary(BinaryOp::Lt, lane(), Expr::Uint(2)),
+            then: vec![Stmt::Log { site: 1, values: vec![elected] }],
+            otherwise: Vec::new(),
+            control: Default::default(),
+        }];
+        let device = [Target::built_in("reference:elect_highest").expect("there is such a fault")];
+        let found = device[0].run(&prepare(case.clone()).expect("it compiles")).signature(&case).expect("it fails");
+        assert_eq!(found.severity(), Severity::Strong, "{found}");
+        let never = AtomicBool::new(false);
+        let reduced = |same| {
+            let options = ReduceOptions { same, candidates: Some(50), ..ReduceOptions::default() };
+            reduce(&device, &case, Some(&found), &options, &never, |_| ControlFlow::Continue(())).expect("it fails")
+        };
+        let reduction = reduced(Same::Failure);
+        assert_eq!(reduction.signature.severity(), Severity::Hard, "{}", reduction.signature);
+        assert_eq!(reduced(Same::Signature).signature, found, "by the letter it stays what it is");
+    }
+}

@@ -1,0 +1,325 @@
+//! A device, whatever runs its cases, and what comes of a case on it.
+
+use std::num::NonZero;
+
+use anyhow::{Context as _, bail};
+use serde::Serialize;
+use tangle_identity::failure::{ToolFault, ToolStep};
+use tangle_identity::{Detail, DeviceId, Kind, Signature};
+use tangle_oracle::judge::{Judgement, Observation, Verdict, judge};
+use tangle_program::case::Case;
+use tangle_runner::config::MOST_JOBS;
+use tangle_runner::{Completed, DriverConfig, DriverMode, Inventory, Options, Outcome, ProbeOptions, Times};
+
+use crate::capabilities::Capabilities;
+use crate::executor::vulkan::Vulkan;
+use crate::executor::{self, Description, Executor, Runs};
+use crate::failure;
+use crate::prepare::{Prepared, ToolchainFault, observation};
+
+/// An open device.
+pub struct Target {
+    /// Its unique name.
+    pub name: String,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// Its identity and properties, for reports.
+    pub info: serde_json::Value,
+    /// What runs cases on it.
+    pub executor: Box<dyn Executor>,
+}
+
+/// How many workers a device gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Jobs {
+    /// One.
+    #[default]
+    One,
+    /// So many.
+    Each(NonZero<usize>),
+    /// As many as its driver's entry says, or else its share of the processors.
+    Shared,
+}
+
+impl Jobs {
+    /// So many, if they are not too many.
+    ///
+    /// # Errors
+    /// If they are: each is a process.
+    pub fn each(jobs: NonZero<usize>) -> Result<Jobs, String> {
+        if jobs.get() > MOST_JOBS as usize {
+            return Err(format!("a device has at most {MOST_JOBS} workers"));
+        }
+        Ok(Jobs::Each(jobs))
+    }
+
+    /// The number for one of several devices.
+    fn of(self, driver: Option<&DriverConfig>, devices: usize) -> NonZero<usize> {
+        let entry = || driver.and_then(|driver| NonZero::new(driver.jobs? as usize));
+        match self {
+            Jobs::One => NonZero::<usize>::MIN,
+            Jobs::Each(jobs) => jobs,
+            Jobs::Shared => entry().unwrap_or_else(|| {
+                let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+                NonZero::new(processors / devices.max(1)).unwrap_or(NonZero::<usize>::MIN)
+            }),
+        }
+    }
+}
+
+/// What came of one case on one device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// It ran and was judged.
+    Judged(Judgement),
+    /// It was compiled by a device that runs nothing.
+    Compiled,
+    /// The device cannot run it.
+    Unsupported {
+        /// What it lacks.
+        missing: Vec<String>,
+    },
+    /// The device failed: the crash, time-out or error.
+    Failed(Outcome),
+    /// The toolchain failed.
+    Toolchain {
+        /// Which step of it.
+        step: ToolStep,
+        /// What it said.
+        message: String,
+    },
+    /// It ended tangle or the machine, twice: it is not run any more.
+    Fatal {
+        /// How.
+        how: String,
+    },
+    /// This machine could not run it: no worker could be had, or no module made.
+    NoWorker {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The outcome of one case on one device, with what was read back.
+#[derive(Clone, Debug)]
+pub struct Conclusion {
+    /// What came of it.
+    pub finish: Finish,
+    /// What was read back.
+    pub observation: Option<Observation>,
+    /// Where the worker's time went.
+    pub times: Times,
+}
+
+impl From<&ToolchainFault> for Conclusion {
+    fn from(fault: &ToolchainFault) -> Conclusion {
+        Conclusion::without_data(match failure::of_toolchain(&fault.error) {
+            Some((step, message)) => Finish::Toolchain { step, message },
+            None => Finish::NoWorker { reason: fault.error.to_string() },
+        })
+    }
+}
+
+impl Conclusion {
+    /// A conclusion with nothing read back.
+    pub fn without_data(finish: Finish) -> Conclusion {
+        Conclusion { finish, observation: None, times: Times::default() }
+    }
+
+    /// Judges the outcome of a job with one launch.
+    pub fn of(case: &Case, capabilities: &Capabilities, outcome: Outcome) -> Conclusion {
+        Conclusion::of_launches([case], capabilities, outcome).swap_remove(0)
+    }
+
+    /// Judges the outcome of a job with a launch for each of the cases: one conclusion for each that ran, in their order, or a single one
+    /// if the job did not run. The times of the job go with the first.
+    pub fn of_launches<'a>(
+        cases: impl IntoIterator<Item = &'a Case>,
+        capabilities: &Capabilities,
+        outcome: Outcome,
+    ) -> Vec<Conclusion> {
+        let finish = match outcome {
+            Outcome::Completed(Completed { launches, times }) => {
+                let judged = cases.into_iter().zip(&launches).filter_map(|(case, launch)| {
+                    observation(launch).map(|observation| Conclusion::judged(case, capabilities, observation))
+                });
+                let mut conclusions: Vec<Conclusion> = judged.collect();
+                if conclusions.is_empty() {
+                    conclusions.push(Conclusion::without_data(Finish::Compiled));
+                }
+                conclusions[0].times = times;
+                return conclusions;
+            }
+            Outcome::Unsupported { missing } => Finish::Unsupported { missing },
+            Outcome::WorkerLost { reason } => Finish::NoWorker { reason },
+            Outcome::Undefined { rule, place } => {
+                Finish::Toolchain { step: ToolStep::Execute, message: format!("{rule}\n{place}") }
+            }
+            failed => Finish::Failed(failed),
+        };
+        vec![Conclusion::without_data(finish)]
+    }
+
+    fn judged(case: &Case, capabilities: &Capabilities, observation: Observation) -> Conclusion {
+        let judgement = judge(case, &observation, capabilities.sizes);
+        Conclusion { finish: Finish::Judged(judgement), observation: Some(observation), times: Times::default() }
+    }
+
+    /// The result in a word: a kind of finding, or `pass`, `vacuous`, `compiled`, `not run`, `no worker`, `short of memory`.
+    pub fn status(&self, case: &Case) -> &'static str {
+        match (self.signature(case), &self.finish) {
+            (Some(signature), _) => signature.kind.name(),
+            (None, Finish::Judged(judgement)) if judgement.verdict == Verdict::Vacuous => "vacuous",
+            (None, Finish::Compiled) => "compiled",
+            (None, Finish::Unsupported { .. }) => "not run",
+            (None, Finish::NoWorker { .. }) => "no worker",
+            (None, Finish::Failed(_)) => "short of memory",
+            (None, _) => "pass",
+        }
+    }
+
+    /// The signature, if this is a finding.
+    pub fn signature(&self, case: &Case) -> Option<Signature> {
+        match &self.finish {
+            Finish::Judged(judgement) => Signature::traced(case, judgement, self.observation.as_ref()),
+            Finish::Compiled | Finish::Unsupported { .. } | Finish::NoWorker { .. } => None,
+            Finish::Toolchain { step, message } => {
+                Some(Signature { kind: Kind::Toolchain, detail: Detail::Toolchain(ToolFault::new(*step, message)) })
+            }
+            Finish::Failed(outcome) => failure::signature(outcome),
+            Finish::Fatal { how } => {
+                Some(Signature { kind: Kind::Crash, detail: Detail::Text(format!("{how} twice")) })
+            }
+        }
+    }
+}
+
+impl Target {
+    /// An open executor, one case at a time.
+    pub fn new(executor: Box<dyn Executor>) -> Target {
+        let Description { name, capabilities, info } = executor.description();
+        Target { name, capabilities, info, executor }
+    }
+
+    /// The device under a name whose first word is that of a kind that is [part of tangle](executor::BUILT_IN).
+    ///
+    /// # Errors
+    /// If there is no such device.
+    pub fn built_in(name: &str) -> anyhow::Result<Target> {
+        let kind = executor::built_in(name).with_context(|| format!("no kind of device is called '{name}'"))?;
+        Ok(Target::new((kind.open)(name)?))
+    }
+
+    /// Opens a Vulkan device with one worker.
+    ///
+    /// # Errors
+    /// If its worker does not come up.
+    pub fn vulkan(driver: &DriverConfig, index: u32, options: &Options) -> anyhow::Result<Target> {
+        Ok(Target::new(Box::new(Vulkan::open(driver, index, options)?)))
+    }
+
+    fn with_workers(mut self, jobs: NonZero<usize>, warn: &mut dyn FnMut(String)) -> Target {
+        self.executor.open_workers(jobs, warn);
+        self
+    }
+
+    /// True if it runs what it compiles.
+    pub fn executes(&self) -> bool {
+        self.executor.mode() == DriverMode::Execute
+    }
+
+    /// True if it runs modules, so that whoever made them may be to blame.
+    pub fn runs_modules(&self) -> bool {
+        self.executor.runs() == Runs::Module
+    }
+
+    /// What known bugs tell devices apart by.
+    pub fn id(&self) -> DeviceId {
+        DeviceId::new(&self.name, &self.info)
+    }
+
+    /// What the device lacks for a case; empty if it can run it.
+    pub fn missing(&self, case: &Case) -> Vec<String> {
+        // What an optimiser makes against its documentation says nothing about any device.
+        self.capabilities.missing(case).into_iter().chain(case.variant.unpromised()).collect()
+    }
+
+    /// Runs one case and waits for it.
+    pub fn run(&self, prepared: &Prepared) -> Conclusion {
+        let missing = self.missing(&prepared.case);
+        if !missing.is_empty() {
+            return Conclusion::without_data(Finish::Unsupported { missing });
+        }
+        let outcome = executor::run(self.executor.workers()[0], prepared);
+        Conclusion::of(&prepared.case, &self.capabilities, outcome)
+    }
+}
+
+/// Opens the devices with the given names: all Vulkan devices if there is no name. Drivers that do not come up are told
+/// through `warn` when they were not asked for by name.
+///
+/// # Errors
+/// If a named device could not be obtained, or there is none at all.
+pub fn open(
+    names: &[String],
+    devices_file: Option<&std::path::Path>,
+    jobs: Jobs,
+    options: &Options,
+    mut warn: impl FnMut(String),
+) -> anyhow::Result<Vec<Target>> {
+    let mut targets = Vec::new();
+    let devices = names.len();
+    let (built_in, names): (Vec<&String>, Vec<&String>) =
+        names.iter().partition(|name| executor::built_in(name).is_some());
+    for name in &built_in {
+        targets.push(Target::built_in(name)?.with_workers(jobs.of(None, devices), &mut warn));
+    }
+    if !built_in.is_empty() && names.is_empty() {
+        return Ok(targets);
+    }
+    let inventory = Inventory::probe(&drivers_of(&names, devices_file)?, &ProbeOptions::default());
+    if names.is_empty() {
+        for (driver, problem) in inventory.problems() {
+            warn(format!("driver {}: {problem}", driver.name));
+        }
+        inventory.require_any()?;
+        let devices = inventory.devices().count();
+        for (driver, info) in inventory.devices() {
+            let jobs = jobs.of(Some(driver), devices);
+            match Target::vulkan(driver, info.index, options) {
+                Ok(target) => targets.push(target.with_workers(jobs, &mut warn)),
+                Err(error) => warn(format!("device {}: {error}", info.name)),
+            }
+        }
+    }
+    for name in names {
+        let (driver, info) = inventory.device(name)?;
+        let jobs = jobs.of(Some(driver), devices);
+        targets.push(Target::vulkan(driver, info.index, options)?.with_workers(jobs, &mut warn));
+    }
+    if targets.is_empty() {
+        bail!("no device could be opened");
+    }
+    Ok(targets)
+}
+
+/// The drivers that the named devices may be of: all if there is no name, or one that no driver has, so that the error names those there are.
+fn drivers_of(names: &[&String], devices_file: Option<&std::path::Path>) -> anyhow::Result<Vec<DriverConfig>> {
+    let all = tangle_runner::drivers(devices_file)?;
+    // The second device of a driver is DRIVER#1.
+    let named = |driver: &DriverConfig, name: &str| name.split('#').next() == Some(&driver.name);
+    let has_driver = |name: &&&String| all.iter().any(|driver| named(driver, name));
+    if names.is_empty() || !names.iter().all(|name| has_driver(&name)) {
+        return Ok(all);
+    }
+    Ok(all.into_iter().filter(|driver| names.iter().any(|name| named(driver, name))).collect())
+}
+
+/// Asks every driver of this machine what devices it has.
+///
+/// # Errors
+/// If the devices file is bad.
+pub fn inventory(devices_file: Option<&std::path::Path>) -> anyhow::Result<Inventory> {
+    Ok(Inventory::probe(&tangle_runner::drivers(devices_file)?, &ProbeOptions::default()))
+}

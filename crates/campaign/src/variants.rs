@@ -1,0 +1,164 @@
+//! Runs a case as every variant on every device, to tell which stage is to blame ([`tangle_identity::stage`]).
+
+use std::path::Path;
+
+use tangle_analysis::validate::validate;
+use tangle_emit::glsl::glsl;
+use tangle_files::write_atomically;
+use tangle_identity::Kind;
+use tangle_identity::stage::{Cell, Column, Made, Outcome, Row, Table};
+use tangle_minimizer::access::each_block_mut;
+use tangle_minimizer::hide_constants;
+use tangle_oracle::judge::Verdict;
+use tangle_program::case::Case;
+use tangle_program::tree::Stmt;
+use tangle_program::variant::Variant;
+
+use crate::prepare::{Prepared, ToolchainFault, prepare, prepare_as};
+use crate::target::{Conclusion, Finish, Target};
+
+/// The name of the table in a finding's folder.
+pub const FILE: &str = "variants.json";
+
+/// True if a table says more of a failure than its kind does. Where a driver dies, every cell costs a worker or the whole time limit, and
+/// only a driver can do that.
+pub const fn are_telling(kind: Kind) -> bool {
+    !matches!(kind, Kind::Crash | Kind::Hang | Kind::DeviceLost | Kind::OutOfMemory | Kind::Implausible)
+}
+
+/// Runs the case itself, then all other variants of it.
+pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>, case: &Case) -> Table {
+    let mut targets: Vec<&Target> = targets.into_iter().collect();
+    if targets.iter().any(|target| target.runs_modules()) {
+        // What sees no module says nothing about who made it wrong.
+        targets.retain(|target| target.runs_modules());
+    }
+    let mut variants = vec![case.variant.clone()];
+    variants.extend(Variant::FIXED.into_iter().filter(|variant| *variant != case.variant));
+    let mut rows: Vec<Row> = Vec::new();
+    for variant in variants {
+        let case = Case { variant: variant.clone(), ..case.clone() };
+        rows.push(row(&targets, Made::Variant(variant), &case, prepare(case.clone())));
+    }
+    if let Some((site, sparse)) = wrong_site(&rows[0]).and_then(|site| Some((site, with_one_site(case, site)?))) {
+        rows.push(row(&targets, Made::OneSite(site), &sparse, prepare(sparse.clone())));
+    }
+    let unoptimised = Case { variant: Variant::Unoptimised, ..case.clone() };
+    if let Some(hidden) = hide_constants(&unoptimised) {
+        let text = in_variables(&hidden, case.data.uniforms.len());
+        let prepared = prepare_as(hidden.clone(), text);
+        rows.push(row(&targets, Made::ConstantsInVariables, &hidden, prepared));
+        rows.push(row(&targets, Made::ConstantsHidden, &hidden, prepare(hidden.clone())));
+    }
+    let column = |target: &&Target| Column { device: target.name.clone(), driver: driver(target) };
+    Table { columns: targets.iter().map(column).collect(), rows }
+}
+
+/// Where the first device that fails is wrong.
+fn wrong_site(row: &Row) -> Option<u32> {
+    row.cells.iter().find_map(|cell| match cell.outcome {
+        Outcome::Fails { site, .. } => site,
+        Outcome::Passes | Outcome::NotRun => None,
+    })
+}
+
+/// The case with no other site logged; `None` if it has no other, or would not be valid.
+fn with_one_site(case: &Case, site: u32) -> Option<Case> {
+    let mut sparse = case.clone();
+    each_block_mut(&mut sparse.program, &mut |_, block| {
+        block.retain(|stmt| !matches!(stmt, Stmt::Log { site: other, .. } if *other != site));
+    });
+    (sparse != *case && validate(&sparse).is_ok()).then_some(sparse)
+}
+
+/// The shader of a case with its uniforms from number `first` in global variables instead.
+fn in_variables(case: &Case, first: usize) -> String {
+    let mut variables = String::new();
+    let mut text = glsl(case);
+    for (k, word) in case.data.uniforms.iter().enumerate().skip(first) {
+        let component = ["x", "y", "z", "w"][k % 4];
+        text = text.replace(&format!("uniform_words[{}].{component}", k / 4), &format!("constant_{k}"));
+        variables += &format!("uint constant_{k} = {word}u;\n");
+    }
+    // After the interface, before the first function.
+    let is_function = |line: &str| line.ends_with('{') && line.contains('(') && !line.starts_with(' ');
+    let at: usize = text.lines().take_while(|line| !is_function(line)).map(|line| line.len() + 1).sum();
+    text.insert_str(at, &variables);
+    text
+}
+
+/// The name of a device's driver, the same for all its versions.
+fn driver(target: &Target) -> String {
+    target.info["driver_name"].as_str().unwrap_or(&target.name).to_owned()
+}
+
+fn row(targets: &[&Target], made: Made, case: &Case, prepared: Result<Prepared, ToolchainFault>) -> Row {
+    let conclude = |target: &&Target| match &prepared {
+        Ok(prepared) => target.run(prepared),
+        Err(fault) => Conclusion::from(fault),
+    };
+    Row { made, cells: targets.iter().map(|target| cell(case, &conclude(target))).collect() }
+}
+
+fn cell(case: &Case, conclusion: &Conclusion) -> Cell {
+    if let Some(signature) = conclusion.signature(case) {
+        let site = match &conclusion.finish {
+            Finish::Judged(judgement) => match &judgement.verdict {
+                Verdict::Mismatch(mismatch) => Some(mismatch.site),
+                _ => None,
+            },
+            _ => None,
+        };
+        return Cell { outcome: Outcome::Fails { kind: signature.kind, site }, text: signature.to_string() };
+    }
+    let (outcome, text) = match &conclusion.finish {
+        Finish::Judged(judgement) if judgement.verdict == Verdict::Pass => (Outcome::Passes, "pass".into()),
+        Finish::Judged(_) => (Outcome::NotRun, "nothing to compare".into()),
+        Finish::Compiled => (Outcome::NotRun, "compiled; the device runs nothing".into()),
+        Finish::Unsupported { missing } => (Outcome::NotRun, format!("not run: lacks {}", missing.join(", "))),
+        Finish::Fatal { how } => (Outcome::NotRun, format!("not run: {how}")),
+        Finish::NoWorker { reason } => (Outcome::NotRun, format!("not run: {reason}")),
+        Finish::Toolchain { .. } | Finish::Failed(_) => (Outcome::NotRun, "not run".into()),
+    };
+    Cell { outcome, text }
+}
+
+/// The table in a finding's folder, if there is one.
+pub fn read(folder: &Path) -> Option<Table> {
+    serde_json::from_slice(&tangle_files::read(&folder.join(FILE), tangle_files::MOST).ok()?).ok()
+}
+
+/// Saves a table in a finding's folder.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn save(table: &Table, folder: &Path) -> anyhow::Result<()> {
+    let mut text = serde_json::to_vec_pretty(table)?;
+    text.push(b'\n');
+    write_atomically(&folder.join(FILE), &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tangle_program::tree::walk_block;
+
+    #[test]
+    fn one_site_stays() {
+        let case = Case::from_json(include_str!("../../../corpus/vectors/V01.json")).expect("a case of the corpus");
+        for (site, left) in [(1, Some(vec![1])), (3, Some(vec![3]))] {
+            let sites = with_one_site(&case, site).map(|case| {
+                let mut sites = Vec::new();
+                walk_block(&case.program.functions[0].body, &mut |stmt| {
+                    if let Stmt::Log { site, .. } = stmt {
+                        sites.push(*site);
+                    }
+                });
+                sites
+            });
+            assert_eq!(sites, left, "site {site}");
+        }
+        let alone = with_one_site(&case, 1).expect("one site");
+        assert_eq!(with_one_site(&alone, 1), None);
+    }
+}

@@ -1,0 +1,6 @@
+//! Emitters: one for each language of shaders. Spelling lives here: the tree says what a program means, an emitter how a language
+//! says it.
+//!
+//! - [`glsl`]: GLSL 4.50, with the place of every statement in the text.
+
+pub mod glsl;

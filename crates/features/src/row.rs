@@ -1,0 +1,162 @@
+//! What a row of the table says.
+
+use std::ffi::CStr;
+
+use tangle_program::case::{EntryPoint, Tier};
+use tangle_program::subgroup::Category;
+use tangle_program::tree::{Expr, Program, Stmt};
+use tangle_program::types::Scalar;
+
+use crate::Feature;
+
+/// One feature.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The feature.
+    pub feature: Feature,
+    /// Its name in the Vulkan specification: the member of the feature structure, the bit of the subgroup operations, or the extension
+    /// where there is neither.
+    pub name: &'static str,
+    /// What in a case asks for it, and so what is left out on a device without it.
+    pub asked_by: &'static [Ask],
+    /// How a device says that it has it, and how it is enabled.
+    pub vulkan: Vulkan,
+    /// What must be enabled with it.
+    pub requires: &'static [Feature],
+    /// A device that has one of these offers this one, too.
+    pub implied_by: &'static [Feature],
+    /// What of a module needs it.
+    pub spirv: Spirv,
+    /// The name of its `DEVICE_FEATURE` in AmberScript (docs/amber_script.md of google/amber), if it has one.
+    pub amber: Option<&'static str>,
+    /// True if VkRunner has the name among its features.
+    pub vkrunner: bool,
+}
+
+/// Something in a case that asks for a feature.
+#[derive(Clone, Copy, Debug)]
+pub enum Ask {
+    /// Every case: the lane map is read by it.
+    Always,
+    /// A subgroup operation of this category.
+    Category(Category),
+    /// The convergence tier.
+    Tier(Tier),
+    /// Something is computed in this type.
+    Scalar(Scalar),
+    /// A subgroup operation works on a value of this type.
+    Operand(Scalar),
+    /// Something about the entry point; the text says what.
+    EntryPoint(&'static str, fn(&EntryPoint) -> bool),
+    /// A statement; the text says which, in the plural.
+    Statement(&'static str, fn(&Program, &Stmt) -> bool),
+    /// An expression; the text says which, in the plural.
+    Expression(&'static str, fn(&Expr) -> bool),
+}
+
+/// How a Vulkan device says that it has a feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vulkan {
+    /// By a member of a feature structure. It is enabled by setting the member.
+    Member(Member),
+    /// By this bit of `supportedOperations`, where `supportedStages` has compute (`VkPhysicalDeviceSubgroupProperties`). There is nothing
+    /// to enable.
+    Operation(u32),
+    /// By listing this extension, which has no feature structure.
+    Extension(&'static CStr),
+}
+
+/// A member of a feature structure. All members of these structures are of type `VkBool32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// `VkStructureType` of the structure; that of `VkPhysicalDeviceFeatures2` for a member of `VkPhysicalDeviceFeatures`.
+    pub structure: i32,
+    /// Which member, counted from 0 after `pNext`.
+    pub index: usize,
+    /// Where the structure comes from.
+    pub origin: Origin,
+}
+
+/// Where a feature structure comes from. tangle uses Vulkan up to 1.3: what came into the core with 1.4 is an extension here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The extension that has it.
+    pub extension: Option<&'static CStr>,
+    /// The minor number of the Vulkan version that has it without an extension.
+    pub core_since: Option<u32>,
+}
+
+impl Origin {
+    /// A structure of Vulkan 1.`minor`.
+    pub const fn core(minor: u32) -> Origin {
+        Origin { extension: None, core_since: Some(minor) }
+    }
+
+    /// A structure of an extension.
+    pub const fn extension(name: &'static CStr) -> Origin {
+        Origin { extension: Some(name), core_since: None }
+    }
+
+    /// A structure of an extension that Vulkan 1.`minor` has, too.
+    pub const fn promoted(name: &'static CStr, minor: u32) -> Origin {
+        Origin { extension: Some(name), core_since: Some(minor) }
+    }
+}
+
+/// What of a module needs a feature: Vulkan specification, appendix "Vulkan Environment for SPIR-V".
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spirv {
+    /// Any of these capabilities.
+    pub capabilities: &'static [spirv::Capability],
+    /// Any of these execution modes.
+    pub execution_modes: &'static [spirv::ExecutionMode],
+    /// Any of these extensions, where its capabilities do not say so.
+    pub extensions: &'static [&'static str],
+}
+
+impl Spirv {
+    /// Nothing of it.
+    pub const NOTHING: Spirv = Spirv { capabilities: &[], execution_modes: &[], extensions: &[] };
+
+    /// A capability.
+    pub const fn capability(capabilities: &'static [spirv::Capability]) -> Spirv {
+        Spirv { capabilities, ..Spirv::NOTHING }
+    }
+
+    /// An execution mode.
+    pub const fn execution_mode(execution_modes: &'static [spirv::ExecutionMode]) -> Spirv {
+        Spirv { execution_modes, ..Spirv::NOTHING }
+    }
+
+    /// An extension.
+    pub const fn extension(extensions: &'static [&'static str]) -> Spirv {
+        Spirv { extensions, ..Spirv::NOTHING }
+    }
+}
+
+impl Row {
+    /// A row on which nothing else is said.
+    pub(crate) const fn new(feature: Feature, name: &'static str, vulkan: Vulkan) -> Row {
+        Row {
+            feature,
+            name,
+            asked_by: &[],
+            vulkan,
+            requires: &[],
+            implied_by: &[],
+            spirv: Spirv::NOTHING,
+            amber: None,
+            vkrunner: false,
+        }
+    }
+
+    /// The extension that has the feature, if any.
+    pub fn extension(&self) -> Option<&'static str> {
+        let name = match self.vulkan {
+            Vulkan::Member(member) => member.origin.extension?,
+            Vulkan::Extension(name) => name,
+            Vulkan::Operation(_) => return None,
+        };
+        name.to_str().ok()
+    }
+}

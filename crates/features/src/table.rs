@@ -1,0 +1,365 @@
+//! The table.
+//!
+//! Names, numbers and dependencies: Vulkan registry (vk.xml). What a SPIR-V module needs: Vulkan specification, appendix "Vulkan
+//! Environment for SPIR-V". Members and structure types are read from `ash`, the numbers of SPIR-V from `spirv`.
+
+use std::mem::offset_of;
+
+use ash::vk::{self, TaggedStructure as _};
+use spirv::{Capability, ExecutionMode};
+use tangle_program::case::{EntryPoint, Launch, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::ops::Intrinsic;
+use tangle_program::subgroup::{Category, Param};
+use tangle_program::tree::{Expr, Program, Stmt};
+use tangle_program::types::Scalar;
+
+use crate::row::{Ask, Member, Origin, Row, Spirv, Vulkan};
+
+/// Declares [`Feature`] and [`TABLE`] from one row for each: documentation, variant, Vulkan name, where the device says it, the rest.
+macro_rules! features {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal in $vulkan:expr, { $($field:ident: $value:expr),* $(,)? })*) => {
+        /// One thing that a device may or may not be able to do.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Feature {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Feature {
+            /// Every feature, in the order of the table.
+            pub const ALL: &'static [Feature] = &[$(Feature::$variant,)*];
+        }
+
+        /// The rows, in the order of [`Feature::ALL`].
+        pub const TABLE: &[Row] = &[$(
+            #[allow(clippy::needless_update, reason = "a row may say everything")]
+            Row { $($field: $value,)* ..Row::new(Feature::$variant, $name, $vulkan) },
+        )*];
+    };
+}
+
+/// A member of one of ash's structures.
+macro_rules! member {
+    ($structure:ident.$($member:ident).+, $origin:expr) => {
+        Vulkan::Member(Member {
+            structure: vk::$structure::STRUCTURE_TYPE.as_raw(),
+            index: (offset_of!(vk::$structure<'static>, $($member).+) - HEAD) / size_of::<vk::Bool32>(),
+            origin: $origin,
+        })
+    };
+}
+
+/// Size of `sType` and `pNext`, with which every structure begins.
+const HEAD: usize = size_of::<vk::BaseOutStructure<'static>>();
+
+const VULKAN_1_1: Origin = Origin::core(1);
+/// Several of its members are in structures of their own, too; those must not stand beside it
+/// (VUID-VkDeviceCreateInfo-pNext-02830). A Vulkan 1.1 device offers none of them, even where it has the older extension.
+const VULKAN_1_2: Origin = Origin::core(2);
+const SIZE_CONTROL: Origin = Origin::promoted(ash::ext::subgroup_size_control::NAME, 3);
+const ROTATE: Origin = Origin::extension(ash::khr::shader_subgroup_rotate::NAME);
+
+features! {
+    /// `subgroupElect`, `subgroupBarrier` and the built-in variables, in compute shaders.
+    SubgroupBasic = "VK_SUBGROUP_FEATURE_BASIC_BIT" in Vulkan::Operation(0x1), {
+        asked_by: &[Ask::Always, Ask::Category(Category::Basic)],
+        spirv: Spirv::capability(&[Capability::GroupNonUniform]),
+        amber: Some("SubgroupSupportedOperations.basic"),
+    }
+    /// `subgroupAll`, `subgroupAny`, `subgroupAllEqual`. glslang declares the capability for quad control, too.
+    SubgroupVote = "VK_SUBGROUP_FEATURE_VOTE_BIT" in Vulkan::Operation(0x2), {
+        asked_by: &[Ask::Category(Category::Vote), Ask::Category(Category::QuadControl)],
+        spirv: Spirv::capability(&[Capability::GroupNonUniformVote]),
+        amber: Some("SubgroupSupportedOperations.vote"),
+    }
+    /// Reductions and scans.
+    SubgroupArithmetic = "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT" in Vulkan::Operation(0x4), {
+        asked_by: &[Ask::Category(Category::Arithmetic)],
+        spirv: Spirv::capability(&[Capability::GroupNonUniformArithmetic]),
+        amber: Some("SubgroupSupportedOperations.arithmetic"),
+    }
+    /// Ballots and broadcasts.
+    SubgroupBallot = "VK_SUBGROUP_FEATURE_BALLOT_BIT" in Vulkan::Operation(0x8), {
+        asked_by: &[Ask::Always, Ask::Category(Category::Ballot)],
+        spirv: Spirv::capability(&[Capability::GroupNonUniformBallot]),
+        amber: Some("SubgroupSupportedOperations.ballot"),
+    }
+    /// `subgroupShuffle`, `subgroupShuffleXor`.
+    SubgroupShuffle = "VK_SUBGROUP_FEATURE_SHUFFLE_BIT" in Vulkan::Operation(0x10), {
+        asked_by: &[Ask::Category(Category::Shuffle)],
+        spirv: Spirv::capability(&[Capability::GroupNonUniformShuffle]),
+        amber: Some("SubgroupSupportedOperations.shuffle"),
+    }
+    /// `subgroupShuffleUp`, `subgroupShuffleDown`.
+    SubgroupShuffleRelative = "VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT" in Vulkan::Operation(0x20), {
+        asked_by: &[Ask::Category(Category::ShuffleRelative)],
+        spirv: Spirv::capability(&[Capability::GroupNonUniformShuffleRelative]),
+        amber: Some("SubgroupSupportedOperations.shuffleRelative"),
+    }
+    /// Clustered reductions.
+    SubgroupClustered = "VK_SUBGROUP_FEATURE_CLUSTERED_BIT" in Vulkan::Operation(0x40), {
+        asked_by: &[Ask::Category(Category::Clustered)],
+        spirv: Spirv::capability(&[Capability::GroupNonUniformClustered]),
+        amber: Some("SubgroupSupportedOperations.clustered"),
+    }
+    /// Quad broadcasts and swaps, in compute shaders.
+    SubgroupQuad = "VK_SUBGROUP_FEATURE_QUAD_BIT" in Vulkan::Operation(0x80), {
+        asked_by: &[Ask::Category(Category::Quad)],
+        spirv: Spirv::capability(&[Capability::GroupNonUniformQuad]),
+        amber: Some("SubgroupSupportedOperations.quad"),
+    }
+    /// Partitioned operations (the bit is shared by the NV and the EXT extension).
+    SubgroupPartitioned = "VK_SUBGROUP_FEATURE_PARTITIONED_BIT_NV" in Vulkan::Operation(0x100), {
+        asked_by: &[Ask::Category(Category::Partitioned)],
+        spirv: Spirv::capability(&[Capability::GroupNonUniformPartitionedEXT]),
+    }
+    /// Modules that declare `SPV_NV_shader_subgroup_partitioned`, as GL_NV_shader_subgroup_partitioned makes them. Either extension of Vulkan
+    /// takes them (vk.xml, `spirvextension`; VK_EXT_shader_subgroup_partitioned, "Description").
+    PartitionedNv = "VK_NV_shader_subgroup_partitioned"
+        in Vulkan::Extension(ash::nv::shader_subgroup_partitioned::NAME), {
+        asked_by: &[Ask::Category(Category::Partitioned)],
+        implied_by: &[Feature::PartitionedExt],
+        spirv: Spirv::extension(&["SPV_NV_shader_subgroup_partitioned"]),
+    }
+    /// Modules that declare `SPV_EXT_shader_subgroup_partitioned`. The structure is newer than ash 0.38.
+    PartitionedExt = "shaderSubgroupPartitioned" in Vulkan::Member(Member {
+        structure: 1_000_662_000,
+        index: 0,
+        origin: Origin::extension(c"VK_EXT_shader_subgroup_partitioned"),
+    }), {
+        spirv: Spirv::extension(&["SPV_EXT_shader_subgroup_partitioned"]),
+    }
+    /// The `MaximallyReconvergesKHR` execution mode.
+    MaximalReconvergence = "shaderMaximalReconvergence"
+        in member!(
+            PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR.shader_maximal_reconvergence,
+            Origin::extension(ash::khr::shader_maximal_reconvergence::NAME)
+        ), {
+        asked_by: &[Ask::Tier(Tier::Maximal)],
+        spirv: Spirv::execution_mode(&[ExecutionMode::MaximallyReconvergesKHR]),
+    }
+    /// The `SubgroupUniformControlFlowKHR` execution mode.
+    SubgroupUniformControlFlow = "shaderSubgroupUniformControlFlow"
+        in member!(
+            PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR.shader_subgroup_uniform_control_flow,
+            Origin::extension(ash::khr::shader_subgroup_uniform_control_flow::NAME)
+        ), {
+        asked_by: &[Ask::Tier(Tier::SubgroupUniform)],
+        spirv: Spirv::execution_mode(&[ExecutionMode::SubgroupUniformControlFlowKHR]),
+    }
+    /// `subgroupRotate`. SPIR-V has one capability for it and for rotation in clusters.
+    SubgroupRotate = "shaderSubgroupRotate"
+        in member!(PhysicalDeviceShaderSubgroupRotateFeaturesKHR.shader_subgroup_rotate, ROTATE), {
+        asked_by: &[Ask::Category(Category::Rotate), Ask::Category(Category::RotateClustered)],
+        spirv: Spirv::capability(&[Capability::GroupNonUniformRotateKHR]),
+    }
+    /// `subgroupClusteredRotate`.
+    SubgroupRotateClustered = "shaderSubgroupRotateClustered"
+        in member!(PhysicalDeviceShaderSubgroupRotateFeaturesKHR.shader_subgroup_rotate_clustered, ROTATE), {
+        asked_by: &[Ask::Category(Category::RotateClustered)],
+    }
+    /// `subgroupQuadAll`, `subgroupQuadAny` and the quad execution modes.
+    QuadControl = "shaderQuadControl"
+        in member!(
+            PhysicalDeviceShaderQuadControlFeaturesKHR.shader_quad_control,
+            Origin::extension(ash::khr::shader_quad_control::NAME)
+        ), {
+        asked_by: &[Ask::Category(Category::QuadControl)],
+        // The extension depends on that of maximal reconvergence.
+        requires: &[Feature::MaximalReconvergence],
+        spirv: Spirv::capability(&[Capability::QuadControlKHR]),
+    }
+    /// `subgroupBroadcast` with an index that is no constant of the module (VUID-RuntimeSpirv-subgroupBroadcastDynamicId-06276 and 06277
+    /// are content with specialisation constants).
+    SubgroupBroadcastDynamicId = "subgroupBroadcastDynamicId"
+        in member!(PhysicalDeviceVulkan12Features.subgroup_broadcast_dynamic_id, VULKAN_1_2), {
+        asked_by: &[Ask::Expression("broadcasts from a lane that is no constant", is_dynamic_broadcast)],
+    }
+    /// Varying and required subgroup sizes.
+    SubgroupSizeControl = "subgroupSizeControl"
+        in member!(PhysicalDeviceSubgroupSizeControlFeatures.subgroup_size_control, SIZE_CONTROL), {
+        asked_by: &[
+            Ask::EntryPoint("varying subgroup sizes", |entry_point| entry_point.subgroup_size == SubgroupSize::Varying),
+            Ask::EntryPoint("required subgroup sizes", |entry_point| matches!(entry_point.subgroup_size, SubgroupSize::Required(_))),
+        ],
+        amber: Some("SubgroupSizeControl.subgroupSizeControl"),
+    }
+    /// Required full subgroups. The x dimension of the workgroup must then be a multiple of the subgroup size
+    /// (VUID-VkPipelineShaderStageCreateInfo 02757 to 02759).
+    ComputeFullSubgroups = "computeFullSubgroups"
+        in member!(PhysicalDeviceSubgroupSizeControlFeatures.compute_full_subgroups, SIZE_CONTROL), {
+        asked_by: &[Ask::EntryPoint("full subgroups", |entry_point| entry_point.full_subgroups)],
+        amber: Some("SubgroupSizeControl.computeFullSubgroups"),
+    }
+    /// 8-bit integers in shader arithmetic.
+    ShaderInt8 = "shaderInt8" in member!(PhysicalDeviceVulkan12Features.shader_int8, VULKAN_1_2), {
+        asked_by: &[Ask::Scalar(Scalar::Int8), Ask::Scalar(Scalar::Uint8)],
+        spirv: Spirv::capability(&[Capability::Int8]),
+        amber: Some("Float16Int8Features.shaderInt8"),
+        vkrunner: true,
+    }
+    /// 16-bit integers in shader arithmetic.
+    ShaderInt16 = "shaderInt16" in member!(PhysicalDeviceFeatures2.features.shader_int16, VULKAN_1_1), {
+        asked_by: &[Ask::Scalar(Scalar::Int16), Ask::Scalar(Scalar::Uint16)],
+        spirv: Spirv::capability(&[Capability::Int16]),
+        amber: Some("shaderInt16"),
+        vkrunner: true,
+    }
+    /// 64-bit integers in shader arithmetic.
+    ShaderInt64 = "shaderInt64" in member!(PhysicalDeviceFeatures2.features.shader_int64, VULKAN_1_1), {
+        asked_by: &[Ask::Scalar(Scalar::Int64), Ask::Scalar(Scalar::Uint64)],
+        spirv: Spirv::capability(&[Capability::Int64]),
+        amber: Some("shaderInt64"),
+        vkrunner: true,
+    }
+    /// 16-bit floats in shader arithmetic.
+    ShaderFloat16 = "shaderFloat16" in member!(PhysicalDeviceVulkan12Features.shader_float16, VULKAN_1_2), {
+        asked_by: &[Ask::Scalar(Scalar::Float16)],
+        spirv: Spirv::capability(&[Capability::Float16]),
+        amber: Some("Float16Int8Features.shaderFloat16"),
+        vkrunner: true,
+    }
+    /// 64-bit floats in shader arithmetic.
+    ShaderFloat64 = "shaderFloat64" in member!(PhysicalDeviceFeatures2.features.shader_float64, VULKAN_1_1), {
+        asked_by: &[Ask::Scalar(Scalar::Double)],
+        spirv: Spirv::capability(&[Capability::Float64]),
+        amber: Some("shaderFloat64"),
+        vkrunner: true,
+    }
+    /// Subgroup operations on 8-, 16- and 64-bit integers and 16-bit floats.
+    SubgroupExtendedTypes = "shaderSubgroupExtendedTypes"
+        in member!(PhysicalDeviceVulkan12Features.shader_subgroup_extended_types, VULKAN_1_2), {
+        asked_by: &[
+            Ask::Operand(Scalar::Int8),
+            Ask::Operand(Scalar::Uint8),
+            Ask::Operand(Scalar::Int16),
+            Ask::Operand(Scalar::Uint16),
+            Ask::Operand(Scalar::Int64),
+            Ask::Operand(Scalar::Uint64),
+            Ask::Operand(Scalar::Float16),
+        ],
+        amber: Some("ShaderSubgroupExtendedTypesFeatures.shaderSubgroupExtendedTypes"),
+    }
+    /// 8-bit members of storage buffers.
+    StorageBuffer8Bit = "storageBuffer8BitAccess"
+        in member!(PhysicalDeviceVulkan12Features.storage_buffer8_bit_access, VULKAN_1_2), {
+        spirv: Spirv::capability(&[Capability::StorageBuffer8BitAccess]),
+    }
+    /// 8-bit members of uniform buffers.
+    UniformAndStorageBuffer8Bit = "uniformAndStorageBuffer8BitAccess"
+        in member!(PhysicalDeviceVulkan12Features.uniform_and_storage_buffer8_bit_access, VULKAN_1_2), {
+        spirv: Spirv::capability(&[Capability::UniformAndStorageBuffer8BitAccess]),
+    }
+    /// 16-bit members of storage buffers.
+    StorageBuffer16Bit = "storageBuffer16BitAccess"
+        in member!(PhysicalDevice16BitStorageFeatures.storage_buffer16_bit_access, VULKAN_1_1), {
+        spirv: Spirv::capability(&[Capability::StorageBuffer16BitAccess]),
+    }
+    /// 16-bit members of uniform buffers.
+    UniformAndStorageBuffer16Bit = "uniformAndStorageBuffer16BitAccess"
+        in member!(PhysicalDevice16BitStorageFeatures.uniform_and_storage_buffer16_bit_access, VULKAN_1_1), {
+        spirv: Spirv::capability(&[Capability::UniformAndStorageBuffer16BitAccess]),
+    }
+    /// 64-bit integer atomics on buffers. The capability does not tell them from those on shared memory, so both features are asked for
+    /// by either; for a module alone, buffers are the common case.
+    BufferInt64Atomics = "shaderBufferInt64Atomics"
+        in member!(PhysicalDeviceVulkan12Features.shader_buffer_int64_atomics, VULKAN_1_2), {
+        asked_by: &[Ask::Statement(INT64_ATOMICS, is_int64_atomic)],
+        spirv: Spirv::capability(&[Capability::Int64Atomics]),
+    }
+    /// 64-bit integer atomics on shared memory.
+    SharedInt64Atomics = "shaderSharedInt64Atomics"
+        in member!(PhysicalDeviceVulkan12Features.shader_shared_int64_atomics, VULKAN_1_2), {
+        asked_by: &[Ask::Statement(INT64_ATOMICS, is_int64_atomic)],
+    }
+    /// The Vulkan memory model.
+    VulkanMemoryModel = "vulkanMemoryModel"
+        in member!(PhysicalDeviceVulkan12Features.vulkan_memory_model, VULKAN_1_2), {
+        spirv: Spirv::capability(&[Capability::VulkanMemoryModel]),
+    }
+    /// Device scope in the Vulkan memory model.
+    VulkanMemoryModelDeviceScope = "vulkanMemoryModelDeviceScope"
+        in member!(PhysicalDeviceVulkan12Features.vulkan_memory_model_device_scope, VULKAN_1_2), {
+        spirv: Spirv::capability(&[Capability::VulkanMemoryModelDeviceScope]),
+    }
+    /// The `LocalSizeId` execution mode (VUID-RuntimeSpirv-LocalSizeId-06434). glslang says a specialised workgroup size by it from SPIR-V
+    /// 1.6 on, and before that by a built-in, which needs nothing.
+    Maintenance4 = "maintenance4"
+        in member!(
+            PhysicalDeviceMaintenance4Features.maintenance4,
+            Origin::promoted(ash::khr::maintenance4::NAME, 3)
+        ), {
+        asked_by: &[Ask::EntryPoint("specialised workgroup sizes with SPIR-V 1.6", is_local_size_id)],
+        spirv: Spirv::execution_mode(&[ExecutionMode::LocalSizeId]),
+    }
+    /// `OpExpectKHR` and `OpAssumeTrueKHR`.
+    ExpectAssume = "shaderExpectAssume"
+        in member!(
+            PhysicalDeviceShaderExpectAssumeFeaturesKHR.shader_expect_assume,
+            Origin::extension(ash::khr::shader_expect_assume::NAME)
+        ), {
+        asked_by: &[
+            Ask::Statement("assumptions", |_, stmt| matches!(stmt, Stmt::Assume(_))),
+            Ask::Expression("expected values", |expr| matches!(expr, Expr::Intrinsic(Intrinsic::Expect, _))),
+        ],
+        spirv: Spirv::capability(&[Capability::ExpectAssumeKHR]),
+    }
+    /// Statistics and internal representations of compiled pipelines.
+    PipelineExecutableInfo = "pipelineExecutableInfo"
+        in member!(
+            PhysicalDevicePipelineExecutablePropertiesFeaturesKHR.pipeline_executable_info,
+            Origin::extension(ash::khr::pipeline_executable_properties::NAME)
+        ), {}
+}
+
+const INT64_ATOMICS: &str = "atomics on 64-bit integers";
+
+fn is_int64_atomic(program: &Program, stmt: &Stmt) -> bool {
+    let Stmt::Atomic(atomic) = stmt else { return false };
+    program.shared.get(atomic.array as usize).is_some_and(|array| array.scalar.size() == 64)
+}
+
+fn is_dynamic_broadcast(expr: &Expr) -> bool {
+    let Expr::Subgroup(call) = expr else { return false };
+    let mut operands = call.op.info().params.iter().zip(&call.args);
+    operands.any(|(param, arg)| *param == Param::BroadcastLane && !matches!(arg, Expr::Uint(_) | Expr::Constant(_)))
+}
+
+fn is_local_size_id(entry_point: &EntryPoint) -> bool {
+    let Launch::Workgroups(workgroups) = &entry_point.launch;
+    workgroups.default_size.is_some() && entry_point.spirv >= SpirvVersion::V1_6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_features() {
+        assert!(Feature::ALL.len() <= 64);
+        for (index, &feature) in Feature::ALL.iter().enumerate() {
+            assert_eq!(feature as usize, index);
+            assert_eq!(feature.row().feature, feature);
+            assert_eq!(feature.name().parse(), Ok(feature));
+        }
+    }
+
+    /// Members by their numbers in the Vulkan registry, counted there by hand.
+    #[test]
+    fn members_have_the_numbers_of_the_registry() {
+        for (feature, structure, index) in [
+            (Feature::ShaderFloat64, 1_000_059_000, 39),
+            (Feature::ShaderInt16, 1_000_059_000, 41),
+            (Feature::StorageBuffer8Bit, 51, 2),
+            (Feature::SharedInt64Atomics, 51, 6),
+            (Feature::SubgroupExtendedTypes, 51, 34),
+            (Feature::SubgroupBroadcastDynamicId, 51, 46),
+            (Feature::MaximalReconvergence, 1_000_434_000, 0),
+            (Feature::SubgroupRotateClustered, 1_000_416_000, 1),
+            (Feature::ComputeFullSubgroups, 1_000_225_002, 1),
+        ] {
+            let Vulkan::Member(member) = feature.row().vulkan else { panic!("{feature} is a member") };
+            assert_eq!((member.structure, member.index), (structure, index), "{feature}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Which bug a minimised finding shows.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use tangle_program::case::Case;
+
+use crate::failure::Doing;
+use crate::signature::{Detail, Kind, Signature};
+use crate::skeleton::{Skeleton, skeleton};
+
+/// The bug that a minimised case shows: findings with one of these are witnesses of one bug.
+///
+/// In JSON it is `name` (in English, for people) and `facts`, which is what is read back; older campaigns have the name alone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "Wire", into = "Wire")]
+pub enum BugId {
+    /// Wrong results.
+    WrongResult {
+        /// True if it takes a module that `spirv-opt` made: the front end's module is right, as the minimiser has found.
+        optimised: bool,
+        /// The minimal program.
+        shape: Skeleton,
+    },
+    /// The driver crashes, hangs or loses the device. How it ended and what it printed differ from run to run of one bug.
+    Dies {
+        /// How.
+        kind: Kind,
+        /// What the driver was doing.
+        doing: Doing,
+        /// The minimal program.
+        shape: Skeleton,
+    },
+    /// What does not depend on the program, or is said by a message.
+    Failure(Signature),
+    /// As an older campaign has it.
+    Text(String),
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Facts {
+    WrongResult { optimised: bool, shape: Skeleton },
+    Dies { kind: Kind, doing: Doing, shape: Skeleton },
+    Failure(Signature),
+}
+
+/// A bug in JSON.
+#[derive(Clone, Serialize, Deserialize)]
+struct Wire {
+    name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    facts: Option<Facts>,
+}
+
+impl From<Wire> for BugId {
+    fn from(Wire { name, facts }: Wire) -> BugId {
+        match facts {
+            Some(Facts::WrongResult { optimised, shape }) => BugId::WrongResult { optimised, shape },
+            Some(Facts::Dies { kind, doing, shape }) => BugId::Dies { kind, doing, shape },
+            Some(Facts::Failure(signature)) => BugId::Failure(signature),
+            None => BugId::Text(name),
+        }
+    }
+}
+
+impl From<BugId> for Wire {
+    fn from(bug: BugId) -> Wire {
+        let name = bug.to_string();
+        let facts = match bug {
+            BugId::WrongResult { optimised, shape } => Some(Facts::WrongResult { optimised, shape }),
+            BugId::Dies { kind, doing, shape } => Some(Facts::Dies { kind, doing, shape }),
+            BugId::Failure(signature) => Some(Facts::Failure(signature)),
+            BugId::Text(_) => None,
+        };
+        Wire { name, facts }
+    }
+}
+
+impl BugId {
+    /// The bug that a minimised case shows.
+    pub fn of(signature: &Signature, minimal: &Case) -> BugId {
+        let shape = || skeleton(minimal);
+        match (signature.kind, &signature.detail) {
+            (Kind::Value | Kind::Path, _) => {
+                BugId::WrongResult { optimised: minimal.variant.is_optimised(), shape: shape() }
+            }
+            (kind, Detail::Crash(crash)) => BugId::Dies { kind, doing: crash.doing, shape: shape() },
+            (
+                kind,
+                Detail::Hang(doing)
+                | Detail::DeviceLost(doing)
+                | Detail::OutOfMemory(doing)
+                | Detail::Implausible(doing),
+            ) => BugId::Dies { kind, doing: *doing, shape: shape() },
+            _ => BugId::Failure(signature.clone()),
+        }
+    }
+
+    /// The simpler bug that explains this one on a device that has both ([`Skeleton::simpler`]).
+    pub fn simpler(&self) -> Option<BugId> {
+        Some(match self {
+            BugId::WrongResult { optimised, shape } => {
+                BugId::WrongResult { optimised: *optimised, shape: shape.simpler()? }
+            }
+            BugId::Dies { kind, doing, shape } => BugId::Dies { kind: *kind, doing: *doing, shape: shape.simpler()? },
+            BugId::Failure(_) | BugId::Text(_) => return None,
+        })
+    }
+}
+
+impl fmt::Display for BugId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BugId::WrongResult { optimised: false, shape } => write!(f, "wrong result: {shape}"),
+            BugId::WrongResult { optimised: true, shape } => {
+                write!(f, "wrong result of spirv-opt's module: {shape}")
+            }
+            BugId::Dies { kind, doing, shape } => write!(f, "{} while {doing}: {shape}", kind.name()),
+            BugId::Failure(signature) => signature.fmt(f),
+            BugId::Text(name) => f.write_str(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::{Crash, End};
+    use tangle_oracle::map::MapRule;
+    use tangle_program::subgroup::{Fold, SubgroupOp};
+    use tangle_program::tree::{Expr, Stmt};
+
+    fn minimal() -> Case {
+        let mut case = Case::from_json(include_str!("../../../corpus/vectors/V01.json")).expect("a case");
+        let add = Expr::subgroup(SubgroupOp::Reduce(Fold::Add), [Expr::Uint(1)]);
+        case.program.functions.last_mut().expect("main").body = vec![Stmt::Log { site: 1, values: vec![add] }];
+        case
+    }
+
+    fn crash(end: End, message: &str) -> Signature {
+        let crash = Crash { end, doing: Doing::Pipeline, message: Some(message.into()) };
+        Signature { kind: Kind::Crash, detail: Detail::Crash(crash) }
+    }
+
+    #[test]
+    fn the_kind_of_failure_belongs_to_a_bug() {
+        let table = [
+            (Kind::Value, Detail::Text("x".into()), "wrong result: subgroupAdd(uint)"),
+            (Kind::Path, Detail::Text("x".into()), "wrong result: subgroupAdd(uint)"),
+            (Kind::Hang, Detail::Hang(Doing::Wait), "hang while waiting for the dispatch: subgroupAdd(uint)"),
+            (Kind::LaneMap, Detail::LaneMap(MapRule::Token), "lane_map: subgroupBroadcastFirst at entry"),
+        ];
+        for (kind, detail, name) in table {
+            let bug = BugId::of(&Signature { kind, detail }, &minimal());
+            assert!(bug.to_string().starts_with(name), "{bug}");
+            let json = serde_json::to_string(&bug).expect("plain data");
+            assert_eq!(serde_json::from_str::<BugId>(&json).expect("it was just written"), bug, "{json}");
+        }
+        let old: BugId = serde_json::from_str(r#"{"name":"wrong result: after-loop"}"#).expect("a bug");
+        assert_eq!(old, BugId::Text("wrong result: after-loop".into()));
+    }
+
+    #[test]
+    fn a_crash_is_one_bug_whatever_it_prints() {
+        let abort = BugId::of(&crash(End::Signal(6), "LLVM ERROR: Cannot select"), &minimal());
+        let fault = BugId::of(&crash(End::Signal(11), "fatal"), &minimal());
+        assert_eq!(abort, fault);
+        assert_ne!(abort, BugId::of(&Signature { kind: Kind::Crash, detail: Detail::Text("x".into()) }, &minimal()));
+    }
+}

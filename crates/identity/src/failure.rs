@@ -1,0 +1,237 @@
+//! How a driver or the toolchain fails, as far as findings are told apart by it. What these name is what the runner saw; the texts are for
+//! people.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How a worker process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// Killed by this signal (Linux's numbers).
+    Signal(i32),
+    /// It exited with this code.
+    Exit(i32),
+    /// It wrote something that is not the protocol between tangle and its workers.
+    Protocol,
+}
+
+/// What was being done for a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doing {
+    /// Checking the job, before the driver sees it.
+    Check,
+    /// `vkCreateShaderModule` and layouts.
+    Module,
+    /// Creating the pipeline.
+    Pipeline,
+    /// Creating buffers, recording commands.
+    Prepare,
+    /// `vkQueueSubmit`; some drivers compile here.
+    Submit,
+    /// Waiting for the device.
+    Wait,
+    /// Reading buffers back.
+    ReadBack,
+    /// Destroying module and pipeline.
+    Cleanup,
+}
+
+/// A crash of a driver.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Crash {
+    /// How the process ended.
+    pub end: End,
+    /// What it was doing.
+    pub doing: Doing,
+    /// What the driver said of the reason, without addresses and numbers ([`message`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// An error that a Vulkan function returned.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct DriverError {
+    /// The function, `vkCreateComputePipelines` say.
+    pub call: String,
+    /// What it returned, `VK_ERROR_UNKNOWN` say.
+    pub result: String,
+    /// What was being done.
+    pub doing: Doing,
+}
+
+/// Which step of the toolchain failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolStep {
+    /// The front end refused the shader.
+    Compile,
+    /// The front end's module is not valid.
+    Validate,
+    /// `spirv-opt` failed on it.
+    Optimise,
+    /// What `spirv-opt` made of it is not valid.
+    ValidateOptimised,
+    /// The module has undefined behaviour that the program has not: an executor of modules came by it.
+    Execute,
+}
+
+/// A failure of the toolchain.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ToolFault {
+    /// The step.
+    pub step: ToolStep,
+    /// The first line of what it said, without the names that differ from module to module.
+    pub message: String,
+}
+
+impl ToolFault {
+    /// From all that it said.
+    pub fn new(step: ToolStep, said: &str) -> ToolFault {
+        let line: String = without_ids(said.lines().next().unwrap_or_default()).chars().take(TOOL_MESSAGE).collect();
+        ToolFault { step, message: line }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            End::Signal(number) => match signal_name(*number) {
+                Some(name) => write!(f, "killed by {name}"),
+                None => write!(f, "killed by signal {number}"),
+            },
+            End::Exit(code) => write!(f, "exited with code {code}"),
+            End::Protocol => f.write_str("broke the worker protocol"),
+        }
+    }
+}
+
+/// Names of the signals that end a crashing program, by Linux's numbers (signal(7), x86 and ARM).
+const fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        31 => "SIGSYS",
+        _ => return None,
+    })
+}
+
+impl fmt::Display for Doing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Doing::Check => "checking the job",
+            Doing::Module => "creating the shader module",
+            Doing::Pipeline => "creating the pipeline",
+            Doing::Prepare => "preparing the dispatch",
+            Doing::Submit => "submitting the dispatch",
+            Doing::Wait => "waiting for the dispatch",
+            Doing::ReadBack => "reading the buffers back",
+            Doing::Cleanup => "destroying the pipeline",
+        })
+    }
+}
+
+impl fmt::Display for Crash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} while {}", self.end, self.doing)?;
+        self.message.as_ref().map_or(Ok(()), |message| write!(f, ": {message}"))
+    }
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} returned {} while {}", self.call, self.result, self.doing)
+    }
+}
+
+impl fmt::Display for ToolFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let message = &self.message;
+        match self.step {
+            ToolStep::Compile => write!(f, "GLSL does not compile: {message}"),
+            ToolStep::Validate => write!(f, "SPIR-V is not valid: {message}"),
+            ToolStep::Optimise => write!(f, "spirv-opt {message}"),
+            ToolStep::ValidateOptimised => write!(f, "spirv-opt made SPIR-V that is not valid: {message}"),
+            ToolStep::Execute => write!(f, "the module has undefined behaviour: {message}"),
+        }
+    }
+}
+
+/// The most characters of a driver's message that are kept, and of a tool's.
+const MESSAGE: usize = 100;
+const TOOL_MESSAGE: usize = 300;
+
+/// What a crashing driver said of the reason, from its standard error output, without addresses and numbers, which are others each time: a
+/// failed assertion, say. The text is the driver's own, so that there is no better way than to look for words.
+pub fn message(stderr: &str) -> Option<String> {
+    const TELLING: [&str; 6] = ["assert", "error", "fatal", "panic", "terminate", "unreachable"];
+    let is_telling = |line: &&str| TELLING.iter().any(|word| line.to_ascii_lowercase().contains(word));
+    let line = stderr.lines().find(is_telling)?;
+    Some(without_numbers(line.trim()).chars().filter(|c| !c.is_control()).take(MESSAGE).collect())
+}
+
+/// `at 0x7f03a1: t12 = and` becomes `at #: t# = and`.
+fn without_numbers(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        if let Some(address) = rest.strip_prefix("0x") {
+            rest = address.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+            text.push('#');
+        } else if c.is_ascii_digit() {
+            rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            text.push('#');
+        } else {
+            rest = &rest[c.len_utf8()..];
+            text.push(c);
+        }
+    }
+    text
+}
+
+/// A message of SPIRV-Tools without the names that differ from module to module: `'12[%12]'` becomes `'…'`.
+fn without_ids(message: &str) -> String {
+    let part =
+        |(n, text): (usize, &str)| if n % 2 == 1 && text.contains("[%") { "…".to_owned() } else { text.to_owned() };
+    message.split('\'').enumerate().map(part).collect::<Vec<_>>().join("'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_crashes_have_no_numbers_and_no_addresses() {
+        for (stderr, want) in [
+            ("", None),
+            ("MESA: info: 12 queues", None),
+            ("a line\nCannot select (fatal): 0x7f03a1: t12 = and\nmore", Some("Cannot select (fatal): #: t# = and")),
+            ("x.c:301: assert(n < 16)", Some("x.c:#: assert(n < #)")),
+            ("error: größe 0xfz", Some("error: größe #z")),
+            ("\u{1b}[31merror\u{7}", Some("[#merror")),
+        ] {
+            assert_eq!(message(stderr).as_deref(), want, "{stderr}");
+        }
+    }
+
+    #[test]
+    fn toolchain_messages_have_no_ids() {
+        for (message, want) in [
+            ("construct '12[%12]' does not dominate '7[%main]'.", "construct '…' does not dominate '…'."),
+            ("Prior to SPIR-V 1.4, 'UConvert' needs it", "Prior to SPIR-V 1.4, 'UConvert' needs it"),
+            ("it's odd\nmore", "it's odd"),
+        ] {
+            assert_eq!(ToolFault::new(ToolStep::Validate, message).message, want);
+        }
+    }
+}

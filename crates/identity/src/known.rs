@@ -1,0 +1,464 @@
+//! Bugs that are known, in a file that a person edits: one for each family of drivers, `known/lavapipe.toml` say.
+//!
+//! ```toml
+//! [[bug]]
+//! name = "loop-value"                       # unique in the file
+//! link = "https://gitlab.freedesktop.org/…" # the tracker
+//! devices = ["lvp", "llvmpipe Mesa 22.*"]   # names as `tangle devices` shows them, or driver name and version; none: every device
+//! # What tells the bug; one of the three is enough:
+//! signature = "^hang: while creating"       # a regular expression, found anywhere in a finding's signature
+//! skeleton = "after-loop"                   # the shape of the minimal program, as `tangle fuzz --minimize` prints it
+//! case = "loop-value.json"                  # a minimal case, beside this file: its skeleton counts
+//! example = "shuffle.json"                  # a case that shows it, for `tangle matrix`; it tells nothing
+//! effect = "dies"                           # of skeleton and case: "wrong" results, which is what is meant without it, or the driver "dies"
+//! first_bad = "22.2.0"                      # for people
+//! last_bad = "22.3.7"
+//! fixed_in = "23.0.0"
+//! avoid = ["subgroupBarrier"]               # what `--avoid-known` steers a campaign away from: operations, constructs, combinations
+//! ```
+//!
+//! A skeleton is a coarse thing, so that more has to fit. The operations: where the skeleton of a `case` does not name them, a minimal program has to
+//! have one of the same category. The effect: a crash is not what gives wrong results. And who made the module: what
+//! only `spirv-opt`'s module of a program gives (the minimiser has tried the front end's) is not what the front end's gives.
+//!
+//! Without `avoid`, it is what the minimal `case` is made of ([`Combination::of_minimal`]).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+use serde::Deserialize;
+use tangle_generator::Combination;
+use tangle_program::case::Case;
+use tangle_program::subgroup::Category;
+use tangle_program::tree::{Expr, Stmt, walk_block};
+
+use crate::pattern::{glob, problem};
+use crate::signature::{Kind, Signature};
+use crate::skeleton::{Skeleton, skeleton};
+
+/// A file of known bugs cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct KnownError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    bug: Vec<Entry>,
+}
+
+/// What comes of a bug.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Effect {
+    /// Wrong results, or lanes on wrong paths.
+    #[default]
+    Wrong,
+    /// The driver crashes, hangs, loses the device or gives up.
+    Dies,
+}
+
+impl Effect {
+    /// That of a finding; `None` if no program is needed to tell its bug.
+    fn of(kind: Kind) -> Option<Effect> {
+        match kind {
+            Kind::Value | Kind::Path => Some(Effect::Wrong),
+            Kind::Crash | Kind::Hang | Kind::DeviceLost | Kind::VulkanError | Kind::OutOfMemory | Kind::Implausible => {
+                Some(Effect::Dies)
+            }
+            Kind::LaneMap | Kind::Toolchain | Kind::Invalid => None,
+        }
+    }
+}
+
+/// A bug as it is written down.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    #[serde(default)]
+    link: String,
+    #[serde(default)]
+    devices: Vec<String>,
+    signature: Option<String>,
+    skeleton: Option<String>,
+    case: Option<PathBuf>,
+    example: Option<PathBuf>,
+    #[serde(default)]
+    effect: Effect,
+    #[serde(default)]
+    first_bad: String,
+    #[serde(default)]
+    last_bad: String,
+    #[serde(default)]
+    fixed_in: String,
+    #[serde(default)]
+    avoid: Vec<Combination>,
+}
+
+/// A known bug.
+#[derive(Clone, Debug)]
+pub struct Bug {
+    /// Its name.
+    pub name: String,
+    /// Where it is tracked.
+    pub link: String,
+    /// Which versions have it, for people.
+    pub versions: String,
+    /// A case that shows it.
+    pub case: Option<Case>,
+    /// What programs that show it are made of.
+    pub avoid: BTreeSet<Combination>,
+    devices: Vec<String>,
+    signature: Option<Regex>,
+    shapes: Vec<Shape>,
+    effect: Effect,
+    /// Whether it takes a module that `spirv-opt` made.
+    optimised: bool,
+}
+
+/// What minimal programs of a bug have in common.
+#[derive(Clone, Debug)]
+struct Shape {
+    /// The skeleton, as it is shown.
+    skeleton: String,
+    /// One of these kinds of operations is in all of them, where the skeleton does not say it; empty if any will do.
+    categories: BTreeSet<Category>,
+}
+
+impl Shape {
+    /// That of a case. Where it uses values behind their loops, the operations have nothing to do with it.
+    fn of(case: &Case) -> Shape {
+        let skeleton = skeleton(case);
+        let is_any = matches!(skeleton, Skeleton::AfterLoop { .. }) || skeleton.names_operations();
+        Shape { skeleton: skeleton.to_string(), categories: if is_any { BTreeSet::new() } else { to_blame(case) } }
+    }
+}
+
+/// The kinds of operations that may be to blame in a program: a ballot beside others only shows what they do.
+fn to_blame(case: &Case) -> BTreeSet<Category> {
+    let mut found = categories(case);
+    if found.len() > 1 {
+        found.remove(&Category::Ballot);
+    }
+    found
+}
+
+/// The kinds of operations in a program.
+fn categories(case: &Case) -> BTreeSet<Category> {
+    let mut found = BTreeSet::new();
+    for function in &case.program.functions {
+        walk_block(&function.body, &mut |stmt| {
+            if let Stmt::Barrier(op) = stmt {
+                found.insert(op.info().category);
+            }
+            stmt.direct_exprs().for_each(|expr| {
+                expr.walk(&mut |expr| {
+                    if let Expr::Subgroup(call) = expr {
+                        found.insert(call.op.info().category);
+                    }
+                });
+            });
+        });
+    }
+    found
+}
+
+/// A device, as far as known bugs tell devices apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceId {
+    /// Its name on this machine.
+    pub name: String,
+    /// Name and version of the driver.
+    pub driver: String,
+}
+
+impl DeviceId {
+    /// From a device's name and what is saved about it.
+    pub fn new(name: &str, info: &serde_json::Value) -> DeviceId {
+        let member = |member: &str| info[member].as_str().unwrap_or_default();
+        DeviceId { name: name.into(), driver: format!("{} {}", member("driver_name"), member("driver_info")) }
+    }
+}
+
+/// Everything that is known.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    bugs: Vec<Bug>,
+}
+
+impl Known {
+    /// Reads files; a folder stands for the `.toml` files in it.
+    ///
+    /// # Errors
+    /// If one cannot be read or understood.
+    pub fn read(paths: &[PathBuf]) -> Result<Known, KnownError> {
+        let mut known = Known::default();
+        for path in paths {
+            for file in files(path)? {
+                known.bugs.extend(read_file(&file)?);
+            }
+        }
+        Ok(known)
+    }
+
+    /// The bugs, in the order of the files.
+    pub fn bugs(&self) -> &[Bug] {
+        &self.bugs
+    }
+
+    /// The known bug that a signature alone tells.
+    pub fn by_signature(&self, device: &DeviceId, signature: &Signature) -> Option<&Bug> {
+        let text = signature.to_string();
+        self.on(device).find(|bug| bug.signature.as_ref().is_some_and(|regex| regex.is_match(&text)))
+    }
+
+    /// The known bug that a minimised case shows.
+    pub fn by_case(&self, device: &DeviceId, signature: &Signature, minimal: &Case) -> Option<&Bug> {
+        // Files name skeletons as they are shown.
+        let skeleton = skeleton(minimal);
+        let shown = [Some(&skeleton), skeleton.simpler().as_ref()].map(|shape| shape.map(Skeleton::to_string));
+        let operations = categories(minimal);
+        let is_it = |known: &Shape| {
+            let has_one = known.categories.is_empty() || !known.categories.is_disjoint(&operations);
+            has_one && shown.iter().flatten().any(|shown| *shown == known.skeleton)
+        };
+        let effect = Effect::of(signature.kind);
+        let fits = |bug: &&Bug| {
+            let made_alike = bug.effect == Effect::Dies || bug.optimised == minimal.variant.is_optimised();
+            effect == Some(bug.effect) && made_alike && bug.shapes.iter().any(is_it)
+        };
+        let by_skeleton = self.on(device).find(fits);
+        by_skeleton.or_else(|| self.by_signature(device, signature))
+    }
+
+    /// What to avoid on a device.
+    pub fn avoid(&self, device: &DeviceId) -> BTreeSet<Combination> {
+        self.on(device).flat_map(|bug| bug.avoid.iter().cloned()).collect()
+    }
+
+    fn on(&self, device: &DeviceId) -> impl Iterator<Item = &Bug> {
+        self.bugs.iter().filter(|bug| bug.concerns(device))
+    }
+}
+
+impl Bug {
+    /// True if the device may have it.
+    pub fn concerns(&self, device: &DeviceId) -> bool {
+        let is_here = |pattern: &String| glob(pattern, &device.name, None) || glob(pattern, &device.driver, None);
+        self.devices.is_empty() || self.devices.iter().any(is_here)
+    }
+}
+
+fn files(path: &Path) -> Result<Vec<PathBuf>, KnownError> {
+    if !path.is_dir() {
+        return Ok(vec![path.into()]);
+    }
+    let entries = fs::read_dir(path).map_err(|error| wrong(path, error))?;
+    let files: Result<Vec<PathBuf>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut files = files.map_err(|error| wrong(path, error))?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    Ok(files)
+}
+
+fn read_file(path: &Path) -> Result<Vec<Bug>, KnownError> {
+    let text = tangle_files::read_text(path).map_err(|error| wrong(path, error))?;
+    let file: File = toml::from_str(&text).map_err(|error| wrong(path, error))?;
+    let mut names = BTreeSet::new();
+    let mut bugs = Vec::new();
+    for entry in file.bug {
+        let name = entry.name.clone();
+        if !names.insert(name.clone()) {
+            return Err(wrong(path, format!("there are two bugs '{name}'")));
+        }
+        bugs.push(entry.bug(path).map_err(|problem| wrong(path, format!("bug '{name}': {problem}")))?);
+    }
+    Ok(bugs)
+}
+
+impl Entry {
+    fn bug(self, file: &Path) -> Result<Bug, String> {
+        if self.signature.is_none() && self.skeleton.is_none() && self.case.is_none() {
+            return Err("it needs a signature, a skeleton or a case to be told by".into());
+        }
+        let of_any = |skeleton| Shape { skeleton, categories: BTreeSet::new() };
+        let mut shapes: Vec<Shape> = self.skeleton.into_iter().map(of_any).collect();
+        let minimal = self.case.as_deref().map(|case| read_case(file, case)).transpose()?;
+        let skeleton = minimal.as_ref().map(skeleton);
+        let mut avoid: BTreeSet<Combination> = self.avoid.into_iter().collect();
+        if let (true, Some(minimal), Some(skeleton)) = (avoid.is_empty(), &minimal, &skeleton) {
+            // A skeleton names operations where it is they that are broken.
+            avoid.extend(Combination::of_minimal(minimal, skeleton.names_operations()));
+        }
+        shapes.extend(minimal.as_ref().map(Shape::of));
+        let example = self.example.as_deref().map(|case| read_case(file, case)).transpose()?;
+        let versions = [("first bad", self.first_bad), ("last bad", self.last_bad), ("fixed in", self.fixed_in)];
+        let versions = versions.iter().filter(|(_, version)| !version.is_empty());
+        Ok(Bug {
+            versions: versions.map(|(what, version)| format!("{what} {version}")).collect::<Vec<_>>().join(", "),
+            name: self.name,
+            case: minimal.clone().or(example),
+            link: self.link,
+            devices: self.devices,
+            signature: self.signature.map(|text| Regex::new(&text)).transpose().map_err(|error| problem(&error))?,
+            shapes,
+            effect: self.effect,
+            optimised: minimal.is_some_and(|case| case.variant.is_optimised()),
+            avoid,
+        })
+    }
+}
+
+/// A case beside a file of known bugs.
+fn read_case(file: &Path, case: &Path) -> Result<Case, String> {
+    let path = file.parent().unwrap_or(Path::new("")).join(case);
+    let text = tangle_files::read_text(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Case::from_json(&text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn wrong(path: &Path, problem: impl ToString) -> KnownError {
+    KnownError { path: path.into(), problem: problem.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signature::Detail;
+    use tangle_program::variant::Variant;
+
+    fn read(text: &str) -> Result<Known, KnownError> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join("some.toml"), text).expect("it can be written");
+        Known::read(&[folder.path().into()])
+    }
+
+    #[test]
+    fn a_bug_is_told_by_device_and_signature() {
+        let known = read(
+            "[[bug]]\nname = 'a'\nsignature = '^hang: .*pipeline'\ndevices = ['lvp', 'llvmpipe Mesa 22.*']\n\
+             avoid = ['subgroupBarrier']\n[[bug]]\nname = 'b'\nsignature = 'crash'\n",
+        );
+        let known = known.expect("it is good");
+        let signature = |kind, detail: &str| Signature { kind, detail: Detail::Text(detail.into()) };
+        let hang = signature(Kind::Hang, "while creating the pipeline");
+        let crash = signature(Kind::Crash, "signal 11 while x");
+        let table = [
+            ("lvp", "", &hang, Some("a")),
+            ("mine", "llvmpipe Mesa 22.3.6", &hang, Some("a")),
+            ("mine", "llvmpipe Mesa 23.1", &hang, None),
+            ("mine", "llvmpipe Mesa 23.1", &crash, Some("b")),
+        ];
+        for (name, driver, signature, bug) in table {
+            let device = DeviceId { name: name.into(), driver: driver.into() };
+            let found = known.by_signature(&device, signature).map(|bug| bug.name.as_str());
+            assert_eq!(found, bug, "{device:?} {signature}");
+            let barrier = "subgroupBarrier".parse().expect("an operation");
+            assert_eq!(known.avoid(&device).contains(&barrier), !driver.contains("23"), "{device:?}");
+        }
+    }
+
+    #[test]
+    fn a_bug_is_told_by_skeleton_effect_and_maker() {
+        let regressions = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/regressions");
+        let case = |name: &str| {
+            let path = regressions.join(format!("{name}.json"));
+            Case::from_json(&fs::read_to_string(path).expect("it is there")).expect("a case")
+        };
+        let entry = |name: &str, more: &str| {
+            let path = regressions.join(format!("{name}.json"));
+            format!("[[bug]]\nname = '{name}'\ncase = '{}'\n{more}\n", path.display())
+        };
+        let known = entry("optimiser_maximum_of_int16", "")
+            + &entry("bool_and_int64_through_ifs", "effect = 'dies'")
+            + &entry("bool_through_two_loops", "effect = 'dies'");
+        let known = read(&known).expect("it is good");
+        let device = DeviceId { name: "mine".into(), driver: String::new() };
+        let (optimised, plain) = (Variant::Size, Variant::Unoptimised);
+        for (name, variant, kind, bug) in [
+            ("optimiser_maximum_of_int16", &optimised, Kind::Value, Some("optimiser_maximum_of_int16")),
+            // The driver's own fault, in a program of the same shape.
+            ("optimiser_maximum_of_int16", &plain, Kind::Value, None),
+            ("optimiser_maximum_of_int16", &optimised, Kind::Crash, None),
+            ("optimiser_maximum_of_int16", &optimised, Kind::LaneMap, None),
+            ("bool_and_int64_through_ifs", &plain, Kind::Crash, Some("bool_and_int64_through_ifs")),
+            ("bool_and_int64_through_ifs", &plain, Kind::Value, None),
+            // It is the driver that dies, whoever made the module.
+            ("bool_through_two_loops", &plain, Kind::Hang, Some("bool_through_two_loops")),
+        ] {
+            let minimal = Case { variant: variant.clone(), ..case(name) };
+            let signature = Signature { kind, detail: Detail::Text(String::new()) };
+            let found = known.by_case(&device, &signature, &minimal).map(|bug| bug.name.as_str());
+            assert_eq!(found, bug, "{name} {variant} {}", kind.name());
+        }
+    }
+
+    /// A switch with an operation in it is the shape of many bugs.
+    #[test]
+    fn a_case_is_recognised_with_operations_of_its_kind_only() {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/regressions/cluster_in_switch_segment.json");
+        let known = read(&format!("[[bug]]\nname = 'a'\ncase = '{}'\n", path.display())).expect("it is good");
+        let minimal = Case::from_json(&fs::read_to_string(path).expect("it is there")).expect("a case");
+        let mut other = minimal.clone();
+        for function in &mut other.program.functions {
+            elect_everywhere(&mut function.body);
+        }
+        assert_eq!(skeleton(&minimal), skeleton(&other));
+        let device = DeviceId { name: "mine".into(), driver: String::new() };
+        let signature = Signature { kind: Kind::Value, detail: Detail::Text(String::new()) };
+        assert!(known.by_case(&device, &signature, &minimal).is_some());
+        assert!(known.by_case(&device, &signature, &other).is_none());
+    }
+
+    /// Puts another operation in the place of all that are logged.
+    fn elect_everywhere(block: &mut [Stmt]) {
+        use tangle_program::subgroup::SubgroupOp;
+        for stmt in block {
+            match stmt {
+                Stmt::Log { values, .. } => *values = vec![Expr::subgroup(SubgroupOp::Elect, [])],
+                Stmt::Assign { value, .. } if categories_of(value) => *value = Expr::subgroup(SubgroupOp::Elect, []),
+                Stmt::Switch { arms, .. } => arms.iter_mut().for_each(|arm| elect_everywhere(&mut arm.body)),
+                Stmt::If { then, otherwise, .. } => [then, otherwise].into_iter().for_each(|arm| elect_everywhere(arm)),
+                Stmt::Loop(l) => elect_everywhere(&mut l.body),
+                _ => {}
+            }
+        }
+    }
+
+    fn categories_of(expr: &Expr) -> bool {
+        let mut found = false;
+        expr.walk(&mut |expr| found |= matches!(expr, Expr::Subgroup(_)));
+        found
+    }
+
+    #[test]
+    fn the_files_of_the_checkout_are_good() {
+        let known = Known::read(&[Path::new(env!("CARGO_MANIFEST_DIR")).join("../../known")]).expect("they are good");
+        assert!(known.bugs().len() >= 4, "{known:?}");
+    }
+
+    #[test]
+    fn a_bad_file_is_named_with_its_bug() {
+        let table = [
+            ("[[bug]]\nname = 'a'\n", "bug 'a': it needs a signature"),
+            ("[[bug]]\nname = 'a'\nsignature = '('\n", "bug 'a': no regular expression"),
+            ("[[bug]]\nname = 'a'\nsignature = 'x'\navoid = ['subgroupNothing']\n", "'subgroupNothing'"),
+            ("[[bug]]\nname = 'a'\ncase = 'gone.json'\n", "gone.json"),
+            ("[[bug]]\nname = 'a'\nsignature = 'x'\n[[bug]]\nname = 'a'\nsignature = 'x'\n", "two bugs 'a'"),
+            ("[[bug]]\nname = 'a'\nfixed = '1'\n", "fixed"),
+        ];
+        for (text, part) in table {
+            let error = read(text).expect_err(text).to_string();
+            assert!(error.contains("some.toml") && error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Which rule of the specifications an expectation follows from, for reports: source, a short quotation, and why it applies.
+//!
+//! Quotations are verbatim, from the versions named in docs/rules.md, Sources. What tangle says in its own words has no quotation marks.
+
+use tangle_oracle::judge::Kind as Wrong;
+use tangle_oracle::map::MapRule;
+use tangle_oracle::observed::{Severity, TangleRule};
+use tangle_program::case::{Case, Tier};
+use tangle_program::subgroup::OpInfo;
+use tangle_program::types::Scalar;
+
+use crate::account::{Account, First};
+use crate::signature::{Kind, Signature};
+use crate::trace::{AfterLoop, after_loop};
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Document and section.
+    pub source: &'static str,
+    /// What it says there, word for word; empty if it is told in other words only.
+    pub quote: String,
+    /// Why it applies.
+    pub because: String,
+}
+
+impl Rule {
+    fn quoted(source: &'static str, quote: impl Into<String>, because: impl Into<String>) -> Rule {
+        Rule { source, quote: quote.into(), because: because.into() }
+    }
+
+    fn told(source: &'static str, because: impl Into<String>) -> Rule {
+        Rule::quoted(source, "", because)
+    }
+}
+
+const SPIRV_UNIFORM: &str = "SPIR-V 1.6 rev 6, §2.2.5 Control Flow";
+const MAXIMAL: &str = "SPV_KHR_maximal_reconvergence rev 2";
+const NOT_MERGED: &str = "implementations will not merge tangles during execution except through reconvergence.";
+const SUBGROUP_UNIFORM: &str = "SPV_KHR_subgroup_uniform_control_flow rev 2, §3.6 Execution Mode";
+
+/// The rules that a first wrong step breaks.
+pub fn of_step(account: &Account<'_>, first: &First) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    match first.kind {
+        Wrong::Value => rules.extend(value_rules(account, first)),
+        Wrong::Path => rules.push(path_rule()),
+        Wrong::Extra => rules.push(Rule::told(
+            "SPIR-V 1.6, Control-Flow Instructions, OpReturn",
+            "These lanes have returned from the entry point: nothing that they write can follow.",
+        )),
+    }
+    rules
+}
+
+fn path_rule() -> Rule {
+    Rule::told(
+        "SPIR-V 1.6, Control-Flow Instructions, OpBranchConditional and OpSwitch",
+        "Each lane goes where its own condition or selector sends it. Every value that steers control flow in this program has one \
+         legal result, so that each lane has one legal path.",
+    )
+}
+
+/// What a lane's variables owe to it (rule Y9).
+fn variable_rule(found: &AfterLoop) -> Rule {
+    if found.is_input {
+        return Rule::told(
+            "SPIR-V 1.6, Memory Instructions, OpLoad",
+            format!(
+                "`{}` is loaded at this lane's own index: what other lanes load after this one has left the loop changes nothing in it.",
+                found.variable
+            ),
+        );
+    }
+    Rule::quoted(
+        "SPIR-V 1.6 rev 6, Storage Class, Function",
+        "Visible only within the declaring function of the current invocation.",
+        format!(
+            "`{}` is such a variable: what other invocations compute after this one has left the loop changes nothing in it.",
+            found.variable
+        ),
+    )
+}
+
+fn value_rules(account: &Account<'_>, first: &First) -> Vec<Rule> {
+    if let Some(found) = after_loop(account, first) {
+        return vec![variable_rule(&found)];
+    }
+    let Some((info, scalar)) = wrong_operation(account, first) else {
+        return vec![Rule::told(
+            "GLSL 4.60, §4.1.3 Integers and §5.9 Expressions",
+            "The value follows from the lane's own operands: integers that wrap around, comparisons, selections. Where \
+             a result of a subgroup operation went into it, that result is determined, too. A variable belongs to the lane: what \
+             other lanes do, or have done before, changes nothing in it.",
+        )];
+    };
+    if let Some(rule) = first.lanes.iter().find_map(|&lane| account.lanes[lane].broken_rule()) {
+        return observed_rules(rule, operation_rule(info, scalar));
+    }
+    let mut rules = vec![operation_rule(info, scalar)];
+    if info.tangle_dependent() {
+        rules.extend(tangle_rules(account.case, is_partial(account, first)));
+    }
+    rules
+}
+
+/// The operation whose result is wrong at a step, and the type of the value.
+fn wrong_operation(account: &Account<'_>, first: &First) -> Option<(&'static OpInfo, Scalar)> {
+    let lane = &account.lanes[*first.lanes.first()?];
+    let entry = lane.entries.get(lane.wrong?.entry)?;
+    let word = lane.first_difference(entry)?.checked_sub(1)?;
+    let logged = account.site(first.step?)?.values.get(word)?;
+    Some((logged.operation?.info(), logged.scalar))
+}
+
+fn is_partial(account: &Account<'_>, first: &First) -> bool {
+    let Some(step) = first.step.and_then(|step| account.steps.get(step)) else { return false };
+    let layout = &account.map.groups[step.group.index()];
+    step.active.iter().any(|&(subgroup, lanes)| lanes != layout.subgroups[subgroup].live)
+}
+
+fn operation_rule(info: &OpInfo, scalar: Scalar) -> Rule {
+    let because = match info.sentence {
+        "" => {
+            "The result is the value of the lane ((id + delta) & (n - 1)) + (id & ~(n - 1)), for clusters of n.".into()
+        }
+        _ => format!("{}() is executed by the lanes that have to be here, and by no others.", info.name),
+    };
+    Rule::quoted(info.source, info.quotation(scalar), because)
+}
+
+/// Why just these lanes execute an operation together. `partial`: some lanes of a subgroup are elsewhere.
+fn tangle_rules(case: &Case, partial: bool) -> Vec<Rule> {
+    let same_path = Rule::quoted(
+        SPIRV_UNIFORM,
+        "Invocations will continue to execute the same dynamic instances as long as they follow the same control-flow path.",
+        "All lanes that come here at all took one path to it since control flow was last uniform, and no others ever execute \
+         this instruction.",
+    );
+    let reconverges = |because: &str| {
+        Rule::quoted(
+            SPIRV_UNIFORM,
+            "If control flow is uniform upon entry into a structured loop or selection, and all invocations leave that loop or \
+             selection via the header block's declared merge block, then control flow reconverges to be uniform at that merge \
+             block.",
+            because,
+        )
+    };
+    match (case.tier, partial) {
+        (Tier::Maximal, _) => vec![
+            Rule::quoted(
+                MAXIMAL,
+                "'T(L)' will include all non-escaping invocations in 'T(M)'",
+                "(Reconvergence.) L is the merge block or continue target of M, or follows the function call: all lanes come \
+                 together again that did not leave by another way.",
+            ),
+            Rule::quoted(MAXIMAL, NOT_MERGED, "(Non-reconvergence.) No other lanes can be here."),
+        ],
+        (_, true) => vec![same_path],
+        (Tier::SubgroupUniform, false) => vec![
+            Rule::quoted(
+                SUBGROUP_UNIFORM,
+                "Extends the definition of *Uniform Control Flow* to apply to each *Subgroup* scope instance in addition to the \
+                 *invocation group*.",
+                "The entry point has this execution mode.",
+            ),
+            reconverges(
+                "Control flow is uniform for the subgroup from the entry point on, or again, here: all of its lanes are together.",
+            ),
+        ],
+        (Tier::Plain, false) => {
+            vec![reconverges(
+                "Control flow is uniform for the whole workgroup from the entry point on, or again, here: all lanes of a subgroup are together.",
+            )]
+        }
+    }
+}
+
+/// Why no lanes can have been together as the results say, where the tier leaves open who is (docs/rules.md, section O).
+fn observed_rules(rule: TangleRule, operation: Rule) -> Vec<Rule> {
+    let tangle = "The set of invocations that execute the same dynamic instance of an instruction.";
+    let same_path = "Invocations will continue to execute the same dynamic instances as long as they follow the same control-flow path.";
+    let because = match rule.severity() {
+        Severity::Hard => "No division of the lanes explains what they logged.",
+        Severity::Strong => "That is the letter of the specification; no conformance test covers it.",
+        Severity::Quality => "That is a question of quality.",
+    };
+    let because = format!(
+        "{}. {because} Which lanes are together is left open here without maximal reconvergence: the values told as expected are \
+         those of one legal choice.",
+        capital(rule.text())
+    );
+    vec![match rule {
+        TangleRule::OwnBit | TangleRule::Visitors | TangleRule::Partition => {
+            Rule::quoted("SPIR-V 1.6 rev 6, §2.2.5 Control Flow (tangle)", tangle, because)
+        }
+        TangleRule::Order => Rule::quoted(
+            "SPIR-V 1.6 rev 6, §2.2.5 Control Flow (tangled instruction)",
+            "until all invocations in its scope restricted tangle have executed all dynamic instances that are program-ordered \
+             before X'",
+            because,
+        ),
+        TangleRule::PathClass | TangleRule::StraightCode => Rule::quoted(SPIRV_UNIFORM, same_path, because),
+        TangleRule::Reconvergence => Rule::quoted(MAXIMAL, NOT_MERGED, because),
+        TangleRule::Operation | TangleRule::Elect => Rule::quoted(operation.source, operation.quote, because),
+    }]
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// The rule of the lane map, with its source.
+pub fn of_map(rule: MapRule) -> Rule {
+    let source = match rule {
+        MapRule::Written => "SPIR-V 1.6 rev 6, §2.2.5 Control Flow (entry)",
+        MapRule::Token => "GL_KHR_shader_subgroup rev 8, subgroupBroadcastFirst",
+        MapRule::LaneIds => "Vulkan, Built-In Variables, SubgroupLocalInvocationId",
+        MapRule::Size => "Vulkan, Built-In Variables, SubgroupSize",
+        MapRule::EntryBallot => "SPIR-V 1.6 rev 6, §2.2.5 Control Flow (entry), and OpGroupNonUniformBallot",
+        MapRule::FullSubgroups => "Vulkan, Shaders, Full Subgroups",
+        MapRule::SubgroupIdRange | MapRule::SubgroupIds => "Vulkan, Built-In Variables, SubgroupId",
+        MapRule::NumSubgroups => "Vulkan, Built-In Variables, NumSubgroups",
+    };
+    Rule::told(source, format!("{}.", rule.text()))
+}
+
+/// What a device owes to every valid program.
+pub fn of_failure(signature: &Signature) -> Vec<Rule> {
+    let because = match signature.kind {
+        Kind::Crash => "The driver ended the process.",
+        Kind::Hang => {
+            "All loops are bounded by a counter and a few thousand steps at most; the program ends on every path."
+        }
+        Kind::DeviceLost | Kind::VulkanError => {
+            "Everything that the module and the commands need was asked for and granted."
+        }
+        Kind::OutOfMemory => "The buffers of a case have a few megabytes, and nothing else ran beside it.",
+        Kind::Implausible => "What is read back has the size that the command asked for.",
+        Kind::Toolchain if signature.is_of_optimiser() => {
+            let text = "The front end's module passes spirv-val for its Vulkan environment. spirv-opt has to make a valid module of it that means \
+                        the same.";
+            return vec![Rule::told("SPIRV-Tools, spirv-opt", text)];
+        }
+        Kind::Toolchain => {
+            let text = "The shader is valid GLSL 4.50 with the extensions that it names; the reference front end refused it, or made \
+                        a module of it that does not validate.";
+            return vec![Rule::told("GLSL 4.50", text)];
+        }
+        Kind::Value | Kind::Path | Kind::LaneMap | Kind::Invalid => return Vec::new(),
+    };
+    let valid = "The module passes spirv-val for its Vulkan environment and has no undefined behaviour on any path.";
+    vec![Rule::told("Vulkan, Fundamentals, Valid Usage", format!("{valid} {because}"))]
+}
+
+#[cfg(test)]
+mod tests {
+    use tangle_program::subgroup::{Fold, SubgroupOp, TABLE};
+
+    use super::*;
+    use crate::failure::{Doing, ToolFault, ToolStep};
+    use crate::signature::Detail;
+
+    #[test]
+    fn the_stage_that_fails_is_named() {
+        for (kind, detail, source) in [
+            (
+                Kind::Toolchain,
+                Detail::Toolchain(ToolFault::new(ToolStep::Optimise, "died")),
+                Some("SPIRV-Tools, spirv-opt"),
+            ),
+            (Kind::Toolchain, Detail::Toolchain(ToolFault::new(ToolStep::Compile, "spirv-opt")), Some("GLSL 4.50")),
+            (Kind::Hang, Detail::Hang(Doing::Pipeline), Some("Vulkan, Fundamentals, Valid Usage")),
+            (Kind::Value, Detail::Text("elect".into()), None),
+        ] {
+            let signature = Signature { kind, detail };
+            let rules = of_failure(&signature);
+            assert_eq!(rules.first().map(|rule| rule.source), source, "{signature}");
+        }
+    }
+
+    #[test]
+    fn every_operation_with_a_result_has_a_rule() {
+        for info in TABLE.iter().filter(|info| info.gives != tangle_program::subgroup::Gives::Nothing) {
+            let Rule { quote, because, .. } = operation_rule(info, Scalar::Uint);
+            assert!(because.contains(info.name) || because.contains("cluster"), "{}", info.name);
+            assert_eq!(quote.is_empty(), info.op == SubgroupOp::ClusteredRotate, "{}", info.name);
+        }
+    }
+
+    #[test]
+    fn scans_are_quoted_by_their_type() {
+        for (op, scalar, text) in [
+            (
+                SubgroupOp::Inclusive(Fold::Min),
+                Scalar::Int,
+                "returns an inclusive scan operation that is the minimum <value> of all active invocation-provided <value>s",
+            ),
+            (
+                SubgroupOp::Clustered(Fold::Max),
+                Scalar::Uint,
+                "returns a clustered operation that is the maximum of all active invocation-provided <value>s within a cluster",
+            ),
+            (
+                SubgroupOp::Reduce(Fold::Xor),
+                Scalar::Bool,
+                "returns the logical exclusive OR of all active invocation provided <value>s",
+            ),
+        ] {
+            assert_eq!(op.info().quotation(scalar), text);
+        }
+    }
+}

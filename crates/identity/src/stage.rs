@@ -1,0 +1,358 @@
+//! Which stage is to blame: the same program as every variant on every device.
+//!
+//! ```text
+//!   GLSL ──► front end ──► (spirv-opt) ──► driver
+//! ```
+//!
+//! What one driver alone gets wrong is its own fault: whoever runs the same module right shows that the module is. What every driver
+//! gets wrong in the same way was wrong before it reached them, or the specification is read wrongly. Drivers of one family
+//! (lavapipes of several ages) that fail alike count as one: they share their bugs.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use tangle_program::variant::Variant;
+
+use crate::signature::Kind;
+
+/// A stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// From GLSL to SPIR-V: glslang.
+    FrontEnd,
+    /// From SPIR-V to SPIR-V: spirv-opt.
+    Optimiser,
+    /// The device's driver.
+    Driver,
+    /// The front end, or a rule that the specification leaves open although tangle does not.
+    Ambiguous,
+    /// More devices would have to run it.
+    Undecided,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stage::FrontEnd => "front end (glslang)",
+            Stage::Optimiser => "optimiser (spirv-opt)",
+            Stage::Driver => "driver",
+            Stage::Ambiguous => "front end or specification",
+            Stage::Undecided => "undecided",
+        })
+    }
+}
+
+/// What came of one variant on one device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Whether it failed.
+    pub outcome: Outcome,
+    /// In words: the signature, `pass`, or why it did not run.
+    pub text: String,
+}
+
+/// Whether it failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It did what it had to.
+    Passes,
+    /// It did not.
+    Fails {
+        /// The kind of failure.
+        kind: Kind,
+        /// The site of the first wrong step, where there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        site: Option<u32>,
+    },
+    /// It did not run, or nothing was compared.
+    NotRun,
+}
+
+/// A device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// Its name.
+    pub device: String,
+    /// The name of its driver, the same for all its versions.
+    pub driver: String,
+}
+
+/// How the program was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Made {
+    /// As this variant.
+    Variant(Variant),
+    /// As the case's own variant, with no other site than this one logged: stores keep compilers from what they would do without.
+    OneSite(u32),
+    /// Unoptimised, with the constants of its constant expressions in variables, through which the front end does not look. The driver
+    /// may.
+    ConstantsInVariables,
+    /// Unoptimised, with the constants of its constant expressions in a uniform buffer, where no compiler sees them.
+    ConstantsHidden,
+}
+
+impl fmt::Display for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Made::Variant(variant) => variant.fmt(f),
+            Made::OneSite(site) => write!(f, "only site {site} logged"),
+            Made::ConstantsInVariables => f.write_str("constants in variables"),
+            Made::ConstantsHidden => f.write_str("constants in a buffer"),
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// How the program was made.
+    pub made: Made,
+    /// One for each column.
+    pub cells: Vec<Cell>,
+}
+
+/// The same program as every variant on every device (`variants.json` in a finding's folder).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// The devices.
+    pub columns: Vec<Column>,
+    /// The variants; the case's own comes first.
+    pub rows: Vec<Row>,
+}
+
+/// Who is to blame, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blame {
+    /// The stage.
+    pub stage: Stage,
+    /// Why, in words.
+    pub because: String,
+}
+
+impl Blame {
+    fn new(stage: Stage, because: impl Into<String>) -> Blame {
+        Blame { stage, because: because.into() }
+    }
+}
+
+impl fmt::Display for Blame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.stage, self.because)
+    }
+}
+
+impl Table {
+    fn cell(&self, made: &Made, column: usize) -> Option<&Outcome> {
+        let row = self.rows.iter().find(|row| row.made == *made)?;
+        Some(&row.cells.get(column)?.outcome)
+    }
+
+    /// Who is to blame for what goes wrong on a device; `None` if nothing does.
+    pub fn blame(&self, device: &str) -> Option<Blame> {
+        let at = self.columns.iter().position(|column| column.device == device)?;
+        let own = &self.rows.first()?.made;
+        let Outcome::Fails { kind, site } = self.cell(own, at)? else { return None };
+        let optimised = matches!(own, Made::Variant(variant) if variant.is_optimised());
+        match kind {
+            Kind::Toolchain if optimised && self.passes_toolchain() => {
+                return Some(Blame::new(
+                    Stage::Optimiser,
+                    "it fails on a valid module, or makes one that is not valid",
+                ));
+            }
+            Kind::Toolchain => return Some(Blame::new(Stage::FrontEnd, "it makes no valid module of valid GLSL")),
+            Kind::Crash | Kind::Hang | Kind::DeviceLost | Kind::VulkanError | Kind::OutOfMemory | Kind::Implausible => {
+                return Some(Blame::new(Stage::Driver, "no valid module may make it crash, hang or fail"));
+            }
+            Kind::LaneMap => {
+                return Some(Blame::new(Stage::Driver, "the built-in variables are its own, whatever the program"));
+            }
+            Kind::Value | Kind::Path | Kind::Invalid => {}
+        }
+        let unoptimised = Made::Variant(Variant::Unoptimised);
+        if optimised && self.cell(&unoptimised, at) == Some(&Outcome::Passes) {
+            return Some(self.of_optimised(own, at));
+        }
+        let right = self.right(&unoptimised);
+        if !right.is_empty() {
+            return Some(Blame::new(Stage::Driver, format!("the same module is right on {right}")));
+        }
+        let others = self.other_families(&unoptimised, at);
+        let passes = |made: Made, column| self.cell(&made, column) == Some(&Outcome::Passes);
+        let in_variables = |column| passes(Made::ConstantsInVariables, column);
+        if others.is_empty() {
+            return Some(if in_variables(at) {
+                Blame::new(
+                    Stage::FrontEnd,
+                    "it is right when the front end does not fold its constants, and the driver may",
+                )
+            } else if passes(Made::ConstantsHidden, at) {
+                Blame::new(Stage::Driver, "it is right when the driver does not see its constants")
+            } else if passes(Made::Variant(Variant::DriverUnoptimised), at) {
+                Blame::new(Stage::Driver, "the same module is right when the driver does not optimise")
+            } else {
+                Blame::new(Stage::Undecided, "no driver of another family ran it")
+            });
+        }
+        let alike = Outcome::Fails { kind: *kind, site: *site };
+        if !others.iter().all(|outcome| **outcome == alike) {
+            return Some(Blame::new(Stage::Undecided, "other drivers fail, too, but in other ways"));
+        }
+        let fails = |column: &usize| matches!(self.cell(&unoptimised, *column), Some(Outcome::Fails { .. }));
+        Some(if (0..self.columns.len()).filter(fails).all(in_variables) {
+            Blame::new(
+                Stage::FrontEnd,
+                "every driver fails alike, and none does when the front end does not fold the constants",
+            )
+        } else {
+            Blame::new(Stage::Ambiguous, "every driver fails alike")
+        })
+    }
+
+    /// True if the toolchain gets through without its optimiser.
+    fn passes_toolchain(&self) -> bool {
+        let unoptimised = self.rows.iter().find(|row| row.made == Made::Variant(Variant::Unoptimised));
+        unoptimised.is_some_and(|row| {
+            !row.cells.iter().any(|cell| matches!(cell.outcome, Outcome::Fails { kind: Kind::Toolchain, .. }))
+        })
+    }
+
+    /// What only the optimised module does.
+    fn of_optimised(&self, own: &Made, at: usize) -> Blame {
+        let right = self.right(own);
+        if !right.is_empty() {
+            Blame::new(Stage::Driver, format!("only the optimised module fails, and it is right on {right}"))
+        } else if self.other_families(own, at).is_empty() {
+            Blame::new(
+                Stage::Optimiser,
+                "only its module fails (no driver of another family ran it: it may be the driver)",
+            )
+        } else {
+            Blame::new(Stage::Optimiser, "only its module fails, and on every driver")
+        }
+    }
+
+    /// The devices on which it passes, of whatever family.
+    fn right(&self, made: &Made) -> String {
+        let passes = |index: &usize| self.cell(made, *index) == Some(&Outcome::Passes);
+        let right = (0..self.columns.len()).filter(passes).map(|index| self.columns[index].device.as_str());
+        right.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What devices of other drivers did, as far as they ran it.
+    fn other_families(&self, made: &Made, at: usize) -> Vec<&Outcome> {
+        let own = &self.columns[at].driver;
+        let columns = (0..self.columns.len()).filter(|index| self.columns[*index].driver != *own);
+        columns.filter_map(|index| self.cell(made, index)).filter(|outcome| **outcome != Outcome::NotRun).collect()
+    }
+
+    /// The devices on which the case itself goes wrong.
+    pub fn failing(&self) -> Vec<&str> {
+        let Some(first) = self.rows.first() else { return Vec::new() };
+        let cells = self.columns.iter().zip(&first.cells);
+        cells
+            .filter(|(_, cell)| matches!(cell.outcome, Outcome::Fails { .. }))
+            .map(|(c, _)| c.device.as_str())
+            .collect()
+    }
+
+    /// The stages to blame, over all devices on which it goes wrong, as lines.
+    pub fn blames(&self) -> Vec<String> {
+        let lines = self.failing().into_iter().filter_map(|device| Some(format!("{device}: {}", self.blame(device)?)));
+        lines.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+}
+
+impl fmt::Display for Table {
+    /// As text, in columns.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, column) in self.columns.iter().enumerate() {
+            writeln!(f, "{}:", column.device)?;
+            for row in &self.rows {
+                writeln!(f, "  {:22} {}", row.made.to_string(), row.cells[index].text)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table from rows like `x.-`: fails, passes, not run; `y` fails elsewhere. Devices a and b are of one family, c of another.
+    fn table(rows: &[(Made, &str)]) -> Table {
+        let column = |device: &str, driver: &str| Column { device: device.into(), driver: driver.into() };
+        let cell = |mark| Cell {
+            outcome: match mark {
+                'x' => Outcome::Fails { kind: Kind::Value, site: Some(1) },
+                'y' => Outcome::Fails { kind: Kind::Path, site: Some(2) },
+                't' => Outcome::Fails { kind: Kind::Toolchain, site: None },
+                'c' => Outcome::Fails { kind: Kind::Crash, site: None },
+                '.' => Outcome::Passes,
+                _ => Outcome::NotRun,
+            },
+            text: mark.into(),
+        };
+        Table {
+            columns: vec![column("a", "mesa"), column("b", "mesa"), column("c", "nv")],
+            rows: rows
+                .iter()
+                .map(|(made, cells)| Row { made: made.clone(), cells: cells.chars().map(cell).collect() })
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn the_stage_follows_from_the_table() {
+        let un = || Made::Variant(Variant::Unoptimised);
+        let opt = || Made::Variant(Variant::Performance);
+        let noopt = || Made::Variant(Variant::DriverUnoptimised);
+        let folded = || Made::ConstantsInVariables;
+        let hidden = || Made::ConstantsHidden;
+        type Rows<'a> = &'a [(Made, &'a str)];
+        let tables: &[(Rows<'_>, Option<Stage>)] = &[
+            (&[(un(), "...")], None),
+            (&[(un(), "x..")], Some(Stage::Driver)),
+            (&[(un(), "xx.")], Some(Stage::Driver)),
+            // Two versions of one driver that fail are one witness.
+            (&[(un(), "xx-")], Some(Stage::Undecided)),
+            // A version that is right shows that the module is.
+            (&[(un(), "x.-")], Some(Stage::Driver)),
+            (&[(un(), "x.x"), (folded(), "x.x")], Some(Stage::Driver)),
+            (&[(un(), "xx-"), (noopt(), "..-")], Some(Stage::Driver)),
+            (&[(un(), "xx-"), (folded(), "..-")], Some(Stage::FrontEnd)),
+            (&[(un(), "xx-"), (folded(), "xx-"), (hidden(), "..-")], Some(Stage::Driver)),
+            (&[(un(), "x.."), (folded(), "...")], Some(Stage::Driver)),
+            (&[(un(), "xxx"), (folded(), "...")], Some(Stage::FrontEnd)),
+            (&[(un(), "xxx"), (folded(), "xxx")], Some(Stage::Ambiguous)),
+            (&[(un(), "xxx"), (folded(), "x..")], Some(Stage::Ambiguous)),
+            (&[(un(), "xxx")], Some(Stage::Ambiguous)),
+            (&[(un(), "xxy"), (folded(), "...")], Some(Stage::Undecided)),
+            (&[(opt(), "xxx"), (un(), "...")], Some(Stage::Optimiser)),
+            (&[(opt(), "xx-"), (un(), "..-")], Some(Stage::Optimiser)),
+            (&[(opt(), "x.."), (un(), "...")], Some(Stage::Driver)),
+            (&[(opt(), "x.-"), (un(), "..-")], Some(Stage::Driver)),
+            (&[(opt(), "x.."), (un(), "x..")], Some(Stage::Driver)),
+            (&[(opt(), "xxx"), (un(), "xxx"), (folded(), "...")], Some(Stage::FrontEnd)),
+            (&[(opt(), "ttt"), (un(), "...")], Some(Stage::Optimiser)),
+            (&[(un(), "ttt")], Some(Stage::FrontEnd)),
+            (&[(un(), "ccc")], Some(Stage::Driver)),
+        ];
+        for (rows, stage) in tables {
+            let blame = table(rows).blame("a");
+            assert_eq!(blame.as_ref().map(|blame| blame.stage), *stage, "{rows:?}: {blame:?}");
+        }
+    }
+
+    #[test]
+    fn a_table_reads_back() {
+        let table = table(&[(Made::Variant(Variant::Passes(vec!["ccp"])), "x.-"), (Made::ConstantsHidden, "ct.")]);
+        let json = serde_json::to_string(&table).expect("plain data");
+        assert_eq!(serde_json::from_str::<Table>(&json).expect("it was just written"), table);
+    }
+}

@@ -1,0 +1,111 @@
+//! Two modules with the same inputs: do they leave the same?
+
+use tangle_interpreter::{BufferState, End, Outcome};
+
+/// The first place where two outcomes contradict each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// One has undefined behaviour, the other comes to its end.
+    Behaviour {
+        /// What the first does, in one line.
+        first: String,
+        /// What the second does.
+        second: String,
+    },
+    /// A word that both determine, and differently.
+    Word {
+        /// `DescriptorSet`.
+        set: u32,
+        /// `Binding`.
+        binding: u32,
+        /// Element of an array of descriptors.
+        element: u32,
+        /// Byte offset.
+        offset: usize,
+        /// What the first leaves there.
+        first: u32,
+        /// What the second leaves there.
+        second: u32,
+    },
+    /// One has a buffer, or a length of it, that the other does not have.
+    Buffers,
+}
+
+/// What was compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Words that both determine.
+    pub compared: u64,
+    /// Words that both leave open.
+    pub open: u64,
+    /// Words that only one determines: the other's convergence rules, or undefined values, say less.
+    pub weaker: u64,
+}
+
+/// Compares two outcomes word by word. Where one has undefined behaviour it may do anything; that the other does not is a difference.
+pub fn compare(first: &Outcome, second: &Outcome) -> (Option<Difference>, Counts) {
+    let mut counts = Counts::default();
+    let end = |outcome: &Outcome| match &outcome.end {
+        End::Completed => "completes".to_owned(),
+        End::Undefined(what) => format!("undefined behaviour: {what}"),
+    };
+    match (&first.end, &second.end) {
+        (End::Completed, End::Completed) => {}
+        (End::Undefined(_), End::Undefined(_)) => return (None, counts),
+        _ => return (Some(Difference::Behaviour { first: end(first), second: end(second) }), counts),
+    }
+    let key = |buffer: &BufferState| (buffer.set, buffer.binding, buffer.element, buffer.bytes.len());
+    if first.buffers.len() != second.buffers.len() {
+        return (Some(Difference::Buffers), counts);
+    }
+    let mut difference = None;
+    for (a, b) in first.buffers.iter().zip(&second.buffers) {
+        if key(a) != key(b) {
+            return (Some(Difference::Buffers), counts);
+        }
+        for offset in (0..a.bytes.len() / 4 * 4).step_by(4) {
+            match (a.word(offset), b.word(offset)) {
+                (Some(first), Some(second)) => {
+                    counts.compared += 1;
+                    if first != second && difference.is_none() {
+                        let (set, binding, element) = (a.set, a.binding, a.element);
+                        difference = Some(Difference::Word { set, binding, element, offset, first, second });
+                    }
+                }
+                (None, None) => counts.open += 1,
+                _ => counts.weaker += 1,
+            }
+        }
+    }
+    (difference, counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(words: &[Option<u32>]) -> Outcome {
+        let bytes = words.iter().flat_map(|word| word.unwrap_or(0).to_le_bytes()).collect();
+        let states = words.iter().flat_map(|word| [u32::from(word.is_none()); 4]).collect();
+        let buffers = vec![BufferState { set: 0, binding: 1, element: 0, bytes, states }];
+        Outcome { end: End::Completed, buffers, reasons: Vec::new(), steps: 0, tangles: (0, 0), lost: 0 }
+    }
+
+    #[test]
+    fn only_what_both_determine_can_differ() {
+        for (a, b, offset, counts) in [
+            (vec![Some(1), Some(2)], vec![Some(1), Some(2)], None, (2, 0, 0)),
+            (vec![Some(1), Some(2)], vec![Some(1), Some(3)], Some(4), (2, 0, 0)),
+            (vec![Some(1), None], vec![Some(1), Some(3)], None, (1, 0, 1)),
+            (vec![None, Some(1)], vec![None, Some(1)], None, (1, 1, 0)),
+        ] {
+            let (difference, found) = compare(&outcome(&a), &outcome(&b));
+            let at = difference.map(|difference| match difference {
+                Difference::Word { offset, .. } => offset,
+                other => panic!("{other:?}"),
+            });
+            assert_eq!((at, (found.compared, found.open, found.weaker)), (offset, counts), "{a:?} {b:?}");
+        }
+        assert_eq!(compare(&outcome(&[None]), &outcome(&[])).0, Some(Difference::Buffers));
+    }
+}

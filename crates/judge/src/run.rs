@@ -1,0 +1,111 @@
+//! One module, one dispatch.
+
+use std::collections::BTreeMap;
+
+use tangle_interpreter::{
+    Binding, BindingKind, Buffer, Dispatch, Error, Interface, LaneMap, Limits, Module, Outcome, Pipeline,
+    PipelineOptions, Tier,
+};
+
+/// What a module is run with. What is not given is made: [`Inputs::buffers`].
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// Contents of buffers by set and binding. A storage or uniform buffer that is not named is as large as its type, with [`DEFAULT_ITEMS`]
+    /// elements where that ends in a run-time array, and all 0.
+    pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
+    /// Push constants; zeros behind what is given.
+    pub push: Vec<u8>,
+    /// Specialisation constants: bits by `SpecId`.
+    pub specialization: BTreeMap<u32, u64>,
+    /// Workgroups in x, y, z.
+    pub workgroups: [u32; 3],
+    /// Lanes of a subgroup; invocations are placed in the order of their local indices.
+    pub subgroup_size: u32,
+    /// Name of the entry point, if there are several.
+    pub entry: Option<String>,
+    /// The convergence rules to judge by, instead of the module's own.
+    pub tier: Option<Tier>,
+    /// Where to give up.
+    pub limits: Limits,
+}
+
+/// Elements of a run-time array in a buffer that nobody gave contents for.
+pub const DEFAULT_ITEMS: u64 = 1024;
+
+impl Default for Inputs {
+    fn default() -> Inputs {
+        Inputs {
+            buffers: BTreeMap::new(),
+            push: Vec::new(),
+            specialization: BTreeMap::new(),
+            workgroups: [1; 3],
+            subgroup_size: 32,
+            entry: None,
+            tier: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// A module that was run.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// What the module asks for.
+    pub interface: Interface,
+    /// The tier that it was judged by.
+    pub tier: Tier,
+    /// What it must leave.
+    pub outcome: Outcome,
+}
+
+/// Runs a module.
+///
+/// # Errors
+/// If the interpreter does not support it, or the inputs do not fit.
+pub fn judge(words: &[u32], inputs: &Inputs) -> Result<Judged, Error> {
+    let options = PipelineOptions {
+        entry: inputs.entry.clone(),
+        specialization: inputs.specialization.clone(),
+        tier: inputs.tier,
+    };
+    let pipeline = Pipeline::new(&Module::parse(words)?, &options)?;
+    let interface = pipeline.interface().clone();
+    let outcome = pipeline.run(&dispatch(&interface, inputs)?)?;
+    let tier = inputs.tier.unwrap_or(interface.tier);
+    Ok(Judged { interface, tier, outcome })
+}
+
+/// The dispatch of a module with these inputs.
+///
+/// # Errors
+/// If a buffer is given for a binding that the module does not have.
+pub fn dispatch(interface: &Interface, inputs: &Inputs) -> Result<Dispatch, Error> {
+    let has = |key: &(u32, u32)| interface.bindings.iter().any(|binding| (binding.set, binding.binding) == *key);
+    if let Some((set, binding)) = inputs.buffers.keys().find(|key| !has(key)) {
+        return Err(Error::Dispatch(format!("the module has no binding {binding} in set {set}")));
+    }
+    let invocations = interface.workgroup_size.iter().product();
+    let mut push = inputs.push.clone();
+    push.resize(push.len().max(interface.push_size as usize), 0);
+    Ok(Dispatch {
+        workgroups: inputs.workgroups,
+        lane_map: LaneMap::linear(invocations, inputs.subgroup_size),
+        buffers: interface.bindings.iter().flat_map(|binding| buffers(binding, inputs)).collect(),
+        push,
+        limits: inputs.limits,
+    })
+}
+
+/// The buffers of a binding: one for each element of an array of descriptors.
+fn buffers(binding: &Binding, inputs: &Inputs) -> Vec<Buffer> {
+    if binding.kind == BindingKind::Other {
+        return Vec::new();
+    }
+    let size = binding.size + binding.element.unwrap_or(0) * DEFAULT_ITEMS;
+    let given = inputs.buffers.get(&(binding.set, binding.binding));
+    let bytes = given.cloned().unwrap_or_else(|| vec![0; size as usize]);
+    let count = binding.count.unwrap_or(1);
+    let buffer =
+        |element| Buffer { set: binding.set, binding: binding.binding, element, bytes: bytes.clone(), address: None };
+    (0..count).map(buffer).collect()
+}

@@ -1,0 +1,130 @@
+//! Files that can be judged, and the modules in them.
+
+use std::path::{Path, PathBuf};
+
+use tangle_program::case::SpirvVersion;
+use tangle_runner::toolchain::{self, AssemblyTarget};
+
+use crate::amber::{Language, Script, ScriptError, Shader};
+use crate::contents::{ContentsError, read_bounded};
+
+/// The largest file that is read.
+const MAX_FILE: u64 = 64 << 20;
+
+/// SPIR-V's magic number, little-endian (SPIR-V 1.6 §2.3).
+const MAGIC: [u8; 4] = [0x03, 0x02, 0x23, 0x07];
+
+/// What a file holds.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// One module, valid SPIR-V.
+    Module(Vec<u32>),
+    /// AmberScript.
+    Script(Box<Script>),
+}
+
+/// Why a file cannot be judged.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] ContentsError),
+    /// It is none of the formats.
+    #[error("{} is no SPIR-V module, SPIR-V assembly (.spvasm), compute shader in GLSL (.comp) or AmberScript (.amber)", .0.display())]
+    Format(PathBuf),
+    /// The script cannot be run.
+    #[error("{}, {error}", path.display())]
+    Script {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: ScriptError,
+    },
+    /// There is no valid module.
+    #[error("{name}: {problem}")]
+    Module {
+        /// The file, or the shader in a script.
+        name: String,
+        /// Messages of the compiler, assembler or validator.
+        problem: String,
+    },
+}
+
+impl Source {
+    /// Reads a file by its contents and its extension. `target` is what GLSL and assembly are made for, as in [`AssemblyTarget::parse`].
+    ///
+    /// # Errors
+    /// If there is no valid module in it.
+    pub fn read(path: &Path, target: Option<&str>) -> Result<Source, SourceError> {
+        let bytes = read_bounded(path, MAX_FILE)?;
+        let name = path.display().to_string();
+        if bytes.starts_with(&MAGIC) {
+            return Ok(Source::Module(checked(&name, words(&name, &bytes)?)?));
+        }
+        let text = String::from_utf8(bytes).map_err(|_| SourceError::Format(path.to_owned()))?;
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        let shader = |language, target: &str| Shader { language, target: target.into(), source: text.clone(), line: 1 };
+        match extension {
+            _ if text.starts_with("#!amber") => {
+                let script =
+                    Script::parse(&text).map_err(|error| SourceError::Script { path: path.to_owned(), error })?;
+                Ok(Source::Script(Box::new(script)))
+            }
+            "spvasm" | "asm" => {
+                Ok(Source::Module(module(&name, &shader(Language::Assembly, target.unwrap_or("spv1.6")))?))
+            }
+            "comp" | "glsl" => Ok(Source::Module(module(&name, &shader(Language::Glsl, target.unwrap_or("spv1.5")))?)),
+            _ => Err(SourceError::Format(path.to_owned())),
+        }
+    }
+}
+
+/// The words of a file.
+fn words(name: &str, bytes: &[u8]) -> Result<Vec<u32>, SourceError> {
+    if bytes.len() % 4 != 0 {
+        let problem = format!("{} bytes are no whole number of words", bytes.len());
+        return Err(SourceError::Module { name: name.into(), problem });
+    }
+    Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
+}
+
+/// The module of a shader: compiled or assembled, and validated.
+///
+/// # Errors
+/// If there is none.
+pub fn module(name: &str, shader: &Shader) -> Result<Vec<u32>, SourceError> {
+    let failed = |problem: String| SourceError::Module { name: name.into(), problem };
+    let words = match shader.language {
+        Language::Glsl => {
+            let version = glsl_version(&shader.target)
+                .ok_or_else(|| failed(format!("'{}' is no target for GLSL", shader.target)))?;
+            toolchain::compile_with_lines(&shader.source, version).map_err(|error| failed(error.to_string()))?
+        }
+        Language::Assembly => {
+            // Amber's default, which is also the oldest.
+            let name = if shader.target.is_empty() { "spv1.0" } else { &shader.target };
+            let target = AssemblyTarget::parse(name).ok_or_else(|| failed(format!("'{name}' is no target")))?;
+            toolchain::assemble(&shader.source, target).map_err(failed)?
+        }
+    };
+    checked(name, words)
+}
+
+/// The version of SPIR-V that GLSL is compiled to. Those before 1.3 lack nothing but what GLSL has no words for.
+fn glsl_version(target: &str) -> Option<SpirvVersion> {
+    Some(match target {
+        "" | "spv1.0" | "spv1.1" | "spv1.2" | "spv1.3" | "vulkan1.0" | "vulkan1.1" => SpirvVersion::V1_3,
+        "spv1.4" => SpirvVersion::V1_4,
+        "spv1.5" | "vulkan1.2" => SpirvVersion::V1_5,
+        "spv1.6" | "vulkan1.3" => SpirvVersion::V1_6,
+        _ => return None,
+    })
+}
+
+fn checked(name: &str, words: Vec<u32>) -> Result<Vec<u32>, SourceError> {
+    // Vulkan 1.3 takes every version of SPIR-V up to 1.6.
+    match toolchain::validate(&words, SpirvVersion::V1_6) {
+        Ok(()) => Ok(words),
+        Err(problem) => Err(SourceError::Module { name: name.into(), problem: format!("not valid: {problem}") }),
+    }
+}

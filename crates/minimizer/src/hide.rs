@@ -1,0 +1,132 @@
+//! The same program with its constants where no compiler sees them: in the uniform buffer.
+
+use tangle_analysis::validate::validate;
+use tangle_program::case::Case;
+use tangle_program::ops::BinaryOp;
+use tangle_program::tree::Expr;
+use tangle_program::types::Scalar;
+
+use crate::access::{direct_exprs_mut, each_stmt_mut, operands_mut};
+
+/// The case with the literals of every constant expression read from the uniform buffer, so that the front end has nothing to fold: words
+/// from the number of those that were there before. `None` if there is no constant expression but literals, or if the case would not be
+/// valid any more.
+pub fn hide_constants(case: &Case) -> Option<Case> {
+    let mut hidden = case.clone();
+    let mut uniforms = Uniforms { before: case.data.uniforms.len(), words: case.data.uniforms.clone() };
+    each_stmt_mut(&mut hidden.program, &mut |_, stmt| {
+        for expr in direct_exprs_mut(stmt) {
+            uniforms.hide_in(expr);
+        }
+    });
+    hidden.data.uniforms = uniforms.words;
+    (hidden != *case && validate(&hidden).is_ok()).then_some(hidden)
+}
+
+struct Uniforms {
+    before: usize,
+    words: Vec<u32>,
+}
+
+impl Uniforms {
+    /// Hides the literals of the constant expressions in an expression.
+    fn hide_in(&mut self, expr: &mut Expr) {
+        match expr {
+            Expr::Bool(_) | Expr::Int(_) | Expr::Uint(_) => {}
+            // Ids and deltas must be literals before SPIR-V 1.5.
+            Expr::Subgroup(call) => call.args.iter_mut().take(1).for_each(|arg| self.hide_in(arg)),
+            _ if is_constant(expr) => self.hide(expr),
+            _ => operands_mut(expr).into_iter().for_each(|operand| self.hide_in(operand)),
+        }
+    }
+
+    /// Hides all literals of a constant expression.
+    fn hide(&mut self, expr: &mut Expr) {
+        match expr {
+            Expr::Bool(value) => *expr = Expr::binary(BinaryOp::Ne, self.read(u32::from(*value)), self.read(0)),
+            Expr::Int(value) => *expr = Expr::Cast(Scalar::Int, Box::new(self.read(*value as u32))),
+            Expr::Uint(value) => *expr = self.read(*value),
+            _ => operands_mut(expr).into_iter().for_each(|operand| self.hide(operand)),
+        }
+    }
+
+    fn read(&mut self, word: u32) -> Expr {
+        let known = self.words[self.before..].iter().position(|known| *known == word);
+        let at = self.before + known.unwrap_or(self.words.len() - self.before);
+        if known.is_none() {
+            self.words.push(word);
+        }
+        Expr::Uniform(at as u32)
+    }
+}
+
+/// True if the front end may fold it.
+fn is_constant(expr: &Expr) -> bool {
+    let mut constant = true;
+    expr.walk(&mut |part| {
+        constant &= !matches!(
+            part,
+            Expr::Var(_)
+                | Expr::Builtin(_)
+                | Expr::Input(_)
+                | Expr::Uniform(_)
+                | Expr::Push(_)
+                | Expr::Constant(_)
+                | Expr::Subgroup(_)
+        );
+    });
+    constant
+}
+
+#[cfg(test)]
+mod tests {
+    use tangle_program::ops::Intrinsic;
+    use tangle_program::tree::{Stmt, walk_block};
+
+    use super::*;
+
+    /// A case that logs one value; its uniform words are 9 and 5.
+    fn case(value: &Expr) -> Case {
+        let value = serde_json::to_value(value).expect("plain data");
+        let json = serde_json::json!({
+            "format": 1, "tier": "plain",
+            "launch": { "workgroup": [4, 1, 1], "groups": [1, 1, 1], "spirv": "1.3" },
+            "data": { "uniforms": [9, 5] },
+            "program": { "functions": [{ "name": "main", "body": [{ "log": { "site": 1, "values": [value] } }] }] },
+        });
+        let case = Case::from_json(&json.to_string()).expect("a case");
+        validate(&case).expect("a valid case");
+        case
+    }
+
+    fn logged(case: &Case) -> Expr {
+        let mut found = None;
+        walk_block(&case.program.functions[0].body, &mut |stmt| {
+            if let Stmt::Log { values, .. } = stmt {
+                found = values.first().cloned();
+            }
+        });
+        found.expect("there is a log")
+    }
+
+    #[test]
+    fn literals_of_constant_expressions_are_hidden_and_no_others() {
+        let abs = |value| Expr::Intrinsic(Intrinsic::Abs, vec![value]);
+        let int = |value| Expr::Cast(Scalar::Int, Box::new(value));
+        let uint = |value| Expr::Cast(Scalar::Uint, Box::new(value));
+        let plus = |a, b| Expr::binary(BinaryOp::Add, a, b);
+        let table = [
+            (Expr::Uint(5), None),
+            (plus(Expr::Uint(5), Expr::Uniform(0)), None),
+            (plus(Expr::Uint(5), Expr::Uint(7)), Some((plus(Expr::Uniform(2), Expr::Uniform(3)), vec![9, 5, 5, 7]))),
+            (
+                plus(uint(abs(Expr::Int(-5))), Expr::Uniform(0)),
+                Some((plus(uint(abs(int(Expr::Uniform(2)))), Expr::Uniform(0)), vec![9, 5, 0xFFFF_FFFB])),
+            ),
+        ];
+        for (value, expected) in table {
+            let hidden = hide_constants(&case(&value)).map(|case| (logged(&case), case.data.uniforms));
+            assert_eq!(hidden, expected, "{value:?}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Launch: fewer invocations, fewer demands.
+
+use tangle_program::case::{Case, EntryPoint, GroupId, InvocationId, SpirvVersion, SubgroupSize, Tier};
+
+use super::{Candidates, each};
+
+/// The most workgroups of which each is tried alone.
+const ALONE: u32 = 8;
+
+/// One workgroup alone, then the first half of them in each dimension.
+pub fn groups(case: &Case) -> Candidates<'_> {
+    let count = case.entry_point.groups();
+    let alone = (0..count.min(ALONE)).filter(|_| count > 1).map(|first| ([1; 3], first));
+    let halves = (0..3).filter_map(|d| {
+        let mut groups = case.entry_point.workgroups().count;
+        groups[d] = groups[d].div_ceil(2);
+        (groups != case.entry_point.workgroups().count).then_some((groups, 0))
+    });
+    each(case, alone.chain(halves).collect(), |case, (groups, first)| {
+        let old = case.entry_point.clone();
+        case.entry_point.workgroups_mut().count = groups;
+        let [x, y, _] = old.workgroups().count;
+        cut(case, &old, |workgroup, local| {
+            let [gx, gy, gz] = coordinates(workgroup, groups);
+            (first + gx + x * (gy + y * gz), local)
+        });
+    })
+}
+
+fn coordinates(index: u32, [x, y, _]: [u32; 3]) -> [u32; 3] {
+    [index % x, index / x % y, index / x / y]
+}
+
+/// Gives every invocation the input words of an old one: `from` finds it, for a group and the number in it.
+fn cut(case: &mut Case, old: &EntryPoint, from: impl Fn(u32, u32) -> (u32, u32)) {
+    let now = &case.entry_point;
+    for words in &mut case.data.inputs {
+        let word = |ordinal| {
+            let InvocationId { group, index } = now.invocation(ordinal);
+            let (group, index) = from(group.0, index);
+            words.get(old.ordinal(InvocationId { group: GroupId(group), index })).copied().unwrap_or(0)
+        };
+        *words = (0..now.invocations() as usize).map(word).collect();
+    }
+}
+
+/// Which of the old invocations' words a smaller workgroup takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Take {
+    First,
+    Last,
+}
+
+/// In one dimension: 1, 2, 3, 4, 5, 8, 9, 16, 17 and so on (full subgroups, and one lane more), then the same number as now; then
+/// every dimension 1, its half, one less. If there are inputs, each with the words of the first invocations and with those of the last.
+pub fn workgroup(case: &Case) -> Candidates<'_> {
+    let now = case.entry_point.workgroups().size;
+    let count = case.entry_point.group_size();
+    let mut shapes: Vec<[u32; 3]> = Vec::new();
+    let sizes = [1].into_iter().chain((1..10).flat_map(|log| [1 << log, (1 << log) + 1]));
+    shapes.extend(sizes.filter(|&n| n < count).map(|n| [n, 1, 1]));
+    shapes.push([count, 1, 1]);
+    for d in 0..3 {
+        for n in [1, now[d] / 2, now[d].saturating_sub(1)] {
+            let mut shape = now;
+            shape[d] = n;
+            if n > 0 && n < now[d] {
+                shapes.push(shape);
+            }
+        }
+    }
+    shapes.retain(|shape| *shape != now);
+    let takes: &[Take] = if case.data.inputs.is_empty() { &[Take::First] } else { &[Take::First, Take::Last] };
+    let edits = shapes.into_iter().flat_map(|shape| takes.iter().map(move |take| (shape, *take)));
+    each(case, edits.collect(), |case, (shape, take)| {
+        let old = case.entry_point.clone();
+        case.entry_point.workgroups_mut().size = shape;
+        let [x, y, z] = old.workgroups().size;
+        let is_box = shape[0] <= x && shape[1] <= y && shape[2] <= z;
+        let skipped = match take {
+            Take::First => [0; 4],
+            Take::Last if is_box => [x - shape[0], y - shape[1], z - shape[2], 0],
+            Take::Last => [0, 0, 0, old.group_size() - case.entry_point.group_size()],
+        };
+        cut(case, &old, |workgroup, local| {
+            let [lx, ly, lz] = coordinates(local, shape);
+            let [sx, sy, sz, s] = skipped;
+            // What is no part of the old box takes the old words in a row.
+            (workgroup, if is_box { lx + sx + x * (ly + sy + y * (lz + sz)) } else { local + s })
+        });
+    })
+}
+
+/// Asks for less: every demand alone.
+pub fn demands(case: &Case) -> Candidates<'_> {
+    let mut edits: Vec<Demand> = Vec::new();
+    edits.extend([Demand::FullSubgroups, Demand::PlainWorkgroup]);
+    edits.extend([SubgroupSize::Default, SubgroupSize::Varying].map(Demand::Size));
+    edits.extend(SpirvVersion::ALL.map(Demand::Spirv));
+    edits.extend(Tier::ALL.map(Demand::Tier));
+    each(case, edits, |case, demand| match demand {
+        Demand::FullSubgroups => case.entry_point.full_subgroups = false,
+        Demand::PlainWorkgroup => case.entry_point.workgroups_mut().default_size = None,
+        Demand::Size(size) => case.entry_point.subgroup_size = size,
+        Demand::Spirv(version) => case.entry_point.spirv = version,
+        Demand::Tier(tier) => case.tier = tier,
+    })
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Demand {
+    FullSubgroups,
+    PlainWorkgroup,
+    Size(SubgroupSize),
+    Spirv(SpirvVersion),
+    Tier(Tier),
+}

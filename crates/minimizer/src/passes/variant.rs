@@ -1,0 +1,24 @@
+//! Variant: less done to the module on its way to the driver.
+
+use tangle_program::case::Case;
+use tangle_program::variant::Variant;
+
+use super::{Candidates, chunks, each};
+
+/// The front end's module as it is; then fewer passes of the optimiser.
+pub fn candidates(case: &Case) -> Candidates<'_> {
+    let mut variants = vec![Variant::Unoptimised];
+    if let Variant::Passes(passes) = &case.variant {
+        for (start, length) in chunks(passes.len()) {
+            let mut fewer = passes.clone();
+            fewer.drain(start..start + length);
+            let is_empty = fewer.is_empty();
+            let fewer = Variant::Passes(fewer);
+            // A list without passes still takes the module apart and puts it together.
+            if !is_empty && fewer.unpromised().is_none() {
+                variants.push(fewer);
+            }
+        }
+    }
+    each(case, variants, |case, variant| case.variant = variant)
+}

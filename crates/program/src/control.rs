@@ -1,0 +1,75 @@
+//! Control-flow attributes (GL_EXT_control_flow_attributes): how a compiler is asked to treat a selection or a loop.
+//!
+//! They become the Selection Control of OpSelectionMerge and the Loop Control of OpLoopMerge (SPIR-V 1.6 §3.2.2 and §3.2.3). All that are
+//! here are hints: "a strong request, to the extent possible". No tangle and no value depends on them, so that a device that behaves in
+//! another way with one is wrong.
+
+use serde::{Deserialize, Serialize};
+
+/// What is asked for an `if` or a switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum SelectionControl {
+    /// Nothing.
+    #[default]
+    #[serde(rename = "None", alias = "unspecified")]
+    Unspecified,
+    /// `[[flatten]]`: no control flow.
+    #[serde(alias = "flatten")]
+    Flatten,
+    /// `[[dont_flatten]]`: control flow.
+    #[serde(alias = "dont_flatten")]
+    DontFlatten,
+}
+
+impl SelectionControl {
+    /// Those that ask for something.
+    pub const ASKING: [SelectionControl; 2] = [SelectionControl::Flatten, SelectionControl::DontFlatten];
+
+    /// True if nothing is asked.
+    pub fn is_unspecified(&self) -> bool {
+        *self == SelectionControl::Unspecified
+    }
+
+    /// The attribute as GLSL says it, with the space after it; nothing if nothing is asked.
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            SelectionControl::Unspecified => "",
+            SelectionControl::Flatten => "[[flatten]] ",
+            SelectionControl::DontFlatten => "[[dont_flatten]] ",
+        }
+    }
+}
+
+/// What is asked for a loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum LoopControl {
+    /// Nothing.
+    #[default]
+    #[serde(rename = "None", alias = "unspecified")]
+    Unspecified,
+    /// `[[unroll]]`
+    #[serde(alias = "unroll")]
+    Unroll,
+    /// `[[dont_unroll]]`
+    #[serde(alias = "dont_unroll")]
+    DontUnroll,
+}
+
+impl LoopControl {
+    /// Those that ask for something.
+    pub const ASKING: [LoopControl; 2] = [LoopControl::Unroll, LoopControl::DontUnroll];
+
+    /// True if nothing is asked.
+    pub fn is_unspecified(&self) -> bool {
+        *self == LoopControl::Unspecified
+    }
+
+    /// The attribute as GLSL says it, with the space after it; nothing if nothing is asked.
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            LoopControl::Unspecified => "",
+            LoopControl::Unroll => "[[unroll]] ",
+            LoopControl::DontUnroll => "[[dont_unroll]] ",
+        }
+    }
+}

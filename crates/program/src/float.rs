@@ -1,0 +1,117 @@
+//! The values of floating-point types and their bits.
+//!
+//! Valid programs compute only with numbers that every device represents exactly (`tangle_analysis::exact`), so that `f64` holds them all.
+//! A zero has no sign here: devices may give either (no case asks for SignedZeroInfNanPreserve, docs/rules.md, section F), and the printed
+//! shader takes the sign away before it logs.
+
+use crate::types::Scalar;
+
+/// The number that the bits stand for.
+pub fn value(scalar: Scalar, bits: u64) -> f64 {
+    match scalar {
+        Scalar::Float16 => half_value(bits as u16),
+        Scalar::Float => f32::from_bits(bits as u32).into(),
+        _ => f64::from_bits(bits),
+    }
+}
+
+/// The bits of a number that the type can represent; of any other, those of one near it.
+pub fn bits(scalar: Scalar, value: f64) -> u64 {
+    // This gives a negative zero the positive sign.
+    let value = value + 0.0;
+    match scalar {
+        Scalar::Float16 => half_bits(value).into(),
+        Scalar::Float => (value as f32).to_bits().into(),
+        _ => value.to_bits(),
+    }
+}
+
+/// The bits of 1.
+pub const fn one(scalar: Scalar) -> u64 {
+    match scalar {
+        Scalar::Float16 => 0x3C00,
+        Scalar::Float => 0x3F80_0000,
+        _ => 0x3FF0_0000_0000_0000,
+    }
+}
+
+/// The bits of positive infinity.
+pub const fn infinity(scalar: Scalar) -> u64 {
+    match scalar {
+        Scalar::Float16 => 0x7C00,
+        Scalar::Float => 0x7F80_0000,
+        _ => 0x7FF0_0000_0000_0000,
+    }
+}
+
+fn half_value(bits: u16) -> f64 {
+    let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
+    let (exponent, fraction) = (bits >> 10 & 0x1F, bits & 0x3FF);
+    match exponent {
+        0 => sign * f64::from(fraction) * (-24f64).exp2(),
+        0x1F if fraction == 0 => sign * f64::INFINITY,
+        0x1F => f64::NAN,
+        _ => f64::from_bits(u64::from(bits >> 15) << 63 | u64::from(exponent + 1008) << 52 | u64::from(fraction) << 42),
+    }
+}
+
+fn half_bits(value: f64) -> u16 {
+    let bits = value.to_bits();
+    let sign = (bits >> 63 << 15) as u16;
+    let exponent = (bits >> 52 & 0x7FF) as i32 - 1008;
+    match exponent {
+        ..=0 => 0,
+        1..=30 => sign | (exponent as u16) << 10 | (bits >> 42 & 0x3FF) as u16,
+        _ => sign | 0x7C00,
+    }
+}
+
+/// `f(x)` for a whole column.
+pub fn map(scalar: Scalar, x: &[u64], out: &mut [u64], f: impl Fn(f64) -> f64) {
+    out.iter_mut().zip(x).for_each(|(o, &x)| *o = bits(scalar, f(value(scalar, x))));
+}
+
+/// `f(x, y)` for a whole column.
+pub fn zip(scalar: Scalar, x: &[u64], y: &[u64], out: &mut [u64], f: impl Fn(f64, f64) -> f64) {
+    let pairs = out.iter_mut().zip(x).zip(y);
+    pairs.for_each(|((o, &x), &y)| *o = bits(scalar, f(value(scalar, x), value(scalar, y))));
+}
+
+/// A relation for a whole column.
+pub fn compare(scalar: Scalar, x: &[u64], y: &[u64], out: &mut [u64], f: impl Fn(f64, f64) -> bool) {
+    let pairs = out.iter_mut().zip(x).zip(y);
+    pairs.for_each(|((o, &x), &y)| *o = u64::from(f(value(scalar, x), value(scalar, y))));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves() {
+        for (number, half) in [
+            (1.0, 0x3C00),
+            (-2.0, 0xC000),
+            (0.25, 0x3400),
+            (1023.5, 0x63FF),
+            (2047.0, 0x67FF),
+            (65504.0, 0x7BFF),
+            (f64::INFINITY, 0x7C00),
+            (f64::NEG_INFINITY, 0xFC00),
+        ] {
+            assert_eq!(bits(Scalar::Float16, number), half, "{number}");
+            assert_eq!(value(Scalar::Float16, half), number, "{half:#x}");
+        }
+        // The least number of all.
+        assert_eq!(value(Scalar::Float16, 1), 2f64.powi(-24));
+    }
+
+    #[test]
+    fn zero_has_no_sign() {
+        for scalar in [Scalar::Float16, Scalar::Float, Scalar::Double] {
+            assert_eq!(bits(scalar, -0.0), 0);
+            assert_eq!(bits(scalar, 1.0), one(scalar));
+            assert_eq!(bits(scalar, f64::INFINITY), infinity(scalar));
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What expressions and functions use by themselves: types that GLSL lacks, categories of subgroup operations.
+
+use crate::subgroup::{Category, Param};
+use crate::tree::{Builtin, Expr, Function, SubgroupCall};
+use crate::types::{Scalar, Type};
+
+/// The scalar types of parameters, locals and result.
+pub fn declared_scalars(function: &Function) -> impl Iterator<Item = Scalar> {
+    declared_types(function).map(|ty| ty.scalar)
+}
+
+/// The types of parameters, locals and result.
+pub fn declared_types(function: &Function) -> impl Iterator<Item = Type> {
+    let params = function.params.iter().map(|param| param.ty);
+    let locals = function.locals.iter().map(|local| local.ty);
+    params.chain(locals).chain(function.result)
+}
+
+/// The scalar type that an expression by itself mentions, if any. All others come from variables.
+pub fn scalar_of(expr: &Expr) -> Option<Scalar> {
+    match expr {
+        Expr::Cast(scalar, _) | Expr::Float(scalar, _) => Some(*scalar),
+        Expr::Vector(ty, _) => Some(ty.scalar),
+        _ => None,
+    }
+}
+
+/// The scalar type of the value that a subgroup operation works on, if the expression is one.
+pub fn operated_scalar(expr: &Expr, function: &Function) -> Option<Scalar> {
+    let Expr::Subgroup(call) = expr else { return None };
+    let takes_value = call.op.info().params.first() == Some(&Param::Value);
+    call.args.first().filter(|_| takes_value)?.ty(function).map(|ty| ty.scalar)
+}
+
+/// The category of subgroup operations that an expression by itself belongs to, if any.
+pub fn category_of(expr: &Expr) -> Option<Category> {
+    match expr {
+        Expr::Subgroup(call) => Some(call.op.info().category),
+        // GL_KHR_shader_subgroup_ballot declares the masks, SPIR-V's GroupNonUniformBallot carries them.
+        Expr::Builtin(Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask) => {
+            Some(Category::Ballot)
+        }
+        _ => None,
+    }
+}
+
+/// A cluster larger than the subgroup is undefined behaviour (rule P10); a quad has four lanes.
+pub fn least_subgroup_size(call: &SubgroupCall) -> u32 {
+    match call.op.info().category {
+        Category::Quad | Category::QuadControl => 4,
+        _ => call.cluster.unwrap_or(1),
+    }
+}

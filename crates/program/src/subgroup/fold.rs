@@ -1,0 +1,113 @@
+//! What reductions and scans combine with.
+
+use crate::float;
+use crate::types::Scalar;
+
+/// The combining operation of reductions and scans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fold {
+    /// Wrapping sum.
+    Add,
+    /// Wrapping product.
+    Mul,
+    /// Minimum, signed or unsigned by type.
+    Min,
+    /// Maximum, signed or unsigned by type.
+    Max,
+    /// Bitwise, for bool logical, and.
+    And,
+    /// Bitwise or logical or.
+    Or,
+    /// Bitwise or logical exclusive or.
+    Xor,
+}
+
+impl Fold {
+    /// Every fold.
+    pub const ALL: [Fold; 7] = [Fold::Add, Fold::Mul, Fold::Min, Fold::Max, Fold::And, Fold::Or, Fold::Xor];
+
+    /// The SPIR-V instruction for a type; its Operation says whether it is a reduction or a scan.
+    pub const fn instruction(self, scalar: Scalar) -> &'static str {
+        match (self, scalar) {
+            (Fold::Add, _) if scalar.is_float() => "OpGroupNonUniformFAdd",
+            (Fold::Mul, _) if scalar.is_float() => "OpGroupNonUniformFMul",
+            (Fold::Min, _) if scalar.is_float() => "OpGroupNonUniformFMin",
+            (Fold::Max, _) if scalar.is_float() => "OpGroupNonUniformFMax",
+            (Fold::Add, _) => "OpGroupNonUniformIAdd",
+            (Fold::Mul, _) => "OpGroupNonUniformIMul",
+            (Fold::Min, _) if scalar.is_signed() => "OpGroupNonUniformSMin",
+            (Fold::Max, _) if scalar.is_signed() => "OpGroupNonUniformSMax",
+            (Fold::Min, _) => "OpGroupNonUniformUMin",
+            (Fold::Max, _) => "OpGroupNonUniformUMax",
+            (Fold::And, Scalar::Bool) => "OpGroupNonUniformLogicalAnd",
+            (Fold::Or, Scalar::Bool) => "OpGroupNonUniformLogicalOr",
+            (Fold::Xor, Scalar::Bool) => "OpGroupNonUniformLogicalXor",
+            (Fold::And, _) => "OpGroupNonUniformBitwiseAnd",
+            (Fold::Or, _) => "OpGroupNonUniformBitwiseOr",
+            (Fold::Xor, _) => "OpGroupNonUniformBitwiseXor",
+        }
+    }
+
+    /// How GL_KHR_shader_subgroup calls it, for a type.
+    pub const fn noun(self, scalar: Scalar) -> &'static str {
+        match (self, scalar) {
+            (Fold::Add, _) => "summation",
+            (Fold::Mul, _) => "multiplication",
+            (Fold::Min, _) => "minimum <value>",
+            (Fold::Max, _) => "maximum <value>",
+            (Fold::And, Scalar::Bool) => "logical AND",
+            (Fold::Or, Scalar::Bool) => "logical inclusive OR",
+            (Fold::Xor, Scalar::Bool) => "logical exclusive OR",
+            (Fold::And, _) => "bitwise AND",
+            (Fold::Or, _) => "bitwise OR",
+            (Fold::Xor, _) => "bitwise XOR",
+        }
+    }
+
+    /// `x ∘ y` on the bits of a scalar type.
+    pub fn apply(self, scalar: Scalar, x: u64, y: u64) -> u64 {
+        if scalar.is_float() {
+            return self.apply_float(scalar, x, y);
+        }
+        // Adding it to both puts two's complement values in the order of their bits.
+        let bias = if scalar.is_signed() { 1 << (scalar.size() - 1) } else { 0 };
+        match self {
+            Fold::Add => x.wrapping_add(y) & scalar.bits(),
+            Fold::Mul => x.wrapping_mul(y) & scalar.bits(),
+            Fold::Min => (x ^ bias).min(y ^ bias) ^ bias,
+            Fold::Max => (x ^ bias).max(y ^ bias) ^ bias,
+            Fold::And => x & y,
+            Fold::Or => x | y,
+            Fold::Xor => x ^ y,
+        }
+    }
+
+    fn apply_float(self, scalar: Scalar, x: u64, y: u64) -> u64 {
+        let (x, y) = (float::value(scalar, x), float::value(scalar, y));
+        let result = match self {
+            Fold::Add => x + y,
+            Fold::Mul => x * y,
+            Fold::Min => x.min(y),
+            Fold::Max => x.max(y),
+            // Floats have no bitwise operations.
+            Fold::And | Fold::Or | Fold::Xor => x,
+        };
+        float::bits(scalar, result)
+    }
+
+    /// The identity of the operation (docs/rules.md, rule P7): what an exclusive scan gives to the first lane.
+    pub const fn identity(self, scalar: Scalar) -> u64 {
+        match self {
+            Fold::Mul if scalar.is_float() => float::one(scalar),
+            Fold::Min if scalar.is_float() => float::infinity(scalar),
+            Fold::Max if scalar.is_float() => float::infinity(scalar) | 1 << (scalar.size() - 1),
+            Fold::Add | Fold::Or | Fold::Xor => 0,
+            Fold::Mul => 1,
+            Fold::And => scalar.bits(),
+            Fold::Min if scalar.is_signed() => scalar.bits() >> 1,
+            Fold::Max if scalar.is_signed() => 1 << (scalar.size() - 1),
+            Fold::Min => scalar.bits(),
+            Fold::Max => 0,
+        }
+    }
+}

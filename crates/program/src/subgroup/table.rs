@@ -1,0 +1,594 @@
+//! The rows: everything about an operation but what it computes, which is a function of [`super::meaning`].
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::meaning;
+use super::{Category, Defined, Fold, Gives, OpInfo, Param as P, Reach, Severity, Spread, Uniform};
+use crate::types::Scalar;
+
+const ANY_TYPE: &[Scalar] = &Scalar::ALL;
+/// What partitioned operations take here. Floats would need rules for NaN and signed zeros of the partition (docs/rules.md, rule P12).
+const INTEGERS: &[Scalar] = &Scalar::INTEGERS;
+const NUMBERS: &[Scalar] = &Scalar::NUMBERS;
+/// What has bits.
+const BITS: &[Scalar] = {
+    let [bits @ .., _, _, _] = &Scalar::ALL;
+    bits
+};
+
+const GLSL_SUBGROUP: &str = "GL_KHR_shader_subgroup rev 8";
+const GLSL_ROTATE: &str = "GL_KHR_shader_subgroup_rotate rev 1";
+const GLSL_PARTITIONED: &str = "GL_NV_shader_subgroup_partitioned rev 1";
+const GLSL_QUAD_CONTROL: &str = "GL_EXT_shader_quad_control rev 1, §8.18";
+
+/// A row with nothing special: its result depends on the tangle and is always defined. Every row names the rest.
+const ROW: OpInfo = OpInfo {
+    op: SubgroupOp::Barrier,
+    name: "",
+    spirv: "",
+    category: Category::Basic,
+    params: &[],
+    gives: Gives::Nothing,
+    scalars: &[],
+    clustered: false,
+    reach: Reach::Tangle,
+    defined: Defined::Always,
+    spread: Spread::Everyone,
+    uniform: Uniform::No,
+    rank: 2,
+    float_severity: Severity::Hard,
+    source: GLSL_SUBGROUP,
+    sentence: "",
+    meaning: meaning::nothing,
+};
+
+/// A barrier: a statement that gives nothing.
+const BARRIER: OpInfo = OpInfo { category: Category::Basic, ..ROW };
+
+/// One bool for all lanes.
+const VOTE: OpInfo = OpInfo { category: Category::Vote, gives: Gives::Bool, uniform: Uniform::Always, ..ROW };
+
+/// Moves values of any type between lanes.
+const MOVES: OpInfo = OpInfo {
+    scalars: ANY_TYPE,
+    params: &[P::Value, P::Uint],
+    gives: Gives::Same,
+    defined: Defined::Never,
+    spread: Spread::Moves,
+    ..ROW
+};
+
+/// Moves values within a quad. "An invocation will not execute a dynamic instance of this instruction (X') until all invocations in its quad
+/// have executed all dynamic instances that are program-ordered before X'." (SPIR-V 1.6 rev 6, OpGroupNonUniformQuadSwap)
+const MOVES_IN_QUAD: OpInfo = OpInfo { category: Category::Quad, params: &[P::Value], reach: Reach::Quad, ..MOVES };
+
+/// A function of a lane's own ballot.
+const OF_MASK: OpInfo = OpInfo {
+    category: Category::Ballot,
+    params: &[P::Mask],
+    gives: Gives::Uint,
+    defined: Defined::MaskInTangle,
+    spread: Spread::Own,
+    ..ROW
+};
+
+/// Declares the operations without a fold, each with its row, then those with one.
+macro_rules! operations {
+    ($($(#[$doc:meta])* $op:ident: $row:expr,)+) => {
+        /// A subgroup operation. Its JSON form is the GLSL name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[expect(missing_docs, reason = "each variant is the GLSL function of that name; TABLE describes it")]
+        pub enum SubgroupOp {
+            $($(#[$doc])* $op,)+
+            Reduce(Fold),
+            Inclusive(Fold),
+            Exclusive(Fold),
+            Clustered(Fold),
+            Partitioned(Fold),
+            PartitionedInclusive(Fold),
+            PartitionedExclusive(Fold),
+        }
+
+        /// The numbers of the rows without a fold.
+        enum Plain { $($op,)+ }
+
+        #[rustfmt::skip]
+        const PLAIN_ROWS: &[OpInfo] = &[$(OpInfo { op: SubgroupOp::$op, ..$row },)+];
+
+        impl SubgroupOp {
+            /// The row's number in [`TABLE`], for counters indexed by operation.
+            pub const fn index(self) -> usize {
+                let (form, fold) = match self {
+                    $(SubgroupOp::$op => return Plain::$op as usize,)+
+                    SubgroupOp::Reduce(fold) => (0, fold),
+                    SubgroupOp::Inclusive(fold) => (1, fold),
+                    SubgroupOp::Exclusive(fold) => (2, fold),
+                    SubgroupOp::Clustered(fold) => (3, fold),
+                    SubgroupOp::Partitioned(fold) => (4, fold),
+                    SubgroupOp::PartitionedInclusive(fold) => (5, fold),
+                    SubgroupOp::PartitionedExclusive(fold) => (6, fold),
+                };
+                PLAIN_ROWS.len() + FORMS * fold as usize + form
+            }
+
+            /// What reductions and scans combine with.
+            pub const fn fold(self) -> Option<Fold> {
+                match self {
+                    $(SubgroupOp::$op => None,)+
+                    SubgroupOp::Reduce(fold)
+                    | SubgroupOp::Inclusive(fold)
+                    | SubgroupOp::Exclusive(fold)
+                    | SubgroupOp::Clustered(fold)
+                    | SubgroupOp::Partitioned(fold)
+                    | SubgroupOp::PartitionedInclusive(fold)
+                    | SubgroupOp::PartitionedExclusive(fold) => Some(fold),
+                }
+            }
+
+            /// The same reduction or scan with another fold; other operations as they are.
+            pub const fn with_fold(self, fold: Fold) -> SubgroupOp {
+                match self {
+                    $(SubgroupOp::$op => self,)+
+                    SubgroupOp::Reduce(_) => SubgroupOp::Reduce(fold),
+                    SubgroupOp::Inclusive(_) => SubgroupOp::Inclusive(fold),
+                    SubgroupOp::Exclusive(_) => SubgroupOp::Exclusive(fold),
+                    SubgroupOp::Clustered(_) => SubgroupOp::Clustered(fold),
+                    SubgroupOp::Partitioned(_) => SubgroupOp::Partitioned(fold),
+                    SubgroupOp::PartitionedInclusive(_) => SubgroupOp::PartitionedInclusive(fold),
+                    SubgroupOp::PartitionedExclusive(_) => SubgroupOp::PartitionedExclusive(fold),
+                }
+            }
+        }
+    };
+}
+
+operations! {
+    Barrier: OpInfo { name: "subgroupBarrier", spirv: "OpControlBarrier", ..BARRIER },
+    MemoryBarrier: OpInfo { name: "subgroupMemoryBarrier", spirv: "OpMemoryBarrier", ..BARRIER },
+    MemoryBarrierBuffer: OpInfo { name: "subgroupMemoryBarrierBuffer", spirv: "OpMemoryBarrier", ..BARRIER },
+    MemoryBarrierShared: OpInfo { name: "subgroupMemoryBarrierShared", spirv: "OpMemoryBarrier", ..BARRIER },
+    Elect: OpInfo {
+        name: "subgroupElect",
+        spirv: "OpGroupNonUniformElect",
+        category: Category::Basic,
+        gives: Gives::Bool,
+        rank: 0,
+        sentence: "The invocation chosen is the active invocation with the lowest <gl_SubgroupInvocationID>.",
+        meaning: meaning::elect,
+        ..ROW
+    },
+    All: OpInfo {
+        name: "subgroupAll",
+        spirv: "OpGroupNonUniformAll",
+        params: &[P::Predicate],
+        rank: 1,
+        sentence: "returns true if for all active invocations <value> evaluates to true.",
+        meaning: meaning::all,
+        ..VOTE
+    },
+    Any: OpInfo {
+        name: "subgroupAny",
+        spirv: "OpGroupNonUniformAny",
+        params: &[P::Predicate],
+        rank: 0,
+        sentence: "returns true if for any active invocation its <value> evaluates to true.",
+        meaning: meaning::any,
+        ..VOTE
+    },
+    AllEqual: OpInfo {
+        name: "subgroupAllEqual",
+        spirv: "OpGroupNonUniformAllEqual",
+        params: &[P::Value],
+        scalars: ANY_TYPE,
+        sentence: "returns true if <value> for all active invocations is equal across the subgroup.",
+        meaning: meaning::all_equal,
+        ..VOTE
+    },
+    Broadcast: OpInfo {
+        name: "subgroupBroadcast",
+        spirv: "OpGroupNonUniformBroadcast",
+        category: Category::Ballot,
+        params: &[P::Value, P::BroadcastLane],
+        defined: Defined::LaneInTangle,
+        uniform: Uniform::BySecond,
+        sentence: "returns the <value> from the invocation whose <gl_SubgroupInvocationID> is equal to <id>.",
+        meaning: meaning::broadcast,
+        ..MOVES
+    },
+    BroadcastFirst: OpInfo {
+        name: "subgroupBroadcastFirst",
+        spirv: "OpGroupNonUniformBroadcastFirst",
+        category: Category::Ballot,
+        params: &[P::Value],
+        defined: Defined::Always,
+        uniform: Uniform::Always,
+        rank: 1,
+        sentence: "returns the <value> from the active invocation with the lowest <gl_SubgroupInvocationID>.",
+        meaning: meaning::broadcast_first,
+        ..MOVES
+    },
+    Ballot: OpInfo {
+        name: "subgroupBallot",
+        spirv: "OpGroupNonUniformBallot",
+        category: Category::Ballot,
+        params: &[P::Predicate],
+        gives: Gives::Mask,
+        uniform: Uniform::Always,
+        rank: 0,
+        sentence: "If <value> evaluates to true for an active invocation then the bit corresponding to the <gl_SubgroupInvocationID> \
+                   for the invocation is set to one in the result, otherwise the bit is set to zero.  Bits corresponding to inactive \
+                   invocations are set to zero.",
+        meaning: meaning::ballot,
+        ..ROW
+    },
+    InverseBallot: OpInfo {
+        name: "subgroupInverseBallot",
+        spirv: "OpGroupNonUniformInverseBallot",
+        params: &[P::UniformMask],
+        gives: Gives::Bool,
+        reach: Reach::Own,
+        defined: Defined::Always,
+        sentence: "returns a bool that is true if the bit in <value> that corresponds to the current invocation's \
+                   <gl_SubgroupInvocationID> in <value> is true.",
+        meaning: meaning::inverse_ballot,
+        ..OF_MASK
+    },
+    BallotBitExtract: OpInfo {
+        name: "subgroupBallotBitExtract",
+        spirv: "OpGroupNonUniformBallotBitExtract",
+        params: &[P::Mask, P::Uint],
+        gives: Gives::Bool,
+        reach: Reach::Own,
+        defined: Defined::BitIndex,
+        uniform: Uniform::ByAll,
+        sentence: "returns a bool that is true if the bit in <value> that corresponds to <index> (where <index> begins at bit 0 of the \
+                   first vector component) is 1, and false otherwise.",
+        meaning: meaning::ballot_bit_extract,
+        ..OF_MASK
+    },
+    BallotBitCount: OpInfo {
+        name: "subgroupBallotBitCount",
+        spirv: "OpGroupNonUniformBallotBitCount",
+        uniform: Uniform::ByAll,
+        sentence: "returns the number of bits that are set to 1 in the bits used to hold the subgroup invocations of <value>.",
+        meaning: meaning::ballot_bit_count,
+        ..OF_MASK
+    },
+    BallotInclusiveBitCount: OpInfo {
+        name: "subgroupBallotInclusiveBitCount",
+        spirv: "OpGroupNonUniformBallotBitCount",
+        sentence: "returns the number of bits that are set to 1 in the ballot value for subgroup invocations with a lower, or equal to, \
+                   <gl_SubgroupInvocationID>.",
+        meaning: meaning::ballot_inclusive_bit_count,
+        ..OF_MASK
+    },
+    BallotExclusiveBitCount: OpInfo {
+        name: "subgroupBallotExclusiveBitCount",
+        spirv: "OpGroupNonUniformBallotBitCount",
+        sentence: "returns the number of bits that are set to 1 in the ballot value for subgroup invocations with a lower \
+                   <gl_SubgroupInvocationID>.",
+        meaning: meaning::ballot_exclusive_bit_count,
+        ..OF_MASK
+    },
+    BallotFindLsb: OpInfo {
+        name: "subgroupBallotFindLSB",
+        spirv: "OpGroupNonUniformBallotFindLSB",
+        defined: Defined::FullMask,
+        uniform: Uniform::ByAll,
+        sentence: "returns the bit number of the least significant bit set to 1 in the bits used to hold the subgroup invocations of \
+                   <value>.",
+        meaning: meaning::ballot_find_lsb,
+        ..OF_MASK
+    },
+    BallotFindMsb: OpInfo {
+        name: "subgroupBallotFindMSB",
+        spirv: "OpGroupNonUniformBallotFindMSB",
+        defined: Defined::FullMask,
+        uniform: Uniform::ByAll,
+        sentence: "returns the bit number of the most significant bit set to 1 in the bits used to hold the subgroup invocations of \
+                   <value>.",
+        meaning: meaning::ballot_find_msb,
+        ..OF_MASK
+    },
+    Shuffle: OpInfo {
+        name: "subgroupShuffle",
+        spirv: "OpGroupNonUniformShuffle",
+        category: Category::Shuffle,
+        defined: Defined::OwnLaneOrInTangle,
+        uniform: Uniform::BySecond,
+        sentence: "returns the <value> whose <gl_SubgroupInvocationID> is equal to <id>.",
+        meaning: meaning::shuffle,
+        ..MOVES
+    },
+    ShuffleXor: OpInfo {
+        name: "subgroupShuffleXor",
+        spirv: "OpGroupNonUniformShuffleXor",
+        category: Category::Shuffle,
+        defined: Defined::ZeroSecond,
+        sentence: "returns the <value> whose <gl_SubgroupInvocationID> is equal to the current invocation's \
+                   <gl_SubgroupInvocationID> xored with <mask>.",
+        meaning: meaning::shuffle_xor,
+        ..MOVES
+    },
+    ShuffleUp: OpInfo {
+        name: "subgroupShuffleUp",
+        spirv: "OpGroupNonUniformShuffleUp",
+        category: Category::ShuffleRelative,
+        defined: Defined::ZeroSecond,
+        sentence: "returns the <value> whose <gl_SubgroupInvocationID> is equal to this invocation's <gl_SubgroupInvocationID> minus \
+                   <delta>.",
+        meaning: meaning::shuffle_up,
+        ..MOVES
+    },
+    ShuffleDown: OpInfo {
+        name: "subgroupShuffleDown",
+        spirv: "OpGroupNonUniformShuffleDown",
+        category: Category::ShuffleRelative,
+        defined: Defined::ZeroSecond,
+        sentence: "returns the <value> whose <gl_SubgroupInvocationID> is equal to this invocation's <gl_SubgroupInvocationID> plus \
+                   <delta>.",
+        meaning: meaning::shuffle_down,
+        ..MOVES
+    },
+    QuadBroadcast: OpInfo {
+        name: "subgroupQuadBroadcast",
+        spirv: "OpGroupNonUniformQuadBroadcast",
+        params: &[P::Value, P::QuadIndex],
+        sentence: "returns the <value> from the invocation within the quad whose <gl_SubgroupInvocationID> % 4 is equal to <id>.",
+        meaning: meaning::quad_broadcast,
+        ..MOVES_IN_QUAD
+    },
+    QuadSwapHorizontal: OpInfo {
+        name: "subgroupQuadSwapHorizontal",
+        spirv: "OpGroupNonUniformQuadSwap",
+        sentence: "swaps the <value>s, within the quad horizontally.",
+        meaning: meaning::quad_swap_horizontal,
+        ..MOVES_IN_QUAD
+    },
+    QuadSwapVertical: OpInfo {
+        name: "subgroupQuadSwapVertical",
+        spirv: "OpGroupNonUniformQuadSwap",
+        sentence: "swaps the <value>s, within the quad vertically.",
+        meaning: meaning::quad_swap_vertical,
+        ..MOVES_IN_QUAD
+    },
+    QuadSwapDiagonal: OpInfo {
+        name: "subgroupQuadSwapDiagonal",
+        spirv: "OpGroupNonUniformQuadSwap",
+        sentence: "swaps the <value>s, within the quad diagonally.",
+        meaning: meaning::quad_swap_diagonal,
+        ..MOVES_IN_QUAD
+    },
+    Rotate: OpInfo {
+        name: "subgroupRotate",
+        spirv: "OpGroupNonUniformRotateKHR",
+        category: Category::Rotate,
+        params: &[P::Value, P::UniformUint],
+        defined: Defined::ZeroSecond,
+        source: GLSL_ROTATE,
+        sentence: "returns the <value> whose <gl_SubgroupInvocationID> is equal to the remainder of the division of this invocation's \
+                   <gl_SubgroupInvocationID> plus <delta> by <gl_SubgroupSize>.",
+        meaning: meaning::rotate,
+        ..MOVES
+    },
+    ClusteredRotate: OpInfo {
+        name: "subgroupClusteredRotate",
+        spirv: "OpGroupNonUniformRotateKHR",
+        category: Category::RotateClustered,
+        params: &[P::Value, P::UniformUint],
+        clustered: true,
+        defined: Defined::ZeroSecond,
+        source: "SPV_KHR_subgroup_rotate, OpGroupNonUniformRotateKHR",
+        meaning: meaning::clustered_rotate,
+        ..MOVES
+    },
+    /// It orders image accesses, of which there are none; it must still be accepted.
+    MemoryBarrierImage: OpInfo { name: "subgroupMemoryBarrierImage", spirv: "OpMemoryBarrier", ..BARRIER },
+    QuadAll: OpInfo {
+        name: "subgroupQuadAll",
+        spirv: "OpGroupNonUniformQuadAllKHR",
+        category: Category::QuadControl,
+        params: &[P::Predicate],
+        gives: Gives::Bool,
+        reach: Reach::Quad,
+        source: GLSL_QUAD_CONTROL,
+        sentence: "returns true if for all active invocations in the quad <value> evaluates to true.",
+        meaning: meaning::quad_all,
+        ..ROW
+    },
+    QuadAny: OpInfo {
+        name: "subgroupQuadAny",
+        spirv: "OpGroupNonUniformQuadAnyKHR",
+        category: Category::QuadControl,
+        params: &[P::Predicate],
+        gives: Gives::Bool,
+        reach: Reach::Quad,
+        source: GLSL_QUAD_CONTROL,
+        sentence: "returns true if for any active invocation in the quad its <value> evaluates to true.",
+        meaning: meaning::quad_any,
+        ..ROW
+    },
+    Partition: OpInfo {
+        name: "subgroupPartitionNV",
+        spirv: "OpGroupNonUniformPartitionNV",
+        category: Category::Partitioned,
+        params: &[P::Value],
+        gives: Gives::Mask,
+        scalars: BITS,
+        source: GLSL_PARTITIONED,
+        sentence: "returns a ballot that is a valid partition of the active invocations such that all invocations in each subset of the \
+                   partition have the same value of <value>. For any two invocations in different subsets of the partition, either \
+                   their values of <value> must not be equal or one must be a floating point NaN.",
+        meaning: meaning::partition,
+        ..ROW
+    },
+}
+
+/// What the rows of one fold have in common.
+struct FoldRows {
+    scalars: &'static [Scalar],
+    partitioned: &'static [Scalar],
+    float_severity: Severity,
+    /// Of the reduction, and of the scans and the clustered reduction.
+    rank: [u64; 2],
+    /// What the extension says of the reduction; it is not hyphenated alike everywhere.
+    sentence: &'static str,
+}
+
+/// Rows of one fold.
+const FORMS: usize = 7;
+
+/// The rows of one fold: reduction, inclusive and exclusive scan, clustered reduction, and the first three of every subset of a partition.
+macro_rules! fold_rows {
+    ($fold:ident, $common:expr) => {{
+        const COMMON: FoldRows = $common;
+        const F: usize = Fold::$fold as usize;
+        const COMBINES: OpInfo = OpInfo {
+            category: Category::Arithmetic,
+            params: &[P::Value],
+            gives: Gives::Same,
+            scalars: COMMON.scalars,
+            spread: Spread::Combines,
+            float_severity: COMMON.float_severity,
+            rank: COMMON.rank[1],
+            ..ROW
+        };
+        const PARTITIONED: OpInfo = OpInfo {
+            category: Category::Partitioned,
+            params: &[P::Value, P::Partition],
+            scalars: COMMON.partitioned,
+            source: GLSL_PARTITIONED,
+            rank: 2,
+            ..COMBINES
+        };
+        [
+            OpInfo {
+                op: SubgroupOp::Reduce(Fold::$fold),
+                name: concat!("subgroup", stringify!($fold)),
+                uniform: Uniform::Always,
+                rank: COMMON.rank[0],
+                sentence: COMMON.sentence,
+                meaning: meaning::reduce::<F>,
+                ..COMBINES
+            },
+            OpInfo {
+                op: SubgroupOp::Inclusive(Fold::$fold),
+                name: concat!("subgroupInclusive", stringify!($fold)),
+                sentence: "returns an inclusive scan operation that is the {} of all active invocation-provided <value>s",
+                meaning: meaning::inclusive::<F>,
+                ..COMBINES
+            },
+            OpInfo {
+                op: SubgroupOp::Exclusive(Fold::$fold),
+                name: concat!("subgroupExclusive", stringify!($fold)),
+                sentence: "returns an exclusive scan operation that is the {} of all active invocation-provided <value>s",
+                meaning: meaning::exclusive::<F>,
+                ..COMBINES
+            },
+            OpInfo {
+                op: SubgroupOp::Clustered(Fold::$fold),
+                name: concat!("subgroupClustered", stringify!($fold)),
+                category: Category::Clustered,
+                clustered: true,
+                sentence: "returns a clustered operation that is the {} of all active invocation-provided <value>s within a cluster",
+                meaning: meaning::clustered::<F>,
+                ..COMBINES
+            },
+            OpInfo {
+                op: SubgroupOp::Partitioned(Fold::$fold),
+                name: concat!("subgroupPartitioned", stringify!($fold), "NV"),
+                sentence: "returns the {} of all active invocation provided <value>s in the invocation's subset of the partition.",
+                meaning: meaning::partitioned::<F>,
+                ..PARTITIONED
+            },
+            OpInfo {
+                op: SubgroupOp::PartitionedInclusive(Fold::$fold),
+                name: concat!("subgroupPartitionedInclusive", stringify!($fold), "NV"),
+                sentence: "returns an inclusive scan operation that is the {} of all active invocation-provided <value>s in the \
+                           invocation's subset of the partition.",
+                meaning: meaning::partitioned_inclusive::<F>,
+                ..PARTITIONED
+            },
+            OpInfo {
+                op: SubgroupOp::PartitionedExclusive(Fold::$fold),
+                name: concat!("subgroupPartitionedExclusive", stringify!($fold), "NV"),
+                sentence: "returns an exclusive scan operation that is the {} of all active invocation-provided <value>s in the \
+                           invocation's subset of the partition.",
+                meaning: meaning::partitioned_exclusive::<F>,
+                ..PARTITIONED
+            },
+        ]
+    }};
+}
+
+const NUMERIC: FoldRows = FoldRows {
+    scalars: NUMBERS,
+    partitioned: INTEGERS,
+    float_severity: Severity::Hard,
+    rank: [1, 2],
+    sentence: "returns the {} of all active invocation-provided <value>s",
+};
+
+const BITWISE: FoldRows = FoldRows {
+    scalars: BITS,
+    partitioned: BITS,
+    sentence: "returns the {} of all active invocation provided <value>s",
+    ..NUMERIC
+};
+
+const FOLD_ROWS: [[OpInfo; FORMS]; Fold::ALL.len()] = [
+    fold_rows!(
+        Add,
+        FoldRows { float_severity: Severity::Quality, rank: [0, 1], sentence: BITWISE.sentence, ..NUMERIC }
+    ),
+    fold_rows!(Mul, FoldRows { float_severity: Severity::Quality, ..NUMERIC }),
+    fold_rows!(Min, NUMERIC),
+    fold_rows!(Max, NUMERIC),
+    fold_rows!(And, BITWISE),
+    fold_rows!(Or, BITWISE),
+    fold_rows!(Xor, BITWISE),
+];
+
+/// Number of operations.
+const ROWS: usize = PLAIN_ROWS.len() + FOLD_ROWS.len() * FORMS;
+
+/// The table: every operation once.
+pub static TABLE: [OpInfo; ROWS] = {
+    let mut table = [ROW; ROWS];
+    let mut i = 0;
+    while i < ROWS {
+        table[i] = match i.checked_sub(PLAIN_ROWS.len()) {
+            None => PLAIN_ROWS[i],
+            Some(fold) => FOLD_ROWS[fold / FORMS][fold % FORMS],
+        };
+        i += 1;
+    }
+    table
+};
+
+impl SubgroupOp {
+    /// The operation's row.
+    pub fn info(self) -> &'static OpInfo {
+        &TABLE[self.index()]
+    }
+
+    /// True if the first lane of every tangle gets an infinity. Devices may assume that there is none (no case asks for
+    /// SignedZeroInfNanPreserve, docs/rules.md, rule F5): that result is undefined.
+    pub const fn starts_infinite(self, scalar: Scalar) -> bool {
+        matches!(self, SubgroupOp::Exclusive(Fold::Min | Fold::Max)) && scalar.is_float()
+    }
+}
+
+impl Serialize for SubgroupOp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.info().name)
+    }
+}
+
+impl<'de> Deserialize<'de> for SubgroupOp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SubgroupOp, D::Error> {
+        let name = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        let row = TABLE.iter().find(|info| info.name == name);
+        row.map(|info| info.op).ok_or_else(|| serde::de::Error::custom(format!("unknown subgroup operation '{name}'")))
+    }
+}

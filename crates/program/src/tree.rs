@@ -1,0 +1,725 @@
+//! The typed tree of a program: functions, statements, expressions.
+//!
+//! The tree is what GLSL can say, restricted so that every program terminates and nothing undefined runs
+//! (`tangle_analysis::validate` checks both). Function calls are statements, so that no expression has a side effect; the one
+//! place where statements stand inside an expression is a loop's test ([`Test`]), printed with the comma operator.
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::{LoopControl, SelectionControl};
+use crate::memory::{ArrayId, AtomicOp, Shared, Sync};
+use crate::ops::{BinaryOp, Intrinsic, UnaryOp};
+use crate::subgroup::SubgroupOp;
+use crate::types::{Scalar, Type};
+
+/// Index of a variable in its function: parameters first, then locals.
+pub type VarId = u32;
+/// Index of a function in [`Program::functions`].
+pub type FunctionId = u32;
+/// Name of an observation point, unique in the program and greater than 0 (0 marks the unwritten part of a log).
+pub type SiteId = u32;
+/// The deepest nesting of statement lists in a function of a valid case.
+pub const MAX_BLOCK_DEPTH: usize = 32;
+/// The deepest nesting of expressions in a valid case.
+pub const MAX_EXPR_DEPTH: usize = 48;
+/// The most words besides the site that one entry of the log of a valid case has.
+pub const MAX_ENTRY_WORDS: u64 = 32;
+
+/// A sequence of statements.
+pub type Block = Vec<Stmt>;
+
+/// A whole compute shader: functions in definition order, the last one is `main`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// Arrays in shared memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<Shared>,
+    /// A function may call only functions before it (GLSL has no recursion; no prototypes are printed).
+    pub functions: Vec<Function>,
+}
+
+impl Program {
+    /// The entry point.
+    pub fn main(&self) -> Option<&Function> {
+        self.functions.last()
+    }
+}
+
+/// One function.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Function {
+    /// GLSL identifier, unique among the functions.
+    pub name: String,
+    /// Parameters; [`VarId`]s `0..params.len()`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub params: Vec<Param>,
+    /// `None` for `void`. A function with a result ends with a `return`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Type>,
+    /// Local variables; [`VarId`]s from `params.len()`. Each starts at zero (`false`) at every call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locals: Vec<Local>,
+    /// The statements.
+    pub body: Block,
+}
+
+impl Function {
+    /// The type of a variable, or `None` if there is no such variable.
+    pub fn var_type(&self, var: VarId) -> Option<Type> {
+        let var = var as usize;
+        match self.params.get(var) {
+            Some(param) => Some(param.ty),
+            None => self.locals.get(var - self.params.len()).map(|local| local.ty),
+        }
+    }
+
+    /// The name of a variable, or `None` if there is no such variable.
+    pub fn var_name(&self, var: VarId) -> Option<&str> {
+        let var = var as usize;
+        match self.params.get(var) {
+            Some(param) => Some(&param.name),
+            None => self.locals.get(var - self.params.len()).map(|local| local.name.as_str()),
+        }
+    }
+
+    /// Number of parameters and locals together.
+    pub fn var_count(&self) -> usize {
+        self.params.len() + self.locals.len()
+    }
+
+    /// Declares a new local and returns its id.
+    pub fn add_local(&mut self, name: impl Into<String>, ty: Type) -> VarId {
+        self.locals.push(Local::new(name, ty));
+        (self.var_count() - 1) as VarId
+    }
+}
+
+/// How an argument travels (GLSL 4.60 §6.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Copied in.
+    In,
+    /// Copied out at return; starts at zero inside the function (the printer writes that down).
+    Out,
+    /// Copied in and out.
+    Inout,
+}
+
+/// A parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Param {
+    /// GLSL identifier.
+    pub name: String,
+    /// Direction.
+    pub direction: Direction,
+    /// Type.
+    #[serde(rename = "type")]
+    pub ty: Type,
+}
+
+/// A local variable.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Local {
+    /// GLSL identifier.
+    pub name: String,
+    /// Type.
+    #[serde(rename = "type")]
+    pub ty: Type,
+    /// With the qualifier `precise` (GLSL 4.60 §4.14): the arithmetic that leads to it is decorated NoContraction. Floats are exact
+    /// anyway (`tangle_analysis::exact`), so that no value depends on it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub precise: bool,
+}
+
+impl Local {
+    /// A variable without qualifier.
+    pub fn new(name: impl Into<String>, ty: Type) -> Local {
+        Local { name: name.into(), ty, precise: false }
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Stmt {
+    /// `var = value;`
+    Assign {
+        /// The variable written.
+        var: VarId,
+        /// Its new value, of the variable's type.
+        value: Expr,
+    },
+    /// An observation point: appends the site and the values to the log of the invocation. A value is a scalar
+    /// expression or a vector *variable*.
+    Log {
+        /// The site's number.
+        site: SiteId,
+        /// What is observed; may be empty (the entry then only says that the lane came by).
+        values: Vec<Expr>,
+    },
+    /// `if (cond) { then } else { otherwise }`
+    #[serde(rename = "selection", alias = "if")]
+    If {
+        /// The condition, a bool.
+        #[serde(rename = "condition", alias = "cond")]
+        cond: Expr,
+        /// Statements for the lanes where it holds.
+        then: Block,
+        /// Statements for the others; empty means that there is no `else`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "else")]
+        otherwise: Block,
+        /// What is asked for it.
+        #[serde(default, skip_serializing_if = "SelectionControl::is_unspecified")]
+        control: SelectionControl,
+    },
+    /// `switch (selector) { … }`; an arm that does not end with a jump falls through.
+    Switch {
+        /// An int or uint scalar.
+        selector: Expr,
+        /// The arms in source order.
+        arms: Vec<Arm>,
+        /// What is asked for it.
+        #[serde(default, skip_serializing_if = "SelectionControl::is_unspecified")]
+        control: SelectionControl,
+    },
+    /// A loop of any of the four kinds.
+    Loop(Box<Loop>),
+    /// `break;` out of the innermost loop or switch.
+    Break,
+    /// `continue;` with the innermost loop.
+    Continue,
+    /// `return;` or `return value;`. In `main` it ends the invocation.
+    Return(Option<Expr>),
+    /// `dest = function(args);`
+    #[serde(rename = "function_call", alias = "call")]
+    Call {
+        /// Index of the callee, smaller than that of the caller.
+        function: FunctionId,
+        /// One per parameter. No variable stands twice among the out and inout arguments and `dest`.
+        args: Vec<Arg>,
+        /// Where the result goes, if the function has one and it is used.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dest: Option<VarId>,
+    },
+    /// `subgroupBarrier();` or one of the subgroup memory barriers: an operation without result.
+    #[serde(rename = "subgroup_barrier", alias = "barrier")]
+    Barrier(#[serde(with = "crate::spirv_names")] SubgroupOp),
+    /// `var[index] = value;`: an element of an array, matrix or struct, or a component of a vector ([`Expr::Element`]).
+    SetElement {
+        /// The variable.
+        var: VarId,
+        /// A uint in range; of a struct, a literal.
+        index: Expr,
+        /// Its new value, of the element's type.
+        value: Expr,
+    },
+    /// `array[gl_LocalInvocationIndex] = value;`: an invocation writes its own slot.
+    Store {
+        /// The array; it has a slot for every invocation.
+        array: ArrayId,
+        /// The new value, of the array's type.
+        value: Expr,
+    },
+    /// An atomic memory function.
+    Atomic(Box<Atomic>),
+    /// `barrier();` or a memory barrier (`tangle_analysis::races` says where).
+    #[serde(rename = "workgroup_barrier", alias = "sync")]
+    Sync(Sync),
+    /// `assumeEXT(cond);`: a hint to the compiler, which must come true in every lane (SPV_KHR_expect_assume). So the condition is one that
+    /// `tangle_analysis::bounds` knows to hold, without a subgroup operation.
+    #[serde(rename = "assume_true", alias = "assume")]
+    Assume(Expr),
+}
+
+/// `dest = atomicAdd(array[index], value);` and the like.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Atomic {
+    /// Which function.
+    pub op: AtomicOp,
+    /// The array.
+    pub array: ArrayId,
+    /// A uint in range.
+    pub index: Expr,
+    /// For `atomicCompSwap`: what the old value is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Expr>,
+    /// The operand.
+    pub value: Expr,
+    /// Where the old value goes, if it is used. It depends on the order of invocations, unless only one of them touches the
+    /// element between two barriers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dest: Option<VarId>,
+}
+
+/// One segment of a switch: its labels and the statements after them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arm {
+    /// At least one label.
+    pub labels: Vec<Label>,
+    /// The statements.
+    pub body: Block,
+}
+
+/// A label of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Label {
+    /// `case n:`; in the range of the selector's type.
+    Case(i64),
+    /// `default:`
+    Default,
+}
+
+/// A loop. It runs while its test holds *and* `counter < bound`, in that order, so that it always ends.
+///
+/// | kind | printed as |
+/// |---|---|
+/// | for | `for (i = init; test && i < bound; i += step, update) { body }` |
+/// | while | `i = 0; while (test && i < bound) { i++; body }` |
+/// | do-while | `i = 0; do { i++; body } while (test && i < bound);` |
+/// | forever | `i = 0; for (;;) { if (i >= bound) break; i++; body }` |
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loop {
+    /// Which form is printed.
+    pub kind: LoopKind,
+    /// A uint local that nothing else writes. It keeps its value after the loop.
+    pub counter: VarId,
+    /// A uint with a statically known small upper bound (`tangle_analysis::bounds`); evaluated at every test, by the lanes
+    /// for which the test held.
+    pub bound: Expr,
+    /// The condition; `None` leaves only the bound. A forever loop has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<Test>,
+    /// The statements.
+    pub body: Block,
+    /// What is asked for it.
+    #[serde(default, skip_serializing_if = "LoopControl::is_unspecified")]
+    pub control: LoopControl,
+}
+
+/// The four loop forms of GLSL.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum LoopKind {
+    /// A `for` loop.
+    For {
+        /// First value of the counter.
+        init: Expr,
+        /// What is added to the counter, at least 1.
+        step: u32,
+        /// More statements in the increment part, printed with the comma operator: only [`Stmt::Assign`],
+        /// [`Stmt::Log`] and [`Stmt::Call`].
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        update: Block,
+    },
+    /// `while (…) { … }`
+    While,
+    /// `do { … } while (…);`: the condition stands in the continue construct.
+    DoWhile,
+    /// `for (;;) { … }`
+    Forever,
+}
+
+/// The condition of a loop.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Test {
+    /// Statements evaluated before the condition, printed with the comma operator: only [`Stmt::Assign`],
+    /// [`Stmt::Log`] and [`Stmt::Call`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Block,
+    /// A bool.
+    #[serde(rename = "condition", alias = "cond")]
+    pub cond: Expr,
+}
+
+/// An argument of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arg {
+    /// For an `in` parameter.
+    In(Expr),
+    /// For an `out` or `inout` parameter.
+    Out(VarId),
+}
+
+/// An expression. Its type follows from its parts (`tangle_analysis::validate`).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Expr {
+    /// `true` or `false`.
+    Bool(bool),
+    /// An int literal.
+    #[serde(rename = "i32", alias = "int")]
+    Int(i32),
+    /// A uint literal.
+    #[serde(rename = "u32", alias = "uint")]
+    Uint(u32),
+    /// A literal of a floating-point type, in quarters: `{"float": ["f32", 7]}` is 1.75.
+    Float(Scalar, i32),
+    /// A variable of the function.
+    Var(VarId),
+    /// A built-in variable or a value derived from one.
+    #[serde(rename = "built_in", alias = "builtin")]
+    Builtin(Builtin),
+    /// Per-invocation input `k`, a uint: [`crate::case::Data::inputs`].
+    Input(u32),
+    /// Uniform-buffer word `k`, a uint: [`crate::case::Data::uniforms`].
+    Uniform(u32),
+    /// Push-constant word `k`, a uint: [`crate::case::Data::push`].
+    #[serde(rename = "push_constant", alias = "push")]
+    Push(u32),
+    /// Specialisation constant `k`, a uint: [`crate::case::Data::constants`].
+    #[serde(rename = "spec_constant", alias = "constant")]
+    Constant(u32),
+    /// `op x`
+    Unary(UnaryOp, Box<Expr>),
+    /// `x op y`; `&&` and `||` evaluate the right operand only where needed.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `cond ? x : y`; only the chosen arm is evaluated.
+    Select(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `uint(x)` and the like, with the width of the operand.
+    #[serde(rename = "convert", alias = "cast")]
+    Cast(Scalar, Box<Expr>),
+    /// A built-in function of GLSL on each component.
+    #[serde(rename = "ext_inst", alias = "intrinsic")]
+    Intrinsic(Intrinsic, Vec<Expr>),
+    /// `uvec4(a, b, c, d)`: one scalar for each component. Of an aggregate: one value for each element.
+    #[serde(rename = "composite_construct", alias = "vector")]
+    Vector(Type, Vec<Expr>),
+    /// `v.x`: component 0 to 3 of a vector.
+    #[serde(rename = "composite_extract", alias = "component")]
+    Component(Box<Expr>, u8),
+    /// A subgroup operation with a result.
+    #[serde(rename = "group_non_uniform", alias = "subgroup")]
+    Subgroup(SubgroupCall),
+    /// `array[index]`
+    Load(Load),
+    /// `a[i]`: an element of an array, a column of a matrix, a member of a struct (by a literal), a component of a vector. The index is
+    /// a uint in range.
+    #[serde(rename = "access_chain", alias = "element")]
+    Element(Box<Expr>, Box<Expr>),
+}
+
+/// A subgroup built-in function applied to its operands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubgroupCall {
+    /// Which one.
+    #[serde(with = "crate::spirv_names")]
+    pub op: SubgroupOp,
+    /// The operands, without the cluster size.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<Expr>,
+    /// The cluster size of a clustered operation, a constant power of two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<u32>,
+}
+
+/// An element of an array in shared memory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// The array.
+    pub array: ArrayId,
+    /// The type of its elements.
+    #[serde(rename = "type")]
+    pub scalar: Scalar,
+    /// A uint in range.
+    pub index: Box<Expr>,
+}
+
+impl Load {
+    /// True if it goes to the slot of the invocation itself.
+    pub fn is_own(&self) -> bool {
+        *self.index == Expr::Builtin(Builtin::LocalIndex)
+    }
+}
+
+/// Built-in variables of GLSL and values derived from them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Builtin {
+    /// `gl_SubgroupInvocationID`, read through a highp copy (rules P14 and P15, the mediump trap).
+    #[serde(rename = "SubgroupLocalInvocationId", alias = "lane")]
+    Lane,
+    /// `gl_SubgroupSize`, read through a highp copy.
+    #[serde(alias = "subgroup_size")]
+    SubgroupSize,
+    /// `gl_SubgroupID`.
+    #[serde(alias = "subgroup_id")]
+    SubgroupId,
+    /// `gl_NumSubgroups`.
+    #[serde(alias = "num_subgroups")]
+    NumSubgroups,
+    /// `gl_LocalInvocationIndex`.
+    #[serde(rename = "LocalInvocationIndex", alias = "local_index")]
+    LocalIndex,
+    /// `gl_LocalInvocationID.x`
+    #[serde(rename = "LocalInvocationId.x", alias = "local_x")]
+    LocalX,
+    /// `gl_LocalInvocationID.y`
+    #[serde(rename = "LocalInvocationId.y", alias = "local_y")]
+    LocalY,
+    /// `gl_LocalInvocationID.z`
+    #[serde(rename = "LocalInvocationId.z", alias = "local_z")]
+    LocalZ,
+    /// The linear index of the workgroup in the dispatch.
+    #[serde(alias = "workgroup_index")]
+    WorkgroupIndex,
+    /// `gl_SubgroupEqMask`
+    #[serde(rename = "SubgroupEqMask", alias = "eq_mask")]
+    EqMask,
+    /// `gl_SubgroupGeMask`
+    #[serde(rename = "SubgroupGeMask", alias = "ge_mask")]
+    GeMask,
+    /// `gl_SubgroupGtMask`
+    #[serde(rename = "SubgroupGtMask", alias = "gt_mask")]
+    GtMask,
+    /// `gl_SubgroupLeMask`
+    #[serde(rename = "SubgroupLeMask", alias = "le_mask")]
+    LeMask,
+    /// `gl_SubgroupLtMask`
+    #[serde(rename = "SubgroupLtMask", alias = "lt_mask")]
+    LtMask,
+}
+
+impl Builtin {
+    /// Every built-in.
+    pub const ALL: [Builtin; 14] = [
+        Builtin::Lane,
+        Builtin::SubgroupSize,
+        Builtin::SubgroupId,
+        Builtin::NumSubgroups,
+        Builtin::LocalIndex,
+        Builtin::LocalX,
+        Builtin::LocalY,
+        Builtin::LocalZ,
+        Builtin::WorkgroupIndex,
+        Builtin::EqMask,
+        Builtin::GeMask,
+        Builtin::GtMask,
+        Builtin::LeMask,
+        Builtin::LtMask,
+    ];
+
+    /// `uvec4` for the five masks, `uint` for the others.
+    pub const fn ty(self) -> Type {
+        match self {
+            Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask => Type::MASK,
+            _ => Type::UINT,
+        }
+    }
+
+    /// The expression the printer writes.
+    pub const fn glsl(self) -> &'static str {
+        match self {
+            Builtin::Lane => "lane",
+            Builtin::SubgroupSize => "subgroup_size",
+            Builtin::SubgroupId => "gl_SubgroupID",
+            Builtin::NumSubgroups => "gl_NumSubgroups",
+            Builtin::LocalIndex => "gl_LocalInvocationIndex",
+            Builtin::LocalX => "gl_LocalInvocationID.x",
+            Builtin::LocalY => "gl_LocalInvocationID.y",
+            Builtin::LocalZ => "gl_LocalInvocationID.z",
+            Builtin::WorkgroupIndex => "workgroup_index",
+            Builtin::EqMask => "gl_SubgroupEqMask",
+            Builtin::GeMask => "gl_SubgroupGeMask",
+            Builtin::GtMask => "gl_SubgroupGtMask",
+            Builtin::LeMask => "gl_SubgroupLeMask",
+            Builtin::LtMask => "gl_SubgroupLtMask",
+        }
+    }
+}
+
+impl Expr {
+    /// `lhs op rhs`
+    pub fn binary(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr {
+        Expr::Binary(op, Box::new(lhs), Box::new(rhs))
+    }
+
+    /// `op arg`
+    pub fn unary(op: UnaryOp, arg: Expr) -> Expr {
+        Expr::Unary(op, Box::new(arg))
+    }
+
+    /// A subgroup operation without a cluster size.
+    pub fn subgroup(op: SubgroupOp, args: impl Into<Vec<Expr>>) -> Expr {
+        Expr::Subgroup(SubgroupCall { op, args: args.into(), cluster: None })
+    }
+
+    /// The direct operands, in order of evaluation.
+    pub fn operands(&self) -> Operands<'_> {
+        let (few, count, many): ([&Expr; 3], usize, &[Expr]) = match self {
+            Expr::Bool(_)
+            | Expr::Int(_)
+            | Expr::Uint(_)
+            | Expr::Float(..)
+            | Expr::Var(_)
+            | Expr::Builtin(_)
+            | Expr::Input(_)
+            | Expr::Uniform(_)
+            | Expr::Push(_)
+            | Expr::Constant(_) => ([self; 3], 0, &[]),
+            Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => ([x; 3], 1, &[]),
+            Expr::Load(load) => ([&load.index; 3], 1, &[]),
+            Expr::Binary(_, x, y) | Expr::Element(x, y) => ([x, y, y], 2, &[]),
+            Expr::Select(c, x, y) => ([c, x, y], 3, &[]),
+            Expr::Intrinsic(_, args) | Expr::Vector(_, args) => ([self; 3], 0, args),
+            Expr::Subgroup(call) => ([self; 3], 0, &call.args),
+        };
+        Operands { few, at: 0, count, many: many.iter() }
+    }
+
+    /// Calls `visit` on this expression and everything below it, parents first.
+    pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        visit(self);
+        self.operands().for_each(|operand| operand.walk(visit));
+    }
+
+    /// True if something holds for this expression or for one below it.
+    pub fn any<'a>(&'a self, holds: &mut dyn FnMut(&'a Expr) -> bool) -> bool {
+        holds(self) || self.operands().any(|operand| operand.any(holds))
+    }
+
+    /// The type of a valid expression of the function, found without checking the operands; `None` where it is plain that the
+    /// expression has none. `tangle_analysis::validate::type_of` checks.
+    pub fn ty(&self, function: &Function) -> Option<Type> {
+        self.type_from(function, |_, operand| operand.ty(function))
+    }
+
+    /// The type of a valid expression, `of` being those of its operands, by their numbers.
+    pub fn type_from(&self, function: &Function, of: impl Fn(usize, &Expr) -> Option<Type>) -> Option<Type> {
+        match self {
+            Expr::Bool(_) => Some(Type::BOOL),
+            Expr::Int(_) => Some(Type::INT),
+            Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) | Expr::Constant(_) => Some(Type::UINT),
+            Expr::Float(scalar, _) => Some(Type::scalar(*scalar)),
+            Expr::Var(var) => function.var_type(*var),
+            Expr::Builtin(builtin) => Some(builtin.ty()),
+            Expr::Unary(_, x) => of(0, x),
+            Expr::Select(_, x, _) => of(1, x),
+            Expr::Binary(op, ..) if op.is_comparison() || op.is_logical() => Some(Type::BOOL),
+            Expr::Binary(_, x, _) => of(0, x),
+            Expr::Cast(scalar, x) => Some(Type { scalar: *scalar, ..of(0, x)? }),
+            Expr::Intrinsic(op, args) => {
+                let ty = of(0, args.first()?)?;
+                Some(if op.shape().gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty })
+            }
+            Expr::Vector(ty, _) => Some(*ty),
+            Expr::Component(x, _) => Some(Type::scalar(of(0, x)?.scalar)),
+            Expr::Subgroup(call) => call.op.info().result_type(call.args.first().and_then(|value| of(0, value))),
+            Expr::Load(load) => Some(Type::scalar(load.scalar)),
+            Expr::Element(x, _) => of(0, x)?.indexed().map(|(element, _)| element),
+        }
+    }
+}
+
+/// The direct operands of an expression.
+#[derive(Clone, Debug)]
+pub struct Operands<'a> {
+    /// The first `count` of these from `at` on, then the list.
+    few: [&'a Expr; 3],
+    at: usize,
+    count: usize,
+    many: std::slice::Iter<'a, Expr>,
+}
+
+impl<'a> Iterator for Operands<'a> {
+    type Item = &'a Expr;
+
+    fn next(&mut self) -> Option<&'a Expr> {
+        if self.at == self.count {
+            return self.many.next();
+        }
+        self.at += 1;
+        Some(self.few[self.at - 1])
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.count - self.at + self.many.len();
+        (left, Some(left))
+    }
+}
+
+impl Stmt {
+    /// The expressions that stand directly in this statement (not in nested blocks), in order of evaluation.
+    pub fn direct_exprs(&self) -> impl Iterator<Item = &Expr> {
+        let (single, list, args): ([Option<&Expr>; 3], &[Expr], &[Arg]) = match self {
+            Stmt::Assign { value, .. } => ([Some(value), None, None], &[], &[]),
+            Stmt::Log { values, .. } => ([None; 3], values, &[]),
+            Stmt::If { cond, .. } => ([Some(cond), None, None], &[], &[]),
+            Stmt::Switch { selector, .. } => ([Some(selector), None, None], &[], &[]),
+            Stmt::Loop(l) => {
+                let init = match &l.kind {
+                    LoopKind::For { init, .. } => Some(init),
+                    LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => None,
+                };
+                ([init, l.test.as_ref().map(|test| &test.cond), Some(&l.bound)], &[], &[])
+            }
+            Stmt::Return(value) => ([value.as_ref(), None, None], &[], &[]),
+            Stmt::Call { args, .. } => ([None; 3], &[], args),
+            Stmt::Store { value, .. } | Stmt::Assume(value) => ([Some(value), None, None], &[], &[]),
+            Stmt::SetElement { index, value, .. } => ([Some(index), Some(value), None], &[], &[]),
+            Stmt::Atomic(atomic) => ([Some(&atomic.index), atomic.compare.as_ref(), Some(&atomic.value)], &[], &[]),
+            Stmt::Break | Stmt::Continue | Stmt::Barrier(_) | Stmt::Sync(_) => ([None; 3], &[], &[]),
+        };
+        let ins = args.iter().filter_map(|arg| match arg {
+            Arg::In(expr) => Some(expr),
+            Arg::Out(_) => None,
+        });
+        single.into_iter().flatten().chain(list).chain(ins)
+    }
+
+    /// The statement lists nested directly in this statement, in source order.
+    pub fn nested_blocks(&self) -> impl Iterator<Item = &Block> {
+        let (single, arms): ([Option<&Block>; 3], &[Arm]) = match self {
+            Stmt::If { then, otherwise, .. } => ([Some(then), Some(otherwise), None], &[]),
+            Stmt::Switch { arms, .. } => ([None; 3], arms),
+            Stmt::Loop(l) => {
+                let update = match &l.kind {
+                    LoopKind::For { update, .. } => Some(update),
+                    LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => None,
+                };
+                ([l.test.as_ref().map(|test| &test.before), Some(&l.body), update], &[])
+            }
+            Stmt::Assign { .. }
+            | Stmt::Log { .. }
+            | Stmt::Break
+            | Stmt::Continue
+            | Stmt::Return(_)
+            | Stmt::Call { .. }
+            | Stmt::Barrier(_)
+            | Stmt::SetElement { .. }
+            | Stmt::Store { .. }
+            | Stmt::Atomic(_)
+            | Stmt::Sync(_)
+            | Stmt::Assume(_) => ([None; 3], &[]),
+        };
+        single.into_iter().flatten().chain(arms.iter().map(|arm| &arm.body))
+    }
+
+    /// True for the statements after which no lane goes on to the next one.
+    pub fn is_jump(&self) -> bool {
+        matches!(self, Stmt::Break | Stmt::Continue | Stmt::Return(_))
+    }
+}
+
+/// Calls `visit` on every statement of the block, outer ones first, in source order.
+pub fn walk_block<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Stmt)) {
+    for stmt in block {
+        visit(stmt);
+        stmt.nested_blocks().for_each(|inner| walk_block(inner, visit));
+    }
+}

@@ -1,0 +1,265 @@
+//! Variants of one program: ways from its shader to what the driver compiles that change nothing of what it means.
+//!
+//! Optimisers must keep what a module means, so every variant is judged by the same rules (SPIRV-Tools, README.md, "Optimizer": transforms keep the module's meaning). A variant that alone fails
+//! says who to ask first: the optimiser that made it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// How a module is made from a shader, and how the driver is to compile it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Variant {
+    /// The front end's module as it is.
+    #[default]
+    Unoptimised,
+    /// `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT` on top of that.
+    DriverUnoptimised,
+    /// `spirv-opt -O`
+    Performance,
+    /// `spirv-opt -Os`
+    Size,
+    /// `spirv-opt` with these passes, which are of [`PASSES`], in this order.
+    Passes(Vec<&'static str>),
+}
+
+/// Passes of `spirv-opt` that keep what every valid module means, in any order that [`Variant::of_passes`] makes. Left out are those that prepare a module for one
+/// use (legalisation, `--convert-to-half`), that ask for more than the module says (`--loop-fission`, `--loop-fusion`), that add
+/// checks, or that crash on much of what they get (`--loop-peeling`, after inlining).
+pub const PASSES: [&str; 30] = [
+    "ccp",
+    "cfg-cleanup",
+    "code-sink",
+    "combine-access-chains",
+    "convert-local-access-chains",
+    "copy-propagate-arrays",
+    "eliminate-dead-branches",
+    "eliminate-dead-code-aggressive",
+    "eliminate-dead-const",
+    "eliminate-dead-functions",
+    "eliminate-dead-inserts",
+    "eliminate-dead-variables",
+    "eliminate-local-multi-store",
+    "eliminate-local-single-block",
+    "eliminate-local-single-store",
+    "if-conversion",
+    "inline-entry-points-exhaustive",
+    "local-redundancy-elimination",
+    "loop-invariant-code-motion",
+    "loop-unroll",
+    "merge-blocks",
+    "merge-return",
+    "private-to-local",
+    "reduce-load-size",
+    "redundancy-elimination",
+    "remove-duplicates",
+    "scalar-replacement",
+    "simplify-instructions",
+    "strength-reduction",
+    "vector-dce",
+];
+
+/// Passes that are only for modules as another pass leaves them: a list has the second right before the first. Of [`PASSES`], each looked
+/// up in `include/spirv-tools/optimizer.hpp` of SPIRV-Tools v2025.3, one has such a condition.
+///
+/// - `merge-return`, at `CreateMergeReturnPass`: "for structured control flow it is assumed that the only unreachable blocks in the
+///   function are trivial merge and continue blocks. […] these conditions are guaranteed to be met after running dead-branch
+///   elimination." A pass between the two may leave other blocks unreachable again.
+///
+/// The others say at most that they find more behind certain passes ("This pass is most effective when preceded by …"), or what they leave
+/// alone ("currently will not process functions with function calls").
+const RIGHT_BEHIND: [(&str, &str); 1] = [("merge-return", "eliminate-dead-branches")];
+
+/// The pass that must stand right before one of a list, if it does not.
+fn lacking(before: Option<&&'static str>, pass: &str) -> Option<&'static str> {
+    let (_, needed) = RIGHT_BEHIND.into_iter().find(|(name, _)| *name == pass)?;
+    (before != Some(&needed)).then_some(needed)
+}
+
+/// Names of the variants without passes of their own.
+const NAMES: [(Variant, &str); 4] = [
+    (Variant::Unoptimised, "unoptimised"),
+    (Variant::DriverUnoptimised, "driver-unoptimised"),
+    (Variant::Performance, "spirv-opt-O"),
+    (Variant::Size, "spirv-opt-Os"),
+];
+
+/// What the name of a list of passes begins with.
+const PASSES_PREFIX: &str = "spirv-opt:";
+
+impl Variant {
+    /// Those without passes of their own.
+    pub const FIXED: [Variant; 4] =
+        [Variant::Unoptimised, Variant::DriverUnoptimised, Variant::Performance, Variant::Size];
+
+    /// True for what every case is without a choice.
+    pub fn is_unoptimised(&self) -> bool {
+        *self == Variant::Unoptimised
+    }
+
+    /// What `spirv-opt` is told; empty if it does not run.
+    pub fn flags(&self) -> Vec<String> {
+        match self {
+            Variant::Unoptimised | Variant::DriverUnoptimised => Vec::new(),
+            Variant::Performance => vec!["-O".into()],
+            Variant::Size => vec!["-Os".into()],
+            Variant::Passes(passes) => passes.iter().map(|pass| format!("--{pass}")).collect(),
+        }
+    }
+
+    /// True if `spirv-opt` runs.
+    pub fn is_optimised(&self) -> bool {
+        !matches!(self, Variant::Unoptimised | Variant::DriverUnoptimised)
+    }
+
+    /// True if it loses a workgroup size that specialisation constants give: before SPIR-V 1.6 it stands in a built-in that nothing
+    /// mentions, and SPIRV-Tools takes that for a dead constant.
+    pub fn loses_workgroup_size(&self) -> bool {
+        matches!(self, Variant::Passes(passes) if passes.contains(&"eliminate-dead-const"))
+    }
+
+    /// These passes, and what each of them needs right before it ([`Variant::unpromised`]).
+    pub fn of_passes(passes: impl IntoIterator<Item = &'static str>) -> Variant {
+        let mut list: Vec<&'static str> = Vec::new();
+        for pass in passes {
+            list.extend(lacking(list.last(), pass));
+            list.push(pass);
+        }
+        Variant::Passes(list)
+    }
+
+    /// Why `spirv-opt` promises nothing of this list of passes: one is not where its documentation wants it. What it makes of a module
+    /// then says nothing about it, or about the driver that gets it.
+    pub fn unpromised(&self) -> Option<String> {
+        let Variant::Passes(passes) = self else { return None };
+        passes.iter().enumerate().find_map(|(at, pass)| {
+            let needed = lacking(at.checked_sub(1).map(|before| &passes[before]), pass)?;
+            Some(format!("a promise of spirv-opt for this list of passes: {pass} is only for right behind {needed}"))
+        })
+    }
+
+    /// A short name, without the passes.
+    pub fn family(&self) -> &'static str {
+        match self {
+            Variant::Passes(_) => "spirv-opt passes",
+            fixed => NAMES.iter().find(|(variant, _)| variant == fixed).map_or("", |(_, name)| name),
+        }
+    }
+
+    /// How far it is from the front end's module: for reductions.
+    pub fn weight(&self) -> u64 {
+        match self {
+            Variant::Unoptimised => 0,
+            Variant::DriverUnoptimised => 1,
+            Variant::Passes(passes) => 1 + passes.len() as u64,
+            Variant::Performance | Variant::Size => 1000,
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Variant::Passes(passes) => write!(f, "{PASSES_PREFIX}{}", passes.join(",")),
+            fixed => f.write_str(fixed.family()),
+        }
+    }
+}
+
+impl From<Variant> for String {
+    fn from(variant: Variant) -> String {
+        variant.to_string()
+    }
+}
+
+impl TryFrom<String> for Variant {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Variant, String> {
+        text.parse()
+    }
+}
+
+impl FromStr for Variant {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Variant, String> {
+        if let Some((variant, _)) = NAMES.iter().find(|(_, name)| *name == text) {
+            return Ok(variant.clone());
+        }
+        let Some(passes) = text.strip_prefix(PASSES_PREFIX) else {
+            let names: Vec<&str> = NAMES.iter().map(|(_, name)| *name).collect();
+            return Err(format!(
+                "there is no variant '{text}'; there are: {}, {PASSES_PREFIX}PASS,PASS…",
+                names.join(", ")
+            ));
+        };
+        let known = |pass: &str| {
+            let found = PASSES.iter().find(|known| **known == pass);
+            found.copied().ok_or_else(|| format!("there is no pass '{pass}'; there are: {}", PASSES.join(", ")))
+        };
+        passes.split(',').map(known).collect::<Result<_, _>>().map(Variant::Passes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_reads_back_from_its_name() {
+        let passes = Variant::Passes(vec!["merge-return", "inline-entry-points-exhaustive"]);
+        for variant in Variant::FIXED.into_iter().chain([passes, Variant::Passes(PASSES.to_vec())]) {
+            assert_eq!(variant.to_string().parse(), Ok(variant.clone()));
+            let json = serde_json::to_string(&variant).expect("plain data");
+            assert_eq!(serde_json::from_str::<Variant>(&json).expect("it was just written"), variant);
+        }
+    }
+
+    #[test]
+    fn passes_stand_where_their_documentation_wants_them() {
+        for (list, repaired) in [
+            ("ccp", "ccp"),
+            ("eliminate-dead-branches,merge-return", "eliminate-dead-branches,merge-return"),
+            ("merge-return", "eliminate-dead-branches,merge-return"),
+            (
+                "eliminate-dead-branches,ccp,merge-return",
+                "eliminate-dead-branches,ccp,eliminate-dead-branches,merge-return",
+            ),
+            (
+                "eliminate-dead-branches,merge-return,merge-return",
+                "eliminate-dead-branches,merge-return,eliminate-dead-branches,merge-return",
+            ),
+        ] {
+            let variant: Variant =
+                format!("{PASSES_PREFIX}{list}").parse().expect("it is one, and old findings have it");
+            assert_eq!(variant.unpromised().is_some(), list != repaired, "{list}");
+            let Variant::Passes(passes) = variant else { unreachable!("a list of passes") };
+            let fit = Variant::of_passes(passes);
+            assert_eq!(fit.to_string(), format!("{PASSES_PREFIX}{repaired}"));
+            assert_eq!(fit.unpromised(), None);
+        }
+        for variant in Variant::FIXED {
+            assert_eq!(variant.unpromised(), None);
+        }
+        assert!(RIGHT_BEHIND.iter().all(|(pass, before)| PASSES.contains(pass) && PASSES.contains(before)));
+    }
+
+    #[test]
+    fn what_is_no_variant_is_told() {
+        for (text, part) in
+            [("O3", "no variant 'O3'"), ("spirv-opt:ccp,melt", "no pass 'melt'"), ("spirv-opt:", "no pass ''")]
+        {
+            assert!(text.parse::<Variant>().is_err_and(|error| error.contains(part)), "{text}");
+        }
+    }
+
+    #[test]
+    fn flags_are_those_of_spirv_opt() {
+        assert!(Variant::Unoptimised.flags().is_empty());
+        assert_eq!(Variant::Size.flags(), ["-Os"]);
+        assert_eq!(Variant::Passes(vec!["ccp", "merge-blocks"]).flags(), ["--ccp", "--merge-blocks"]);
+    }
+}

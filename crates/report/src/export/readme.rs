@@ -1,0 +1,419 @@
+//! `README.md`: ready to paste into a bug tracker.
+
+use std::collections::BTreeSet;
+use std::fmt::{Display, Write as _};
+
+use tangle_features::Needs;
+use tangle_oracle::map::MapFault;
+use tangle_program::case::Case;
+use tangle_program::variant::Variant;
+
+use super::{Basis, Elsewhere, FILES, Source, Subject, amber, environment, limits, vkrunner};
+use crate::difference::difference;
+use crate::tell::{Did, LEGEND, Row, Telling, lane_list, short_program};
+use crate::text::capital;
+use tangle_identity::rule::{self, Rule};
+
+/// Wrong lanes shown in the table; the rest is counted.
+const ROWS_SHOWN: usize = 32;
+/// Longest program that is put into the text.
+const LINES_SHOWN: usize = 400;
+
+/// Everything the text is made from.
+pub(super) struct Page<'a> {
+    pub subject: &'a Subject<'a>,
+    pub source: &'a Source<'a>,
+    pub telling: Option<&'a Telling>,
+    pub faults: &'a [MapFault],
+    pub needs: &'a Needs,
+    /// The other files of the bundle.
+    pub made: &'a [&'a str],
+}
+
+/// The text.
+pub(super) fn readme(page: &Page<'_>) -> String {
+    let mut text = String::new();
+    paragraph(&mut text, format_args!("# {}", page.source.title));
+    if page.subject.signature.is_some() {
+        how_it_fails(&mut text, page);
+        why_it_is_wrong(&mut text, page);
+    } else {
+        what_it_is(&mut text, page.subject);
+    }
+    reproduction(&mut text, page);
+    environment_block(&mut text, page.subject);
+    other_devices(&mut text, page.subject);
+    variants(&mut text, page.subject);
+    neighbour(&mut text, page.subject);
+    contents(&mut text, page);
+    program(&mut text, page.subject.glsl);
+    let _ = writeln!(text, "Made by {}.", page.subject.versions);
+    text
+}
+
+/// Text, and an empty line after it.
+fn paragraph(text: &mut String, what: impl Display) {
+    let _ = writeln!(text, "{what}\n");
+}
+
+fn what_it_is(text: &mut String, subject: &Subject<'_>) {
+    paragraph(text, "## What it is");
+    if subject.case.about.is_empty() {
+        paragraph(text, "A program whose result follows from the specifications.");
+    } else {
+        paragraph(text, &subject.case.about);
+    }
+    if let Some(device) = &subject.device {
+        paragraph(text, format_args!("On {}: {}.", device.name, first_line(subject.report)));
+    }
+    paragraph(
+        text,
+        match subject.basis {
+            Basis::Observed { .. } => {
+                "The expected values are for the lanes and subgroups that this device gives the invocations.".into()
+            }
+            Basis::Linear(size) => format!("The expected values are for subgroups of {size} consecutive invocations."),
+            Basis::Nothing => "No values are expected: it only has to run to its end.".into(),
+        },
+    );
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default().trim_end_matches('.')
+}
+
+fn how_it_fails(text: &mut String, page: &Page<'_>) {
+    paragraph(text, "## How it fails");
+    if let Some(telling) = page.telling {
+        step(text, telling);
+    } else if page.faults.is_empty() {
+        paragraph(text, fenced(page.subject.report.trim_end(), ""));
+        if let Some(program) = short_program(page.subject.glsl) {
+            paragraph(
+                text,
+                format_args!(
+                    "The program, after what every shader of tangle begins with:\n\n{}",
+                    fenced(&program, "glsl")
+                ),
+            );
+        }
+    }
+    if !page.faults.is_empty() {
+        paragraph(text, "The subgroup built-ins contradict each other or the specification before any control flow:");
+        let faults = page.faults.iter().map(|fault| format!("- {}", fault.describe(&page.subject.case.entry_point)));
+        paragraph(text, lines(faults));
+    }
+    if let Some(made) = how_made(&page.subject.case.variant) {
+        paragraph(text, made);
+    }
+    if let Some(rate) = page.subject.rate {
+        paragraph(text, format_args!("It fails in {} of {} runs.", rate.failed, rate.runs));
+    }
+}
+
+/// What is done to the module on its way to the driver, if anything.
+fn how_made(variant: &Variant) -> Option<String> {
+    match variant {
+        Variant::Unoptimised => None,
+        Variant::DriverUnoptimised => {
+            Some("The pipeline is created with `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT`.".into())
+        }
+        optimised => Some(format!(
+            "The module is what `spirv-opt {}` makes of the front end's. What goes wrong may be the optimiser's fault.",
+            optimised.flags().join(" ")
+        )),
+    }
+}
+
+fn lines(lines: impl Iterator<Item = String>) -> String {
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn step(text: &mut String, telling: &Telling) {
+    if let Some(trace) = &telling.trace {
+        paragraph(text, format_args!("{}.", capital(trace)));
+    }
+    paragraph(text, format_args!("{} ({}); first at {}:", capital(&telling.headline), telling.extent, telling.place));
+    if !telling.excerpt.is_empty() {
+        let width = telling.excerpt.last().map_or(1, |(line, _)| line.to_string().len());
+        let numbered = telling.excerpt.iter().map(|(line, source)| {
+            let mark = if *line == telling.line { '>' } else { ' ' };
+            format!("{mark} {line:width$} | {source}").trim_end().to_owned()
+        });
+        paragraph(text, fenced(&lines(numbered), ""));
+    }
+    strips(text, telling);
+    lane_table(text, telling);
+    let origins = telling.origins.iter().map(|origin| {
+        let from = match &origin.from {
+            Some((step, source)) => format!("step {} (`{source}`)", step + 1),
+            None => "the start of the program".into(),
+        };
+        format!("- {}: from {from}", lane_list(&origin.lanes))
+    });
+    paragraph(text, format_args!("They came here from:\n\n{}", lines(origins)));
+}
+
+fn strips(text: &mut String, telling: &Telling) {
+    if telling.strips.is_empty() {
+        return;
+    }
+    let size = telling.strips.iter().map(|strip| strip.lanes.len()).max().unwrap_or(0).max("have to come".len());
+    let mut rows = vec![format!("{:12} {:size$}  came", "", "have to come")];
+    let (shown, left_out) = telling.shown_strips();
+    for strip in shown {
+        let name = format!("subgroup {}", strip.subgroup);
+        rows.push(format!("{name:12} {:size$}  {}", strip.expected(), strip.found()).trim_end().to_owned());
+    }
+    if left_out > 0 {
+        rows.push(format!("... and {left_out} more subgroups"));
+    }
+    let _ =
+        write!(text, "The lanes at this step, lane 0 at the left:\n\n{}\n`{LEGEND}`\n\n", fenced(&rows.join("\n"), ""));
+}
+
+fn lane_table(text: &mut String, telling: &Telling) {
+    if let Some(what) = telling.all_left() {
+        paragraph(text, format_args!("Instead, each of these lanes {what}."));
+        return;
+    }
+    let columns: String = telling.columns.iter().map(|column| format!(" `{column}` expected | found |")).collect();
+    if telling.columns.is_empty() {
+        text.push_str("| subgroup | lane | invocation | instead |\n|---:|---:|---:|---|\n");
+    } else {
+        let rule = "---:|".repeat(3 + 2 * telling.columns.len());
+        let _ = writeln!(text, "| subgroup | lane | invocation |{columns}\n|{rule}");
+    }
+    for Row { subgroup, lane, index, did } in telling.rows.iter().take(ROWS_SHOWN) {
+        let cells = match did {
+            Did::Left(where_to) => format!(" {where_to} |"),
+            Did::Logged(cells) => cells.iter().map(value_cells).collect(),
+        };
+        let _ = writeln!(text, "| {subgroup} | {lane} | {index} |{cells}");
+    }
+    text.push('\n');
+    if telling.rows.len() > ROWS_SHOWN {
+        paragraph(text, format_args!("... and {} more lanes.", telling.rows.len() - ROWS_SHOWN));
+    }
+    if telling.left_out > 0 {
+        paragraph(
+            text,
+            format_args!(
+                "{} more values are logged here; in all of these lanes they are right or open.",
+                telling.left_out
+            ),
+        );
+    }
+}
+
+fn value_cells((expected, found): &(Option<String>, String)) -> String {
+    match expected {
+        None => format!(" open | {found} |"),
+        Some(expected) if expected == found => format!(" {expected} | {found} |"),
+        Some(expected) => format!(" {expected} | **{found}** |"),
+    }
+}
+
+fn why_it_is_wrong(text: &mut String, page: &Page<'_>) {
+    let rules = broken_rules(page);
+    if rules.is_empty() {
+        return;
+    }
+    paragraph(text, "## Why this is wrong");
+    for Rule { source, quote, because } in rules {
+        if quote.is_empty() {
+            paragraph(text, format_args!("- {source}: {because}"));
+        } else {
+            paragraph(text, format_args!("- {source}:\n\n  > {quote}\n\n  {because}"));
+        }
+    }
+}
+
+fn broken_rules(page: &Page<'_>) -> Vec<Rule> {
+    let Some(signature) = page.subject.signature else { return Vec::new() };
+    let mut rules = Vec::new();
+    if let Some((account, first)) = page.source.account.and_then(|account| Some((account, account.first()?))) {
+        rules.extend(rule::of_step(account, &first));
+    }
+    rules.extend(page.faults.iter().map(|fault| rule::of_map(fault.rule)));
+    rules.extend(rule::of_failure(signature));
+    rules.dedup();
+    rules
+}
+
+fn reproduction(text: &mut String, page: &Page<'_>) {
+    paragraph(text, "## Reproduce");
+    if !page.made.contains(&"repro.c") {
+        paragraph(text, "There is no module: the failure is in the compiler.");
+        let flags = page.subject.case.variant.flags().join(" ");
+        let optimise =
+            if flags.is_empty() { String::new() } else { format!("spirv-opt {flags} shader.spv -o shader.spv && ") };
+        let command = &format!(
+            "glslangValidator --target-env vulkan1.3 shader.comp -o shader.spv && {optimise}spirv-val shader.spv"
+        );
+        return paragraph(text, fenced(command, "sh"));
+    }
+    let mut commands = String::from("cc repro.c -lvulkan -o repro\n./repro");
+    if let Some(device) = page.subject.device.filter(|_| page.subject.signature.is_some()) {
+        let _ = write!(commands, " {}", quoted(super::environment::device_name(&device)));
+    }
+    paragraph(text, fenced(&commands, "sh"));
+    paragraph(
+        text,
+        "`repro` needs nothing but the Vulkan loader. It exits with 0 if the device is right, 1 if it is not, and 77 if the device \
+         lacks something or places invocations in other lanes or subgroups than the expected values are for. The arguments are a part \
+         of the device's name, and a number of runs.",
+    );
+    let start = page.subject.device.map_or("", |device| device.start);
+    if !start.is_empty() {
+        paragraph(text, "Where this was found, programs are started on the driver like this (folders are left out):");
+        paragraph(text, fenced(start, "sh"));
+    }
+    paragraph(text, "Or with other tools:");
+    paragraph(text, fenced(&format!("{}\n{}", amber::command(page.needs), vkrunner::COMMAND), "sh"));
+}
+
+/// A word for the shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+fn environment_block(text: &mut String, subject: &Subject<'_>) {
+    paragraph(text, "## Environment");
+    let rows = environment::rows(subject.device.as_ref()).into_iter().map(|(what, value)| {
+        let value = if value.is_empty() { "(fill in)".into() } else { value };
+        format!("| {what} | {value} |")
+    });
+    paragraph(text, format_args!("| | |\n|---|---|\n{}", lines(rows)));
+}
+
+fn other_devices(text: &mut String, subject: &Subject<'_>) {
+    if subject.others.is_empty() {
+        return;
+    }
+    paragraph(text, "## The same program elsewhere");
+    let rows = subject.others.iter().map(|Elsewhere { device, driver, version, result, .. }| {
+        format!("| {device} | {} | {result} |", format!("{driver} {version}").trim())
+    });
+    paragraph(text, format_args!("| device | driver | result |\n|---|---|---|\n{}", lines(rows)));
+    let info = subject.device.filter(|_| subject.signature.is_some()).map(|device| device.info);
+    if let Some(versions) = info.and_then(|info| versions(info, &subject.others)) {
+        paragraph(text, versions);
+    }
+}
+
+/// Which versions of the device's own driver are wrong, and which are right; `None` if no other than its own was tried.
+fn versions(info: &serde_json::Value, others: &[Elsewhere]) -> Option<String> {
+    let (driver, own) = (info["driver_name"].as_str()?, info["driver_info"].as_str()?);
+    let family = || others.iter().filter(|other| other.driver == driver);
+    let of = |is_right| family().filter(move |other| other.is_right == Some(is_right)).map(|o| o.version.as_str());
+    let wrong: BTreeSet<&str> = of(false).chain([own]).collect();
+    let right: BTreeSet<&str> = of(true).filter(|version| !wrong.contains(version)).collect();
+    let listed = |versions: &BTreeSet<&str>| versions.iter().copied().collect::<Vec<_>>().join("; ");
+    if wrong.len() + right.len() < 2 {
+        return None;
+    }
+    let right = if right.is_empty() { "none that was tried".into() } else { listed(&right) };
+    Some(format!("Versions of {driver} that are wrong: {}. Right: {right}.", listed(&wrong)))
+}
+
+fn variants(text: &mut String, subject: &Subject<'_>) {
+    let Some(table) = subject.variants else { return };
+    paragraph(text, "## Which stage is to blame");
+    if let Some(blame) = subject.device.and_then(|device| table.blame(device.name)) {
+        paragraph(text, format_args!("{blame}."));
+    }
+    let heads: String = table.columns.iter().map(|column| format!(" {} |", column.device)).collect();
+    let rows = table.rows.iter().map(|row| {
+        let cells: String = row.cells.iter().map(|cell| format!(" {} |", cell.text.replace('|', "\\|"))).collect();
+        format!("| {} |{cells}", row.made)
+    });
+    let rule = "---|".repeat(table.columns.len() + 1);
+    paragraph(text, format_args!("| variant |{heads}\n|{rule}\n{}", lines(rows)));
+}
+
+fn neighbour(text: &mut String, subject: &Subject<'_>) {
+    let Some(neighbour) = subject.neighbour else { return };
+    paragraph(text, "## The nearest program that passes");
+    paragraph(text, fenced(&difference(subject.glsl, &tangle_emit::glsl::glsl(neighbour)), "diff"));
+    if launch_differs(subject.case, neighbour) {
+        paragraph(text, "Its data or its launch differ, too.");
+    }
+}
+
+fn launch_differs(case: &Case, neighbour: &Case) -> bool {
+    case.entry_point != neighbour.entry_point || case.data != neighbour.data
+}
+
+fn contents(text: &mut String, page: &Page<'_>) {
+    paragraph(text, "## In this folder");
+    let made = FILES.iter().filter(|(name, _)| page.made.contains(name));
+    let rows = made.map(|(name, what)| format!("| `{name}` | {what} |"));
+    paragraph(text, format_args!("| file | is |\n|---|---|\n{}", lines(rows)));
+    if !page.made.contains(&"repro.c") {
+        return;
+    }
+    paragraph(text, "`repro.c` carries everything. What the other formats cannot carry:");
+    for (file, limits) in limits(page.source, page.needs) {
+        paragraph(text, format_args!("`{file}`"));
+        paragraph(text, lines(limits.into_iter().map(|limit| format!("- {limit}"))));
+    }
+}
+
+fn program(text: &mut String, glsl: &str) {
+    if glsl.lines().count() <= LINES_SHOWN {
+        let code = fenced(glsl.trim_end(), "glsl");
+        paragraph(
+            text,
+            format_args!("<details>\n<summary>The program (shader.comp)</summary>\n\n{code}\n\n</details>"),
+        );
+    }
+}
+
+/// A block of code. The fence is longer than any in the code.
+fn fenced(code: &str, language: &str) -> String {
+    let mut fence = "```".to_owned();
+    while code.contains(&fence) {
+        fence.push('`');
+    }
+    format!("{fence}{language}\n{code}\n{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fence_is_longer_than_those_inside() {
+        assert_eq!(fenced("a\n```\nb", "c"), "````c\na\n```\nb\n````");
+    }
+
+    #[test]
+    fn words_are_quoted_for_the_shell() {
+        assert_eq!(quoted("it's (LLVM)"), r"'it'\''s (LLVM)'");
+    }
+
+    #[test]
+    fn versions_of_the_same_driver_are_told_apart() {
+        let info = serde_json::json!({ "driver_name": "m", "driver_info": "22" });
+        let other = |driver: &str, version: &str, is_right| Elsewhere {
+            device: "d".into(),
+            driver: driver.into(),
+            version: version.into(),
+            result: String::new(),
+            is_right,
+        };
+        let table = [
+            (vec![], None),
+            (vec![other("n", "25", Some(true)), other("m", "25", None)], None),
+            // The same version with other lanes.
+            (vec![other("m", "22", Some(true))], None),
+            (vec![other("m", "25", Some(true)), other("n", "26", Some(true))], Some("wrong: 22. Right: 25.")),
+            (vec![other("m", "21", Some(false))], Some("wrong: 21; 22. Right: none that was tried.")),
+        ];
+        for (others, told) in table {
+            let found = versions(&info, &others);
+            assert_eq!(found, told.map(|told| format!("Versions of m that are {told}")), "{others:?}");
+        }
+    }
+}

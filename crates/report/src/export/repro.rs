@@ -1,0 +1,253 @@
+//! `repro.c`: the case as one C program against the Vulkan loader.
+//!
+//! The program is the template `repro.c` beside this file with tables filled in. It checks itself: it compares the lane map with
+//! the one that the expected values are for, and the logs word by word, and it checks the rules of the lane map on any device.
+
+use std::fmt::Write as _;
+
+use tangle_analysis::cost::log_stride;
+use tangle_features::{Member, Needs, Vulkan};
+use tangle_program::case::interface::MAP_WORDS;
+use tangle_program::case::{Case, Launch, SubgroupSize, Workgroups};
+use tangle_program::memory::buffer_bytes;
+use tangle_program::variant::Variant;
+
+use super::demand::demands;
+use super::expected::Expected;
+use super::{Source, input_words, uniform_words};
+
+const TEMPLATE: &str = include_str!("repro.c");
+
+/// How long the program waits for the dispatch.
+const TIME_LIMIT_SECONDS: u32 = 30;
+
+/// The program.
+pub(super) fn repro(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) -> String {
+    filled(&[
+        ("@HEAD@", head(source)),
+        ("@CONSTANTS@", constants(source, needs, expected)),
+        ("@FEATURES@", features(needs)),
+        ("@DATA@", data(source, expected)),
+        ("@SHADER@", shader(source.glsl)),
+    ])
+}
+
+/// The template with parts in the places of marks, in the order in which the marks stand in it. What looks like a mark in a part is none.
+fn filled(parts: &[(&str, String)]) -> String {
+    let (mut text, mut rest) = (String::new(), TEMPLATE);
+    for (mark, part) in parts {
+        let Some((before, behind)) = rest.split_once(mark) else { continue };
+        text.push_str(before);
+        text.push_str(part.trim_end_matches('\n'));
+        rest = behind;
+    }
+    text + rest
+}
+
+/// The lines of the comment at the top.
+fn head(source: &Source<'_>) -> String {
+    let mut text = String::new();
+    for line in [source.title.as_str(), ""].into_iter().chain(source.story.lines()) {
+        // A comment ends at the first of these.
+        let line = line.replace("*/", "* /");
+        let _ = writeln!(text, "{}", format!(" * {line}").trim_end());
+    }
+    text
+}
+
+/// `VkSubgroupFeatureFlags` of the operations.
+fn operations(needs: &Needs) -> u32 {
+    needs.features.rows().fold(0, |bits, row| bits | if let Vulkan::Operation(bit) = row.vulkan { bit } else { 0 })
+}
+
+fn constants(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) -> String {
+    let entry_point = &source.case.entry_point;
+    let Launch::Workgroups(Workgroups { size, count: groups, .. }) = entry_point.launch;
+    let ([x, y, z], [groups_x, groups_y, groups_z]) = (size, groups);
+    let required = if let SubgroupSize::Required(size) = entry_point.subgroup_size { size } else { 0 };
+    let operations = operations(needs);
+    let count = |f: fn(&Expected) -> usize| expected.map_or(0, f);
+    let mut text = String::new();
+    let mut define = |name: &str, value: String, note: &str| {
+        let line = format!("#define {name} {value}");
+        let _ = if note.is_empty() { writeln!(text, "{line}") } else { writeln!(text, "{line} /* {note} */") };
+    };
+    let number = |n: usize| n.to_string();
+    define("WORKGROUP_X", format!("{x}u"), "");
+    define("WORKGROUP_Y", format!("{y}u"), "");
+    define("WORKGROUP_Z", format!("{z}u"), "");
+    define("GROUPS_X", format!("{groups_x}u"), "");
+    define("GROUPS_Y", format!("{groups_y}u"), "");
+    define("GROUPS_Z", format!("{groups_z}u"), "");
+    define("SPIRV_VERSION", format!("{:#x}", entry_point.spirv.word()), "");
+    define("REQUIRED_SUBGROUP_SIZE", format!("{required}u"), "0: none is asked for");
+    define("ALLOW_VARYING_SIZE", flag(entry_point.subgroup_size == SubgroupSize::Varying), "");
+    define("REQUIRE_FULL_SUBGROUPS", flag(entry_point.full_subgroups), "");
+    define("DISABLE_OPTIMIZATION", flag(source.case.variant == Variant::DriverUnoptimised), "of the pipeline");
+    define("MIN_SUBGROUP_SIZE", format!("{}u", needs.min_subgroup_size), "for clusters and quads");
+    define("SUBGROUP_OPERATIONS", format!("{operations:#x}u"), "VkSubgroupFeatureFlags");
+    define("TIME_LIMIT_SECONDS", TIME_LIMIT_SECONDS.to_string(), "");
+    define("LOG_STRIDE", format!("{}u", log_stride(source.case)), "words that an invocation may log");
+    define("SPIRV_WORDS", number(source.spirv.len()), "");
+    define("INPUT_WORDS", number(input_words(source.case).len()), "");
+    define("UNIFORM_WORDS", number(uniform_words(source.case).len()), "");
+    define("PUSH_WORDS", number(source.case.data.push.len()), "");
+    define("CONSTANTS", number(source.case.specialization().len()), "given to the pipeline");
+    define("ARRAY_WORDS", number(array_words(source.case)), "of the arrays in a buffer");
+    define("HAS_EXPECTED_VALUES", flag(expected.is_some()), "");
+    define("EXPECTED_WORDS", number(count(Expected::words)), "");
+    define("EXPECTED_ENTRIES", number(count(Expected::entries)), "");
+    define("SITES", number(count(|expected| expected.sites.len())), "");
+    text
+}
+
+fn flag(value: bool) -> String {
+    u32::from(value).to_string()
+}
+
+fn features(needs: &Needs) -> String {
+    let mut text = String::from("static const struct feature features[] = {\n");
+    for needed in demands(needs) {
+        for row in std::iter::once(needed).chain(needed.implied_by.iter().map(|feature| feature.row())) {
+            let (structure, index, core_since) = match row.vulkan {
+                Vulkan::Member(Member { structure, index, origin }) => (structure, index, origin.core_since),
+                Vulkan::Extension(_) | Vulkan::Operation(_) => (0, 0, None),
+            };
+            let core = core_since.map_or("0".into(), |minor| format!("VK_MAKE_VERSION(1, {minor}, 0)"));
+            let extension = row.extension().unwrap_or_default();
+            let _ = writeln!(text, "    {{\"{}\", {structure}, {index}, \"{extension}\", {core}}},", needed.name);
+        }
+    }
+    text.push_str("    {NULL, 0, 0, NULL, 0},\n};\n");
+    text
+}
+
+fn data(source: &Source<'_>, expected: Option<&Expected>) -> String {
+    let mut text = String::new();
+    array(&mut text, "uint32_t spirv[SPIRV_WORDS]", source.spirv);
+    array(&mut text, "uint32_t inputs[INPUT_WORDS + 1]", &input_words(source.case));
+    array(&mut text, "uint32_t uniforms[UNIFORM_WORDS + 1]", &uniform_words(source.case));
+    array(&mut text, "uint32_t push_constants[PUSH_WORDS + 1]", &source.case.data.push);
+    let (ids, values): (Vec<u32>, Vec<u32>) = source.case.specialization().into_iter().unzip();
+    array(&mut text, "uint32_t constant_ids[CONSTANTS + 1]", &ids);
+    array(&mut text, "uint32_t constant_values[CONSTANTS + 1]", &values);
+    let nothing = Expected::default();
+    let expected = expected.unwrap_or(&nothing);
+    let or_one = |used: &str| format!("{used}[HAS_EXPECTED_VALUES ? ALL : 1]");
+    let starts = |used: &str| format!("{used}[HAS_EXPECTED_VALUES ? ALL + 1 : 1]");
+    rows(&mut text, "uint32_t expected_map[HAS_EXPECTED_VALUES ? ALL * MAP_WORDS : 1]", &expected.map, MAP_WORDS);
+    array(&mut text, &starts("uint32_t log_start"), &expected.log_start);
+    array(&mut text, "uint32_t expected_log[EXPECTED_WORDS + 1]", &expected.log);
+    array(&mut text, "uint32_t left_open[EXPECTED_WORDS / 32 + 1]", &expected.left_open);
+    array(&mut text, &starts("uint32_t entry_start"), &expected.entry_start);
+    array(&mut text, "uint32_t step_of_entry[EXPECTED_ENTRIES + 1]", &expected.step_of_entry);
+    array(&mut text, &or_one("unsigned char ends_open"), &expected.ends_open);
+    text.push_str("static const struct site sites[SITES + 1] = {\n");
+    for site in &expected.sites {
+        let _ = writeln!(text, "    {{{}, {}, {}, {}}},", site.id, site.words, site.line, string(&site.source));
+    }
+    text.push_str("    {0, 0, 0, NULL},\n};\n");
+    text
+}
+
+fn array(text: &mut String, declaration: &str, words: &[u32]) {
+    rows(text, declaration, words, 10);
+}
+
+/// An array with so many words a line; at least one word, since C has no empty initialisers.
+fn rows(text: &mut String, declaration: &str, words: &[u32], width: usize) {
+    let _ = writeln!(text, "static const {declaration} = {{");
+    for row in words.chunks(width) {
+        let row: Vec<String> = row.iter().map(|&word| number(word)).collect();
+        let _ = writeln!(text, "    {},", row.join(", "));
+    }
+    if words.is_empty() {
+        text.push_str("    0,\n");
+    }
+    text.push_str("};\n");
+}
+
+fn number(word: u32) -> String {
+    if word < 1000 { word.to_string() } else { format!("{word:#x}") }
+}
+
+/// A string literal.
+fn string(text: &str) -> String {
+    let mut literal = String::from("\"");
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => literal.extend(['\\', byte.into()]),
+            // Two of these begin a trigraph.
+            b'?' => literal.push_str("\\?"),
+            b' '..=b'~' => literal.push(byte.into()),
+            _ => {
+                let _ = write!(literal, "\\{byte:03o}");
+            }
+        }
+    }
+    literal.push('"');
+    literal
+}
+
+/// The GLSL as a comment.
+fn shader(glsl: &str) -> String {
+    let mut text = String::from("/*\n * The shader that the module was compiled from.\n *\n");
+    for line in glsl.lines() {
+        let _ = writeln!(text, "{}", format!(" * {}", line.replace("*/", "* /").replace("/*", "/ *")).trim_end());
+    }
+    text.push_str(" */\n");
+    text
+}
+
+/// True if the program can be made to run a case: there is a module.
+pub(super) fn is_possible(source: &Source<'_>) -> bool {
+    !source.spirv.is_empty()
+}
+
+/// Words of the buffer for arrays.
+pub(super) fn array_words(case: &Case) -> usize {
+    buffer_bytes(&case.program.shared, case.entry_point.groups()).div_ceil(4) as usize
+}
+
+/// Words of all logs, for the sizes of buffers.
+pub(super) fn log_words(case: &Case) -> usize {
+    log_stride(case) as usize * case.entry_point.invocations() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_c_literals() {
+        for (text, literal) in [
+            ("LOG1(1, x);", r#""LOG1(1, x);""#),
+            ("a ? b : \"c\\", r#""a \? b : \"c\\""#),
+            ("é\n", r#""\303\251\012""#),
+        ] {
+            assert_eq!(string(text), literal);
+        }
+    }
+
+    #[test]
+    fn a_name_that_looks_like_a_mark_is_none() {
+        let marks = ["@HEAD@", "@CONSTANTS@", "@FEATURES@", "@DATA@", "@SHADER@"];
+        let parts = marks.map(|mark| (mark, format!("[in place of {} of @CONSTANTS@]", mark.trim_matches('@'))));
+        let text = filled(&parts);
+        for (mark, part) in &parts {
+            assert_eq!(text.matches(part.as_str()).count(), 1, "{mark}");
+        }
+        assert!(!text.contains("@HEAD@") && !text.contains("@DATA@"), "every mark of the template is filled");
+    }
+
+    #[test]
+    fn arrays_are_never_empty() {
+        let mut text = String::new();
+        array(&mut text, "uint32_t x[1]", &[]);
+        rows(&mut text, "uint32_t y[3]", &[1, 2, 0xDEAD_BEEF], 2);
+        assert_eq!(
+            text,
+            "static const uint32_t x[1] = {\n    0,\n};\nstatic const uint32_t y[3] = {\n    1, 2,\n    0xdeadbeef,\n};\n"
+        );
+    }
+}

@@ -1,0 +1,356 @@
+//! The page of a finding.
+
+use tangle_oracle::map::{LaneMap, MapFault};
+use tangle_oracle::predict::NotDefined;
+use tangle_program::case::{Case, GroupId, SubgroupSize};
+
+use super::lanes::picture;
+use super::listing::{code, listing};
+use super::{Html, page};
+use crate::difference::difference;
+use crate::export::{Basis, Subject, environment};
+use crate::tell::{Did, Row, Telling, lane_list, mark, must_come};
+use crate::text::capital;
+use tangle_identity::account::Account;
+use tangle_identity::flow;
+use tangle_identity::rule::{self, Rule};
+use tangle_identity::stage::Outcome;
+
+/// Wrong lanes shown; the rest is counted.
+const ROWS_SHOWN: usize = 48;
+
+/// The page.
+///
+/// # Errors
+/// If the case has undefined behaviour on the lane map.
+pub fn finding(subject: &Subject<'_>) -> Result<String, NotDefined> {
+    let (map, faults, observation) = match subject.basis {
+        Basis::Observed { observation, promise } => {
+            let (map, faults) = LaneMap::check(subject.case, &observation.map, promise);
+            (map, faults, Some(observation))
+        }
+        Basis::Linear(size) => (Some(LaneMap::linear(subject.case, size)), Vec::new(), None),
+        Basis::Nothing => (None, Vec::new(), None),
+    };
+    let account = map.map(|map| Account::new(subject.case, map, observation)).transpose()?;
+    let telling = account.as_ref().and_then(Telling::of);
+    let mut html = Html::default();
+    header(&mut html, subject, telling.as_ref());
+    first_step(&mut html, telling.as_ref());
+    if telling.is_none() && !subject.report.is_empty() {
+        html.section("What happened").element("pre", &[], subject.report.trim_end()).raw("\n</section>\n");
+    }
+    map_faults(&mut html, subject.case, &faults);
+    if let Some(account) = &account {
+        let detailed = flow::detailed(account);
+        let account = detailed.as_ref().unwrap_or(account);
+        let first = account.first();
+        let group = first.as_ref().map_or(GroupId::default(), |first| first.group);
+        html.section("Lanes against steps");
+        picture(&mut html, account, group, first.and_then(|first| first.step));
+        html.raw("</section>\n");
+    }
+    rules(&mut html, subject, account.as_ref(), &faults);
+    variants(&mut html, subject);
+    neighbour(&mut html, subject);
+    facts(&mut html, subject);
+    html.section("Program");
+    listing(&mut html, account.as_ref(), subject.glsl, telling.as_ref().map_or(0, |telling| telling.line));
+    html.raw("</section>\n");
+    html.raw("<footer>").text(subject.versions).raw("</footer>\n");
+    Ok(page(&title(subject, telling.as_ref()), html))
+}
+
+fn title(subject: &Subject<'_>, telling: Option<&Telling>) -> String {
+    let what = match (telling, subject.signature) {
+        (Some(telling), _) => telling.headline.clone(),
+        (None, Some(signature)) => signature.to_string(),
+        (None, None) => "nothing is wrong".into(),
+    };
+    subject.device.map_or(what.clone(), |device| format!("{}: {what}", device.name))
+}
+
+fn header(html: &mut Html, subject: &Subject<'_>, telling: Option<&Telling>) {
+    html.raw("<header>\n<p class=\"chips\">");
+    if let Some(device) = &subject.device {
+        html.element("span", &[("class", &"chip device")], device.name);
+    }
+    match subject.signature {
+        Some(signature) => html.element("span", &[("class", &"chip bad")], signature.kind.name().replace('_', " ")),
+        None => html.element("span", &[("class", &"chip good")], "pass"),
+    };
+    html.element("span", &[("class", &"chip")], format_args!("tier {}", subject.case.tier.name()));
+    if !subject.case.variant.is_unoptimised() {
+        html.element("span", &[("class", &"chip")], &subject.case.variant);
+    }
+    html.raw("</p>\n");
+    let headline = match (telling, subject.signature) {
+        (Some(telling), _) => capital(&telling.headline),
+        (None, Some(signature)) => {
+            format!("{}: {}", capital(&signature.kind.name().replace('_', " ")), signature.detail)
+        }
+        (None, None) => "Nothing is wrong".into(),
+    };
+    html.element("h1", &[], headline).raw("\n");
+    if let Some(signature) = subject.signature {
+        html.element("p", &[("class", &"sub")], format_args!("Counted under: {signature}")).raw("\n");
+    }
+    html.raw("</header>\n");
+}
+
+fn first_step(html: &mut Html, telling: Option<&Telling>) {
+    let Some(telling) = telling else { return };
+    html.section("The first wrong step");
+    if let Some(trace) = &telling.trace {
+        html.element("p", &[], format_args!("{}.", capital(trace))).raw("\n");
+    }
+    let headline = format_args!("{} ({}); first at {}.", capital(&telling.headline), telling.extent, telling.place);
+    html.element("p", &[], headline).raw("\n");
+    html.raw("<div class=\"scroll\"><table class=\"listing excerpt\">\n");
+    for (number, line) in &telling.excerpt {
+        html.open("tr", &[("class", &if *number == telling.line { "wrong" } else { "" })]);
+        html.raw("<td class=\"number\">")
+            .open("a", &[("href", &format_args!("#L{number}"))])
+            .text(number)
+            .raw("</a></td>");
+        html.raw("<td class=\"code\"><code>");
+        code(html, line);
+        html.raw("</code></td></tr>\n");
+    }
+    html.raw("</table></div>\n");
+    strips(html, telling);
+    lane_table(html, telling);
+    html.raw("<p>They came here from:</p>\n<ul>\n");
+    for origin in &telling.origins {
+        html.raw("<li>");
+        match &origin.from {
+            Some((step, source)) => html.text(format_args!("step {}, ", step + 1)).element("code", &[], source),
+            None => html.raw("the start of the program"),
+        };
+        html.raw("<br>").text(lane_list(&origin.lanes)).raw("</li>\n");
+    }
+    html.raw("</ul>\n</section>\n");
+}
+
+fn strips(html: &mut Html, telling: &Telling) {
+    if telling.strips.is_empty() {
+        return;
+    }
+    html.raw("<div class=\"scroll\"><table class=\"strips\">\n");
+    let (shown, left_out) = telling.shown_strips();
+    for strip in shown {
+        // One above the other, so that a lane stands below itself.
+        html.raw("<tr>").element("th", &[("rowspan", &2)], format_args!("subgroup {}", strip.subgroup));
+        html.raw("<th>have to come</th><td>");
+        for (lane, state) in strip.lanes.iter().enumerate() {
+            let class = state.map_or("none", |state| if must_come(state) { "right" } else { "absent" });
+            html.open("i", &[("class", &class), ("title", &format_args!("lane {lane}"))]).raw("</i>");
+        }
+        html.raw("</td></tr>\n<tr><th>came</th><td>");
+        for (lane, state) in strip.lanes.iter().enumerate() {
+            let Some(state) = state else {
+                html.raw("<i class=\"none\"></i>");
+                continue;
+            };
+            let shown = match mark(*state) {
+                '#' | '.' => ' ',
+                mark => mark,
+            };
+            html.open("i", &[("class", &class_of(*state)), ("title", &format_args!("lane {lane}"))])
+                .text(shown)
+                .raw("</i>");
+        }
+        html.raw("</td></tr>\n");
+    }
+    if left_out > 0 {
+        html.raw("<tr><td colspan=\"3\">").text(format_args!("and {left_out} more subgroups")).raw("</td></tr>\n");
+    }
+    html.raw("</table></div>\n");
+}
+
+const fn class_of(state: tangle_identity::account::State) -> &'static str {
+    use tangle_identity::account::State;
+    match state {
+        State::Absent => "absent",
+        State::Right | State::Open | State::Unseen => "right",
+        State::WrongValue => "value",
+        State::Missing => "missing",
+        State::Intruder => "intruder",
+        State::NotJudged => "unjudged",
+    }
+}
+
+fn lane_table(html: &mut Html, telling: &Telling) {
+    if let Some(what) = telling.all_left() {
+        html.element("p", &[], format_args!("Instead, each of these lanes {what}.")).raw("\n");
+        return;
+    }
+    html.raw("<div class=\"scroll\"><table class=\"values\">\n<tr><th>subgroup</th><th>lane</th><th>invocation</th>");
+    for column in &telling.columns {
+        html.raw("<th colspan=\"2\">").element("code", &[], column).raw("<br><small>expected, found</small></th>");
+    }
+    if telling.columns.is_empty() {
+        html.raw("<th class=\"words\">instead</th>");
+    }
+    html.raw("</tr>\n");
+    for Row { subgroup, lane, index, did } in telling.rows.iter().take(ROWS_SHOWN) {
+        html.raw("<tr>").element("td", &[], subgroup).element("td", &[], lane).element("td", &[], index);
+        match did {
+            Did::Left(what) => {
+                html.element("td", &[("class", &"words")], what);
+            }
+            Did::Logged(cells) => cells.iter().for_each(|cell| value_cells(html, cell)),
+        }
+        html.raw("</tr>\n");
+    }
+    html.raw("</table></div>\n");
+    if telling.rows.len() > ROWS_SHOWN {
+        html.element("p", &[], format_args!("And {} more lanes.", telling.rows.len() - ROWS_SHOWN));
+    }
+    if telling.left_out > 0 {
+        let more = format_args!(
+            "{} more values are logged here; in all of these lanes they are right or open.",
+            telling.left_out
+        );
+        html.element("p", &[], more).raw("\n");
+    }
+}
+
+fn value_cells(html: &mut Html, (expected, found): &(Option<String>, String)) {
+    let class = match expected {
+        None => "is-open",
+        Some(expected) if expected == found => "is-right",
+        Some(_) => "is-wrong",
+    };
+    html.element("td", &[("class", &"expected")], expected.as_deref().unwrap_or("open"));
+    html.element("td", &[("class", &class)], found);
+}
+
+fn map_faults(html: &mut Html, case: &Case, faults: &[MapFault]) {
+    if faults.is_empty() {
+        return;
+    }
+    html.section("The lane map");
+    html.raw(
+        "<p>Before any control flow, the subgroup built-ins contradict each other or the specification:</p>\n<ul>\n",
+    );
+    for fault in faults {
+        html.element("li", &[], fault.describe(&case.entry_point)).raw("\n");
+    }
+    html.raw("</ul>\n</section>\n");
+}
+
+fn rules(html: &mut Html, subject: &Subject<'_>, account: Option<&Account<'_>>, faults: &[MapFault]) {
+    let Some(signature) = subject.signature else { return };
+    let mut rules: Vec<Rule> = Vec::new();
+    if let Some((account, first)) = account.and_then(|account| Some((account, account.first()?))) {
+        rules.extend(rule::of_step(account, &first));
+    }
+    rules.extend(faults.iter().map(|fault| rule::of_map(fault.rule)));
+    rules.extend(rule::of_failure(signature));
+    rules.dedup();
+    if rules.is_empty() {
+        return;
+    }
+    html.section("Why this is wrong");
+    html.raw("<dl>\n");
+    for Rule { source, quote, because } in rules {
+        html.element("dt", &[], source).raw("<dd>");
+        if !quote.is_empty() {
+            html.element("blockquote", &[], quote);
+        }
+        html.element("p", &[], because).raw("</dd>\n");
+    }
+    html.raw("</dl>\n</section>\n");
+}
+
+fn variants(html: &mut Html, subject: &Subject<'_>) {
+    let Some(table) = subject.variants else { return };
+    html.section("Which stage is to blame");
+    if let Some(blame) = subject.device.and_then(|device| table.blame(device.name)) {
+        html.element("p", &[], format_args!("{blame}.")).raw("\n");
+    }
+    html.raw("<div class=\"scroll\"><table>\n<tr><th>variant</th>");
+    for column in &table.columns {
+        html.element("th", &[], &column.device);
+    }
+    html.raw("</tr>\n");
+    for row in &table.rows {
+        html.raw("<tr>").element("th", &[], &row.made);
+        for cell in &row.cells {
+            let class = match cell.outcome {
+                Outcome::Passes => "chip good",
+                Outcome::Fails { .. } => "chip bad",
+                Outcome::NotRun => "chip",
+            };
+            html.raw("<td>");
+            match &cell.outcome {
+                Outcome::Fails { kind, .. } => {
+                    html.element("span", &[("class", &class)], kind.name().replace('_', " "));
+                    let detail = cell.text.split_once(": ").map_or("", |(_, detail)| detail);
+                    html.raw("<br>").element("small", &[], detail);
+                }
+                Outcome::Passes | Outcome::NotRun => drop(html.element("span", &[("class", &class)], &cell.text)),
+            }
+            html.raw("</td>");
+        }
+        html.raw("</tr>\n");
+    }
+    html.raw("</table></div>\n</section>\n");
+}
+
+fn neighbour(html: &mut Html, subject: &Subject<'_>) {
+    let Some(neighbour) = subject.neighbour else { return };
+    html.section("The nearest program that passes").raw("<pre class=\"diff\">");
+    for line in difference(subject.glsl, &tangle_emit::glsl::glsl(neighbour)).lines() {
+        let class = match line.as_bytes().first() {
+            Some(b'-') => "less",
+            Some(b'+') => "more",
+            _ => "",
+        };
+        html.element("span", &[("class", &class)], line).raw("\n");
+    }
+    html.raw("</pre>\n");
+    if neighbour.entry_point != subject.case.entry_point || neighbour.data != subject.case.data {
+        html.raw("<p>Its data or its launch differ, too.</p>\n");
+    }
+    html.raw("</section>\n");
+}
+
+fn facts(html: &mut Html, subject: &Subject<'_>) {
+    html.raw("<div class=\"columns\">\n").section("Environment");
+    let rows = environment(subject.device.as_ref()).into_iter().filter(|(_, value)| !value.is_empty());
+    html.facts(rows.map(|(name, value)| (name.to_owned(), value))).raw("</section>\n");
+    html.section("Case").facts(case_facts(subject)).raw("</section>\n</div>\n");
+}
+
+fn case_facts(subject: &Subject<'_>) -> Vec<(String, String)> {
+    let case = subject.case;
+    let by = |sides: [u32; 3]| sides.map(|side| side.to_string()).join(" × ");
+    let spirv = serde_json::to_value(case.entry_point.spirv).ok().and_then(|value| value.as_str().map(str::to_owned));
+    let size = match case.entry_point.subgroup_size {
+        SubgroupSize::Default => "the device's default".to_owned(),
+        SubgroupSize::Varying => "may vary".into(),
+        SubgroupSize::Required(size) => format!("{size}, required"),
+    };
+    let mut rows = vec![
+        ("Stage".to_owned(), case.entry_point.stage.name().to_owned()),
+        ("Workgroup".into(), by(case.entry_point.workgroups().size)),
+        ("Workgroups".into(), by(case.entry_point.workgroups().count)),
+        ("Subgroup size".into(), size),
+        ("Full subgroups".into(), if case.entry_point.full_subgroups { "required" } else { "not required" }.into()),
+        ("SPIR-V".into(), spirv.unwrap_or_default()),
+        ("Convergence tier".into(), case.tier.name().replace('_', " ")),
+    ];
+    let origin = [
+        ("Seed", case.origin.seed.map(|seed| seed.to_string())),
+        ("Other data, number", case.origin.data.map(|number| number.to_string())),
+        ("Profile", case.origin.profile.clone()),
+        ("Generator", case.origin.generator.clone()),
+        ("Minimised from", case.origin.minimized_from.clone()),
+        ("Fails", subject.rate.map(|rate| format!("{} of {} runs", rate.failed, rate.runs))),
+        ("About", Some(case.about.clone()).filter(|about| !about.is_empty())),
+    ];
+    rows.extend(origin.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    rows
+}

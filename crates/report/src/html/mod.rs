@@ -1,0 +1,143 @@
+//! Reports as HTML pages: one file each, no script, nothing loaded from anywhere.
+//!
+//! ```text
+//!   Account (what every lane had to do, and did) ─► finding ──┬─► page ─► one HTML file
+//!                                                  lanes (SVG)┘    ▲
+//!   Campaign (the books of a campaign) ──────────► campaign ───────┤
+//!   Coverage (operations, contexts, types) ────► coverage ───────┤
+//!   Matrix (bugs against devices) ───────────────► matrix ─────────┘
+//! ```
+//!
+//! Everything that is not a literal of this room goes through [`Html::text`] or an attribute, which escape it.
+
+pub mod campaign;
+pub mod coverage;
+pub mod curves;
+pub mod finding;
+mod lanes;
+mod listing;
+pub mod matrix;
+
+use std::fmt::{self, Display, Write as _};
+
+const STYLE: &str = include_str!("style.css");
+
+/// Markup being written. Text and attributes are escaped; only literals go in as they are.
+#[derive(Debug, Default)]
+struct Html(String);
+
+/// An attribute.
+type Attribute<'a> = (&'static str, &'a dyn Display);
+
+/// Escapes what is written through it.
+struct Escaped<'a>(&'a mut String);
+
+impl fmt::Write for Escaped<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for c in text.chars() {
+            match c {
+                '&' => self.0.push_str("&amp;"),
+                '<' => self.0.push_str("&lt;"),
+                '>' => self.0.push_str("&gt;"),
+                '"' => self.0.push_str("&quot;"),
+                '\'' => self.0.push_str("&#39;"),
+                // Not allowed in HTML: a driver's name may hold anything.
+                '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\x7f' => self.0.push('\u{fffd}'),
+                c => self.0.push(c),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Html {
+    /// Markup that stands in the source of this room.
+    fn raw(&mut self, markup: &'static str) -> &mut Html {
+        self.0.push_str(markup);
+        self
+    }
+
+    /// Text.
+    fn text(&mut self, text: impl Display) -> &mut Html {
+        let _ = write!(Escaped(&mut self.0), "{text}");
+        self
+    }
+
+    /// `<tag a="b">`
+    fn open(&mut self, tag: &'static str, attributes: &[Attribute<'_>]) -> &mut Html {
+        self.0.push('<');
+        self.0.push_str(tag);
+        for (name, value) in attributes {
+            self.0.push(' ');
+            self.0.push_str(name);
+            self.0.push_str("=\"");
+            let _ = write!(Escaped(&mut self.0), "{value}");
+            self.0.push('"');
+        }
+        self.0.push('>');
+        self
+    }
+
+    /// `</tag>`
+    fn close(&mut self, tag: &'static str) -> &mut Html {
+        let _ = write!(self.0, "</{tag}>");
+        self
+    }
+
+    /// `<tag a="b">text</tag>`
+    fn element(&mut self, tag: &'static str, attributes: &[Attribute<'_>], text: impl Display) -> &mut Html {
+        self.open(tag, attributes).text(text).close(tag)
+    }
+
+    /// Other markup.
+    fn append(&mut self, other: Html) -> &mut Html {
+        self.0.push_str(&other.0);
+        self
+    }
+
+    /// A heading that begins a section.
+    fn section(&mut self, heading: &str) -> &mut Html {
+        self.raw("<section>\n").element("h2", &[], heading).raw("\n")
+    }
+
+    /// A table of two columns: names and values.
+    fn facts(&mut self, rows: impl IntoIterator<Item = (String, String)>) -> &mut Html {
+        self.raw("<table class=\"facts\">\n");
+        for (name, value) in rows {
+            self.raw("<tr>").element("th", &[], name).element("td", &[], value).raw("</tr>\n");
+        }
+        self.raw("</table>\n")
+    }
+}
+
+/// A whole page.
+fn page(title: &str, body: Html) -> String {
+    let mut html = Html::default();
+    html.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    html.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    html.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
+    html.element("title", &[], title).raw("\n<style>\n").raw(STYLE).raw("</style>\n</head>\n<body>\n<main>\n");
+    html.append(body).raw("</main>\n</body>\n</html>\n");
+    html.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_attributes_are_escaped() {
+        let mut html = Html::default();
+        html.element("a", &[("href", &"x\" onload='y'&z"), ("id", &7)], "<script>&\u{1}");
+        assert_eq!(html.0, "<a href=\"x&quot; onload=&#39;y&#39;&amp;z\" id=\"7\">&lt;script&gt;&amp;\u{fffd}</a>");
+    }
+
+    #[test]
+    fn a_page_loads_nothing() {
+        let page = page("a < b", Html::default());
+        assert!(page.contains("<title>a &lt; b</title>"));
+        for loading in ["<script", "<link", "src=", "@import", "url(", "http"] {
+            assert!(!page.contains(loading), "{loading}");
+        }
+    }
+}

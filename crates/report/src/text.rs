@@ -1,0 +1,61 @@
+//! Numbers and words as every report writes them.
+
+/// `1234567` as `1,234,567`.
+pub fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The text with a capital at its beginning.
+pub fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// A text without the folders of the machine that it was written on: of every absolute path the last part is left.
+pub fn without_folders(text: &str) -> String {
+    let is_end = |c: char| c.is_whitespace() || "\"'`()<>,;=:".contains(c);
+    text.split_inclusive(is_end).map(without_folder).collect()
+}
+
+/// A word with what ends it.
+fn without_folder(word: &str) -> String {
+    match word.trim_end_matches('/').rsplit_once('/') {
+        Some((folders, last)) if folders.len() > 1 && folders.starts_with('/') && !last.trim().is_empty() => {
+            format!("…/{last}")
+        }
+        _ => word.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lose_their_folders() {
+        for (text, left) in [
+            ("/root/.cache/x/lvp.json", "…/lvp.json"),
+            ("A=/a/b/c.so ./repro\n", "A=…/c.so ./repro\n"),
+            ("(/build/src/x.c:301) 1/2 and/or /tmp", "(…/x.c:301) 1/2 and/or /tmp"),
+            ("a // b / c", "a // b / c"),
+            ("--library-path '/a/b c'", "--library-path '…/b c'"),
+        ] {
+            assert_eq!(without_folders(text), left);
+        }
+    }
+
+    #[test]
+    fn thousands_have_commas() {
+        for (n, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(thousands(n), text);
+        }
+    }
+}

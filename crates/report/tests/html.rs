@@ -1,0 +1,89 @@
+//! The pages are well-formed, load nothing, and their links lead somewhere.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{PROMISE, observe, vectors};
+use tangle_emit::glsl::glsl;
+use tangle_identity::Signature;
+use tangle_oracle::faults::Fault;
+use tangle_oracle::judge::judge;
+use tangle_report::export::{Basis, DeviceNote, Subject};
+use tangle_report::html::campaign::{Campaign, campaign};
+use tangle_report::html::finding::finding;
+
+/// Elements without an end tag.
+const VOID: [&str; 3] = ["meta", "br", "!doctype"];
+
+/// What is wrong with a page.
+fn problem(page: &str) -> Option<String> {
+    let mut open: Vec<&str> = Vec::new();
+    let mut ids = BTreeSet::new();
+    let mut targets = Vec::new();
+    for (at, _) in page.match_indices('<') {
+        let tag = page[at + 1..].split_once('>').map(|(tag, _)| tag)?;
+        let name = tag.trim_start_matches('/').split(' ').next()?;
+        if ["script", "link", "img", "iframe", "object"].contains(&name) {
+            return Some(format!("<{tag}> may load something"));
+        }
+        if let Some(name) = tag.strip_prefix('/') {
+            match open.pop() {
+                Some(last) if last == name => {}
+                last => return Some(format!("</{name}> ends {last:?}")),
+            }
+        } else if !VOID.contains(&name) {
+            open.push(name);
+        }
+        let attribute = |key: &str| tag.split_once(&format!(" {key}=\"")).and_then(|(_, rest)| rest.split('"').next());
+        if let Some(id) = attribute("id") {
+            if !ids.insert(id) {
+                return Some(format!("two elements have the id {id}"));
+            }
+        }
+        targets.extend(attribute("href").and_then(|target| target.strip_prefix('#')));
+    }
+    let lost = targets.into_iter().find(|target| !ids.contains(target));
+    let lost = lost.map(|target| format!("nothing has the id {target}"));
+    lost.or_else(|| (!open.is_empty()).then(|| format!("{open:?} do not end")))
+}
+
+#[test]
+fn findings_make_whole_pages() {
+    let info = serde_json::json!({ "device_name": "<b>&\"", "driver_name": "</script>" });
+    let mut pages = 0;
+    for (name, case) in vectors() {
+        for &fault in Fault::ALL {
+            let Some(seen) = observe(&case, fault) else { continue };
+            let Some(signature) = Signature::of(&case, &judge(&case, &seen, PROMISE)) else { continue };
+            let subject = Subject {
+                case: &case,
+                glsl: &glsl(&case),
+                spirv: &[],
+                disassembly: "",
+                basis: Basis::Observed { observation: &seen, promise: PROMISE },
+                signature: Some(&signature),
+                report: "",
+                device: Some(DeviceNote { name: "<i>", info: &info, start: "" }),
+                others: Vec::new(),
+                rate: None,
+                neighbour: Some(&case),
+                variants: None,
+                versions: "tangle <0>",
+            };
+            let page = finding(&subject).expect("it is well-defined");
+            assert_eq!(problem(&page), None, "{name}, {}", fault.name());
+            for raw in ["<i>", "<b>&", "<0>"] {
+                // The strips are made of <i class="…">.
+                assert!(!page.contains(raw), "{name}, {}: {raw}", fault.name());
+            }
+            pages += 1;
+        }
+    }
+    assert!(pages > 80, "{pages}");
+}
+
+#[test]
+fn an_empty_campaign_makes_a_whole_page() {
+    assert_eq!(problem(&campaign(&Campaign::default())), None);
+}

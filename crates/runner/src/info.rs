@@ -1,0 +1,218 @@
+//! What a worker found out about a device: plain data.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::text::line;
+use tangle_features::FeatureSet;
+use tangle_program::case::SpirvVersion;
+
+/// A Vulkan device and everything about it that matters for subgroups and convergence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceInfo {
+    /// Unique name on this machine: the driver's name, with `#index` when the driver has several devices.
+    pub name: String,
+    /// Name of the driver's entry ([`crate::DriverConfig::name`]).
+    pub driver: String,
+    /// Index of the device in its driver's enumeration.
+    pub index: u32,
+    /// `deviceName`.
+    #[serde(deserialize_with = "line")]
+    pub device_name: String,
+    /// `driverName`; empty before Vulkan 1.2.
+    #[serde(deserialize_with = "line")]
+    pub driver_name: String,
+    /// `driverInfo`; empty before Vulkan 1.2.
+    #[serde(deserialize_with = "line")]
+    pub driver_info: String,
+    /// `driverVersion`, encoded as the driver likes.
+    pub driver_version: u32,
+    /// `vendorID`.
+    pub vendor_id: u32,
+    /// `deviceID`.
+    pub device_id: u32,
+    /// What kind of device it is.
+    pub device_type: DeviceType,
+    /// `apiVersion` of the device. tangle uses it up to 1.3.
+    pub api_version: ApiVersion,
+    /// `conformanceVersion`, as `1.3.1.1`; empty before Vulkan 1.2.
+    #[serde(deserialize_with = "line")]
+    pub conformance_version: String,
+    /// `deviceUUID`.
+    pub device_uuid: Uuid,
+    /// `driverUUID`.
+    pub driver_uuid: Uuid,
+    /// Newest SPIR-V the device takes.
+    pub max_spirv: SpirvVersion,
+    /// Every [`crate::Feature`] the device has.
+    pub features: FeatureSet,
+    /// Subgroup properties.
+    pub subgroup: SubgroupInfo,
+    /// Limits of compute work.
+    pub limits: Limits,
+    /// Whether it runs what it compiles.
+    pub mode: DriverMode,
+    /// Operating system and kernel of the machine, in words; empty from workers that do not say it.
+    #[serde(default, deserialize_with = "line")]
+    pub system: String,
+}
+
+/// Whether a device runs what it compiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DriverMode {
+    /// Pipelines are created and run.
+    #[default]
+    Execute,
+    /// Pipelines are created and never run: a real GPU's driver without its GPU.
+    CompileOnly,
+}
+
+/// `VkPhysicalDeviceType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceType {
+    /// `VK_PHYSICAL_DEVICE_TYPE_OTHER`, and whatever is not known here.
+    Other,
+    /// `VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU`.
+    IntegratedGpu,
+    /// `VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU`.
+    DiscreteGpu,
+    /// `VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU`.
+    VirtualGpu,
+    /// `VK_PHYSICAL_DEVICE_TYPE_CPU`.
+    Cpu,
+}
+
+/// A Vulkan version; `"1.3.281"` in JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ApiVersion {
+    /// Major number.
+    pub major: u32,
+    /// Minor number.
+    pub minor: u32,
+    /// Patch number.
+    pub patch: u32,
+}
+
+impl fmt::Display for ApiVersion {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+impl From<ApiVersion> for String {
+    fn from(version: ApiVersion) -> String {
+        version.to_string()
+    }
+}
+
+impl TryFrom<String> for ApiVersion {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<ApiVersion, String> {
+        let numbers: Vec<u32> = text.split('.').filter_map(|number| number.parse().ok()).collect();
+        match numbers[..] {
+            [major, minor, patch] => Ok(ApiVersion { major, minor, patch }),
+            _ => Err(format!("`{text}` is not a Vulkan version like 1.3.281")),
+        }
+    }
+}
+
+/// A universally unique identifier; 32 hexadecimal digits in JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Uuid(pub [u8; 16]);
+
+impl fmt::Display for Uuid {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl From<Uuid> for String {
+    fn from(uuid: Uuid) -> String {
+        uuid.to_string()
+    }
+}
+
+impl TryFrom<String> for Uuid {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Uuid, String> {
+        let number = u128::from_str_radix(&text, 16).map_err(|error| format!("`{text}` is not a UUID: {error}"))?;
+        Ok(Uuid(number.to_be_bytes()))
+    }
+}
+
+/// `VkPhysicalDeviceSubgroupProperties` and `VkPhysicalDeviceSubgroupSizeControlProperties`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubgroupInfo {
+    /// `subgroupSize`: the size where it may not vary and none is required.
+    pub size: u32,
+    /// `minSubgroupSize`; equal to `size` without subgroup size control.
+    pub min_size: u32,
+    /// `maxSubgroupSize`; equal to `size` without subgroup size control.
+    pub max_size: u32,
+    /// `maxComputeWorkgroupSubgroups`; 0 without subgroup size control.
+    pub max_compute_workgroup_subgroups: u32,
+    /// Whether compute is in `requiredSubgroupSizeStages` and the feature is there: a job may require a size.
+    pub required_size_in_compute: bool,
+    /// `supportedStages` by their Vulkan names, lower case: `compute`, `fragment`, …
+    pub stages: Vec<String>,
+    /// `supportedOperations` by their Vulkan names, lower case: `basic`, `vote`, …
+    pub operations: Vec<String>,
+    /// `quadOperationsInAllStages`.
+    pub quad_operations_in_all_stages: bool,
+}
+
+/// The limits of `VkPhysicalDeviceLimits` that concern compute work, and those of `VkPhysicalDeviceMaintenance3Properties`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// `maxComputeWorkGroupSize`, invocations in x, y, z.
+    pub max_workgroup_size: [u32; 3],
+    /// `maxComputeWorkGroupInvocations`.
+    pub max_workgroup_invocations: u32,
+    /// `maxComputeWorkGroupCount`, workgroups in x, y, z.
+    pub max_workgroup_count: [u32; 3],
+    /// `maxComputeSharedMemorySize`, bytes.
+    pub max_shared_memory: u32,
+    /// `maxStorageBufferRange`, bytes.
+    pub max_storage_buffer_range: u32,
+    /// `maxUniformBufferRange`, bytes.
+    pub max_uniform_buffer_range: u32,
+    /// `maxPushConstantsSize`, bytes.
+    pub max_push_constants_size: u32,
+    /// `maxPerStageDescriptorStorageBuffers`.
+    pub max_storage_buffers: u32,
+    /// `maxPerStageDescriptorUniformBuffers`.
+    pub max_uniform_buffers: u32,
+    /// `maxMemoryAllocationSize`, bytes.
+    pub max_allocation: u64,
+    /// `timestampPeriod`, nanoseconds for one tick.
+    pub timestamp_period: f32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_text_in_json() {
+        let version = ApiVersion { major: 1, minor: 3, patch: 281 };
+        let json = serde_json::to_string(&version).unwrap();
+        assert_eq!(json, r#""1.3.281""#);
+        assert_eq!(serde_json::from_str::<ApiVersion>(&json).unwrap(), version);
+        assert!(serde_json::from_str::<ApiVersion>(r#""1.3""#).is_err());
+    }
+
+    #[test]
+    fn a_uuid_is_hexadecimal_in_json() {
+        let uuid = Uuid([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255]);
+        let json = serde_json::to_string(&uuid).unwrap();
+        assert_eq!(json, r#""000102030405060708090a0b0c0d0eff""#);
+        assert_eq!(serde_json::from_str::<Uuid>(&json).unwrap(), uuid);
+    }
+}

@@ -1,0 +1,548 @@
+//! What a device is asked to do, and what came of it: plain data, in memory, in JSON and between processes.
+//!
+//! A [`Job`] is one compute pipeline and the [`Launch`]es that run on it. Compiling is what costs on most drivers;
+//! another launch of a compiled pipeline with other data is almost free, so one job may carry many.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::text::{Line, Lines, line, list};
+pub use crate::words::ReadBack;
+use tangle_features::FeatureSet;
+
+/// One compute pipeline and its launches. The entry point is `main`, the local size is inside the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Name of the job among those of one device; comes back with its [`Outcome`].
+    pub id: u64,
+    /// The SPIR-V module.
+    #[serde(with = "crate::words::as_bytes")]
+    pub spirv: Vec<u32>,
+    /// Subgroup size demanded through `VkPipelineShaderStageRequiredSubgroupSizeCreateInfo`.
+    pub required_subgroup_size: Option<u32>,
+    /// Flags of the shader stage.
+    pub subgroup_flags: SubgroupFlags,
+    /// Whether the driver may optimise.
+    pub optimisation: Optimisation,
+    /// Specialisation constants as (constant id, 32-bit value).
+    pub specialization: Vec<(u32, u32)>,
+    /// What the job needs beyond what its module declares. The worker adds to it what it reads in the module itself:
+    /// capabilities, extensions and SPIR-V version.
+    pub features: FeatureSet,
+    /// What to run, one after the other, each with its own buffers. All launches of one job have the same bindings and
+    /// the same number of push-constant bytes, because they share the pipeline layout.
+    pub launches: Vec<Launch>,
+}
+
+/// Flags of the shader stage that concern subgroups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubgroupFlags {
+    /// `VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT`.
+    pub require_full: bool,
+    /// `VK_PIPELINE_SHADER_STAGE_CREATE_ALLOW_VARYING_SUBGROUP_SIZE_BIT`; SPIR-V 1.6 implies it.
+    pub allow_varying_size: bool,
+}
+
+/// Whether the driver may optimise the pipeline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Optimisation {
+    /// As the driver does by default.
+    #[default]
+    Default,
+    /// `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT`.
+    Disabled,
+}
+
+/// One dispatch with its data.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    /// Workgroups in x, y, z.
+    pub groups: [u32; 3],
+    /// Push constants, a multiple of 4 bytes.
+    pub push_constants: Vec<u8>,
+    /// Buffers of descriptor set 0.
+    pub buffers: Vec<Buffer>,
+}
+
+/// One buffer of a launch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Buffer {
+    /// Binding in descriptor set 0.
+    pub binding: u32,
+    /// What the shader sees it as.
+    pub kind: BufferKind,
+    /// What is in it before the dispatch; also says how large it is.
+    pub init: Init,
+    /// Whether its contents come back, and how.
+    pub read_back: ReadBackMode,
+}
+
+/// What a shader sees a buffer as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum BufferKind {
+    /// `buffer` block.
+    Storage,
+    /// `uniform` block.
+    Uniform,
+}
+
+/// Contents of a buffer before the dispatch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Init {
+    /// These words.
+    Data(#[serde(with = "crate::words::as_bytes")] Vec<u32>),
+    /// Zeros.
+    Zero {
+        /// How many words of 4 bytes.
+        words: u64,
+    },
+}
+
+impl Init {
+    /// Size of the buffer in words of 4 bytes.
+    pub fn words(&self) -> u64 {
+        match self {
+            Init::Data(words) => words.len() as u64,
+            Init::Zero { words } => *words,
+        }
+    }
+}
+
+/// Whether the contents of a buffer come back after the dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReadBackMode {
+    /// They do not.
+    None,
+    /// All of it, less the zeros at its end.
+    Whole,
+    /// Cut into slices of this many words, each less the zeros at its end.
+    Slices(u32),
+}
+
+/// What came of a job. Every job that was submitted gets exactly one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// It ran.
+    Completed(Completed),
+    /// The device lacks something; nothing was run.
+    Unsupported {
+        /// What it lacks, by Vulkan name and, for a limit, with the numbers.
+        #[serde(deserialize_with = "list")]
+        missing: Vec<String>,
+    },
+    /// The job contradicts itself and would be invalid on every device; nothing was run.
+    Invalid {
+        /// What is wrong with it.
+        #[serde(deserialize_with = "list")]
+        problems: Vec<String>,
+    },
+    /// A Vulkan function failed.
+    VulkanError {
+        /// The function, for example `vkCreateComputePipelines`.
+        call: Line,
+        /// What it returned, for example `VK_ERROR_UNKNOWN`.
+        result: Line,
+        /// What was being done.
+        stage: Stage,
+    },
+    /// There was no memory. The worker is replaced.
+    OutOfMemory {
+        /// Who says so.
+        shortage: Shortage,
+        /// What was being done.
+        stage: Stage,
+        /// The end of what the worker wrote on standard error, at most 8 KiB.
+        stderr: Lines,
+    },
+    /// A Vulkan function returned `VK_ERROR_DEVICE_LOST`. The worker is replaced.
+    DeviceLost {
+        /// What was being done.
+        stage: Stage,
+    },
+    /// The worker process died. The worker is replaced.
+    Crashed {
+        /// How it died.
+        end: WorkerEnd,
+        /// What was being done.
+        stage: Stage,
+        /// The end of what it wrote on standard error, at most 8 KiB.
+        stderr: Lines,
+    },
+    /// The job took more time than its device has for one, none of it for want of a processor. The worker was killed and replaced.
+    TimedOut {
+        /// What was being done.
+        stage: Stage,
+        /// What the time went into.
+        how: Stall,
+        /// How much of that there was.
+        after: Duration,
+        /// The end of what the worker wrote on standard error, at most 8 KiB.
+        stderr: Lines,
+    },
+    /// The worker says that the job ran, and what it sends cannot be what the job asked for: another number of launches or buffers, or
+    /// buffers of another size. The worker is replaced.
+    Implausible {
+        /// What does not fit.
+        problem: Line,
+        /// What was being done.
+        stage: Stage,
+    },
+    /// The module has undefined behaviour. Only what executes SPIR-V by its rules says so; no driver can.
+    Undefined {
+        /// The rule that the module breaks.
+        #[serde(deserialize_with = "line")]
+        rule: String,
+        /// Where and how.
+        #[serde(deserialize_with = "line")]
+        place: String,
+    },
+    /// No worker could be obtained for it, through no fault of the job.
+    WorkerLost {
+        /// Why.
+        #[serde(deserialize_with = "line")]
+        reason: String,
+    },
+}
+
+impl Outcome {
+    /// What was being done when it failed; `None` if it did not fail, or there was nothing that could.
+    pub const fn failed_in(&self) -> Option<Stage> {
+        match self {
+            Outcome::VulkanError { stage, .. }
+            | Outcome::OutOfMemory { stage, .. }
+            | Outcome::DeviceLost { stage }
+            | Outcome::Crashed { stage, .. }
+            | Outcome::TimedOut { stage, .. }
+            | Outcome::Implausible { stage, .. } => Some(*stage),
+            Outcome::Completed(_)
+            | Outcome::Unsupported { .. }
+            | Outcome::Invalid { .. }
+            | Outcome::Undefined { .. }
+            | Outcome::WorkerLost { .. } => None,
+        }
+    }
+
+    /// What it may be other than a fault of the driver: then it counts for nothing until it comes again with nothing beside it
+    /// ([`crate::Device::submit_alone`]). `None` of what needs no confirmation.
+    pub fn suspicion(&self) -> Option<Suspicion> {
+        match self {
+            Outcome::TimedOut { .. } => Some(Suspicion::Slow),
+            Outcome::OutOfMemory { .. } => Some(Suspicion::OutOfMemory),
+            Outcome::Crashed { end, .. } if end.is_from_outside() => Some(Suspicion::Killed),
+            _ => None,
+        }
+    }
+}
+
+/// What a failure may be other than a fault of the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Suspicion {
+    /// A time-out: the job may take long and end.
+    Slow,
+    /// A worker that a signal from outside ended: somebody, or the system, may have sent it for reasons of their own.
+    Killed,
+    /// Memory that ran out: others may have used it up.
+    OutOfMemory,
+}
+
+/// Who says that there is no memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Shortage {
+    /// A Vulkan function.
+    Call {
+        /// The function.
+        call: Line,
+        /// `VK_ERROR_OUT_OF_HOST_MEMORY`, `VK_ERROR_OUT_OF_DEVICE_MEMORY`, `VK_ERROR_OUT_OF_POOL_MEMORY`.
+        result: Line,
+    },
+    /// An allocation in the worker's process that failed.
+    Allocation,
+    /// The system, whose out-of-memory killer ended the worker: the machine has too little memory for all that runs on it.
+    System,
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Shortage::Call { call, result } => write!(formatter, "{call} returned {result}"),
+            Shortage::Allocation => formatter.write_str("an allocation failed"),
+            Shortage::System => formatter.write_str("killed by the system's out-of-memory killer"),
+        }
+    }
+}
+
+/// What the time of a job that timed out went into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stall {
+    /// The processor.
+    Processor,
+    /// The device, which says how long it works.
+    Device,
+    /// Waiting for something other than a processor.
+    Blocked,
+}
+
+/// Results of a job that ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completed {
+    /// One entry per launch, in order; empty on a device that only compiles.
+    pub launches: Vec<LaunchOutput>,
+    /// Where the time went.
+    pub times: Times,
+}
+
+/// What one launch left behind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchOutput {
+    /// The buffers whose [`ReadBackMode`] asked for it, in the order of the launch.
+    pub buffers: Vec<ReadBack>,
+}
+
+/// Where the time of a job went in the worker, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Times {
+    /// `vkCreateShaderModule`.
+    pub module_us: u64,
+    /// `vkCreateComputePipelines`.
+    pub pipeline_us: u64,
+    /// Filling buffers and recording commands, all launches together.
+    pub prepare_us: u64,
+    /// From `vkQueueSubmit` until the fence, all launches together.
+    pub submit_wait_us: u64,
+    /// Reading buffers back, all launches together.
+    pub read_back_us: u64,
+    /// Destroying module and pipeline.
+    pub cleanup_us: u64,
+    /// The whole job, from its first check to its last word.
+    pub total_us: u64,
+}
+
+impl Times {
+    /// Time inside the driver's compiler and dispatch: module, pipeline, submission and wait.
+    pub fn driver_us(&self) -> u64 {
+        self.module_us.saturating_add(self.pipeline_us).saturating_add(self.submit_wait_us)
+    }
+}
+
+/// What a worker is doing for a job; it says so before it begins, so that a crash can be placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Stage {
+    /// Checking the job, before the driver sees it.
+    Check,
+    /// Creating layouts and the shader module.
+    Module,
+    /// Creating the compute pipeline.
+    Pipeline,
+    /// Creating and filling buffers, recording commands.
+    Prepare {
+        /// Index of the launch.
+        launch: u32,
+    },
+    /// Submitting the dispatch. Some drivers compile here.
+    Submit {
+        /// Index of the launch.
+        launch: u32,
+    },
+    /// Waiting for the dispatch to finish.
+    Wait {
+        /// Index of the launch.
+        launch: u32,
+    },
+    /// Reading buffers back.
+    ReadBack {
+        /// Index of the launch.
+        launch: u32,
+    },
+    /// Destroying module and pipeline.
+    Cleanup,
+}
+
+impl Stage {
+    /// The launch that it belongs to; `None` if to all of them.
+    pub const fn launch(self) -> Option<u32> {
+        match self {
+            Stage::Prepare { launch }
+            | Stage::Submit { launch }
+            | Stage::Wait { launch }
+            | Stage::ReadBack { launch } => Some(launch),
+            Stage::Check | Stage::Module | Stage::Pipeline | Stage::Cleanup => None,
+        }
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let (what, launch) = match self {
+            Stage::Check => ("checking the job", 0),
+            Stage::Module => ("creating the shader module", 0),
+            Stage::Pipeline => ("creating the pipeline", 0),
+            Stage::Prepare { launch } => ("preparing the dispatch", *launch),
+            Stage::Submit { launch } => ("submitting the dispatch", *launch),
+            Stage::Wait { launch } => ("waiting for the dispatch", *launch),
+            Stage::ReadBack { launch } => ("reading the buffers back", *launch),
+            Stage::Cleanup => ("destroying the pipeline", 0),
+        };
+        formatter.write_str(what)?;
+        if launch > 0 {
+            write!(formatter, " of launch {launch}")?;
+        }
+        Ok(())
+    }
+}
+
+/// How a worker process came to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WorkerEnd {
+    /// Killed by this signal.
+    Signal(i32),
+    /// Left by itself with this exit code.
+    Exit(i32),
+    /// Wrote something that is not the protocol, and was killed.
+    Garbage(Line),
+    /// Had no memory.
+    OutOfMemory(Shortage),
+}
+
+impl WorkerEnd {
+    /// True for a signal that a process does not cause by what it does: somebody sent it, or the system. A shell or `timeout` that
+    /// stands between passes it on as an exit code of 128 and the number.
+    pub fn is_from_outside(&self) -> bool {
+        const FAULTS: [i32; 7] =
+            [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS];
+        const PASSED_ON: [i32; 5] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGKILL, libc::SIGTERM];
+        match self {
+            WorkerEnd::Signal(number) => !FAULTS.contains(number),
+            WorkerEnd::Exit(code) => PASSED_ON.contains(&(code - 128)),
+            WorkerEnd::Garbage(_) | WorkerEnd::OutOfMemory(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for WorkerEnd {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            WorkerEnd::Signal(number) => match signal_name(*number) {
+                Some(name) => write!(formatter, "killed by {name}"),
+                None => write!(formatter, "killed by signal {number}"),
+            },
+            WorkerEnd::Exit(code) => write!(formatter, "exited with code {code}"),
+            WorkerEnd::Garbage(what) => write!(formatter, "broke the worker protocol ({what})"),
+            WorkerEnd::OutOfMemory(shortage) => write!(formatter, "ran out of memory: {shortage}"),
+        }
+    }
+}
+
+/// Names of the signals that end a crashing program on Linux.
+fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGSYS => "SIGSYS",
+        _ => return None,
+    })
+}
+
+impl fmt::Display for Outcome {
+    /// One line for a person, without the data.
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Outcome::Completed(_) => formatter.write_str("completed"),
+            Outcome::Unsupported { missing } => write!(formatter, "not supported: {}", missing.join(", ")),
+            Outcome::Invalid { problems } => write!(formatter, "invalid job: {}", problems.join(", ")),
+            Outcome::VulkanError { call, result, stage } => {
+                write!(formatter, "{call} returned {result} while {stage}")
+            }
+            Outcome::OutOfMemory { shortage, stage, .. } => {
+                write!(formatter, "out of memory while {stage}: {shortage}")
+            }
+            Outcome::DeviceLost { stage } => write!(formatter, "device lost while {stage}"),
+            Outcome::Crashed { end, stage, .. } => write!(formatter, "worker {end} while {stage}"),
+            Outcome::TimedOut { stage, how, after, .. } => {
+                let seconds = after.as_secs_f64();
+                match how {
+                    Stall::Processor => {
+                        write!(formatter, "timed out after {seconds:.1} s of processor time while {stage}")
+                    }
+                    Stall::Device => {
+                        write!(formatter, "timed out after {seconds:.1} s of the device's time while {stage}")
+                    }
+                    Stall::Blocked => write!(formatter, "timed out, blocked for {seconds:.1} s while {stage}"),
+                }
+            }
+            Outcome::Implausible { problem, stage } => write!(formatter, "impossible answer while {stage}: {problem}"),
+            Outcome::Undefined { rule, place } => write!(formatter, "undefined behaviour: {rule} at {place}"),
+            Outcome::WorkerLost { reason } => write!(formatter, "no worker: {reason}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_read_as_one_line() {
+        let crash = Outcome::Crashed { end: WorkerEnd::Signal(11), stage: Stage::Pipeline, stderr: Lines::default() };
+        assert_eq!(crash.to_string(), "worker killed by SIGSEGV while creating the pipeline");
+        let hang = Outcome::TimedOut {
+            stage: Stage::Wait { launch: 2 },
+            how: Stall::Blocked,
+            after: Duration::from_millis(10_500),
+            stderr: Lines::default(),
+        };
+        assert_eq!(hang.to_string(), "timed out, blocked for 10.5 s while waiting for the dispatch of launch 2");
+    }
+
+    #[test]
+    fn a_signal_from_outside_is_no_fault() {
+        for (end, from_outside) in [
+            (WorkerEnd::Signal(libc::SIGSEGV), false),
+            (WorkerEnd::Signal(libc::SIGABRT), false),
+            (WorkerEnd::Signal(libc::SIGKILL), true),
+            (WorkerEnd::Signal(libc::SIGTERM), true),
+            (WorkerEnd::Signal(libc::SIGHUP), true),
+            (WorkerEnd::Signal(libc::SIGXCPU), true),
+            (WorkerEnd::Exit(137), true),
+            (WorkerEnd::Exit(143), true),
+            (WorkerEnd::Exit(139), false),
+            (WorkerEnd::Exit(1), false),
+        ] {
+            assert_eq!(end.is_from_outside(), from_outside, "{end}");
+        }
+    }
+
+    #[test]
+    fn a_job_survives_both_encodings() {
+        let buffer =
+            |binding, init| Buffer { binding, kind: BufferKind::Storage, init, read_back: ReadBackMode::Slices(8) };
+        let job = Job {
+            id: 7,
+            spirv: vec![0x0723_0203, 0x0001_0300],
+            required_subgroup_size: Some(8),
+            specialization: vec![(0, 1)],
+            launches: vec![Launch {
+                groups: [1, 2, 3],
+                push_constants: vec![1, 2, 3, 4],
+                buffers: vec![buffer(0, Init::Zero { words: 64 }), buffer(1, Init::Data(vec![1, 2]))],
+            }],
+            ..Job::default()
+        };
+        let binary = postcard::to_stdvec(&job).unwrap();
+        assert_eq!(postcard::from_bytes::<Job>(&binary).unwrap(), job);
+        let json = serde_json::to_string(&job).unwrap();
+        assert_eq!(serde_json::from_str::<Job>(&json).unwrap(), job);
+    }
+}

@@ -1,0 +1,66 @@
+//! Runs compute jobs on Vulkan drivers, each in a worker process that may crash or hang without taking anything with it.
+//!
+//! What goes in is plain data: a [`Job`] of SPIR-V, buffers and launches; what comes out is plain data: an [`Outcome`]
+//! with what the shader left in the buffers, or how the driver failed. The room knows nothing of test cases or of what
+//! is right; beside the devices it has the [`toolchain`] that makes SPIR-V from GLSL.
+//!
+//! ```text
+//!     GLSL ──▶ toolchain ──▶ SPIR-V
+//!                              │
+//!                             Job ──▶ Device ─── pipe ──▶ worker process ──▶ Vulkan loader ──▶ driver
+//!                                       │                      │
+//!                             Outcome ◀─┴──── Started, Done ───┘
+//!
+//!     config      which drivers there are: devices.toml and those installed in the system
+//!     inventory   asks each of them, in a worker of its own, which devices it has
+//!     device      an open device: submit jobs, receive outcomes; supervisor and process keep its worker alive
+//!     worker      the other side: this same program, started again with TANGLE_WORKER=1
+//!     check       what would be undefined behaviour in Vulkan is turned away before a driver sees it
+//! ```
+//!
+//! A program that opens devices begins its `main` with [`worker::run_if_requested`], because its workers are itself:
+//!
+//! ```no_run
+//! use tangle_runner::{Device, Inventory, Job, Options, ProbeOptions, drivers};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     tangle_runner::worker::run_if_requested();
+//!     let inventory = Inventory::probe(&drivers(None)?, &ProbeOptions::default());
+//!     let (driver, info) = inventory.device("lvp")?;
+//!     let device = Device::open(driver, info.index, &Options::default())?;
+//!     println!("{}", device.run(Job { id: 1, ..Job::default() }));
+//!     Ok(())
+//! }
+//! ```
+
+pub mod check;
+pub mod config;
+mod device;
+mod error;
+mod info;
+mod inventory;
+mod job;
+mod meter;
+mod process;
+mod protocol;
+pub mod spirv;
+mod supervisor;
+pub mod text;
+#[cfg(feature = "toolchain")]
+pub mod toolchain;
+mod turns;
+mod words;
+pub mod worker;
+
+pub use config::{DriverConfig, drivers};
+pub use device::{Completion, Device, DeviceStats, Options};
+pub use error::{ConfigError, DeviceError, StartProblem};
+pub use info::{ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, SubgroupInfo, Uuid};
+pub use inventory::{Inventory, Probe, ProbeOptions};
+pub use job::{
+    Buffer, BufferKind, Completed, Init, Job, Launch, LaunchOutput, Optimisation, Outcome, ReadBack, ReadBackMode,
+    Shortage, Stage, Stall, SubgroupFlags, Suspicion, Times, WorkerEnd,
+};
+pub use tangle_features::{Feature, FeatureSet, UnknownFeature};
+pub use tangle_program::case::SpirvVersion;
+pub use turns::Turns;

@@ -1,0 +1,460 @@
+//! The thread behind a [`crate::Device`]: keeps one worker running, watches what it uses up, and places the blame.
+//!
+//! ```text
+//!   submit ──▶ queue: [ job being run | sent ahead | waiting for a turn … ]      front of the queue = what the worker is at
+//!                          │
+//!      Done                │ → its outcome, the next one moves up
+//!      worker gone         │ Started seen → Crashed, and only this job; no Started → nobody is blamed
+//!      meter               │ Started seen → TimedOut; no Started → the worker is replaced
+//!      connection gone     │ nobody is blamed: what runs on another machine is run again
+//!                          ▼
+//!      a new worker gets what is left in the queue, in the same order
+//! ```
+//!
+//! Workers take turns ([`crate::turns`]). Whoever has one sends a job ahead of the one that runs, and no more, so that its turn can end.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, at, never, select};
+
+use crate::check::Expected;
+use crate::config::DriverConfig;
+use crate::device::{Completion, Options, Shared};
+use crate::error::StartProblem;
+use crate::info::DeviceInfo;
+use crate::job::{Outcome, Stage, Stall, Suspicion, WorkerEnd};
+use crate::meter::{Meter, TICK};
+use crate::process::{Event, Frame, Wait, WorkerProcess};
+use crate::protocol::FromWorker;
+use crate::text::{Line, Lines};
+use crate::turns::{Request, Share, Turn};
+use crate::worker::RELAY_REPORTS;
+
+/// First pause after a worker that did not come up; doubles with each one more.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// Longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// The same for workers on another machine: a network may take minutes to come back, or a machine to start again.
+const FIRST_REMOTE_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_REMOTE_PAUSE: Duration = Duration::from_secs(30);
+
+/// So many times as many workers may fail to come up there.
+const REMOTE_PATIENCE: u32 = 2;
+
+/// So long a relay may say nothing before its connection counts as lost.
+const REMOTE_SILENCE: Duration = Duration::from_secs(120);
+
+/// How many times the limit a job has that runs with nothing beside it.
+const CONFIRMATION: u32 = 10;
+
+/// How many jobs the worker has at a time: the one that it runs, and one that it reads in the meantime.
+const AHEAD: usize = 2;
+
+/// How a worker went.
+enum Gone {
+    /// It closed its pipes; its process says the rest.
+    Closed,
+    /// It broke the protocol in this way.
+    Broke(Line),
+    /// Its relay says how it ended.
+    Ended(WorkerEnd, Lines),
+}
+
+/// A job on its way.
+pub(crate) struct Queued {
+    pub(crate) id: u64,
+    /// None when the job is too long to be sent.
+    pub(crate) frame: Option<Frame>,
+    /// What has to come back.
+    pub(crate) expected: Expected,
+    /// What it is to be cleared of, with nothing beside it.
+    pub(crate) suspicion: Option<Suspicion>,
+    pub(crate) completions: Sender<Completion>,
+}
+
+/// What the worker is watched for.
+struct Watch {
+    /// What it has begun; `None` while it ought to begin the front of the queue.
+    stage: Option<Stage>,
+    meter: Meter,
+    next_look: Instant,
+}
+
+impl Watch {
+    fn new(stage: Option<Stage>, limit: Duration) -> Watch {
+        Watch { stage, meter: Meter::new(limit), next_look: Instant::now() + TICK }
+    }
+}
+
+/// The state of the thread.
+pub(crate) struct Supervisor {
+    driver: DriverConfig,
+    index: u32,
+    worker_exe: Option<PathBuf>,
+    stderr: Option<PathBuf>,
+    timeout: Duration,
+    start: Wait,
+    max_start_failures: u32,
+    submitted: Receiver<Queued>,
+    shared: Arc<Shared>,
+    worker: Option<WorkerProcess>,
+    /// Submitted and unfinished.
+    queue: VecDeque<Queued>,
+    /// How many of these, from the front, the worker has been sent.
+    sent: usize,
+    /// None while the worker has nothing to do.
+    watch: Option<Watch>,
+    /// When the worker was last heard of.
+    heard: Instant,
+    /// None for a worker on another machine, which takes nothing of this one.
+    share: Option<Share>,
+    request: Option<Request>,
+    turn: Option<Turn>,
+    /// Workers in a row that did not begin a job.
+    failures: u32,
+    /// Why there will be no more workers.
+    given_up: Option<String>,
+}
+
+/// Whether the thread goes on.
+enum Next {
+    GoOn,
+    Stop,
+}
+
+impl Supervisor {
+    pub(crate) fn new(
+        driver: &DriverConfig,
+        index: u32,
+        options: &Options,
+        submitted: Receiver<Queued>,
+        cancelled: Receiver<()>,
+        shared: Arc<Shared>,
+    ) -> Supervisor {
+        Supervisor {
+            driver: driver.clone(),
+            index,
+            worker_exe: options.worker_exe.clone(),
+            stderr: options.stderr.clone(),
+            timeout: options.timeout_for(driver),
+            start: Wait { limit: options.start_timeout, cancelled },
+            max_start_failures: options.max_start_failures.max(1)
+                * if driver.is_remote() { REMOTE_PATIENCE } else { 1 },
+            submitted,
+            shared,
+            worker: None,
+            queue: VecDeque::new(),
+            sent: 0,
+            watch: None,
+            heard: Instant::now(),
+            share: (!driver.is_remote()).then(|| options.turns.share(options.weight)),
+            request: None,
+            turn: None,
+            failures: 0,
+            given_up: None,
+        }
+    }
+
+    /// The whole life of a device; `opened` hears how the first worker came up.
+    pub(crate) fn run(mut self, opened: &Sender<Result<DeviceInfo, StartProblem>>) {
+        let first = self.start_worker();
+        let failed = first.is_err();
+        let _ = opened.send(first);
+        if failed {
+            return;
+        }
+        while let Next::GoOn = self.step() {}
+        self.end();
+    }
+
+    fn step(&mut self) -> Next {
+        self.refuse_unsendable();
+        if self.given_up.is_some() {
+            self.lose_everything();
+        }
+        self.arrange_turn();
+        if self.may_work() {
+            if self.worker.is_none() {
+                return self.restart();
+            }
+            self.send_ahead();
+        }
+        self.shared.note_work(self.sent > 0);
+        let events = self.worker.as_ref().map_or_else(never, |worker| worker.events().clone());
+        let granted = self.request.as_ref().map_or_else(never, |request| request.granted().clone());
+        let clock = self.watch.as_ref().map_or_else(never, |watch| at(watch.next_look));
+        select! {
+            recv(self.submitted) -> job => match job {
+                Ok(job) => self.queue.push_back(job),
+                Err(_) => return Next::Stop,
+            },
+            recv(events) -> event => self.hear(event.unwrap_or(Event::Closed)),
+            recv(granted) -> grant => {
+                self.request = None;
+                self.turn = grant.ok().zip(self.share.as_ref()).map(|(grant, share)| share.begin(grant));
+            }
+            recv(clock) -> _ => self.look(),
+        }
+        Next::GoOn
+    }
+
+    /// Asks for a turn, or gives it back, as the queue and the others need.
+    fn arrange_turn(&mut self) {
+        let Some(share) = &self.share else { return };
+        let Some(front) = self.queue.front() else {
+            (self.turn, self.request) = (None, None);
+            return;
+        };
+        let alone = front.suspicion.is_some();
+        if self.sent == 0 && self.turn.as_ref().is_some_and(|turn| turn.is_over() || turn.is_alone() != alone) {
+            self.turn = None;
+        }
+        if self.turn.is_none() && self.request.as_ref().is_none_or(|request| request.alone != alone) {
+            // The old one must be gone from the line before it is replaced.
+            self.request = None;
+            self.request = Some(share.request(alone));
+        }
+    }
+
+    /// True if there is something to do, and the right to do it.
+    fn may_work(&self) -> bool {
+        !self.queue.is_empty() && (self.share.is_none() || self.turn.is_some())
+    }
+
+    /// Sends what the worker may have.
+    fn send_ahead(&mut self) {
+        let Some(worker) = &self.worker else { return };
+        while self.sent < AHEAD {
+            let Some(Queued { frame: Some(frame), expected, suspicion, .. }) = self.queue.get(self.sent) else { break };
+            let is_beside = self.sent > 0;
+            if is_beside && (suspicion.is_some() || self.queue.front().is_some_and(|front| front.suspicion.is_some())) {
+                break;
+            }
+            if is_beside && self.turn.as_ref().is_some_and(Turn::is_over) {
+                break;
+            }
+            worker.expect(expected.bytes());
+            worker.send(Arc::clone(frame));
+            if !is_beside {
+                self.watch = Some(Watch::new(None, self.start.limit));
+            }
+            self.sent += 1;
+        }
+    }
+
+    /// Ends jobs that are too long to be sent, when their turn comes.
+    fn refuse_unsendable(&mut self) {
+        while self.queue.front().is_some_and(|job| job.frame.is_none()) {
+            let problems = vec!["the job is larger than a message to a worker can be".to_owned()];
+            self.finish_front(Outcome::Invalid { problems }, Duration::ZERO);
+        }
+    }
+
+    fn hear(&mut self, event: Event) {
+        self.heard = Instant::now();
+        match event {
+            Event::Message(FromWorker::Started { id, stage }) if self.is_front(id) => self.note_stage(stage),
+            Event::Message(FromWorker::Done { id, outcome }) if self.is_front(id) => self.note_done(outcome),
+            Event::Message(FromWorker::Used(usage)) => {
+                self.worker.iter_mut().for_each(|worker| worker.note_usage(usage));
+            }
+            Event::Message(FromWorker::Ended { end, stderr }) => self.bury(Gone::Ended(end, stderr)),
+            Event::Message(_) => self.bury(Gone::Broke("an unexpected message".into())),
+            Event::Garbage(what) => self.bury(Gone::Broke(what)),
+            Event::Closed => self.bury(Gone::Closed),
+        }
+    }
+
+    fn is_front(&self, id: u64) -> bool {
+        self.sent > 0 && self.queue.front().is_some_and(|job| job.id == id)
+    }
+
+    fn note_stage(&mut self, stage: Stage) {
+        match &mut self.watch {
+            Some(watch) if watch.stage.is_some() => watch.stage = Some(stage),
+            _ => self.watch = Some(Watch::new(Some(stage), self.limit())),
+        }
+    }
+
+    /// How much the front of the queue may use up.
+    fn limit(&self) -> Duration {
+        let alone = self.queue.front().is_some_and(|job| job.suspicion.is_some());
+        if alone { self.timeout.saturating_mul(CONFIRMATION) } else { self.timeout }
+    }
+
+    fn note_done(&mut self, mut outcome: Outcome) {
+        let mut spent = Duration::ZERO;
+        if let Outcome::Completed(completed) = &outcome {
+            spent = Duration::from_micros(completed.times.driver_us());
+            if let Some(problem) = self.queue.front().and_then(|job| job.expected.problem(completed)) {
+                let stage = self.watch.as_ref().and_then(|watch| watch.stage).unwrap_or(Stage::Check);
+                outcome = Outcome::Implausible { problem: problem.into(), stage };
+            }
+        }
+        self.failures = 0;
+        let spoilt = spoils_worker(&outcome);
+        self.finish_front(outcome, spent);
+        if spoilt {
+            self.drop_worker();
+        }
+    }
+
+    /// Gives the front of the queue its outcome.
+    fn finish_front(&mut self, outcome: Outcome, driver: Duration) {
+        if let Some(job) = self.queue.pop_front() {
+            self.sent = self.sent.saturating_sub(1);
+            self.watch = (self.sent > 0).then(|| Watch::new(None, self.start.limit));
+            // Counted first: whoever receives it may submit again at once, and finds its place free.
+            self.shared.finish(&outcome, driver, job.suspicion);
+            let _ = job.completions.send(Completion { job: job.id, outcome });
+        }
+    }
+
+    /// Ends the worker. What it had been sent is sent again to the next one.
+    fn drop_worker(&mut self) -> Lines {
+        (self.sent, self.watch) = (0, None);
+        self.worker.take().map(|mut worker| worker.kill().1).unwrap_or_default()
+    }
+
+    /// The worker is gone, or has to go because it broke the protocol.
+    fn bury(&mut self, gone: Gone) {
+        let Some(mut worker) = self.worker.take() else { return };
+        let watch = self.watch.take();
+        let (end, stderr) = match gone {
+            Gone::Closed if self.driver.is_remote() => {
+                // The job being run stays at the front of the queue.
+                self.sent = 0;
+                let (_, stderr) = worker.kill();
+                return self.count_failure(&StartProblem::Disconnected { stderr });
+            }
+            Gone::Closed => worker.reap(),
+            Gone::Broke(what) => (WorkerEnd::Garbage(what), worker.kill().1),
+            Gone::Ended(end, stderr) => {
+                worker.kill();
+                (end, stderr)
+            }
+        };
+        match watch.and_then(|watch| Some((watch.stage?, watch.meter.spent()))) {
+            Some((stage, spent)) => {
+                self.failures = 0;
+                let outcome = match end {
+                    WorkerEnd::OutOfMemory(shortage) => Outcome::OutOfMemory { shortage, stage, stderr },
+                    end => Outcome::Crashed { end, stage, stderr },
+                };
+                self.finish_front(outcome, spent);
+            }
+            None => self.count_failure(&StartProblem::Died { end: end.to_string().into(), stderr }),
+        }
+        (self.sent, self.watch) = (0, None);
+    }
+
+    /// Sees what the worker has used up.
+    fn look(&mut self) {
+        let (Some(watch), Some(worker)) = (&mut self.watch, &self.worker) else { return };
+        let every = if self.driver.is_remote() { RELAY_REPORTS } else { TICK };
+        watch.next_look = Instant::now() + every;
+        let stalled = worker.usage().and_then(|usage| watch.meter.look(Instant::now(), usage, every));
+        let is_silent = self.driver.is_remote() && self.heard.elapsed() >= REMOTE_SILENCE;
+        if stalled.is_none() && !is_silent {
+            return;
+        }
+        // What the worker did in time may still wait to be heard.
+        if let Ok(event) = worker.events().try_recv() {
+            return self.hear(event);
+        }
+        match stalled {
+            Some((how, after)) => self.expire(how, after),
+            None => self.bury(Gone::Closed),
+        }
+    }
+
+    fn expire(&mut self, how: Stall, after: Duration) {
+        let stage = self.watch.as_ref().and_then(|watch| watch.stage);
+        let stderr = self.drop_worker();
+        match stage {
+            Some(stage) => {
+                self.failures = 0;
+                self.finish_front(Outcome::TimedOut { stage, how, after, stderr }, after);
+            }
+            None => self.count_failure(&StartProblem::Silent { seconds: self.start.limit.as_secs_f64(), stderr }),
+        }
+    }
+
+    fn count_failure(&mut self, problem: &StartProblem) {
+        self.failures += 1;
+        if self.failures >= self.max_start_failures {
+            self.given_up = Some(format!("gave up after {} workers: {problem}", self.failures));
+        }
+    }
+
+    /// Replaces the worker, after a pause when the last ones did not come up.
+    fn restart(&mut self) -> Next {
+        if self.failures > 0 {
+            let (first, longest) = match self.driver.is_remote() {
+                true => (FIRST_REMOTE_PAUSE, LONGEST_REMOTE_PAUSE),
+                false => (FIRST_PAUSE, LONGEST_PAUSE),
+            };
+            let pause = first.saturating_mul(1 << (self.failures - 1).min(10)).min(longest);
+            if let Err(RecvTimeoutError::Disconnected) = self.start.cancelled.recv_timeout(pause) {
+                return Next::Stop;
+            }
+        }
+        self.shared.count_restart();
+        if let Err(problem) = self.start_worker() {
+            self.count_failure(&problem);
+        }
+        Next::GoOn
+    }
+
+    fn start_worker(&mut self) -> Result<DeviceInfo, StartProblem> {
+        let mut worker = WorkerProcess::spawn_logged(&self.driver, self.worker_exe.as_deref(), self.stderr.as_deref())?;
+        let mut devices = worker.greet(&self.driver, &self.start)?;
+        let index = self.index as usize;
+        if index >= devices.len() {
+            return Err(StartProblem::NoSuchIndex(self.index));
+        }
+        worker.open(self.index, &self.start)?;
+        self.heard = Instant::now();
+        self.worker = Some(worker);
+        Ok(devices.swap_remove(index))
+    }
+
+    fn lose_everything(&mut self) {
+        let reason = self.given_up.clone().unwrap_or_default();
+        while !self.queue.is_empty() {
+            self.finish_front(worker_lost(&reason), Duration::ZERO);
+        }
+    }
+
+    /// The device was dropped.
+    fn end(&mut self) {
+        let patience = if self.queue.is_empty() { Duration::from_secs(1) } else { Duration::ZERO };
+        if let Some(worker) = &mut self.worker {
+            worker.close(patience);
+        }
+    }
+}
+
+/// The outcome of a job for which there is no worker.
+pub(crate) fn worker_lost(reason: &str) -> Outcome {
+    Outcome::WorkerLost { reason: reason.to_owned() }
+}
+
+/// True when a worker is no longer to be trusted after this outcome.
+const fn spoils_worker(outcome: &Outcome) -> bool {
+    matches!(
+        outcome,
+        // Whatever used the memory up is gone with the process.
+        Outcome::DeviceLost { .. }
+            | Outcome::TimedOut { .. }
+            | Outcome::OutOfMemory { .. }
+            | Outcome::Implausible { .. }
+            // What only the parent can know.
+            | Outcome::Crashed { .. }
+    )
+}

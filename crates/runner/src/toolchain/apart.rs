@@ -1,0 +1,382 @@
+//! Compiler, validator, optimiser and disassembler in a process of their own: on a program that they do not expect they may crash, hang,
+//! or eat all memory.
+//!
+//! The process is this program started again with [`VARIABLE`] set. It is kept and used again, as many at once as there are callers, and
+//! everything that one program needs is asked for at once. It speaks the protocol of the workers (`protocol.rs`), and says which step it
+//! begins, so that a crash can be placed.
+//!
+//! A failure counts when it comes from a fresh process: one that has served before may have been spoilt by what it did then. What comes
+//! from outside (a signal, the system's memory) does not count at all, and a time-out only if it comes again with nothing beside it and
+//! ten times the time.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::select;
+use tangle_program::case::SpirvVersion;
+
+use super::{ToolchainError, compile, disassemble, optimise, validate};
+use crate::job::{Shortage, WorkerEnd};
+use crate::meter::{Meter, TICK};
+use crate::process::{Event, Frame, WorkerProcess, piped, this_program};
+use crate::protocol::{self, Answer, FromWorker, Request, Step, ToWorker};
+use crate::turns::{Share, Turns};
+use crate::worker;
+
+/// Set when a process is to compile.
+const VARIABLE: &str = "TANGLE_TOOLCHAIN";
+
+/// The most time for one request, as the meter counts it.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// How many times as much it has with nothing beside it.
+const CONFIRMATION: u32 = 10;
+
+/// The most memory, bytes.
+const MEMORY: libc::rlim_t = 4 << 30;
+
+/// The longest answer, bytes: a module or its disassembly.
+const LONGEST: u64 = 64 << 20;
+
+/// After so many requests a process is replaced.
+const REQUESTS: u32 = 1000;
+
+/// How many fresh processes may be lost for reasons from outside before nothing more is tried, and the pause between them.
+const ATTEMPTS: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Test hook: environment variable with what goes wrong at which step: `optimise:crash`, `compile:kill`, `validate:spin`,
+/// `optimise:garbage` for a module that is none, `compile:slow` for 3 seconds of processor time.
+pub const FAULT: &str = "TANGLE_TOOLCHAIN_FAULT";
+
+/// The program that becomes the compilers, where it is not this one.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Whether this program begins with [`run_if_requested`], so that it can be started again.
+static CAN_SERVE: AtomicBool = AtomicBool::new(false);
+
+/// Processes that have nothing to do.
+static IDLE: Mutex<Vec<Server>> = Mutex::new(Vec::new());
+
+/// Requests that timed out, and ended alone with more time.
+static SLOW: AtomicU64 = AtomicU64::new(0);
+
+/// Has another program become compiler, validator, optimiser and disassembler: for programs that cannot begin with
+/// [`crate::worker::run_if_requested`], tests for instance. The first call counts.
+pub fn compile_by(program: PathBuf) {
+    PROGRAM.get_or_init(|| program);
+}
+
+/// How many requests timed out so far and ended when they ran alone with more time: slow, and no failures.
+pub fn slow() -> u64 {
+    SLOW.load(Ordering::Relaxed)
+}
+
+/// A valid module of a compute shader: compiled, validated, and where there are flags of `spirv-opt` optimised and validated again. In a
+/// process of its own where the program begins with [`crate::worker::run_if_requested`] or [`compile_by`] names one that does; else in
+/// this process, which goes with it if it crashes, and without the optimiser.
+///
+/// # Errors
+///
+/// That of the step that fails, crashes or hangs; [`ToolchainError::Internal`] if it could not be run.
+pub fn make(glsl: &str, version: SpirvVersion, flags: &[String]) -> Result<Vec<u32>, ToolchainError> {
+    let request = Request::Make { glsl: glsl.to_owned(), version, flags: flags.to_owned() };
+    let answer = if is_apart() {
+        ask(&request)?
+    } else if flags.is_empty() {
+        answer(&request, &mut |_| {})
+    } else {
+        return Err(ToolchainError::Internal("this program does not begin with worker::run_if_requested".into()));
+    };
+    match answer {
+        Answer::Made(module) => Ok(module),
+        Answer::Refused(step, message) => Err(failure(step, message.to_string())),
+        Answer::Text(_) => Err(ToolchainError::Internal("the compilers' process gives another answer".into())),
+    }
+}
+
+/// The module as text, with friendly names and indentation, in a process as [`make`] has it.
+///
+/// # Errors
+///
+/// The message of SPIRV-Tools when the words are no SPIR-V, or how the process ended.
+pub fn read(module: &[u32]) -> Result<String, String> {
+    if !is_apart() {
+        return disassemble(module);
+    }
+    match ask(&Request::Disassemble { module: module.to_owned() }) {
+        Ok(Answer::Text(text)) => Ok(text),
+        Ok(Answer::Refused(_, message)) => Err(message.to_string()),
+        Ok(Answer::Made(_)) => Err("the compilers' process gives another answer".into()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn is_apart() -> bool {
+    CAN_SERVE.load(Ordering::Relaxed) || PROGRAM.get().is_some()
+}
+
+/// What a step says, as an error of that step.
+fn failure(step: Step, message: String) -> ToolchainError {
+    match step {
+        Step::Compile => ToolchainError::Compile(message),
+        Step::Validate => ToolchainError::Invalid(message),
+        Step::Optimise => ToolchainError::Optimiser(message),
+        Step::ValidateOptimised => ToolchainError::Spoilt(message),
+        Step::Disassemble => ToolchainError::Internal(message),
+    }
+}
+
+/// A process that compiles.
+struct Server {
+    process: WorkerProcess,
+    served: u32,
+}
+
+/// How a process was lost over a request.
+struct Lost {
+    step: Step,
+    how: How,
+    stderr: String,
+}
+
+enum How {
+    Ended(WorkerEnd),
+    TimedOut,
+}
+
+impl Lost {
+    /// True if the reason may be another than the request.
+    fn is_from_outside(&self) -> bool {
+        match &self.how {
+            How::Ended(WorkerEnd::OutOfMemory(Shortage::System)) => true,
+            How::Ended(end) => end.is_from_outside(),
+            How::TimedOut => false,
+        }
+    }
+
+    fn into_error(self) -> ToolchainError {
+        let how = match self.how {
+            How::Ended(end) => end.to_string(),
+            How::TimedOut => format!("does not end in {} seconds", (LIMIT * CONFIRMATION).as_secs()),
+        };
+        let who = match self.step {
+            Step::Optimise => "",
+            Step::Compile => "the compiler ",
+            Step::Validate | Step::ValidateOptimised => "the validator ",
+            Step::Disassemble => "the disassembler ",
+        };
+        let said = self.stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        failure(self.step, format!("{who}{how} {said}").trim().to_owned())
+    }
+}
+
+/// Has a process answer, and finds out whose fault it is when it does not.
+fn ask(request: &Request) -> Result<Answer, ToolchainError> {
+    let internal = |error: io::Error| ToolchainError::Internal(format!("cannot start the compilers: {error}"));
+    let frame = protocol::encode(&ToWorker::Compile(request.clone()));
+    let frame: Frame = frame.ok_or_else(|| ToolchainError::Internal("the shader is too long".into()))?.into();
+    let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    if let Some(server) = idle {
+        // Whatever becomes of it, only a fresh process is to be believed.
+        if let Ok(answer) = server.serve(&frame, LIMIT) {
+            return Ok(answer);
+        }
+    }
+    let mut last = None;
+    for attempt in 0..ATTEMPTS {
+        if attempt > 0 {
+            std::thread::sleep(PAUSE);
+        }
+        match Server::start().map_err(internal)?.serve(&frame, LIMIT) {
+            Ok(answer) => return Ok(answer),
+            Err(Lost { how: How::TimedOut, .. }) => return confirm(&frame),
+            Err(lost) if lost.is_from_outside() => last = Some(lost),
+            Err(lost) => return Err(lost.into_error()),
+        }
+    }
+    let how = last.map_or_else(String::new, |lost| lost.into_error().to_string());
+    Err(ToolchainError::Internal(format!("{ATTEMPTS} of its processes were killed: {how}")))
+}
+
+/// Runs a request again that timed out: with nothing beside it.
+fn confirm(frame: &Frame) -> Result<Answer, ToolchainError> {
+    static SHARE: OnceLock<Share> = OnceLock::new();
+    let share = SHARE.get_or_init(|| Turns::of_this_process().share(1.0));
+    let request = share.request(true);
+    let _turn = request.granted().recv().map(|grant| share.begin(grant));
+    let internal = |error: io::Error| ToolchainError::Internal(format!("cannot start the compilers: {error}"));
+    let answer = Server::start().map_err(internal)?.serve(frame, LIMIT * CONFIRMATION).map_err(Lost::into_error)?;
+    SLOW.fetch_add(1, Ordering::Relaxed);
+    Ok(answer)
+}
+
+impl Server {
+    fn start() -> io::Result<Server> {
+        let program = PROGRAM.get().cloned().map_or_else(this_program, Ok)?;
+        let mut command = Command::new(program);
+        command.env(VARIABLE, "1");
+        let process = WorkerProcess::launch(piped(command), None)?;
+        process.expect(LONGEST);
+        Ok(Server { process, served: 0 })
+    }
+
+    /// Has it answer. It is kept if it does.
+    fn serve(mut self, frame: &Frame, limit: Duration) -> Result<Answer, Lost> {
+        self.process.send(Frame::clone(frame));
+        let mut meter = Meter::new(limit);
+        let mut step = Step::Compile;
+        let (how, stderr) = loop {
+            let event = select! {
+                recv(self.process.events()) -> event => event.unwrap_or(Event::Closed),
+                default(TICK) => match self.process.usage().and_then(|usage| meter.look(Instant::now(), usage, TICK)) {
+                    Some(_) => break (How::TimedOut, self.process.kill().1),
+                    None => continue,
+                },
+            };
+            match event {
+                Event::Message(FromWorker::Step(begun)) => step = begun,
+                Event::Message(FromWorker::Answer(answer)) => {
+                    self.served += 1;
+                    if self.served < REQUESTS {
+                        IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+                    } else {
+                        self.process.close(Duration::from_secs(1));
+                    }
+                    return Ok(answer);
+                }
+                Event::Closed => {
+                    let (end, stderr) = self.process.reap();
+                    break (How::Ended(end), stderr);
+                }
+                Event::Message(_) => {
+                    break (How::Ended(WorkerEnd::Garbage("another message".into())), self.process.kill().1);
+                }
+                Event::Garbage(what) => break (How::Ended(WorkerEnd::Garbage(what)), self.process.kill().1),
+            }
+        };
+        Err(Lost { step, how, stderr: stderr.to_string() })
+    }
+}
+
+/// Becomes compiler, validator, optimiser and disassembler, and never returns, when the environment says so. Else remembers that this
+/// program can.
+pub(crate) fn run_if_requested() {
+    if std::env::var_os(VARIABLE).is_none() {
+        CAN_SERVE.store(true, Ordering::Relaxed);
+        return;
+    }
+    let code = match serve() {
+        Ok(()) => 0,
+        Err(problem) => {
+            eprintln!("tangle's compilers: {problem}");
+            70
+        }
+    };
+    // SAFETY: _exit takes any number, and ends the process without touching memory of ours.
+    unsafe { libc::_exit(code) }
+}
+
+/// Answers until the parent has no more to ask.
+fn serve() -> Result<(), String> {
+    limit_memory();
+    worker::leave_without_memory();
+    let mut output = worker::take_stdout().map_err(|error| error.to_string())?;
+    let mut input = io::stdin().lock();
+    loop {
+        let request = match protocol::read(&mut input, || LONGEST) {
+            Ok(Some(ToWorker::Compile(request))) => request,
+            Ok(None) => return Ok(()),
+            Ok(Some(_)) => return Err("an unexpected message".into()),
+            Err(error) => return Err(error.to_string()),
+        };
+        limit_time();
+        let mut unwritten = None;
+        let answer = answer(&request, &mut |step| {
+            unwritten = protocol::write(&mut output, &FromWorker::Step(step)).err();
+        });
+        protocol::write(&mut output, &FromWorker::Answer(answer)).map_err(|error| error.to_string())?;
+        if let Some(error) = unwritten {
+            return Err(error.to_string());
+        }
+    }
+}
+
+/// Does what is asked for; says before each step that it begins.
+fn answer(request: &Request, begin: &mut dyn FnMut(Step)) -> Answer {
+    let mut step = Step::Disassemble;
+    let mut enter = |next| {
+        step = next;
+        begin(next);
+        fault(next)
+    };
+    let result = match request {
+        Request::Disassemble { module } => {
+            enter(Step::Disassemble);
+            disassemble(module).map(Answer::Text)
+        }
+        Request::Make { glsl, version, flags } => made(glsl, *version, flags, &mut enter),
+    };
+    result.unwrap_or_else(|message| Answer::Refused(step, message.into()))
+}
+
+fn made(
+    glsl: &str,
+    version: SpirvVersion,
+    flags: &[String],
+    enter: &mut dyn FnMut(Step) -> Option<String>,
+) -> Result<Answer, String> {
+    enter(Step::Compile);
+    let module = match compile(glsl, version) {
+        Ok(module) => module,
+        Err(ToolchainError::Compile(message)) => return Err(message),
+        Err(error) => return Err(error.to_string()),
+    };
+    enter(Step::Validate);
+    validate(&module, version)?;
+    if flags.is_empty() {
+        return Ok(Answer::Made(module));
+    }
+    let optimised = match enter(Step::Optimise).as_deref() {
+        Some("garbage") => vec![0; 5],
+        _ => optimise(&module, version, flags).map_err(|message| format!("fails: {message}"))?,
+    };
+    enter(Step::ValidateOptimised);
+    validate(&optimised, version)?;
+    Ok(Answer::Made(optimised))
+}
+
+/// Goes wrong where [`FAULT`] says so, in a process that was started to compile.
+fn fault(step: Step) -> Option<String> {
+    std::env::var_os(VARIABLE)?;
+    let fault = std::env::var(FAULT).ok()?;
+    let kind = fault.strip_prefix(step.name())?.strip_prefix(':')?;
+    match kind {
+        "crash" => std::process::abort(),
+        "kill" => drop(rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).ok()),
+        "spin" => worker::fault::compute(u64::MAX),
+        "slow" => worker::fault::compute(3000),
+        _ => {}
+    }
+    Some(kind.to_owned())
+}
+
+/// Ends this process when it takes too much.
+fn limit_memory() {
+    let memory = libc::rlimit { rlim_cur: MEMORY, rlim_max: MEMORY };
+    // SAFETY: the call reads the structure, and touches no other memory of ours.
+    unsafe { libc::setrlimit(libc::RLIMIT_AS, &memory) };
+}
+
+/// Ends this process when it computes for ever although nobody watches it any more: its parent was killed.
+fn limit_time() {
+    let never = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let end = libc::timeval { tv_sec: (LIMIT * CONFIRMATION * 2).as_secs() as libc::time_t, tv_usec: 0 };
+    let timer = libc::itimerval { it_interval: never, it_value: end };
+    // SAFETY: the call reads the structure; the old value is not asked for.
+    unsafe { libc::setitimer(libc::ITIMER_PROF, &timer, std::ptr::null_mut()) };
+}

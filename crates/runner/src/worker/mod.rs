@@ -1,0 +1,204 @@
+//! The worker: this program started again to talk to one driver, so that the driver may crash or hang.
+//!
+//! ```text
+//!   stdin ──▶ reader thread ──▶ queue ──▶ main thread ──▶ driver
+//!                                          │
+//!   stdout ◀─ Started, Done ───────────────┘        stderr ◀─ whatever the driver prints
+//! ```
+//!
+//! The main thread calls the driver and writes the protocol itself (see `protocol.rs` for why); the reader thread has
+//! the next job decoded by the time the driver is free. File descriptor 1 is pointed at standard error before the driver
+//! is loaded, so that a driver that prints cannot break the protocol.
+
+pub(crate) mod fault;
+mod memory;
+pub(crate) mod null;
+mod relay;
+mod system;
+mod vulkan;
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read};
+use std::process::ExitCode;
+
+use crossbeam_channel::{Receiver, unbounded};
+
+use crate::config::WORKER_VARIABLE;
+use crate::info::{DeviceInfo, DriverMode};
+use crate::job::{Job, Outcome, Stage};
+use crate::protocol::{self, FromWorker, ReadError, ToWorker};
+use crate::text::Line;
+use fault::Faults;
+
+pub use fault::{FAULT_VARIABLE, STATE_VARIABLE};
+pub(crate) use memory::leave_without as leave_without_memory;
+pub use null::NULL_VARIABLE;
+pub(crate) use relay::EVERY as RELAY_REPORTS;
+
+/// Size asked for the pipes to and from the parent, bytes: a job or a result then seldom waits for the other side.
+const PIPE_BYTES: usize = 1 << 20;
+
+/// Becomes a worker, or the compilers, and never returns when the environment says so; else returns at once.
+///
+/// Every program that opens devices calls this before anything else in `main`, because its workers are the program
+/// itself, started again.
+pub fn run_if_requested() {
+    #[cfg(feature = "toolchain")]
+    crate::toolchain::run_if_requested();
+    if std::env::var_os(WORKER_VARIABLE).is_some_and(|value| value == "1") {
+        let code = serve().unwrap_or_else(|problem| {
+            eprintln!("tangle worker: {problem}");
+            ExitStatus::Failed
+        });
+        leave(code);
+    }
+}
+
+/// Exit codes of a worker that leaves by itself.
+#[derive(Clone, Copy)]
+enum ExitStatus {
+    /// The parent closed the input.
+    Closed = 0,
+    /// Something is wrong with the pipes or the protocol.
+    Failed = 70,
+    /// There is no memory.
+    OutOfMemory = 79,
+}
+
+/// Exit code of a worker without memory.
+pub(crate) const OUT_OF_MEMORY: i32 = ExitStatus::OutOfMemory as i32;
+
+/// Ends the process without running the driver's exit handlers: a crash in them would be noise.
+fn leave(status: ExitStatus) -> ! {
+    // SAFETY: _exit takes any number, and ends the process without touching memory of ours.
+    unsafe { libc::_exit(status as i32) }
+}
+
+/// What executes jobs.
+trait Backend {
+    /// Every device of the driver.
+    fn devices(&mut self, driver: &str, mode: DriverMode) -> Result<Vec<DeviceInfo>, String>;
+    /// Makes one of them ready for jobs.
+    fn open(&mut self, index: u32) -> Result<(), String>;
+    /// Runs a job; calls `progress` before each stage.
+    fn run(&mut self, job: &Job, progress: &mut dyn FnMut(Stage)) -> Outcome;
+}
+
+fn serve() -> Result<ExitStatus, String> {
+    // Failing leaves a worker that ends a moment later, when its input closes.
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    let mut output = take_stdout().map_err(|error| format!("cannot set up the pipes: {error}"))?;
+    let mut input = io::stdin().lock();
+    let faults = Faults::from_environment()?;
+    faults.at_start();
+    let mut backend: Box<dyn Backend> =
+        if null::requested() { Box::new(null::Null::default()) } else { Box::new(vulkan::Vulkan::default()) };
+    let Some((driver, mode)) = receive_hello(&mut input)? else { return Ok(ExitStatus::Closed) };
+    let devices = backend.devices(&driver, mode).map_err(Line::from);
+    send(&mut output, &FromWorker::Hello { version: protocol::VERSION, devices })?;
+    let Some(index) = receive_open(&mut input)? else { return Ok(ExitStatus::Closed) };
+    let problem = backend.open(index).err().map(Line::from);
+    leave_without_memory();
+    send(&mut output, &FromWorker::Opened { problem })?;
+    drop(input);
+    work(backend.as_mut(), &faults, &mut output)
+}
+
+/// Moves the protocol off file descriptor 1 and gives that one to standard error.
+pub(crate) fn take_stdout() -> io::Result<File> {
+    let protocol = rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?;
+    rustix::stdio::dup2_stdout(io::stderr())?;
+    // Not every system allows a pipe this large, and a smaller one only costs time.
+    let _ = rustix::pipe::fcntl_setpipe_size(&protocol, PIPE_BYTES);
+    let _ = rustix::pipe::fcntl_setpipe_size(io::stdin(), PIPE_BYTES);
+    Ok(File::from(protocol))
+}
+
+fn receive_hello(input: &mut impl Read) -> Result<Option<(String, DriverMode)>, String> {
+    match protocol::read(input, || protocol::SMALL) {
+        Ok(Some(ToWorker::Hello { version, driver, mode })) if version == protocol::VERSION => Ok(Some((driver, mode))),
+        Ok(None) => Ok(None),
+        Ok(Some(other)) => Err(format!("unexpected greeting {other:?}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn receive_open(input: &mut impl Read) -> Result<Option<u32>, String> {
+    match protocol::read(input, || protocol::SMALL) {
+        Ok(Some(ToWorker::Open { index })) => Ok(Some(index)),
+        Ok(None) => Ok(None),
+        Ok(Some(_)) => Err("expected a device to open".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn send(output: &mut File, message: &FromWorker) -> Result<(), String> {
+    protocol::write(output, message).map_err(unwritten)
+}
+
+fn unwritten(error: io::Error) -> String {
+    format!("cannot write to the parent: {error}")
+}
+
+fn work(backend: &mut dyn Backend, faults: &Faults, output: &mut File) -> Result<ExitStatus, String> {
+    for job in read_jobs()? {
+        faults.before(job.id);
+        let mut progress = |stage| {
+            // A parent that is gone cannot be told; the reader thread is about to see the end of input.
+            let _ = protocol::write(output, &FromWorker::Started { id: job.id, stage });
+            faults.at_stage(job.id, stage, output);
+        };
+        let outcome = match faults.replaces(&job) {
+            Some(outcome) => {
+                progress(Stage::Check);
+                outcome
+            }
+            None => backend.run(&job, &mut progress),
+        };
+        let done = FromWorker::Done { id: job.id, outcome };
+        faults.answer(job.id, &done, output).map_err(unwritten)?;
+    }
+    Ok(ExitStatus::Closed)
+}
+
+/// Reads jobs ahead of the driver on a thread of its own.
+fn read_jobs() -> Result<Receiver<Job>, String> {
+    let (sender, receiver) = unbounded();
+    let read = move || {
+        let mut input = io::stdin().lock();
+        loop {
+            match protocol::read(&mut input, || protocol::LARGEST_JOB) {
+                Ok(Some(ToWorker::Job(job))) => drop(sender.send(job)),
+                // The parent has closed the device or died. The main thread may be inside the driver for ever.
+                Ok(None) | Err(ReadError::Cut) => leave(ExitStatus::Closed),
+                Ok(Some(_)) => broken("an unexpected message"),
+                Err(error) => broken(&error.to_string()),
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("tangle-reader".to_owned())
+        .spawn(read)
+        .map_err(|error| format!("cannot start the reader thread: {error}"))?;
+    Ok(receiver)
+}
+
+fn broken(what: &str) -> ! {
+    eprintln!("tangle worker: cannot read from the parent: {what}");
+    leave(ExitStatus::Failed)
+}
+
+/// The whole `main` of a program that is only a worker: one that tangle starts, or the relay to one, which tangle starts over
+/// `ssh` or the like.
+pub fn worker_main() -> ExitCode {
+    run_if_requested();
+    if io::stdin().is_terminal() {
+        eprintln!("this is a worker of tangle; `remote` in a devices.toml starts it (docs/devices-setup.md)");
+        return ExitCode::from(64);
+    }
+    let code = relay::serve().unwrap_or_else(|problem| {
+        eprintln!("tangle worker: {problem}");
+        ExitStatus::Failed
+    });
+    leave(code)
+}

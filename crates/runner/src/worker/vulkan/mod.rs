@@ -1,0 +1,92 @@
+//! Jobs on a Vulkan driver.
+//!
+//! ```text
+//!   instance.rs   loader, instance, physical devices
+//!   features.rs   the feature structures: read from a device, written for vkCreateDevice
+//!   describe.rs   physical device → DeviceInfo
+//!   session.rs    one opened device: what lives from job to job
+//!   layout.rs     descriptor and pipeline layouts, kept by signature
+//!   memory.rs     buffers, kept and grown
+//!   execute.rs    one job, stage by stage
+//!   dispatch.rs   one launch of its pipeline
+//! ```
+
+mod describe;
+mod dispatch;
+mod execute;
+mod features;
+mod instance;
+mod layout;
+mod memory;
+mod session;
+
+use ash::vk;
+
+use super::Backend;
+use crate::info::{DeviceInfo, DriverMode};
+use crate::job::{Job, Outcome, Stage};
+use instance::Instance;
+use session::Session;
+
+/// A Vulkan function that failed.
+#[derive(Clone, Copy, Debug)]
+struct Failure {
+    call: &'static str,
+    result: vk::Result,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(formatter, "{} returned {}", self.call, result_name(self.result))
+    }
+}
+
+/// The result under its name in the specification; ash leaves the `VK_` out.
+fn result_name(result: vk::Result) -> String {
+    format!("VK_{result:?}")
+}
+
+/// Names the function that a result came from.
+trait InCall {
+    type Ok;
+    fn in_call(self, call: &'static str) -> Result<Self::Ok, Failure>;
+}
+
+impl<T> InCall for Result<T, vk::Result> {
+    type Ok = T;
+
+    fn in_call(self, call: &'static str) -> Result<T, Failure> {
+        self.map_err(|result| Failure { call, result })
+    }
+}
+
+/// The Vulkan loader with one driver behind it.
+#[derive(Default)]
+pub(super) struct Vulkan {
+    // Before the instance, so that it is dropped first.
+    session: Option<Session>,
+    instance: Option<Instance>,
+    devices: Vec<DeviceInfo>,
+}
+
+impl Backend for Vulkan {
+    fn devices(&mut self, driver: &str, mode: DriverMode) -> Result<Vec<DeviceInfo>, String> {
+        let instance = self.instance.insert(Instance::create()?);
+        self.devices = instance.describe_devices(driver, mode).map_err(|failure| failure.to_string())?;
+        Ok(self.devices.clone())
+    }
+
+    fn open(&mut self, index: u32) -> Result<(), String> {
+        let instance = self.instance.as_ref().ok_or("no instance")?;
+        let info = self.devices.get(index as usize).ok_or_else(|| format!("no device with index {index}"))?;
+        self.session = Some(Session::open(instance, info.clone())?);
+        Ok(())
+    }
+
+    fn run(&mut self, job: &Job, progress: &mut dyn FnMut(Stage)) -> Outcome {
+        match &mut self.session {
+            Some(session) => session.run(job, progress),
+            None => Outcome::WorkerLost { reason: "the worker has no open device".to_owned() },
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! Crashes, hangs and restarts, on the worker's null device with faults on demand: no driver is needed.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::num::NonZero;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{completed, marked_job, null_driver, options, probe_options, words};
+use tangle_runner::{
+    Device, DeviceError, DriverConfig, Inventory, Options, Outcome, Shortage, Stage, Stall, StartProblem, Turns,
+    WorkerEnd,
+};
+
+/// Submits jobs 1 to `count` and gives their outcomes in the order they came.
+fn run_all(device: &Device, count: u64) -> Vec<(u64, Outcome)> {
+    std::thread::scope(|scope| {
+        scope.spawn(|| (1..=count).for_each(|id| device.submit(marked_job(id))));
+        (0..count)
+            .map(|_| device.results().recv_timeout(Duration::from_secs(60)).unwrap())
+            .map(|completion| (completion.job, completion.outcome))
+            .collect()
+    })
+}
+
+/// Runs six jobs with a fault in the third: the outcome of that one, after checking that the others went as they should.
+fn fault_in_third(fault: &str, options: &Options) -> (Outcome, Device) {
+    let device = Device::open(&null_driver(fault), 0, options).unwrap();
+    let mut outcomes = run_all(&device, 6);
+    let ids: Vec<u64> = outcomes.iter().map(|(id, _)| *id).collect();
+    assert_eq!(ids, [1, 2, 3, 4, 5, 6], "in order, none lost, none twice");
+    let (_, third) = outcomes.remove(2);
+    for (id, outcome) in outcomes {
+        assert_eq!(words(outcome, 0), [id as u32]);
+    }
+    (third, device)
+}
+
+#[test]
+fn a_crash_is_blamed_on_its_job_alone() {
+    let (outcome, device) = fault_in_third("crash@3", &options());
+    let Outcome::Crashed { end, stage, stderr } = outcome else { panic!("{outcome}") };
+    assert_eq!((end, stage), (WorkerEnd::Signal(libc::SIGSEGV), Stage::Pipeline));
+    assert_eq!(stderr.trim(), "fault: crash in job 3");
+    let stats = device.stats();
+    assert_eq!((stats.jobs, stats.crashes, stats.restarts, stats.time_outs), (6, 1, 1, 0));
+}
+
+#[test]
+fn a_hang_times_out_and_is_blamed_on_its_job_alone() {
+    let timeout = Duration::from_millis(1500);
+    let (outcome, device) = fault_in_third("hang@3", &Options { timeout: Some(timeout), ..options() });
+    let Outcome::TimedOut { stage, how, after, stderr } = outcome else { panic!("{outcome}") };
+    assert_eq!((stage, how), (Stage::Pipeline, Stall::Blocked));
+    assert!(after >= timeout && after < timeout * 4, "{after:?}");
+    assert_eq!(stderr.trim(), "fault: hang in job 3");
+    assert_eq!(device.stats().time_outs, 1);
+}
+
+#[test]
+fn an_endless_computation_times_out_by_its_processor_time() {
+    let timeout = Duration::from_millis(1000);
+    let (outcome, _) = fault_in_third("spin@3", &Options { timeout: Some(timeout), ..options() });
+    let Outcome::TimedOut { how, after, .. } = outcome else { panic!("{outcome}") };
+    assert_eq!(how, Stall::Processor);
+    assert!(after >= timeout && after < timeout * 4, "{after:?}");
+}
+
+/// A null device with this fault, which notes the process id of its worker.
+fn noted(fault: &str, folder: &std::path::Path) -> DriverConfig {
+    let mut driver = null_driver(fault);
+    let script = format!("echo $$ > {}; exec \"$@\"", folder.join("pid").display());
+    driver.prefix = vec!["/bin/sh".into(), "-c".into(), script, "sh".into()];
+    driver.env.insert("TANGLE_WORKER_FAULT_STATE".into(), folder.join("had-").display().to_string());
+    driver
+}
+
+#[test]
+fn time_in_which_a_worker_does_not_run_is_not_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let timeout = Some(Duration::from_secs(4));
+    let device = Device::open(&noted("slow@1", folder.path()), 0, &Options { timeout, ..options() }).unwrap();
+    let pid: i32 = std::fs::read_to_string(folder.path().join("pid")).unwrap().trim().parse().unwrap();
+    let signal = |signal| {
+        // SAFETY: kill takes any process id; this is the worker of this test.
+        unsafe { libc::kill(pid, signal) };
+    };
+    device.submit(marked_job(1));
+    std::thread::sleep(Duration::from_millis(500));
+    // As long as it would take to time out by the clock on the wall, and blocked.
+    signal(libc::SIGSTOP);
+    std::thread::sleep(Duration::from_secs(13));
+    signal(libc::SIGCONT);
+    let outcome = device.results().recv().unwrap().outcome;
+    assert_eq!(words(outcome, 0), [1]);
+    assert_eq!((device.stats().time_outs, device.stats().restarts), (0, 0));
+}
+
+#[test]
+fn what_comes_through_alone_with_more_time_is_slow_and_no_hang() {
+    let options = Options { timeout: Some(Duration::from_millis(1000)), ..options() };
+    let device = Device::open(&null_driver("slow@1,spin@2"), 0, &options).unwrap();
+    assert_eq!(words(device.run(marked_job(1)), 0), [1]);
+    let stats = device.stats();
+    assert_eq!((stats.time_outs, stats.slow, stats.restarts), (1, 1, 1));
+    let Outcome::TimedOut { after, .. } = device.run(marked_job(2)) else { panic!("it never ends") };
+    assert!(after >= Duration::from_secs(10), "{after:?}");
+    assert_eq!(device.stats().slow, 1);
+}
+
+#[test]
+fn a_worker_that_is_killed_once_is_nobodys_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let device = Device::open(&noted("kill@1!,kill@2", folder.path()), 0, &options()).unwrap();
+    assert_eq!(words(device.run(marked_job(1)), 0), [1]);
+    let stats = device.stats();
+    assert_eq!((stats.killed, stats.crashes, stats.restarts), (1, 1, 1));
+    let outcome = device.run(marked_job(2));
+    assert!(matches!(outcome, Outcome::Crashed { end: WorkerEnd::Signal(libc::SIGKILL), .. }), "{outcome}");
+}
+
+#[test]
+fn a_failed_allocation_is_no_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let device = Device::open(&noted("bad_alloc@1!,bad_alloc@2", folder.path()), 0, &options()).unwrap();
+    assert_eq!(words(device.run(marked_job(1)), 0), [1]);
+    assert_eq!((device.stats().short_of_memory, device.stats().crashes), (1, 0));
+    let outcome = device.run(marked_job(2));
+    assert!(matches!(outcome, Outcome::OutOfMemory { shortage: Shortage::Allocation, .. }), "{outcome}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_is_a_failure_of_its_own() {
+    let (outcome, device) = fault_in_third("lie@3", &options());
+    let Outcome::Implausible { problem, .. } = &outcome else { panic!("{outcome}") };
+    assert!(problem.starts_with("a buffer of 4294967295 words in slices of 4294967295 in launch 0"), "{problem}");
+    assert_eq!(device.stats().restarts, 1);
+}
+
+#[test]
+fn a_message_that_is_too_long_is_not_read() {
+    let (outcome, _) = fault_in_third("huge@3", &options());
+    let Outcome::Crashed { end: WorkerEnd::Garbage(what), .. } = &outcome else { panic!("{outcome}") };
+    assert!(what.starts_with("a message of 4294967295 bytes, where at most"), "{what}");
+}
+
+#[test]
+fn spoilt_answers_cost_their_job_and_no_other() {
+    let faults: Vec<String> = (1..=200).step_by(2).map(|id| format!("mutate@{id}")).collect();
+    // An answer that lacks its last bytes is waited for; nothing of that is said by the worker any more.
+    let options =
+        Options { timeout: Some(Duration::from_millis(100)), start_timeout: Duration::from_secs(5), ..options() };
+    let device = Device::open(&null_driver(&faults.join(",")), 0, &options).unwrap();
+    for id in 1..=200 {
+        device.submit(marked_job(id));
+        let outcome = device.results().recv().unwrap().outcome;
+        if id % 2 == 0 {
+            assert_eq!(words(outcome, 0), [id as u32]);
+        }
+    }
+    assert!(device.stats().restarts > 20);
+}
+
+#[test]
+fn twenty_devices_take_turns() {
+    let turns = Turns::new(NonZero::new(2).unwrap());
+    let options = Options { turns, ..options() };
+    let devices: Vec<Device> = (0..20).map(|_| Device::open(&null_driver(""), 0, &options).unwrap()).collect();
+    std::thread::scope(|scope| {
+        for device in &devices {
+            scope.spawn(|| run_all(device, 20));
+        }
+    });
+    assert!(devices.iter().all(|device| device.stats().jobs == 20));
+}
+
+#[test]
+fn an_exit_is_a_crash_with_its_code() {
+    let (outcome, _) = fault_in_third("exit@3", &options());
+    assert!(matches!(outcome, Outcome::Crashed { end: WorkerEnd::Exit(3), stage: Stage::Pipeline, .. }), "{outcome}");
+}
+
+#[test]
+fn garbage_in_the_protocol_is_a_crash() {
+    let (outcome, _) = fault_in_third("garbage@3", &options());
+    assert!(matches!(outcome, Outcome::Crashed { end: WorkerEnd::Garbage(_), .. }), "{outcome}");
+}
+
+#[test]
+fn a_lost_device_costs_the_worker_and_no_other_job() {
+    let (outcome, device) = fault_in_third("lost@3", &options());
+    assert_eq!(outcome, Outcome::DeviceLost { stage: Stage::Wait { launch: 0 } });
+    assert_eq!(device.stats().restarts, 1);
+}
+
+#[test]
+fn a_driver_that_prints_does_not_break_the_protocol() {
+    let (outcome, device) = fault_in_third("chatter@3", &options());
+    assert_eq!(words(outcome, 0), [3]);
+    assert_eq!(device.stats().restarts, 0);
+}
+
+#[test]
+fn several_faults_in_a_row_each_cost_one_worker() {
+    let device = Device::open(&null_driver("crash@1,exit@2,crash@3,crash@6"), 0, &options()).unwrap();
+    let outcomes = run_all(&device, 6);
+    let crashed: Vec<u64> =
+        outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Crashed { .. })).map(|(id, _)| *id).collect();
+    assert_eq!(crashed, [1, 2, 3, 6]);
+    assert!(outcomes.iter().all(|(id, outcome)| crashed.contains(id) || matches!(outcome, Outcome::Completed(_))));
+}
+
+#[test]
+fn two_hundred_jobs_with_a_fault_in_every_ninth_all_get_their_outcome() {
+    let faults: Vec<String> =
+        (9..=200).step_by(9).map(|id| format!("{}@{id}", ["crash", "exit", "garbage", "lost"][id / 9 % 4])).collect();
+    let device = Device::open(&null_driver(&faults.join(",")), 0, &Options { in_flight: 5, ..options() }).unwrap();
+    for (expected, (id, outcome)) in (1..).zip(run_all(&device, 200)) {
+        assert_eq!(id, expected);
+        match outcome {
+            Outcome::Crashed { .. } | Outcome::DeviceLost { .. } if id % 9 == 0 => {}
+            Outcome::Completed(_) if id % 9 != 0 => assert_eq!(words(outcome, 0), [id as u32]),
+            other => panic!("job {id}: {other}"),
+        }
+    }
+    assert_eq!((device.stats().jobs, device.stats().restarts), (200, 22));
+}
+
+#[test]
+fn workers_that_die_before_a_job_are_given_up_in_the_end() {
+    let options = Options { max_start_failures: 3, ..options() };
+    let device = Device::open(&null_driver("quit@2"), 0, &options).unwrap();
+    assert_eq!(words(device.run(marked_job(1)), 0), [1]);
+    let Outcome::WorkerLost { reason } = device.run(marked_job(2)) else { panic!("job 2 has no worker") };
+    assert!(reason.contains("gave up after 3 workers") && reason.contains("quit before job 2"), "{reason}");
+    assert!(matches!(device.run(marked_job(3)), Outcome::WorkerLost { .. }));
+}
+
+#[test]
+fn a_driver_that_does_not_come_up_is_an_error_with_what_it_printed() {
+    let error = Device::open(&null_driver("init"), 0, &options()).err().unwrap();
+    assert_eq!(error.to_string(), "driver null: worker exited with code 3 while starting: fault: cannot initialise");
+    let options = Options { start_timeout: Duration::from_millis(300), ..options() };
+    let error = Device::open(&null_driver("silent"), 0, &options).err().unwrap();
+    assert!(matches!(error, DeviceError::Driver { problem: StartProblem::Silent { .. }, .. }), "{error}");
+}
+
+#[test]
+fn a_device_that_is_not_there_is_an_error() {
+    let error = Device::open(&null_driver(""), 7, &options()).err().unwrap();
+    assert_eq!(error.to_string(), "driver null: no device with index 7");
+}
+
+#[test]
+fn a_program_that_is_no_worker_is_an_error() {
+    let open = |program: &str| {
+        let options = Options { worker_exe: Some(program.into()), ..options() };
+        Device::open(&null_driver(""), 0, &options).err().unwrap().to_string()
+    };
+    assert!(open("/nonexistent/worker").contains("cannot start worker /nonexistent/worker"));
+    assert!(open("/bin/true").contains("exited with code 0 while starting"));
+    assert!(open("/bin/cat").contains("speaks another protocol"));
+}
+
+#[test]
+fn no_more_jobs_are_in_flight_than_asked_for() {
+    let device = Device::open(&null_driver("hang@1"), 0, &Options { in_flight: 2, ..options() }).unwrap();
+    assert!(device.try_submit(marked_job(1)).is_ok());
+    assert!(device.try_submit(marked_job(2)).is_ok());
+    assert_eq!(device.try_submit(marked_job(3)).unwrap_err().id, 3);
+    assert_eq!(device.unfinished(), 2);
+}
+
+#[test]
+fn dropping_a_device_does_not_wait_for_a_hung_driver() {
+    let device = Device::open(&null_driver("hang@1"), 0, &options()).unwrap();
+    device.submit(marked_job(1));
+    std::thread::sleep(Duration::from_millis(200));
+    let begin = Instant::now();
+    drop(device);
+    assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn outcomes_of_several_devices_can_share_a_channel() {
+    let (sender, receiver) = crossbeam_channel::unbounded();
+    let devices: Vec<Device> = (0..2).map(|_| Device::open(&null_driver(""), 0, &options()).unwrap()).collect();
+    for (index, device) in devices.iter().enumerate() {
+        device.submit_to(marked_job(index as u64), &sender);
+    }
+    let mut ids: Vec<u64> = (0..2).map(|_| receiver.recv().unwrap().job).collect();
+    ids.sort();
+    assert_eq!(ids, [0, 1]);
+}
+
+#[test]
+fn a_prefix_command_starts_the_worker() {
+    let mut driver = null_driver("");
+    driver.prefix = vec!["/usr/bin/env".into(), "TANGLE_WORKER_FAULT=crash@1".into()];
+    let device = Device::open(&driver, 0, &options()).unwrap();
+    assert!(matches!(device.run(marked_job(1)), Outcome::Crashed { .. }));
+}
+
+#[test]
+fn jobs_that_contradict_themselves_are_turned_away() {
+    let device = Device::open(&null_driver(""), 0, &options()).unwrap();
+    let mut no_launch = marked_job(1);
+    no_launch.launches.clear();
+    assert_eq!(device.run(no_launch), Outcome::Invalid { problems: vec!["no launch".into()] });
+    let mut twice = marked_job(2);
+    let again = twice.launches[0].buffers[0].clone();
+    twice.launches[0].buffers.push(again);
+    assert_eq!(device.run(twice), Outcome::Invalid { problems: vec!["binding 0 is used twice".into()] });
+    let mut no_module = marked_job(3);
+    no_module.spirv = vec![1, 2, 3];
+    assert_eq!(device.run(no_module), Outcome::Invalid { problems: vec!["not a SPIR-V module".into()] });
+    assert_eq!(completed(device.run(marked_job(4))).launches.len(), 1);
+}
+
+#[test]
+fn a_large_job_comes_back_whole() {
+    let device = Device::open(&null_driver(""), 0, &options()).unwrap();
+    let mut job = marked_job(1);
+    let data: Vec<u32> = (0..4 << 20).map(|index: u32| index.wrapping_mul(0x9e37_79b9)).collect();
+    job.launches[0].buffers[0].init = tangle_runner::Init::Data(data.clone());
+    assert_eq!(words(device.run(job), 0), data);
+}
+
+#[test]
+fn an_inventory_has_a_line_for_every_driver_that_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = folder.path().join("gone_icd.json");
+    std::fs::write(&manifest, r#"{ "file_format_version": "1.0.0", "ICD": { "library_path": "./libgone.so" } }"#)
+        .unwrap();
+    let mut broken = null_driver("init");
+    broken.name = "broken".into();
+    let drivers = [DriverConfig::from_manifest("gone", &manifest), broken, null_driver("")];
+    let inventory = Inventory::probe(&drivers, &probe_options());
+    assert_eq!(inventory.devices().count(), 1);
+    let problems: Vec<String> =
+        inventory.problems().map(|(driver, problem)| format!("{}: {problem}", driver.name)).collect();
+    assert_eq!(problems.len(), 2);
+    assert!(problems[0].starts_with("gone: manifest ") && problems[0].ends_with("which is not there"), "{problems:?}");
+    assert_eq!(problems[1], "broken: worker exited with code 3 while starting: fault: cannot initialise");
+    assert_eq!(inventory.device("null").unwrap().1.device_name, "null device");
+    assert_eq!(inventory.device("nil").unwrap_err().to_string(), "no device named `nil`; there are: null");
+    assert!(inventory.device("broken").unwrap_err().to_string().starts_with("driver broken: worker exited"));
+}
+
+#[test]
+fn a_library_that_the_linker_cannot_find_is_an_error_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = folder.path().join("gone_icd.json");
+    let text = r#"{ "file_format_version": "1.0.0", "ICD": { "library_path": "libgone.so", "api_version": "1.3.0" } }"#;
+    std::fs::write(&manifest, text).unwrap();
+    let inventory = Inventory::probe(&[DriverConfig::from_manifest("gone", &manifest)], &probe_options());
+    let error = inventory.require_any().unwrap_err().to_string();
+    assert!(error.starts_with("no Vulkan device found; gone: "), "{error}");
+    assert!(error.contains("libgone.so: cannot open shared object file"), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[test]
+fn no_driver_at_all_is_an_error_with_advice() {
+    let inventory = Inventory::probe(&[], &probe_options());
+    assert_eq!(inventory.require_any(), Err(DeviceError::NoDriver));
+    assert!(inventory.device("lvp").unwrap_err().to_string().contains("apt install mesa-vulkan-drivers"));
+}
+
+/// A device whose worker hangs in job 1, and the worker's process id.
+fn hung_worker() -> (Device, u32) {
+    let pid_file = tempfile::NamedTempFile::new().unwrap();
+    let mut driver = null_driver("hang@1");
+    let script = format!("echo $$ > {}; exec \"$@\"", pid_file.path().display());
+    driver.prefix = vec!["/bin/sh".into(), "-c".into(), script, "sh".into()];
+    let device = Device::open(&driver, 0, &options()).unwrap();
+    device.submit(marked_job(1));
+    let pid = std::fs::read_to_string(pid_file.path()).unwrap().trim().parse().unwrap();
+    (device, pid)
+}
+
+fn is_alive(pid: u32) -> bool {
+    // A killed process that nobody has waited for yet is still listed, as a zombie.
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    status.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+#[test]
+fn a_dropped_device_leaves_no_process() {
+    let (device, pid) = hung_worker();
+    assert!(is_alive(pid));
+    drop(device);
+    assert!(!is_alive(pid));
+}
+
+/// Not a test of its own: the parent that `a_worker_dies_with_its_parent` kills.
+#[test]
+#[ignore = "started by another test"]
+fn parent_to_be_killed() {
+    let (_device, pid) = hung_worker();
+    println!("worker={pid}.");
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+#[test]
+fn a_worker_dies_with_its_parent() {
+    let mut parent = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--ignored", "--nocapture", "parent_to_be_killed"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(parent.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let pid: u32 = { lines }
+        .find_map(|line| line.split_once("worker=")?.1.split_once('.')?.0.parse().ok())
+        .expect("the parent prints its worker's process id");
+    assert!(is_alive(pid));
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while is_alive(pid) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!is_alive(pid));
+}

@@ -1,0 +1,87 @@
+//! The compilers in processes of their own: what goes wrong there is a failure of its step, or nobody's.
+
+mod common;
+
+use std::process::Command;
+use std::time::Instant;
+
+use common::worker_exe;
+use tangle_runner::SpirvVersion;
+use tangle_runner::toolchain::{FAULT, compile_and_validate, compile_by, make, read};
+
+const SHADER: &str = "#version 460
+    layout(local_size_x = 8) in;
+    layout(set = 0, binding = 0) buffer Log { uint words[]; };
+    void main() {
+        uint sum = 0u;
+        for (uint i = 0u; i < 8u; i++) { sum += words[i] * 3u; }
+        words[gl_LocalInvocationIndex] = sum;
+    }";
+
+/// Not a test of its own: compiles a shader, and prints what came of it.
+#[test]
+#[ignore = "started by another test"]
+fn compiles() {
+    compile_by(worker_exe());
+    for _ in 0..3 {
+        match make(SHADER, SpirvVersion::V1_3, &["-O".to_owned()]) {
+            Ok(module) => println!("=made {}.", read(&module).unwrap().contains("OpReturn")),
+            Err(error) => println!("={error}."),
+        }
+    }
+}
+
+/// What a program gets whose compilers have this fault.
+fn with(fault: &str) -> Vec<String> {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--ignored", "--nocapture", "compiles"])
+        .env(FAULT, fault)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    let results = text.lines().filter_map(|line| line.split_once('=')?.1.split_once('.'));
+    results.map(|(result, _)| result.to_owned()).collect()
+}
+
+#[test]
+fn what_goes_wrong_is_a_failure_of_its_step() {
+    for (fault, expected) in [
+        ("", "made true"),
+        ("compile:crash", "GLSL does not compile: the compiler killed by SIGABRT"),
+        ("validate:crash", "SPIR-V is not valid: the validator killed by SIGABRT"),
+        ("optimise:crash", "spirv-opt killed by SIGABRT"),
+        ("optimise:garbage", "spirv-opt made SPIR-V that is not valid: "),
+        ("validate-optimised:crash", "spirv-opt made SPIR-V that is not valid: the validator killed by SIGABRT"),
+        // Nobody's.
+        (
+            "optimise:kill",
+            "the shader toolchain does not run: 4 of its processes were killed: spirv-opt killed by SIGKILL",
+        ),
+        (
+            "compile:kill",
+            "the shader toolchain does not run: 4 of its processes were killed: GLSL does not compile: the compiler",
+        ),
+    ] {
+        let results = with(fault);
+        assert_eq!(results.len(), 3, "{fault}");
+        assert!(results.iter().all(|result| result.starts_with(expected)), "{fault}: {results:?}");
+    }
+}
+
+/// Not a test: says what a process of its own costs.
+#[test]
+#[ignore = "measures"]
+fn speed() {
+    compile_by(worker_exe());
+    let shaders: Vec<String> = (0..300).map(|n| SHADER.replace("* 3u", &format!("* {n}u"))).collect();
+    let time = |what: &str, make: &dyn Fn(&str)| {
+        let begin = Instant::now();
+        shaders.iter().for_each(|shader| make(shader));
+        println!("{what}: {:.0} µs", begin.elapsed().as_secs_f64() * 1e6 / shaders.len() as f64);
+    };
+    for _ in 0..3 {
+        time("in this process", &|shader| drop(compile_and_validate(shader, SpirvVersion::V1_3).unwrap()));
+        time("in another", &|shader| drop(make(shader, SpirvVersion::V1_3, &[]).unwrap()));
+    }
+}

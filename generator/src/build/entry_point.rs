@@ -1,0 +1,120 @@
+//! The entry point: how a case is launched.
+
+use tangle_program::case::{EntryPoint, Launch, SpirvVersion, Stage, SubgroupSize, Tier, Workgroups};
+
+use crate::config::Config;
+use crate::draw::Draw;
+use crate::profile::Profile;
+
+/// Sizes of a workgroup with their weights; 64 first, the plain choice. The largest are rare: each costs as much as many others.
+const SIZES: [(u32, u32); 23] = [
+    (24, 64),
+    (24, 32),
+    (16, 16),
+    (12, 8),
+    (6, 4),
+    (2, 1),
+    (2, 2),
+    (4, 3),
+    (4, 5),
+    (4, 7),
+    (6, 13),
+    (6, 20),
+    (6, 24),
+    (6, 33),
+    (6, 40),
+    (8, 48),
+    (6, 63),
+    (4, 96),
+    (8, 128),
+    (4, 256),
+    (1, 512),
+    (1, 1000),
+    (1, 1024),
+];
+
+/// A workgroup of more invocations than these is alone.
+const ALONE: u32 = 256;
+
+/// What a module whose workgroup size is specialised has by itself.
+const DEFAULT_WORKGROUPS: [[u32; 3]; 4] = [[1, 1, 1], [64, 1, 1], [8, 2, 1], [3, 1, 2]];
+
+/// The entry point of a case.
+pub(crate) fn entry_point(draw: &mut Draw<'_>, config: &Config) -> EntryPoint {
+    let spirv = draw.pick(&config.spirv);
+    let subgroup_size = subgroup_size(draw, config);
+    let most = match subgroup_size {
+        SubgroupSize::Required(size) => config.max_invocations.min(size.saturating_mul(config.max_workgroup_subgroups)),
+        SubgroupSize::Default | SubgroupSize::Varying => config.max_invocations,
+    };
+    let size = workgroup(draw, config, most.max(1));
+    let count = if size.iter().product::<u32>() > ALONE { [1; 3] } else { groups(draw, config) };
+    let full_subgroups = full_allowed(config, subgroup_size, size[0]) && draw.percent(60);
+    let specialised = spirv < SpirvVersion::V1_6 || config.local_size_id;
+    let default_size = (specialised && draw.percent(12)).then(|| draw.pick(&DEFAULT_WORKGROUPS));
+    let launch = Launch::Workgroups(Workgroups { size, count, default_size });
+    EntryPoint { stage: Stage::Compute, launch, subgroup_size, full_subgroups, spirv }
+}
+
+fn subgroup_size(draw: &mut Draw<'_>, config: &Config) -> SubgroupSize {
+    let kinds = [
+        (5, SubgroupSize::Default),
+        (if config.varying_size { 2 } else { 0 }, SubgroupSize::Varying),
+        (if config.required_sizes.is_empty() { 0 } else { 5 }, SubgroupSize::Required(0)),
+    ];
+    match draw.weighted(&kinds) {
+        SubgroupSize::Required(_) => SubgroupSize::Required(draw.pick(&config.required_sizes)),
+        other => other,
+    }
+}
+
+/// The flag is legal only where x is a multiple of what the size may be (VUID-VkPipelineShaderStageCreateInfo-pNext-02757, -flags-02758,
+/// -02759). With a size that varies or is not known exactly that is the largest one.
+fn full_allowed(config: &Config, size: SubgroupSize, x: u32) -> bool {
+    let multiple_of = match size {
+        SubgroupSize::Required(size) => size,
+        SubgroupSize::Default | SubgroupSize::Varying => config.max_subgroup_size,
+    };
+    config.full_subgroups && x % multiple_of == 0
+}
+
+fn workgroup(draw: &mut Draw<'_>, config: &Config, most: u32) -> [u32; 3] {
+    let unusual = config.profile == Profile::Shapes;
+    let dimensions = draw.weighted(&[(if unusual { 3 } else { 7 }, 1), (2, 2), (1, 3)]);
+    // In `plain` the group that comes together is the workgroup: one subgroup makes most points exact.
+    let few = config.tier == Tier::Plain && draw.percent(35);
+    let size = if few {
+        draw.pick(&[8, 16, 4, 32])
+    } else if draw.percent(if unusual { 40 } else { 15 }) {
+        let most = if unusual && draw.percent(5) { most } else { most.min(96) };
+        draw.range(1, most)
+    } else {
+        draw.weighted(&SIZES)
+    };
+    let size = size.min(most);
+    match dimensions {
+        1 => [size.min(config.max_workgroup[0]), 1, 1],
+        2 => {
+            let y = side(draw, size, config.max_workgroup[1]);
+            [(size / y).clamp(1, config.max_workgroup[0]), y, 1]
+        }
+        _ => {
+            let z = side(draw, size, config.max_workgroup[2]);
+            let y = side(draw, (size / z).max(1), config.max_workgroup[1]);
+            [(size / z / y).clamp(1, config.max_workgroup[0]), y, z]
+        }
+    }
+}
+
+/// A side that divides the size about evenly, or nearly.
+fn side(draw: &mut Draw<'_>, size: u32, most: u32) -> u32 {
+    draw.pick(&[2, 4, 1, 3, 5, 8]).min(size).min(most).max(1)
+}
+
+fn groups(draw: &mut Draw<'_>, config: &Config) -> [u32; 3] {
+    let count = draw.weighted(&[(5, 1), (4, 2), (3, 3)]).min(config.max_workgroups);
+    let axis = draw.weighted(&[(6, 0), (1, 1), (1, 2)]);
+    let mut groups = [1; 3];
+    groups[axis] = count;
+    groups
+}

@@ -1,0 +1,84 @@
+//! What a module costs: to read and decode it, and to run it. Compilers are not counted.
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use tangle_analysis::cost::log_stride;
+use tangle_generator::{Config, from_seed};
+use tangle_interpreter::{Buffer, Dispatch, LaneMap, Limits, Module, Pipeline, PipelineOptions};
+use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
+use tangle_program::case::{Case, Tier};
+use tangle_program::memory::buffer_bytes;
+use tangle_runner::toolchain;
+
+// As in the `tangle` command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Different cases, so that no one of them decides the figure.
+const CASES: u64 = 64;
+/// Lanes of a subgroup.
+const SIZE: u32 = 32;
+
+fn dispatch(case: &Case) -> Dispatch {
+    let entry = &case.entry_point;
+    let n = entry.invocations() as usize;
+    let inputs = (0..n).flat_map(|i| case.data.inputs.iter().map(move |input| input.get(i).copied().unwrap_or(0)));
+    let mut uniforms = case.data.uniforms.clone();
+    uniforms.resize(uniforms.len().next_multiple_of(4), 0);
+    let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let buffer = |binding, bytes| Buffer { binding, bytes, ..Buffer::default() };
+    let arrays = buffer_bytes(&case.program.shared, entry.groups());
+    Dispatch {
+        workgroups: entry.workgroups().count,
+        lane_map: LaneMap::linear(entry.group_size(), SIZE),
+        buffers: vec![
+            buffer(INPUTS, bytes(&inputs.collect::<Vec<_>>())),
+            buffer(UNIFORMS, bytes(&uniforms)),
+            buffer(MAP, vec![0; n * MAP_WORDS * 4]),
+            buffer(LOG, vec![0; n * log_stride(case) as usize * 4]),
+            buffer(ARRAYS, vec![0; arrays.next_multiple_of(4) as usize]),
+        ],
+        push: bytes(&case.data.push),
+        limits: Limits::default(),
+    }
+}
+
+fn pipeline(case: &Case, words: &[u32]) -> Pipeline {
+    let specialization = case.specialization().into_iter().map(|(id, value)| (id, u64::from(value))).collect();
+    let options = PipelineOptions { specialization, ..PipelineOptions::default() };
+    let module = Module::parse(words).expect("a module");
+    Pipeline::new(&module, &options).expect("supported")
+}
+
+fn benches(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("module");
+    group.throughput(Throughput::Elements(CASES));
+    group.sample_size(10);
+    for tier in Tier::ALL {
+        let config = Config { tier, max_subgroup_size: SIZE, ..Config::default() };
+        let cases: Vec<(Case, Vec<u32>, Dispatch)> = (0..CASES)
+            .map(|seed| {
+                let case = from_seed(seed, &config);
+                let glsl = tangle_emit::glsl::glsl(&case);
+                let words = toolchain::compile(&glsl, case.entry_point.spirv).expect("it compiles");
+                let dispatch = dispatch(&case);
+                (case, words, dispatch)
+            })
+            .collect();
+        group.bench_function(BenchmarkId::new("decode", tier.name()), |bencher| {
+            bencher.iter(|| {
+                cases.iter().map(|(case, words, _)| pipeline(case, words).interface().bindings.len()).sum::<usize>()
+            });
+        });
+        let pipelines: Vec<Pipeline> = cases.iter().map(|(case, words, _)| pipeline(case, words)).collect();
+        group.bench_function(BenchmarkId::new("run", tier.name()), |bencher| {
+            bencher.iter(|| {
+                let runs = pipelines.iter().zip(&cases).map(|(pipeline, (.., dispatch))| pipeline.run(dispatch));
+                runs.map(|outcome| outcome.map_or(0, |outcome| outcome.steps)).sum::<u64>()
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(all, benches);
+criterion_main!(all);

@@ -1,0 +1,491 @@
+//! The decoded form of a module: flat instructions on *columns*.
+//!
+//! A column holds one scalar of every invocation of a workgroup. Composites are rows of columns, so construction, extraction and swizzles are only names
+//! and cost nothing. Recursion is forbidden (SPIR-V 1.6 §2.16.1), so every function has its columns once.
+
+use rspirv::spirv;
+
+use crate::types::{Scalar, TypeId};
+
+/// Number of a column.
+pub(crate) type Reg = u32;
+
+/// No column.
+pub(crate) const NONE: Reg = Reg::MAX;
+
+/// Part of [`Code::pool`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub at: u32,
+    pub len: u32,
+}
+
+impl Span {
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.at as usize..(self.at + self.len) as usize
+    }
+}
+
+/// Integer and Boolean operations with one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Int1 {
+    Negate,
+    Not,
+    BitCount,
+    BitReverse,
+    FindILsb,
+    FindSMsb,
+    FindUMsb,
+    SAbs,
+    SSign,
+}
+
+/// Integer and Boolean operations with two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Int2 {
+    Add,
+    Sub,
+    Mul,
+    UDiv,
+    SDiv,
+    UMod,
+    SRem,
+    SMod,
+    ShiftLeft,
+    ShiftRightLogical,
+    ShiftRightArithmetic,
+    And,
+    Or,
+    Xor,
+    Equal,
+    NotEqual,
+    ULess,
+    ULessEqual,
+    UGreater,
+    UGreaterEqual,
+    SLess,
+    SLessEqual,
+    SGreater,
+    SGreaterEqual,
+    UMin,
+    UMax,
+    SMin,
+    SMax,
+    AddCarry,
+    SubBorrow,
+    UMulHigh,
+    SMulHigh,
+}
+
+/// Floating-point operations with one operand and a floating-point result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Float1 {
+    Negate,
+    Abs,
+    Sign,
+    Floor,
+    Ceil,
+    Trunc,
+    Round,
+    RoundEven,
+    Fract,
+    Sqrt,
+    InverseSqrt,
+    Exp,
+    Exp2,
+    Log,
+    Log2,
+    Sin,
+    Cos,
+}
+
+/// Floating-point operations with two operands and a floating-point result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Float2 {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Mod,
+    Min,
+    Max,
+    NMin,
+    NMax,
+    Step,
+}
+
+/// Comparisons; the flag says that the result is true if an operand is a NaN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum FloatCompare {
+    Equal,
+    NotEqual,
+    Less,
+    Greater,
+    LessEqual,
+    GreaterEqual,
+}
+
+/// Subgroup operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Group {
+    Elect,
+    All,
+    Any,
+    AllEqual,
+    Broadcast,
+    BroadcastFirst,
+    Ballot,
+    InverseBallot,
+    BallotBitExtract,
+    BallotBitCount(Scan),
+    BallotFindLsb,
+    BallotFindMsb,
+    Shuffle,
+    ShuffleXor,
+    ShuffleUp,
+    ShuffleDown,
+    Rotate,
+    Fold(Fold, Scan),
+    QuadBroadcast,
+    QuadSwap(u8),
+    QuadAll,
+    QuadAny,
+    Partition,
+}
+
+/// `Group Operation` (SPIR-V 1.6 §3.28).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Scan {
+    Reduce,
+    Inclusive,
+    Exclusive,
+    Clustered,
+    PartitionedReduce,
+    PartitionedInclusive,
+    PartitionedExclusive,
+}
+
+/// The operator of a reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Fold {
+    Add,
+    Mul,
+    SMin,
+    UMin,
+    SMax,
+    UMax,
+    And,
+    Or,
+    Xor,
+    FAdd,
+    FMul,
+    FMin,
+    FMax,
+}
+
+/// Operators of atomics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum AtomicOp {
+    Load,
+    Store,
+    Exchange,
+    CompareExchange,
+    Add,
+    Sub,
+    SMin,
+    UMin,
+    SMax,
+    UMax,
+    And,
+    Or,
+    Xor,
+    FAdd,
+    FMin,
+    FMax,
+}
+
+/// What an instruction does. Operands: `a`, `b`, `c`, then `ins`; results: `d`, then `outs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    Int1(Int1, u8),
+    Int2(Int2, u8),
+    /// From width, to width, sign-extended.
+    Resize(u8, u8, bool),
+    /// `ins`: base, insert, offset, count.
+    BitFieldInsert(u8),
+    /// Of `a` from `b`, `c` bits; sign-extended.
+    BitFieldExtract(u8, bool),
+    Select,
+    Clamp(Scalar),
+    Float1(Float1, u8),
+    Float2(Float2, u8),
+    Fma(u8),
+    FClamp(u8),
+    FMix(u8),
+    FloatCompare(FloatCompare, u8, bool),
+    IsNan(u8),
+    IsInf(u8),
+    FloatConvert(u8, u8),
+    /// Integer width, signed, float width.
+    IntToFloat(u8, bool, u8),
+    /// Float width, integer width, signed.
+    FloatToInt(u8, u8, bool),
+    /// `RelaxedPrecision` of an integer: it may have been computed in 16 bits.
+    Relax(Scalar),
+    /// Integer dot product; `ins`: components of both; `c`: accumulator or none. Widths of component and result, signs of both.
+    Dot {
+        from: u8,
+        to: u8,
+        signs: (bool, bool),
+        saturate: bool,
+    },
+    /// Everything the result could be is open: an operation that has no rule here.
+    Open,
+    /// Index of the chain.
+    Chain(u32),
+    /// Index of the access; results in `outs`.
+    Load(u32),
+    /// Index of the access; values in `ins`.
+    Store(u32),
+    /// Index of the access; `a`: value; `b`: comparator.
+    Atomic(u32, AtomicOp, Scalar),
+    /// Length of the run-time array behind a pointer (`a`, or the object): its offset and stride.
+    ArrayLength(u32),
+    /// `ins`: components; `a`: index.
+    VectorExtract,
+    /// `ins`: components; `a`: index; `b`: value.
+    VectorInsert,
+    /// `ins`: operand cells, then id or mask cells; the scalar is that of the value. `n`: cells of the value.
+    Group {
+        group: Group,
+        scalar: Scalar,
+        n: u8,
+        cluster: u8,
+    },
+    ControlBarrier(u32),
+    /// Orders accesses to workgroup memory, to buffers.
+    MemoryBarrier([bool; 2]),
+    /// Function; arguments are in `ins`, results in `outs`.
+    Call(u32),
+    Assume,
+}
+
+/// One instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inst {
+    pub op: Op,
+    pub d: Reg,
+    pub a: Reg,
+    pub b: Reg,
+    pub c: Reg,
+    pub outs: Span,
+    pub ins: Span,
+    /// Index into [`Code::places`].
+    pub place: u32,
+}
+
+/// Where a pointer points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// A column of every invocation: function, private and input variables.
+    Cells(u32),
+    /// Bytes of an object.
+    Bytes { object: u32, offset: u64 },
+    /// A column has it: the number of a column, or [`pointer`] bits, or a physical address.
+    Reg(Reg),
+}
+
+/// What kind of memory a pointer points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    Cells,
+    Bytes,
+    Physical,
+}
+
+/// Bits of the offset in a pointer to bytes. Above them stands the number of the object.
+pub(crate) const OFFSET_BITS: u32 = 40;
+
+/// One index of an access chain.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Term {
+    pub index: Reg,
+    pub width: u8,
+    pub stride: u64,
+    /// Elements; none for a run-time array.
+    pub limit: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Chain {
+    pub base: Base,
+    pub space: Space,
+    /// Added to the base.
+    pub offset: u64,
+    pub terms: Vec<Term>,
+}
+
+/// A load, store or atomic.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    pub base: Base,
+    pub space: Space,
+    /// Where the scalars lie from the pointer: bytes, or cells.
+    pub leaves: Vec<(u32, Scalar)>,
+    pub read_only: bool,
+    /// Ordered by acquire and release, or volatile: not checked for races.
+    pub synchronises: bool,
+}
+
+/// `OpArrayLength`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Length {
+    pub base: Base,
+    pub offset: u64,
+    pub stride: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Barrier {
+    /// `Execution` is the workgroup or larger; else the subgroup.
+    pub workgroup: bool,
+    /// Orders accesses to workgroup memory, to buffers.
+    pub orders: [bool; 2],
+}
+
+/// Structured control flow of a header (SPIR-V 1.6 §2.11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Merge {
+    None,
+    Selection(u32),
+    /// Merge block, continue target.
+    Loop(u32, u32),
+}
+
+/// A branch and what phis take on it: pairs of columns, destination and source, all at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edge {
+    pub to: u32,
+    pub moves: Span,
+    /// A source is a destination too.
+    pub overlap: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Term2 {
+    Branch(Edge),
+    Cond {
+        cond: Reg,
+        yes: Edge,
+        no: Edge,
+    },
+    Switch {
+        selector: Reg,
+        cases: Vec<(u64, Edge)>,
+        default: Edge,
+        labels: Vec<u32>,
+    },
+    /// Pairs of columns: result, value.
+    Return(Span),
+    Terminate,
+    Unreachable,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    pub first: u32,
+    pub end: u32,
+    pub merge: Merge,
+    pub term: Term2,
+    pub place: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Function {
+    pub entry: u32,
+    pub params: Vec<Reg>,
+    pub results: Vec<Reg>,
+}
+
+/// A variable with bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ObjectKind {
+    Buffer {
+        set: u32,
+        binding: u32,
+        element: u32,
+    },
+    Push,
+    /// Bytes.
+    Workgroup(u64),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    pub kind: ObjectKind,
+    pub read_only: bool,
+    /// Initialised by zeros, for workgroup memory.
+    pub zeroed: bool,
+    /// Bytes it must have at least.
+    pub size: u64,
+}
+
+/// A built-in variable: `SPIR-V` number, its first column and how many there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BuiltInColumns {
+    pub built_in: spirv::BuiltIn,
+    pub first: Reg,
+    pub count: u32,
+}
+
+/// Where an instruction of [`Code`] comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlaceInfo {
+    pub opcode: spirv::Op,
+    pub index: u32,
+    pub result: Option<u32>,
+    pub function: u32,
+    pub line: Option<(u32, u32)>,
+}
+
+/// What a column is at the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Start {
+    /// A constant.
+    Value(u64),
+    /// `OpUndef`.
+    Undef,
+    /// A variable without initialiser.
+    Uninitialised,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Code {
+    pub insts: Vec<Inst>,
+    pub pool: Vec<Reg>,
+    pub blocks: Vec<Block>,
+    pub functions: Vec<Function>,
+    pub chains: Vec<Chain>,
+    pub accesses: Vec<Access>,
+    pub lengths: Vec<Length>,
+    pub barriers: Vec<Barrier>,
+    pub objects: Vec<Object>,
+    pub built_ins: Vec<BuiltInColumns>,
+    pub places: Vec<PlaceInfo>,
+    /// Columns that have a value at the beginning of a workgroup.
+    pub starts: Vec<(Reg, Start)>,
+    /// Function variables with initialisers: at every call, by function: pairs of columns, or NONE for "uninitialised".
+    pub locals: Vec<Vec<(Reg, Reg)>>,
+    pub columns: u32,
+    /// Function of the entry point.
+    pub entry: u32,
+    /// Bytes that races are told apart by: the smallest access there is.
+    pub granule: u32,
+    /// Some atomic or fence acquires or releases, so that atomics may order other accesses.
+    pub fences: bool,
+    pub atomics: bool,
+    /// Subgroup instructions, for the classes of their visitors.
+    pub group_count: u32,
+    pub result_types: Vec<TypeId>,
+}

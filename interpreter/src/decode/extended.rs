@@ -1,0 +1,196 @@
+//! `GLSL.std.450`.
+
+use rspirv::dr;
+use smallvec::smallvec;
+
+use super::instructions::{float_width, integer_width};
+use super::{Cells, Decoder, id_at, invalid, literal_at};
+use crate::code::*;
+use crate::outcome::Error;
+
+impl Decoder<'_> {
+    pub(super) fn extended(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+        let set = id_at(inst, 0)?;
+        if self.ignored_sets.contains(&set) {
+            return Ok(());
+        }
+        let number = literal_at(inst, 1)?;
+        if !self.glsl.contains(&set) {
+            self.unsupported("extended instructions of a set that is not imported");
+            let (id, ty) = self.result(inst)?;
+            return self.define_undefined(id, ty);
+        }
+        let ids: Vec<u32> = (2..inst.operands.len()).map(|at| id_at(inst, at)).collect::<Result<_, _>>()?;
+        let arity = |n: usize| -> Result<&[u32], Error> {
+            ids.get(..n).ok_or_else(|| invalid(format!("GLSL.std.450 instruction {number} without its operands")))
+        };
+        let relaxed = self.is_relaxed(inst.result_id.unwrap_or(0));
+        if let Some(op) = float1(number) {
+            let ids = arity(1)?;
+            return self.each_of(inst, ids, &mut |this, scalars, x| {
+                let d = this.emit(Op::Float1(op, float_width(scalars[0])?), [x[0], NONE, NONE]);
+                Ok(this.relax(d, scalars[0], relaxed))
+            });
+        }
+        if let Some(op) = float2(number) {
+            let ids = arity(2)?;
+            return self.each_of(inst, ids, &mut |this, scalars, x| {
+                Ok(this.emit(Op::Float2(op, float_width(scalars[0])?), [x[0], x[1], NONE]))
+            });
+        }
+        if let Some(op) = int1(number) {
+            let ids = arity(1)?;
+            return self.each_of(inst, ids, &mut |this, scalars, x| {
+                Ok(this.emit(Op::Int1(op, integer_width(scalars[0])?), [x[0], NONE, NONE]))
+            });
+        }
+        if let Some(op) = int2(number) {
+            let ids = arity(2)?;
+            return self.each_of(inst, ids, &mut |this, scalars, x| {
+                Ok(this.emit(Op::Int2(op, integer_width(scalars[0])?), [x[0], x[1], NONE]))
+            });
+        }
+        match number {
+            // UClamp, SClamp
+            44 | 45 => {
+                let ids = arity(3)?;
+                self.each_of(inst, ids, &mut |this, scalars, x| {
+                    let w = integer_width(scalars[0])?;
+                    let scalar = crate::types::Scalar::Int(w, number == 45);
+                    Ok(this.emit(Op::Clamp(scalar), [x[0], x[1], x[2]]))
+                })
+            }
+            // FClamp, NClamp, FMix, Fma
+            43 | 81 | 46 | 50 => {
+                let ids = arity(3)?;
+                self.each_of(inst, ids, &mut |this, scalars, x| {
+                    let w = float_width(scalars[0])?;
+                    let op = match number {
+                        46 => Op::FMix(w),
+                        50 => Op::Fma(w),
+                        _ => Op::FClamp(w),
+                    };
+                    Ok(this.emit(op, [x[0], x[1], x[2]]))
+                })
+            }
+            // PackDouble2x32, UnpackDouble2x32
+            59 | 65 => {
+                let (id, ty) = self.result(inst)?;
+                let (cells, _) = self.vector(arity(1)?[0])?;
+                let (from, to) = if number == 59 { (32, 64) } else { (64, 32) };
+                let out = self.rebundle(&cells, from, to);
+                self.define(id, ty, out)
+            }
+            // PackHalf2x16
+            58 => {
+                let (id, ty) = self.result(inst)?;
+                let (cells, _) = self.vector(arity(1)?[0])?;
+                let halves: Cells =
+                    cells.iter().map(|&c| self.emit(Op::FloatConvert(32, 16), [c, NONE, NONE])).collect();
+                let out = self.rebundle(&halves, 16, 32);
+                self.define(id, ty, out)
+            }
+            // UnpackHalf2x16
+            62 => {
+                let (id, ty) = self.result(inst)?;
+                let (cells, _) = self.vector(arity(1)?[0])?;
+                let halves = self.rebundle(&cells, 32, 16);
+                let out = halves.iter().map(|&c| self.emit(Op::FloatConvert(16, 32), [c, NONE, NONE])).collect();
+                self.define(id, ty, out)
+            }
+            // Cross
+            68 => {
+                let (id, ty) = self.result(inst)?;
+                let [a, b] = [arity(2)?[0], ids[1]];
+                let ((x, scalar), (y, _)) = (self.vector(a)?, self.vector(b)?);
+                let w = float_width(scalar)?;
+                if x.len() != 3 || y.len() != 3 {
+                    return Err(invalid("a cross product of other than three components"));
+                }
+                let mut out = Cells::new();
+                for (i, j) in [(1, 2), (2, 0), (0, 1)] {
+                    let first = self.emit(Op::Float2(Float2::Mul, w), [x[i], y[j], NONE]);
+                    let second = self.emit(Op::Float2(Float2::Mul, w), [y[i], x[j], NONE]);
+                    out.push(self.emit(Op::Float2(Float2::Sub, w), [first, second, NONE]));
+                }
+                self.define(id, ty, out)
+            }
+            // Results of which nothing but their being computed is said here.
+            11..=25 | 33 | 34 | 36 | 49 | 52..=57 | 60 | 61 | 63 | 64 | 66 | 67 | 69..=72 | 26 | 47 => {
+                self.open(inst, &ids)
+            }
+            other => {
+                self.unsupported(format!("GLSL.std.450 instruction {other}"));
+                let (id, ty) = self.result(inst)?;
+                self.define_undefined(id, ty)
+            }
+        }
+    }
+
+    /// A result that is open, whatever its operands are; it is undefined if one of them is.
+    fn open(&mut self, inst: &dr::Instruction, ids: &[u32]) -> Result<(), Error> {
+        let (id, ty) = self.result(inst)?;
+        let mut all = Cells::new();
+        for &operand in ids {
+            let cells = self.cells(operand)?;
+            all.extend(cells);
+        }
+        let d = self.emit_row(Op::Open, &all);
+        let count = self.checked_cells(ty)?;
+        self.define(id, ty, smallvec![d; count])
+    }
+}
+
+fn float1(number: u32) -> Option<Float1> {
+    Some(match number {
+        1 => Float1::Round,
+        2 => Float1::RoundEven,
+        3 => Float1::Trunc,
+        4 => Float1::Abs,
+        6 => Float1::Sign,
+        8 => Float1::Floor,
+        9 => Float1::Ceil,
+        10 => Float1::Fract,
+        13 => Float1::Sin,
+        14 => Float1::Cos,
+        27 => Float1::Exp,
+        28 => Float1::Log,
+        29 => Float1::Exp2,
+        30 => Float1::Log2,
+        31 => Float1::Sqrt,
+        32 => Float1::InverseSqrt,
+        _ => return None,
+    })
+}
+
+fn float2(number: u32) -> Option<Float2> {
+    Some(match number {
+        37 => Float2::Min,
+        40 => Float2::Max,
+        48 => Float2::Step,
+        79 => Float2::NMin,
+        80 => Float2::NMax,
+        _ => return None,
+    })
+}
+
+fn int1(number: u32) -> Option<Int1> {
+    Some(match number {
+        5 => Int1::SAbs,
+        7 => Int1::SSign,
+        73 => Int1::FindILsb,
+        74 => Int1::FindSMsb,
+        75 => Int1::FindUMsb,
+        _ => return None,
+    })
+}
+
+fn int2(number: u32) -> Option<Int2> {
+    Some(match number {
+        38 => Int2::UMin,
+        39 => Int2::SMin,
+        41 => Int2::UMax,
+        42 => Int2::SMax,
+        _ => return None,
+    })
+}

@@ -1,0 +1,285 @@
+//! Constant expressions, and places for columns.
+
+use rspirv::dr::{self, Operand};
+use rspirv::spirv::Op as Opcode;
+
+use super::instructions::int2_of;
+use super::{Decoder, TEMP, invalid};
+use crate::alu;
+use crate::code::*;
+use crate::outcome::Error;
+use crate::types::{Scalar, TypeId};
+
+impl Decoder<'_> {
+    /// `OpSpecConstantOp` (SPIR-V 1.6 §3.52.7).
+    pub(super) fn constant_operation(&mut self, inst: &dr::Instruction, ty: TypeId) -> Result<Vec<Start>, Error> {
+        let Some(Operand::LiteralSpecConstantOpInteger(opcode)) = inst.operands.first() else {
+            return Err(invalid("OpSpecConstantOp without an opcode"));
+        };
+        let mut rows: Vec<(TypeId, Vec<Start>)> = Vec::new();
+        let mut literals = Vec::new();
+        for operand in &inst.operands[1..] {
+            match operand {
+                Operand::IdRef(id) => {
+                    let constant = self.constants.get(id).ok_or_else(|| invalid(format!("%{id} is no constant")))?;
+                    rows.push((constant.ty, constant.cells.clone()));
+                }
+                Operand::LiteralBit32(value) => literals.push(*value),
+                _ => {}
+            }
+        }
+        let count = self.checked_cells(ty)?;
+        let row = |at: usize| -> Result<&(TypeId, Vec<Start>), Error> {
+            rows.get(at).ok_or_else(|| invalid("OpSpecConstantOp without its operands"))
+        };
+        let scalar_of = |at: usize| -> Result<Scalar, Error> {
+            let found = self.types.components(row(at)?.0).map(|(scalar, _)| scalar);
+            found.ok_or_else(|| invalid("OpSpecConstantOp of something that is no scalar or vector"))
+        };
+        match opcode {
+            Opcode::CompositeExtract => {
+                let (mut part, mut first) = (row(0)?.0, 0);
+                for &index in &literals {
+                    let (ty, offset) = self
+                        .types
+                        .element(part, u64::from(index))
+                        .ok_or_else(|| invalid("an index out of a composite"))?;
+                    (part, first) = (ty, first + offset as usize);
+                }
+                let cells =
+                    row(0)?.1.get(first..first + count).ok_or_else(|| invalid("an index out of a composite"))?;
+                return Ok(cells.to_vec());
+            }
+            Opcode::CompositeInsert => {
+                let (mut part, mut first) = (row(1)?.0, 0);
+                for &index in &literals {
+                    let (ty, offset) = self
+                        .types
+                        .element(part, u64::from(index))
+                        .ok_or_else(|| invalid("an index out of a composite"))?;
+                    (part, first) = (ty, first + offset as usize);
+                }
+                let mut cells = row(1)?.1.clone();
+                let object = &row(0)?.1;
+                cells
+                    .get_mut(first..first + object.len())
+                    .ok_or_else(|| invalid("an index out of a composite"))?
+                    .copy_from_slice(object);
+                return Ok(cells);
+            }
+            Opcode::VectorShuffle => {
+                let both: Vec<Start> = row(0)?.1.iter().chain(&row(1)?.1).copied().collect();
+                let pick = |index: &u32| both.get(*index as usize).copied().unwrap_or(Start::Undef);
+                return Ok(literals.iter().map(pick).collect());
+            }
+            Opcode::Select => {
+                let (cond, x, y) = (&row(0)?.1, &row(1)?.1, &row(2)?.1);
+                let pick = |c: usize| match cond.get(if cond.len() == 1 { 0 } else { c }) {
+                    Some(Start::Value(0)) => y.get(c).copied(),
+                    Some(Start::Value(_)) => x.get(c).copied(),
+                    _ => Some(Start::Undef),
+                };
+                return Ok((0..count).map(|c| pick(c).unwrap_or(Start::Undef)).collect());
+            }
+            _ => {}
+        }
+        let scalar = scalar_of(0)?;
+        let w = scalar.width();
+        let to = self.types.components(ty).map_or(w, |(scalar, _)| scalar.width());
+        let mut cells = Vec::with_capacity(count);
+        for c in 0..count {
+            let at = |row_at: usize| -> Result<Option<u64>, Error> {
+                Ok(match row(row_at)?.1.get(c) {
+                    Some(Start::Value(value)) => Some(*value),
+                    _ => None,
+                })
+            };
+            let value = match opcode {
+                Opcode::SNegate => at(0)?.map(|x| alu::int1(Int1::Negate, w, x)),
+                Opcode::Not | Opcode::LogicalNot => at(0)?.map(|x| alu::int1(Int1::Not, w, x)),
+                Opcode::UConvert => at(0)?.map(|x| x & alu::mask(to)),
+                Opcode::SConvert => at(0)?.map(|x| alu::signed(x, w) as u64 & alu::mask(to)),
+                Opcode::Bitcast if w == to => at(0)?,
+                _ => match int2_of(*opcode) {
+                    Some(op) => match (at(0)?, at(1)?) {
+                        (Some(x), Some(y)) => alu::int2(op, w, x, y).ok(),
+                        _ => None,
+                    },
+                    None => {
+                        self.unsupported(format!("OpSpecConstantOp with Op{opcode:?}"));
+                        None
+                    }
+                },
+            };
+            cells.push(value.map_or(Start::Undef, Start::Value));
+        }
+        Ok(cells)
+    }
+
+    /// Gives every column of a function its place: one of its own if several blocks use it, else one that is shared with others.
+    pub(super) fn finish(&mut self) -> Result<(), Error> {
+        let count = self.temps as usize;
+        let mut home = vec![u32::MAX; count];
+        let mut own = vec![false; count];
+        for (index, block) in self.code.blocks.iter().enumerate() {
+            for at in block.first..block.end {
+                for reg in defined(&self.code, &self.code.insts[at as usize]) {
+                    if let Some(temp) = temp_of(reg) {
+                        home[temp] = index as u32;
+                    }
+                }
+            }
+        }
+        for (index, block) in self.code.blocks.iter().enumerate() {
+            let mut note = |reg: Reg| {
+                if let Some(temp) = temp_of(reg) {
+                    own[temp] |= home[temp] != index as u32;
+                }
+            };
+            for at in block.first..block.end {
+                used(&self.code, &self.code.insts[at as usize]).for_each(&mut note);
+            }
+            used_by_term(&self.code, &block.term).for_each(&mut note);
+        }
+        let mut last_use = vec![0u32; count];
+        for block in &self.code.blocks {
+            for at in block.first..block.end {
+                let inst = &self.code.insts[at as usize];
+                used(&self.code, inst)
+                    .chain(defined(&self.code, inst))
+                    .filter_map(temp_of)
+                    .for_each(|t| last_use[t] = at);
+            }
+            used_by_term(&self.code, &block.term).filter_map(temp_of).for_each(|temp| last_use[temp] = u32::MAX);
+        }
+        // Callees share columns with their callers: what is live across a call has its own.
+        for block in &self.code.blocks {
+            let insts = block.first..block.end;
+            let calls: Vec<u32> =
+                insts.clone().filter(|at| matches!(self.code.insts[*at as usize].op, Op::Call(_))).collect();
+            if calls.is_empty() {
+                continue;
+            }
+            for at in insts {
+                for temp in defined(&self.code, &self.code.insts[at as usize]).filter_map(temp_of) {
+                    let next = calls.get(calls.partition_point(|&call| call <= at));
+                    own[temp] |= next.is_some_and(|&call| last_use[temp] > call);
+                }
+            }
+        }
+        let mut places = vec![NONE; count];
+        for temp in 0..count {
+            if own[temp] {
+                places[temp] = self.permanent_columns(1)?;
+            }
+        }
+        let first_shared = self.permanent;
+        let mut most_shared = 0;
+        let mut free: Vec<Reg> = Vec::new();
+        for block in &self.code.blocks {
+            free.clear();
+            let mut next = first_shared;
+            let mut dying: Vec<usize> = Vec::new();
+            for at in block.first..block.end {
+                let inst = &self.code.insts[at as usize];
+                for temp in defined(&self.code, inst).filter_map(temp_of) {
+                    if places[temp] == NONE {
+                        places[temp] = free.pop().unwrap_or_else(|| {
+                            next += 1;
+                            next - 1
+                        });
+                    }
+                }
+                dying.extend(used(&self.code, inst).chain(defined(&self.code, inst)).filter_map(temp_of));
+                dying.sort_unstable();
+                dying.dedup();
+                for &temp in dying.iter().filter(|&&temp| !own[temp] && last_use[temp] == at) {
+                    free.push(places[temp]);
+                }
+                dying.clear();
+            }
+            most_shared = most_shared.max(next - first_shared);
+        }
+        self.permanent_columns(most_shared as usize)?;
+        self.code.columns = self.permanent;
+        let place = |reg: &mut Reg| {
+            if let Some(temp) = temp_of(*reg) {
+                *reg = places[temp];
+            }
+        };
+        for inst in &mut self.code.insts {
+            if inst.d & super::body::GROUP_TAG == 0 {
+                place(&mut inst.d);
+            }
+            [&mut inst.a, &mut inst.b, &mut inst.c].into_iter().for_each(place);
+        }
+        self.code.pool.iter_mut().for_each(place);
+        for block in &mut self.code.blocks {
+            match &mut block.term {
+                Term2::Cond { cond, .. } => place(cond),
+                Term2::Switch { selector, .. } => place(selector),
+                _ => {}
+            }
+        }
+        let base = |base: &mut Base| {
+            if let Base::Reg(reg) = base {
+                place(reg);
+            }
+        };
+        self.code.chains.iter_mut().for_each(|chain| {
+            base(&mut chain.base);
+            chain.terms.iter_mut().for_each(|term| place(&mut term.index));
+        });
+        self.code.accesses.iter_mut().for_each(|access| base(&mut access.base));
+        self.code.lengths.iter_mut().for_each(|length| base(&mut length.base));
+        self.check_columns()
+    }
+
+    /// No instruction may name a column that is not there: the machine relies on it.
+    fn check_columns(&self) -> Result<(), Error> {
+        let good = |reg: Reg| reg < self.code.columns;
+        let fine = self.code.blocks.iter().all(|block| {
+            let insts = &self.code.insts[block.first as usize..block.end as usize];
+            insts.iter().all(|inst| used(&self.code, inst).chain(defined(&self.code, inst)).all(good))
+                && used_by_term(&self.code, &block.term).all(good)
+        });
+        if fine { Ok(()) } else { Err(invalid("a value is used that nothing defines")) }
+    }
+}
+
+fn temp_of(reg: Reg) -> Option<usize> {
+    (reg != NONE && reg & super::body::GROUP_TAG == 0 && reg >= TEMP).then(|| (reg - TEMP) as usize)
+}
+
+fn defined<'a>(code: &'a Code, inst: &Inst) -> impl Iterator<Item = Reg> + 'a {
+    let d = (inst.d != NONE && inst.d & super::body::GROUP_TAG == 0).then_some(inst.d);
+    d.into_iter().chain(code.pool[inst.outs.range()].iter().copied())
+}
+
+fn used<'a>(code: &'a Code, inst: &Inst) -> impl Iterator<Item = Reg> + 'a {
+    let few = [inst.a, inst.b, inst.c].into_iter().filter(|reg| *reg != NONE);
+    few.chain(code.pool[inst.ins.range()].iter().copied())
+}
+
+fn edges(term: &Term2) -> Vec<&Edge> {
+    match term {
+        Term2::Branch(edge) => vec![edge],
+        Term2::Cond { yes, no, .. } => vec![yes, no],
+        Term2::Switch { cases, default, .. } => cases.iter().map(|(_, edge)| edge).chain([default]).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn used_by_term<'a>(code: &'a Code, term: &'a Term2) -> impl Iterator<Item = Reg> + 'a {
+    let first = match term {
+        Term2::Cond { cond, .. } => Some(*cond),
+        Term2::Switch { selector, .. } => Some(*selector),
+        _ => None,
+    };
+    let returned: &[Reg] = match term {
+        Term2::Return(moves) => &code.pool[moves.range()],
+        _ => &[],
+    };
+    let moves = edges(term).into_iter().flat_map(|edge| code.pool[edge.moves.range()].iter().copied());
+    first.into_iter().chain(returned.iter().copied()).chain(moves)
+}

@@ -1,0 +1,106 @@
+//! What a module is run with: specialisation, workgroups, lane map, buffers, limits.
+
+use std::collections::BTreeMap;
+
+/// The convergence rules that subgroup operations are judged by, weakest promise first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Tier {
+    /// No execution mode: uniform control flow of the whole workgroup only (SPIR-V 1.6 §2.2.5).
+    Plain,
+    /// `SubgroupUniformControlFlowKHR` (SPV_KHR_subgroup_uniform_control_flow).
+    SubgroupUniform,
+    /// `MaximallyReconvergesKHR` (SPV_KHR_maximal_reconvergence).
+    Maximal,
+}
+
+/// What is fixed when a pipeline is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PipelineOptions {
+    /// Name of the entry point; if none, the only one with the execution model `GLCompute`.
+    pub entry: Option<String>,
+    /// Values of specialisation constants by `SpecId` (`VkSpecializationInfo`): the bits of the constant, not sign-extended. Booleans are 0 or 1.
+    /// Numbers that the module does not have are ignored, as Vulkan does (VkSpecializationMapEntry).
+    pub specialization: BTreeMap<u32, u64>,
+    /// Judge by this tier instead of by the execution modes of the entry point.
+    pub tier: Option<Tier>,
+}
+
+/// Where one invocation sits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Index of the subgroup in the workgroup, counted from 0 without gaps. It names the subgroup and is not `SubgroupId`.
+    pub subgroup: u32,
+    /// `SubgroupLocalInvocationId`, below the subgroup size.
+    pub lane: u32,
+    /// `SubgroupId` as the device reports it.
+    pub subgroup_id: u32,
+    /// `NumSubgroups` as the device reports it.
+    pub num_subgroups: u32,
+}
+
+/// Which invocation sits in which subgroup and lane. Any division into subgroups is legal unless full subgroups are asked for (Vulkan,
+/// "Subgroups" in the chapter on shaders), so it is an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaneMap {
+    /// `SubgroupSize`: a power of two from 1 to 128.
+    pub subgroup_size: u32,
+    /// For every workgroup, by its linear index: the place of each invocation, by local invocation index. With one element it holds for every
+    /// workgroup.
+    pub workgroups: Vec<Vec<Place>>,
+}
+
+impl LaneMap {
+    /// Subgroups of consecutive local invocation indices, for every workgroup of `invocations`.
+    pub fn linear(invocations: u32, subgroup_size: u32) -> LaneMap {
+        let size = subgroup_size.max(1);
+        let num_subgroups = invocations.div_ceil(size);
+        let place =
+            |index: u32| Place { subgroup: index / size, lane: index % size, subgroup_id: index / size, num_subgroups };
+        LaneMap { subgroup_size, workgroups: vec![(0..invocations).map(place).collect()] }
+    }
+}
+
+/// A buffer that is bound to a descriptor, or that a physical address points into.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buffer {
+    /// `DescriptorSet`.
+    pub set: u32,
+    /// `Binding`.
+    pub binding: u32,
+    /// Element of an array of descriptors; 0 without one.
+    pub element: u32,
+    /// Contents before the dispatch, all of them defined. The length is the size of the descriptor's range.
+    pub bytes: Vec<u8>,
+    /// The device address (`vkGetBufferDeviceAddress`) if the module may point into the buffer. Ranges must not overlap.
+    pub address: Option<u64>,
+}
+
+/// One `vkCmdDispatch`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// Number of workgroups in x, y, z.
+    pub workgroups: [u32; 3],
+    /// Who sits where.
+    pub lane_map: LaneMap,
+    /// Storage and uniform buffers.
+    pub buffers: Vec<Buffer>,
+    /// Push constants, from offset 0.
+    pub push: Vec<u8>,
+    /// Where to give up.
+    pub limits: Limits,
+}
+
+/// Bounds of a run. Nothing else bounds it: not the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Instructions executed by one tangle each, over the whole dispatch. Behind it stands "no termination".
+    pub steps: u64,
+    /// Bytes of values and of variables, buffers not counted.
+    pub memory: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { steps: 20_000_000, memory: 256 << 20 }
+    }
+}

@@ -1,0 +1,425 @@
+//! Instructions that compute, for all lanes of a tangle at once.
+
+use super::{Machine, POISON, Stop};
+use crate::alu::{self, Fault};
+use crate::code::*;
+use crate::faults::Planted;
+use crate::outcome::{Rule, Why};
+use crate::types::Scalar;
+
+/// Runs a block for every active lane.
+macro_rules! lanes {
+    ($self:ident, $slot:ident => $body:block) => {
+        if $self.full {
+            #[allow(clippy::needless_range_loop, reason = "several columns are indexed in most of them")]
+            for $slot in 0..$self.n $body
+        } else {
+            for &$slot in &$self.active {
+                let $slot = $slot as usize;
+                $body
+            }
+        }
+    };
+}
+
+/// One loop for each operation, so that none chooses in its inside.
+macro_rules! each_operation {
+    ($self:ident, $inst:ident, $op:ident, $w:ident, $($name:ident)*) => {
+        match $op {
+            $(Int2::$name => $self.binary($inst, |x, y| alu::int2(Int2::$name, $w, x, y)),)*
+        }
+    };
+}
+
+impl Machine<'_> {
+    pub(super) fn instruction(&mut self, inst: &Inst) -> Result<(), Stop> {
+        match inst.op {
+            Op::Int1(op, w) => self.unary(inst, |x| Ok(alu::int1(op, w, x)))?,
+            Op::Int2(op, w) => self.int2(inst, self.planted_int2(op), w)?,
+            Op::Resize(from, to, is_signed) => {
+                let is_signed = is_signed && !self.is(Planted::ZeroExtension);
+                let out = alu::mask(to);
+                if is_signed {
+                    self.unary(inst, |x| Ok(alu::signed(x, from) as u64 & out))?;
+                } else {
+                    self.unary(inst, |x| Ok(x & out))?;
+                }
+            }
+            Op::Select => self.select(inst),
+            Op::BitFieldInsert(w) => {
+                self.row(inst, |x| alu::bit_field_insert(w, x[0], x[1], x[2], x[3]))?;
+            }
+            Op::BitFieldExtract(w, is_signed) => {
+                let up = u64::from(self.is(Planted::BitFieldShifted));
+                self.ternary(inst, |base, offset, count| {
+                    let higher = offset + if offset + count < u64::from(w) { up } else { 0 };
+                    alu::bit_field_extract(w, is_signed, base, higher, count)
+                })?;
+            }
+            Op::Clamp(scalar) => self.clamp(inst, scalar)?,
+            Op::Relax(scalar) => self.relax(inst, scalar),
+            Op::Dot { from, to, signs, saturate } => self.dot(inst, from, to, signs, saturate)?,
+            Op::Open => self.open(inst),
+            Op::Float1(..)
+            | Op::Float2(..)
+            | Op::Fma(_)
+            | Op::FClamp(_)
+            | Op::FMix(_)
+            | Op::FloatCompare(..)
+            | Op::IsNan(_)
+            | Op::IsInf(_)
+            | Op::FloatConvert(..)
+            | Op::IntToFloat(..)
+            | Op::FloatToInt(..) => self.float(inst)?,
+            Op::VectorExtract => self.vector_extract(inst),
+            Op::VectorInsert => self.vector_insert(inst),
+            Op::Chain(chain) => self.chain(inst, chain),
+            Op::Load(access) => self.load(inst, access)?,
+            Op::Store(access) => self.store(inst, access)?,
+            Op::Atomic(access, op, scalar) => self.atomic(inst, access, op, scalar)?,
+            Op::ArrayLength(length) => self.array_length(inst, length)?,
+            Op::Group { group, scalar, n, cluster } => self.group(inst, group, scalar, usize::from(n), cluster)?,
+            Op::ControlBarrier(barrier) => self.control_barrier(inst, barrier)?,
+            Op::MemoryBarrier(orders) => self.memory.fence(orders, &self.active),
+            Op::Assume => self.assume(inst)?,
+            // Calls are control flow.
+            Op::Call(_) => {}
+        }
+        Ok(())
+    }
+
+    /// No taint is left where the active lanes wrote.
+    pub(super) fn clear(&self, reg: Reg) {
+        if !self.columns.is_tainted(reg) {
+            return;
+        }
+        let taints = self.columns.taints(reg);
+        lanes!(self, slot => { taints[slot].set(0); });
+        if self.full {
+            self.columns.tainted[reg as usize].set(false);
+        }
+    }
+
+    /// Copies a column, for the active lanes.
+    pub(super) fn mov(&mut self, to: Reg, from: Reg) {
+        if to == from {
+            return;
+        }
+        let (source, destination) = (self.columns.bits(from), self.columns.bits(to));
+        lanes!(self, slot => { destination[slot].set(source[slot].get()); });
+        if self.columns.is_tainted(from) {
+            let (source, destination) = (self.columns.taints(from), self.columns.taints(to));
+            let mut any = 0;
+            lanes!(self, slot => {
+                let taint = source[slot].get();
+                any |= taint;
+                destination[slot].set(taint);
+            });
+            if any != 0 {
+                self.columns.tainted[to as usize].set(true);
+            } else if self.full {
+                self.columns.tainted[to as usize].set(false);
+            }
+        } else {
+            self.clear(to);
+        }
+    }
+
+    #[inline(always)]
+    fn unary(&mut self, inst: &Inst, f: impl Fn(u64) -> Result<u64, Fault>) -> Result<(), Stop> {
+        if self.columns.is_tainted(inst.a) {
+            return self.general(inst, &[inst.a], &|x: &[u64]| f(x[0]));
+        }
+        let (a, d) = (self.columns.bits(inst.a), self.columns.bits(inst.d));
+        lanes!(self, slot => { d[slot].set(f(a[slot].get()).unwrap_or(0)); });
+        self.clear(inst.d);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn binary(&mut self, inst: &Inst, f: impl Fn(u64, u64) -> Result<u64, Fault>) -> Result<(), Stop> {
+        if self.columns.is_tainted(inst.a) || self.columns.is_tainted(inst.b) {
+            return self.general(inst, &[inst.a, inst.b], &|x: &[u64]| f(x[0], x[1]));
+        }
+        let (a, b, d) = (self.columns.bits(inst.a), self.columns.bits(inst.b), self.columns.bits(inst.d));
+        let mut failed = false;
+        lanes!(self, slot => {
+            match f(a[slot].get(), b[slot].get()) {
+                Ok(value) => d[slot].set(value),
+                Err(_) => failed = true,
+            }
+        });
+        self.clear(inst.d);
+        if failed {
+            return self.general(inst, &[inst.a, inst.b], &|x: &[u64]| f(x[0], x[1]));
+        }
+        Ok(())
+    }
+
+    fn ternary(&mut self, inst: &Inst, f: impl Fn(u64, u64, u64) -> Result<u64, Fault>) -> Result<(), Stop> {
+        self.general(inst, &[inst.a, inst.b, inst.c], &|x: &[u64]| f(x[0], x[1], x[2]))
+    }
+
+    fn row(&mut self, inst: &Inst, f: impl Fn(&[u64]) -> Result<u64, Fault>) -> Result<(), Stop> {
+        let code = self.code;
+        self.general(inst, &code.pool[inst.ins.range()], &|x: &[u64]| f(x))
+    }
+
+    /// Lane by lane, with taints. A result is determined if it is the same for every value that the operands can have.
+    fn general(&mut self, inst: &Inst, operands: &[Reg], f: &dyn Fn(&[u64]) -> Result<u64, Fault>) -> Result<(), Stop> {
+        let absorbing = absorbing(inst.op);
+        let mut values = [0u64; 16];
+        let mut wide = vec![0u64; if operands.len() > 16 { operands.len() } else { 0 }];
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let values = if operands.len() > 16 { &mut wide[..] } else { &mut values[..operands.len()] };
+            let mut taint = 0;
+            let mut absorbed = false;
+            for (value, &reg) in values.iter_mut().zip(operands) {
+                let (bits, t) = self.columns.get(reg, slot);
+                *value = bits;
+                taint = taint.max(t);
+                absorbed |= t == 0 && absorbing == Some(bits);
+            }
+            let result = f(values);
+            if taint == 0 {
+                match result {
+                    Ok(value) => self.columns.set(inst.d, slot, value, 0),
+                    Err(fault) => {
+                        let values = values.to_vec();
+                        let taint = self.fault_of(fault, inst.place, slot, || format!("operands {values:?}"))?;
+                        self.columns.set(inst.d, slot, 0, taint);
+                    }
+                }
+                continue;
+            }
+            if taint & POISON == 0 && (absorbed || self.same_for_all(operands, values, slot, f)) {
+                self.columns.set(inst.d, slot, f(values).unwrap_or(0), 0);
+                continue;
+            }
+            let taint = if self.is(Planted::TaintForgotten) { 0 } else { self.reasons.derived(taint) };
+            self.columns.set(inst.d, slot, result.unwrap_or(0), taint);
+        }
+        if self.full {
+            let taints = self.columns.taints(inst.d);
+            let any = taints.iter().any(|taint| taint.get() != 0);
+            self.columns.tainted[inst.d as usize].set(any);
+        }
+        Ok(())
+    }
+
+    /// True if every operand is one of two known values, and the result does not depend on which.
+    fn same_for_all(
+        &self,
+        operands: &[Reg],
+        values: &[u64],
+        slot: usize,
+        f: &dyn Fn(&[u64]) -> Result<u64, Fault>,
+    ) -> bool {
+        let mut flips = Vec::new();
+        for (at, &reg) in operands.iter().enumerate() {
+            match self.columns.taint(reg, slot) {
+                0 => {}
+                taint => match self.reasons.flip_of(taint) {
+                    Some(flip) => flips.push((at, flip)),
+                    None => return false,
+                },
+            }
+        }
+        if flips.len() > 4 {
+            return false;
+        }
+        let Ok(expected) = f(values) else { return false };
+        (1..1u32 << flips.len()).all(|choice| {
+            let mut other = values.to_vec();
+            for (bit, (at, flip)) in flips.iter().enumerate() {
+                if choice >> bit & 1 == 1 {
+                    other[*at] ^= flip;
+                }
+            }
+            f(&other) == Ok(expected)
+        })
+    }
+
+    fn int2(&mut self, inst: &Inst, op: Int2, w: u8) -> Result<(), Stop> {
+        each_operation!(self, inst, op, w,
+            Add Sub Mul UDiv SDiv UMod SRem SMod ShiftLeft ShiftRightLogical ShiftRightArithmetic And Or Xor
+            Equal NotEqual ULess ULessEqual UGreater UGreaterEqual SLess SLessEqual SGreater SGreaterEqual
+            UMin UMax SMin SMax AddCarry SubBorrow UMulHigh SMulHigh
+        )
+    }
+
+    fn planted_int2(&self, op: Int2) -> Int2 {
+        match (self.fault, op) {
+            (None, op) => op,
+            (Some(Planted::ArithmeticShiftIsLogical), Int2::ShiftRightArithmetic) => Int2::ShiftRightLogical,
+            (Some(Planted::SignedLessIsUnsigned), Int2::SLess) => Int2::ULess,
+            (Some(Planted::LessIsLessEqual), Int2::ULess) => Int2::ULessEqual,
+            (Some(Planted::MinIsMax), Int2::UMin) => Int2::UMax,
+            (Some(Planted::SubIsAdd), Int2::Sub) => Int2::Add,
+            (_, op) => op,
+        }
+    }
+
+    fn select(&mut self, inst: &Inst) {
+        let (a, mut b, mut c) = (inst.a, inst.b, inst.c);
+        if self.is(Planted::SelectSwapped) {
+            std::mem::swap(&mut b, &mut c);
+        }
+        if !self.columns.is_tainted(a) && !self.columns.is_tainted(b) && !self.columns.is_tainted(c) {
+            let (cond, x, y) = (self.columns.bits(a), self.columns.bits(b), self.columns.bits(c));
+            let d = self.columns.bits(inst.d);
+            lanes!(self, slot => {
+                let value = if cond[slot].get() != 0 { x[slot].get() } else { y[slot].get() };
+                d[slot].set(value);
+            });
+            self.clear(inst.d);
+            return;
+        }
+        for &slot in &self.active {
+            let slot = slot as usize;
+            let (cond, taint) = self.columns.get(a, slot);
+            let (x, y) = (self.columns.get(b, slot), self.columns.get(c, slot));
+            let (value, found) = if cond != 0 { x } else { y };
+            // An open condition between equal values decides nothing.
+            let same = taint & POISON == 0 && x == y && x.1 == 0;
+            let taint = if taint != 0 && !same { self.reasons.derived(taint) } else { found };
+            self.columns.set(inst.d, slot, value, taint);
+        }
+    }
+
+    fn clamp(&mut self, inst: &Inst, scalar: Scalar) -> Result<(), Stop> {
+        let w = scalar.width();
+        let is_signed = matches!(scalar, Scalar::Int(_, true));
+        self.ternary(inst, |x, low, high| {
+            let key = |value: u64| if is_signed { i128::from(alu::signed(value, w)) } else { i128::from(value) };
+            // "Result is undefined if minVal > maxVal" (GLSL.std.450, UClamp, SClamp).
+            if key(low) > key(high) {
+                return Err(Fault::Value(Why::Operands));
+            }
+            Ok(if key(x) < key(low) {
+                low
+            } else if key(x) > key(high) {
+                high
+            } else {
+                x
+            })
+        })
+    }
+
+    /// `RelaxedPrecision` (SPIR-V 1.6 §2.14): at least 16 bits, or the precision of 16-bit floats.
+    fn relax(&mut self, inst: &Inst, scalar: Scalar) {
+        self.mov(inst.d, inst.a);
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (bits, taint) = self.columns.get(inst.d, slot);
+            if taint != 0 {
+                continue;
+            }
+            let taint = match scalar {
+                Scalar::Int(w, true) if i16::try_from(alu::signed(bits, w)).is_ok() => 0,
+                Scalar::Int(_, false) if bits <= u64::from(u16::MAX) => 0,
+                Scalar::Float(32) => self.relaxed_float(bits, inst.place),
+                _ => self.reasons.taint(Why::Implementation, inst.place),
+            };
+            self.columns.set(inst.d, slot, bits, taint);
+        }
+    }
+
+    fn dot(&mut self, inst: &Inst, from: u8, to: u8, signs: (bool, bool), saturate: bool) -> Result<(), Stop> {
+        let code = self.code;
+        let ins = &code.pool[inst.ins.range()];
+        let n = ins.len() / 2;
+        let mut operands = ins.to_vec();
+        if saturate {
+            operands.push(inst.c);
+        }
+        let value = |x: u64, is_signed: bool| -> i128 {
+            if is_signed { i128::from(alu::signed(x, from)) } else { i128::from(x) }
+        };
+        self.general(inst, &operands, &|x: &[u64]| {
+            let sum: i128 = (0..n).map(|i| value(x[i], signs.0) * value(x[n + i], signs.1)).sum();
+            if !saturate {
+                return Ok(sum as u64 & alu::mask(to));
+            }
+            let (low, high, old) = if signs.0 {
+                let high = i128::from(alu::mask(to) >> 1);
+                (-high - 1, high, i128::from(alu::signed(x[2 * n], to)))
+            } else {
+                (0, i128::from(alu::mask(to)), i128::from(x[2 * n]))
+            };
+            Ok((sum + old).clamp(low, high) as u64 & alu::mask(to))
+        })
+    }
+
+    fn open(&mut self, inst: &Inst) {
+        let precision = self.reasons.taint(Why::Precision, inst.place);
+        let code = self.code;
+        let few = [inst.a, inst.b, inst.c];
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let operands =
+                few.iter().copied().filter(|reg| *reg != NONE).chain(code.pool[inst.ins.range()].iter().copied());
+            let worst = operands.map(|reg| self.columns.taint(reg, slot)).max().unwrap_or(0);
+            let taint = if worst & POISON != 0 { worst } else { precision };
+            self.columns.set(inst.d, slot, 0, taint);
+        }
+    }
+
+    fn vector_extract(&mut self, inst: &Inst) {
+        let code = self.code;
+        let components = &code.pool[inst.ins.range()];
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (index, taint) = self.columns.get(inst.a, slot);
+            let (value, found) = match components.get(usize::try_from(index).unwrap_or(usize::MAX)) {
+                Some(&reg) => self.columns.get(reg, slot),
+                None => (0, self.reasons.taint(Why::OutOfBounds, inst.place)),
+            };
+            let taint = if taint != 0 { self.reasons.derived(taint) } else { found };
+            self.columns.set(inst.d, slot, value, taint);
+        }
+    }
+
+    fn vector_insert(&mut self, inst: &Inst) {
+        let code = self.code;
+        let (outs, components) = (&code.pool[inst.outs.range()], &code.pool[inst.ins.range()]);
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (index, taint) = self.columns.get(inst.a, slot);
+            let inserted = self.columns.get(inst.b, slot);
+            let outside = index >= components.len() as u64;
+            let taint = match taint {
+                0 if outside => self.reasons.taint(Why::OutOfBounds, inst.place),
+                taint => self.reasons.derived(taint),
+            };
+            for (c, (&out, &old)) in outs.iter().zip(components).enumerate() {
+                let (value, found) = if c as u64 == index { inserted } else { self.columns.get(old, slot) };
+                self.columns.set(out, slot, value, if taint != 0 { taint } else { found });
+            }
+        }
+    }
+
+    fn assume(&mut self, inst: &Inst) -> Result<(), Stop> {
+        let mut wrong = Vec::new();
+        for &slot in &self.active {
+            let (value, taint) = self.columns.get(inst.a, slot as usize);
+            if taint == 0 && value == 0 {
+                wrong.push(slot);
+            }
+        }
+        if wrong.is_empty() {
+            return Ok(());
+        }
+        Err(self.undefined(Rule::Assumption, inst.place, wrong, String::new()))
+    }
+}
+
+/// The value of one operand that decides the result alone.
+fn absorbing(op: Op) -> Option<u64> {
+    match op {
+        Op::Int2(Int2::And | Int2::Mul, _) => Some(0),
+        Op::Int2(Int2::Or, w) => Some(alu::mask(w)),
+        _ => None,
+    }
+}

@@ -1,0 +1,527 @@
+//! Floating-point operations: exact values, or intervals by the precision that Vulkan demands (Vulkan, "Precision and Operation of SPIR-V
+//! Instructions"). A result that the precision leaves open is one value of an interval, and comparisons and conversions that come out the same for all
+//! of it are determined again.
+//!
+//! - `OpFAdd`, `OpFSub`, `OpFMul` and conversions are correctly rounded: exact if the result is representable, else either neighbour, since the rounding
+//!   mode is the implementation's.
+//! - The sign of a zero, infinities and NaNs are only promised with `SignedZeroInfNanPreserve`; denormals may be flushed without `DenormPreserve`.
+//! - Rearranging by the implementation, which may be done without `NoContraction`, is not modelled: an expression is taken as it stands.
+
+use super::{Machine, POISON, Stop};
+use crate::alu;
+use crate::code::*;
+use crate::decode::FloatModes;
+use crate::faults::Planted;
+use crate::outcome::Why;
+
+/// What an operand can be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    /// One of these: from, to. The sign of a zero is not told apart.
+    Range(f64, f64),
+    Infinite(bool),
+    Nan,
+    /// Anything.
+    Unknown,
+}
+
+/// A result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Answer {
+    /// A number, which has to be rounded unless it is `exact`.
+    Between(f64, f64),
+    /// These bits.
+    Bits(u64),
+    Open(Why),
+}
+
+/// Significant bits, smallest exponent of a normal number, largest one.
+fn format(w: u8) -> (i32, i32, i32) {
+    match w {
+        16 => (11, -14, 15),
+        32 => (24, -126, 127),
+        _ => (53, -1022, 1023),
+    }
+}
+
+/// The number that the bits stand for.
+pub(super) fn decode(w: u8, bits: u64) -> f64 {
+    match w {
+        16 => {
+            let (sign, exponent, fraction) = (bits >> 15 & 1, (bits >> 10 & 0x1F) as i32, (bits & 0x3FF) as f64);
+            let magnitude = match exponent {
+                0 => fraction * 2f64.powi(-24),
+                31 if fraction == 0.0 => f64::INFINITY,
+                31 => f64::NAN,
+                _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
+            };
+            if sign == 1 { -magnitude } else { magnitude }
+        }
+        32 => f64::from(f32::from_bits(bits as u32)),
+        _ => f64::from_bits(bits),
+    }
+}
+
+/// The bits of a number that is representable.
+pub(super) fn encode(w: u8, x: f64) -> Option<u64> {
+    match w {
+        16 => {
+            if x == 0.0 {
+                return Some(if x.is_sign_negative() { 0x8000 } else { 0 });
+            }
+            if !x.is_finite() {
+                return if x.is_nan() { None } else { Some(if x > 0.0 { 0x7C00 } else { 0xFC00 }) };
+            }
+            let sign = if x < 0.0 { 0x8000u64 } else { 0 };
+            let exponent = (((x.to_bits() >> 52) & 0x7FF) as i32 - 1023).max(-14);
+            let scaled = x.abs() * 2f64.powi(10 - exponent);
+            if exponent > 15 || scaled.fract() != 0.0 {
+                return None;
+            }
+            let scaled = scaled as u64;
+            let biased = if scaled < 1024 { 0 } else { (exponent + 15) as u64 };
+            Some(sign | biased << 10 | (scaled & 0x3FF))
+        }
+        32 => {
+            let y = x as f32;
+            (f64::from(y) == x).then(|| u64::from(y.to_bits()))
+        }
+        _ => (!x.is_nan()).then(|| x.to_bits()),
+    }
+}
+
+/// The largest representable number that is not greater, and the smallest that is not smaller.
+fn neighbours(w: u8, x: f64) -> (f64, f64) {
+    if encode(w, x).is_some() {
+        return (x, x);
+    }
+    let (digits, least, _) = format(w);
+    let exponent = (((x.to_bits() >> 52) & 0x7FF) as i32 - 1023).max(least);
+    let unit = 2f64.powi(exponent - (digits - 1));
+    ((x / unit).floor() * unit, (x / unit).ceil() * unit)
+}
+
+/// Some representable number in an interval.
+fn nearest(w: u8, x: f64) -> u64 {
+    let (low, high) = neighbours(w, x);
+    let x = if x - low <= high - x { low } else { high };
+    encode(w, x).unwrap_or(0)
+}
+
+/// A sum, and whether it is exact.
+fn add(x: f64, y: f64) -> (f64, bool) {
+    let sum = x + y;
+    let part = sum - x;
+    let error = (x - (sum - part)) + (y - part);
+    (sum, error == 0.0)
+}
+
+fn mul(x: f64, y: f64) -> (f64, bool) {
+    let product = x * y;
+    (product, x.mul_add(y, -product) == 0.0)
+}
+
+/// The next number of 64 bits.
+fn above(x: f64) -> f64 {
+    if x.is_nan() || x == f64::INFINITY {
+        return x;
+    }
+    let bits = x.to_bits();
+    f64::from_bits(match x == 0.0 {
+        true => 1,
+        false if x > 0.0 => bits + 1,
+        false => bits - 1,
+    })
+}
+
+/// The one before.
+fn below(x: f64) -> f64 {
+    -above(-x)
+}
+
+/// Both ends of an interval, a little wider if they are not exact.
+fn widen(low: (f64, bool), high: (f64, bool)) -> Answer {
+    let low = if low.1 { low.0 } else { below(low.0) };
+    let high = if high.1 { high.0 } else { above(high.0) };
+    Answer::Between(low, high)
+}
+
+fn between_all(ends: impl Iterator<Item = (f64, bool)>) -> Answer {
+    let (mut low, mut high) = ((f64::INFINITY, true), (f64::NEG_INFINITY, true));
+    for end in ends {
+        if end.0 < low.0 || (end.0 == low.0 && !end.1) {
+            low = end;
+        }
+        if end.0 > high.0 || (end.0 == high.0 && !end.1) {
+            high = end;
+        }
+    }
+    widen(low, high)
+}
+
+impl Machine<'_> {
+    pub(super) fn modes(&self, w: u8) -> FloatModes {
+        self.float_modes[match w {
+            16 => 0,
+            32 => 1,
+            _ => 2,
+        }]
+    }
+
+    /// What an operand can be. Undefined ones are dealt with before.
+    pub(super) fn number(&self, w: u8, bits: u64, taint: u32) -> Number {
+        if taint != 0 {
+            if let Some((low, high)) = self.reasons.interval_of(taint) {
+                return Number::Range(low, high);
+            }
+            let zero_of_any_sign = self.reasons.flip_of(taint).is_some() && decode(w, bits) == 0.0;
+            return if zero_of_any_sign { Number::Range(0.0, 0.0) } else { Number::Unknown };
+        }
+        let x = decode(w, bits);
+        if x.is_nan() {
+            return Number::Nan;
+        }
+        if x.is_infinite() {
+            return Number::Infinite(x < 0.0);
+        }
+        let (_, least, _) = format(w);
+        if x != 0.0 && x.abs() < 2f64.powi(least) && !self.modes(w).denorm_preserve {
+            return Number::Range(x.min(0.0), x.max(0.0));
+        }
+        Number::Range(x, x)
+    }
+
+    /// The bits and the taint of a result. `rounded` says that the operation is correctly rounded; else an inexact end is part of an interval.
+    pub(super) fn answer(&mut self, w: u8, answer: Answer, place: u32) -> (u64, u32) {
+        let modes = self.modes(w);
+        let (low, high) = match answer {
+            Answer::Bits(bits) => return (bits, 0),
+            Answer::Open(why) => return (0, self.reasons.taint(why, place)),
+            Answer::Between(low, high) => (neighbours(w, low).0, neighbours(w, high).1),
+        };
+        let (_, least, most) = format(w);
+        let limit = 2f64.powi(most) * 2.0;
+        if !(low.abs() < limit && high.abs() < limit) {
+            return (0, self.reasons.taint(Why::Implementation, place));
+        }
+        if low == high {
+            if low == 0.0 {
+                if modes.preserve {
+                    return (encode(w, low).unwrap_or(0), 0);
+                }
+                return (0, self.reasons.flipped(Why::Implementation, place, 1 << (w - 1)));
+            }
+            if low.abs() < 2f64.powi(least) && !modes.denorm_preserve {
+                return (nearest(w, low), self.reasons.interval(place, low.min(0.0), low.max(0.0)));
+            }
+            if let Some(bits) = encode(w, low) {
+                return (bits, 0);
+            }
+        }
+        (nearest(w, low / 2.0 + high / 2.0), self.reasons.interval(place, low, high))
+    }
+
+    pub(super) fn relaxed_float(&mut self, bits: u64, place: u32) -> u32 {
+        let x = decode(32, bits);
+        if encode(16, x).is_some() {
+            return 0;
+        }
+        let error = x.abs() * 2f64.powi(-10);
+        self.reasons.interval(place, x - error, x + error)
+    }
+
+    pub(super) fn float(&mut self, inst: &Inst) -> Result<(), Stop> {
+        let operands = [inst.a, inst.b, inst.c];
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let mut values = [(0, 0); 3];
+            let mut poison = 0;
+            for (value, &reg) in values.iter_mut().zip(&operands) {
+                if reg != NONE {
+                    *value = self.columns.get(reg, slot);
+                    poison = poison.max(if value.1 & POISON != 0 { value.1 } else { 0 });
+                }
+            }
+            let (bits, taint) = if poison != 0 { (0, poison) } else { self.float_lane(inst, values) };
+            self.columns.set(inst.d, slot, bits, taint);
+        }
+        if self.full {
+            let any = self.columns.taints(inst.d).iter().any(|taint| taint.get() != 0);
+            self.columns.tainted[inst.d as usize].set(any);
+        }
+        Ok(())
+    }
+
+    fn float_lane(&mut self, inst: &Inst, values: [(u64, u32); 3]) -> (u64, u32) {
+        let place = inst.place;
+        match inst.op {
+            Op::Float1(op, w) => {
+                let x = self.number(w, values[0].0, values[0].1);
+                let answer = self.float1(op, w, x, values[0].0);
+                self.answer(w, answer, place)
+            }
+            Op::Float2(op, w) => {
+                let (x, y) = (self.number(w, values[0].0, values[0].1), self.number(w, values[1].0, values[1].1));
+                let op = if self.is(Planted::FloatSubIsAdd) && op == Float2::Sub { Float2::Add } else { op };
+                let answer = self.float2(op, w, x, y);
+                self.answer(w, answer, place)
+            }
+            Op::Fma(w) => {
+                let product = self.two(Float2::Mul, w, values[0], values[1], place);
+                self.two(Float2::Add, w, product, values[2], place)
+            }
+            Op::FMix(w) => {
+                let one = (encode(w, 1.0).unwrap_or(0), 0);
+                let rest = self.two(Float2::Sub, w, one, values[2], place);
+                let first = self.two(Float2::Mul, w, values[0], rest, place);
+                let second = self.two(Float2::Mul, w, values[1], values[2], place);
+                self.two(Float2::Add, w, first, second, place)
+            }
+            Op::FClamp(w) => {
+                let crossed = {
+                    let (low, high) =
+                        (self.number(w, values[1].0, values[1].1), self.number(w, values[2].0, values[2].1));
+                    self.compare(FloatCompare::Greater, w, low, high) != Some(false)
+                };
+                if crossed {
+                    return (0, self.reasons.taint(Why::Operands, place));
+                }
+                let above = self.two(Float2::Max, w, values[0], values[1], place);
+                self.two(Float2::Min, w, above, values[2], place)
+            }
+            Op::FloatCompare(op, w, unordered) => {
+                let (x, y) = (self.number(w, values[0].0, values[0].1), self.number(w, values[1].0, values[1].1));
+                let nan = matches!(x, Number::Nan) || matches!(y, Number::Nan);
+                match self.compare(op, w, x, y) {
+                    Some(result) => (u64::from(result), 0),
+                    None if nan && self.modes(w).preserve => (u64::from(unordered), 0),
+                    None => (0, self.reasons.taint(Why::Precision, place)),
+                }
+            }
+            Op::IsNan(w) | Op::IsInf(w) => {
+                let asks_nan = matches!(inst.op, Op::IsNan(_));
+                match self.number(w, values[0].0, values[0].1) {
+                    Number::Range(..) => (0, 0),
+                    Number::Nan if self.modes(w).preserve => (u64::from(asks_nan), 0),
+                    Number::Infinite(_) if self.modes(w).preserve => (u64::from(!asks_nan), 0),
+                    _ => (0, self.reasons.taint(Why::Implementation, place)),
+                }
+            }
+            Op::FloatConvert(from, to) => {
+                let answer = match self.number(from, values[0].0, values[0].1) {
+                    Number::Range(low, high) => Answer::Between(low, high),
+                    Number::Infinite(negative) if self.modes(from).preserve && self.modes(to).preserve => {
+                        let infinity = if negative { f64::NEG_INFINITY } else { f64::INFINITY };
+                        encode(to, infinity).map_or(Answer::Open(Why::Implementation), Answer::Bits)
+                    }
+                    _ => Answer::Open(Why::Implementation),
+                };
+                self.answer(to, answer, place)
+            }
+            Op::IntToFloat(from, is_signed, to) => {
+                let (bits, taint) = values[0];
+                if taint != 0 {
+                    return (0, self.reasons.derived(taint));
+                }
+                let wide = if is_signed { i128::from(alu::signed(bits, from)) } else { i128::from(bits) };
+                let x = wide as f64;
+                let answer =
+                    if x as i128 == wide { Answer::Between(x, x) } else { Answer::Between(below(x), above(x)) };
+                // Zero from an integer has no sign to lose.
+                if wide == 0 { (0, 0) } else { self.answer(to, answer, place) }
+            }
+            Op::FloatToInt(from, to, is_signed) => {
+                let Number::Range(low, high) = self.number(from, values[0].0, values[0].1) else {
+                    let unknown = values[0].1 != 0;
+                    let why = if unknown { Why::Precision } else { Why::Operands };
+                    return (0, self.reasons.taint(why, place));
+                };
+                let (low, high) = (low.trunc(), high.trunc());
+                let (least, most) = if is_signed {
+                    (-(2f64.powi(i32::from(to) - 1)), 2f64.powi(i32::from(to) - 1))
+                } else {
+                    (0.0, 2f64.powi(i32::from(to)))
+                };
+                if low < least || high >= most {
+                    return (0, self.reasons.taint(Why::Operands, place));
+                }
+                let bits = (low as i128) as u64 & alu::mask(to);
+                if low == high { (bits, 0) } else { (bits, self.reasons.taint(Why::Precision, place)) }
+            }
+            _ => (0, self.reasons.taint(Why::Implementation, place)),
+        }
+    }
+
+    /// One operation inside of another one.
+    fn two(&mut self, op: Float2, w: u8, x: (u64, u32), y: (u64, u32), place: u32) -> (u64, u32) {
+        let (x, y) = (self.number(w, x.0, x.1), self.number(w, y.0, y.1));
+        let answer = self.float2(op, w, x, y);
+        self.answer(w, answer, place)
+    }
+
+    fn float1(&self, op: Float1, w: u8, x: Number, bits: u64) -> Answer {
+        let Number::Range(low, high) = x else {
+            return match (op, x) {
+                (Float1::Negate, Number::Infinite(_)) if self.modes(w).preserve => Answer::Bits(bits ^ 1 << (w - 1)),
+                (Float1::Abs, Number::Infinite(_)) if self.modes(w).preserve => {
+                    Answer::Bits(bits & (alu::mask(w) >> 1))
+                }
+                (_, Number::Unknown) => Answer::Open(Why::Precision),
+                _ => Answer::Open(Why::Implementation),
+            };
+        };
+        let monotone = |f: fn(f64) -> f64| Answer::Between(f(low), f(high));
+        match op {
+            Float1::Negate if low == high && low == 0.0 && self.modes(w).preserve => Answer::Bits(bits ^ 1 << (w - 1)),
+            Float1::Negate => Answer::Between(-high, -low),
+            Float1::Abs if low >= 0.0 => Answer::Between(low, high),
+            Float1::Abs if high <= 0.0 => Answer::Between(-high, -low),
+            Float1::Abs => Answer::Between(0.0, high.max(-low)),
+            Float1::Sign => monotone(|x| if x == 0.0 { 0.0 } else { x.signum() }),
+            Float1::Floor => monotone(f64::floor),
+            Float1::Ceil => monotone(f64::ceil),
+            Float1::Trunc => monotone(f64::trunc),
+            Float1::RoundEven => monotone(f64::round_ties_even),
+            // "The fraction 0.5 will round in a direction chosen by the implementation" (GLSL.std.450, Round).
+            Float1::Round => Answer::Between((low - 0.5).ceil(), (high + 0.5).floor()),
+            Float1::Fract if low == high => Answer::Between(low - low.floor(), low - low.floor()),
+            // 2 ULP.
+            Float1::InverseSqrt if low > 0.0 => {
+                let (digits, ..) = format(w);
+                let error = 2f64.powi(2 - digits) * 1.0001;
+                let at = |x: f64| 1.0 / x.sqrt();
+                Answer::Between(at(high) * (1.0 - error), at(low) * (1.0 + error))
+            }
+            _ => Answer::Open(Why::Precision),
+        }
+    }
+
+    pub(super) fn float2(&self, op: Float2, w: u8, x: Number, y: Number) -> Answer {
+        let (Number::Range(a, b), Number::Range(c, d)) = (x, y) else {
+            let unknown = matches!(x, Number::Unknown) || matches!(y, Number::Unknown);
+            return Answer::Open(if unknown { Why::Precision } else { Why::Implementation });
+        };
+        match op {
+            Float2::Add => widen(add(a, c), add(b, d)),
+            Float2::Sub => widen(add(a, -d), add(b, -c)),
+            Float2::Mul => between_all([mul(a, c), mul(a, d), mul(b, c), mul(b, d)].into_iter()),
+            // 2.5 ULP for divisors of this size.
+            Float2::Div => {
+                let (digits, least, most) = format(w);
+                let sizes = [c.abs(), d.abs()];
+                let fits = c.signum() == d.signum()
+                    && sizes.iter().all(|y| (2f64.powi(least)..=2f64.powi(most - 1)).contains(y));
+                if !fits {
+                    return Answer::Open(Why::Precision);
+                }
+                let ends = [a / c, a / d, b / c, b / d];
+                let (low, high) =
+                    ends.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &q| (low.min(q), high.max(q)));
+                let error = 2.5 * 2f64.powi(1 - digits) * 1.0001;
+                let tiny = 2f64.powi(least);
+                if low.abs() < tiny || high.abs() < tiny {
+                    return Answer::Open(Why::Precision);
+                }
+                Answer::Between(low - low.abs() * error, high + high.abs() * error)
+            }
+            Float2::Min | Float2::NMin => Answer::Between(a.min(c), b.min(d)),
+            Float2::Max | Float2::NMax => Answer::Between(a.max(c), b.max(d)),
+            // step(edge, x): 0 if x < edge.
+            Float2::Step => match self.compare(FloatCompare::Less, w, y, x) {
+                Some(true) => Answer::Bits(0),
+                Some(false) => encode(w, 1.0).map_or(Answer::Open(Why::Precision), Answer::Bits),
+                None => Answer::Open(Why::Precision),
+            },
+            Float2::Rem | Float2::Mod => Answer::Open(Why::Precision),
+        }
+    }
+
+    /// A comparison, if it comes out the same for everything that the operands can be.
+    pub(super) fn compare(&self, op: FloatCompare, w: u8, x: Number, y: Number) -> Option<bool> {
+        let preserve = self.modes(w).preserve;
+        let range = |x: Number| match x {
+            Number::Range(low, high) => Some((low, high)),
+            Number::Infinite(true) if preserve => Some((f64::NEG_INFINITY, f64::NEG_INFINITY)),
+            Number::Infinite(false) if preserve => Some((f64::INFINITY, f64::INFINITY)),
+            _ => None,
+        };
+        let ((a, b), (c, d)) = (range(x)?, range(y)?);
+        let less = if b < c {
+            Some(true)
+        } else if a >= d {
+            Some(false)
+        } else {
+            None
+        };
+        let greater = if a > d {
+            Some(true)
+        } else if b <= c {
+            Some(false)
+        } else {
+            None
+        };
+        let equal = if a == b && c == d && a == c {
+            Some(true)
+        } else if b < c || a > d {
+            Some(false)
+        } else {
+            None
+        };
+        match op {
+            FloatCompare::Equal => equal,
+            FloatCompare::NotEqual => equal.map(|equal| !equal),
+            FloatCompare::Less => less,
+            FloatCompare::Greater => greater,
+            FloatCompare::LessEqual => greater.map(|greater| !greater),
+            FloatCompare::GreaterEqual => less.map(|less| !less),
+        }
+    }
+
+    /// The sum or product of all, if no order of operations can round: every part of the sum is representable.
+    pub(super) fn exact_fold(&self, w: u8, fold: Fold, numbers: &[f64]) -> Option<f64> {
+        let (digits, least, most) = format(w);
+        if numbers.iter().any(|x| !x.is_finite()) {
+            return None;
+        }
+        let parts = |x: f64| -> (f64, i32) {
+            // An odd number, and an exponent.
+            if x == 0.0 {
+                return (0.0, 0);
+            }
+            let exponent = ((x.abs().to_bits() >> 52) as i32 - 1023).max(-1022);
+            let mut m = x.abs() / 2f64.powi(exponent.max(-1000)) / 2f64.powi(exponent - exponent.max(-1000));
+            let mut e = exponent;
+            while m.fract() != 0.0 {
+                m *= 2.0;
+                e -= 1;
+            }
+            while m % 2.0 == 0.0 && m != 0.0 {
+                m /= 2.0;
+                e += 1;
+            }
+            (m, e)
+        };
+        if fold == Fold::FAdd {
+            let unit = numbers.iter().filter(|x| **x != 0.0).map(|x| parts(*x).1).min().unwrap_or(0);
+            if unit < least {
+                return None;
+            }
+            let scale = 2f64.powi(unit);
+            let magnitude: f64 = numbers.iter().map(|x| (x / scale).abs()).sum();
+            return (magnitude <= 2f64.powi(digits)).then(|| numbers.iter().sum());
+        }
+        let (mut product, mut low, mut high) = (1.0, 0, 0);
+        for x in numbers {
+            let (m, e) = parts(*x);
+            if m == 0.0 {
+                // Zero times anything finite is zero, if nothing overflows on the way.
+                continue;
+            }
+            product *= m;
+            low += e.min(0);
+            high += e.max(0);
+        }
+        let fits = product <= 2f64.powi(digits) && low >= least && high + digits <= most;
+        fits.then(|| numbers.iter().product())
+    }
+}

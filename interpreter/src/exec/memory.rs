@@ -1,0 +1,813 @@
+//! Memory: bytes with their states, who accessed them last, and what orders that.
+//!
+//! An access races with another one of another invocation to the same location if one of them writes, not both are atomic, and neither is ordered before
+//! the other (Vulkan memory model, "Data Race"). What orders accesses of different invocations here: control barriers whose semantics acquire and release
+//! the storage class. Modules with atomics or fences that acquire or release are not checked for races; what an invocation reads there of another's
+//! unordered writes is open.
+
+use super::{Layout, Machine, POISON, Reasons, Stop};
+use crate::alu;
+use crate::code::*;
+use crate::dispatch::Dispatch;
+use crate::faults::Planted;
+use crate::outcome::{Error, Rule, Why};
+use crate::types::Scalar;
+
+/// Who accessed a granule last. Invocations are counted from 1 over the whole dispatch.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shadow {
+    writer: u32,
+    written: u32,
+    reader: u32,
+    read: u32,
+    /// The last atomic.
+    atomic: u32,
+    acted: u32,
+    /// What the atomics since then were: 0 none, 1 loads, else an operator; [`MIXED`].
+    kind: u8,
+}
+
+const MIXED: u8 = u8::MAX;
+/// Several readers: with this bit, the index of a list.
+const MANY: u32 = 1 << 31;
+
+/// The memory of a variable.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bytes {
+    pub bytes: Vec<u8>,
+    /// Taint of every byte; empty if there is none.
+    pub taints: Vec<u32>,
+    shadow: Vec<Shadow>,
+    pub read_only: bool,
+    /// 0: workgroup memory, 1: buffers.
+    domain: usize,
+}
+
+/// What a barrier has ordered, for one kind of memory.
+#[derive(Clone, Debug, Default)]
+struct Order {
+    /// Accesses up to this time are ordered before everything that follows.
+    floor: u32,
+    now: Vec<u32>,
+    /// By invocation and lane of its subgroup: the time up to which that lane's accesses are ordered before it. Empty before the first subgroup
+    /// barrier.
+    seen: Vec<u32>,
+    lanes: usize,
+}
+
+/// All memory of a dispatch, and the clocks of the workgroup that runs.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    pub objects: Vec<Bytes>,
+    /// First address, last address, object.
+    addresses: Vec<(u64, u64, u32)>,
+    granule: u64,
+    orders: [Order; 2],
+    readers: Vec<Vec<(u32, u32)>>,
+    /// Invocations of one workgroup.
+    n: u32,
+    workgroup: u32,
+    checks_races: bool,
+    /// By invocation and kind of memory: a fence was executed since the last control barrier.
+    fenced: Vec<[bool; 2]>,
+    lost: bool,
+    /// New contended locations: what the run assumed of an atomic's order was wrong.
+    pub contended: Vec<(u32, u32)>,
+}
+
+impl Memory {
+    pub fn new(code: &Code, dispatch: &Dispatch, n: u32) -> Result<Memory, Error> {
+        let mut memory = Memory {
+            granule: u64::from(code.granule.max(1)),
+            n,
+            checks_races: !(code.fences && code.atomics),
+            ..Memory::default()
+        };
+        for (index, object) in code.objects.iter().enumerate() {
+            let mut bytes = Bytes { read_only: object.read_only, domain: 1, ..Bytes::default() };
+            match object.kind {
+                ObjectKind::Workgroup(size) => {
+                    bytes.domain = 0;
+                    bytes.bytes = vec![0; size as usize];
+                }
+                ObjectKind::Push => {
+                    if (dispatch.push.len() as u64) < object.size {
+                        let (has, needs) = (dispatch.push.len(), object.size);
+                        return Err(Error::Dispatch(format!(
+                            "push constants of {has} bytes, the module reads {needs}"
+                        )));
+                    }
+                    bytes.bytes = dispatch.push.clone();
+                }
+                ObjectKind::Buffer { set, binding, element } => {
+                    let found =
+                        dispatch.buffers.iter().find(|b| (b.set, b.binding, b.element) == (set, binding, element));
+                    let Some(buffer) = found else {
+                        return Err(Error::Dispatch(format!("there is no buffer {set}.{binding} (element {element})")));
+                    };
+                    bytes.bytes = buffer.bytes.clone();
+                    if let Some(address) = buffer.address {
+                        memory.addresses.push((
+                            address,
+                            address.saturating_add(bytes.bytes.len() as u64),
+                            index as u32,
+                        ));
+                    }
+                }
+            }
+            memory.objects.push(bytes);
+        }
+        // Buffers that only addresses point to.
+        for buffer in &dispatch.buffers {
+            let Some(address) = buffer.address else { continue };
+            let bound = code.objects.iter().any(|object| {
+                let key = (buffer.set, buffer.binding, buffer.element);
+                matches!(object.kind, ObjectKind::Buffer { set, binding, element } if (set, binding, element) == key)
+            });
+            if !bound {
+                let index = memory.objects.len() as u32;
+                memory.addresses.push((address, address.saturating_add(buffer.bytes.len() as u64), index));
+                memory.objects.push(Bytes { bytes: buffer.bytes.clone(), domain: 1, ..Bytes::default() });
+            }
+        }
+        Ok(memory)
+    }
+
+    /// A workgroup begins: its memory is not initialised, and nothing is ordered yet.
+    pub fn begin_workgroup(&mut self, code: &Code, workgroup: u32, size: usize, reasons: &mut Reasons) {
+        self.workgroup = workgroup;
+        self.lost = false;
+        self.fenced = vec![[false; 2]; self.n as usize];
+        let never = reasons.taint(Why::Uninitialised, super::NOWHERE);
+        for (bytes, object) in self.objects.iter_mut().zip(&code.objects) {
+            if matches!(object.kind, ObjectKind::Workgroup(_)) {
+                bytes.bytes.fill(0);
+                bytes.shadow.clear();
+                bytes.taints = if object.zeroed { Vec::new() } else { vec![never; bytes.bytes.len()] };
+            }
+        }
+        for order in &mut self.orders {
+            *order = Order { floor: 0, now: vec![1; self.n as usize], seen: Vec::new(), lanes: size };
+        }
+    }
+
+    fn invocation(&self, slot: usize) -> u32 {
+        self.workgroup * self.n + slot as u32 + 1
+    }
+
+    /// True if what an invocation did at a time is ordered before what this one does now.
+    fn is_ordered(&self, domain: usize, invocation: u32, time: u32, slot: usize, layout: &Layout) -> bool {
+        let (workgroup, other) = ((invocation - 1) / self.n, ((invocation - 1) % self.n) as usize);
+        if workgroup != self.workgroup {
+            return false;
+        }
+        let order = &self.orders[domain];
+        if other == slot || time <= order.floor {
+            return true;
+        }
+        let same = layout.places[other].subgroup == layout.places[slot].subgroup;
+        let lane = layout.places[other].lane as usize;
+        same && order.seen.get(slot * order.lanes + lane).is_some_and(|&seen| time <= seen)
+    }
+
+    /// `OpMemoryBarrier`: the next control barrier orders these kinds of memory, too.
+    pub fn fence(&mut self, orders: [bool; 2], slots: &[u32]) {
+        for (domain, _) in orders.iter().enumerate().filter(|(_, orders)| **orders) {
+            slots.iter().for_each(|&slot| self.fenced[slot as usize][domain] = true);
+        }
+    }
+
+    /// What a barrier orders for lanes that executed a fence since the last one.
+    fn ordered_by(&mut self, orders: [bool; 2], slots: impl Iterator<Item = usize> + Clone) -> [bool; 2] {
+        let fenced = |domain: usize| slots.clone().all(|slot| self.fenced[slot][domain]);
+        let orders = [orders[0] || fenced(0), orders[1] || fenced(1)];
+        slots.for_each(|slot| self.fenced[slot] = [false; 2]);
+        orders
+    }
+
+    /// The lanes are ordered among each other.
+    pub fn subgroup_barrier(&mut self, orders: [bool; 2], slots: &[u32], layout: &Layout) {
+        let orders = self.ordered_by(orders, slots.iter().map(|slot| *slot as usize));
+        for (order, _) in self.orders.iter_mut().zip(orders).filter(|(_, orders)| *orders) {
+            let lanes = order.lanes;
+            if order.seen.is_empty() {
+                order.seen = vec![order.floor; self.n as usize * lanes];
+            }
+            let mut joined = vec![order.floor; lanes];
+            for &slot in slots {
+                let row = &order.seen[slot as usize * lanes..(slot as usize + 1) * lanes];
+                joined.iter_mut().zip(row).for_each(|(x, y)| *x = (*x).max(*y));
+                let lane = layout.places[slot as usize].lane as usize;
+                joined[lane] = joined[lane].max(order.now[slot as usize]);
+            }
+            for &slot in slots {
+                order.seen[slot as usize * lanes..(slot as usize + 1) * lanes].copy_from_slice(&joined);
+                order.now[slot as usize] += 1;
+            }
+        }
+    }
+
+    /// All invocations of the workgroup are ordered. With a taint, what was written before may since have been overwritten by an invocation whose path
+    /// is unknown.
+    pub fn workgroup_barrier(&mut self, orders: [bool; 2], taint: u32) {
+        let orders = self.ordered_by(orders, 0..self.n as usize);
+        for (domain, order) in self.orders.iter_mut().enumerate() {
+            if !orders[domain] {
+                continue;
+            }
+            let latest = order.now.iter().copied().max().unwrap_or(1);
+            order.floor = latest;
+            order.now.fill(latest + 1);
+            order.seen.clear();
+            if taint != 0 {
+                for object in self.objects.iter_mut().filter(|object| object.domain == domain && !object.read_only) {
+                    object.taints = vec![taint; object.bytes.len()];
+                }
+            }
+        }
+    }
+
+    /// An invocation's path is unknown from here on.
+    pub fn lose(&mut self) {
+        self.lost = true;
+    }
+
+    /// What lost invocations may have written: everything that no other one accessed, since races are excluded.
+    pub fn taint_lost(&mut self, lost: impl Fn(u32) -> bool, taint: u32) {
+        let granule = self.granule as usize;
+        for object in self.objects.iter_mut().filter(|object| object.domain == 1 && !object.read_only) {
+            let length = object.bytes.len();
+            if object.taints.is_empty() {
+                object.taints = vec![0; length];
+            }
+            for (at, bytes) in object.taints.chunks_mut(granule).enumerate() {
+                let shadow = object.shadow.get(at).copied().unwrap_or_default();
+                let written = shadow.writer != 0 && !lost(shadow.writer);
+                let read = shadow.reader != 0 && (shadow.reader & MANY != 0 || !lost(shadow.reader));
+                if !written && !read {
+                    bytes.iter_mut().for_each(|byte| *byte = (*byte).max(taint));
+                }
+            }
+        }
+    }
+
+    /// Notes a plain access. An error names the other invocation.
+    fn touch(
+        &mut self,
+        object: u32,
+        offset: u64,
+        size: u64,
+        slot: usize,
+        writes: bool,
+        layout: &Layout,
+    ) -> Result<bool, (u32, bool)> {
+        let bytes = &self.objects[object as usize];
+        if bytes.read_only {
+            return Ok(true);
+        }
+        let (domain, me) = (bytes.domain, self.invocation(slot));
+        if bytes.shadow.is_empty() {
+            let granules = (bytes.bytes.len() as u64).div_ceil(self.granule) as usize;
+            self.objects[object as usize].shadow = vec![Shadow::default(); granules];
+        }
+        let time = self.orders[domain].now[slot];
+        let mut ordered = true;
+        for at in offset / self.granule..=(offset + size - 1) / self.granule {
+            let shadow = self.objects[object as usize].shadow[at as usize];
+            let follows =
+                |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
+            if !follows(shadow.writer, shadow.written) {
+                if self.checks_races {
+                    return Err((shadow.writer, true));
+                }
+                ordered = false;
+            }
+            if !follows(shadow.atomic, shadow.acted) && (writes || shadow.kind != 1) {
+                if self.checks_races {
+                    return Err((shadow.atomic, true));
+                }
+                ordered = false;
+            }
+            let mut next = shadow;
+            if writes {
+                let late = if shadow.reader & MANY != 0 {
+                    let list = &self.readers[(shadow.reader & !MANY) as usize];
+                    list.iter().find(|(who, when)| !follows(*who, *when)).map(|(who, _)| *who)
+                } else {
+                    (!follows(shadow.reader, shadow.read)).then_some(shadow.reader)
+                };
+                if let (Some(who), true) = (late, self.checks_races) {
+                    return Err((who, false));
+                }
+                next = Shadow { writer: me, written: time, ..Shadow::default() };
+            } else if shadow.reader & MANY != 0 {
+                let list = &mut self.readers[(shadow.reader & !MANY) as usize];
+                match list.binary_search_by_key(&me, |(who, _)| *who) {
+                    Ok(at) => list[at].1 = time,
+                    Err(at) => list.insert(at, (me, time)),
+                }
+            } else if follows(shadow.reader, shadow.read) {
+                (next.reader, next.read) = (me, time);
+            } else {
+                let (first, second) = ((shadow.reader, shadow.read), (me, time));
+                self.readers.push(if first.0 < second.0 { vec![first, second] } else { vec![second, first] });
+                next.reader = MANY | (self.readers.len() as u32 - 1);
+            }
+            self.objects[object as usize].shadow[at as usize] = next;
+        }
+        Ok(ordered)
+    }
+
+    /// Notes an atomic; true if others that nothing orders with it touch the location, too.
+    fn act(&mut self, object: u32, offset: u64, slot: usize, kind: u8, layout: &Layout) -> Result<(bool, bool), u32> {
+        let bytes = &self.objects[object as usize];
+        let (domain, me) = (bytes.domain, self.invocation(slot));
+        if bytes.shadow.is_empty() {
+            let granules = (bytes.bytes.len() as u64).div_ceil(self.granule) as usize;
+            self.objects[object as usize].shadow = vec![Shadow::default(); granules];
+        }
+        let time = self.orders[domain].now[slot];
+        let at = (offset / self.granule) as usize;
+        let shadow = self.objects[object as usize].shadow[at];
+        let follows = |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
+        if self.checks_races {
+            if !follows(shadow.writer, shadow.written) {
+                return Err(shadow.writer);
+            }
+            let late = if shadow.reader & MANY != 0 {
+                let list = &self.readers[(shadow.reader & !MANY) as usize];
+                list.iter().find(|(who, when)| !follows(*who, *when)).map(|(who, _)| *who)
+            } else {
+                (!follows(shadow.reader, shadow.read)).then_some(shadow.reader)
+            };
+            if let (Some(who), true) = (late, kind != 1) {
+                return Err(who);
+            }
+        }
+        let both_load = kind == 1 && shadow.kind == 1;
+        let others = !both_load && !follows(shadow.atomic, shadow.acted);
+        // The operators since the last point that orders them all.
+        let since = if shadow.atomic == 0 || shadow.acted <= self.orders[domain].floor { 0 } else { shadow.kind };
+        let kind = match since {
+            0 | 1 => kind,
+            same if same == kind || kind == 1 => same,
+            _ => MIXED,
+        };
+        let mixed = kind == MIXED;
+        let shadow = &mut self.objects[object as usize].shadow[at];
+        (shadow.atomic, shadow.acted, shadow.kind) = (me, time, kind);
+        Ok((others, mixed))
+    }
+
+    /// The object and the offset behind a pointer.
+    fn resolve(&self, space: Space, pointer: u64) -> Option<(u32, u64)> {
+        if space == Space::Physical {
+            let found = self.addresses.iter().find(|(first, end, _)| (*first..*end).contains(&pointer));
+            return found.map(|(first, _, object)| (*object, pointer - first));
+        }
+        let object = (pointer >> OFFSET_BITS).checked_sub(1)?;
+        let object = u32::try_from(object).ok().filter(|object| (*object as usize) < self.objects.len())?;
+        Some((object, pointer & ((1 << OFFSET_BITS) - 1)))
+    }
+}
+
+fn read(bytes: &[u8], size: usize) -> u64 {
+    let mut word = [0; 8];
+    word[..size].copy_from_slice(&bytes[..size]);
+    u64::from_le_bytes(word)
+}
+
+impl Machine<'_> {
+    // ---- addresses ----
+
+    pub(super) fn chain(&mut self, inst: &Inst, chain: u32) {
+        let code = self.code;
+        let chain = &code.chains[chain as usize];
+        let bounds = self.reasons.taint(Why::OutOfBounds, inst.place);
+        let fixed = match chain.base {
+            Base::Cells(first) => Some(u64::from(first)),
+            Base::Bytes { object, offset } => Some((u64::from(object) + 1) << OFFSET_BITS | offset),
+            Base::Reg(_) => None,
+        };
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (mut pointer, mut taint) = match (fixed, chain.base) {
+                (Some(fixed), _) => (fixed, 0),
+                (None, Base::Reg(reg)) => self.columns.get(reg, slot),
+                (None, _) => (0, 0),
+            };
+            pointer = pointer.wrapping_add(chain.offset);
+            for term in &chain.terms {
+                let (index, t) = self.columns.get(term.index, slot);
+                let index = alu::signed(index, term.width);
+                if t != 0 {
+                    taint = taint.max(self.reasons.derived(t));
+                    continue;
+                }
+                let outside = match term.limit {
+                    Some(limit) => index < 0 || index as u64 >= limit,
+                    // A run-time array has no negative index; its end is known when it is accessed.
+                    None => chain.space == Space::Bytes && (index < 0 || index as u64 >= 1 << (OFFSET_BITS - 8)),
+                };
+                if outside {
+                    taint = taint.max(bounds);
+                    continue;
+                }
+                let fits = term.limit.is_some_and(|limit| index as u64 + 1 < limit);
+                let index = index + i64::from(fits && self.is(Planted::IndexOffByOne));
+                pointer = pointer.wrapping_add((index as u64).wrapping_mul(term.stride));
+            }
+            self.columns.set(inst.d, slot, pointer, taint);
+        }
+        if self.full {
+            let any = self.columns.taints(inst.d).iter().any(|taint| taint.get() != 0);
+            self.columns.tainted[inst.d as usize].set(any);
+        }
+    }
+
+    /// A pointer that may be used: behaviour is undefined if it is undefined; an open one gives its taint.
+    fn usable(&mut self, inst: &Inst, slot: usize, base: Base) -> Result<(u64, u32), Stop> {
+        let (pointer, taint) = match base {
+            Base::Cells(first) => (u64::from(first), 0),
+            Base::Bytes { object, offset } => ((u64::from(object) + 1) << OFFSET_BITS | offset, 0),
+            Base::Reg(reg) => self.columns.get(reg, slot),
+        };
+        if taint & POISON != 0 {
+            let why = self.reasons.why(taint);
+            let rule = if why == Why::OutOfBounds { Rule::OutOfBounds } else { Rule::Poison };
+            return Err(self.undefined(rule, inst.place, vec![slot as u32], format!("the address is {}", why.text())));
+        }
+        Ok((pointer, taint))
+    }
+
+    fn located(&mut self, inst: &Inst, slot: usize, space: Space, pointer: u64, end: u64) -> Result<(u32, u64), Stop> {
+        let found = self.memory.resolve(space, pointer);
+        if let Some((object, offset)) = found {
+            let length = self.memory.objects[object as usize].bytes.len() as u64;
+            if offset.checked_add(end).is_some_and(|end| end <= length) {
+                return Ok((object, offset));
+            }
+            let detail = format!("bytes {offset} to {} of {length}", offset.saturating_add(end));
+            return Err(self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], detail));
+        }
+        let detail = format!("no object is at {pointer:#x}");
+        Err(self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], detail))
+    }
+
+    fn race(&self, inst: &Inst, slot: usize, object: u32, offset: u64, other: u32, wrote: bool) -> Stop {
+        let (workgroup, invocation) = ((other - 1) / self.n as u32, (other - 1) % self.n as u32);
+        let verb = if wrote { "wrote" } else { "read" };
+        let what = match self.code.objects.get(object as usize).map(|object| &object.kind) {
+            Some(ObjectKind::Buffer { set, binding, .. }) => format!("buffer {set}.{binding}"),
+            Some(ObjectKind::Workgroup(_)) => "workgroup memory".to_owned(),
+            _ => "memory".to_owned(),
+        };
+        let detail = format!("byte {offset} of {what}, which invocation {invocation} of workgroup {workgroup} {verb}");
+        self.undefined(Rule::DataRace, inst.place, vec![slot as u32], detail)
+    }
+
+    // ---- accesses ----
+
+    pub(super) fn load(&mut self, inst: &Inst, access: u32) -> Result<(), Stop> {
+        let code = self.code;
+        let access = &code.accesses[access as usize];
+        let outs = &code.pool[inst.outs.range()];
+        if access.space == Space::Cells {
+            return self.load_cells(inst, access, outs);
+        }
+        for &out in outs {
+            self.clear(out);
+        }
+        let end = access.leaves.iter().map(|(offset, scalar)| u64::from(*offset) + u64::from(scalar.bytes())).max();
+        let end = end.unwrap_or(0);
+        let layout = self.layout;
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (pointer, open) = self.usable(inst, slot, access.base)?;
+            if open != 0 {
+                let taint = self.reasons.derived(open);
+                outs.iter().for_each(|&out| self.columns.set(out, slot, 0, taint));
+                continue;
+            }
+            let (object, offset) = self.located(inst, slot, access.space, pointer, end)?;
+            for (&(leaf, scalar), &out) in access.leaves.iter().zip(outs) {
+                let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
+                let mut taint = 0;
+                if !access.synchronises {
+                    match self.memory.touch(object, first, size, slot, false, layout) {
+                        Ok(true) => {}
+                        Ok(false) => taint = self.reasons.taint(Why::Order, inst.place),
+                        Err((other, wrote)) => return Err(self.race(inst, slot, object, first, other, wrote)),
+                    }
+                }
+                let bytes = &self.memory.objects[object as usize];
+                let at = first as usize;
+                let value = read(&bytes.bytes[at..], size as usize);
+                if !bytes.taints.is_empty() {
+                    let worst = bytes.taints[at..at + size as usize].iter().copied().max().unwrap_or(0);
+                    taint = taint.max(worst);
+                }
+                let value = if scalar == Scalar::Bool { value & 1 } else { value };
+                self.columns.set(out, slot, value, taint);
+            }
+        }
+        Ok(())
+    }
+
+    fn load_cells(&mut self, inst: &Inst, access: &Access, outs: &[Reg]) -> Result<(), Stop> {
+        if let Base::Cells(first) = access.base {
+            for (&(cell, _), &out) in access.leaves.iter().zip(outs) {
+                self.mov(out, first + cell);
+            }
+            return Ok(());
+        }
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (pointer, open) = self.usable(inst, slot, access.base)?;
+            for (&(cell, _), &out) in access.leaves.iter().zip(outs) {
+                let (bits, taint) = match self.cell(pointer, cell) {
+                    _ if open != 0 => (0, self.reasons.derived(open)),
+                    Some(reg) => self.columns.get(reg, slot),
+                    None => {
+                        return Err(self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], String::new()));
+                    }
+                };
+                self.columns.set(out, slot, bits, taint);
+            }
+        }
+        if self.full {
+            for &out in outs {
+                let any = self.columns.taints(out).iter().any(|taint| taint.get() != 0);
+                self.columns.tainted[out as usize].set(any);
+            }
+        }
+        Ok(())
+    }
+
+    fn cell(&self, pointer: u64, cell: u32) -> Option<Reg> {
+        let reg = u32::try_from(pointer).ok()?.checked_add(cell)?;
+        (reg < self.code.columns).then_some(reg)
+    }
+
+    pub(super) fn store(&mut self, inst: &Inst, access: u32) -> Result<(), Stop> {
+        let code = self.code;
+        let access = &code.accesses[access as usize];
+        let ins = &code.pool[inst.ins.range()];
+        if access.read_only {
+            let slots = self.active.clone();
+            return Err(self.undefined(Rule::ReadOnly, inst.place, slots, String::new()));
+        }
+        if access.space == Space::Cells {
+            return self.store_cells(inst, access, ins);
+        }
+        let end = access.leaves.iter().map(|(offset, scalar)| u64::from(*offset) + u64::from(scalar.bytes())).max();
+        let end = end.unwrap_or(0);
+        let layout = self.layout;
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (pointer, open) = self.usable(inst, slot, access.base)?;
+            if open != 0 {
+                self.store_anywhere(inst, access.space, pointer);
+                continue;
+            }
+            let (object, offset) = self.located(inst, slot, access.space, pointer, end)?;
+            if self.memory.objects[object as usize].read_only {
+                return Err(self.undefined(Rule::ReadOnly, inst.place, vec![slot as u32], String::new()));
+            }
+            for (&(leaf, scalar), &reg) in access.leaves.iter().zip(ins) {
+                let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
+                if !access.synchronises {
+                    if let Err((other, wrote)) = self.memory.touch(object, first, size, slot, true, layout) {
+                        return Err(self.race(inst, slot, object, first, other, wrote));
+                    }
+                }
+                let (value, taint) = self.columns.get(reg, slot);
+                self.write(object, first as usize, size as usize, value, taint);
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, object: u32, at: usize, size: usize, value: u64, taint: u32) {
+        let bytes = &mut self.memory.objects[object as usize];
+        bytes.bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+        if taint != 0 && bytes.taints.is_empty() {
+            bytes.taints = vec![0; bytes.bytes.len()];
+        }
+        if !bytes.taints.is_empty() {
+            bytes.taints[at..at + size].fill(taint);
+        }
+    }
+
+    /// A store to an open address may go to any byte of its variable: the pointer is the variable's, without the index that is open.
+    fn store_anywhere(&mut self, inst: &Inst, space: Space, pointer: u64) {
+        let taint = self.reasons.taint(Why::Path, inst.place);
+        let binding = |index: u32| match self.code.objects.get(index as usize).map(|object| &object.kind) {
+            Some(ObjectKind::Buffer { set, binding, .. }) => Some((*set, *binding)),
+            _ => None,
+        };
+        let found = match space {
+            Space::Physical => None,
+            _ => self.memory.resolve(space, pointer).map(|(object, _)| object),
+        };
+        for (index, object) in self.memory.objects.iter_mut().enumerate().filter(|(_, object)| !object.read_only) {
+            let index = index as u32;
+            let same_binding = found.is_some_and(|found| binding(found).is_some() && binding(found) == binding(index));
+            if found.is_none_or(|found| found == index) || same_binding {
+                object.taints = vec![taint; object.bytes.len()];
+            }
+        }
+    }
+
+    fn store_cells(&mut self, inst: &Inst, access: &Access, ins: &[Reg]) -> Result<(), Stop> {
+        if let Base::Cells(first) = access.base {
+            if self.is(Planted::StoreForgotten) && self.active.len() < self.n {
+                return Ok(());
+            }
+            if self.is(Planted::StoreToAllLanes) && self.active.len() < self.n {
+                for (&(cell, _), &reg) in access.leaves.iter().zip(ins) {
+                    for slot in 0..self.n {
+                        let (bits, taint) = self.columns.get(reg, slot);
+                        self.columns.set(first + cell, slot, bits, taint);
+                    }
+                }
+                return Ok(());
+            }
+            for (&(cell, _), &reg) in access.leaves.iter().zip(ins) {
+                self.mov(first + cell, reg);
+            }
+            return Ok(());
+        }
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (pointer, open) = self.usable(inst, slot, access.base)?;
+            if open != 0 {
+                // Any variable of the invocation may have been written.
+                let taint = self.reasons.taint(Why::Path, inst.place);
+                for reg in 0..self.code.columns {
+                    let (bits, old) = self.columns.get(reg, slot);
+                    self.columns.set(reg, slot, bits, old.max(taint));
+                }
+                continue;
+            }
+            for (&(cell, _), &reg) in access.leaves.iter().zip(ins) {
+                let (bits, taint) = self.columns.get(reg, slot);
+                match self.cell(pointer, cell) {
+                    Some(to) => self.columns.set(to, slot, bits, taint),
+                    None => {
+                        return Err(self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], String::new()));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn array_length(&mut self, inst: &Inst, length: u32) -> Result<(), Stop> {
+        let Length { base, offset, stride } = self.code.lengths[length as usize];
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (pointer, open) = self.usable(inst, slot, base)?;
+            let object = self.memory.resolve(Space::Bytes, pointer).map_or(0, |(object, _)| object);
+            let bytes = self.memory.objects.get(object as usize).map_or(0, |object| object.bytes.len() as u64);
+            let count = bytes.saturating_sub(offset) / stride;
+            self.columns.set(inst.d, slot, count, open);
+        }
+        Ok(())
+    }
+
+    // ---- atomics ----
+
+    /// Atomics of one instruction are performed lane by lane, in an order that nothing promises.
+    pub(super) fn atomic(&mut self, inst: &Inst, access: u32, op: AtomicOp, scalar: Scalar) -> Result<(), Stop> {
+        let code = self.code;
+        let access = &code.accesses[access as usize];
+        if access.space == Space::Cells {
+            let slots = self.active.clone();
+            return Err(self.undefined(Rule::OutOfBounds, inst.place, slots, "an atomic on private memory".into()));
+        }
+        let size = u64::from(scalar.bytes());
+        let leaf = access.leaves.first().map_or(0, |(offset, _)| u64::from(*offset));
+        let layout = self.layout;
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (pointer, open) = self.usable(inst, slot, access.base)?;
+            if open != 0 {
+                let taint = self.reasons.taint(Why::Path, inst.place);
+                if op != AtomicOp::Load {
+                    self.store_anywhere(inst, access.space, pointer);
+                }
+                if inst.d != NONE {
+                    self.columns.set(inst.d, slot, 0, taint);
+                }
+                continue;
+            }
+            let (object, offset) = self.located(inst, slot, access.space, pointer, leaf + size)?;
+            let offset = offset + leaf;
+            if op != AtomicOp::Load && (access.read_only || self.memory.objects[object as usize].read_only) {
+                return Err(self.undefined(Rule::ReadOnly, inst.place, vec![slot as u32], String::new()));
+            }
+            let (others, mixed) = match self.memory.act(object, offset, slot, kind_of(op), layout) {
+                Ok(found) => found,
+                Err(other) => return Err(self.race(inst, slot, object, offset, other, true)),
+            };
+            let key = (object, (offset / u64::from(code.granule.max(1))) as u32);
+            let known = self.knowledge.contended.contains(&key);
+            if others && !known {
+                self.memory.contended.push(key);
+            }
+            self.atomic_lane(inst, (object, offset), slot, op, scalar, known || others, mixed);
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one atomic of one lane")]
+    fn atomic_lane(
+        &mut self,
+        inst: &Inst,
+        (object, offset): (u32, u64),
+        slot: usize,
+        op: AtomicOp,
+        scalar: Scalar,
+        contended: bool,
+        mixed: bool,
+    ) {
+        let (w, size, at) = (scalar.width(), scalar.bytes() as usize, offset as usize);
+        let bytes = &self.memory.objects[object as usize];
+        let old = read(&bytes.bytes[at..], size);
+        let old_taint =
+            if bytes.taints.is_empty() { 0 } else { bytes.taints[at..at + size].iter().copied().max().unwrap_or(0) };
+        let operand = |this: &Self, reg: Reg| if reg == NONE { (0, 0) } else { this.columns.get(reg, slot) };
+        let ((value, value_taint), (expected, expected_taint)) = (operand(self, inst.b), operand(self, inst.c));
+        let order = if contended { self.reasons.taint(Why::Order, inst.place) } else { 0 };
+        if inst.d != NONE {
+            let taint = if old_taint != 0 { self.reasons.derived(old_taint) } else { 0 };
+            self.columns.set(inst.d, slot, old, taint.max(order));
+        }
+        let first = self.active.first() == Some(&(slot as u32));
+        if op == AtomicOp::Load || (first && self.active.len() > 1 && self.is(Planted::AtomicLosesLane)) {
+            return;
+        }
+        let (new, taint) = match op {
+            AtomicOp::Exchange | AtomicOp::Store => (value, value_taint.max(order)),
+            AtomicOp::CompareExchange => {
+                let new = if old == expected { value } else { old };
+                (new, value_taint.max(expected_taint).max(old_taint).max(order))
+            }
+            AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax => {
+                let float = match op {
+                    AtomicOp::FAdd => Float2::Add,
+                    AtomicOp::FMin => Float2::Min,
+                    _ => Float2::Max,
+                };
+                let (x, y) = (self.number(w, old, old_taint), self.number(w, value, value_taint));
+                let answer = self.float2(float, w, x, y);
+                let (bits, taint) = self.answer(w, answer, inst.place);
+                let rounds = contended && op == AtomicOp::FAdd;
+                (bits, taint.max(if rounds { order } else { 0 }))
+            }
+            _ => {
+                let int = integer_of(op);
+                let int = if self.is(Planted::AtomicOrIsXor) && int == Int2::Or { Int2::Xor } else { int };
+                (alu::int2(int, w, old, value).unwrap_or(0), old_taint.max(value_taint))
+            }
+        };
+        // Operators that do not commute leave open what remains.
+        let taint = if mixed && contended { taint.max(self.reasons.taint(Why::Order, inst.place)) } else { taint };
+        let taint = if taint != 0 { self.reasons.derived(taint) } else { 0 };
+        self.write(object, at, size, new, taint);
+    }
+}
+
+fn integer_of(op: AtomicOp) -> Int2 {
+    match op {
+        AtomicOp::Sub => Int2::Sub,
+        AtomicOp::SMin => Int2::SMin,
+        AtomicOp::UMin => Int2::UMin,
+        AtomicOp::SMax => Int2::SMax,
+        AtomicOp::UMax => Int2::UMax,
+        AtomicOp::And => Int2::And,
+        AtomicOp::Or => Int2::Or,
+        AtomicOp::Xor => Int2::Xor,
+        _ => Int2::Add,
+    }
+}
+
+/// Operators with one kind commute with each other.
+fn kind_of(op: AtomicOp) -> u8 {
+    match op {
+        AtomicOp::Load => 1,
+        AtomicOp::Add | AtomicOp::Sub => 2,
+        AtomicOp::SMin => 3,
+        AtomicOp::UMin => 4,
+        AtomicOp::SMax => 5,
+        AtomicOp::UMax => 6,
+        AtomicOp::And => 7,
+        AtomicOp::Or => 8,
+        AtomicOp::Xor => 9,
+        AtomicOp::FAdd => 10,
+        AtomicOp::FMin => 11,
+        AtomicOp::FMax => 12,
+        AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange => MIXED,
+    }
+}

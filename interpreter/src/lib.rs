@@ -1,0 +1,119 @@
+//! Executes a SPIR-V module for a dispatch and a lane map, and says what its buffers must hold, what is open and why, and where behaviour is
+//! undefined.
+//!
+//! In: a module ([`Module::parse`]), pipeline state ([`PipelineOptions`]), a dispatch ([`Dispatch`]). Out: an [`Outcome`]. No device, no files,
+//! no randomness: the same input gives the same answer. It shares no code with the oracle of the program tree (`tangle-oracle`): it is a
+//! second opinion.
+//!
+//! ```text
+//!   words ─► Module::parse ─► Pipeline::new ─► Pipeline::run ─► Outcome
+//!            (rspirv)         (decode: types,   (lane sets over   (buffers with the state of every
+//!                              layouts, CFG)     the CFG)           byte, or undefined behaviour)
+//! ```
+//!
+//! # State
+//!
+//! A workgroup has invocations `0..n`, by local invocation index. Every scalar that a module computes is a *column*: a value and a state for each
+//! invocation. A state is one of
+//!
+//! - *determined*: the specification demands this value;
+//! - *undefined* ([`Why::is_undefined`]): the specification withholds the value; it is poison, and everything computed from it is;
+//! - *open*: the value is defined, but the rules do not say which it is. Of some open values more is known: an interval, for floating-point results with
+//!   a precision, or two candidates, for a zero of unknown sign.
+//!
+//! A result of open operands is determined if it is the same for everything that they can be. Otherwise it is open; undefined wins over open.
+//! Memory has a state for every byte.
+//!
+//! # Control flow
+//!
+//! A *tangle* `A` is a set of invocations that execute a block together. The machine keeps a stack of frames, one for each construct instance and call
+//! that has been entered and not left (SPIR-V 1.6 §2.11). A frame of a construct with header `H`, merge block `M` and, for a loop, continue target `C` has
+//! the sets `at M`, `at C`, `at H`, and `at L` for every case label `L`; a frame of a call has the set of those that returned.
+//!
+//! | step | effect |
+//! |---|---|
+//! | a header is executed by `A` | a frame is pushed; for a loop's header that is reached by its back edge, the frame is there already |
+//! | `A` branches to `B` | phis of `B` take their values at once; if `B` is `H`, `M`, `C` or a label of an open frame of this call, innermost first, `A` joins that set, else it runs `B` |
+//! | a conditional branch | `A` divides; both parts branch |
+//! | `OpSwitch` | `A` divides by selector; parts that go to labels of the frame join their sets |
+//! | a return | `A` joins the set of the innermost call |
+//! | nobody can run | the innermost frame says who is next: parts put aside; then the first label with somebody, in the order of fallthrough; then `at C`; then `at H`; then the frame is left, and `at M` branches to `M` (a frame of a call: those that returned go on after it) |
+//!
+//! For `MaximallyReconvergesKHR` this is exact: the sets are those of the related instances of SPV_KHR_maximal_reconvergence, and an escaping
+//! invocation is one that joins a set of an outer frame, or returns, or terminates. The order among tangles is one of those that are allowed.
+//!
+//! # Convergence
+//!
+//! Each invocation has a *class*. Invocations of one class are known to be together where both are.
+//!
+//! - *Maximal.* `A` is a tangle. Only at an `OpSwitch` lanes get classes, by selector: whether those with different selectors are together in a case
+//!   construct is open. Where control flow reconverges (merge block, continue target, after a call) they get back the class they had at the entry.
+//! - *Plain.* Invocations that take different sides of a branch, or have different selectors, get different classes ("invocations will continue to execute
+//!   the same dynamic instances as long as they follow the same control-flow path", SPIR-V 1.6 §2.2.5). At a merge block all get one class again if
+//!   all invocations of the workgroup were one class at the header, and all of them come to the merge block. Nothing else reconverges.
+//! - *SubgroupUniformControlFlowKHR.* The same, and also for each subgroup.
+//!
+//! The tangle of a subgroup instruction `X` in subgroup `S`, with `V = A ∩ S`, is known to be `V`
+//!
+//! 1. at tier maximal, if `V` is one class;
+//! 2. else, if `V` is one class and all of `S`;
+//! 3. else, if `V` is one class and all invocations of `S` that ever execute `X` are `V`: a tangle consists of visitors of `X`.
+//!
+//! Rule 3 speaks of the whole run. It is assumed first; a run that finds another visitor, or a lost invocation in `S`, is repeated without that
+//! assumption. Where the tangle is not known the result is open ([`Why::Tangle`]), except where it is the same for every tangle (the source of a shuffle is
+//! the lane itself, a function of the lane's own ballot). An invocation whose branch depends on an open value is *lost*: it is not followed any
+//! further, and what it could have written is open ([`Why::Path`]).
+//!
+//! # Memory
+//!
+//! Two accesses of different invocations to one location race if one of them writes, not both are atomic, and no control barrier orders them (Vulkan memory
+//! model). A race is undefined behaviour, so an execution with one says nothing, and lost invocations can be taken not to touch what others do.
+//! The result of an atomic is open if atomics of others on the same location are not ordered with it; what they leave is determined if they commute.
+//! That is found out like rule 3, by running again.
+//!
+//! # What is not promised
+//!
+//! - Modules are taken to be valid: run `spirv-val` first. An invalid one gives an error or some outcome, but no panic, and nothing beyond the limits.
+//! - Floating-point expressions are taken as they stand; rearranging, which is allowed without `NoContraction`, is not modelled.
+//! - `Coherent` and the scopes of the Vulkan memory model are not checked: every barrier that names the storage class orders.
+//! - `undefined` means that this execution has undefined behaviour. That no execution has any is not shown, except for what depends on lane sets as above.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use tangle_interpreter::{Buffer, Dispatch, LaneMap, Limits, Module, Pipeline, PipelineOptions};
+//!
+//! # fn main() -> Result<(), tangle_interpreter::Error> {
+//! let words: Vec<u32> = Vec::new(); // of a .spv file
+//! let module = Module::parse(&words)?;
+//! let pipeline = Pipeline::new(&module, &PipelineOptions::default())?;
+//! let outcome = pipeline.run(&Dispatch {
+//!     workgroups: [1, 1, 1],
+//!     lane_map: LaneMap::linear(64, 32),
+//!     buffers: vec![Buffer { set: 0, binding: 0, bytes: vec![0; 256], ..Buffer::default() }],
+//!     push: Vec::new(),
+//!     limits: Limits::default(),
+//! })?;
+//! println!("{:?}", outcome.buffers[0].word(0));
+//! # Ok(())
+//! # }
+//! ```
+
+mod alu;
+mod code;
+mod decode;
+pub mod dispatch;
+mod exec;
+#[doc(hidden)]
+pub mod faults;
+mod lanes;
+pub mod module;
+pub mod outcome;
+pub mod pipeline;
+pub mod trace;
+mod types;
+
+pub use dispatch::{Buffer, Dispatch, LaneMap, Limits, PipelineOptions, Place, Tier};
+pub use module::{Binding, BindingKind, Interface, Module, SpecConstant};
+pub use outcome::{BufferState, End, Error, Location, Outcome, Reason, Rule, UndefinedBehaviour, Why};
+pub use pipeline::Pipeline;

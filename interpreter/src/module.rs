@@ -1,0 +1,145 @@
+//! A parsed module: what it needs, and which of that is not supported.
+
+use rspirv::binary::{self, Consumer, ParseAction};
+use rspirv::dr;
+use rspirv::spirv::{self, Op};
+
+use crate::dispatch::Tier;
+use crate::outcome::Error;
+
+/// What a shader reads or writes through a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BindingKind {
+    /// `VK_DESCRIPTOR_TYPE_STORAGE_BUFFER`
+    StorageBuffer,
+    /// `VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER`
+    UniformBuffer,
+    /// Anything else: not supported.
+    Other,
+}
+
+/// One variable with a descriptor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// `DescriptorSet`.
+    pub set: u32,
+    /// `Binding`.
+    pub binding: u32,
+    /// Its kind.
+    pub kind: BindingKind,
+    /// Number of descriptors: 1 without an array, `None` for a run-time array of them.
+    pub count: Option<u32>,
+    /// Bytes that the type needs: with a run-time array at its end, those before it.
+    pub size: u64,
+    /// Bytes of an element of that run-time array, if there is one.
+    pub element: Option<u64>,
+    /// Name in the module (`OpName` of the variable, else of its type), if there is one.
+    pub name: Option<String>,
+    /// True if the module cannot write to it.
+    pub read_only: bool,
+}
+
+/// A specialisation constant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecConstant {
+    /// `SpecId`.
+    pub id: u32,
+    /// Bits of the default.
+    pub default: u64,
+    /// Width in bits; 1 for a boolean.
+    pub width: u32,
+    /// Name in the module, if there is one.
+    pub name: Option<String>,
+}
+
+/// What an entry point needs from its dispatch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Name of the entry point.
+    pub entry: String,
+    /// Its execution model. Only `GLCompute` is executed.
+    pub stage: spirv::ExecutionModel,
+    /// Invocations of a workgroup in x, y, z.
+    pub workgroup_size: [u32; 3],
+    /// The strongest tier that the execution modes ask for.
+    pub tier: Tier,
+    /// Buffers and other resources.
+    pub bindings: Vec<Binding>,
+    /// Bytes of push constants.
+    pub push_size: u64,
+    /// Specialisation constants of the module.
+    pub spec_constants: Vec<SpecConstant>,
+}
+
+/// A module as `rspirv` reads it.
+#[derive(Clone, Debug)]
+pub struct Module {
+    pub(crate) dr: dr::Module,
+}
+
+impl Module {
+    /// Reads the words of a module.
+    ///
+    /// # Errors
+    /// [`Error::Parse`] if they are no SPIR-V by its grammar (SPIR-V 1.6 §2.3, §2.4).
+    pub fn parse(words: &[u32]) -> Result<Module, Error> {
+        let mut reader = Reader::default();
+        binary::parse_words(words, &mut reader).map_err(|error| Error::Parse(error.to_string()))?;
+        let mut dr = reader.loader.module();
+        dr.execution_modes.extend(reader.execution_modes);
+        Ok(Module { dr })
+    }
+
+    /// Names and execution models of the entry points.
+    pub fn entry_points(&self) -> Vec<(String, spirv::ExecutionModel)> {
+        let entries = self.dr.entry_points.iter().filter_map(|entry| match entry.operands.as_slice() {
+            [dr::Operand::ExecutionModel(model), dr::Operand::IdRef(_), dr::Operand::LiteralString(name), ..] => {
+                Some((name.clone(), *model))
+            }
+            _ => None,
+        });
+        entries.collect()
+    }
+
+    /// True if the module has an instruction with this opcode.
+    pub fn uses(&self, opcode: Op) -> bool {
+        self.dr.all_inst_iter().any(|inst| inst.class.opcode == opcode)
+    }
+}
+
+/// The loader of `rspirv`, which knows no instructions between functions but those of SPIR-V 1.0: here come `OpExecutionModeId` and the non-semantic
+/// `OpExtInst`.
+#[derive(Default)]
+struct Reader {
+    loader: dr::Loader,
+    execution_modes: Vec<dr::Instruction>,
+    in_function: bool,
+}
+
+impl Consumer for Reader {
+    fn initialize(&mut self) -> ParseAction {
+        self.loader.initialize()
+    }
+
+    fn finalize(&mut self) -> ParseAction {
+        self.loader.finalize()
+    }
+
+    fn consume_header(&mut self, header: dr::ModuleHeader) -> ParseAction {
+        self.loader.consume_header(header)
+    }
+
+    fn consume_instruction(&mut self, inst: dr::Instruction) -> ParseAction {
+        match inst.class.opcode {
+            Op::ExecutionModeId => {
+                self.execution_modes.push(inst);
+                return ParseAction::Continue;
+            }
+            Op::ExtInst if !self.in_function => return ParseAction::Continue,
+            Op::Function => self.in_function = true,
+            Op::FunctionEnd => self.in_function = false,
+            _ => {}
+        }
+        self.loader.consume_instruction(inst)
+    }
+}

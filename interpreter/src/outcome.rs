@@ -1,0 +1,268 @@
+//! What a run gives: buffers with the state of every byte, and how it ended.
+
+use std::fmt;
+
+use rspirv::spirv;
+
+/// An instruction of the module, for people and for tables.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Location {
+    /// The opcode.
+    pub opcode: spirv::Op,
+    /// Number of the instruction in the module, counted from 0 in the order of its words, without `OpLine` and `OpNoLine`.
+    pub index: u32,
+    /// `Result <id>`, if it has one.
+    pub result: Option<u32>,
+    /// Name of the function that it stands in (`OpName`), if there is one.
+    pub function: Option<String>,
+    /// File and line of the source (`OpLine`), if the module has them.
+    pub source: Option<(String, u32)>,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Op{:?}", self.opcode)?;
+        if let Some(id) = self.result {
+            write!(f, " %{id}")?;
+        }
+        write!(f, " (instruction {}", self.index)?;
+        if let Some(function) = &self.function {
+            write!(f, " in {function}")?;
+        }
+        if let Some((file, line)) = &self.source {
+            write!(f, ", {file}:{line}")?;
+        }
+        write!(f, ")")
+    }
+}
+
+/// Why no value can be demanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Why {
+    /// Undefined: never written (SPIR-V 1.6 §2.2.6; `OpVariable` without initialiser).
+    Uninitialised,
+    /// Undefined: `OpUndef`, or a function that ends without a value.
+    Undef,
+    /// Undefined: the source of a shuffle, broadcast, rotation or quad operation is not active, or not in the subgroup.
+    InactiveSource,
+    /// Undefined: the operands of the instruction leave its result undefined (shift by the width or more, bit field out of range, no bit set
+    /// for `FindLSB`, clamp with crossed bounds, a remainder of negative numbers, a conversion out of range, …).
+    Operands,
+    /// Undefined: a pointer out of bounds. To use it is undefined behaviour.
+    OutOfBounds,
+    /// Open: the convergence rules do not say which lanes execute the instruction together.
+    Tangle,
+    /// Open: the order of atomics of several invocations, or of accesses to one location.
+    Order,
+    /// Open: the result of a floating-point operation is only bounded by its precision (Vulkan, "Precision and Operation of SPIR-V
+    /// Instructions").
+    Precision,
+    /// Open: written by an invocation whose path is unknown, or by one that might have been.
+    Path,
+    /// Open: the specification leaves the choice to the implementation (sign of a zero, NaN payload, bits of a ballot outside the tangle, …).
+    Implementation,
+}
+
+impl Why {
+    /// True if the value is undefined: it is poison, and control flow must not depend on it. False if it is defined but not known.
+    pub const fn is_undefined(self) -> bool {
+        matches!(self, Why::Uninitialised | Why::Undef | Why::InactiveSource | Why::Operands | Why::OutOfBounds)
+    }
+
+    /// In a few words.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Why::Uninitialised => "never written",
+            Why::Undef => "undefined by the module",
+            Why::InactiveSource => "the source lane is not active",
+            Why::Operands => "undefined for these operands",
+            Why::OutOfBounds => "out of bounds",
+            Why::Tangle => "the lanes that execute it together are not determined",
+            Why::Order => "the order of accesses is not determined",
+            Why::Precision => "determined up to its precision only",
+            Why::Path => "written on a path that is not determined",
+            Why::Implementation => "the implementation chooses",
+        }
+    }
+}
+
+/// Where a value stopped being determined.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reason {
+    /// Why.
+    pub why: Why,
+    /// The instruction; none for contents that were there before.
+    pub location: Option<Location>,
+    /// For [`Why::Precision`]: the value lies between these, both ends included.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.why.text())?;
+        if let Some((low, high)) = self.interval {
+            write!(f, " ({low}..={high})")?;
+        }
+        match &self.location {
+            Some(location) => write!(f, ": {location}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A buffer after the dispatch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BufferState {
+    /// `DescriptorSet`.
+    pub set: u32,
+    /// `Binding`.
+    pub binding: u32,
+    /// Element of an array of descriptors.
+    pub element: u32,
+    /// Contents. Where a byte is not determined, one possible value of it.
+    pub bytes: Vec<u8>,
+    /// For every byte 0 if it must be what [`bytes`](Self::bytes) says, else `n` for the reason `n - 1` in [`Outcome::reasons`]. Empty if all are
+    /// determined.
+    pub states: Vec<u32>,
+}
+
+impl BufferState {
+    /// The little-endian word at a byte offset; `None` if it is not determined or not there.
+    pub fn word(&self, offset: usize) -> Option<u32> {
+        let bytes = self.bytes.get(offset..offset + 4)?;
+        let determined =
+            self.states.get(offset..offset + 4).is_none_or(|states| states.iter().all(|&state| state == 0));
+        determined.then(|| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+}
+
+/// The rules whose violation is undefined behaviour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Rule {
+    /// Access outside an object (SPIR-V 1.6 §3.52.10, `OpAccessChain`; Vulkan, "Robust buffer access" is not assumed).
+    OutOfBounds,
+    /// Two accesses of different invocations to one location, one of them a write, not both atomic, and neither ordered before the other
+    /// (Vulkan memory model, "Data Race").
+    DataRace,
+    /// Integer division or remainder by zero, or of the smallest number by -1 (SPIR-V 1.6 §3.52.13).
+    Division,
+    /// An operand that has to be dynamically uniform is not (`OpGroupNonUniformBroadcast`, rotate delta, quad broadcast index).
+    NonUniformOperand,
+    /// `OpGroupNonUniformInverseBallot` with different ballots in one tangle.
+    NonUniformBallot,
+    /// The cluster size exceeds the subgroup size, or is no power of two.
+    ClusterSize,
+    /// The ballots of a partitioned operation are no partition of the tangle.
+    Partition,
+    /// `OpControlBarrier` with workgroup scope that not all invocations of the workgroup execute together.
+    BarrierInDivergence,
+    /// Control flow, an address or a size depends on an undefined value.
+    Poison,
+    /// `OpUnreachable` was reached.
+    Unreachable,
+    /// `OpAssumeTrueKHR` of something false.
+    Assumption,
+    /// A write to read-only memory (`NonWritable`, uniform and push constant storage).
+    ReadOnly,
+    /// No termination within [`Limits::steps`](crate::dispatch::Limits::steps).
+    NoTermination,
+}
+
+impl Rule {
+    /// What was violated, in one line.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Rule::OutOfBounds => "access out of bounds",
+            Rule::DataRace => "data race: two accesses to one location that nothing orders",
+            Rule::Division => "integer division by zero, or overflow of a signed division",
+            Rule::NonUniformOperand => {
+                "an operand that must be dynamically uniform differs between lanes of the tangle"
+            }
+            Rule::NonUniformBallot => "OpGroupNonUniformInverseBallot with different ballots in one tangle",
+            Rule::ClusterSize => "the cluster size is no power of two, or exceeds the subgroup size",
+            Rule::Partition => "the ballots of a partitioned operation are no partition of the tangle",
+            Rule::BarrierInDivergence => "a control barrier that not all invocations of the workgroup execute together",
+            Rule::Poison => "control flow or an address depends on an undefined value",
+            Rule::Unreachable => "OpUnreachable was reached",
+            Rule::Assumption => "OpAssumeTrueKHR of a false condition",
+            Rule::ReadOnly => "a write to read-only memory",
+            Rule::NoTermination => "no termination within the step limit",
+        }
+    }
+}
+
+/// Undefined behaviour: from here on nothing can be said about the program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UndefinedBehaviour {
+    /// The rule that was violated.
+    pub rule: Rule,
+    /// The instruction.
+    pub location: Location,
+    /// Linear index of the workgroup.
+    pub workgroup: u32,
+    /// Local invocation indices of the lanes that violate it, ascending.
+    pub lanes: Vec<u32>,
+    /// The values, in words.
+    pub detail: String,
+}
+
+impl fmt::Display for UndefinedBehaviour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} at {}, workgroup {}, invocations {:?}",
+            self.rule.text(),
+            self.location,
+            self.workgroup,
+            self.lanes
+        )?;
+        if self.detail.is_empty() { Ok(()) } else { write!(f, ": {}", self.detail) }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// Every invocation came to its end. What is determined is what the buffers say.
+    Completed,
+    /// The program has undefined behaviour. Buffers are as they were when it was met.
+    Undefined(Box<UndefinedBehaviour>),
+}
+
+/// What a run gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// The buffers in the order of the dispatch.
+    pub buffers: Vec<BufferState>,
+    /// Reasons that [`BufferState::states`] points to.
+    pub reasons: Vec<Reason>,
+    /// Instructions executed by tangles, counted over the runs that were needed.
+    pub steps: u64,
+    /// Executions of subgroup operations by one subgroup, and those of them whose tangle the tier leaves open.
+    pub tangles: (u64, u64),
+    /// Invocations whose path depends on an open value: they are followed no further from there.
+    pub lost: u64,
+}
+
+/// Why a module or a dispatch cannot be judged. None of these is a statement about a driver.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The words are no SPIR-V.
+    #[error("no SPIR-V module: {0}")]
+    Parse(String),
+    /// The module breaks a rule that execution relies on. Run the validator first.
+    #[error("the module is not valid: {0}")]
+    Invalid(String),
+    /// The module uses what is not implemented: each once.
+    #[error("not supported: {}", .0.join("; "))]
+    Unsupported(Vec<String>),
+    /// The dispatch does not fit the module.
+    #[error("the dispatch does not fit the module: {0}")]
+    Dispatch(String),
+    /// A bound of [`Limits`](crate::dispatch::Limits) on memory.
+    #[error("the module needs more memory than it may have: {0}")]
+    Memory(String),
+}

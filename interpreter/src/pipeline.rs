@@ -1,0 +1,299 @@
+//! A module made ready to run.
+
+use std::sync::Arc;
+
+use crate::decode::{Decoded, decode};
+use crate::dispatch::{Dispatch, LaneMap, PipelineOptions};
+use crate::exec::{Knowledge, Layout, Machine, Memory, Reasons, Shared, Stop, Subgroup};
+use crate::faults::Planted;
+use crate::lanes::Lanes;
+use crate::module::{Interface, Module};
+use crate::outcome::{BufferState, End, Error, Outcome, Why};
+use crate::trace::Observer;
+
+/// Runs of one dispatch before the rule of visitors is given up.
+const MAX_RUNS: u32 = 24;
+/// Invocations of a workgroup.
+const MAX_INVOCATIONS: u64 = 1 << 14;
+
+/// A module with its entry point, its specialisation and its tier chosen, decoded for execution. It can be run any number of times.
+#[derive(Clone)]
+pub struct Pipeline {
+    decoded: Arc<Decoded>,
+    fault: Option<Planted>,
+}
+
+impl std::fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pipeline").field("interface", &self.decoded.interface).finish_non_exhaustive()
+    }
+}
+
+/// One run of a dispatch, and what it found out.
+struct Run {
+    end: End,
+    memory: Memory,
+    reasons: Reasons,
+    steps: u64,
+    tangles: (u64, u64),
+    lost: u64,
+    /// Something was assumed wrongly: run again.
+    wrong: bool,
+    claims: bool,
+}
+
+impl Pipeline {
+    /// Decodes a module. Everything that is not supported is found here, before anything runs.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] with every feature that is not supported, by name; [`Error::Invalid`] if the module breaks a rule that execution
+    /// relies on; [`Error::Memory`] if it is larger than anything sensible; [`Error::Dispatch`] if the options name no entry point.
+    pub fn new(module: &Module, options: &PipelineOptions) -> Result<Pipeline, Error> {
+        let decoded = decode(module, options)?;
+        Ok(Pipeline { decoded: Arc::new(decoded), fault: None })
+    }
+
+    /// The same with a fault planted, for tests of what compares with it.
+    #[doc(hidden)]
+    pub fn with_fault(mut self, fault: Planted) -> Pipeline {
+        self.fault = Some(fault);
+        self
+    }
+
+    /// What the entry point needs from its dispatch.
+    pub fn interface(&self) -> &Interface {
+        &self.decoded.interface
+    }
+
+    /// Runs a dispatch.
+    ///
+    /// # Errors
+    /// [`Error::Dispatch`] if the dispatch does not fit (a buffer is missing or too small for its type, a lane map that is none),
+    /// [`Error::Memory`] if it needs more than [`Limits::memory`](crate::dispatch::Limits::memory).
+    pub fn run(&self, dispatch: &Dispatch) -> Result<Outcome, Error> {
+        self.run_with(dispatch, None)
+    }
+
+    /// Runs a dispatch, and shows every dynamic instance to an observer.
+    ///
+    /// # Errors
+    /// As [`Pipeline::run`].
+    pub fn run_with(&self, dispatch: &Dispatch, mut observer: Option<&mut dyn Observer>) -> Result<Outcome, Error> {
+        let layouts = self.layouts(&dispatch.lane_map, dispatch.workgroups)?;
+        self.check_memory(dispatch, &layouts)?;
+        let mut knowledge = Knowledge::default();
+        let mut steps = 0;
+        for number in 1.. {
+            if number > 1 {
+                if let Some(observer) = observer.as_deref_mut() {
+                    observer.restarted(0);
+                }
+            }
+            let run = self.run_once(dispatch, &layouts, &mut knowledge, reborrow(&mut observer))?;
+            steps += run.steps;
+            if run.wrong {
+                knowledge.no_claims |= number > MAX_RUNS;
+                continue;
+            }
+            // Undefined behaviour must not rest on an assumption about who comes by later.
+            if matches!(run.end, End::Undefined(_)) && run.claims && !knowledge.no_claims {
+                knowledge.no_claims = true;
+                continue;
+            }
+            return Ok(self.outcome(dispatch, run, steps));
+        }
+        Err(Error::Memory("no end of assumptions".into()))
+    }
+
+    fn run_once(
+        &self,
+        dispatch: &Dispatch,
+        layouts: &[Layout],
+        knowledge: &mut Knowledge,
+        mut observer: Option<&mut dyn Observer>,
+    ) -> Result<Run, Error> {
+        let Decoded { code, names, interface, float_modes, .. } = &*self.decoded;
+        let n = layouts.first().map_or(0, |layout| layout.places.len());
+        let known = knowledge.clone();
+        let shared = Shared {
+            code,
+            names,
+            tier: interface.tier,
+            float_modes: *float_modes,
+            dispatch,
+            workgroup_size: interface.workgroup_size,
+            knowledge: &known,
+            fault: self.fault,
+        };
+        let memory = Memory::new(code, dispatch, n as u32)?;
+        let mut run = Run {
+            end: End::Completed,
+            memory,
+            reasons: Reasons::default(),
+            steps: 0,
+            tangles: (0, 0),
+            lost: 0,
+            wrong: false,
+            claims: false,
+        };
+        let count = dispatch.workgroups.iter().map(|&side| u64::from(side)).product::<u64>();
+        let mut lost_invocations: Vec<u32> = Vec::new();
+        for workgroup in 0..count as u32 {
+            let layout = &layouts[if layouts.len() == 1 { 0 } else { workgroup as usize }];
+            run.memory.begin_workgroup(code, workgroup, layout.size as usize, &mut run.reasons);
+            let steps = run.steps;
+            let mut machine = Machine::new(
+                &shared,
+                layout,
+                workgroup,
+                &mut run.memory,
+                &mut run.reasons,
+                steps,
+                reborrow(&mut observer),
+            );
+            let result = machine.run();
+            let wrong = machine.wrong_claims(knowledge);
+            let (steps, tangles, claims) = (machine.steps, machine.tangles, machine.has_claims());
+            let lost: Vec<u32> = machine.lost().iter().map(|slot| workgroup * n as u32 + slot as u32 + 1).collect();
+            drop(machine);
+            run.wrong |= wrong;
+            run.steps = steps;
+            run.claims |= claims;
+            run.tangles = (run.tangles.0 + tangles.0, run.tangles.1 + tangles.1);
+            run.lost += lost.len() as u64;
+            lost_invocations.extend(lost);
+            for key in std::mem::take(&mut run.memory.contended) {
+                run.wrong |= knowledge.contended.insert(key);
+            }
+            match result {
+                Ok(()) => {}
+                Err(Stop(undefined)) => {
+                    run.end = End::Undefined(undefined);
+                    break;
+                }
+            }
+        }
+        if !lost_invocations.is_empty() {
+            let taint = run.reasons.taint(Why::Path, u32::MAX);
+            run.memory.taint_lost(|invocation| lost_invocations.binary_search(&invocation).is_ok(), taint);
+        }
+        Ok(run)
+    }
+
+    fn outcome(&self, dispatch: &Dispatch, run: Run, steps: u64) -> Outcome {
+        let code = &self.decoded.code;
+        let mut memory = run.memory;
+        let mut unbound = code.objects.len();
+        let buffers = dispatch.buffers.iter().map(|buffer| {
+            let key = (buffer.set, buffer.binding, buffer.element);
+            let is_it = |object: &crate::code::Object| {
+                matches!(object.kind, crate::code::ObjectKind::Buffer { set, binding, element } if (set, binding, element) == key)
+            };
+            let index = code.objects.iter().position(is_it).or_else(|| {
+                buffer.address.map(|_| {
+                    unbound += 1;
+                    unbound - 1
+                })
+            });
+            let (bytes, taints) = match index.and_then(|index| memory.objects.get_mut(index)) {
+                Some(object) => (std::mem::take(&mut object.bytes), std::mem::take(&mut object.taints)),
+                None => (buffer.bytes.clone(), Vec::new()),
+            };
+            let states: Vec<u32> = taints.iter().map(|taint| taint & !(1 << 31)).collect();
+            let any = states.iter().any(|&state| state != 0);
+            BufferState {
+                set: buffer.set,
+                binding: buffer.binding,
+                element: buffer.element,
+                bytes,
+                states: if any { states } else { Vec::new() },
+            }
+        });
+        let buffers = buffers.collect();
+        Outcome {
+            end: run.end,
+            buffers,
+            reasons: run.reasons.describe(code, &self.decoded.names),
+            steps,
+            tangles: run.tangles,
+            lost: run.lost,
+        }
+    }
+
+    fn check_memory(&self, dispatch: &Dispatch, layouts: &[Layout]) -> Result<(), Error> {
+        let code = &self.decoded.code;
+        let n: u64 = self.decoded.interface.workgroup_size.iter().map(|&side| u64::from(side)).product();
+        let columns = u64::from(code.columns) * n * 12;
+        let workgroup: u64 = code
+            .objects
+            .iter()
+            .map(|object| match object.kind {
+                crate::code::ObjectKind::Workgroup(size) => size.saturating_mul(5),
+                _ => 0,
+            })
+            .sum();
+        let subgroups = layouts.iter().map(|layout| layout.subgroups.len() as u64).max().unwrap_or(0);
+        let claims = u64::from(code.group_count) * subgroups * 32;
+        let needs = columns.saturating_add(workgroup).saturating_add(claims);
+        if needs > dispatch.limits.memory {
+            return Err(Error::Memory(format!(
+                "{needs} bytes for {n} invocations, {} are allowed",
+                dispatch.limits.memory
+            )));
+        }
+        let groups = dispatch.workgroups.iter().map(|&side| u64::from(side)).product::<u64>();
+        if groups.saturating_mul(n) >= 1 << 31 {
+            return Err(Error::Dispatch(format!("{groups} workgroups of {n} invocations")));
+        }
+        Ok(())
+    }
+
+    fn layouts(&self, map: &LaneMap, workgroups: [u32; 3]) -> Result<Vec<Layout>, Error> {
+        let size = map.subgroup_size;
+        let n: u64 = self.decoded.interface.workgroup_size.iter().map(|&side| u64::from(side)).product();
+        if !size.is_power_of_two() || size > 128 {
+            return Err(Error::Dispatch(format!("a subgroup size of {size}")));
+        }
+        if n == 0 || n > MAX_INVOCATIONS {
+            return Err(Error::Dispatch(format!("workgroups of {n} invocations")));
+        }
+        let count = workgroups.iter().map(|&side| u64::from(side)).product::<u64>();
+        if map.workgroups.len() != 1 && map.workgroups.len() as u64 != count {
+            return Err(Error::Dispatch(format!("a lane map of {} workgroups for {count}", map.workgroups.len())));
+        }
+        map.workgroups.iter().map(|places| layout(places, size, n as usize)).collect()
+    }
+}
+
+/// The same observer again, for a shorter time.
+fn reborrow<'a>(observer: &'a mut Option<&mut dyn Observer>) -> Option<&'a mut dyn Observer> {
+    match observer {
+        Some(observer) => Some(&mut **observer),
+        None => None,
+    }
+}
+
+fn layout(places: &[crate::dispatch::Place], size: u32, n: usize) -> Result<Layout, Error> {
+    if places.len() != n {
+        return Err(Error::Dispatch(format!("a lane map of {} invocations for a workgroup of {n}", places.len())));
+    }
+    let count = places.iter().map(|place| place.subgroup as usize + 1).max().unwrap_or(0);
+    if count > n {
+        return Err(Error::Dispatch("a lane map with gaps between its subgroups".into()));
+    }
+    let empty = Subgroup { lanes: Lanes::none(n), live: 0, slots: vec![u32::MAX; size as usize] };
+    let mut subgroups = vec![empty; count];
+    for (slot, place) in places.iter().enumerate() {
+        let subgroup = &mut subgroups[place.subgroup as usize];
+        if place.lane >= size || subgroup.live >> place.lane & 1 == 1 {
+            return Err(Error::Dispatch(format!("a lane map with invocation {slot} in a lane that cannot be its own")));
+        }
+        subgroup.live |= 1 << place.lane;
+        subgroup.slots[place.lane as usize] = slot as u32;
+        subgroup.lanes.insert(slot);
+    }
+    if subgroups.iter().any(|subgroup| subgroup.live == 0) {
+        return Err(Error::Dispatch("a lane map with gaps between its subgroups".into()));
+    }
+    Ok(Layout { size, subgroups, places: places.to_vec() })
+}

@@ -1,0 +1,41 @@
+//! Hooks into a run: every dynamic instance as it is executed.
+
+use rspirv::spirv;
+
+use crate::outcome::Location;
+
+/// The lanes of one subgroup that execute an instruction together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tangle {
+    /// Index of the subgroup in the workgroup ([`Place::subgroup`](crate::dispatch::Place::subgroup)).
+    pub subgroup: u32,
+    /// Bit `k`: the invocation with `SubgroupLocalInvocationId` `k`.
+    pub lanes: u128,
+    /// True if the tier's rules say that exactly these lanes are the tangle. False where they leave it open.
+    pub exact: bool,
+}
+
+/// One dynamic instance, as the interpreter executes it.
+pub trait Instance {
+    /// The opcode.
+    fn opcode(&self) -> spirv::Op;
+    /// The instruction.
+    fn location(&self) -> Location;
+    /// Linear index of the workgroup.
+    fn workgroup(&self) -> u32;
+    /// Local invocation indices of the lanes that execute it in one step, ascending. They are of any number of subgroups.
+    fn active(&self) -> Vec<u32>;
+    /// The same by subgroup.
+    fn tangles(&self) -> Vec<Tangle>;
+    /// The result of one invocation: a number for every scalar of it, or `None` where it is not determined. Empty without a result.
+    fn result(&self, local_index: u32) -> Vec<Option<u64>>;
+}
+
+/// Watches a run. A run that has to be repeated because an assumption of it proved wrong (see the crate's page) is announced by
+/// [`Observer::restarted`]; what was seen before is then void.
+pub trait Observer {
+    /// An instruction was executed.
+    fn executed(&mut self, instance: &dyn Instance);
+    /// The workgroup is executed again from its beginning.
+    fn restarted(&mut self, workgroup: u32);
+}

@@ -1,0 +1,99 @@
+//! Both oracles agree on generated cases: the tree's, and the interpreter's on the modules that compilers make of them.
+
+mod common;
+
+use std::io::Write as _;
+
+use common::{Counts, NOT_DEFINED, case_of, compare, expect, module_of};
+use tangle_interpreter::faults::Planted;
+use tangle_program::case::Tier;
+
+/// Seeds: `TANGLE_SEEDS=FIRST..END` has the test look at others, for as long as one likes.
+fn seeds(default: std::ops::Range<u64>) -> std::ops::Range<u64> {
+    let Ok(text) = std::env::var("TANGLE_SEEDS") else { return default };
+    let ends = text.split_once("..").and_then(|(first, end)| Some((first.parse().ok()?, end.parse().ok()?)));
+    ends.map(|(first, end)| first..end).expect("TANGLE_SEEDS is FIRST..END")
+}
+
+#[test]
+fn both_oracles_agree() {
+    let mut wrong = Vec::new();
+    let (mut skipped, mut undefined) = (0, 0);
+    for tier in Tier::ALL {
+        let mut counts = Counts::default();
+        for seed in seeds(0..60) {
+            let (mut case, size, seat) = case_of(seed, tier);
+            let module = match module_of(&mut case, seed) {
+                Ok(Some(module)) => module,
+                Ok(None) => {
+                    skipped += 1;
+                    continue;
+                }
+                Err(error) => {
+                    wrong.push(format!("{} seed {seed}: {error}", tier.name()));
+                    continue;
+                }
+            };
+            if std::env::var("TANGLE_SHOW").is_ok_and(|show| show == format!("{}:{seed}", tier.name())) {
+                println!("{}", tangle_emit::glsl::glsl(&case));
+                println!("{}", tangle_runner::toolchain::disassemble(&module).unwrap_or_default());
+            }
+            if let Some(folder) = std::env::var_os("TANGLE_DUMP") {
+                common::dump(
+                    &case,
+                    &module,
+                    size,
+                    seat,
+                    &std::path::Path::new(&folder).join(format!("{}-{seed}", tier.name())),
+                );
+            }
+            let compared = expect(&case, size, seat).and_then(|expected| compare(&case, &module, &expected, None));
+            match compared {
+                Ok(found) => counts.add(found),
+                Err(error) if error.starts_with(NOT_DEFINED) => undefined += 1,
+                Err(difference) => {
+                    let variant = &case.variant;
+                    wrong.push(format!("{} seed {seed}, size {size}, {variant}: {difference}", tier.name()));
+                }
+            }
+        }
+        println!("tier {}: {counts:?}, {skipped} not optimised, {undefined} not defined", tier.name());
+        assert!(counts.compared > 20 * counts.only_tree, "the interpreter leaves too much open: {counts:?}");
+    }
+    for line in wrong.iter().take(60) {
+        println!("{line}");
+    }
+    assert!(wrong.is_empty(), "{} differences", wrong.len());
+}
+
+/// Within so many seeds, of each tier, every fault has to be caught.
+const SEEDS: u64 = 400;
+
+/// Each planted fault of the interpreter is caught by the comparison.
+#[test]
+fn planted_faults_are_caught() {
+    let mut left: Vec<Planted> =
+        Planted::ALL.iter().copied().filter(|fault| !Planted::BY_HAND.contains(fault)).collect();
+    assert!(left.len() >= 40, "only {} faults", left.len());
+    'search: for seed in seeds(0..SEEDS) {
+        for tier in Tier::ALL {
+            if left.is_empty() {
+                break 'search;
+            }
+            let (mut case, size, seat) = case_of(seed, tier);
+            let Ok(Some(module)) = module_of(&mut case, seed) else { continue };
+            let Ok(expected) = expect(&case, size, seat) else { continue };
+            left.retain(|&fault| {
+                let missed = compare(&case, &module, &expected, Some(fault)).is_ok();
+                if !missed {
+                    // Past the capture of the test harness: the list is part of what the suite has to say.
+                    let (name, tier) = (format!("{fault:?}"), tier.name());
+                    writeln!(std::io::stderr(), "{name:28} caught by seed {seed:3} {tier:16}  {}", fault.about())
+                        .expect("stderr is open");
+                }
+                missed
+            });
+        }
+    }
+    assert!(left.is_empty(), "not caught: {left:?}");
+}

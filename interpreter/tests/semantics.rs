@@ -1,0 +1,501 @@
+//! Small shaders, and what every lane must write, as text.
+//!
+//! One workgroup of eight invocations, one subgroup. Each lane writes words with `LOG`; a row shows them in hexadecimal, lane by lane: `3,?` are two words,
+//! of which the second is not determined; `~` says that nothing is known of a lane's words from there on; `-` that it writes none, `.` that it skips one.
+
+use tangle_interpreter::faults::Planted;
+use tangle_interpreter::{
+    Buffer, Dispatch, End, Error, LaneMap, Limits, Module, Outcome, Pipeline, PipelineOptions, Rule, Tier, Why,
+};
+use tangle_program::case::SpirvVersion;
+use tangle_runner::toolchain::{self, AssemblyTarget};
+
+const WORDS: usize = 16;
+/// What the output holds before.
+const NOTHING: u32 = 0x0BAD_0BAD;
+
+fn shader(declarations: &str, body: &str) -> String {
+    format!(
+        "#version 450
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_vote : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_KHR_shader_subgroup_shuffle_relative : require
+#extension GL_KHR_shader_subgroup_clustered : require
+#extension GL_KHR_shader_subgroup_quad : require
+#extension GL_NV_shader_subgroup_partitioned : require
+#extension GL_EXT_shader_explicit_arithmetic_types : require
+#extension GL_EXT_expect_assume : require
+layout(local_size_x = 8) in;
+layout(set = 0, binding = 0) coherent buffer Data {{ uint data[16]; }};
+layout(set = 0, binding = 1) buffer Out {{ uint words[]; }};
+shared uint s[8];
+uint lane, cursor = 0u;
+#define LOG(value) words[gl_LocalInvocationIndex * {WORDS}u + cursor++] = (value)
+#define b() subgroupBallot(true).x
+{declarations}
+void main() {{
+    lane = gl_SubgroupInvocationID;
+    {body}
+}}
+"
+    )
+}
+
+fn compile(declarations: &str, body: &str) -> Vec<u32> {
+    let glsl = shader(declarations, body);
+    toolchain::compile_with_lines(&glsl, SpirvVersion::V1_6).unwrap_or_else(|error| panic!("{error}\n{glsl}"))
+}
+
+fn run(words: &[u32], tier: Tier, fault: Option<Planted>) -> Outcome {
+    let module = Module::parse(words).expect("a module");
+    let options = PipelineOptions { tier: Some(tier), ..PipelineOptions::default() };
+    let mut pipeline = Pipeline::new(&module, &options).unwrap_or_else(|error| panic!("{error}"));
+    if let Some(fault) = fault {
+        pipeline = pipeline.with_fault(fault);
+    }
+    let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let dispatch = Dispatch {
+        workgroups: [1; 3],
+        lane_map: LaneMap::linear(8, 8),
+        buffers: vec![
+            Buffer { binding: 0, bytes: bytes(&[0; 16]), ..Buffer::default() },
+            Buffer { binding: 1, bytes: bytes(&[NOTHING; 8 * WORDS]), ..Buffer::default() },
+        ],
+        push: Vec::new(),
+        limits: Limits { steps: 100_000, ..Limits::default() },
+    };
+    pipeline.run(&dispatch).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The words of each lane.
+fn text(outcome: &Outcome) -> String {
+    if let End::Undefined(undefined) = &outcome.end {
+        return undefined.to_string();
+    }
+    let lanes = (0..8).map(|lane| {
+        let word = |at: usize| outcome.buffers[1].word(4 * (lane * WORDS + at));
+        let known = |at: &usize| word(*at) != Some(NOTHING);
+        let Some(last) = (0..WORDS).rfind(known) else { return "-".to_owned() };
+        let open = (0..=last).rev().take_while(|at| word(*at).is_none()).count();
+        let all_open = last == WORDS - 1 && open > 1;
+        let shown = if all_open { last + 1 - open } else { last + 1 };
+        let mut words: Vec<String> = (0..shown)
+            .map(|at| match word(at) {
+                Some(NOTHING) => ".".to_owned(),
+                Some(word) => format!("{word:x}"),
+                None => "?".to_owned(),
+            })
+            .collect();
+        if all_open {
+            words.push("~".to_owned());
+        }
+        words.join(",")
+    });
+    lanes.collect::<Vec<_>>().join(" ")
+}
+
+#[track_caller]
+fn check(declarations: &str, body: &str, rows: &[(Tier, &str)]) {
+    let module = compile(declarations, body);
+    for (tier, expected) in rows {
+        assert_eq!(text(&run(&module, *tier, None)), *expected, "at tier {tier:?}: {body}");
+    }
+}
+
+/// The same at every tier.
+#[track_caller]
+fn check_all(body: &str, expected: &str) {
+    check("", body, &[(Tier::Maximal, expected), (Tier::SubgroupUniform, expected), (Tier::Plain, expected)]);
+}
+
+const EIGHT_FF: &str = "ff ff ff ff ff ff ff ff";
+
+#[test]
+fn selections() {
+    check(
+        "",
+        "if (lane < 6u) { if (lane < 2u) LOG(b()); else LOG(b()); LOG(b()); } LOG(b());",
+        &[
+            (Tier::Maximal, "3,3f,ff 3,3f,ff 3c,3f,ff 3c,3f,ff 3c,3f,ff 3c,3f,ff ff ff"),
+            (Tier::Plain, "3,?,ff 3,?,ff 3c,?,ff 3c,?,ff 3c,?,ff 3c,?,ff ff ff"),
+        ],
+    );
+    // An own lane's value does not depend on who is together.
+    check(
+        "",
+        "if (lane < 6u) { if (lane < 2u) data[lane] = 1u; LOG(subgroupShuffleXor(lane, 0u)); LOG(subgroupShuffle(lane, 0u)); }",
+        &[(Tier::Maximal, "0,0 1,0 2,0 3,0 4,0 5,0 - -"), (Tier::Plain, "0,0 1,? 2,? 3,? 4,? 5,? - -")],
+    );
+}
+
+#[test]
+fn loops() {
+    check_all(
+        "for (uint i = 0u; i < 2u; i++) LOG(b()); LOG(b());",
+        "ff,ff,ff ff,ff,ff ff,ff,ff ff,ff,ff ff,ff,ff ff,ff,ff ff,ff,ff ff,ff,ff",
+    );
+    check(
+        "",
+        "for (uint i = 0u; i <= (lane & 1u); i++) LOG(b()); LOG(b());",
+        &[
+            (Tier::Maximal, "ff,ff ff,aa,ff ff,ff ff,aa,ff ff,ff ff,aa,ff ff,ff ff,aa,ff"),
+            // All of the subgroup are on one path in the first iteration; in the second, others might be there.
+            (Tier::Plain, "ff,ff ff,?,ff ff,ff ff,?,ff ff,ff ff,?,ff ff,ff ff,?,ff"),
+        ],
+    );
+    check(
+        "",
+        "for (uint i = 0u; i < 2u; i++) { if ((lane & 1u) == 1u) continue; LOG(b()); } LOG(b());",
+        &[(Tier::Maximal, "55,55,ff ff 55,55,ff ff 55,55,ff ff 55,55,ff ff")],
+    );
+}
+
+#[test]
+fn switches() {
+    check(
+        "",
+        "switch (lane & 3u) { case 0u: case 1u: LOG(b()); break; case 2u: LOG(b()); break; default: LOG(b()); } LOG(b());",
+        &[(Tier::Maximal, "?,ff ?,ff 44,ff 88,ff ?,ff ?,ff 44,ff 88,ff")],
+    );
+    // Who falls through may join those that come directly, or not.
+    check(
+        "",
+        "switch (lane & 1u) { case 0u: LOG(b()); case 1u: LOG(b()); } LOG(b());",
+        &[(Tier::Maximal, "55,?,ff ?,ff 55,?,ff ?,ff 55,?,ff ?,ff 55,?,ff ?,ff")],
+    );
+}
+
+#[test]
+fn calls_and_returns() {
+    check(
+        "void f() { if (lane < 4u) return; LOG(b()); }",
+        "f(); LOG(b());",
+        &[(Tier::Maximal, "ff ff ff ff f0,ff f0,ff f0,ff f0,ff"), (Tier::Plain, "? ? ? ? f0,? f0,? f0,? f0,?")],
+    );
+    let faulty = run(
+        &compile("void f() { if (lane < 4u) return; LOG(b()); }", "f(); LOG(b());"),
+        Tier::Plain,
+        Some(Planted::ReconvergesAfterCall),
+    );
+    assert_eq!(text(&faulty), "ff ff ff ff f0,ff f0,ff f0,ff f0,ff");
+    // "All invocations leave via the merge block": these do not.
+    let body = "if (lane < 2u) data[lane] = 1u; else if (lane < 4u) return; LOG(b());";
+    check("", body, &[(Tier::Maximal, "f3 f3 - - f3 f3 f3 f3"), (Tier::Plain, "? ? - - ? ? ? ?")]);
+    let faulty = run(&compile("", body), Tier::Plain, Some(Planted::UniformWithoutAll));
+    assert_eq!(text(&faulty), "f3 f3 - - f3 f3 f3 f3");
+}
+
+#[test]
+fn a_path_that_depends_on_an_open_value() {
+    check(
+        "",
+        "LOG(7u); if (lane < 6u) { if (lane < 2u) data[lane] = 1u; if (b() != 0x3Fu) LOG(1u); } LOG(2u);",
+        &[
+            (Tier::Maximal, "7,2 7,2 7,2 7,2 7,2 7,2 7,2 7,2"), // The lost lanes may write anywhere that nobody else does.
+            (Tier::Plain, "~ ~ ~ ~ ~ ~ 7,2,~ 7,2,~"),
+        ],
+    );
+}
+
+#[test]
+fn undefined_values() {
+    check_all("if ((lane & 1u) == 0u) LOG(subgroupShuffle(lane, lane + 1u)); LOG(1u);", "?,1 1 ?,1 1 ?,1 1 ?,1 1");
+    check_all("uint x; if (lane < 4u) x = 1u; LOG(x);", "1 1 1 1 ? ? ? ?");
+    check_all("LOG(1u << (lane + 28u));", "10000000 20000000 40000000 80000000 ? ? ? ?");
+    check_all("LOG(subgroupShuffleUp(lane, 1u));", "? 0 1 2 3 4 5 6");
+    let nothing = "LOG(subgroupBallotFindLSB(uvec4(0u)));";
+    check_all(nothing, "? ? ? ? ? ? ? ?");
+    let faulty = run(&compile("", nothing), Tier::Maximal, Some(Planted::NoBitFoundIsZero));
+    assert_eq!(text(&faulty), "0 0 0 0 0 0 0 0");
+    check_all("LOG(bitfieldExtract(0xF0u, int(lane), 28));", "f0 78 3c 1e f ? ? ?");
+}
+
+#[test]
+fn open_values_that_decide_nothing() {
+    let open = "uint x = 0u; if (lane < 6u) { if (lane < 2u) data[lane] = 1u; x = b(); }";
+    let body = format!("{open} LOG(x & 0u); LOG(x | 0xFFFFFFFFu); LOG(x);");
+    let row = "0,ffffffff,?";
+    check("", &body, &[(Tier::Plain, &format!("{} 0,ffffffff,0 0,ffffffff,0", [row; 6].join(" ")))]);
+}
+
+#[test]
+fn floats() {
+    // Division has a precision of 2.5 ULP: what it does not decide is open.
+    check_all(
+        "float q = float(lane + 1u) / 3.0; LOG(uint(q < 10.0)); LOG(uint(q)); LOG(floatBitsToUint(q));",
+        "1,0,? 1,0,? 1,?,? 1,1,? 1,1,? 1,?,? 1,2,? 1,2,?",
+    );
+    // The sign of a zero is open; nothing else of it is.
+    check_all(
+        "float z = -uintBitsToFloat(data[0]); LOG(floatBitsToUint(z) << 1u); LOG(floatBitsToUint(z));",
+        &["0,?"; 8].join(" "),
+    );
+    check_all(
+        "float x = float(lane) * 0.5 + 1.0; LOG(floatBitsToUint(x));",
+        "3f800000 3fc00000 40000000 40200000 40400000 40600000 40800000 40900000",
+    );
+    // 1 + 2^-24 lies between two floats.
+    check_all(
+        "float x = 1.0 + uintBitsToFloat(0x33800000u + data[0]); LOG(floatBitsToUint(x)); LOG(uint(x < 1.5));",
+        &["?,1"; 8].join(" "),
+    );
+    check_all("float x = subgroupAdd(float(lane)); LOG(floatBitsToUint(x));", &["41e00000"; 8].join(" "));
+}
+
+#[test]
+fn memory() {
+    check_all("s[lane] = lane; barrier(); LOG(s[7u - lane]);", "7 6 5 4 3 2 1 0");
+    check_all("s[lane] = lane; subgroupBarrier(); LOG(s[7u - lane]);", "7 6 5 4 3 2 1 0");
+    check_all("LOG(s[lane]);", "? ? ? ? ? ? ? ?");
+    // The order of atomics is open; what they leave is not.
+    check_all(
+        "uint old = atomicAdd(data[0], 1u); LOG(old); memoryBarrierBuffer(); barrier(); memoryBarrierBuffer(); LOG(data[0]);",
+        &["?,8"; 8].join(" "),
+    );
+    check_all("uint old = atomicAdd(data[lane], 1u); LOG(old);", "0 0 0 0 0 0 0 0");
+    check_all("atomicOr(data[0], 1u << lane); LOG(1u);", "1 1 1 1 1 1 1 1");
+    check_all("uint a[4]; for (uint i = 0u; i < 4u; i++) a[i] = i * lane; LOG(a[lane & 3u]);", "0 1 4 9 0 5 c 15");
+}
+
+#[test]
+fn mediump_may_have_16_bits() {
+    check_all("mediump uint x = data[0] + 70000u; LOG(x + 1u);", "? ? ? ? ? ? ? ?");
+}
+
+/// The line of the marker in a shader.
+fn marked_line(declarations: &str, body: &str) -> u32 {
+    let glsl = shader(declarations, body);
+    glsl.lines().position(|line| line.contains("// HERE")).expect("a marker") as u32 + 1
+}
+
+#[test]
+fn undefined_behaviour() {
+    let rows: [(&str, Rule, &[u32]); 14] = [
+        ("s[lane] = lane;\nLOG(s[7u - lane]); // HERE\n", Rule::DataRace, &[0]),
+        ("words[100] = lane; // HERE\n", Rule::DataRace, &[1]),
+        ("if (lane == 1u) data[3] = 1u;\nLOG(data[3]); // HERE\n", Rule::DataRace, &[0]),
+        ("LOG(8u / (lane & 4u)); // HERE\n", Rule::Division, &[0]),
+        ("LOG(s[lane + 4u]); // HERE\n", Rule::OutOfBounds, &[4]),
+        ("words[100000u + lane] = 1u; // HERE\n", Rule::OutOfBounds, &[0]),
+        ("LOG(subgroupBroadcast(lane, lane)); // HERE\n", Rule::NonUniformOperand, &[0, 1, 2, 3, 4, 5, 6, 7]),
+        ("LOG(uint(subgroupInverseBallot(uvec4(lane)))); // HERE\n", Rule::NonUniformBallot, &[0, 1, 2, 3, 4, 5, 6, 7]),
+        ("if (lane < 4u)\nbarrier(); // HERE\n", Rule::BarrierInDivergence, &[0, 1, 2, 3]),
+        ("LOG(subgroupClusteredAdd(lane, 16u)); // HERE\n", Rule::ClusterSize, &[0, 1, 2, 3, 4, 5, 6, 7]),
+        (
+            "LOG(subgroupPartitionedAddNV(lane, uvec4(255u >> lane, 0u, 0u, 0u))); // HERE\n",
+            Rule::Partition,
+            &[0, 1, 2, 3, 4, 5, 6, 7],
+        ),
+        ("uint x;\nif (x == 1u) // HERE\nLOG(1u);", Rule::Poison, &[0, 1, 2, 3, 4, 5, 6, 7]),
+        ("assumeEXT(lane < 5u); // HERE\n", Rule::Assumption, &[5, 6, 7]),
+        ("if (lane == 2u) return;\nbarrier(); // HERE\n", Rule::BarrierInDivergence, &[0, 1, 3, 4, 5, 6, 7]),
+    ];
+    for (body, rule, lanes) in rows {
+        let outcome = run(&compile("", body), Tier::Maximal, None);
+        let End::Undefined(undefined) = &outcome.end else {
+            panic!("nothing is undefined in {body}: {}", text(&outcome))
+        };
+        assert_eq!((undefined.rule, &undefined.lanes[..]), (rule, lanes), "{undefined} in {body}");
+        let line = undefined.location.source.as_ref().map(|(_, line)| *line);
+        assert_eq!(line, Some(marked_line("", body)), "{undefined} in {body}");
+    }
+    let endless = run(&compile("", "while (data[lane] == 0u) { cursor = 0u; }"), Tier::Maximal, None);
+    assert!(matches!(&endless.end, End::Undefined(undefined) if undefined.rule == Rule::NoTermination));
+}
+
+#[test]
+fn reasons_name_the_instruction() {
+    let outcome = run(&compile("", "LOG(subgroupShuffleUp(lane, 1u)); // HERE"), Tier::Maximal, None);
+    let state = outcome.buffers[1].states[0] as usize;
+    let reason = &outcome.reasons[state - 1];
+    assert_eq!(reason.why, Why::InactiveSource);
+    assert!(reason.to_string().contains("OpGroupNonUniformShuffleUp"), "{reason}");
+}
+
+#[test]
+fn what_is_not_supported_is_named() {
+    let glsl = "#version 450
+        layout(local_size_x = 8) in;
+        layout(set = 0, binding = 0, r32ui) uniform uimage2D picture;
+        void main() { imageStore(picture, ivec2(0), uvec4(1u)); }";
+    let words = toolchain::compile(glsl, SpirvVersion::V1_3).expect("it compiles");
+    let refused = Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default());
+    let Err(Error::Unsupported(list)) = refused else { panic!("{refused:?}") };
+    assert!(
+        list.iter().any(|what| what == "OpTypeImage") && list.iter().any(|what| what == "OpImageWrite"),
+        "{list:?}"
+    );
+}
+
+// ---- shapes of control flow that no GLSL front end makes ----
+
+const HEADER: &str = "
+    OpCapability Shader
+    OpCapability GroupNonUniform
+    OpCapability GroupNonUniformBallot
+    OpMemoryModel Logical GLSL450
+    OpEntryPoint GLCompute %main \"main\" %index
+    OpExecutionMode %main LocalSize 8 1 1
+    OpDecorate %index BuiltIn LocalInvocationIndex
+    OpDecorate %array ArrayStride 4
+    OpDecorate %block Block
+    OpMemberDecorate %block 0 Offset 0
+    OpDecorate %out DescriptorSet 0
+    OpDecorate %out Binding 1
+    %void = OpTypeVoid
+    %fn = OpTypeFunction %void
+    %uint = OpTypeInt 32 0
+    %bool = OpTypeBool
+    %true = OpConstantTrue %bool
+    %v4 = OpTypeVector %uint 4
+    %0 = OpConstant %uint 0
+    %1 = OpConstant %uint 1
+    %2 = OpConstant %uint 2
+    %3 = OpConstant %uint 3
+    %4 = OpConstant %uint 4
+    %6 = OpConstant %uint 6
+    %16 = OpConstant %uint 16
+    %array = OpTypeRuntimeArray %uint
+    %block = OpTypeStruct %array
+    %pblock = OpTypePointer StorageBuffer %block
+    %puint = OpTypePointer StorageBuffer %uint
+    %out = OpVariable %pblock StorageBuffer
+    %pin = OpTypePointer Input %uint
+    %index = OpVariable %pin Input
+    %main = OpFunction %void None %fn
+    %entry = OpLabel
+    %lane = OpLoad %uint %index
+    %base = OpIMul %uint %lane %16
+";
+
+/// Assembles a body after the entry block's first instructions. A line `STORE n value` writes the n-th word; `BALLOT name` takes a ballot.
+fn assembled(body: &str) -> Vec<u32> {
+    let mut text = HEADER.to_owned();
+    for (number, line) in body.lines().enumerate() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["STORE", n, value] => text.push_str(&format!(
+                "%at{number} = OpIAdd %uint %base %{n}\n%p{number} = OpAccessChain %puint %out %0 %at{number}\nOpStore %p{number} {value}\n"
+            )),
+            ["BALLOT", name] => text.push_str(&format!(
+                "%ballot{number} = OpGroupNonUniformBallot %v4 %3 %true\n{name} = OpCompositeExtract %uint %ballot{number} 0\n"
+            )),
+            _ => text.push_str(&format!("{line}\n")),
+        }
+    }
+    text.push_str("OpFunctionEnd\n");
+    let target = AssemblyTarget::parse("spv1.3").expect("a target");
+    let words = toolchain::assemble(&text, target).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    toolchain::validate(&words, SpirvVersion::V1_3).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    words
+}
+
+#[track_caller]
+fn check_assembly(body: &str, expected: &str) {
+    assert_eq!(text(&run(&assembled(body), Tier::Maximal, None)), expected, "{body}");
+}
+
+/// The header is the continue target and the only block; two phis take each other's value.
+#[test]
+fn a_loop_of_one_block_with_phis_that_swap() {
+    let body = "OpBranch %loop
+        %loop = OpLabel
+        %a = OpPhi %uint %1 %entry %b %loop
+        %b = OpPhi %uint %2 %entry %a %loop
+        %i = OpPhi %uint %0 %entry %next %loop
+        %next = OpIAdd %uint %i %1
+        BALLOT %together
+        %again = OpULessThan %bool %i %lane
+        OpLoopMerge %done %loop None
+        OpBranchConditional %again %loop %done
+        %done = OpLabel
+        STORE 0 %a
+        STORE 1 %b
+        STORE 2 %together
+        BALLOT %all
+        STORE 3 %all
+        OpReturn";
+    let expected = "1,2,ff,ff 2,1,fe,ff 1,2,fc,ff 2,1,f8,ff 1,2,f0,ff 2,1,e0,ff 1,2,c0,ff 2,1,80,ff";
+    check_assembly(body, expected);
+    let faulty = run(&assembled(body), Tier::Maximal, Some(Planted::PhisOneByOne));
+    assert_ne!(text(&faulty), expected);
+}
+
+/// The merge block of a selection is the header of a loop.
+#[test]
+fn a_merge_block_that_is_a_header() {
+    check_assembly(
+        "%low = OpULessThan %bool %lane %4
+        OpSelectionMerge %loop None
+        OpBranchConditional %low %then %loop
+        %then = OpLabel
+        BALLOT %some
+        STORE 0 %some
+        OpBranch %loop
+        %loop = OpLabel
+        %i = OpPhi %uint %0 %entry %0 %then %next %continue
+        BALLOT %together
+        OpLoopMerge %done %continue None
+        OpBranch %test
+        %test = OpLabel
+        %again = OpULessThan %bool %i %lane
+        OpBranchConditional %again %continue %done
+        %continue = OpLabel
+        %next = OpIAdd %uint %i %1
+        OpBranch %loop
+        %done = OpLabel
+        STORE 1 %together
+        OpReturn",
+        "f,ff f,fe f,fc f,f8 .,f0 .,e0 .,c0 .,80",
+    );
+}
+
+/// A break out of a selection inside a switch inside a loop; the switch's merge block is unreachable.
+#[test]
+fn breaks_over_several_constructs() {
+    check_assembly(
+        "OpBranch %loop
+        %loop = OpLabel
+        %i = OpPhi %uint %0 %entry %next %continue
+        OpLoopMerge %done %continue None
+        OpBranch %body
+        %body = OpLabel
+        OpSelectionMerge %never None
+        OpSwitch %lane %other 0 %zero 1 %one
+        %zero = OpLabel
+        OpBranch %done
+        %one = OpLabel
+        OpBranch %continue
+        %other = OpLabel
+        %big = OpUGreaterThan %bool %lane %6
+        OpSelectionMerge %also_never None
+        OpBranchConditional %big %leave %stay
+        %leave = OpLabel
+        OpBranch %done
+        %stay = OpLabel
+        OpBranch %continue
+        %also_never = OpLabel
+        OpUnreachable
+        %never = OpLabel
+        OpUnreachable
+        %continue = OpLabel
+        BALLOT %going_on
+        STORE 0 %going_on
+        %next = OpIAdd %uint %i %1
+        %again = OpULessThan %bool %next %2
+        OpBranchConditional %again %loop %done
+        %done = OpLabel
+        BALLOT %all
+        STORE 1 %all
+        OpReturn",
+        ".,ff 7e,ff 7e,ff 7e,ff 7e,ff 7e,ff 7e,ff .,ff",
+    );
+}
+
+#[test]
+fn everything_is_ff_where_nothing_diverges() {
+    check_all("LOG(b());", EIGHT_FF);
+}

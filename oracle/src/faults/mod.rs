@@ -1,0 +1,320 @@
+//! Planted faults: a device with one rule changed.
+//!
+//! Each [`Fault`] is a mistake that a driver has made or could make. The reference device with a fault shows that a campaign can fail: every
+//! fault must be caught within a stated number of generated cases, and does what its text says (`oracle/tests/faults.rs`).
+//!
+//! A fault is one row of [`table`]: name, text, and the [`Hook`] where it takes hold.
+
+mod operation;
+mod table;
+
+use tangle_program::case::SpecConstant;
+use tangle_program::memory::{AtomicOp, StorageClass};
+use tangle_program::ops::{BinaryOp, Intrinsic};
+use tangle_program::subgroup::{Instance, OpInfo, Ub, lanes};
+use tangle_program::tree::Builtin;
+use tangle_program::types::{Scalar, Shape};
+
+use crate::mask::Mask;
+use crate::rules::{Access, Construct, Jump, Merge, Merging, Rules, Scope};
+use operation::Operation;
+pub use table::Fault;
+
+/// Where a fault takes hold, and what it makes of the right behaviour. Sets of lanes are those of one subgroup.
+enum Hook {
+    /// The lanes that go on from a merge: of those that arrived, in order of arrival.
+    Merge(Merge, fn(&[u128]) -> u128),
+    /// The tangle of an operation.
+    Tangle(fn(&Tangling<'_>) -> u128),
+    /// The lanes whose variable an assignment changes.
+    Stored(fn(&[Scope], Mask) -> Mask),
+    Jump(fn(&[Scope], Jump) -> Jump),
+    /// The lowest active lane of a subgroup decides a condition for all.
+    FirstDecides(Construct),
+    /// Nobody falls through.
+    FallsThrough,
+    /// The lanes whose out arguments are copied back: of those at the function's end, and all that returned.
+    CopiedOut(fn(&Mask, Mask) -> Mask),
+    /// The slot of an array of so many elements that a store goes to.
+    Slot(fn(usize, usize) -> usize),
+    /// Loads from other invocations' slots come before the last barrier.
+    Stale(StorageClass),
+    /// Only the first lane of a subgroup performs an atomic.
+    FirstAtomic,
+    AtomicLanes(fn(&[Scope], Mask) -> Mask),
+    /// What an atomic leaves in memory, of the old value, the operand, and the right value.
+    Atomic(fn(AtomicOp, Scalar, [u64; 3]) -> u64),
+    /// The result of an operation; `None` where it is right.
+    Operation(fn(&Operation<'_>, &mut [u64]) -> Outcome),
+    /// Likewise, in tangles that the tier leaves open.
+    Open(AnyTangle, fn(&Operation<'_>, &mut [u64]) -> Outcome),
+    Binary(fn(BinaryOp, Scalar) -> Scalar),
+    Intrinsic(fn(Intrinsic, Scalar) -> (Intrinsic, Scalar)),
+    /// Every lane accesses the element of the lowest active lane of its subgroup.
+    FirstElement(Access),
+    /// The element of so many that a lane accesses.
+    Element(fn(Access, Shape, usize, usize) -> usize),
+    /// Nobody goes on after an assumption.
+    Assumed,
+    Specialised(fn(SpecConstant) -> u32),
+    /// A built-in variable of a lane.
+    Builtin(fn(Builtin, usize, u128) -> u128),
+}
+
+/// Whether a fault of open tangles shows where only one lane comes by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AnyTangle {
+    Yes,
+    OfSeveral,
+}
+
+/// Undefined lanes, as [`tangle_program::subgroup::Meaning`] has them; `None` if the fault does not show.
+type Outcome = Option<Result<u128, Ub>>;
+
+/// An operation's tangle and where it stands.
+struct Tangling<'a> {
+    scopes: &'a [Scope],
+    live: u128,
+    tangle: u128,
+    of: &'a dyn Fn(&Mask) -> u128,
+}
+
+impl Tangling<'_> {
+    fn reached(&self, scope: Option<&Scope>) -> u128 {
+        scope.map_or(self.tangle, |scope| self.tangle | (self.of)(&scope.reached))
+    }
+
+    fn entered(&self, scope: Option<&Scope>) -> u128 {
+        scope.map_or(self.tangle, |scope| self.tangle | (self.of)(&scope.entered))
+    }
+}
+
+fn innermost(scopes: &[Scope], construct: Construct) -> Option<&Scope> {
+    scopes.last().filter(|scope| scope.construct == construct)
+}
+
+fn enclosing(scopes: &[Scope], construct: Construct) -> Option<&Scope> {
+    scopes.iter().rev().find(|scope| scope.construct == construct)
+}
+
+fn is_divergent(scopes: &[Scope]) -> bool {
+    scopes.iter().any(|scope| scope.entered != scope.reached)
+}
+
+/// The lowest lane of a set.
+const fn lowest(lanes: u128) -> u128 {
+    lanes & lanes.wrapping_neg()
+}
+
+/// The highest lane of a set; none of none.
+const fn highest(lanes: u128) -> u128 {
+    if lanes == 0 { 0 } else { 1 << (127 - lanes.leading_zeros()) }
+}
+
+impl Fault {
+    /// True for those that only show in tangles that a tier leaves open.
+    pub fn is_of_open_tangles(self) -> bool {
+        matches!(self.hook(), Hook::Open(..))
+    }
+
+    /// The name in JSON and in reports.
+    pub fn name(self) -> String {
+        let mut name = String::new();
+        for c in format!("{self:?}").chars() {
+            if c.is_ascii_uppercase() && !name.is_empty() {
+                name.push('_');
+            }
+            name.push(c.to_ascii_lowercase());
+        }
+        name
+    }
+}
+
+/// A device with one fault.
+#[derive(Clone, Copy, Debug)]
+pub struct Planted {
+    fault: Fault,
+    /// Lanes of a subgroup.
+    size: usize,
+}
+
+impl Planted {
+    /// The device with this fault.
+    pub fn new(fault: Fault) -> Planted {
+        Planted { fault, size: 1 }
+    }
+
+    /// What becomes of each subgroup's lanes in a set.
+    fn by_subgroup(&self, set: &Mask, mut change: impl FnMut(usize, u128) -> u128) -> Mask {
+        let mut changed = set.minus(set);
+        let mut rest = set.clone();
+        while let Some(slot) = rest.first() {
+            let first = slot / self.size * self.size;
+            let of_subgroup = rest.lanes(first, self.size);
+            changed.insert_lanes(first, change(first, of_subgroup));
+            lanes(of_subgroup).for_each(|lane| rest.remove(first + lane));
+        }
+        changed
+    }
+}
+
+impl Rules for Planted {
+    fn start(&mut self, subgroup_size: usize) {
+        self.size = subgroup_size;
+    }
+
+    fn merged(&mut self, merging: &Merging<'_>, merged: Mask) -> Mask {
+        match self.fault.hook() {
+            Hook::Merge(merge, goes_on) if merge == merging.merge => self.by_subgroup(&merged, |first, merged| {
+                let of = |mask: &Mask| mask.lanes(first, self.size) & merged;
+                let arrivals: Vec<u128> = merging.arrivals.iter().map(of).filter(|&lanes| lanes != 0).collect();
+                goes_on(&arrivals) & merged
+            }),
+            _ => merged,
+        }
+    }
+
+    fn tangle(&mut self, scopes: &[Scope], live: u128, tangle: u128, of: &dyn Fn(&Mask) -> u128) -> u128 {
+        match self.fault.hook() {
+            Hook::Tangle(change) => change(&Tangling { scopes, live, tangle, of }),
+            _ => tangle,
+        }
+    }
+
+    fn stored(&mut self, scopes: &[Scope], active: Mask) -> Mask {
+        match self.fault.hook() {
+            Hook::Stored(change) => change(scopes, active),
+            _ => active,
+        }
+    }
+
+    fn jump(&mut self, scopes: &[Scope], jump: Jump) -> Jump {
+        match self.fault.hook() {
+            Hook::Jump(change) => change(scopes, jump),
+            _ => jump,
+        }
+    }
+
+    fn taken(&mut self, construct: Construct, active: &Mask, taken: Mask) -> Mask {
+        match self.fault.hook() {
+            Hook::FirstDecides(of) if of == construct => self.by_subgroup(active, |first, active| {
+                let decides = lowest(active).trailing_zeros() as usize;
+                if taken.contains(first + decides) { active } else { 0 }
+            }),
+            _ => taken,
+        }
+    }
+
+    fn falls_through(&mut self, lanes: Mask) -> Mask {
+        if matches!(self.fault.hook(), Hook::FallsThrough) { lanes.minus(&lanes) } else { lanes }
+    }
+
+    fn copied_out(&mut self, at_end: &Mask, returned: Mask) -> Mask {
+        match self.fault.hook() {
+            Hook::CopiedOut(change) => change(at_end, returned),
+            _ => returned,
+        }
+    }
+
+    fn slot(&mut self, index: usize, len: usize) -> usize {
+        match self.fault.hook() {
+            Hook::Slot(change) => change(index, len),
+            _ => index,
+        }
+    }
+
+    fn is_stale(&mut self, storage: StorageClass, own: bool) -> bool {
+        matches!(self.fault.hook(), Hook::Stale(of) if of == storage && !own)
+    }
+
+    fn atomic_lanes(&mut self, scopes: &[Scope], active: Mask) -> Mask {
+        match self.fault.hook() {
+            Hook::FirstAtomic => self.by_subgroup(&active, |_, active| lowest(active)),
+            Hook::AtomicLanes(change) => change(scopes, active),
+            _ => active,
+        }
+    }
+
+    fn atomic(&mut self, op: AtomicOp, scalar: Scalar, old: u64, value: u64, compare: u64) -> u64 {
+        let right = op.apply(scalar, old, value, compare);
+        match self.fault.hook() {
+            Hook::Atomic(change) => change(op, scalar, [old, value, right]),
+            _ => right,
+        }
+    }
+
+    fn operate(&mut self, info: &OpInfo, instance: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+        let found = match self.fault.hook() {
+            Hook::Operation(change) => change(&Operation { info, instance, live: instance.tangle }, out),
+            _ => None,
+        };
+        found.unwrap_or_else(|| (info.meaning)(instance, out))
+    }
+
+    fn has_open_operations(&self) -> bool {
+        self.fault.is_of_open_tangles()
+    }
+
+    fn operate_open(
+        &mut self,
+        info: &OpInfo,
+        instance: &Instance<'_>,
+        live: u128,
+        out: &mut [u64],
+    ) -> Result<u128, Ub> {
+        let found = match self.fault.hook() {
+            Hook::Open(any, change) if any == AnyTangle::Yes || instance.tangle.count_ones() > 1 => {
+                change(&Operation { info, instance, live }, out)
+            }
+            _ => None,
+        };
+        found.unwrap_or_else(|| self.operate(info, instance, out))
+    }
+
+    fn binary(&mut self, op: BinaryOp, scalar: Scalar) -> (BinaryOp, Scalar) {
+        match self.fault.hook() {
+            Hook::Binary(change) => (op, change(op, scalar)),
+            _ => (op, scalar),
+        }
+    }
+
+    fn intrinsic(&mut self, op: Intrinsic, scalar: Scalar) -> (Intrinsic, Scalar) {
+        match self.fault.hook() {
+            Hook::Intrinsic(change) => change(op, scalar),
+            _ => (op, scalar),
+        }
+    }
+
+    fn elements(&mut self, access: Access, shape: Shape, count: usize, places: &mut [(usize, usize)]) {
+        let hook = self.fault.hook();
+        let mut leader: Option<(usize, usize)> = None;
+        for (slot, element) in places {
+            let subgroup = *slot / self.size;
+            let (_, first) = *leader.filter(|(of, _)| *of == subgroup).get_or_insert((subgroup, *element));
+            leader = Some((subgroup, first));
+            match hook {
+                Hook::FirstElement(of) if of == access => *element = first,
+                Hook::Element(change) => *element = change(access, shape, count, *element),
+                _ => {}
+            }
+        }
+    }
+
+    fn assumed(&mut self, active: Mask) -> Mask {
+        if matches!(self.fault.hook(), Hook::Assumed) { active.minus(&active) } else { active }
+    }
+
+    fn specialised(&mut self, constant: SpecConstant) -> u32 {
+        match self.fault.hook() {
+            Hook::Specialised(change) => change(constant),
+            _ => constant.value,
+        }
+    }
+
+    fn builtin(&mut self, builtin: Builtin, lane: usize, value: u128) -> u128 {
+        match self.fault.hook() {
+            Hook::Builtin(change) => change(builtin, lane, value),
+            _ => value,
+        }
+    }
+}

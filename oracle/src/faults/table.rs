@@ -1,0 +1,702 @@
+//! The faults, a row each: what is wrong, and the hook that makes it so.
+
+use serde::{Deserialize, Serialize};
+use tangle_program::memory::{AtomicOp, StorageClass};
+use tangle_program::ops::{BinaryOp, Intrinsic};
+use tangle_program::subgroup::{Fold, SubgroupOp as Op, first_lanes, lanes};
+use tangle_program::tree::Builtin;
+use tangle_program::types::{Scalar, Shape};
+
+use super::operation::{integer_like, is_narrow};
+use super::{AnyTangle, Hook, enclosing, highest, innermost, is_divergent, lowest};
+use crate::rules::{Access, Construct, Jump, Merge};
+
+/// Declares the faults.
+macro_rules! faults {
+    ($($(#[doc = $about:literal])+ $name:ident => $hook:expr,)+) => {
+        /// A planted fault.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Fault { $($(#[doc = $about])+ $name,)+ }
+
+        impl Fault {
+            /// Every fault.
+            pub const ALL: &[Fault] = &[$(Fault::$name,)+];
+
+            /// What is wrong.
+            pub const fn about(self) -> &'static str {
+                match self { $(Fault::$name => concat!($($about),+).trim_ascii(),)+ }
+            }
+
+            /// Where it takes hold.
+            pub(super) fn hook(self) -> Hook {
+                match self { $(Fault::$name => $hook,)+ }
+            }
+        }
+    };
+}
+
+const MIN_MAX: &[Fold] = &[Fold::Min, Fold::Max];
+
+/// All lanes of a merge.
+fn all(arrivals: &[u128]) -> u128 {
+    arrivals.iter().fold(0, |all, lanes| all | lanes)
+}
+
+/// The lanes that arrived first.
+fn first(arrivals: &[u128]) -> u128 {
+    arrivals.first().copied().unwrap_or(0)
+}
+
+/// The lanes that arrived last.
+fn last(arrivals: &[u128]) -> u128 {
+    arrivals.last().copied().unwrap_or(0)
+}
+
+const fn is_comparison(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Lt | BinaryOp::Gt | BinaryOp::Le | BinaryOp::Ge)
+}
+
+faults! {
+    // Control flow: which lanes go where.
+    /// The highest lane is lost where the sides of a divergent `if` merge.
+    IfMergeLosesLastLane => Hook::Merge(Merge::If, |sides| match sides {
+        [_, _] => all(sides) & !highest(all(sides)),
+        _ => all(sides),
+    }),
+    /// After a divergent `if` only the lanes of the last executed side go on.
+    IfMergeKeepsOneSide => Hook::Merge(Merge::If, last),
+    /// At the merge of a loop, all lanes but those that left it last are lost.
+    LoopMergeLosesEarlyLanes => Hook::Merge(Merge::Loop, last),
+    /// `continue` acts as `break`, but in a switch.
+    ContinueBreaks => Hook::Jump(|scopes, jump| match jump {
+        Jump::Continue if enclosing(scopes, Construct::SwitchSegment).is_none() => Jump::Break,
+        _ => jump,
+    }),
+    /// Lanes that continue while others come to the end of the loop's body are lost.
+    ContinueLanesLost => Hook::Merge(Merge::Continue, first),
+    /// `break` in divergent control flow is ignored.
+    BreakIgnored => Hook::Jump(|scopes, jump| match jump {
+        Jump::Break if is_divergent(scopes) => Jump::Ignored,
+        _ => jump,
+    }),
+    /// Lanes that return from a function before the others are lost after the call.
+    EarlyReturnLost => Hook::Merge(Merge::Call, last),
+    /// `return` in divergent control flow inside a function is ignored.
+    ReturnIgnored => Hook::Jump(|scopes, jump| match jump {
+        Jump::Return if is_divergent(scopes) && enclosing(scopes, Construct::Function).is_some() => Jump::Ignored,
+        _ => jump,
+    }),
+    /// At the merge of a switch, all lanes but those that leave it last are lost.
+    SwitchMergeLosesLanes => Hook::Merge(Merge::Switch, last),
+    /// Lanes that fall through to the next segment of a switch are lost.
+    FallthroughLost => Hook::FallsThrough,
+    /// The lowest active lane decides the test of a loop without `[[unroll]]` for all.
+    LoopTestOfFirstLane => Hook::FirstDecides(Construct::LoopTest),
+    /// The lowest active lane decides an `if` without `[[flatten]]` for all.
+    BranchOfFirstLane => Hook::FirstDecides(Construct::Then),
+    /// The lowest active lane decides an `if` with `[[flatten]]` for all.
+    FlattenedBranchOfFirstLane => Hook::FirstDecides(Construct::FlattenedThen),
+    /// The lowest active lane decides the test of an `[[unroll]]` loop for all.
+    UnrolledTestOfFirstLane => Hook::FirstDecides(Construct::UnrolledLoopTest),
+    /// Nobody goes on after an `assumeEXT`: what follows is taken for unreachable.
+    AssumptionUnreachable => Hook::Assumed,
+    /// Out arguments of lanes that return before others come to the function's end are not copied back.
+    EarlyReturnNoCopyOut => Hook::CopiedOut(|at_end, returned| {
+        if at_end.is_empty() { returned } else { at_end.clone() }
+    }),
+    /// An assignment in the body of a loop also changes the variable of lanes that left it in the same iteration.
+    StoreToLeftLanes => Hook::Stored(|scopes, active| match innermost(scopes, Construct::LoopBody) {
+        Some(scope) => active.or(&scope.entered),
+        None => active,
+    }),
+    /// An assignment in the `then` side of an `if` changes the variable of all lanes that reached the `if`.
+    StoreIgnoresIf => Hook::Stored(|scopes, active| match innermost(scopes, Construct::Then) {
+        Some(scope) => active.or(&scope.reached),
+        None => active,
+    }),
+
+    // Which lanes take part in an operation.
+    /// An operation in the `then` side is performed by all lanes that reached the `if`.
+    ThenWithAllLanes => Hook::Tangle(|t| t.reached(innermost(t.scopes, Construct::Then))),
+    /// An operation in the `else` side is performed by all lanes that reached the `if`.
+    ElseWithAllLanes => Hook::Tangle(|t| t.reached(innermost(t.scopes, Construct::Else))),
+    /// An operation in the body of a loop also sees the lanes that left it in the same iteration.
+    LoopSeesLeftLanes => Hook::Tangle(|t| t.entered(enclosing(t.scopes, Construct::LoopBody))),
+    /// An operation in no construct of a function sees all lanes that were called, returned or not.
+    FunctionSeesReturnedLanes => Hook::Tangle(|t| t.reached(innermost(t.scopes, Construct::Function))),
+    /// An operation in the right operand of `&&` or `||` is performed by all lanes.
+    ShortCircuitWithAllLanes => Hook::Tangle(|t| t.reached(innermost(t.scopes, Construct::RightOperand))),
+    /// Operations are always performed by every lane that the subgroup started with.
+    MaskAlwaysFull => Hook::Tangle(|t| t.live),
+    /// The last lane of the subgroup never takes part in a partial operation, unless it is alone.
+    LastLaneNeverActive => Hook::Tangle(|t| match t.tangle {
+        tangle if tangle == t.live || tangle == highest(t.live) => tangle,
+        tangle => tangle & !highest(t.live),
+    }),
+    /// Lane 0 is assumed to be active.
+    LaneZeroAssumedActive => Hook::Tangle(|t| t.tangle | t.live & 1),
+    /// In a switch segment, only the lowest lane takes part; the others get zeros.
+    SwitchSeesOneLane => Hook::Tangle(|t| match innermost(t.scopes, Construct::SwitchSegment) {
+        Some(_) => lowest(t.tangle),
+        None => t.tangle,
+    }),
+
+    // What operations compute.
+    /// `subgroupElect` picks the highest lane.
+    ElectHighest => Hook::Operation(|o, out| match o.op() {
+        Op::Elect => o.each(out, |lane| u64::from(lane == o.last())),
+        _ => None,
+    }),
+    /// `subgroupElect` picks lane 0, active or not.
+    ElectLaneZero => Hook::Operation(|o, out| match o.op() {
+        Op::Elect => o.each(out, |lane| u64::from(lane == 0)),
+        _ => None,
+    }),
+    /// `subgroupBroadcastFirst` reads lane 0, active or not.
+    BroadcastFirstLaneZero => Hook::Operation(|o, out| match o.op() {
+        Op::BroadcastFirst => o.everyone(out, o.operand(0, 0)),
+        _ => None,
+    }),
+    /// `subgroupBroadcast` reads the lane above.
+    BroadcastNextLane => Hook::Operation(|o, out| match o.op() {
+        Op::Broadcast => {
+            let from = (o.operand(1, o.first()) as usize + 1) % o.instance.size;
+            o.then_each(out, |_, _| o.operand(0, from))
+        }
+        _ => None,
+    }),
+    /// Inclusive scans leave out the lane's own value.
+    InclusiveIsExclusive => Hook::Operation(|o, out| match o.op() {
+        Op::Inclusive(fold) => o.instead(Op::Exclusive(fold), out),
+        _ => None,
+    }),
+    /// Exclusive scans include the lane's own value.
+    ExclusiveIsInclusive => Hook::Operation(|o, out| match o.op() {
+        Op::Exclusive(fold) => o.instead(Op::Inclusive(fold), out),
+        _ => None,
+    }),
+    /// Scans run over the lanes in descending order.
+    ScanReversed => Hook::Operation(|o, out| match o.op() {
+        Op::Inclusive(fold) | Op::Exclusive(fold) => o.scan_down(fold, out),
+        _ => None,
+    }),
+    /// The first lane of an exclusive scan gets 0 instead of the identity.
+    IdentityMissing => Hook::Operation(|o, out| match o.op() {
+        Op::Exclusive(_) => o.then_first(out, 0),
+        _ => None,
+    }),
+    /// The first lane of an exclusive minimum or maximum of signed integers gets the identity of unsigned ones.
+    IdentityUnsigned => Hook::Operation(|o, out| match o.op() {
+        Op::Exclusive(fold @ (Fold::Min | Fold::Max)) if o.scalar().is_signed() => {
+            o.then_first(out, fold.identity(o.scalar().unsigned()))
+        }
+        _ => None,
+    }),
+    /// Minima and maxima of signed integers are those of unsigned ones.
+    MinMaxUnsigned => Hook::Operation(|o, out| match o.scalar() {
+        scalar if o.is_fold_of(MIN_MAX) && scalar.is_signed() => o.of_type(scalar.unsigned(), out),
+        _ => None,
+    }),
+    /// Minima and maxima of unsigned integers are those of signed ones.
+    MinMaxSigned => Hook::Operation(|o, out| match o.scalar() {
+        scalar if o.is_fold_of(MIN_MAX) && scalar.is_integer() => o.of_type(scalar.signed(), out),
+        _ => None,
+    }),
+    /// Reductions include inactive lanes.
+    ReduceInactive => Hook::Operation(|o, out| match o.op() {
+        Op::Reduce(_) => o.of_whole(out),
+        _ => None,
+    }),
+    /// Of the sum of a reduction, the low 16 bits are left.
+    AddTruncates => Hook::Operation(|o, out| match o.op() {
+        Op::Reduce(Fold::Add) => o.then_each(out, |_, sum| sum & 0xFFFF),
+        _ => None,
+    }),
+    /// Reductions combine only the first four active lanes.
+    ReduceFourLanes => Hook::Operation(|o, out| match o.op() {
+        Op::Reduce(fold) => o.everyone(out, o.fold(fold, lanes(o.tangle()).take(4))),
+        _ => None,
+    }),
+    /// `xor` reductions act as `or`.
+    XorIsOr => Hook::Operation(|o, out| match o.op() {
+        Op::Reduce(Fold::Xor) => o.instead(Op::Reduce(Fold::Or), out),
+        _ => None,
+    }),
+    /// `and` reductions include zeros of inactive lanes.
+    AndInactiveZero => Hook::Operation(|o, out| match o.op() {
+        Op::Reduce(Fold::And) if o.is_partial() => o.everyone(out, 0),
+        _ => None,
+    }),
+    /// `subgroupAll` is false when some lane is inactive.
+    AllInactiveFalse => Hook::Operation(|o, out| match o.op() {
+        Op::All if o.is_partial() => o.everyone(out, 0),
+        _ => None,
+    }),
+    /// `subgroupAny` looks at the first active lane only.
+    AnyFirstOnly => Hook::Operation(|o, out| match o.op() {
+        Op::Any => o.everyone(out, o.operand(0, o.first())),
+        _ => None,
+    }),
+    /// `subgroupAllEqual` compares the first and last active lane only.
+    AllEqualEndsOnly => Hook::Operation(|o, out| match o.op() {
+        Op::AllEqual => o.everyone(out, u64::from(o.operand(0, o.first()) == o.operand(0, o.last()))),
+        _ => None,
+    }),
+    /// `subgroupBallot` ignores its argument.
+    BallotIgnoresPredicate => Hook::Operation(|o, out| match o.op() {
+        Op::Ballot => o.with_operand(0, out, |_| 1),
+        _ => None,
+    }),
+    /// `subgroupBallot` leaves out the calling lane.
+    BallotWithoutSelf => Hook::Operation(|o, out| match o.op() {
+        Op::Ballot => o.then_each_ballot(out, |lane, mask| mask & !(1 << lane)),
+        _ => None,
+    }),
+    /// `subgroupInverseBallot` reads the neighbouring bit.
+    InverseBallotNeighbour => Hook::Operation(|o, out| match o.op() {
+        Op::InverseBallot => o.each(out, |lane| {
+            let next = (lane + 1) % o.instance.size;
+            o.operand(next / 32, lane) >> (next % 32) & 1
+        }),
+        _ => None,
+    }),
+    /// `subgroupBallotBitExtract` reads the bit of the calling lane.
+    BitExtractOwnLane => Hook::Operation(|o, out| match o.op() {
+        Op::BallotBitExtract => o.with_operand(4, out, |lane| lane as u64),
+        _ => None,
+    }),
+    /// The inclusive bit count is exclusive.
+    InclusiveBitCountOffByOne => Hook::Operation(|o, out| match o.op() {
+        Op::BallotInclusiveBitCount => o.instead(Op::BallotExclusiveBitCount, out),
+        _ => None,
+    }),
+    /// The exclusive bit count is inclusive.
+    ExclusiveBitCountOffByOne => Hook::Operation(|o, out| match o.op() {
+        Op::BallotExclusiveBitCount => o.instead(Op::BallotInclusiveBitCount, out),
+        _ => None,
+    }),
+    /// `subgroupBallotBitCount` counts at most three.
+    BitCountSaturates => Hook::Operation(|o, out| match o.op() {
+        Op::BallotBitCount => o.then_each(out, |_, count| count.min(3)),
+        _ => None,
+    }),
+    /// `subgroupBallotFindMSB` gives the lowest bit.
+    FindMsbIsLsb => Hook::Operation(|o, out| match o.op() {
+        Op::BallotFindMsb => o.instead(Op::BallotFindLsb, out),
+        _ => None,
+    }),
+    /// `subgroupBallotFindLSB` gives one too much.
+    FindLsbOffByOne => Hook::Operation(|o, out| match o.op() {
+        Op::BallotFindLsb => o.then_each(out, |_, bit| bit + 1),
+        _ => None,
+    }),
+    /// `subgroupShuffle` looks at the two low bits of the lane only.
+    ShuffleTwoBits => Hook::Operation(|o, out| match o.op() {
+        Op::Shuffle => o.with_operand(1, out, |lane| o.operand(1, lane) & 3),
+        _ => None,
+    }),
+    /// `subgroupShuffleXor` always uses the first active lane's mask.
+    ShuffleXorFirstMask => Hook::Operation(|o, out| match o.op() {
+        Op::ShuffleXor => o.with_operand(1, out, |_| o.operand(1, o.first())),
+        _ => None,
+    }),
+    /// `subgroupShuffleUp` shifts down.
+    ShuffleUpIsDown => Hook::Operation(|o, out| match o.op() {
+        Op::ShuffleUp => o.instead(Op::ShuffleDown, out),
+        _ => None,
+    }),
+    /// `subgroupShuffleDown` by more than one shifts by one.
+    ShuffleDownByOne => Hook::Operation(|o, out| match o.op() {
+        Op::ShuffleDown => o.with_operand(1, out, |lane| o.operand(1, lane).min(1)),
+        _ => None,
+    }),
+    /// `subgroupRotate` turns the other way.
+    RotateBackwards => Hook::Operation(|o, out| match o.op() {
+        Op::Rotate => {
+            o.with_operand(1, out, |lane| (o.instance.size as u64).wrapping_sub(o.operand(1, lane)) & 0xFFFF_FFFF)
+        }
+        _ => None,
+    }),
+    /// `subgroupClusteredRotate` ignores the clusters.
+    ClusteredRotateWhole => Hook::Operation(|o, out| match o.op() {
+        Op::ClusteredRotate => o.instead(Op::Rotate, out),
+        _ => None,
+    }),
+    /// Clustered operations combine the whole subgroup.
+    ClusterIgnored => Hook::Operation(|o, out| match o.op() {
+        Op::Clustered(fold) => o.instead(Op::Reduce(fold), out),
+        _ => None,
+    }),
+    /// Clustered operations combine neighbouring pairs only.
+    ClusterOfTwo => Hook::Operation(|o, out| match o.op() {
+        Op::Clustered(_) => o.of_clusters(o.instance.cluster.min(2), out),
+        _ => None,
+    }),
+    /// Horizontal and vertical quad swap are exchanged.
+    QuadSwapsExchanged => Hook::Operation(|o, out| match o.op() {
+        Op::QuadSwapHorizontal => o.instead(Op::QuadSwapVertical, out),
+        Op::QuadSwapVertical => o.instead(Op::QuadSwapHorizontal, out),
+        _ => None,
+    }),
+    /// Diagonal quad swap is a horizontal one.
+    QuadDiagonalIsHorizontal => Hook::Operation(|o, out| match o.op() {
+        Op::QuadSwapDiagonal => o.instead(Op::QuadSwapHorizontal, out),
+        _ => None,
+    }),
+    /// `subgroupQuadBroadcast` reads from the first quad.
+    QuadBroadcastFirstQuad => Hook::Operation(|o, out| match o.op() {
+        Op::QuadBroadcast => o.everyone(out, o.operand(0, o.operand(1, o.first()) as usize & 3)),
+        _ => None,
+    }),
+
+    // Partitions and quad votes.
+    /// `subgroupPartitionNV` also finds inactive lanes with the same value.
+    PartitionFindsInactive => Hook::Operation(|o, out| match o.op() {
+        Op::Partition => o.of_whole(out),
+        _ => None,
+    }),
+    /// `subgroupPartitionNV` compares the low bit only.
+    PartitionOfLowBit => Hook::Operation(|o, out| match o.op() {
+        Op::Partition => o.with_operand(0, out, |lane| o.operand(0, lane) & 1),
+        _ => None,
+    }),
+    /// Partitioned reductions combine the whole subgroup.
+    PartitionIgnored => Hook::Operation(|o, out| match o.op() {
+        Op::Partitioned(fold) => o.instead(Op::Reduce(fold), out),
+        _ => None,
+    }),
+    /// Partitioned scans go on over the lanes of other subsets.
+    PartitionedScanCrosses => Hook::Operation(|o, out| match o.op() {
+        Op::PartitionedInclusive(fold) => o.instead(Op::Inclusive(fold), out),
+        Op::PartitionedExclusive(fold) => o.instead(Op::Exclusive(fold), out),
+        _ => None,
+    }),
+    /// Partitioned inclusive scans are exclusive.
+    PartitionedInclusiveIsExclusive => Hook::Operation(|o, out| match o.op() {
+        Op::PartitionedInclusive(fold) => o.instead(Op::PartitionedExclusive(fold), out),
+        _ => None,
+    }),
+    /// `subgroupQuadAny` is `subgroupAny`.
+    QuadAnyOfSubgroup => Hook::Operation(|o, out| match o.op() {
+        Op::QuadAny => o.instead(Op::Any, out),
+        _ => None,
+    }),
+    /// `subgroupQuadAll` is false when a lane of the quad is inactive.
+    QuadAllInactiveFalse => Hook::Operation(|o, out| match o.op() {
+        Op::QuadAll => {
+            let is_whole = |lane: usize| o.tangle() >> (lane & !3) & 0xF == 0xF;
+            o.then_each(out, |lane, all| if is_whole(lane) { all } else { 0 })
+        }
+        _ => None,
+    }),
+
+    // Shared memory.
+    /// A store goes to the slot of the next invocation.
+    StoreToNextSlot => Hook::Slot(|index, len| (index + 1) % len),
+    /// Loads from shared memory do not see what other invocations wrote before the last barrier.
+    BarrierIgnored => Hook::Stale(StorageClass::Workgroup),
+    /// Loads from an array in a buffer do not see what other invocations wrote before the last barrier.
+    BufferBarrierIgnored => Hook::Stale(StorageClass::StorageBuffer),
+    /// Of the lanes of a subgroup that perform an atomic together only the first one does.
+    AtomicFirstLaneOnly => Hook::FirstAtomic,
+    /// An atomic in the `then` side of an `if` is performed by all lanes that reached the `if`.
+    AtomicIgnoresIf => Hook::AtomicLanes(|scopes, active| match innermost(scopes, Construct::Then) {
+        Some(scope) => active.or(&scope.reached),
+        None => active,
+    }),
+    /// `atomicExchange` leaves the old value where it is.
+    ExchangeLost => Hook::Atomic(|op, _, [old, _, right]| if op == AtomicOp::Exchange { old } else { right }),
+    /// `atomicCompSwap` does not compare.
+    CompSwapSwaps => Hook::Atomic(|op, _, [_, value, right]| if op == AtomicOp::CompSwap { value } else { right }),
+    /// `atomicMin` and `atomicMax` of int compare as unsigned.
+    AtomicMinMaxUnsigned => Hook::Atomic(|op, scalar, [old, value, right]| match op {
+        AtomicOp::Min | AtomicOp::Max => op.apply(scalar.unsigned(), old, value, 0),
+        _ => right,
+    }),
+    /// 64-bit atomics write the low word only.
+    WideAtomicTruncates => Hook::Atomic(|_, scalar, [old, _, right]| match scalar.size() {
+        64 => old & !0xFFFF_FFFF | right & 0xFFFF_FFFF,
+        _ => right,
+    }),
+    /// `atomicXor` acts as `atomicOr`.
+    AtomicXorIsOr => Hook::Atomic(|op, _, [old, value, right]| if op == AtomicOp::Xor { old | value } else { right }),
+
+    // Arrays, matrices, structs, components by an index.
+    /// The element that the lowest active lane reads is read by all.
+    ElementOfFirstLane => Hook::FirstElement(Access::Read),
+    /// The element that the lowest active lane writes is written by all.
+    ElementStoreOfFirstLane => Hook::FirstElement(Access::Write),
+    /// Whatever component of a vector is read by an index, it is the first one.
+    DynamicComponentIsFirst => Hook::Element(|access, shape, _, element| match (access, shape) {
+        (Access::Read, Shape::Single) => 0,
+        _ => element,
+    }),
+    /// The last element of an array is the first one.
+    LastElementIsFirst => Hook::Element(|_, shape, count, element| match shape {
+        Shape::Array(_) if element + 1 == count => 0,
+        _ => element,
+    }),
+    /// A column of a matrix is read as the one after it.
+    NextColumn => Hook::Element(|access, shape, count, element| match (access, shape) {
+        (Access::Read, Shape::Matrix(_)) => (element + 1) % count,
+        _ => element,
+    }),
+    /// The members of a struct are read in reverse order.
+    MembersReversed => Hook::Element(|access, shape, count, element| match (access, shape) {
+        (Access::Read, Shape::Struct(_)) => count - 1 - element,
+        _ => element,
+    }),
+
+    // Types that GLSL lacks.
+    /// 64-bit reductions and scans give the low 32 bits only.
+    WideFoldTruncates => Hook::Operation(|o, out| match o.op() {
+        Op::Reduce(_) | Op::Inclusive(_) | Op::Exclusive(_) | Op::Clustered(_) if o.scalar().size() == 64 => {
+            o.then_each(out, |_, wide| wide & 0xFFFF_FFFF)
+        }
+        _ => None,
+    }),
+    /// Minima and maxima of signed integers of 8 and 16 bits are those of unsigned ones.
+    NarrowMinMaxUnsigned => Hook::Operation(|o, out| match o.scalar() {
+        scalar if o.is_fold_of(MIN_MAX) && is_narrow(scalar) => o.of_type(scalar.unsigned(), out),
+        _ => None,
+    }),
+    /// The sums of reductions of integers of 8 and 16 bits saturate.
+    NarrowAddSaturates => Hook::Operation(|o, out| match o.op() {
+        Op::Reduce(Fold::Add) if is_narrow(o.scalar()) => o.everyone(out, o.saturating_sum()),
+        _ => None,
+    }),
+    /// The identity of exclusive scans of 64-bit integers is that of 32 bits.
+    WideIdentityNarrow => Hook::Operation(|o, out| match (o.op(), o.scalar()) {
+        (Op::Exclusive(fold), scalar @ (Scalar::Int64 | Scalar::Uint64)) => {
+            let narrow = if scalar.is_signed() { Scalar::Int } else { Scalar::Uint };
+            o.then_first(out, narrow.extend(fold.identity(narrow)))
+        }
+        _ => None,
+    }),
+    /// Moving a 64-bit value between lanes leaves the high word where it is.
+    WideMoveHighStays => Hook::Operation(|o, out| match o.scalar().size() {
+        64 if o.moves() => o.then_each(out, |lane, moved| o.operand(0, lane) & !0xFFFF_FFFF | moved & 0xFFFF_FFFF),
+        _ => None,
+    }),
+    /// Moving an 8-bit value between lanes loses the top bit.
+    ByteMoveLosesTop => Hook::Operation(|o, out| match o.scalar().size() {
+        8 if o.moves() => o.then_each(out, |_, moved| moved & 0x7F),
+        _ => None,
+    }),
+    /// Signed 8- and 16-bit operands of comparisons are not sign-extended.
+    NarrowCompareUnsigned => Hook::Binary(|op, scalar| match is_comparison(op) && is_narrow(scalar) {
+        true => scalar.unsigned(),
+        false => scalar,
+    }),
+
+    // Floats.
+    /// Inactive lanes enter minima and maxima of floats as zero instead of an infinity.
+    FloatMinMaxZeroFill => Hook::Operation(|o, out| match o.op().fold() {
+        Some(Fold::Min | Fold::Max) if o.scalar().is_float() && o.is_partial() => o.zero_filled(out),
+        _ => None,
+    }),
+    /// Inactive lanes enter the products of reductions of floats as zero.
+    FloatMulZeroFill => Hook::Operation(|o, out| match o.op() {
+        Op::Reduce(Fold::Mul) | Op::Clustered(Fold::Mul) if o.scalar().is_float() && o.is_partial() => o.zero_filled(out),
+        _ => None,
+    }),
+    /// The first lane of an exclusive product of floats gets the bits of the integer 1.
+    FloatMulIdentityOfInt => Hook::Operation(|o, out| match o.op() {
+        Op::Exclusive(Fold::Mul) if o.scalar().is_float() => o.then_first(out, 1),
+        _ => None,
+    }),
+    /// Sums of floats add the bits as integers.
+    FloatAddOfBits => Hook::Operation(|o, out| match o.op().fold() {
+        Some(Fold::Add) if o.scalar().is_float() => o.of_type(integer_like(o.scalar(), Scalar::Int), out),
+        _ => None,
+    }),
+    /// Minima and maxima of floats compare the bits as unsigned integers.
+    FloatMinMaxOfBits => Hook::Operation(|o, out| match o.op().fold() {
+        Some(Fold::Min | Fold::Max) if o.scalar().is_float() => {
+            let undefined = o.right(out);
+            o.of_type(integer_like(o.scalar(), Scalar::Uint), out).map(|_| undefined)
+        }
+        _ => None,
+    }),
+    /// Comparisons of floats compare the bits as signed integers.
+    FloatCompareOfBits => Hook::Binary(|op, scalar| match is_comparison(op) && scalar.is_float() {
+        true => integer_like(scalar, Scalar::Int),
+        false => scalar,
+    }),
+    /// Sums of floats are kept in 16 bits.
+    FloatAddInHalf => Hook::Operation(|o, out| match o.op().fold() {
+        Some(Fold::Add) if o.scalar().is_float() => o.then_each(out, |_, sum| o.in_half(sum)),
+        _ => None,
+    }),
+    /// Inclusive sums of floats leave out the highest lane's own value.
+    FloatScanShort => Hook::Operation(|o, out| match o.op() {
+        Op::Inclusive(Fold::Add) if o.scalar().is_float() => {
+            let without = o.fold(Fold::Add, lanes(o.tangle() & !(1 << o.last())));
+            o.then_each(out, |lane, sum| if lane == o.last() && lane != o.first() { without } else { sum })
+        }
+        _ => None,
+    }),
+    /// `subgroupAllEqual` of floats compares the low half of the bits.
+    FloatAllEqualLow => Hook::Operation(|o, out| match o.op() {
+        Op::AllEqual if o.scalar().is_float() => {
+            let low = |lane: usize| o.operand(0, lane) & ((1 << (o.scalar().size() / 2)) - 1);
+            o.everyone(out, u64::from(lanes(o.tangle()).all(|lane| low(lane) == low(o.first()))))
+        }
+        _ => None,
+    }),
+    /// The last component of a vector of floats is not combined with those of other lanes.
+    FloatVectorLosesLast => Hook::Operation(|o, out| match o.op().fold() {
+        Some(_) if o.instance.component.is_last_of_vector() && o.scalar().is_float() => {
+            o.each(out, |lane| o.operand(0, lane))
+        }
+        _ => None,
+    }),
+    /// Moving 16-bit floats, packed in pairs, exchanges those of neighbouring lanes.
+    HalfMovePairsSwapped => Hook::Operation(|o, out| match o.scalar() {
+        Scalar::Float16 if o.moves() => {
+            let found = o.right(out);
+            let moved = out.to_vec();
+            let is_pair = |lane: usize| o.tangle() >> (lane ^ 1) & 1 == 1;
+            o.each(out, |lane| moved[if is_pair(lane) { lane ^ 1 } else { lane }]).map(|_| found)
+        }
+        _ => None,
+    }),
+    /// Moving a double between lanes leaves the low word where it is.
+    DoubleMoveLowStays => Hook::Operation(|o, out| match o.scalar() {
+        Scalar::Double if o.moves() => {
+            o.then_each(out, |lane, moved| o.operand(0, lane) & 0xFFFF_FFFF | moved & !0xFFFF_FFFF)
+        }
+        _ => None,
+    }),
+
+    // Built-in variables and ordinary arithmetic.
+    /// `gl_SubgroupGeMask` is `gl_SubgroupGtMask`.
+    GeMaskIsGt => Hook::Builtin(|builtin, lane, value| match builtin {
+        Builtin::GeMask => value & !(1 << lane),
+        _ => value,
+    }),
+    /// `gl_SubgroupLtMask` includes the lane itself.
+    LtMaskIsLe => Hook::Builtin(|builtin, lane, value| match builtin {
+        Builtin::LtMask => value | 1 << lane,
+        _ => value,
+    }),
+    /// `gl_SubgroupGtMask` has bits beyond the subgroup size.
+    GtMaskTooLong => Hook::Builtin(|builtin, lane, value| match builtin {
+        Builtin::GtMask => !first_lanes(lane + 1),
+        _ => value,
+    }),
+    /// A specialisation constant keeps the value that it has in the module.
+    SpecialisationIgnored => Hook::Specialised(|constant| constant.default),
+    /// Specialisation constants are read as 16 bits.
+    SpecialisationTruncates => Hook::Specialised(|constant| constant.value & 0xFFFF),
+    /// Right shifts of int are logical.
+    ShiftRightLogical => Hook::Binary(|op, scalar| if op == BinaryOp::Shr { scalar.unsigned() } else { scalar }),
+    /// Comparisons of uint are signed.
+    CompareSigned => Hook::Binary(|op, scalar| if is_comparison(op) { scalar.signed() } else { scalar }),
+    /// `bitfieldExtract` of int does not extend the sign.
+    ExtractUnsigned => Hook::Intrinsic(|op, scalar| match op {
+        Intrinsic::BitfieldExtract => (op, scalar.unsigned()),
+        _ => (op, scalar),
+    }),
+    /// `findMSB` of int ignores the sign.
+    FindMsbUnsigned => Hook::Intrinsic(|op, scalar| match op {
+        Intrinsic::FindMsb => (op, scalar.unsigned()),
+        _ => (op, scalar),
+    }),
+    /// `expectEXT` gives the expected value if it is the smaller one.
+    ExpectationIsMin => Hook::Intrinsic(|op, scalar| match op {
+        Intrinsic::Expect => (Intrinsic::Min, scalar),
+        _ => (op, scalar),
+    }),
+
+    // Only where a tier weaker than maximal leaves open who is together.
+    /// In an open tangle, the two lowest lanes are elected.
+    OpenElectsTwo => Hook::Open(AnyTangle::OfSeveral, |o, out| match o.op() {
+        Op::Elect => Some(o.without_first(out)),
+        _ => None,
+    }),
+    /// In an open tangle of several lanes, no lane is elected.
+    OpenElectsNone => Hook::Open(AnyTangle::OfSeveral, |o, out| match o.op() {
+        Op::Elect => o.everyone(out, 0),
+        _ => None,
+    }),
+    /// The ballot of an open tangle lacks the calling lane.
+    OpenBallotWithoutSelf => Hook::Open(AnyTangle::Yes, |o, out| match o.op() {
+        Op::Ballot => o.then_each_ballot(out, |lane, mask| mask & !(1 << lane)),
+        _ => None,
+    }),
+    /// The ballot of an open tangle shows a lane that is somewhere else.
+    OpenBallotOtherBranch => Hook::Open(AnyTangle::Yes, |o, out| match o.op() {
+        Op::Ballot => o.then_each_ballot(out, |_, mask| mask | lowest(o.live & !o.tangle())),
+        _ => None,
+    }),
+    /// In an open tangle, the upper half of the lanes see a ballot of their own, the others one of all.
+    OpenBallotInconsistent => Hook::Open(AnyTangle::OfSeveral, |o, out| match o.op() {
+        Op::Ballot => {
+            let [_, upper] = o.halves();
+            Some(o.right(out).and_then(|_| o.by(upper, upper, out)))
+        }
+        _ => None,
+    }),
+    /// In an open tangle, the ballots of the lower and the upper half are apart, though they took one path.
+    OpenBallotSplit => Hook::Open(AnyTangle::OfSeveral, |o, out| match o.op() {
+        Op::Ballot => {
+            let [lower, upper] = o.halves();
+            Some(o.by(upper, upper, out).and_then(|_| o.by(lower, lower, out)))
+        }
+        _ => None,
+    }),
+    /// A reduction in an open tangle leaves out the lowest lane, which the ballot shows.
+    OpenReduceWithoutFirst => Hook::Open(AnyTangle::OfSeveral, |o, out| match o.op() {
+        Op::Reduce(_) => {
+            let found = o.without_first(out);
+            out[o.first()] = out[o.last()];
+            Some(found)
+        }
+        _ => None,
+    }),
+    /// A reduction in an open tangle combines all lanes of the subgroup.
+    OpenReduceAll => Hook::Open(AnyTangle::OfSeveral, |o, out| match o.op() {
+        Op::Reduce(_) => Some(o.by(o.live, o.tangle(), out)),
+        _ => None,
+    }),
+    /// A scan in an open tangle leaves out the lowest lane.
+    OpenScanWithoutFirst => Hook::Open(AnyTangle::OfSeveral, |o, out| match o.op() {
+        Op::Inclusive(_) | Op::Exclusive(_) => Some(o.without_first(out)),
+        _ => None,
+    }),
+    /// `subgroupBroadcastFirst` in an open tangle reads the lowest lane of the subgroup, there or not.
+    OpenBroadcastFirstOutside => Hook::Open(AnyTangle::OfSeveral, |o, out| match o.op() {
+        Op::BroadcastFirst => Some(o.by(o.live, o.tangle(), out)),
+        _ => None,
+    }),
+    /// A shuffle in an open tangle gives each lane what the next one should get.
+    OpenShuffleNextLane => Hook::Open(AnyTangle::OfSeveral, |o, out| match o.op() {
+        Op::Shuffle | Op::ShuffleXor | Op::ShuffleUp | Op::ShuffleDown => {
+            let found = o.right(out);
+            let right = out[..o.instance.size].to_vec();
+            let next = |lane: usize| lanes(o.tangle()).find(|&other| other > lane).unwrap_or(o.first());
+            o.each(out, |lane| right[next(lane)]).map(|_| found)
+        }
+        _ => None,
+    }),
+    /// A vote in an open tangle leaves out the highest lane.
+    OpenVoteWithoutLast => Hook::Open(AnyTangle::OfSeveral, |o, out| match o.op() {
+        Op::All | Op::Any | Op::AllEqual => {
+            let rest = o.tangle() & !(1 << o.last());
+            let found = o.by(rest, rest, out);
+            out[o.last()] = out[o.first()];
+            Some(found)
+        }
+        _ => None,
+    }),
+    /// Everything but a ballot is executed by the halves of an open tangle apart.
+    OpenOperationsSplit => Hook::Open(AnyTangle::OfSeveral, |o, out| match o.op() {
+        Op::Ballot => None,
+        _ => {
+            let [lower, upper] = o.halves();
+            Some(o.by(upper, upper, out).and_then(|u| o.by(lower, lower, out).map(|l| l | u)))
+        }
+    }),
+}

@@ -1,0 +1,732 @@
+//! Every planted fault does what its text says, and nothing else of a small program: what a right device logs, and what the faulty one does.
+//!
+//! A text names the log sites `A`, `B`, … with the lanes (local indices) that come by as a hexadecimal mask, and the words that they log, in the
+//! order of the lanes; several words of a lane are joined by `/`. `A=07` alone: each logs just that mask.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::*;
+use tangle_oracle::faults::{Fault, Planted};
+use tangle_oracle::map::LaneMap;
+use tangle_oracle::reference::observe;
+use tangle_oracle::rules::{Rules, Spec};
+use tangle_program::case::{Case, SpecConstant, Tier};
+use tangle_program::control::{LoopControl, SelectionControl};
+use tangle_program::memory::{AtomicOp, Shared, StorageClass, Sync};
+use tangle_program::ops::{BinaryOp, Intrinsic};
+use tangle_program::subgroup::{Fold, SubgroupOp};
+use tangle_program::tree::{Arg, Atomic, Builtin, Direction, Expr, Label, Load, Local, Param, Stmt, SubgroupCall};
+use tangle_program::types::{Scalar, Shape, Type};
+
+const A: u32 = 1;
+const B: u32 = 2;
+const C: u32 = 3;
+
+/// What the invocations log on a device with subgroups of 8.
+fn logged<R: Rules>(case: &Case, rules: impl FnMut() -> R) -> String {
+    let observation = observe(case, &LaneMap::linear(case, 8), rules).expect("the case is well-formed");
+    let mut sites: BTreeMap<u32, usize> = BTreeMap::new();
+    for function in &case.program.functions {
+        tangle_program::tree::walk_block(&function.body, &mut |stmt| {
+            if let Stmt::Log { site, values } = stmt {
+                let words = |value: &Expr| {
+                    let ty = value.ty(function).expect("it has a type");
+                    ty.components() * ty.scalar.words() as usize
+                };
+                sites.insert(*site, values.iter().map(words).sum());
+            }
+        });
+    }
+    let mut seen: BTreeMap<u32, Vec<(usize, String)>> = sites.keys().map(|site| (*site, Vec::new())).collect();
+    for (lane, log) in observation.logs.iter().enumerate() {
+        let mut at = 0;
+        while at < log.len() {
+            let words = sites[&log[at]];
+            let entry: Vec<String> = (at + 1..=at + words).map(|at| log.get(at).unwrap_or(&0).to_string()).collect();
+            seen.get_mut(&log[at]).expect("it is a site").push((lane, entry.join("/")));
+            at += 1 + words;
+        }
+    }
+    let site = |(site, entries): (&u32, &Vec<(usize, String)>)| {
+        let mask = entries.iter().fold(0u32, |mask, (lane, _)| mask | 1 << lane);
+        let letter = char::from(b'A' + (*site - 1) as u8);
+        if entries.is_empty() {
+            return format!("{letter}=-");
+        }
+        if entries.iter().all(|(_, words)| *words == mask.to_string()) {
+            return format!("{letter}={mask:02X}");
+        }
+        let words: Vec<&str> = entries.iter().map(|(_, words)| words.as_str()).collect();
+        let same = words.iter().all(|word| *word == words[0]);
+        let words = if same { words[0].to_owned() } else { words.join(" ") };
+        format!("{letter}={mask:02X}:[{words}]")
+    };
+    seen.iter().map(site).collect::<Vec<_>>().join(" ")
+}
+
+/// A fault, a program, and what is logged without it and with it.
+type Row = (Fault, Case, &'static str, &'static str);
+
+#[track_caller]
+fn check(rows: Vec<Row>) {
+    for (fault, case, right, wrong) in rows {
+        assert_ne!(right, wrong, "{fault:?}");
+        assert_eq!(logged(&case, || Spec), right, "{fault:?}: a right device");
+        assert_eq!(logged(&case, || Planted::new(fault)), wrong, "{fault:?}: {}", fault.about());
+    }
+}
+
+fn number(expr: Expr) -> Expr {
+    Expr::Cast(Scalar::Uint, Box::new(expr))
+}
+
+fn int(expr: Expr) -> Expr {
+    Expr::Cast(Scalar::Int, Box::new(expr))
+}
+
+/// True in the lanes of a mask.
+fn among(mask: u32) -> Expr {
+    bin(bin(bin(uint(mask), BinaryOp::Shr, lane()), BinaryOp::BitAnd, uint(1)), BinaryOp::Eq, uint(1))
+}
+
+/// The lanes of a mask log an expression at A.
+fn of(mask: u32, value: Expr) -> Case {
+    main_of([if mask == 0xFF { log(A, [value]) } else { when(among(mask), [log(A, [value])]) }])
+}
+
+fn clustered(op: SubgroupOp, args: impl Into<Vec<Expr>>, size: u32) -> Expr {
+    Expr::Subgroup(SubgroupCall { op, args: args.into(), cluster: Some(size) })
+}
+
+/// Adds 1 to the second variable.
+fn count() -> Stmt {
+    set(1, bin(var(1), BinaryOp::Add, uint(1)))
+}
+
+fn parity() -> Expr {
+    bin(lane(), BinaryOp::BitAnd, uint(1))
+}
+
+#[test]
+fn faults_of_control_flow() {
+    use Fault as F;
+    let sides = || main_of([when(below(8), []), see(A), either(below(4), [], []), see(B)]);
+    let branch = |control| {
+        let branch = Stmt::If { cond: below(4), then: vec![see(A)], otherwise: vec![see(B)], control };
+        main_of([branch])
+    };
+    let continues = || main_of([counted(0, uint(2), [], [count(), when(odd(), [Stmt::Continue])]), log(A, [var(1)])]);
+    let test = |control| {
+        let mut counted = counted(0, lane(), [], [count()]);
+        if let Stmt::Loop(l) = &mut counted {
+            l.control = control;
+        }
+        main_of([counted, log(A, [var(1)])])
+    };
+    let early = || {
+        let callee = function("callee", [when(below(4), [Stmt::Return(None)]), see(A)]);
+        case(vec![callee, function("main", [call(0), see(B)])])
+    };
+    let out = || {
+        let body = [set(0, uint(7)), when(below(4), [Stmt::Return(None)]), set(0, uint(8))];
+        let mut callee = function("callee", body);
+        callee.params = vec![Param { name: "x0".into(), direction: Direction::Out, ty: Type::UINT }];
+        callee.locals.clear();
+        let call = Stmt::Call { function: 0, args: vec![Arg::Out(0)], dest: None };
+        case(vec![callee, function("main", [set(0, uint(1)), call, log(A, [var(0)])])])
+    };
+    let arms = |first: Stmt, second: Stmt| {
+        switch(parity(), [arm([Label::Case(0)], [first]), arm([Label::Case(1)], [second, Stmt::Break])])
+    };
+    check(vec![
+        (F::IfMergeLosesLastLane, sides(), "A=FF B=FF", "A=FF B=7F"),
+        (F::IfMergeKeepsOneSide, sides(), "A=FF B=FF", "A=FF B=F0"),
+        (
+            F::LoopMergeLosesEarlyLanes,
+            main_of([counted(0, bin(lane(), BinaryOp::BitAnd, uint(3)), [], []), see(A)]),
+            "A=FF",
+            "A=88",
+        ),
+        (F::ContinueBreaks, continues(), "A=FF:[2]", "A=FF:[2 1 2 1 2 1 2 1]"),
+        (F::ContinueLanesLost, continues(), "A=FF:[2]", "A=55:[2]"),
+        (
+            F::BreakIgnored,
+            main_of([counted(0, uint(2), [], [when(odd(), [Stmt::Break]), count()]), log(A, [var(1)])]),
+            "A=FF:[2 0 2 0 2 0 2 0]",
+            "A=FF:[2]",
+        ),
+        (F::EarlyReturnLost, early(), "A=F0 B=FF", "A=F0 B=F0"),
+        (F::ReturnIgnored, early(), "A=F0 B=FF", "A=FF B=FF"),
+        (F::SwitchMergeLosesLanes, main_of([arms(Stmt::Break, set(0, uint(1))), see(A)]), "A=FF", "A=AA"),
+        (F::FallthroughLost, main_of([arms(see(A), see(B)), see(C)]), "A=55 B=FF C=FF", "A=55 B=AA C=AA"),
+        (F::LoopTestOfFirstLane, test(LoopControl::Unspecified), "A=FF:[0 1 2 3 4 5 6 7]", "A=FF:[0]"),
+        (F::UnrolledTestOfFirstLane, test(LoopControl::Unroll), "A=FF:[0 1 2 3 4 5 6 7]", "A=FF:[0]"),
+        (F::BranchOfFirstLane, branch(SelectionControl::Unspecified), "A=0F B=F0", "A=FF B=-"),
+        (F::FlattenedBranchOfFirstLane, branch(SelectionControl::Flatten), "A=0F B=F0", "A=FF B=-"),
+        (F::AssumptionUnreachable, main_of([see(A), Stmt::Assume(Expr::Bool(true)), see(B)]), "A=FF B=FF", "A=FF B=-"),
+        (F::EarlyReturnNoCopyOut, out(), "A=FF:[7 7 7 7 8 8 8 8]", "A=FF:[1 1 1 1 8 8 8 8]"),
+        (
+            F::StoreToLeftLanes,
+            main_of([counted(0, uint(1), [], [when(odd(), [Stmt::Continue]), set(1, uint(5))]), log(A, [var(1)])]),
+            "A=FF:[5 0 5 0 5 0 5 0]",
+            "A=FF:[5]",
+        ),
+        (
+            F::StoreIgnoresIf,
+            main_of([when(odd(), [set(1, uint(5))]), log(A, [var(1)])]),
+            "A=FF:[0 5 0 5 0 5 0 5]",
+            "A=FF:[5]",
+        ),
+    ]);
+    // A `continue` in a switch is none of its business.
+    let inside = switch(parity(), [arm([Label::Case(1)], [Stmt::Continue])]);
+    let in_switch = main_of([counted(0, uint(2), [], [count(), inside]), log(A, [var(1)])]);
+    assert_eq!(logged(&in_switch, || Planted::new(F::ContinueBreaks)), "A=FF:[2]");
+    for (fault, case) in [
+        (F::BranchOfFirstLane, branch(SelectionControl::Flatten)),
+        (F::FlattenedBranchOfFirstLane, branch(SelectionControl::DontFlatten)),
+        (F::LoopTestOfFirstLane, test(LoopControl::Unroll)),
+        (F::UnrolledTestOfFirstLane, test(LoopControl::DontUnroll)),
+    ] {
+        assert_eq!(logged(&case, || Planted::new(fault)), logged(&case, || Spec), "{fault:?} elsewhere");
+    }
+    // Each subgroup has a lowest lane of its own.
+    let mut two = main_of([either(bin(Expr::Builtin(Builtin::LocalIndex), BinaryOp::Lt, uint(8)), [see(A)], [see(B)])]);
+    two.entry_point.workgroups_mut().size = [16, 1, 1];
+    assert_eq!(logged(&two, || Planted::new(F::BranchOfFirstLane)), logged(&two, || Spec));
+}
+
+#[test]
+fn faults_of_who_takes_part() {
+    use Fault as F;
+    let sides = || main_of([either(below(4), [see(A)], [see(B)])]);
+    let early = || {
+        let callee = function("callee", [when(below(4), [Stmt::Return(None)]), see(A)]);
+        case(vec![callee, function("main", [call(0)])])
+    };
+    let any = op(SubgroupOp::Any, [bin(lane(), BinaryOp::Eq, uint(5))]);
+    check(vec![
+        (F::ThenWithAllLanes, sides(), "A=0F B=F0", "A=0F:[255] B=F0"),
+        (F::ElseWithAllLanes, sides(), "A=0F B=F0", "A=0F B=F0:[255]"),
+        (
+            F::LoopSeesLeftLanes,
+            main_of([counted(0, uint(1), [], [when(odd(), [Stmt::Continue]), see(A)])]),
+            "A=55",
+            "A=55:[255]",
+        ),
+        (F::FunctionSeesReturnedLanes, early(), "A=F0", "A=F0:[255]"),
+        (
+            F::ShortCircuitWithAllLanes,
+            of(0xFF, number(bin(below(4), BinaryOp::And, any))),
+            "A=FF:[0]",
+            "A=FF:[1 1 1 1 0 0 0 0]",
+        ),
+        (F::MaskAlwaysFull, of(0xAA, ballot()), "A=AA", "A=AA:[255]"),
+        (F::LastLaneNeverActive, of(0xAA, ballot()), "A=AA", "A=AA:[42 42 42 0]"),
+        (F::LaneZeroAssumedActive, of(0xAA, ballot()), "A=AA", "A=AA:[171]"),
+        (
+            F::SwitchSeesOneLane,
+            main_of([switch(uint(1), [arm([Label::Default], [see(A)])])]),
+            "A=FF",
+            "A=FF:[1 0 0 0 0 0 0 0]",
+        ),
+    ]);
+    let whole = of(0xFF, ballot());
+    assert_eq!(logged(&whole, || Planted::new(F::LastLaneNeverActive)), "A=FF");
+    assert_eq!(logged(&of(0x80, ballot()), || Planted::new(F::LastLaneNeverActive)), "A=80");
+}
+
+#[test]
+fn faults_of_operations() {
+    use Fault as F;
+    use SubgroupOp as Op;
+    let one = || uint(1);
+    let is = |n| bin(lane(), BinaryOp::Eq, uint(n));
+    let all = || op(Op::Ballot, [Expr::Bool(true)]);
+    let low = |mask: Expr| Expr::Component(Box::new(mask), 0);
+    let mask = |bits| Expr::Vector(Type::MASK, vec![uint(bits), uint(0), uint(0), uint(0)]);
+    let subset = || op(Op::Partition, [parity()]);
+    let less_one = || bin(lane(), BinaryOp::Sub, one());
+    let sum = Fold::Add;
+    check(vec![
+        (F::ElectHighest, of(0x3C, number(op(Op::Elect, []))), "A=3C:[1 0 0 0]", "A=3C:[0 0 0 1]"),
+        (F::ElectLaneZero, of(0x3C, number(op(Op::Elect, []))), "A=3C:[1 0 0 0]", "A=3C:[0]"),
+        (F::BroadcastFirstLaneZero, of(0x3C, op(Op::BroadcastFirst, [lane()])), "A=3C:[2]", "A=3C:[0]"),
+        (F::BroadcastNextLane, of(0xFF, op(Op::Broadcast, [lane(), uint(2)])), "A=FF:[2]", "A=FF:[3]"),
+        (F::InclusiveIsExclusive, of(0x0F, op(Op::Inclusive(sum), [one()])), "A=0F:[1 2 3 4]", "A=0F:[0 1 2 3]"),
+        (F::ExclusiveIsInclusive, of(0x0F, op(Op::Exclusive(sum), [one()])), "A=0F:[0 1 2 3]", "A=0F:[1 2 3 4]"),
+        (F::ScanReversed, of(0x0F, op(Op::Inclusive(sum), [one()])), "A=0F:[1 2 3 4]", "A=0F:[4 3 2 1]"),
+        (F::ScanReversed, of(0x0F, op(Op::Exclusive(sum), [one()])), "A=0F:[0 1 2 3]", "A=0F:[3 2 1 0]"),
+        (F::IdentityMissing, of(0x0F, op(Op::Exclusive(Fold::Mul), [uint(2)])), "A=0F:[1 2 4 8]", "A=0F:[0 2 4 8]"),
+        (
+            F::IdentityUnsigned,
+            of(0x03, op(Op::Exclusive(Fold::Min), [int(lane())])),
+            "A=03:[2147483647 0]",
+            "A=03:[4294967295 0]",
+        ),
+        (F::MinMaxUnsigned, of(0x03, op(Op::Reduce(Fold::Max), [int(less_one())])), "A=03:[0]", "A=03:[4294967295]"),
+        (F::MinMaxSigned, of(0x03, op(Op::Reduce(Fold::Max), [less_one()])), "A=03:[4294967295]", "A=03:[0]"),
+        (F::ReduceInactive, of(0x0F, op(Op::Reduce(sum), [one()])), "A=0F:[4]", "A=0F:[8]"),
+        (F::AddTruncates, of(0x03, op(Op::Reduce(sum), [uint(40000)])), "A=03:[80000]", "A=03:[14464]"),
+        (F::ReduceFourLanes, of(0xFE, op(Op::Reduce(sum), [lane()])), "A=FE:[28]", "A=FE:[10]"),
+        (F::XorIsOr, of(0x03, op(Op::Reduce(Fold::Xor), [one()])), "A=03:[0]", "A=03:[1]"),
+        (F::AndInactiveZero, of(0x0F, op(Op::Reduce(Fold::And), [uint(3)])), "A=0F:[3]", "A=0F:[0]"),
+        (F::AllInactiveFalse, of(0x0F, number(op(Op::All, [Expr::Bool(true)]))), "A=0F:[1]", "A=0F:[0]"),
+        (F::AnyFirstOnly, of(0xFF, number(op(Op::Any, [is(3)]))), "A=FF:[1]", "A=FF:[0]"),
+        (F::AllEqualEndsOnly, of(0xFF, number(op(Op::AllEqual, [number(is(3))]))), "A=FF:[0]", "A=FF:[1]"),
+        (F::BallotIgnoresPredicate, of(0x0F, low(op(Op::Ballot, [odd()]))), "A=0F:[10]", "A=0F"),
+        (F::BallotWithoutSelf, of(0x03, ballot()), "A=03", "A=03:[2 1]"),
+        (
+            F::InverseBallotNeighbour,
+            of(0x0F, number(op(Op::InverseBallot, [mask(5)]))),
+            "A=0F:[1 0 1 0]",
+            "A=0F:[0 1 0 0]",
+        ),
+        (
+            F::BitExtractOwnLane,
+            of(0x07, number(op(Op::BallotBitExtract, [mask(5), uint(2)]))),
+            "A=07:[1]",
+            "A=07:[1 0 1]",
+        ),
+        (
+            F::InclusiveBitCountOffByOne,
+            of(0x0F, op(Op::BallotInclusiveBitCount, [all()])),
+            "A=0F:[1 2 3 4]",
+            "A=0F:[0 1 2 3]",
+        ),
+        (
+            F::ExclusiveBitCountOffByOne,
+            of(0x0F, op(Op::BallotExclusiveBitCount, [all()])),
+            "A=0F:[0 1 2 3]",
+            "A=0F:[1 2 3 4]",
+        ),
+        (F::BitCountSaturates, of(0xFF, op(Op::BallotBitCount, [all()])), "A=FF:[8]", "A=FF:[3]"),
+        (F::FindMsbIsLsb, of(0x3C, op(Op::BallotFindMsb, [all()])), "A=3C:[5]", "A=3C:[2]"),
+        (F::FindLsbOffByOne, of(0x3C, op(Op::BallotFindLsb, [all()])), "A=3C:[2]", "A=3C:[3]"),
+        (F::ShuffleTwoBits, of(0xFF, op(Op::Shuffle, [lane(), uint(5)])), "A=FF:[5]", "A=FF:[1]"),
+        (F::ShuffleXorFirstMask, of(0xFF, op(Op::ShuffleXor, [lane(), lane()])), "A=FF:[0]", "A=FF:[0 1 2 3 4 5 6 7]"),
+        (
+            F::ShuffleUpIsDown,
+            of(0xFF, op(Op::ShuffleUp, [lane(), one()])),
+            "A=FF:[0 0 1 2 3 4 5 6]",
+            "A=FF:[1 2 3 4 5 6 7 0]",
+        ),
+        (
+            F::ShuffleDownByOne,
+            of(0xFF, op(Op::ShuffleDown, [lane(), uint(2)])),
+            "A=FF:[2 3 4 5 6 7 0 0]",
+            "A=FF:[1 2 3 4 5 6 7 0]",
+        ),
+        (
+            F::RotateBackwards,
+            of(0xFF, op(Op::Rotate, [lane(), one()])),
+            "A=FF:[1 2 3 4 5 6 7 0]",
+            "A=FF:[7 0 1 2 3 4 5 6]",
+        ),
+        (
+            F::ClusteredRotateWhole,
+            of(0xFF, clustered(Op::ClusteredRotate, [lane(), one()], 4)),
+            "A=FF:[1 2 3 0 5 6 7 4]",
+            "A=FF:[1 2 3 4 5 6 7 0]",
+        ),
+        (F::ClusterIgnored, of(0xFF, clustered(Op::Clustered(sum), [one()], 4)), "A=FF:[4]", "A=FF:[8]"),
+        (F::ClusterOfTwo, of(0xFF, clustered(Op::Clustered(sum), [one()], 4)), "A=FF:[4]", "A=FF:[2]"),
+        (F::QuadSwapsExchanged, of(0x0F, op(Op::QuadSwapHorizontal, [lane()])), "A=0F:[1 0 3 2]", "A=0F:[2 3 0 1]"),
+        (F::QuadSwapsExchanged, of(0x0F, op(Op::QuadSwapVertical, [lane()])), "A=0F:[2 3 0 1]", "A=0F:[1 0 3 2]"),
+        (F::QuadDiagonalIsHorizontal, of(0x0F, op(Op::QuadSwapDiagonal, [lane()])), "A=0F:[3 2 1 0]", "A=0F:[1 0 3 2]"),
+        (
+            F::QuadBroadcastFirstQuad,
+            of(0xFF, op(Op::QuadBroadcast, [lane(), one()])),
+            "A=FF:[1 1 1 1 5 5 5 5]",
+            "A=FF:[1]",
+        ),
+        (F::PartitionFindsInactive, of(0x05, low(op(Op::Partition, [uint(7)]))), "A=05", "A=05:[255]"),
+        (F::PartitionOfLowBit, of(0x0F, low(op(Op::Partition, [lane()]))), "A=0F:[1 2 4 8]", "A=0F:[5 10 5 10]"),
+        (F::PartitionIgnored, of(0xFF, op(Op::Partitioned(sum), [one(), subset()])), "A=FF:[4]", "A=FF:[8]"),
+        (
+            F::PartitionedScanCrosses,
+            of(0x0F, op(Op::PartitionedInclusive(sum), [one(), subset()])),
+            "A=0F:[1 1 2 2]",
+            "A=0F:[1 2 3 4]",
+        ),
+        (
+            F::PartitionedScanCrosses,
+            of(0x0F, op(Op::PartitionedExclusive(sum), [one(), subset()])),
+            "A=0F:[0 0 1 1]",
+            "A=0F:[0 1 2 3]",
+        ),
+        (
+            F::PartitionedInclusiveIsExclusive,
+            of(0x0F, op(Op::PartitionedInclusive(sum), [one(), subset()])),
+            "A=0F:[1 1 2 2]",
+            "A=0F:[0 0 1 1]",
+        ),
+        (F::QuadAnyOfSubgroup, of(0xFF, number(op(Op::QuadAny, [is(5)]))), "A=FF:[0 0 0 0 1 1 1 1]", "A=FF:[1]"),
+        (
+            F::QuadAllInactiveFalse,
+            of(0xF7, number(op(Op::QuadAll, [Expr::Bool(true)]))),
+            "A=F7:[1]",
+            "A=F7:[0 0 0 1 1 1 1]",
+        ),
+    ]);
+}
+
+/// A program with an array.
+fn with_array(scalar: Scalar, init: u32, storage: StorageClass, body: impl Into<Vec<Stmt>>) -> Case {
+    let mut case = main_of(body);
+    case.program.shared = vec![Shared { name: "s".into(), scalar, len: 16, init, storage }];
+    case
+}
+
+fn load(scalar: Scalar, index: Expr) -> Expr {
+    Expr::Load(Load { array: 0, scalar, index: Box::new(index) })
+}
+
+fn atomic(op: AtomicOp, index: Expr, compare: Option<Expr>, value: Expr) -> Stmt {
+    Stmt::Atomic(Box::new(Atomic { op, array: 0, index, compare, value, dest: None }))
+}
+
+#[test]
+fn faults_of_memory() {
+    use AtomicOp as Op;
+    use Fault as F;
+    const SHARED: StorageClass = StorageClass::Workgroup;
+    let barrier = || Stmt::Sync(Sync::Barrier);
+    let store = || Stmt::Store { array: 0, value: bin(lane(), BinaryOp::Add, uint(1)) };
+    let stored = |storage, index| {
+        with_array(Scalar::Uint, 0, storage, [store(), barrier(), log(A, [load(Scalar::Uint, index)])])
+    };
+    let neighbour = || bin(lane(), BinaryOp::BitXor, uint(1));
+    let own = |scalar, init, atomics: Vec<Stmt>| {
+        let after = [barrier(), log(A, [load(scalar, lane())])];
+        with_array(scalar, init, SHARED, [atomics, after.to_vec()].concat())
+    };
+    let counted_once =
+        |add: Stmt| with_array(Scalar::Uint, 0, SHARED, [add, barrier(), log(A, [load(Scalar::Uint, uint(0))])]);
+    let add = || atomic(Op::Add, uint(0), None, uint(1));
+    let two = || {
+        let mut case = counted_once(add());
+        case.entry_point.workgroups_mut().size = [16, 1, 1];
+        case
+    };
+    let large = || bin(Expr::Cast(Scalar::Uint64, Box::new(uint(1))), BinaryOp::Shl, uint(32));
+    check(vec![
+        (F::StoreToNextSlot, stored(SHARED, lane()), "A=FF:[1 2 3 4 5 6 7 8]", "A=FF:[0 1 2 3 4 5 6 7]"),
+        (F::BarrierIgnored, stored(SHARED, neighbour()), "A=FF:[2 1 4 3 6 5 8 7]", "A=FF:[0]"),
+        (
+            F::BufferBarrierIgnored,
+            stored(StorageClass::StorageBuffer, neighbour()),
+            "A=FF:[2 1 4 3 6 5 8 7]",
+            "A=FF:[0]",
+        ),
+        (F::AtomicFirstLaneOnly, two(), "A=FFFF:[16]", "A=FFFF:[2]"),
+        (F::AtomicIgnoresIf, counted_once(when(odd(), [add()])), "A=FF:[4]", "A=FF:[8]"),
+        (
+            F::ExchangeLost,
+            own(Scalar::Uint, 0, vec![atomic(Op::Exchange, lane(), None, uint(5))]),
+            "A=FF:[5]",
+            "A=FF:[0]",
+        ),
+        (
+            F::CompSwapSwaps,
+            own(Scalar::Uint, 0, vec![atomic(Op::CompSwap, lane(), Some(uint(3)), uint(5))]),
+            "A=FF:[0]",
+            "A=FF:[5]",
+        ),
+        (
+            F::AtomicMinMaxUnsigned,
+            own(Scalar::Int, 0, vec![atomic(Op::Max, lane(), None, Expr::Int(-1))]),
+            "A=FF:[0]",
+            "A=FF:[4294967295]",
+        ),
+        (
+            F::WideAtomicTruncates,
+            own(Scalar::Uint64, 3, vec![atomic(Op::Add, lane(), None, large())]),
+            "A=FF:[3/1]",
+            "A=FF:[3/0]",
+        ),
+        (F::AtomicXorIsOr, own(Scalar::Uint, 1, vec![atomic(Op::Xor, lane(), None, uint(1))]), "A=FF:[0]", "A=FF:[1]"),
+    ]);
+    for (fault, storage) in [(F::BarrierIgnored, StorageClass::StorageBuffer), (F::BufferBarrierIgnored, SHARED)] {
+        let case = stored(storage, neighbour());
+        assert_eq!(logged(&case, || Planted::new(fault)), logged(&case, || Spec), "{fault:?} elsewhere");
+    }
+}
+
+/// `main` with a variable of this type, numbered 0, whose elements are set one after the other, then these statements.
+fn with_aggregate(ty: Type, elements: Vec<Expr>, body: impl Into<Vec<Stmt>>) -> Case {
+    let set = |(index, value)| Stmt::SetElement { var: 0, index: uint(index), value };
+    let before: Vec<Stmt> = (0..).zip(elements).map(set).collect();
+    let mut case = main_of([before, body.into()].concat());
+    case.program.functions[0].locals = vec![Local::new("x0", ty)];
+    case
+}
+
+#[test]
+fn faults_of_elements() {
+    use Fault as F;
+    let element = |index| Expr::Element(Box::new(var(0)), Box::new(index));
+    let array = Type { shape: Shape::Array(4), ..Type::UINT };
+    let numbers = || vec![uint(10), uint(11), uint(12), uint(13)];
+    let by_lane = || bin(lane(), BinaryOp::BitAnd, uint(3));
+    let members = Type { shape: Shape::Struct(2), ..Type::UINT };
+    let matrix = Type { shape: Shape::Matrix(2), scalar: Scalar::Float, width: 2 };
+    let floats = |x: i32| {
+        Expr::Vector(
+            Type::vector(Scalar::Float, 2),
+            vec![Expr::Float(Scalar::Float, 4 * x), Expr::Float(Scalar::Float, 4 * x)],
+        )
+    };
+    let column = |n| number(Expr::Component(Box::new(element(uint(n))), 0));
+    let vector = Type::vector(Scalar::Uint, 4);
+    let two_subgroups = || {
+        let mut case = with_aggregate(
+            array,
+            numbers(),
+            [log(A, [element(bin(Expr::Builtin(Builtin::LocalIndex), BinaryOp::Shr, uint(3)))])],
+        );
+        case.entry_point.workgroups_mut().size = [16, 1, 1];
+        case
+    };
+    check(vec![
+        (
+            F::ElementOfFirstLane,
+            with_aggregate(array, numbers(), [when(among(0x1E), [log(A, [element(by_lane())])])]),
+            "A=1E:[11 12 13 10]",
+            "A=1E:[11]",
+        ),
+        (
+            F::ElementStoreOfFirstLane,
+            with_aggregate(
+                array,
+                numbers(),
+                [Stmt::SetElement { var: 0, index: by_lane(), value: uint(5) }, log(A, [element(uint(1))])],
+            ),
+            "A=FF:[11 5 11 11 11 5 11 11]",
+            "A=FF:[11]",
+        ),
+        (
+            F::LastElementIsFirst,
+            with_aggregate(array, numbers(), [log(A, [element(uint(0)), element(uint(3))])]),
+            "A=FF:[10/13]",
+            "A=FF:[13/13]",
+        ),
+        (
+            F::MembersReversed,
+            with_aggregate(members, vec![uint(1), uint(2)], [log(A, [element(uint(0)), element(uint(1))])]),
+            "A=FF:[1/2]",
+            "A=FF:[2/1]",
+        ),
+        (
+            F::NextColumn,
+            with_aggregate(matrix, vec![floats(1), floats(2)], [log(A, [column(0), column(1)])]),
+            "A=FF:[1/2]",
+            "A=FF:[2/1]",
+        ),
+        (
+            F::DynamicComponentIsFirst,
+            with_aggregate(vector, numbers(), [when(among(0x0F), [log(A, [element(by_lane())])])]),
+            "A=0F:[10 11 12 13]",
+            "A=0F:[10]",
+        ),
+    ]);
+    assert_eq!(logged(&two_subgroups(), || Planted::new(F::ElementOfFirstLane)), logged(&two_subgroups(), || Spec));
+}
+
+#[test]
+fn faults_of_types() {
+    use Fault as F;
+    use SubgroupOp as Op;
+    let of_type = |scalar, expr| Expr::Cast(scalar, Box::new(expr));
+    let large = || bin(of_type(Scalar::Uint64, lane()), BinaryOp::Shl, uint(32));
+    let float = |scalar| of_type(scalar, bin(lane(), BinaryOp::Add, uint(1)));
+    let half = Scalar::Float16;
+    let negative = || Expr::unary(tangle_program::ops::UnaryOp::Neg, Expr::Cast(Scalar::Float, Box::new(lane())));
+    let vector = Expr::Vector(Type::vector(Scalar::Float, 2), vec![float(Scalar::Float), float(Scalar::Float)]);
+    let second = |expr| number(Expr::Component(Box::new(expr), 1));
+    let narrow = |n: i32| of_type(Scalar::Int8, Expr::Int(n));
+    check(vec![
+        (F::WideFoldTruncates, of(0x03, op(Op::Reduce(Fold::Max), [large()])), "A=03:[0/1]", "A=03:[0/0]"),
+        (
+            F::NarrowMinMaxUnsigned,
+            of(0x03, int(op(Op::Reduce(Fold::Max), [of_type(Scalar::Int8, int(bin(lane(), BinaryOp::Sub, uint(1))))]))),
+            "A=03:[0]",
+            "A=03:[4294967295]",
+        ),
+        (
+            F::NarrowAddSaturates,
+            of(0x03, number(op(Op::Reduce(Fold::Add), [of_type(Scalar::Uint8, uint(200))]))),
+            "A=03:[144]",
+            "A=03:[255]",
+        ),
+        (
+            F::NarrowAddSaturates,
+            of(0x03, int(op(Op::Reduce(Fold::Add), [narrow(-100)]))),
+            "A=03:[56]",
+            "A=03:[4294967168]",
+        ),
+        (
+            F::WideIdentityNarrow,
+            of(0x03, op(Op::Exclusive(Fold::Min), [large()])),
+            "A=03:[4294967295/4294967295 0/0]",
+            "A=03:[4294967295/0 0/0]",
+        ),
+        (F::WideMoveHighStays, of(0x06, op(Op::BroadcastFirst, [large()])), "A=06:[0/1]", "A=06:[0/1 0/2]"),
+        (
+            F::ByteMoveLosesTop,
+            of(0x03, number(op(Op::BroadcastFirst, [of_type(Scalar::Uint8, uint(200))]))),
+            "A=03:[200]",
+            "A=03:[72]",
+        ),
+        (F::NarrowCompareUnsigned, of(0x01, number(bin(narrow(-1), BinaryOp::Lt, narrow(1)))), "A=01", "A=01:[0]"),
+        (
+            F::FloatMinMaxZeroFill,
+            of(0x06, number(op(Op::Reduce(Fold::Min), [float(Scalar::Float)]))),
+            "A=06:[2]",
+            "A=06:[0]",
+        ),
+        (F::FloatMulZeroFill, of(0x06, number(op(Op::Reduce(Fold::Mul), [float(Scalar::Float)]))), "A=06", "A=06:[0]"),
+        (
+            F::FloatMulIdentityOfInt,
+            of(0x03, op(Op::Exclusive(Fold::Mul), [float(Scalar::Float)])),
+            "A=03:[1065353216]",
+            "A=03:[1 1065353216]",
+        ),
+        // 1.0 and 2.0 as integers: 0x3F800000 + 0x40000000.
+        (
+            F::FloatAddOfBits,
+            of(0x03, op(Op::Reduce(Fold::Add), [float(Scalar::Float)])),
+            "A=03:[1077936128]",
+            "A=03:[2139095040]",
+        ),
+        // Of 0.0 and -1.0 the bits of the second are larger.
+        (F::FloatMinMaxOfBits, of(0x03, int(op(Op::Reduce(Fold::Max), [negative()]))), "A=03:[0]", "A=03:[4294967295]"),
+        (
+            F::FloatCompareOfBits,
+            of(0x06, number(bin(negative(), BinaryOp::Lt, Expr::Float(Scalar::Float, -6)))),
+            "A=06:[0 1]",
+            "A=06:[1 0]",
+        ),
+        // 2049 has no place in 11 bits.
+        (
+            F::FloatAddInHalf,
+            of(
+                0x03,
+                number(op(Op::Reduce(Fold::Add), [of_type(Scalar::Float, bin(uint(1024), BinaryOp::Add, lane()))])),
+            ),
+            "A=03:[2049]",
+            "A=03:[2048]",
+        ),
+        (
+            F::FloatScanShort,
+            of(0x0F, number(op(Op::Inclusive(Fold::Add), [float(Scalar::Float)]))),
+            "A=0F:[1 3 6 10]",
+            "A=0F:[1 3 6 6]",
+        ),
+        (F::FloatAllEqualLow, of(0x03, number(op(Op::AllEqual, [float(Scalar::Float)]))), "A=03:[0]", "A=03:[1]"),
+        (F::FloatVectorLosesLast, of(0x03, second(op(Op::Reduce(Fold::Max), [vector]))), "A=03:[2]", "A=03:[1 2]"),
+        (
+            F::HalfMovePairsSwapped,
+            of(0x0F, number(op(Op::ShuffleXor, [float(half), uint(2)]))),
+            "A=0F:[3 4 1 2]",
+            "A=0F:[4 3 2 1]",
+        ),
+        // A third has bits in the low word.
+        (
+            F::DoubleMoveLowStays,
+            of(0x03, op(Op::BroadcastFirst, [of_type(Scalar::Double, bin(uint(1 << 31), BinaryOp::Add, lane()))])),
+            "A=03:[0/1105199104]",
+            "A=03:[0/1105199104 2097152/1105199104]",
+        ),
+    ]);
+}
+
+#[test]
+fn faults_of_built_ins_and_arithmetic() {
+    use Fault as F;
+    let mask = |builtin, c| Expr::Component(Box::new(Expr::Builtin(builtin)), c);
+    let constant = |default, value| {
+        let mut case = of(0x01, Expr::Constant(0));
+        case.data.constants = vec![SpecConstant { default, value }];
+        case
+    };
+    let intrinsic = |op, args: Vec<Expr>| Expr::Intrinsic(op, args);
+    let shifted = bin(Expr::Int(-8), BinaryOp::Shr, uint(1));
+    check(vec![
+        (F::GeMaskIsGt, of(0x03, mask(Builtin::GeMask, 0)), "A=03:[255 254]", "A=03:[254 252]"),
+        (F::LtMaskIsLe, of(0x03, mask(Builtin::LtMask, 0)), "A=03:[0 1]", "A=03:[1 3]"),
+        (F::GtMaskTooLong, of(0x01, mask(Builtin::GtMask, 3)), "A=01:[0]", "A=01:[4294967295]"),
+        (F::SpecialisationIgnored, constant(3, 5), "A=01:[5]", "A=01:[3]"),
+        (F::SpecialisationTruncates, constant(3, 65541), "A=01:[65541]", "A=01:[5]"),
+        (F::ShiftRightLogical, of(0x01, shifted), "A=01:[4294967292]", "A=01:[2147483644]"),
+        (F::CompareSigned, of(0x01, number(bin(uint(u32::MAX), BinaryOp::Gt, uint(1)))), "A=01", "A=01:[0]"),
+        (
+            F::ExtractUnsigned,
+            of(0x01, intrinsic(Intrinsic::BitfieldExtract, vec![Expr::Int(-1), Expr::Int(0), Expr::Int(4)])),
+            "A=01:[4294967295]",
+            "A=01:[15]",
+        ),
+        (F::FindMsbUnsigned, of(0x01, intrinsic(Intrinsic::FindMsb, vec![Expr::Int(-2)])), "A=01:[0]", "A=01:[31]"),
+        (F::ExpectationIsMin, of(0x01, intrinsic(Intrinsic::Expect, vec![uint(7), uint(2)])), "A=01:[7]", "A=01:[2]"),
+    ]);
+}
+
+/// Lanes 0 to 5 come to the operation, lanes 0 to 2 by another way than lanes 3 to 5: without maximal reconvergence it is open who is
+/// together, and the devices here put them all together.
+fn open(value: Expr) -> Case {
+    Case { tier: Tier::Plain, ..main_of([when(below(6), [when(below(3), []), log(A, [value])])]) }
+}
+
+#[test]
+fn faults_of_open_tangles() {
+    use Fault as F;
+    use SubgroupOp as Op;
+    let is = |n| bin(lane(), BinaryOp::Eq, uint(n));
+    let sum = || op(Op::Reduce(Fold::Add), [uint(1)]);
+    check(vec![
+        (F::OpenElectsTwo, open(number(op(Op::Elect, []))), "A=3F:[1 0 0 0 0 0]", "A=3F:[1 1 0 0 0 0]"),
+        (F::OpenElectsNone, open(number(op(Op::Elect, []))), "A=3F:[1 0 0 0 0 0]", "A=3F:[0]"),
+        (F::OpenBallotWithoutSelf, open(ballot()), "A=3F", "A=3F:[62 61 59 55 47 31]"),
+        (F::OpenBallotOtherBranch, open(ballot()), "A=3F", "A=3F:[127]"),
+        (F::OpenBallotInconsistent, open(ballot()), "A=3F", "A=3F:[63 63 63 56 56 56]"),
+        (F::OpenBallotSplit, open(ballot()), "A=3F", "A=3F:[7 7 7 56 56 56]"),
+        (F::OpenReduceWithoutFirst, open(sum()), "A=3F:[6]", "A=3F:[5]"),
+        (F::OpenReduceAll, open(sum()), "A=3F:[6]", "A=3F:[8]"),
+        (
+            F::OpenScanWithoutFirst,
+            open(op(Op::Inclusive(Fold::Add), [uint(1)])),
+            "A=3F:[1 2 3 4 5 6]",
+            "A=3F:[1 1 2 3 4 5]",
+        ),
+        (
+            F::OpenBroadcastFirstOutside,
+            Case {
+                tier: Tier::Plain,
+                ..main_of([when(among(0x3E), [when(below(3), []), log(A, [op(Op::BroadcastFirst, [lane()])])])])
+            },
+            "A=3E:[1]",
+            "A=3E:[0]",
+        ),
+        (F::OpenShuffleNextLane, open(op(Op::Shuffle, [lane(), lane()])), "A=3F:[0 1 2 3 4 5]", "A=3F:[1 2 3 4 5 0]"),
+        (F::OpenVoteWithoutLast, open(number(op(Op::Any, [is(5)]))), "A=3F:[1]", "A=3F:[0]"),
+        (F::OpenOperationsSplit, open(sum()), "A=3F:[6]", "A=3F:[3]"),
+    ]);
+    // Where everybody is together by the rules they do not show.
+    for fault in Fault::ALL.iter().copied().filter(|fault| fault.is_of_open_tangles()) {
+        let case = Case { tier: Tier::Plain, ..main_of([log(A, [ballot(), sum(), number(op(Op::Elect, []))])]) };
+        assert_eq!(logged(&case, || Planted::new(fault)), logged(&case, || Spec), "{fault:?} where nothing is open");
+    }
+}
+
+/// No fault without a row in one of the tests of this file.
+#[test]
+fn every_fault_has_a_row() {
+    let text = include_str!("faults.rs");
+    let missing: Vec<&Fault> = Fault::ALL
+        .iter()
+        .filter(|fault| !text.contains(&format!("(F::{fault:?}, ")) && !text.contains(&format!("F::{fault:?},\n")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

@@ -1,0 +1,318 @@
+//! `tangle judge FILE`
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use tangle_interpreter::{BindingKind, BufferState, End, Limits, Outcome, Tier};
+use tangle_judge::compare::{Difference, compare};
+use tangle_judge::contents::Contents;
+use tangle_judge::run::{Inputs, Judged, judge};
+use tangle_judge::script::{self, Expectation};
+use tangle_judge::source::Source;
+
+use super::Found;
+use super::output::{put, say};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The shader: SPIR-V, SPIR-V assembly (.spvasm), a compute shader in GLSL (.comp), or AmberScript
+    file: PathBuf,
+    /// Compare with what this module leaves for the same inputs
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
+    /// Contents of a buffer, as `0.1=zeros:64`; repeat for several. `ramp:WORDS`, `random:SEED:BYTES` or a file; else zeros
+    #[arg(long, value_name = "SET.BINDING=CONTENTS", value_parser = buffer)]
+    buffer: Vec<((u32, u32), Contents)>,
+    /// Contents of the push constants, in the same words
+    #[arg(long, value_name = "CONTENTS")]
+    push: Option<Contents>,
+    /// Value of a specialisation constant; repeat for several
+    #[arg(long, value_name = "ID=VALUE", value_parser = constant)]
+    spec: Vec<(u32, u64)>,
+    /// Workgroups to dispatch
+    #[arg(long, value_name = "X,Y,Z", value_parser = workgroups, default_value = "1,1,1")]
+    workgroups: Workgroups,
+    /// Lanes of a subgroup
+    #[arg(long, value_name = "N", value_parser = subgroup_size, default_value = "32")]
+    subgroup_size: u32,
+    /// Judge by this tier instead of by the module's own execution modes
+    #[arg(long = "as", value_name = "TIER", value_parser = tier)]
+    tier: Option<Tier>,
+    /// The entry point, where the module has several for compute
+    #[arg(long, value_name = "NAME")]
+    entry: Option<String>,
+    /// What GLSL and assembly are made for: spv1.0 to spv1.6, vulkan1.0 to vulkan1.3
+    #[arg(long, value_name = "TARGET")]
+    target: Option<String>,
+    /// Give up after so many executed instructions
+    #[arg(long, value_name = "N", default_value_t = Limits::default().steps)]
+    steps: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Workgroups([u32; 3]);
+
+fn buffer(text: &str) -> Result<((u32, u32), Contents), String> {
+    let parsed = text.split_once('=').and_then(|(place, contents)| {
+        let (set, binding) = place.split_once('.')?;
+        Some(((set.parse().ok()?, binding.parse().ok()?), contents))
+    });
+    let (place, contents) = parsed.ok_or("not of the form SET.BINDING=CONTENTS")?;
+    contents.parse().map(|contents| (place, contents)).map_err(|error| format!("{error}"))
+}
+
+fn constant(text: &str) -> Result<(u32, u64), String> {
+    let (id, value) = text.split_once('=').ok_or("not of the form ID=VALUE")?;
+    let id = id.parse().map_err(|_| format!("'{id}' is no SpecId"))?;
+    let bits = match value.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None if value.contains('.') => value.parse::<f32>().ok().map(|value| u64::from(value.to_bits())),
+        None => value.parse::<i64>().ok().map(|value| value as u64).or_else(|| value.parse().ok()),
+    };
+    Ok((id, bits.ok_or_else(|| format!("'{value}' is no number"))?))
+}
+
+fn workgroups(text: &str) -> Result<Workgroups, String> {
+    let numbers: Option<Vec<u32>> = text.split(',').map(|part| part.parse().ok().filter(|&count| count > 0)).collect();
+    match numbers.as_deref() {
+        Some([x]) => Ok(Workgroups([*x, 1, 1])),
+        Some([x, y]) => Ok(Workgroups([*x, *y, 1])),
+        Some([x, y, z]) => Ok(Workgroups([*x, *y, *z])),
+        _ => Err("one to three positive numbers with commas".into()),
+    }
+}
+
+fn subgroup_size(text: &str) -> Result<u32, String> {
+    let size = text.parse::<u32>().ok().filter(|size| size.is_power_of_two() && *size <= 128);
+    size.ok_or_else(|| "a subgroup size is a power of two up to 128".into())
+}
+
+const TIERS: [(&str, Tier); 3] =
+    [("plain", Tier::Plain), ("subgroup_uniform", Tier::SubgroupUniform), ("maximal", Tier::Maximal)];
+
+fn tier(text: &str) -> Result<Tier, String> {
+    let found = TIERS.iter().find(|(name, _)| *name == text).map(|&(_, tier)| tier);
+    found.ok_or_else(|| "the tiers are plain, subgroup_uniform and maximal".into())
+}
+
+fn tier_name(tier: Tier) -> &'static str {
+    TIERS.iter().find(|(_, known)| *known == tier).map_or("unknown", |(name, _)| name)
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Found> {
+    match Source::read(&args.file, args.target.as_deref())? {
+        Source::Script(script) => {
+            anyhow::ensure!(
+                args.against.is_none(),
+                "--against compares two modules, and {} is a script",
+                args.file.display()
+            );
+            let limits = Limits { steps: args.steps, ..Limits::default() };
+            let expectations =
+                script::run(&script, args.subgroup_size, limits).with_context(|| args.file.display().to_string())?;
+            report_script(&expectations, args.json)
+        }
+        Source::Module(words) => {
+            let inputs = inputs(args)?;
+            let judged = judged(&args.file, &words, &inputs)?;
+            let Some(other) = &args.against else { return report(&judged, args.json) };
+            let Source::Module(words) = Source::read(other, args.target.as_deref())? else {
+                anyhow::bail!("--against compares two modules, and {} is a script", other.display())
+            };
+            report_comparison(&judged, &self::judged(other, &words, &inputs)?, args.json)
+        }
+    }
+}
+
+fn judged(file: &Path, words: &[u32], inputs: &Inputs) -> anyhow::Result<Judged> {
+    judge(words, inputs).with_context(|| file.display().to_string())
+}
+
+fn inputs(args: &Args) -> anyhow::Result<Inputs> {
+    let mut buffers = BTreeMap::new();
+    for (place, contents) in &args.buffer {
+        buffers.insert(*place, contents.bytes()?);
+    }
+    Ok(Inputs {
+        buffers,
+        push: args.push.as_ref().map_or(Ok(Vec::new()), Contents::bytes)?,
+        specialization: args.spec.iter().copied().collect(),
+        workgroups: args.workgroups.0,
+        subgroup_size: args.subgroup_size,
+        entry: args.entry.clone(),
+        tier: args.tier,
+        limits: Limits { steps: args.steps, ..Limits::default() },
+    })
+}
+
+fn found(something: bool) -> Found {
+    if something { Found::Something } else { Found::Nothing }
+}
+
+fn report_script(expectations: &[Expectation], json: bool) -> anyhow::Result<Found> {
+    let count = |wanted: fn(&script::Result) -> bool| expectations.iter().filter(|e| wanted(&e.result)).count();
+    let holds = count(|result| matches!(result, script::Result::Holds));
+    let fails = count(|result| matches!(result, script::Result::Fails(_)));
+    let open = count(|result| matches!(result, script::Result::Open(_)));
+    if json {
+        let lines: Vec<String> = expectations.iter().map(ToString::to_string).collect();
+        say!("{}", json!({ "holds": holds, "fails": fails, "open": open, "expectations": lines }))?;
+    } else {
+        for expectation in expectations.iter().filter(|e| e.result != script::Result::Holds) {
+            say!("{expectation}")?;
+        }
+        say!("{holds} expectations hold, {fails} do not, {open} are not determined")?;
+    }
+    Ok(found(fails > 0))
+}
+
+fn report(judged: &Judged, json: bool) -> anyhow::Result<Found> {
+    if json {
+        say!("{}", as_json(judged))?;
+    } else {
+        put(format_args!("{}", as_text(judged)))?;
+    }
+    Ok(found(judged.outcome.end != End::Completed))
+}
+
+fn as_json(judged: &Judged) -> Value {
+    let outcome = &judged.outcome;
+    let words = |buffer: &BufferState| -> Vec<Value> {
+        (0..buffer.bytes.len() / 4).map(|word| buffer.word(4 * word).map_or(Value::Null, Value::from)).collect()
+    };
+    let buffers: Vec<Value> = outcome.buffers.iter().map(|buffer| {
+        json!({ "set": buffer.set, "binding": buffer.binding, "element": buffer.element, "words": words(buffer) })
+    }).collect();
+    let undefined = match &outcome.end {
+        End::Completed => Value::Null,
+        End::Undefined(what) => Value::from(what.to_string()),
+    };
+    json!({
+        "entry": judged.interface.entry,
+        "tier": tier_name(judged.tier),
+        "undefined_behaviour": undefined,
+        "steps": outcome.steps,
+        "subgroup_operations": { "executed": outcome.tangles.0, "open": outcome.tangles.1 },
+        "buffers": buffers,
+        "reasons": outcome.reasons.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}
+
+/// Rows of a buffer that are shown.
+const ROWS: usize = 16;
+/// Words in a row.
+const COLUMNS: usize = 8;
+
+fn as_text(judged: &Judged) -> String {
+    let (interface, outcome) = (&judged.interface, &judged.outcome);
+    let [x, y, z] = interface.workgroup_size;
+    let mut text = format!("{}: workgroup {x}x{y}x{z}, tier {}\n", interface.entry, tier_name(judged.tier));
+    match &outcome.end {
+        End::Undefined(what) => {
+            let _ = writeln!(text, "undefined behaviour: {what}");
+            return text;
+        }
+        End::Completed => {
+            let (executed, open) = outcome.tangles;
+            let _ = writeln!(
+                text,
+                "{} steps, {executed} subgroup operations, {open} of them with an open tangle",
+                outcome.steps
+            );
+        }
+    }
+    if outcome.lost > 0 {
+        let _ = writeln!(text, "{} invocations are followed no further: their path is not determined", outcome.lost);
+    }
+    for buffer in &outcome.buffers {
+        let found = interface.bindings.iter().find(|b| (b.set, b.binding) == (buffer.set, buffer.binding));
+        if found.is_some_and(|binding| binding.read_only || binding.kind == BindingKind::UniformBuffer) {
+            continue;
+        }
+        let name = found.and_then(|binding| binding.name.as_deref()).unwrap_or_default();
+        buffer_text(buffer, name, outcome, &mut text);
+    }
+    text
+}
+
+fn buffer_text(buffer: &BufferState, name: &str, outcome: &Outcome, text: &mut String) {
+    let words: Vec<Option<u32>> = (0..buffer.bytes.len() / 4).map(|word| buffer.word(4 * word)).collect();
+    let open = words.iter().filter(|word| word.is_none()).count();
+    let _ = writeln!(
+        text,
+        "\nset {} binding {} {name}: {} words, {} determined, {open} open",
+        buffer.set,
+        buffer.binding,
+        words.len(),
+        words.len() - open
+    );
+    let shown = |word: &Option<u32>| word.map_or("?".into(), |word| format!("{word:#x}"));
+    for (row, words) in words.chunks(COLUMNS).enumerate().take(ROWS) {
+        let cells: Vec<String> = words.iter().map(shown).collect();
+        let _ = writeln!(text, "{:8}: {}", row * COLUMNS * 4, cells.join(" "));
+    }
+    if words.len() > ROWS * COLUMNS {
+        let _ = writeln!(text, "          {} more words (--json has all)", words.len() - ROWS * COLUMNS);
+    }
+    let mut why = BTreeMap::<u32, (usize, usize)>::new();
+    for (at, &reason) in buffer.states.iter().enumerate().filter(|(_, reason)| **reason != 0) {
+        why.entry(reason).or_insert((at, 0)).1 += 1;
+    }
+    for (reason, (first, bytes)) in why {
+        let reason = &outcome.reasons[reason as usize - 1];
+        let _ = writeln!(text, "  open, {bytes} bytes from {first} on: {reason}");
+    }
+}
+
+fn report_comparison(first: &Judged, second: &Judged, json: bool) -> anyhow::Result<Found> {
+    let (difference, counts) = compare(&first.outcome, &second.outcome);
+    let says = difference.as_ref().map(|difference| match difference {
+        Difference::Behaviour { first, second } => format!("the first {first}; the second {second}"),
+        Difference::Word { set, binding, element, offset, first, second } => {
+            format!("set {set} binding {binding} element {element}, byte {offset}: {first:#x} and {second:#x}")
+        }
+        Difference::Buffers => "the modules have different buffers".to_owned(),
+    });
+    if json {
+        let counts = json!({ "compared": counts.compared, "open": counts.open, "weaker": counts.weaker });
+        say!("{}", json!({ "difference": says, "words": counts }))?;
+    } else {
+        if let Some(says) = &says {
+            say!("different: {says}")?;
+        }
+        say!(
+            "{} words compared, {} open in both, {} determined by one only",
+            counts.compared,
+            counts.open,
+            counts.weaker
+        )?;
+    }
+    Ok(found(says.is_some()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_command_line_takes() {
+        assert_eq!(buffer("1.2=zeros:4").unwrap(), ((1, 2), Contents::Zeros(4)));
+        for text in ["1=zeros:4", "1.x=zeros:4", "1.2", "1.2=ramp:x"] {
+            assert!(buffer(text).is_err(), "{text}");
+        }
+        assert_eq!(constant("3=0xff").unwrap(), (3, 255));
+        assert_eq!(constant("3=-1").unwrap(), (3, u64::MAX));
+        assert_eq!(constant("3=1.5").unwrap(), (3, 0x3fc0_0000));
+        assert!(constant("3").is_err() && constant("x=1").is_err() && constant("3=x").is_err());
+        assert_eq!(workgroups("2,3").unwrap().0, [2, 3, 1]);
+        assert!(workgroups("0").is_err() && workgroups("1,1,1,1").is_err());
+        assert!(subgroup_size("3").is_err() && subgroup_size("256").is_err() && subgroup_size("64").is_ok());
+        assert!(tier("maximal").is_ok() && tier("most").is_err());
+    }
+}

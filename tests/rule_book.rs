@@ -1,0 +1,98 @@
+//! Citations lead somewhere: every rule that is cited stands in `docs/rules.md`, once, and every page that is named is in the repository.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::*;
+use regex::Regex;
+
+/// The numbers of the rules that the book defines, in its order.
+fn defined(book: &str) -> Vec<String> {
+    let heading = Regex::new(r"(?m)^- \*\*([A-Z])(\d+)\*\*(?: to \*\*[A-Z](\d+)\*\*)?").expect("a pattern");
+    let numbers = heading.captures_iter(book).flat_map(|found| {
+        let number = |group: usize| found.get(group).map(|text| text.as_str().parse::<u32>().expect("digits"));
+        let first = number(2).expect("it has a number");
+        let last = number(3).unwrap_or(first);
+        (first..=last).map(move |number| format!("{}{number}", &found[1])).collect::<Vec<_>>()
+    });
+    numbers.collect()
+}
+
+/// The numbers that a text cites: `rule O3`, `rules O1 to O8 and O11`, `rules.md, E8`.
+fn cited(text: &str) -> Vec<String> {
+    let list = r"((?:[A-Z]\d{1,2})(?:(?:, | and | or | to )[A-Z]\d{1,2})*)";
+    let citation = Regex::new(&format!(r"(?:\b[Rr]ules? |rules\.md,? ){list}\b")).expect("a pattern");
+    let number = Regex::new(r"[A-Z]\d{1,2}").expect("a pattern");
+    let lists = citation.captures_iter(text).map(|found| found[1].to_owned()).collect::<Vec<_>>();
+    lists
+        .iter()
+        .flat_map(|list| number.find_iter(list).map(|found| found.as_str().to_owned()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Sources and pages that git knows, or all of them where there is no git.
+fn files() -> Vec<PathBuf> {
+    let output = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();
+    let listed = output.ok().filter(|output| output.status.success()).map(|output| output.stdout).unwrap_or_default();
+    let names = listed.split(|&byte| byte == 0).map(|name| String::from_utf8_lossy(name).into_owned());
+    let is_text = |name: &String| [".rs", ".md", ".toml", ".sh", ".py"].iter().any(|end| name.ends_with(end));
+    names.filter(is_text).map(PathBuf::from).filter(|path| root().join(path).is_file()).collect()
+}
+
+#[test]
+fn every_rule_that_is_cited_is_in_the_book() {
+    let rules = defined(&read(&root().join("docs/rules.md")));
+    let known: BTreeSet<&String> = rules.iter().collect();
+    assert_eq!(known.len(), rules.len(), "a rule stands in the book twice");
+    let mut citations = 0;
+    let mut dangling = Vec::new();
+    for file in files() {
+        for number in cited(&read(&root().join(&file))) {
+            citations += 1;
+            if !known.contains(&number) {
+                dangling.push(format!("{}: {number}", file.display()));
+            }
+        }
+    }
+    assert!(dangling.is_empty(), "cited and not in docs/rules.md:\n{}", dangling.join("\n"));
+    note!("{citations} citations of {} rules", rules.len());
+}
+
+/// Pages of other projects, which are named with their project.
+const ELSEWHERE: [&str; 3] = ["amber_script.md", "LoaderDriverInterface.md", "fuzzer_environment.md"];
+
+#[test]
+fn every_page_that_is_named_is_in_the_repository() {
+    let page = Regex::new(r"[\w./-]*\w\.md\b").expect("a pattern");
+    let files = files();
+    let name_of = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let names: BTreeSet<String> = files.iter().map(|path| name_of(path)).collect();
+    let mut missing = Vec::new();
+    for file in &files {
+        for found in page.find_iter(&read(&root().join(file))) {
+            let name = name_of(Path::new(found.as_str()));
+            if !names.contains(&name) && !ELSEWHERE.contains(&name.as_str()) {
+                missing.push(format!("{}: {}", file.display(), found.as_str()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "named and not in the repository:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn a_citation_is_recognised_and_a_dangling_one_is_found() {
+    let book = "- **O1** One.\n- **O2** (strong) Two.\n- **V1** to **V3**: three.\n";
+    assert_eq!(defined(book), ["O1", "O2", "V1", "V2", "V3"]);
+    for (text, numbers) in [
+        ("(rule O3)", vec!["O3"]),
+        ("rules O1 to O8 and O11 hold", vec!["O1", "O8", "O11"]),
+        ("docs/rules.md, E8; X1", vec!["E8"]),
+        ("Rule R6 of the 3 rules", vec!["R6"]),
+        ("V100 has no rule", vec![]),
+    ] {
+        assert_eq!(cited(text), numbers, "{text}");
+    }
+}
