@@ -334,7 +334,7 @@ fn interrupt(campaign: &Campaign) -> Ran {
     let mut running = start(command);
     wait_for(&mut running, "no findings", || finding_folders(&campaign.out()).len() >= 4);
     signal(-(running.child.id() as i32), libc::SIGINT);
-    running.finish_within(Duration::from_secs(60))
+    running.finish_within(LIMIT)
 }
 
 #[test]
@@ -404,11 +404,11 @@ fn a_killed_campaign_loses_nothing() {
     let workers = children(pid);
     assert!(workers.len() >= 2 * (names.len() - 1), "{workers:?}");
     signal(pid as i32, libc::SIGKILL);
-    let killed = running.finish_within(Duration::from_secs(30));
+    let killed = running.finish_within(LIMIT);
     assert_eq!(killed.status.code(), None, "{killed}");
     let begin = Instant::now();
     while workers.iter().any(|pid| Path::new(&format!("/proc/{pid}/exe")).exists()) {
-        assert!(begin.elapsed() < Duration::from_secs(10), "workers live on: {workers:?}");
+        assert!(begin.elapsed() < LIMIT, "workers live on: {workers:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
     let state = read_json(&state_file);

@@ -1029,7 +1029,7 @@ fn a_campaign_by_time_ends_in_time() {
     command.arg(folder.path());
     let ran = start(command).finish_within(LIMIT).expect(0);
     let took = begin.elapsed();
-    assert!(took >= Duration::from_secs(1) && took < Duration::from_secs(30), "{took:?}");
+    assert!(took >= Duration::from_secs(1) && took < Duration::from_secs(120), "{took:?}");
     assert!(ran.stderr.contains("seed 1, devices reference"), "{ran}");
     assert!(number(&read_json(&folder.path().join("campaign.json"))["ledger"]["devices"]["reference"]["cases"]) > 0);
 }

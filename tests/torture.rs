@@ -136,7 +136,7 @@ fn killed_again_and_again() {
         std::thread::sleep(moment(number));
         // Every third one ends cleanly, so that the campaign gets somewhere.
         signal(running.child.id(), if number % 3 == 2 { libc::SIGTERM } else { libc::SIGKILL });
-        running.finish_within(Duration::from_secs(20));
+        running.finish_within(LIMIT);
     }
     ends_as_undisturbed(&out, 2, "killed");
 }
@@ -225,7 +225,7 @@ fn stopped_and_with_another_clock() {
             signal(running.child.id(), libc::SIGCONT);
         }
         signal(running.child.id(), libc::SIGTERM);
-        running.finish_within(Duration::from_secs(30));
+        running.finish_within(LIMIT);
     }
     ends_as_undisturbed(&out, 2, "stopped");
 }

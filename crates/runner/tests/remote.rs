@@ -123,7 +123,7 @@ impl Server {
         command.args(["-D", "-e", "-f"]).arg(at("config")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let mut server = Server { process: command.spawn().unwrap(), folder, port };
         let begin = Instant::now();
-        while begin.elapsed() < Duration::from_secs(20) {
+        while begin.elapsed() < Duration::from_secs(120) {
             if server.command("true").status().is_ok_and(|status| status.success()) {
                 return Some(server);
             }
