@@ -449,11 +449,11 @@ impl Lowering<'_> {
                     }
                     nodes.push(node);
                 }
-                let shape = op.shape();
-                if nodes.len() != shape.values + shape.offsets {
-                    return Err(format!("{} with {} operands", shape.name, nodes.len()));
+                let info = op.info();
+                if nodes.len() != info.values + info.offsets {
+                    return Err(format!("{} with {} operands", info.name, nodes.len()));
                 }
-                let result = if shape.gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty };
+                let result = if info.gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty };
                 (Node::Intrinsic { op: *op, scalar: ty.scalar, args: nodes }, result)
             }
             Expr::Vector(ty, args) => {

@@ -110,7 +110,7 @@ fn show(args: &Args, device: &str, coverage: &Coverage) -> Result<(), OutputErro
         return one_operation(args.count, op, coverage);
     }
     let heads: Vec<String> = match args.types {
-        true => Scalar::ALL.iter().map(|scalar| short(*scalar)).collect(),
+        true => Scalar::ALL.iter().map(|scalar| scalar.name().to_owned()).collect(),
         false => Context::ALL.iter().map(|context| context.short().to_owned()).collect(),
     };
     for category in Category::ALL {
@@ -145,17 +145,6 @@ fn one_operation(count: Measure, op: SubgroupOp, coverage: &Coverage) -> Result<
 fn row(name: &str, cells: &[String]) -> Result<(), OutputError> {
     let cells: String = cells.iter().map(|cell| format!(" {cell:>CELL$}")).collect();
     say!("{name:25}{cells}")
-}
-
-/// `u16` for `uint16_t`.
-fn short(scalar: Scalar) -> String {
-    scalar
-        .name()
-        .trim_end_matches("_t")
-        .replace("uint", "u")
-        .replace("int", "i")
-        .replace("float", "f")
-        .replace("double", "f64")
 }
 
 fn context_cell(count: Measure, info: &OpInfo, at: Context, cell: Cell) -> String {
@@ -251,7 +240,7 @@ mod tests {
 
     #[test]
     fn heads_fit_into_a_cell() {
-        let types = Scalar::ALL.map(short);
+        let types = Scalar::ALL.map(Scalar::name);
         let contexts = Context::ALL.iter().map(|context| context.short());
         contexts
             .chain(types.iter().map(String::as_str))

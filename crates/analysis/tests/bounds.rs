@@ -70,11 +70,11 @@ fn expr(random: &mut Random, scalar: Scalar, depth: usize) -> Expr {
         3 => tour::select(of(random, Scalar::Bool), of(random, scalar), of(random, scalar)),
         4 | 5 => {
             let op = random.pick(&Intrinsic::ALL);
-            let shape = op.shape();
+            let info = op.info();
             // Those that give int, or take only some types, do not fit everywhere.
-            let scalar = if shape.operand == Operand::Signed { scalar.signed() } else { scalar };
-            let mut args: Vec<Expr> = (0..shape.values).map(|_| of(random, scalar)).collect();
-            args.extend((0..shape.offsets).map(|_| Expr::Int(random.below(17) as i32)));
+            let scalar = if info.takes == Operand::Signed { scalar.signed() } else { scalar };
+            let mut args: Vec<Expr> = (0..info.values).map(|_| of(random, scalar)).collect();
+            args.extend((0..info.offsets).map(|_| Expr::Int(random.below(17) as i32)));
             Expr::Intrinsic(op, args)
         }
         6 => {
@@ -123,7 +123,7 @@ fn value(expr: &Expr, case: &Case, invocation: usize) -> Option<(Scalar, u64)> {
             if ops::intrinsic_undefined(*op, scalar, &args).is_some() {
                 return None;
             }
-            let scalar_out = if op.shape().gives_int { Scalar::Int } else { scalar };
+            let scalar_out = if op.info().gives_int { Scalar::Int } else { scalar };
             (scalar_out, ops::intrinsic(*op, scalar, &args))
         }
         _ => unreachable!("the expressions here have no others"),

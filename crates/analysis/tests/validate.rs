@@ -92,7 +92,7 @@ fn the_base_is_valid() {
 fn statements() {
     table(&[
         (r#"[{"assign": {"var": 99, "value": {"uint": 1}}}]"#, "[0].assign.var", "there is no variable 99"),
-        (r#"[{"assign": {"var": 1, "value": {"uint": 1}}}]"#, "[0].assign.value", "is uint, must be int"),
+        (r#"[{"assign": {"var": 1, "value": {"uint": 1}}}]"#, "[0].assign.value", "is u32, must be i32"),
         (r#"["break"]"#, "[0]", "break outside of every loop and switch"),
         (r#"["continue"]"#, "[0]", "continue outside of every loop"),
         (
@@ -105,11 +105,11 @@ fn statements() {
             "[0].selection.then[1]",
             "nothing comes here: the statement before jumps away",
         ),
-        (r#"[{"if": {"cond": {"uint": 1}, "then": []}}]"#, "[0].selection.condition", "is uint, must be bool"),
+        (r#"[{"if": {"cond": {"uint": 1}, "then": []}}]"#, "[0].selection.condition", "is u32, must be bool"),
         (
             r#"[{"if": {"cond": {"bool": true}, "then": [], "else": [{"if": {"cond": {"int": 1}, "then": []}}]}}]"#,
             "[0].selection.else[0].selection.condition",
-            "is int, must be bool",
+            "is i32, must be bool",
         ),
         (r#"[{"return": {"uint": 1}}]"#, "[0].return", "returns a value, but the function has no result"),
         (
@@ -155,17 +155,17 @@ fn calls() {
         (call(2, "", ""), "function", "2 is not the index of a function before this one"),
         (call(9, "", ""), "function", "9 is not the index of a function before this one"),
         (call(0, r#"{"in": {"uint": 1}}"#, ""), "args", "'helper' takes 3, not 1"),
-        (call(0, r#"{"in": {"int": 1}}, {"out": 2}, {"out": 4}"#, ""), "args[0].in", "is int, must be uint"),
+        (call(0, r#"{"in": {"int": 1}}, {"out": 2}, {"out": 4}"#, ""), "args[0].in", "is i32, must be u32"),
         (call(0, r#"{"out": 2}, {"out": 7}, {"out": 4}"#, ""), "args[0]", "'x' is an in parameter"),
         (
             call(0, r#"{"in": {"uint": 1}}, {"in": {"uint": 1}}, {"out": 4}"#, ""),
             "args[1]",
             "'y' is an out parameter: it needs a variable",
         ),
-        (call(0, r#"{"in": {"uint": 1}}, {"out": 3}, {"out": 4}"#, ""), "args[1].out", "'mask' is uvec4, not uint"),
+        (call(0, r#"{"in": {"uint": 1}}, {"out": 3}, {"out": 4}"#, ""), "args[1].out", "'mask' is u32x4, not u32"),
         (call(0, r#"{"in": {"uint": 1}}, {"out": 50}, {"out": 4}"#, ""), "args[1].out", "there is no variable 50"),
         (call(0, good, r#", "dest": 2"#), "dest", "'word' is written twice by one call, in no certain order"),
-        (call(0, good, r#", "dest": 1"#), "dest", "'num' is int, not uint"),
+        (call(0, good, r#", "dest": 1"#), "dest", "'num' is i32, not u32"),
         (call(1, "", r#", "dest": 2"#), "dest", "'quiet' has no result"),
     ] {
         table(&[(&body, &format!("[0].function_call.{path}"), reason)]);
@@ -184,9 +184,9 @@ fn results() {
     assert_eq!(refused(&case), (path, "a function with a result ends with a return".into()));
     case.program.functions[0].body = vec![Stmt::Return(None)];
     let path = "program.functions[0].body[0].return".to_owned();
-    assert_eq!(refused(&case), (path.clone(), "returns nothing, but the result is uint".into()));
+    assert_eq!(refused(&case), (path.clone(), "returns nothing, but the result is u32".into()));
     case.program.functions[0].body = vec![Stmt::Return(Some(Expr::Int(1)))];
-    assert_eq!(refused(&case), (path, "is int, must be uint".into()));
+    assert_eq!(refused(&case), (path, "is i32, must be u32".into()));
 }
 
 #[test]
@@ -198,13 +198,13 @@ fn switches() {
     valid(&with_main(&switch(num, &arm(r#"{"case": -2147483648}, {"case": 2147483647}, "default""#))));
     valid(&with_main(&switch(word, &arm(r#"{"case": 4294967295}"#))));
     for (body, path, reason) in [
-        (switch(r#"{"var": 0}"#, &arm(r#""default""#)), "selector", "a selector is int or uint, not bool"),
-        (switch(r#"{"var": 3}"#, &arm(r#""default""#)), "selector", "a selector is int or uint, not uvec4"),
+        (switch(r#"{"var": 0}"#, &arm(r#""default""#)), "selector", "a selector is i32 or u32, not bool"),
+        (switch(r#"{"var": 3}"#, &arm(r#""default""#)), "selector", "a selector is i32 or u32, not u32x4"),
         (switch(word, ""), "arms", "a switch has at least one arm"),
         (switch(word, &arm("")), "arms[0].labels", "an arm has at least one label"),
-        (switch(word, &arm(r#"{"case": -1}"#)), "arms[0].labels[0]", "-1 is no uint"),
-        (switch(word, &arm(r#"{"case": 4294967296}"#)), "arms[0].labels[0]", "4294967296 is no uint"),
-        (switch(num, &arm(r#"{"case": 2147483648}"#)), "arms[0].labels[0]", "2147483648 is no int"),
+        (switch(word, &arm(r#"{"case": -1}"#)), "arms[0].labels[0]", "-1 is no u32"),
+        (switch(word, &arm(r#"{"case": 4294967296}"#)), "arms[0].labels[0]", "4294967296 is no u32"),
+        (switch(num, &arm(r#"{"case": 2147483648}"#)), "arms[0].labels[0]", "2147483648 is no i32"),
         (
             switch(word, &[arm(r#"{"case": 3}"#), arm(r#""default", {"case": 3}"#)].join(", ")),
             "arms[1].labels[1]",
@@ -232,9 +232,9 @@ fn loops() {
     valid(&with_main(&repeat(r#""while""#, 5, r#"{"uniform": 0}"#, "")));
     valid(&with_main(&repeat(r#""do_while""#, 5, r#"{"input": 0}"#, "")));
     for (body, path, reason) in [
-        (repeat(FOR, 1, four, ""), "counter", "a loop counter is a uint local"),
-        (repeat(FOR, 99, four, ""), "counter", "a loop counter is a uint local"),
-        (repeat(FOR, 5, r#"{"int": 4}"#, ""), "bound", "is int, must be uint"),
+        (repeat(FOR, 1, four, ""), "counter", "a loop counter is a u32 local"),
+        (repeat(FOR, 99, four, ""), "counter", "a loop counter is a u32 local"),
+        (repeat(FOR, 5, r#"{"int": 4}"#, ""), "bound", "is i32, must be u32"),
         (repeat(FOR, 5, r#"{"var": 2}"#, ""), "bound", "can be 4294967295, more than 128"),
         (repeat(FOR, 5, r#"{"uint": 129}"#, ""), "bound", "can be 129, more than 128"),
         // The counter cannot bound itself.
@@ -242,7 +242,7 @@ fn loops() {
         (
             repeat(r#"{"for": {"init": {"bool": true}, "step": 1}}"#, 5, four, ""),
             "kind.for.init",
-            "is bool, must be uint",
+            "is bool, must be u32",
         ),
         (
             repeat(r#"{"for": {"init": {"uint": 0}, "step": 0}}"#, 5, four, ""),
@@ -268,7 +268,7 @@ fn loops() {
         (
             repeat(r#""do_while""#, 5, four, r#", "test": {"cond": {"uint": 1}}"#),
             "test.condition",
-            "is uint, must be bool",
+            "is u32, must be bool",
         ),
         (
             repeat(r#""forever""#, 5, four, r#", "test": {"cond": {"bool": true}}"#),
@@ -301,57 +301,62 @@ fn counters_belong_to_their_loop() {
     let mut case = base();
     let body = format!("[{}, {}]", &around("", "")[1..].trim_end_matches(']'), r#"{"return": {"uint": 1}}"#);
     case.program.functions[0].body = serde_json::from_str(&body.replace(r#""counter": 5"#, r#""counter": 0"#)).unwrap();
-    assert_eq!(refused(&case).1, "a loop counter is a uint local");
+    assert_eq!(refused(&case).1, "a loop counter is a u32 local");
 }
 
 #[test]
 fn types() {
     expressions(&[
         (2, r#"{"var": 8}"#, ".var", "there is no variable 8"),
-        (0, r#"{"unary": ["-", {"bool": true}]}"#, ".unary", "- does not take (bool)"),
-        (1, r#"{"unary": ["!", {"int": 1}]}"#, ".unary", "! does not take (int)"),
-        (2, r#"{"binary": ["+", {"uint": 1}, {"int": 1}]}"#, ".binary", "+ does not take (uint, int)"),
-        (0, r#"{"binary": ["&", {"bool": true}, {"bool": true}]}"#, ".binary", "& does not take (bool, bool)"),
-        (0, r#"{"binary": ["<", {"bool": true}, {"bool": true}]}"#, ".binary", "< does not take (bool, bool)"),
-        (0, r#"{"binary": ["==", {"var": 3}, {"var": 3}]}"#, ".binary", "== does not take (uvec4, uvec4)"),
-        (0, r#"{"binary": ["&&", {"bool": true}, {"uint": 1}]}"#, ".binary", "&& does not take (bool, uint)"),
-        (1, r#"{"binary": ["<<", {"int": 1}, {"int": 1}]}"#, ".binary", "<< does not take (int, int)"),
+        (0, r#"{"unary": ["-", {"bool": true}]}"#, ".unary", "Negate does not take (bool)"),
+        (1, r#"{"unary": ["!", {"int": 1}]}"#, ".unary", "LogicalNot does not take (i32)"),
+        (2, r#"{"binary": ["+", {"uint": 1}, {"int": 1}]}"#, ".binary", "Add does not take (u32, i32)"),
+        (0, r#"{"binary": ["&", {"bool": true}, {"bool": true}]}"#, ".binary", "BitwiseAnd does not take (bool, bool)"),
+        (0, r#"{"binary": ["<", {"bool": true}, {"bool": true}]}"#, ".binary", "LessThan does not take (bool, bool)"),
+        (0, r#"{"binary": ["==", {"var": 3}, {"var": 3}]}"#, ".binary", "Equal does not take (u32x4, u32x4)"),
+        (0, r#"{"binary": ["&&", {"bool": true}, {"uint": 1}]}"#, ".binary", "LogicalAnd does not take (bool, u32)"),
+        (1, r#"{"binary": ["<<", {"int": 1}, {"int": 1}]}"#, ".binary", "ShiftLeft does not take (i32, i32)"),
         // One amount for each component.
-        (4, r#"{"binary": ["<<", {"var": 4}, {"uint": 1}]}"#, ".binary", "<< does not take (ivec2, uint)"),
+        (4, r#"{"binary": ["<<", {"var": 4}, {"uint": 1}]}"#, ".binary", "ShiftLeft does not take (i32x2, u32)"),
         (
             2,
             r#"{"binary": ["+", {"uint": 1}, {"unary": ["-", {"var": 0}]}]}"#,
             ".binary[2].unary",
-            "- does not take (bool)",
+            "Negate does not take (bool)",
         ),
-        (2, r#"{"select": [{"uint": 1}, {"uint": 1}, {"uint": 1}]}"#, ".select", "?: does not take (uint, uint, uint)"),
+        (
+            2,
+            r#"{"select": [{"uint": 1}, {"uint": 1}, {"uint": 1}]}"#,
+            ".select",
+            "Select does not take (u32, u32, u32)",
+        ),
         (
             2,
             r#"{"select": [{"bool": true}, {"uint": 1}, {"int": 1}]}"#,
             ".select",
-            "?: does not take (bool, uint, int)",
+            "Select does not take (bool, u32, i32)",
         ),
         (2, r#"{"cast": ["uint", {"var": 9}]}"#, ".convert[1].var", "there is no variable 9"),
-        (2, r#"{"intrinsic": ["min", [{"uint": 1}]]}"#, ".ext_inst[1]", "min takes 2, not 1"),
-        (2, r#"{"intrinsic": ["abs", [{"uint": 1}]]}"#, ".ext_inst", "abs does not take (uint)"),
-        (0, r#"{"intrinsic": ["bitCount", [{"bool": true}]]}"#, ".ext_inst", "bitCount does not take (bool)"),
+        (2, r#"{"intrinsic": ["min", [{"uint": 1}]]}"#, ".ext_inst[1]", "Min takes 2, not 1"),
+        (2, r#"{"intrinsic": ["abs", [{"uint": 1}]]}"#, ".ext_inst", "Abs does not take (u32)"),
+        (0, r#"{"intrinsic": ["bitCount", [{"bool": true}]]}"#, ".ext_inst", "BitCount does not take (bool)"),
         (
             2,
             r#"{"intrinsic": ["bitfieldExtract", [{"uint": 1}, {"uint": 1}, {"int": 1}]]}"#,
             ".ext_inst",
-            "bitfieldExtract does not take (uint, uint, int)",
+            "BitFieldExtract does not take (u32, u32, i32)",
         ),
         (2, r#"{"intrinsic": ["max", [{"uint": 1}, {"var": 9}]]}"#, ".ext_inst[1][1].var", "there is no variable 9"),
-        (3, r#"{"vector": ["uvec4", [{"uint": 1}]]}"#, ".composite_construct", "uvec4 from 1 components"),
-        (2, r#"{"vector": ["uint", [{"uint": 1}]]}"#, ".composite_construct", "uint from 1 components"),
+        (3, r#"{"vector": ["uvec4", [{"uint": 1}]]}"#, ".composite_construct", "u32x4 from 1 components"),
+        (2, r#"{"vector": ["uint", [{"uint": 1}]]}"#, ".composite_construct", "u32 from 1 components"),
         (
             4,
             r#"{"vector": ["ivec2", [{"int": 1}, {"uint": 1}]]}"#,
             ".composite_construct[1][1]",
-            "uint as a component of ivec2",
+            "u32 as a component of i32x2",
         ),
-        (1, r#"{"component": [{"var": 4}, 2]}"#, ".composite_extract", "ivec2 has no component 2"),
-        (1, r#"{"component": [{"var": 1}, 0]}"#, ".composite_extract", "int has no component 0"),
+        (1, r#"{"component": [{"var": 4}, 2]}"#, ".composite_extract", "i32x2 has no component 2"),
+        (1, r#"{"component": [{"var": 1}, 0]}"#, ".composite_extract", "i32 has no component 0"),
         (
             2,
             r#"{"subgroup": {"op": "subgroupElect", "args": [{"uint": 1}]}}"#,
@@ -368,31 +373,31 @@ fn types() {
             0,
             r#"{"subgroup": {"op": "subgroupAdd", "args": [{"var": 0}]}}"#,
             ".group_non_uniform.args[0]",
-            "subgroupAdd takes a vector or scalar of int, uint, int8_t, uint8_t, int16_t, uint16_t, int64_t, uint64_t, float16_t, float, double here, not bool",
+            "subgroupAdd takes a vector or scalar of i32, u32, i8, u8, i16, u16, i64, u64, f16, f32, f64 here, not bool",
         ),
         (
             0,
             r#"{"subgroup": {"op": "subgroupAll", "args": [{"uint": 1}]}}"#,
             ".group_non_uniform.args[0]",
-            "subgroupAll takes a bool here, not uint",
+            "subgroupAll takes a bool here, not u32",
         ),
         (
             2,
             r#"{"subgroup": {"op": "subgroupBallotBitCount", "args": [{"uint": 1}]}}"#,
             ".group_non_uniform.args[0]",
-            "subgroupBallotBitCount takes a uvec4 here, not uint",
+            "subgroupBallotBitCount takes a u32x4 here, not u32",
         ),
         (
             2,
             r#"{"subgroup": {"op": "subgroupShuffle", "args": [{"uint": 1}, {"int": 1}]}}"#,
             ".group_non_uniform.args[1]",
-            "subgroupShuffle takes a uint here, not int",
+            "subgroupShuffle takes a u32 here, not i32",
         ),
         (
             2,
             r#"{"subgroup": {"op": "subgroupQuadBroadcast", "args": [{"uint": 1}, {"uint": 4}]}}"#,
             ".group_non_uniform.args[1]",
-            "subgroupQuadBroadcast takes a literal 0u to 3u or a specialisation constant here, not uint",
+            "subgroupQuadBroadcast takes a literal 0u to 3u or a specialisation constant here, not u32",
         ),
         (
             2,
@@ -603,23 +608,23 @@ fn elements() {
         (assign(0, Expr::Var(0)), Ok(())),
         (set(2, low(1), uint(9)), Ok(())),
         (assign(3, at(1, uint(1))), Ok(())),
-        (assign(3, at(0, low(7))), Err("may be 0 to 7, but uint[4] has 4 elements")),
-        (assign(3, at(0, Expr::Uniform(0))), Err("may be 4 to 4, but uint[4] has 4 elements")),
+        (assign(3, at(0, low(7))), Err("may be 0 to 7, but array(u32, 4) has 4 elements")),
+        (assign(3, at(0, Expr::Uniform(0))), Err("may be 4 to 4, but array(u32, 4) has 4 elements")),
         (assign(3, at(0, maybe())), Err("is an index, but may be undefined")),
         (assign(3, at(1, low(1))), Err("the member of a struct is a literal")),
-        (assign(3, at(3, uint(0))), Err("[] does not take (uint, uint)")),
-        (set(3, uint(0), uint(0)), Err("uint has no elements")),
-        (set(0, low(3), Expr::Int(1)), Err("is int, must be uint")),
-        (assign(0, Expr::Var(1)), Err("is Struct_uint_2, must be uint[4]")),
+        (assign(3, at(3, uint(0))), Err("[] does not take (u32, u32)")),
+        (set(3, uint(0), uint(0)), Err("u32 has no elements")),
+        (set(0, low(3), Expr::Int(1)), Err("is i32, must be u32")),
+        (assign(0, Expr::Var(1)), Err("is struct(u32, 2), must be array(u32, 4)")),
         (
             assign(0, binary(Expr::Var(0), BinaryOp::Add, Expr::Var(0))),
-            Err("uint[4] is no operand of anything but an index"),
+            Err("array(u32, 4) is no operand of anything but an index"),
         ),
         (
             assign(0, Expr::subgroup(SubgroupOp::BroadcastFirst, [Expr::Var(0)])),
-            Err("uint[4] is no operand of anything but an index"),
+            Err("array(u32, 4) is no operand of anything but an index"),
         ),
-        (assign(0, Expr::Vector(array, vec![uint(0); 3])), Err("uint[4] from 3 components")),
+        (assign(0, Expr::Vector(array, vec![uint(0); 3])), Err("array(u32, 4) from 3 components")),
     ] {
         assert_eq!(with(stmt.clone()), says.map_err(String::from), "{stmt:?}");
     }
@@ -658,12 +663,12 @@ fn hints() {
             Err("is a condition, but may be undefined"),
         ),
         (compare(any, BinaryOp::Le, 128), Err("an assumption has no subgroup operation")),
-        (Stmt::Assume(uint(1)), Err("is uint, must be bool")),
+        (Stmt::Assume(uint(1)), Err("is u32, must be bool")),
         (assign(0, expect(Expr::Uniform(0), uint(9))), Ok(())),
-        (assign(0, expect(Expr::Uniform(0), Expr::Bool(true))), Err("expectEXT does not take (uint, bool)")),
+        (assign(0, expect(Expr::Uniform(0), Expr::Bool(true))), Err("Expect does not take (u32, bool)")),
         (
             assign(0, expect(Expr::Float(Scalar::Float, 4), Expr::Float(Scalar::Float, 4))),
-            Err("expectEXT does not take (float, float)"),
+            Err("Expect does not take (f32, f32)"),
         ),
     ] {
         assert_eq!(with(stmt.clone()), says.map_err(String::from), "{stmt:?}");
@@ -965,15 +970,15 @@ fn floats() {
         valid(&assigned(var, &good));
     }
     for (var, bad, path, reason) in [
-        (8, r#"{"float": ["uint", 4]}"#, ".float", "uint is no floating-point type"),
-        (8, r#"{"binary": ["/", {"var": 8}, {"var": 8}]}"#, ".binary", "/ does not take (float, float)"),
-        (8, r#"{"binary": ["&", {"var": 8}, {"var": 8}]}"#, ".binary", "& does not take (float, float)"),
-        (8, r#"{"unary": ["~", {"var": 8}]}"#, ".unary", "~ does not take (float)"),
-        (8, r#"{"binary": ["+", {"var": 8}, {"var": 8}]}"#, "", "may be more than a variable of float can hold"),
+        (8, r#"{"float": ["uint", 4]}"#, ".float", "u32 is no floating-point type"),
+        (8, r#"{"binary": ["/", {"var": 8}, {"var": 8}]}"#, ".binary", "Div does not take (f32, f32)"),
+        (8, r#"{"binary": ["&", {"var": 8}, {"var": 8}]}"#, ".binary", "BitwiseAnd does not take (f32, f32)"),
+        (8, r#"{"unary": ["~", {"var": 8}]}"#, ".unary", "Not does not take (f32)"),
+        (8, r#"{"binary": ["+", {"var": 8}, {"var": 8}]}"#, "", "may be more than a variable of f32 can hold"),
         (8, r#"{"binary": ["*", {"var": 8}, {"var": 8}]}"#, ".binary", "may not be exact"),
         (8, r#"{"cast": ["float", {"var": 2}]}"#, ".convert", "may not be exact"),
-        (2, r#"{"cast": ["uint", {"var": 8}]}"#, ".convert", "uint does not take (float)"),
-        (1, r#"{"intrinsic": ["floor", [{"int": 1}]]}"#, ".ext_inst", "floor does not take (int)"),
+        (2, r#"{"cast": ["uint", {"var": 8}]}"#, ".convert", "u32 does not take (f32)"),
+        (1, r#"{"intrinsic": ["floor", [{"int": 1}]]}"#, ".ext_inst", "Floor does not take (i32)"),
         (
             9,
             r#"{"intrinsic": ["clamp", [{"var": 9}, {"var": 9}, {"float": ["float16_t", 4]}]]}"#,

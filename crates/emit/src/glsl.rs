@@ -14,6 +14,8 @@
 //!   that is logged is evaluated twice.
 //! - Operators stand in parentheses where precedence (GLSL 4.60 §5.1) asks for it, and where a reader would have to think.
 
+pub mod spelling;
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -28,6 +30,8 @@ use tangle_program::tree::{
     MAX_ENTRY_WORDS, SiteId, Stmt, SubgroupCall, Test, VarId,
 };
 use tangle_program::types::{Scalar, Shape, Type};
+
+use spelling::TypeName;
 
 /// The shader of a case.
 pub fn glsl(case: &Case) -> String {
@@ -540,7 +544,7 @@ impl<'a> Printer<'a> {
         put_line!(self, "#version 450");
         let mut last = "";
         for category in Category::ALL {
-            let extension = category.extension();
+            let extension = spelling::extension(category);
             // Two categories share an extension; they are neighbours.
             if uses.has_category(category) && extension != last {
                 put_line!(self, "#extension {extension} : require");
@@ -554,7 +558,7 @@ impl<'a> Printer<'a> {
             // The signed and the unsigned type of one size are neighbours.
             let mut last = "";
             let used = Scalar::ALL.into_iter().filter(|&scalar| used >> scalar as u16 & 1 == 1);
-            for ending in used.filter_map(Scalar::extension) {
+            for ending in used.filter_map(|scalar| spelling::scalar(scalar).extension) {
                 if ending != last {
                     put_line!(self, "#extension {family}_{ending} : require");
                     last = ending;
@@ -585,13 +589,13 @@ impl<'a> Printer<'a> {
             put!(self, "layout(set = 0, binding = {}, std430) coherent buffer Arrays {{", interface::ARRAYS);
             for Shared { name, scalar, len, .. } in in_buffer {
                 let workgroups = u64::from(self.case.entry_point.groups());
-                put!(self, " {} {name}[{}];", scalar.name(), u64::from(*len) * workgroups);
+                put!(self, " {} {name}[{}];", spelling::scalar(*scalar).name, u64::from(*len) * workgroups);
             }
             self.put(" };");
             self.end_line();
         }
         for Shared { name, scalar, len, .. } in shared {
-            put_line!(self, "shared {} {name}[{len}];", scalar.name());
+            put_line!(self, "shared {} {name}[{len}];", spelling::scalar(*scalar).name);
         }
         self.blank_line();
         put_line!(self, "uint invocation;");
@@ -684,13 +688,13 @@ impl<'a> Printer<'a> {
     fn structure(&mut self, ty: Type) {
         let Some((member, count)) = ty.indexed() else { return };
         let members: Vec<String> = (0..count).map(|k| format!("m{k}")).collect();
-        put_line!(self, "struct {ty} {{ {member} {}; }};", members.join(", "));
+        put_line!(self, "struct {} {{ {} {}; }};", TypeName(ty), TypeName(member), members.join(", "));
     }
 
     fn function(&mut self, function: &'a Function, plan: Plan) {
         self.blank_line();
         match function.result {
-            Some(ty) => put!(self, "{ty} {}(", function.name),
+            Some(ty) => put!(self, "{} {}(", TypeName(ty), function.name),
             None => put!(self, "void {}(", function.name),
         }
         for (i, param) in function.params.iter().enumerate() {
@@ -699,7 +703,8 @@ impl<'a> Printer<'a> {
                 Direction::Out => "out ",
                 Direction::Inout => "inout ",
             };
-            put!(self, "{}{direction}{} {}", if i == 0 { "" } else { ", " }, param.ty, param.name);
+            let separator = if i == 0 { "" } else { ", " };
+            put!(self, "{separator}{direction}{} {}", TypeName(param.ty), param.name);
         }
         self.put(")");
         self.open();
@@ -765,7 +770,10 @@ impl<'a> Printer<'a> {
         let invocations = self.case.entry_point.group_size();
         for array in &self.case.program.shared {
             let Shared { name, scalar, len, init, .. } = array;
-            let init = if *scalar == Scalar::Uint { format!("{init}u") } else { format!("{}({init}u)", scalar.name()) };
+            let init = match scalar {
+                Scalar::Uint => format!("{init}u"),
+                _ => format!("{}({init}u)", spelling::scalar(*scalar).name),
+            };
             let slice = self.slice(array);
             if *len == invocations {
                 put_line!(self, "{name}[{slice}gl_LocalInvocationIndex] = {init};");
@@ -856,15 +864,15 @@ impl std::fmt::Display for Zero {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if let (Shape::Array(_) | Shape::Struct(_), Some((element, count))) = (self.0.shape, self.0.indexed()) {
             let zeros = vec![Zero(element).to_string(); usize::from(count)];
-            return write!(f, "{}({})", self.0, zeros.join(", "));
+            return write!(f, "{}({})", TypeName(self.0), zeros.join(", "));
         }
         let zero = match self.0.scalar {
             Scalar::Bool => "false",
             Scalar::Int => "0",
             Scalar::Uint => "0u",
-            _ => return write!(f, "{}(0)", self.0),
+            _ => return write!(f, "{}(0)", TypeName(self.0)),
         };
-        if self.0.is_scalar() { f.write_str(zero) } else { write!(f, "{}({zero})", self.0) }
+        if self.0.is_scalar() { f.write_str(zero) } else { write!(f, "{}({zero})", TypeName(self.0)) }
     }
 }
 
@@ -885,7 +893,8 @@ impl<'a> Body<'_, 'a> {
         let function = self.function;
         for (i, local) in (function.params.len()..).zip(&function.locals) {
             if self.declared[i] == Declared::AtTop {
-                put_line!(self.printer, "{}{} {} = {};", qualifier(local), local.ty, local.name, Zero(local.ty));
+                let ty = TypeName(local.ty);
+                put_line!(self.printer, "{}{ty} {} = {};", qualifier(local), local.name, Zero(local.ty));
             }
         }
         self.block(&function.body);
@@ -915,7 +924,7 @@ impl<'a> Body<'_, 'a> {
         match stmt {
             Stmt::If { .. } => self.branch(stmt),
             Stmt::Switch { selector, arms, control } => {
-                self.put(control.prefix());
+                self.put(spelling::selection_control(*control));
                 self.switch(selector, arms);
             }
             Stmt::Break => self.put("break;"),
@@ -928,7 +937,7 @@ impl<'a> Body<'_, 'a> {
             }
             Stmt::Barrier(op) => put!(self.printer, "{}();", op.info().name),
             Stmt::Sync(Sync::Barrier) => self.printer.barrier(),
-            Stmt::Sync(sync) => put!(self.printer, "{}();", sync.name()),
+            Stmt::Sync(sync) => put!(self.printer, "{}();", spelling::sync(*sync)),
             Stmt::SetElement { var, index, value } => {
                 self.var(*var);
                 self.index(self.function.var_type(*var), index);
@@ -986,7 +995,7 @@ impl<'a> Body<'_, 'a> {
             *declared = Declared::Already;
             let local = (var as usize).checked_sub(self.function.params.len());
             if let Some(local) = local.and_then(|local| self.function.locals.get(local)) {
-                put!(self.printer, "{}{} ", qualifier(local), local.ty);
+                put!(self.printer, "{}{} ", qualifier(local), TypeName(local.ty));
             }
         }
         self.var(var);
@@ -1022,7 +1031,7 @@ impl<'a> Body<'_, 'a> {
         if let Some(dest) = atomic.dest {
             self.assigned(dest);
         }
-        put!(self.printer, "{}(", atomic.op.name());
+        put!(self.printer, "{}(", spelling::atomic(atomic.op));
         self.element_of(atomic.array);
         self.expr(&atomic.index, self.index_context(atomic.array));
         self.put("]");
@@ -1074,7 +1083,7 @@ impl<'a> Body<'_, 'a> {
     /// `if (…) { … } else if (…) { … } else { … }`, without the end of the last line.
     fn branch(&mut self, stmt: &'a Stmt) {
         let Stmt::If { cond, then, otherwise, control } = stmt else { return };
-        self.put(control.prefix());
+        self.put(spelling::selection_control(*control));
         self.put("if (");
         self.expr(cond, Context::Open);
         self.put(")");
@@ -1146,7 +1155,7 @@ impl<'a> Body<'_, 'a> {
         }
         self.place(stmt);
         self.printer.start_line();
-        self.put(l.control.prefix());
+        self.put(spelling::loop_control(l.control));
         match &l.kind {
             LoopKind::For { init, step, update } => {
                 self.put("for (");
@@ -1240,7 +1249,7 @@ impl<'a> Body<'_, 'a> {
 
     fn compare_counter(&mut self, l: &Loop, op: BinaryOp) {
         self.var(l.counter);
-        put!(self.printer, " {} ", op.token());
+        put!(self.printer, " {} ", spelling::binary(op));
         self.expr(&l.bound, Context::Right(op));
     }
 
@@ -1269,15 +1278,10 @@ impl<'a> Body<'_, 'a> {
             Expr::Int(value) => self.int(*value),
             Expr::Uint(value) => self.uint(*value),
             Expr::Float(scalar, quarters) => {
-                let suffix = match scalar {
-                    Scalar::Float16 => "hf",
-                    Scalar::Double => "lf",
-                    _ => "",
-                };
-                put!(self.printer, "{:?}{suffix}", f64::from(*quarters) / 4.0);
+                put!(self.printer, "{:?}{}", f64::from(*quarters) / 4.0, spelling::scalar(*scalar).suffix);
             }
             Expr::Var(var) => self.var(*var),
-            Expr::Builtin(builtin) => self.put(builtin.glsl()),
+            Expr::Builtin(builtin) => self.put(spelling::builtin(*builtin)),
             Expr::Input(k) => match self.printer.case.data.inputs.len() {
                 1 => self.put("input_words[invocation]"),
                 n => {
@@ -1296,12 +1300,12 @@ impl<'a> Body<'_, 'a> {
             Expr::Constant(k) if self.printer.copies_constants => put!(self.printer, "SPEC{k}_COPY"),
             Expr::Constant(k) => put!(self.printer, "SPEC{k}"),
             Expr::Unary(op, x) => {
-                self.put(op.token());
+                self.put(spelling::unary(*op));
                 self.expr(x, Context::Unary(*op));
             }
             Expr::Binary(op, x, y) => {
                 self.expr(x, Context::Left(*op));
-                put!(self.printer, " {} ", op.token());
+                put!(self.printer, " {} ", spelling::binary(*op));
                 self.expr(y, Context::Right(*op));
             }
             Expr::Select(cond, x, y) => {
@@ -1313,15 +1317,15 @@ impl<'a> Body<'_, 'a> {
             }
             Expr::Cast(scalar, x) => {
                 let width = x.ty(self.function).map_or(1, |ty| ty.width);
-                put!(self.printer, "{}", Type::vector(*scalar, width));
+                put!(self.printer, "{}", TypeName(Type::vector(*scalar, width)));
                 self.list(std::slice::from_ref(x));
             }
             Expr::Intrinsic(op, args) => {
-                self.put(op.shape().name);
+                self.put(spelling::intrinsic(*op));
                 self.list(args);
             }
             Expr::Vector(ty, args) => {
-                put!(self.printer, "{ty}");
+                put!(self.printer, "{}", TypeName(*ty));
                 self.list(args);
             }
             Expr::Component(x, c) => {

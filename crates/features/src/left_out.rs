@@ -81,13 +81,10 @@ mod tests {
             ),
             (
                 &[Feature::ShaderInt8, Feature::SubgroupExtendedTypes],
-                &[
-                    "types int8_t uint8_t: shaderInt8",
-                    "types int16_t uint16_t int64_t uint64_t float16_t: shaderSubgroupExtendedTypes",
-                ],
+                &["types i8 u8: shaderInt8", "types i16 u16 i64 u64 f16: shaderSubgroupExtendedTypes"],
             ),
             // No subgroup operation on doubles needs more than doubles do.
-            (&[Feature::ShaderFloat64], &["types double: shaderFloat64"]),
+            (&[Feature::ShaderFloat64], &["types f64: shaderFloat64"]),
             (&[Feature::ComputeFullSubgroups], &["full subgroups: computeFullSubgroups"]),
             (
                 &[Feature::BufferInt64Atomics, Feature::SharedInt64Atomics],

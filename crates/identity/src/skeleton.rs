@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use tangle_emit::glsl::spelling::{self, TypeName};
 use tangle_program::case::Case;
 use tangle_program::memory::{AtomicOp, Sync};
 use tangle_program::subgroup::{Category, SubgroupOp};
@@ -271,8 +272,8 @@ impl fmt::Display for Use {
             Use::Operation(category) => f.write_str(category_name(*category)),
             Use::Named(op, None) => f.write_str(op.info().name),
             Use::Named(op, Some(Operand::Vector)) => write!(f, "{}(vector)", op.info().name),
-            Use::Named(op, Some(Operand::Scalar(ty))) => write!(f, "{}({ty})", op.info().name),
-            Use::Mask(builtin) => f.write_str(builtin.glsl()),
+            Use::Named(op, Some(Operand::Scalar(ty))) => write!(f, "{}({})", op.info().name, TypeName(*ty)),
+            Use::Mask(builtin) => f.write_str(spelling::builtin(*builtin)),
         }
     }
 }
@@ -308,11 +309,11 @@ impl fmt::Display for Part {
             Part::Return(uses) => write!(f, "return{}", after_space(uses)),
             Part::Call { args, body } => write!(f, "call({}) {{{}}}", text(args), block(body)),
             Part::SubgroupBarrier(op) => f.write_str(op.map_or("barrier", |op| op.info().name)),
-            Part::Sync(sync) => write!(f, "{}()", sync.name()),
+            Part::Sync(sync) => write!(f, "{}()", spelling::sync(*sync)),
             Part::Assume => f.write_str("assume"),
             Part::Store(uses) => write!(f, "store{}", after_space(uses)),
             Part::Atomic { op, operands } => {
-                f.write_str(op.map_or("atomic", AtomicOp::name))?;
+                f.write_str(op.map_or("atomic", spelling::atomic))?;
                 if operands.is_empty() { Ok(()) } else { write!(f, "({})", text(operands)) }
             }
         }

@@ -74,7 +74,7 @@ fn relatives(expr: &Expr) -> Vec<Expr> {
             BinaryOp::ALL.into_iter().filter(same).map(|op| Expr::Binary(op, x.clone(), y.clone())).collect()
         }
         Expr::Intrinsic(op, args) => {
-            let shape = |op: Intrinsic| (op.shape().values, op.shape().offsets, op.shape().gives_int);
+            let shape = |op: Intrinsic| (op.info().values, op.info().offsets, op.info().gives_int);
             // The device may lack what a hint needs.
             let same = |other: &Intrinsic| *other != *op && *other != Intrinsic::Expect && shape(*other) == shape(*op);
             Intrinsic::ALL.into_iter().filter(same).map(|op| Expr::Intrinsic(op, args.clone())).collect()

@@ -29,15 +29,6 @@ impl SelectionControl {
     pub fn is_unspecified(&self) -> bool {
         *self == SelectionControl::Unspecified
     }
-
-    /// The attribute as GLSL says it, with the space after it; nothing if nothing is asked.
-    pub const fn prefix(self) -> &'static str {
-        match self {
-            SelectionControl::Unspecified => "",
-            SelectionControl::Flatten => "[[flatten]] ",
-            SelectionControl::DontFlatten => "[[dont_flatten]] ",
-        }
-    }
 }
 
 /// What is asked for a loop.
@@ -62,14 +53,5 @@ impl LoopControl {
     /// True if nothing is asked.
     pub fn is_unspecified(&self) -> bool {
         *self == LoopControl::Unspecified
-    }
-
-    /// The attribute as GLSL says it, with the space after it; nothing if nothing is asked.
-    pub const fn prefix(self) -> &'static str {
-        match self {
-            LoopControl::Unspecified => "",
-            LoopControl::Unroll => "[[unroll]] ",
-            LoopControl::DontUnroll => "[[dont_unroll]] ",
-        }
     }
 }

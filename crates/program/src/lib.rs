@@ -14,7 +14,6 @@
 //! - [`entry_point`]: the stage, what starts it, and how an invocation is identified.
 //! - [`case`]: all of it together, and the interface between a printed shader and who runs it; [`json`]: its text.
 //! - [`needs`]: what a device must offer to run it.
-//! - [`spirv_names`]: how a case's text names subgroup operations.
 //! - [`variant`]: ways from the shader to what the driver compiles.
 
 pub mod case;
@@ -26,7 +25,6 @@ pub mod json;
 pub mod memory;
 pub mod needs;
 pub mod ops;
-pub mod spirv_names;
 pub mod subgroup;
 pub mod tree;
 pub mod types;

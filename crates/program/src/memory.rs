@@ -119,20 +119,6 @@ impl AtomicOp {
         AtomicOp::CompSwap,
     ];
 
-    /// The GLSL function.
-    pub const fn name(self) -> &'static str {
-        match self {
-            AtomicOp::Add => "atomicAdd",
-            AtomicOp::Min => "atomicMin",
-            AtomicOp::Max => "atomicMax",
-            AtomicOp::And => "atomicAnd",
-            AtomicOp::Or => "atomicOr",
-            AtomicOp::Xor => "atomicXor",
-            AtomicOp::Exchange => "atomicExchange",
-            AtomicOp::CompSwap => "atomicCompSwap",
-        }
-    }
-
     /// What it combines the old value with: these come to the same in any order (rules A1 and A2).
     pub const fn fold(self) -> Option<Fold> {
         Some(match self {
@@ -180,17 +166,6 @@ pub enum Sync {
 impl Sync {
     /// Every statement.
     pub const ALL: [Sync; 5] = [Sync::Barrier, Sync::Memory, Sync::MemoryShared, Sync::MemoryBuffer, Sync::GroupMemory];
-
-    /// The GLSL function.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Sync::Barrier => "barrier",
-            Sync::Memory => "memoryBarrier",
-            Sync::MemoryShared => "memoryBarrierShared",
-            Sync::MemoryBuffer => "memoryBarrierBuffer",
-            Sync::GroupMemory => "groupMemoryBarrier",
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What expressions and functions use by themselves: types that GLSL lacks, categories of subgroup operations.
 
-use crate::subgroup::{Category, Param};
+use crate::subgroup::{Category, Param, Reach};
 use crate::tree::{Builtin, Expr, Function, SubgroupCall};
 use crate::types::{Scalar, Type};
 
@@ -46,8 +46,8 @@ pub fn category_of(expr: &Expr) -> Option<Category> {
 
 /// A cluster larger than the subgroup is undefined behaviour (rule P10); a quad has four lanes.
 pub fn least_subgroup_size(call: &SubgroupCall) -> u32 {
-    match call.op.info().category {
-        Category::Quad | Category::QuadControl => 4,
-        _ => call.cluster.unwrap_or(1),
+    match call.op.info().reach {
+        Reach::Quad => 4,
+        Reach::Own | Reach::Tangle => call.cluster.unwrap_or(1),
     }
 }

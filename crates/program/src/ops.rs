@@ -1,316 +1,38 @@
-//! Operators and built-in functions on a lane's own values: names, and what they compute.
+//! Operators and built-in functions on a lane's own values: one row for each, with its name and what it computes.
 //!
 //! Values are columns: one `u64` for each lane, holding the bits of the scalar type ([`Scalar::bits`]); bool is 0 or 1,
-//! integers are the two's complement pattern of their width, zeros above, and floats those of [`crate::float`]. Every function here is total: where the specification leaves a result undefined it
-//! gives some number, and [`binary_undefined`] and [`intrinsic_undefined`] say so. Sources: SPIR-V 1.6 §3.3.13–§3.3.15,
-//! GLSL 4.60 §5.9 and §8.8, collected in docs/rules.md, section N.
+//! integers are the two's complement pattern of their width, zeros above, and floats those of [`crate::float`]. Every function here is
+//! total: where the specification leaves a result undefined it gives some number, and [`binary_undefined`] and [`intrinsic_undefined`]
+//! say so. Sources: SPIR-V 1.6 §3.3.13–§3.3.15, GLSL 4.60 §5.9 and §8.8, collected in docs/rules.md, section N.
+//!
+//! A new one is a row here, its range in `tangle_analysis::bounds` and its spelling in the emitters.
 
 use serde::{Deserialize, Serialize};
 
 use crate::float;
 use crate::types::Scalar;
 
-/// A unary operator. Its JSON form, as that of the other operators, is the SPIR-V instruction without the kind of its operands
-/// (`OpSNegate` and `OpFNegate` are `Negate`); format 1 had the operator of GLSL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum UnaryOp {
-    /// `-x`, wrapping on integers.
-    #[serde(rename = "Negate", alias = "-")]
-    Neg,
-    /// `~x` on integers.
-    #[serde(rename = "Not", alias = "~")]
-    BitNot,
-    /// `!x` on bool scalars.
-    #[serde(rename = "LogicalNot", alias = "!")]
-    Not,
-}
-
-impl UnaryOp {
-    /// Every unary operator.
-    pub const ALL: [UnaryOp; 3] = [UnaryOp::Neg, UnaryOp::BitNot, UnaryOp::Not];
-
-    /// The operator as written in GLSL.
-    pub const fn token(self) -> &'static str {
-        match self {
-            UnaryOp::Neg => "-",
-            UnaryOp::BitNot => "~",
-            UnaryOp::Not => "!",
+/// Declares an enumeration with its rows. A name is that of the SPIR-V instruction without the kind of its operands (`OpSNegate` and
+/// `OpFNegate` are `Negate`), and the JSON form; behind it stands that of format 1, the operator or function of GLSL.
+macro_rules! operators {
+    ($(#[$meta:meta])* $Op:ident($Info:ident) { $($(#[$doc:meta])* $op:ident = $name:literal, $format_1:literal: $row:expr,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum $Op {
+            $($(#[$doc])* #[serde(rename = $name, alias = $format_1)] $op,)+
         }
-    }
-}
 
-/// A binary operator. Both operands have one type, except that the right operand of a shift is uint, or a vector of
-/// uints as wide as the left one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum BinaryOp {
-    /// Wrapping addition.
-    #[serde(rename = "Add", alias = "+")]
-    Add,
-    /// Wrapping subtraction.
-    #[serde(rename = "Sub", alias = "-")]
-    Sub,
-    /// Wrapping multiplication.
-    #[serde(rename = "Mul", alias = "*")]
-    Mul,
-    /// Division; signed division truncates toward zero. By zero, and `INT_MIN / -1`: undefined behaviour.
-    #[serde(rename = "Div", alias = "/")]
-    Div,
-    /// Remainder. By zero: undefined behaviour; with a negative operand: undefined.
-    #[serde(rename = "Mod", alias = "%")]
-    Mod,
-    /// Bitwise and.
-    #[serde(rename = "BitwiseAnd", alias = "&")]
-    BitAnd,
-    /// Bitwise or.
-    #[serde(rename = "BitwiseOr", alias = "|")]
-    BitOr,
-    /// Bitwise exclusive or.
-    #[serde(rename = "BitwiseXor", alias = "^")]
-    BitXor,
-    /// Left shift; by the width or more: undefined value.
-    #[serde(rename = "ShiftLeft", alias = "<<")]
-    Shl,
-    /// Right shift, arithmetic on signed and logical on unsigned types; by the width or more: undefined value.
-    #[serde(rename = "ShiftRight", alias = ">>")]
-    Shr,
-    /// Less than, on scalars; gives bool.
-    #[serde(rename = "LessThan", alias = "<")]
-    Lt,
-    /// Less than or equal.
-    #[serde(rename = "LessThanEqual", alias = "<=")]
-    Le,
-    /// Greater than.
-    #[serde(rename = "GreaterThan", alias = ">")]
-    Gt,
-    /// Greater than or equal.
-    #[serde(rename = "GreaterThanEqual", alias = ">=")]
-    Ge,
-    /// Equal, on scalars of any type; gives bool.
-    #[serde(rename = "Equal", alias = "==")]
-    Eq,
-    /// Not equal.
-    #[serde(rename = "NotEqual", alias = "!=")]
-    Ne,
-    /// `&&`: the right operand is evaluated only by the lanes where the left one is true.
-    #[serde(rename = "LogicalAnd", alias = "&&")]
-    And,
-    /// `||`: the right operand is evaluated only by the lanes where the left one is false.
-    #[serde(rename = "LogicalOr", alias = "||")]
-    Or,
-    /// `^^`: both operands are evaluated.
-    #[serde(rename = "LogicalNotEqual", alias = "^^")]
-    Xor,
-}
+        impl $Op {
+            /// Every one, in the order of the rows.
+            pub const ALL: [$Op; [$($name),+].len()] = [$($Op::$op),+];
 
-impl BinaryOp {
-    /// Every binary operator.
-    pub const ALL: [BinaryOp; 19] = [
-        BinaryOp::Add,
-        BinaryOp::Sub,
-        BinaryOp::Mul,
-        BinaryOp::Div,
-        BinaryOp::Mod,
-        BinaryOp::BitAnd,
-        BinaryOp::BitOr,
-        BinaryOp::BitXor,
-        BinaryOp::Shl,
-        BinaryOp::Shr,
-        BinaryOp::Lt,
-        BinaryOp::Le,
-        BinaryOp::Gt,
-        BinaryOp::Ge,
-        BinaryOp::Eq,
-        BinaryOp::Ne,
-        BinaryOp::And,
-        BinaryOp::Or,
-        BinaryOp::Xor,
-    ];
-
-    /// The operator as written in GLSL.
-    pub const fn token(self) -> &'static str {
-        match self {
-            BinaryOp::Add => "+",
-            BinaryOp::Sub => "-",
-            BinaryOp::Mul => "*",
-            BinaryOp::Div => "/",
-            BinaryOp::Mod => "%",
-            BinaryOp::BitAnd => "&",
-            BinaryOp::BitOr => "|",
-            BinaryOp::BitXor => "^",
-            BinaryOp::Shl => "<<",
-            BinaryOp::Shr => ">>",
-            BinaryOp::Lt => "<",
-            BinaryOp::Le => "<=",
-            BinaryOp::Gt => ">",
-            BinaryOp::Ge => ">=",
-            BinaryOp::Eq => "==",
-            BinaryOp::Ne => "!=",
-            BinaryOp::And => "&&",
-            BinaryOp::Or => "||",
-            BinaryOp::Xor => "^^",
+            /// Its row.
+            pub const fn info(self) -> &'static $Info {
+                static ROWS: &[$Info] = &[$($Info { name: $name, ..$row }),+];
+                &ROWS[self as usize]
+            }
         }
-    }
-
-    /// `&&`, `||`, `^^`: bool operands, bool result.
-    pub const fn is_logical(self) -> bool {
-        matches!(self, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor)
-    }
-
-    /// Comparisons: scalar operands, bool result.
-    pub const fn is_comparison(self) -> bool {
-        use BinaryOp::{Eq, Ge, Gt, Le, Lt, Ne};
-        matches!(self, Lt | Le | Gt | Ge | Eq | Ne)
-    }
-
-    /// Shifts: the right operand is uint.
-    pub const fn is_shift(self) -> bool {
-        matches!(self, BinaryOp::Shl | BinaryOp::Shr)
-    }
-}
-
-/// A built-in function of GLSL §8.3 (numbers) and §8.8 (int and uint only, docs/rules.md, section N), on each component, or the hint of
-/// GL_EXT_expect_assume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Intrinsic {
-    /// `min(x, y)` on numbers.
-    #[serde(rename = "Min", alias = "min")]
-    Min,
-    /// `max(x, y)` on numbers.
-    #[serde(rename = "Max", alias = "max")]
-    Max,
-    /// `clamp(x, lo, hi)` on numbers; undefined if `lo > hi`.
-    #[serde(rename = "Clamp", alias = "clamp")]
-    Clamp,
-    /// `abs(x)` on signed integers and floats; the least integer is avoided (docs/rules.md, section N).
-    #[serde(rename = "Abs", alias = "abs")]
-    Abs,
-    /// `sign(x)` on signed integers and floats.
-    #[serde(rename = "Sign", alias = "sign")]
-    Sign,
-    /// `bitfieldExtract(x, int offset, int bits)`; undefined unless `0 <= offset`, `0 <= bits`, `offset + bits <= 32`.
-    #[serde(rename = "BitFieldExtract", alias = "bitfieldExtract")]
-    BitfieldExtract,
-    /// `bitfieldInsert(base, insert, int offset, int bits)`; same condition.
-    #[serde(rename = "BitFieldInsert", alias = "bitfieldInsert")]
-    BitfieldInsert,
-    /// `bitfieldReverse(x)`
-    #[serde(rename = "BitReverse", alias = "bitfieldReverse")]
-    BitfieldReverse,
-    /// `bitCount(x)`; gives int.
-    #[serde(rename = "BitCount", alias = "bitCount")]
-    BitCount,
-    /// `findLSB(x)`; gives int, -1 for 0.
-    #[serde(rename = "FindILsb", alias = "findLSB")]
-    FindLsb,
-    /// `findMSB(x)`; gives int, -1 for 0, and for int also for -1.
-    #[serde(rename = "FindMsb", alias = "findMSB")]
-    FindMsb,
-    /// `floor(x)` on floats.
-    #[serde(rename = "Floor", alias = "floor")]
-    Floor,
-    /// `ceil(x)` on floats.
-    #[serde(rename = "Ceil", alias = "ceil")]
-    Ceil,
-    /// `trunc(x)` on floats.
-    #[serde(rename = "Trunc", alias = "trunc")]
-    Trunc,
-    /// `expectEXT(x, expected)` on bool and integers: `x`, and a hint to the compiler, which need not come true (SPV_KHR_expect_assume).
-    #[serde(rename = "Expect", alias = "expect")]
-    Expect,
-}
-
-/// The types that an [`Intrinsic`] takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operand {
-    /// Everything but bool.
-    Number,
-    /// Signed integers and floats.
-    Signed,
-    /// int and uint.
-    Word,
-    /// Floats.
-    Float,
-    /// bool and integers.
-    Discrete,
-}
-
-impl Operand {
-    /// True for the types it stands for.
-    pub const fn admits(self, scalar: Scalar) -> bool {
-        match self {
-            Operand::Number => !matches!(scalar, Scalar::Bool),
-            Operand::Signed => scalar.is_signed() || scalar.is_float(),
-            Operand::Word => scalar.is_word(),
-            Operand::Float => scalar.is_float(),
-            Operand::Discrete => !scalar.is_float(),
-        }
-    }
-}
-
-/// What an [`Intrinsic`] takes and gives, for a first operand of scalar type `T`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IntrinsicShape {
-    /// The GLSL name.
-    pub name: &'static str,
-    /// How many leading operands have type `T`.
-    pub values: usize,
-    /// How many int scalars follow (offset and bits).
-    pub offsets: usize,
-    /// True if the result is int whatever `T` is; else it is `T`.
-    pub gives_int: bool,
-    /// What `T` can be.
-    pub operand: Operand,
-}
-
-impl Intrinsic {
-    /// Every intrinsic.
-    pub const ALL: [Intrinsic; 15] = [
-        Intrinsic::Min,
-        Intrinsic::Max,
-        Intrinsic::Clamp,
-        Intrinsic::Abs,
-        Intrinsic::Sign,
-        Intrinsic::BitfieldExtract,
-        Intrinsic::BitfieldInsert,
-        Intrinsic::BitfieldReverse,
-        Intrinsic::BitCount,
-        Intrinsic::FindLsb,
-        Intrinsic::FindMsb,
-        Intrinsic::Floor,
-        Intrinsic::Ceil,
-        Intrinsic::Trunc,
-        Intrinsic::Expect,
-    ];
-
-    /// Name, operands and result.
-    pub const fn shape(self) -> IntrinsicShape {
-        const fn row(name: &'static str, values: usize, offsets: usize) -> IntrinsicShape {
-            IntrinsicShape { name, values, offsets, gives_int: false, operand: Operand::Number }
-        }
-        const fn bits(name: &'static str, values: usize, offsets: usize) -> IntrinsicShape {
-            IntrinsicShape { operand: Operand::Word, ..row(name, values, offsets) }
-        }
-        const fn of(operand: Operand, name: &'static str) -> IntrinsicShape {
-            IntrinsicShape { operand, ..row(name, 1, 0) }
-        }
-        match self {
-            Intrinsic::Min => row("min", 2, 0),
-            Intrinsic::Max => row("max", 2, 0),
-            Intrinsic::Clamp => row("clamp", 3, 0),
-            Intrinsic::Abs => of(Operand::Signed, "abs"),
-            Intrinsic::Sign => of(Operand::Signed, "sign"),
-            Intrinsic::BitfieldExtract => bits("bitfieldExtract", 1, 2),
-            Intrinsic::BitfieldInsert => bits("bitfieldInsert", 2, 2),
-            Intrinsic::BitfieldReverse => bits("bitfieldReverse", 1, 0),
-            Intrinsic::BitCount => IntrinsicShape { gives_int: true, ..bits("bitCount", 1, 0) },
-            Intrinsic::FindLsb => IntrinsicShape { gives_int: true, ..bits("findLSB", 1, 0) },
-            Intrinsic::FindMsb => IntrinsicShape { gives_int: true, ..bits("findMSB", 1, 0) },
-            Intrinsic::Floor => of(Operand::Float, "floor"),
-            Intrinsic::Ceil => of(Operand::Float, "ceil"),
-            Intrinsic::Trunc => of(Operand::Float, "trunc"),
-            Intrinsic::Expect => IntrinsicShape { operand: Operand::Discrete, ..row("expectEXT", 2, 0) },
-        }
-    }
+    };
 }
 
 /// What the specification withholds for particular operands.
@@ -320,6 +42,434 @@ pub enum Undefined {
     Value,
     /// The whole run is: such a program must not exist.
     Behaviour,
+}
+
+/// Scalar types that an operand can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// Everything but bool.
+    Number,
+    /// Signed integers and floats.
+    Signed,
+    /// Integers.
+    Integer,
+    /// int and uint.
+    Word,
+    /// Floats.
+    Float,
+    /// bool and integers.
+    Discrete,
+    /// bool.
+    Bool,
+}
+
+impl Operand {
+    /// True for the types it stands for.
+    pub const fn admits(self, scalar: Scalar) -> bool {
+        match self {
+            Operand::Number => !matches!(scalar, Scalar::Bool),
+            Operand::Signed => scalar.is_signed() || scalar.is_float(),
+            Operand::Integer => scalar.is_integer(),
+            Operand::Word => scalar.is_word(),
+            Operand::Float => scalar.is_float(),
+            Operand::Discrete => !scalar.is_float(),
+            Operand::Bool => matches!(scalar, Scalar::Bool),
+        }
+    }
+}
+
+/// The row of a unary operator. It gives what it takes.
+#[derive(Clone, Copy, Debug)]
+pub struct UnaryInfo {
+    /// The name.
+    pub name: &'static str,
+    /// What it takes.
+    pub takes: Operand,
+    /// What it computes for bool and integers.
+    bits: fn(Scalar, u64) -> u64,
+    /// The same for floats.
+    floats: fn(f64) -> f64,
+}
+
+const UNARY: UnaryInfo = UnaryInfo { name: "", takes: Operand::Number, bits: |_, x| x, floats: |x| x };
+
+operators! {
+    /// A unary operator.
+    UnaryOp(UnaryInfo) {
+        /// `-x`, wrapping on integers.
+        Neg = "Negate", "-": UnaryInfo { bits: |scalar, x| x.wrapping_neg() & scalar.bits(), floats: |x| -x, ..UNARY },
+        /// `~x` on integers.
+        BitNot = "Not", "~": UnaryInfo { takes: Operand::Integer, bits: |scalar, x| !x & scalar.bits(), ..UNARY },
+        /// `!x` on bool scalars.
+        Not = "LogicalNot", "!": UnaryInfo { takes: Operand::Bool, bits: |_, x| x ^ 1, ..UNARY },
+    }
+}
+
+/// What a binary operator takes and gives, for a left operand of type `T`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Two of `T`, which is of numbers; gives `T`.
+    Arithmetic,
+    /// The same, on integers.
+    Integer,
+    /// Integers, and behind them uint, or a vector of uints as wide; gives `T`.
+    Shift,
+    /// Scalars of one type; gives bool.
+    Equality,
+    /// The same, on numbers.
+    Order,
+    /// Bools.
+    Logical,
+}
+
+/// The row of a binary operator.
+#[derive(Clone, Copy, Debug)]
+pub struct BinaryInfo {
+    /// The name.
+    pub name: &'static str,
+    /// Operands and result.
+    pub kind: Kind,
+    /// What it computes for columns of bools and integers.
+    columns: Columns,
+    /// The same for floats.
+    floats: Columns,
+    /// For which operands of one lane it is undefined; `None` if for none.
+    undefined: Option<fn(Scalar, u64, u64) -> Option<Undefined>>,
+}
+
+/// Writes what is computed of two columns; the scalar type is that of the left one.
+type Columns = fn(Scalar, &[u64], &[u64], &mut [u64]);
+
+/// A loop of its own for each operator, so that the compiler vectorises it.
+macro_rules! columns {
+    (|$scalar:ident, $x:ident, $y:ident| $f:expr) => {
+        |$scalar: Scalar, x: &[u64], y: &[u64], out: &mut [u64]| {
+            for ((o, &$x), &$y) in out.iter_mut().zip(x).zip(y) {
+                *o = $f;
+            }
+        }
+    };
+}
+
+/// One loop for signed types, with operands of `i64`, and one for the others, with operands of `u64`.
+macro_rules! by_sign {
+    (|$scalar:ident, $x:ident, $y:ident| $signed:expr, $unsigned:expr) => {
+        |$scalar: Scalar, x: &[u64], y: &[u64], out: &mut [u64]| {
+            let pairs = out.iter_mut().zip(x).zip(y);
+            if $scalar.is_signed() {
+                for ((o, &x), &y) in pairs {
+                    let ($x, $y) = (value($scalar, x), value($scalar, y));
+                    *o = $signed;
+                }
+            } else {
+                for ((o, &$x), &$y) in pairs {
+                    *o = $unsigned;
+                }
+            }
+        }
+    };
+}
+
+/// Floats do not have the operator.
+const BINARY: BinaryInfo = BinaryInfo {
+    name: "",
+    kind: Kind::Integer,
+    columns: |_, _, _, out| out.fill(0),
+    floats: |_, _, _, out| out.fill(0),
+    undefined: None,
+};
+
+/// Wrapping arithmetic.
+macro_rules! arithmetic {
+    ($wrapping:ident, $op:tt) => {
+        BinaryInfo {
+            kind: Kind::Arithmetic,
+            columns: columns!(|scalar, x, y| x.$wrapping(y) & scalar.bits()),
+            floats: |scalar, x, y, out| float::zip(scalar, x, y, out, |x, y| x $op y),
+            ..BINARY
+        }
+    };
+}
+
+/// Division: undefined behaviour by zero, and of the least number by -1.
+macro_rules! division {
+    ($checked:ident) => {
+        BinaryInfo {
+            columns: by_sign!(|scalar, x, y| cut(scalar, x.$checked(y).unwrap_or(0)), x.$checked(y).unwrap_or(0)),
+            undefined: Some(undefined_quotient),
+            ..BINARY
+        }
+    };
+}
+
+macro_rules! bitwise {
+    ($kind:ident, $op:tt) => {
+        BinaryInfo { kind: Kind::$kind, columns: columns!(|_scalar, x, y| x $op y), ..BINARY }
+    };
+}
+
+macro_rules! comparison {
+    ($kind:ident, $op:tt) => {
+        BinaryInfo {
+            kind: Kind::$kind,
+            columns: by_sign!(|scalar, x, y| u64::from(x $op y), u64::from(x $op y)),
+            floats: |scalar, x, y, out| float::compare(scalar, x, y, out, |x, y| x $op y),
+            ..BINARY
+        }
+    };
+}
+
+/// Shifts by the width or more are undefined; here the amount is taken modulo the width.
+const SHIFT: BinaryInfo = BinaryInfo { kind: Kind::Shift, undefined: Some(undefined_shift), ..BINARY };
+
+operators! {
+    /// A binary operator.
+    BinaryOp(BinaryInfo) {
+        /// Wrapping addition.
+        Add = "Add", "+": arithmetic!(wrapping_add, +),
+        /// Wrapping subtraction.
+        Sub = "Sub", "-": arithmetic!(wrapping_sub, -),
+        /// Wrapping multiplication.
+        Mul = "Mul", "*": arithmetic!(wrapping_mul, *),
+        /// Division; signed division truncates toward zero. By zero, and `INT_MIN / -1`: undefined behaviour.
+        Div = "Div", "/": division!(checked_div),
+        /// Remainder. By zero: undefined behaviour; with a negative operand: undefined.
+        Mod = "Mod", "%": BinaryInfo { undefined: Some(undefined_remainder), ..division!(checked_rem) },
+        /// Bitwise and.
+        BitAnd = "BitwiseAnd", "&": bitwise!(Integer, &),
+        /// Bitwise or.
+        BitOr = "BitwiseOr", "|": bitwise!(Integer, |),
+        /// Bitwise exclusive or.
+        BitXor = "BitwiseXor", "^": bitwise!(Integer, ^),
+        /// Left shift; by the width or more: undefined value.
+        Shl = "ShiftLeft", "<<":
+            BinaryInfo { columns: columns!(|scalar, x, y| x << amount(scalar, y) & scalar.bits()), ..SHIFT },
+        /// Right shift, arithmetic on signed and logical on unsigned types; by the width or more: undefined value.
+        Shr = "ShiftRight", ">>": BinaryInfo {
+            columns: by_sign!(|scalar, x, y| cut(scalar, x >> amount(scalar, y as u64)), x >> amount(scalar, y)),
+            ..SHIFT
+        },
+        /// Less than, on scalars; gives bool.
+        Lt = "LessThan", "<": comparison!(Order, <),
+        /// Less than or equal.
+        Le = "LessThanEqual", "<=": comparison!(Order, <=),
+        /// Greater than.
+        Gt = "GreaterThan", ">": comparison!(Order, >),
+        /// Greater than or equal.
+        Ge = "GreaterThanEqual", ">=": comparison!(Order, >=),
+        /// Equal, on scalars of any type; gives bool.
+        Eq = "Equal", "==": comparison!(Equality, ==),
+        /// Not equal.
+        Ne = "NotEqual", "!=": comparison!(Equality, !=),
+        /// `&&`: the right operand is evaluated only by the lanes where the left one is true.
+        And = "LogicalAnd", "&&": bitwise!(Logical, &),
+        /// `||`: the right operand is evaluated only by the lanes where the left one is false.
+        Or = "LogicalOr", "||": bitwise!(Logical, |),
+        /// `^^`: both operands are evaluated.
+        Xor = "LogicalNotEqual", "^^": bitwise!(Logical, ^),
+    }
+}
+
+impl BinaryOp {
+    /// `&&`, `||`, `^^`: bool operands, bool result.
+    pub const fn is_logical(self) -> bool {
+        matches!(self.info().kind, Kind::Logical)
+    }
+
+    /// Comparisons: scalar operands, bool result.
+    pub const fn is_comparison(self) -> bool {
+        matches!(self.info().kind, Kind::Equality | Kind::Order)
+    }
+
+    /// Shifts: the right operand is uint.
+    pub const fn is_shift(self) -> bool {
+        matches!(self.info().kind, Kind::Shift)
+    }
+}
+
+/// The row of a built-in function, for a first operand of scalar type `T`.
+#[derive(Clone, Copy, Debug)]
+pub struct IntrinsicInfo {
+    /// The name.
+    pub name: &'static str,
+    /// How many leading operands have type `T`.
+    pub values: usize,
+    /// How many int scalars follow (offset and bits).
+    pub offsets: usize,
+    /// True if the result is int whatever `T` is; else it is `T`.
+    pub gives_int: bool,
+    /// What `T` can be.
+    pub takes: Operand,
+    /// What it computes for bool and integers.
+    bits: fn(Scalar, &[u64]) -> u64,
+    /// The same for floats.
+    floats: fn(&[f64]) -> f64,
+    /// For which integers it is defined.
+    defined: fn(Scalar, &[u64]) -> bool,
+}
+
+/// A function of one number; floats do not have it.
+const NUMBER: IntrinsicInfo = IntrinsicInfo {
+    name: "",
+    values: 1,
+    offsets: 0,
+    gives_int: false,
+    takes: Operand::Number,
+    bits: |_, x| x[0],
+    floats: |x| x[0],
+    defined: |_, _| true,
+};
+
+const SIGNED: IntrinsicInfo = IntrinsicInfo { takes: Operand::Signed, ..NUMBER };
+const WORD: IntrinsicInfo = IntrinsicInfo { takes: Operand::Word, ..NUMBER };
+const FLOAT: IntrinsicInfo = IntrinsicInfo { takes: Operand::Float, ..NUMBER };
+
+operators! {
+    /// A built-in function of GLSL §8.3 (numbers) and §8.8 (int and uint only, docs/rules.md, section N), on each component, or the hint of
+    /// GL_EXT_expect_assume.
+    Intrinsic(IntrinsicInfo) {
+        /// `min(x, y)` on numbers.
+        Min = "Min", "min": IntrinsicInfo {
+            values: 2,
+            bits: |scalar, x| min(scalar, x[0], x[1]),
+            floats: |x| x[0].min(x[1]),
+            ..NUMBER
+        },
+        /// `max(x, y)` on numbers.
+        Max = "Max", "max": IntrinsicInfo {
+            values: 2,
+            bits: |scalar, x| max(scalar, x[0], x[1]),
+            floats: |x| x[0].max(x[1]),
+            ..NUMBER
+        },
+        /// `clamp(x, lo, hi)` on numbers; undefined if `lo > hi`.
+        Clamp = "Clamp", "clamp": IntrinsicInfo {
+            values: 3,
+            bits: |scalar, x| min(scalar, max(scalar, x[0], x[1]), x[2]),
+            floats: |x| x[0].max(x[1]).min(x[2]),
+            defined: |scalar, x| !less(scalar, x[2], x[1]),
+            ..NUMBER
+        },
+        /// `abs(x)` on signed integers and floats; the least integer is avoided (docs/rules.md, section N).
+        Abs = "Abs", "abs": IntrinsicInfo {
+            bits: |scalar, x| cut(scalar, value(scalar, x[0]).wrapping_abs()),
+            floats: |x| x[0].abs(),
+            defined: |scalar, x| value(scalar, x[0]) != scalar.least(),
+            ..SIGNED
+        },
+        /// `sign(x)` on signed integers and floats.
+        Sign = "Sign", "sign": IntrinsicInfo {
+            bits: |scalar, x| cut(scalar, value(scalar, x[0]).signum()),
+            floats: |x| if x[0] == 0.0 { 0.0 } else { x[0].signum() },
+            ..SIGNED
+        },
+        /// `bitfieldExtract(x, int offset, int bits)`; undefined unless `0 <= offset`, `0 <= bits`, `offset + bits <= 32`.
+        BitfieldExtract = "BitFieldExtract", "bitfieldExtract": IntrinsicInfo {
+            offsets: 2,
+            bits: |scalar, x| bitfield_extract(scalar.is_signed(), x[0], x[1], x[2]),
+            defined: |_, x| field_fits(x[1], x[2]),
+            ..WORD
+        },
+        /// `bitfieldInsert(base, insert, int offset, int bits)`; same condition.
+        BitfieldInsert = "BitFieldInsert", "bitfieldInsert": IntrinsicInfo {
+            values: 2,
+            offsets: 2,
+            bits: |_, x| bitfield_insert(x[0], x[1], x[2], x[3]),
+            defined: |_, x| field_fits(x[2], x[3]),
+            ..WORD
+        },
+        /// `bitfieldReverse(x)`
+        BitfieldReverse = "BitReverse", "bitfieldReverse":
+            IntrinsicInfo { bits: |_, x| u64::from((x[0] as u32).reverse_bits()), ..WORD },
+        /// `bitCount(x)`; gives int.
+        BitCount = "BitCount", "bitCount":
+            IntrinsicInfo { gives_int: true, bits: |_, x| u64::from((x[0] as u32).count_ones()), ..WORD },
+        /// `findLSB(x)`; gives int, -1 for 0.
+        FindLsb = "FindILsb", "findLSB": IntrinsicInfo {
+            gives_int: true,
+            bits: |_, x| match x[0] as u32 {
+                0 => from_int(-1),
+                bits => u64::from(bits.trailing_zeros()),
+            },
+            ..WORD
+        },
+        /// `findMSB(x)`; gives int, -1 for 0, and for int also for -1.
+        FindMsb = "FindMsb", "findMSB": IntrinsicInfo {
+            gives_int: true,
+            bits: |scalar, x| match if scalar.is_signed() && int(x[0]) < 0 { !(x[0] as u32) } else { x[0] as u32 } {
+                0 => from_int(-1),
+                bits => u64::from(31 - bits.leading_zeros()),
+            },
+            ..WORD
+        },
+        /// `floor(x)` on floats.
+        Floor = "Floor", "floor": IntrinsicInfo { floats: |x| x[0].floor(), ..FLOAT },
+        /// `ceil(x)` on floats.
+        Ceil = "Ceil", "ceil": IntrinsicInfo { floats: |x| x[0].ceil(), ..FLOAT },
+        /// `trunc(x)` on floats.
+        Trunc = "Trunc", "trunc": IntrinsicInfo { floats: |x| x[0].trunc(), ..FLOAT },
+        /// `expectEXT(x, expected)` on bool and integers: `x`, and a hint to the compiler, which need not come true (SPV_KHR_expect_assume).
+        Expect = "Expect", "expect": IntrinsicInfo { values: 2, takes: Operand::Discrete, ..NUMBER },
+    }
+}
+
+/// `op x` for a whole column of a scalar type.
+pub fn unary(op: UnaryOp, scalar: Scalar, x: &[u64], out: &mut [u64]) {
+    let info = op.info();
+    if scalar.is_float() {
+        return float::map(scalar, x, out, info.floats);
+    }
+    out.iter_mut().zip(x).for_each(|(o, &x)| *o = (info.bits)(scalar, x));
+}
+
+/// `x op y` for a whole column; `scalar` is the type of `x`. The operators that floats do not have give zero.
+pub fn binary(op: BinaryOp, scalar: Scalar, x: &[u64], y: &[u64], out: &mut [u64]) {
+    let info = op.info();
+    (if scalar.is_float() { info.floats } else { info.columns })(scalar, x, y, out);
+}
+
+/// What is undefined about `x op y` for one lane (docs/rules.md, section N).
+pub fn binary_undefined(op: BinaryOp, scalar: Scalar, x: u64, y: u64) -> Option<Undefined> {
+    op.info().undefined?(scalar, x, y)
+}
+
+/// True for the operators for which [`binary_undefined`] can give something.
+pub const fn binary_may_be_undefined(op: BinaryOp) -> bool {
+    op.info().undefined.is_some()
+}
+
+/// The intrinsic for one lane; `scalar` is the type of the first operand. Those that floats do not have give the operand.
+pub fn intrinsic(op: Intrinsic, scalar: Scalar, args: &[u64]) -> u64 {
+    let info = op.info();
+    if !scalar.is_float() {
+        return (info.bits)(scalar, args);
+    }
+    let mut numbers = [0.0; 4];
+    numbers.iter_mut().zip(args).for_each(|(number, &bits)| *number = float::value(scalar, bits));
+    float::bits(scalar, (info.floats)(&numbers))
+}
+
+/// What is undefined about the intrinsic for one lane.
+pub fn intrinsic_undefined(op: Intrinsic, scalar: Scalar, args: &[u64]) -> Option<Undefined> {
+    // `tangle_analysis::validate` sees to the bounds of a clamp of floats.
+    let defined = scalar.is_float() || (op.info().defined)(scalar, args);
+    (!defined).then_some(Undefined::Value)
+}
+
+/// `to(x)` for one lane (GLSL 4.60 §5.4.1, GL_EXT_shader_explicit_arithmetic_types): integers keep the low bits; wider ones take the
+/// sign of a signed operand, else zeros. Floats lose what is behind the point; their conversions are exact otherwise
+/// (`tangle_analysis::exact`).
+pub fn cast(from: Scalar, to: Scalar, x: u64) -> u64 {
+    match (from, to) {
+        (_, Scalar::Bool) if from.is_float() => u64::from(float::value(from, x) != 0.0),
+        _ if from.is_float() && to.is_float() => float::bits(to, float::value(from, x)),
+        _ if from.is_float() => float::value(from, x) as i64 as u64 & to.bits(),
+        _ if to.is_float() && from.is_signed() => float::bits(to, value(from, x) as f64),
+        _ if to.is_float() => float::bits(to, x as f64),
+        (Scalar::Bool, Scalar::Bool) => x,
+        (_, Scalar::Bool) => u64::from(x != 0),
+        _ => from.extend(x) & to.bits(),
+    }
 }
 
 fn int(bits: u64) -> i32 {
@@ -340,103 +490,39 @@ fn value(scalar: Scalar, bits: u64) -> i64 {
     scalar.extend(bits) as i64
 }
 
-/// `op x` for a whole column of a scalar type.
-pub fn unary(op: UnaryOp, scalar: Scalar, x: &[u64], out: &mut [u64]) {
-    let bits = scalar.bits();
-    match op {
-        UnaryOp::Neg if scalar.is_float() => float::map(scalar, x, out, |x| -x),
-        UnaryOp::Neg => out.iter_mut().zip(x).for_each(|(o, &x)| *o = x.wrapping_neg() & bits),
-        UnaryOp::BitNot => out.iter_mut().zip(x).for_each(|(o, &x)| *o = !x & bits),
-        UnaryOp::Not => out.iter_mut().zip(x).for_each(|(o, &x)| *o = x ^ 1),
-    }
+fn amount(scalar: Scalar, y: u64) -> u64 {
+    y & u64::from(scalar.size().max(8) - 1)
 }
 
-/// `x op y` for a whole column; `scalar` is the type of `x`.
-pub fn binary(op: BinaryOp, scalar: Scalar, x: &[u64], y: &[u64], out: &mut [u64]) {
-    // One loop for each operator, so that the compiler vectorises it.
-    macro_rules! each {
-        (|$x:ident, $y:ident| $f:expr) => {
-            for ((o, &$x), &$y) in out.iter_mut().zip(x).zip(y) {
-                *o = $f;
-            }
-        };
-    }
-    macro_rules! signed {
-        (|$x:ident, $y:ident| $f:expr) => {
-            each!(|a, b| {
-                let ($x, $y) = (value(scalar, a), value(scalar, b));
-                $f
-            })
-        };
-    }
-    if scalar.is_float() {
-        return float_binary(op, scalar, x, y, out);
-    }
-    let signed = scalar.is_signed();
-    let bits = scalar.bits();
-    // What a shift amount that is out of range does is undefined; here it is taken modulo the width.
-    let within = u64::from(scalar.size().max(8) - 1);
-    match op {
-        BinaryOp::Add => each!(|x, y| x.wrapping_add(y) & bits),
-        BinaryOp::Sub => each!(|x, y| x.wrapping_sub(y) & bits),
-        BinaryOp::Mul => each!(|x, y| x.wrapping_mul(y) & bits),
-        BinaryOp::Div if signed => signed!(|x, y| cut(scalar, x.checked_div(y).unwrap_or(0))),
-        BinaryOp::Div => each!(|x, y| x.checked_div(y).unwrap_or(0)),
-        BinaryOp::Mod if signed => signed!(|x, y| cut(scalar, x.checked_rem(y).unwrap_or(0))),
-        BinaryOp::Mod => each!(|x, y| x.checked_rem(y).unwrap_or(0)),
-        BinaryOp::BitAnd => each!(|x, y| x & y),
-        BinaryOp::BitOr => each!(|x, y| x | y),
-        BinaryOp::BitXor | BinaryOp::Xor => each!(|x, y| x ^ y),
-        BinaryOp::Shl => each!(|x, y| x << (y & within) & bits),
-        BinaryOp::Shr if signed => each!(|x, y| cut(scalar, value(scalar, x) >> (y & within))),
-        BinaryOp::Shr => each!(|x, y| x >> (y & within)),
-        BinaryOp::Lt if signed => signed!(|x, y| u64::from(x < y)),
-        BinaryOp::Lt => each!(|x, y| u64::from(x < y)),
-        BinaryOp::Le if signed => signed!(|x, y| u64::from(x <= y)),
-        BinaryOp::Le => each!(|x, y| u64::from(x <= y)),
-        BinaryOp::Gt if signed => signed!(|x, y| u64::from(x > y)),
-        BinaryOp::Gt => each!(|x, y| u64::from(x > y)),
-        BinaryOp::Ge if signed => signed!(|x, y| u64::from(x >= y)),
-        BinaryOp::Ge => each!(|x, y| u64::from(x >= y)),
-        BinaryOp::Eq => each!(|x, y| u64::from(x == y)),
-        BinaryOp::Ne => each!(|x, y| u64::from(x != y)),
-        BinaryOp::And => each!(|x, y| x & y),
-        BinaryOp::Or => each!(|x, y| x | y),
-    }
+fn less(scalar: Scalar, x: u64, y: u64) -> bool {
+    if scalar.is_signed() { value(scalar, x) < value(scalar, y) } else { x < y }
 }
 
-/// `x op y` of floats. The operators that floats do not have give zero.
-fn float_binary(op: BinaryOp, scalar: Scalar, x: &[u64], y: &[u64], out: &mut [u64]) {
-    match op {
-        BinaryOp::Add => float::zip(scalar, x, y, out, |x, y| x + y),
-        BinaryOp::Sub => float::zip(scalar, x, y, out, |x, y| x - y),
-        BinaryOp::Mul => float::zip(scalar, x, y, out, |x, y| x * y),
-        BinaryOp::Lt => float::compare(scalar, x, y, out, |x, y| x < y),
-        BinaryOp::Le => float::compare(scalar, x, y, out, |x, y| x <= y),
-        BinaryOp::Gt => float::compare(scalar, x, y, out, |x, y| x > y),
-        BinaryOp::Ge => float::compare(scalar, x, y, out, |x, y| x >= y),
-        BinaryOp::Eq => float::compare(scalar, x, y, out, |x, y| x == y),
-        BinaryOp::Ne => float::compare(scalar, x, y, out, |x, y| x != y),
-        _ => out.fill(0),
-    }
+fn min(scalar: Scalar, x: u64, y: u64) -> u64 {
+    if less(scalar, y, x) { y } else { x }
 }
 
-/// What is undefined about `x op y` for one lane (docs/rules.md, section N).
-pub fn binary_undefined(op: BinaryOp, scalar: Scalar, x: u64, y: u64) -> Option<Undefined> {
-    let signed = scalar.is_signed();
-    let (a, b) = (value(scalar, x), value(scalar, y));
-    match op {
-        BinaryOp::Div | BinaryOp::Mod if y == 0 => Some(Undefined::Behaviour),
-        BinaryOp::Div | BinaryOp::Mod if signed && a == scalar.least() && b == -1 => Some(Undefined::Behaviour),
-        BinaryOp::Mod if signed && (a < 0 || b < 0) => Some(Undefined::Value),
-        BinaryOp::Shl | BinaryOp::Shr if y >= u64::from(scalar.size()) => Some(Undefined::Value),
-        _ => None,
-    }
+fn max(scalar: Scalar, x: u64, y: u64) -> u64 {
+    if less(scalar, x, y) { y } else { x }
 }
 
-/// True for the operators for which [`binary_undefined`] can give something.
-pub const fn binary_may_be_undefined(op: BinaryOp) -> bool {
-    matches!(op, BinaryOp::Div | BinaryOp::Mod | BinaryOp::Shl | BinaryOp::Shr)
+fn undefined_quotient(scalar: Scalar, x: u64, y: u64) -> Option<Undefined> {
+    let overflows = scalar.is_signed() && value(scalar, x) == scalar.least() && value(scalar, y) == -1;
+    (y == 0 || overflows).then_some(Undefined::Behaviour)
+}
+
+fn undefined_remainder(scalar: Scalar, x: u64, y: u64) -> Option<Undefined> {
+    let is_negative = |bits| scalar.is_signed() && value(scalar, bits) < 0;
+    undefined_quotient(scalar, x, y).or((is_negative(x) || is_negative(y)).then_some(Undefined::Value))
+}
+
+fn undefined_shift(scalar: Scalar, _: u64, y: u64) -> Option<Undefined> {
+    (y >= u64::from(scalar.size())).then_some(Undefined::Value)
+}
+
+fn field_fits(offset: u64, bits: u64) -> bool {
+    let (offset, bits) = (i64::from(int(offset)), i64::from(int(bits)));
+    offset >= 0 && bits >= 0 && offset + bits <= 32
 }
 
 fn field_mask(offset: u64, bits: u64) -> u32 {
@@ -453,96 +539,10 @@ fn bitfield_extract(signed: bool, x: u64, offset: u64, bits: u64) -> u64 {
     if signed { from_int(((field << unused) as i32) >> unused) } else { u64::from(field) }
 }
 
-/// The intrinsic for one lane; `scalar` is the type of the first operand.
-pub fn intrinsic(op: Intrinsic, scalar: Scalar, args: &[u64]) -> u64 {
-    if scalar.is_float() {
-        return float_intrinsic(op, scalar, args);
-    }
-    let signed = scalar.is_signed();
-    let x = args[0];
-    let less = |x: u64, y: u64| if signed { value(scalar, x) < value(scalar, y) } else { x < y };
-    let min = |x: u64, y: u64| if less(y, x) { y } else { x };
-    let max = |x: u64, y: u64| if less(x, y) { y } else { x };
-    match op {
-        Intrinsic::Min => min(x, args[1]),
-        Intrinsic::Max => max(x, args[1]),
-        Intrinsic::Clamp => min(max(x, args[1]), args[2]),
-        Intrinsic::Abs => cut(scalar, value(scalar, x).wrapping_abs()),
-        Intrinsic::Sign => cut(scalar, value(scalar, x).signum()),
-        Intrinsic::BitfieldExtract => bitfield_extract(signed, x, args[1], args[2]),
-        Intrinsic::BitfieldInsert => {
-            let mask = field_mask(args[2], args[3]);
-            let insert = (args[1] as u32).checked_shl(args[2] as u32).unwrap_or(0);
-            u64::from((x as u32 & !mask) | (insert & mask))
-        }
-        Intrinsic::BitfieldReverse => u64::from((x as u32).reverse_bits()),
-        Intrinsic::BitCount => u64::from((x as u32).count_ones()),
-        Intrinsic::FindLsb => match x as u32 {
-            0 => from_int(-1),
-            bits => u64::from(bits.trailing_zeros()),
-        },
-        Intrinsic::FindMsb => match if signed && int(x) < 0 { !(x as u32) } else { x as u32 } {
-            0 => from_int(-1),
-            bits => u64::from(31 - bits.leading_zeros()),
-        },
-        Intrinsic::Expect | Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc => x,
-    }
-}
-
-/// The intrinsic of floats; those that floats do not have give the operand.
-fn float_intrinsic(op: Intrinsic, scalar: Scalar, args: &[u64]) -> u64 {
-    let arg = |i: usize| float::value(scalar, args[i]);
-    let x = arg(0);
-    float::bits(
-        scalar,
-        match op {
-            Intrinsic::Min => x.min(arg(1)),
-            Intrinsic::Max => x.max(arg(1)),
-            Intrinsic::Clamp => x.max(arg(1)).min(arg(2)),
-            Intrinsic::Abs => x.abs(),
-            Intrinsic::Sign if x == 0.0 => 0.0,
-            Intrinsic::Sign => x.signum(),
-            Intrinsic::Floor => x.floor(),
-            Intrinsic::Ceil => x.ceil(),
-            Intrinsic::Trunc => x.trunc(),
-            _ => x,
-        },
-    )
-}
-
-/// What is undefined about the intrinsic for one lane.
-pub fn intrinsic_undefined(op: Intrinsic, scalar: Scalar, args: &[u64]) -> Option<Undefined> {
-    let field_fits = |offset: u64, bits: u64| {
-        let (offset, bits) = (i64::from(int(offset)), i64::from(int(bits)));
-        offset >= 0 && bits >= 0 && offset + bits <= 32
-    };
-    let defined = match op {
-        // `tangle_analysis::validate` sees to the bounds of a clamp.
-        _ if scalar.is_float() => true,
-        Intrinsic::Clamp if scalar.is_signed() => value(scalar, args[1]) <= value(scalar, args[2]),
-        Intrinsic::Clamp => args[1] <= args[2],
-        Intrinsic::Abs => value(scalar, args[0]) != scalar.least(),
-        Intrinsic::BitfieldExtract => field_fits(args[1], args[2]),
-        Intrinsic::BitfieldInsert => field_fits(args[2], args[3]),
-        _ => true,
-    };
-    (!defined).then_some(Undefined::Value)
-}
-
-/// `to(x)` for one lane (GLSL 4.60 §5.4.1, GL_EXT_shader_explicit_arithmetic_types): integers keep the low bits; wider ones take the
-/// sign of a signed operand, else zeros. Floats lose what is behind the point; their conversions are exact otherwise
-/// (`tangle_analysis::exact`).
-pub fn cast(from: Scalar, to: Scalar, x: u64) -> u64 {
-    match (from, to) {
-        (_, Scalar::Bool) if from.is_float() => u64::from(float::value(from, x) != 0.0),
-        _ if from.is_float() && to.is_float() => float::bits(to, float::value(from, x)),
-        _ if from.is_float() => float::value(from, x) as i64 as u64 & to.bits(),
-        _ if to.is_float() && from.is_signed() => float::bits(to, value(from, x) as f64),
-        _ if to.is_float() => float::bits(to, x as f64),
-        (Scalar::Bool, Scalar::Bool) => x,
-        (_, Scalar::Bool) => u64::from(x != 0),
-        _ => from.extend(x) & to.bits(),
-    }
+fn bitfield_insert(base: u64, insert: u64, offset: u64, bits: u64) -> u64 {
+    let mask = field_mask(offset, bits);
+    let insert = (insert as u32).checked_shl(offset as u32).unwrap_or(0);
+    u64::from((base as u32 & !mask) | (insert & mask))
 }
 
 #[cfg(test)]
@@ -575,7 +575,7 @@ mod tests {
             (Ge, Int, -1, -1, 1),
             (BitXor, Uint, 0b1100, 0b1010, 0b0110),
         ] {
-            assert_eq!(bin(op, scalar, x, y), want, "{x} {} {y}", op.token());
+            assert_eq!(bin(op, scalar, x, y), want, "{x} {} {y}", op.info().name);
         }
     }
 
@@ -602,7 +602,7 @@ mod tests {
         ] {
             let mut out = [0];
             binary(op, scalar, &[x], &[y], &mut out);
-            assert_eq!(out[0], want, "{x} {} {y} of {}", op.token(), scalar.name());
+            assert_eq!(out[0], want, "{x} {} {y} of {}", op.info().name, scalar.name());
         }
         let mut out = [0];
         unary(UnaryOp::Neg, Int8, &[0x80], &mut out);
@@ -640,12 +640,12 @@ mod tests {
             {
                 let mut out = [0];
                 binary(op, scalar, &[bits(x)], &[bits(y)], &mut out);
-                assert_eq!(out, [bits(want)], "{x} {} {y}", op.token());
+                assert_eq!(out, [bits(want)], "{x} {} {y}", op.info().name);
             }
             for (op, x, y, want) in [(Lt, -1.0, 0.5, 1), (Ge, -1.0, 0.5, 0), (Eq, 2.0, 2.0, 1), (Ne, 2.0, 2.0, 0)] {
                 let mut out = [0];
                 binary(op, scalar, &[bits(x)], &[bits(y)], &mut out);
-                assert_eq!(out, [want], "{x} {} {y}", op.token());
+                assert_eq!(out, [want], "{x} {} {y}", op.info().name);
             }
             let mut out = [0];
             unary(UnaryOp::Neg, scalar, &[bits(0.0)], &mut out);
@@ -692,7 +692,7 @@ mod tests {
             (Shl, Scalar::Uint, 1, 32, Some(Value)),
             (Shr, Scalar::Int, 1, 31, None),
         ] {
-            assert_eq!(binary_undefined(op, scalar, x, y), want, "{x} {} {y}", op.token());
+            assert_eq!(binary_undefined(op, scalar, x, y), want, "{x} {} {y}", op.info().name);
         }
     }
 

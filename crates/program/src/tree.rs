@@ -212,7 +212,7 @@ pub enum Stmt {
     },
     /// `subgroupBarrier();` or one of the subgroup memory barriers: an operation without result.
     #[serde(rename = "subgroup_barrier", alias = "barrier")]
-    Barrier(#[serde(with = "crate::spirv_names")] SubgroupOp),
+    Barrier(#[serde(serialize_with = "crate::subgroup::serialize_spirv_name")] SubgroupOp),
     /// `var[index] = value;`: an element of an array, matrix or struct, or a component of a vector ([`Expr::Element`]).
     SetElement {
         /// The variable.
@@ -418,7 +418,7 @@ pub enum Expr {
 #[serde(deny_unknown_fields)]
 pub struct SubgroupCall {
     /// Which one.
-    #[serde(with = "crate::spirv_names")]
+    #[serde(serialize_with = "crate::subgroup::serialize_spirv_name")]
     pub op: SubgroupOp,
     /// The operands, without the cluster size.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -521,26 +521,6 @@ impl Builtin {
             _ => Type::UINT,
         }
     }
-
-    /// The expression the printer writes.
-    pub const fn glsl(self) -> &'static str {
-        match self {
-            Builtin::Lane => "lane",
-            Builtin::SubgroupSize => "subgroup_size",
-            Builtin::SubgroupId => "gl_SubgroupID",
-            Builtin::NumSubgroups => "gl_NumSubgroups",
-            Builtin::LocalIndex => "gl_LocalInvocationIndex",
-            Builtin::LocalX => "gl_LocalInvocationID.x",
-            Builtin::LocalY => "gl_LocalInvocationID.y",
-            Builtin::LocalZ => "gl_LocalInvocationID.z",
-            Builtin::WorkgroupIndex => "workgroup_index",
-            Builtin::EqMask => "gl_SubgroupEqMask",
-            Builtin::GeMask => "gl_SubgroupGeMask",
-            Builtin::GtMask => "gl_SubgroupGtMask",
-            Builtin::LeMask => "gl_SubgroupLeMask",
-            Builtin::LtMask => "gl_SubgroupLtMask",
-        }
-    }
 }
 
 impl Expr {
@@ -615,7 +595,7 @@ impl Expr {
             Expr::Cast(scalar, x) => Some(Type { scalar: *scalar, ..of(0, x)? }),
             Expr::Intrinsic(op, args) => {
                 let ty = of(0, args.first()?)?;
-                Some(if op.shape().gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty })
+                Some(if op.info().gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty })
             }
             Expr::Vector(ty, _) => Some(*ty),
             Expr::Component(x, _) => Some(Type::scalar(of(0, x)?.scalar)),

@@ -6,85 +6,125 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A scalar type. Its JSON form is kind and width (SPIR-V 1.6 §3.49.6); format 1 had the GLSL name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Scalar {
-    /// `bool`; a lane holds 0 or 1.
-    #[serde(rename = "bool")]
+use crate::format_1;
+
+/// The kind of a scalar type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScalarKind {
+    /// A lane holds 0 or 1.
     Bool,
-    /// `int`: 32-bit two's complement, wrapping (GLSL 4.60 §4.1.3).
-    #[serde(rename = "i32", alias = "int")]
-    Int,
-    /// `uint`: 32 bits, wrapping.
-    #[serde(rename = "u32", alias = "uint")]
-    Uint,
-    /// `int8_t`. The types from here on wrap, too: SPIR-V's OpIAdd, OpISub and OpIMul take the low bits at every width.
-    #[serde(rename = "i8", alias = "int8_t")]
-    Int8,
-    /// `uint8_t`
-    #[serde(rename = "u8", alias = "uint8_t")]
-    Uint8,
-    /// `int16_t`
-    #[serde(rename = "i16", alias = "int16_t")]
-    Int16,
-    /// `uint16_t`
-    #[serde(rename = "u16", alias = "uint16_t")]
-    Uint16,
-    /// `int64_t`
-    #[serde(rename = "i64", alias = "int64_t")]
-    Int64,
-    /// `uint64_t`
-    #[serde(rename = "u64", alias = "uint64_t")]
-    Uint64,
-    /// `float16_t`: IEEE 754 binary16. What floating-point values may be: `tangle_analysis::exact`.
-    #[serde(rename = "f16", alias = "float16_t")]
-    Float16,
-    /// `float`: binary32.
-    #[serde(rename = "f32", alias = "float")]
+    /// Two's complement, wrapping (GLSL 4.60 §4.1.3; SPIR-V's OpIAdd, OpISub and OpIMul take the low bits at every width).
+    Signed,
+    /// Wrapping, too.
+    Unsigned,
+    /// IEEE 754. What floating-point values may be: `tangle_analysis::exact`.
     Float,
+}
+
+/// The row of a scalar type.
+#[derive(Clone, Copy, Debug)]
+pub struct ScalarInfo {
+    /// The name in JSON: kind and width (SPIR-V 1.6 §3.49.6).
+    pub name: &'static str,
+    /// The name in format 1.
+    pub(crate) format_1: &'static str,
+    /// What it is.
+    pub kind: ScalarKind,
+    /// Size in bits; 1 for bool.
+    pub size: u32,
+}
+
+/// Declares the scalar types with their rows: bool, then the integers, then the floats.
+macro_rules! scalars {
+    ($($(#[$doc:meta])* $scalar:ident = $name:literal, $format_1:literal: $kind:ident of $size:literal,)+) => {
+        /// A scalar type.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum Scalar {
+            $($(#[$doc])* #[serde(rename = $name, alias = $format_1)] $scalar,)+
+        }
+
+        impl Scalar {
+            /// Every scalar type, in the order tables print them.
+            pub const ALL: [Scalar; [$($name),+].len()] = [$(Scalar::$scalar),+];
+
+            /// Its row.
+            pub const fn info(self) -> ScalarInfo {
+                match self {
+                    $(Scalar::$scalar => {
+                        ScalarInfo { name: $name, format_1: $format_1, kind: ScalarKind::$kind, size: $size }
+                    })+
+                }
+            }
+        }
+    };
+}
+
+scalars! {
+    /// `bool`
+    Bool = "bool", "bool": Bool of 1,
+    /// `int`
+    Int = "i32", "int": Signed of 32,
+    /// `uint`
+    Uint = "u32", "uint": Unsigned of 32,
+    /// `int8_t`
+    Int8 = "i8", "int8_t": Signed of 8,
+    /// `uint8_t`
+    Uint8 = "u8", "uint8_t": Unsigned of 8,
+    /// `int16_t`
+    Int16 = "i16", "int16_t": Signed of 16,
+    /// `uint16_t`
+    Uint16 = "u16", "uint16_t": Unsigned of 16,
+    /// `int64_t`
+    Int64 = "i64", "int64_t": Signed of 64,
+    /// `uint64_t`
+    Uint64 = "u64", "uint64_t": Unsigned of 64,
+    /// `float16_t`: binary16.
+    Float16 = "f16", "float16_t": Float of 16,
+    /// `float`: binary32.
+    Float = "f32", "float": Float of 32,
     /// `double`: binary64.
-    #[serde(rename = "f64", alias = "double")]
-    Double,
+    Double = "f64", "double": Float of 64,
 }
 
 impl Scalar {
-    /// Every scalar type, in the order tables print them.
-    pub const ALL: [Scalar; 12] = [
-        Scalar::Bool,
-        Scalar::Int,
-        Scalar::Uint,
-        Scalar::Int8,
-        Scalar::Uint8,
-        Scalar::Int16,
-        Scalar::Uint16,
-        Scalar::Int64,
-        Scalar::Uint64,
-        Scalar::Float16,
-        Scalar::Float,
-        Scalar::Double,
-    ];
-
     /// All types but bool, in the same order.
-    pub const NUMBERS: [Scalar; 11] = {
-        let [_, numbers @ ..] = Scalar::ALL;
-        numbers
-    };
+    pub const NUMBERS: [Scalar; Scalar::ALL.len() - 1] = Scalar::from_place(1);
 
     /// The integer types, in the same order.
-    pub const INTEGERS: [Scalar; 8] = {
-        let [integers @ .., _, _, _] = Scalar::NUMBERS;
-        integers
+    pub const INTEGERS: [Scalar; Scalar::NUMBERS.len() - Scalar::FLOATS] = Scalar::from_place(1);
+
+    /// Bool and the integer types: what has bits.
+    pub const DISCRETE: [Scalar; Scalar::ALL.len() - Scalar::FLOATS] = Scalar::from_place(0);
+
+    /// How many floating-point types there are.
+    const FLOATS: usize = {
+        let (mut count, mut at) = (0, 0);
+        while at < Scalar::ALL.len() {
+            count += Scalar::ALL[at].is_float() as usize;
+            at += 1;
+        }
+        count
     };
+
+    /// Some types in a row, from a place in [`Scalar::ALL`].
+    const fn from_place<const N: usize>(first: usize) -> [Scalar; N] {
+        let mut types = [Scalar::Bool; N];
+        let mut at = 0;
+        while at < N {
+            types[at] = Scalar::ALL[first + at];
+            at += 1;
+        }
+        types
+    }
+
+    /// The name in JSON and in messages: kind and width.
+    pub const fn name(self) -> &'static str {
+        self.info().name
+    }
 
     /// Size in bits; 1 for bool.
     pub const fn size(self) -> u32 {
-        match self {
-            Scalar::Bool => 1,
-            Scalar::Int8 | Scalar::Uint8 => 8,
-            Scalar::Int16 | Scalar::Uint16 | Scalar::Float16 => 16,
-            Scalar::Int | Scalar::Uint | Scalar::Float => 32,
-            Scalar::Int64 | Scalar::Uint64 | Scalar::Double => 64,
-        }
+        self.info().size
     }
 
     /// The bits a value of this type may have set.
@@ -94,27 +134,27 @@ impl Scalar {
 
     /// True for the signed integers.
     pub const fn is_signed(self) -> bool {
-        matches!(self, Scalar::Int | Scalar::Int8 | Scalar::Int16 | Scalar::Int64)
+        matches!(self.info().kind, ScalarKind::Signed)
     }
 
     /// True for `int` and `uint`, the types of GLSL without extensions.
     pub const fn is_word(self) -> bool {
-        matches!(self, Scalar::Int | Scalar::Uint)
+        self.is_integer() && self.size() == 32
     }
 
     /// True for the floating-point types.
     pub const fn is_float(self) -> bool {
-        matches!(self, Scalar::Float16 | Scalar::Float | Scalar::Double)
+        matches!(self.info().kind, ScalarKind::Float)
     }
 
     /// True for the integers of every width.
     pub const fn is_integer(self) -> bool {
-        !matches!(self, Scalar::Bool) && !self.is_float()
+        matches!(self.info().kind, ScalarKind::Signed | ScalarKind::Unsigned)
     }
 
-    /// True for the types that a device may lack: integers of 8, 16 and 64 bits, `float16_t` and `double`.
+    /// True for the types that a device may lack: all that are not of 32 bits, and not bool.
     pub const fn is_extended(self) -> bool {
-        !matches!(self, Scalar::Bool | Scalar::Int | Scalar::Uint | Scalar::Float)
+        !matches!(self, Scalar::Bool) && self.size() != 32
     }
 
     /// True if subgroup operations on the type are a feature of their own: `shaderSubgroupExtendedTypes`, for integers of 8, 16 and 64
@@ -123,26 +163,27 @@ impl Scalar {
         self.is_extended() && !matches!(self, Scalar::Double)
     }
 
-    /// The unsigned integer of the same size; bool stays.
+    /// The unsigned integer of the same size; what is no signed integer stays.
     pub const fn unsigned(self) -> Scalar {
-        match self {
-            Scalar::Int => Scalar::Uint,
-            Scalar::Int8 => Scalar::Uint8,
-            Scalar::Int16 => Scalar::Uint16,
-            Scalar::Int64 => Scalar::Uint64,
-            other => other,
-        }
+        if self.is_signed() { self.twin(false) } else { self }
     }
 
-    /// The signed integer of the same size; bool stays.
+    /// The signed integer of the same size; what is no integer stays.
     pub const fn signed(self) -> Scalar {
-        match self {
-            Scalar::Uint => Scalar::Int,
-            Scalar::Uint8 => Scalar::Int8,
-            Scalar::Uint16 => Scalar::Int16,
-            Scalar::Uint64 => Scalar::Int64,
-            other => other,
+        if self.is_integer() { self.twin(true) } else { self }
+    }
+
+    /// The integer of the same size that is signed, or is not.
+    const fn twin(self, signed: bool) -> Scalar {
+        let mut at = 0;
+        while at < Scalar::INTEGERS.len() {
+            let other = Scalar::INTEGERS[at];
+            if other.size() == self.size() && other.is_signed() == signed {
+                return other;
+            }
+            at += 1;
         }
+        self
     }
 
     /// The bits of an integer or bool, widened to 64 bits: with the sign of signed types, else with zeros.
@@ -181,71 +222,6 @@ impl Scalar {
     pub const fn words(self) -> u64 {
         if self.size() == 64 { 2 } else { 1 }
     }
-
-    /// The ending of the extensions for a type that GLSL lacks: `GL_EXT_shader_explicit_arithmetic_types_…` and
-    /// `GL_EXT_shader_subgroup_extended_types_…`.
-    pub const fn extension(self) -> Option<&'static str> {
-        match self {
-            Scalar::Bool | Scalar::Int | Scalar::Uint | Scalar::Float | Scalar::Double => None,
-            Scalar::Float16 => Some("float16"),
-            Scalar::Int8 | Scalar::Uint8 => Some("int8"),
-            Scalar::Int16 | Scalar::Uint16 => Some("int16"),
-            Scalar::Int64 | Scalar::Uint64 => Some("int64"),
-        }
-    }
-
-    /// The GLSL name of the scalar type.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Scalar::Bool => "bool",
-            Scalar::Int => "int",
-            Scalar::Uint => "uint",
-            Scalar::Int8 => "int8_t",
-            Scalar::Uint8 => "uint8_t",
-            Scalar::Int16 => "int16_t",
-            Scalar::Uint16 => "uint16_t",
-            Scalar::Int64 => "int64_t",
-            Scalar::Uint64 => "uint64_t",
-            Scalar::Float16 => "float16_t",
-            Scalar::Float => "float",
-            Scalar::Double => "double",
-        }
-    }
-
-    /// The name in JSON: kind and width.
-    pub const fn json_name(self) -> &'static str {
-        match self {
-            Scalar::Bool => "bool",
-            Scalar::Int => "i32",
-            Scalar::Uint => "u32",
-            Scalar::Int8 => "i8",
-            Scalar::Uint8 => "u8",
-            Scalar::Int16 => "i16",
-            Scalar::Uint16 => "u16",
-            Scalar::Int64 => "i64",
-            Scalar::Uint64 => "u64",
-            Scalar::Float16 => "f16",
-            Scalar::Float => "f32",
-            Scalar::Double => "f64",
-        }
-    }
-
-    const fn vector_prefix(self) -> &'static str {
-        match self {
-            Scalar::Bool => "bvec",
-            Scalar::Int => "ivec",
-            Scalar::Uint => "uvec",
-            Scalar::Int8 => "i8vec",
-            Scalar::Uint8 => "u8vec",
-            Scalar::Int16 => "i16vec",
-            Scalar::Uint16 => "u16vec",
-            Scalar::Int64 => "i64vec",
-            Scalar::Uint64 => "u64vec",
-            Scalar::Float16 => "f16vec",
-            Scalar::Float => "vec",
-            Scalar::Double => "dvec",
-        }
-    }
 }
 
 /// How many values of one scalar or vector type make up a value.
@@ -262,7 +238,7 @@ pub enum Shape {
     Struct(u8),
 }
 
-/// A scalar or a vector of two to four components, or an aggregate of these. Its JSON form is [`Type::json_name`].
+/// A scalar or a vector of two to four components, or an aggregate of these. Its JSON form is the text of [`Display`](fmt::Display).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Type {
     /// The component type.
@@ -338,87 +314,63 @@ impl Type {
     }
 }
 
+/// The name in JSON and in messages: `u32x4`, `array(u32x4, 2)`, `matrix(f32x3, 2)` of two columns, `struct(i32x2, 3)`.
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let single = Type { shape: Shape::Single, ..*self };
-        match (self.shape, self.width) {
-            (Shape::Single, 1) => f.write_str(self.scalar.name()),
-            (Shape::Single, n) => write!(f, "{}{n}", self.scalar.vector_prefix()),
-            (Shape::Array(n), _) => write!(f, "{single}[{n}]"),
-            (Shape::Matrix(n), rows) => write!(f, "{}{n}x{rows}", self.scalar.vector_prefix().replace("vec", "mat")),
-            (Shape::Struct(n), _) => write!(f, "Struct_{single}_{n}"),
+        match self.shape {
+            Shape::Single if self.width == 1 => f.write_str(self.scalar.name()),
+            Shape::Single => write!(f, "{}x{}", self.scalar.name(), self.width),
+            Shape::Array(n) => write!(f, "array({single}, {n})"),
+            Shape::Matrix(n) => write!(f, "matrix({single}, {n})"),
+            Shape::Struct(n) => write!(f, "struct({single}, {n})"),
         }
     }
 }
 
+/// Of the name, or of that in format 1.
 impl FromStr for Type {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Type, String> {
-        let singles =
-            || Scalar::ALL.into_iter().flat_map(|scalar| (1..=4).map(move |width| Type::vector(scalar, width)));
-        let shaped = |single: &str, count: &str, shape: fn(u8) -> Shape| -> Option<Type> {
-            let single = singles().find(|ty| ty.to_string() == single)?;
-            Some(Type { shape: shape(count.parse().ok()?), ..single })
-        };
-        let array = || name.strip_suffix(']')?.split_once('[').and_then(|(ty, n)| shaped(ty, n, Shape::Array));
-        let structure =
-            || name.strip_prefix("Struct_")?.rsplit_once('_').and_then(|(ty, n)| shaped(ty, n, Shape::Struct));
-        let matrices = || (2..=4).flat_map(|n| singles().map(move |ty| Type { shape: Shape::Matrix(n), ..ty }));
-        let found = singles().find(|ty| ty.to_string() == name).or_else(array).or_else(structure);
-        let found = found.or_else(|| matrices().find(|ty| ty.exists() && ty.to_string() == name));
-        found.filter(|ty| ty.exists()).ok_or_else(|| format!("unknown type '{name}'"))
+        let known = named(name).or_else(|| format_1::ty(name));
+        known.filter(|ty| ty.exists()).ok_or_else(|| format!("unknown type '{name}'"))
     }
 }
 
-impl Type {
-    /// The name in JSON: `u32x4`, `array(u32x4, 2)`, `matrix(f32x3, 2)` of two columns, `struct(i32x2, 3)`.
-    pub fn json_name(self) -> String {
-        let scalar = self.scalar.json_name();
-        let single = if self.width == 1 { scalar.to_owned() } else { format!("{scalar}x{}", self.width) };
-        match self.shape {
-            Shape::Single => single,
-            Shape::Array(n) => format!("array({single}, {n})"),
-            Shape::Matrix(n) => format!("matrix({single}, {n})"),
-            Shape::Struct(n) => format!("struct({single}, {n})"),
+fn named(name: &str) -> Option<Type> {
+    let aggregate = name.strip_suffix(')').and_then(|name| name.split_once('('));
+    let (single, shape) = match aggregate {
+        None => (name, Shape::Single),
+        Some((kind, parts)) => {
+            let (single, count) = parts.split_once(", ")?;
+            let count = count.parse().ok()?;
+            let shape = match kind {
+                "array" => Shape::Array(count),
+                "matrix" => Shape::Matrix(count),
+                "struct" => Shape::Struct(count),
+                _ => return None,
+            };
+            (single, shape)
         }
-    }
-
-    fn from_json_name(name: &str) -> Option<Type> {
-        let aggregate = name.strip_suffix(')').and_then(|name| name.split_once('('));
-        let (single, shape) = match aggregate {
-            None => (name, Shape::Single),
-            Some((kind, parts)) => {
-                let (single, count) = parts.split_once(", ")?;
-                let count = count.parse().ok()?;
-                let shape = match kind {
-                    "array" => Shape::Array(count),
-                    "matrix" => Shape::Matrix(count),
-                    "struct" => Shape::Struct(count),
-                    _ => return None,
-                };
-                (single, shape)
-            }
-        };
-        let (scalar, width) = single.split_once('x').unwrap_or((single, "1"));
-        let scalar = Scalar::ALL.into_iter().find(|known| known.json_name() == scalar)?;
-        let ty = Type { scalar, width: width.parse().ok()?, shape };
-        // One spelling for each type, so that what is read is written again.
-        (ty.exists() && ty.json_name() == name).then_some(ty)
-    }
+    };
+    let (scalar, width) = single.split_once('x').unwrap_or((single, "1"));
+    let scalar = Scalar::ALL.into_iter().find(|known| known.name() == scalar)?;
+    let ty = Type { scalar, width: width.parse().ok()?, shape };
+    // One spelling for each type, so that what is read is written again.
+    (ty.to_string() == name).then_some(ty)
 }
 
 impl Serialize for Type {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.json_name())
+        serializer.collect_str(self)
     }
 }
 
 impl<'de> Deserialize<'de> for Type {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Type, D::Error> {
         let name = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        // Format 1 had the names of GLSL.
-        Type::from_json_name(&name).map_or_else(|| name.parse(), Ok).map_err(serde::de::Error::custom)
+        name.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -434,31 +386,53 @@ mod tests {
     }
 
     #[test]
-    fn names_round_trip() {
-        for name in [
-            "bool",
-            "int",
-            "uint",
-            "bvec2",
-            "ivec3",
-            "uvec4",
-            "int8_t",
-            "u16vec3",
-            "i64vec2",
-            "vec4",
-            "dvec2",
-            "f16vec3",
-            "uint[2]",
-            "i8vec3[8]",
-            "mat2x3",
-            "dmat4x4",
-            "f16mat3x2",
-            "Struct_int8_t_2",
-            "Struct_bvec2_4",
+    fn names_of_scalars() {
+        for scalar in Scalar::ALL {
+            assert_eq!(serde_json::to_string(&scalar).unwrap(), format!("\"{}\"", scalar.name()));
+            let old = format!("\"{}\"", scalar.info().format_1);
+            assert_eq!(serde_json::from_str::<Scalar>(&old).unwrap(), scalar);
+        }
+    }
+
+    #[test]
+    fn names_of_types() {
+        for (name, format_1) in [
+            ("bool", "bool"),
+            ("i32", "int"),
+            ("u32", "uint"),
+            ("u32x4", "uvec4"),
+            ("boolx2", "bvec2"),
+            ("i32x3", "ivec3"),
+            ("i8", "int8_t"),
+            ("i8x3", "i8vec3"),
+            ("u16x3", "u16vec3"),
+            ("i64x2", "i64vec2"),
+            ("f32x4", "vec4"),
+            ("f64x2", "dvec2"),
+            ("f16x3", "f16vec3"),
+            ("array(u32, 2)", "uint[2]"),
+            ("array(i8x3, 8)", "i8vec3[8]"),
+            ("matrix(f32x3, 2)", "mat2x3"),
+            ("matrix(f64x4, 4)", "dmat4x4"),
+            ("matrix(f16x2, 3)", "f16mat3x2"),
+            ("struct(i8, 2)", "Struct_int8_t_2"),
+            ("struct(boolx2, 4)", "Struct_bvec2_4"),
         ] {
-            assert_eq!(name.parse::<Type>().unwrap().to_string(), name);
+            let ty: Type = name.parse().unwrap();
+            assert_eq!(ty.to_string(), name);
+            assert_eq!(format_1.parse(), Ok(ty));
+            assert_eq!(serde_json::to_value(ty).unwrap(), name);
+            assert_eq!(serde_json::from_value::<Type>(format_1.into()).unwrap(), ty);
         }
         for bad in [
+            "u32x1",
+            "u32x5",
+            "u32x04",
+            "array(u32, 1)",
+            "array(u32)",
+            "matrix(u32x2, 2)",
+            "list(u32, 2)",
+            "u33",
             "uvec1",
             "uvec5",
             "vec",
@@ -476,35 +450,15 @@ mod tests {
     }
 
     #[test]
-    fn json_names_of_scalars() {
-        for scalar in Scalar::ALL {
-            assert_eq!(serde_json::to_string(&scalar).unwrap(), format!("\"{}\"", scalar.json_name()));
-            // Format 1 had the names of GLSL.
-            assert_eq!(serde_json::from_str::<Scalar>(&format!("\"{}\"", scalar.name())).unwrap(), scalar);
-        }
-    }
-
-    #[test]
-    fn json_names_of_types() {
-        let read = |name: &str| serde_json::from_value::<Type>(name.into());
-        for (name, glsl) in [
-            ("bool", "bool"),
-            ("u32x4", "uvec4"),
-            ("i8x3", "i8vec3"),
-            ("array(u32, 4)", "uint[4]"),
-            ("array(i8x3, 8)", "i8vec3[8]"),
-            ("matrix(f32x3, 2)", "mat2x3"),
-            ("matrix(f16x2, 3)", "f16mat3x2"),
-            ("struct(boolx2, 4)", "Struct_bvec2_4"),
-        ] {
-            let ty = read(name).unwrap();
-            assert_eq!((ty.json_name().as_str(), ty.to_string().as_str()), (name, glsl));
-            assert_eq!(read(glsl).unwrap(), ty, "format 1");
-        }
-        for bad in
-            ["u32x1", "u32x5", "u32x04", "array(u32, 1)", "array(u32)", "matrix(u32x2, 2)", "list(u32, 2)", "u33"]
+    fn signs() {
+        for (signed, unsigned) in
+            [(Scalar::Int, Scalar::Uint), (Scalar::Int8, Scalar::Uint8), (Scalar::Int64, Scalar::Uint64)]
         {
-            assert!(read(bad).is_err(), "{bad}");
+            assert_eq!((signed.unsigned(), unsigned.signed()), (unsigned, signed));
+            assert_eq!((unsigned.unsigned(), signed.signed()), (unsigned, signed));
+        }
+        for other in [Scalar::Bool, Scalar::Float16, Scalar::Float] {
+            assert_eq!((other.unsigned(), other.signed()), (other, other));
         }
     }
 

@@ -385,7 +385,7 @@ impl Builder<'_> {
             (scalar, 6 | 7) if scalar.is_signed() && scalar.is_word() => self.draw.pick(&signed),
             _ => self.draw.pick(&gives_int),
         };
-        if op.shape().gives_int {
+        if op.info().gives_int {
             let of = if self.draw.percent(50) { Scalar::Int } else { Scalar::Uint };
             let result = Expr::Intrinsic(op, vec![self.varying(of, want.deeper())]);
             return if scalar == Scalar::Int { result } else { cast(scalar, result) };

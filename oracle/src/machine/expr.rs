@@ -210,7 +210,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                 for (x, y) in lhs.columns.iter().zip(&rhs.columns) {
                     match ops::binary_undefined(op, scalar, x[slot], y[slot]) {
                         Some(Undefined::Behaviour) => {
-                            return Err(Stop::Invalid(format!("'{}' has undefined behaviour", op.token())));
+                            return Err(Stop::Invalid(format!("'{}' has undefined behaviour", op.info().name)));
                         }
                         Some(Undefined::Value) => undefined.insert(slot),
                         None => {}

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use tangle_program::case::{SpirvVersion, SubgroupSize};
 use tangle_program::memory::Shared;
 use tangle_program::needs;
-use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
+use tangle_program::ops::{BinaryOp, Intrinsic, Kind};
 use tangle_program::subgroup::{Param, SubgroupOp};
 use tangle_program::tree::{Builtin, Expr, Function, Load, SubgroupCall};
 use tangle_program::types::{Scalar, Shape, Type};
@@ -39,16 +39,15 @@ fn type_from(expr: &Expr, function: &Function, tys: &[Type]) -> Checked<Type> {
         },
         (Expr::Builtin(builtin), _) => Ok(builtin.ty()),
         (Expr::Unary(op, _), &[x]) => {
-            let fits = match op {
-                UnaryOp::Neg => is_number(x),
-                UnaryOp::BitNot => x.scalar.is_integer(),
-                UnaryOp::Not => x == Type::BOOL,
-            };
-            if fits { Ok(x) } else { mismatch(expr, op.token(), tys) }
+            // There are no vectors of bools for operators.
+            let fits = op.info().takes.admits(x.scalar) && (is_number(x) || x.is_scalar());
+            if fits { Ok(x) } else { mismatch(expr, op.info().name, tys) }
         }
-        (Expr::Binary(op, ..), &[x, y]) => binary_type(*op, x, y).map_or_else(|| mismatch(expr, op.token(), tys), Ok),
+        (Expr::Binary(op, ..), &[x, y]) => {
+            binary_type(*op, x, y).map_or_else(|| mismatch(expr, op.info().name, tys), Ok)
+        }
         (Expr::Select(..), &[cond, x, y]) if cond == Type::BOOL && x == y => Ok(x),
-        (Expr::Select(..), _) => mismatch(expr, "?:", tys),
+        (Expr::Select(..), _) => mismatch(expr, "Select", tys),
         // The way of a float to other integers is by int.
         (Expr::Cast(scalar, _), &[x]) if x.scalar.is_float() && scalar.is_integer() && *scalar != Scalar::Int => {
             mismatch(expr, scalar.name(), tys)
@@ -145,32 +144,32 @@ fn is_number(ty: Type) -> bool {
 
 fn binary_type(op: BinaryOp, x: Type, y: Type) -> Option<Type> {
     let uints = Type { scalar: Scalar::Uint, ..x };
-    let (fits, ty) = match op {
-        _ if op.is_logical() => (x == Type::BOOL && y == Type::BOOL, Type::BOOL),
-        BinaryOp::Eq | BinaryOp::Ne => (x.is_scalar() && x == y, Type::BOOL),
-        _ if op.is_comparison() => (x.is_scalar() && is_number(x) && x == y, Type::BOOL),
-        _ if op.is_shift() => (x.scalar.is_integer() && y == uints, x),
-        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => (is_number(x) && x == y, x),
-        _ => (x.scalar.is_integer() && x == y, x),
+    let (fits, ty) = match op.info().kind {
+        Kind::Logical => (x == Type::BOOL && y == Type::BOOL, Type::BOOL),
+        Kind::Equality => (x.is_scalar() && x == y, Type::BOOL),
+        Kind::Order => (x.is_scalar() && is_number(x) && x == y, Type::BOOL),
+        Kind::Shift => (x.scalar.is_integer() && y == uints, x),
+        Kind::Arithmetic => (is_number(x) && x == y, x),
+        Kind::Integer => (x.scalar.is_integer() && x == y, x),
     };
     fits.then_some(ty)
 }
 
 fn intrinsic_type(expr: &Expr, op: Intrinsic, tys: &[Type]) -> Checked<Type> {
-    let shape = op.shape();
-    if tys.len() != shape.values + shape.offsets {
-        return invalid(format!("{} takes {}, not {}", shape.name, shape.values + shape.offsets, tys.len()))
+    let info = op.info();
+    if tys.len() != info.values + info.offsets {
+        return invalid(format!("{} takes {}, not {}", info.name, info.values + info.offsets, tys.len()))
             .at(|| "ext_inst[1]".into());
     }
-    let (values, offsets) = tys.split_at(shape.values);
+    let (values, offsets) = tys.split_at(info.values);
     let ty = values[0];
-    let fits = shape.operand.admits(ty.scalar)
+    let fits = info.takes.admits(ty.scalar)
         && values.iter().all(|value| *value == ty)
         && offsets.iter().all(|offset| *offset == Type::INT);
     if !fits {
-        return mismatch(expr, shape.name, tys);
+        return mismatch(expr, info.name, tys);
     }
-    Ok(if shape.gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty })
+    Ok(if info.gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty })
 }
 
 fn subgroup_type(expr: &Expr, call: &SubgroupCall, tys: &[Type]) -> Checked<Type> {
@@ -196,8 +195,8 @@ fn subgroup_type(expr: &Expr, call: &SubgroupCall, tys: &[Type]) -> Checked<Type
                 Param::QuadIndex => "a literal 0u to 3u or a specialisation constant".to_owned(),
                 Param::Value => format!("a vector or scalar of {}", names_of(info.scalars)),
                 Param::Predicate => "a bool".to_owned(),
-                Param::Mask | Param::UniformMask | Param::Partition => "a uvec4".to_owned(),
-                Param::Uint | Param::BroadcastLane | Param::UniformUint => "a uint".to_owned(),
+                Param::Mask | Param::UniformMask | Param::Partition => "a u32x4".to_owned(),
+                Param::Uint | Param::BroadcastLane | Param::UniformUint => "a u32".to_owned(),
             };
             return invalid(format!("{} takes {what} here, not {ty}", info.name)).at(|| segment(expr, i));
         }

@@ -202,8 +202,8 @@ impl<'a, 's> Checker<'a, 's> {
             (Some(compare), AtomicOp::CompSwap) => {
                 self.expr_of(compare, array.ty(), place).map(drop).at(|| "compare".into())?;
             }
-            (None, AtomicOp::CompSwap) => return invalid("atomicCompSwap compares").at(|| "compare".into()),
-            (Some(_), op) => return invalid(format!("{} does not compare", op.name())).at(|| "compare".into()),
+            (None, AtomicOp::CompSwap) => return invalid("AtomicCompareExchange compares").at(|| "compare".into()),
+            (Some(_), _) => return invalid("only AtomicCompareExchange compares").at(|| "compare".into()),
             (None, _) => {}
         }
         self.expr_of(&atomic.value, array.ty(), place).at(|| "value".into())?;
@@ -271,8 +271,8 @@ impl<'a, 's> Checker<'a, 's> {
         let info = self.expr(selector, place)?;
         match info.ty {
             Some(Type::INT | Type::UINT) => {}
-            Some(ty) => refuse!("a selector is int or uint, not {ty}"),
-            None => refuse!("a selector is int or uint"),
+            Some(ty) => refuse!("a selector is i32 or u32, not {ty}"),
+            None => refuse!("a selector is i32 or u32"),
         }
         defined(&info, "decides a switch")?;
         Ok(info.scalar())
@@ -308,7 +308,7 @@ impl<'a, 's> Checker<'a, 's> {
 
     fn counter(&mut self, counter: VarId) -> Checked {
         if self.function.var_type(counter) != Some(Type::UINT) || (counter as usize) < self.function.params.len() {
-            refuse!("a loop counter is a uint local");
+            refuse!("a loop counter is a u32 local");
         }
         let state = &mut self.counters[counter as usize];
         if *state == Counter::Taken {

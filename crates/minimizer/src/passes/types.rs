@@ -132,7 +132,7 @@ pub fn component_of(expr: &Expr, component: u8, function: &Function) -> Expr {
             Expr::Subgroup(call)
         }
         Expr::Intrinsic(op, args) => {
-            let values = op.shape().values;
+            let values = op.info().values;
             let args = args.iter().enumerate().map(|(i, arg)| if i < values { part(arg) } else { arg.clone() });
             Expr::Intrinsic(*op, args.collect())
         }
@@ -177,15 +177,15 @@ pub fn words(case: &Case) -> Candidates<'_> {
                 *expr = if is_same { Expr::clone(x) } else { Expr::Cast(to, x.clone()) };
             }
             Expr::Intrinsic(op, args) if is_signless => {
-                let shape = op.shape();
+                let info = op.info();
                 // Offsets and numbers of bits are ints, and so are some results.
-                for arg in args.iter_mut().skip(shape.values) {
+                for arg in args.iter_mut().skip(info.values) {
                     *arg = match arg {
                         Expr::Uint(n) => Expr::Int(*n as i32),
                         _ => Expr::Cast(Scalar::Int, Box::new(arg.clone())),
                     };
                 }
-                if shape.gives_int {
+                if info.gives_int {
                     *expr = Expr::Cast(Scalar::Uint, Box::new(expr.clone()));
                 }
             }

@@ -26,28 +26,6 @@ impl Fold {
     /// Every fold.
     pub const ALL: [Fold; 7] = [Fold::Add, Fold::Mul, Fold::Min, Fold::Max, Fold::And, Fold::Or, Fold::Xor];
 
-    /// The SPIR-V instruction for a type; its Operation says whether it is a reduction or a scan.
-    pub const fn instruction(self, scalar: Scalar) -> &'static str {
-        match (self, scalar) {
-            (Fold::Add, _) if scalar.is_float() => "OpGroupNonUniformFAdd",
-            (Fold::Mul, _) if scalar.is_float() => "OpGroupNonUniformFMul",
-            (Fold::Min, _) if scalar.is_float() => "OpGroupNonUniformFMin",
-            (Fold::Max, _) if scalar.is_float() => "OpGroupNonUniformFMax",
-            (Fold::Add, _) => "OpGroupNonUniformIAdd",
-            (Fold::Mul, _) => "OpGroupNonUniformIMul",
-            (Fold::Min, _) if scalar.is_signed() => "OpGroupNonUniformSMin",
-            (Fold::Max, _) if scalar.is_signed() => "OpGroupNonUniformSMax",
-            (Fold::Min, _) => "OpGroupNonUniformUMin",
-            (Fold::Max, _) => "OpGroupNonUniformUMax",
-            (Fold::And, Scalar::Bool) => "OpGroupNonUniformLogicalAnd",
-            (Fold::Or, Scalar::Bool) => "OpGroupNonUniformLogicalOr",
-            (Fold::Xor, Scalar::Bool) => "OpGroupNonUniformLogicalXor",
-            (Fold::And, _) => "OpGroupNonUniformBitwiseAnd",
-            (Fold::Or, _) => "OpGroupNonUniformBitwiseOr",
-            (Fold::Xor, _) => "OpGroupNonUniformBitwiseXor",
-        }
-    }
-
     /// How GL_KHR_shader_subgroup calls it, for a type.
     pub const fn noun(self, scalar: Scalar) -> &'static str {
         match (self, scalar) {

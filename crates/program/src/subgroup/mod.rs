@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::{Scalar, Type};
 pub use fold::Fold;
+pub(crate) use table::serialize_spirv_name;
 pub use table::{SubgroupOp, TABLE};
 
 /// The eight categories of GL_KHR_shader_subgroup, and those of later extensions; each has its own extension and feature.
@@ -60,23 +61,6 @@ impl Category {
         Category::QuadControl,
         Category::Partitioned,
     ];
-
-    /// The GLSL extension to enable.
-    pub const fn extension(self) -> &'static str {
-        match self {
-            Category::Basic => "GL_KHR_shader_subgroup_basic",
-            Category::Vote => "GL_KHR_shader_subgroup_vote",
-            Category::Ballot => "GL_KHR_shader_subgroup_ballot",
-            Category::Arithmetic => "GL_KHR_shader_subgroup_arithmetic",
-            Category::Shuffle => "GL_KHR_shader_subgroup_shuffle",
-            Category::ShuffleRelative => "GL_KHR_shader_subgroup_shuffle_relative",
-            Category::Clustered => "GL_KHR_shader_subgroup_clustered",
-            Category::Quad => "GL_KHR_shader_subgroup_quad",
-            Category::Rotate | Category::RotateClustered => "GL_KHR_shader_subgroup_rotate",
-            Category::QuadControl => "GL_EXT_shader_quad_control",
-            Category::Partitioned => "GL_NV_shader_subgroup_partitioned",
-        }
-    }
 
     /// Short name, as in the Vulkan feature bits.
     pub const fn name(self) -> &'static str {
@@ -241,9 +225,11 @@ pub enum Uniform {
 pub struct OpInfo {
     /// The operation.
     pub op: SubgroupOp,
-    /// The GLSL function, which is also the name in JSON and in reports.
+    /// The GLSL function, which is also the name in reports and statistics.
     pub name: &'static str,
-    /// The SPIR-V instruction; empty where the operand's type decides it ([`OpInfo::instruction`]).
+    /// The name in cases (SPIR-V 1.6 §3.49.24 and the extensions of each): the instruction without `Op` and without the kind of its
+    /// operands (`OpGroupNonUniformIAdd`, `SMin` and `LogicalAnd` are `Add`, `Min` and `And`), then the group operation, or what else
+    /// tells operations of one instruction apart. Barriers are said by their scope and the memory that they order.
     pub spirv: &'static str,
     /// Category: decides extension and feature.
     pub category: Category,
@@ -294,14 +280,6 @@ impl OpInfo {
     /// How well results stand for a generic operand of this type.
     pub const fn severity(&self, scalar: Scalar) -> Severity {
         if scalar.is_float() { self.float_severity } else { Severity::Hard }
-    }
-
-    /// The SPIR-V instruction for a generic operand of this type.
-    pub const fn instruction(&self, scalar: Scalar) -> &'static str {
-        match self.op.fold() {
-            Some(fold) => fold.instruction(scalar),
-            None => self.spirv,
-        }
     }
 
     /// What the text in `source` says the result is, for a generic operand of this type.

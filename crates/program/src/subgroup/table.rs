@@ -11,10 +11,7 @@ const ANY_TYPE: &[Scalar] = &Scalar::ALL;
 const INTEGERS: &[Scalar] = &Scalar::INTEGERS;
 const NUMBERS: &[Scalar] = &Scalar::NUMBERS;
 /// What has bits.
-const BITS: &[Scalar] = {
-    let [bits @ .., _, _, _] = &Scalar::ALL;
-    bits
-};
+const BITS: &[Scalar] = &Scalar::DISCRETE;
 
 const GLSL_SUBGROUP: &str = "GL_KHR_shader_subgroup rev 8";
 const GLSL_ROTATE: &str = "GL_KHR_shader_subgroup_rotate rev 1";
@@ -75,7 +72,7 @@ const OF_MASK: OpInfo = OpInfo {
 /// Declares the operations without a fold, each with its row, then those with one.
 macro_rules! operations {
     ($($(#[$doc:meta])* $op:ident: $row:expr,)+) => {
-        /// A subgroup operation. Its JSON form is the GLSL name.
+        /// A subgroup operation. Cases say it by its name in SPIR-V, reports and statistics by that of the GLSL function.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[expect(missing_docs, reason = "each variant is the GLSL function of that name; TABLE describes it")]
         pub enum SubgroupOp {
@@ -143,13 +140,13 @@ macro_rules! operations {
 }
 
 operations! {
-    Barrier: OpInfo { name: "subgroupBarrier", spirv: "OpControlBarrier", ..BARRIER },
-    MemoryBarrier: OpInfo { name: "subgroupMemoryBarrier", spirv: "OpMemoryBarrier", ..BARRIER },
-    MemoryBarrierBuffer: OpInfo { name: "subgroupMemoryBarrierBuffer", spirv: "OpMemoryBarrier", ..BARRIER },
-    MemoryBarrierShared: OpInfo { name: "subgroupMemoryBarrierShared", spirv: "OpMemoryBarrier", ..BARRIER },
+    Barrier: OpInfo { name: "subgroupBarrier", spirv: "ControlBarrier Subgroup", ..BARRIER },
+    MemoryBarrier: OpInfo { name: "subgroupMemoryBarrier", spirv: "MemoryBarrier Subgroup", ..BARRIER },
+    MemoryBarrierBuffer: OpInfo { name: "subgroupMemoryBarrierBuffer", spirv: "MemoryBarrier Subgroup UniformMemory", ..BARRIER },
+    MemoryBarrierShared: OpInfo { name: "subgroupMemoryBarrierShared", spirv: "MemoryBarrier Subgroup WorkgroupMemory", ..BARRIER },
     Elect: OpInfo {
         name: "subgroupElect",
-        spirv: "OpGroupNonUniformElect",
+        spirv: "GroupNonUniformElect",
         category: Category::Basic,
         gives: Gives::Bool,
         rank: 0,
@@ -159,7 +156,7 @@ operations! {
     },
     All: OpInfo {
         name: "subgroupAll",
-        spirv: "OpGroupNonUniformAll",
+        spirv: "GroupNonUniformAll",
         params: &[P::Predicate],
         rank: 1,
         sentence: "returns true if for all active invocations <value> evaluates to true.",
@@ -168,7 +165,7 @@ operations! {
     },
     Any: OpInfo {
         name: "subgroupAny",
-        spirv: "OpGroupNonUniformAny",
+        spirv: "GroupNonUniformAny",
         params: &[P::Predicate],
         rank: 0,
         sentence: "returns true if for any active invocation its <value> evaluates to true.",
@@ -177,7 +174,7 @@ operations! {
     },
     AllEqual: OpInfo {
         name: "subgroupAllEqual",
-        spirv: "OpGroupNonUniformAllEqual",
+        spirv: "GroupNonUniformAllEqual",
         params: &[P::Value],
         scalars: ANY_TYPE,
         sentence: "returns true if <value> for all active invocations is equal across the subgroup.",
@@ -186,7 +183,7 @@ operations! {
     },
     Broadcast: OpInfo {
         name: "subgroupBroadcast",
-        spirv: "OpGroupNonUniformBroadcast",
+        spirv: "GroupNonUniformBroadcast",
         category: Category::Ballot,
         params: &[P::Value, P::BroadcastLane],
         defined: Defined::LaneInTangle,
@@ -197,7 +194,7 @@ operations! {
     },
     BroadcastFirst: OpInfo {
         name: "subgroupBroadcastFirst",
-        spirv: "OpGroupNonUniformBroadcastFirst",
+        spirv: "GroupNonUniformBroadcastFirst",
         category: Category::Ballot,
         params: &[P::Value],
         defined: Defined::Always,
@@ -209,7 +206,7 @@ operations! {
     },
     Ballot: OpInfo {
         name: "subgroupBallot",
-        spirv: "OpGroupNonUniformBallot",
+        spirv: "GroupNonUniformBallot",
         category: Category::Ballot,
         params: &[P::Predicate],
         gives: Gives::Mask,
@@ -223,7 +220,7 @@ operations! {
     },
     InverseBallot: OpInfo {
         name: "subgroupInverseBallot",
-        spirv: "OpGroupNonUniformInverseBallot",
+        spirv: "GroupNonUniformInverseBallot",
         params: &[P::UniformMask],
         gives: Gives::Bool,
         reach: Reach::Own,
@@ -235,7 +232,7 @@ operations! {
     },
     BallotBitExtract: OpInfo {
         name: "subgroupBallotBitExtract",
-        spirv: "OpGroupNonUniformBallotBitExtract",
+        spirv: "GroupNonUniformBallotBitExtract",
         params: &[P::Mask, P::Uint],
         gives: Gives::Bool,
         reach: Reach::Own,
@@ -248,7 +245,7 @@ operations! {
     },
     BallotBitCount: OpInfo {
         name: "subgroupBallotBitCount",
-        spirv: "OpGroupNonUniformBallotBitCount",
+        spirv: "GroupNonUniformBallotBitCount Reduce",
         uniform: Uniform::ByAll,
         sentence: "returns the number of bits that are set to 1 in the bits used to hold the subgroup invocations of <value>.",
         meaning: meaning::ballot_bit_count,
@@ -256,7 +253,7 @@ operations! {
     },
     BallotInclusiveBitCount: OpInfo {
         name: "subgroupBallotInclusiveBitCount",
-        spirv: "OpGroupNonUniformBallotBitCount",
+        spirv: "GroupNonUniformBallotBitCount InclusiveScan",
         sentence: "returns the number of bits that are set to 1 in the ballot value for subgroup invocations with a lower, or equal to, \
                    <gl_SubgroupInvocationID>.",
         meaning: meaning::ballot_inclusive_bit_count,
@@ -264,7 +261,7 @@ operations! {
     },
     BallotExclusiveBitCount: OpInfo {
         name: "subgroupBallotExclusiveBitCount",
-        spirv: "OpGroupNonUniformBallotBitCount",
+        spirv: "GroupNonUniformBallotBitCount ExclusiveScan",
         sentence: "returns the number of bits that are set to 1 in the ballot value for subgroup invocations with a lower \
                    <gl_SubgroupInvocationID>.",
         meaning: meaning::ballot_exclusive_bit_count,
@@ -272,7 +269,7 @@ operations! {
     },
     BallotFindLsb: OpInfo {
         name: "subgroupBallotFindLSB",
-        spirv: "OpGroupNonUniformBallotFindLSB",
+        spirv: "GroupNonUniformBallotFindLSB",
         defined: Defined::FullMask,
         uniform: Uniform::ByAll,
         sentence: "returns the bit number of the least significant bit set to 1 in the bits used to hold the subgroup invocations of \
@@ -282,7 +279,7 @@ operations! {
     },
     BallotFindMsb: OpInfo {
         name: "subgroupBallotFindMSB",
-        spirv: "OpGroupNonUniformBallotFindMSB",
+        spirv: "GroupNonUniformBallotFindMSB",
         defined: Defined::FullMask,
         uniform: Uniform::ByAll,
         sentence: "returns the bit number of the most significant bit set to 1 in the bits used to hold the subgroup invocations of \
@@ -292,7 +289,7 @@ operations! {
     },
     Shuffle: OpInfo {
         name: "subgroupShuffle",
-        spirv: "OpGroupNonUniformShuffle",
+        spirv: "GroupNonUniformShuffle",
         category: Category::Shuffle,
         defined: Defined::OwnLaneOrInTangle,
         uniform: Uniform::BySecond,
@@ -302,7 +299,7 @@ operations! {
     },
     ShuffleXor: OpInfo {
         name: "subgroupShuffleXor",
-        spirv: "OpGroupNonUniformShuffleXor",
+        spirv: "GroupNonUniformShuffleXor",
         category: Category::Shuffle,
         defined: Defined::ZeroSecond,
         sentence: "returns the <value> whose <gl_SubgroupInvocationID> is equal to the current invocation's \
@@ -312,7 +309,7 @@ operations! {
     },
     ShuffleUp: OpInfo {
         name: "subgroupShuffleUp",
-        spirv: "OpGroupNonUniformShuffleUp",
+        spirv: "GroupNonUniformShuffleUp",
         category: Category::ShuffleRelative,
         defined: Defined::ZeroSecond,
         sentence: "returns the <value> whose <gl_SubgroupInvocationID> is equal to this invocation's <gl_SubgroupInvocationID> minus \
@@ -322,7 +319,7 @@ operations! {
     },
     ShuffleDown: OpInfo {
         name: "subgroupShuffleDown",
-        spirv: "OpGroupNonUniformShuffleDown",
+        spirv: "GroupNonUniformShuffleDown",
         category: Category::ShuffleRelative,
         defined: Defined::ZeroSecond,
         sentence: "returns the <value> whose <gl_SubgroupInvocationID> is equal to this invocation's <gl_SubgroupInvocationID> plus \
@@ -332,7 +329,7 @@ operations! {
     },
     QuadBroadcast: OpInfo {
         name: "subgroupQuadBroadcast",
-        spirv: "OpGroupNonUniformQuadBroadcast",
+        spirv: "GroupNonUniformQuadBroadcast",
         params: &[P::Value, P::QuadIndex],
         sentence: "returns the <value> from the invocation within the quad whose <gl_SubgroupInvocationID> % 4 is equal to <id>.",
         meaning: meaning::quad_broadcast,
@@ -340,28 +337,28 @@ operations! {
     },
     QuadSwapHorizontal: OpInfo {
         name: "subgroupQuadSwapHorizontal",
-        spirv: "OpGroupNonUniformQuadSwap",
+        spirv: "GroupNonUniformQuadSwap Horizontal",
         sentence: "swaps the <value>s, within the quad horizontally.",
         meaning: meaning::quad_swap_horizontal,
         ..MOVES_IN_QUAD
     },
     QuadSwapVertical: OpInfo {
         name: "subgroupQuadSwapVertical",
-        spirv: "OpGroupNonUniformQuadSwap",
+        spirv: "GroupNonUniformQuadSwap Vertical",
         sentence: "swaps the <value>s, within the quad vertically.",
         meaning: meaning::quad_swap_vertical,
         ..MOVES_IN_QUAD
     },
     QuadSwapDiagonal: OpInfo {
         name: "subgroupQuadSwapDiagonal",
-        spirv: "OpGroupNonUniformQuadSwap",
+        spirv: "GroupNonUniformQuadSwap Diagonal",
         sentence: "swaps the <value>s, within the quad diagonally.",
         meaning: meaning::quad_swap_diagonal,
         ..MOVES_IN_QUAD
     },
     Rotate: OpInfo {
         name: "subgroupRotate",
-        spirv: "OpGroupNonUniformRotateKHR",
+        spirv: "GroupNonUniformRotateKHR",
         category: Category::Rotate,
         params: &[P::Value, P::UniformUint],
         defined: Defined::ZeroSecond,
@@ -373,7 +370,7 @@ operations! {
     },
     ClusteredRotate: OpInfo {
         name: "subgroupClusteredRotate",
-        spirv: "OpGroupNonUniformRotateKHR",
+        spirv: "GroupNonUniformRotateKHR ClusterSize",
         category: Category::RotateClustered,
         params: &[P::Value, P::UniformUint],
         clustered: true,
@@ -383,10 +380,10 @@ operations! {
         ..MOVES
     },
     /// It orders image accesses, of which there are none; it must still be accepted.
-    MemoryBarrierImage: OpInfo { name: "subgroupMemoryBarrierImage", spirv: "OpMemoryBarrier", ..BARRIER },
+    MemoryBarrierImage: OpInfo { name: "subgroupMemoryBarrierImage", spirv: "MemoryBarrier Subgroup ImageMemory", ..BARRIER },
     QuadAll: OpInfo {
         name: "subgroupQuadAll",
-        spirv: "OpGroupNonUniformQuadAllKHR",
+        spirv: "GroupNonUniformQuadAllKHR",
         category: Category::QuadControl,
         params: &[P::Predicate],
         gives: Gives::Bool,
@@ -398,7 +395,7 @@ operations! {
     },
     QuadAny: OpInfo {
         name: "subgroupQuadAny",
-        spirv: "OpGroupNonUniformQuadAnyKHR",
+        spirv: "GroupNonUniformQuadAnyKHR",
         category: Category::QuadControl,
         params: &[P::Predicate],
         gives: Gives::Bool,
@@ -410,7 +407,7 @@ operations! {
     },
     Partition: OpInfo {
         name: "subgroupPartitionNV",
-        spirv: "OpGroupNonUniformPartitionNV",
+        spirv: "GroupNonUniformPartitionNV",
         category: Category::Partitioned,
         params: &[P::Value],
         gives: Gives::Mask,
@@ -465,6 +462,7 @@ macro_rules! fold_rows {
             OpInfo {
                 op: SubgroupOp::Reduce(Fold::$fold),
                 name: concat!("subgroup", stringify!($fold)),
+                spirv: concat!("GroupNonUniform", stringify!($fold), " Reduce"),
                 uniform: Uniform::Always,
                 rank: COMMON.rank[0],
                 sentence: COMMON.sentence,
@@ -474,6 +472,7 @@ macro_rules! fold_rows {
             OpInfo {
                 op: SubgroupOp::Inclusive(Fold::$fold),
                 name: concat!("subgroupInclusive", stringify!($fold)),
+                spirv: concat!("GroupNonUniform", stringify!($fold), " InclusiveScan"),
                 sentence: "returns an inclusive scan operation that is the {} of all active invocation-provided <value>s",
                 meaning: meaning::inclusive::<F>,
                 ..COMBINES
@@ -481,6 +480,7 @@ macro_rules! fold_rows {
             OpInfo {
                 op: SubgroupOp::Exclusive(Fold::$fold),
                 name: concat!("subgroupExclusive", stringify!($fold)),
+                spirv: concat!("GroupNonUniform", stringify!($fold), " ExclusiveScan"),
                 sentence: "returns an exclusive scan operation that is the {} of all active invocation-provided <value>s",
                 meaning: meaning::exclusive::<F>,
                 ..COMBINES
@@ -488,6 +488,7 @@ macro_rules! fold_rows {
             OpInfo {
                 op: SubgroupOp::Clustered(Fold::$fold),
                 name: concat!("subgroupClustered", stringify!($fold)),
+                spirv: concat!("GroupNonUniform", stringify!($fold), " ClusteredReduce"),
                 category: Category::Clustered,
                 clustered: true,
                 sentence: "returns a clustered operation that is the {} of all active invocation-provided <value>s within a cluster",
@@ -497,6 +498,7 @@ macro_rules! fold_rows {
             OpInfo {
                 op: SubgroupOp::Partitioned(Fold::$fold),
                 name: concat!("subgroupPartitioned", stringify!($fold), "NV"),
+                spirv: concat!("GroupNonUniform", stringify!($fold), " PartitionedReduceNV"),
                 sentence: "returns the {} of all active invocation provided <value>s in the invocation's subset of the partition.",
                 meaning: meaning::partitioned::<F>,
                 ..PARTITIONED
@@ -504,6 +506,7 @@ macro_rules! fold_rows {
             OpInfo {
                 op: SubgroupOp::PartitionedInclusive(Fold::$fold),
                 name: concat!("subgroupPartitionedInclusive", stringify!($fold), "NV"),
+                spirv: concat!("GroupNonUniform", stringify!($fold), " PartitionedInclusiveScanNV"),
                 sentence: "returns an inclusive scan operation that is the {} of all active invocation-provided <value>s in the \
                            invocation's subset of the partition.",
                 meaning: meaning::partitioned_inclusive::<F>,
@@ -512,6 +515,7 @@ macro_rules! fold_rows {
             OpInfo {
                 op: SubgroupOp::PartitionedExclusive(Fold::$fold),
                 name: concat!("subgroupPartitionedExclusive", stringify!($fold), "NV"),
+                spirv: concat!("GroupNonUniform", stringify!($fold), " PartitionedExclusiveScanNV"),
                 sentence: "returns an exclusive scan operation that is the {} of all active invocation-provided <value>s in the \
                            invocation's subset of the partition.",
                 meaning: meaning::partitioned_exclusive::<F>,
@@ -579,16 +583,22 @@ impl SubgroupOp {
     }
 }
 
+/// How cases say an operation: by its name in SPIR-V.
+pub(crate) fn serialize_spirv_name<S: Serializer>(op: &SubgroupOp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(op.info().spirv)
+}
+
 impl Serialize for SubgroupOp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.info().name)
     }
 }
 
+/// By either name: cases of format 1 had those of GLSL.
 impl<'de> Deserialize<'de> for SubgroupOp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SubgroupOp, D::Error> {
         let name = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        let row = TABLE.iter().find(|info| info.name == name);
+        let row = TABLE.iter().find(|info| info.spirv == name || info.name == name);
         row.map(|info| info.op).ok_or_else(|| serde::de::Error::custom(format!("unknown subgroup operation '{name}'")))
     }
 }

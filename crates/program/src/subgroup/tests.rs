@@ -10,10 +10,17 @@ use crate::float;
 fn every_operation_finds_its_row() {
     for (i, row) in TABLE.iter().enumerate() {
         assert_eq!(row.op.index(), i, "{}", row.name);
-        assert_eq!(TABLE.iter().filter(|other| other.name == row.name).count(), 1, "{}", row.name);
+        let namesakes = TABLE.iter().filter(|other| other.name == row.name || other.spirv == row.spirv);
+        assert_eq!(namesakes.count(), 1, "{}", row.name);
         assert!(row.gives == Gives::Nothing || !row.sentence.is_empty() || row.op == SubgroupOp::ClusteredRotate);
-        assert!(!row.instruction(Scalar::Uint).is_empty(), "{}", row.name);
+        for name in [row.name, row.spirv] {
+            assert_eq!(serde_json::from_value::<SubgroupOp>(name.into()).unwrap(), row.op);
+        }
     }
+    assert_eq!(
+        SubgroupOp::PartitionedExclusive(Fold::Min).info().spirv,
+        "GroupNonUniformMin PartitionedExclusiveScanNV"
+    );
 }
 
 /// One row a line: operation, type (`/n`: clusters of n), lanes of the tangle in hexadecimal; the first operand of lanes 0 to 7; the second; what
@@ -188,7 +195,8 @@ fn every_operation_gives_what_the_texts_say() {
         let [name, ty, tangle] = operation.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{line}") };
         let (ty, cluster) = ty.split_once('/').unwrap_or((ty, "0"));
         let info = TABLE.iter().find(|info| info.name == name).unwrap_or_else(|| panic!("{line}"));
-        let scalar = Scalar::ALL.into_iter().find(|scalar| scalar.name() == ty).unwrap_or_else(|| panic!("{line}"));
+        let scalar =
+            Scalar::ALL.into_iter().find(|scalar| scalar.info().format_1 == ty).unwrap_or_else(|| panic!("{line}"));
         assert!(info.scalars.is_empty() || info.scalars.contains(&scalar), "{line}");
         let tangle = u128::from_str_radix(tangle, 16).unwrap_or_else(|_| panic!("{line}"));
         let (first, second) = (column(first, |x| number(scalar, x)), column(second, |x| number(Scalar::Uint64, x)));

@@ -82,8 +82,8 @@ fn expressions() -> Case {
             ];
             let offset = || binary(var(i), Op::BitAnd, Expr::Int(15));
             for op in Intrinsic::ALL {
-                let shape = op.shape();
-                let mut args = vec![var(i); shape.values];
+                let info = op.info();
+                let mut args = vec![var(i); info.values];
                 match op {
                     Intrinsic::Clamp => args = vec![var(i), Expr::Int(-3), Expr::Int(3)],
                     Intrinsic::Abs => args = vec![offset()],
@@ -92,7 +92,7 @@ fn expressions() -> Case {
                         body.push(assign(i, cast(Scalar::Int, intrinsic(op, [half]))));
                         continue;
                     }
-                    _ => args.extend(vec![offset(); shape.offsets]),
+                    _ => args.extend(vec![offset(); info.offsets]),
                 }
                 body.push(assign(i, intrinsic(op, args)));
             }
