@@ -198,21 +198,11 @@ mod tests {
         fn ask(block: &mut Block, selection: SelectionControl, repeated: LoopControl) {
             for stmt in block {
                 match stmt {
-                    Stmt::If { then, otherwise, control, .. } => {
-                        *control = selection;
-                        ask(then, selection, repeated);
-                        ask(otherwise, selection, repeated);
-                    }
-                    Stmt::Switch { arms, control, .. } => {
-                        *control = selection;
-                        arms.iter_mut().for_each(|arm| ask(&mut arm.body, selection, repeated));
-                    }
-                    Stmt::Loop(l) => {
-                        l.control = repeated;
-                        ask(&mut l.body, selection, repeated);
-                    }
+                    Stmt::If { control, .. } | Stmt::Switch { control, .. } => *control = selection,
+                    Stmt::Loop(l) => l.control = repeated,
                     _ => {}
                 }
+                stmt.nested_blocks_mut().into_iter().for_each(|inner| ask(inner, selection, repeated));
             }
         }
         let mut case = Case::from_json(json).expect("a case of the corpus");

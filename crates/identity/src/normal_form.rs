@@ -1,7 +1,6 @@
 //! Cases that are the same test.
 
 use tangle_program::case::{Case, SpecConstant};
-use tangle_program::tree::{Block, LoopKind, Stmt};
 
 /// The case without what is only names and data: cases with the same normal form are the same test.
 pub fn normal_form(case: &Case) -> String {
@@ -12,48 +11,21 @@ pub fn normal_form(case: &Case) -> String {
     data.for_each(|word| *word = 0);
     case.data.constants.fill(SpecConstant::default());
     (0..).zip(&mut case.program.shared).for_each(|(number, array): (u32, _)| array.name = format!("s{number}"));
-    let mut site = 0;
     for (number, function) in case.program.functions.iter_mut().enumerate() {
         function.name = format!("f{number}");
         let params = function.params.iter_mut().map(|param| &mut param.name);
         let names = params.chain(function.locals.iter_mut().map(|local| &mut local.name));
         (0..).zip(names).for_each(|(var, name): (u32, _)| *name = format!("v{var}"));
-        number_sites(&mut function.body, &mut site);
     }
+    case.program.number_sites();
     blake3::hash(case.to_json().as_bytes()).to_hex()[..16].to_owned()
-}
-
-fn number_sites(block: &mut Block, last: &mut u32) {
-    for stmt in block {
-        match stmt {
-            Stmt::Log { site, .. } => {
-                *last += 1;
-                *site = *last;
-            }
-            Stmt::If { then, otherwise, .. } => {
-                number_sites(then, last);
-                number_sites(otherwise, last);
-            }
-            Stmt::Switch { arms, .. } => arms.iter_mut().for_each(|arm| number_sites(&mut arm.body, last)),
-            Stmt::Loop(l) => {
-                if let Some(test) = &mut l.test {
-                    number_sites(&mut test.before, last);
-                }
-                number_sites(&mut l.body, last);
-                if let LoopKind::For { update, .. } = &mut l.kind {
-                    number_sites(update, last);
-                }
-            }
-            _ => {}
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use tangle_program::subgroup::{Fold, SubgroupOp};
-    use tangle_program::tree::Expr;
+    use tangle_program::tree::{Block, Expr, Stmt};
 
     fn case(body: Block) -> Case {
         let mut case = Case::from_json(include_str!("../../../corpus/vectors/V01.json")).expect("a case");

@@ -501,7 +501,7 @@ impl<'a> Writer<'a> {
         let body = self.block(function, &l.body, scope);
         let update = match &l.kind {
             LoopKind::For { update, .. } => self.block(function, update, scope),
-            _ => Vec::new(),
+            LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => Vec::new(),
         };
         let mut test = Vec::new();
         if let Some(t) = &l.test {

@@ -19,7 +19,7 @@ use tangle_oracle::predict::predict;
 use tangle_program::case::{Case, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
-use tangle_program::tree::{Arg, Block, Expr, Function, Loop, LoopKind, SiteId, Stmt, VarId, walk_block};
+use tangle_program::tree::{Block, Expr, Function, Loop, LoopKind, SiteId, Stmt, VarId, walk_block};
 use tangle_program::types::{Scalar, Type};
 
 use crate::account::{Account, First, Lane, show};
@@ -309,7 +309,7 @@ impl Course {
                 return vec![see(leaves)];
             }
             let is_in_loop = in_loop.contains(&ptr::from_ref(stmt));
-            if is_in_loop && assigned(stmt).contains(&var) { vec![see(computes)] } else { Vec::new() }
+            if is_in_loop && stmt.written().any(|other| other == var) { vec![see(computes)] } else { Vec::new() }
         });
         begin_with(&mut body, leaves, &[log(begins, Vec::new()), see(computes)][..if is_counter { 2 } else { 1 }]);
         case.program.functions[function].body = body;
@@ -399,19 +399,6 @@ fn collect<'a>(stmt: &'a Stmt, is_wanted: &mut dyn FnMut(&Stmt) -> bool, found: 
     }
 }
 
-/// The variables that a statement itself gives a value.
-fn assigned(stmt: &Stmt) -> Vec<VarId> {
-    match stmt {
-        Stmt::Assign { var, .. } | Stmt::SetElement { var, .. } => vec![*var],
-        Stmt::Call { args, dest, .. } => {
-            let outs = args.iter().filter_map(|arg| if let Arg::Out(var) = arg { Some(*var) } else { None });
-            outs.chain(*dest).collect()
-        }
-        Stmt::Atomic(atomic) => atomic.dest.into_iter().collect(),
-        _ => Vec::new(),
-    }
-}
-
 /// What a loop changes or loads.
 fn changed(l: &Loop) -> Vec<What> {
     let mut found = Vec::new();
@@ -434,7 +421,7 @@ fn changed(l: &Loop) -> Vec<What> {
     };
     for block in blocks {
         walk_block(block, &mut |stmt| {
-            assigned(stmt).into_iter().for_each(|var| note(What::Variable(var)));
+            stmt.written().for_each(|var| note(What::Variable(var)));
             stmt.direct_exprs().for_each(|expr| inputs(expr, &mut note));
         });
     }
@@ -531,28 +518,8 @@ fn inserted(block: &Block, behind: &mut dyn FnMut(&Stmt) -> Vec<Stmt>) -> Block 
     let mut new = Block::new();
     for stmt in block {
         let mut copy = stmt.clone();
-        match (stmt, &mut copy) {
-            (Stmt::If { then, otherwise, .. }, Stmt::If { then: new_then, otherwise: new_otherwise, .. }) => {
-                *new_then = inserted(then, behind);
-                *new_otherwise = inserted(otherwise, behind);
-            }
-            (Stmt::Switch { arms, .. }, Stmt::Switch { arms: new, .. }) => {
-                for (arm, new) in arms.iter().zip(new) {
-                    new.body = inserted(&arm.body, behind);
-                }
-            }
-            (Stmt::Loop(old), Stmt::Loop(new)) => {
-                new.body = inserted(&old.body, behind);
-                if let (Some(old), Some(new)) = (&old.test, &mut new.test) {
-                    new.before = inserted(&old.before, behind);
-                }
-                if let (LoopKind::For { update: old, .. }, LoopKind::For { update: new, .. }) =
-                    (&old.kind, &mut new.kind)
-                {
-                    *new = inserted(old, behind);
-                }
-            }
-            _ => {}
+        for (old, new) in stmt.nested_blocks().zip(copy.nested_blocks_mut()) {
+            *new = inserted(old, behind);
         }
         let more = behind(stmt);
         new.push(copy);

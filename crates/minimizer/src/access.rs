@@ -3,90 +3,7 @@
 //! Blocks, statements and expressions are numbered in one order, outer ones first, `main` before the functions that it calls. A pass
 //! looks at the numbered parts of a case, decides on an edit, and does it to the part of the same number in a copy.
 
-use tangle_program::tree::{Arg, Atomic, Block, Expr, Function, FunctionId, LoopKind, Program, Stmt, VarId};
-
-/// The direct operands, in order of evaluation.
-pub fn operands_mut(expr: &mut Expr) -> Vec<&mut Expr> {
-    match expr {
-        Expr::Bool(_)
-        | Expr::Int(_)
-        | Expr::Uint(_)
-        | Expr::Float(..)
-        | Expr::Var(_)
-        | Expr::Builtin(_)
-        | Expr::Input(_)
-        | Expr::Uniform(_)
-        | Expr::Push(_)
-        | Expr::Constant(_) => Vec::new(),
-        Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => vec![x],
-        Expr::Load(load) => vec![&mut load.index],
-        Expr::Binary(_, x, y) | Expr::Element(x, y) => vec![x, y],
-        Expr::Select(c, x, y) => vec![c, x, y],
-        Expr::Intrinsic(_, args) | Expr::Vector(_, args) => args.iter_mut().collect(),
-        Expr::Subgroup(call) => call.args.iter_mut().collect(),
-    }
-}
-
-/// The expressions that stand directly in a statement, in the order of [`Stmt::direct_exprs`].
-pub fn direct_exprs_mut(stmt: &mut Stmt) -> Vec<&mut Expr> {
-    match stmt {
-        Stmt::Assign { value, .. } => vec![value],
-        Stmt::Log { values, .. } => values.iter_mut().collect(),
-        Stmt::If { cond, .. } => vec![cond],
-        Stmt::Switch { selector, .. } => vec![selector],
-        Stmt::Loop(l) => {
-            let init = match &mut l.kind {
-                LoopKind::For { init, .. } => Some(init),
-                LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => None,
-            };
-            let test = l.test.as_mut().map(|test| &mut test.cond);
-            init.into_iter().chain(test).chain([&mut l.bound]).collect()
-        }
-        Stmt::Return(value) => value.iter_mut().collect(),
-        Stmt::Call { args, .. } => {
-            let ins = args.iter_mut().filter_map(|arg| match arg {
-                Arg::In(expr) => Some(expr),
-                Arg::Out(_) => None,
-            });
-            ins.collect()
-        }
-        Stmt::Store { value, .. } | Stmt::Assume(value) => vec![value],
-        Stmt::SetElement { index, value, .. } => vec![index, value],
-        Stmt::Atomic(atomic) => {
-            let Atomic { index, compare, value, .. } = &mut **atomic;
-            [index].into_iter().chain(compare).chain([value]).collect()
-        }
-        Stmt::Break | Stmt::Continue | Stmt::Barrier(_) | Stmt::Sync(_) => Vec::new(),
-    }
-}
-
-/// The statement lists nested directly in a statement, in the order of [`Stmt::nested_blocks`].
-pub fn nested_blocks_mut(stmt: &mut Stmt) -> Vec<&mut Block> {
-    match stmt {
-        Stmt::If { then, otherwise, .. } => vec![then, otherwise],
-        Stmt::Switch { arms, .. } => arms.iter_mut().map(|arm| &mut arm.body).collect(),
-        Stmt::Loop(l) => {
-            let update = match &mut l.kind {
-                LoopKind::For { update, .. } => Some(update),
-                LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => None,
-            };
-            let before = l.test.as_mut().map(|test| &mut test.before);
-            before.into_iter().chain([&mut l.body]).chain(update).collect()
-        }
-        Stmt::Assign { .. }
-        | Stmt::Log { .. }
-        | Stmt::Break
-        | Stmt::Continue
-        | Stmt::Return(_)
-        | Stmt::Call { .. }
-        | Stmt::Store { .. }
-        | Stmt::SetElement { .. }
-        | Stmt::Atomic(_)
-        | Stmt::Sync(_)
-        | Stmt::Assume(_)
-        | Stmt::Barrier(_) => Vec::new(),
-    }
-}
+use tangle_program::tree::{Block, Expr, Function, FunctionId, Program, Stmt, VarId};
 
 /// The functions, `main` first.
 fn in_order(program: &Program) -> impl Iterator<Item = (FunctionId, &Function)> {
@@ -113,7 +30,7 @@ pub fn edit_block(program: &mut Program, number: usize, edit: impl FnOnce(&mut B
             None => return Some(block),
             Some(fewer) => *left = fewer,
         }
-        block.iter_mut().flat_map(nested_blocks_mut).find_map(|inner| find(inner, left))
+        block.iter_mut().flat_map(Stmt::nested_blocks_mut).find_map(|inner| find(inner, left))
     }
     let mut left = number;
     if let Some(block) = program.functions.iter_mut().rev().find_map(|function| find(&mut function.body, &mut left)) {
@@ -165,7 +82,7 @@ pub fn each_stmt_mut(program: &mut Program, visit: &mut dyn FnMut(FunctionId, &m
     fn walk(id: FunctionId, block: &mut Block, visit: &mut dyn FnMut(FunctionId, &mut Stmt)) {
         for stmt in block {
             visit(id, stmt);
-            nested_blocks_mut(stmt).into_iter().for_each(|inner| walk(id, inner, visit));
+            stmt.nested_blocks_mut().into_iter().for_each(|inner| walk(id, inner, visit));
         }
     }
     for (id, function) in (0..).zip(&mut program.functions) {
@@ -176,7 +93,7 @@ pub fn each_stmt_mut(program: &mut Program, visit: &mut dyn FnMut(FunctionId, &m
 /// Calls `visit` on every block, inner ones first, to change it.
 pub fn each_block_mut(program: &mut Program, visit: &mut dyn FnMut(FunctionId, &mut Block)) {
     fn walk(id: FunctionId, block: &mut Block, visit: &mut dyn FnMut(FunctionId, &mut Block)) {
-        block.iter_mut().flat_map(nested_blocks_mut).for_each(|inner| walk(id, inner, visit));
+        block.iter_mut().flat_map(Stmt::nested_blocks_mut).for_each(|inner| walk(id, inner, visit));
         visit(id, block);
     }
     for (id, function) in (0..).zip(&mut program.functions) {
@@ -186,14 +103,14 @@ pub fn each_block_mut(program: &mut Program, visit: &mut dyn FnMut(FunctionId, &
 
 /// Calls `visit` on an expression and everything below it, to change it; operands are visited before what they belong to.
 pub fn walk_expr_mut(expr: &mut Expr, visit: &mut dyn FnMut(&mut Expr)) {
-    operands_mut(expr).into_iter().for_each(|operand| walk_expr_mut(operand, visit));
+    expr.operands_mut().into_iter().for_each(|operand| walk_expr_mut(operand, visit));
     visit(expr);
 }
 
 /// Calls `visit` on every expression of the program, to change it; operands before what they belong to.
 pub fn each_expr_mut(program: &mut Program, visit: &mut dyn FnMut(FunctionId, &mut Expr)) {
     each_stmt_mut(program, &mut |id, stmt| {
-        for expr in direct_exprs_mut(stmt) {
+        for expr in stmt.direct_exprs_mut() {
             walk_expr_mut(expr, &mut |expr| visit(id, expr));
         }
     });
@@ -236,11 +153,11 @@ pub fn replace_expr(program: &mut Program, at: ExprAt<'_>, with: Expr) {
             None => return Some(expr),
             Some(fewer) => *left = fewer,
         }
-        operands_mut(expr).into_iter().find_map(|operand| find(operand, left))
+        expr.operands_mut().into_iter().find_map(|operand| find(operand, left))
     }
     edit_stmt(program, at.place, |stmt| {
         let mut left = at.number;
-        let root = direct_exprs_mut(stmt).into_iter().nth(at.root);
+        let root = stmt.direct_exprs_mut().into_iter().nth(at.root);
         if let Some(expr) = root.and_then(|root| find(root, &mut left)) {
             *expr = with;
         }
@@ -258,50 +175,22 @@ pub fn reads(expr: &Expr) -> Vec<VarId> {
     vars
 }
 
-/// The variables that a statement writes by itself (not in nested blocks, and not as a loop counter).
-pub fn writes(stmt: &Stmt) -> Vec<VarId> {
-    match stmt {
-        Stmt::Assign { var, .. } | Stmt::SetElement { var, .. } => vec![*var],
-        Stmt::Atomic(atomic) => atomic.dest.into_iter().collect(),
-        Stmt::Call { args, dest, .. } => {
-            let outs = args.iter().filter_map(|arg| match arg {
-                Arg::Out(var) => Some(*var),
-                Arg::In(_) => None,
-            });
-            outs.chain(*dest).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
 /// Changes every mention of a variable in a function, counters and what calls write included.
 pub fn rename_vars(function: &mut Function, new: &dyn Fn(VarId) -> VarId) {
     fn walk(block: &mut Block, new: &dyn Fn(VarId) -> VarId) {
         for stmt in block {
-            match stmt {
-                Stmt::Assign { var, .. } | Stmt::SetElement { var, .. } => *var = new(*var),
-                Stmt::Atomic(atomic) => atomic.dest = atomic.dest.map(new),
-                Stmt::Loop(l) => l.counter = new(l.counter),
-                Stmt::Call { args, dest, .. } => {
-                    for arg in args {
-                        if let Arg::Out(var) = arg {
-                            *var = new(*var);
-                        }
-                    }
-                    if let Some(dest) = dest {
-                        *dest = new(*dest);
-                    }
-                }
-                _ => {}
+            stmt.written_mut().into_iter().for_each(|var| *var = new(*var));
+            if let Stmt::Loop(l) = stmt {
+                l.counter = new(l.counter);
             }
-            for expr in direct_exprs_mut(stmt) {
+            for expr in stmt.direct_exprs_mut() {
                 walk_expr_mut(expr, &mut |expr| {
                     if let Expr::Var(var) = expr {
                         *var = new(*var);
                     }
                 });
             }
-            nested_blocks_mut(stmt).into_iter().for_each(|inner| walk(inner, new));
+            stmt.nested_blocks_mut().into_iter().for_each(|inner| walk(inner, new));
         }
     }
     walk(&mut function.body, new);
@@ -316,7 +205,7 @@ pub fn mentioned(function: &Function) -> Vec<bool> {
         }
     };
     tangle_program::tree::walk_block(&function.body, &mut |stmt| {
-        writes(stmt).into_iter().for_each(&mut mark);
+        stmt.written().for_each(&mut mark);
         if let Stmt::Loop(l) = stmt {
             mark(l.counter);
         }

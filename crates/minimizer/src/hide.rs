@@ -6,7 +6,7 @@ use tangle_program::ops::BinaryOp;
 use tangle_program::tree::Expr;
 use tangle_program::types::Scalar;
 
-use crate::access::{direct_exprs_mut, each_stmt_mut, operands_mut};
+use crate::access::each_stmt_mut;
 
 /// The case with the literals of every constant expression read from the uniform buffer, so that the front end has nothing to fold: words
 /// from the number of those that were there before. `None` if there is no constant expression but literals, or if the case would not be
@@ -15,7 +15,7 @@ pub fn hide_constants(case: &Case) -> Option<Case> {
     let mut hidden = case.clone();
     let mut uniforms = Uniforms { before: case.data.uniforms.len(), words: case.data.uniforms.clone() };
     each_stmt_mut(&mut hidden.program, &mut |_, stmt| {
-        for expr in direct_exprs_mut(stmt) {
+        for expr in stmt.direct_exprs_mut() {
             uniforms.hide_in(expr);
         }
     });
@@ -36,7 +36,7 @@ impl Uniforms {
             // Ids and deltas must be literals before SPIR-V 1.5.
             Expr::Subgroup(call) => call.args.iter_mut().take(1).for_each(|arg| self.hide_in(arg)),
             _ if is_constant(expr) => self.hide(expr),
-            _ => operands_mut(expr).into_iter().for_each(|operand| self.hide_in(operand)),
+            _ => expr.operands_mut().into_iter().for_each(|operand| self.hide_in(operand)),
         }
     }
 
@@ -46,7 +46,7 @@ impl Uniforms {
             Expr::Bool(value) => *expr = Expr::binary(BinaryOp::Ne, self.read(u32::from(*value)), self.read(0)),
             Expr::Int(value) => *expr = Expr::Cast(Scalar::Int, Box::new(self.read(*value as u32))),
             Expr::Uint(value) => *expr = self.read(*value),
-            _ => operands_mut(expr).into_iter().for_each(|operand| self.hide(operand)),
+            _ => expr.operands_mut().into_iter().for_each(|operand| self.hide(operand)),
         }
     }
 

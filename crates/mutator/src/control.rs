@@ -1,6 +1,6 @@
 //! Control flow: more of it, other lanes in it, things moved out of it.
 
-use tangle_minimizer::access::{Place, blocks, edit_block, edit_stmt, exprs, replace_expr, stmts, writes};
+use tangle_minimizer::access::{Place, blocks, edit_block, edit_stmt, exprs, replace_expr, stmts};
 use tangle_program::case::Case;
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{BinaryOp, UnaryOp};
@@ -105,7 +105,7 @@ pub fn after_loop(case: &mut Case, dice: &mut Dice) -> Option<()> {
     let Stmt::Loop(l) = stmt else { return None };
     if dice.percent(50) {
         let mut vars = vec![l.counter];
-        walk_block(&l.body, &mut |stmt| vars.extend(writes(stmt)));
+        walk_block(&l.body, &mut |stmt| vars.extend(stmt.written()));
         let var = *dice.pick(&vars)?;
         return observe_after(case, place, var, dice);
     }

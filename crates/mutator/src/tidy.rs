@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tangle_minimizer::access::{each_block_mut, each_stmt_mut, nested_blocks_mut, rename_vars};
+use tangle_minimizer::access::{each_block_mut, each_stmt_mut, rename_vars};
 use tangle_program::tree::{Block, Function, Program, Stmt, VarId};
 use tangle_program::types::Type;
 
@@ -51,7 +51,7 @@ fn count_loops(program: &mut Program, id: usize) {
                     *next += 1;
                 }
             }
-            nested_blocks_mut(stmt).into_iter().for_each(|inner| walk(inner, taken, next));
+            stmt.nested_blocks_mut().into_iter().for_each(|inner| walk(inner, taken, next));
         }
     }
     let declared = program.functions[id].var_count() as VarId;

@@ -44,6 +44,21 @@ impl Program {
     pub fn main(&self) -> Option<&Function> {
         self.functions.last()
     }
+
+    /// Gives the sites the numbers 1, 2, 3… in the order of the text.
+    pub fn number_sites(&mut self) {
+        fn number(block: &mut Block, last: &mut SiteId) {
+            for stmt in block {
+                if let Stmt::Log { site, .. } = stmt {
+                    *last += 1;
+                    *site = *last;
+                }
+                stmt.nested_blocks_mut().into_iter().for_each(|inner| number(inner, last));
+            }
+        }
+        let mut last = 0;
+        self.functions.iter_mut().for_each(|function| number(&mut function.body, &mut last));
+    }
 }
 
 /// One function.
@@ -562,6 +577,28 @@ impl Expr {
         Operands { few, at: 0, count, many: many.iter() }
     }
 
+    /// The direct operands, to change them; in the same order.
+    pub fn operands_mut(&mut self) -> Vec<&mut Expr> {
+        match self {
+            Expr::Bool(_)
+            | Expr::Int(_)
+            | Expr::Uint(_)
+            | Expr::Float(..)
+            | Expr::Var(_)
+            | Expr::Builtin(_)
+            | Expr::Input(_)
+            | Expr::Uniform(_)
+            | Expr::Push(_)
+            | Expr::Constant(_) => Vec::new(),
+            Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => vec![x],
+            Expr::Load(load) => vec![&mut load.index],
+            Expr::Binary(_, x, y) | Expr::Element(x, y) => vec![x, y],
+            Expr::Select(c, x, y) => vec![c, x, y],
+            Expr::Intrinsic(_, args) | Expr::Vector(_, args) => args.iter_mut().collect(),
+            Expr::Subgroup(call) => call.args.iter_mut().collect(),
+        }
+    }
+
     /// Calls `visit` on this expression and everything below it, parents first.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
         visit(self);
@@ -662,6 +699,39 @@ impl Stmt {
         single.into_iter().flatten().chain(list).chain(ins)
     }
 
+    /// The expressions of [`Stmt::direct_exprs`], to change them.
+    pub fn direct_exprs_mut(&mut self) -> Vec<&mut Expr> {
+        match self {
+            Stmt::Assign { value, .. } => vec![value],
+            Stmt::Log { values, .. } => values.iter_mut().collect(),
+            Stmt::If { cond, .. } => vec![cond],
+            Stmt::Switch { selector, .. } => vec![selector],
+            Stmt::Loop(l) => {
+                let init = match &mut l.kind {
+                    LoopKind::For { init, .. } => Some(init),
+                    LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => None,
+                };
+                let test = l.test.as_mut().map(|test| &mut test.cond);
+                init.into_iter().chain(test).chain([&mut l.bound]).collect()
+            }
+            Stmt::Return(value) => value.iter_mut().collect(),
+            Stmt::Call { args, .. } => {
+                let ins = args.iter_mut().filter_map(|arg| match arg {
+                    Arg::In(expr) => Some(expr),
+                    Arg::Out(_) => None,
+                });
+                ins.collect()
+            }
+            Stmt::Store { value, .. } | Stmt::Assume(value) => vec![value],
+            Stmt::SetElement { index, value, .. } => vec![index, value],
+            Stmt::Atomic(atomic) => {
+                let Atomic { index, compare, value, .. } = &mut **atomic;
+                [index].into_iter().chain(compare).chain([value]).collect()
+            }
+            Stmt::Break | Stmt::Continue | Stmt::Barrier(_) | Stmt::Sync(_) => Vec::new(),
+        }
+    }
+
     /// The statement lists nested directly in this statement, in source order.
     pub fn nested_blocks(&self) -> impl Iterator<Item = &Block> {
         let (single, arms): ([Option<&Block>; 3], &[Arm]) = match self {
@@ -688,6 +758,85 @@ impl Stmt {
             | Stmt::Assume(_) => ([None; 3], &[]),
         };
         single.into_iter().flatten().chain(arms.iter().map(|arm| &arm.body))
+    }
+
+    /// The lists of [`Stmt::nested_blocks`], to change them.
+    pub fn nested_blocks_mut(&mut self) -> Vec<&mut Block> {
+        match self {
+            Stmt::If { then, otherwise, .. } => vec![then, otherwise],
+            Stmt::Switch { arms, .. } => arms.iter_mut().map(|arm| &mut arm.body).collect(),
+            Stmt::Loop(l) => {
+                let update = match &mut l.kind {
+                    LoopKind::For { update, .. } => Some(update),
+                    LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => None,
+                };
+                let before = l.test.as_mut().map(|test| &mut test.before);
+                before.into_iter().chain([&mut l.body]).chain(update).collect()
+            }
+            Stmt::Assign { .. }
+            | Stmt::Log { .. }
+            | Stmt::Break
+            | Stmt::Continue
+            | Stmt::Return(_)
+            | Stmt::Call { .. }
+            | Stmt::Store { .. }
+            | Stmt::SetElement { .. }
+            | Stmt::Atomic(_)
+            | Stmt::Sync(_)
+            | Stmt::Assume(_)
+            | Stmt::Barrier(_) => Vec::new(),
+        }
+    }
+
+    /// The variables that this statement writes by itself (not in nested blocks, and not as the counter of a loop).
+    pub fn written(&self) -> impl Iterator<Item = VarId> + '_ {
+        let (var, args): (Option<VarId>, &[Arg]) = match self {
+            Stmt::Assign { var, .. } | Stmt::SetElement { var, .. } => (Some(*var), &[]),
+            Stmt::Call { args, dest, .. } => (*dest, args),
+            Stmt::Atomic(atomic) => (atomic.dest, &[]),
+            Stmt::Log { .. }
+            | Stmt::If { .. }
+            | Stmt::Switch { .. }
+            | Stmt::Break
+            | Stmt::Continue
+            | Stmt::Return(_)
+            | Stmt::Loop(_)
+            | Stmt::Barrier(_)
+            | Stmt::Store { .. }
+            | Stmt::Sync(_)
+            | Stmt::Assume(_) => (None, &[]),
+        };
+        let outs = args.iter().filter_map(|arg| match arg {
+            Arg::Out(var) => Some(*var),
+            Arg::In(_) => None,
+        });
+        outs.chain(var)
+    }
+
+    /// The variables of [`Stmt::written`], to change them.
+    pub fn written_mut(&mut self) -> Vec<&mut VarId> {
+        match self {
+            Stmt::Assign { var, .. } | Stmt::SetElement { var, .. } => vec![var],
+            Stmt::Call { args, dest, .. } => {
+                let outs = args.iter_mut().filter_map(|arg| match arg {
+                    Arg::Out(var) => Some(var),
+                    Arg::In(_) => None,
+                });
+                outs.chain(dest).collect()
+            }
+            Stmt::Atomic(atomic) => atomic.dest.iter_mut().collect(),
+            Stmt::Log { .. }
+            | Stmt::If { .. }
+            | Stmt::Switch { .. }
+            | Stmt::Break
+            | Stmt::Continue
+            | Stmt::Return(_)
+            | Stmt::Loop(_)
+            | Stmt::Barrier(_)
+            | Stmt::Store { .. }
+            | Stmt::Sync(_)
+            | Stmt::Assume(_) => Vec::new(),
+        }
     }
 
     /// True for the statements after which no lane goes on to the next one.

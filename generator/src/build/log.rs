@@ -3,7 +3,7 @@
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::MAX_ENTRY_WORDS;
-use tangle_program::tree::{Block, Builtin, Expr, Program, SiteId, Stmt, VarId};
+use tangle_program::tree::{Block, Builtin, Expr, SiteId, Stmt, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::expression::{bin, cast, uint};
@@ -173,39 +173,4 @@ impl Builder<'_> {
 /// Words that a logged variable takes.
 fn words_of(ty: Type) -> u32 {
     ty.components() as u32 * ty.scalar.words() as u32
-}
-
-/// Gives the sites the numbers 1, 2, 3… in the order of the text.
-pub(crate) fn number_sites(program: &mut Program) {
-    let mut next = 1;
-    for function in &mut program.functions {
-        number_block(&mut function.body, &mut next);
-    }
-}
-
-fn number_block(block: &mut Block, next: &mut SiteId) {
-    use tangle_program::tree::LoopKind;
-    for stmt in block {
-        match stmt {
-            Stmt::Log { site, .. } => {
-                *site = *next;
-                *next += 1;
-            }
-            Stmt::If { then, otherwise, .. } => {
-                number_block(then, next);
-                number_block(otherwise, next);
-            }
-            Stmt::Switch { arms, .. } => arms.iter_mut().for_each(|arm| number_block(&mut arm.body, next)),
-            Stmt::Loop(l) => {
-                if let Some(test) = &mut l.test {
-                    number_block(&mut test.before, next);
-                }
-                number_block(&mut l.body, next);
-                if let LoopKind::For { update, .. } = &mut l.kind {
-                    number_block(update, next);
-                }
-            }
-            _ => {}
-        }
-    }
 }

@@ -156,7 +156,7 @@ impl<'a> Builder<'a> {
         self.frame.function.body = body;
         self.functions.push(self.frame.function);
         let mut program = Program { shared: self.shared, functions: self.functions };
-        log::number_sites(&mut program);
+        program.number_sites();
         hint::make_precise(&mut program, self.weights.precise);
         Case {
             format: FORMAT,

@@ -107,7 +107,7 @@ fn inline(case: &mut Case, id: usize) {
 }
 
 fn for_each_block(block: &mut Vec<Stmt>, visit: &mut dyn FnMut(&mut Vec<Stmt>)) {
-    block.iter_mut().flat_map(crate::access::nested_blocks_mut).for_each(|inner| for_each_block(inner, visit));
+    block.iter_mut().flat_map(Stmt::nested_blocks_mut).for_each(|inner| for_each_block(inner, visit));
     visit(block);
 }
 
@@ -221,7 +221,7 @@ fn without_param(program: &mut Program, id: usize, param: usize) {
 /// Puts a value in the place of a local that is only read, or assigns it at the beginning.
 fn replace_var(program: &mut Program, id: usize, var: VarId, value: &Expr) {
     let mut written = false;
-    walk_block(&program.functions[id].body, &mut |stmt| written |= crate::access::writes(stmt).contains(&var));
+    walk_block(&program.functions[id].body, &mut |stmt| written |= stmt.written().any(|other| other == var));
     if written {
         program.functions[id].body.insert(0, Stmt::Assign { var, value: value.clone() });
         return;

@@ -12,22 +12,8 @@ pub fn candidates(case: &Case) -> Candidates<'_> {
     each(case, edits, |case, edits| edits.iter().for_each(|edit| edit(case)))
 }
 
-/// Numbers the log sites from 1 in the order of the text.
 fn sites(case: &mut Case) {
-    let mut next = 1;
-    for function in &mut case.program.functions {
-        number_block(&mut function.body, &mut next);
-    }
-}
-
-fn number_block(block: &mut [Stmt], next: &mut u32) {
-    for stmt in block {
-        if let Stmt::Log { site, .. } = stmt {
-            *site = *next;
-            *next += 1;
-        }
-        crate::access::nested_blocks_mut(stmt).into_iter().for_each(|inner| number_block(inner, next));
-    }
+    case.program.number_sites();
 }
 
 /// Functions become f, g, h and so on.

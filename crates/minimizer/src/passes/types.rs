@@ -9,7 +9,7 @@ use tangle_program::tree::{Arg, Expr, Function, FunctionId, Label, Stmt, VarId, 
 use tangle_program::types::{Scalar, Type};
 
 use super::{Candidates, each, splat};
-use crate::access::{direct_exprs_mut, each_expr_mut, each_stmt_mut, operands_mut};
+use crate::access::{each_expr_mut, each_stmt_mut};
 
 /// Keeps one component of a vector local. Where the whole vector was read, it is made of that one component.
 pub fn narrow(case: &Case) -> Candidates<'_> {
@@ -34,7 +34,7 @@ pub fn narrow(case: &Case) -> Candidates<'_> {
             if function as usize != id {
                 return;
             }
-            for expr in direct_exprs_mut(stmt) {
+            for expr in stmt.direct_exprs_mut() {
                 splat_reads(expr, var, ty);
             }
             match stmt {
@@ -109,7 +109,7 @@ fn splat_reads(expr: &mut Expr, var: VarId, ty: Type) {
     match expr {
         Expr::Component(x, _) if **x == Expr::Var(var) => *expr = Expr::Var(var),
         Expr::Var(v) if *v == var => *expr = splat(ty, Expr::Var(var)),
-        _ => operands_mut(expr).into_iter().for_each(|operand| splat_reads(operand, var, ty)),
+        _ => expr.operands_mut().into_iter().for_each(|operand| splat_reads(operand, var, ty)),
     }
 }
 

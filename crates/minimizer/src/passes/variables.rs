@@ -8,8 +8,8 @@ use tangle_program::tree::{Expr, Function, FunctionId, Local, Program, Stmt, Var
 use super::memory::drop_unused_arrays;
 use super::{Candidates, each};
 use crate::access::{
-    direct_exprs_mut, each_block_mut, each_expr_mut, each_stmt_mut, edit_block, mentioned, nested_blocks_mut, reads,
-    rename_vars, replace_stmt, stmts, walk_expr_mut, writes,
+    each_block_mut, each_expr_mut, each_stmt_mut, edit_block, mentioned, reads, rename_vars, replace_stmt, stmts,
+    walk_expr_mut,
 };
 use crate::size::is_closed;
 
@@ -93,7 +93,7 @@ struct Use {
 fn uses(function: &Function) -> Vec<Use> {
     let mut uses = vec![Use::default(); function.var_count()];
     walk_block(&function.body, &mut |stmt| {
-        for var in writes(stmt) {
+        for var in stmt.written() {
             let Some(usage) = uses.get_mut(var as usize) else { continue };
             if matches!(stmt, Stmt::Assign { .. }) {
                 usage.assigned += 1;
@@ -184,14 +184,14 @@ enum Reach {
 fn put_behind(block: &mut [Stmt], var: VarId, value: &Expr, mut many: usize) {
     for stmt in block {
         put(stmt, var, value, &mut many);
-        if writes(stmt).contains(&var) || many == 0 {
+        if stmt.written().any(|other| other == var) || many == 0 {
             return;
         }
     }
 }
 
 fn put(stmt: &mut Stmt, var: VarId, value: &Expr, many: &mut usize) {
-    for expr in direct_exprs_mut(stmt) {
+    for expr in stmt.direct_exprs_mut() {
         walk_expr_mut(expr, &mut |expr| {
             if *expr == Expr::Var(var) && *many > 0 {
                 *expr = value.clone();
@@ -199,7 +199,7 @@ fn put(stmt: &mut Stmt, var: VarId, value: &Expr, many: &mut usize) {
             }
         });
     }
-    for stmt in nested_blocks_mut(stmt).into_iter().flatten() {
+    for stmt in stmt.nested_blocks_mut().into_iter().flatten() {
         put(stmt, var, value, many);
     }
 }
