@@ -8,8 +8,9 @@ use smallvec::SmallVec;
 pub struct Mask(SmallVec<[u64; 4]>);
 
 impl Mask {
-    /// The empty set for `slots` slots.
+    /// The empty set for `slots` slots, of which there is at least one.
     pub fn empty(slots: usize) -> Mask {
+        assert_ne!(slots, 0, "a workgroup without invocations");
         Mask(SmallVec::from_elem(0, slots.div_ceil(64)))
     }
 
@@ -107,10 +108,12 @@ impl Mask {
 
     /// Adds the lanes of a subgroup that starts at slot `first`.
     pub fn insert_lanes(&mut self, first: usize, lanes: u128) {
-        let lanes_low = lanes as u64;
-        self.0[first / 64] |= lanes_low << (first % 64);
-        if lanes >> 64 != 0 {
-            self.0[first / 64 + 1] |= (lanes >> 64) as u64;
+        let (low, high) = (lanes as u64, (lanes >> 64) as u64);
+        let placed = low << (first % 64);
+        assert!(placed >> (first % 64) == low && (high == 0 || first % 64 == 0), "lanes of one subgroup");
+        self.0[first / 64] |= placed;
+        if high != 0 {
+            self.0[first / 64 + 1] |= high;
         }
     }
 }
@@ -123,6 +126,18 @@ mod tests {
     #[should_panic(expected = "sets of one layout")]
     fn sets_of_two_layouts_are_not_combined() {
         let _ = Mask::empty(64).or(&Mask::empty(128));
+    }
+
+    #[test]
+    #[should_panic(expected = "lanes of one subgroup")]
+    fn no_lane_gets_lost() {
+        Mask::empty(128).insert_lanes(60, 0x1F);
+    }
+
+    #[test]
+    #[should_panic(expected = "without invocations")]
+    fn no_set_is_of_no_slots() {
+        let _ = Mask::empty(0);
     }
 
     #[test]

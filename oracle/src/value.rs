@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use smallvec::{SmallVec, smallvec};
-use tangle_program::subgroup::Severity;
+use tangle_program::subgroup::{Severity, lanes};
 
 use crate::mask::Mask;
 
@@ -19,27 +19,25 @@ pub(crate) struct Taint {
     pub undefined: bool,
 }
 
-/// What a value comes from: the operations whose results went into it (bit `i` is operation `i` of the program, by
-/// [`crate::lower::OpNode::id`]), and the weakest rule that it rests on in any lane.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a value comes from: the operations whose results went into it, by [`crate::lower::OpNode::id`], and the weakest rule that it
+/// rests on in any lane.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Provenance {
-    /// Executed by all lanes of a subgroup.
-    pub full: u128,
-    /// Executed by some lanes only.
-    pub partial: u128,
+    /// For each 128 operations: bit `i` of the first for those executed by all lanes of a subgroup, of the second for those executed by
+    /// some lanes only.
+    operations: SmallVec<[[u128; 2]; 1]>,
     pub severity: Severity,
 }
 
 impl Provenance {
-    /// Operations that are told apart. What comes from those behind them is not known: it counts for none.
-    const OPERATIONS: usize = u128::BITS as usize;
-
-    pub fn or(self, other: Provenance) -> Provenance {
-        Provenance {
-            full: self.full | other.full,
-            partial: self.partial | other.partial,
-            severity: self.severity.max(other.severity),
+    pub fn or(mut self, other: &Provenance) -> Provenance {
+        let most = self.operations.len().max(other.operations.len());
+        self.operations.resize(most, [0; 2]);
+        for ([full, partial], [other_full, other_partial]) in self.operations.iter_mut().zip(&other.operations) {
+            *full |= other_full;
+            *partial |= other_partial;
         }
+        self.resting_on(other.severity)
     }
 
     /// The same, resting on a rule besides.
@@ -49,9 +47,16 @@ impl Provenance {
 
     /// Adds an operation that all lanes of a subgroup executed, or some of them.
     pub fn insert(&mut self, operation: usize, whole: bool) {
-        if operation < Provenance::OPERATIONS {
-            *(if whole { &mut self.full } else { &mut self.partial }) |= 1 << operation;
-        }
+        let (at, bit) = (operation / 128, operation % 128);
+        self.operations.resize(self.operations.len().max(at + 1), [0; 2]);
+        self.operations[at][usize::from(!whole)] |= 1 << bit;
+    }
+
+    /// The operations; with each, 0 if all lanes of a subgroup executed it, and 1 if some lanes did.
+    pub fn operations(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let by_way =
+            self.operations.iter().enumerate().flat_map(|(at, ways)| (0..).zip(ways).map(move |way| (at, way)));
+        by_way.flat_map(|(at, (way, &bits))| lanes(bits).map(move |bit| (at * 128 + bit, way)))
     }
 }
 
@@ -120,7 +125,7 @@ impl Value {
                 (!lanes.is_empty()).then(|| Box::new(Taint { lanes, undefined }))
             }
         };
-        self.from = self.from.or(value.from);
+        self.from = std::mem::take(&mut self.from).or(&value.from);
     }
 
     fn set_names(&mut self, value: &Value, slots: &Mask) {
@@ -132,6 +137,25 @@ impl Value {
             let new = value.names.as_ref().and_then(|names| names.0.get(c));
             let old = Rc::make_mut(old);
             slots.slots().for_each(|slot| old[slot] = new.map_or(0, |new| new[slot]));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn provenance_has_no_limit() {
+        let mut first = Provenance::default();
+        first.insert(3, true);
+        let mut second = Provenance::default().resting_on(Severity::Strong);
+        second.insert(3, false);
+        second.insert(128, true);
+        second.insert(700, false);
+        for both in [first.clone().or(&second), second.or(&first)] {
+            assert_eq!(both.operations().collect::<Vec<_>>(), [(3, 0), (3, 1), (128, 0), (700, 1)]);
+            assert_eq!(both.severity, Severity::Strong);
         }
     }
 }

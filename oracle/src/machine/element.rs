@@ -24,7 +24,7 @@ impl<R: Rules> Machine<'_, R> {
         };
         let columns: SmallVec<[_; 1]> = (0..width).map(column).collect();
         let taint = Value::join(of.taint.clone(), &index.taint);
-        Value { columns, taint, from: of.from.or(index.from), names: None }
+        Value { columns, taint, from: of.from.clone().or(&index.from), names: None }
     }
 
     /// `var[index] = value`
@@ -51,7 +51,7 @@ impl<R: Rules> Machine<'_, R> {
             taint
         });
         old.taint = Value::join(old.taint.take(), &new.filter(|taint| !taint.lanes.is_empty()));
-        old.from = old.from.or(value.from).or(index.from);
+        old.from = std::mem::take(&mut old.from).or(&value.from).or(&index.from);
         // What stands there is no longer one result.
         old.names = None;
     }

@@ -103,7 +103,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                     }
                     vector.columns.extend(arg.columns);
                     vector.taint = Value::join(vector.taint, &arg.taint);
-                    vector.from = vector.from.or(arg.from);
+                    vector.from = vector.from.or(&arg.from);
                 }
                 vector.names = named.then(|| Box::new(Names(names)));
                 vector
@@ -221,7 +221,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                 taint = Value::join(taint, &Some(Box::new(Taint { lanes: undefined, undefined: true })));
             }
         }
-        Ok(Value { columns, taint, from: lhs.from.or(rhs.from), names: None })
+        Ok(Value { columns, taint, from: lhs.from.or(&rhs.from), names: None })
     }
 
     fn intrinsic(&mut self, op: Intrinsic, scalar: Scalar, args: &[Value], a: &Mask) -> Value {
@@ -230,7 +230,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         let mut from = Provenance::default();
         for arg in args {
             taint = Value::join(taint, &arg.taint);
-            from = from.or(arg.from);
+            from = from.or(&arg.from);
         }
         let mut undefined = self.none();
         let width = args[0].columns.len();
@@ -299,7 +299,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             }
         }
         let mut result = result.unwrap_or_else(|| Value { taint: None, ..cond.clone() });
-        result.from = result.from.or(cond.from);
+        result.from = result.from.or(&cond.from);
         // The lanes are together again: only the value rests on the choice.
         steered.into_iter().for_each(|saved| self.put_back(saved));
         result.taint = Value::join(result.taint, &open);

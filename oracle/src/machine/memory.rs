@@ -172,7 +172,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         let index = self.eval(frame, index, a, u)?;
         let predicting = self.predicting();
         let open = self.memory.learnt.open && predicting;
-        let from = self.memory.arrays[array].from.or(index.from).resting_on(self.steered);
+        let from = self.memory.arrays[array].from.clone().or(&index.from).resting_on(self.steered);
         let mut found = Gathered::new(self.layout.slots);
         for slot in a.minus(&self.lost).slots() {
             let known = if open { Certainty::Unknown } else { Certainty::Known }.max(certainty(&index, slot));
@@ -193,7 +193,7 @@ impl<'a, R: Rules> Machine<'a, R> {
     pub(super) fn store(&mut self, array: usize, value: &Value, a: &Mask) -> Result<(), Stop> {
         let predicting = self.predicting();
         let state = &mut self.memory.arrays[array];
-        state.from = state.from.or(value.from);
+        state.from = std::mem::take(&mut state.from).or(&value.from);
         for slot in a.minus(&self.lost).slots() {
             let at = self.rules.slot(self.layout.index[slot] as usize, state.cells.len());
             let Some(cell) = state.cells.get_mut(at) else { continue };
@@ -213,8 +213,8 @@ impl<'a, R: Rules> Machine<'a, R> {
         let a = a.minus(&self.lost);
         let predicting = self.predicting();
         let open = self.memory.learnt.open && predicting;
-        let from = index.from.or(value.from).or(self.memory.arrays[code.array].from).resting_on(self.steered);
-        self.memory.arrays[code.array].from = from;
+        let from = index.from.clone().or(&value.from).or(&self.memory.arrays[code.array].from).resting_on(self.steered);
+        self.memory.arrays[code.array].from = from.clone();
         let mut lanes: Vec<usize> = self.rules.atomic_lanes(&self.scopes, a.clone()).slots().collect();
         if self.rules.atomics_descend() {
             lanes.reverse();

@@ -493,9 +493,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                 Some(taint) => a.minus(&taint.lanes).count(),
                 None => a.count(),
             };
-            for (i, ops) in [value.from.full, value.from.partial].into_iter().enumerate() {
-                lanes(ops).for_each(|op| self.counts.checked[op][i] += u64::from(compared));
-            }
+            value.from.operations().for_each(|(op, way)| self.counts.checked[op][way] += u64::from(compared));
         }
         let uniform = if self.tier == Tier::Maximal { self.whole_subgroups(&a) } else { u.and(&a) };
         self.events.push(Event { site, active: a, uniform });
@@ -821,7 +819,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         let mut below = vec![0; self.layout.slots];
         ops::binary(BinaryOp::Lt, Scalar::Uint, &counter.columns[0], &bound.columns[0], &mut below);
         let taint = Value::join(bound.taint, &counter.taint);
-        let from = bound.from.or(counter.from);
+        let from = bound.from.or(&counter.from);
         let (p, q) = self.decide(&Value { taint, from, ..Value::scalar(below) }, &i, construct)?;
         self.leave_loop(frame, code.decision, &p, &q);
         let u = self.whole(&u, &p);

@@ -27,7 +27,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             args: &args,
         };
         let mut names = None;
-        let mut from = args.iter().fold(Provenance::default(), |from, arg| from.or(arg.from));
+        let mut from = args.iter().fold(Provenance::default(), |from, arg| from.or(&arg.from));
         let a = a.minus(&self.lost);
         let layout = self.layout;
         for (s, subgroup) in layout.subgroups.iter().enumerate() {
