@@ -173,7 +173,16 @@ impl Divergence {
                 inner = apart || self.parts_lanes(function, l);
                 self.mark(function, l.counter, inner);
             }
-            _ => {}
+            Stmt::If { .. }
+            | Stmt::Switch { .. }
+            | Stmt::Log { .. }
+            | Stmt::Break
+            | Stmt::Continue
+            | Stmt::Return(None)
+            | Stmt::Barrier(_)
+            | Stmt::Store { .. }
+            | Stmt::Sync(_)
+            | Stmt::Assume(_) => {}
         }
         stmt.nested_blocks().for_each(|block| self.block(function, block, inner));
     }

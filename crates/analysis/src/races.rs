@@ -166,7 +166,18 @@ impl<'a> Walk<'a> {
                 let uses = summary.into_iter().flat_map(|summary| (0..).zip(&summary.uses));
                 uses.filter(|(_, way)| way.0 != 0).for_each(|(array, way)| visit(array, *way));
             }
-            _ => {}
+            Stmt::Assign { .. }
+            | Stmt::Log { .. }
+            | Stmt::If { .. }
+            | Stmt::Switch { .. }
+            | Stmt::Loop(_)
+            | Stmt::Break
+            | Stmt::Continue
+            | Stmt::Return(_)
+            | Stmt::Barrier(_)
+            | Stmt::SetElement { .. }
+            | Stmt::Sync(_)
+            | Stmt::Assume(_) => {}
         }
     }
 
@@ -232,6 +243,7 @@ impl<'a> Walk<'a> {
         if flow.phase.is_none() {
             return Ok(flow);
         }
+        let target = |levels: &[Level], holds: fn(&Level) -> bool| levels.iter().rposition(holds);
         match stmt {
             Stmt::Loop(l) => return self.repeated(l, flow),
             Stmt::If { cond, then, otherwise, .. } => {
@@ -246,10 +258,6 @@ impl<'a> Walk<'a> {
                 bodies.push((&nothing, true));
                 return self.selection(selector, &bodies, flow);
             }
-            _ => {}
-        }
-        self.uses(&mut flow, stmt)?;
-        match stmt {
             Stmt::Sync(Sync::Barrier) => {
                 if !self.is_main {
                     return Err("barrier() stands in main only".into());
@@ -259,23 +267,43 @@ impl<'a> Walk<'a> {
                 }
                 flow.phase = Some(self.nothing());
             }
-            Stmt::Break | Stmt::Continue | Stmt::Return(_) => self.jump(stmt, &mut flow)?,
+            Stmt::Break => {
+                let target = target(&self.levels, |level| level.is_loop || level.is_switch);
+                self.jump(target, |level| &mut level.broken, &mut flow)?;
+            }
+            Stmt::Continue => {
+                let target = target(&self.levels, |level| level.is_loop);
+                self.jump(target, |level| &mut level.continued, &mut flow)?;
+            }
+            Stmt::Return(_) => {
+                self.uses(&mut flow, stmt)?;
+                self.jump(None, |level| &mut level.broken, &mut flow)?;
+            }
             Stmt::Call { function, .. } => {
+                self.uses(&mut flow, stmt)?;
                 // Different returns do not come together before the next merge, but at tier maximal (docs/rules.md, section R).
                 let apart = self.summaries.get(*function as usize).is_some_and(|summary| summary.returns_apart);
                 flow.uniform &= !apart || self.tier == Tier::Maximal;
             }
-            _ => {}
+            Stmt::Assign { .. }
+            | Stmt::Log { .. }
+            | Stmt::Barrier(_)
+            | Stmt::SetElement { .. }
+            | Stmt::Store { .. }
+            | Stmt::Atomic(_)
+            | Stmt::Sync(Sync::Memory | Sync::MemoryShared | Sync::MemoryBuffer | Sync::GroupMemory)
+            | Stmt::Assume(_) => self.uses(&mut flow, stmt)?,
         }
         Ok(flow)
     }
 
-    fn jump(&mut self, stmt: &Stmt, flow: &mut Flow) -> Checked<()> {
-        let target = match stmt {
-            Stmt::Break => self.levels.iter().rposition(|level| level.is_loop || level.is_switch),
-            Stmt::Continue => self.levels.iter().rposition(|level| level.is_loop),
-            _ => None,
-        };
+    /// A jump out of all levels from `target` on, or out of the function; `wait` says where those that jump wait for the others.
+    fn jump(
+        &mut self,
+        target: Option<usize>,
+        wait: fn(&mut Level) -> &mut Option<Phase>,
+        flow: &mut Flow,
+    ) -> Checked<()> {
         let phase = flow.phase.take();
         if !flow.uniform {
             let left = target.map_or(0, |target| target + 1);
@@ -289,13 +317,11 @@ impl<'a> Walk<'a> {
             self.ended = ended;
             return Ok(());
         };
-        let breaks = matches!(stmt, Stmt::Break);
         let level = &mut self.levels[target];
         level.iteration_parted |= !flow.uniform;
-        let mut at = if breaks { level.broken.take() } else { level.continued.take() };
+        let mut at = wait(level).take();
         self.join(&mut at, phase)?;
-        let level = &mut self.levels[target];
-        *(if breaks { &mut level.broken } else { &mut level.continued }) = at;
+        *wait(&mut self.levels[target]) = at;
         Ok(())
     }
 

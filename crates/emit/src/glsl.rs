@@ -283,7 +283,20 @@ impl Planner<'_> {
             Stmt::Assign { var, .. } | Stmt::Call { dest: Some(var), .. } => Some(*var),
             // The counter is set to zero before anything of such a loop is evaluated.
             Stmt::Loop(l) if !matches!(l.kind, LoopKind::For { .. }) => Some(l.counter),
-            _ => None,
+            Stmt::Call { dest: None, .. }
+            | Stmt::Loop(_)
+            | Stmt::Log { .. }
+            | Stmt::If { .. }
+            | Stmt::Switch { .. }
+            | Stmt::Break
+            | Stmt::Continue
+            | Stmt::Return(_)
+            | Stmt::Barrier(_)
+            | Stmt::SetElement { .. }
+            | Stmt::Store { .. }
+            | Stmt::Atomic(_)
+            | Stmt::Sync(_)
+            | Stmt::Assume(_) => None,
         };
         let first = written.filter(|&var| self.mentions(var) == 0);
         self.stmt(stmt);
@@ -390,7 +403,20 @@ impl Planner<'_> {
             Expr::Constant(k) => self.uses.constants |= 1 << (*k).min(31),
             Expr::Load(load) => self.array(load.array),
             Expr::Intrinsic(Intrinsic::Expect, _) => self.uses.hints = true,
-            _ => {}
+            Expr::Bool(_)
+            | Expr::Int(_)
+            | Expr::Uint(_)
+            | Expr::Float(..)
+            | Expr::Builtin(_)
+            | Expr::Unary(..)
+            | Expr::Binary(..)
+            | Expr::Select(..)
+            | Expr::Cast(..)
+            | Expr::Intrinsic(..)
+            | Expr::Vector(..)
+            | Expr::Component(..)
+            | Expr::Subgroup(_)
+            | Expr::Element(..) => {}
         }
         if let Some(category) = category_of(expr) {
             self.uses.add_category(category);
@@ -980,7 +1006,18 @@ impl<'a> Body<'_, 'a> {
                 self.call(*function, args);
             }
             // No other statement is valid in a comma list.
-            _ => {}
+            Stmt::If { .. }
+            | Stmt::Switch { .. }
+            | Stmt::Loop(_)
+            | Stmt::Break
+            | Stmt::Continue
+            | Stmt::Return(_)
+            | Stmt::Barrier(_)
+            | Stmt::SetElement { .. }
+            | Stmt::Store { .. }
+            | Stmt::Atomic(_)
+            | Stmt::Sync(_)
+            | Stmt::Assume(_) => {}
         }
     }
 
