@@ -1,5 +1,7 @@
 //! Types of AmberScript's buffers, and how their values lie in memory.
 
+use tangle_program::float::{half_bits, half_value};
+
 /// A scalar type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalar {
@@ -63,7 +65,7 @@ impl Scalar {
         let bits = match self {
             Scalar::Float(width) => match (hexadecimal(text), width) {
                 (Some(bits), _) => bits,
-                (None, 16) => u64::from(half_bits(text.parse().ok()?)),
+                (None, 16) => half_bits(text.parse().ok()?).into(),
                 (None, 32) => u64::from(text.parse::<f32>().ok()?.to_bits()),
                 (None, _) => text.parse::<f64>().ok()?.to_bits(),
             },
@@ -92,39 +94,6 @@ impl Scalar {
 
 fn hexadecimal(text: &str) -> Option<u64> {
     u64::from_str_radix(text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?, 16).ok()
-}
-
-/// The nearest half-precision number, ties to even (IEEE 754-2019 §4.3.1).
-fn half_bits(value: f32) -> u16 {
-    let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
-    let magnitude = f64::from(value).abs();
-    if magnitude.is_nan() {
-        return 0x7e00;
-    }
-    // The exponent that a unit in the last place has: 2^-24 for subnormal numbers.
-    let exponent = magnitude.log2().floor().clamp(-14.0, 16.0);
-    let unit = 2f64.powi(exponent as i32 - 10);
-    let rounded = (magnitude / unit).round_ties_even() * unit;
-    if rounded > 65504.0 {
-        return sign | 0x7c00;
-    }
-    let exponent = rounded.log2().floor().clamp(-15.0, 15.0) as i32;
-    if rounded < 2f64.powi(-14) {
-        return sign | (rounded * 2f64.powi(24)) as u16;
-    }
-    let mantissa = (rounded / 2f64.powi(exponent) - 1.0) * 1024.0;
-    sign | ((exponent + 15) as u16) << 10 | mantissa as u16
-}
-
-fn half_value(bits: u16) -> f64 {
-    let sign = if bits & 0x8000 != 0 { -1.0 } else { 1.0 };
-    let (exponent, mantissa) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
-    sign * match exponent {
-        0 => mantissa * 2f64.powi(-24),
-        31 if mantissa == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        _ => (1.0 + mantissa / 1024.0) * 2f64.powi(exponent - 15),
-    }
 }
 
 impl ItemType {

@@ -44,7 +44,8 @@ pub const fn infinity(scalar: Scalar) -> u64 {
     }
 }
 
-fn half_value(bits: u16) -> f64 {
+/// The number that the bits of a half-precision number stand for.
+pub fn half_value(bits: u16) -> f64 {
     let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
     let (exponent, fraction) = (bits >> 10 & 0x1F, bits & 0x3FF);
     match exponent {
@@ -55,15 +56,21 @@ fn half_value(bits: u16) -> f64 {
     }
 }
 
-fn half_bits(value: f64) -> u16 {
-    let bits = value.to_bits();
-    let sign = (bits >> 63 << 15) as u16;
-    let exponent = (bits >> 52 & 0x7FF) as i32 - 1008;
-    match exponent {
-        ..=0 => 0,
-        1..=30 => sign | (exponent as u16) << 10 | (bits >> 42 & 0x3FF) as u16,
-        _ => sign | 0x7C00,
+/// The bits of the nearest half-precision number, ties to even (IEEE 754-2019 §4.3.1).
+pub fn half_bits(value: f64) -> u16 {
+    let sign = (value.to_bits() >> 63 << 15) as u16;
+    if value.is_nan() {
+        return sign | 0x7E00;
     }
+    let exponent = (value.to_bits() >> 52 & 0x7FF) as i32 - 1023;
+    if exponent > 15 {
+        return sign | 0x7C00;
+    }
+    // Subnormal numbers have the least exponent. What rounds up to the next power of two carries into the exponent, and so does a first
+    // digit of 1, which is not written: hence 14, not 15.
+    let exponent = exponent.max(-14);
+    let units = (value.abs() * f64::from(10 - exponent).exp2()).round_ties_even();
+    sign | (((exponent + 14) as u16) << 10) + units as u16
 }
 
 /// `f(x)` for a whole column.
@@ -104,6 +111,29 @@ mod tests {
         }
         // The least number of all.
         assert_eq!(value(Scalar::Float16, 1), 2f64.powi(-24));
+        for half in (0..=0xFFFF).filter(|half| half & 0x7C00 != 0x7C00 || half & 0x3FF == 0) {
+            assert_eq!(half_bits(half_value(half)), half);
+        }
+        assert!(half_value(half_bits(f64::NAN)).is_nan());
+    }
+
+    #[test]
+    fn halves_are_the_nearest() {
+        for (number, half) in [
+            (1.0 + 2f64.powi(-11), 0x3C00),
+            (1.0 + 3.0 * 2f64.powi(-11), 0x3C02),
+            (2.0 - 2f64.powi(-12), 0x4000),
+            (65519.9, 0x7BFF),
+            (65520.0, 0x7C00),
+            (1e300, 0x7C00),
+            (2f64.powi(-25), 0),
+            (1.1 * 2f64.powi(-25), 1),
+            (2f64.powi(-14) - 2f64.powi(-26), 0x0400),
+            (-0.0, 0x8000),
+        ] {
+            assert_eq!(half_bits(number), half, "{number}");
+            assert_eq!(half_bits(-number), half ^ 0x8000, "{number}");
+        }
     }
 
     #[test]
