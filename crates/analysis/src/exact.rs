@@ -63,11 +63,11 @@ impl Extent {
 
     /// What a variable of the type can hold: quarters.
     pub const fn of_variables(scalar: Scalar) -> Extent {
-        let most = match scalar {
-            Scalar::Float16 => 128.0,
-            Scalar::Float => 16_384.0,
+        let most = match scalar.size() {
+            ..=16 => 128.0,
+            17..=32 => 16_384.0,
             // Beyond the 20 bits of a significand that the high word holds.
-            _ => 1_048_576.0,
+            33.. => 1_048_576.0,
         };
         Extent { most, grain: -2 }
     }
@@ -79,7 +79,7 @@ impl Extent {
 
     /// True if all intermediate results are representable.
     fn is_exact(self, scalar: Scalar) -> bool {
-        let precision = if scalar == Scalar::Float16 { 11 } else { 24 };
+        let precision = if scalar.size() < 32 { 11 } else { 24 };
         self.grain >= LEAST_GRAIN && self.most * f64::from(-self.grain).exp2() <= f64::from(precision - 1).exp2()
     }
 

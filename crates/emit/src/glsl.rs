@@ -697,14 +697,15 @@ impl<'a> Printer<'a> {
 
     /// The bits of floats, a negative zero being a zero: its sign is up to the device.
     fn word_macros(&mut self, logged: u16) {
-        let is_logged = |scalar: Scalar| logged >> scalar as u16 & 1 == 1;
-        if is_logged(Scalar::Float) || is_logged(Scalar::Float16) {
+        let floats = Scalar::ALL.into_iter().filter(|&scalar| scalar.is_float() && logged >> scalar as u16 & 1 == 1);
+        let (long, short): (Vec<Scalar>, Vec<Scalar>) = floats.partition(|scalar| scalar.words() > 1);
+        if !short.is_empty() {
             put_line!(
                 self,
                 "#define FLOAT_WORD(value) (floatBitsToUint(value) * min(floatBitsToUint(value) << 1u, 1u))"
             );
         }
-        if is_logged(Scalar::Double) {
+        if !long.is_empty() {
             put_line!(self, "#define LOW_WORD(value) unpackDouble2x32(value).x");
             put_line!(self, "#define HIGH_WORD(value) (unpackDouble2x32(value).y \\");
             put_line!(self, "    * min(unpackDouble2x32(value).x | unpackDouble2x32(value).y << 1u, 1u))");
@@ -857,13 +858,13 @@ impl<'a> Printer<'a> {
 
 /// What stands around a logged value to make its words of it, the low one first. The macros of the log convert them to uint.
 const fn words_of(scalar: Scalar) -> &'static [(&'static str, &'static str)] {
-    match scalar {
-        Scalar::Int64 | Scalar::Uint64 => &[("", ""), ("", " >> 32u")],
+    match (scalar.is_float(), scalar.size()) {
+        (false, 64) => &[("", ""), ("", " >> 32u")],
+        (false, _) => &[("", "")],
+        (true, 64) => &[("LOW_WORD(", ")"), ("HIGH_WORD(", ")")],
+        (true, 32) => &[("FLOAT_WORD(", ")")],
         // Exact, and the bits of 16-bit floats need no 16-bit integers that way.
-        Scalar::Float16 => &[("FLOAT_WORD(float(", "))")],
-        Scalar::Float => &[("FLOAT_WORD(", ")")],
-        Scalar::Double => &[("LOW_WORD(", ")"), ("HIGH_WORD(", ")")],
-        _ => &[("", "")],
+        (true, _) => &[("FLOAT_WORD(float(", "))")],
     }
 }
 

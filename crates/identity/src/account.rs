@@ -15,7 +15,7 @@ use tangle_oracle::predict::{NotDefined, predict, predict_for};
 use tangle_program::case::{Case, GroupId, InvocationId};
 use tangle_program::subgroup::{SubgroupOp, lanes};
 use tangle_program::tree::{Expr, SiteId, Stmt, VarId, walk_block};
-use tangle_program::types::{Scalar, Type};
+use tangle_program::types::{Scalar, ScalarKind, Type};
 
 /// An observation point of the program.
 #[derive(Clone, Debug)]
@@ -375,16 +375,14 @@ fn operation_in(expr: &Expr) -> Option<SubgroupOp> {
 
 /// A logged word as a value of its type: small numbers in decimal, others in hexadecimal.
 pub fn show(word: u32, scalar: Scalar) -> String {
-    match scalar {
-        Scalar::Bool if word < 2 => (word == 1).to_string(),
-        Scalar::Int | Scalar::Int8 | Scalar::Int16 if (word as i32).unsigned_abs() < 100_000 => {
-            (word as i32).to_string()
-        }
-        Scalar::Uint | Scalar::Uint8 | Scalar::Uint16 if word < 100_000 => word.to_string(),
-        // Logged as a float; numbers of cases are quarters, and most others came out wrong.
-        Scalar::Float16 | Scalar::Float if (f32::from_bits(word) * 4.0).fract() == 0.0 => {
-            format!("{:?}", f32::from_bits(word))
-        }
-        _ => format!("{word:#x}"),
+    match scalar.info().kind {
+        // Half of a number.
+        _ if scalar.words() > 1 => format!("{word:#x}"),
+        ScalarKind::Bool if word < 2 => (word == 1).to_string(),
+        ScalarKind::Signed if (word as i32).unsigned_abs() < 100_000 => (word as i32).to_string(),
+        ScalarKind::Unsigned if word < 100_000 => word.to_string(),
+        // Logged as a float of 32 bits; numbers of cases are quarters, and most others came out wrong.
+        ScalarKind::Float if (f32::from_bits(word) * 4.0).fract() == 0.0 => format!("{:?}", f32::from_bits(word)),
+        ScalarKind::Bool | ScalarKind::Signed | ScalarKind::Unsigned | ScalarKind::Float => format!("{word:#x}"),
     }
 }

@@ -332,12 +332,13 @@ fn types_to_blame(program: &Program) -> BTreeSet<Extra> {
     if blocks().any(has_operation) {
         return BTreeSet::new();
     }
-    let kind = |scalar: Scalar| match scalar {
-        Scalar::Int8 | Scalar::Uint8 | Scalar::Int16 | Scalar::Uint16 => Some(Extra::SmallIntegers),
-        Scalar::Int64 | Scalar::Uint64 => Some(Extra::LongIntegers),
-        Scalar::Float16 => Some(Extra::HalfFloats),
-        Scalar::Double => Some(Extra::Doubles),
-        Scalar::Bool | Scalar::Int | Scalar::Uint | Scalar::Float => None,
+    let kind = |scalar: Scalar| {
+        scalar.is_extended().then(|| match (scalar.is_float(), scalar.size() < 32) {
+            (false, true) => Extra::SmallIntegers,
+            (false, false) => Extra::LongIntegers,
+            (true, true) => Extra::HalfFloats,
+            (true, false) => Extra::Doubles,
+        })
     };
     let mut kinds = BTreeSet::new();
     for function in &program.functions {

@@ -506,10 +506,8 @@ fn from_input(input: u32, scalar: Scalar) -> Option<Expr> {
     match scalar {
         Scalar::Uint => Some(word),
         Scalar::Bool => Some(Expr::binary(BinaryOp::Ne, word, Expr::Uint(0))),
-        Scalar::Int | Scalar::Int8 | Scalar::Uint8 | Scalar::Int16 | Scalar::Uint16 => {
-            Some(Expr::Cast(scalar, Box::new(word)))
-        }
-        Scalar::Int64 | Scalar::Uint64 | Scalar::Float16 | Scalar::Float | Scalar::Double => None,
+        _ if scalar.is_integer() && scalar.words() == 1 => Some(Expr::Cast(scalar, Box::new(word))),
+        _ => None,
     }
 }
 

@@ -214,8 +214,7 @@ fn oddity(scalar: Scalar) -> u64 {
     match scalar {
         Scalar::Bool | Scalar::Uint => 0,
         Scalar::Int => 1,
-        Scalar::Float16 | Scalar::Double => 5,
-        Scalar::Float => 4,
+        _ if scalar.is_float() => 4 + u64::from(scalar.is_extended()),
         _ => 2 + u64::from(scalar.is_signed()),
     }
 }

@@ -198,17 +198,17 @@ impl Scalar {
 
     /// What is logged of a value: the bits of a float, those of 16 bits as `float`; an integer widened to at least a word.
     pub fn logged(self, bits: u64) -> u64 {
-        match self {
-            Scalar::Float16 => crate::float::bits(Scalar::Float, crate::float::value(self, bits)),
-            Scalar::Float | Scalar::Double => bits,
-            _ => self.extend(bits),
+        match (self.is_float(), self.size()) {
+            (false, _) => self.extend(bits),
+            (true, ..=31) => crate::float::bits(Scalar::Float, crate::float::value(self, bits)),
+            (true, _) => bits,
         }
     }
 
     /// The bits of the value that is logged so, if there is one.
     pub fn from_logged(self, logged: u64) -> u64 {
-        match self {
-            Scalar::Float16 => crate::float::bits(self, crate::float::value(Scalar::Float, logged)),
+        match (self.is_float(), self.size()) {
+            (true, ..=31) => crate::float::bits(self, crate::float::value(Scalar::Float, logged)),
             _ => logged & self.bits(),
         }
     }

@@ -19,11 +19,7 @@ use crate::weights::Arithmetic;
 
 /// Integers up to this, all ones in binary, can be stored to variables.
 pub(crate) const fn largest(scalar: Scalar) -> u32 {
-    match scalar {
-        Scalar::Float16 => 127,
-        Scalar::Float => 16_383,
-        _ => 1_048_575,
-    }
+    Extent::of_variables(scalar).most as u32 - 1
 }
 
 /// Up to this even a sum over the largest subgroup can.

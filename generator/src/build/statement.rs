@@ -333,11 +333,13 @@ fn stem(ty: Type, class: Class) -> &'static str {
         (Class::Clean, Type { scalar: Scalar::Bool, .. }) => "b",
         (Class::Clean, Type { scalar: Scalar::Int, .. }) => "i",
         (Class::Clean, Type { scalar: Scalar::Uint, .. }) => "u",
-        (Class::Clean, Type { scalar: Scalar::Int8 | Scalar::Uint8, .. }) => "byte",
-        (Class::Clean, Type { scalar: Scalar::Int16 | Scalar::Uint16, .. }) => "narrow",
-        (Class::Clean, Type { scalar: Scalar::Int64 | Scalar::Uint64, .. }) => "wide",
-        (Class::Clean, Type { scalar: Scalar::Float16, .. }) => "fine",
-        (Class::Clean, Type { scalar: Scalar::Float, .. }) => "real",
-        (Class::Clean, Type { scalar: Scalar::Double, .. }) => "twice",
+        (Class::Clean, Type { scalar, .. }) => match (scalar.is_float(), scalar.size()) {
+            (false, ..=8) => "byte",
+            (false, 9..=31) => "narrow",
+            (false, 32..) => "wide",
+            (true, ..=31) => "fine",
+            (true, 32) => "real",
+            (true, 33..) => "twice",
+        },
     }
 }

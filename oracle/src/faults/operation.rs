@@ -205,12 +205,8 @@ impl Operation<'_> {
 
 /// The integer type as wide as a float, signed or not as `like`.
 pub(super) fn integer_like(scalar: Scalar, like: Scalar) -> Scalar {
-    let signed = match scalar {
-        Scalar::Float16 => Scalar::Int16,
-        Scalar::Double => Scalar::Int64,
-        _ => Scalar::Int,
-    };
-    if like.is_signed() { signed } else { signed.unsigned() }
+    let fits = |other: &Scalar| other.size() == scalar.size() && other.is_signed() == like.is_signed();
+    Scalar::INTEGERS.into_iter().find(fits).unwrap_or(Scalar::Int)
 }
 
 /// An integer of 8 or 16 bits.
