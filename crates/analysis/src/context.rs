@@ -187,17 +187,11 @@ impl Walk<'_> {
                 }
             }
             Stmt::Barrier(op) => self.place(*op, None, place),
-            Stmt::Assign { .. }
-            | Stmt::Log { .. }
-            | Stmt::Break
-            | Stmt::Continue
-            | Stmt::Return(_)
-            | Stmt::Call { .. }
-            | Stmt::SetElement { .. }
-            | Stmt::Store { .. }
-            | Stmt::Atomic(_)
-            | Stmt::Sync(_)
-            | Stmt::Assume(_) => stmt.direct_exprs().for_each(|expr| self.expr(expr, place)),
+            // What the tree says of a statement is all that matters here.
+            _ => {
+                stmt.direct_exprs().for_each(|expr| self.expr(expr, place));
+                stmt.nested_blocks().for_each(|block| self.block(block, place));
+            }
         }
     }
 

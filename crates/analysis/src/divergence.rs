@@ -87,16 +87,8 @@ impl Divergence {
             Stmt::Switch { selector, .. } => {
                 inside.parted_if(self.varies(function, selector)).map(Exits::out_of_switch)
             }
-            Stmt::If { cond, .. } => inside.parted_if(self.varies(function, cond)),
-            Stmt::Assign { .. }
-            | Stmt::Log { .. }
-            | Stmt::Call { .. }
-            | Stmt::Barrier(_)
-            | Stmt::SetElement { .. }
-            | Stmt::Store { .. }
-            | Stmt::Atomic(_)
-            | Stmt::Sync(_)
-            | Stmt::Assume(_) => inside,
+            // Of any other, too, the expressions may part the lanes that run what is nested in it.
+            _ => inside.parted_if(stmt.direct_exprs().any(|expr| self.varies(function, expr))),
         }
     }
 
@@ -146,7 +138,6 @@ impl Divergence {
     fn stmt(&mut self, function: usize, stmt: &Stmt, apart: bool) {
         let mut inner = apart || stmt.direct_exprs().any(|expr| self.varies(function, expr));
         match stmt {
-            Stmt::Assign { var, .. } | Stmt::SetElement { var, .. } => self.mark(function, *var, inner),
             // Every lane finds another old value.
             Stmt::Atomic(atomic) => atomic.dest.iter().for_each(|dest| self.mark(function, *dest, true)),
             Stmt::Return(Some(_)) => self.functions[function].result |= inner,
@@ -173,16 +164,8 @@ impl Divergence {
                 inner = apart || self.parts_lanes(function, l);
                 self.mark(function, l.counter, inner);
             }
-            Stmt::If { .. }
-            | Stmt::Switch { .. }
-            | Stmt::Log { .. }
-            | Stmt::Break
-            | Stmt::Continue
-            | Stmt::Return(None)
-            | Stmt::Barrier(_)
-            | Stmt::Store { .. }
-            | Stmt::Sync(_)
-            | Stmt::Assume(_) => {}
+            // What a statement writes varies with what it reads.
+            _ => stmt.written().for_each(|var| self.mark(function, var, inner)),
         }
         stmt.nested_blocks().for_each(|block| self.block(function, block, inner));
     }
