@@ -12,7 +12,7 @@ use tangle_program::case::{EntryPoint, SubgroupSize};
 use tangle_program::memory::ArrayId;
 use tangle_program::subgroup::{Defined, Fold, SubgroupOp};
 use tangle_program::tree::{
-    Arg, Block, Builtin, Direction, Expr, Function, FunctionId, LoopKind, Program, Stmt, SubgroupCall, VarId,
+    Arg, Block, Builtin, Direction, Expr, Function, FunctionId, Program, Stmt, SubgroupCall, VarId,
 };
 use tangle_program::types::Scalar;
 
@@ -206,25 +206,6 @@ impl Round<'_, '_> {
 
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
-            Stmt::Assign { var, value } | Stmt::SetElement { var, value, .. } => {
-                if self.expr(value) {
-                    self.mark(self.current, *var);
-                }
-            }
-            Stmt::If { then, otherwise, .. } => {
-                self.block(then);
-                self.block(otherwise);
-            }
-            Stmt::Switch { arms, .. } => arms.iter().for_each(|arm| self.block(&arm.body)),
-            Stmt::Loop(l) => {
-                if let Some(test) = &l.test {
-                    self.block(&test.before);
-                }
-                self.block(&l.body);
-                if let LoopKind::For { update, .. } = &l.kind {
-                    self.block(update);
-                }
-            }
             Stmt::Return(Some(value)) => {
                 if !self.found.functions[self.current].result && self.expr(value) {
                     self.found.functions[self.current].result = true;
@@ -246,13 +227,15 @@ impl Round<'_, '_> {
                     self.mark(self.current, dest);
                 }
             }
-            Stmt::Return(None)
-            | Stmt::Log { .. }
-            | Stmt::Break
-            | Stmt::Continue
-            | Stmt::Barrier(_)
-            | Stmt::Sync(_)
-            | Stmt::Assume(_) => {}
+            // What a statement writes is undefined if something is that it reads.
+            _ => {
+                for var in stmt.written() {
+                    if stmt.direct_exprs().any(|expr| self.expr(expr)) {
+                        self.mark(self.current, var);
+                    }
+                }
+                stmt.nested_blocks().for_each(|block| self.block(block));
+            }
         }
     }
 

@@ -150,7 +150,6 @@ impl<'a> Marks<'a> {
         let relevant = nested
             || match stmt {
                 Stmt::Log { site, .. } => self.keep.contains(site),
-                Stmt::Assign { var, .. } | Stmt::SetElement { var, .. } => self.has_var(self.current, *var),
                 Stmt::Loop(l) => self.has_var(self.current, l.counter),
                 Stmt::Break => is(self, around.broken),
                 Stmt::Continue => is(self, around.continued),
@@ -158,9 +157,12 @@ impl<'a> Marks<'a> {
                 Stmt::Call { function, args, dest } => self.call(*function as usize, args, *dest),
                 // What goes through memory is not followed; another pass deletes it.
                 Stmt::Store { .. } | Stmt::Atomic(_) | Stmt::Sync(_) => !self.program.shared.is_empty(),
-                // It leads to nothing, but a compiler may make something of it.
-                Stmt::Assume(_) => true,
                 Stmt::If { .. } | Stmt::Switch { .. } | Stmt::Barrier(_) => false,
+                // What gives no value leads to nothing, but a compiler may make something of it.
+                _ => {
+                    let mut written = stmt.written().peekable();
+                    written.peek().is_none() || written.any(|var| self.has_var(self.current, var))
+                }
             };
         if relevant {
             self.changed |= !self.here().stmts[number];
