@@ -70,7 +70,7 @@ pub fn half_bits(value: f64) -> u16 {
     // digit of 1, which is not written: hence 14, not 15.
     let exponent = exponent.max(-14);
     let units = (value.abs() * f64::from(10 - exponent).exp2()).round_ties_even();
-    sign | (((exponent + 14) as u16) << 10) + units as u16
+    sign | ((((exponent + 14) as u16) << 10) + units as u16)
 }
 
 /// `f(x)` for a whole column.
