@@ -73,6 +73,9 @@ pub struct Buffer {
     pub bytes: Vec<u8>,
     /// The device address (`vkGetBufferDeviceAddress`) if the module may point into the buffer. Ranges must not overlap.
     pub address: Option<u64>,
+    /// The index in [`Dispatch::buffers`] of the buffer whose memory this is, where several descriptors have one buffer. `bytes` and `address` are then
+    /// those of that one.
+    pub same_as: Option<usize>,
 }
 
 /// One `vkCmdDispatch`.
@@ -93,9 +96,11 @@ pub struct Dispatch {
 /// Bounds of a run. Nothing else bounds it: not the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Instructions executed by one tangle each, over the whole dispatch. Behind it stands "no termination".
+    /// Instructions executed by one tangle each, over the whole dispatch; a load or store of many scalars counts as several. Behind it stands "no
+    /// termination".
     pub steps: u64,
-    /// Bytes of values and of variables, buffers not counted.
+    /// Bytes of values, of variables, and of what is known of the contents of memory, as far as it is touched. The contents of buffers are not
+    /// counted, nor their states in the outcome.
     pub memory: u64,
 }
 

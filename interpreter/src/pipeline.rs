@@ -13,6 +13,8 @@ use crate::trace::Observer;
 
 /// Runs of one dispatch before the rule of visitors is given up.
 const MAX_RUNS: u32 = 24;
+/// Bytes that decoding a module takes at most, beside what its words take. What is larger is [`Error::Memory`].
+pub const DECODE_MEMORY: u64 = 256 << 20;
 /// Invocations of a workgroup.
 const MAX_INVOCATIONS: u64 = 1 << 14;
 
@@ -80,7 +82,7 @@ impl Pipeline {
     /// As [`Pipeline::run`].
     pub fn run_with(&self, dispatch: &Dispatch, mut observer: Option<&mut dyn Observer>) -> Result<Outcome, Error> {
         let layouts = self.layouts(&dispatch.lane_map, dispatch.workgroups)?;
-        self.check_memory(dispatch, &layouts)?;
+        let spare = self.spare_memory(dispatch, &layouts)?;
         let mut knowledge = Knowledge::default();
         let mut steps = 0;
         for number in 1.. {
@@ -89,7 +91,7 @@ impl Pipeline {
                     observer.restarted(0);
                 }
             }
-            let run = self.run_once(dispatch, &layouts, &mut knowledge, reborrow(&mut observer))?;
+            let run = self.run_once(dispatch, &layouts, spare, &mut knowledge, reborrow(&mut observer))?;
             steps += run.steps;
             if run.wrong {
                 knowledge.no_claims |= number > MAX_RUNS;
@@ -109,6 +111,7 @@ impl Pipeline {
         &self,
         dispatch: &Dispatch,
         layouts: &[Layout],
+        spare: u64,
         knowledge: &mut Knowledge,
         mut observer: Option<&mut dyn Observer>,
     ) -> Result<Run, Error> {
@@ -125,11 +128,11 @@ impl Pipeline {
             knowledge: &known,
             fault: self.fault,
         };
-        let memory = Memory::new(code, dispatch, n as u32)?;
+        let memory = Memory::new(code, dispatch, n as u32, spare)?;
         let mut run = Run {
             end: End::Completed,
             memory,
-            reasons: Reasons::default(),
+            reasons: Reasons::new(dispatch.limits.memory),
             steps: 0,
             tangles: (0, 0),
             lost: 0,
@@ -167,85 +170,78 @@ impl Pipeline {
             }
             match result {
                 Ok(()) => {}
-                Err(Stop(undefined)) => {
+                Err(Stop::Undefined(undefined)) => {
                     run.end = End::Undefined(undefined);
                     break;
                 }
+                Err(Stop::Memory) => return Err(out_of_memory(dispatch)),
             }
         }
         if !lost_invocations.is_empty() {
             let taint = run.reasons.taint(Why::Path, u32::MAX);
-            run.memory.taint_lost(|invocation| lost_invocations.binary_search(&invocation).is_ok(), taint);
+            let is_lost = |invocation| lost_invocations.binary_search(&invocation).is_ok();
+            run.memory.taint_lost(is_lost, taint).map_err(|_| out_of_memory(dispatch))?;
         }
         Ok(run)
     }
 
     fn outcome(&self, dispatch: &Dispatch, run: Run, steps: u64) -> Outcome {
         let code = &self.decoded.code;
-        let mut memory = run.memory;
-        let mut unbound = code.objects.len();
-        let buffers = dispatch.buffers.iter().map(|buffer| {
-            let key = (buffer.set, buffer.binding, buffer.element);
-            let is_it = |object: &crate::code::Object| {
-                matches!(object.kind, crate::code::ObjectKind::Buffer { set, binding, element } if (set, binding, element) == key)
-            };
-            let index = code.objects.iter().position(is_it).or_else(|| {
-                buffer.address.map(|_| {
-                    unbound += 1;
-                    unbound - 1
-                })
-            });
-            let (bytes, taints) = match index.and_then(|index| memory.objects.get_mut(index)) {
-                Some(object) => (std::mem::take(&mut object.bytes), std::mem::take(&mut object.taints)),
+        let memory = run.memory;
+        // Of all reasons, those that some byte has are told, in the order of the bytes.
+        let mut numbers = vec![0; run.reasons.len() + 1];
+        let mut told = Vec::new();
+        let mut number = |taint: u32| {
+            let index = (taint & !(1 << 31)) as usize;
+            if index != 0 && numbers[index] == 0 {
+                told.push(index - 1);
+                numbers[index] = told.len() as u32;
+            }
+            numbers[index]
+        };
+        let buffers = dispatch.buffers.iter().enumerate().map(|(at, buffer)| {
+            let object = memory.of_buffer[at].map(|object| &memory.objects[object as usize]);
+            let (bytes, states) = match object {
+                Some(object) => (object.bytes.clone(), object.states(&mut number)),
                 None => (buffer.bytes.clone(), Vec::new()),
             };
-            let states: Vec<u32> = taints.iter().map(|taint| taint & !(1 << 31)).collect();
-            let any = states.iter().any(|&state| state != 0);
-            BufferState {
-                set: buffer.set,
-                binding: buffer.binding,
-                element: buffer.element,
-                bytes,
-                states: if any { states } else { Vec::new() },
-            }
+            BufferState { set: buffer.set, binding: buffer.binding, element: buffer.element, bytes, states }
         });
         let buffers = buffers.collect();
         Outcome {
             end: run.end,
             buffers,
-            reasons: run.reasons.describe(code, &self.decoded.names),
+            reasons: run.reasons.describe(&told, code, &self.decoded.names),
             steps,
             tangles: run.tangles,
             lost: run.lost,
         }
     }
 
-    fn check_memory(&self, dispatch: &Dispatch, layouts: &[Layout]) -> Result<(), Error> {
+    /// Bytes that are left of the limit when everything is allocated whose size is known.
+    fn spare_memory(&self, dispatch: &Dispatch, layouts: &[Layout]) -> Result<u64, Error> {
         let code = &self.decoded.code;
         let n: u64 = self.decoded.interface.workgroup_size.iter().map(|&side| u64::from(side)).product();
         let columns = u64::from(code.columns) * n * 12;
-        let workgroup: u64 = code
-            .objects
-            .iter()
-            .map(|object| match object.kind {
-                crate::code::ObjectKind::Workgroup(size) => size.saturating_mul(5),
-                _ => 0,
-            })
-            .sum();
+        let workgroup = code.objects.iter().fold(0u64, |sum, object| match object.kind {
+            crate::code::ObjectKind::Workgroup(size) => sum.saturating_add(size),
+            _ => sum,
+        });
         let subgroups = layouts.iter().map(|layout| layout.subgroups.len() as u64).max().unwrap_or(0);
         let claims = u64::from(code.group_count) * subgroups * 32;
-        let needs = columns.saturating_add(workgroup).saturating_add(claims);
-        if needs > dispatch.limits.memory {
-            return Err(Error::Memory(format!(
-                "{needs} bytes for {n} invocations, {} are allowed",
-                dispatch.limits.memory
-            )));
-        }
+        // What barriers have ordered for whom, and reasons of open values (`Reasons::interval`).
+        let orders = n * u64::from(dispatch.lane_map.subgroup_size) * 8;
+        let reasons = dispatch.limits.memory / 8;
+        let needs = [columns, workgroup, claims, orders, reasons].into_iter().fold(0u64, u64::saturating_add);
+        let Some(spare) = dispatch.limits.memory.checked_sub(needs) else {
+            let allowed = dispatch.limits.memory;
+            return Err(Error::Memory(format!("{needs} bytes for {n} invocations, {allowed} are allowed")));
+        };
         let groups = dispatch.workgroups.iter().map(|&side| u64::from(side)).product::<u64>();
         if groups.saturating_mul(n) >= 1 << 31 {
             return Err(Error::Dispatch(format!("{groups} workgroups of {n} invocations")));
         }
-        Ok(())
+        Ok(spare)
     }
 
     fn layouts(&self, map: &LaneMap, workgroups: [u32; 3]) -> Result<Vec<Layout>, Error> {
@@ -263,6 +259,10 @@ impl Pipeline {
         }
         map.workgroups.iter().map(|places| layout(places, size, n as usize)).collect()
     }
+}
+
+fn out_of_memory(dispatch: &Dispatch) -> Error {
+    Error::Memory(format!("more than {} bytes are touched", dispatch.limits.memory))
 }
 
 /// The same observer again, for a shorter time.

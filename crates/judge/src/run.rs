@@ -105,7 +105,12 @@ fn buffers(binding: &Binding, inputs: &Inputs) -> Vec<Buffer> {
     let given = inputs.buffers.get(&(binding.set, binding.binding));
     let bytes = given.cloned().unwrap_or_else(|| vec![0; size as usize]);
     let count = binding.count.unwrap_or(1);
-    let buffer =
-        |element| Buffer { set: binding.set, binding: binding.binding, element, bytes: bytes.clone(), address: None };
+    let buffer = |element| Buffer {
+        set: binding.set,
+        binding: binding.binding,
+        element,
+        bytes: bytes.clone(),
+        ..Buffer::default()
+    };
     (0..count).map(buffer).collect()
 }

@@ -149,7 +149,13 @@ impl<'a> Machine<'a> {
                 Slot::Push => dispatch.push = state.bytes.clone(),
                 Slot::Descriptor { set, binding, element } => {
                     bound.push(name.as_str());
-                    dispatch.buffers.push(Bound { set, binding, element, bytes: state.bytes.clone(), address: None });
+                    dispatch.buffers.push(Bound {
+                        set,
+                        binding,
+                        element,
+                        bytes: state.bytes.clone(),
+                        ..Bound::default()
+                    });
                 }
             }
         }

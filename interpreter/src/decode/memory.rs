@@ -12,7 +12,7 @@ use crate::outcome::Error;
 use crate::types::{Scalar, Type};
 
 /// The most scalars that all accesses of a module may have together.
-const MAX_LEAVES: usize = 1 << 22;
+const MAX_LEAVES: usize = 1 << 21;
 
 impl Decoder<'_> {
     pub(super) fn pointer(&self, id: u32) -> Result<Pointer, Error> {
@@ -24,6 +24,12 @@ impl Decoder<'_> {
 
     /// A column with the bits of a pointer.
     pub(super) fn materialise(&mut self, pointer: &Pointer) -> Reg {
+        // How a matrix lies is known of its member only: a pointer that is a value has lost it.
+        let in_row = pointer.step.is_some() && matches!(self.types.get(pointer.pointee), Type::Vector(..));
+        let matrices = pointer.matrix.is_some() && !matches!(self.types.get(pointer.pointee), Type::Struct(_));
+        if pointer.space != Space::Cells && (in_row || matrices) {
+            self.unsupported("variable pointers to matrices, and to columns of row-major ones");
+        }
         match pointer.base {
             Base::Cells(first) => self.constant_column(u64::from(first) + pointer.offset),
             Base::Bytes { object, offset } => {

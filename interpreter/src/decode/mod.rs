@@ -27,12 +27,12 @@ pub(crate) type Cells = SmallVec<[Reg; 4]>;
 /// Columns of values in functions: numbered from here until [`finish`] gives them their places.
 pub(crate) const TEMP: Reg = 1 << 30;
 
-/// Limits of what a module can ask of the decoder.
+/// Limits of what a module can ask of the decoder. Together they keep it below [`DECODE_MEMORY`](crate::pipeline::DECODE_MEMORY).
 const MAX_INSTRUCTIONS: usize = 1 << 21;
 const MAX_OBJECTS: u64 = 1 << 12;
-const MAX_COLUMNS: u64 = 1 << 22;
+const MAX_COLUMNS: u64 = 1 << 21;
 /// Scalars of all values and constants together.
-const MAX_SCALARS: usize = 1 << 24;
+const MAX_SCALARS: usize = 1 << 22;
 
 /// A pointer, as far as it is known.
 #[derive(Clone, Debug)]

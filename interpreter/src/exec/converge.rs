@@ -63,6 +63,13 @@ pub(crate) struct Entry {
     subgroups: SmallVec<[u64; 2]>,
 }
 
+impl Entry {
+    /// True if it has the class of every lane.
+    pub fn has_classes(&self) -> bool {
+        self.classes.is_some()
+    }
+}
+
 /// What earlier runs of the same dispatch found out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Knowledge {

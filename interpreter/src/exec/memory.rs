@@ -5,6 +5,8 @@
 //! the storage class. Modules with atomics or fences that acquire or release are not checked for races; what an invocation reads there of another's
 //! unordered writes is open.
 
+use rustc_hash::FxHashSet;
+
 use super::{Layout, Machine, POISON, Reasons, Stop};
 use crate::alu;
 use crate::code::*;
@@ -27,20 +29,159 @@ struct Shadow {
     kind: u8,
 }
 
+/// Scalars that are loaded or stored in one step.
+const SCALARS_PER_STEP: u64 = 256;
 const MIXED: u8 = u8::MAX;
 /// Several readers: with this bit, the index of a list.
 const MANY: u32 = 1 << 31;
+
+/// What a run may still allocate, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Budget(u64);
+
+impl Budget {
+    /// Takes bytes.
+    pub fn take(&mut self, bytes: usize) -> Result<(), Stop> {
+        self.0 = self.0.checked_sub(bytes as u64).ok_or(Stop::Memory)?;
+        Ok(())
+    }
+
+    /// Gives bytes back.
+    pub fn give(&mut self, bytes: usize) {
+        self.0 += bytes as u64;
+    }
+}
+
+/// Elements that are allocated together.
+const PAGE: usize = 64;
+
+/// Something for each of many places, allocated where it is first written.
+#[derive(Clone, Debug, Default)]
+struct Sparse<T> {
+    /// What stands where nothing was written.
+    fill: T,
+    /// None before the first page is there.
+    pages: Vec<Option<Box<[T; PAGE]>>>,
+    used: usize,
+}
+
+impl<T: Copy> Sparse<T> {
+    fn new(fill: T) -> Sparse<T> {
+        Sparse { fill, pages: Vec::new(), used: 0 }
+    }
+
+    /// A page, and its number, for every one that is there.
+    fn pages(&self) -> impl Iterator<Item = (usize, &[T; PAGE])> {
+        self.pages.iter().enumerate().filter_map(|(at, page)| Some((at, &**page.as_ref()?)))
+    }
+
+    /// True if nothing was written.
+    fn is_untouched(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    #[inline]
+    fn get(&self, at: usize) -> T {
+        match self.pages.get(at / PAGE) {
+            Some(Some(page)) => page[at % PAGE],
+            _ => self.fill,
+        }
+    }
+
+    /// A place among `count`.
+    #[inline]
+    fn at(&mut self, at: usize, count: usize, budget: &mut Budget) -> Result<&mut T, Stop> {
+        Ok(&mut self.page(at / PAGE, count, budget)?[at % PAGE])
+    }
+
+    #[inline]
+    fn page(&mut self, number: usize, count: usize, budget: &mut Budget) -> Result<&mut [T; PAGE], Stop> {
+        if !matches!(self.pages.get(number), Some(Some(_))) {
+            self.make_page(number, count, budget)?;
+        }
+        self.pages[number].as_deref_mut().ok_or(Stop::Memory)
+    }
+
+    #[cold]
+    fn make_page(&mut self, number: usize, count: usize, budget: &mut Budget) -> Result<(), Stop> {
+        if self.pages.is_empty() {
+            let pages = count.div_ceil(PAGE);
+            budget.take(pages * size_of::<Option<Box<[T; PAGE]>>>())?;
+            self.used += pages * size_of::<Option<Box<[T; PAGE]>>>();
+            self.pages.resize_with(pages, || None);
+        }
+        budget.take(size_of::<[T; PAGE]>())?;
+        self.used += size_of::<[T; PAGE]>();
+        self.pages[number] = Some(Box::new([self.fill; PAGE]));
+        Ok(())
+    }
+
+    /// One value everywhere.
+    fn reset(&mut self, fill: T, budget: &mut Budget) {
+        budget.give(self.used);
+        *self = Sparse::new(fill);
+    }
+}
 
 /// The memory of a variable.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bytes {
     pub bytes: Vec<u8>,
-    /// Taint of every byte; empty if there is none.
-    pub taints: Vec<u32>,
-    shadow: Vec<Shadow>,
+    /// Taint of every byte.
+    taints: Sparse<u32>,
+    /// By granule.
+    shadow: Sparse<Shadow>,
+    granules: usize,
     pub read_only: bool,
     /// 0: workgroup memory, 1: buffers.
     domain: usize,
+    /// The variable, or one of them; none for a buffer that only addresses point to.
+    object: Option<u32>,
+}
+
+impl Bytes {
+    /// The greatest taint of some bytes.
+    #[inline]
+    fn taint(&self, at: usize, size: usize) -> u32 {
+        let within = at % PAGE;
+        if within + size <= PAGE {
+            return match self.taints.pages.get(at / PAGE) {
+                Some(Some(page)) => page[within..within + size].iter().copied().max().unwrap_or(0),
+                _ => self.taints.fill,
+            };
+        }
+        (at..at + size).map(|byte| self.taints.get(byte)).max().unwrap_or(0)
+    }
+
+    /// What a function makes of the taint of every byte; none if that is 0 for all.
+    pub fn states(&self, mut state: impl FnMut(u32) -> u32) -> Vec<u32> {
+        let fill = state(self.taints.fill);
+        if self.taints.is_untouched() && fill == 0 {
+            return Vec::new();
+        }
+        let mut states = vec![fill; self.bytes.len()];
+        let mut any = fill != 0;
+        for (number, page) in self.taints.pages() {
+            for (to, &taint) in states[number * PAGE..].iter_mut().zip(page) {
+                *to = if taint == 0 { 0 } else { state(taint) };
+                any |= *to != 0;
+            }
+        }
+        if any { states } else { Vec::new() }
+    }
+}
+
+/// Why an access cannot be made.
+pub(super) enum Clash {
+    /// With this invocation; true if that one wrote.
+    Race(u32, bool),
+    Stop(Stop),
+}
+
+impl From<Stop> for Clash {
+    fn from(stop: Stop) -> Clash {
+        Clash::Stop(stop)
+    }
 }
 
 /// What a barrier has ordered, for one kind of memory.
@@ -59,11 +200,18 @@ struct Order {
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     pub objects: Vec<Bytes>,
+    /// By variable: its memory, of [`Memory::objects`]. Several variables, or descriptors, may have one buffer.
+    of_variable: Vec<u32>,
+    /// By buffer of the dispatch, if the module can reach it.
+    pub of_buffer: Vec<Option<u32>>,
     /// First address, last address, object.
     addresses: Vec<(u64, u64, u32)>,
     granule: u64,
     orders: [Order; 2],
     readers: Vec<Vec<(u32, u32)>>,
+    /// Lists of readers that nothing refers to.
+    free: Vec<u32>,
+    pub budget: Budget,
     /// Invocations of one workgroup.
     n: u32,
     workgroup: u32,
@@ -72,24 +220,25 @@ pub(crate) struct Memory {
     fenced: Vec<[bool; 2]>,
     lost: bool,
     /// New contended locations: what the run assumed of an atomic's order was wrong.
-    pub contended: Vec<(u32, u32)>,
+    pub contended: FxHashSet<(u32, u32)>,
 }
 
 impl Memory {
-    pub fn new(code: &Code, dispatch: &Dispatch, n: u32) -> Result<Memory, Error> {
+    /// The memory of a dispatch. `spare`: bytes for what is to be known of the contents.
+    pub fn new(code: &Code, dispatch: &Dispatch, n: u32, spare: u64) -> Result<Memory, Error> {
         let mut memory = Memory {
+            budget: Budget(spare),
             granule: u64::from(code.granule.max(1)),
             n,
             checks_races: !(code.fences && code.atomics),
             ..Memory::default()
         };
+        let whole = |at: usize| dispatch.buffers[at].same_as.filter(|&other| other < at).unwrap_or(at);
+        memory.of_buffer = vec![None; dispatch.buffers.len()];
         for (index, object) in code.objects.iter().enumerate() {
-            let mut bytes = Bytes { read_only: object.read_only, domain: 1, ..Bytes::default() };
-            match object.kind {
-                ObjectKind::Workgroup(size) => {
-                    bytes.domain = 0;
-                    bytes.bytes = vec![0; size as usize];
-                }
+            let made = Bytes { read_only: object.read_only, object: Some(index as u32), domain: 1, ..Bytes::default() };
+            let bytes = match object.kind {
+                ObjectKind::Workgroup(size) => Bytes { domain: 0, bytes: vec![0; size as usize], ..made },
                 ObjectKind::Push => {
                     if (dispatch.push.len() as u64) < object.size {
                         let (has, needs) = (dispatch.push.len(), object.size);
@@ -97,38 +246,45 @@ impl Memory {
                             "push constants of {has} bytes, the module reads {needs}"
                         )));
                     }
-                    bytes.bytes = dispatch.push.clone();
+                    Bytes { bytes: dispatch.push.clone(), ..made }
                 }
                 ObjectKind::Buffer { set, binding, element } => {
-                    let found =
-                        dispatch.buffers.iter().find(|b| (b.set, b.binding, b.element) == (set, binding, element));
-                    let Some(buffer) = found else {
+                    let key = (set, binding, element);
+                    let found = dispatch.buffers.iter().position(|b| (b.set, b.binding, b.element) == key);
+                    let Some(at) = found.map(whole) else {
                         return Err(Error::Dispatch(format!("there is no buffer {set}.{binding} (element {element})")));
                     };
-                    bytes.bytes = buffer.bytes.clone();
-                    if let Some(address) = buffer.address {
-                        memory.addresses.push((
-                            address,
-                            address.saturating_add(bytes.bytes.len() as u64),
-                            index as u32,
-                        ));
+                    if let Some(known) = memory.of_buffer[at] {
+                        memory.objects[known as usize].read_only &= object.read_only;
+                        memory.of_variable.push(known);
+                        continue;
                     }
+                    memory.of_buffer[at] = Some(memory.objects.len() as u32);
+                    Bytes { bytes: dispatch.buffers[at].bytes.clone(), ..made }
                 }
-            }
+            };
+            memory.of_variable.push(memory.objects.len() as u32);
             memory.objects.push(bytes);
         }
-        // Buffers that only addresses point to.
-        for buffer in &dispatch.buffers {
-            let Some(address) = buffer.address else { continue };
-            let bound = code.objects.iter().any(|object| {
-                let key = (buffer.set, buffer.binding, buffer.element);
-                matches!(object.kind, ObjectKind::Buffer { set, binding, element } if (set, binding, element) == key)
-            });
-            if !bound {
-                let index = memory.objects.len() as u32;
-                memory.addresses.push((address, address.saturating_add(buffer.bytes.len() as u64), index));
-                memory.objects.push(Bytes { bytes: buffer.bytes.clone(), domain: 1, ..Bytes::default() });
-            }
+        for (at, buffer) in dispatch.buffers.iter().enumerate() {
+            let Some(address) = buffer.address.filter(|_| whole(at) == at) else { continue };
+            let object = match memory.of_buffer[at] {
+                Some(object) => object,
+                // One that only addresses point to.
+                None => {
+                    memory.objects.push(Bytes { bytes: buffer.bytes.clone(), domain: 1, ..Bytes::default() });
+                    memory.objects.len() as u32 - 1
+                }
+            };
+            memory.of_buffer[at] = Some(object);
+            memory.objects[object as usize].read_only = false;
+            memory.addresses.push((address, address.saturating_add(buffer.bytes.len() as u64), object));
+        }
+        for at in 0..dispatch.buffers.len() {
+            memory.of_buffer[at] = memory.of_buffer[whole(at)];
+        }
+        for object in &mut memory.objects {
+            object.granules = (object.bytes.len() as u64).div_ceil(memory.granule) as usize;
         }
         Ok(memory)
     }
@@ -139,11 +295,15 @@ impl Memory {
         self.lost = false;
         self.fenced = vec![[false; 2]; self.n as usize];
         let never = reasons.taint(Why::Uninitialised, super::NOWHERE);
-        for (bytes, object) in self.objects.iter_mut().zip(&code.objects) {
+        for bytes in &mut self.objects {
+            let Some(object) = bytes.object.map(|object| &code.objects[object as usize]) else { continue };
             if matches!(object.kind, ObjectKind::Workgroup(_)) {
                 bytes.bytes.fill(0);
-                bytes.shadow.clear();
-                bytes.taints = if object.zeroed { Vec::new() } else { vec![never; bytes.bytes.len()] };
+                for (_, page) in bytes.shadow.pages() {
+                    self.free.extend(page.iter().filter(|s| s.reader & MANY != 0).map(|s| s.reader & !MANY));
+                }
+                bytes.shadow.reset(Shadow::default(), &mut self.budget);
+                bytes.taints.reset(if object.zeroed { 0 } else { never }, &mut self.budget);
             }
         }
         for order in &mut self.orders {
@@ -157,8 +317,8 @@ impl Memory {
 
     /// True if what an invocation did at a time is ordered before what this one does now.
     fn is_ordered(&self, domain: usize, invocation: u32, time: u32, slot: usize, layout: &Layout) -> bool {
-        let (workgroup, other) = ((invocation - 1) / self.n, ((invocation - 1) % self.n) as usize);
-        if workgroup != self.workgroup {
+        let other = (invocation - 1).wrapping_sub(self.workgroup * self.n) as usize;
+        if other >= self.n as usize {
             return false;
         }
         let order = &self.orders[domain];
@@ -221,7 +381,7 @@ impl Memory {
             order.seen.clear();
             if taint != 0 {
                 for object in self.objects.iter_mut().filter(|object| object.domain == domain && !object.read_only) {
-                    object.taints = vec![taint; object.bytes.len()];
+                    object.taints.reset(taint, &mut self.budget);
                 }
             }
         }
@@ -233,25 +393,31 @@ impl Memory {
     }
 
     /// What lost invocations may have written: everything that no other one accessed, since races are excluded.
-    pub fn taint_lost(&mut self, lost: impl Fn(u32) -> bool, taint: u32) {
+    pub fn taint_lost(&mut self, lost: impl Fn(u32) -> bool, taint: u32) -> Result<(), Stop> {
         let granule = self.granule as usize;
         for object in self.objects.iter_mut().filter(|object| object.domain == 1 && !object.read_only) {
             let length = object.bytes.len();
-            if object.taints.is_empty() {
-                object.taints = vec![0; length];
-            }
-            for (at, bytes) in object.taints.chunks_mut(granule).enumerate() {
-                let shadow = object.shadow.get(at).copied().unwrap_or_default();
+            let old = std::mem::replace(&mut object.taints, Sparse::new(0));
+            object.taints.fill = old.fill.max(taint);
+            for (at, first) in (0..length).step_by(granule).enumerate() {
+                let shadow = object.shadow.get(at);
                 let written = shadow.writer != 0 && !lost(shadow.writer);
                 let read = shadow.reader != 0 && (shadow.reader & MANY != 0 || !lost(shadow.reader));
-                if !written && !read {
-                    bytes.iter_mut().for_each(|byte| *byte = (*byte).max(taint));
+                for byte in first..(first + granule).min(length) {
+                    let before = old.get(byte);
+                    let after = if written || read { before } else { before.max(taint) };
+                    if after != object.taints.fill {
+                        *object.taints.at(byte, length, &mut self.budget)? = after;
+                    }
                 }
             }
+            self.budget.give(old.used);
         }
+        Ok(())
     }
 
-    /// Notes a plain access. An error names the other invocation.
+    /// Notes a plain access. False if another's unordered write may come before or after it.
+    #[inline]
     fn touch(
         &mut self,
         object: u32,
@@ -260,88 +426,127 @@ impl Memory {
         slot: usize,
         writes: bool,
         layout: &Layout,
-    ) -> Result<bool, (u32, bool)> {
-        let bytes = &self.objects[object as usize];
+    ) -> Result<bool, Clash> {
+        let me = self.invocation(slot);
+        let bytes = &mut self.objects[object as usize];
         if bytes.read_only {
             return Ok(true);
         }
-        let (domain, me) = (bytes.domain, self.invocation(slot));
-        if bytes.shadow.is_empty() {
-            let granules = (bytes.bytes.len() as u64).div_ceil(self.granule) as usize;
-            self.objects[object as usize].shadow = vec![Shadow::default(); granules];
+        let shift = self.granule.trailing_zeros();
+        let (first, last) = ((offset >> shift) as usize, ((offset + size - 1) >> shift) as usize);
+        let time = self.orders[bytes.domain].now[slot];
+        if first == last {
+            let shadow = bytes.shadow.at(first, bytes.granules, &mut self.budget)?;
+            let alone = |who: u32| who == 0 || who == me;
+            if alone(shadow.writer) && alone(shadow.reader) && shadow.atomic == 0 {
+                if writes {
+                    (shadow.writer, shadow.written) = (me, time);
+                    (shadow.reader, shadow.read) = (0, 0);
+                } else {
+                    (shadow.reader, shadow.read) = (me, time);
+                }
+                return Ok(true);
+            }
         }
+        self.touch_shared(object, first..=last, slot, writes, layout)
+    }
+
+    /// The same for granules that others may have accessed.
+    fn touch_shared(
+        &mut self,
+        object: u32,
+        granules: std::ops::RangeInclusive<usize>,
+        slot: usize,
+        writes: bool,
+        layout: &Layout,
+    ) -> Result<bool, Clash> {
+        let (domain, me) = (self.objects[object as usize].domain, self.invocation(slot));
         let time = self.orders[domain].now[slot];
         let mut ordered = true;
-        for at in offset / self.granule..=(offset + size - 1) / self.granule {
-            let shadow = self.objects[object as usize].shadow[at as usize];
+        for at in granules {
+            let shadow = self.objects[object as usize].shadow.get(at);
             let follows =
                 |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
             if !follows(shadow.writer, shadow.written) {
                 if self.checks_races {
-                    return Err((shadow.writer, true));
+                    return Err(Clash::Race(shadow.writer, true));
                 }
                 ordered = false;
             }
             if !follows(shadow.atomic, shadow.acted) && (writes || shadow.kind != 1) {
                 if self.checks_races {
-                    return Err((shadow.atomic, true));
+                    return Err(Clash::Race(shadow.atomic, true));
                 }
                 ordered = false;
             }
             let mut next = shadow;
             if writes {
-                let late = if shadow.reader & MANY != 0 {
-                    let list = &self.readers[(shadow.reader & !MANY) as usize];
-                    list.iter().find(|(who, when)| !follows(*who, *when)).map(|(who, _)| *who)
-                } else {
-                    (!follows(shadow.reader, shadow.read)).then_some(shadow.reader)
-                };
-                if let (Some(who), true) = (late, self.checks_races) {
-                    return Err((who, false));
+                if self.checks_races {
+                    if let Some(who) = self.late_reader(shadow, follows) {
+                        return Err(Clash::Race(who, false));
+                    }
+                }
+                if shadow.reader & MANY != 0 {
+                    self.free.push(shadow.reader & !MANY);
                 }
                 next = Shadow { writer: me, written: time, ..Shadow::default() };
             } else if shadow.reader & MANY != 0 {
                 let list = &mut self.readers[(shadow.reader & !MANY) as usize];
                 match list.binary_search_by_key(&me, |(who, _)| *who) {
                     Ok(at) => list[at].1 = time,
-                    Err(at) => list.insert(at, (me, time)),
+                    Err(at) => {
+                        self.budget.take(size_of::<(u32, u32)>() * 2)?;
+                        list.insert(at, (me, time));
+                    }
                 }
             } else if follows(shadow.reader, shadow.read) {
                 (next.reader, next.read) = (me, time);
             } else {
-                let (first, second) = ((shadow.reader, shadow.read), (me, time));
-                self.readers.push(if first.0 < second.0 { vec![first, second] } else { vec![second, first] });
-                next.reader = MANY | (self.readers.len() as u32 - 1);
+                next.reader = MANY | self.readers_of((shadow.reader, shadow.read), (me, time))?;
             }
-            self.objects[object as usize].shadow[at as usize] = next;
+            let bytes = &mut self.objects[object as usize];
+            *bytes.shadow.at(at, bytes.granules, &mut self.budget)? = next;
         }
         Ok(ordered)
     }
 
-    /// Notes an atomic; true if others that nothing orders with it touch the location, too.
-    fn act(&mut self, object: u32, offset: u64, slot: usize, kind: u8, layout: &Layout) -> Result<(bool, bool), u32> {
+    /// A reader that a write does not follow.
+    fn late_reader(&self, shadow: Shadow, follows: impl Fn(u32, u32) -> bool) -> Option<u32> {
+        if shadow.reader & MANY != 0 {
+            let list = &self.readers[(shadow.reader & !MANY) as usize];
+            return list.iter().find(|(who, when)| !follows(*who, *when)).map(|(who, _)| *who);
+        }
+        (!follows(shadow.reader, shadow.read)).then_some(shadow.reader)
+    }
+
+    /// A list of two readers.
+    fn readers_of(&mut self, first: (u32, u32), second: (u32, u32)) -> Result<u32, Stop> {
+        let pair = if first.0 < second.0 { [first, second] } else { [second, first] };
+        if let Some(index) = self.free.pop() {
+            let list = &mut self.readers[index as usize];
+            list.clear();
+            list.extend(pair);
+            return Ok(index);
+        }
+        self.budget.take(128)?;
+        self.readers.push(pair.to_vec());
+        Ok(self.readers.len() as u32 - 1)
+    }
+
+    /// Notes an atomic: whether others that nothing orders with it touch the location, too, and whether their operators do not commute.
+    fn act(&mut self, object: u32, offset: u64, slot: usize, kind: u8, layout: &Layout) -> Result<(bool, bool), Clash> {
         let bytes = &self.objects[object as usize];
         let (domain, me) = (bytes.domain, self.invocation(slot));
-        if bytes.shadow.is_empty() {
-            let granules = (bytes.bytes.len() as u64).div_ceil(self.granule) as usize;
-            self.objects[object as usize].shadow = vec![Shadow::default(); granules];
-        }
         let time = self.orders[domain].now[slot];
         let at = (offset / self.granule) as usize;
-        let shadow = self.objects[object as usize].shadow[at];
+        let mut shadow = bytes.shadow.get(at);
         let follows = |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
         if self.checks_races {
             if !follows(shadow.writer, shadow.written) {
-                return Err(shadow.writer);
+                return Err(Clash::Race(shadow.writer, true));
             }
-            let late = if shadow.reader & MANY != 0 {
-                let list = &self.readers[(shadow.reader & !MANY) as usize];
-                list.iter().find(|(who, when)| !follows(*who, *when)).map(|(who, _)| *who)
-            } else {
-                (!follows(shadow.reader, shadow.read)).then_some(shadow.reader)
-            };
-            if let (Some(who), true) = (late, kind != 1) {
-                return Err(who);
+            if let (Some(who), true) = (self.late_reader(shadow, follows), kind != 1) {
+                return Err(Clash::Race(who, false));
             }
         }
         let both_load = kind == 1 && shadow.kind == 1;
@@ -353,10 +558,10 @@ impl Memory {
             same if same == kind || kind == 1 => same,
             _ => MIXED,
         };
-        let mixed = kind == MIXED;
-        let shadow = &mut self.objects[object as usize].shadow[at];
         (shadow.atomic, shadow.acted, shadow.kind) = (me, time, kind);
-        Ok((others, mixed))
+        let bytes = &mut self.objects[object as usize];
+        *bytes.shadow.at(at, bytes.granules, &mut self.budget)? = shadow;
+        Ok((others, kind == MIXED))
     }
 
     /// The object and the offset behind a pointer.
@@ -366,7 +571,7 @@ impl Memory {
             return found.map(|(first, _, object)| (*object, pointer - first));
         }
         let object = (pointer >> OFFSET_BITS).checked_sub(1)?;
-        let object = u32::try_from(object).ok().filter(|object| (*object as usize) < self.objects.len())?;
+        let object = *self.of_variable.get(usize::try_from(object).ok()?)?;
         Some((object, pointer & ((1 << OFFSET_BITS) - 1)))
     }
 }
@@ -389,6 +594,9 @@ impl Machine<'_> {
             Base::Bytes { object, offset } => Some((u64::from(object) + 1) << OFFSET_BITS | offset),
             Base::Reg(_) => None,
         };
+        if self.plain_chain(inst, chain, fixed) {
+            return;
+        }
         for at in 0..self.active.len() {
             let slot = self.active[at] as usize;
             let (mut pointer, mut taint) = match (fixed, chain.base) {
@@ -425,7 +633,40 @@ impl Machine<'_> {
         }
     }
 
+    /// The same where nothing is undefined, open or out of bounds; false if it cannot be done so.
+    fn plain_chain(&mut self, inst: &Inst, chain: &Chain, fixed: Option<u64>) -> bool {
+        let base = match chain.base {
+            Base::Reg(reg) if fixed.is_none() => Some(reg),
+            _ => None,
+        };
+        let tainted = |reg: Reg| self.columns.is_tainted(reg);
+        if base.is_some_and(tainted) || chain.terms.iter().any(|term| tainted(term.index)) || self.fault.is_some() {
+            return false;
+        }
+        let first = fixed.unwrap_or(0).wrapping_add(chain.offset);
+        for &slot in &self.active {
+            let slot = slot as usize;
+            let mut pointer = first.wrapping_add(base.map_or(0, |reg| self.columns.bits(reg)[slot].get()));
+            for term in &chain.terms {
+                let index = alu::signed(self.columns.bits(term.index)[slot].get(), term.width);
+                let limit = match term.limit {
+                    Some(limit) => limit,
+                    None if chain.space == Space::Bytes => 1 << (OFFSET_BITS - 8),
+                    None => return false,
+                };
+                if index as u64 >= limit {
+                    return false;
+                }
+                pointer = pointer.wrapping_add((index as u64).wrapping_mul(term.stride));
+            }
+            self.columns.bits(inst.d)[slot].set(pointer);
+        }
+        self.clear(inst.d);
+        true
+    }
+
     /// A pointer that may be used: behaviour is undefined if it is undefined; an open one gives its taint.
+    #[inline]
     fn usable(&mut self, inst: &Inst, slot: usize, base: Base) -> Result<(u64, u32), Stop> {
         let (pointer, taint) = match base {
             Base::Cells(first) => (u64::from(first), 0),
@@ -440,6 +681,7 @@ impl Machine<'_> {
         Ok((pointer, taint))
     }
 
+    #[inline]
     fn located(&mut self, inst: &Inst, slot: usize, space: Space, pointer: u64, end: u64) -> Result<(u32, u64), Stop> {
         let found = self.memory.resolve(space, pointer);
         if let Some((object, offset)) = found {
@@ -454,10 +696,15 @@ impl Machine<'_> {
         Err(self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], detail))
     }
 
-    fn race(&self, inst: &Inst, slot: usize, object: u32, offset: u64, other: u32, wrote: bool) -> Stop {
+    fn clash(&self, inst: &Inst, slot: usize, object: u32, offset: u64, clash: Clash) -> Stop {
+        let (other, wrote) = match clash {
+            Clash::Race(other, wrote) => (other, wrote),
+            Clash::Stop(stop) => return stop,
+        };
         let (workgroup, invocation) = ((other - 1) / self.n as u32, (other - 1) % self.n as u32);
         let verb = if wrote { "wrote" } else { "read" };
-        let what = match self.code.objects.get(object as usize).map(|object| &object.kind) {
+        let variable = self.memory.objects[object as usize].object;
+        let what = match variable.map(|object| &self.code.objects[object as usize].kind) {
             Some(ObjectKind::Buffer { set, binding, .. }) => format!("buffer {set}.{binding}"),
             Some(ObjectKind::Workgroup(_)) => "workgroup memory".to_owned(),
             _ => "memory".to_owned(),
@@ -472,6 +719,7 @@ impl Machine<'_> {
         let code = self.code;
         let access = &code.accesses[access as usize];
         let outs = &code.pool[inst.outs.range()];
+        self.steps += outs.len() as u64 / SCALARS_PER_STEP;
         if access.space == Space::Cells {
             return self.load_cells(inst, access, outs);
         }
@@ -497,18 +745,20 @@ impl Machine<'_> {
                     match self.memory.touch(object, first, size, slot, false, layout) {
                         Ok(true) => {}
                         Ok(false) => taint = self.reasons.taint(Why::Order, inst.place),
-                        Err((other, wrote)) => return Err(self.race(inst, slot, object, first, other, wrote)),
+                        Err(clash) => return Err(self.clash(inst, slot, object, first, clash)),
                     }
                 }
                 let bytes = &self.memory.objects[object as usize];
                 let at = first as usize;
                 let value = read(&bytes.bytes[at..], size as usize);
-                if !bytes.taints.is_empty() {
-                    let worst = bytes.taints[at..at + size as usize].iter().copied().max().unwrap_or(0);
-                    taint = taint.max(worst);
-                }
+                taint = taint.max(bytes.taint(at, size as usize));
                 let value = if scalar == Scalar::Bool { value & 1 } else { value };
-                self.columns.set(out, slot, value, taint);
+                if taint == 0 {
+                    // Cleared before.
+                    self.columns.bits(out)[slot].set(value);
+                } else {
+                    self.columns.set(out, slot, value, taint);
+                }
             }
         }
         Ok(())
@@ -553,6 +803,7 @@ impl Machine<'_> {
         let code = self.code;
         let access = &code.accesses[access as usize];
         let ins = &code.pool[inst.ins.range()];
+        self.steps += ins.len() as u64 / SCALARS_PER_STEP;
         if access.read_only {
             let slots = self.active.clone();
             return Err(self.undefined(Rule::ReadOnly, inst.place, slots, String::new()));
@@ -577,32 +828,40 @@ impl Machine<'_> {
             for (&(leaf, scalar), &reg) in access.leaves.iter().zip(ins) {
                 let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
                 if !access.synchronises {
-                    if let Err((other, wrote)) = self.memory.touch(object, first, size, slot, true, layout) {
-                        return Err(self.race(inst, slot, object, first, other, wrote));
+                    if let Err(clash) = self.memory.touch(object, first, size, slot, true, layout) {
+                        return Err(self.clash(inst, slot, object, first, clash));
                     }
                 }
                 let (value, taint) = self.columns.get(reg, slot);
-                self.write(object, first as usize, size as usize, value, taint);
+                self.write(object, first as usize, size as usize, value, taint)?;
             }
         }
         Ok(())
     }
 
-    fn write(&mut self, object: u32, at: usize, size: usize, value: u64, taint: u32) {
-        let bytes = &mut self.memory.objects[object as usize];
-        bytes.bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
-        if taint != 0 && bytes.taints.is_empty() {
-            bytes.taints = vec![0; bytes.bytes.len()];
+    fn write(&mut self, object: u32, at: usize, size: usize, value: u64, taint: u32) -> Result<(), Stop> {
+        let Memory { objects, budget, .. } = &mut *self.memory;
+        let Bytes { bytes, taints, .. } = &mut objects[object as usize];
+        bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+        let (page, within) = (at / PAGE, at % PAGE);
+        if taint == taints.fill && !matches!(taints.pages.get(page), Some(Some(_))) && within + size <= PAGE {
+            return Ok(());
         }
-        if !bytes.taints.is_empty() {
-            bytes.taints[at..at + size].fill(taint);
+        if within + size <= PAGE {
+            taints.page(page, bytes.len(), budget)?[within..within + size].fill(taint);
+            return Ok(());
         }
+        for byte in at..at + size {
+            *taints.at(byte, bytes.len(), budget)? = taint;
+        }
+        Ok(())
     }
 
     /// A store to an open address may go to any byte of its variable: the pointer is the variable's, without the index that is open.
     fn store_anywhere(&mut self, inst: &Inst, space: Space, pointer: u64) {
         let taint = self.reasons.taint(Why::Path, inst.place);
-        let binding = |index: u32| match self.code.objects.get(index as usize).map(|object| &object.kind) {
+        let code = self.code;
+        let binding = |object: &Bytes| match object.object.map(|object| &code.objects[object as usize].kind) {
             Some(ObjectKind::Buffer { set, binding, .. }) => Some((*set, *binding)),
             _ => None,
         };
@@ -610,11 +869,12 @@ impl Machine<'_> {
             Space::Physical => None,
             _ => self.memory.resolve(space, pointer).map(|(object, _)| object),
         };
-        for (index, object) in self.memory.objects.iter_mut().enumerate().filter(|(_, object)| !object.read_only) {
-            let index = index as u32;
-            let same_binding = found.is_some_and(|found| binding(found).is_some() && binding(found) == binding(index));
-            if found.is_none_or(|found| found == index) || same_binding {
-                object.taints = vec![taint; object.bytes.len()];
+        let of_found = found.and_then(|found| binding(&self.memory.objects[found as usize]));
+        let Memory { objects, budget, .. } = &mut *self.memory;
+        for (index, object) in objects.iter_mut().enumerate().filter(|(_, object)| !object.read_only) {
+            let same_binding = of_found.is_some() && of_found == binding(object);
+            if found.is_none_or(|found| found == index as u32) || same_binding {
+                object.taints.reset(taint, budget);
             }
         }
     }
@@ -709,14 +969,16 @@ impl Machine<'_> {
             }
             let (others, mixed) = match self.memory.act(object, offset, slot, kind_of(op), layout) {
                 Ok(found) => found,
-                Err(other) => return Err(self.race(inst, slot, object, offset, other, true)),
+                Err(clash) => return Err(self.clash(inst, slot, object, offset, clash)),
             };
             let key = (object, (offset / u64::from(code.granule.max(1))) as u32);
             let known = self.knowledge.contended.contains(&key);
             if others && !known {
-                self.memory.contended.push(key);
+                if self.memory.contended.insert(key) {
+                    self.memory.budget.take(4 * size_of::<(u32, u32)>())?;
+                }
             }
-            self.atomic_lane(inst, (object, offset), slot, op, scalar, known || others, mixed);
+            self.atomic_lane(inst, (object, offset), slot, op, scalar, known || others, mixed)?;
         }
         Ok(())
     }
@@ -731,12 +993,11 @@ impl Machine<'_> {
         scalar: Scalar,
         contended: bool,
         mixed: bool,
-    ) {
+    ) -> Result<(), Stop> {
         let (w, size, at) = (scalar.width(), scalar.bytes() as usize, offset as usize);
         let bytes = &self.memory.objects[object as usize];
         let old = read(&bytes.bytes[at..], size);
-        let old_taint =
-            if bytes.taints.is_empty() { 0 } else { bytes.taints[at..at + size].iter().copied().max().unwrap_or(0) };
+        let old_taint = bytes.taint(at, size);
         let operand = |this: &Self, reg: Reg| if reg == NONE { (0, 0) } else { this.columns.get(reg, slot) };
         let ((value, value_taint), (expected, expected_taint)) = (operand(self, inst.b), operand(self, inst.c));
         let order = if contended { self.reasons.taint(Why::Order, inst.place) } else { 0 };
@@ -746,7 +1007,7 @@ impl Machine<'_> {
         }
         let first = self.active.first() == Some(&(slot as u32));
         if op == AtomicOp::Load || (first && self.active.len() > 1 && self.is(Planted::AtomicLosesLane)) {
-            return;
+            return Ok(());
         }
         let (new, taint) = match op {
             AtomicOp::Exchange | AtomicOp::Store => (value, value_taint.max(order)),
@@ -775,7 +1036,7 @@ impl Machine<'_> {
         // Operators that do not commute leave open what remains.
         let taint = if mixed && contended { taint.max(self.reasons.taint(Why::Order, inst.place)) } else { taint };
         let taint = if taint != 0 { self.reasons.derived(taint) } else { 0 };
-        self.write(object, at, size, new, taint);
+        self.write(object, at, size, new, taint)
     }
 }
 

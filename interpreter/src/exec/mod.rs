@@ -28,7 +28,11 @@ pub(super) const POISON: u32 = 1 << 31;
 
 /// Why a run stopped early.
 #[derive(Debug)]
-pub(crate) struct Stop(pub Box<UndefinedBehaviour>);
+pub(crate) enum Stop {
+    Undefined(Box<UndefinedBehaviour>),
+    /// The limit of memory is reached.
+    Memory,
+}
 
 /// A subgroup of the workgroup that runs.
 #[derive(Clone, Debug)]
@@ -123,18 +127,27 @@ struct Known {
 }
 
 /// Reasons of taints. The number of one is its index plus 1, with [`POISON`] if it is undefined.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Reasons {
     list: Vec<Known>,
+    /// Reasons from which on intervals are not kept apart.
+    most: usize,
     known: FxHashMap<(Why, u32, u64), u32>,
 }
 
 /// Place of contents that no instruction made.
 const NOWHERE: u32 = u32::MAX;
-/// Intervals that are kept apart.
-const MAX_INTERVALS: usize = 1 << 18;
 
 impl Reasons {
+    /// Those of a run with this limit of memory, of which an eighth is for them.
+    pub fn new(memory: u64) -> Reasons {
+        Reasons { list: Vec::new(), most: (memory / 2048) as usize, known: FxHashMap::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
     pub fn taint(&mut self, why: Why, place: u32) -> u32 {
         self.flipped(why, place, 0)
     }
@@ -152,7 +165,7 @@ impl Reasons {
 
     /// A value that is known to lie in an interval.
     pub fn interval(&mut self, place: u32, low: f64, high: f64) -> u32 {
-        if self.list.len() >= MAX_INTERVALS || !(low.is_finite() && high.is_finite()) {
+        if self.list.len() >= self.most || !(low.is_finite() && high.is_finite()) {
             return self.taint(Why::Precision, place);
         }
         self.list.push(Known { why: Why::Precision, place, interval: Some((low, high)), flip: 0 });
@@ -184,13 +197,14 @@ impl Reasons {
         }
     }
 
-    pub fn describe(&self, code: &Code, names: &Names) -> Vec<Reason> {
+    /// Some reasons, by index.
+    pub fn describe(&self, which: &[usize], code: &Code, names: &Names) -> Vec<Reason> {
         let describe = |entry: &Known| Reason {
             why: entry.why,
             location: (entry.place != NOWHERE).then(|| location(code, names, entry.place)),
             interval: entry.interval,
         };
-        self.list.iter().map(describe).collect()
+        which.iter().filter_map(|&index| self.list.get(index)).map(describe).collect()
     }
 }
 
@@ -234,6 +248,15 @@ struct Frame {
 }
 
 const NO_BLOCK: u32 = u32::MAX;
+
+impl Frame {
+    /// Bytes, at `n` invocations.
+    fn size(&self, n: usize) -> usize {
+        let sets = 6 + self.labels.len();
+        let classes = if self.entry.has_classes() { 4 * n } else { 0 };
+        size_of::<Frame>() + sets * (n / 8 + size_of::<(u32, Lanes)>()) + classes
+    }
+}
 
 /// The tangle that runs.
 #[derive(Clone, Debug)]
@@ -394,7 +417,7 @@ impl<'a> Machine<'a> {
     // ---- stops ----
 
     fn undefined(&self, rule: Rule, place: u32, slots: Vec<u32>, detail: String) -> Stop {
-        Stop(Box::new(UndefinedBehaviour {
+        Stop::Undefined(Box::new(UndefinedBehaviour {
             rule,
             location: location(self.code, self.names, place),
             workgroup: self.workgroup,
@@ -427,7 +450,7 @@ impl<'a> Machine<'a> {
     /// Runs the workgroup to its end.
     pub fn run(&mut self) -> Result<(), Stop> {
         let all = Lanes::all(self.n);
-        self.frames.push(self.call_frame((NO_BLOCK, 0)));
+        self.push(self.call_frame((NO_BLOCK, 0)))?;
         self.enter_function(self.code.entry, &all);
         let entry = self.code.functions[self.code.entry as usize].entry;
         let mut running = Some(Running { block: entry, at: self.code.blocks[entry as usize].first, lanes: all });
@@ -462,6 +485,19 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Enters a construct or a call. The sets of its frame count as memory.
+    fn push(&mut self, frame: Frame) -> Result<(), Stop> {
+        self.memory.budget.take(frame.size(self.n))?;
+        self.frames.push(frame);
+        Ok(())
+    }
+
+    fn pop(&mut self) -> Option<Frame> {
+        let frame = self.frames.pop()?;
+        self.memory.budget.give(frame.size(self.n));
+        Some(frame)
+    }
+
     fn make_active(&mut self, lanes: &Lanes) {
         if self.lanes == *lanes {
             return;
@@ -482,7 +518,7 @@ impl<'a> Machine<'a> {
             let inst = &code.insts[at as usize];
             if let Op::Call(callee) = inst.op {
                 self.steps += u64::from(at - block.first) + 1;
-                return Ok(Some(self.enter_call(callee, inst, (index, at), lanes)));
+                return Ok(Some(self.enter_call(callee, inst, (index, at), lanes)?));
             }
             self.instruction(inst)?;
             if self.observer.is_some() {
@@ -507,11 +543,11 @@ impl<'a> Machine<'a> {
         self.terminator(index, block, lanes)
     }
 
-    fn enter_call(&mut self, callee: u32, inst: &Inst, resume: (u32, u32), lanes: Lanes) -> Running {
+    fn enter_call(&mut self, callee: u32, inst: &Inst, resume: (u32, u32), lanes: Lanes) -> Result<Running, Stop> {
         let code = self.code;
         let mut frame = self.call_frame(resume);
         frame.entry = self.entry(&lanes);
-        self.frames.push(frame);
+        self.push(frame)?;
         let function = &code.functions[callee as usize];
         let mut arguments = code.pool[inst.ins.range()].to_vec();
         if self.is(Planted::CallArgumentsSwapped) && arguments.len() > 1 {
@@ -522,7 +558,7 @@ impl<'a> Machine<'a> {
         }
         self.enter_function(callee, &lanes);
         let entry = &code.blocks[function.entry as usize];
-        Running { block: function.entry, at: entry.first, lanes }
+        Ok(Running { block: function.entry, at: entry.first, lanes })
     }
 
     /// Function variables begin anew at every call.
@@ -551,7 +587,7 @@ impl<'a> Machine<'a> {
                 if !again {
                     let mut frame = self.frame(Kind::Loop, [index, merge, continues], (NO_BLOCK, 0));
                     frame.entry = self.entry(&lanes);
-                    self.frames.push(frame);
+                    self.push(frame)?;
                 }
             }
             Merge::Selection(merge) => {
@@ -562,7 +598,7 @@ impl<'a> Machine<'a> {
                     let inside = labels.iter().filter(|label| **label != merge && !self.is_awaited(**label));
                     frame.labels = inside.map(|label| (*label, Lanes::none(self.n))).collect();
                 }
-                self.frames.push(frame);
+                self.push(frame)?;
             }
             Merge::None => {}
         }
@@ -821,7 +857,7 @@ impl<'a> Machine<'a> {
             }
             Kind::Selection | Kind::Call => {}
         }
-        let Some(frame) = self.frames.pop() else { return Ok(None) };
+        let Some(frame) = self.pop() else { return Ok(None) };
         let lanes = frame.at_merge;
         if frame.kind == Kind::Call {
             if self.frames.is_empty() {

@@ -78,7 +78,7 @@ fn bytes_of(words: &[u32]) -> Vec<u8> {
 /// The dispatch of a case.
 pub fn dispatch(case: &Case, lane_map: LaneMap) -> Dispatch {
     let n = case.entry_point.invocations() as usize;
-    let buffer = |binding, bytes| Buffer { set: 0, binding, element: 0, bytes, address: None };
+    let buffer = |binding, bytes| Buffer { set: 0, binding, element: 0, bytes, ..Buffer::default() };
     let inputs: Vec<u32> =
         (0..n).flat_map(|i| case.data.inputs.iter().map(move |input| input.get(i).copied().unwrap_or(0))).collect();
     let mut uniforms = case.data.uniforms.clone();

@@ -7,6 +7,7 @@
 //!                     └─────► judge_on_devices   every device, judged ────────────────┴─► feedback: extra counters
 //!
 //!   bytes ─────► case_json     the loader alone
+//!   bytes ─────► module        the interpreter, with modules that need not be valid
 //! ```
 //!
 //! A violated invariant, or a finding that is not known yet, ends in a panic, as libFuzzer wants it. The message begins with
@@ -20,6 +21,7 @@ pub mod mutation;
 use tangle_analysis::validate::validate;
 use tangle_emit::glsl;
 use tangle_features::needs;
+use tangle_interpreter::{self as spirv, Limits, Module, Pipeline, PipelineOptions};
 use tangle_oracle::judge::{Judgement, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::reference::observe;
@@ -56,6 +58,56 @@ pub fn case_json(bytes: &[u8]) {
         Ok(()) => assert!(!glsl::glsl(&case).is_empty(), "a case without a shader"),
         Err(invalid) => assert!(!invalid.to_string().is_empty(), "an error without a message"),
     }
+}
+
+/// Bytes of all buffers that a hostile module gets at most.
+const BUFFERS: u64 = 1 << 20;
+
+/// Bytes → words → the interpreter, which has to give an error or an outcome whatever they are. False if nothing was executed.
+///
+/// # Panics
+/// If an invariant of the interpreter does not hold.
+pub fn module(bytes: &[u8]) -> bool {
+    let words: Vec<u32> = bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    let pipeline = Module::parse(&words).and_then(|module| Pipeline::new(&module, &PipelineOptions::default()));
+    let pipeline = match pipeline {
+        Ok(pipeline) => pipeline,
+        Err(error) => {
+            assert!(!error.to_string().is_empty(), "an error without a message");
+            return false;
+        }
+    };
+    let interface = pipeline.interface();
+    let mut left = BUFFERS;
+    let mut buffers = Vec::new();
+    for binding in &interface.bindings {
+        for element in 0..binding.count.unwrap_or(1) {
+            let size = binding.size.saturating_add(binding.element.unwrap_or(0).saturating_mul(64));
+            let Some(rest) = left.checked_sub(size.max(1)) else { break };
+            left = rest;
+            let (set, binding) = (binding.set, binding.binding);
+            buffers.push(spirv::Buffer {
+                set,
+                binding,
+                element,
+                bytes: vec![0; size as usize],
+                ..spirv::Buffer::default()
+            });
+        }
+    }
+    let invocations = interface.workgroup_size.iter().fold(1u32, |n, side| n.saturating_mul(*side));
+    let dispatch = spirv::Dispatch {
+        workgroups: [2, 1, 1],
+        lane_map: spirv::LaneMap::linear(invocations.min(1 << 14), 32),
+        buffers,
+        push: vec![0; interface.push_size.min(BUFFERS) as usize],
+        limits: Limits { steps: 20_000, memory: 64 << 20 },
+    };
+    let Ok(outcome) = pipeline.run(&dispatch) else { return false };
+    for state in outcome.buffers.iter().flat_map(|buffer| &buffer.states) {
+        assert!(*state as usize <= outcome.reasons.len(), "a state without a reason");
+    }
+    true
 }
 
 /// Case → validate → JSON → print → compile, without the optimiser → predict at several subgroup sizes, and the reference device passes. No driver. False if
@@ -106,6 +158,18 @@ fn passes<R: Rules>(case: &Case, size: u32, rules: impl FnMut() -> R) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_module_that_the_mutator_makes_is_executed() {
+        let raw: mutation::RawMutation = |_, size, _| size;
+        let mut data = vec![0; 1 << 18];
+        let size = mutation::mutate_module(&mut data, 0, 1 << 18, 1, raw);
+        assert!(module(&data[..size]));
+        // Cut off anywhere it is an error, or executed.
+        for size in (0..size).step_by(4) {
+            module(&data[..size]);
+        }
+    }
 
     /// Under cargo fuzz, and here, this program cannot be started again as an optimiser.
     #[test]

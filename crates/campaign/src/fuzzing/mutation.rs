@@ -13,8 +13,10 @@ use serde_json::Value;
 use tangle_analysis::validate::validate;
 use tangle_mutator::Dice;
 use tangle_program::case::Case;
+use tangle_program::variant::Variant;
 
 use super::input;
+use crate::prepare::prepare;
 
 /// libFuzzer's own mutation: changes the first `size` bytes, to `max_size` at most; gives how many there are then.
 pub type RawMutation = fn(data: &mut [u8], size: usize, max_size: usize) -> usize;
@@ -116,6 +118,28 @@ pub fn mutate_json(data: &mut [u8], size: usize, max_size: usize, seed: u32, raw
         }
         _ => raw(data, size, max_size),
     }
+}
+
+/// How often, of 100 times, a hostile module is a new one instead of a changed one.
+const FRESH: usize = 5;
+
+/// A mutator for modules: one of a generated case at first, from then on changed as bytes, in whole words.
+pub fn mutate_module(data: &mut [u8], size: usize, max_size: usize, seed: u32, raw: RawMutation) -> usize {
+    let mut dice = Dice::new(seed.into());
+    if size >= 20 && !dice.percent(FRESH) {
+        return raw(data, size, max_size) / 4 * 4;
+    }
+    let mut birth = vec![0; BYTES[0]];
+    SmallRng::seed_from_u64(seed.into()).fill_bytes(&mut birth);
+    let case = Case { variant: Variant::Unoptimised, ..input::from_bytes(&birth) };
+    let words = prepare(case).map(|prepared| prepared.spirv).unwrap_or_default();
+    if words.is_empty() || words.len() * 4 > max_size {
+        return raw(data, size, max_size);
+    }
+    for (to, word) in data.chunks_exact_mut(4).zip(&words) {
+        to.copy_from_slice(&word.to_le_bytes());
+    }
+    words.len() * 4
 }
 
 /// The JSON with one value put in the place of another.
