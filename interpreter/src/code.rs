@@ -113,6 +113,7 @@ pub(crate) enum Float2 {
     NMin,
     NMax,
     Step,
+    Pow,
 }
 
 /// Comparisons; the flag says that the result is true if an operand is a NaN.

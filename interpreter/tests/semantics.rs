@@ -245,6 +245,70 @@ fn floats() {
     check_all("float x = subgroupAdd(float(lane)); LOG(floatBitsToUint(x));", &["41e00000"; 8].join(" "));
 }
 
+/// Vulkan, "Precision and Operation of SPIR-V Instructions": an expression, its exact result, and how far off it may be. `z` is a zero that compilers
+/// do not know.
+#[test]
+fn precision_of_functions() {
+    let ulp = |exponent: i32| 2f64.powi(exponent - 23);
+    let rows: [(&str, f64, f64); 15] = [
+        ("7.0 / (3.0 + z)", 7.0 / 3.0, 2.5 * ulp(1)),
+        ("inversesqrt(3.0 + z)", 1.0 / 3f64.sqrt(), 2.0 * ulp(-1)),
+        // 1 / inversesqrt(): relative errors of 2 ULP, then 2.5 ULP.
+        ("sqrt(3.0 + z)", 3f64.sqrt(), 3f64.sqrt() * 4.5 * ulp(0)),
+        ("exp(1.0 + z)", 1f64.exp(), 5.0 * ulp(1)),
+        ("exp2(-2.5 + z)", 2f64.powf(-2.5), 8.0 * ulp(-3)),
+        ("log(5.0 + z)", 5f64.ln(), 3.0 * ulp(0)),
+        ("log2(3.0 + z)", 3f64.log2(), 3.0 * ulp(0)),
+        ("log(1.0 + z)", 0.0, 2f64.powi(-21)),
+        ("log2(0.5 + z)", -1.0, 2f64.powi(-21)),
+        ("sin(1.0 + z)", 1f64.sin(), 2f64.powi(-11)),
+        ("sin(-3.0 + z)", (-3f64).sin(), 2f64.powi(-11)),
+        ("cos(2.0 + z)", 2f64.cos(), 2f64.powi(-11)),
+        ("cos(z)", 1.0, 2f64.powi(-11)),
+        // exp2(y × log2(x)): 3 ULP of log2(3) times 2, rounded, and (3 + 2 × 3.17) ULP of exp2.
+        ("pow(3.0 + z, 2.0)", 9.0, 9.0 * 2f64.ln() * (6.0 * ulp(0) + ulp(1)) + 9.34 * ulp(3)),
+        ("fma(3.0 + z, 0.25, 0.125)", 0.875, 0.0),
+    ];
+    for (expression, exact, error) in rows {
+        let test = |at: f64, is: &str| format!("LOG(uint(x {is} {at:.12e}));");
+        // Ends of intervals are numbers of 32 bits, and so are those that are compared with.
+        let far = 1.001 * error + 1.5 * ulp(exact.abs().max(1e-6).log2().floor() as i32);
+        let body = format!(
+            "float z = uintBitsToFloat(data[0]); float x = {expression}; {}{}{}{}",
+            test(exact - far, ">"),
+            test(exact + far, "<"),
+            test(exact - 0.7 * error, ">="),
+            test(exact + 0.7 * error, "<="),
+        );
+        check_all(&body, &[if error == 0.0 { "1,1,1,1" } else { "1,1,?,?" }; 8].join(" "));
+    }
+    // No precision is promised outside of the domain, nor for what the table does not name.
+    for expression in ["sin(4.0 + z)", "sqrt(z)", "log(z)", "pow(z, 2.0)", "tan(1.0 + z)"] {
+        let body = format!("float z = uintBitsToFloat(data[0]); float x = {expression}; LOG(uint(x < 100.0));");
+        check_all(&body, &["?"; 8].join(" "));
+    }
+}
+
+#[test]
+fn floats_of_64_bits() {
+    check_all(
+        "double q = double(lane + 1u) / 3.0LF; LOG(uint(q < 10.0LF)); LOG(uint(q)); LOG(unpackDouble2x32(q).x);",
+        "1,0,? 1,0,? 1,?,? 1,1,? 1,1,? 1,?,? 1,2,? 1,2,?",
+    );
+    // A quotient is promised with the precision of 32 bits only, sums and products are correctly rounded in 64.
+    check_all(
+        "double z = double(data[0]); double q = 1.0LF / (3.0LF + z);
+         LOG(uint(abs(q - 1.0LF / 3.0LF) < 1e-6LF)); LOG(uint(abs(q - 1.0LF / 3.0LF) < 1e-9LF));
+         double s = 1.0LF + 1e-17LF * (1.0LF + z); LOG(uint(s < 1.000000000000001LF)); LOG(uint(s == 1.0LF));
+         double p = (67108865.0LF + z) * 67108863.0LF; LOG(uint(p == 4503599627370495.0LF));",
+        &["1,?,1,?,1"; 8].join(" "),
+    );
+    check_all(
+        "double r = sqrt(double(lane + 2u)); LOG(uint(r > 1.4142LF)); LOG(uint(r * 1000.0LF)); LOG(uint(r == 1.4142135623730951LF));",
+        "1,586,? 1,6c4,0 1,?,0 1,8bc,0 1,991,0 1,a55,0 1,b0c,0 1,?,0",
+    );
+}
+
 #[test]
 fn memory() {
     check_all("s[lane] = lane; barrier(); LOG(s[7u - lane]);", "7 6 5 4 3 2 1 0");
@@ -260,6 +324,117 @@ fn memory() {
     check_all("uint a[4]; for (uint i = 0u; i < 4u; i++) a[i] = i * lane; LOG(a[lane & 3u]);", "0 1 4 9 0 5 c 15");
 }
 
+/// The layout of a matrix is that of its member: written by columns, seen as words.
+#[test]
+fn matrices_by_rows_and_by_columns() {
+    let declarations = "layout(set = 0, binding = 0, std430) buffer M { layout(row_major) mat2x3 rows; } m;
+        layout(set = 0, binding = 0, std430) buffer N { layout(column_major) mat2x3 columns; } n;
+        #define WORDS for (uint i = 0u; i < 8u; i++) LOG(data[i])";
+    let rows: [(&str, &str); 4] = [
+        // Three rows of two, each at a multiple of 8 bytes.
+        ("m.rows = mat2x3(1.0, 2.0, 3.0, 4.0, 5.0, 6.0);", "3f800000,40800000,40000000,40a00000,40400000,40c00000,0,0"),
+        // Two columns of three, each at a multiple of 16 bytes.
+        (
+            "n.columns = mat2x3(1.0, 2.0, 3.0, 4.0, 5.0, 6.0);",
+            "3f800000,40000000,40400000,0,40800000,40a00000,40c00000,0",
+        ),
+        ("m.rows[1] = vec3(1.0, 2.0, 3.0);", "0,3f800000,0,40000000,0,40400000,0,0"),
+        (
+            "uint i = data[15]; m.rows[i + 1u][i + 2u] = 1.0; n.columns[i + 1u][i + 2u] = 2.0;",
+            "0,0,0,0,0,3f800000,40000000,0",
+        ),
+    ];
+    for (body, words) in rows {
+        let body = format!("if (lane == 0u) {{ {body} WORDS; }}");
+        let expected = format!("{words} - - - - - - -");
+        check(declarations, &body, &[(Tier::Maximal, &expected)]);
+    }
+}
+
+/// Addresses point to a buffer that is bound, too, and to one that is not.
+#[test]
+fn physical_storage_buffer_addresses() {
+    let glsl = "#version 450
+        #extension GL_EXT_buffer_reference : require
+        #extension GL_EXT_buffer_reference_uvec2 : require
+        layout(local_size_x = 8) in;
+        layout(buffer_reference, std430, buffer_reference_align = 4) buffer Node { uint value; };
+        layout(set = 0, binding = 0) buffer Addresses { uvec2 nodes[8]; };
+        layout(set = 0, binding = 1) buffer Out { uint words[]; };
+        void main() {
+            Node node = Node(nodes[gl_LocalInvocationIndex]);
+            words[gl_LocalInvocationIndex * 16u] = node.value;
+            node.value += 1u;
+            words[gl_LocalInvocationIndex * 16u + 1u] = node.value;
+        }";
+    let words = toolchain::compile_with_lines(glsl, SpirvVersion::V1_5).expect("it compiles");
+    let pipeline = Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default());
+    let pipeline = pipeline.expect("supported");
+    const FAR: u64 = 0x1_2345_6000;
+    let run = |offset: fn(u64) -> u64| {
+        let addresses = (0..8u64).flat_map(|lane| (FAR + offset(lane)).to_le_bytes()).collect();
+        pipeline.run(&Dispatch {
+            workgroups: [1; 3],
+            lane_map: LaneMap::linear(8, 8),
+            buffers: vec![
+                Buffer { binding: 0, bytes: addresses, ..Buffer::default() },
+                Buffer { binding: 1, bytes: vec![0; 4 * 8 * WORDS], ..Buffer::default() },
+                Buffer { set: 7, bytes: (0..32).collect(), address: Some(FAR), ..Buffer::default() },
+            ],
+            push: Vec::new(),
+            limits: Limits::default(),
+        })
+    };
+    let outcome = run(|lane| 28 - 4 * lane).expect("it runs");
+    assert_eq!(outcome.end, End::Completed);
+    for lane in 0..8 {
+        let value = u32::from_le_bytes([0, 1, 2, 3].map(|byte| byte + 28 - 4 * lane as u8));
+        assert_eq!(outcome.buffers[1].word(lane * 64), Some(value));
+        assert_eq!(outcome.buffers[1].word(lane * 64 + 4), Some(value + 1));
+        assert_eq!(outcome.buffers[2].word(28 - 4 * lane), Some(value + 1));
+    }
+    // Past the end, where nothing is, and two invocations at one node.
+    for (offset, rule, lanes) in [
+        ((|lane| 4 * lane + 4) as fn(u64) -> u64, Rule::OutOfBounds, vec![7]),
+        (|lane| if lane == 3 { 1 << 20 } else { 4 * lane }, Rule::OutOfBounds, vec![3]),
+        (|lane| 4 * (lane / 2), Rule::DataRace, vec![0]),
+    ] {
+        let End::Undefined(undefined) = run(offset).expect("it runs").end else { panic!("nothing is undefined") };
+        assert_eq!((undefined.rule, &undefined.lanes), (rule, &lanes), "{undefined}");
+    }
+}
+
+/// One buffer in two descriptors, and two variables with one descriptor.
+#[test]
+fn one_buffer_in_several_places() {
+    let glsl = "#version 450
+        layout(local_size_x = 1) in;
+        layout(set = 0, binding = 0) buffer A { uint a[4]; };
+        layout(set = 0, binding = 0) buffer B { uvec2 b[2]; };
+        layout(set = 0, binding = 1) buffer C { uint c[4]; };
+        layout(set = 0, binding = 2) readonly buffer D { uint d[4]; };
+        void main() { a[2] = 7u; c[0] = b[1].x + 1u; b[0].y = c[2] + d[0] + 2u; }";
+    let words = toolchain::compile(glsl, SpirvVersion::V1_3).expect("it compiles");
+    let pipeline = Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default());
+    let run = |same_as| {
+        let outcome = pipeline.as_ref().expect("supported").run(&Dispatch {
+            workgroups: [1; 3],
+            lane_map: LaneMap::linear(1, 1),
+            buffers: vec![
+                Buffer { bytes: vec![0; 16], ..Buffer::default() },
+                Buffer { binding: 1, bytes: vec![0; 16], same_as, ..Buffer::default() },
+                Buffer { binding: 2, bytes: vec![0; 16], same_as, ..Buffer::default() },
+            ],
+            push: Vec::new(),
+            limits: Limits::default(),
+        });
+        let outcome = outcome.expect("it runs");
+        [0, 1, 2].map(|at| [0, 1, 2, 3].map(|word| outcome.buffers[at].word(4 * word).expect("determined")))
+    };
+    assert_eq!(run(None), [[0, 2, 7, 0], [8, 0, 0, 0], [0; 4]]);
+    assert_eq!(run(Some(0)), [[8, 17, 7, 0]; 3]);
+}
+
 #[test]
 fn mediump_may_have_16_bits() {
     check_all("mediump uint x = data[0] + 70000u; LOG(x + 1u);", "? ? ? ? ? ? ? ?");
@@ -273,7 +448,7 @@ fn marked_line(declarations: &str, body: &str) -> u32 {
 
 #[test]
 fn undefined_behaviour() {
-    let rows: [(&str, Rule, &[u32]); 14] = [
+    let rows: [(&str, Rule, &[u32]); 16] = [
         ("s[lane] = lane;\nLOG(s[7u - lane]); // HERE\n", Rule::DataRace, &[0]),
         ("words[100] = lane; // HERE\n", Rule::DataRace, &[1]),
         ("if (lane == 1u) data[3] = 1u;\nLOG(data[3]); // HERE\n", Rule::DataRace, &[0]),
@@ -290,6 +465,9 @@ fn undefined_behaviour() {
             &[0, 1, 2, 3, 4, 5, 6, 7],
         ),
         ("uint x;\nif (x == 1u) // HERE\nLOG(1u);", Rule::Poison, &[0, 1, 2, 3, 4, 5, 6, 7]),
+        // The result of an oversized shift is undefined, and so what branches on it.
+        ("uint x = 1u << (lane + 28u);\nif (x == 1u) // HERE\nLOG(1u);", Rule::Poison, &[4, 5, 6, 7]),
+        ("LOG(data[1u << (lane + 28u - 28u * uint(lane < 4u))]); // HERE\n", Rule::Poison, &[4]),
         ("assumeEXT(lane < 5u); // HERE\n", Rule::Assumption, &[5, 6, 7]),
         ("if (lane == 2u) return;\nbarrier(); // HERE\n", Rule::BarrierInDivergence, &[0, 1, 3, 4, 5, 6, 7]),
     ];
@@ -299,11 +477,14 @@ fn undefined_behaviour() {
             panic!("nothing is undefined in {body}: {}", text(&outcome))
         };
         assert_eq!((undefined.rule, &undefined.lanes[..]), (rule, lanes), "{undefined} in {body}");
+        assert!(undefined.to_string().contains(&format!("Op{:?}", undefined.location.opcode)), "{undefined}");
         let line = undefined.location.source.as_ref().map(|(_, line)| *line);
         assert_eq!(line, Some(marked_line("", body)), "{undefined} in {body}");
     }
-    let endless = run(&compile("", "while (data[lane] == 0u) { cursor = 0u; }"), Tier::Maximal, None);
-    assert!(matches!(&endless.end, End::Undefined(undefined) if undefined.rule == Rule::NoTermination));
+    let body = "for (;;) {\ncursor = 0u;\nif (data[lane] != 0u) break; // HERE\n}";
+    let End::Undefined(undefined) = run(&compile("", body), Tier::Maximal, None).end else { panic!("it ends") };
+    assert_eq!((undefined.rule, undefined.lanes.len()), (Rule::NoTermination, 8), "{undefined}");
+    assert!(undefined.location.source.is_some(), "{undefined}");
 }
 
 #[test]
@@ -373,7 +554,11 @@ const HEADER: &str = "
 
 /// Assembles a body after the entry block's first instructions. A line `STORE n value` writes the n-th word; `BALLOT name` takes a ballot.
 fn assembled(body: &str) -> Vec<u32> {
-    let mut text = HEADER.to_owned();
+    assemble(HEADER, body, "spv1.3")
+}
+
+fn assemble(header: &str, body: &str, target: &str) -> Vec<u32> {
+    let mut text = header.to_owned();
     for (number, line) in body.lines().enumerate() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
@@ -387,9 +572,9 @@ fn assembled(body: &str) -> Vec<u32> {
         }
     }
     text.push_str("OpFunctionEnd\n");
-    let target = AssemblyTarget::parse("spv1.3").expect("a target");
+    let target = AssemblyTarget::parse(target).expect("a target");
     let words = toolchain::assemble(&text, target).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    toolchain::validate(&words, SpirvVersion::V1_3).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    toolchain::validate(&words, SpirvVersion::V1_6).unwrap_or_else(|error| panic!("{error}\n{text}"));
     words
 }
 
@@ -493,6 +678,90 @@ fn breaks_over_several_constructs() {
         OpReturn",
         ".,ff 7e,ff 7e,ff 7e,ff 7e,ff 7e,ff 7e,ff .,ff",
     );
+}
+
+/// `VariablePointersStorageBuffer`: pointers out of a selection, a phi, a call and `OpPtrAccessChain`.
+#[test]
+fn variable_pointers() {
+    let text = HEADER
+        .replace("OpMemoryModel", "OpCapability VariablePointersStorageBuffer\nOpMemoryModel")
+        .replace("%void = OpTypeVoid", "OpDecorate %puint ArrayStride 4\n%void = OpTypeVoid");
+    let body = "
+        %first = OpAccessChain %puint %out %0 %base
+        %even_bits = OpBitwiseAnd %uint %lane %1
+        %even = OpIEqual %bool %even_bits %0
+        %next = OpPtrAccessChain %puint %first %1
+        %chosen = OpSelect %puint %even %first %next
+        OpStore %chosen %6
+        OpSelectionMerge %merge None
+        OpBranchConditional %even %then %merge
+        %then = OpLabel
+        %far = OpPtrAccessChain %puint %first %3
+        OpBranch %merge
+        %merge = OpLabel
+        %met = OpPhi %puint %first %entry %far %then
+        %old = OpLoad %uint %chosen
+        OpStore %met %old
+        %same = OpPtrEqual %bool %met %first
+        %word = OpSelect %uint %same %1 %2
+        %last = OpPtrAccessChain %puint %first %4
+        OpStore %last %word
+        OpReturn";
+    let words = assemble(&text.replace("%main \"main\" %index", "%main \"main\" %index %out"), body, "spv1.4");
+    assert_eq!(text_of(&words), "6,.,.,6,2 6,6,.,.,1 6,.,.,6,2 6,6,.,.,1 6,.,.,6,2 6,6,.,.,1 6,.,.,6,2 6,6,.,.,1");
+}
+
+fn text_of(words: &[u32]) -> String {
+    text(&run(words, Tier::Maximal, None))
+}
+
+/// SPV_KHR_integer_dot_product: packed bytes, vectors, signs, saturation. Operands come from memory, so that nothing is folded.
+#[test]
+fn integer_dot_products() {
+    let text = HEADER.replace(
+        "OpMemoryModel",
+        "OpCapability DotProduct\nOpCapability DotProductInput4x8BitPacked\nOpCapability DotProductInputAll
+         OpExtension \"SPV_KHR_integer_dot_product\"\nOpMemoryModel",
+    );
+    let text = text.replace(
+        "%main = OpFunction",
+        "%int = OpTypeInt 32 1
+         %bytes = OpConstant %uint 0x01FF02FE
+         %signs = OpConstant %uint 0x80FF7F03
+         %most = OpConstant %int 0x7FFFFFF0
+         %umost = OpConstant %uint 0xFFFFFFF0
+         %v2 = OpTypeVector %uint 2
+         %xy = OpConstantComposite %v2 %umost %3
+         %main = OpFunction",
+    );
+    let body = "
+        %s = OpSDot %int %bytes %signs PackedVectorFormat4x8Bit
+        %u = OpUDot %uint %bytes %signs PackedVectorFormat4x8Bit
+        %su = OpSUDot %int %bytes %signs PackedVectorFormat4x8Bit
+        %us = OpSUDot %int %signs %bytes PackedVectorFormat4x8Bit
+        %ss = OpSDotAccSat %int %bytes %bytes %most PackedVectorFormat4x8Bit
+        %uu = OpUDotAccSat %uint %bytes %signs %umost PackedVectorFormat4x8Bit
+        %vv = OpUDot %uint %xy %xy
+        %s_u = OpBitcast %uint %s
+        %su_u = OpBitcast %uint %su
+        %us_u = OpBitcast %uint %us
+        %ss_u = OpBitcast %uint %ss
+        STORE 0 %s_u
+        STORE 1 %u
+        STORE 2 %su_u
+        STORE 3 %us_u
+        STORE 4 %ss_u
+        STORE 6 %uu
+        STORE five %vv
+        OpReturn";
+    let words =
+        assemble(&text.replace("%16 = OpConstant", "%five = OpConstant %uint 5\n%16 = OpConstant"), body, "spv1.3");
+    // By hand: bytes are -2|254, 2, -1|255, 1; the others 3, 127, -1|255, -128|128.
+    let (signed, unsigned) = (-6 + 254 + 1 - 128, 254 * 3 + 254 + 255 * 255 + 128);
+    let (mixed, other) = (-6 + 254 - 255 + 128, 254 * 3 + 254 - 255 - 128);
+    let vector = 0u32.wrapping_sub(16).wrapping_mul(0u32.wrapping_sub(16)).wrapping_add(9);
+    let lane = format!("{signed:x},{unsigned:x},{mixed:x},{other:x},{:x},{vector:x},ffffffff", 0x7FFF_FFF0 + 10);
+    assert_eq!(text_of(&words), [lane.as_str(); 8].join(" "));
 }
 
 #[test]

@@ -35,7 +35,8 @@ impl Decoder<'_> {
         if let Some(op) = float2(number) {
             let ids = arity(2)?;
             return self.each_of(inst, ids, &mut |this, scalars, x| {
-                Ok(this.emit(Op::Float2(op, float_width(scalars[0])?), [x[0], x[1], NONE]))
+                let d = this.emit(Op::Float2(op, float_width(scalars[0])?), [x[0], x[1], NONE]);
+                Ok(this.relax(d, scalars[0], relaxed))
             });
         }
         if let Some(op) = int1(number) {
@@ -116,9 +117,7 @@ impl Decoder<'_> {
                 self.define(id, ty, out)
             }
             // Results of which nothing but their being computed is said here.
-            11..=25 | 33 | 34 | 36 | 49 | 52..=57 | 60 | 61 | 63 | 64 | 66 | 67 | 69..=72 | 26 | 47 => {
-                self.open(inst, &ids)
-            }
+            11..=25 | 33 | 34 | 36 | 49 | 52..=57 | 60 | 61 | 63 | 64 | 66 | 67 | 69..=72 | 47 => self.open(inst, &ids),
             other => {
                 self.unsupported(format!("GLSL.std.450 instruction {other}"));
                 let (id, ty) = self.result(inst)?;
@@ -165,6 +164,7 @@ fn float1(number: u32) -> Option<Float1> {
 
 fn float2(number: u32) -> Option<Float2> {
     Some(match number {
+        26 => Float2::Pow,
         37 => Float2::Min,
         40 => Float2::Max,
         48 => Float2::Step,

@@ -2,10 +2,13 @@
 //! Instructions"). A result that the precision leaves open is one value of an interval, and comparisons and conversions that come out the same for all
 //! of it are determined again.
 //!
+//! - Errors in ULP are those of single precision for 64 bits: "the precision of double-precision instructions is at least that of single precision".
 //! - `OpFAdd`, `OpFSub`, `OpFMul` and conversions are correctly rounded: exact if the result is representable, else either neighbour, since the rounding
 //!   mode is the implementation's.
 //! - The sign of a zero, infinities and NaNs are only promised with `SignedZeroInfNanPreserve`; denormals may be flushed without `DenormPreserve`.
 //! - Rearranging by the implementation, which may be done without `NoContraction`, is not modelled: an expression is taken as it stands.
+
+use std::f64::consts::{LN_2, PI};
 
 use super::{Machine, POISON, Stop};
 use crate::alu;
@@ -118,7 +121,62 @@ fn add(x: f64, y: f64) -> (f64, bool) {
 
 fn mul(x: f64, y: f64) -> (f64, bool) {
     let product = x * y;
-    (product, x.mul_add(y, -product) == 0.0)
+    // Below this the error of the product is no number of 64 bits.
+    let has_error = product.abs() > 2f64.powi(-960) || x == 0.0 || y == 0.0;
+    (product, has_error && x.mul_add(y, -product) == 0.0)
+}
+
+/// `ulp(x)`, the distance of the numbers around it; at a power of two, where it is "the minimum possible" of two distances, the other one. For 64 bits
+/// it is that of 32.
+fn ulp(w: u8, x: f64) -> f64 {
+    let (digits, least, _) = format(w.min(32));
+    // A little more than that makes good for what the host's functions lose.
+    let exponent = (x.abs() * 1.000_001).log2().floor().clamp(f64::from(least), 1023.0) as i32;
+    2f64.powi(exponent - digits + 1) * 1.000_001
+}
+
+/// What lies within so many ULP of an interval.
+fn within_ulps(w: u8, (low, high): (f64, f64), n: f64) -> Answer {
+    Answer::Between(low - n * ulp(w, low), high + n * ulp(w, high))
+}
+
+/// An operation that inherits the error of a formula: the exact results, and what the formula may give for them.
+fn inherited(exact: (f64, f64), formula: (f64, f64)) -> Answer {
+    let ends = [exact.0, exact.1];
+    let error = ends.iter().flat_map(|x| [(x - formula.0).abs(), (x - formula.1).abs()]).fold(0.0, f64::max);
+    Answer::Between(exact.0 - error, exact.1 + error)
+}
+
+/// `log2` of what lies in an interval of positive numbers, with its error; by another base, divided by `scale`.
+fn logarithm(w: u8, (low, high): (f64, f64), scale: f64) -> (f64, f64) {
+    let near_one = low <= 2.0 && high >= 0.5;
+    let absolute = if near_one { 2f64.powi(if w == 16 { -7 } else { -21 }) } else { 0.0 };
+    let (low, high) = (low.log2() * scale, high.log2() * scale);
+    (low - (3.0 * ulp(w, low)).max(absolute), high + (3.0 * ulp(w, high)).max(absolute))
+}
+
+/// `exp2` of an interval, without its error and with it.
+fn exponential(w: u8, (low, high): (f64, f64), f: fn(f64) -> f64) -> ((f64, f64), (f64, f64)) {
+    let n = if w == 16 { 1.0 } else { 3.0 } + 2.0 * low.abs().max(high.abs());
+    let exact = (f(low), f(high));
+    (exact, (exact.0 - n * ulp(w, exact.0), exact.1 + n * ulp(w, exact.1)))
+}
+
+/// The sine of what lies in an interval within [-π, π], with its error; `shift` is π/2 for the cosine.
+fn sine(w: u8, (low, high): (f64, f64), shift: f64) -> Answer {
+    let f = |x: f64| (x + shift).sin();
+    let (mut least, mut most) = (f(low).min(f(high)), f(low).max(f(high)));
+    let meets = |at: f64| low + shift <= at && at <= high + shift;
+    for turn in [-1.0, 0.0, 1.0] {
+        if meets(PI / 2.0 + turn * 2.0 * PI) {
+            most = 1.0;
+        }
+        if meets(-PI / 2.0 + turn * 2.0 * PI) {
+            least = -1.0;
+        }
+    }
+    let error = 2f64.powi(if w == 16 { -7 } else { -11 });
+    Answer::Between(least - error - 1e-15, most + error + 1e-15)
 }
 
 /// The next number of 64 bits.
@@ -204,15 +262,17 @@ impl Machine<'_> {
         if !(low.abs() < limit && high.abs() < limit) {
             return (0, self.reasons.taint(Why::Implementation, place));
         }
+        // A denormal may be flushed.
+        let tiny = 2f64.powi(least);
+        let may_flush = !modes.denorm_preserve;
+        let low = if may_flush && low > 0.0 && low < tiny { 0.0 } else { low };
+        let high = if may_flush && high < 0.0 && high > -tiny { 0.0 } else { high };
         if low == high {
             if low == 0.0 {
                 if modes.preserve {
                     return (encode(w, low).unwrap_or(0), 0);
                 }
                 return (0, self.reasons.flipped(Why::Implementation, place, 1 << (w - 1)));
-            }
-            if low.abs() < 2f64.powi(least) && !modes.denorm_preserve {
-                return (nearest(w, low), self.reasons.interval(place, low.min(0.0), low.max(0.0)));
             }
             if let Some(bits) = encode(w, low) {
                 return (bits, 0);
@@ -385,13 +445,32 @@ impl Machine<'_> {
             // "The fraction 0.5 will round in a direction chosen by the implementation" (GLSL.std.450, Round).
             Float1::Round => Answer::Between((low - 0.5).ceil(), (high + 0.5).floor()),
             Float1::Fract if low == high => Answer::Between(low - low.floor(), low - low.floor()),
-            // 2 ULP.
-            Float1::InverseSqrt if low > 0.0 => {
-                let (digits, ..) = format(w);
-                let error = 2f64.powi(2 - digits) * 1.0001;
-                let at = |x: f64| 1.0 / x.sqrt();
-                Answer::Between(at(high) * (1.0 - error), at(low) * (1.0 + error))
+            Float1::InverseSqrt if low > 0.0 => within_ulps(w, (1.0 / high.sqrt(), 1.0 / low.sqrt()), 2.0),
+            // "Inherited from 1.0 / inversesqrt()": 2 ULP of the one, 2.5 of the other.
+            Float1::Sqrt if low >= 2f64.powi(-126) && high <= 2f64.powi(126) => {
+                let unit = ulp(w, 1.0);
+                let root = (low.sqrt(), high.sqrt());
+                let formula = (
+                    root.0 / (1.0 + 2.0 * unit) * (1.0 - 2.5 * unit),
+                    root.1 / (1.0 - 2.0 * unit) * (1.0 + 2.5 * unit),
+                );
+                let error = (root.0 - formula.0).max(formula.1 - root.1);
+                Answer::Between(root.0 - error, root.1 + error)
             }
+            Float1::Exp if w <= 32 => {
+                let (_, (low, high)) = exponential(w, (low, high), f64::exp);
+                Answer::Between(low, high)
+            }
+            Float1::Exp2 if w <= 32 => {
+                let (_, (low, high)) = exponential(w, (low, high), f64::exp2);
+                Answer::Between(low, high)
+            }
+            Float1::Log | Float1::Log2 if w <= 32 && low > 0.0 => {
+                let (low, high) = logarithm(w, (low, high), if op == Float1::Log { LN_2 } else { 1.0 });
+                Answer::Between(low, high)
+            }
+            Float1::Sin if w <= 32 && low >= -PI && high <= PI => sine(w, (low, high), 0.0),
+            Float1::Cos if w <= 32 && low >= -PI && high <= PI => sine(w, (low, high), PI / 2.0),
             _ => Answer::Open(Why::Precision),
         }
     }
@@ -407,7 +486,7 @@ impl Machine<'_> {
             Float2::Mul => between_all([mul(a, c), mul(a, d), mul(b, c), mul(b, d)].into_iter()),
             // 2.5 ULP for divisors of this size.
             Float2::Div => {
-                let (digits, least, most) = format(w);
+                let (_, least, most) = format(w.min(32));
                 let sizes = [c.abs(), d.abs()];
                 let fits = c.signum() == d.signum()
                     && sizes.iter().all(|y| (2f64.powi(least)..=2f64.powi(most - 1)).contains(y));
@@ -417,12 +496,18 @@ impl Machine<'_> {
                 let ends = [a / c, a / d, b / c, b / d];
                 let (low, high) =
                     ends.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &q| (low.min(q), high.max(q)));
-                let error = 2.5 * 2f64.powi(1 - digits) * 1.0001;
-                let tiny = 2f64.powi(least);
-                if low.abs() < tiny || high.abs() < tiny {
-                    return Answer::Open(Why::Precision);
-                }
-                Answer::Between(low - low.abs() * error, high + high.abs() * error)
+                within_ulps(w, (low, high), 2.5)
+            }
+            // "Inherited from exp2(y × log2(x))".
+            Float2::Pow if w <= 32 && a > 0.0 => {
+                let powers = [a.powf(c), a.powf(d), b.powf(c), b.powf(d)];
+                let logs = logarithm(w, (a, b), 1.0);
+                let logs = (neighbours(w, logs.0).0, neighbours(w, logs.1).1);
+                let products = [logs.0 * c, logs.0 * d, logs.1 * c, logs.1 * d];
+                let span = |of: [f64; 4]| of.iter().fold((f64::MAX, f64::MIN), |(l, h), &x| (l.min(x), h.max(x)));
+                let (low, high) = span(products);
+                let (_, formula) = exponential(w, (neighbours(w, low).0, neighbours(w, high).1), f64::exp2);
+                inherited(span(powers), formula)
             }
             Float2::Min | Float2::NMin => Answer::Between(a.min(c), b.min(d)),
             Float2::Max | Float2::NMax => Answer::Between(a.max(c), b.max(d)),
@@ -432,7 +517,7 @@ impl Machine<'_> {
                 Some(false) => encode(w, 1.0).map_or(Answer::Open(Why::Precision), Answer::Bits),
                 None => Answer::Open(Why::Precision),
             },
-            Float2::Rem | Float2::Mod => Answer::Open(Why::Precision),
+            Float2::Rem | Float2::Mod | Float2::Pow => Answer::Open(Why::Precision),
         }
     }
 
