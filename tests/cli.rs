@@ -27,6 +27,63 @@ fn name_of(path: &Path) -> &str {
     path.file_name().and_then(OsStr::to_str).expect("a name")
 }
 
+// ---- somebody else's shader ----
+
+#[test]
+fn a_shader_is_judged_on_devices_and_what_is_wrong_is_saved() {
+    let folder = scratch();
+    let shader = "#version 450
+        #extension GL_KHR_shader_subgroup_basic : require
+        layout(local_size_x = 64) in;
+        layout(set = 1, binding = 3) buffer In { uint a[]; };
+        layout(set = 0, binding = 3) buffer Out { uint b[64]; };
+        void main() { uint i = gl_LocalInvocationIndex; b[i] = a[i] + (subgroupElect() ? 1u : 0u); }";
+    let file = write(folder.path(), "shader.comp", shader);
+    let saved = folder.path().join("saved");
+    let judge = |device: &str, code: i32| {
+        let args = [
+            "judge",
+            file.to_str().expect("a path"),
+            "--buffer",
+            "1.3=ramp:64",
+            "--save",
+            saved.to_str().expect("a path"),
+        ];
+        run(args.into_iter().chain(["--device", device])).expect(code)
+    };
+    assert!(judge("interpreter@16", 0).stdout.contains("interpreter@16: right: 128 words compared, 0 left open"));
+    assert!(!saved.exists());
+    let wrong = judge("interpreter:elect_highest@16", 1).stdout;
+    assert!(wrong.contains("wrong: 8 of 128 words compared differ") && wrong.contains("byte 0: 0x1 -> 0x0"), "{wrong}");
+    let finding = saved.join("judge-interpreter-elect-highest-16");
+    for name in ["module.spv", "module.spvasm", "with-lane-map.spv", "buffer-1.3.bin", "judge.json", "README.md"] {
+        assert!(finding.join(name).is_file(), "{name}");
+    }
+    // The command in it shows the same.
+    let command = text(&read_json(&finding.join("judge.json"))["command"]);
+    let words: Vec<&str> = command.split(' ').collect();
+    let mut again = tangle(&words[1..]);
+    again.current_dir(&finding);
+    assert_eq!(
+        start(again).finish_within(Duration::from_secs(60)).expect(1).stdout,
+        wrong.lines().filter(|line| !line.contains("saved:")).map(|line| format!("{line}\n")).collect::<String>()
+    );
+    let small = folder.path().join("small.spv");
+    let path = |path: &Path| path.to_str().expect("a path").to_owned();
+    let reduced = ["judge", &path(&file), "--device", "interpreter:elect_highest@16", "--reduce", &path(&small)];
+    run(reduced).expect(1);
+    assert!(
+        std::fs::metadata(&small).expect("it is there").len()
+            < std::fs::metadata(finding.join("module.spv")).expect("it is there").len()
+    );
+    run(["judge", &path(&small), "--device", "interpreter:elect_highest@16"]).expect(1);
+    // No other command takes it for a finding.
+    for command in ["report", "export", "explain", "minimize", "show"] {
+        run([command, finding.to_str().expect("a path")]).fails_with(&["tangle judge"]);
+    }
+    run(["judge", file.to_str().expect("a path"), "--device", "no_such_device"]).expect(2);
+}
+
 // ---- cases ----
 
 #[test]

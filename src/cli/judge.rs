@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
+use tangle_campaign::executor::interpreter::Interpreter;
 use tangle_interpreter::{BindingKind, BufferState, End, Limits, Outcome, Tier};
 use tangle_judge::compare::{Difference, compare};
 use tangle_judge::contents::Contents;
+use tangle_judge::device::{Compared, Device, Made, Ready, Word};
+use tangle_judge::reduce::reduce;
 use tangle_judge::run::{Inputs, Judged, judge};
 use tangle_judge::script::{self, Expectation};
 use tangle_judge::source::Source;
+use tangle_runner::{Inventory, Options, ProbeOptions};
 
 use super::Found;
 use super::output::{put, say};
@@ -23,6 +27,18 @@ pub struct Args {
     /// Compare with what this module leaves for the same inputs
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
+    /// Run it on this device too, and compare with what is determined; repeat for several. `interpreter:<planted fault>@SIZE` is one without a driver
+    #[arg(long, value_name = "NAME", conflicts_with = "against")]
+    device: Vec<String>,
+    /// Devices file to read instead of the one that ./x setup writes
+    #[arg(long, value_name = "FILE")]
+    devices: Option<PathBuf>,
+    /// Save what differs on a device in a folder here
+    #[arg(long, value_name = "DIR", requires = "device")]
+    save: Option<PathBuf>,
+    /// Write a smaller module that the first of the devices that fails still fails on
+    #[arg(long, value_name = "FILE", requires = "device")]
+    reduce: Option<PathBuf>,
     /// Contents of a buffer, as `0.1=zeros:64`; repeat for several. `ramp:WORDS`, `random:SEED:BYTES` or a file; else zeros
     #[arg(long, value_name = "SET.BINDING=CONTENTS", value_parser = buffer)]
     buffer: Vec<((u32, u32), Contents)>,
@@ -109,8 +125,8 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     match Source::read(&args.file, args.target.as_deref())? {
         Source::Script(script) => {
             anyhow::ensure!(
-                args.against.is_none(),
-                "--against compares two modules, and {} is a script",
+                args.against.is_none() && args.device.is_empty(),
+                "--against and --device take modules, and {} is a script",
                 args.file.display()
             );
             let limits = Limits { steps: args.steps, ..Limits::default() };
@@ -121,6 +137,9 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         Source::Module(words) => {
             let inputs = inputs(args)?;
             let judged = judged(&args.file, &words, &inputs)?;
+            if !args.device.is_empty() && judged.outcome.end == End::Completed {
+                return on_devices(args, &words, &inputs, &judged);
+            }
             let Some(other) = &args.against else { return report(&judged, args.json) };
             let Source::Module(words) = Source::read(other, args.target.as_deref())? else {
                 anyhow::bail!("--against compares two modules, and {} is a script", other.display())
@@ -149,6 +168,164 @@ fn inputs(args: &Args) -> anyhow::Result<Inputs> {
         tier: args.tier,
         limits: Limits { steps: args.steps, ..Limits::default() },
     })
+}
+
+/// The devices by name.
+fn devices(args: &Args) -> anyhow::Result<Vec<Device>> {
+    let is_vulkan = |name: &&String| name.split(['@', ':']).next() != Some("interpreter");
+    let drivers = match args.device.iter().any(|name| is_vulkan(&name)) {
+        true => tangle_runner::drivers(args.devices.as_deref())?,
+        false => Vec::new(),
+    };
+    let inventory = Inventory::probe(&drivers, &ProbeOptions::default());
+    let open = |name: &String| {
+        if !is_vulkan(&name) {
+            let Interpreter { subgroup_size, fault } = name.parse()?;
+            return Ok(Device::Interpreter { name: name.clone(), subgroup_size, fault });
+        }
+        let (driver, info) = inventory.device(name)?;
+        Ok(Device::Vulkan(Box::new(tangle_runner::Device::open(driver, info.index, &Options::default())?)))
+    };
+    args.device.iter().map(open).collect()
+}
+
+fn on_devices(args: &Args, words: &[u32], inputs: &Inputs, judged: &Judged) -> anyhow::Result<Found> {
+    let ready = Ready::new(words, inputs, &judged.interface).map_err(|problem| anyhow::anyhow!("{problem}"))?;
+    let mut something = false;
+    let (mut ran, mut reduced) = (false, false);
+    let mut rows = Vec::new();
+    for device in devices(args)? {
+        let made = device.judge(&ready);
+        let wrong = matches!(made, Made::Wrong { .. } | Made::Failed(_) | Made::Undefined(_));
+        something |= wrong;
+        ran |= !matches!(made, Made::NotRun(_));
+        if let (true, Some(folder)) = (wrong, &args.save) {
+            let folder = folder.join(format!("judge-{}", device.name().replace(|c: char| !c.is_alphanumeric(), "-")));
+            save(&folder, args, words, inputs, &ready, &device, &made)?;
+        }
+        let fails = |made: &Made| matches!(made, Made::Wrong { .. } | Made::Failed(_));
+        if let (true, Some(file)) = (fails(&made) && !reduced, &args.reduce) {
+            reduced = true;
+            let small = reduce(words, &mut |words| {
+                let Ok(judged) = judge(words, inputs) else { return false };
+                let Ok(ready) = Ready::new(words, inputs, &judged.interface) else { return false };
+                let same = std::mem::discriminant(&made) == std::mem::discriminant(&device.judge(&ready));
+                judged.outcome.end == End::Completed && same
+            });
+            let bytes: Vec<u8> = small.iter().flat_map(|word| word.to_le_bytes()).collect();
+            tangle_files::write_atomically(file, &bytes)?;
+        }
+        match args.json {
+            true => rows.push(made_as_json(device.name(), &made)),
+            false => put(format_args!("{}", made_as_text(device.name(), &made)))?,
+        }
+    }
+    if args.json {
+        say!("{}", json!({ "devices": rows }))?;
+    }
+    anyhow::ensure!(ran, "no device ran {}", args.file.display());
+    Ok(found(something))
+}
+
+fn made_as_text(device: &str, made: &Made) -> String {
+    match made {
+        Made::Right(compared) => {
+            format!("{device}: right: {} words compared, {} left open\n", compared.words, compared.open)
+        }
+        Made::Wrong { compared, copy } => {
+            let Compared { words, open, different, first } = compared;
+            let mut text =
+                format!("{device}: wrong: {different} of {words} words compared differ, {open} left open; {copy}\n");
+            for word in first {
+                let Word { set, binding, offset, expected, found } = word;
+                let _ = writeln!(text, "  set {set} binding {binding}, byte {offset}: {expected:#x} -> {found:#x}");
+            }
+            text
+        }
+        Made::Failed(what) => format!("{device}: failed: {what}\n"),
+        Made::Undefined(what) => {
+            format!("{device}: not compared: undefined behaviour with this device's lane map: {what}\n")
+        }
+        Made::NotRun(why) => format!("{device}: not run: {why}\n"),
+    }
+}
+
+fn made_as_json(device: &str, made: &Made) -> Value {
+    let compared = |c: &Compared| {
+        let word = |w: &Word| json!({ "set": w.set, "binding": w.binding, "offset": w.offset, "expected": w.expected, "found": w.found });
+        let first: Vec<Value> = c.first.iter().map(word).collect();
+        json!({ "compared": c.words, "open": c.open, "different": c.different, "first": first })
+    };
+    match made {
+        Made::Right(words) => json!({ "device": device, "result": "right", "words": compared(words) }),
+        Made::Wrong { compared: words, copy } => {
+            json!({ "device": device, "result": "wrong", "words": compared(words), "copy": copy })
+        }
+        Made::Failed(what) => json!({ "device": device, "result": "failed", "what": what }),
+        Made::Undefined(what) => json!({ "device": device, "result": "undefined_behaviour", "what": what }),
+        Made::NotRun(why) => json!({ "device": device, "result": "not_run", "what": why }),
+    }
+}
+
+/// A folder that shows it again: the module, what it was run with, what differs, and the command.
+fn save(
+    folder: &Path,
+    args: &Args,
+    words: &[u32],
+    inputs: &Inputs,
+    ready: &Ready<'_>,
+    device: &Device,
+    made: &Made,
+) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let write = |name: &str, bytes: &[u8]| {
+        let file = folder.join(name);
+        tangle_files::write_atomically(&file, bytes)
+    };
+    let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let mut command = "tangle judge module.spv".to_owned();
+    write("module.spv", &bytes(words))?;
+    write("with-lane-map.spv", &bytes(ready.copy()))?;
+    write("module.spvasm", tangle_runner::toolchain::disassemble(words).unwrap_or_default().as_bytes())?;
+    for ((set, binding), contents) in &inputs.buffers {
+        let name = format!("buffer-{set}.{binding}.bin");
+        write(&name, contents)?;
+        let _ = write!(command, " --buffer {set}.{binding}={name}");
+    }
+    if !inputs.push.is_empty() {
+        write("push.bin", &inputs.push)?;
+        command.push_str(" --push push.bin");
+    }
+    for (id, value) in &inputs.specialization {
+        let _ = write!(command, " --spec {id}={value:#x}");
+    }
+    if let Some(entry) = &inputs.entry {
+        let _ = write!(command, " --entry {entry}");
+    }
+    if let Some(tier) = inputs.tier {
+        let _ = write!(command, " --as {}", tier_name(tier));
+    }
+    let [x, y, z] = inputs.workgroups;
+    let _ = write!(
+        command,
+        " --workgroups {x},{y},{z} --subgroup-size {} --device {}",
+        inputs.subgroup_size,
+        device.name()
+    );
+    let about = match device {
+        Device::Vulkan(device) => serde_json::to_value(device.info())?,
+        Device::Interpreter { name, .. } => Value::from(name.clone()),
+    };
+    let report = json!({ "source": args.file.display().to_string(), "command": command, "device": about,
+        "made": made_as_json(device.name(), made), "runner": tangle_runner::toolchain::version() });
+    write("judge.json", serde_json::to_string_pretty(&report)?.as_bytes())?;
+    write("README.md", format!(
+        "{}\nIn this folder:\n\n    {command}\n\n`module.spv` is the shader, `with-lane-map.spv` the copy that first writes `SubgroupId`,\n\
+         `SubgroupLocalInvocationId`, `SubgroupSize` and `NumSubgroups` of every invocation into its last buffer. `judge.json`\n\
+         says what differs and on which device.\n",
+        made_as_text(device.name(), made)).as_bytes())?;
+    say!("  saved: {}", folder.display())?;
+    Ok(())
 }
 
 fn found(something: bool) -> Found {

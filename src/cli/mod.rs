@@ -210,6 +210,11 @@ const LARGEST_CASE: u64 = 16 << 20;
 fn read_case(path: &Path) -> anyhow::Result<Case> {
     let file = if path.is_dir() { path.join("case.json") } else { path.to_owned() };
     anyhow::ensure!(
+        !path.join("judge.json").exists(),
+        "{} is of `tangle judge`: a module without a tree, which no other command takes (its README.md has the command that runs it again)",
+        path.display()
+    );
+    anyhow::ensure!(
         !path.is_dir() || file.exists(),
         "{} is no finding: it has no case.json (`tangle replay` runs a folder of cases)",
         path.display()

@@ -4,7 +4,9 @@
 //! result. Requests for features and extensions are: the interpreter says itself what it lacks.
 
 use std::collections::BTreeMap;
+use std::path::{Component, Path};
 
+use crate::contents::{MAX_BYTES, read_bounded};
 use crate::data::{ItemType, Layout};
 
 /// A script that cannot be run.
@@ -155,12 +157,12 @@ pub struct Script {
 const MAX_ITEMS: u64 = 1 << 24;
 
 impl Script {
-    /// Reads a script.
+    /// Reads a script. Files that it names are in a folder.
     ///
     /// # Errors
     /// The first line that is wrong, or that asks for what is not supported here.
-    pub fn parse(text: &str) -> Result<Script, ScriptError> {
-        let mut reader = Reader { rest: text, line: 1 };
+    pub fn parse(text: &str, folder: &Path) -> Result<Script, ScriptError> {
+        let mut reader = Reader { rest: text, line: 1, folder };
         let mut script = Script::default();
         if text.lines().next().is_none_or(|line| line.trim() != "#!amber") {
             return Err(reader.error("no AmberScript: the first line is not '#!amber'"));
@@ -221,6 +223,7 @@ impl Script {
 struct Reader<'a> {
     rest: &'a str,
     line: usize,
+    folder: &'a Path,
 }
 
 impl<'a> Reader<'a> {
@@ -364,10 +367,42 @@ impl<'a> Reader<'a> {
         if items.is_some_and(|count| count > MAX_ITEMS) {
             return Err(self.error("the buffer is too large"));
         }
-        let values = self.initial_values(ty, items)?;
-        let bytes = self.encode(ty, layout, items, &values)?;
+        let bytes = if self.take("FILE") {
+            self.file(ty, layout, items)?
+        } else {
+            let values = self.initial_values(ty, items)?;
+            self.encode(ty, layout, items, &values)?
+        };
         script.buffers.insert(name, Buffer { ty, layout, bytes });
         Ok(())
+    }
+
+    /// `FILE TEXT name`, `FILE BINARY name`: numbers, or bytes, of a file below the script's folder.
+    fn file(&mut self, ty: ItemType, layout: Layout, items: Option<u64>) -> Result<Vec<u8>, ScriptError> {
+        let kind = self.word("TEXT or BINARY")?;
+        let name = Path::new(self.word("the file")?);
+        if !name.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(self.error(format!("the file {} is not below the script's folder", name.display())));
+        }
+        let contents =
+            read_bounded(&self.folder.join(name), MAX_BYTES).map_err(|error| self.error(error.to_string()))?;
+        match kind {
+            "TEXT" => {
+                let text = String::from_utf8(contents).map_err(|_| self.error("the file is no text"))?;
+                let values: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+                self.encode(ty, layout, items, &values)
+            }
+            "BINARY" => {
+                let size = items.map_or(contents.len(), |items| items as usize * ty.stride(layout));
+                let mut bytes = contents;
+                if bytes.len() > size {
+                    return Err(self.error(format!("the file has {} bytes, the buffer {size}", bytes.len())));
+                }
+                bytes.resize(size, 0);
+                Ok(bytes)
+            }
+            other => Err(self.unsupported(&format!("a file of kind {other}"))),
+        }
     }
 
     fn initial_values(&mut self, ty: ItemType, items: Option<u64>) -> Result<Vec<String>, ScriptError> {
@@ -521,9 +556,6 @@ impl<'a> Reader<'a> {
         if self.peek().is_some_and(|word| word.starts_with("DESCRIPTOR_")) {
             return Err(self.unsupported("a part of a buffer in a descriptor"));
         }
-        if let Some(name) = names.iter().find(|name| pipeline.bindings.iter().any(|(bound, _)| bound == *name)) {
-            return Err(self.unsupported(&format!("the buffer '{name}' in two descriptors")));
-        }
         let slots =
             names.into_iter().zip(0..).map(|(name, element)| (name, Slot::Descriptor { set, binding, element }));
         pipeline.bindings.extend(slots);
@@ -649,7 +681,7 @@ END
 
     #[test]
     fn a_script_is_read() {
-        let script = Script::parse(SCRIPT).unwrap();
+        let script = Script::parse(SCRIPT, Path::new(".")).unwrap();
         let shader = &script.shaders["one"];
         assert_eq!((shader.target.as_str(), shader.line), ("spv1.3", 5));
         assert_eq!(shader.source, "#version 450\nvoid main() { }\n");
@@ -668,6 +700,26 @@ END
     }
 
     #[test]
+    fn buffers_of_files_and_one_buffer_in_two_descriptors() {
+        let folder = std::env::temp_dir().join(format!("tangle-amber-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("numbers.txt"), "1 0x10\n2.0").unwrap();
+        std::fs::write(folder.join("bytes.bin"), [1, 2, 3]).unwrap();
+        let with = |file: &str| {
+            let text = SCRIPT.replacen("SERIES_FROM 5 INC_BY 2", file, 1);
+            let text =
+                text.replacen("BUFFER out AS push_constant", "BUFFER in AS storage DESCRIPTOR_SET 0 BINDING 2", 1);
+            Script::parse(&text, &folder).unwrap()
+        };
+        let script = with("FILE TEXT numbers.txt");
+        assert_eq!(script.buffers["in"].bytes, [1, 0, 0, 0, 16, 0, 0, 0, 2, 0, 0, 0]);
+        assert_eq!(with("FILE BINARY bytes.bin").buffers["in"].bytes, [1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let names: Vec<&str> = script.pipelines["p"].bindings.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["in", "in"]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
     fn what_is_wrong_or_not_supported_is_named_with_its_line() {
         for (change, into, says) in [
             ("#!amber", "amber", "line 1: no AmberScript"),
@@ -679,11 +731,9 @@ END
             ("3.0 4.0", "3.0 four", "line 12: 'four' is no value of the buffer's type"),
             ("PIPELINE compute", "PIPELINE graphics", "line 13: not supported: a graphics pipeline"),
             ("AS storage", "AS storage_image", "not supported: a buffer as storage_image"),
-            (
-                "BUFFER out AS push_constant",
-                "BUFFER in AS storage DESCRIPTOR_SET 0 BINDING 2",
-                "the buffer 'in' in two descriptors",
-            ),
+            ("SIZE 3 SERIES_FROM 5 INC_BY 2", "SIZE 3 FILE TEXT ../x", "line 8: the file ../x is not below"),
+            ("SIZE 3 SERIES_FROM 5 INC_BY 2", "SIZE 3 FILE TEXT none.txt", "line 8: cannot read"),
+            ("SIZE 3 SERIES_FROM 5 INC_BY 2", "SIZE 3 FILE PNG Cargo.toml", "not supported: a file of kind PNG"),
             ("RUN p 1 2 3", "RUN q 1 2 3", "line 23: there is no pipeline 'q'"),
             ("RUN p 1 2 3", "RUN p DRAW_RECT", "not supported: a run that draws"),
             ("EXPECT in IDX 4 EQ 7 9", "EXPECT in IDX 4 EQ", "there is no expected value"),
@@ -692,7 +742,7 @@ END
             ("  RUN p 1 1 1\nEND\n", "  RUN p 1 1 1\n", "END is missing"),
         ] {
             assert!(SCRIPT.contains(change), "{change}");
-            let error = Script::parse(&SCRIPT.replacen(change, into, 1)).expect_err(into).to_string();
+            let error = Script::parse(&SCRIPT.replacen(change, into, 1), Path::new(".")).expect_err(into).to_string();
             assert!(error.contains(says), "{change} → {into}: {error}");
         }
     }

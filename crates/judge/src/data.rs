@@ -71,7 +71,12 @@ impl Scalar {
             },
             _ => match hexadecimal(text) {
                 Some(bits) => bits,
-                None => text.parse::<i64>().map(|value| value as u64).or_else(|_| text.parse::<u64>()).ok()?,
+                None => {
+                    let whole = text.parse::<i64>().map(|value| value as u64).or_else(|_| text.parse::<u64>());
+                    // `2.0` for 2.
+                    let exact = |value: &f64| value.fract() == 0.0 && value.abs() < 2f64.powi(53);
+                    whole.ok().or_else(|| Some(text.parse::<f64>().ok().filter(exact)? as i64 as u64))?
+                }
             },
         };
         Some(bits.to_le_bytes()[..self.size()].to_vec())
@@ -165,6 +170,7 @@ mod tests {
         for (scalar, text, bytes, value) in [
             (Scalar::Uint(32), "0xff", vec![255, 0, 0, 0], 255.0),
             (Scalar::Int(8), "-2", vec![254], -2.0),
+            (Scalar::Int(16), "-3.0", vec![253, 255], -3.0),
             (Scalar::Uint(64), "18446744073709551615", vec![255; 8], 18446744073709551615.0),
             (Scalar::Float(32), "1.5", vec![0, 0, 0xc0, 0x3f], 1.5),
             (Scalar::Float(32), "0x3fc00000", vec![0, 0, 0xc0, 0x3f], 1.5),

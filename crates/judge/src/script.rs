@@ -148,12 +148,14 @@ impl<'a> Machine<'a> {
             match *slot {
                 Slot::Push => dispatch.push = state.bytes.clone(),
                 Slot::Descriptor { set, binding, element } => {
+                    let same_as = bound.iter().position(|known| known == name);
                     bound.push(name.as_str());
                     dispatch.buffers.push(Bound {
                         set,
                         binding,
                         element,
                         bytes: state.bytes.clone(),
+                        same_as,
                         ..Bound::default()
                     });
                 }

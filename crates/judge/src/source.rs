@@ -66,8 +66,8 @@ impl Source {
         let shader = |language, target: &str| Shader { language, target: target.into(), source: text.clone(), line: 1 };
         match extension {
             _ if text.starts_with("#!amber") => {
-                let script =
-                    Script::parse(&text).map_err(|error| SourceError::Script { path: path.to_owned(), error })?;
+                let script = Script::parse(&text, path.parent().unwrap_or(Path::new(".")))
+                    .map_err(|error| SourceError::Script { path: path.to_owned(), error })?;
                 Ok(Source::Script(Box::new(script)))
             }
             "spvasm" | "asm" => {

@@ -1,0 +1,463 @@
+//! What a device makes of a module, against what the interpreter says of it.
+//!
+//! The verdict depends on the lane map, which only the device knows. A copy of the module observes it: a prologue writes, for every invocation, its
+//! subgroup and lane into one more buffer ([`with_lane_map`]). Both are run.
+//!
+//! | module | copy | says |
+//! |---|---|---|
+//! | as determined | as determined | [`Made::Right`] |
+//! | any | differs | [`Made::Wrong`]: the map is of that very run |
+//! | differs | as determined | the added code makes it go away. The module's own lane map is not known: [`Made::Wrong`] only if no division into subgroups of consecutive invocations, of any size of the device, explains it |
+
+use std::ops::RangeInclusive;
+
+use tangle_interpreter::faults::Planted;
+use tangle_interpreter::{
+    Binding, BindingKind, Dispatch, End, Interface, LaneMap, Module, Outcome, Pipeline, PipelineOptions, Place,
+};
+use tangle_program::case::SpirvVersion;
+use tangle_runner::{
+    Buffer, BufferKind, Completed, DriverMode, Init, Job, Launch, LaunchOutput, ReadBack, ReadBackMode, toolchain,
+};
+
+use crate::edit::{MAP_WORDS, portable, with_lane_map};
+use crate::run::{Inputs, dispatch};
+
+/// What executes modules.
+pub enum Device {
+    /// A Vulkan device.
+    Vulkan(Box<tangle_runner::Device>),
+    /// The interpreter with a fault, to see that it is found.
+    Interpreter {
+        /// Its name.
+        name: String,
+        /// Its subgroup size.
+        subgroup_size: u32,
+        /// What is wrong with it.
+        fault: Option<Planted>,
+    },
+}
+
+/// A word that differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// `DescriptorSet`.
+    pub set: u32,
+    /// `Binding`.
+    pub binding: u32,
+    /// Byte offset.
+    pub offset: usize,
+    /// What has to be there.
+    pub expected: u32,
+    /// What the device left there.
+    pub found: u32,
+}
+
+/// What was compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Words that are determined.
+    pub words: u64,
+    /// Words that are open.
+    pub open: u64,
+    /// Those that differ.
+    pub different: u64,
+    /// The first ones.
+    pub first: Vec<Word>,
+}
+
+/// What a device made of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// Everything that is determined is as it has to be.
+    Right(Compared),
+    /// Something is not.
+    Wrong {
+        /// What was compared, in the run that shows it.
+        compared: Compared,
+        /// What the copy with the prologue has to do with it, in words.
+        copy: &'static str,
+    },
+    /// It crashed, hung, or reported an error.
+    Failed(String),
+    /// With the device's lane map the module has undefined behaviour.
+    Undefined(String),
+    /// It was not run, for this reason. No statement about the device.
+    NotRun(String),
+}
+
+/// Words that are kept of those that differ.
+const FIRST: usize = 8;
+
+/// A module that is ready for devices.
+pub struct Ready<'a> {
+    words: &'a [u32],
+    inputs: &'a Inputs,
+    interface: &'a Interface,
+    portable: Vec<u32>,
+    copy: Vec<u32>,
+    invocations: u32,
+}
+
+impl Device {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Device::Vulkan(device) => &device.info().name,
+            Device::Interpreter { name, .. } => name,
+        }
+    }
+
+    /// Subgroup sizes that it may choose.
+    fn sizes(&self) -> RangeInclusive<u32> {
+        match self {
+            Device::Vulkan(device) => device.info().subgroup.min_size..=device.info().subgroup.max_size,
+            Device::Interpreter { subgroup_size, .. } => *subgroup_size..=*subgroup_size,
+        }
+    }
+
+    fn run(&self, job: Job) -> Result<Completed, Made> {
+        let outcome = match self {
+            Device::Vulkan(device) if device.info().mode == DriverMode::CompileOnly => {
+                return Err(Made::NotRun("the device only compiles".into()));
+            }
+            Device::Vulkan(device) => device.run(job),
+            Device::Interpreter { subgroup_size, fault, .. } => return interpret(&job, *subgroup_size, *fault),
+        };
+        match outcome {
+            tangle_runner::Outcome::Completed(completed) => Ok(completed),
+            unsupported @ (tangle_runner::Outcome::Unsupported { .. }
+            | tangle_runner::Outcome::Invalid { .. }
+            | tangle_runner::Outcome::OutOfMemory { .. }) => Err(Made::NotRun(unsupported.to_string())),
+            other => Err(Made::Failed(other.to_string())),
+        }
+    }
+
+    /// Runs a module, and compares.
+    pub fn judge(&self, ready: &Ready<'_>) -> Made {
+        let copy = self.run(ready.job(&ready.copy, true));
+        let module = match self.run(ready.job(&ready.portable, false)) {
+            Ok(completed) => ready.buffers(&completed),
+            Err(other) => return other,
+        };
+        let (map, copied) = match copy {
+            Ok(completed) => {
+                let mut buffers = ready.buffers(&completed);
+                let words = buffers.pop().unwrap_or_default();
+                match ready.lane_map(&words) {
+                    Some(map) => (Some(map), buffers),
+                    None => return Made::Failed("what it says of subgroups and lanes is no lane map".into()),
+                }
+            }
+            Err(Made::Failed(what)) => {
+                return Made::Failed(format!("with a prologue that writes the lane map: {what}"));
+            }
+            // Without subgroups there is no lane map to be had.
+            Err(_) => (None, Vec::new()),
+        };
+        let mut away = false;
+        if let Some(map) = map {
+            let expected = match ready.expect(map) {
+                Ok(expected) => expected,
+                Err(made) => return made,
+            };
+            let (of_copy, of_module) = (ready.compare(&expected, &copied), ready.compare(&expected, &module));
+            match (of_copy.different, of_module.different) {
+                (0, 0) => return Made::Right(of_module),
+                (0, _) => away = true,
+                (_, 0) => {
+                    return Made::Wrong { compared: of_copy, copy: "only with the prologue that writes the lane map" };
+                }
+                _ => {
+                    return Made::Wrong {
+                        compared: of_copy,
+                        copy: "with the prologue that writes the lane map and without",
+                    };
+                }
+            }
+        }
+        let mut made = None;
+        for size in self.sizes().filter(|size| size.is_power_of_two()) {
+            let expected = match ready.expect(LaneMap::linear(ready.invocations, size)) {
+                Ok(expected) => expected,
+                Err(other) => return other,
+            };
+            let compared = ready.compare(&expected, &module);
+            if compared.different == 0 {
+                return Made::Right(compared);
+            }
+            made.get_or_insert(compared);
+        }
+        match made {
+            Some(compared) if away => Made::Wrong {
+                compared,
+                copy: "the prologue that writes the lane map makes it go away; no lane map of consecutive invocations explains it",
+            },
+            Some(compared) => Made::Wrong {
+                compared,
+                copy: "the lane map cannot be observed; none of consecutive invocations explains it",
+            },
+            None => Made::NotRun("the device names no subgroup size".into()),
+        }
+    }
+}
+
+impl<'a> Ready<'a> {
+    /// Makes a module ready; `interface` is that of its pipeline.
+    ///
+    /// # Errors
+    /// Why it cannot be run on devices, in words.
+    pub fn new(words: &'a [u32], inputs: &'a Inputs, interface: &'a Interface) -> Result<Ready<'a>, String> {
+        if interface.bindings.iter().any(|binding| binding.count != Some(1)) {
+            return Err("arrays of descriptors are not run on devices".into());
+        }
+        if interface.spec_constants.iter().any(|constant| constant.width > 32) {
+            return Err("specialisation constants of 64 bits are not run on devices".into());
+        }
+        let bindings: Vec<(u32, u32)> = places(interface);
+        let ready_words = portable(words, &interface.entry, &bindings)?;
+        let invocations = interface.workgroup_size.iter().product();
+        let copy = with_lane_map(&ready_words, bindings.len() as u32, invocations)?;
+        for made in [&ready_words, &copy] {
+            toolchain::validate(made, SpirvVersion::V1_6).map_err(|error| format!("the copy is not valid: {error}"))?;
+        }
+        let ready = Ready { words, inputs, interface, portable: ready_words, copy, invocations };
+        let dispatch = dispatch(interface, inputs).map_err(|error| error.to_string())?;
+        match dispatch.buffers.iter().find(|buffer| buffer.bytes.len() % 4 != 0) {
+            Some(odd) => Err(format!("a buffer of {} bytes is not run on devices: no whole words", odd.bytes.len())),
+            None => Ok(ready),
+        }
+    }
+
+    /// The copy that writes down the lane map.
+    pub fn copy(&self) -> &[u32] {
+        &self.copy
+    }
+
+    fn dispatch(&self) -> Dispatch {
+        // It was made once, so it can be made again.
+        dispatch(self.interface, self.inputs).unwrap_or_else(|_| Dispatch {
+            workgroups: self.inputs.workgroups,
+            lane_map: LaneMap::linear(self.invocations, self.inputs.subgroup_size),
+            buffers: Vec::new(),
+            push: Vec::new(),
+            limits: self.inputs.limits,
+        })
+    }
+
+    fn job(&self, words: &[u32], with_map: bool) -> Job {
+        let dispatch = self.dispatch();
+        let groups = dispatch.workgroups.iter().map(|&side| u64::from(side)).product::<u64>();
+        let buffer = |(number, place): (u32, (u32, u32))| {
+            let bytes = dispatch.buffers.iter().find(|b| (b.set, b.binding) == place).map_or(&[][..], |b| &b.bytes);
+            let words = bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+            let is_uniform = self.binding(place).is_some_and(|binding| binding.kind == BindingKind::UniformBuffer);
+            Buffer {
+                binding: number,
+                kind: if is_uniform { BufferKind::Uniform } else { BufferKind::Storage },
+                init: Init::Data(words),
+                read_back: ReadBackMode::Whole,
+            }
+        };
+        let mut buffers: Vec<Buffer> = (0..).zip(places(self.interface)).map(buffer).collect();
+        if with_map {
+            buffers.push(Buffer {
+                binding: buffers.len() as u32,
+                kind: BufferKind::Storage,
+                init: Init::Zero { words: groups * u64::from(self.invocations) * MAP_WORDS as u64 },
+                read_back: ReadBackMode::Whole,
+            });
+        }
+        let mut push_constants = dispatch.push;
+        push_constants.resize(push_constants.len().next_multiple_of(4), 0);
+        let has = |id: &u32| self.interface.spec_constants.iter().any(|constant| constant.id == *id);
+        let specialization = self.inputs.specialization.iter().filter(|(id, _)| has(id));
+        Job {
+            id: 1,
+            spirv: words.to_vec(),
+            specialization: specialization.map(|(&id, &value)| (id, value as u32)).collect(),
+            launches: vec![Launch { groups: dispatch.workgroups, push_constants, buffers }],
+            ..Job::default()
+        }
+    }
+
+    fn binding(&self, place: (u32, u32)) -> Option<&Binding> {
+        self.interface.bindings.iter().find(|binding| (binding.set, binding.binding) == place)
+    }
+
+    /// The words of the buffers of a run.
+    fn buffers(&self, completed: &Completed) -> Vec<Vec<u32>> {
+        completed.launches.iter().flat_map(|launch| launch.buffers.iter().map(ReadBack::to_words)).collect()
+    }
+
+    /// The lane map that the copy wrote; `None` if it is none.
+    fn lane_map(&self, words: &[u32]) -> Option<LaneMap> {
+        let n = self.invocations as usize;
+        let size = *words.get(2)?;
+        let workgroup = |words: &[u32]| {
+            let rows: Vec<&[u32]> = words.chunks_exact(MAP_WORDS).collect();
+            let mut ids: Vec<u32> = rows.iter().map(|row| row[0]).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            let place = |row: &&[u32]| Place {
+                subgroup: ids.binary_search(&row[0]).unwrap_or(0) as u32,
+                lane: row[1],
+                subgroup_id: row[0],
+                num_subgroups: row[3],
+            };
+            rows.iter().map(place).collect::<Vec<Place>>()
+        };
+        let one_size = words.chunks_exact(MAP_WORDS).all(|row| row[2] == size);
+        let map =
+            LaneMap { subgroup_size: size, workgroups: words.chunks_exact(n * MAP_WORDS).map(workgroup).collect() };
+        let fits = |places: &Vec<Place>| {
+            let mut seats: Vec<(u32, u32)> = places.iter().map(|place| (place.subgroup, place.lane)).collect();
+            seats.sort_unstable();
+            seats.windows(2).all(|pair| pair[0] != pair[1]) && seats.iter().all(|seat| seat.1 < size)
+        };
+        let is_size = size.is_power_of_two() && size <= 128;
+        (is_size && one_size && map.workgroups.iter().all(fits)).then_some(map)
+    }
+
+    /// What the module has to leave on a lane map.
+    fn expect(&self, lane_map: LaneMap) -> Result<Outcome, Made> {
+        let options = PipelineOptions {
+            entry: self.inputs.entry.clone(),
+            specialization: self.inputs.specialization.clone(),
+            tier: self.inputs.tier,
+        };
+        let outcome = Module::parse(self.words)
+            .and_then(|module| Pipeline::new(&module, &options))
+            .and_then(|pipeline| pipeline.run(&Dispatch { lane_map, ..self.dispatch() }))
+            .map_err(|error| Made::NotRun(error.to_string()))?;
+        match outcome.end {
+            End::Completed => Ok(outcome),
+            End::Undefined(what) => Err(Made::Undefined(what.to_string())),
+        }
+    }
+
+    fn compare(&self, expected: &Outcome, found: &[Vec<u32>]) -> Compared {
+        let mut compared = Compared::default();
+        for ((set, binding), words) in places(self.interface).into_iter().zip(found) {
+            let read_only = self.binding((set, binding)).is_some_and(|binding| binding.read_only);
+            let Some(state) = expected.buffers.iter().find(|b| (b.set, b.binding) == (set, binding)) else { continue };
+            if read_only {
+                continue;
+            }
+            for (at, &found) in words.iter().enumerate() {
+                match state.word(4 * at) {
+                    None => compared.open += 1,
+                    Some(expected) => {
+                        compared.words += 1;
+                        if expected != found {
+                            compared.different += 1;
+                            if compared.first.len() < FIRST {
+                                compared.first.push(Word { set, binding, offset: 4 * at, expected, found });
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        compared
+    }
+}
+
+/// Set and binding of each buffer, in the order of their bindings on devices.
+fn places(interface: &Interface) -> Vec<(u32, u32)> {
+    let mut places: Vec<(u32, u32)> = interface.bindings.iter().map(|b| (b.set, b.binding)).collect();
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+/// The interpreter as a device.
+fn interpret(job: &Job, subgroup_size: u32, fault: Option<Planted>) -> Result<Completed, Made> {
+    let failed = |error: tangle_interpreter::Error| Made::NotRun(error.to_string());
+    let options = PipelineOptions {
+        specialization: job.specialization.iter().map(|&(id, value)| (id, value.into())).collect(),
+        ..PipelineOptions::default()
+    };
+    let mut pipeline = Module::parse(&job.spirv).and_then(|module| Pipeline::new(&module, &options)).map_err(failed)?;
+    if let Some(fault) = fault {
+        pipeline = pipeline.with_fault(fault);
+    }
+    let invocations = pipeline.interface().workgroup_size.iter().product();
+    let mut launches = Vec::new();
+    for launch in &job.launches {
+        let bytes = |init: &Init| match init {
+            Init::Zero { words } => vec![0; *words as usize * 4],
+            Init::Data(words) => words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+        };
+        let buffer = |buffer: &Buffer| tangle_interpreter::Buffer {
+            binding: buffer.binding,
+            bytes: bytes(&buffer.init),
+            ..tangle_interpreter::Buffer::default()
+        };
+        let outcome = pipeline
+            .run(&Dispatch {
+                workgroups: launch.groups,
+                lane_map: LaneMap::linear(invocations, subgroup_size),
+                buffers: launch.buffers.iter().map(buffer).collect(),
+                push: launch.push_constants.clone(),
+                limits: tangle_interpreter::Limits::default(),
+            })
+            .map_err(failed)?;
+        let words = |state: &tangle_interpreter::BufferState| -> Vec<u32> {
+            state.bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+        };
+        let buffers = outcome.buffers.iter().map(|state| ReadBack::trimmed(&words(state), None)).collect();
+        launches.push(LaunchOutput { buffers });
+    }
+    Ok(Completed { launches, ..Completed::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::judge;
+
+    fn made(glsl: &str, device: &Device) -> Made {
+        let words = toolchain::compile_with_lines(glsl, SpirvVersion::V1_3).unwrap();
+        let inputs = Inputs::default();
+        let judged = judge(&words, &inputs).unwrap();
+        device.judge(&Ready::new(&words, &inputs, &judged.interface).unwrap())
+    }
+
+    fn interpreter(subgroup_size: u32, fault: Option<Planted>) -> Device {
+        Device::Interpreter { name: "interpreter".into(), subgroup_size, fault }
+    }
+
+    const ELECT: &str = "#version 450
+        #extension GL_KHR_shader_subgroup_basic : require
+        layout(local_size_x = 64) in;
+        layout(set = 2, binding = 0) buffer A { uint a[64]; };
+        void main() { a[gl_LocalInvocationIndex] = subgroupElect() ? 1u : 0u; }";
+
+    #[test]
+    fn a_planted_fault_is_found_on_the_devices_own_lane_map() {
+        // Right on any size, whatever size the inputs name.
+        for size in [4, 32, 64] {
+            let Made::Right(compared) = made(ELECT, &interpreter(size, None)) else { panic!("{size}") };
+            assert_eq!((compared.words, compared.open), (64, 0));
+        }
+        let found = made(ELECT, &interpreter(16, Some(Planted::ElectHighest)));
+        let Made::Wrong { compared, copy } = found else { panic!("{found:?}") };
+        assert_eq!((compared.words, compared.different), (64, 8));
+        assert_eq!(compared.first[0], Word { set: 2, binding: 0, offset: 0, expected: 1, found: 0 });
+        assert!(copy.contains("and without"), "{copy}");
+    }
+
+    #[test]
+    fn open_words_are_counted_and_undefined_behaviour_is_not_compared() {
+        let body = "0u; uint x; if (gl_LocalInvocationIndex < 9u) x = 1u; a[gl_LocalInvocationIndex] = x";
+        let open = ELECT.replace("subgroupElect() ? 1u : 0u", body);
+        let Made::Right(compared) = made(&open, &interpreter(32, None)) else { panic!("it differs") };
+        assert_eq!((compared.words, compared.open), (9, 55));
+        // Only with subgroups smaller than the cluster.
+        let undefined =
+            ELECT.replace("_basic", "_clustered").replace("subgroupElect() ? 1u : 0u", "subgroupClusteredAdd(1u, 8u)");
+        assert!(matches!(made(&undefined, &interpreter(32, None)), Made::Right(_)));
+        assert!(matches!(made(&undefined, &interpreter(4, None)), Made::Undefined(_)));
+    }
+}
