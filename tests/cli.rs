@@ -78,8 +78,11 @@ fn a_shader_is_judged_on_devices_and_what_is_wrong_is_saved() {
     );
     run(["judge", &path(&small), "--device", "interpreter:elect_highest@16"]).expect(1);
     // No other command takes it for a finding.
-    for command in ["report", "export", "explain", "minimize", "show"] {
-        run([command, finding.to_str().expect("a path")]).fails_with(&["tangle judge"]);
+    for command in ["explain", "minimize", "show"] {
+        run([command, &path(&finding)]).fails_with(&["tangle judge"]);
+    }
+    for command in ["report", "export"] {
+        run([command, &path(&finding), "--out", &path(&folder.path().join("out"))]).fails_with(&["tangle judge"]);
     }
     run(["judge", file.to_str().expect("a path"), "--device", "no_such_device"]).expect(2);
 }

@@ -70,9 +70,7 @@ impl Source {
                     .map_err(|error| SourceError::Script { path: path.to_owned(), error })?;
                 Ok(Source::Script(Box::new(script)))
             }
-            "spvasm" | "asm" => {
-                Ok(Source::Module(module(&name, &shader(Language::Assembly, target.unwrap_or("spv1.6")))?))
-            }
+            "spvasm" | "asm" => Ok(Source::Module(assembly(&name, &text, target)?)),
             "comp" | "glsl" => Ok(Source::Module(module(&name, &shader(Language::Glsl, target.unwrap_or("spv1.5")))?)),
             _ => Err(SourceError::Format(path.to_owned())),
         }
@@ -86,6 +84,21 @@ fn words(name: &str, bytes: &[u8]) -> Result<Vec<u32>, SourceError> {
         return Err(SourceError::Module { name: name.into(), problem });
     }
     Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
+}
+
+/// The module of an assembly file: for the version that the disassembler noted in it, else for the newest for which it is valid.
+fn assembly(name: &str, text: &str, target: Option<&str>) -> Result<Vec<u32>, SourceError> {
+    let made = |target: &str| {
+        let source = text.to_owned();
+        module(name, &Shader { language: Language::Assembly, target: target.into(), source, line: 1 })
+    };
+    let noted =
+        text.lines().find_map(|line| line.strip_prefix("; Version: ")).map(|version| format!("spv{}", version.trim()));
+    if let Some(target) = target.or(noted.as_deref()) {
+        return made(target);
+    }
+    // `BufferBlock` went with 1.4, and other things came.
+    made("spv1.6").or_else(|newest| made("spv1.3").map_err(|_| newest))
 }
 
 /// The module of a shader: compiled or assembled, and validated.
