@@ -389,7 +389,8 @@ impl<'a> Reader<'a> {
         match kind {
             "TEXT" => {
                 let text = String::from_utf8(contents).map_err(|_| self.error("the file is no text"))?;
-                let values: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+                let lines = text.lines().filter_map(|line| line.split('#').next());
+                let values: Vec<String> = lines.flat_map(str::split_whitespace).map(str::to_owned).collect();
                 self.encode(ty, layout, items, &values)
             }
             "BINARY" => {
@@ -703,7 +704,7 @@ END
     fn buffers_of_files_and_one_buffer_in_two_descriptors() {
         let folder = std::env::temp_dir().join(format!("tangle-amber-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("numbers.txt"), "1 0x10\n2.0").unwrap();
+        std::fs::write(folder.join("numbers.txt"), "# three\n1 0x10 # and\n2.0").unwrap();
         std::fs::write(folder.join("bytes.bin"), [1, 2, 3]).unwrap();
         let with = |file: &str| {
             let text = SCRIPT.replacen("SERIES_FROM 5 INC_BY 2", file, 1);

@@ -973,10 +973,8 @@ impl Machine<'_> {
             };
             let key = (object, (offset / u64::from(code.granule.max(1))) as u32);
             let known = self.knowledge.contended.contains(&key);
-            if others && !known {
-                if self.memory.contended.insert(key) {
-                    self.memory.budget.take(4 * size_of::<(u32, u32)>())?;
-                }
+            if others && !known && self.memory.contended.insert(key) {
+                self.memory.budget.take(4 * size_of::<(u32, u32)>())?;
             }
             self.atomic_lane(inst, (object, offset), slot, op, scalar, known || others, mixed)?;
         }
