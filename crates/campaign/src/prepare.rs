@@ -89,14 +89,6 @@ impl Prep {
 /// If the compiler rejects the shader, the optimiser the module, or the validator what one of them made.
 pub fn prepare(case: Case) -> Result<Prepared, ToolchainFault> {
     let glsl = glsl::glsl(&case);
-    prepare_as(case, glsl)
-}
-
-/// The same with another text of the shader, which means the same.
-///
-/// # Errors
-/// As [`prepare`].
-pub fn prepare_as(case: Case, glsl: String) -> Result<Prepared, ToolchainFault> {
     let version = case.entry_point.spirv;
     let flags = case.variant.flags();
     match toolchain::make(&glsl, version, &flags) {

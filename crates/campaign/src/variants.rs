@@ -3,18 +3,17 @@
 use std::path::Path;
 
 use tangle_analysis::validate::validate;
-use tangle_emit::glsl::glsl;
 use tangle_files::write_atomically;
 use tangle_identity::Kind;
 use tangle_identity::stage::{Cell, Column, Made, Outcome, Row, Table};
 use tangle_minimizer::access::each_block_mut;
-use tangle_minimizer::hide_constants;
+use tangle_minimizer::{hide_constants, uniforms_in_variables};
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::Case;
 use tangle_program::tree::Stmt;
 use tangle_program::variant::Variant;
 
-use crate::prepare::{Prepared, ToolchainFault, prepare, prepare_as};
+use crate::prepare::{Prepared, ToolchainFault, prepare};
 use crate::target::{Conclusion, Finish, Target};
 
 /// The name of the table in a finding's folder.
@@ -45,9 +44,9 @@ pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>, case: &Case) -> 
     }
     let unoptimised = Case { variant: Variant::Unoptimised, ..case.clone() };
     if let Some(hidden) = hide_constants(&unoptimised) {
-        let text = in_variables(&hidden, case.data.uniforms.len());
-        let prepared = prepare_as(hidden.clone(), text);
-        rows.push(row(&targets, Made::ConstantsInVariables, &hidden, prepared));
+        if let Some(case) = uniforms_in_variables(&hidden, case.data.uniforms.len()) {
+            rows.push(row(&targets, Made::ConstantsInVariables, &case, prepare(case.clone())));
+        }
         rows.push(row(&targets, Made::ConstantsHidden, &hidden, prepare(hidden.clone())));
     }
     let column = |target: &&Target| Column { device: target.name.clone(), driver: driver(target) };
@@ -69,22 +68,6 @@ fn with_one_site(case: &Case, site: u32) -> Option<Case> {
         block.retain(|stmt| !matches!(stmt, Stmt::Log { site: other, .. } if *other != site));
     });
     (sparse != *case && validate(&sparse).is_ok()).then_some(sparse)
-}
-
-/// The shader of a case with its uniforms from number `first` in global variables instead.
-fn in_variables(case: &Case, first: usize) -> String {
-    let mut variables = String::new();
-    let mut text = glsl(case);
-    for (k, word) in case.data.uniforms.iter().enumerate().skip(first) {
-        let component = ["x", "y", "z", "w"][k % 4];
-        text = text.replace(&format!("uniform_words[{}].{component}", k / 4), &format!("constant_{k}"));
-        variables += &format!("uint constant_{k} = {word}u;\n");
-    }
-    // After the interface, before the first function.
-    let is_function = |line: &str| line.ends_with('{') && line.contains('(') && !line.starts_with(' ');
-    let at: usize = text.lines().take_while(|line| !is_function(line)).map(|line| line.len() + 1).sum();
-    text.insert_str(at, &variables);
-    text
 }
 
 /// The name of a device's driver, the same for all its versions.

@@ -18,6 +18,7 @@ pub mod spelling;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::ops::Range;
 
 use tangle_analysis::cost::{log_capacity, log_stride, value_words};
 use tangle_program::case::{Case, Launch, SpecConstant, SpirvVersion, Tier, Workgroups, interface};
@@ -54,6 +55,7 @@ pub fn print(case: &Case) -> Printed<'_> {
     let out = String::with_capacity(8192);
     let mut printer = Printer { case, out, line: 1, depth: 0, places: Vec::new(), copies_constants };
     printer.header(uses);
+    let header = printer.line;
     let structs: BTreeSet<Type> = plans.iter().flat_map(|plan| plan.structs.iter().copied()).collect();
     structs.into_iter().for_each(|ty| printer.structure(ty));
     let mut functions = case.program.functions.iter().zip(plans);
@@ -61,10 +63,8 @@ pub fn print(case: &Case) -> Printed<'_> {
     for (function, plan) in functions {
         printer.function(function, plan);
     }
-    if let Some((main, plan)) = main {
-        printer.main(main, plan, uses);
-    }
-    Printed { text: printer.out, places: printer.places }
+    let prologue = main.map_or(0..0, |(main, plan)| printer.main(main, plan, uses));
+    Printed { text: printer.out, places: printer.places, header, prologue }
 }
 
 /// True if specialisation constants have to be copied to variables before they are computed with: the front end makes an `OpSpecConstantOp` of
@@ -91,6 +91,10 @@ pub struct Printed<'a> {
     /// Every statement in the order of the text, with the number of the line that it begins on. A line has several where
     /// statements stand in the head of a loop.
     pub places: Vec<(usize, &'a Stmt)>,
+    /// The line behind extensions, interface and log macros.
+    header: usize,
+    /// The lines at the beginning of `main` that record the lane map.
+    prologue: Range<usize>,
 }
 
 impl<'a> Printed<'a> {
@@ -104,6 +108,13 @@ impl<'a> Printed<'a> {
     pub fn statements_on(&self, line: usize) -> impl Iterator<Item = &'a Stmt> {
         let first = self.places.partition_point(|(l, _)| *l < line);
         self.places[first..].iter().take_while(move |(l, _)| *l == line).map(|(_, stmt)| *stmt)
+    }
+
+    /// The functions without what every shader begins with: extensions, interface, log macros, the prologue of `main`.
+    pub fn functions(&self) -> String {
+        let lines = (1..).zip(self.text.lines());
+        let own = lines.filter(|(number, _)| *number >= self.header && !self.prologue.contains(number));
+        own.map(|(_, line)| line).skip_while(|line| line.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
     /// The text with notes beside it: `note` says for a statement what to write at the right of its line.
@@ -744,7 +755,8 @@ impl<'a> Printer<'a> {
         self.end_line();
     }
 
-    fn main(&mut self, main: &'a Function, plan: Plan, uses: Uses) {
+    /// Gives the lines of the prologue.
+    fn main(&mut self, main: &'a Function, plan: Plan, uses: Uses) -> Range<usize> {
         self.blank_line();
         self.put("void main()");
         self.put(match self.case.tier {
@@ -753,13 +765,16 @@ impl<'a> Printer<'a> {
             Tier::Maximal => " [[maximally_reconverges]]",
         });
         self.open();
+        let first = self.line;
         self.prologue(uses);
         if !main.body.is_empty() {
             self.blank_line();
         }
+        let prologue = first..self.line;
         Body { printer: self, function: main, declared: plan.declared }.print();
         self.close();
         self.end_line();
+        prologue
     }
 
     /// Records the lane map while the lanes of a subgroup still execute everything together (docs/rules.md, section M).

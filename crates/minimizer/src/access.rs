@@ -79,14 +79,16 @@ pub fn replace_stmt(program: &mut Program, place: Place, with: Vec<Stmt>) {
 
 /// Calls `visit` on every statement, outer ones first, to change it; what stands in it is visited after the change.
 pub fn each_stmt_mut(program: &mut Program, visit: &mut dyn FnMut(FunctionId, &mut Stmt)) {
-    fn walk(id: FunctionId, block: &mut Block, visit: &mut dyn FnMut(FunctionId, &mut Stmt)) {
-        for stmt in block {
-            visit(id, stmt);
-            stmt.nested_blocks_mut().into_iter().for_each(|inner| walk(id, inner, visit));
-        }
-    }
     for (id, function) in (0..).zip(&mut program.functions) {
-        walk(id, &mut function.body, visit);
+        each_stmt_of_block_mut(&mut function.body, &mut |stmt| visit(id, stmt));
+    }
+}
+
+/// Calls `visit` on every statement of a block, outer ones first, to change it.
+pub fn each_stmt_of_block_mut(block: &mut Block, visit: &mut dyn FnMut(&mut Stmt)) {
+    for stmt in block {
+        visit(stmt);
+        stmt.nested_blocks_mut().into_iter().for_each(|inner| each_stmt_of_block_mut(inner, visit));
     }
 }
 

@@ -1,12 +1,14 @@
-//! The same program with its constants where no compiler sees them: in the uniform buffer.
+//! The same program with its constants where no compiler sees them: in the uniform buffer; or where only the front end does not: in variables.
+
+use std::collections::BTreeMap;
 
 use tangle_analysis::validate::validate;
 use tangle_program::case::Case;
 use tangle_program::ops::BinaryOp;
-use tangle_program::tree::Expr;
-use tangle_program::types::Scalar;
+use tangle_program::tree::{Expr, Stmt};
+use tangle_program::types::{Scalar, Type};
 
-use crate::access::each_stmt_mut;
+use crate::access::{each_stmt_mut, each_stmt_of_block_mut, walk_expr_mut};
 
 /// The case with the literals of every constant expression read from the uniform buffer, so that the front end has nothing to fold: words
 /// from the number of those that were there before. `None` if there is no constant expression but literals, or if the case would not be
@@ -21,6 +23,32 @@ pub fn hide_constants(case: &Case) -> Option<Case> {
     });
     hidden.data.uniforms = uniforms.words;
     (hidden != *case && validate(&hidden).is_ok()).then_some(hidden)
+}
+
+/// The case with its uniform words from number `first` in local variables that are assigned at the beginning of each function: the front end
+/// does not fold what it reads from a variable. `None` if the case would not be valid any more.
+pub fn uniforms_in_variables(case: &Case, first: usize) -> Option<Case> {
+    let mut case = case.clone();
+    let words = case.data.uniforms.split_off(first.min(case.data.uniforms.len()));
+    for function in &mut case.program.functions {
+        let mut variables = BTreeMap::new();
+        let mut body = std::mem::take(&mut function.body);
+        each_stmt_of_block_mut(&mut body, &mut |stmt| {
+            for expr in stmt.direct_exprs_mut() {
+                walk_expr_mut(expr, &mut |expr| match *expr {
+                    Expr::Uniform(k) if k as usize >= first => {
+                        let new = || function.add_local(format!("constant_{k}"), Type::UINT);
+                        *expr = Expr::Var(*variables.entry(k).or_insert_with(new));
+                    }
+                    _ => {}
+                });
+            }
+        });
+        let value = |k: u32| Expr::Uint(words.get(k as usize - first).copied().unwrap_or_default());
+        let assign = |(k, var): (u32, _)| Stmt::Assign { var, value: value(k) };
+        function.body = variables.into_iter().map(assign).chain(body).collect();
+    }
+    validate(&case).is_ok().then_some(case)
 }
 
 struct Uniforms {
@@ -128,5 +156,15 @@ mod tests {
             let hidden = hide_constants(&case(&value)).map(|case| (logged(&case), case.data.uniforms));
             assert_eq!(hidden, expected, "{value:?}");
         }
+    }
+
+    #[test]
+    fn uniforms_from_a_number_on_are_in_variables() {
+        let plus = |a, b| Expr::binary(BinaryOp::Add, a, b);
+        let hidden = case(&plus(plus(Expr::Uniform(1), Expr::Uniform(0)), Expr::Uniform(1)));
+        let changed = uniforms_in_variables(&hidden, 1).expect("a valid case");
+        assert_eq!(changed.data.uniforms, [9]);
+        assert_eq!(logged(&changed), plus(plus(Expr::Var(0), Expr::Uniform(0)), Expr::Var(0)));
+        assert_eq!(changed.program.functions[0].body[0], Stmt::Assign { var: 0, value: Expr::Uint(5) });
     }
 }

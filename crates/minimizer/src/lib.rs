@@ -31,7 +31,7 @@ use std::time::Duration;
 use tangle_program::case::Case;
 use tangle_program::tree::SiteId;
 
-pub use hide::hide_constants;
+pub use hide::{hide_constants, uniforms_in_variables};
 pub use passes::{Pass, TABLE};
 pub use size::{Size, statements};
 
