@@ -7,12 +7,10 @@ use anyhow::Context as _;
 use tangle_campaign::finding::describe;
 use tangle_campaign::prepare::{Prepared, prepare};
 use tangle_campaign::target::{Conclusion, Finish, Jobs, Target};
-use tangle_identity::stage::Table;
 use tangle_identity::{Kind, Signature};
-use tangle_oracle::judge::Observation;
-use tangle_oracle::map::SizePromise;
 use tangle_program::case::Case;
-use tangle_report::saved::{Rate, SavedFinding, SavedShader, promise};
+use tangle_report::saved::{SavedFinding, SavedShader, promise};
+use tangle_report::subject::{Basis, Subject, TestedDevice};
 use tangle_runner::toolchain;
 
 use super::{read_case, tell, timeout};
@@ -34,130 +32,113 @@ pub struct RunArgs {
     pub timeout: Option<Duration>,
 }
 
-/// A case with what a device made of it.
-pub struct Exhibit {
-    /// The case.
-    pub case: Case,
-    /// Its shader and module; no module if the compiler failed on it.
-    pub shader: SavedShader,
-    /// What was read back, and what the device promises about subgroup sizes.
-    pub observed: Option<(Observation, SizePromise)>,
-    /// What is wrong, if anything.
-    pub signature: Option<Signature>,
-    /// What happened, in words.
-    pub report: String,
-    /// The device: name, identity and properties.
-    pub device: Option<(String, serde_json::Value)>,
-    /// How often it fails, if that was counted.
-    pub rate: Option<Rate>,
-    /// The nearest case that passes.
-    pub neighbour: Option<Case>,
-    /// The same program as every variant on every device, if that was run.
-    pub variants: Option<Table>,
+/// Reads a finding or a case, and runs it if a device is named.
+pub fn load(path: &Path, args: &RunArgs) -> anyhow::Result<Subject> {
+    let small = path.join("minimized");
+    let path = match !args.original && SavedFinding::is_at(path) && SavedFinding::is_at(&small) {
+        true => {
+            tell!("the minimised program is taken; --original takes the one that was found");
+            &small
+        }
+        false => path,
+    };
+    let mut subject = match SavedFinding::is_at(path) {
+        true => of_finding(SavedFinding::read(path)?),
+        false => of_case(read_case(path)?),
+    };
+    if let Some(name) = &args.device {
+        run(&mut subject, &args.open(std::slice::from_ref(name))?[0])?;
+    }
+    if let Some(device) = &subject.device {
+        subject.command =
+            format!("tangle run {} --device {}", quoted(&path.display().to_string()), quoted(&device.name));
+    }
+    Ok(subject)
 }
 
-impl Exhibit {
-    /// Reads a finding or a case, and runs it if a device is named.
-    pub fn load(path: &Path, args: &RunArgs) -> anyhow::Result<Exhibit> {
-        let small = path.join("minimized");
-        let mut exhibit = if !args.original && SavedFinding::is_at(path) && SavedFinding::is_at(&small) {
-            tell!("the minimised program is taken; --original takes the one that was found");
-            Exhibit::of_finding(SavedFinding::read(&small)?)
-        } else if SavedFinding::is_at(path) {
-            Exhibit::of_finding(SavedFinding::read(path)?)
-        } else {
-            Exhibit::of_case(read_case(path)?)
-        };
-        if let Some(name) = &args.device {
-            exhibit.run(&args.open(std::slice::from_ref(name))?[0])?;
+fn of_finding(finding: SavedFinding) -> Subject {
+    let judgement = finding.judgement();
+    let heading = format!("{} on {}", finding.signature, finding.device);
+    let shader = finding.shader.clone().unwrap_or_else(|| {
+        // A finding about the compiler has no module, and needs none.
+        if finding.signature.kind != Kind::Toolchain {
+            tell!("warning: the shader of the finding is not what this tangle makes of its case; compiled anew");
         }
-        Ok(exhibit)
+        compile(&finding.case)
+    });
+    // What is judged anew goes by the rules of today.
+    let signature = match &judgement {
+        Some(judgement) => Signature::traced(&finding.case, judgement, finding.observation.as_ref()),
+        None => Some(finding.signature),
+    };
+    Subject {
+        signature,
+        basis: finding.observation.map_or(Basis::Nothing, |observation| {
+            let promise = promise(&finding.device_info, &observation.map);
+            Basis::Observed { observation, promise }
+        }),
+        report: without_heading(&finding.report, &heading).to_owned(),
+        device: Some(TestedDevice { name: finding.device, info: finding.device_info, start: String::new() }),
+        rate: finding.rate,
+        neighbour: finding.neighbour,
+        variants: finding.variants,
+        ..with_shader(finding.case, shader)
     }
+}
 
-    fn of_finding(finding: SavedFinding) -> Exhibit {
-        let judgement = finding.judgement();
-        let heading = format!("{} on {}", finding.signature, finding.device);
-        let shader = finding.shader.clone().unwrap_or_else(|| {
-            // A finding about the compiler has no module, and needs none.
-            if finding.signature.kind != Kind::Toolchain {
-                tell!("warning: the shader of the finding is not what this tangle makes of its case; compiled anew");
-            }
-            compile(&finding.case)
-        });
-        // What is judged anew goes by the rules of today.
-        let signature = match &judgement {
-            Some(judgement) => Signature::traced(&finding.case, judgement, finding.observation.as_ref()),
-            None => Some(finding.signature),
-        };
-        Exhibit {
-            shader,
-            signature,
-            observed: finding.observation.map(|seen| {
-                let promise = promise(&finding.device_info, &seen.map);
-                (seen, promise)
-            }),
-            report: story_of(&finding.report, &heading).to_owned(),
-            device: Some((finding.device, finding.device_info)),
-            rate: finding.rate,
-            neighbour: finding.neighbour,
-            variants: finding.variants,
-            case: finding.case,
-        }
-    }
+fn of_case(case: Case) -> Subject {
+    let shader = compile(&case);
+    with_shader(case, shader)
+}
 
-    fn of_case(case: Case) -> Exhibit {
-        Exhibit {
-            shader: compile(&case),
-            case,
-            observed: None,
-            signature: None,
-            report: String::new(),
-            device: None,
-            rate: None,
-            neighbour: None,
-            variants: None,
-        }
+fn with_shader(case: Case, shader: SavedShader) -> Subject {
+    Subject {
+        case,
+        shader,
+        basis: Basis::Nothing,
+        signature: None,
+        report: String::new(),
+        device: None,
+        others: Vec::new(),
+        rate: None,
+        neighbour: None,
+        variants: None,
+        command: String::new(),
+        versions: format!("tangle {}, {}", env!("CARGO_PKG_VERSION"), toolchain::version()),
     }
+}
 
-    /// Runs the case and takes the outcome.
-    fn run(&mut self, target: &Target) -> anyhow::Result<()> {
-        let conclusion = self.try_on(target)?;
-        if let Finish::Unsupported { missing } = &conclusion.finish {
-            anyhow::bail!("{} cannot run the case: it lacks {}", target.name, missing.join(", "));
-        }
-        self.signature = conclusion.signature(&self.case);
-        self.report = describe(&self.case, &conclusion.finish);
-        self.observed = conclusion.observation.map(|observation| (observation, target.capabilities.sizes));
-        self.device = Some((target.name.clone(), target.info.clone()));
-        self.rate = None;
-        Ok(())
+/// Runs the case and takes the outcome.
+fn run(subject: &mut Subject, target: &Target) -> anyhow::Result<()> {
+    let conclusion = try_on(subject, target)?;
+    if let Finish::Unsupported { missing } = &conclusion.finish {
+        anyhow::bail!("{} cannot run the case: it lacks {}", target.name, missing.join(", "));
     }
+    subject.signature = conclusion.signature(&subject.case);
+    subject.report = describe(&subject.case, &conclusion.finish);
+    subject.basis = conclusion
+        .observation
+        .map_or(Basis::Nothing, |observation| Basis::Observed { observation, promise: target.capabilities.sizes });
+    subject.device = Some(TestedDevice { name: target.name.clone(), info: target.info.clone(), start: String::new() });
+    subject.rate = None;
+    Ok(())
+}
 
-    /// Runs the case.
-    pub fn try_on(&self, target: &Target) -> anyhow::Result<Conclusion> {
-        if self.shader.spirv.is_empty() {
-            return Ok(Conclusion::from(&prepare(self.case.clone()).err().context("the case compiles now")?));
-        }
-        let SavedShader { glsl, spirv, .. } = self.shader.clone();
-        let conclusion = target.run(&Prepared { case: self.case.clone(), glsl, spirv });
-        if let Finish::NoWorker { reason } = &conclusion.finish {
-            anyhow::bail!("device {}: {reason}", target.name);
-        }
-        Ok(conclusion)
+/// Runs the case on another device.
+pub fn try_on(subject: &Subject, target: &Target) -> anyhow::Result<Conclusion> {
+    if subject.shader.spirv.is_empty() {
+        return Ok(Conclusion::from(&prepare(subject.case.clone()).err().context("the case compiles now")?));
     }
-
-    /// The map buffer's promise and observation, as exports and reports want it.
-    pub fn basis(&self) -> tangle_report::export::Basis<'_> {
-        use tangle_report::export::Basis;
-        match &self.observed {
-            Some((observation, promise)) => Basis::Observed { observation, promise: *promise },
-            None => Basis::Nothing,
-        }
+    let SavedShader { glsl, spirv, .. } = subject.shader.clone();
+    let conclusion = target.run(&Prepared { case: subject.case.clone(), glsl, spirv });
+    if let Finish::NoWorker { reason } = &conclusion.finish {
+        anyhow::bail!("device {}: {reason}", target.name);
     }
+    Ok(conclusion)
 }
 
 /// A report without its heading, which stands above it anyway.
-fn story_of<'a>(report: &'a str, heading: &str) -> &'a str {
+fn without_heading<'a>(report: &'a str, heading: &str) -> &'a str {
     report.strip_prefix(heading).unwrap_or(report).trim()
 }
 

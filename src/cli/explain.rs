@@ -4,14 +4,13 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use tangle_identity::account::Account;
-use tangle_identity::rule::{self, Rule};
-use tangle_oracle::map::LaneMap;
-use tangle_report::explain::{Colour, explain, why};
-use tangle_report::tell::short_program;
+use tangle_report::Reporter as _;
+use tangle_report::reporter::Text;
+use tangle_report::reporter::text::Colour;
 
-use super::exhibit::{Exhibit, RunArgs};
-use super::{Found, say};
+use super::Found;
+use super::exhibit::{RunArgs, load};
+use super::output::put;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -25,41 +24,11 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
-    let exhibit = Exhibit::load(&args.finding, &args.run)?;
-    let (device, _) = exhibit.device.as_ref().context("name the --device to run the case on")?;
-    let Some(signature) = &exhibit.signature else {
-        say!("{device}: nothing is wrong\n{}", exhibit.report)?;
-        return Ok(Found::Nothing);
-    };
-    say!("{signature} on {device}\n")?;
-    let colour = colour(&args.color);
-    let mut told = String::new();
-    if let Some((observation, promise)) = &exhibit.observed {
-        let (map, faults) = LaneMap::check(&exhibit.case, &observation.map, *promise);
-        if !faults.is_empty() {
-            faults.iter().for_each(|fault| {
-                told.push_str(&format!("lane map, {}\n", fault.describe(&exhibit.case.entry_point)));
-            });
-            let mut rules: Vec<Rule> = faults.iter().map(|fault| rule::of_map(fault.rule)).collect();
-            rules.dedup();
-            told.push_str(&why(&rules, colour));
-        }
-        if let Some(map) = map {
-            let account = Account::new(&exhibit.case, map, Some(observation))?;
-            told.push_str(&explain(&account, colour).unwrap_or_default());
-        }
-    }
-    if told.is_empty() {
-        // A crash, a time-out: there are no steps.
-        let program = short_program(&exhibit.shader.glsl).map_or(String::new(), |program| format!("\n{program}\n"));
-        told = format!("{}\n{program}{}", exhibit.report, why(&rule::of_failure(signature), colour));
-    }
-    say!("{}", told.trim_end())?;
-    if let Some(table) = &exhibit.variants {
-        let blame = table.blame(device).map_or(String::new(), |blame| format!("stage to blame: {blame}\n"));
-        say!("\n{blame}{}", table.to_string().trim_end())?;
-    }
-    Ok(Found::Something)
+    let subject = load(&args.finding, &args.run)?;
+    subject.device.as_ref().context("name the --device to run the case on")?;
+    let text = Text { colour: colour(&args.color) }.finding(&subject.analyse()?)?;
+    put(format_args!("{}", text.unwrap_or_default()))?;
+    Ok(if subject.signature.is_some() { Found::Something } else { Found::Nothing })
 }
 
 fn colour(when: &str) -> Colour {

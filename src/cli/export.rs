@@ -6,10 +6,10 @@ use tangle_campaign::target::Finish;
 use tangle_identity::Kind;
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::SubgroupSize;
-use tangle_report::export::{Basis, DeviceNote, Elsewhere, Subject, bundle};
-use tangle_runner::toolchain;
+use tangle_report::export::bundle;
+use tangle_report::subject::{Basis, Elsewhere, Subject};
 
-use super::exhibit::{Exhibit, RunArgs, start_of};
+use super::exhibit::{RunArgs, load, start_of, try_on};
 use super::{Found, say};
 
 #[derive(clap::Args)]
@@ -30,33 +30,20 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
-    let mut exhibit = Exhibit::load(&args.case, &args.run)?;
+    let mut subject = load(&args.case, &args.run)?;
     if args.subgroup_size.is_some() {
         // What a device did on other lanes has no place beside these expectations.
-        exhibit.observed = None;
-        exhibit.signature = None;
-        exhibit.device = None;
+        subject.basis = Basis::Nothing;
+        subject.signature = None;
+        subject.device = None;
     }
-    let others = others(args, &exhibit)?;
-    let start =
-        exhibit.device.as_ref().map_or_else(String::new, |(_, info)| start_of(info, args.run.devices.as_deref()));
-    let versions = format!("tangle {}, {}", env!("CARGO_PKG_VERSION"), toolchain::version());
-    let device = exhibit.device.as_ref().map(|(name, info)| DeviceNote { name, info, start: &start });
-    let subject = Subject {
-        case: &exhibit.case,
-        glsl: &exhibit.shader.glsl,
-        spirv: &exhibit.shader.spirv,
-        disassembly: &exhibit.shader.disassembly,
-        basis: basis(args, &exhibit)?,
-        signature: exhibit.signature.as_ref(),
-        report: &exhibit.report,
-        device,
-        others,
-        rate: exhibit.rate,
-        neighbour: exhibit.neighbour.as_ref(),
-        variants: exhibit.variants.as_ref(),
-        versions: &versions,
-    };
+    subject.others = others(args, &subject)?;
+    if let Some(size) = linear_size(args, &subject)? {
+        subject.basis = Basis::Linear(size);
+    }
+    if let Some(device) = &mut subject.device {
+        device.start = start_of(&device.info, args.run.devices.as_deref());
+    }
     let bundle = bundle(&subject)?;
     bundle.write(&args.out)?;
     for (name, contents) in &bundle.files {
@@ -65,9 +52,9 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     Ok(Found::Nothing)
 }
 
-/// The lane map to expect values for.
-fn basis<'a>(args: &Args, exhibit: &'a Exhibit) -> anyhow::Result<Basis<'a>> {
-    let required = match exhibit.case.entry_point.subgroup_size {
+/// The size of linear subgroups to expect values for; `None`: those that the device showed, if it did.
+fn linear_size(args: &Args, subject: &Subject) -> anyhow::Result<Option<u32>> {
+    let required = match subject.case.entry_point.subgroup_size {
         SubgroupSize::Required(size) => Some(size),
         SubgroupSize::Default | SubgroupSize::Varying => None,
     };
@@ -77,11 +64,11 @@ fn basis<'a>(args: &Args, exhibit: &'a Exhibit) -> anyhow::Result<Basis<'a>> {
         }
         (Some(size), _) => {
             anyhow::ensure!(size.is_power_of_two() && size <= 128, "a subgroup size is a power of two up to 128");
-            Ok(Basis::Linear(size))
+            Ok(Some(size))
         }
         // A device that failed gave no lane map.
-        (None, _) if exhibit.device.is_some() => Ok(exhibit.basis()),
-        (None, Some(size)) => Ok(Basis::Linear(size)),
+        (None, _) if subject.device.is_some() => Ok(None),
+        (None, Some(size)) => Ok(Some(size)),
         (None, None) => {
             anyhow::bail!(
                 "what is right depends on the lanes: name a --device, or a --subgroup-size for consecutive ones"
@@ -90,17 +77,17 @@ fn basis<'a>(args: &Args, exhibit: &'a Exhibit) -> anyhow::Result<Basis<'a>> {
     }
 }
 
-fn others(args: &Args, exhibit: &Exhibit) -> anyhow::Result<Vec<Elsewhere>> {
+fn others(args: &Args, subject: &Subject) -> anyhow::Result<Vec<Elsewhere>> {
     if args.also.is_empty() {
         return Ok(Vec::new());
     }
-    let kind = exhibit.signature.as_ref().map(|signature| signature.kind);
+    let kind = subject.signature.as_ref().map(|signature| signature.kind);
     // What a driver that runs nothing would compute is not known.
     let is_about_compiler = matches!(kind, Some(Kind::Crash | Kind::Hang | Kind::VulkanError));
     let mut rows = Vec::new();
     for target in args.run.open(&args.also)? {
-        let conclusion = exhibit.try_on(&target)?;
-        let (is_right, result) = match (&conclusion.finish, conclusion.signature(&exhibit.case)) {
+        let conclusion = try_on(subject, &target)?;
+        let (is_right, result) = match (&conclusion.finish, conclusion.signature(&subject.case)) {
             (_, Some(signature)) => (Some(false), signature.to_string()),
             (Finish::Unsupported { missing }, _) => (None, format!("cannot run it: lacks {}", missing.join(", "))),
             (Finish::Judged(judgement), _) if judgement.verdict == Verdict::Vacuous => {

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tangle_campaign::campaign::{Campaign, CampaignOptions, Folder, Loss};
-use tangle_campaign::ledger::{FindingBook, Ledger};
 use tangle_campaign::plan::{Choice, INPUTS};
 use tangle_campaign::target::{Jobs, Target};
 use tangle_files::write_atomically;
@@ -19,9 +18,13 @@ use tangle_identity::Known;
 use tangle_program::case::Tier;
 use tangle_program::subgroup::Severity;
 use tangle_program::variant::Variant;
+use tangle_report::Reporter as _;
+use tangle_report::reporter::Text;
+use tangle_report::statistics::{SignatureEntry, Statistics};
 
+use super::output::put;
 use super::progress::Progress;
-use super::summary::{Summary, print_counts, print_operations};
+use super::summary::{print_counts, print_operations};
 use super::view::View;
 use super::{DeviceArgs, Found, duration, severity, tell};
 
@@ -199,13 +202,19 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
             ended
         }
     };
-    let ledger = campaign.statistics();
+    let statistics = campaign.statistics();
     // Each is to be had although the other fails.
-    let saved = args.summary.as_deref().map_or(Ok(()), |file| write_summary(file, &ledger));
-    Summary { ledger: &ledger, not_minimized: &campaign.not_minimized(), folder: &args.out }.print()?;
+    let saved = args.summary.as_deref().map_or(Ok(()), |file| write_summary(file, &statistics));
+    let report = tangle_report::campaign::Campaign {
+        statistics: statistics.clone(),
+        not_minimized: campaign.not_minimized(),
+        folder: args.out.clone(),
+        ..Default::default()
+    };
+    put(format_args!("{}", Text::PLAIN.campaign(&report)?.unwrap_or_default()))?;
     if args.stats {
-        print_counts(&ledger)?;
-        print_operations(&ledger)?;
+        print_counts(&statistics)?;
+        print_operations(&statistics)?;
     }
     ended?;
     saved?;
@@ -217,8 +226,9 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
         }
     }
     anyhow::ensure!(ended.is_empty(), "{}", ended.join("; "));
-    let decides = |finding: &FindingBook| ledger.severity(finding) <= args.fail_on && ledger.is_unexpected(finding);
-    Ok(if ledger.findings.iter().any(decides) { Found::Something } else { Found::Nothing })
+    let decides =
+        |finding: &SignatureEntry| statistics.severity(finding) <= args.fail_on && statistics.is_unexpected(finding);
+    Ok(if statistics.findings.iter().any(decides) { Found::Something } else { Found::Nothing })
 }
 
 /// A device's name, with the number of its workers if there are several.
@@ -229,8 +239,8 @@ fn named(target: &Target) -> String {
     }
 }
 
-fn write_summary(file: &Path, ledger: &Ledger) -> anyhow::Result<()> {
-    let mut text = serde_json::to_vec_pretty(ledger)?;
+fn write_summary(file: &Path, statistics: &Statistics) -> anyhow::Result<()> {
+    let mut text = serde_json::to_vec_pretty(statistics)?;
     text.push(b'\n');
     write_atomically(file, &text)
 }

@@ -14,11 +14,10 @@ use tangle_campaign::minimized::MinimizedPath;
 use tangle_campaign::reduce::{ReduceOptions, Reduction, Same, content_hash, reduce};
 use tangle_campaign::target::{Jobs, Target};
 use tangle_campaign::variants;
-use tangle_emit::glsl::glsl;
+use tangle_emit::glsl;
 use tangle_identity::Signature;
 use tangle_minimizer::{Progress, Size, statements};
 use tangle_program::case::Case;
-use tangle_report::tell::functions;
 
 use super::{Found, duration, progress, read_case, say, tell, timeout};
 
@@ -254,7 +253,7 @@ fn body(case: &Case) -> String {
             let _ = writeln!(text, "// {name}: {}", listed(words));
         }
     }
-    text + &functions(&glsl(case))
+    text + &glsl::print(case).functions()
 }
 
 /// Words that are shown of a list.

@@ -35,9 +35,10 @@ use tangle_campaign::fuzzing::input;
 use tangle_campaign::target::{Jobs, Target};
 use tangle_program::case::Case;
 use tangle_program::subgroup::Severity;
+use tangle_report::text::shortened;
 use tangle_runner::config::LONGEST_TIMEOUT;
 
-use output::{OutputError, say, shortened, tell};
+use output::{OutputError, say, tell};
 
 /// Differential conformance fuzzer for the subgroup and convergence behaviour of Vulkan drivers.
 ///

@@ -26,17 +26,6 @@ pub fn write_stderr(text: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// A text in one line of at most so many characters, without control characters: a terminal would obey them.
-pub fn shortened(text: &str, most: usize) -> String {
-    let mut text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if let Some((end, _)) = text.char_indices().nth(most) {
-        text.truncate(end);
-        text.pop();
-        text.push('…');
-    }
-    text
-}
-
 /// `println!` with a result.
 macro_rules! say {
     ($($arg:tt)*) => { $crate::cli::output::put(format_args!("{}\n", format_args!($($arg)*))) };

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::terminal;
 
-use super::output::shortened;
 use super::tell;
+use tangle_report::text::shortened;
 
 /// Time between two lines on a terminal.
 const ON_TERMINAL: Duration = Duration::from_millis(200);

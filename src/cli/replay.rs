@@ -7,9 +7,9 @@ use anyhow::Context as _;
 use tangle_campaign::replay::{NamedCase, RUNS, ReplayOptions, Shard, find_cases, replay};
 use tangle_files::write_atomically;
 use tangle_program::subgroup::Severity;
-use tangle_report::Reporter as _;
+use tangle_report::Reporter;
 use tangle_report::baseline::{Baseline, LineError, Patterns};
-use tangle_report::junit::Junit;
+use tangle_report::reporter::{self, Junit, names};
 
 use super::output::put;
 use super::progress::watch;
@@ -43,6 +43,8 @@ pub struct Args {
     /// Write JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", help = format!("Write a report; its extension says the format: {}", names()))]
+    report: Option<PathBuf>,
     /// Run one of N parts of the cases: 1/N to N/N
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
@@ -58,6 +60,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
+    let report = args.report.iter().map(|file| Ok((file, reporter::for_file(file, None)?)));
+    let report = report.collect::<anyhow::Result<Vec<_>>>()?;
     let files = find_cases(&args.folder)?;
     anyhow::ensure!(!files.is_empty(), "no case in {}", args.folder.display());
     let cases = files.into_iter().map(|(name, file)| Ok(NamedCase { name, case: read_case(&file)? }));
@@ -81,8 +85,10 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         }
     }
     put(format_args!("{}", replay.summary()))?;
-    if let Some(file) = &args.junit {
-        write_atomically(file, Junit.replay(&replay)?.unwrap_or_default().as_bytes())?;
+    let junit = args.junit.iter().map(|file| (file, &Junit as &dyn Reporter));
+    for (file, format) in junit.chain(report) {
+        let text = format.replay(&replay)?.context("this format has no form for a replay")?;
+        write_atomically(file, text.as_bytes())?;
     }
     if let Some(file) = &args.baseline_out {
         write_atomically(file, replay.baseline().as_bytes())?;

@@ -11,8 +11,9 @@ use ratatui::style::{Color, Style, Stylize as _};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table};
 use ratatui::{DefaultTerminal, Frame};
-use tangle_campaign::campaign::{Moment, Sample};
-use tangle_campaign::ledger::{FindingBook, Ledger};
+use tangle_campaign::campaign::Moment;
+use tangle_report::campaign::Sample;
+use tangle_report::statistics::{SignatureEntry, Statistics};
 use tangle_report::text::thousands;
 
 /// Seconds over which a rate is taken.
@@ -64,7 +65,7 @@ impl View {
             return;
         }
         self.drawn = Some(Instant::now());
-        self.state.take(moment.sample, moment.ledger, &moment.line);
+        self.state.take(moment.sample, moment.statistics, &moment.line);
         self.state.remaining = moment.remaining;
         self.state.ending = self.stop.load(Ordering::SeqCst);
         // A view that cannot be drawn is no reason to stop.
@@ -84,7 +85,7 @@ struct State {
     line: String,
     /// The latest samples, one for each second or so.
     samples: VecDeque<Sample>,
-    findings: Vec<FindingBook>,
+    findings: Vec<SignatureEntry>,
     /// Names and cases of known bugs, by device.
     known: Vec<(String, String, u64)>,
     events: VecDeque<String>,
@@ -110,11 +111,11 @@ impl State {
         }
     }
 
-    fn take(&mut self, sample: &Sample, ledger: &Ledger, line: &str) {
+    fn take(&mut self, sample: &Sample, statistics: &Statistics, line: &str) {
         line.clone_into(&mut self.line);
-        self.note_events(sample, ledger);
-        self.findings.clone_from(&ledger.findings);
-        self.known = ledger.known.iter().map(|book| (book.device.clone(), book.bug.clone(), book.cases)).collect();
+        self.note_events(sample, statistics);
+        self.findings.clone_from(&statistics.findings);
+        self.known = statistics.known.iter().map(|book| (book.device.clone(), book.bug.clone(), book.cases)).collect();
         if self.samples.back().is_none_or(|last| last != sample) {
             self.samples.push_back(sample.clone());
             if self.samples.len() > CURVE {
@@ -130,10 +131,10 @@ impl State {
     }
 
     /// Notes what is new since the last time.
-    fn note_events(&mut self, sample: &Sample, ledger: &Ledger) {
+    fn note_events(&mut self, sample: &Sample, statistics: &Statistics) {
         let Some(last) = self.samples.back() else { return };
         let mut events = Vec::new();
-        for book in ledger.findings.iter().skip(self.findings.len()) {
+        for book in statistics.findings.iter().skip(self.findings.len()) {
             events.push(format!("new on {}: {}, case {}", book.device, book.signature, book.first_case));
         }
         for (name, device) in &sample.devices {
@@ -143,7 +144,7 @@ impl State {
             }
         }
         if sample.bugs > last.bugs {
-            let newest = ledger.bugs.last().map_or_else(String::new, |bug| bug.bug.to_string());
+            let newest = statistics.bugs.last().map_or_else(String::new, |bug| bug.bug.to_string());
             events.push(format!("{} bugs after minimising, the latest: {newest}", sample.bugs));
         }
         for event in events {
@@ -285,7 +286,7 @@ fn verdicts(verdicts: &BTreeMap<String, u64>) -> String {
 
 /// Findings, those with most cases first, and the known bugs below.
 fn draw_findings(frame: &mut Frame<'_>, state: &State, area: Rect) {
-    let mut findings: Vec<&FindingBook> = state.findings.iter().collect();
+    let mut findings: Vec<&SignatureEntry> = state.findings.iter().collect();
     findings.sort_by_key(|book| std::cmp::Reverse(book.cases));
     let new = findings.into_iter().map(|book| {
         let cells = [thousands(book.cases), book.device.clone(), book.signature.to_string()];
@@ -305,9 +306,9 @@ fn draw_findings(frame: &mut Frame<'_>, state: &State, area: Rect) {
 mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
-    use tangle_campaign::campaign::DeviceSample;
-    use tangle_campaign::ledger::KnownBook;
     use tangle_identity::{Detail, Kind, Signature};
+    use tangle_report::campaign::DeviceSample;
+    use tangle_report::statistics::KnownEntry;
 
     use super::*;
 
@@ -333,12 +334,12 @@ mod tests {
     #[test]
     fn the_view_has_rates_coverage_findings_events_and_known_bugs() {
         let mut state = State::new("seed 7".into());
-        let mut ledger = Ledger::default();
-        state.take(&sample(3_600.0, 100, 0), &ledger, "");
+        let mut statistics = Statistics::default();
+        state.take(&sample(3_600.0, 100, 0), &statistics, "");
         let signature = Signature { kind: Kind::Value, detail: Detail::Text("ballot, wrong value".into()) };
-        ledger.finding("lvp", &signature, 103).cases = 2;
-        ledger.known.push(KnownBook { device: "lvp".into(), bug: "the loop bug".into(), cases: 4 });
-        state.take(&sample(3_605.0, 150, 1), &ledger, "");
+        statistics.finding("lvp", &signature, 103).cases = 2;
+        statistics.known.push(KnownEntry { device: "lvp".into(), bug: "the loop bug".into(), cases: 4 });
+        state.take(&sample(3_605.0, 150, 1), &statistics, "");
         let screen = screen(&state);
         for part in [
             "1:00:05  150 cases, 10.0/s  150,000 values, 10000/s  memory 64 MB",
@@ -368,11 +369,11 @@ mod tests {
         let mut state = State::new("seed 7".into());
         let device = |number: usize| (format!("device-{number:02}"), sample(0.0, 9, 0).devices["lvp"].clone());
         let many = Sample { seconds: 60.0, devices: (0..20).map(device).collect(), ..Sample::default() };
-        let mut ledger = Ledger::default();
-        state.take(&many, &ledger, "");
+        let mut statistics = Statistics::default();
+        state.take(&many, &statistics, "");
         let signature = Signature { kind: Kind::Value, detail: Detail::Text("ballot, wrong value".into()) };
-        ledger.finding("device-03", &signature, 103).cases = 2;
-        state.take(&Sample { seconds: 61.0, ..many }, &ledger, "");
+        statistics.finding("device-03", &signature, 103).cases = 2;
+        state.take(&Sample { seconds: 61.0, ..many }, &statistics, "");
         state.remaining = Some(Duration::from_secs(125));
         let draw = |state: &State| {
             let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("a screen");

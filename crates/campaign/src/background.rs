@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   campaign ── a finding is saved ──► queue ──► one at a time: reduce, at most a minute ──► <finding>/minimized/
-//!                                                                            └─► name of the bug ──► ledger
+//!                                                                            └─► name of the bug ──► statistics
 //! ```
 //!
 //! The first witness of each signature comes first, what is slow to reproduce comes last. When the search is over, what is left in

@@ -167,15 +167,15 @@ pub fn speed(
     let started = Instant::now();
     let campaign = Arc::new(Campaign::new(options, Folder::open(folder)?, vec![target], stop)?);
     campaign.run(|_| {})?;
-    let ledger = campaign.statistics();
+    let statistics = campaign.statistics();
     let seconds = started.elapsed().as_secs_f64();
-    let times = ledger.devices.values().next().map(|entry| entry.times).unwrap_or_default();
+    let times = statistics.devices.values().next().map(|entry| entry.times).unwrap_or_default();
     let busy = times.worker > 0.0;
     Ok(Speed {
         seconds,
         workers,
-        cases: ledger.cases() as f64 / seconds,
-        values: ledger.counts().checked as f64 / seconds,
+        cases: statistics.cases() as f64 / seconds,
+        values: statistics.counts().checked as f64 / seconds,
         driver: busy.then(|| times.driver_share()),
         busy: busy.then(|| times.worker / (seconds * workers as f64)),
         processors: before.zip(processors()).map(|(before, after)| after.share_since(before)),

@@ -1,8 +1,8 @@
 //! What the runner saw of a failure, as findings are told apart by it.
 
+use tangle_files::text::Line;
 use tangle_identity::failure::{Crash, Doing, DriverError, End, ToolStep, message};
 use tangle_identity::{Detail, Kind, Signature};
-use tangle_runner::text::Line;
 use tangle_runner::toolchain::ToolchainError;
 use tangle_runner::{Outcome, Shortage, Stage, WorkerEnd};
 

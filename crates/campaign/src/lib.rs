@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   plan ── which case comes when ──┐
-//!   prepare ── case → job ──────────┼─► campaign ─► ledger (what was run, compared, found)
+//!   prepare ── case → job ──────────┼─► campaign ─► statistics (what was run, compared, found)
 //!   target ── a device, judged ─────┘       └─────► findings on disk (tangle-report)
 //!   executor ── what runs the cases of a device: Vulkan, the reference device
 //!   capabilities ── what a device can run;  skips ── what a campaign leaves out on it, and why
@@ -33,7 +33,6 @@ pub mod failure;
 pub mod finding;
 pub mod fuzzing;
 pub mod isa;
-pub mod ledger;
 pub mod matrix;
 pub mod minimized;
 pub mod plan;

@@ -10,6 +10,8 @@
 //! What POSIX guarantees after a power loss: the contents of a file after `fsync` of the file, its name after `fsync` of the folder
 //! (`fsync(2)`, Linux man-pages 6.9).
 
+pub mod text;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};

@@ -210,13 +210,24 @@ impl<'de, const LINES: usize> Deserialize<'de> for Foreign<LINES> {
     }
 }
 
+/// Plain data with every string in it as one line; its keys are kept.
+pub fn cleaned(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => Value::String(Line::from(text).0),
+        Value::Array(values) => values.into_iter().take(LIST).map(cleaned).collect(),
+        Value::Object(members) => members.into_iter().map(|(name, value)| (name, cleaned(value))).collect(),
+        other => other,
+    }
+}
+
 /// Reads a field that holds one line of another program, for structures whose fields are plain strings.
-pub(crate) fn line<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+pub fn line<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Line::deserialize(deserializer).map(|line| line.0)
 }
 
 /// The same for a list of lines.
-pub(crate) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+pub fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let lines = Vec::<Line>::deserialize(deserializer)?;
     Ok(lines.into_iter().take(LIST).map(|line| line.0).collect())
 }
@@ -273,5 +284,12 @@ mod tests {
         let bytes = postcard::to_stdvec("a\x1b[2Jb\nc").unwrap();
         assert_eq!(postcard::from_bytes::<Lines>(&bytes).unwrap(), "ab\nc");
         assert_eq!(serde_json::to_string(&read).unwrap(), r#""ab c""#);
+    }
+
+    #[test]
+    fn every_string_of_plain_data_is_a_line() {
+        let info = serde_json::json!({ "name": "a\u{1b}[2Jb\nc", "list": ["x\u{7}"], "size": 8, "on": true });
+        let clean = serde_json::json!({ "name": "ab c", "list": ["x\u{fffd}"], "size": 8, "on": true });
+        assert_eq!(cleaned(info), clean);
     }
 }

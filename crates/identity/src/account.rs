@@ -66,6 +66,8 @@ pub struct Entry {
     pub at: usize,
     /// Its words, the site first; `None` where nothing is compared. Empty if nothing is logged there ([`crate::flow`]).
     pub words: Vec<Option<u32>>,
+    /// Where nothing is logged: the value of the counter of the loop whose body begins here.
+    pub counter: Option<u32>,
 }
 
 /// Where a lane first goes wrong.
@@ -169,8 +171,12 @@ impl<'a> Account<'a> {
         });
         let lanes = prediction.logs().into_iter().map(|log| {
             let ends = log.entries.iter().skip(1).map(|&(at, _)| at).chain([log.words.len()]);
-            let entry =
-                |(&(at, step), end): (&(usize, usize), usize)| Entry { step, at, words: log.words[at..end].to_vec() };
+            let entry = |(&(at, step), end): (&(usize, usize), usize)| Entry {
+                step,
+                at,
+                words: log.words[at..end].to_vec(),
+                counter: None,
+            };
             let ordinal = case.entry_point.ordinal(log.invocation);
             let actual = observation.and_then(|seen| seen.logs.get(ordinal)).cloned().unwrap_or_default();
             let mut lane = Lane {

@@ -1,14 +1,14 @@
 //! An account with steps between the logs: who has to be in which arm of an `if`, in which iteration of a loop.
 //!
-//! A minimised program logs once, at its end. That alone shows nothing of how the lanes came there. So the same program is predicted
-//! with an empty log at the head of every block and behind every construct. Nothing is known of what a device did there, only what it
-//! had to do.
+//! A minimised program logs once, at its end. That alone shows nothing of how the lanes got there. So the same program is predicted
+//! with an empty log at the head of every block and behind every construct; the body of a loop logs the loop's counter. Nothing is known of
+//! what a device did there, only what is expected of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tangle_emit::glsl::Printed;
 use tangle_oracle::predict::predict;
-use tangle_program::tree::{Block, SiteId, Stmt};
+use tangle_program::tree::{Block, Expr, SiteId, Stmt, VarId};
 
 use crate::account::{Account, Entry, Site, Step, Wrong};
 
@@ -21,12 +21,13 @@ pub fn detailed<'a>(account: &Account<'a>) -> Option<Account<'a>> {
         printed: &account.printed,
         next: account.sites.keys().max().copied().unwrap_or(0) + 1,
         lines: BTreeMap::new(),
+        counters: BTreeSet::new(),
     };
     let mut case = account.case.clone();
     for (function, marked) in account.case.program.functions.iter().zip(&mut case.program.functions) {
-        marked.body = marks.block(&function.body, true);
+        marked.body = marks.block(&function.body, true, None);
     }
-    let lines = marks.lines;
+    let Marks { lines, counters, .. } = marks;
     let prediction = predict(&case, &account.map).ok()?;
     let events = prediction.events();
     if lines.is_empty() || events.len() > STEPS {
@@ -43,10 +44,12 @@ pub fn detailed<'a>(account: &Account<'a>) -> Option<Account<'a>> {
     for (lane, log) in detailed.lanes.iter_mut().zip(prediction.logs()) {
         let mut logged = std::mem::take(&mut lane.entries).into_iter().peekable();
         let wrong = lane.wrong.take();
-        for &(_, step) in &log.entries {
+        for &(logged_at, step) in &log.entries {
             let at = logged.peek().map_or(lane.actual.len(), |entry| entry.at);
             if !account.sites.contains_key(&detailed.steps[step].site) {
-                lane.entries.push(Entry { step, at, words: Vec::new() });
+                let counter = log.words.get(logged_at + 1).copied().flatten();
+                let counter = counter.filter(|_| counters.contains(&detailed.steps[step].site));
+                lane.entries.push(Entry { step, at, words: Vec::new(), counter });
                 continue;
             }
             let entry = logged.next()?;
@@ -74,16 +77,19 @@ struct Marks<'a> {
     next: SiteId,
     /// The lines of those that were put in.
     lines: BTreeMap<SiteId, usize>,
+    /// Those that log the counter of a loop.
+    counters: BTreeSet<SiteId>,
 }
 
 impl Marks<'_> {
     /// A block with marks: at its head if it `begins` something, and behind constructs. Where a log stands anyway, none is needed.
-    fn block(&mut self, block: &Block, begins: bool) -> Block {
+    /// The body of a loop logs its `counter`.
+    fn block(&mut self, block: &Block, begins: bool, mut counter: Option<VarId>) -> Block {
         let mut marked = Block::new();
         let mut needs_mark = begins;
         for stmt in block {
             if needs_mark && !matches!(stmt, Stmt::Log { .. }) {
-                marked.extend(self.mark(stmt));
+                marked.extend(self.mark(stmt, counter.take()));
             }
             needs_mark = stmt.nested_blocks().next().is_some();
             marked.push(self.stmt(stmt));
@@ -91,27 +97,28 @@ impl Marks<'_> {
         marked
     }
 
-    fn mark(&mut self, before: &Stmt) -> Option<Stmt> {
+    fn mark(&mut self, before: &Stmt, counter: Option<VarId>) -> Option<Stmt> {
         let (line, _) = self.printed.places.iter().find(|(_, stmt)| std::ptr::eq(*stmt, before))?;
         let site = self.next;
         self.next += 1;
         self.lines.insert(site, *line);
-        Some(Stmt::Log { site, values: Vec::new() })
+        self.counters.extend(counter.map(|_| site));
+        Some(Stmt::Log { site, values: counter.map(Expr::Var).into_iter().collect() })
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         let mut marked = stmt.clone();
         match (stmt, &mut marked) {
             (Stmt::If { then, otherwise, .. }, Stmt::If { then: new_then, otherwise: new_otherwise, .. }) => {
-                *new_then = self.block(then, true);
-                *new_otherwise = self.block(otherwise, true);
+                *new_then = self.block(then, true, None);
+                *new_otherwise = self.block(otherwise, true, None);
             }
             (Stmt::Switch { arms, .. }, Stmt::Switch { arms: new, .. }) => {
                 for (arm, new) in arms.iter().zip(new) {
-                    new.body = self.block(&arm.body, true);
+                    new.body = self.block(&arm.body, true, None);
                 }
             }
-            (Stmt::Loop(old), Stmt::Loop(new)) => new.body = self.block(&old.body, true),
+            (Stmt::Loop(old), Stmt::Loop(new)) => new.body = self.block(&old.body, true, Some(old.counter)),
             _ => {}
         }
         marked
@@ -145,6 +152,11 @@ mod tests {
                 ("LOG1(1, a);", 0b11, Some(0)),
             ]
         );
+        let counters = |step| {
+            let entries = detailed.lanes.iter().flat_map(|lane| &lane.entries).filter(move |entry| entry.step == step);
+            entries.map(|entry| entry.counter).collect::<Vec<_>>()
+        };
+        assert_eq!((counters(0), counters(1), counters(2)), (vec![None; 2], vec![Some(1); 2], vec![Some(2)]));
         let states = |step| detailed.states(step).into_values().collect::<Vec<_>>();
         assert_eq!((states(1), states(2)), (vec![Unseen, Unseen], vec![Absent, Unseen]));
         assert!(states(3).iter().all(|state| matches!(state, Right | Open)));

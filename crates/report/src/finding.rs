@@ -21,6 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tangle_files::text::cleaned;
 use tangle_files::{create_folder, partial, rename, sync_folder, write_new};
 use tangle_oracle::judge::Observation;
 use tangle_program::case::interface::MAP_WORDS;
@@ -129,7 +130,7 @@ impl Finding<'_> {
         write("case.json", self.case.to_json().as_bytes())?;
         write("shader.comp", self.glsl.as_bytes())?;
         write("finding.json", &json(&summary))?;
-        write("device.json", &json(&self.device_info))?;
+        write("device.json", &json(&cleaned(self.device_info.clone())))?;
         write("report.txt", self.report.as_bytes())?;
         if !self.spirv.is_empty() {
             let bytes: Vec<u8> = self.spirv.iter().flat_map(|word| word.to_le_bytes()).collect();

@@ -3,34 +3,37 @@
 //! In: a case, what the toolchain made of it, what a device did, the judgement and its signature. Out: a [`Finding`] on disk that needs
 //! nothing else to be understood, and everything that people and CI read of it.
 //!
-//! For CI: [`baseline`] reads what is expected of cases. For people: [`tell`] takes the first wrong step apart. From this
-//! [`mod@explain`] makes a text for the terminal, [`export`] a bundle that reproduces without tangle, [`html`] pages.
+//! Reports are made from three models: [`Analysis`] (a finding taken apart), [`campaign::Campaign`] and [`replay::Replay`]. Each format is a
+//! [`Reporter`] of them. [`export`] makes a bundle that reproduces without tangle; [`baseline`] reads what is expected of cases.
 //!
 //! ```text
-//!                              story ──► report.txt ──► findings/<device>/<kind>-<hash>/
-//!                                                                      │
-//!                  terminal ◄── explain ◄─┐                          saved
-//!         README.md, repro.c ◄── export ◄─┼─ tell, rule ◄─ Account ◄───┘
-//!                      pages ◄── html ◄───┘
+//!   story ──► report.txt ──► findings/<device>/<kind>-<hash>/
+//!                                      │
+//!                                    saved ──► Subject ──► Analysis (account, wrong_step, rules)
+//!                                                              │
+//!                     README.md, repro.c, … ◄── export ◄───────┤
+//!          text, Markdown, HTML, JUnit, JSON ◄── reporter ◄────┴── Campaign (statistics), Replay
 //! ```
 
 pub mod baseline;
+pub mod campaign;
 pub mod difference;
-pub mod explain;
 pub mod export;
 pub mod finding;
 pub mod html;
-pub mod junit;
 pub mod replay;
 pub mod reporter;
 pub mod saved;
+pub mod statistics;
 pub mod story;
-pub mod tell;
+pub mod subject;
 pub mod text;
+pub mod wrong_step;
 
 pub use finding::{Finding, SaveError};
 pub use reporter::{ReportError, Reporter};
 pub use saved::SavedFinding;
+pub use subject::{Analysis, Subject};
 
 /// The worked example of CONTRIBUTING.md compiles.
 #[cfg(doctest)]

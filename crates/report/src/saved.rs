@@ -11,6 +11,8 @@ use tangle_oracle::map::SizePromise;
 use tangle_program::case::Case;
 use tangle_program::case::interface::{MAP_WORDS, MAP_WRITTEN};
 
+use tangle_files::text::cleaned;
+
 use crate::finding::MapRow;
 use tangle_identity::signature::Signature;
 use tangle_identity::stage::Table;
@@ -129,7 +131,7 @@ impl SavedFinding {
             case,
             signature: summary.signature,
             device: summary.device,
-            device_info: optional(&folder.join("device.json"))?.unwrap_or_default(),
+            device_info: cleaned(optional(&folder.join("device.json"))?.unwrap_or_default()),
             report: read_text(&folder.join("report.txt"))?.unwrap_or_default(),
             observation: map.zip(logs).map(|(map, logs)| Observation { map: map_words(&map), logs, open }),
             rate: minimized.and_then(|minimized| minimized.fails_after),

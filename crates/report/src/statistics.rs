@@ -1,4 +1,4 @@
-//! The books of a campaign: what was run, what was compared, what was found. Plain data, saved as JSON.
+//! The statistics of a campaign: what was run, what was compared, what was found. Plain data, saved as JSON in `campaign.json`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,28 +8,29 @@ use serde::{Deserialize, Deserializer, Serialize};
 use tangle_analysis::context::Placed;
 use tangle_generator::Stats;
 use tangle_identity::{BugId, Kind, Signature};
-use tangle_oracle::judge::{Counts, Verdict};
+use tangle_oracle::judge::Counts;
 use tangle_oracle::predict::OpUse;
 use tangle_program::subgroup::Severity;
-use tangle_report::saved::Rate;
-use tangle_report::text::thousands;
-use tangle_runner::DeviceStats;
 
-use crate::target::{Conclusion, Finish};
+use crate::saved::Rate;
+use crate::text::thousands;
 
-/// The books of one campaign.
+/// The verdict of cases that a driver compiled and that nothing ran.
+pub const COMPILED: &str = "compiled";
+
+/// What one campaign ran, compared and found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Ledger {
+pub struct Statistics {
     /// By device.
-    pub devices: BTreeMap<String, DeviceBook>,
+    pub devices: BTreeMap<String, DeviceEntry>,
     /// Everything that was found, by device and signature.
-    pub findings: Vec<FindingBook>,
+    pub findings: Vec<SignatureEntry>,
     /// What was minimised, by device and bug.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub bugs: Vec<BugBook>,
+    pub bugs: Vec<BugEntry>,
     /// Known bugs that showed and were set aside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub known: Vec<KnownBook>,
+    pub known: Vec<KnownEntry>,
     /// What the cases that ran contain, counted once for every device.
     #[serde(default)]
     pub generated: Stats,
@@ -41,7 +42,7 @@ pub struct Ledger {
 
 /// What happened on one device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct DeviceBook {
+pub struct DeviceEntry {
     /// The next case number of the sequence.
     pub next_case: u64,
     /// Cases that ran.
@@ -92,7 +93,7 @@ pub struct StageTimes {
 
 /// Findings with one signature on one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FindingBook {
+pub struct SignatureEntry {
     /// The device.
     pub device: String,
     /// What they have in common.
@@ -111,7 +112,7 @@ pub struct FindingBook {
 
 /// Minimised findings that show the same on one device, whatever their signatures were.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BugBook {
+pub struct BugEntry {
     /// The device.
     pub device: String,
     /// What they have in common: how it fails, and the shape of the minimal program.
@@ -140,7 +141,7 @@ pub struct BugBook {
 
 /// A known bug on one device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KnownBook {
+pub struct KnownEntry {
     /// The device.
     pub device: String,
     /// Its name.
@@ -164,11 +165,16 @@ fn signatures_of_any_format<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
     Vec::<Any>::deserialize(deserializer)?.into_iter().map(read).collect()
 }
 
-impl BugBook {
+impl BugEntry {
+    /// True if findings with this signature were minimised to the bug.
+    pub fn has(&self, finding: &SignatureEntry) -> bool {
+        self.device == finding.device && self.signatures.contains(&finding.signature)
+    }
+
     /// Takes over the witnesses of the same bug.
-    fn take(&mut self, other: BugBook) {
+    fn take(&mut self, other: BugEntry) {
         // One that fails every time represents the others better.
-        let order = |bug: &BugBook| (bug.flake.is_some(), bug.statements);
+        let order = |bug: &BugEntry| (bug.flake.is_some(), bug.statements);
         let is_better = order(&other) < order(self);
         self.severity = self.severity.min(other.severity);
         self.witnesses += other.witnesses;
@@ -181,15 +187,11 @@ impl BugBook {
     }
 }
 
-impl DeviceBook {
-    /// Takes over what the runner counted for a worker since `before`.
-    pub fn take_stats(&mut self, before: DeviceStats, now: DeviceStats) {
-        self.times.worker += now.busy.saturating_sub(before.busy).as_secs_f64();
-        self.times.driver += now.driver.saturating_sub(before.driver).as_secs_f64();
-        self.restarts += now.restarts - before.restarts;
-        self.slow += now.slow - before.slow;
-        self.killed += now.killed - before.killed;
-        self.short_of_memory += now.short_of_memory - before.short_of_memory;
+impl DeviceEntry {
+    /// True if it only compiled: the driver is one without its hardware.
+    pub fn compiled_only(&self) -> bool {
+        self.verdicts.contains_key(COMPILED)
+            && !["pass", "vacuous"].iter().any(|name| self.verdicts.contains_key(*name))
     }
 }
 
@@ -200,35 +202,27 @@ impl StageTimes {
     }
 }
 
-impl Ledger {
-    /// Enters the conclusion of case number `index`. The cases of a device are entered in order, each once.
-    pub fn enter(&mut self, device: &str, index: u64, conclusion: &Conclusion, signature: Option<&Signature>) {
-        let book = self.devices.entry(device.into()).or_default();
-        book.next_case = index + 1;
-        let verdict = match (&conclusion.finish, signature) {
-            (Finish::Unsupported { .. }, _) => {
-                book.unsupported += 1;
-                return;
+impl Statistics {
+    /// Enters case number `index`: its verdict, `None` if the device cannot run it, and what was compared. The cases of a device are entered
+    /// in order, each once.
+    pub fn enter(&mut self, device: &str, index: u64, verdict: Option<&str>, counts: Counts) {
+        let entry = self.devices.entry(device.into()).or_default();
+        entry.next_case = index + 1;
+        match verdict {
+            None => entry.unsupported += 1,
+            Some(verdict) => {
+                entry.cases += 1;
+                *entry.verdicts.entry(verdict.into()).or_default() += 1;
+                entry.counts.add(counts);
             }
-            (_, Some(signature)) => signature.kind.name(),
-            (Finish::Judged(judgement), None) if judgement.verdict == Verdict::Vacuous => "vacuous",
-            (Finish::Judged(_), None) => "pass",
-            (Finish::Compiled, None) => "compiled",
-            (Finish::Failed(_), None) => "short_of_memory",
-            (_, None) => "no_worker",
-        };
-        book.cases += 1;
-        *book.verdicts.entry(verdict.into()).or_default() += 1;
-        if let Finish::Judged(judgement) = &conclusion.finish {
-            book.counts.add(judgement.counts);
         }
     }
 
     /// Passes over case number `index`.
     pub fn leave_out(&mut self, device: &str, index: u64) {
-        let book = self.devices.entry(device.into()).or_default();
-        book.next_case = index + 1;
-        book.left_out += 1;
+        let entry = self.devices.entry(device.into()).or_default();
+        entry.next_case = index + 1;
+        entry.left_out += 1;
     }
 
     /// Counts the use of the operations of a case.
@@ -239,15 +233,15 @@ impl Ledger {
     }
 
     /// The entry for a signature on a device, if there is one.
-    pub fn found(&self, device: &str, signature: &Signature) -> Option<&FindingBook> {
-        self.findings.iter().find(|book| book.device == device && book.signature == *signature)
+    pub fn found(&self, device: &str, signature: &Signature) -> Option<&SignatureEntry> {
+        self.findings.iter().find(|entry| entry.device == device && entry.signature == *signature)
     }
 
     /// The entry for a signature on a device, new or not.
-    pub fn finding(&mut self, device: &str, signature: &Signature, index: u64) -> &mut FindingBook {
-        let known = self.findings.iter().position(|book| book.device == device && book.signature == *signature);
+    pub fn finding(&mut self, device: &str, signature: &Signature, index: u64) -> &mut SignatureEntry {
+        let known = self.findings.iter().position(|entry| entry.device == device && entry.signature == *signature);
         let at = known.unwrap_or_else(|| {
-            self.findings.push(FindingBook {
+            self.findings.push(SignatureEntry {
                 device: device.into(),
                 signature: signature.clone(),
                 cases: 0,
@@ -262,61 +256,69 @@ impl Ledger {
 
     /// Counts a case that shows a known bug.
     pub fn enter_known(&mut self, device: &str, bug: &str) {
-        match self.known.iter_mut().find(|book| book.device == device && book.bug == bug) {
-            Some(book) => book.cases += 1,
-            None => self.known.push(KnownBook { device: device.into(), bug: bug.into(), cases: 1 }),
+        match self.known.iter_mut().find(|entry| entry.device == device && entry.bug == bug) {
+            Some(entry) => entry.cases += 1,
+            None => self.known.push(KnownEntry { device: device.into(), bug: bug.into(), cases: 1 }),
         }
     }
 
     /// Counts a minimised finding. A bug that a simpler one on the same device explains goes into that.
-    pub fn enter_bug(&mut self, bug: BugBook) {
-        let is_explained_by = |a: &BugBook, b: &BugBook| {
+    pub fn enter_bug(&mut self, bug: BugEntry) {
+        let is_explained_by = |a: &BugEntry, b: &BugEntry| {
             a.device == b.device && (a.bug == b.bug || a.bug.simpler().as_ref() == Some(&b.bug))
         };
-        if let Some(book) = self.bugs.iter_mut().find(|book| is_explained_by(&bug, book)) {
-            book.take(bug);
+        if let Some(entry) = self.bugs.iter_mut().find(|entry| is_explained_by(&bug, entry)) {
+            entry.take(bug);
             return;
         }
-        let (explained, mut bugs): (Vec<BugBook>, Vec<BugBook>) =
-            std::mem::take(&mut self.bugs).into_iter().partition(|book| is_explained_by(book, &bug));
+        let (explained, mut bugs): (Vec<BugEntry>, Vec<BugEntry>) =
+            std::mem::take(&mut self.bugs).into_iter().partition(|entry| is_explained_by(entry, &bug));
         bugs.push(bug);
         self.bugs = bugs;
         if let Some(bug) = self.bugs.last_mut() {
-            explained.into_iter().for_each(|book| bug.take(book));
+            explained.into_iter().for_each(|entry| bug.take(entry));
         }
     }
 
     /// True if findings may be something that is not known: none of them was minimised, or not all to known bugs.
-    pub fn is_unexpected(&self, finding: &FindingBook) -> bool {
-        let is_its = |bug: &&BugBook| bug.device == finding.device && bug.signatures.contains(&finding.signature);
-        let mut bugs = self.bugs.iter().filter(is_its).peekable();
+    pub fn is_unexpected(&self, finding: &SignatureEntry) -> bool {
+        let mut bugs = self.bugs.iter().filter(|bug| bug.has(finding)).peekable();
         bugs.peek().is_none() || bugs.any(|bug| bug.known.is_none())
     }
 
     /// What findings rest on: a minimised one may have been judged at a tier where it rests on more.
-    pub fn severity(&self, finding: &FindingBook) -> Severity {
-        let its =
-            self.bugs.iter().filter(|bug| bug.device == finding.device && bug.signatures.contains(&finding.signature));
+    pub fn severity(&self, finding: &SignatureEntry) -> Severity {
+        let its = self.bugs.iter().filter(|bug| bug.has(finding));
         its.map(|bug| bug.severity).chain([finding.signature.severity()]).min().unwrap_or_default()
+    }
+
+    /// Cases with the signatures that were minimised to a bug.
+    pub fn cases_of(&self, bug: &BugEntry) -> u64 {
+        self.findings.iter().filter(|finding| bug.has(finding)).map(|finding| finding.cases).sum()
+    }
+
+    /// How many different signatures there are, on all devices together.
+    pub fn signatures(&self) -> usize {
+        self.findings.iter().map(|entry| &entry.signature).collect::<BTreeSet<_>>().len()
     }
 
     /// Cases run on all devices.
     pub fn cases(&self) -> u64 {
-        self.devices.values().map(|book| book.cases).sum()
+        self.devices.values().map(|entry| entry.cases).sum()
     }
 
     /// What was compared on all devices.
     pub fn counts(&self) -> Counts {
         let mut sum = Counts::default();
-        self.devices.values().for_each(|book| sum.add(book.counts));
+        self.devices.values().for_each(|entry| sum.add(entry.counts));
         sum
     }
 
     /// Findings by kind.
     pub fn by_kind(&self) -> BTreeMap<Kind, u64> {
         let mut kinds = BTreeMap::new();
-        for book in &self.findings {
-            *kinds.entry(book.signature.kind).or_default() += book.cases;
+        for entry in &self.findings {
+            *kinds.entry(entry.signature.kind).or_default() += entry.cases;
         }
         kinds
     }
@@ -333,7 +335,7 @@ impl Ledger {
             "{} cases, {rate:.1}/s, {} values checked, {found} ({} signatures{bugs})",
             thousands(self.cases()),
             thousands(counts.checked),
-            self.findings.len()
+            self.signatures()
         )
     }
 }
@@ -343,8 +345,8 @@ mod tests {
     use super::*;
     use tangle_identity::{Detail, Skeleton};
 
-    fn bug(bug: BugId, signature: &Signature, statements: usize, known: Option<&str>) -> BugBook {
-        BugBook {
+    fn bug(bug: BugId, signature: &Signature, statements: usize, known: Option<&str>) -> BugEntry {
+        BugEntry {
             device: "lvp".into(),
             representative: format!("{bug}-{statements}"),
             bug,
@@ -365,38 +367,38 @@ mod tests {
             optimised: false,
             shape: Skeleton::AfterLoop { of_operation, with: BTreeSet::new() },
         };
-        let mut ledger = Ledger::default();
-        let finding = ledger.finding("lvp", &signature, 3).clone();
-        assert!(ledger.is_unexpected(&finding), "nothing was minimised");
-        ledger.enter_bug(bug(named("loop"), &signature, 9, Some("the loop bug")));
-        ledger.enter_bug(bug(named("loop"), &signature, 5, Some("the loop bug")));
-        assert!(!ledger.is_unexpected(&finding));
-        let first = &ledger.bugs[0];
+        let mut statistics = Statistics::default();
+        let finding = statistics.finding("lvp", &signature, 3).clone();
+        assert!(statistics.is_unexpected(&finding), "nothing was minimised");
+        statistics.enter_bug(bug(named("loop"), &signature, 9, Some("the loop bug")));
+        statistics.enter_bug(bug(named("loop"), &signature, 5, Some("the loop bug")));
+        assert!(!statistics.is_unexpected(&finding));
+        let first = &statistics.bugs[0];
         assert_eq!((first.witnesses, first.representative.as_str()), (2, "loop-5"), "the smallest represents them");
-        ledger.enter_bug(bug(named("switch"), &signature, 7, None));
-        ledger.enter_bug(bug(after_loop(true), &signature, 3, None));
-        ledger.enter_bug(bug(after_loop(false), &signature, 4, None));
-        ledger.enter_bug(bug(after_loop(true), &signature, 6, None));
-        let last = ledger.bugs.last().expect("a bug");
+        statistics.enter_bug(bug(named("switch"), &signature, 7, None));
+        statistics.enter_bug(bug(after_loop(true), &signature, 3, None));
+        statistics.enter_bug(bug(after_loop(false), &signature, 4, None));
+        statistics.enter_bug(bug(after_loop(true), &signature, 6, None));
+        let last = statistics.bugs.last().expect("a bug");
         assert_eq!(
-            (ledger.bugs.len(), &last.bug, last.witnesses),
+            (statistics.bugs.len(), &last.bug, last.witnesses),
             (3, &after_loop(false), 3),
             "one explains the other"
         );
         assert_eq!(last.representative, "wrong result: after-loop of op-3");
-        assert!(ledger.is_unexpected(&finding), "one signature may stand for several bugs");
+        assert!(statistics.is_unexpected(&finding), "one signature may stand for several bugs");
     }
 
     #[test]
     fn bugs_of_older_campaigns_are_read() {
         let old = r#"{"device":"lvp","name":"wrong result: after-loop","signatures":["value: ballot, wrong value"],"witnesses":1,
             "face":"findings/x","statements":4}"#;
-        let old: BugBook = serde_json::from_str(old).expect("a bug");
+        let old: BugEntry = serde_json::from_str(old).expect("a bug");
         assert_eq!(
             (old.bug.to_string().as_str(), old.representative.as_str()),
             ("wrong result: after-loop", "findings/x")
         );
-        let again: BugBook = serde_json::from_str(&serde_json::to_string(&old).expect("plain data")).expect("a bug");
+        let again: BugEntry = serde_json::from_str(&serde_json::to_string(&old).expect("plain data")).expect("a bug");
         assert_eq!(again, old);
     }
 }

@@ -19,6 +19,17 @@ pub fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
+/// A text in one line of at most so many characters, without control characters: a terminal would obey them.
+pub fn shortened(text: &str, most: usize) -> String {
+    let mut text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if let Some((end, _)) = text.char_indices().nth(most) {
+        text.truncate(end);
+        text.pop();
+        text.push('…');
+    }
+    text
+}
+
 /// A text without the folders of the machine that it was written on: of every absolute path the last part is left.
 pub fn without_folders(text: &str) -> String {
     let is_end = |c: char| c.is_whitespace() || "\"'`()<>,;=:".contains(c);

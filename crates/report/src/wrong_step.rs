@@ -1,5 +1,4 @@
-//! The first wrong step, taken apart for people: the page that `explain`, the bundle's README and the HTML report all show, each in
-//! its own dress.
+//! The first wrong step, taken apart: what the reporters and the bundle's README show of it, each in its format.
 
 use std::collections::BTreeMap;
 
@@ -34,15 +33,15 @@ pub struct WrongStep {
     pub line: usize,
     /// Lines of the shader around it, with their numbers.
     pub excerpt: Vec<(usize, String)>,
-    /// Which lanes have to come here, and which came, by subgroup.
+    /// Which lanes are expected here, and which are here, by subgroup.
     pub strips: Vec<Strip>,
     /// What is logged here, of which something is wrong: the columns of the table.
     pub columns: Vec<String>,
     /// How many logged values are right in all these lanes and left out of the table.
     pub left_out: usize,
     /// The wrong lanes.
-    pub rows: Vec<Row>,
-    /// The steps before, and who came from there.
+    pub rows: Vec<LaneRow>,
+    /// The step before, and the lanes that took it.
     pub origins: Vec<Origin>,
 }
 
@@ -57,37 +56,37 @@ pub struct Strip {
 
 /// One wrong lane.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct LaneRow {
     /// Number of the subgroup in its group.
     pub subgroup: usize,
     /// `gl_SubgroupInvocationID`
     pub lane: usize,
     /// Number of the invocation in its group.
     pub index: u32,
-    /// What it did.
-    pub did: Did,
+    /// Its result.
+    pub result: LaneResult,
 }
 
-/// What a wrong lane did.
+/// The result of a wrong lane.
 #[derive(Clone, Debug)]
-pub enum Did {
-    /// It came: for each column what had to be logged (`None`: anything) and what was.
+pub enum LaneResult {
+    /// It logged the step: for each column the expected value (`None`: open) and the actual one.
     Logged(Vec<(Option<String>, String)>),
-    /// It went elsewhere, or logged nothing more.
+    /// It went to another step, or logged nothing more.
     Left(String),
 }
 
 /// Where wrong lanes were last, as far as they were right.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// The step, and its line; `None`: they came from the start of the program.
+    /// The step, and its line; `None`: the start of the program.
     pub from: Option<(usize, String)>,
     /// The lanes: subgroup, mask.
     pub lanes: Vec<(usize, u128)>,
 }
 
 impl WrongStep {
-    /// Tells the first wrong step; `None` if there is none.
+    /// The first wrong step; `None` if there is none.
     pub fn of(account: &Account<'_>) -> Option<WrongStep> {
         let first = account.first()?;
         let site = first.step.and_then(|step| account.site(step));
@@ -121,8 +120,8 @@ impl WrongStep {
 
     /// What all wrong lanes did, if they left and all in the same way.
     pub fn all_left(&self) -> Option<&str> {
-        let Did::Left(what) = &self.rows.first()?.did else { return None };
-        self.rows.iter().all(|row| matches!(&row.did, Did::Left(other) if other == what)).then_some(what)
+        let LaneResult::Left(what) = &self.rows.first()?.result else { return None };
+        self.rows.iter().all(|row| matches!(&row.result, LaneResult::Left(other) if other == what)).then_some(what)
     }
 }
 
@@ -139,7 +138,7 @@ fn headline(account: &Account<'_>, first: &First, site: Option<&Site>) -> String
         Kind::Path if first.lanes.iter().all(|&lane| account.instead(&account.lanes[lane]).is_none()) => {
             format!("{lanes} {} too early", if here == 1 { "ends" } else { "end" })
         }
-        Kind::Path => format!("{lanes} should come here and {}", if here == 1 { "does not" } else { "do not" }),
+        Kind::Path => format!("{lanes} expected here {} elsewhere", if here == 1 { "is" } else { "are" }),
         Kind::Extra => format!("{lanes} {} on after the end", if here == 1 { "goes" } else { "go" }),
     }
 }
@@ -217,12 +216,12 @@ fn differs(lane: &Lane, entry: &Entry, column: usize) -> bool {
     expected.is_some_and(|word| word != lane.actual_word(entry.at + 1 + column))
 }
 
-fn row(account: &Account<'_>, lane: &Lane, columns: &[usize]) -> Row {
-    let did = match wrong_entry(lane).filter(|_| !columns.is_empty()) {
-        Some(entry) => Did::Logged(columns.iter().map(|&column| cell(account, lane, entry, column)).collect()),
-        None => Did::Left(went(account, lane)),
+fn row(account: &Account<'_>, lane: &Lane, columns: &[usize]) -> LaneRow {
+    let result = match wrong_entry(lane).filter(|_| !columns.is_empty()) {
+        Some(entry) => LaneResult::Logged(columns.iter().map(|&column| cell(account, lane, entry, column)).collect()),
+        None => LaneResult::Left(went(account, lane)),
     };
-    Row { subgroup: lane.subgroup, lane: lane.lane, index: lane.invocation.index, did }
+    LaneRow { subgroup: lane.subgroup, lane: lane.lane, index: lane.invocation.index, result }
 }
 
 fn cell(account: &Account<'_>, lane: &Lane, entry: &Entry, column: usize) -> (Option<String>, String) {
@@ -252,28 +251,28 @@ fn origins(account: &Account<'_>, first: &First) -> Vec<Origin> {
         let from = lane.last_right().map(|entry| entry.step);
         *by_step.entry(from).or_default().entry(lane.subgroup).or_default() |= 1 << lane.lane;
     }
-    let told = |step: usize| {
+    let numbered = |step: usize| {
         let site = account.site(step);
         (step, site.map_or_else(String::new, |site| format!("line {}: {}", site.line, site.source)))
     };
     by_step
         .into_iter()
-        .map(|(from, lanes)| Origin { from: from.map(told), lanes: lanes.into_iter().collect() })
+        .map(|(from, lanes)| Origin { from: from.map(numbered), lanes: lanes.into_iter().collect() })
         .collect()
 }
 
 impl Strip {
-    /// The lanes that have to come: `#`, others `.`, a blank where there is no invocation.
+    /// The expected lanes: `#`, others `.`, a blank where there is no invocation.
     pub fn expected(&self) -> String {
-        self.lanes.iter().map(|lane| lane.map_or(' ', |state| if must_come(state) { '#' } else { '.' })).collect()
+        self.lanes.iter().map(|lane| lane.map_or(' ', |state| if is_expected(state) { '#' } else { '.' })).collect()
     }
 
-    /// The lanes that came, one character for each; [`LEGEND`] explains them.
-    pub fn found(&self) -> String {
+    /// The actual lanes, one character for each; [`LEGEND`] explains them.
+    pub fn actual(&self) -> String {
         self.lanes.iter().map(|lane| lane.map_or(' ', mark)).collect()
     }
 
-    /// True if the lanes that came are those that had to, and all are right.
+    /// True if the actual lanes are the expected ones, and all are right.
     pub fn is_right(&self) -> bool {
         self.lanes
             .iter()
@@ -282,11 +281,11 @@ impl Strip {
     }
 }
 
-/// What the marks of [`Strip::found`] mean.
-pub const LEGEND: &str = "# came   x came with a wrong value   ! should have come   + should not have come   ~ wrong before   . need not come";
+/// What the marks of [`Strip::actual`] mean.
+pub const LEGEND: &str = "# here   x here with a wrong value   ! expected, not here   + here, not expected   ~ wrong before   . not expected";
 
-/// True for the states of lanes that have to come to a step.
-pub const fn must_come(state: State) -> bool {
+/// True for the states of lanes that are expected at a step.
+pub const fn is_expected(state: State) -> bool {
     !matches!(state, State::Absent | State::Intruder)
 }
 
@@ -336,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lanes_are_told_as_ranges() {
+    fn lanes_are_shown_as_ranges() {
         for (sets, text) in [
             (vec![(0, 0b1)], "subgroup 0: lane 0"),
             (vec![(0, 0b10_0111), (2, u128::MAX)], "subgroup 0: lanes 0-2, 5; subgroup 2: lanes 0-127"),
@@ -351,7 +350,7 @@ mod tests {
         let lanes = [Absent, Right, Open, WrongValue, Missing, Intruder, NotJudged].map(Some).into_iter().chain([None]);
         let strip = Strip { subgroup: 0, lanes: lanes.collect() };
         assert_eq!(strip.expected(), ".####.# ");
-        assert_eq!(strip.found(), ".##x!+~ ");
+        assert_eq!(strip.actual(), ".##x!+~ ");
         assert!(!strip.is_right());
     }
 }

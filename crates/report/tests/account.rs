@@ -8,8 +8,8 @@ use tangle_identity::rule;
 use tangle_oracle::faults::Fault;
 use tangle_oracle::judge::{Verdict, judge};
 use tangle_oracle::map::LaneMap;
-use tangle_report::explain::{Colour, explain};
-use tangle_report::tell::Telling;
+use tangle_report::reporter::text::{Colour, step};
+use tangle_report::wrong_step::WrongStep;
 
 #[test]
 fn the_first_wrong_step_is_the_judges() {
@@ -36,11 +36,11 @@ fn the_first_wrong_step_is_the_judges() {
             );
             assert_eq!(account.wrong_lanes(), mismatch.wrong_lanes as usize, "{place}");
             let lanes = |index: &usize| (account.lanes[*index].subgroup, account.lanes[*index].lane);
-            let told: Vec<_> = first.lanes.iter().map(lanes).collect();
+            let shown: Vec<_> = first.lanes.iter().map(lanes).collect();
             let judged: Vec<_> = mismatch.lanes.iter().map(|lane| (lane.subgroup, lane.lane)).collect();
-            assert_eq!(told, judged, "{place}");
+            assert_eq!(shown, judged, "{place}");
             every_lane_has_a_state(&account, &place);
-            everything_can_be_told(&account, &place);
+            everything_is_shown(&account, &place);
         }
     }
     assert!(wrong > 80 && right > 100, "{wrong} wrong, {right} right");
@@ -55,16 +55,17 @@ fn every_lane_has_a_state(account: &Account<'_>, place: &str) {
     }
 }
 
-fn everything_can_be_told(account: &Account<'_>, place: &str) {
-    let telling = Telling::of(account).unwrap_or_else(|| panic!("{place}: no story"));
-    let first = account.first().expect("it has a story");
-    assert_eq!(telling.rows.len(), first.lanes.len(), "{place}");
-    let came: u32 = telling.origins.iter().flat_map(|origin| &origin.lanes).map(|(_, lanes)| lanes.count_ones()).sum();
-    assert_eq!(came as usize, first.lanes.len(), "{place}");
+fn everything_is_shown(account: &Account<'_>, place: &str) {
+    let wrong_step = WrongStep::of(account).unwrap_or_else(|| panic!("{place}: nothing is shown"));
+    let first = account.first().expect("something is wrong");
+    assert_eq!(wrong_step.rows.len(), first.lanes.len(), "{place}");
+    let before: u32 =
+        wrong_step.origins.iter().flat_map(|origin| &origin.lanes).map(|(_, lanes)| lanes.count_ones()).sum();
+    assert_eq!(before as usize, first.lanes.len(), "{place}");
     assert!(!rule::of_step(account, &first).is_empty(), "{place}");
-    let plain = explain(account, Colour::Plain).unwrap_or_else(|| panic!("{place}: no story"));
-    assert!(!plain.contains('\x1b') && plain.contains(&telling.headline), "{place}: {plain}");
-    let coloured = explain(account, Colour::Ansi).expect("it has a story");
+    let plain = step(&wrong_step, Colour::Plain);
+    assert!(!plain.contains('\x1b') && plain.contains(&wrong_step.headline), "{place}: {plain}");
+    let coloured = step(&wrong_step, Colour::Ansi);
     assert_eq!(without_colour(&coloured), plain, "{place}");
 }
 

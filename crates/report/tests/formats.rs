@@ -8,26 +8,27 @@ use std::collections::BTreeMap;
 use common::vectors;
 use tangle_emit::glsl::glsl;
 use tangle_program::case::{Case, Data, SpecConstant, SpirvVersion, SubgroupSize, Tier};
-use tangle_report::export::{Basis, Bundle, Subject, bundle};
+use tangle_report::export::{Bundle, bundle};
+use tangle_report::saved::SavedShader;
+use tangle_report::subject::{Basis, Subject};
 
 /// A module for formats that do not look into it.
 const MODULE: [u32; 6] = [0x0723_0203, 0x0001_0300, 0, 1, 0, 0xDEAD_BEEF];
 
 fn exported(case: &Case) -> Bundle {
     let subject = Subject {
-        case,
-        glsl: &glsl(case),
-        spirv: &MODULE,
-        disassembly: "; SPIR-V\n",
+        case: case.clone(),
+        shader: SavedShader { glsl: glsl(case), spirv: MODULE.to_vec(), disassembly: "; SPIR-V\n".into() },
         basis: Basis::Linear(8),
         signature: None,
-        report: "",
+        report: String::new(),
         device: None,
         others: Vec::new(),
         rate: None,
         neighbour: None,
         variants: None,
-        versions: "tangle",
+        command: String::new(),
+        versions: "tangle".into(),
     };
     bundle(&subject).expect("it is well-defined")
 }

@@ -9,9 +9,11 @@ use tangle_emit::glsl::glsl;
 use tangle_identity::Signature;
 use tangle_oracle::faults::Fault;
 use tangle_oracle::judge::judge;
-use tangle_report::export::{Basis, DeviceNote, Subject};
-use tangle_report::html::campaign::{Campaign, campaign};
+use tangle_report::campaign::Campaign;
+use tangle_report::html::campaign::campaign;
 use tangle_report::html::finding::finding;
+use tangle_report::saved::SavedShader;
+use tangle_report::subject::{Basis, Elsewhere, Subject, TestedDevice};
 
 /// Elements without an end tag.
 const VOID: [&str; 3] = ["meta", "br", "!doctype"];
@@ -56,22 +58,29 @@ fn findings_make_whole_pages() {
         for &fault in Fault::ALL {
             let Some(seen) = observe(&case, fault) else { continue };
             let Some(signature) = Signature::of(&case, &judge(&case, &seen, PROMISE)) else { continue };
-            let subject = Subject {
-                case: &case,
-                glsl: &glsl(&case),
-                spirv: &[],
-                disassembly: "",
-                basis: Basis::Observed { observation: &seen, promise: PROMISE },
-                signature: Some(&signature),
-                report: "",
-                device: Some(DeviceNote { name: "<i>", info: &info, start: "" }),
-                others: Vec::new(),
-                rate: None,
-                neighbour: Some(&case),
-                variants: None,
-                versions: "tangle <0>",
+            let device = TestedDevice { name: "<i>".into(), info: info.clone(), start: String::new() };
+            let other = Elsewhere {
+                device: "<i>".into(),
+                driver: "<i>".into(),
+                version: "<b>&".into(),
+                result: "<b>&".into(),
+                is_right: Some(true),
             };
-            let page = finding(&subject).expect("it is well-defined");
+            let subject = Subject {
+                shader: SavedShader { glsl: glsl(&case), spirv: Vec::new(), disassembly: String::new() },
+                basis: Basis::Observed { observation: seen, promise: PROMISE },
+                signature: Some(signature),
+                report: String::new(),
+                device: Some(device),
+                others: vec![other],
+                rate: None,
+                neighbour: Some(case.clone()),
+                variants: None,
+                command: "tangle run <0>".into(),
+                versions: "tangle <0>".into(),
+                case: case.clone(),
+            };
+            let page = finding(&subject.analyse().expect("it is well-defined"));
             assert_eq!(problem(&page), None, "{name}, {}", fault.name());
             for raw in ["<i>", "<b>&", "<0>"] {
                 // The strips are made of <i class="…">.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::text::{Line, Lines};
+use tangle_files::text::{Line, Lines};
 
 /// A `devices.toml` that cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::line;
 use tangle_features::FeatureSet;
+use tangle_files::text::line;
 use tangle_program::case::SpirvVersion;
 
 /// A Vulkan device and everything about it that matters for subgroups and convergence.

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::{Line, Lines, line, list};
 pub use crate::words::ReadBack;
 use tangle_features::FeatureSet;
+use tangle_files::text::{Line, Lines, line, list};
 
 /// One compute pipeline and its launches. The entry point is `main`, the local size is inside the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

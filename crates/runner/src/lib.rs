@@ -45,7 +45,6 @@ mod process;
 mod protocol;
 pub mod spirv;
 mod supervisor;
-pub mod text;
 #[cfg(feature = "toolchain")]
 pub mod toolchain;
 mod turns;

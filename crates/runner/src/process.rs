@@ -21,8 +21,8 @@ use crate::info::DeviceInfo;
 use crate::job::{Shortage, WorkerEnd};
 use crate::meter::{Meter, TICK, Usage};
 use crate::protocol::{self, FromWorker, ReadError, ToWorker};
-use crate::text::{Line, Lines};
 use crate::worker::OUT_OF_MEMORY;
+use tangle_files::text::{Line, Lines};
 
 /// How much of the end of a worker's standard error is kept, bytes.
 const STDERR: usize = 8 << 10;

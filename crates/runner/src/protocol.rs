@@ -33,7 +33,7 @@ use crate::config::DriverConfig;
 use crate::info::{DeviceInfo, DriverMode};
 use crate::job::{Job, Outcome, Stage, WorkerEnd};
 use crate::meter::Usage;
-use crate::text::{Line, Lines};
+use tangle_files::text::{Line, Lines};
 use tangle_program::case::SpirvVersion;
 
 /// Changes whenever a frame changes its form, so that a worker of another version is told apart.

@@ -29,9 +29,9 @@ use crate::job::{Outcome, Stage, Stall, Suspicion, WorkerEnd};
 use crate::meter::{Meter, TICK};
 use crate::process::{Event, Frame, Wait, WorkerProcess};
 use crate::protocol::FromWorker;
-use crate::text::{Line, Lines};
 use crate::turns::{Request, Share, Turn};
 use crate::worker::RELAY_REPORTS;
+use tangle_files::text::{Line, Lines};
 
 /// First pause after a worker that did not come up; doubles with each one more.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);

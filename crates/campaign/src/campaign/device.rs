@@ -13,6 +13,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use tangle_emit::glsl::glsl;
 use tangle_files::sync_folder;
 use tangle_program::case::Case;
+use tangle_report::statistics::DeviceEntry;
 use tangle_runner::{Completion, DeviceStats, Suspicion};
 
 use super::in_flight::{Batch, InFlight, JobResult};
@@ -67,6 +68,16 @@ pub(super) struct Shared {
     /// Those of a program, by number; `None` for data that it does not have.
     cases: OnceLock<Vec<Option<Arc<Case>>>>,
     prep: OnceLock<Arc<Prep>>,
+}
+
+/// Takes over what the runner counted for a worker since `before`.
+fn take_stats(entry: &mut DeviceEntry, before: DeviceStats, now: DeviceStats) {
+    entry.times.worker += now.busy.saturating_sub(before.busy).as_secs_f64();
+    entry.times.driver += now.driver.saturating_sub(before.driver).as_secs_f64();
+    entry.restarts += now.restarts - before.restarts;
+    entry.slow += now.slow - before.slow;
+    entry.killed += now.killed - before.killed;
+    entry.short_of_memory += now.short_of_memory - before.short_of_memory;
 }
 
 impl Campaign {
@@ -209,7 +220,7 @@ impl Campaign {
         let stats = worker.stats();
         self.update_device(target, |entry| {
             entry.times.judge += started.elapsed().as_secs_f64();
-            entry.take_stats(assigned.stats, stats);
+            take_stats(entry, assigned.stats, stats);
         });
         assigned.stats = stats;
         match result {
@@ -235,7 +246,7 @@ impl Campaign {
     fn is_settled(&self, target: &Target, in_flight: &InFlight) -> bool {
         let time_out = in_flight.unconfirmed().filter(|outcome| outcome.suspicion() == Some(Suspicion::Slow));
         let Some(signature) = time_out.and_then(failure::signature) else { return false };
-        self.update(|ledger| ledger.found(&target.name, &signature).is_some_and(|entry| entry.cases >= HANGS))
+        self.update(|statistics| statistics.found(&target.name, &signature).is_some_and(|entry| entry.cases >= HANGS))
     }
 
     /// Takes what came of a program, and concludes those whose turn it is.
@@ -259,7 +270,7 @@ impl Campaign {
                 }
                 match completed {
                     Some(completed) => self.conclude(target, *index, completed)?,
-                    None => self.update(|ledger| ledger.leave_out(&target.name, *index)),
+                    None => self.update(|statistics| statistics.leave_out(&target.name, *index)),
                 }
                 // Cases that did not run have no file.
                 let _ = fs::remove_file(self.in_flight_path(target, *index));

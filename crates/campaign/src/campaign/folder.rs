@@ -10,18 +10,23 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tangle_analysis::validate::validate;
+use tangle_emit::glsl;
 use tangle_files::{create_folder, remove_partials, write_atomically};
 use tangle_generator::Profile;
 use tangle_oracle::coverage::Coverage;
-use tangle_program::case::Tier;
+use tangle_program::case::{Case, Tier};
 use tangle_program::variant::Variant;
 
-use crate::ledger::Ledger;
+use tangle_report::campaign as report;
+use tangle_report::statistics::Statistics;
+
+use super::sample::read_samples;
 use crate::plan::Choice;
 
 /// The version of `campaign.json` that this code reads and writes.
@@ -68,7 +73,8 @@ pub(super) struct State {
     /// The last one goes on.
     #[serde(default)]
     pub(super) sections: Vec<Section>,
-    pub(super) ledger: Ledger,
+    #[serde(rename = "ledger")]
+    pub(super) statistics: Statistics,
 }
 
 /// Coverage as it is saved.
@@ -92,7 +98,15 @@ pub(super) struct Earlier {
 impl State {
     pub(super) fn new(choice: Choice, devices: Vec<String>) -> State {
         let version = env!("CARGO_PKG_VERSION").into();
-        State { format: FORMAT, version, save: 0, choice, devices, sections: Vec::new(), ledger: Ledger::default() }
+        State {
+            format: FORMAT,
+            version,
+            save: 0,
+            choice,
+            devices,
+            sections: Vec::new(),
+            statistics: Statistics::default(),
+        }
     }
 
     /// How a campaign that is asked for differs from this one, in words; empty if it is the same.
@@ -375,6 +389,49 @@ pub fn read_coverage(folder: &Path) -> anyhow::Result<Option<BTreeMap<String, Co
         (Err(problem), _) => anyhow::bail!("cannot read {}: {problem}", path.display()),
     };
     Ok(saved.map(|saved| saved.devices))
+}
+
+/// The campaign in a folder, for reports; `None` if there is none. The address of the folder is left to whoever knows where the report stands.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn read(folder: &Path) -> anyhow::Result<Option<report::Campaign>> {
+    let path = folder.join(format!("{STATE}.json"));
+    let Some(state) = read_state(&path)?.map_err(|problem| anyhow!("cannot read {}: {problem}", path.display()))?
+    else {
+        return Ok(None);
+    };
+    let State { version, choice, devices, statistics, .. } = state;
+    let about = [
+        Some(("seed", choice.seed.to_string())),
+        choice.profile.map(|profile| ("profile", profile.name().to_owned())),
+        choice.tier.map(|tier| ("tier", tier.name().to_owned())),
+        Some(("tangle", version)),
+    ];
+    let bugs = statistics.bugs.iter().map(|bug| bug.representative.clone());
+    let found = statistics.findings.iter().flat_map(|entry| &entry.folders);
+    let places = bugs.chain(found.flat_map(|folder| [folder.clone(), report::minimized(folder)]));
+    let programs = places.filter_map(|place| Some((saved_program(&folder.join(&place))?, place)));
+    Ok(Some(report::Campaign {
+        about: about.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)).collect(),
+        programs: programs.map(|(program, place)| (place, program)).collect(),
+        samples: read_samples(folder)?,
+        coverage: read_coverage(folder)?.unwrap_or_default(),
+        folder: folder.to_owned(),
+        devices,
+        statistics,
+        ..report::Campaign::default()
+    }))
+}
+
+fn saved_program(folder: &Path) -> Option<report::SavedProgram> {
+    let text = tangle_files::read_text(&folder.join("case.json")).ok()?;
+    let case = Case::from_json(&text).ok().filter(|case| validate(case).is_ok())?;
+    Some(report::SavedProgram {
+        statements: tangle_minimizer::statements(&case.program),
+        program: glsl::print(&case).functions(),
+        report: tangle_files::read_text(&folder.join("report.txt")).unwrap_or_default(),
+    })
 }
 
 #[cfg(test)]

@@ -121,8 +121,8 @@ fn suspect(outcome: &Outcome, launches: usize) -> Option<usize> {
 mod tests {
     use std::time::Duration;
 
+    use tangle_files::text::Lines;
     use tangle_program::case::Case;
-    use tangle_runner::text::Lines;
     use tangle_runner::{Completed, Shortage, Stage, Stall, WorkerEnd};
 
     use super::*;

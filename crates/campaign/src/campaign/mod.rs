@@ -3,13 +3,13 @@
 //! ```text
 //!   per worker   queue.take ─► plan.cases(n) ─► prepare (shared with other devices) ─► in-flight/<device>/<i>.json ─► worker
 //!                                                                                                                        │
-//!                ledger ◄─ finding on disk ◄─ signature ◄─ in order (queue) ◄─ judge, each ◄──────────── outcome ◄──────┘
+//!                statistics ◄─ finding on disk ◄─ signature ◄─ in order (queue) ◄─ judge, each ◄──────────── outcome ◄──────┘
 //! ```
 //!
 //! A program is compiled once and runs with several data ([`in_flight`]); each of these is a case with a number, a verdict and a finding of its
 //! own. A case is on disk before a driver sees it. The workers of a device share its way through the sequence of programs ([`queue`]):
 //! what is through is entered in the order of the cases. A worker that is lost gives its cases back to the others; a device without any worker ends, and
-//! the other devices go on. The ledger is saved every few seconds and at the end; a campaign that is started again in the same folder
+//! the other devices go on. The statistics is saved every few seconds and at the end; a campaign that is started again in the same folder
 //! goes on where it stopped.
 
 mod device;
@@ -42,17 +42,18 @@ use tangle_report::SavedFinding;
 
 use crate::background::{Background, Opener, Request, Small};
 use crate::isa;
-use crate::ledger::{BugBook, DeviceBook, FindingBook, Ledger};
 use crate::minimized::MinimizedPath;
 use crate::plan::{Choice, Plan};
 use crate::target::Target;
 use disk::Disk;
 use folder::{Earlier, State};
-pub use folder::{Folder, Section, read_coverage};
+pub use folder::{Folder, Section, read, read_coverage};
 use recovered::{Waiting, recover};
 use sample::Log;
-pub use sample::{DeviceSample, STATS, Sample, memory, read_samples};
+pub use sample::{STATS, memory, read_samples};
 use suspects::{Item, Suspects};
+use tangle_report::campaign::Sample;
+use tangle_report::statistics::{BugEntry, DeviceEntry, SignatureEntry, Statistics};
 use threads::{Every, Phase, Threads};
 
 /// How a campaign is run.
@@ -137,7 +138,7 @@ pub struct Moment<'a> {
     /// In figures, at most a second old.
     pub sample: &'a Sample,
     /// The statistics.
-    pub ledger: &'a Ledger,
+    pub statistics: &'a Statistics,
     /// Time that it has left, if it has a limit.
     pub remaining: Option<Duration>,
 }
@@ -148,7 +149,7 @@ pub struct Campaign {
     folder: Folder,
     plan: Plan,
     targets: Vec<Target>,
-    ledger: Mutex<Ledger>,
+    statistics: Mutex<Statistics>,
     /// By device.
     coverage: Mutex<BTreeMap<String, Coverage>>,
     shared: Mutex<BTreeMap<u64, Arc<device::Shared>>>,
@@ -192,21 +193,21 @@ impl Campaign {
         let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
         let Earlier { state, coverage, mut notes } = folder.take_up(&options.choice, &names)?;
         let mut state = state.unwrap_or_else(|| State::new(options.choice.clone(), names));
-        let mut ledger = std::mem::take(&mut state.ledger);
-        let recovered = recover(folder.path(), &folder.findings(), &mut ledger, &mut notes)?;
+        let mut statistics = std::mem::take(&mut state.statistics);
+        let recovered = recover(folder.path(), &folder.findings(), &mut statistics, &mut notes)?;
         if recovered.count() > 0 {
             notes.push(format!(
                 "{} findings were saved and not counted: they count when their cases run again",
                 recovered.count()
             ));
         }
-        notes.extend(section::begin(&mut state.sections, &targets, &ledger));
+        notes.extend(section::begin(&mut state.sections, &targets, &statistics));
         folder.keep();
         for target in &targets {
             let folder = folder.in_flight(&target.name);
             create_folder(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         }
-        let in_flight = || take_in_flight(&folder, &targets, &ledger, plan.inputs());
+        let in_flight = || take_in_flight(&folder, &targets, &statistics, plan.inputs());
         let (suspects, more) = Suspects::begin(folder.path(), in_flight)?;
         notes.extend(more);
         Ok(Campaign {
@@ -221,8 +222,8 @@ impl Campaign {
             searched: AtomicBool::new(false),
             plan,
             targets,
-            seconds_before: ledger.seconds,
-            ledger: Mutex::new(ledger),
+            seconds_before: statistics.seconds,
+            statistics: Mutex::new(statistics),
             coverage: Mutex::new(coverage),
             shared: Mutex::default(),
             closed: RwLock::new(false),
@@ -242,9 +243,10 @@ impl Campaign {
     pub fn minimizing(mut self, open: Opener) -> Campaign {
         let background = Background::new(open, self.targets.iter().map(|target| target.name.clone()).collect());
         // A campaign that was killed may have saved more than it booked: what is on disk counts.
-        self.update(|ledger| ledger.bugs.clear());
-        let is_fatal =
-            |entry: &FindingBook| self.suspects.guilty(&entry.device, entry.first_case / self.plan.inputs()).is_some();
+        self.update(|statistics| statistics.bugs.clear());
+        let is_fatal = |entry: &SignatureEntry| {
+            self.suspects.guilty(&entry.device, entry.first_case / self.plan.inputs()).is_some()
+        };
         for entry in self.statistics().findings.iter().filter(|entry| !is_fatal(entry)) {
             for (nth, folder) in entry.folders.iter().enumerate() {
                 let folder = self.folder.path().join(folder);
@@ -299,13 +301,13 @@ impl Campaign {
         loop {
             std::thread::sleep(TICK);
             phase = self.next_phase(phase, &threads);
-            let ledger = self.statistics();
+            let statistics = self.statistics();
             if every.second() {
-                sample = self.sample(&ledger);
+                sample = self.sample(&statistics);
             }
             let remaining = self.options.time.map(|time| time.saturating_sub(self.started.elapsed()));
-            let line = self.line(phase, &ledger, &threads);
-            progress(&Moment { line, sample: &sample, ledger: &ledger, remaining });
+            let line = self.line(phase, &statistics, &threads);
+            progress(&Moment { line, sample: &sample, statistics: &statistics, remaining });
             if every.save() {
                 self.note_failure(self.save_state().and_then(|()| log.offer(&sample)));
             }
@@ -381,7 +383,7 @@ impl Campaign {
     }
 
     /// The progress line: how it stands, or what is waited for.
-    fn line(&self, phase: Phase, ledger: &Ledger, threads: &Threads) -> String {
+    fn line(&self, phase: Phase, statistics: &Statistics, threads: &Threads) -> String {
         let running: Vec<&str> =
             threads.devices.iter().filter(|(_, thread)| !thread.is_finished()).map(|(name, _)| name.as_str()).collect();
         let is_ending = self.stop.load(Ordering::SeqCst) || self.searched.load(Ordering::SeqCst);
@@ -392,7 +394,7 @@ impl Campaign {
             Phase::Search => {
                 let ended = self.losses().values().filter(|loss| matches!(loss, Loss::Device { .. })).count();
                 let ended = if ended == 0 { String::new() } else { format!(", {ended} devices lost") };
-                ledger.line(self.started.elapsed(), self.run_here.load(Ordering::Relaxed)) + &ended
+                statistics.line(self.started.elapsed(), self.run_here.load(Ordering::Relaxed)) + &ended
             }
             Phase::WindUp | Phase::Over => {
                 let doing = self.background.as_ref().and_then(Background::doing);
@@ -401,8 +403,8 @@ impl Campaign {
         }
     }
 
-    fn sample(&self, ledger: &Ledger) -> Sample {
-        Sample::take(ledger, &self.coverage(), self.background.as_ref().map_or(0, Background::waiting))
+    fn sample(&self, statistics: &Statistics) -> Sample {
+        sample::take(statistics, &self.coverage(), self.background.as_ref().map_or(0, Background::waiting))
     }
 
     /// Counts a minimised finding as the bug that it shows.
@@ -411,8 +413,8 @@ impl Campaign {
         let target = self.target(&request.device);
         let known = target.and_then(|target| self.options.known.by_case(&target.id(), signature, case));
         let folder = request.folder.strip_prefix(self.folder.path()).unwrap_or(&request.folder).join("minimized");
-        self.update(|ledger| {
-            ledger.enter_bug(BugBook {
+        self.update(|statistics| {
+            statistics.enter_bug(BugEntry {
                 device: request.device.clone(),
                 bug: BugId::of(signature, case),
                 known: known.map(|bug| bug.name.clone()),
@@ -438,26 +440,26 @@ impl Campaign {
     }
 
     /// The statistics as they stand.
-    pub fn statistics(&self) -> Ledger {
-        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        ledger.seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
-        ledger
+    pub fn statistics(&self) -> Statistics {
+        let mut statistics = self.statistics.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        statistics.seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
+        statistics
     }
 
-    fn update<T>(&self, f: impl FnOnce(&mut Ledger) -> T) -> T {
-        f(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
+    fn update<T>(&self, f: impl FnOnce(&mut Statistics) -> T) -> T {
+        f(&mut self.statistics.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn update_device<T>(&self, target: &Target, f: impl FnOnce(&mut DeviceBook) -> T) -> T {
-        self.update(|ledger| f(ledger.devices.entry(target.name.clone()).or_default()))
+    fn update_device<T>(&self, target: &Target, f: impl FnOnce(&mut DeviceEntry) -> T) -> T {
+        self.update(|statistics| f(statistics.devices.entry(target.name.clone()).or_default()))
     }
 
     fn save_state(&self) -> anyhow::Result<()> {
-        let (coverage, ledger) = {
+        let (coverage, statistics) = {
             let _whole = self.closed.write().unwrap_or_else(PoisonError::into_inner);
             (self.coverage().clone(), self.statistics())
         };
-        let state = State { save: self.saves.fetch_add(1, Ordering::SeqCst) + 1, ledger, ..self.state.clone() };
+        let state = State { save: self.saves.fetch_add(1, Ordering::SeqCst) + 1, statistics, ..self.state.clone() };
         self.folder.write(&state, &coverage)
     }
 
@@ -467,10 +469,10 @@ impl Campaign {
 }
 
 /// The programs that were in flight when the last run ended, and that are not counted. Their files go.
-fn take_in_flight(folder: &Folder, targets: &[Target], ledger: &Ledger, inputs: u64) -> Vec<Item> {
+fn take_in_flight(folder: &Folder, targets: &[Target], statistics: &Statistics, inputs: u64) -> Vec<Item> {
     let mut items = BTreeSet::new();
     for target in targets {
-        let next_case = ledger.devices.get(&target.name).map_or(0, |entry| entry.next_case);
+        let next_case = statistics.devices.get(&target.name).map_or(0, |entry| entry.next_case);
         for entry in fs::read_dir(folder.in_flight(&target.name)).into_iter().flatten().flatten() {
             let path = entry.path();
             let index = path.file_stem().and_then(|stem| stem.to_str()?.parse::<u64>().ok());

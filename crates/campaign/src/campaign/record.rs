@@ -8,7 +8,9 @@ use std::time::Instant;
 use tangle_analysis::context::{Placed, operations};
 use tangle_generator::Stats;
 use tangle_identity::Signature;
+use tangle_oracle::judge::{Counts, Verdict};
 use tangle_program::case::Case;
+use tangle_report::statistics::{COMPILED, Statistics};
 
 use super::Campaign;
 use super::in_flight::Batch;
@@ -35,6 +37,28 @@ pub(super) struct Ran {
     witness: Option<Prep>,
     /// What was saved of it by a run that ended before it was counted.
     recovered: Option<Recovered>,
+}
+
+/// Enters a conclusion into the statistics.
+fn enter(
+    statistics: &mut Statistics,
+    target: &Target,
+    index: u64,
+    conclusion: &Conclusion,
+    signature: Option<&Signature>,
+) {
+    let (verdict, counts) = match (&conclusion.finish, signature) {
+        (Finish::Unsupported { .. }, _) => (None, Counts::default()),
+        (Finish::Judged(judgement), signature) => {
+            let right = if judgement.verdict == Verdict::Vacuous { "vacuous" } else { "pass" };
+            (Some(signature.map_or(right, |signature| signature.kind.name())), judgement.counts)
+        }
+        (_, Some(signature)) => (Some(signature.kind.name()), Counts::default()),
+        (Finish::Compiled, None) => (Some(COMPILED), Counts::default()),
+        (Finish::Failed(_), None) => (Some("short_of_memory"), Counts::default()),
+        (_, None) => (Some("no_worker"), Counts::default()),
+    };
+    statistics.enter(&target.name, index, verdict, counts);
 }
 
 impl Campaign {
@@ -67,8 +91,8 @@ impl Campaign {
     /// True if there are too few witnesses of a finding, and none of them is the same program with other data, which would say little.
     fn is_wanted(&self, target: &Target, index: u64, signature: &Signature) -> bool {
         let program = |index: u64| index / self.plan.inputs();
-        self.update(|ledger| {
-            ledger.found(&target.name, signature).is_none_or(|entry| {
+        self.update(|statistics| {
+            statistics.found(&target.name, signature).is_none_or(|entry| {
                 entry.folders.len() < self.options.witnesses && program(entry.last_case) != program(index)
             })
         })
@@ -78,7 +102,7 @@ impl Campaign {
     pub(super) fn conclude(&self, target: &Target, index: u64, completed: &Completed) -> anyhow::Result<()> {
         let Completed { conclusion, ran } = completed;
         let Some(Ran { stats, operations, signature, witness, recovered }) = ran else {
-            self.update(|ledger| ledger.enter(&target.name, index, conclusion, None));
+            self.update(|statistics| enter(statistics, target, index, conclusion, None));
             return Ok(());
         };
         self.run_here.fetch_add(1, Ordering::Relaxed);
@@ -96,16 +120,16 @@ impl Campaign {
             _ => &[],
         };
         self.coverage().entry(target.name.clone()).or_default().add(operations, used);
-        let nth = self.update(|ledger| {
-            ledger.enter(&target.name, index, conclusion, signature.as_ref());
-            ledger.enter_operations(operations, used);
-            ledger.generated.merge(stats);
+        let nth = self.update(|statistics| {
+            enter(statistics, target, index, conclusion, signature.as_ref());
+            statistics.enter_operations(operations, used);
+            statistics.generated.merge(stats);
             if let Some(bug) = known {
-                ledger.enter_known(&target.name, &bug.name);
+                statistics.enter_known(&target.name, &bug.name);
                 return None;
             }
             let found = signature.as_ref().or(recovered.map(|recovered| &recovered.signature))?;
-            let entry = ledger.finding(&target.name, found, index);
+            let entry = statistics.finding(&target.name, found, index);
             entry.cases += 1;
             entry.last_case = index;
             let folder = folder.as_ref().or(recovered.map(|recovered| &recovered.folder))?;

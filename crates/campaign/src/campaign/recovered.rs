@@ -13,8 +13,8 @@ use tangle_identity::Signature;
 use tangle_program::case::Case;
 
 use super::folder::set_aside;
-use crate::ledger::Ledger;
 use crate::reduce::content_hash;
+use tangle_report::statistics::Statistics;
 
 /// A finding on disk that is not counted.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ struct Saved {
 pub(super) fn recover(
     campaign: &Path,
     findings: &Path,
-    ledger: &mut Ledger,
+    statistics: &mut Statistics,
     notes: &mut Vec<String>,
 ) -> anyhow::Result<Waiting> {
     let mut waiting = BTreeMap::<String, BTreeMap<String, Recovered>>::new();
@@ -71,7 +71,7 @@ pub(super) fn recover(
         let relative = folder.strip_prefix(campaign).unwrap_or(&folder).display().to_string();
         match read(&folder) {
             Ok((saved, case)) => {
-                let is_counted = ledger.findings.iter().any(|entry| entry.folders.contains(&relative));
+                let is_counted = statistics.findings.iter().any(|entry| entry.folders.contains(&relative));
                 if !is_counted {
                     let recovered = Recovered { signature: saved.signature, folder };
                     waiting.entry(saved.device).or_default().insert(content_hash(&case), recovered);
@@ -79,7 +79,7 @@ pub(super) fn recover(
             }
             Err(problem) => {
                 notes.push(set_aside(&folder, &format!("{problem:#}"))?);
-                ledger.findings.iter_mut().for_each(|entry| entry.folders.retain(|folder| *folder != relative));
+                statistics.findings.iter_mut().for_each(|entry| entry.folders.retain(|folder| *folder != relative));
             }
         }
     }

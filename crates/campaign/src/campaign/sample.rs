@@ -7,89 +7,36 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
-use serde::{Deserialize, Serialize};
 use tangle_oracle::coverage::Coverage;
-
-use crate::ledger::Ledger;
+use tangle_report::campaign::{DeviceSample, Sample};
+use tangle_report::statistics::{DeviceEntry, Statistics};
 
 /// The file of samples in a campaign's folder.
 pub const STATS: &str = "stats.jsonl";
 
-/// The figures of one moment. Counts are those of the whole campaign, earlier runs included.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
-    /// When: seconds since 1970 (UTC).
-    pub time: u64,
-    /// Seconds that the campaign has run.
-    pub seconds: f64,
-    /// Devices by name.
-    pub devices: BTreeMap<String, DeviceSample>,
-    /// Kinds of findings: device and signature.
-    pub signatures: u64,
-    /// Cases with findings, without those that show known bugs.
-    pub findings: u64,
-    /// Cases that show known bugs.
-    pub known: u64,
-    /// What the minimised findings come down to.
-    pub bugs: u64,
-    /// Findings that wait to be minimised.
-    pub waiting: u64,
-    /// Memory of this process in bytes, without the workers; 0 if that is not known.
-    pub memory: u64,
-}
-
-/// The figures of one device.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeviceSample {
-    /// Cases that ran.
-    pub cases: u64,
-    /// Cases that it cannot run.
-    pub unsupported: u64,
-    /// Values compared.
-    pub checked: u64,
-    /// Cases by verdict.
-    pub verdicts: BTreeMap<String, u64>,
-    /// Workers that had to be replaced.
-    pub restarts: u64,
-    /// Filled cells of the coverage table, and all of them.
-    pub coverage: (usize, usize),
-}
-
-impl Sample {
-    /// The figures now.
-    pub(super) fn take(ledger: &Ledger, coverage: &BTreeMap<String, Coverage>, waiting: usize) -> Sample {
-        let device = |(name, entry): (&String, &crate::ledger::DeviceBook)| {
-            let sample = DeviceSample {
-                cases: entry.cases,
-                unsupported: entry.unsupported,
-                checked: entry.counts.checked,
-                verdicts: entry.verdicts.clone(),
-                restarts: entry.restarts,
-                coverage: coverage.get(name).map(Coverage::filled).unwrap_or_default(),
-            };
-            (name.clone(), sample)
+/// The figures now.
+pub(super) fn take(statistics: &Statistics, coverage: &BTreeMap<String, Coverage>, waiting: usize) -> Sample {
+    let device = |(name, entry): (&String, &DeviceEntry)| {
+        let sample = DeviceSample {
+            cases: entry.cases,
+            unsupported: entry.unsupported,
+            checked: entry.counts.checked,
+            verdicts: entry.verdicts.clone(),
+            restarts: entry.restarts,
+            coverage: coverage.get(name).map(Coverage::filled).unwrap_or_default(),
         };
-        Sample {
-            time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
-            seconds: ledger.seconds,
-            devices: ledger.devices.iter().map(device).collect(),
-            signatures: ledger.findings.len() as u64,
-            findings: ledger.findings.iter().map(|entry| entry.cases).sum(),
-            known: ledger.known.iter().map(|entry| entry.cases).sum(),
-            bugs: ledger.bugs.len() as u64,
-            waiting: waiting as u64,
-            memory: memory().unwrap_or(0),
-        }
-    }
-
-    /// Cases run on all devices.
-    pub fn cases(&self) -> u64 {
-        self.devices.values().map(|device| device.cases).sum()
-    }
-
-    /// Values compared on all devices.
-    pub fn checked(&self) -> u64 {
-        self.devices.values().map(|device| device.checked).sum()
+        (name.clone(), sample)
+    };
+    Sample {
+        time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        seconds: statistics.seconds,
+        devices: statistics.devices.iter().map(device).collect(),
+        signatures: statistics.signatures() as u64,
+        findings: statistics.findings.iter().map(|entry| entry.cases).sum(),
+        known: statistics.known.iter().map(|entry| entry.cases).sum(),
+        bugs: statistics.bugs.len() as u64,
+        waiting: waiting as u64,
+        memory: memory().unwrap_or(0),
     }
 }
 

@@ -1,21 +1,21 @@
 //! Parts of a campaign that ran with the same versions: another tangle or driver begins a new one.
 
 use super::folder::Section;
-use crate::ledger::Ledger;
 use crate::target::Target;
+use tangle_report::statistics::Statistics;
 
 /// Begins a section unless the last one goes on; says what changed, a sentence each.
-pub(super) fn begin(sections: &mut Vec<Section>, targets: &[Target], ledger: &Ledger) -> Vec<String> {
+pub(super) fn begin(sections: &mut Vec<Section>, targets: &[Target], statistics: &Statistics) -> Vec<String> {
     let driver = |target: &Target| (target.name.clone(), version(&target.info));
     let first_case = |target: &Target| {
-        let next = ledger.devices.get(&target.name).map_or(0, |entry| entry.next_case);
+        let next = statistics.devices.get(&target.name).map_or(0, |entry| entry.next_case);
         (target.name.clone(), next)
     };
     let now = Section {
         tangle: env!("CARGO_PKG_VERSION").into(),
         drivers: targets.iter().map(driver).collect(),
         first_cases: targets.iter().map(first_case).collect(),
-        seconds: ledger.seconds,
+        seconds: statistics.seconds,
     };
     let changes = sections.last().map_or(Vec::new(), |last| changes(last, &now));
     if sections.is_empty() || !changes.is_empty() {
@@ -57,15 +57,15 @@ mod tests {
             target.info["driver_info"] = version.into();
             [target]
         };
-        let ledger = Ledger::default();
+        let statistics = Statistics::default();
         let mut sections = Vec::new();
-        assert_eq!(begin(&mut sections, &[target], &ledger), [""; 0]);
-        assert_eq!(begin(&mut sections, &with(""), &ledger), [""; 0]);
+        assert_eq!(begin(&mut sections, &[target], &statistics), [""; 0]);
+        assert_eq!(begin(&mut sections, &with(""), &statistics), [""; 0]);
         assert_eq!(sections.len(), 1);
-        let notes = begin(&mut sections, &with("2.0"), &ledger);
+        let notes = begin(&mut sections, &with("2.0"), &statistics);
         assert!(notes.len() == 1 && notes[0].contains("reference goes on at case 0 with 2.0"), "{notes:?}");
         sections[1].tangle = "0.0.1".into();
-        let notes = begin(&mut sections, &with("2.0"), &ledger);
+        let notes = begin(&mut sections, &with("2.0"), &statistics);
         assert!(notes.len() == 1 && notes[0].contains("instead of 0.0.1"), "{notes:?}");
         assert_eq!(sections.len(), 3);
     }

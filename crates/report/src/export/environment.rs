@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::DeviceNote;
+use crate::subject::TestedDevice;
 
-/// A line of the block: what, and its value; empty where a person has to fill it in.
-pub type Row = (&'static str, String);
+/// A line of the environment block: what, and its value; empty where a person has to fill it in.
+pub type Property = (&'static str, String);
 
 /// The environment block.
-pub fn rows(device: Option<&DeviceNote<'_>>) -> Vec<Row> {
+pub fn properties(device: Option<&TestedDevice>) -> Vec<Property> {
     let nothing = Value::Null;
-    let info = device.map_or(&nothing, |device| device.info);
+    let info = device.map_or(&nothing, |device| &device.info);
     let text = |name: &str| info[name].as_str().unwrap_or_default().to_owned();
     let driver = match (text("driver_name"), text("driver_info")) {
         (name, details) if details.is_empty() => name,
@@ -53,8 +53,8 @@ fn sizes(subgroup: &Value) -> String {
 }
 
 /// What the device calls itself; its name in tangle if that is not known.
-pub(super) fn device_name<'a>(device: &DeviceNote<'a>) -> &'a str {
-    device.info["device_name"].as_str().filter(|name| !name.is_empty()).unwrap_or(device.name)
+pub(super) fn device_name(device: &TestedDevice) -> &str {
+    device.info["device_name"].as_str().filter(|name| !name.is_empty()).unwrap_or(&device.name)
 }
 
 #[cfg(test)]
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_left_to_a_person() {
         let blank: Vec<&str> =
-            rows(None).into_iter().filter(|(_, value)| value.is_empty()).map(|(what, _)| what).collect();
+            properties(None).into_iter().filter(|(_, value)| value.is_empty()).map(|(what, _)| what).collect();
         assert_eq!(blank, ["Device", "Driver", "Vulkan", "Operating system and kernel"]);
     }
 
@@ -75,7 +75,8 @@ mod tests {
             "vendor_id": 0x10005, "device_id": 0, "api_version": "1.4.335",
             "subgroup": { "size": 8, "min_size": 4, "max_size": 16 }, "system": "Linux 6.1",
         });
-        let rows = rows(Some(&DeviceNote { name: "lvp", info: &info, start: "" }));
+        let device = TestedDevice { name: "lvp".into(), info, start: String::new() };
+        let rows = properties(Some(&device));
         for (what, value) in [
             ("Driver", "llvmpipe Mesa 26.2.6"),
             ("Vulkan", "1.4.335"),

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 
 use tangle_features::Needs;
-use tangle_oracle::map::MapFault;
 use tangle_program::case::Case;
 use tangle_program::variant::Variant;
 
-use super::{Basis, Elsewhere, FILES, Source, Subject, amber, environment, limits, vkrunner};
+use super::{FILES, Source, amber, environment, limits, vkrunner};
 use crate::difference::difference;
-use crate::tell::{Did, LEGEND, Row, Telling, lane_list, short_program};
+use crate::subject::{Analysis, Basis, Elsewhere, Subject};
 use crate::text::capital;
-use tangle_identity::rule::{self, Rule};
+use crate::wrong_step::{LEGEND, LaneResult, LaneRow, WrongStep, lane_list, short_program};
+use tangle_identity::rule::Rule;
 
 /// Wrong lanes shown in the table; the rest is counted.
 const ROWS_SHOWN: usize = 32;
@@ -21,10 +21,8 @@ const LINES_SHOWN: usize = 400;
 
 /// Everything the text is made from.
 pub(super) struct Page<'a> {
-    pub subject: &'a Subject<'a>,
+    pub analysis: &'a Analysis<'a>,
     pub source: &'a Source<'a>,
-    pub telling: Option<&'a Telling>,
-    pub faults: &'a [MapFault],
     pub needs: &'a Needs,
     /// The other files of the bundle.
     pub made: &'a [&'a str],
@@ -34,20 +32,20 @@ pub(super) struct Page<'a> {
 pub(super) fn readme(page: &Page<'_>) -> String {
     let mut text = String::new();
     paragraph(&mut text, format_args!("# {}", page.source.title));
-    if page.subject.signature.is_some() {
+    if page.analysis.subject.signature.is_some() {
         how_it_fails(&mut text, page);
         why_it_is_wrong(&mut text, page);
     } else {
-        what_it_is(&mut text, page.subject);
+        what_it_is(&mut text, page.analysis.subject);
     }
     reproduction(&mut text, page);
-    environment_block(&mut text, page.subject);
-    other_devices(&mut text, page.subject);
-    variants(&mut text, page.subject);
-    neighbour(&mut text, page.subject);
+    environment_block(&mut text, page.analysis.subject);
+    other_devices(&mut text, page.analysis.subject);
+    variants(&mut text, page.analysis.subject);
+    neighbour(&mut text, page.analysis.subject);
     contents(&mut text, page);
-    program(&mut text, page.subject.glsl);
-    let _ = writeln!(text, "Made by {}.", page.subject.versions);
+    program(&mut text, page.source.glsl);
+    let _ = writeln!(text, "Made by {}.", page.analysis.subject.versions);
     text
 }
 
@@ -56,7 +54,7 @@ fn paragraph(text: &mut String, what: impl Display) {
     let _ = writeln!(text, "{what}\n");
 }
 
-fn what_it_is(text: &mut String, subject: &Subject<'_>) {
+fn what_it_is(text: &mut String, subject: &Subject) {
     paragraph(text, "## What it is");
     if subject.case.about.is_empty() {
         paragraph(text, "A program whose result follows from the specifications.");
@@ -64,7 +62,7 @@ fn what_it_is(text: &mut String, subject: &Subject<'_>) {
         paragraph(text, &subject.case.about);
     }
     if let Some(device) = &subject.device {
-        paragraph(text, format_args!("On {}: {}.", device.name, first_line(subject.report)));
+        paragraph(text, format_args!("On {}: {}.", device.name, first_line(&subject.report)));
     }
     paragraph(
         text,
@@ -84,11 +82,11 @@ fn first_line(text: &str) -> &str {
 
 fn how_it_fails(text: &mut String, page: &Page<'_>) {
     paragraph(text, "## How it fails");
-    if let Some(telling) = page.telling {
-        step(text, telling);
-    } else if page.faults.is_empty() {
-        paragraph(text, fenced(page.subject.report.trim_end(), ""));
-        if let Some(program) = short_program(page.subject.glsl) {
+    if let Some(wrong_step) = &page.analysis.wrong_step {
+        step(text, wrong_step);
+    } else if page.analysis.faults.is_empty() {
+        paragraph(text, fenced(page.analysis.subject.report.trim_end(), ""));
+        if let Some(program) = short_program(page.source.case) {
             paragraph(
                 text,
                 format_args!(
@@ -98,15 +96,16 @@ fn how_it_fails(text: &mut String, page: &Page<'_>) {
             );
         }
     }
-    if !page.faults.is_empty() {
+    if !page.analysis.faults.is_empty() {
         paragraph(text, "The subgroup built-ins contradict each other or the specification before any control flow:");
-        let faults = page.faults.iter().map(|fault| format!("- {}", fault.describe(&page.subject.case.entry_point)));
+        let faults =
+            page.analysis.faults.iter().map(|fault| format!("- {}", fault.describe(&page.source.case.entry_point)));
         paragraph(text, lines(faults));
     }
-    if let Some(made) = how_made(&page.subject.case.variant) {
+    if let Some(made) = how_made(&page.source.case.variant) {
         paragraph(text, made);
     }
-    if let Some(rate) = page.subject.rate {
+    if let Some(rate) = page.analysis.subject.rate {
         paragraph(text, format_args!("It fails in {} of {} runs.", rate.failed, rate.runs));
     }
 }
@@ -129,41 +128,44 @@ fn lines(lines: impl Iterator<Item = String>) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn step(text: &mut String, telling: &Telling) {
-    if let Some(trace) = &telling.trace {
+fn step(text: &mut String, wrong_step: &WrongStep) {
+    if let Some(trace) = &wrong_step.trace {
         paragraph(text, format_args!("{}.", capital(trace)));
     }
-    paragraph(text, format_args!("{} ({}); first at {}:", capital(&telling.headline), telling.extent, telling.place));
-    if !telling.excerpt.is_empty() {
-        let width = telling.excerpt.last().map_or(1, |(line, _)| line.to_string().len());
-        let numbered = telling.excerpt.iter().map(|(line, source)| {
-            let mark = if *line == telling.line { '>' } else { ' ' };
+    paragraph(
+        text,
+        format_args!("{} ({}); first at {}:", capital(&wrong_step.headline), wrong_step.extent, wrong_step.place),
+    );
+    if !wrong_step.excerpt.is_empty() {
+        let width = wrong_step.excerpt.last().map_or(1, |(line, _)| line.to_string().len());
+        let numbered = wrong_step.excerpt.iter().map(|(line, source)| {
+            let mark = if *line == wrong_step.line { '>' } else { ' ' };
             format!("{mark} {line:width$} | {source}").trim_end().to_owned()
         });
         paragraph(text, fenced(&lines(numbered), ""));
     }
-    strips(text, telling);
-    lane_table(text, telling);
-    let origins = telling.origins.iter().map(|origin| {
+    strips(text, wrong_step);
+    lane_table(text, wrong_step);
+    let origins = wrong_step.origins.iter().map(|origin| {
         let from = match &origin.from {
             Some((step, source)) => format!("step {} (`{source}`)", step + 1),
             None => "the start of the program".into(),
         };
         format!("- {}: from {from}", lane_list(&origin.lanes))
     });
-    paragraph(text, format_args!("They came here from:\n\n{}", lines(origins)));
+    paragraph(text, format_args!("The step before:\n\n{}", lines(origins)));
 }
 
-fn strips(text: &mut String, telling: &Telling) {
-    if telling.strips.is_empty() {
+fn strips(text: &mut String, wrong_step: &WrongStep) {
+    if wrong_step.strips.is_empty() {
         return;
     }
-    let size = telling.strips.iter().map(|strip| strip.lanes.len()).max().unwrap_or(0).max("have to come".len());
-    let mut rows = vec![format!("{:12} {:size$}  came", "", "have to come")];
-    let (shown, left_out) = telling.shown_strips();
+    let size = wrong_step.strips.iter().map(|strip| strip.lanes.len()).max().unwrap_or(0).max("expected".len());
+    let mut rows = vec![format!("{:12} {:size$}  actual", "", "expected")];
+    let (shown, left_out) = wrong_step.shown_strips();
     for strip in shown {
         let name = format!("subgroup {}", strip.subgroup);
-        rows.push(format!("{name:12} {:size$}  {}", strip.expected(), strip.found()).trim_end().to_owned());
+        rows.push(format!("{name:12} {:size$}  {}", strip.expected(), strip.actual()).trim_end().to_owned());
     }
     if left_out > 0 {
         rows.push(format!("... and {left_out} more subgroups"));
@@ -172,35 +174,35 @@ fn strips(text: &mut String, telling: &Telling) {
         write!(text, "The lanes at this step, lane 0 at the left:\n\n{}\n`{LEGEND}`\n\n", fenced(&rows.join("\n"), ""));
 }
 
-fn lane_table(text: &mut String, telling: &Telling) {
-    if let Some(what) = telling.all_left() {
+fn lane_table(text: &mut String, wrong_step: &WrongStep) {
+    if let Some(what) = wrong_step.all_left() {
         paragraph(text, format_args!("Instead, each of these lanes {what}."));
         return;
     }
-    let columns: String = telling.columns.iter().map(|column| format!(" `{column}` expected | found |")).collect();
-    if telling.columns.is_empty() {
+    let columns: String = wrong_step.columns.iter().map(|column| format!(" `{column}` expected | found |")).collect();
+    if wrong_step.columns.is_empty() {
         text.push_str("| subgroup | lane | invocation | instead |\n|---:|---:|---:|---|\n");
     } else {
-        let rule = "---:|".repeat(3 + 2 * telling.columns.len());
+        let rule = "---:|".repeat(3 + 2 * wrong_step.columns.len());
         let _ = writeln!(text, "| subgroup | lane | invocation |{columns}\n|{rule}");
     }
-    for Row { subgroup, lane, index, did } in telling.rows.iter().take(ROWS_SHOWN) {
-        let cells = match did {
-            Did::Left(where_to) => format!(" {where_to} |"),
-            Did::Logged(cells) => cells.iter().map(value_cells).collect(),
+    for LaneRow { subgroup, lane, index, result } in wrong_step.rows.iter().take(ROWS_SHOWN) {
+        let cells = match result {
+            LaneResult::Left(where_to) => format!(" {where_to} |"),
+            LaneResult::Logged(cells) => cells.iter().map(value_cells).collect(),
         };
         let _ = writeln!(text, "| {subgroup} | {lane} | {index} |{cells}");
     }
     text.push('\n');
-    if telling.rows.len() > ROWS_SHOWN {
-        paragraph(text, format_args!("... and {} more lanes.", telling.rows.len() - ROWS_SHOWN));
+    if wrong_step.rows.len() > ROWS_SHOWN {
+        paragraph(text, format_args!("... and {} more lanes.", wrong_step.rows.len() - ROWS_SHOWN));
     }
-    if telling.left_out > 0 {
+    if wrong_step.left_out > 0 {
         paragraph(
             text,
             format_args!(
                 "{} more values are logged here; in all of these lanes they are right or open.",
-                telling.left_out
+                wrong_step.left_out
             ),
         );
     }
@@ -215,7 +217,7 @@ fn value_cells((expected, found): &(Option<String>, String)) -> String {
 }
 
 fn why_it_is_wrong(text: &mut String, page: &Page<'_>) {
-    let rules = broken_rules(page);
+    let rules = &page.analysis.rules;
     if rules.is_empty() {
         return;
     }
@@ -229,23 +231,11 @@ fn why_it_is_wrong(text: &mut String, page: &Page<'_>) {
     }
 }
 
-fn broken_rules(page: &Page<'_>) -> Vec<Rule> {
-    let Some(signature) = page.subject.signature else { return Vec::new() };
-    let mut rules = Vec::new();
-    if let Some((account, first)) = page.source.account.and_then(|account| Some((account, account.first()?))) {
-        rules.extend(rule::of_step(account, &first));
-    }
-    rules.extend(page.faults.iter().map(|fault| rule::of_map(fault.rule)));
-    rules.extend(rule::of_failure(signature));
-    rules.dedup();
-    rules
-}
-
 fn reproduction(text: &mut String, page: &Page<'_>) {
     paragraph(text, "## Reproduce");
     if !page.made.contains(&"repro.c") {
         paragraph(text, "There is no module: the failure is in the compiler.");
-        let flags = page.subject.case.variant.flags().join(" ");
+        let flags = page.source.case.variant.flags().join(" ");
         let optimise =
             if flags.is_empty() { String::new() } else { format!("spirv-opt {flags} shader.spv -o shader.spv && ") };
         let command = &format!(
@@ -254,8 +244,8 @@ fn reproduction(text: &mut String, page: &Page<'_>) {
         return paragraph(text, fenced(command, "sh"));
     }
     let mut commands = String::from("cc repro.c -lvulkan -o repro\n./repro");
-    if let Some(device) = page.subject.device.filter(|_| page.subject.signature.is_some()) {
-        let _ = write!(commands, " {}", quoted(super::environment::device_name(&device)));
+    if let Some(device) = page.analysis.subject.device.as_ref().filter(|_| page.analysis.subject.signature.is_some()) {
+        let _ = write!(commands, " {}", quoted(environment::device_name(device)));
     }
     paragraph(text, fenced(&commands, "sh"));
     paragraph(
@@ -264,7 +254,7 @@ fn reproduction(text: &mut String, page: &Page<'_>) {
          lacks something or places invocations in other lanes or subgroups than the expected values are for. The arguments are a part \
          of the device's name, and a number of runs.",
     );
-    let start = page.subject.device.map_or("", |device| device.start);
+    let start = page.analysis.subject.device.as_ref().map_or("", |device| &device.start);
     if !start.is_empty() {
         paragraph(text, "Where this was found, programs are started on the driver like this (folders are left out):");
         paragraph(text, fenced(start, "sh"));
@@ -278,16 +268,16 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-fn environment_block(text: &mut String, subject: &Subject<'_>) {
+fn environment_block(text: &mut String, subject: &Subject) {
     paragraph(text, "## Environment");
-    let rows = environment::rows(subject.device.as_ref()).into_iter().map(|(what, value)| {
+    let rows = environment::properties(subject.device.as_ref()).into_iter().map(|(what, value)| {
         let value = if value.is_empty() { "(fill in)".into() } else { value };
         format!("| {what} | {value} |")
     });
     paragraph(text, format_args!("| | |\n|---|---|\n{}", lines(rows)));
 }
 
-fn other_devices(text: &mut String, subject: &Subject<'_>) {
+fn other_devices(text: &mut String, subject: &Subject) {
     if subject.others.is_empty() {
         return;
     }
@@ -296,7 +286,7 @@ fn other_devices(text: &mut String, subject: &Subject<'_>) {
         format!("| {device} | {} | {result} |", format!("{driver} {version}").trim())
     });
     paragraph(text, format_args!("| device | driver | result |\n|---|---|---|\n{}", lines(rows)));
-    let info = subject.device.filter(|_| subject.signature.is_some()).map(|device| device.info);
+    let info = subject.device.as_ref().filter(|_| subject.signature.is_some()).map(|device| &device.info);
     if let Some(versions) = info.and_then(|info| versions(info, &subject.others)) {
         paragraph(text, versions);
     }
@@ -317,10 +307,10 @@ fn versions(info: &serde_json::Value, others: &[Elsewhere]) -> Option<String> {
     Some(format!("Versions of {driver} that are wrong: {}. Right: {right}.", listed(&wrong)))
 }
 
-fn variants(text: &mut String, subject: &Subject<'_>) {
-    let Some(table) = subject.variants else { return };
+fn variants(text: &mut String, subject: &Subject) {
+    let Some(table) = &subject.variants else { return };
     paragraph(text, "## Which stage is to blame");
-    if let Some(blame) = subject.device.and_then(|device| table.blame(device.name)) {
+    if let Some(blame) = subject.device.as_ref().and_then(|device| table.blame(&device.name)) {
         paragraph(text, format_args!("{blame}."));
     }
     let heads: String = table.columns.iter().map(|column| format!(" {} |", column.device)).collect();
@@ -332,11 +322,11 @@ fn variants(text: &mut String, subject: &Subject<'_>) {
     paragraph(text, format_args!("| variant |{heads}\n|{rule}\n{}", lines(rows)));
 }
 
-fn neighbour(text: &mut String, subject: &Subject<'_>) {
-    let Some(neighbour) = subject.neighbour else { return };
+fn neighbour(text: &mut String, subject: &Subject) {
+    let Some(neighbour) = &subject.neighbour else { return };
     paragraph(text, "## The nearest program that passes");
-    paragraph(text, fenced(&difference(subject.glsl, &tangle_emit::glsl::glsl(neighbour)), "diff"));
-    if launch_differs(subject.case, neighbour) {
+    paragraph(text, fenced(&difference(&subject.shader.glsl, &tangle_emit::glsl::glsl(neighbour)), "diff"));
+    if launch_differs(&subject.case, neighbour) {
         paragraph(text, "Its data or its launch differ, too.");
     }
 }
@@ -394,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_of_the_same_driver_are_told_apart() {
+    fn versions_of_the_same_driver_are_kept_apart() {
         let info = serde_json::json!({ "driver_name": "m", "driver_info": "22" });
         let other = |driver: &str, version: &str, is_right| Elsewhere {
             device: "d".into(),
@@ -411,9 +401,9 @@ mod tests {
             (vec![other("m", "25", Some(true)), other("n", "26", Some(true))], Some("wrong: 22. Right: 25.")),
             (vec![other("m", "21", Some(false))], Some("wrong: 21; 22. Right: none that was tried.")),
         ];
-        for (others, told) in table {
+        for (others, text) in table {
             let found = versions(&info, &others);
-            assert_eq!(found, told.map(|told| format!("Versions of m that are {told}")), "{others:?}");
+            assert_eq!(found, text.map(|text| format!("Versions of m that are {text}")), "{others:?}");
         }
     }
 }

@@ -1,147 +1,67 @@
-//! The page of a campaign.
+//! The page of a campaign: bugs, then devices, then how it went; the rest is folded.
 
-use std::collections::BTreeMap;
-
+use tangle_generator::stats::Construct;
 use tangle_oracle::coverage::Coverage;
-use tangle_oracle::judge::Counts;
-use tangle_oracle::predict::OpUse;
 use tangle_program::subgroup::TABLE;
 
 use super::curves::{self, Curve};
 use super::{Html, coverage, page};
-use crate::saved::Rate;
+use crate::campaign::{Campaign, Group, Sample, minimized};
+use crate::statistics::{BugEntry, DeviceEntry, SignatureEntry, StageTimes};
 use crate::text::thousands;
-use tangle_identity::signature::{Kind, Signature};
+use tangle_identity::signature::Kind;
 
 /// Links shown for one signature; more are folded.
 const LINKS: usize = 2;
 
-/// The books of a campaign.
-#[derive(Clone, Debug, Default)]
-pub struct Campaign {
-    /// What it is: seed, profile, version.
-    pub about: Vec<(String, String)>,
-    /// How long it ran, in seconds.
-    pub seconds: f64,
-    /// How it went.
-    pub curves: Vec<Curve>,
-    /// Its devices.
-    pub devices: Vec<Device>,
-    /// What it found, one entry for each signature.
-    pub findings: Vec<Group>,
-    /// What was minimised, one entry for each bug and device.
-    pub bugs: Vec<Bug>,
-    /// Known bugs that showed: device, name, number of cases.
-    pub known: Vec<(String, String, u64)>,
-    /// Use of each subgroup operation, by GLSL name.
-    pub operations: BTreeMap<String, OpUse>,
-    /// What was covered, by device.
-    pub coverage: BTreeMap<String, Coverage>,
-    /// How many cases have each construct.
-    pub constructs: Vec<(String, u64)>,
-}
+/// Signatures that are shown with the report of one of their findings.
+const REPORTS: usize = 60;
 
-/// What happened on one device.
-#[derive(Clone, Debug, Default)]
-pub struct Device {
-    /// Its name.
-    pub name: String,
-    /// Cases that ran.
-    pub cases: u64,
-    /// Cases that it cannot run.
-    pub unsupported: u64,
-    /// Cases by verdict.
-    pub verdicts: BTreeMap<String, u64>,
-    /// What was compared.
-    pub counts: Counts,
-    /// Where time went: stage and seconds.
-    pub times: Vec<(&'static str, f64)>,
-    /// Workers that had to be replaced.
-    pub restarts: u64,
-}
+/// Longest report or program that is shown, in bytes: the page stays small.
+const LONGEST: usize = 3_000;
 
-/// Minimised findings that show the same.
-#[derive(Clone, Debug)]
-pub struct Bug {
-    /// The device.
-    pub device: String,
-    /// What they have in common.
-    pub name: String,
-    /// The known bug that it is, if any.
-    pub known: Option<String>,
-    /// How many findings were minimised to this.
-    pub witnesses: u64,
-    /// Statements of the smallest.
-    pub statements: usize,
-    /// How often that fails, if not every time.
-    pub flake: Option<Rate>,
-    /// Address of the smallest.
-    pub link: String,
-    /// The smallest program, without what every shader begins with.
-    pub program: String,
-    /// Its story.
-    pub story: String,
-}
-
-/// Findings with one signature.
-#[derive(Clone, Debug)]
-pub struct Group {
-    /// What they have in common.
-    pub signature: Signature,
-    /// Where it was seen.
-    pub seen: Vec<Seen>,
-}
-
-/// Findings with one signature on one device.
-#[derive(Clone, Debug)]
-pub struct Seen {
-    /// The device.
-    pub device: String,
-    /// How many cases showed it.
-    pub cases: u64,
-    /// Number of the first such case.
-    pub first_case: u64,
-    /// Those that were saved: address and name.
-    pub links: Vec<(String, String)>,
-    /// The story of one of them.
-    pub story: String,
-}
+/// The most points of a curve.
+const POINTS: usize = 120;
 
 /// The page.
 pub fn campaign(campaign: &Campaign) -> String {
     let mut html = Html::default();
     header(&mut html, campaign);
-    curves::section(&mut html, &campaign.curves);
-    bugs(&mut html, &campaign.bugs);
+    bugs(&mut html, campaign);
     findings(&mut html, campaign);
-    known(&mut html, &campaign.known);
+    known(&mut html, campaign);
     devices(&mut html, campaign);
-    times(&mut html, campaign);
-    operations(&mut html, campaign);
-    for (device, covered) in &campaign.coverage {
-        coverage::section(&mut html, device, covered);
-    }
-    constructs(&mut html, campaign);
-    let names: Vec<&str> = campaign.devices.iter().map(|device| device.name.as_str()).collect();
-    page(&format!("Campaign on {}", names.join(", ")), html)
+    curves::section(&mut html, &figures(&campaign.samples));
+    html.section("More");
+    folded(&mut html, "Where time went", |html| times(html, campaign));
+    folded(&mut html, "Subgroup operations", |html| operations(html, campaign));
+    folded(&mut html, "Operations and where they were checked", |html| covered(html, campaign));
+    folded(&mut html, "Constructs in the generated cases", |html| constructs(html, campaign));
+    html.raw("</section>\n");
+    page(&format!("Campaign on {}", campaign.devices.join(", ")), html)
+}
+
+fn folded(html: &mut Html, heading: &str, contents: impl FnOnce(&mut Html)) {
+    html.raw("<details>").element("summary", &[], heading).raw("\n");
+    contents(html);
+    html.raw("</details>\n");
 }
 
 fn header(html: &mut Html, campaign: &Campaign) {
-    let cases: u64 = campaign.devices.iter().map(|device| device.cases).sum();
-    let checked: u64 = campaign.devices.iter().map(|device| device.counts.checked).sum();
-    let found: u64 = campaign.findings.iter().flat_map(|group| &group.seen).map(|seen| seen.cases).sum();
+    let statistics = &campaign.statistics;
+    let found: u64 = statistics.findings.iter().map(|entry| entry.cases).sum();
     html.raw("<header>\n<h1>Campaign</h1>\n<p class=\"chips\">");
     for (name, value) in &campaign.about {
         html.element("span", &[("class", &"chip")], format_args!("{name} {value}"));
     }
     html.raw("</p>\n</header>\n<div class=\"cards\">\n");
-    let per_second = cases as f64 / campaign.seconds.max(1e-3);
+    let per_second = statistics.cases() as f64 / statistics.seconds.max(1e-3);
     for (value, name) in [
-        (thousands(cases), "cases run".to_owned()),
-        (thousands(checked), "values checked".into()),
-        (thousands(found), format!("cases with findings, {} signatures", campaign.findings.len())),
-        (thousands(campaign.bugs.len() as u64), "minimised bugs".into()),
-        (duration(campaign.seconds), format!("{per_second:.1} cases a second")),
+        (thousands(statistics.bugs.len() as u64), "bugs".to_owned()),
+        (thousands(found), format!("cases with findings, {} signatures", statistics.signatures())),
+        (thousands(statistics.cases()), "cases run".into()),
+        (thousands(statistics.counts().checked), "values checked".into()),
+        (duration(statistics.seconds), format!("{per_second:.1} cases a second")),
     ] {
         html.raw("<div class=\"card\">").element("b", &[], value).element("span", &[], name).raw("</div>\n");
     }
@@ -157,96 +77,135 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-fn bugs(html: &mut Html, bugs: &[Bug]) {
+/// The address of a finding's folder.
+fn link(campaign: &Campaign, folder: &str) -> String {
+    format!("{}{}/", campaign.address, super::address(folder))
+}
+
+fn bugs(html: &mut Html, campaign: &Campaign) {
+    let bugs = campaign.bugs();
     if bugs.is_empty() {
         return;
     }
     html.section("Bugs");
     html.raw("<p>Findings that were minimised to the same failure in the same kind of program, with the smallest of each.</p>\n");
-    html.raw("<div class=\"scroll\"><table class=\"books\">\n<thead><tr><th>device</th><th>bug</th><th class=\"n\">findings</th>");
+    html.raw("<div class=\"scroll\"><table class=\"statistics\">\n<thead><tr><th>device</th><th>bug</th><th class=\"n\">cases</th>");
     html.raw("<th class=\"n\">statements</th></tr></thead>\n<tbody>\n");
-    for bug in bugs {
-        html.raw("<tr>").element("th", &[], &bug.device).raw("<td class=\"what\">");
-        html.element("a", &[("href", &bug.link)], &bug.name);
-        if let Some(known) = &bug.known {
-            html.raw(" ").element("span", &[("class", &"chip")], format_args!("known: {known}"));
-        }
-        if let Some(rate) = bug.flake {
-            html.raw(" ").element("span", &[("class", &"chip")], format_args!("flake: fails {rate}"));
-        }
-        for (summary, text) in [("smallest program", &bug.program), ("its first wrong step", &bug.story)] {
-            if !text.trim().is_empty() {
-                html.raw("<details>")
-                    .element("summary", &[], summary)
-                    .element("pre", &[], text.trim_end())
-                    .raw("</details>");
-            }
-        }
-        html.raw("</td>").element("td", &[("class", &"n")], thousands(bug.witnesses));
-        html.element("td", &[("class", &"n")], bug.statements).raw("</tr>\n");
-    }
+    bugs.into_iter().for_each(|bug| bug_row(html, campaign, bug));
     html.raw("</tbody></table></div>\n</section>\n");
 }
 
-fn known(html: &mut Html, known: &[(String, String, u64)]) {
+fn bug_row(html: &mut Html, campaign: &Campaign, bug: &BugEntry) {
+    html.raw("<tr>").element("th", &[], &bug.device).raw("<td class=\"what\">");
+    html.element("a", &[("href", &link(campaign, &bug.representative))], &bug.bug);
+    if let Some(known) = &bug.known {
+        html.raw(" ").element("span", &[("class", &"chip")], format_args!("known: {known}"));
+    }
+    if let Some(rate) = bug.flake {
+        html.raw(" ").element("span", &[("class", &"chip")], format_args!("flake: fails {rate}"));
+    }
+    if let Some(saved) = campaign.programs.get(&bug.representative) {
+        details(html, "smallest program", &saved.program);
+        details(html, "its first wrong step", &saved.report);
+    }
+    let command = format!("tangle explain {}", campaign.folder.join(&bug.representative).display());
+    html.raw("<br>").element("code", &[], command);
+    html.raw("</td>").element("td", &[("class", &"n")], thousands(campaign.statistics.cases_of(bug)));
+    html.element("td", &[("class", &"n")], bug.statements).raw("</tr>\n");
+}
+
+/// Folded text; nothing if it is empty.
+fn details(html: &mut Html, summary: &str, text: &str) {
+    let text = text.trim_end();
+    if text.trim().is_empty() {
+        return;
+    }
+    let end = text.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONGEST).last().unwrap_or(0);
+    let text = if text.len() <= LONGEST { text.to_owned() } else { format!("{} …", &text[..end]) };
+    html.raw("<details>").element("summary", &[], summary).element("pre", &[], text).raw("</details>");
+}
+
+fn known(html: &mut Html, campaign: &Campaign) {
+    let known = &campaign.statistics.known;
     if known.is_empty() {
         return;
     }
-    html.section("Known bugs that showed");
-    html.raw("<div class=\"scroll\"><table class=\"books\">\n<thead><tr><th>device</th><th>bug</th><th class=\"n\">cases</th></tr></thead>\n");
-    for (device, bug, cases) in known {
-        html.raw("<tr>").element("th", &[], device).element("td", &[], bug);
-        html.element("td", &[("class", &"n")], thousands(*cases)).raw("</tr>\n");
+    html.section("Known bugs");
+    html.raw("<div class=\"scroll\"><table class=\"statistics\">\n<thead><tr><th>device</th><th>bug</th><th class=\"n\">cases</th></tr></thead>\n");
+    for known in known {
+        html.raw("<tr>").element("th", &[], &known.device).element("td", &[], &known.bug);
+        html.element("td", &[("class", &"n")], thousands(known.cases)).raw("</tr>\n");
     }
     html.raw("</table></div>\n</section>\n");
 }
 
 fn findings(html: &mut Html, campaign: &Campaign) {
-    html.section("Findings by signature and device");
-    if campaign.findings.is_empty() {
+    html.section("Findings by signature");
+    let groups = campaign.groups();
+    if groups.is_empty() {
         html.raw("<p>Nothing was found.</p>\n</section>\n");
         return;
     }
-    html.raw("<div class=\"scroll\"><table class=\"books\">\n<thead><tr><th>kind</th><th>signature</th>");
-    for device in &campaign.devices {
-        html.element("th", &[("class", &"n")], &device.name);
-    }
-    html.raw("<th class=\"what\">saved</th></tr></thead>\n<tbody>\n");
-    for group in &campaign.findings {
+    html.raw("<div class=\"scroll\"><table class=\"statistics\">\n<thead><tr><th>kind</th><th>signature</th><th class=\"n\">cases</th>");
+    html.raw("<th class=\"what\">devices</th><th class=\"what\">saved</th></tr></thead>\n<tbody>\n");
+    for (nth, group) in groups.iter().enumerate() {
         html.raw("<tr>").element("td", &[("class", &"bad")], group.signature.kind.name().replace('_', " "));
-        html.raw("<td class=\"what\">").text(group.signature.detail.to_string());
-        if let Some(story) = group.seen.iter().map(|seen| seen.story.trim()).find(|story| !story.is_empty()) {
-            html.raw("<details><summary>one of them</summary>").element("pre", &[], story).raw("</details>");
+        html.raw("<td class=\"what\">").text(&group.signature.detail);
+        if let Some((_, saved)) = campaign.smallest(&group.seen).filter(|_| nth < REPORTS) {
+            details(html, "one of them", &saved.report);
         }
-        html.raw("</td>");
-        for device in &campaign.devices {
-            match group.seen.iter().find(|seen| seen.device == device.name) {
-                None => html.raw("<td class=\"n none\">–</td>"),
-                Some(seen) => {
-                    let title = format!("first in case {}", seen.first_case);
-                    html.element("td", &[("class", &"n"), ("title", &title)], thousands(seen.cases))
-                }
-            };
-        }
-        html.raw("<td>");
-        let links: Vec<&(String, String)> = group.seen.iter().flat_map(|seen| &seen.links).collect();
-        if links.len() > LINKS {
-            html.raw("<details>").element("summary", &[], format_args!("{} folders", links.len()));
-        }
-        for (address, name) in &links {
-            html.element("a", &[("href", address)], name).raw("<br>");
-        }
-        if links.len() > LINKS {
-            html.raw("</details>");
-        }
+        html.raw("</td>").element("td", &[("class", &"n")], thousands(group.cases()));
+        let device = |entry: &&SignatureEntry| match group.seen.len() {
+            1 => entry.device.clone(),
+            _ => format!("{} {}", entry.device, thousands(entry.cases)),
+        };
+        html.element("td", &[], group.seen.iter().map(device).collect::<Vec<_>>().join(", ")).raw("<td>");
+        links(html, campaign, group);
         html.raw("</td></tr>\n");
     }
     html.raw("</tbody></table></div>\n</section>\n");
 }
 
+/// The folders of findings; where a finding was minimised, that of the small program.
+fn links(html: &mut Html, campaign: &Campaign, group: &Group<'_>) {
+    let folders: Vec<&String> = group.seen.iter().flat_map(|entry| &entry.folders).collect();
+    if folders.len() > LINKS {
+        html.raw("<details>").element("summary", &[], format_args!("{} folders", folders.len()));
+    }
+    for folder in &folders {
+        let small = minimized(folder);
+        let name = folder.rsplit('/').next().unwrap_or(folder);
+        match campaign.programs.contains_key(&small) {
+            true => html.element("a", &[("href", &link(campaign, &small))], format_args!("{name} (minimised)")),
+            false => html.element("a", &[("href", &link(campaign, folder))], name),
+        };
+        html.raw("<br>");
+    }
+    if folders.len() > LINKS {
+        html.raw("</details>");
+    }
+}
+
+/// What only compiled is folded: it checked no value.
 fn devices(html: &mut Html, campaign: &Campaign) {
+    let nothing = DeviceEntry::default();
+    let all = campaign.devices.iter();
+    let all = all.map(|name| (name.as_str(), campaign.statistics.devices.get(name).unwrap_or(&nothing)));
+    let (compiled, ran): (Vec<_>, Vec<_>) = all.partition(|(_, device)| device.compiled_only());
+    html.section("Devices");
+    if !ran.is_empty() {
+        device_table(html, &ran);
+    }
+    if !compiled.is_empty() {
+        let heading = format!("{} devices that only compile", compiled.len());
+        folded(html, &heading, |html| device_table(html, &compiled));
+    }
+    html.raw("</section>\n");
+}
+
+fn device_table(html: &mut Html, devices: &[(&str, &DeviceEntry)]) {
     let mut verdicts: Vec<&str> = Vec::new();
-    for verdict in campaign.devices.iter().flat_map(|device| device.verdicts.keys()) {
+    for verdict in devices.iter().flat_map(|(_, device)| device.verdicts.keys()) {
         if !verdicts.contains(&verdict.as_str()) {
             verdicts.push(verdict);
         }
@@ -254,15 +213,21 @@ fn devices(html: &mut Html, campaign: &Campaign) {
     // What is well first, then what is wrong, in the order of the kinds.
     let order = |verdict: &str| Kind::ALL.iter().position(|kind| kind.name() == verdict).map_or(0, |at| at + 1);
     verdicts.sort_by_key(|verdict| (order(verdict), *verdict != "pass", *verdict));
-    html.section("Devices and verdicts");
-    html.raw("<div class=\"scroll\"><table class=\"books\">\n<thead><tr><th>device</th><th class=\"n\">cases</th>");
+    let compiled_only = devices.iter().all(|(_, device)| device.compiled_only());
+    html.raw(
+        "<div class=\"scroll\"><table class=\"statistics\">\n<thead><tr><th>device</th><th class=\"n\">cases</th>",
+    );
     for verdict in &verdicts {
         html.element("th", &[("class", &"n")], verdict.replace('_', " "));
     }
-    html.raw("<th class=\"n\">not supported</th><th class=\"n\">values checked</th><th class=\"n\">left open</th>");
-    html.raw("<th class=\"n\">skipped</th><th class=\"n\">sites reached</th><th class=\"n\">restarts</th></tr></thead>\n<tbody>\n");
-    for device in &campaign.devices {
-        html.raw("<tr>").element("th", &[], &device.name).element("td", &[("class", &"n")], thousands(device.cases));
+    html.raw("<th class=\"n\">not supported</th><th class=\"n\">restarts</th>");
+    if !compiled_only {
+        html.raw("<th class=\"n\">values checked</th><th class=\"n\">left open</th>");
+        html.raw("<th class=\"n\">skipped</th><th class=\"n\">sites reached</th>");
+    }
+    html.raw("</tr></thead>\n<tbody>\n");
+    for (name, device) in devices {
+        html.raw("<tr>").element("th", &[], name).element("td", &[("class", &"n")], thousands(device.cases));
         for verdict in &verdicts {
             let count = device.verdicts.get(*verdict).copied().unwrap_or(0);
             let class = match (count, order(verdict)) {
@@ -272,51 +237,74 @@ fn devices(html: &mut Html, campaign: &Campaign) {
             };
             html.element("td", &[("class", &class)], thousands(count));
         }
-        let counts = device.counts;
-        let logged = (counts.checked + counts.tainted + counts.skipped).max(1) as f64;
-        let share = |n: u64| format!("{} ({:.0} %)", thousands(n), 100.0 * n as f64 / logged);
         html.element("td", &[("class", &"n")], thousands(device.unsupported));
-        html.element("td", &[("class", &"n")], share(counts.checked));
-        html.element("td", &[("class", &"n")], share(counts.tainted));
-        html.element("td", &[("class", &"n")], share(counts.skipped));
-        let reached = 100.0 * counts.sites_reached as f64 / counts.sites.max(1) as f64;
-        html.element("td", &[("class", &"n")], format_args!("{reached:.0} %"));
-        html.element("td", &[("class", &"n")], thousands(device.restarts)).raw("</tr>\n");
+        html.element("td", &[("class", &"n")], thousands(device.restarts));
+        if !compiled_only {
+            let counts = device.counts;
+            let logged = (counts.checked + counts.tainted + counts.skipped).max(1) as f64;
+            let share = |n: u64| format!("{} ({:.0} %)", thousands(n), 100.0 * n as f64 / logged);
+            html.element("td", &[("class", &"n")], share(counts.checked));
+            html.element("td", &[("class", &"n")], share(counts.tainted));
+            html.element("td", &[("class", &"n")], share(counts.skipped));
+            let reached = 100.0 * counts.sites_reached as f64 / counts.sites.max(1) as f64;
+            html.element("td", &[("class", &"n")], format_args!("{reached:.0} %"));
+        }
+        html.raw("</tr>\n");
     }
-    html.raw("</tbody></table></div>\n</section>\n");
+    html.raw("</tbody></table></div>\n");
+}
+
+/// The curves that say whether it is worth going on: speed, and what is new.
+fn figures(samples: &[Sample]) -> Vec<Curve> {
+    let step = samples.len().div_ceil(POINTS).max(1);
+    let last = samples.len().saturating_sub(1);
+    let samples: Vec<&Sample> =
+        samples.iter().enumerate().filter(|(n, _)| n % step == 0 || *n == last).map(|(_, sample)| sample).collect();
+    let curve = |name: &str, figure: &dyn Fn(&Sample) -> u64| Curve {
+        name: name.to_owned(),
+        points: samples.iter().map(|sample| (sample.seconds, figure(sample) as f64)).collect(),
+    };
+    let passed = samples.windows(2).filter(|pair| pair[1].seconds > pair[0].seconds);
+    let speed = passed.map(|pair| {
+        let more = pair[1].cases().saturating_sub(pair[0].cases());
+        (pair[1].seconds, more as f64 / (pair[1].seconds - pair[0].seconds))
+    });
+    vec![
+        Curve { name: "cases a second".into(), points: speed.collect() },
+        curve("signatures", &|sample| sample.signatures),
+        curve("bugs", &|sample| sample.bugs),
+    ]
+}
+
+fn covered(html: &mut Html, campaign: &Campaign) {
+    let mut all = Coverage::default();
+    campaign.coverage.values().for_each(|coverage| all.merge(coverage));
+    coverage::section(html, "all devices", &all);
 }
 
 /// Colours of the bars, by number.
 const COLOURS: [&str; 7] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6"];
 
 fn times(html: &mut Html, campaign: &Campaign) {
-    let stages: Vec<&str> = campaign.devices.iter().flat_map(|device| &device.times).map(|(stage, _)| *stage).fold(
-        Vec::new(),
-        |mut stages, stage| {
-            if !stages.contains(&stage) {
-                stages.push(stage);
-            }
-            stages
-        },
-    );
-    html.section("Where time went").raw("<p>");
+    let stages = stages(StageTimes::default()).map(|(stage, _)| stage);
+    html.raw("<p>");
     for (stage, colour) in stages.iter().zip(COLOURS) {
         html.open("span", &[("class", &format_args!("key {colour}"))]).raw("</span>").text(stage).raw(" &nbsp; ");
     }
-    html.raw("</p>\n<div class=\"scroll\"><table class=\"books\">\n<thead><tr><th>device</th>");
+    html.raw("</p>\n<div class=\"scroll\"><table class=\"statistics\">\n<thead><tr><th>device</th>");
     for stage in &stages {
         html.element("th", &[("class", &"n")], stage);
     }
     html.raw("<th></th></tr></thead>\n<tbody>\n");
-    for device in &campaign.devices {
-        let total: f64 = device.times.iter().map(|(_, seconds)| seconds).sum();
-        html.raw("<tr>").element("th", &[], &device.name);
-        for stage in &stages {
-            let seconds = device.times.iter().find(|(name, _)| name == stage).map_or(0.0, |(_, seconds)| *seconds);
+    for name in &campaign.devices {
+        let times = self::stages(campaign.statistics.devices.get(name).map(|device| device.times).unwrap_or_default());
+        let total: f64 = times.iter().map(|(_, seconds)| seconds).sum();
+        html.raw("<tr>").element("th", &[], name);
+        for (_, seconds) in times {
             html.element("td", &[("class", &"n")], format_args!("{seconds:.1} s"));
         }
         html.raw("<td><span class=\"bar\">");
-        for ((stage, seconds), colour) in device.times.iter().zip(COLOURS) {
+        for ((stage, seconds), colour) in times.iter().zip(COLOURS) {
             let width = format!("width:{:.2}%", 100.0 * seconds / total.max(1e-9));
             html.open(
                 "i",
@@ -326,18 +314,29 @@ fn times(html: &mut Html, campaign: &Campaign) {
         }
         html.raw("</span></td></tr>\n");
     }
-    html.raw("</tbody></table></div>\n</section>\n");
+    html.raw("</tbody></table></div>\n");
+}
+
+/// Stages and seconds.
+fn stages(times: StageTimes) -> [(&'static str, f64); 6] {
+    [
+        ("driver", times.driver),
+        ("worker, else", (times.worker - times.driver).max(0.0)),
+        ("compile", times.compile),
+        ("judge", times.judge),
+        ("generate", times.generate),
+        ("save", times.save),
+    ]
 }
 
 fn operations(html: &mut Html, campaign: &Campaign) {
-    html.section("Subgroup operations");
     html.raw("<p>How many lanes executed each operation, and how many compared values depended on it: with the whole subgroup active, ");
     html.raw("and with a part of it. The bars compare the checked values, on a logarithmic scale.</p>\n");
     html.raw(
-        "<div class=\"scroll\"><table class=\"books\">\n<thead><tr><th>operation</th><th class=\"n\">lanes, all</th>",
+        "<div class=\"scroll\"><table class=\"statistics\">\n<thead><tr><th>operation</th><th class=\"n\">lanes, all</th>",
     );
     html.raw("<th class=\"n\">lanes, some</th><th class=\"n\">checked, all</th><th class=\"n\">checked, some</th><th></th></tr></thead>\n<tbody>\n");
-    let uses = |name: &str| campaign.operations.get(name).copied().unwrap_or_default();
+    let uses = |name: &str| campaign.statistics.operations.get(name).copied().unwrap_or_default();
     let most = TABLE.iter().map(|info| uses(info.name)).map(|used| used.checked_full + used.checked_partial).max();
     let scale = ((most.unwrap_or(0) + 1) as f64).ln().max(1e-9);
     for info in &TABLE {
@@ -366,28 +365,34 @@ fn operations(html: &mut Html, campaign: &Campaign) {
         }
         html.raw("</span></td></tr>\n");
     }
-    html.raw("</tbody></table></div>\n</section>\n");
+    html.raw("</tbody></table></div>\n");
 }
 
 fn constructs(html: &mut Html, campaign: &Campaign) {
-    if campaign.constructs.is_empty() {
-        return;
+    html.raw("<div class=\"scroll\"><table class=\"statistics\">\n<tbody>\n");
+    for &construct in Construct::ALL {
+        let count = campaign.statistics.generated.construct(construct);
+        let class = if count == 0 { "n zero" } else { "n" };
+        html.raw("<tr>").element("td", &[], construct.about()).element("td", &[("class", &class)], thousands(count));
+        html.raw("</tr>\n");
     }
-    html.section("Constructs in the generated cases");
-    html.raw("<div class=\"scroll\"><table class=\"books\">\n<tbody>\n");
-    for (name, count) in &campaign.constructs {
-        let class = if *count == 0 { "n zero" } else { "n" };
-        html.raw("<tr>").element("td", &[], name).element("td", &[("class", &class)], thousands(*count)).raw("</tr>\n");
-    }
-    html.raw("</tbody></table></div>\n</section>\n");
+    html.raw("</tbody></table></div>\n");
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use tangle_identity::{BugId, Detail, Signature};
+    use tangle_program::subgroup::Severity;
+
     use super::*;
+    use crate::campaign::SavedProgram;
+    use crate::saved::Rate;
+    use crate::statistics::COMPILED;
 
     #[test]
-    fn durations_are_told_in_the_unit_that_fits() {
+    fn durations_have_the_unit_that_fits() {
         for (seconds, text) in [(0.34, "0.3 s"), (61.0, "1 min 01 s"), (7_384.0, "2 h 03 min")] {
             assert_eq!(duration(seconds), text);
         }
@@ -395,37 +400,57 @@ mod tests {
 
     #[test]
     fn names_of_devices_and_signatures_are_escaped() {
-        let group = Group {
-            signature: Signature { kind: Kind::Crash, detail: tangle_identity::Detail::Text("<b>".into()) },
-            seen: vec![Seen {
-                device: "a<i>".into(),
-                cases: 2,
-                first_case: 1,
-                links: vec![("x\"y".into(), "<u>".into())],
-                story: "<s>".into(),
-            }],
-        };
-        let books = Campaign {
-            devices: vec![Device { name: "a<i>".into(), ..Device::default() }],
-            bugs: vec![Bug {
-                device: "a<i>".into(),
-                name: "<b>".into(),
-                known: Some("<u>".into()),
-                witnesses: 1,
-                statements: 2,
-                flake: Some(Rate { failed: 3, runs: 10 }),
-                link: "x\"y".into(),
-                program: "<s>".into(),
-                story: "<s>".into(),
-            }],
-            findings: vec![group],
-            known: vec![("a<i>".into(), "<b>".into(), 3)],
-            ..Campaign::default()
-        };
-        let page = campaign(&books);
+        let signature = Signature { kind: Kind::Crash, detail: Detail::Text("<b>".into()) };
+        let mut shown = Campaign { devices: vec!["a<i>".into()], address: "x\"y/".into(), ..Campaign::default() };
+        let statistics = &mut shown.statistics;
+        statistics.finding("a<i>", &signature, 1).folders.push("<u>".into());
+        statistics.enter("a<i>", 1, Some("<s>"), tangle_oracle::judge::Counts::default());
+        statistics.enter_known("a<i>", "<b>");
+        statistics.enter_bug(BugEntry {
+            device: "a<i>".into(),
+            bug: BugId::Text("<b>".into()),
+            known: Some("<u>".into()),
+            signatures: BTreeSet::from([signature]),
+            witnesses: 1,
+            representative: "<u>".into(),
+            statements: 2,
+            severity: Severity::Hard,
+            flake: Some(Rate { failed: 3, runs: 10 }),
+        });
+        let program = SavedProgram { statements: 2, program: "<s>".into(), report: "<s>".repeat(LONGEST) };
+        shown.programs.insert("<u>".into(), program);
+        let page = campaign(&shown);
         for raw in ["<b></", "a<i>", "<u>", "<s>", "x\"y"] {
             assert!(!page.contains(raw), "{raw}");
         }
         assert!(page.contains("a&lt;i&gt;") && page.contains("flake: fails in 3 of 10 runs"));
+    }
+
+    /// The page of a day's campaign stays below 500 kB.
+    #[test]
+    fn a_long_campaign_makes_a_small_page() {
+        let mut shown = Campaign { devices: (0..40).map(|n| format!("device-{n}")).collect(), ..Campaign::default() };
+        for (n, device) in shown.devices.iter().enumerate() {
+            let verdict = if n < 4 { "pass" } else { COMPILED };
+            shown.statistics.enter(device, 0, Some(verdict), tangle_oracle::judge::Counts::default());
+            shown.coverage.insert(device.clone(), Coverage::default());
+        }
+        for n in 0..400_u64 {
+            let signature = Signature { kind: Kind::Value, detail: Detail::Text(format!("signature {n}")) };
+            for device in 0..4 {
+                let entry = shown.statistics.finding(&format!("device-{device}"), &signature, n);
+                entry.folders = (0..3).map(|k| format!("findings/device-{device}/value-{n:08}-{k}")).collect();
+                let report = "a line of the report\n".repeat(200);
+                for folder in &entry.folders {
+                    let saved = SavedProgram { statements: 9, program: report.clone(), report: report.clone() };
+                    shown.programs.insert(folder.clone(), saved);
+                }
+            }
+        }
+        let day = (0..4_000).map(|n| Sample { seconds: f64::from(n) * 21.6, ..Sample::default() });
+        shown.samples = day.collect();
+        let page = campaign(&shown);
+        assert!(page.len() < 500_000, "{} bytes", page.len());
+        assert!(page.contains("36 devices that only compile") && page.contains("400 signatures"));
     }
 }

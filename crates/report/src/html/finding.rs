@@ -1,47 +1,29 @@
 //! The page of a finding.
 
-use tangle_oracle::map::{LaneMap, MapFault};
-use tangle_oracle::predict::NotDefined;
+use tangle_oracle::map::MapFault;
 use tangle_program::case::{Case, GroupId, SubgroupSize};
 
 use super::lanes::picture;
 use super::listing::{code, listing};
 use super::{Html, page};
 use crate::difference::difference;
-use crate::export::{Basis, Subject, environment};
-use crate::tell::{Did, Row, Telling, lane_list, mark, must_come};
+use crate::export::properties;
+use crate::subject::{Analysis, Elsewhere, Subject};
 use crate::text::capital;
-use tangle_identity::account::Account;
+use crate::wrong_step::{LaneResult, LaneRow, WrongStep, is_expected, lane_list, mark};
 use tangle_identity::flow;
-use tangle_identity::rule::{self, Rule};
-use tangle_identity::stage::Outcome;
+use tangle_identity::rule::Rule;
+use tangle_identity::stage::{Cell, Outcome};
 
 /// Wrong lanes shown; the rest is counted.
 const ROWS_SHOWN: usize = 48;
 
 /// The page.
-///
-/// # Errors
-/// If the case has undefined behaviour on the lane map.
-pub fn finding(subject: &Subject<'_>) -> Result<String, NotDefined> {
-    let (map, faults, observation) = match subject.basis {
-        Basis::Observed { observation, promise } => {
-            let (map, faults) = LaneMap::check(subject.case, &observation.map, promise);
-            (map, faults, Some(observation))
-        }
-        Basis::Linear(size) => (Some(LaneMap::linear(subject.case, size)), Vec::new(), None),
-        Basis::Nothing => (None, Vec::new(), None),
-    };
-    let account = map.map(|map| Account::new(subject.case, map, observation)).transpose()?;
-    let telling = account.as_ref().and_then(Telling::of);
+pub fn finding(finding: &Analysis<'_>) -> String {
+    let Analysis { subject, faults, account, wrong_step, .. } = finding;
     let mut html = Html::default();
-    header(&mut html, subject, telling.as_ref());
-    first_step(&mut html, telling.as_ref());
-    if telling.is_none() && !subject.report.is_empty() {
-        html.section("What happened").element("pre", &[], subject.report.trim_end()).raw("\n</section>\n");
-    }
-    map_faults(&mut html, subject.case, &faults);
-    if let Some(account) = &account {
+    header(&mut html, finding);
+    if let Some(account) = account {
         let detailed = flow::detailed(account);
         let account = detailed.as_ref().unwrap_or(account);
         let first = account.first();
@@ -50,32 +32,40 @@ pub fn finding(subject: &Subject<'_>) -> Result<String, NotDefined> {
         picture(&mut html, account, group, first.and_then(|first| first.step));
         html.raw("</section>\n");
     }
-    rules(&mut html, subject, account.as_ref(), &faults);
+    first_step(&mut html, wrong_step.as_ref());
+    if wrong_step.is_none() && !subject.report.is_empty() {
+        html.section("What happened").element("pre", &[], subject.report.trim_end()).raw("\n</section>\n");
+    }
+    map_faults(&mut html, &subject.case, faults);
+    rules(&mut html, &finding.rules);
+    reproduce(&mut html, subject);
     variants(&mut html, subject);
+    others(&mut html, subject);
     neighbour(&mut html, subject);
     facts(&mut html, subject);
     html.section("Program");
-    listing(&mut html, account.as_ref(), subject.glsl, telling.as_ref().map_or(0, |telling| telling.line));
+    let line = wrong_step.as_ref().map_or(0, |wrong_step| wrong_step.line);
+    listing(&mut html, account.as_ref(), &subject.shader.glsl, line);
     html.raw("</section>\n");
-    html.raw("<footer>").text(subject.versions).raw("</footer>\n");
-    Ok(page(&title(subject, telling.as_ref()), html))
+    html.raw("<footer>").text(&subject.versions).raw("</footer>\n");
+    page(&title(finding), html)
 }
 
-fn title(subject: &Subject<'_>, telling: Option<&Telling>) -> String {
-    let what = match (telling, subject.signature) {
-        (Some(telling), _) => telling.headline.clone(),
-        (None, Some(signature)) => signature.to_string(),
-        (None, None) => "nothing is wrong".into(),
-    };
-    subject.device.map_or(what.clone(), |device| format!("{}: {what}", device.name))
+fn title(finding: &Analysis<'_>) -> String {
+    let what = finding.headline().unwrap_or_else(|| "nothing is wrong".into());
+    match &finding.subject.device {
+        Some(device) => format!("{}: {what}", device.name),
+        None => what,
+    }
 }
 
-fn header(html: &mut Html, subject: &Subject<'_>, telling: Option<&Telling>) {
+fn header(html: &mut Html, finding: &Analysis<'_>) {
+    let subject = finding.subject;
     html.raw("<header>\n<p class=\"chips\">");
     if let Some(device) = &subject.device {
-        html.element("span", &[("class", &"chip device")], device.name);
+        html.element("span", &[("class", &"chip device")], &device.name);
     }
-    match subject.signature {
+    match &subject.signature {
         Some(signature) => html.element("span", &[("class", &"chip bad")], signature.kind.name().replace('_', " ")),
         None => html.element("span", &[("class", &"chip good")], "pass"),
     };
@@ -84,31 +74,26 @@ fn header(html: &mut Html, subject: &Subject<'_>, telling: Option<&Telling>) {
         html.element("span", &[("class", &"chip")], &subject.case.variant);
     }
     html.raw("</p>\n");
-    let headline = match (telling, subject.signature) {
-        (Some(telling), _) => capital(&telling.headline),
-        (None, Some(signature)) => {
-            format!("{}: {}", capital(&signature.kind.name().replace('_', " ")), signature.detail)
-        }
-        (None, None) => "Nothing is wrong".into(),
-    };
-    html.element("h1", &[], headline).raw("\n");
-    if let Some(signature) = subject.signature {
-        html.element("p", &[("class", &"sub")], format_args!("Counted under: {signature}")).raw("\n");
+    let headline = finding.headline().unwrap_or_else(|| "nothing is wrong".into());
+    html.element("h1", &[], capital(&headline)).raw("\n");
+    if let Some(signature) = &subject.signature {
+        html.element("p", &[("class", &"sub")], format_args!("Signature: {signature}")).raw("\n");
     }
     html.raw("</header>\n");
 }
 
-fn first_step(html: &mut Html, telling: Option<&Telling>) {
-    let Some(telling) = telling else { return };
+fn first_step(html: &mut Html, wrong_step: Option<&WrongStep>) {
+    let Some(wrong_step) = wrong_step else { return };
     html.section("The first wrong step");
-    if let Some(trace) = &telling.trace {
+    if let Some(trace) = &wrong_step.trace {
         html.element("p", &[], format_args!("{}.", capital(trace))).raw("\n");
     }
-    let headline = format_args!("{} ({}); first at {}.", capital(&telling.headline), telling.extent, telling.place);
+    let headline =
+        format_args!("{} ({}); first at {}.", capital(&wrong_step.headline), wrong_step.extent, wrong_step.place);
     html.element("p", &[], headline).raw("\n");
     html.raw("<div class=\"scroll\"><table class=\"listing excerpt\">\n");
-    for (number, line) in &telling.excerpt {
-        html.open("tr", &[("class", &if *number == telling.line { "wrong" } else { "" })]);
+    for (number, line) in &wrong_step.excerpt {
+        html.open("tr", &[("class", &if *number == wrong_step.line { "wrong" } else { "" })]);
         html.raw("<td class=\"number\">")
             .open("a", &[("href", &format_args!("#L{number}"))])
             .text(number)
@@ -118,10 +103,10 @@ fn first_step(html: &mut Html, telling: Option<&Telling>) {
         html.raw("</code></td></tr>\n");
     }
     html.raw("</table></div>\n");
-    strips(html, telling);
-    lane_table(html, telling);
-    html.raw("<p>They came here from:</p>\n<ul>\n");
-    for origin in &telling.origins {
+    strips(html, wrong_step);
+    lane_table(html, wrong_step);
+    html.raw("<p>The step before:</p>\n<ul>\n");
+    for origin in &wrong_step.origins {
         html.raw("<li>");
         match &origin.from {
             Some((step, source)) => html.text(format_args!("step {}, ", step + 1)).element("code", &[], source),
@@ -132,21 +117,21 @@ fn first_step(html: &mut Html, telling: Option<&Telling>) {
     html.raw("</ul>\n</section>\n");
 }
 
-fn strips(html: &mut Html, telling: &Telling) {
-    if telling.strips.is_empty() {
+fn strips(html: &mut Html, wrong_step: &WrongStep) {
+    if wrong_step.strips.is_empty() {
         return;
     }
     html.raw("<div class=\"scroll\"><table class=\"strips\">\n");
-    let (shown, left_out) = telling.shown_strips();
+    let (shown, left_out) = wrong_step.shown_strips();
     for strip in shown {
         // One above the other, so that a lane stands below itself.
         html.raw("<tr>").element("th", &[("rowspan", &2)], format_args!("subgroup {}", strip.subgroup));
-        html.raw("<th>have to come</th><td>");
+        html.raw("<th>expected</th><td>");
         for (lane, state) in strip.lanes.iter().enumerate() {
-            let class = state.map_or("none", |state| if must_come(state) { "right" } else { "absent" });
+            let class = state.map_or("none", |state| if is_expected(state) { "right" } else { "absent" });
             html.open("i", &[("class", &class), ("title", &format_args!("lane {lane}"))]).raw("</i>");
         }
-        html.raw("</td></tr>\n<tr><th>came</th><td>");
+        html.raw("</td></tr>\n<tr><th>actual</th><td>");
         for (lane, state) in strip.lanes.iter().enumerate() {
             let Some(state) = state else {
                 html.raw("<i class=\"none\"></i>");
@@ -180,37 +165,37 @@ const fn class_of(state: tangle_identity::account::State) -> &'static str {
     }
 }
 
-fn lane_table(html: &mut Html, telling: &Telling) {
-    if let Some(what) = telling.all_left() {
+fn lane_table(html: &mut Html, wrong_step: &WrongStep) {
+    if let Some(what) = wrong_step.all_left() {
         html.element("p", &[], format_args!("Instead, each of these lanes {what}.")).raw("\n");
         return;
     }
     html.raw("<div class=\"scroll\"><table class=\"values\">\n<tr><th>subgroup</th><th>lane</th><th>invocation</th>");
-    for column in &telling.columns {
-        html.raw("<th colspan=\"2\">").element("code", &[], column).raw("<br><small>expected, found</small></th>");
+    for column in &wrong_step.columns {
+        html.raw("<th colspan=\"2\">").element("code", &[], column).raw("<br><small>expected, actual</small></th>");
     }
-    if telling.columns.is_empty() {
+    if wrong_step.columns.is_empty() {
         html.raw("<th class=\"words\">instead</th>");
     }
     html.raw("</tr>\n");
-    for Row { subgroup, lane, index, did } in telling.rows.iter().take(ROWS_SHOWN) {
+    for LaneRow { subgroup, lane, index, result } in wrong_step.rows.iter().take(ROWS_SHOWN) {
         html.raw("<tr>").element("td", &[], subgroup).element("td", &[], lane).element("td", &[], index);
-        match did {
-            Did::Left(what) => {
+        match result {
+            LaneResult::Left(what) => {
                 html.element("td", &[("class", &"words")], what);
             }
-            Did::Logged(cells) => cells.iter().for_each(|cell| value_cells(html, cell)),
+            LaneResult::Logged(cells) => cells.iter().for_each(|cell| value_cells(html, cell)),
         }
         html.raw("</tr>\n");
     }
     html.raw("</table></div>\n");
-    if telling.rows.len() > ROWS_SHOWN {
-        html.element("p", &[], format_args!("And {} more lanes.", telling.rows.len() - ROWS_SHOWN));
+    if wrong_step.rows.len() > ROWS_SHOWN {
+        html.element("p", &[], format_args!("And {} more lanes.", wrong_step.rows.len() - ROWS_SHOWN));
     }
-    if telling.left_out > 0 {
+    if wrong_step.left_out > 0 {
         let more = format_args!(
             "{} more values are logged here; in all of these lanes they are right or open.",
-            telling.left_out
+            wrong_step.left_out
         );
         html.element("p", &[], more).raw("\n");
     }
@@ -240,15 +225,7 @@ fn map_faults(html: &mut Html, case: &Case, faults: &[MapFault]) {
     html.raw("</ul>\n</section>\n");
 }
 
-fn rules(html: &mut Html, subject: &Subject<'_>, account: Option<&Account<'_>>, faults: &[MapFault]) {
-    let Some(signature) = subject.signature else { return };
-    let mut rules: Vec<Rule> = Vec::new();
-    if let Some((account, first)) = account.and_then(|account| Some((account, account.first()?))) {
-        rules.extend(rule::of_step(account, &first));
-    }
-    rules.extend(faults.iter().map(|fault| rule::of_map(fault.rule)));
-    rules.extend(rule::of_failure(signature));
-    rules.dedup();
+fn rules(html: &mut Html, rules: &[Rule]) {
     if rules.is_empty() {
         return;
     }
@@ -264,45 +241,102 @@ fn rules(html: &mut Html, subject: &Subject<'_>, account: Option<&Account<'_>>, 
     html.raw("</dl>\n</section>\n");
 }
 
-fn variants(html: &mut Html, subject: &Subject<'_>) {
-    let Some(table) = subject.variants else { return };
+fn reproduce(html: &mut Html, subject: &Subject) {
+    if subject.command.is_empty() {
+        return;
+    }
+    html.section("Reproduce").element("pre", &[], &subject.command);
+    if let Some(rate) = subject.rate {
+        html.element("p", &[], format_args!("It fails in {} of {} runs.", rate.failed, rate.runs));
+    }
+    html.raw("\n</section>\n");
+}
+
+/// Devices with the same driver and the same cells are one row.
+fn variants(html: &mut Html, subject: &Subject) {
+    let Some(table) = &subject.variants else { return };
     html.section("Which stage is to blame");
-    if let Some(blame) = subject.device.and_then(|device| table.blame(device.name)) {
+    if let Some(blame) = subject.device.as_ref().and_then(|device| table.blame(&device.name)) {
         html.element("p", &[], format_args!("{blame}.")).raw("\n");
     }
-    html.raw("<div class=\"scroll\"><table>\n<tr><th>variant</th>");
-    for column in &table.columns {
-        html.element("th", &[], &column.device);
+    html.raw("<div class=\"scroll\"><table class=\"statistics\">\n<tr><th>driver</th><th>devices</th>");
+    for row in &table.rows {
+        html.element("th", &[], &row.made);
     }
     html.raw("</tr>\n");
-    for row in &table.rows {
-        html.raw("<tr>").element("th", &[], &row.made);
-        for cell in &row.cells {
-            let class = match cell.outcome {
-                Outcome::Passes => "chip good",
-                Outcome::Fails { .. } => "chip bad",
-                Outcome::NotRun => "chip",
-            };
-            html.raw("<td>");
-            match &cell.outcome {
-                Outcome::Fails { kind, .. } => {
-                    html.element("span", &[("class", &class)], kind.name().replace('_', " "));
-                    let detail = cell.text.split_once(": ").map_or("", |(_, detail)| detail);
-                    html.raw("<br>").element("small", &[], detail);
-                }
-                Outcome::Passes | Outcome::NotRun => drop(html.element("span", &[("class", &class)], &cell.text)),
-            }
-            html.raw("</td>");
+    let mut groups: Vec<(&str, Vec<&str>, Vec<&Cell>)> = Vec::new();
+    for (at, column) in table.columns.iter().enumerate() {
+        let cells: Vec<&Cell> = table.rows.iter().filter_map(|row| row.cells.get(at)).collect();
+        match groups.iter_mut().find(|(driver, _, others)| *driver == column.driver && *others == cells) {
+            Some((_, devices, _)) => devices.push(&column.device),
+            None => groups.push((&column.driver, vec![&column.device], cells)),
         }
+    }
+    groups.sort_by_key(|(driver, ..)| *driver);
+    for (driver, devices, cells) in groups {
+        html.raw("<tr>").element("th", &[], driver).element("td", &[("class", &"what")], devices.join(", "));
+        cells.into_iter().for_each(|cell| variant_cell(html, cell));
         html.raw("</tr>\n");
     }
     html.raw("</table></div>\n</section>\n");
 }
 
-fn neighbour(html: &mut Html, subject: &Subject<'_>) {
-    let Some(neighbour) = subject.neighbour else { return };
+fn variant_cell(html: &mut Html, cell: &Cell) {
+    let class = match cell.outcome {
+        Outcome::Passes => "chip good",
+        Outcome::Fails { .. } => "chip bad",
+        Outcome::NotRun => "chip",
+    };
+    html.raw("<td>");
+    match &cell.outcome {
+        Outcome::Fails { kind, .. } => {
+            html.element("span", &[("class", &class)], kind.name().replace('_', " "));
+            let detail = cell.text.split_once(": ").map_or("", |(_, detail)| detail);
+            html.raw("<br>").element("small", &[], detail);
+        }
+        Outcome::Passes | Outcome::NotRun => drop(html.element("span", &[("class", &class)], &cell.text)),
+    }
+    html.raw("</td>");
+}
+
+/// Devices of one driver with the same result are one row.
+fn others(html: &mut Html, subject: &Subject) {
+    if subject.others.is_empty() {
+        return;
+    }
+    html.section("The same program on other devices");
+    html.raw("<div class=\"scroll\"><table class=\"statistics\">\n<tr><th>driver</th><th>versions</th><th>devices</th><th>result</th></tr>\n");
+    let mut groups: Vec<(&Elsewhere, Vec<&str>, Vec<&str>)> = Vec::new();
+    for other in &subject.others {
+        match groups.iter_mut().find(|(first, ..)| first.driver == other.driver && first.result == other.result) {
+            Some((_, versions, devices)) => {
+                if !versions.contains(&other.version.as_str()) {
+                    versions.push(&other.version);
+                }
+                devices.push(&other.device);
+            }
+            None => groups.push((other, vec![&other.version], vec![&other.device])),
+        }
+    }
+    groups.sort_by_key(|(first, ..)| (&first.driver, first.is_right));
+    for (Elsewhere { driver, result, is_right, .. }, versions, devices) in groups {
+        let class = match is_right {
+            Some(true) => "good",
+            Some(false) => "bad",
+            None => "none",
+        };
+        html.raw("<tr>").element("th", &[], driver).element("td", &[], versions.join("; "));
+        html.element("td", &[("class", &"what")], devices.join(", "))
+            .element("td", &[("class", &class)], result)
+            .raw("</tr>\n");
+    }
+    html.raw("</table></div>\n</section>\n");
+}
+
+fn neighbour(html: &mut Html, subject: &Subject) {
+    let Some(neighbour) = &subject.neighbour else { return };
     html.section("The nearest program that passes").raw("<pre class=\"diff\">");
-    for line in difference(subject.glsl, &tangle_emit::glsl::glsl(neighbour)).lines() {
+    for line in difference(&subject.shader.glsl, &tangle_emit::glsl::glsl(neighbour)).lines() {
         let class = match line.as_bytes().first() {
             Some(b'-') => "less",
             Some(b'+') => "more",
@@ -317,15 +351,15 @@ fn neighbour(html: &mut Html, subject: &Subject<'_>) {
     html.raw("</section>\n");
 }
 
-fn facts(html: &mut Html, subject: &Subject<'_>) {
+fn facts(html: &mut Html, subject: &Subject) {
     html.raw("<div class=\"columns\">\n").section("Environment");
-    let rows = environment(subject.device.as_ref()).into_iter().filter(|(_, value)| !value.is_empty());
+    let rows = properties(subject.device.as_ref()).into_iter().filter(|(_, value)| !value.is_empty());
     html.facts(rows.map(|(name, value)| (name.to_owned(), value))).raw("</section>\n");
     html.section("Case").facts(case_facts(subject)).raw("</section>\n</div>\n");
 }
 
-fn case_facts(subject: &Subject<'_>) -> Vec<(String, String)> {
-    let case = subject.case;
+fn case_facts(subject: &Subject) -> Vec<(String, String)> {
+    let case = &subject.case;
     let by = |sides: [u32; 3]| sides.map(|side| side.to_string()).join(" × ");
     let spirv = serde_json::to_value(case.entry_point.spirv).ok().and_then(|value| value.as_str().map(str::to_owned));
     let size = match case.entry_point.subgroup_size {

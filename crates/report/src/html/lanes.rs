@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use tangle_program::case::GroupId;
+use tangle_program::tree::SiteId;
 
 use super::Html;
-use crate::tell::mark;
+use crate::wrong_step::mark;
 use tangle_identity::account::{Account, Entry, Lane, State, show};
 
 /// Width and height of a cell, and the gap between subgroups.
@@ -50,7 +51,9 @@ pub(super) fn picture(html: &mut Html, account: &Account<'_>, group: GroupId, wr
     let picture = Picture { account, wrong, merged: lanes * steps.len() > CELLS, steps, subgroups };
     left_out(html, &picture, &all, group);
     legend(html);
-    html.raw("<div class=\"picture\">\n<div class=\"corner\"><span>step</span> <span>line</span></div>\n");
+    html.raw(
+        "<div class=\"picture\">\n<div class=\"corner\"><span>step</span> <span>line</span> <span>times</span></div>\n",
+    );
     picture.heads(html);
     picture.labels(html);
     picture.body(html);
@@ -101,11 +104,11 @@ fn left_out(html: &mut Html, picture: &Picture<'_>, all: &[usize], group: GroupI
 const STATES: [(State, &str); 8] = [
     (State::Right, "here, and right"),
     (State::Open, "here; some values are left open"),
-    (State::Unseen, "has to be here; nothing is logged"),
+    (State::Unseen, "expected here, nothing is logged; the number is the loop's counter"),
     (State::Absent, "not here"),
     (State::WrongValue, "here with a wrong value"),
-    (State::Missing, "should be here, is not"),
-    (State::Intruder, "is here, should not be"),
+    (State::Missing, "expected here, is elsewhere"),
+    (State::Intruder, "here, expected elsewhere"),
     (State::NotJudged, "not judged: wrong before"),
 ];
 
@@ -218,7 +221,14 @@ impl Picture<'_> {
 
     fn labels(&self, html: &mut Html) {
         html.raw("<ol class=\"labels\">\n");
+        let mut times = BTreeMap::<SiteId, (usize, usize)>::new();
         for &step in &self.steps {
+            times.entry(self.account.steps[step].site).or_default().1 += 1;
+        }
+        for &step in &self.steps {
+            let (nth, all) = times.entry(self.account.steps[step].site).or_default();
+            *nth += 1;
+            let nth = if *all > 1 { nth.to_string() } else { String::new() };
             let class = if self.wrong == Some(step) { "wrong" } else { "" };
             html.open("li", &[("class", &class), ("value", &(step + 1))]);
             let (line, source) = self.account.site(step).map_or((0, ""), |site| (site.line, site.source.as_str()));
@@ -229,7 +239,7 @@ impl Picture<'_> {
                 &[("class", &"line")],
                 line,
             );
-            html.element("code", &[], source).raw("</a></li>\n");
+            html.element("span", &[("class", &"times")], nth).element("code", &[], source).raw("</a></li>\n");
         }
         if self.has_extra() {
             html.raw("<li><span class=\"step\"></span>after the end</li>\n");
@@ -275,6 +285,10 @@ impl Picture<'_> {
                 }
                 let title = (last == lane && state != State::Absent).then(|| self.title(index, step, state));
                 cell(html, state, x + lane * CELL, y, last - lane + 1, title.as_deref());
+                if let Some(counter) = self.counter(index, step).filter(|counter| last == lane && *counter < 100) {
+                    let (x, y) = (x + lane * CELL + CELL / 2, y + 12);
+                    html.element("text", &[("class", &"counter"), ("x", &x), ("y", &y)], counter);
+                }
             }
         }
     }
@@ -282,6 +296,13 @@ impl Picture<'_> {
     /// True if cells of this kind are drawn as one.
     const fn joins(&self, state: State) -> bool {
         self.merged && matches!(state, State::Right | State::Open | State::Unseen | State::NotJudged)
+    }
+
+    /// The counter of the loop whose body begins at a step.
+    fn counter(&self, index: usize, step: usize) -> Option<u32> {
+        let entries = &self.account.lanes[index].entries;
+        let at = entries.binary_search_by_key(&step, |entry| entry.step).ok()?;
+        entries[at].counter
     }
 
     fn after_the_end(&self, html: &mut Html, y: usize) {

@@ -57,7 +57,7 @@ pub enum Meaning {
 pub fn matrix(matrix: &Matrix) -> String {
     let mut html = Html::default();
     html.raw("<header>\n<h1>Devices against bugs</h1>\n</header>\n<section>\n");
-    html.raw("<div class=\"scroll\"><table class=\"books matrix\">\n<thead><tr><th>case</th>");
+    html.raw("<div class=\"scroll\"><table class=\"statistics matrix\">\n<thead><tr><th>case</th>");
     for device in &matrix.devices {
         html.raw("<th>").element("span", &[("title", &device.driver)], &device.name).raw("</th>");
     }

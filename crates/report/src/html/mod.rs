@@ -1,14 +1,14 @@
 //! Reports as HTML pages: one file each, no script, nothing loaded from anywhere.
 //!
 //! ```text
-//!   Account (what every lane had to do, and did) ─► finding ──┬─► page ─► one HTML file
-//!                                                  lanes (SVG)┘    ▲
-//!   Campaign (the books of a campaign) ──────────► campaign ───────┤
-//!   Coverage (operations, contexts, types) ────► coverage ───────┤
+//!   Analysis (a finding taken apart) ────────────► finding ──┬─► page ─► one HTML file
+//!                                                 lanes (SVG)┘    ▲
+//!   Campaign (statistics, findings, samples) ────► campaign ───────┤
+//!   Coverage (operations, contexts, types) ──────► coverage ───────┤
 //!   Matrix (bugs against devices) ───────────────► matrix ─────────┘
 //! ```
 //!
-//! Everything that is not a literal of this room goes through [`Html::text`] or an attribute, which escape it.
+//! Everything that is not a literal of this module goes through [`Html::text`] or an attribute, which escape it.
 
 pub mod campaign;
 pub mod coverage;
@@ -51,7 +51,7 @@ impl fmt::Write for Escaped<'_> {
 }
 
 impl Html {
-    /// Markup that stands in the source of this room.
+    /// Markup that stands in the source of this module.
     fn raw(&mut self, markup: &'static str) -> &mut Html {
         self.0.push_str(markup);
         self
@@ -108,6 +108,18 @@ impl Html {
         }
         self.raw("</table>\n")
     }
+}
+
+/// A path as part of an address: what has a meaning there is encoded (RFC 3986, 2.1).
+pub fn address(path: &str) -> String {
+    let mut address = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => address.push(byte.into()),
+            _ => drop(write!(address, "%{byte:02X}")),
+        }
+    }
+    address
 }
 
 /// A whole page.

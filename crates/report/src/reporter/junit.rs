@@ -1,26 +1,95 @@
-//! JUnit XML for CI: a suite for each device. What is unexpected is a failure; crashes, time-outs and missing cases are errors.
+//! JUnit XML for CI: a suite for each device. What is unexpected is a failure; crashes, time-outs and missing cases are errors. A campaign has
+//! a test case for each bug, and each signature that no bug explains; known bugs are successes with an output.
 
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
+use tangle_program::subgroup::Severity;
 
+use super::{ReportError, Reporter};
 use crate::baseline::Status;
+use crate::campaign::Campaign;
 use crate::replay::{Record, Replay};
-use crate::reporter::{ReportError, Reporter};
+use crate::subject::Analysis;
 
 /// JUnit XML.
 #[derive(Clone, Copy, Debug)]
 pub struct Junit;
 
 impl Reporter for Junit {
-    fn replay(&self, replay: &Replay) -> Result<Option<String>, ReportError> {
-        let mut report = Report::new("tangle replay");
-        for (device, records) in replay.by_device() {
-            let mut suite = TestSuite::new(device);
-            suite.add_test_cases(records.iter().map(|record| test_case(record)));
-            suite.set_time(records.iter().map(|record| record.time).sum());
-            report.add_test_suite(suite);
+    fn finding(&self, finding: &Analysis<'_>) -> Result<Option<String>, ReportError> {
+        let subject = finding.subject;
+        let device = subject.device.as_ref().map_or("none", |device| &device.name);
+        let status = match (&subject.signature, finding.headline()) {
+            (Some(signature), Some(headline)) => {
+                let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+                status.set_type(signature.kind.name()).set_message(headline).set_description(subject.report.clone());
+                status
+            }
+            _ => TestCaseStatus::success(),
+        };
+        let mut case = TestCase::new("case", status);
+        case.set_classname(device);
+        if let Some(signature) = &subject.signature {
+            case.add_property(Property::new("severity", signature.severity().name()));
         }
-        report.to_string().map(Some).map_err(|error| ReportError(error.to_string()))
+        report("tangle finding", [(device, vec![case])])
     }
+
+    fn campaign(&self, campaign: &Campaign) -> Result<Option<String>, ReportError> {
+        let statistics = &campaign.statistics;
+        let suites = campaign.devices.iter().map(|device| {
+            let bugs = campaign.bugs().into_iter().filter(|bug| bug.device == *device).map(|bug| {
+                let cases = format!("{} cases; smallest: {}", statistics.cases_of(bug), bug.representative);
+                match &bug.known {
+                    Some(known) => {
+                        let mut case = TestCase::new(bug.bug.to_string(), TestCaseStatus::success());
+                        case.set_system_out(format!("known: {known}; {cases}"));
+                        case
+                    }
+                    None => failed(&bug.bug.to_string(), "bug", cases, bug.severity),
+                }
+            });
+            let left = campaign.not_explained().into_iter().filter(|entry| entry.device == *device).map(|entry| {
+                let folder = entry.folders.first().map_or("not saved", String::as_str);
+                let cases = format!("{} cases; {folder}", entry.cases);
+                failed(&entry.signature.to_string(), entry.signature.kind.name(), cases, entry.signature.severity())
+            });
+            let mut cases: Vec<TestCase> = bugs.chain(left).collect();
+            for case in &mut cases {
+                case.set_classname(device.clone());
+            }
+            (device.as_str(), cases)
+        });
+        report("tangle fuzz", suites)
+    }
+
+    fn replay(&self, replay: &Replay) -> Result<Option<String>, ReportError> {
+        let suites = replay.by_device().into_iter();
+        report("tangle replay", suites.map(|(device, records)| (device, records.into_iter().map(test_case).collect())))
+    }
+}
+
+/// A file of suites.
+fn report<'a>(
+    name: &str,
+    suites: impl IntoIterator<Item = (&'a str, Vec<TestCase>)>,
+) -> Result<Option<String>, ReportError> {
+    let mut report = Report::new(name);
+    for (device, cases) in suites {
+        let mut suite = TestSuite::new(device);
+        suite.set_time(cases.iter().filter_map(|case| case.time).sum());
+        suite.add_test_cases(cases);
+        report.add_test_suite(suite);
+    }
+    report.to_string().map(Some).map_err(|error| ReportError(error.to_string()))
+}
+
+/// A test case that failed.
+fn failed(name: &str, kind: &str, message: String, severity: Severity) -> TestCase {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+    status.set_type(kind).set_message(message);
+    let mut case = TestCase::new(name, status);
+    case.add_property(Property::new("severity", severity.name()));
+    case
 }
 
 fn test_case(record: &Record) -> TestCase {
@@ -53,8 +122,6 @@ fn test_case(record: &Record) -> TestCase {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
-
-    use tangle_program::subgroup::Severity;
 
     use super::*;
     use crate::baseline::{Outcome, Tally};

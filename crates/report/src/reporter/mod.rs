@@ -1,13 +1,24 @@
-//! One way to show what tangle found: a format.
+//! Formats: each shows a finding, a campaign and the replay of a folder, or those of them that it has a form for.
 //!
 //! To add one, implement [`Reporter`] in a file of its own and name it in [`FORMATS`]; nothing else knows of formats.
 
-use crate::explain::{Colour, explain};
-use crate::export::{Subject, bundle};
-use crate::html;
-use crate::html::campaign::Campaign;
-use crate::junit::Junit;
+pub mod html;
+pub mod json;
+pub mod junit;
+pub mod markdown;
+pub mod text;
+
+use std::path::Path;
+
+use crate::campaign::Campaign;
 use crate::replay::Replay;
+use crate::subject::Analysis;
+
+pub use html::Html;
+pub use json::Json;
+pub use junit::Junit;
+pub use markdown::Markdown;
+pub use text::Text;
 
 /// Something could not be shown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,12 +26,12 @@ use crate::replay::Replay;
 pub struct ReportError(pub String);
 
 /// A format. What it has no form for is `None`.
-pub trait Reporter {
+pub trait Reporter: Sync {
     /// A finding.
     ///
     /// # Errors
-    /// If its case is not well-defined on its lane map.
-    fn finding(&self, _finding: &Subject<'_>) -> Result<Option<String>, ReportError> {
+    /// If it cannot be written in this format.
+    fn finding(&self, _finding: &Analysis<'_>) -> Result<Option<String>, ReportError> {
         Ok(None)
     }
 
@@ -42,45 +53,21 @@ pub trait Reporter {
 }
 
 /// Every format, by the extension of its files.
-pub const FORMATS: &[(&str, &dyn Reporter)] = &[("html", &Html), ("md", &Markdown), ("txt", &Text), ("xml", &Junit)];
+pub const FORMATS: &[(&str, &dyn Reporter)] =
+    &[("html", &Html), ("json", &Json), ("md", &Markdown), ("txt", &Text::PLAIN), ("xml", &Junit)];
 
-/// Pages that load nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct Html;
-
-impl Reporter for Html {
-    fn finding(&self, finding: &Subject<'_>) -> Result<Option<String>, ReportError> {
-        html::finding::finding(finding).map(Some).map_err(|error| ReportError(error.to_string()))
-    }
-
-    fn campaign(&self, campaign: &Campaign) -> Result<Option<String>, ReportError> {
-        Ok(Some(html::campaign::campaign(campaign)))
-    }
+/// The names of all formats, for help texts.
+pub fn names() -> String {
+    FORMATS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }
 
-/// What a bug tracker takes: the README of a bundle.
-#[derive(Clone, Copy, Debug)]
-pub struct Markdown;
-
-impl Reporter for Markdown {
-    fn finding(&self, finding: &Subject<'_>) -> Result<Option<String>, ReportError> {
-        let bundle = bundle(finding).map_err(|error| ReportError(error.to_string()))?;
-        let readme = bundle.files.into_iter().find(|(name, _)| *name == "README.md");
-        Ok(readme.and_then(|(_, text)| String::from_utf8(text).ok()))
-    }
-}
-
-/// Plain text, as on a terminal.
-#[derive(Clone, Copy, Debug)]
-pub struct Text;
-
-impl Reporter for Text {
-    fn finding(&self, finding: &Subject<'_>) -> Result<Option<String>, ReportError> {
-        let account = finding.account().map_err(|error| ReportError(error.to_string()))?;
-        Ok(account.and_then(|account| explain(&account, Colour::Plain)))
-    }
-
-    fn replay(&self, replay: &Replay) -> Result<Option<String>, ReportError> {
-        Ok(Some(replay.summary()))
-    }
+/// The format of a file: the one that is asked for, or else the one that the file's extension names.
+///
+/// # Errors
+/// If neither names a format.
+pub fn for_file(file: &Path, asked: Option<&str>) -> Result<&'static dyn Reporter, ReportError> {
+    let extension = || file.extension().map(|extension| extension.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = asked.map_or_else(extension, str::to_owned);
+    let format = FORMATS.iter().find(|(known, _)| *known == name).map(|(_, reporter)| *reporter);
+    format.ok_or_else(|| ReportError(format!("'{name}' is no format of reports; there are: {}", names())))
 }

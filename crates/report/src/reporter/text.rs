@@ -1,10 +1,20 @@
-//! The story of the first wrong step for a terminal.
+//! Plain text, as on a terminal: a finding, the end of a campaign, the summary of a replay.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::tell::{Did, LEGEND, Origin, Row, Strip, Telling, lane_list, mark, must_come};
-use tangle_identity::account::{Account, State};
-use tangle_identity::rule::{self, Rule};
+use tangle_identity::account::State;
+use tangle_identity::rule::Rule;
+
+use super::{ReportError, Reporter};
+use crate::campaign::Campaign;
+use crate::replay::Replay;
+use crate::statistics::DeviceEntry;
+use crate::subject::Analysis;
+use crate::text::{shortened, thousands};
+use crate::wrong_step::{
+    LEGEND, LaneResult, LaneRow, Origin, Strip, WrongStep, is_expected, lane_list, mark, short_program,
+};
 
 /// Wrong lanes shown; the rest is counted.
 const ROWS_SHOWN: usize = 32;
@@ -45,44 +55,96 @@ impl Colour {
     }
 }
 
-/// The story of the first wrong step; `None` if there is none.
-pub fn explain(account: &Account<'_>, colour: Colour) -> Option<String> {
-    let telling = Telling::of(account)?;
-    let mut text = String::new();
-    let _ = writeln!(text, "{} ({})", colour.paint(Style::Bold, &telling.headline), telling.extent);
-    if let Some(trace) = &telling.trace {
-        wrapped(&mut text, trace);
-    }
-    let _ = writeln!(text, "first at {}", telling.place);
-    excerpt(&mut text, &telling, colour);
-    strips(&mut text, &telling, colour);
-    lanes(&mut text, &telling, colour);
-    origins(&mut text, &telling.origins);
-    if let Some(first) = account.first() {
-        text.push_str(&why(&rule::of_step(account, &first), colour));
-    }
-    Some(text)
+/// Plain text.
+#[derive(Clone, Copy, Debug)]
+pub struct Text {
+    /// Whether findings are coloured.
+    pub colour: Colour,
 }
 
-/// Why something is wrong: the rules that are broken.
-pub fn why(rules: &[Rule], colour: Colour) -> String {
-    let mut text = String::from("\nwhy this is wrong\n");
-    for Rule { source, quote, because } in rules {
-        let _ = writeln!(text, "  {}", colour.paint(Style::Bold, source));
-        if !quote.is_empty() {
-            wrapped(&mut text, &format!("\"{quote}\""));
+impl Text {
+    /// For files.
+    pub const PLAIN: Text = Text { colour: Colour::Plain };
+}
+
+impl Reporter for Text {
+    fn finding(&self, finding: &Analysis<'_>) -> Result<Option<String>, ReportError> {
+        let Text { colour } = *self;
+        let subject = finding.subject;
+        let device = subject.device.as_ref().map_or("no device", |device| &device.name);
+        let Some(signature) = &subject.signature else {
+            return Ok(Some(format!("{device}: nothing is wrong\n{}\n", subject.report.trim_end())));
+        };
+        let mut text = format!("{signature} on {device}\n\n");
+        for fault in &finding.faults {
+            let _ = writeln!(text, "lane map, {}", fault.describe(&subject.case.entry_point));
         }
-        wrapped(&mut text, because);
+        match &finding.wrong_step {
+            Some(wrong_step) => text += &step(wrong_step, colour),
+            // A crash, a time-out: there are no steps.
+            None if finding.faults.is_empty() => {
+                let program = short_program(&subject.case).map_or(String::new(), |program| format!("\n{program}\n"));
+                let _ = write!(text, "{}\n{program}", subject.report.trim_end());
+            }
+            None => {}
+        }
+        why(&mut text, &finding.rules, colour);
+        if let Some(table) = &subject.variants {
+            let blame = table.blame(device).map_or(String::new(), |blame| format!("stage to blame: {blame}\n"));
+            let _ = writeln!(text, "\n{blame}{}", table.to_string().trim_end());
+        }
+        Ok(Some(text))
     }
+
+    fn campaign(&self, campaign: &Campaign) -> Result<Option<String>, ReportError> {
+        let mut text = bugs(campaign) + &not_minimized(campaign);
+        for (name, device) in &campaign.statistics.devices {
+            text += &line(&format!("{name}: {}", counts(device)));
+        }
+        Ok(Some(text + &rest(campaign)))
+    }
+
+    fn replay(&self, replay: &Replay) -> Result<Option<String>, ReportError> {
+        Ok(Some(replay.summary()))
+    }
+}
+
+/// The first wrong step.
+pub fn step(wrong_step: &WrongStep, colour: Colour) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "{} ({})", colour.paint(Style::Bold, &wrong_step.headline), wrong_step.extent);
+    if let Some(trace) = &wrong_step.trace {
+        wrapped(&mut text, trace);
+    }
+    let _ = writeln!(text, "first at {}", wrong_step.place);
+    excerpt(&mut text, wrong_step, colour);
+    strips(&mut text, wrong_step, colour);
+    lanes(&mut text, wrong_step, colour);
+    origins(&mut text, &wrong_step.origins);
     text
 }
 
-fn excerpt(text: &mut String, telling: &Telling, colour: Colour) {
-    let width = telling.excerpt.last().map_or(1, |(line, _)| line.to_string().len());
+/// Why something is wrong: the rules that are broken.
+fn why(text: &mut String, rules: &[Rule], colour: Colour) {
+    if rules.is_empty() {
+        return;
+    }
+    text.push_str("\nwhy this is wrong\n");
+    for Rule { source, quote, because } in rules {
+        let _ = writeln!(text, "  {}", colour.paint(Style::Bold, source));
+        if !quote.is_empty() {
+            wrapped(text, &format!("\"{quote}\""));
+        }
+        wrapped(text, because);
+    }
+}
+
+fn excerpt(text: &mut String, wrong_step: &WrongStep, colour: Colour) {
+    let width = wrong_step.excerpt.last().map_or(1, |(line, _)| line.to_string().len());
     text.push('\n');
-    for (line, source) in &telling.excerpt {
+    for (line, source) in &wrong_step.excerpt {
         let number = format!("{line:width$} |");
-        let shown = if *line == telling.line {
+        let shown = if *line == wrong_step.line {
             colour.paint(Style::Wrong, format!("> {number} {source}"))
         } else {
             format!("  {} {source}", colour.paint(Style::Faint, number))
@@ -91,21 +153,21 @@ fn excerpt(text: &mut String, telling: &Telling, colour: Colour) {
     }
 }
 
-fn strips(text: &mut String, telling: &Telling, colour: Colour) {
-    if telling.strips.is_empty() {
+fn strips(text: &mut String, wrong_step: &WrongStep, colour: Colour) {
+    if wrong_step.strips.is_empty() {
         return;
     }
-    let size = telling.strips.iter().map(|strip| strip.lanes.len()).max().unwrap_or(0).max("expected".len());
+    let size = wrong_step.strips.iter().map(|strip| strip.lanes.len()).max().unwrap_or(0).max("expected".len());
     let head = format!("{:12} {:size$}  actual (lane 0 at the left)", "lanes", "expected");
     let _ = writeln!(text, "\n{}", colour.paint(Style::Bold, head));
-    let (shown, left_out) = telling.shown_strips();
+    let (shown, left_out) = wrong_step.shown_strips();
     for strip in shown {
         let name = format!("subgroup {}", strip.subgroup);
         let padding = " ".repeat(size - strip.lanes.len());
         let expected =
-            painted(strip, colour, |state| if must_come(state) { ('#', Style::Right) } else { ('.', Style::Faint) });
-        let found = painted(strip, colour, |state| (mark(state), style(state)));
-        let _ = writeln!(text, "{name:12} {expected}{padding}  {found}");
+            painted(strip, colour, |state| if is_expected(state) { ('#', Style::Right) } else { ('.', Style::Faint) });
+        let actual = painted(strip, colour, |state| (mark(state), style(state)));
+        let _ = writeln!(text, "{name:12} {expected}{padding}  {actual}");
     }
     if left_out > 0 {
         let _ = writeln!(text, "... and {left_out} more subgroups");
@@ -135,38 +197,38 @@ fn painted(strip: &Strip, colour: Colour, look: impl Fn(State) -> (char, Style))
     parts.iter().map(|(style, part)| colour.paint(*style, part)).collect()
 }
 
-fn lanes(text: &mut String, telling: &Telling, colour: Colour) {
-    if let Some(what) = telling.all_left() {
+fn lanes(text: &mut String, wrong_step: &WrongStep, colour: Colour) {
+    if let Some(what) = wrong_step.all_left() {
         let _ = writeln!(text, "\ninstead, each of these lanes {what}");
         return;
     }
     let mut head = vec!["subgroup".to_owned(), "lane".into(), "invocation".into()];
-    head.extend(telling.columns.iter().cloned());
-    if telling.columns.is_empty() {
+    head.extend(wrong_step.columns.iter().cloned());
+    if wrong_step.columns.is_empty() {
         head.push("instead".into());
     }
     let mut rows = vec![head.into_iter().map(|cell| (Style::Bold, cell)).collect::<Vec<_>>()];
-    rows.extend(telling.rows.iter().take(ROWS_SHOWN).map(table_row));
+    rows.extend(wrong_step.rows.iter().take(ROWS_SHOWN).map(table_row));
     text.push('\n');
     table(text, &rows, colour);
-    if telling.rows.len() > ROWS_SHOWN {
-        let _ = writeln!(text, "... and {} more lanes", telling.rows.len() - ROWS_SHOWN);
+    if wrong_step.rows.len() > ROWS_SHOWN {
+        let _ = writeln!(text, "... and {} more lanes", wrong_step.rows.len() - ROWS_SHOWN);
     }
-    if telling.left_out > 0 {
+    if wrong_step.left_out > 0 {
         let _ = writeln!(
             text,
             "{} more values are logged here; in all of these lanes they are right or open",
-            telling.left_out
+            wrong_step.left_out
         );
     }
 }
 
-fn table_row(row: &Row) -> Vec<(Style, String)> {
+fn table_row(row: &LaneRow) -> Vec<(Style, String)> {
     let place = [row.subgroup.to_string(), row.lane.to_string(), row.index.to_string()];
     let mut cells: Vec<(Style, String)> = place.into_iter().map(|cell| (Style::Faint, cell)).collect();
-    match &row.did {
-        Did::Left(what) => cells.push((Style::Elsewhere, what.clone())),
-        Did::Logged(values) => cells.extend(values.iter().map(|(expected, found)| match expected {
+    match &row.result {
+        LaneResult::Left(what) => cells.push((Style::Elsewhere, what.clone())),
+        LaneResult::Logged(values) => cells.extend(values.iter().map(|(expected, found)| match expected {
             None => (Style::Faint, format!("{found} (open)")),
             Some(expected) if expected == found => (Style::Right, found.clone()),
             Some(expected) => (Style::Wrong, format!("{found}, not {expected}")),
@@ -192,7 +254,7 @@ fn table(text: &mut String, rows: &[Vec<(Style, String)>], colour: Colour) {
 }
 
 fn origins(text: &mut String, origins: &[Origin]) {
-    text.push_str("\nthey came from\n");
+    text.push_str("\nthe step before\n");
     for origin in origins {
         let from = origin.from.as_ref().map_or_else(
             || "the start of the program".to_owned(),
@@ -214,4 +276,110 @@ fn wrapped(text: &mut String, words: &str) {
         line.push_str(word);
     }
     let _ = writeln!(text, "{line}");
+}
+
+/// Bugs, and signatures that are not minimised, that are shown of a campaign; the page has all of them.
+const SHOWN: usize = 6;
+
+/// Longest line of a campaign's summary, in characters.
+const WIDTH: usize = 160;
+
+fn bugs(campaign: &Campaign) -> String {
+    let bugs = campaign.bugs();
+    let mut text = String::new();
+    for bug in bugs.iter().take(SHOWN) {
+        let known = bug.known.as_ref().map_or(String::new(), |known| format!(" (known: {known})"));
+        let flake = bug.flake.map_or(String::new(), |rate| format!(", fails {rate}"));
+        text += &line(&format!(
+            "bug on {}: {}{known}: {} findings, smallest {} statements{flake}",
+            bug.device,
+            bug.bug,
+            thousands(campaign.statistics.cases_of(bug)),
+            bug.statements
+        ));
+        text += &format!("  tangle explain {}\n", campaign.folder.join(&bug.representative).display());
+    }
+    text + &more(bugs.len(), "bugs", campaign)
+}
+
+fn not_minimized(campaign: &Campaign) -> String {
+    let left = campaign.not_explained();
+    let mut text = String::new();
+    for entry in left.iter().take(SHOWN) {
+        text += &line(&format!(
+            "not minimised: {} {} ({} cases, first {})",
+            entry.device,
+            entry.signature,
+            thousands(entry.cases),
+            entry.first_case
+        ));
+        if let Some(folder) = entry.folders.first() {
+            text += &format!("  tangle minimize {}\n", campaign.folder.join(folder).display());
+        }
+    }
+    text + &more(left.len(), "signatures that are not minimised", campaign)
+}
+
+fn rest(campaign: &Campaign) -> String {
+    let known = &campaign.statistics.known;
+    let mut text = String::new();
+    for known in known.iter().take(SHOWN) {
+        text += &line(&format!("known on {}: {} ({} cases)", known.device, known.bug, thousands(known.cases)));
+    }
+    text += &more(known.len(), "known bugs", campaign);
+    let mut reasons = BTreeMap::<&str, usize>::new();
+    campaign.not_minimized.values().for_each(|reason| *reasons.entry(reason).or_default() += 1);
+    if !reasons.is_empty() {
+        let mut reasons: Vec<(&str, usize)> = reasons.into_iter().collect();
+        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let others = reasons.len().saturating_sub(3);
+        let mut texts: Vec<String> =
+            reasons.iter().take(3).map(|(reason, count)| format!("{count} × {}", shortened(reason, 60))).collect();
+        if others > 0 {
+            texts.push(format!("{others} other reasons"));
+        }
+        text += &line(&format!("{} findings are not minimised: {}", campaign.not_minimized.len(), texts.join("; ")));
+    }
+    text
+}
+
+/// The row that stands for those that are not shown.
+fn more(all: usize, what: &str, campaign: &Campaign) -> String {
+    match all.checked_sub(SHOWN) {
+        None | Some(0) => String::new(),
+        Some(more) => {
+            format!("{more} more {what}: `tangle report {} --out page.html` has all\n", campaign.folder.display())
+        }
+    }
+}
+
+fn line(text: &str) -> String {
+    shortened(text, WIDTH) + "\n"
+}
+
+/// What a device did, in a line.
+fn counts(device: &DeviceEntry) -> String {
+    let verdicts: Vec<String> =
+        device.verdicts.iter().map(|(verdict, n)| format!("{} {verdict}", thousands(*n))).collect();
+    let mut text = format!("{} cases", thousands(device.cases));
+    if !verdicts.is_empty() {
+        let _ = write!(text, " ({})", verdicts.join(", "));
+    }
+    for (count, what) in [
+        (device.unsupported, "not supported"),
+        (device.left_out, "left out"),
+        (device.restarts, "workers replaced"),
+        (device.slow, "slow"),
+        (device.killed, "killed from outside"),
+        (device.short_of_memory, "short of memory"),
+        (device.unconfirmed, "time-outs like confirmed hangs"),
+    ] {
+        if count > 0 {
+            let _ = write!(text, ", {} {what}", thousands(count));
+        }
+    }
+    let counts = device.counts;
+    let logged = counts.checked + counts.tainted + counts.skipped;
+    let share = 100.0 * counts.checked as f64 / logged.max(1) as f64;
+    text + &format!("; {} values checked ({share:.0} %)", thousands(counts.checked))
 }

@@ -18,7 +18,7 @@ pub use file::read_text;
 
 use crate::error::ConfigError;
 use crate::info::DriverMode;
-use crate::text::Line;
+use tangle_files::text::Line;
 
 /// The longest `timeout_s` and `--timeout`: a day.
 pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);

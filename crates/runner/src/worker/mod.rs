@@ -27,8 +27,8 @@ use crate::config::WORKER_VARIABLE;
 use crate::info::{DeviceInfo, DriverMode};
 use crate::job::{Job, Outcome, Stage};
 use crate::protocol::{self, FromWorker, ReadError, ToWorker};
-use crate::text::Line;
 use fault::Faults;
+use tangle_files::text::Line;
 
 pub use fault::{FAULT_VARIABLE, STATE_VARIABLE};
 pub(crate) use memory::leave_without as leave_without_memory;

@@ -9,7 +9,7 @@ use super::session::Session;
 use super::{Failure, InCall, result_name};
 use crate::check;
 use crate::job::{Completed, Job, Optimisation, Outcome, Shortage, Stage};
-use crate::text::Lines;
+use tangle_files::text::Lines;
 
 /// Objects that belong to one job.
 #[derive(Default)]
