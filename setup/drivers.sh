@@ -193,7 +193,7 @@ setup_drivers() {
         if [[ -d $dir/icd.d && $refresh == no ]]; then
             continue
         elif [[ -f $dir.failed && $failed == skip ]]; then
-            warn "driver $name: was not to be had the last time, so it will not be tested (\`./x setup\` tries again)"
+            warn "driver $name: could not be obtained the last time, so it will not be tested (\`./x setup\` tries again)"
         elif ! have apt-get || ! have dpkg-deb; then
             warn "driver $name: not to be had without apt and dpkg (docs/devices-setup.md says how to add a driver by hand)"
         else

@@ -7,7 +7,7 @@ use tangle_campaign::blackbox::case;
 use tangle_campaign::replay::find_cases;
 use tangle_files::write_atomically;
 
-use super::{Found, read_case, say, tell};
+use super::{Found, read_case, say, say_stderr};
 
 /// The options with underscores are those that ClusterFuzz gives.
 #[derive(clap::Args)]
@@ -32,7 +32,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         for (_, file) in find_cases(folder)? {
             match read_case(&file) {
                 Ok(case) => corpus.push(case),
-                Err(error) => tell!("warning: left out: {error:#}"),
+                Err(error) => say_stderr!("warning: left out: {error:#}"),
             }
         }
     }

@@ -8,7 +8,7 @@ use tangle_campaign::reduce::ReduceOptions;
 use tangle_program::case::Case;
 
 use super::minimize::watched;
-use super::{DeviceArgs, Found, Jobs, read_case, say, tell};
+use super::{DeviceArgs, Found, Jobs, read_case, say, say_stderr};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -68,7 +68,7 @@ fn minimized(args: &AddArgs) -> anyhow::Result<Case> {
     let mut targets = args.devices.open(Jobs::One)?;
     targets.truncate(1);
     let name = targets.first().context("no device")?.name.clone();
-    tell!("minimising on {name}");
+    say_stderr!("minimising on {name}");
     let reduction = watched(&targets, &case, None, &ReduceOptions::default(), |_| Ok(()))?;
     anyhow::ensure!(
         reduction.minimized.finished,

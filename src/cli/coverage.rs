@@ -210,7 +210,7 @@ fn legend(args: &Args) -> Result<(), OutputError> {
         Measure::Reached => "executions, one for each lane",
         Measure::Checked => "compared values",
     };
-    say!("\ncells count {counted}; !: no place in any program, gen: no lane came, run: nothing was compared")?;
+    say!("\ncells count {counted}; !: no place in any program, gen: no lane reached it, run: nothing was compared")?;
     for exemption in &EXEMPTIONS {
         say!("·: {}", exemption.reason)?;
     }

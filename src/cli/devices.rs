@@ -93,17 +93,17 @@ fn stages(names: &[String]) -> String {
         ("mesh", &["task", "mesh"]),
         ("ray_tracing", &["raygen", "any_hit", "closest_hit", "miss", "intersection", "callable"]),
     ];
-    let mut told: Vec<&str> = Vec::new();
+    let mut shown: Vec<&str> = Vec::new();
     for name in names {
         let whole = TOGETHER.iter().find(|(_, group)| {
             group.contains(&name.as_str()) && group.iter().all(|stage| names.iter().any(|name| name == stage))
         });
         let word = whole.map_or(name.as_str(), |(word, _)| word);
-        if !told.contains(&word) {
-            told.push(word);
+        if !shown.contains(&word) {
+            shown.push(word);
         }
     }
-    told.join(" ")
+    shown.join(" ")
 }
 
 /// `8`, or `64 (32 to 64, may be required)`.
@@ -158,8 +158,8 @@ mod tests {
                 "graphics compute raygen miss",
             ),
         ];
-        for (all, told) in table {
-            assert_eq!(stages(&names(all)), told);
+        for (all, shown) in table {
+            assert_eq!(stages(&names(all)), shown);
         }
         assert_eq!(operations(&names("basic vote")), "basic vote");
     }

@@ -13,7 +13,7 @@ use tangle_report::saved::{SavedFinding, SavedShader, promise};
 use tangle_report::subject::{Basis, Subject, TestedDevice};
 use tangle_runner::toolchain;
 
-use super::{read_case, tell, timeout};
+use super::{read_case, say_stderr, timeout};
 
 /// On which device to run, if on any.
 #[derive(clap::Args, Clone)]
@@ -37,7 +37,7 @@ pub fn load(path: &Path, args: &RunArgs) -> anyhow::Result<Subject> {
     let small = path.join("minimized");
     let path = match !args.original && SavedFinding::is_at(path) && SavedFinding::is_at(&small) {
         true => {
-            tell!("the minimised program is taken; --original takes the one that was found");
+            say_stderr!("the minimised program is taken; --original takes the one that was found");
             &small
         }
         false => path,
@@ -62,7 +62,7 @@ fn of_finding(finding: SavedFinding) -> Subject {
     let shader = finding.shader.clone().unwrap_or_else(|| {
         // A finding about the compiler has no module, and needs none.
         if finding.signature.kind != Kind::Toolchain {
-            tell!("warning: the shader of the finding is not what this tangle makes of its case; compiled anew");
+            say_stderr!("warning: the shader of the finding is not what this tangle makes of its case; compiled anew");
         }
         compile(&finding.case)
     });
@@ -158,7 +158,7 @@ impl RunArgs {
     pub fn open(&self, names: &[String]) -> anyhow::Result<Vec<Target>> {
         let options = tangle_runner::Options { timeout: self.timeout, in_flight: 1, ..Default::default() };
         tangle_campaign::target::open(names, self.devices.as_deref(), Jobs::One, &options, |warning| {
-            tell!("warning: {warning}")
+            say_stderr!("warning: {warning}")
         })
     }
 }

@@ -26,7 +26,7 @@ use super::output::put;
 use super::progress::Progress;
 use super::summary::{print_counts, print_operations};
 use super::view::View;
-use super::{DeviceArgs, Found, duration, severity, tell};
+use super::{DeviceArgs, Found, duration, say_stderr, severity};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -151,7 +151,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
         "--view needs a terminal"
     );
     let folder = Folder::open(&args.out)?;
-    // Read in any case: a folder that cannot be used is told before the devices are opened.
+    // Read in any case: a folder that cannot be used is reported before the devices are opened.
     let seed_there = folder.seed()?;
     let seed = args.seed.or(seed_there).unwrap_or_else(rand::random);
     ctrlc::set_handler(|| {
@@ -162,7 +162,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
     })?;
     let targets = args.devices.open(args.jobs.unwrap_or(Jobs::Shared))?;
     let names: Vec<String> = targets.iter().map(named).collect();
-    tell!("seed {seed}, devices {}, saving in {}", names.join(", "), args.out.display());
+    say_stderr!("seed {seed}, devices {}, saving in {}", names.join(", "), args.out.display());
     let known = Known::read(&args.known)?;
     let mut without: BTreeSet<Combination> = args.without.into_iter().collect();
     if args.avoid_known {
@@ -184,7 +184,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
         max_disk: args.max_disk,
     };
     let mut campaign = Campaign::new(options, folder, targets, &STOP)?;
-    campaign.notes().iter().for_each(|note| tell!("note: {note}"));
+    campaign.notes().iter().for_each(|note| say_stderr!("note: {note}"));
     if args.minimize == Minimize::On {
         campaign = campaign.minimizing(args.devices.opener());
     }
@@ -221,7 +221,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
     let mut ended = Vec::new();
     for (device, loss) in campaign.losses() {
         match loss {
-            Loss::Workers { .. } => tell!("warning: device {device} {loss}"),
+            Loss::Workers { .. } => say_stderr!("warning: device {device} {loss}"),
             Loss::Device { .. } => ended.push(format!("device {device} {loss}")),
         }
     }

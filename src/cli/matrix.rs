@@ -13,7 +13,7 @@ use tangle_report::html::matrix::{Matrix, Meaning};
 use super::output::put;
 use super::progress::watch;
 use super::table::Table;
-use super::{DeviceArgs, Found, Jobs, read_case, say, tell};
+use super::{DeviceArgs, Found, Jobs, read_case, say, say_stderr};
 
 /// Runs each case on each device and shows the results side by side. For each driver that fails: which of its versions here do, and
 /// which do not. A pipeline that a compile-only driver creates says nothing about wrong results.
@@ -53,7 +53,7 @@ fn subjects_at(path: &Path) -> anyhow::Result<Vec<Subject>> {
         let known = Known::read(&[path.into()])?;
         let subject = |bug: &tangle_identity::known::Bug| {
             if bug.case.is_none() {
-                tell!("note: known bug {} is left out: it has no case", bug.name);
+                say_stderr!("note: known bug {} is left out: it has no case", bug.name);
             }
             let named = |case| Subject { name: bug.name.clone(), about: bug.versions.clone(), case };
             bug.case.clone().map(named)
@@ -122,10 +122,10 @@ fn mark(status: &str) -> &'static str {
     MARKS.iter().find(|(name, _)| *name == status).map_or("!", |(_, mark)| mark)
 }
 
-/// The marks that stand in the table, besides those that are always told.
+/// The marks that stand in the table, besides those that are always explained.
 fn legend(matrix: &Matrix) -> String {
     let stands = |name: &str| matrix.rows.iter().any(|row| row.cells.iter().any(|cell| cell.status == name));
-    let told: Vec<String> =
+    let shown: Vec<String> =
         MARKS[4..].iter().filter(|(name, _)| stands(name)).map(|(name, mark)| format!("{mark} {name}")).collect();
-    if told.is_empty() { "nothing is wrong".into() } else { told.join("  ") }
+    if shown.is_empty() { "nothing is wrong".into() } else { shown.join("  ") }
 }

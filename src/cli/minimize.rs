@@ -19,7 +19,7 @@ use tangle_identity::Signature;
 use tangle_minimizer::{Progress, Size, statements};
 use tangle_program::case::Case;
 
-use super::{Found, duration, progress, read_case, say, tell, timeout};
+use super::{Found, duration, progress, read_case, say, say_stderr, timeout};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     };
     let from = Some(content_hash(&original));
     let options = ReduceOptions { same, time: args.time, candidates: args.tries, from };
-    tell!("{}{}", if resumed { "going on from an earlier run: " } else { "" }, summary(&start));
+    say_stderr!("{}{}", if resumed { "going on from an earlier run: " } else { "" }, summary(&start));
     let started = Instant::now();
     let reduced = watched(&targets, &start, signature, &options, |best| place.note(&original, best));
     let reduction = match reduced {
@@ -95,7 +95,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     tell_result(&reduction, &original, started.elapsed(), place.path())?;
     let is_time_left = !STOP.load(Ordering::SeqCst) && args.time.is_none_or(|time| started.elapsed() < time);
     if is_time_left && !place.is_file() && variants::are_telling(reduction.signature.kind) {
-        tell!("looking for the stage to blame: every variant on every device of the finding");
+        say_stderr!("looking for the stage to blame: every variant on every device of the finding");
         let others = others.open(args);
         let targets = targets.iter().take(1).chain(&others);
         variants::save(&variants::table(targets, &reduction.minimized.case), place.path())?;
@@ -149,7 +149,7 @@ fn end_in_time(limit: Option<Duration>) {
             }
             let is_late = limit.is_some_and(|limit| started.elapsed() >= limit + GRACE);
             if is_late || stopped.is_some_and(|stopped| stopped.elapsed() >= GRACE_OF_STOP) {
-                tell!(
+                say_stderr!(
                     "error: the time is over, and the device still runs a case; what was reached is kept, and the same command goes on"
                 );
                 std::process::exit(2);
@@ -189,7 +189,7 @@ fn open(args: &Args, name: &str) -> anyhow::Result<Vec<Target>> {
     let jobs = args.jobs.map_or(processors.min(2), usize::from);
     let names = vec![name.to_owned(); if built_in(name).is_some() { 1 } else { jobs }];
     tangle_campaign::target::open(&names, args.devices.as_deref(), Jobs::One, &options(args), |warning| {
-        tell!("warning: {warning}")
+        say_stderr!("warning: {warning}")
     })
 }
 
@@ -222,7 +222,7 @@ fn summary(case: &Case) -> String {
 fn tell_result(reduction: &Reduction, original: &Case, time: Duration, saved: &Path) -> anyhow::Result<()> {
     let minimized = &reduction.minimized;
     let case = reduction.prep.case();
-    tell!(
+    say_stderr!(
         "{} -> {}; {} candidates in {:.1} s{}",
         summary(original),
         summary(case),
@@ -233,7 +233,7 @@ fn tell_result(reduction: &Reduction, original: &Case, time: Duration, saved: &P
     say!("{}\n", body(case))?;
     say!("fails {}: {}", reduction.after, reduction.signature)?;
     say!("{}", describe(case, &reduction.conclusion.finish))?;
-    tell!("saved {}", saved.display());
+    say_stderr!("saved {}", saved.display());
     Ok(())
 }
 

@@ -38,7 +38,7 @@ use tangle_program::subgroup::Severity;
 use tangle_report::text::shortened;
 use tangle_runner::config::LONGEST_TIMEOUT;
 
-use output::{OutputError, say, tell};
+use output::{OutputError, say, say_stderr};
 
 /// Differential conformance fuzzer for the subgroup and convergence behaviour of Vulkan drivers.
 ///
@@ -76,11 +76,11 @@ enum Command {
     Corpus(corpus::Args),
     /// Make a failing case small
     Minimize(minimize::Args),
-    /// Tell the first wrong step of a finding: line, lanes, expected and actual values, where the lanes came from
+    /// Describe the first wrong step of a finding: line, lanes, expected and actual values, the step before, the rule
     Explain(explain::Args),
     /// Make a bundle of a finding or case that reproduces without tangle: a C program, AmberScript, VkRunner, a README
     Export(export::Args),
-    /// Make an HTML page of a finding (lanes against steps), or of a campaign
+    /// Write a report of a finding (lanes against steps) or of a campaign: HTML, Markdown, text, JSON or JUnit
     Report(report::Args),
 }
 
@@ -122,7 +122,7 @@ pub fn main() -> ExitCode {
         Ok(Found::Something) => ExitCode::from(1),
         Err(error) => {
             if !error.downcast_ref::<OutputError>().is_some_and(OutputError::is_closed) {
-                tell!("error: {}", one_line(&error));
+                say_stderr!("error: {}", one_line(&error));
             }
             ExitCode::from(2)
         }
@@ -175,13 +175,13 @@ impl DeviceArgs {
         let options = tangle_runner::Options { timeout: self.timeout, in_flight: 8, ..Default::default() };
         let mut names: Vec<String> = Vec::new();
         for name in &self.device {
-            // One device under one name: its books are kept by name.
+            // One device under one name: statistics are kept by name.
             if !names.contains(name) {
                 names.push(name.clone());
             }
         }
         tangle_campaign::target::open(&names, self.devices.as_deref(), jobs, &options, |warning| {
-            tell!("warning: {warning}")
+            say_stderr!("warning: {warning}")
         })
     }
 }

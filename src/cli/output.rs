@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 pub struct OutputError(io::Error);
 
 impl OutputError {
-    /// True if the reader has gone, as `head` does: that is no news to anybody.
+    /// True if the reader has gone, as `head` does: that is no error.
     pub fn is_closed(&self) -> bool {
         self.0.kind() == io::ErrorKind::BrokenPipe
     }
@@ -21,7 +21,7 @@ pub fn put(text: fmt::Arguments<'_>) -> Result<(), OutputError> {
     stdout.write_fmt(text).and_then(|()| stdout.flush()).map_err(OutputError)
 }
 
-/// Writes a line to standard error, for people; where that fails there is nobody to tell.
+/// Writes a line to standard error, for people; where that fails nothing can be done.
 pub fn write_stderr(text: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{text}");
 }
@@ -32,9 +32,9 @@ macro_rules! say {
 }
 
 /// `eprintln!` that never fails.
-macro_rules! tell {
+macro_rules! say_stderr {
     () => { $crate::cli::output::write_stderr(format_args!("")) };
     ($($arg:tt)*) => { $crate::cli::output::write_stderr(format_args!($($arg)*)) };
 }
 
-pub(super) use {say, tell};
+pub(super) use {say, say_stderr};

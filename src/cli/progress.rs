@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::terminal;
 
-use super::tell;
+use super::say_stderr;
 use tangle_report::text::shortened;
 
 /// Time between two lines on a terminal.
@@ -56,7 +56,7 @@ impl Progress {
     /// Leaves the last line where it is.
     pub fn end(&self) {
         if self.terminal && self.shown.is_some() {
-            tell!();
+            say_stderr!();
         }
     }
 }

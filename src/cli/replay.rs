@@ -16,7 +16,7 @@ use super::progress::watch;
 use super::{DeviceArgs, Found, Jobs, read_case, say, severity};
 
 const MORE: &str = "\
-A case on a device is called `device/case`; the case is its path in the folder without `.json`. docs/ci.md tells more.
+A case on a device is called `device/case`; the case is its path in the folder without `.json`. docs/ci.md says more.
 
 Exit codes: 0 nothing unexpected; 1 something unexpected: failures that the baseline does not have, improvements, flakes that the flakes file does
 not have, cases of the baseline that are gone; 2 wrong usage or environment.";

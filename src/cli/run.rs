@@ -16,7 +16,7 @@ use tangle_report::text::thousands;
 
 use super::output::put;
 use super::table::Table;
-use super::{DeviceArgs, Found, Jobs, read_case, say, tell};
+use super::{DeviceArgs, Found, Jobs, read_case, say, say_stderr};
 
 /// With one device, its story; with several, a table, and the stories of those that the case finds something on.
 #[derive(clap::Args)]
@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
                 if let Prep::Ready(prepared) = &prep {
                     isa::dump(target, prepared, &saved);
                 }
-                tell!("saved {}", saved.display());
+                say_stderr!("saved {}", saved.display());
             }
         }
     }

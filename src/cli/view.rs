@@ -1,4 +1,4 @@
-//! The live view of `tangle fuzz --view`: what the progress line has no room for.
+//! The live view of `tangle fuzz --view`: more than fits into the progress line.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -115,7 +115,8 @@ impl State {
         line.clone_into(&mut self.line);
         self.note_events(sample, statistics);
         self.findings.clone_from(&statistics.findings);
-        self.known = statistics.known.iter().map(|book| (book.device.clone(), book.bug.clone(), book.cases)).collect();
+        self.known =
+            statistics.known.iter().map(|entry| (entry.device.clone(), entry.bug.clone(), entry.cases)).collect();
         if self.samples.back().is_none_or(|last| last != sample) {
             self.samples.push_back(sample.clone());
             if self.samples.len() > CURVE {
@@ -134,8 +135,8 @@ impl State {
     fn note_events(&mut self, sample: &Sample, statistics: &Statistics) {
         let Some(last) = self.samples.back() else { return };
         let mut events = Vec::new();
-        for book in statistics.findings.iter().skip(self.findings.len()) {
-            events.push(format!("new on {}: {}, case {}", book.device, book.signature, book.first_case));
+        for entry in statistics.findings.iter().skip(self.findings.len()) {
+            events.push(format!("new on {}: {}, case {}", entry.device, entry.signature, entry.first_case));
         }
         for (name, device) in &sample.devices {
             let before = last.devices.get(name).map_or(0, |device| device.restarts);
@@ -287,9 +288,9 @@ fn verdicts(verdicts: &BTreeMap<String, u64>) -> String {
 /// Findings, those with most cases first, and the known bugs below.
 fn draw_findings(frame: &mut Frame<'_>, state: &State, area: Rect) {
     let mut findings: Vec<&SignatureEntry> = state.findings.iter().collect();
-    findings.sort_by_key(|book| std::cmp::Reverse(book.cases));
-    let new = findings.into_iter().map(|book| {
-        let cells = [thousands(book.cases), book.device.clone(), book.signature.to_string()];
+    findings.sort_by_key(|entry| std::cmp::Reverse(entry.cases));
+    let new = findings.into_iter().map(|entry| {
+        let cells = [thousands(entry.cases), entry.device.clone(), entry.signature.to_string()];
         Row::new(cells).style(Style::new().fg(Color::Red))
     });
     let known = state.known.iter().map(|(device, bug, cases)| {

@@ -1,4 +1,4 @@
-//! What the runner saw of a failure, as findings are told apart by it.
+//! What the runner saw of a failure, as far as signatures distinguish it.
 
 use tangle_files::text::Line;
 use tangle_identity::failure::{Crash, Doing, DriverError, End, ToolStep, message};

@@ -1,4 +1,4 @@
-//! Where a minimised finding goes: a finding's folder that also says how it came to be (`minimized.json`, `neighbour.json`), and beside
+//! Where a minimised finding goes: a finding's folder that also says how it was made (`minimized.json`, `neighbour.json`), and beside
 //! it, until that is finished, the smallest case so far (`minimized.best.json`), from which a later run goes on.
 
 use std::fs;
@@ -161,7 +161,7 @@ impl MinimizedPath {
     }
 }
 
-/// The file that says how a minimised finding came to be.
+/// The file that says how a minimised finding was made.
 const RECORD: &str = "minimized.json";
 
 /// What is needed of it.

@@ -234,7 +234,7 @@ impl Target {
         self.executor.runs() == Runs::Module
     }
 
-    /// What known bugs tell devices apart by.
+    /// What entries of known bugs name a device by.
     pub fn id(&self) -> DeviceId {
         DeviceId::new(&self.name, &self.info)
     }
@@ -256,7 +256,7 @@ impl Target {
     }
 }
 
-/// Opens the devices with the given names: all Vulkan devices if there is no name. Drivers that do not come up are told
+/// Opens the devices with the given names: all Vulkan devices if there is no name. Drivers that do not come up are reported
 /// through `warn` when they were not asked for by name.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Runs a case as every variant on every device, to tell which stage is to blame ([`tangle_identity::stage`]).
+//! Runs a case as every variant on every device, to find the stage to blame ([`tangle_identity::stage`]).
 
 use std::path::Path;
 

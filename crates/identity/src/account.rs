@@ -1,6 +1,6 @@
 //! What every lane had to do and what it did, step by step: what stories, pictures and exports are made from.
 //!
-//! A *step* is one execution of a log site by the lanes that have to come there together. Steps are numbered in an order of
+//! A *step* is one execution of a log site by the lanes that are expected there together. Steps are numbered in an order of
 //! execution, group by group. A lane's *entries* are the steps it has to take, in its own order; it is judged up to its
 //! first wrong entry (rules D1 and D2: what a lane does afterwards says nothing).
 
@@ -51,7 +51,7 @@ pub struct Step {
     pub group: GroupId,
     /// The site.
     pub site: SiteId,
-    /// The lanes that have to come: number of the subgroup, lane mask.
+    /// The expected lanes: number of the subgroup, lane mask.
     pub active: Vec<(usize, u128)>,
     /// Its number; `None` if nothing is logged there ([`crate::flow`]).
     pub number: Option<usize>,
@@ -103,21 +103,21 @@ pub struct Lane {
 /// The state of a lane at a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {
-    /// It need not come and did not.
+    /// It is not expected here, and is not.
     Absent,
-    /// It came, and everything that is compared is right.
+    /// It is here, and everything that is compared is right.
     Right,
-    /// It came; nothing, or not everything, that it logged is compared.
+    /// It is here; nothing, or not everything, that it logged is compared.
     Open,
-    /// It has to come; nothing is logged there.
+    /// It is expected here; nothing is logged.
     Unseen,
-    /// It came with a wrong value: its first wrong step.
+    /// It is here with a wrong value: its first wrong step.
     WrongValue,
-    /// It did not come, but went elsewhere or ended: its first wrong step.
+    /// It is expected here, and went elsewhere or ended: its first wrong step.
     Missing,
-    /// It came here and should not have, instead of going where it had to: its first wrong step was another.
+    /// It is here and expected elsewhere: its first wrong step was another.
     Intruder,
-    /// It should come here, after its first wrong step: nothing is said about it.
+    /// It is expected here, after its first wrong step: nothing is said about it.
     NotJudged,
 }
 

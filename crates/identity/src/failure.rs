@@ -1,4 +1,4 @@
-//! How a driver or the toolchain fails, as far as findings are told apart by it. What these name is what the runner saw; the texts are for
+//! How a driver or the toolchain fails, as far as signatures distinguish it. What these name is what the runner saw; the texts are for
 //! people.
 
 use std::fmt;

@@ -5,11 +5,11 @@
 //! name = "loop-value"                       # unique in the file
 //! link = "https://gitlab.freedesktop.org/…" # the tracker
 //! devices = ["lvp", "llvmpipe Mesa 22.*"]   # names as `tangle devices` shows them, or driver name and version; none: every device
-//! # What tells the bug; one of the three is enough:
+//! # What identifies the bug; one of the three is enough:
 //! signature = "^hang: while creating"       # a regular expression, found anywhere in a finding's signature
 //! skeleton = "after-loop"                   # the shape of the minimal program, as `tangle fuzz --minimize` prints it
 //! case = "loop-value.json"                  # a minimal case, beside this file: its skeleton counts
-//! example = "shuffle.json"                  # a case that shows it, for `tangle matrix`; it tells nothing
+//! example = "shuffle.json"                  # a case that shows it, for `tangle matrix`; it identifies nothing
 //! effect = "dies"                           # of skeleton and case: "wrong" results, which is what is meant without it, or the driver "dies"
 //! first_bad = "22.2.0"                      # for people
 //! last_bad = "22.3.7"
@@ -67,7 +67,7 @@ enum Effect {
 }
 
 impl Effect {
-    /// That of a finding; `None` if no program is needed to tell its bug.
+    /// That of a finding; `None` if no program is needed to identify the bug.
     fn of(kind: Kind) -> Option<Effect> {
         match kind {
             Kind::Value | Kind::Path => Some(Effect::Wrong),
@@ -172,7 +172,7 @@ fn categories(case: &Case) -> BTreeSet<Category> {
     found
 }
 
-/// A device, as far as known bugs tell devices apart.
+/// A device, as far as entries of known bugs distinguish devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceId {
     /// Its name on this machine.
@@ -215,7 +215,7 @@ impl Known {
         &self.bugs
     }
 
-    /// The known bug that a signature alone tells.
+    /// The known bug that a signature alone identifies.
     pub fn by_signature(&self, device: &DeviceId, signature: &Signature) -> Option<&Bug> {
         let text = signature.to_string();
         self.on(device).find(|bug| bug.signature.as_ref().is_some_and(|regex| regex.is_match(&text)))
@@ -288,7 +288,7 @@ fn read_file(path: &Path) -> Result<Vec<Bug>, KnownError> {
 impl Entry {
     fn bug(self, file: &Path) -> Result<Bug, String> {
         if self.signature.is_none() && self.skeleton.is_none() && self.case.is_none() {
-            return Err("it needs a signature, a skeleton or a case to be told by".into());
+            return Err("it needs a signature, a skeleton or a case to be identified by".into());
         }
         let of_any = |skeleton| Shape { skeleton, categories: BTreeSet::new() };
         let mut shapes: Vec<Shape> = self.skeleton.into_iter().map(of_any).collect();

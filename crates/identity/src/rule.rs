@@ -18,7 +18,7 @@ use crate::trace::{AfterLoop, after_loop};
 pub struct Rule {
     /// Document and section.
     pub source: &'static str,
-    /// What it says there, word for word; empty if it is told in other words only.
+    /// What it says there, word for word; empty if it is paraphrased.
     pub quote: String,
     /// Why it applies.
     pub because: String,
@@ -29,7 +29,7 @@ impl Rule {
         Rule { source, quote: quote.into(), because: because.into() }
     }
 
-    fn told(source: &'static str, because: impl Into<String>) -> Rule {
+    fn paraphrased(source: &'static str, because: impl Into<String>) -> Rule {
         Rule::quoted(source, "", because)
     }
 }
@@ -45,7 +45,7 @@ pub fn of_step(account: &Account<'_>, first: &First) -> Vec<Rule> {
     match first.kind {
         Wrong::Value => rules.extend(value_rules(account, first)),
         Wrong::Path => rules.push(path_rule()),
-        Wrong::Extra => rules.push(Rule::told(
+        Wrong::Extra => rules.push(Rule::paraphrased(
             "SPIR-V 1.6, Control-Flow Instructions, OpReturn",
             "These lanes have returned from the entry point: nothing that they write can follow.",
         )),
@@ -54,7 +54,7 @@ pub fn of_step(account: &Account<'_>, first: &First) -> Vec<Rule> {
 }
 
 fn path_rule() -> Rule {
-    Rule::told(
+    Rule::paraphrased(
         "SPIR-V 1.6, Control-Flow Instructions, OpBranchConditional and OpSwitch",
         "Each lane goes where its own condition or selector sends it. Every value that steers control flow in this program has one \
          legal result, so that each lane has one legal path.",
@@ -64,7 +64,7 @@ fn path_rule() -> Rule {
 /// What a lane's variables owe to it (rule Y9).
 fn variable_rule(found: &AfterLoop) -> Rule {
     if found.is_input {
-        return Rule::told(
+        return Rule::paraphrased(
             "SPIR-V 1.6, Memory Instructions, OpLoad",
             format!(
                 "`{}` is loaded at this lane's own index: what other lanes load after this one has left the loop changes nothing in it.",
@@ -87,7 +87,7 @@ fn value_rules(account: &Account<'_>, first: &First) -> Vec<Rule> {
         return vec![variable_rule(&found)];
     }
     let Some((info, scalar)) = wrong_operation(account, first) else {
-        return vec![Rule::told(
+        return vec![Rule::paraphrased(
             "GLSL 4.60, §4.1.3 Integers and §5.9 Expressions",
             "The value follows from the lane's own operands: integers that wrap around, comparisons, selections. Where \
              a result of a subgroup operation went into it, that result is determined, too. A variable belongs to the lane: what \
@@ -186,7 +186,7 @@ fn observed_rules(rule: TangleRule, operation: Rule) -> Vec<Rule> {
         Severity::Quality => "That is a question of quality.",
     };
     let because = format!(
-        "{}. {because} Which lanes are together is left open here without maximal reconvergence: the values told as expected are \
+        "{}. {because} Which lanes are together is left open here without maximal reconvergence: the values shown as expected are \
          those of one legal choice.",
         capital(rule.text())
     );
@@ -223,7 +223,7 @@ pub fn of_map(rule: MapRule) -> Rule {
         MapRule::SubgroupIdRange | MapRule::SubgroupIds => "Vulkan, Built-In Variables, SubgroupId",
         MapRule::NumSubgroups => "Vulkan, Built-In Variables, NumSubgroups",
     };
-    Rule::told(source, format!("{}.", rule.text()))
+    Rule::paraphrased(source, format!("{}.", rule.text()))
 }
 
 /// What a device owes to every valid program.
@@ -241,17 +241,17 @@ pub fn of_failure(signature: &Signature) -> Vec<Rule> {
         Kind::Toolchain if signature.is_of_optimiser() => {
             let text = "The front end's module passes spirv-val for its Vulkan environment. spirv-opt has to make a valid module of it that means \
                         the same.";
-            return vec![Rule::told("SPIRV-Tools, spirv-opt", text)];
+            return vec![Rule::paraphrased("SPIRV-Tools, spirv-opt", text)];
         }
         Kind::Toolchain => {
             let text = "The shader is valid GLSL 4.50 with the extensions that it names; the reference front end refused it, or made \
                         a module of it that does not validate.";
-            return vec![Rule::told("GLSL 4.50", text)];
+            return vec![Rule::paraphrased("GLSL 4.50", text)];
         }
         Kind::Value | Kind::Path | Kind::LaneMap | Kind::Invalid => return Vec::new(),
     };
     let valid = "The module passes spirv-val for its Vulkan environment and has no undefined behaviour on any path.";
-    vec![Rule::told("Vulkan, Fundamentals, Valid Usage", format!("{valid} {because}"))]
+    vec![Rule::paraphrased("Vulkan, Fundamentals, Valid Usage", format!("{valid} {because}"))]
 }
 
 #[cfg(test)]

@@ -218,7 +218,7 @@ pub enum Place {
     Nowhere,
 }
 
-/// Who made a module, as far as stages are told apart by it.
+/// Who made a module, as far as stages are distinguished by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Made {

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | a loop, a switch or a call | `op` |
 //! | only `if` | its category: `vote`, `ballot`, `arithmetic` … |
-//! | no control flow | its name, and the type it works on; of nested ones, the outermost is told |
+//! | no control flow | its name, and the type it works on; of nested ones, the outermost |
 //!
 //! Constants, variables, other expressions and data are left out. Where no operation is left to be to blame, the types are that not every
 //! shader has: `if {}; log with small integers`.

@@ -360,7 +360,7 @@ impl Course {
         let others =
             account.lanes.iter().enumerate().filter(|(_, other)| other.is_beside(lane) && other.lane != lane.lane);
         let mut others = others.filter(|(other, _)| self.last_iteration[*other] > gone);
-        // The lane takes part in every event before its last iteration ends; what comes between that and the next iteration is not told apart.
+        // The lane takes part in every event before its last iteration ends; what comes between that and the next iteration is not distinguished.
         let next = self.last_iteration.iter().flatten().copied().filter(|iteration| Some(*iteration) > gone).min();
         let later = |event: usize| {
             next.is_some_and(|next| event >= next)
@@ -568,13 +568,13 @@ mod tests {
 
     #[test]
     fn a_value_that_others_computed_after_the_loop_was_left() {
-        let told = traced(&case(), [1, 1]).expect("lane 0 has the value of lane 1");
+        let text = traced(&case(), [1, 1]).expect("lane 0 has the value of lane 1");
         assert_eq!(
-            told,
+            text,
             "lane 0 left the loop with 0; after the loop its `a` is 1, which lane 1 computed after lane 0 was gone"
         );
-        let told = traced(&case(), [u32::MAX, u32::MAX]).expect("the minimum of nothing");
-        assert!(told.contains("its `a` is 0xffffffff, which is what subgroupMin gives over no lanes"), "{told}");
+        let text = traced(&case(), [u32::MAX, u32::MAX]).expect("the minimum of nothing");
+        assert!(text.contains("its `a` is 0xffffffff, which is what subgroupMin gives over no lanes"), "{text}");
         assert_eq!(traced(&case(), [7, 1]), None, "nobody computes 7");
         assert_eq!(traced(&case(), [0, 0]), None, "lane 1 was not gone when lane 0 computed 0");
     }
@@ -587,8 +587,8 @@ mod tests {
         let swapped = Expr::subgroup(SubgroupOp::QuadSwapHorizontal, [values[0].clone()]);
         *values = vec![swapped];
         // Lane 0 gets 1 from lane 1, as it should; lane 1 should get the 0 of lane 0.
-        let told = traced(&case, [1, 1]).expect("lane 0 has the value of lane 1");
-        assert!(told.starts_with("lane 0 left the loop with 0; after the loop its `a` is 1, which lane 1"), "{told}");
+        let text = traced(&case, [1, 1]).expect("lane 0 has the value of lane 1");
+        assert!(text.starts_with("lane 0 left the loop with 0; after the loop its `a` is 1, which lane 1"), "{text}");
         assert_eq!(traced(&case, [1, 5]), None, "that explains no 5");
         assert_eq!(traced(&case, [0, 0]), None, "lane 0 has the wrong value here, and lane 1 the right one");
     }

@@ -1,4 +1,4 @@
-//! What is expected of a case on a device, and what it means when something else comes: the statuses and text files that users of
+//! What is expected of a case on a device, and what it means when the outcome is another: the statuses and text files that users of
 //! deqp-runner know.
 //!
 //! A case on a device has one name: `device/case`, where the case is its path in the replayed folder without `.json`.
@@ -336,7 +336,7 @@ mod tests {
             (Some(Skip), Fail, Status::Fail),
         ];
         for (expected, outcome, status) in table {
-            assert_eq!(against(expected, outcome), status, "expected {expected:?}, came {outcome:?}");
+            assert_eq!(against(expected, outcome), status, "expected {expected:?}, actual {outcome:?}");
         }
     }
 

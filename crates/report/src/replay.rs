@@ -47,7 +47,7 @@ impl Record {
         format!("{}/{}", self.device, self.case)
     }
 
-    /// The status, how often it came, and the first line of why.
+    /// The status, how often it went wrong, and the first line of why.
     pub fn line(&self) -> String {
         let mut line = format!("{}: {}", self.name(), self.status);
         if self.tally.runs > 1 {

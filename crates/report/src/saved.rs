@@ -38,7 +38,7 @@ pub struct SavedFinding {
     pub device: String,
     /// The device's identity and properties; null if they were not saved.
     pub device_info: serde_json::Value,
-    /// The story, as it was told when the finding was made.
+    /// `report.txt`, as it was written when the finding was made.
     pub report: String,
     /// What the driver got; `None` if it was not saved whole, or if it is not what this version of tangle makes of the case, so that
     /// line numbers or the layout of the buffers may have changed since.

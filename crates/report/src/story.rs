@@ -1,4 +1,4 @@
-//! A judgement told in words: what the device did wrong, at which line, in which lanes.
+//! A judgement in words: what the device did wrong, at which line, in which lanes.
 
 use std::fmt::Write as _;
 
@@ -63,9 +63,9 @@ fn first_wrong_step(case: &Case, mismatch: &Mismatch) -> String {
         let shown = sets.iter().map(|(subgroup, lanes)| format!("subgroup {subgroup}: {:#x}", lanes.0));
         shown.collect::<Vec<_>>().join(", ")
     };
-    let _ = writeln!(text, "  lanes that come here     {}", sets(&mismatch.expected_active));
+    let _ = writeln!(text, "  expected lanes  {}", sets(&mismatch.expected_active));
     if mismatch.actual_active != mismatch.expected_active {
-        let _ = writeln!(text, "  lanes that came          {}", sets(&mismatch.actual_active));
+        let _ = writeln!(text, "  actual lanes    {}", sets(&mismatch.actual_active));
     }
     let _ = writeln!(text, "  subgroup lane  index  expected -> actual (site first)");
     for lane in mismatch.lanes.iter().take(LANES_SHOWN) {

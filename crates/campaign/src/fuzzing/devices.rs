@@ -1,4 +1,4 @@
-//! Cases on real devices: what is news ends in a panic.
+//! Cases on real devices: what is new ends in a panic.
 //!
 //! | variable | means | without it |
 //! |---|---|---|
@@ -40,8 +40,8 @@ struct Devices {
     plan: Plan,
     known: Known,
     out: PathBuf,
-    /// Signatures that were told, or turned out to be known.
-    told: BTreeSet<(String, Signature)>,
+    /// Signatures that were reported, or turned out to be known.
+    reported: BTreeSet<(String, Signature)>,
     inputs: u64,
 }
 
@@ -60,7 +60,7 @@ fn devices() -> MutexGuard<'static, Devices> {
 /// Runs a case on every device and judges it. False if it is not worth keeping: no device compared anything.
 ///
 /// # Panics
-/// On a finding that is news, if no device can be opened, and if one cannot run anything any more. Of every signature on every device only the first is told.
+/// On a finding that is new, if no device can be opened, and if one cannot run anything any more. Of every signature on every device only the first is told.
 pub fn judge_on_devices(input: &[u8]) -> bool {
     let Some(case) = input::case(input) else { return false };
     if feedback::is_on() {
@@ -94,7 +94,7 @@ impl Devices {
         let files: Vec<PathBuf> = words("TANGLE_FUZZ_KNOWN").into_iter().map(PathBuf::from).collect();
         let known = Known::read(&files).unwrap_or_else(|error| panic!("{error:#}"));
         let out = std::env::var_os("TANGLE_FUZZ_OUT").unwrap_or_else(|| "tangle-out".into());
-        Devices { targets, plan, known, out: Path::new(&out).join("findings"), told: BTreeSet::new(), inputs: 0 }
+        Devices { targets, plan, known, out: Path::new(&out).join("findings"), reported: BTreeSet::new(), inputs: 0 }
     }
 
     fn judge(&mut self, case: Case) -> bool {
@@ -116,17 +116,17 @@ impl Devices {
             }
             compared |= matches!(&conclusion.finish, Finish::Judged(judged) if judged.verdict != Verdict::Vacuous);
             let Some(signature) = conclusion.signature(prep.case()) else { continue };
-            if self.told.insert((target.name.clone(), signature.clone())) {
+            if self.reported.insert((target.name.clone(), signature.clone())) {
                 findings.push((number, conclusion, signature));
             }
         }
         for (number, conclusion, signature) in findings {
-            self.tell(number, &prep, &conclusion, signature);
+            self.report(number, &prep, &conclusion, signature);
         }
         compared
     }
 
-    fn tell(&self, number: usize, prep: &Prep, conclusion: &Conclusion, signature: Signature) {
+    fn report(&self, number: usize, prep: &Prep, conclusion: &Conclusion, signature: Signature) {
         let target = &self.targets[number];
         if let Some(bug) = self.known_bug(target, prep.case(), &signature) {
             eprintln!("known: {bug}: {signature} on {}", target.name);

@@ -1,7 +1,7 @@
 //! What happened when a case ran, for libFuzzer: extra counters beside code coverage.
 //!
 //! A machine that interprets programs runs the same code for a ballot in a loop that half of the lanes have left as for one that all
-//! execute. [`Watched`] tells them apart: it counts
+//! execute. [`Watched`] distinguishes them: it counts
 //!
 //! - operations: row of the table × component type × construct around it × shape of the mask;
 //! - divergence: how many constructs around it have divided the lanes × construct;
@@ -87,7 +87,7 @@ impl Shape {
     }
 }
 
-/// The deepest divergence that is told apart.
+/// The deepest divergence that is counted by itself.
 const DEEPEST: usize = 6;
 
 fn depth(scopes: &[Scope]) -> usize {

@@ -11,7 +11,7 @@ use crate::statistics::{BugEntry, DeviceEntry, SignatureEntry, StageTimes};
 use crate::text::thousands;
 use tangle_identity::signature::Kind;
 
-/// Links shown for one signature; more are folded.
+/// Links shown for one signature; more are counted.
 const LINKS: usize = 2;
 
 /// Signatures that are shown with the report of one of their findings.
@@ -169,10 +169,7 @@ fn findings(html: &mut Html, campaign: &Campaign) {
 /// The folders of findings; where a finding was minimised, that of the small program.
 fn links(html: &mut Html, campaign: &Campaign, group: &Group<'_>) {
     let folders: Vec<&String> = group.seen.iter().flat_map(|entry| &entry.folders).collect();
-    if folders.len() > LINKS {
-        html.raw("<details>").element("summary", &[], format_args!("{} folders", folders.len()));
-    }
-    for folder in &folders {
+    for folder in folders.iter().take(LINKS) {
         let small = minimized(folder);
         let name = folder.rsplit('/').next().unwrap_or(folder);
         match campaign.programs.contains_key(&small) {
@@ -182,7 +179,7 @@ fn links(html: &mut Html, campaign: &Campaign, group: &Group<'_>) {
         html.raw("<br>");
     }
     if folders.len() > LINKS {
-        html.raw("</details>");
+        html.text(format_args!("and {} more", folders.len() - LINKS));
     }
 }
 

@@ -164,7 +164,7 @@ fn cell(html: &mut Html, state: State, x: usize, y: usize, count: usize, title: 
     }
     html.raw("</rect>");
     if matches!(state, State::WrongValue | State::Missing | State::Intruder) {
-        // The shape says it, too, where colours cannot be told apart.
+        // The shape says it, too, where colours cannot be distinguished.
         for i in 0..count {
             html.element(
                 "text",
