@@ -397,6 +397,9 @@ pub fn read_coverage(folder: &Path) -> anyhow::Result<Option<BTreeMap<String, Co
 /// If it cannot be read.
 pub fn read(folder: &Path) -> anyhow::Result<Option<report::Campaign>> {
     let path = folder.join(format!("{STATE}.json"));
+    if !path.is_file() {
+        return Ok(None);
+    }
     let Some(state) = read_state(&path)?.map_err(|problem| anyhow!("cannot read {}: {problem}", path.display()))?
     else {
         return Ok(None);
