@@ -1,4 +1,4 @@
-//! Real campaigns, short ones, through the command: the books, the findings, resuming, and what happens when something breaks.
+//! Real campaigns, short ones, through the command: the statistics, the findings, resuming, and what happens when something breaks.
 
 mod common;
 
@@ -67,64 +67,64 @@ impl Campaign {
     }
 }
 
-// ---- the books ----
+// ---- the statistics ----
 
-/// Cases of which the books say what came of them.
-fn accounted(book: &Value) -> u64 {
-    ["cases", "unsupported", "left_out"].map(|field| number(&book[field])).iter().sum()
+/// Cases of which the statistics say what came of them.
+fn accounted(entry: &Value) -> u64 {
+    ["cases", "unsupported", "left_out"].map(|field| number(&entry[field])).iter().sum()
 }
 
 /// Checks that a campaign of so many cases is accounted for, to the last one, and gives the number of values checked.
 #[track_caller]
-fn check_books(campaign: &Campaign, summary: &Value, cases: u64) -> u64 {
+fn check_statistics(campaign: &Campaign, summary: &Value, cases: u64) -> u64 {
     let names: Vec<&String> = summary["devices"].as_object().expect("devices").keys().collect();
     let mut wanted: Vec<&String> = campaign.devices.iter().collect();
     wanted.sort();
-    assert_eq!(names, wanted, "every device is in the books");
+    assert_eq!(names, wanted, "every device is in the statistics");
     let mut checked = 0;
     for name in &campaign.devices {
-        let book = &summary["devices"][name];
-        let verdicts = book["verdicts"].as_object().expect("verdicts");
-        let count = |field: &str| number(&book["counts"][field]);
-        assert_eq!(number(&book["next_case"]), cases, "{name}");
-        assert_eq!(accounted(book), cases, "{name}: every case ran, was not supported or was left out");
+        let entry = &summary["devices"][name];
+        let verdicts = entry["verdicts"].as_object().expect("verdicts");
+        let count = |field: &str| number(&entry["counts"][field]);
+        assert_eq!(number(&entry["next_case"]), cases, "{name}");
+        assert_eq!(accounted(entry), cases, "{name}: every case ran, was not supported or was left out");
         assert_eq!(
             verdicts.values().map(number).sum::<u64>(),
-            number(&book["cases"]),
+            number(&entry["cases"]),
             "{name}: every case has one verdict"
         );
-        assert!(number(&book["cases"]) > 0, "{name} ran nothing");
-        assert!(count("checked") > 0 && count("steps") > 0, "nothing was checked on {name}: {book}");
+        assert!(number(&entry["cases"]) > 0, "{name} ran nothing");
+        assert!(count("checked") > 0 && count("steps") > 0, "nothing was checked on {name}: {entry}");
         checked += count("checked");
         for field in ["generate", "compile", "judge", "save", "driver", "worker"] {
-            assert!(book["times"][field].as_f64().is_some_and(|seconds| seconds >= 0.0), "{name}: {field}");
+            assert!(entry["times"][field].as_f64().is_some_and(|seconds| seconds >= 0.0), "{name}: {field}");
         }
     }
     assert!(summary["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0));
-    check_finding_books(campaign, summary, cases);
+    check_found_statistics(campaign, summary, cases);
     check_operations(summary);
     checked
 }
 
 /// The findings are those of the verdicts, and their folders are there.
 #[track_caller]
-fn check_finding_books(campaign: &Campaign, summary: &Value, cases: u64) {
+fn check_found_statistics(campaign: &Campaign, summary: &Value, cases: u64) {
     let mut by_kind = BTreeMap::<(String, String), u64>::new();
-    for book in summary["findings"].as_array().expect("findings") {
-        let (device, kind) = (text(&book["device"]), text(&book["kind"]));
-        let found = number(&book["cases"]);
-        assert!(found > 0 && number(&book["first_case"]) < cases && !text(&book["detail"]).is_empty(), "{book}");
-        let folders = book["folders"].as_array().expect("folders");
+    for entry in summary["findings"].as_array().expect("findings") {
+        let (device, kind) = (text(&entry["device"]), text(&entry["kind"]));
+        let found = number(&entry["cases"]);
+        assert!(found > 0 && number(&entry["first_case"]) < cases && !text(&entry["detail"]).is_empty(), "{entry}");
+        let folders = entry["folders"].as_array().expect("folders");
         // At most one for each program.
         let programs = found.div_ceil(8).min(5)..=found.min(5);
-        assert!(programs.contains(&(folders.len() as u64)), "as many witnesses as there are, up to 5: {book}");
+        assert!(programs.contains(&(folders.len() as u64)), "as many witnesses as there are, up to 5: {entry}");
         for folder in folders {
-            check_finding(&campaign.out().join(text(folder)), book);
+            check_finding(&campaign.out().join(text(folder)), entry);
         }
         *by_kind.entry((device, kind)).or_default() += found;
     }
-    for (device, book) in summary["devices"].as_object().expect("devices") {
-        for (verdict, count) in book["verdicts"].as_object().expect("verdicts") {
+    for (device, entry) in summary["devices"].as_object().expect("devices") {
+        for (verdict, count) in entry["verdicts"].as_object().expect("verdicts") {
             if !["pass", "vacuous", "compiled"].contains(&verdict.as_str()) {
                 let booked = by_kind.remove(&(device.clone(), verdict.clone()));
                 assert_eq!(booked, count.as_u64(), "{device}: {verdict}");
@@ -144,22 +144,22 @@ fn check_operations(summary: &Value) {
     }
 }
 
-/// A finding on disk: everything that `crates/report/src/finding.rs` lists, whole, and as the books say.
+/// A finding on disk: everything that `crates/report/src/finding.rs` lists, whole, and as the statistics say.
 #[track_caller]
-fn check_finding(folder: &Path, book: &Value) {
-    let kind = text(&book["kind"]);
-    let device = text(&book["device"]);
+fn check_finding(folder: &Path, entry: &Value) {
+    let kind = text(&entry["kind"]);
+    let device = text(&entry["device"]);
     let at = |name: &str| folder.join(name);
     let case = Case::from_json(&read(&at("case.json"))).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     validate(&case).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     assert!(read(&at("shader.comp")).contains("void main()"));
     let finding = read_json(&at("finding.json"));
     assert_eq!((number(&finding["format"]), text(&finding["device"])), (1, device.clone()));
-    assert_eq!((&finding["kind"], &finding["detail"]), (&book["kind"], &book["detail"]));
+    assert_eq!((&finding["kind"], &finding["detail"]), (&entry["kind"], &entry["detail"]));
     assert!(finding["result"].is_object(), "{finding}");
     assert_eq!(text(&read_json(&at("device.json"))["name"]), device);
     let report = read(&at("report.txt"));
-    assert!(report.starts_with(&format!("{kind}: {} on {device}\n", text(&book["detail"]))), "{report}");
+    assert!(report.starts_with(&format!("{kind}: {} on {device}\n", text(&entry["detail"]))), "{report}");
     let spirv = std::fs::read(at("shader.spv")).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     assert!(spirv.starts_with(&0x0723_0203u32.to_le_bytes()) && spirv.len() % 4 == 0, "{}", folder.display());
     assert!(read(&at("shader.spvasm")).contains("OpEntryPoint GLCompute"));
@@ -175,7 +175,7 @@ fn check_finding(folder: &Path, book: &Value) {
     assert_eq!(tree(folder).len(), files, "{:?}", tree(folder));
 }
 
-/// Every finding folder of a campaign, whether in the books or not.
+/// Every finding folder of a campaign, whether in the statistics or not.
 fn finding_folders(out: &Path) -> Vec<PathBuf> {
     let findings = out.join("findings");
     tree(&findings)
@@ -189,13 +189,13 @@ fn finding_folders(out: &Path) -> Vec<PathBuf> {
 /// What two campaigns over the same cases have in common: everything but times, and the order in which devices got to a finding.
 fn timeless(summary: &Value) -> Value {
     let mut summary = summary.clone();
-    for book in summary["devices"].as_object_mut().expect("devices").values_mut() {
-        let book = book.as_object_mut().expect("a book");
-        book.remove("times");
-        book.remove("restarts");
+    for entry in summary["devices"].as_object_mut().expect("devices").values_mut() {
+        let entry = entry.as_object_mut().expect("an entry");
+        entry.remove("times");
+        entry.remove("restarts");
     }
     let findings = summary["findings"].as_array_mut().expect("findings");
-    findings.sort_by_key(|book| (text(&book["device"]), text(&book["kind"]), text(&book["detail"])));
+    findings.sort_by_key(|entry| (text(&entry["device"]), text(&entry["kind"]), text(&entry["detail"])));
     json!({ "devices": summary["devices"], "findings": summary["findings"], "operations": summary["operations"] })
 }
 
@@ -234,7 +234,7 @@ fn a_short_campaign_on_every_device() {
     names.extend(["reference", "reference:finest", FAULTY]);
     let campaign = Campaign::new(1, &names).with(&["--stats"]);
     let (ran, summary) = campaign.run_to(CASES);
-    let checked = check_books(&campaign, &summary, CASES);
+    let checked = check_statistics(&campaign, &summary, CASES);
     assert_eq!(ran.code(), 1, "the planted fault is found: {ran}");
     for line in TABLE.iter().map(|info| info.name) {
         assert!(ran.stdout.contains(line), "--stats has no {line}");
@@ -247,8 +247,8 @@ fn a_short_campaign_on_every_device() {
         );
     }
     note!("campaign: {CASES} cases on {}; {checked} values checked", names.join(", "));
-    for book in summary["findings"].as_array().expect("findings") {
-        note!("campaign: {}: {}: {} ({} cases)", book["device"], book["kind"], book["detail"], book["cases"]);
+    for entry in summary["findings"].as_array().expect("findings") {
+        note!("campaign: {}: {}: {} ({} cases)", entry["device"], entry["kind"], entry["detail"], entry["cases"]);
     }
     findings_reproduce(&campaign, &summary);
 }
@@ -256,9 +256,9 @@ fn a_short_campaign_on_every_device() {
 /// `tangle run` and `tangle show` take a finding's folder, and the device does it again.
 fn findings_reproduce(campaign: &Campaign, summary: &Value) {
     let mut reproduced = 0;
-    for book in summary["findings"].as_array().expect("findings") {
-        let device = text(&book["device"]);
-        let folder = campaign.out().join(text(&book["folders"][0]));
+    for entry in summary["findings"].as_array().expect("findings") {
+        let device = text(&entry["device"]);
+        let folder = campaign.out().join(text(&entry["folders"][0]));
         let shown = run([Path::new("show"), &folder]).expect(0);
         assert_eq!(shown.stdout, read(&folder.join("shader.comp")));
         let ran = run([Path::new("run"), &folder, Path::new("--json"), Path::new("--device"), Path::new(&device)]);
@@ -269,7 +269,7 @@ fn findings_reproduce(campaign: &Campaign, summary: &Value) {
         }
         assert_eq!(ran.code(), 1, "{ran}");
         for field in ["kind", "detail"] {
-            assert_eq!(again["signature"][field], book[field]);
+            assert_eq!(again["signature"][field], entry[field]);
         }
         assert_eq!(
             again["result"],
@@ -295,7 +295,7 @@ fn a_campaign_resumes_where_it_stopped() {
     assert_same(&timeless(&resumed), &timeless(&expected), "20 and 20 cases are not 40");
     assert!(findings.iter().all(|folder| folder.is_dir()), "what was found before is still there");
     assert_eq!(tree(&parts.out().join("findings")), tree(&whole.out().join("findings")));
-    let checked = check_books(&parts, &resumed, 40);
+    let checked = check_statistics(&parts, &resumed, 40);
     let covered = |campaign: &Campaign| {
         let path = campaign.out();
         run(["coverage".as_ref(), path.as_os_str(), "--json".as_ref()]).expect(0).json()
@@ -303,7 +303,7 @@ fn a_campaign_resumes_where_it_stopped() {
     let coverage = covered(&parts);
     assert_same(&coverage, &covered(&whole), "20 and 20 cases do not cover what 40 do");
     assert_eq!(coverage[FAULTY]["cases"], resumed["devices"][FAULTY]["cases"], "every case that ran counts");
-    // There is nothing left to do: the books stay as they are.
+    // There is nothing left to do: the statistics stay as they are.
     let (ran, again) = parts.run_to(40);
     assert_eq!(ran.code(), 1);
     assert_same(&timeless(&again), &timeless(&expected), "something was done again");
@@ -346,8 +346,8 @@ fn ctrl_c_ends_a_campaign_between_cases() {
     let state = read_json(&campaign.out().join("campaign.json"));
     assert_same(&timeless(&stopped), &timeless(&state["ledger"]), "what is told is not what was saved");
     let farthest = |summary: &Value| {
-        let books = summary["devices"].as_object().expect("devices").values();
-        books.map(|book| number(&book["next_case"])).max().expect("a device")
+        let entries = summary["devices"].as_object().expect("devices").values();
+        entries.map(|entry| number(&entry["next_case"])).max().expect("a device")
     };
     let cases = farthest(&stopped) + 5;
     let (_, resumed) = campaign.run_to(cases);
@@ -369,8 +369,8 @@ fn ctrl_c_waits_for_the_cases_that_are_being_run() {
     assert!(!kinds.iter().any(|kind| ["crash", "hang", "device_lost"].contains(&kind.as_str())), "{kinds:?}");
     let in_flight = tree(&campaign.out().join("in-flight"));
     assert_eq!(in_flight.len(), 2, "a folder for each device and no case in them: {in_flight:?}");
-    let book = &summary["devices"][&device.name];
-    assert_eq!(accounted(book), number(&book["next_case"]), "{book}");
+    let entry = &summary["devices"][&device.name];
+    assert_eq!(accounted(entry), number(&entry["next_case"]), "{entry}");
 }
 
 /// Processes whose parent is this one.
@@ -417,13 +417,13 @@ fn a_killed_campaign_loses_nothing() {
     for folder in &before {
         check_finding(folder, &read_json(&folder.join("finding.json")));
     }
-    let books = state["ledger"]["devices"].as_object().expect("devices").values();
-    let cases = books.map(|book| number(&book["next_case"])).max().expect("a device") + 5;
+    let entries = state["ledger"]["devices"].as_object().expect("devices").values();
+    let cases = entries.map(|entry| number(&entry["next_case"])).max().expect("a device") + 5;
     let (_, resumed) = campaign.run_to(cases);
     assert!(before.iter().all(|folder| folder.is_dir()), "what was found before is still there");
     let once = Campaign::new(5, &names);
     let (_, expected) = once.run_to(cases);
-    assert_same(&timeless(&resumed), &timeless(&expected), "not every case is in the books, once");
+    assert_same(&timeless(&resumed), &timeless(&expected), "not every case is in the statistics, once");
     note!("SIGKILL: {} findings whole; resumed to {cases} cases: the same as one run", before.len());
 }
 
@@ -467,15 +467,15 @@ fn crashes_and_hangs_are_findings_and_the_campaign_goes_on() {
     ]);
     let ran = start(campaign.command(&["--cases", "20"])).finish_within(LIMIT).expect(1);
     let summary = read_json(&campaign.summary_file());
-    let book = &summary["devices"]["null"];
+    let entry = &summary["devices"]["null"];
     // The null device runs nothing, so that what it does run breaks the first rule of the lane map.
-    assert_eq!(book["verdicts"], json!({ "crash": 3, "hang": 1, "device_lost": 1, "lane_map": 15 }), "{ran}");
+    assert_eq!(entry["verdicts"], json!({ "crash": 3, "hang": 1, "device_lost": 1, "lane_map": 15 }), "{ran}");
     // One for each fault, and one more because a case that hangs is given a second try.
-    assert_eq!(number(&book["restarts"]), 6);
+    assert_eq!(number(&entry["restarts"]), 6);
     let mut seen = BTreeMap::new();
-    for book in summary["findings"].as_array().expect("findings") {
-        check_finding(&campaign.out().join(text(&book["folders"][0])), book);
-        seen.insert(number(&book["first_case"]), format!("{}: {}", text(&book["kind"]), text(&book["detail"])));
+    for entry in summary["findings"].as_array().expect("findings") {
+        check_finding(&campaign.out().join(text(&entry["folders"][0])), entry);
+        seen.insert(number(&entry["first_case"]), format!("{}: {}", text(&entry["kind"]), text(&entry["detail"])));
     }
     for (case, part) in [(3, "crash: "), (6, "hang: "), (9, "crash: "), (12, "crash: "), (15, "device_lost: ")] {
         assert!(seen[&case].starts_with(part), "case {case}: {seen:?}");
@@ -514,7 +514,7 @@ fn a_driver_that_crashes_costs_one_case() {
 }
 
 #[test]
-fn workers_of_one_device_give_the_books_of_one_worker() {
+fn workers_of_one_device_give_the_statistics_of_one_worker() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = null_devices_file(folder.path(), "crash@3,exit@9,lost@15,crash@16");
     let file = file.to_str().expect("a path");
@@ -525,7 +525,7 @@ fn workers_of_one_device_give_the_books_of_one_worker() {
     };
     let (alone, findings, _) = with_jobs("1");
     let (together, same_findings, campaign) = with_jobs("3");
-    assert_same(&together, &alone, "the number of workers shows in the books");
+    assert_same(&together, &alone, "the number of workers shows in the statistics");
     assert_eq!(same_findings, findings);
     assert_eq!(tree(&campaign.out().join("in-flight")).len(), 2, "no case is in flight");
     // It goes on with another number.
@@ -535,7 +535,7 @@ fn workers_of_one_device_give_the_books_of_one_worker() {
         start(parts.command(&["--jobs", jobs, "--cases", cases])).finish_within(LIMIT).expect(1);
     }
     assert_same(&timeless(&read_json(&parts.summary_file())), &alone, "the parts are not the whole");
-    note!("jobs: 1, 3, and 4 then 1 then 2 workers give the same books for 60 cases");
+    note!("jobs: 1, 3, and 4 then 1 then 2 workers give the same statistics for 60 cases");
 }
 
 /// Each input of a program has a number, a verdict and, if it is one, a finding of its own that replays; a program that crashes costs one.
@@ -547,9 +547,9 @@ fn inputs_of_a_program_are_cases_of_their_own() {
     let campaign = || Campaign::new(2, &devices).with(&["--devices", file.to_str().expect("a path"), "--inputs", "4"]);
     let whole = campaign();
     let (_, summary) = whole.run_to(22);
-    let book = &summary["devices"]["null"];
-    assert_eq!(book["verdicts"], json!({ "crash": 1, "lane_map": 18 }), "{book}");
-    assert_eq!((number(&book["left_out"]), accounted(book)), (3, 22), "{book}");
+    let entry = &summary["devices"]["null"];
+    assert_eq!(entry["verdicts"], json!({ "crash": 1, "lane_map": 18 }), "{entry}");
+    assert_eq!((number(&entry["left_out"]), accounted(entry)), (3, 22), "{entry}");
     let parts = campaign();
     for cases in [3, 10, 22] {
         parts.run_to(cases);
@@ -613,7 +613,7 @@ fn a_device_without_workers_ends_and_the_others_go_on() {
         Campaign::new(2, &devices).with(&["--devices", file.to_str().expect("a path"), "--jobs", "2", "--inputs", "1"]);
     let ran = start(campaign.command(&["--cases", "30"])).finish_within(LIMIT);
     let ran = ran.fails_with(&["device null has no worker any more and stopped at case 5", "quit before job 5"]);
-    assert!(ran.stdout.contains("reference: "), "the books are told: {ran}");
+    assert!(ran.stdout.contains("reference: "), "the statistics are printed: {ran}");
     let summary = read_json(&campaign.summary_file());
     assert_eq!(number(&summary["devices"]["reference"]["next_case"]), 30);
     assert_eq!(number(&summary["devices"]["null"]["next_case"]), 5);
@@ -622,8 +622,8 @@ fn a_device_without_workers_ends_and_the_others_go_on() {
     start(campaign.command(&["--cases", "30"])).finish_within(LIMIT).expect(1);
     let summary = read_json(&campaign.summary_file());
     for device in devices {
-        let book = &summary["devices"][device];
-        assert_eq!((number(&book["next_case"]), accounted(book)), (30, 30), "{book}");
+        let entry = &summary["devices"][device];
+        assert_eq!((number(&entry["next_case"]), accounted(entry)), (30, 30), "{entry}");
     }
 }
 

@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         write_atomically(file, page.as_bytes())?;
         say!("{} ({} bytes)", file.display(), page.len())?;
     }
-    let is_bad = |row: &html::matrix::Row| row.cells.iter().any(|cell| cell.meaning == Meaning::Bad);
+    let is_bad = |row: &html::matrix::MatrixRow| row.cells.iter().any(|cell| cell.meaning == Meaning::Bad);
     Ok(if matrix.rows.iter().any(is_bad) { Found::Something } else { Found::Nothing })
 }
 

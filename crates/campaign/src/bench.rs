@@ -71,7 +71,7 @@ impl Cost {
 pub struct Speed {
     /// Seconds that it ran.
     pub seconds: f64,
-    /// Workers.
+    /// Number of workers.
     pub workers: usize,
     /// Cases a second.
     pub cases: f64,

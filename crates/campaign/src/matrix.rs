@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicUsize;
 
 use tangle_identity::Kind;
 use tangle_program::case::Case;
-use tangle_report::html::matrix::{Cell, Device, Matrix, Meaning, Row};
+use tangle_report::html::matrix::{Matrix, MatrixCell, MatrixDevice, MatrixRow, Meaning};
 
 use crate::everywhere::everywhere;
 use crate::prepare::Prep;
@@ -28,14 +28,20 @@ pub fn matrix(targets: &[Target], subjects: &[Subject], done: &AtomicUsize) -> M
     let conclusions = everywhere(targets, &preps, done);
     let versions: Vec<Version> = targets.iter().map(Version::of).collect();
     let row = |(index, subject): (usize, &Subject)| {
-        let cells: Vec<Cell> = conclusions.iter().map(|device| cell(&subject.case, &device[index])).collect();
-        Row { name: subject.name.clone(), about: subject.about.clone(), history: histories(&versions, &cells), cells }
+        let cells: Vec<MatrixCell> = conclusions.iter().map(|device| cell(&subject.case, &device[index])).collect();
+        MatrixRow {
+            name: subject.name.clone(),
+            about: subject.about.clone(),
+            history: histories(&versions, &cells),
+            cells,
+        }
     };
-    let device = |target: &Target| Device { name: target.name.clone(), driver: target.id().driver.trim().to_owned() };
+    let device =
+        |target: &Target| MatrixDevice { name: target.name.clone(), driver: target.id().driver.trim().to_owned() };
     Matrix { devices: targets.iter().map(device).collect(), rows: subjects.iter().enumerate().map(row).collect() }
 }
 
-fn cell(case: &Case, conclusion: &Conclusion) -> Cell {
+fn cell(case: &Case, conclusion: &Conclusion) -> MatrixCell {
     let status = conclusion.status(case);
     let meaning = match (conclusion.signature(case), status) {
         // The toolchain's, and no device's.
@@ -44,7 +50,7 @@ fn cell(case: &Case, conclusion: &Conclusion) -> Cell {
         (None, "pass") => Meaning::Good,
         (None, _) => Meaning::Open,
     };
-    Cell { status, meaning }
+    MatrixCell { status, meaning }
 }
 
 /// A driver and its version, as numbers.
@@ -75,7 +81,7 @@ fn numbers(text: &str) -> Vec<u32> {
 
 /// For each driver that shows the bug: the versions that have it, and those that have not. A version has it if one of its devices
 /// shows it.
-fn histories(versions: &[Version], cells: &[Cell]) -> Vec<String> {
+fn histories(versions: &[Version], cells: &[MatrixCell]) -> Vec<String> {
     let mut drivers: BTreeMap<&str, BTreeMap<&Version, Meaning>> = BTreeMap::new();
     for (version, cell) in versions.iter().zip(cells) {
         let of_driver = || versions.iter().zip(cells).filter(|(other, _)| other.driver == version.driver);
@@ -97,7 +103,7 @@ fn histories(versions: &[Version], cells: &[Cell]) -> Vec<String> {
 }
 
 /// True if this is a wrong result: something ran.
-fn is_result(cell: &Cell) -> bool {
+fn is_result(cell: &MatrixCell) -> bool {
     [Kind::Value, Kind::Path, Kind::LaneMap].iter().any(|kind| kind.name() == cell.status)
 }
 
@@ -154,7 +160,8 @@ mod tests {
         for (devices, expected) in table {
             let version = |driver: &str, text: &str| Version { driver: driver.into(), numbers: numbers(text) };
             let versions: Vec<Version> = devices.iter().map(|(driver, text, _)| version(driver, text)).collect();
-            let cells: Vec<Cell> = devices.iter().map(|&(_, _, meaning)| Cell { status: "", meaning }).collect();
+            let cells: Vec<MatrixCell> =
+                devices.iter().map(|&(_, _, meaning)| MatrixCell { status: "", meaning }).collect();
             assert_eq!(histories(&versions, &cells), expected, "{devices:?}");
         }
     }
@@ -162,9 +169,9 @@ mod tests {
     #[test]
     fn compiling_speaks_against_crashes_only() {
         let versions = ["1.0", "2.0"].map(|text| Version { driver: "r".into(), numbers: numbers(text) });
-        let compiled = Cell { status: "compiled", meaning: Meaning::Open };
+        let compiled = MatrixCell { status: "compiled", meaning: Meaning::Open };
         for (status, expected) in [("crash", "r: bad in 1.0, fixed in 2.0 or earlier"), ("value", "r: bad in 1.0")] {
-            let cells = [Cell { status, meaning: Meaning::Bad }, compiled];
+            let cells = [MatrixCell { status, meaning: Meaning::Bad }, compiled];
             assert_eq!(histories(&versions, &cells), [expected]);
         }
     }

@@ -32,7 +32,7 @@ pub struct Target {
 /// How many workers a device gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Jobs {
-    /// One.
+    /// One worker.
     #[default]
     One,
     /// So many.
@@ -91,12 +91,12 @@ pub enum Finish {
     },
     /// It ended tangle or the machine, twice: it is not run any more.
     Fatal {
-        /// How.
+        /// How it ended, in words.
         how: String,
     },
     /// This machine could not run it: no worker could be had, or no module made.
     NoWorker {
-        /// Why.
+        /// The reason, in words.
         reason: String,
     },
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use tangle_analysis::validate::validate;
 use tangle_files::write_atomically;
 use tangle_identity::Kind;
-use tangle_identity::stage::{Cell, Column, Made, Outcome, Row, Table};
+use tangle_identity::stage::{Cell, Column, Made, Outcome, Table, VariantRow};
 use tangle_minimizer::access::each_block_mut;
 use tangle_minimizer::{hide_constants, uniforms_in_variables};
 use tangle_oracle::judge::Verdict;
@@ -34,7 +34,7 @@ pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>, case: &Case) -> 
     }
     let mut variants = vec![case.variant.clone()];
     variants.extend(Variant::FIXED.into_iter().filter(|variant| *variant != case.variant));
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<VariantRow> = Vec::new();
     for variant in variants {
         let case = Case { variant: variant.clone(), ..case.clone() };
         rows.push(row(&targets, Made::Variant(variant), &case, prepare(case.clone())));
@@ -54,7 +54,7 @@ pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>, case: &Case) -> 
 }
 
 /// Where the first device that fails is wrong.
-fn wrong_site(row: &Row) -> Option<u32> {
+fn wrong_site(row: &VariantRow) -> Option<u32> {
     row.cells.iter().find_map(|cell| match cell.outcome {
         Outcome::Fails { site, .. } => site,
         Outcome::Passes | Outcome::NotRun => None,
@@ -75,12 +75,12 @@ fn driver(target: &Target) -> String {
     target.info["driver_name"].as_str().unwrap_or(&target.name).to_owned()
 }
 
-fn row(targets: &[&Target], made: Made, case: &Case, prepared: Result<Prepared, ToolchainFault>) -> Row {
+fn row(targets: &[&Target], made: Made, case: &Case, prepared: Result<Prepared, ToolchainFault>) -> VariantRow {
     let conclude = |target: &&Target| match &prepared {
         Ok(prepared) => target.run(prepared),
         Err(fault) => Conclusion::from(fault),
     };
-    Row { made, cells: targets.iter().map(|target| cell(case, &conclude(target))).collect() }
+    VariantRow { made, cells: targets.iter().map(|target| cell(case, &conclude(target))).collect() }
 }
 
 fn cell(case: &Case, conclusion: &Conclusion) -> Cell {

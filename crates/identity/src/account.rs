@@ -73,7 +73,7 @@ pub struct Entry {
 /// Where a lane first goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// How.
+    /// A value, a path, or entries after the end.
     pub kind: Kind,
     /// Number of the entry; one past the last for [`Kind::Extra`].
     pub entry: usize,

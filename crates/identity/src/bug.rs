@@ -24,7 +24,7 @@ pub enum BugId {
     },
     /// The driver crashes, hangs or loses the device. How it ended and what it printed differ from run to run of one bug.
     Dies {
-        /// How.
+        /// The kind of failure.
         kind: Kind,
         /// What the driver was doing.
         doing: Doing,

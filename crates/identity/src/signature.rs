@@ -181,7 +181,7 @@ pub enum Strayed {
 pub struct Circumstances {
     /// The control flow around the log site; `None` after the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<Surroundings>,
     /// The tier.
     pub tier: Tier,
     /// Who made the module: another stage may be to blame.
@@ -199,7 +199,7 @@ fn is_hard(severity: &Severity) -> bool {
 /// The innermost construct around a log site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum Surroundings {
     /// None, in `main`.
     StraightCode,
     /// None, in a function that is called.
@@ -354,17 +354,17 @@ impl fmt::Display for Circumstances {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Surroundings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Place::StraightCode => "in straight code",
-            Place::Function => "in a function",
-            Place::Then => "in an if arm",
-            Place::Else => "in an else arm",
-            Place::Loop => "in a loop",
-            Place::Switch => "in a switch",
-            Place::AfterLoop => "after a loop",
-            Place::Nowhere => "nowhere",
+            Surroundings::StraightCode => "in straight code",
+            Surroundings::Function => "in a function",
+            Surroundings::Then => "in an if arm",
+            Surroundings::Else => "in an else arm",
+            Surroundings::Loop => "in a loop",
+            Surroundings::Switch => "in a switch",
+            Surroundings::AfterLoop => "after a loop",
+            Surroundings::Nowhere => "nowhere",
         })
     }
 }
@@ -462,28 +462,29 @@ fn of_mismatch(case: &Case, mismatch: &Mismatch) -> Signature {
 }
 
 /// Where a site stands: the innermost construct around it, and whether a loop has ended before it there.
-fn place(case: &Case, site: SiteId) -> Place {
+fn place(case: &Case, site: SiteId) -> Surroundings {
     let functions = &case.program.functions;
     let found = functions.iter().rev().enumerate().find_map(|(depth, function)| {
-        let around = if depth == 0 { Place::StraightCode } else { Place::Function };
+        let around = if depth == 0 { Surroundings::StraightCode } else { Surroundings::Function };
         find_site(&function.body, site, around)
     });
-    found.unwrap_or(Place::Nowhere)
+    found.unwrap_or(Surroundings::Nowhere)
 }
 
 /// The construct around a site, if it is in a block in `around`.
-fn find_site(block: &[Stmt], site: SiteId, around: Place) -> Option<Place> {
+fn find_site(block: &[Stmt], site: SiteId, around: Surroundings) -> Option<Surroundings> {
     let mut is_after_loop = false;
     for stmt in block {
         let found = match stmt {
             Stmt::Log { site: here, .. } if *here == site => {
-                Some(if is_after_loop { Place::AfterLoop } else { around })
+                Some(if is_after_loop { Surroundings::AfterLoop } else { around })
             }
             Stmt::If { then, otherwise, .. } => {
-                find_site(then, site, Place::Then).or_else(|| find_site(otherwise, site, Place::Else))
+                find_site(then, site, Surroundings::Then).or_else(|| find_site(otherwise, site, Surroundings::Else))
             }
             _ => {
-                let inside = if matches!(stmt, Stmt::Switch { .. }) { Place::Switch } else { Place::Loop };
+                let inside =
+                    if matches!(stmt, Stmt::Switch { .. }) { Surroundings::Switch } else { Surroundings::Loop };
                 stmt.nested_blocks().find_map(|inner| find_site(inner, site, inside))
             }
         };
@@ -617,15 +618,15 @@ mod tests {
         let body =
             vec![log(1), when(vec![log(2)], vec![log(3)]), repeat(vec![log(4), when(vec![log(5)], vec![])]), log(6)];
         let table = [
-            (1, Place::StraightCode),
-            (2, Place::Then),
-            (3, Place::Else),
-            (4, Place::Loop),
-            (5, Place::Then),
-            (6, Place::AfterLoop),
+            (1, Surroundings::StraightCode),
+            (2, Surroundings::Then),
+            (3, Surroundings::Else),
+            (4, Surroundings::Loop),
+            (5, Surroundings::Then),
+            (6, Surroundings::AfterLoop),
         ];
         for (site, place) in table {
-            assert_eq!(find_site(&body, site, Place::StraightCode), Some(place), "site {site}");
+            assert_eq!(find_site(&body, site, Surroundings::StraightCode), Some(place), "site {site}");
         }
     }
 
@@ -633,7 +634,7 @@ mod tests {
     #[test]
     fn signatures_are_read_back_as_they_were_written() {
         let at = Circumstances {
-            place: Some(Place::AfterLoop),
+            place: Some(Surroundings::AfterLoop),
             tier: Tier::Plain,
             made: Made::Performance,
             severity: Severity::Strong,

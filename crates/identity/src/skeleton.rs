@@ -96,7 +96,7 @@ pub enum Part {
     },
     /// Any loop.
     Loop {
-        /// Which.
+        /// How its end is tested.
         kind: Repeat,
         /// Condition, bound and update.
         test: Vec<Part>,

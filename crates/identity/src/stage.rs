@@ -108,7 +108,7 @@ impl fmt::Display for Made {
 
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct VariantRow {
     /// How the program was made.
     pub made: Made,
     /// One for each column.
@@ -121,7 +121,7 @@ pub struct Table {
     /// The devices.
     pub columns: Vec<Column>,
     /// The variants; the case's own comes first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<VariantRow>,
 }
 
 /// Who is to blame, and why.
@@ -302,7 +302,7 @@ mod tests {
             columns: vec![column("a", "mesa"), column("b", "mesa"), column("c", "nv")],
             rows: rows
                 .iter()
-                .map(|(made, cells)| Row { made: made.clone(), cells: cells.chars().map(cell).collect() })
+                .map(|(made, cells)| VariantRow { made: made.clone(), cells: cells.chars().map(cell).collect() })
                 .collect(),
         }
     }

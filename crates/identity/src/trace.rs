@@ -146,10 +146,10 @@ impl<'a, 'b> Question<'a, 'b> {
             (What::Variable(var), logged) => {
                 let ty = self.main().var_type(var)?;
                 let is_word = ty.width == 1 && ty.scalar.words() == 1;
-                let course = Course::of(self.account, self.function, candidate, var).filter(|_| is_word)?;
+                let history = LoopHistory::of(self.account, self.function, candidate, var).filter(|_| is_word)?;
                 match logged {
-                    Some(Expr::Var(logged)) if *logged == var => self.variable_itself(candidate, &course, var, ty),
-                    _ => self.through_something(candidate, &course, var, ty),
+                    Some(Expr::Var(logged)) if *logged == var => self.variable_itself(candidate, &history, var, ty),
+                    _ => self.through_something(candidate, &history, var, ty),
                 }
             }
         }
@@ -203,23 +203,35 @@ impl<'a, 'b> Question<'a, 'b> {
         self.account.lanes.iter().filter(is_same)
     }
 
-    fn variable_itself(&self, candidate: &Candidate<'a>, course: &Course, var: VarId, ty: Type) -> Option<AfterLoop> {
+    fn variable_itself(
+        &self,
+        candidate: &Candidate<'a>,
+        history: &LoopHistory,
+        var: VarId,
+        ty: Type,
+    ) -> Option<AfterLoop> {
         let over_no_lanes = |word| {
             folds(candidate.body, var).into_iter().find(|op| nothing(*op, ty.scalar).is_some_and(|none| none == word))
         };
         self.first.lanes.iter().find_map(|&at| {
             let words = self.words(&self.account.lanes[at])?;
-            let by_lane = course.computed_after(self.account, at, words.1).map(Source::Lane);
+            let by_lane = history.computed_after(self.account, at, words.1).map(Source::Lane);
             let source = by_lane.or_else(|| over_no_lanes(words.1).map(Source::NoLanes))?;
             Some(self.found(candidate, ty.scalar, at, words, source))
         })
     }
 
     /// Tries whether the variable had the value of one of the last lanes in all that left early.
-    fn through_something(&self, candidate: &Candidate<'a>, course: &Course, var: VarId, ty: Type) -> Option<AfterLoop> {
+    fn through_something(
+        &self,
+        candidate: &Candidate<'a>,
+        history: &LoopHistory,
+        var: VarId,
+        ty: Type,
+    ) -> Option<AfterLoop> {
         let lanes = &self.account.lanes;
         let wrong = &lanes[*self.first.lanes.first()?];
-        let rests: Vec<usize> = (0..lanes.len()).filter(|&at| course.is_last(self.account, at)).collect();
+        let rests: Vec<usize> = (0..lanes.len()).filter(|&at| history.is_last(self.account, at)).collect();
         let of_subgroup = |at: usize, lane: &Lane| lanes[at].is_beside(lane);
         // The n-th of the last lanes of each subgroup.
         for n in 0..4 {
@@ -227,15 +239,15 @@ impl<'a, 'b> Question<'a, 'b> {
             let Some(from) = last(wrong) else { break };
             let mut values = Vec::with_capacity(lanes.len());
             for (at, lane) in lanes.iter().enumerate() {
-                let own = course.left_with[at].unwrap_or(0);
-                let other = last(lane).and_then(|last| course.left_with[last]);
-                values.push(if course.left_early(self.account, at) { other.unwrap_or(own) } else { own });
+                let own = history.left_with[at].unwrap_or(0);
+                let other = last(lane).and_then(|last| history.left_with[last]);
+                values.push(if history.left_early(self.account, at) { other.unwrap_or(own) } else { own });
             }
             let changed =
-                |at: &usize| of_subgroup(*at, wrong) && course.left_with[*at].is_some_and(|own| own != values[*at]);
+                |at: &usize| of_subgroup(*at, wrong) && history.left_with[*at].is_some_and(|own| own != values[*at]);
             let Some(overwritten) = (0..lanes.len()).find(changed) else { continue };
             if self.explains(candidate, var, ty, &values) {
-                let words = (course.left_with[overwritten]?, values[overwritten]);
+                let words = (history.left_with[overwritten]?, values[overwritten]);
                 return Some(self.found(candidate, ty.scalar, overwritten, words, Source::Lane(lanes[from].lane)));
             }
         }
@@ -281,7 +293,7 @@ impl<'a, 'b> Question<'a, 'b> {
 }
 
 /// What lanes do with a variable in a loop, by lane of the account; as at tier maximal, where all of it is known.
-struct Course {
+struct LoopHistory {
     /// The last iteration of each, by its number among the events.
     last_iteration: Vec<Option<usize>>,
     /// What each computed, and when.
@@ -290,9 +302,9 @@ struct Course {
     left_with: Vec<Option<u32>>,
 }
 
-impl Course {
+impl LoopHistory {
     /// `None` if a lane comes by the loop several times.
-    fn of(account: &Account<'_>, function: usize, candidate: &Candidate<'_>, var: VarId) -> Option<Course> {
+    fn of(account: &Account<'_>, function: usize, candidate: &Candidate<'_>, var: VarId) -> Option<LoopHistory> {
         let last = account.sites.keys().max().copied().unwrap_or(0);
         let [begins, computes, leaves] = [last + 1, last + 2, last + 3];
         let mut case = Case { tier: Tier::Maximal, ..account.case.clone() };
@@ -316,7 +328,7 @@ impl Course {
         let prediction = predict(&case, &account.map).ok()?;
         let events = prediction.events();
         let logs = prediction.logs();
-        let mut course = Course { last_iteration: Vec::new(), computed: Vec::new(), left_with: Vec::new() };
+        let mut history = LoopHistory { last_iteration: Vec::new(), computed: Vec::new(), left_with: Vec::new() };
         for log in &logs {
             let (mut iteration, mut computed, mut left) = (None, Vec::new(), None);
             for &(at, event) in &log.entries {
@@ -329,11 +341,11 @@ impl Course {
                     _ => {}
                 }
             }
-            course.last_iteration.push(iteration);
-            course.computed.push(computed);
-            course.left_with.push(left);
+            history.last_iteration.push(iteration);
+            history.computed.push(computed);
+            history.left_with.push(left);
         }
-        Some(course)
+        Some(history)
     }
 
     fn last_of_subgroup(&self, account: &Account<'_>, at: usize) -> Option<usize> {

@@ -119,7 +119,7 @@ impl fmt::Display for Status {
 pub struct Tally {
     /// Runs that went wrong.
     pub failed: u32,
-    /// Runs.
+    /// All runs.
     pub runs: u32,
 }
 

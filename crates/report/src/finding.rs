@@ -35,7 +35,7 @@ use tangle_identity::signature::Signature;
 pub struct SaveError {
     /// The file or folder that could not be written.
     pub path: PathBuf,
-    /// Why.
+    /// The error of the system.
     pub source: io::Error,
 }
 

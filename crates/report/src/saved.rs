@@ -69,7 +69,7 @@ pub struct SavedShader {
 pub struct Rate {
     /// Runs that failed.
     pub failed: u32,
-    /// Runs.
+    /// All runs.
     pub runs: u32,
 }
 

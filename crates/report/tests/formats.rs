@@ -7,16 +7,23 @@ use std::collections::BTreeMap;
 
 use common::vectors;
 use tangle_emit::glsl::glsl;
+use tangle_identity::stage::{Cell, Column, Made, Outcome, Table, VariantRow};
+use tangle_identity::{Detail, Kind, Signature};
 use tangle_program::case::{Case, Data, SpecConstant, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::variant::Variant;
 use tangle_report::export::{Bundle, bundle};
 use tangle_report::saved::SavedShader;
-use tangle_report::subject::{Basis, Subject};
+use tangle_report::subject::{Basis, Elsewhere, Subject, TestedDevice};
 
 /// A module for formats that do not look into it.
 const MODULE: [u32; 6] = [0x0723_0203, 0x0001_0300, 0, 1, 0, 0xDEAD_BEEF];
 
 fn exported(case: &Case) -> Bundle {
-    let subject = Subject {
+    bundle(&subject(case)).expect("it is well-defined")
+}
+
+fn subject(case: &Case) -> Subject {
+    Subject {
         case: case.clone(),
         shader: SavedShader { glsl: glsl(case), spirv: MODULE.to_vec(), disassembly: "; SPIR-V\n".into() },
         basis: Basis::Linear(8),
@@ -29,8 +36,47 @@ fn exported(case: &Case) -> Bundle {
         variants: None,
         command: String::new(),
         versions: "tangle".into(),
+    }
+}
+
+/// Whatever a driver or a person wrote: no file of a bundle has a folder of the machine that it was made on.
+#[test]
+fn a_bundle_has_no_path_of_this_machine() {
+    const PLACE: &str = "/home/somebody/mesa/src/x.c:301: failed";
+    let (_, mut case) = vectors().swap_remove(0);
+    case.about = PLACE.into();
+    let cell = Cell { outcome: Outcome::NotRun, text: PLACE.into() };
+    let mut subject = Subject {
+        signature: Some(Signature { kind: Kind::Crash, detail: Detail::Text(PLACE.into()) }),
+        basis: Basis::Nothing,
+        report: PLACE.into(),
+        device: Some(TestedDevice {
+            name: "lvp".into(),
+            info: serde_json::json!({}),
+            start: format!("VK_DRIVER_FILES={PLACE} ./repro"),
+        }),
+        others: vec![Elsewhere {
+            device: "lvp2".into(),
+            driver: "llvmpipe".into(),
+            version: "26".into(),
+            result: PLACE.into(),
+            is_right: Some(false),
+        }],
+        variants: Some(Table {
+            columns: vec![Column { device: "lvp".into(), driver: "llvmpipe".into() }],
+            rows: vec![VariantRow { made: Made::Variant(Variant::Unoptimised), cells: vec![cell] }],
+        }),
+        command: format!("tangle run {PLACE}"),
+        ..subject(&case)
     };
-    bundle(&subject).expect("it is well-defined")
+    for signature in [subject.signature.take(), None] {
+        subject.signature = signature;
+        for (name, contents) in bundle(&subject).expect("it is well-defined").files {
+            let text = String::from_utf8_lossy(&contents);
+            assert!(!text.contains("somebody"), "{name}: {text}");
+            assert!(name != "README.md" || text.contains("x.c:301"), "{text}");
+        }
+    }
 }
 
 /// The vectors, and each with other launches, tiers and data.

@@ -82,6 +82,9 @@ pub fn bundle(subject: &Subject) -> Result<Bundle, NotDefined> {
     clean(&mut subject.report);
     subject.device.iter_mut().for_each(|device| clean(&mut device.start));
     subject.others.iter_mut().for_each(|other| clean(&mut other.result));
+    let cells = subject.variants.iter_mut().flat_map(|table| &mut table.rows).flat_map(|row| &mut row.cells);
+    cells.for_each(|cell| clean(&mut cell.text));
+    clean(&mut subject.case.about);
     let analysis = subject.analyse()?;
     let source = Source {
         case: &subject.case,
@@ -89,8 +92,8 @@ pub fn bundle(subject: &Subject) -> Result<Bundle, NotDefined> {
         spirv: &subject.shader.spirv,
         disassembly: &subject.shader.disassembly,
         account: analysis.account.as_ref(),
-        title: title(&analysis),
-        story: story(&analysis),
+        title: without_folders(&title(&analysis)),
+        story: without_folders(&story(&analysis)),
     };
     let expected = analysis.account.as_ref().map(|account| Expected::new(account, &analysis.map));
     Ok(Bundle { files: files(&analysis, &source, expected.as_ref()) })

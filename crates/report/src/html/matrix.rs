@@ -6,14 +6,14 @@ use super::{Html, page};
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
     /// The devices: columns.
-    pub devices: Vec<Device>,
+    pub devices: Vec<MatrixDevice>,
     /// The cases: rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<MatrixRow>,
 }
 
 /// A column.
 #[derive(Clone, Debug, Default)]
-pub struct Device {
+pub struct MatrixDevice {
     /// Its name.
     pub name: String,
     /// Name and version of its driver.
@@ -22,20 +22,20 @@ pub struct Device {
 
 /// A row.
 #[derive(Clone, Debug, Default)]
-pub struct Row {
+pub struct MatrixRow {
     /// The bug or case.
     pub name: String,
     /// What is said of it.
     pub about: String,
     /// What came of it, for each device.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<MatrixCell>,
     /// Which version has it and which has not, for each driver that shows it.
     pub history: Vec<String>,
 }
 
 /// What came of a case on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub struct MatrixCell {
     /// In a word: a kind of finding, `pass`, `compiled`, …
     pub status: &'static str,
     /// What that says about the bug.
@@ -49,7 +49,7 @@ pub enum Meaning {
     Bad,
     /// It is not.
     Good,
-    /// Nothing.
+    /// It says nothing: nothing ran, or nothing was compared.
     Open,
 }
 
@@ -91,10 +91,10 @@ mod tests {
 
     #[test]
     fn a_row_has_a_cell_for_each_device() {
-        let cell = |status, meaning| Cell { status, meaning };
+        let cell = |status, meaning| MatrixCell { status, meaning };
         let page = matrix(&Matrix {
-            devices: ["a", "b"].map(|name| Device { name: name.into(), driver: "x <1>".into() }).into(),
-            rows: vec![Row {
+            devices: ["a", "b"].map(|name| MatrixDevice { name: name.into(), driver: "x <1>".into() }).into(),
+            rows: vec![MatrixRow {
                 name: "bug".into(),
                 about: "first bad 1".into(),
                 cells: vec![cell("value", Meaning::Bad), cell("pass", Meaning::Good)],
