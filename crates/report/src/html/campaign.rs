@@ -15,10 +15,10 @@ use tangle_identity::signature::Kind;
 const LINKS: usize = 2;
 
 /// Signatures that are shown with the report of one of their findings.
-const REPORTS: usize = 60;
+const REPORTS: usize = 40;
 
 /// Longest report or program that is shown, in bytes: the page stays small.
-const LONGEST: usize = 3_000;
+const LONGEST: usize = 2_000;
 
 /// The most points of a curve.
 const POINTS: usize = 120;
