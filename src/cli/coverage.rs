@@ -241,10 +241,6 @@ mod tests {
     #[test]
     fn heads_fit_into_a_cell() {
         let contexts = Context::ALL.iter().map(|context| context.short());
-<<<<<<< HEAD
         contexts.chain(Scalar::ALL.map(Scalar::name)).for_each(|head| assert!(head.chars().count() <= CELL, "{head}"));
-=======
-        contexts.chain(types).for_each(|head| assert!(head.chars().count() <= CELL, "{head}"));
->>>>>>> c259fc1 (Reports: names of their own for rows and histories, tests of every format and of the documented JSON fields, no path of the machine in a bundle)
     }
 }
