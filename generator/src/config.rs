@@ -41,6 +41,8 @@ pub struct Config {
     pub shared_int64_atomics: bool,
     /// Whether the compiler may be told what to expect and to assume (`shaderExpectAssume`).
     pub expect_assume: bool,
+    /// Whether there are integer dot products (`shaderIntegerDotProduct`).
+    pub dot_product: bool,
     /// Whether workgroup sizes may be specialised from SPIR-V 1.6 on (`maintenance4`).
     pub local_size_id: bool,
     /// SPIR-V versions to choose from; not empty.
@@ -74,6 +76,7 @@ impl Default for Config {
             broadcast_dynamic_id: true,
             shared_int64_atomics: true,
             expect_assume: true,
+            dot_product: true,
             local_size_id: true,
             spirv: SpirvVersion::ALL.into(),
             max_workgroup: [1024, 1024, 64],

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tangle_analysis::context::operations;
 use tangle_analysis::divergence::Divergence;
+use tangle_analysis::idiom::{Idiom, idiom};
 use tangle_program::case::Case;
 use tangle_program::control::{LoopControl, SelectionControl};
-use tangle_program::ops::{BinaryOp, Intrinsic};
+use tangle_program::ops::{BinaryOp, Gives, Intrinsic};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Arg, Arm, Block, Expr, Function, Label, Loop, LoopKind, Stmt};
 use tangle_program::types::{Shape, Type};
@@ -151,6 +152,38 @@ constructs! {
     ShortCircuitOperation,
     /// `?:`
     Select,
+    /// `x << a | x >> b`
+    Rotate,
+    /// `x << a | y >> b`
+    FunnelShift,
+    /// The high word of a product.
+    HighProduct,
+    /// The carry of a sum or the borrow of a difference, as a function or a comparison.
+    Carry,
+    /// `x >> 8 & 255`
+    ByteSelect,
+    /// Integers packed into a wider one, or taken out of it.
+    Pack,
+    /// `max(x, y) - min(x, y)`
+    AbsDifference,
+    /// `x + min(y, ~x)`
+    SaturatingSum,
+    /// An integer dot product.
+    DotProduct,
+    /// `x ^ x`, `x & x` or `x | x`
+    SameOperand,
+    /// Two bitwise operators on three operands.
+    ThreeOperandLogic,
+    /// `(x ^ x >> 31) - (x >> 31)`
+    BranchlessAbs,
+    /// A quotient by what is no literal.
+    VariableQuotient,
+    /// A comparison of vectors.
+    VectorComparison,
+    /// `mix` by bools.
+    Mix,
+    /// `any` or `all` of a vector of bools.
+    AnyOrAll,
     /// A specialisation constant in an expression.
     SpecConstant,
     /// A workgroup size given by specialisation constants.
@@ -521,6 +554,39 @@ impl Counter<'_> {
         }
     }
 
+    fn is_vector(&self, expr: &Expr) -> bool {
+        expr.ty(&self.functions[self.function]).is_some_and(|ty| ty.width > 1)
+    }
+
+    fn idiom(&mut self, expr: &Expr) {
+        let Some(idiom) = idiom(expr) else { return };
+        self.count(match idiom {
+            Idiom::Rotate(_) => Construct::Rotate,
+            Idiom::Funnel(..) => Construct::FunnelShift,
+            Idiom::CarryCompare => Construct::Carry,
+            Idiom::ByteSelect(..) => Construct::ByteSelect,
+            Idiom::AbsDifference(..) => Construct::AbsDifference,
+            Idiom::SaturatingSum(..) => Construct::SaturatingSum,
+            Idiom::Same(..) => Construct::SameOperand,
+            Idiom::Logic(..) => Construct::ThreeOperandLogic,
+            Idiom::BranchlessAbs(_) => Construct::BranchlessAbs,
+            Idiom::Quotient(..) => Construct::VariableQuotient,
+        });
+    }
+
+    fn intrinsic(&mut self, op: Intrinsic) {
+        self.count(match op {
+            Intrinsic::Expect => Construct::Expect,
+            Intrinsic::MulHigh => Construct::HighProduct,
+            Intrinsic::AddCarry | Intrinsic::SubBorrow => Construct::Carry,
+            Intrinsic::Mix => Construct::Mix,
+            Intrinsic::Any | Intrinsic::All => Construct::AnyOrAll,
+            _ if op.is_dot() => Construct::DotProduct,
+            _ if matches!(op.info().gives, Gives::Whole(_) | Gives::Parts(_)) => Construct::Pack,
+            _ => return,
+        });
+    }
+
     fn expr(&mut self, expr: &Expr) {
         match expr {
             Expr::Binary(BinaryOp::And | BinaryOp::Or, _, rhs) => {
@@ -528,7 +594,11 @@ impl Counter<'_> {
             }
             Expr::Select(..) => self.count(Construct::Select),
             Expr::Constant(_) => self.count(Construct::SpecConstant),
-            Expr::Intrinsic(Intrinsic::Expect, _) => self.count(Construct::Expect),
+            Expr::Binary(op, x, _) if op.is_comparison() && self.is_vector(x) => {
+                self.count(Construct::VectorComparison)
+            }
+            Expr::Binary(..) => self.idiom(expr),
+            Expr::Intrinsic(op, _) => self.intrinsic(*op),
             Expr::Element(x, _) => {
                 let function = &self.functions[self.function];
                 self.count(match x.ty(function).map_or(Shape::Single, |ty| ty.shape) {

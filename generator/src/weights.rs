@@ -113,6 +113,8 @@ choices! {
         Shift = 9,
         Quotient = 6,
         Intrinsic = 10,
+        /// One of the shapes of [`crate::build::idiom`].
+        Idiom = 12,
         Select = 5,
         Cast = 6,
         /// A component of a vector.

@@ -13,6 +13,8 @@ use tangle_program::tree::{
 };
 use tangle_program::types::{Scalar, Shape, Type};
 
+use crate::rules::Peephole;
+
 /// A whole program.
 pub(crate) struct Code {
     pub functions: Vec<Body>,
@@ -172,6 +174,8 @@ pub(crate) enum Node {
     Intrinsic {
         op: Intrinsic,
         scalar: Scalar,
+        /// Components of the result.
+        width: usize,
         args: Vec<Node>,
     },
     Vector(Vec<Node>),
@@ -236,7 +240,13 @@ impl Node {
 
 /// Resolves a program. The error names what is ill-formed; a validated program has none.
 pub(crate) fn lower(program: &Program) -> Result<Code, String> {
-    let mut lowering = Lowering { program, function: None, decisions: 0, ops: Vec::new(), sites: 0, has_switch: false };
+    lower_as(program, None)
+}
+
+/// The same for a device whose compiler rewrites expressions.
+pub(crate) fn lower_as(program: &Program, peephole: Option<Peephole>) -> Result<Code, String> {
+    let mut lowering =
+        Lowering { program, peephole, function: None, decisions: 0, ops: Vec::new(), sites: 0, has_switch: false };
     let mut functions = Vec::with_capacity(program.functions.len());
     for function in &program.functions {
         lowering.function = Some(function);
@@ -252,6 +262,7 @@ pub(crate) fn lower(program: &Program) -> Result<Code, String> {
 
 struct Lowering<'a> {
     program: &'a Program,
+    peephole: Option<Peephole>,
     function: Option<&'a Function>,
     decisions: Decision,
     ops: Vec<SubgroupOp>,
@@ -393,6 +404,17 @@ impl Lowering<'_> {
     }
 
     fn typed(&mut self, expr: &Expr) -> Result<(Node, Type), String> {
+        let rewritten = self.peephole.zip(self.function).and_then(|(rewrite, function)| rewrite(expr, function));
+        if let Some(rewritten) = rewritten {
+            let peephole = self.peephole.take();
+            let lowered = self.unchanged(&rewritten);
+            self.peephole = peephole;
+            return lowered;
+        }
+        self.unchanged(expr)
+    }
+
+    fn unchanged(&mut self, expr: &Expr) -> Result<(Node, Type), String> {
         Ok(match expr {
             Expr::Bool(value) => (Node::Const { bits: u64::from(*value) }, Type::BOOL),
             Expr::Int(value) => (Node::Const { bits: u64::from(*value as u32) }, Type::INT),
@@ -422,7 +444,7 @@ impl Lowering<'_> {
             }
             Expr::Binary(op, lhs, rhs) => {
                 let (lhs, ty) = self.typed(lhs)?;
-                let result = if op.is_comparison() { Type::BOOL } else { ty };
+                let result = if op.is_comparison() { Type { scalar: Scalar::Bool, ..ty } } else { ty };
                 let rhs = self.boxed(rhs)?;
                 (Node::Binary { op: *op, scalar: ty.scalar, lhs: Box::new(lhs), rhs }, result)
             }
@@ -450,11 +472,12 @@ impl Lowering<'_> {
                     nodes.push(node);
                 }
                 let info = op.info();
-                if nodes.len() != info.values + info.offsets {
+                if nodes.len() != info.operands() {
                     return Err(format!("{} with {} operands", info.name, nodes.len()));
                 }
-                let result = if info.gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty };
-                (Node::Intrinsic { op: *op, scalar: ty.scalar, args: nodes }, result)
+                let result = info.result(ty).ok_or_else(|| format!("{} of {ty}", info.name))?;
+                let width = usize::from(result.width);
+                (Node::Intrinsic { op: *op, scalar: ty.scalar, width, args: nodes }, result)
             }
             Expr::Vector(ty, args) => {
                 let args = args.iter().map(|arg| self.node(arg)).collect::<Result<_, _>>()?;

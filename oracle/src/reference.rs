@@ -6,7 +6,7 @@
 use tangle_program::case::Case;
 
 use crate::judge::Observation;
-use crate::lower::lower;
+use crate::lower::lower_as;
 use crate::machine::{Machine, Pass};
 use crate::map::LaneMap;
 use crate::predict::{NotDefined, visitors};
@@ -17,12 +17,16 @@ use crate::rules::Rules;
 /// # Errors
 /// If the case is ill-formed.
 pub fn observe<R: Rules>(case: &Case, map: &LaneMap, mut rules: impl FnMut() -> R) -> Result<Observation, NotDefined> {
-    let code = lower(&case.program).map_err(NotDefined)?;
+    let mut code = None;
     let mut logs = vec![Vec::new(); case.entry_point.invocations() as usize];
     for layout in &map.groups {
         let rules = rules();
-        let visitors = if rules.has_open_operations() { visitors(case, &code, layout)? } else { Vec::new() };
-        let mut machine = Machine::new(case, &code, layout, rules, Pass::Observe { visitors });
+        if code.is_none() {
+            code = Some(lower_as(&case.program, rules.peephole()).map_err(NotDefined)?);
+        }
+        let Some(code) = &code else { continue };
+        let visitors = if rules.has_open_operations() { visitors(case, code, layout)? } else { Vec::new() };
+        let mut machine = Machine::new(case, code, layout, rules, Pass::Observe { visitors });
         machine.run()?;
         for slot in layout.live.slots() {
             let log = std::mem::take(&mut machine.logs[slot]);

@@ -8,7 +8,7 @@ use tangle_program::case::SpecConstant;
 use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Instance, OpInfo, Ub};
-use tangle_program::tree::Builtin;
+use tangle_program::tree::{Builtin, Expr, Function};
 use tangle_program::types::{Scalar, Shape};
 
 use crate::mask::Mask;
@@ -84,6 +84,9 @@ pub enum Access {
     Read,
     Write,
 }
+
+/// What a compiler makes of an expression of a function; `None` if it leaves it.
+pub type Peephole = fn(&Expr, &Function) -> Option<Expr>;
 
 /// A device's behaviour. Defaults are the specification's.
 pub trait Rules {
@@ -191,6 +194,11 @@ pub trait Rules {
     /// The operation an intrinsic performs.
     fn intrinsic(&mut self, op: Intrinsic, scalar: Scalar) -> (Intrinsic, Scalar) {
         (op, scalar)
+    }
+
+    /// What the compiler makes of expressions, before anything runs.
+    fn peephole(&self) -> Option<Peephole> {
+        None
     }
 
     /// Which of `count` elements lanes access: pairs of a lane's slot and the number of the element.

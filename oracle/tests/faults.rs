@@ -15,7 +15,7 @@ use tangle_oracle::rules::{Rules, Spec};
 use tangle_program::case::{Case, SpecConstant, Tier};
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::memory::{AtomicOp, Shared, StorageClass, Sync};
-use tangle_program::ops::{BinaryOp, Intrinsic};
+use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Arg, Atomic, Builtin, Direction, Expr, Label, Load, Local, Param, Stmt, SubgroupCall};
 use tangle_program::types::{Scalar, Shape, Type};
@@ -670,6 +670,71 @@ fn faults_of_built_ins_and_arithmetic() {
         ),
         (F::FindMsbUnsigned, of(0x01, intrinsic(Intrinsic::FindMsb, vec![Expr::Int(-2)])), "A=01:[0]", "A=01:[31]"),
         (F::ExpectationIsMin, of(0x01, intrinsic(Intrinsic::Expect, vec![uint(7), uint(2)])), "A=01:[7]", "A=01:[2]"),
+    ]);
+}
+
+#[test]
+fn faults_of_idioms() {
+    use BinaryOp::*;
+    use Fault as F;
+    use Intrinsic as I;
+    let one = |value: Expr| of(0x01, value);
+    let call = |op, args: Vec<Expr>| Expr::Intrinsic(op, args);
+    let (x, y) = (|| uint(0x1200_0034), || uint(0xFFFF_FFF0));
+    let words = |values: &[u32]| {
+        let parts = values.iter().map(|&value| uint(value)).collect();
+        Expr::Vector(Type::vector(Scalar::Uint, values.len() as u8), parts)
+    };
+    let less = || bin(words(&[1, 2]), Lt, words(&[2, 1]));
+    let part = |value: Expr, c| Expr::Component(Box::new(value), c);
+    let sign = || bin(Expr::Int(-5), Shr, uint(31));
+    let cut = |value: Expr| Expr::Cast(Scalar::Uint, Box::new(value));
+    let funnel = |low: Expr| bin(bin(x(), Shl, uint(8)), BitOr, bin(low, Shr, uint(24)));
+    check(vec![
+        (F::RotateGoesBack, one(funnel(x())), "A=01:[13330]", "A=01:[873594880]"),
+        (F::FunnelSwapped, one(funnel(uint(7))), "A=01:[13312]", "A=01:[1810]"),
+        (F::NeverCarries, one(number(bin(bin(x(), Add, y()), Lt, x()))), "A=01", "A=01:[0]"),
+        (F::NextByte, one(bin(bin(uint(0x0003_0201), Shr, uint(8)), BitAnd, uint(255))), "A=01:[2]", "A=01:[3]"),
+        (
+            F::DifferenceWraps,
+            one(bin(call(I::Max, vec![uint(3), uint(5)]), Sub, call(I::Min, vec![uint(3), uint(5)]))),
+            "A=01:[2]",
+            "A=01:[4294967294]",
+        ),
+        (
+            F::SumWraps,
+            one(bin(y(), Add, call(I::Min, vec![uint(32), Expr::unary(UnaryOp::BitNot, y())]))),
+            "A=01:[4294967295]",
+            "A=01:[16]",
+        ),
+        (F::XorOfSame, one(bin(x(), BitXor, x())), "A=01:[0]", "A=01:[301989940]"),
+        (F::LogicRegrouped, one(bin(bin(uint(1), BitAnd, uint(2)), BitOr, uint(4))), "A=01:[4]", "A=01:[0]"),
+        (
+            F::AbsIsNothing,
+            one(number(bin(bin(Expr::Int(-5), BitXor, sign()), Sub, sign()))),
+            "A=01:[5]",
+            "A=01:[4294967291]",
+        ),
+        (F::QuotientOf24Bits, one(bin(x(), Div, bin(lane(), BitOr, uint(1)))), "A=01:[301989940]", "A=01:[52]"),
+        (
+            F::DotDoesNotSaturate,
+            one(call(I::DotAccSat, vec![uint(2), uint(3), uint(u32::MAX)])),
+            "A=01:[4294967295]",
+            "A=01:[5]",
+        ),
+        (
+            F::DotUnsigned,
+            one(number(call(I::Dot, vec![Expr::Int(0xFF), Expr::Int(1)]))),
+            "A=01:[4294967295]",
+            "A=01:[255]",
+        ),
+        (F::PackedBackwards, one(cut(call(I::Pack64, vec![words(&[5, 6])]))), "A=01:[5]", "A=01:[6]"),
+        (F::UnpackedBackwards, one(number(part(call(I::Unpack8, vec![uint(0x0403_0201)]), 1))), "A=01:[2]", "A=01:[3]"),
+        (F::HighProductSigned, one(call(I::MulHigh, vec![y(), uint(3)])), "A=01:[2]", "A=01:[4294967295]"),
+        (F::CarryIsBorrow, one(call(I::AddCarry, vec![uint(1), uint(2)])), "A=01:[0]", "A=01"),
+        (F::MixOfTheOther, one(call(I::Mix, vec![uint(5), uint(6), Expr::Bool(true)])), "A=01:[6]", "A=01:[5]"),
+        (F::ComparesFirstComponents, one(number(part(less(), 1))), "A=01:[0]", "A=01"),
+        (F::AnyIsAll, one(number(call(I::Any, vec![less()]))), "A=01", "A=01:[0]"),
     ]);
 }
 

@@ -15,7 +15,7 @@ use tangle_program::case::{Case, Data, EntryPoint, SubgroupSize};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::{Fold, Gives, SubgroupOp};
 use tangle_program::tree::{Block, Builtin, Expr, Function, FunctionId, Loop, LoopKind, Stmt, VarId, walk_block};
-use tangle_program::types::Scalar;
+use tangle_program::types::{Scalar, Type};
 
 /// The most iterations of one loop, and the greatest step of its counter.
 pub const MAX_LOOP_ITERATIONS: u64 = 128;
@@ -427,7 +427,23 @@ fn intrinsic(op: Intrinsic, first: &ExprInfo, arg: impl Fn(usize) -> Interval) -
         // A negative int is searched for a 0, and -1 has none.
         Intrinsic::FindMsb => found(first.is_nonzero && x.lo >= 0),
         Intrinsic::Expect => x,
-        Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc => all,
+        Intrinsic::MulHigh => {
+            let corners =
+                [x.lo * arg(1).lo, x.lo * arg(1).hi, x.hi * arg(1).lo, x.hi * arg(1).hi].map(|x| Some(x >> 32));
+            Interval::around(corners, scalar)
+        }
+        Intrinsic::AddCarry | Intrinsic::SubBorrow => Interval::new(0, 1),
+        Intrinsic::Mix => x.hull(arg(1)),
+        Intrinsic::Any | Intrinsic::All => Interval::all(Scalar::Bool),
+        Intrinsic::Dot | Intrinsic::DotAccSat | Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc => all,
+        Intrinsic::Pack16
+        | Intrinsic::Pack32
+        | Intrinsic::Pack64
+        | Intrinsic::Unpack8
+        | Intrinsic::Unpack16
+        | Intrinsic::Unpack32 => {
+            op.info().result(first.ty.unwrap_or(Type::UINT)).map_or(all, |ty| Interval::all(ty.scalar))
+        }
     }
 }
 
@@ -451,7 +467,6 @@ mod tests {
     use super::*;
     use tangle_program::case::{SpecConstant, SpirvVersion};
     use tangle_program::tree::{Local, SubgroupCall};
-    use tangle_program::types::Type;
 
     fn entry_point() -> EntryPoint {
         EntryPoint::compute([8, 4, 1], [3, 2, 1], SpirvVersion::V1_3)
@@ -590,6 +605,13 @@ mod tests {
             (intrinsic(Intrinsic::FindMsb, &[bin(U, BitOr, Uint(1))]), (0, 31)),
             (intrinsic(Intrinsic::FindMsb, &[bin(I, BitOr, Int(1))]), (-1, 31)),
             (intrinsic(Intrinsic::Expect, &[low(U, 5), Uint(9)]), (0, 5)),
+            (intrinsic(Intrinsic::MulHigh, &[U, Uint(16)]), (0, 15)),
+            (intrinsic(Intrinsic::MulHigh, &[I, small(I)]), (-4, 3)),
+            (intrinsic(Intrinsic::AddCarry, &[U, U]), (0, 1)),
+            (intrinsic(Intrinsic::Mix, &[low(U, 3), Uint(9), Expr::Bool(true)]), (0, 9)),
+            (intrinsic(Intrinsic::Unpack8, &[U]), (0, 255)),
+            (intrinsic(Intrinsic::Unpack16, &[I]), (-0x8000, 0x7FFF)),
+            (intrinsic(Intrinsic::Dot, &[I, I]), ALL_INT),
             (bin(low(U, 5), Le, Uint(5)), (1, 1)),
             (bin(low(U, 5), Le, Uint(4)), (0, 1)),
             (bin(low(U, 5), Lt, Uint(6)), (1, 1)),

@@ -134,6 +134,7 @@ impl Scope<'_> {
                 x if x.scalar().is_float() => x.extent?,
                 x => Extent::integers(magnitude(x.range)),
             },
+            Expr::Intrinsic(Intrinsic::Mix, _) => of(0)?.or(of(1)?),
             Expr::Intrinsic(op, _) => {
                 let first = of(0)?;
                 let rest = all(operands.get(1..)?)?;

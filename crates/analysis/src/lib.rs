@@ -13,6 +13,7 @@
 //! ```
 //!
 //! - [`divergence`]: where control flow may part the lanes of a subgroup.
+//! - [`idiom`]: shapes of expressions that compilers recognise.
 //! - [`context`]: where the operations of a program stand, for statistics.
 //!
 //! What is valid is decided here once, so that nobody else has to be careful: a generator that makes an invalid case, or a
@@ -24,6 +25,7 @@ pub mod context;
 pub mod cost;
 pub mod divergence;
 pub mod exact;
+pub mod idiom;
 pub mod info;
 pub mod names;
 pub mod races;

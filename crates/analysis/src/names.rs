@@ -4,15 +4,18 @@
 //! of the printer; the other words that have a meaning are listed here.
 
 /// The names that a printed shader uses for itself, besides `LOG0`, `SPEC0` and so on. A program must not use them.
-pub const OWN_NAMES: [&str; 24] = [
+pub const OWN_NAMES: [&str; 27] = [
+    "ADD_CARRY",
     "Arrays",
     "FLOAT_WORD",
     "HIGH_WORD",
     "Inputs",
     "LOW_WORD",
     "Log",
+    "MUL_HIGH",
     "Map",
     "Push",
+    "SUB_BORROW",
     "Uniforms",
     "cursor",
     "entry",

@@ -8,7 +8,7 @@ use tangle_analysis::bounds::{Interval, Scope};
 use tangle_program::case::{Case, Data};
 use tangle_program::ops::{self, BinaryOp, Intrinsic, Operand, UnaryOp};
 use tangle_program::tree::Expr;
-use tangle_program::types::Scalar;
+use tangle_program::types::{Scalar, Type};
 
 /// Knuth's MMIX generator.
 struct Random(u64);
@@ -75,6 +75,7 @@ fn expr(random: &mut Random, scalar: Scalar, depth: usize) -> Expr {
             let scalar = if info.takes == Operand::Signed { scalar.signed() } else { scalar };
             let mut args: Vec<Expr> = (0..info.values).map(|_| of(random, scalar)).collect();
             args.extend((0..info.offsets).map(|_| Expr::Int(random.below(17) as i32)));
+            args.extend((0..info.bools).map(|_| of(random, Scalar::Bool)));
             Expr::Intrinsic(op, args)
         }
         6 => {
@@ -119,12 +120,14 @@ fn value(expr: &Expr, case: &Case, invocation: usize) -> Option<(Scalar, u64)> {
         }
         Expr::Intrinsic(op, args) => {
             let scalar = of(&args[0])?.0;
-            let args: Vec<u64> = args.iter().map(|arg| of(arg).map(|(_, x)| x)).collect::<Option<_>>()?;
+            let result = op.info().result(Type::scalar(scalar))?;
+            let mut args: Vec<u64> = args.iter().map(|arg| of(arg).map(|(_, x)| x)).collect::<Option<_>>()?;
             if ops::intrinsic_undefined(*op, scalar, &args).is_some() {
                 return None;
             }
-            let scalar_out = if op.info().gives_int { Scalar::Int } else { scalar };
-            (scalar_out, ops::intrinsic(*op, scalar, &args))
+            // Of several parts, the last one.
+            args.extend((result.width > 1).then(|| u64::from(result.width) - 1));
+            (result.scalar, ops::intrinsic(*op, scalar, &args))
         }
         _ => unreachable!("the expressions here have no others"),
     })

@@ -313,7 +313,21 @@ fn types() {
         (2, r#"{"binary": ["+", {"uint": 1}, {"int": 1}]}"#, ".binary", "Add does not take (u32, i32)"),
         (0, r#"{"binary": ["&", {"bool": true}, {"bool": true}]}"#, ".binary", "BitwiseAnd does not take (bool, bool)"),
         (0, r#"{"binary": ["<", {"bool": true}, {"bool": true}]}"#, ".binary", "LessThan does not take (bool, bool)"),
-        (0, r#"{"binary": ["==", {"var": 3}, {"var": 3}]}"#, ".binary", "Equal does not take (u32x4, u32x4)"),
+        (2, r#"{"binary": ["==", {"var": 3}, {"var": 3}]}"#, "", "is boolx4, must be u32"),
+        (2, r#"{"ext_inst": ["Any", [{"bool": true}]]}"#, ".ext_inst", "Any does not take (bool)"),
+        (2, r#"{"ext_inst": ["Pack32", [{"var": 3}]]}"#, ".ext_inst", "Pack32 does not take (u32x4)"),
+        (
+            2,
+            r#"{"ext_inst": ["IAddCarry", [{"i32": 1}, {"i32": 1}]]}"#,
+            ".ext_inst",
+            "IAddCarry does not take (i32, i32)",
+        ),
+        (
+            2,
+            r#"{"ext_inst": ["Mix", [{"u32": 1}, {"u32": 1}, {"u32": 1}]]}"#,
+            ".ext_inst",
+            "Mix does not take (u32, u32, u32)",
+        ),
         (0, r#"{"binary": ["&&", {"bool": true}, {"uint": 1}]}"#, ".binary", "LogicalAnd does not take (bool, u32)"),
         (1, r#"{"binary": ["<<", {"int": 1}, {"int": 1}]}"#, ".binary", "ShiftLeft does not take (i32, i32)"),
         // One amount for each component.

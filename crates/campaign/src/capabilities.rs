@@ -167,6 +167,7 @@ impl Capabilities {
             varying_size: has(Feature::SubgroupSizeControl),
             shared_int64_atomics: has(Feature::SharedInt64Atomics) && has(Feature::BufferInt64Atomics),
             expect_assume: has(Feature::ExpectAssume),
+            dot_product: has(Feature::IntegerDotProduct),
             local_size_id: has(Feature::Maintenance4),
             broadcast_dynamic_id: has(Feature::SubgroupBroadcastDynamicId),
             spirv: SpirvVersion::ALL.into_iter().filter(|&version| version <= self.max_spirv).collect(),

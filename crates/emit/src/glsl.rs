@@ -58,6 +58,8 @@ pub fn print(case: &Case) -> Printed<'_> {
     let header = printer.line;
     let structs: BTreeSet<Type> = plans.iter().flat_map(|plan| plan.structs.iter().copied()).collect();
     structs.into_iter().for_each(|ty| printer.structure(ty));
+    let helpers: BTreeSet<(Intrinsic, Type)> = plans.iter().flat_map(|plan| plan.helpers.iter().copied()).collect();
+    helpers.into_iter().for_each(|(op, ty)| printer.helper(op, ty));
     let mut functions = case.program.functions.iter().zip(plans);
     let main = functions.next_back();
     for (function, plan) in functions {
@@ -169,6 +171,8 @@ struct Plan {
     uses: Uses,
     /// The struct types that are mentioned.
     structs: BTreeSet<Type>,
+    /// The functions of several results of which one is used, with the types of their operands.
+    helpers: BTreeSet<(Intrinsic, Type)>,
 }
 
 /// What a function, or a whole shader, has to declare.
@@ -196,6 +200,8 @@ struct Uses {
     attributes: bool,
     /// What the compiler may expect or assume.
     hints: bool,
+    /// Integer dot products.
+    dots: bool,
 }
 
 impl Uses {
@@ -215,6 +221,7 @@ impl Uses {
             constants: self.constants | other.constants,
             attributes: self.attributes | other.attributes,
             hints: self.hints | other.hints,
+            dots: self.dots | other.dots,
         }
     }
 
@@ -243,6 +250,7 @@ struct Planner<'a> {
     /// Loop counters, and how often they are mentioned by their loops (in the head, too, but not in the initial value).
     inside_loops: Vec<(VarId, u32)>,
     structs: BTreeSet<Type>,
+    helpers: BTreeSet<(Intrinsic, Type)>,
 }
 
 /// True if several workgroups have their slices in the array.
@@ -259,10 +267,11 @@ fn plan(case: &Case, function: &Function) -> Plan {
         at_first_mention: Vec::new(),
         inside_loops: Vec::new(),
         structs: declared_types(function).filter(|ty| matches!(ty.shape, Shape::Struct(_))).collect(),
+        helpers: BTreeSet::new(),
     };
     declared_scalars(function).for_each(|scalar| planner.uses.scalars |= 1 << scalar as u16);
     function.body.iter().for_each(|stmt| planner.top_level(stmt));
-    let Planner { uses, mentions, at_first_mention, inside_loops, structs, .. } = planner;
+    let Planner { uses, mentions, at_first_mention, inside_loops, structs, helpers, .. } = planner;
     let mut declared: Vec<Declared> =
         mentions.iter().map(|&n| if n == 0 { Declared::Never } else { Declared::AtTop }).collect();
     // A counter that lives only in its loop is declared there, wherever the loop stands.
@@ -273,7 +282,7 @@ fn plan(case: &Case, function: &Function) -> Plan {
         }
     }
     declared[..function.params.len()].fill(Declared::Already);
-    Plan { declared, uses, structs }
+    Plan { declared, uses, structs, helpers }
 }
 
 impl Planner<'_> {
@@ -414,6 +423,10 @@ impl Planner<'_> {
             Expr::Constant(k) => self.uses.constants |= 1 << (*k).min(31),
             Expr::Load(load) => self.array(load.array),
             Expr::Intrinsic(Intrinsic::Expect, _) => self.uses.hints = true,
+            Expr::Intrinsic(op, _) if op.is_dot() => self.uses.dots = true,
+            Expr::Intrinsic(op @ (Intrinsic::MulHigh | Intrinsic::AddCarry | Intrinsic::SubBorrow), args) => {
+                self.helpers.extend(args.first().and_then(|arg| arg.ty(self.function)).map(|ty| (*op, ty)));
+            }
             Expr::Bool(_)
             | Expr::Int(_)
             | Expr::Uint(_)
@@ -608,6 +621,9 @@ impl<'a> Printer<'a> {
         if uses.hints {
             put_line!(self, "#extension GL_EXT_expect_assume : require");
         }
+        if uses.dots {
+            put_line!(self, "#extension GL_EXT_integer_dot_product : require");
+        }
         if uses.attributes {
             put_line!(self, "#extension GL_EXT_control_flow_attributes : require");
         }
@@ -639,6 +655,20 @@ impl<'a> Printer<'a> {
         if uses.entries != 0 {
             self.log_macros(uses);
         }
+    }
+
+    /// A function for one of the results of a built-in function that has several (GLSL 4.60 §8.8).
+    fn helper(&mut self, op: Intrinsic, ty: Type) {
+        let signed = if ty.scalar.is_signed() { 'i' } else { 'u' };
+        let (name, ty) = (spelling::intrinsic(op), TypeName(ty));
+        put!(self, "{ty} {name}({ty} x, {ty} y) {{ ");
+        match op {
+            Intrinsic::AddCarry => put!(self, "{ty} carry; uaddCarry(x, y, carry); return carry;"),
+            Intrinsic::SubBorrow => put!(self, "{ty} borrow; usubBorrow(x, y, borrow); return borrow;"),
+            _ => put!(self, "{ty} high, low; {signed}mulExtended(x, y, high, low); return high;"),
+        }
+        self.put(" }");
+        self.end_line();
     }
 
     fn local_size(&mut self) {
@@ -1352,6 +1382,14 @@ impl<'a> Body<'_, 'a> {
             Expr::Push(k) => put!(self.printer, "push_words[{k}]"),
             Expr::Constant(k) if self.printer.copies_constants => put!(self.printer, "SPEC{k}_COPY"),
             Expr::Constant(k) => put!(self.printer, "SPEC{k}"),
+            Expr::Unary(UnaryOp::Not, x) if x.ty(self.function).is_some_and(|ty| ty.width > 1) => {
+                self.put("not");
+                self.list(std::slice::from_ref(x));
+            }
+            Expr::Binary(op, x, y) if op.is_comparison() && x.ty(self.function).is_some_and(|ty| ty.width > 1) => {
+                self.put(spelling::comparison(*op));
+                self.list(&[&**x, &**y]);
+            }
             Expr::Unary(op, x) => {
                 self.put(spelling::unary(*op));
                 self.expr(x, Context::Unary(*op));

@@ -304,6 +304,20 @@ features! {
         ],
         spirv: Spirv::capability(&[Capability::ExpectAssumeKHR]),
     }
+    /// `OpUDot`, `OpSDot` and those that accumulate, of packed bytes.
+    IntegerDotProduct = "shaderIntegerDotProduct"
+        in member!(
+            PhysicalDeviceShaderIntegerDotProductFeatures.shader_integer_dot_product,
+            Origin::promoted(ash::khr::shader_integer_dot_product::NAME, 3)
+        ), {
+        asked_by: &[Ask::Expression("integer dot products", |expr| matches!(expr, Expr::Intrinsic(op, _) if op.is_dot()))],
+        spirv: Spirv::capability(&[
+            Capability::DotProduct,
+            Capability::DotProductInput4x8BitPacked,
+            Capability::DotProductInput4x8Bit,
+            Capability::DotProductInputAll,
+        ]),
+    }
     /// Statistics and internal representations of compiled pipelines.
     PipelineExecutableInfo = "pipelineExecutableInfo"
         in member!(

@@ -74,9 +74,10 @@ fn relatives(expr: &Expr) -> Vec<Expr> {
             BinaryOp::ALL.into_iter().filter(same).map(|op| Expr::Binary(op, x.clone(), y.clone())).collect()
         }
         Expr::Intrinsic(op, args) => {
-            let shape = |op: Intrinsic| (op.info().values, op.info().offsets, op.info().gives_int);
-            // The device may lack what a hint needs.
-            let same = |other: &Intrinsic| *other != *op && *other != Intrinsic::Expect && shape(*other) == shape(*op);
+            let shape = |op: Intrinsic| (op.info().values, op.info().offsets, op.info().bools, op.info().gives);
+            // The device may lack what a hint and a dot product need.
+            let is_sure = |op: Intrinsic| op != Intrinsic::Expect && !op.is_dot();
+            let same = |other: &Intrinsic| *other != *op && is_sure(*other) && shape(*other) == shape(*op);
             Intrinsic::ALL.into_iter().filter(same).map(|op| Expr::Intrinsic(op, args.clone())).collect()
         }
         _ => Vec::new(),

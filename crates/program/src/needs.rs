@@ -1,5 +1,6 @@
 //! What expressions and functions use by themselves: types that GLSL lacks, categories of subgroup operations.
 
+use crate::ops::Gives;
 use crate::subgroup::{Category, Param, Reach};
 use crate::tree::{Builtin, Expr, Function, SubgroupCall};
 use crate::types::{Scalar, Type};
@@ -16,9 +17,16 @@ pub fn declared_types(function: &Function) -> impl Iterator<Item = Type> {
     params.chain(locals).chain(function.result)
 }
 
-/// The scalar type that an expression by itself mentions, if any. All others come from variables.
+/// The scalar type that an expression by itself mentions, if any; of packed values, the unsigned one of its size. All others come from
+/// variables.
 pub fn scalar_of(expr: &Expr) -> Option<Scalar> {
     match expr {
+        Expr::Intrinsic(op, _) => match op.info().gives {
+            Gives::Whole(size) | Gives::Parts(size) => {
+                Scalar::INTEGERS.into_iter().find(|scalar| scalar.size() == size && !scalar.is_signed())
+            }
+            Gives::Same | Gives::Int | Gives::Bool => None,
+        },
         Expr::Cast(scalar, _) | Expr::Float(scalar, _) => Some(*scalar),
         Expr::Vector(ty, _) => Some(ty.scalar),
         _ => None,

@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::float;
-use crate::types::Scalar;
+use crate::types::{Scalar, Type};
 
 /// Declares an enumeration with its rows. A name is that of the SPIR-V instruction without the kind of its operands (`OpSNegate` and
 /// `OpFNegate` are `Negate`), and the JSON form; behind it stands that of format 1, the operator or function of GLSL.
@@ -61,6 +61,10 @@ pub enum Operand {
     Discrete,
     /// bool.
     Bool,
+    /// uint.
+    Uint,
+    /// Everything.
+    Any,
 }
 
 impl Operand {
@@ -74,6 +78,8 @@ impl Operand {
             Operand::Float => scalar.is_float(),
             Operand::Discrete => !scalar.is_float(),
             Operand::Bool => matches!(scalar, Scalar::Bool),
+            Operand::Uint => matches!(scalar, Scalar::Uint),
+            Operand::Any => true,
         }
     }
 }
@@ -100,7 +106,7 @@ operators! {
         Neg = "Negate", "-": UnaryInfo { bits: |scalar, x| x.wrapping_neg() & scalar.bits(), floats: |x| -x, ..UNARY },
         /// `~x` on integers.
         BitNot = "Not", "~": UnaryInfo { takes: Operand::Integer, bits: |scalar, x| !x & scalar.bits(), ..UNARY },
-        /// `!x` on bool scalars.
+        /// `!x` on bools and their vectors.
         Not = "LogicalNot", "!": UnaryInfo { takes: Operand::Bool, bits: |_, x| x ^ 1, ..UNARY },
     }
 }
@@ -114,7 +120,7 @@ pub enum Kind {
     Integer,
     /// Integers, and behind them uint, or a vector of uints as wide; gives `T`.
     Shift,
-    /// Scalars of one type; gives bool.
+    /// Two of one type; gives bool, as many as there are components.
     Equality,
     /// The same, on numbers.
     Order,
@@ -249,7 +255,7 @@ operators! {
             columns: by_sign!(|scalar, x, y| cut(scalar, x >> amount(scalar, y as u64)), x >> amount(scalar, y)),
             ..SHIFT
         },
-        /// Less than, on scalars; gives bool.
+        /// Less than, on each component; gives bool.
         Lt = "LessThan", "<": comparison!(Order, <),
         /// Less than or equal.
         Le = "LessThanEqual", "<=": comparison!(Order, <=),
@@ -257,7 +263,7 @@ operators! {
         Gt = "GreaterThan", ">": comparison!(Order, >),
         /// Greater than or equal.
         Ge = "GreaterThanEqual", ">=": comparison!(Order, >=),
-        /// Equal, on scalars of any type; gives bool.
+        /// Equal, on each component, of any type; gives bool.
         Eq = "Equal", "==": comparison!(Equality, ==),
         /// Not equal.
         Ne = "NotEqual", "!=": comparison!(Equality, !=),
@@ -276,7 +282,7 @@ impl BinaryOp {
         matches!(self.info().kind, Kind::Logical)
     }
 
-    /// Comparisons: scalar operands, bool result.
+    /// Comparisons: bool result, of as many components as the operands have.
     pub const fn is_comparison(self) -> bool {
         matches!(self.info().kind, Kind::Equality | Kind::Order)
     }
@@ -287,7 +293,22 @@ impl BinaryOp {
     }
 }
 
-/// The row of a built-in function, for a first operand of scalar type `T`.
+/// What an [`Intrinsic`] gives for a first operand of type `T`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gives {
+    /// `T`
+    Same,
+    /// int, as many as `T` has components.
+    Int,
+    /// A bool of a vector.
+    Bool,
+    /// The integer of so many bits, with the sign of `T`, if the vector `T` is as long.
+    Whole(u32),
+    /// As many integers of so many bits, with the sign of `T`, as the scalar `T` is long.
+    Parts(u32),
+}
+
+/// The row of a built-in function, for a first operand of type `T`.
 #[derive(Clone, Copy, Debug)]
 pub struct IntrinsicInfo {
     /// The name.
@@ -296,11 +317,16 @@ pub struct IntrinsicInfo {
     pub values: usize,
     /// How many int scalars follow (offset and bits).
     pub offsets: usize,
-    /// True if the result is int whatever `T` is; else it is `T`.
-    pub gives_int: bool,
-    /// What `T` can be.
+    /// How many bools follow, each with as many components as `T`.
+    pub bools: usize,
+    /// The result.
+    pub gives: Gives,
+    /// What `T` can be, or its components.
     pub takes: Operand,
-    /// What it computes for bool and integers.
+    /// True if `T` is no vector.
+    pub only_scalars: bool,
+    /// What it computes for bool and integers, of the operands, or their components that belong together; of [`Gives::Whole`] and
+    /// [`Gives::Bool`] of the components of the operand, of [`Gives::Parts`] of the operand and the number of the part.
     bits: fn(Scalar, &[u64]) -> u64,
     /// The same for floats.
     floats: fn(&[f64]) -> f64,
@@ -313,8 +339,10 @@ const NUMBER: IntrinsicInfo = IntrinsicInfo {
     name: "",
     values: 1,
     offsets: 0,
-    gives_int: false,
+    bools: 0,
+    gives: Gives::Same,
     takes: Operand::Number,
+    only_scalars: false,
     bits: |_, x| x[0],
     floats: |x| x[0],
     defined: |_, _| true,
@@ -323,6 +351,74 @@ const NUMBER: IntrinsicInfo = IntrinsicInfo {
 const SIGNED: IntrinsicInfo = IntrinsicInfo { takes: Operand::Signed, ..NUMBER };
 const WORD: IntrinsicInfo = IntrinsicInfo { takes: Operand::Word, ..NUMBER };
 const FLOAT: IntrinsicInfo = IntrinsicInfo { takes: Operand::Float, ..NUMBER };
+const CARRY: IntrinsicInfo = IntrinsicInfo { values: 2, takes: Operand::Uint, ..NUMBER };
+const BYTES: IntrinsicInfo = IntrinsicInfo { only_scalars: true, ..WORD };
+const BOOLS: IntrinsicInfo = IntrinsicInfo { takes: Operand::Bool, gives: Gives::Bool, ..NUMBER };
+
+/// An integer of so many bits from a vector.
+const fn pack(size: u32) -> IntrinsicInfo {
+    IntrinsicInfo {
+        takes: Operand::Integer,
+        gives: Gives::Whole(size),
+        bits: |scalar, x| x.iter().rev().fold(0, |whole, &part| whole << (scalar.size() & 63) | part),
+        ..NUMBER
+    }
+}
+
+/// The row of a function that gives parts of so many bits.
+macro_rules! unpack {
+    ($size:literal) => {
+        IntrinsicInfo {
+            takes: Operand::Integer,
+            gives: Gives::Parts($size),
+            bits: |_, x| x[0] >> ($size * x[1]) & ((1 << $size) - 1),
+            ..NUMBER
+        }
+    };
+}
+
+impl IntrinsicInfo {
+    /// How many operands it takes.
+    pub const fn operands(&self) -> usize {
+        self.values + self.offsets + self.bools
+    }
+
+    /// The type of operand `i`, for a first one of type `ty`.
+    pub fn operand_type(&self, i: usize, ty: Type) -> Type {
+        match i.checked_sub(self.values) {
+            None => ty,
+            Some(i) if i < self.offsets => Type::INT,
+            Some(_) => Type { scalar: Scalar::Bool, ..ty },
+        }
+    }
+
+    /// The type of the result, for a first operand of type `ty`; `None` if it does not take that.
+    pub fn result(&self, ty: Type) -> Option<Type> {
+        let integer = |size: u32| {
+            let like = |scalar: &Scalar| scalar.size() == size && scalar.is_signed() == ty.scalar.is_signed();
+            Scalar::INTEGERS.into_iter().find(like)
+        };
+        let length = ty.scalar.size() * u32::from(ty.width);
+        if !self.takes.admits(ty.scalar) || self.only_scalars && ty.width > 1 {
+            return None;
+        }
+        match self.gives {
+            Gives::Same => Some(ty),
+            Gives::Int => Some(Type { scalar: Scalar::Int, ..ty }),
+            Gives::Bool if ty.width > 1 => Some(Type::BOOL),
+            Gives::Whole(size) if ty.width > 1 && size == length => integer(size).map(Type::scalar),
+            Gives::Parts(size) if ty.width == 1 && (2..=4).contains(&(length / size)) => {
+                integer(size).map(|part| Type::vector(part, (length / size) as u8))
+            }
+            Gives::Bool | Gives::Whole(_) | Gives::Parts(_) => None,
+        }
+    }
+
+    /// True if components of the result are computed of those of the operands, one by one.
+    pub const fn is_componentwise(&self) -> bool {
+        matches!(self.gives, Gives::Same | Gives::Int)
+    }
+}
 
 operators! {
     /// A built-in function of GLSL §8.3 (numbers) and §8.8 (int and uint only, docs/rules.md, section N), on each component, or the hint of
@@ -383,10 +479,10 @@ operators! {
             IntrinsicInfo { bits: |_, x| u64::from((x[0] as u32).reverse_bits()), ..WORD },
         /// `bitCount(x)`; gives int.
         BitCount = "BitCount", "bitCount":
-            IntrinsicInfo { gives_int: true, bits: |_, x| u64::from((x[0] as u32).count_ones()), ..WORD },
+            IntrinsicInfo { gives: Gives::Int, bits: |_, x| u64::from((x[0] as u32).count_ones()), ..WORD },
         /// `findLSB(x)`; gives int, -1 for 0.
         FindLsb = "FindILsb", "findLSB": IntrinsicInfo {
-            gives_int: true,
+            gives: Gives::Int,
             bits: |_, x| match x[0] as u32 {
                 0 => from_int(-1),
                 bits => u64::from(bits.trailing_zeros()),
@@ -395,7 +491,7 @@ operators! {
         },
         /// `findMSB(x)`; gives int, -1 for 0, and for int also for -1.
         FindMsb = "FindMsb", "findMSB": IntrinsicInfo {
-            gives_int: true,
+            gives: Gives::Int,
             bits: |scalar, x| match if scalar.is_signed() && int(x[0]) < 0 { !(x[0] as u32) } else { x[0] as u32 } {
                 0 => from_int(-1),
                 bits => u64::from(31 - bits.leading_zeros()),
@@ -410,7 +506,75 @@ operators! {
         Trunc = "Trunc", "trunc": IntrinsicInfo { floats: |x| x[0].trunc(), ..FLOAT },
         /// `expectEXT(x, expected)` on bool and integers: `x`, and a hint to the compiler, which need not come true (SPV_KHR_expect_assume).
         Expect = "Expect", "expect": IntrinsicInfo { values: 2, takes: Operand::Discrete, ..NUMBER },
+        /// The high word of the product of two words (`umulExtended`, `imulExtended`).
+        MulHigh = "MulExtendedHigh", "mulExtended": IntrinsicInfo {
+            values: 2,
+            bits: |scalar, x| match scalar.is_signed() {
+                true => cut(scalar, (value(scalar, x[0]).wrapping_mul(value(scalar, x[1]))) >> 32),
+                false => x[0].wrapping_mul(x[1]) >> 32,
+            },
+            ..WORD
+        },
+        /// What `uaddCarry(x, y)` carries: 1 if the sum is 2³² or more, else 0.
+        AddCarry = "IAddCarry", "uaddCarry": IntrinsicInfo { bits: |_, x| x[0].wrapping_add(x[1]) >> 32, ..CARRY },
+        /// What `usubBorrow(x, y)` borrows: 1 if `x < y`, else 0.
+        SubBorrow = "ISubBorrow", "usubBorrow": IntrinsicInfo { bits: |_, x| u64::from(x[0] < x[1]), ..CARRY },
+        /// `dotPacked4x8EXT(x, y)`: the sum of the products of the four bytes of two words, signed in an int
+        /// (SPV_KHR_integer_dot_product).
+        Dot = "DotPacked4x8", "dotPacked4x8":
+            IntrinsicInfo { values: 2, bits: |scalar, x| cut(scalar, dot(scalar, x[0], x[1])), ..BYTES },
+        /// `dotPacked4x8AccSatEXT(x, y, z)`: the same and `z`, as the nearest value of the type.
+        DotAccSat = "DotPacked4x8AccSat", "dotPacked4x8AccSat": IntrinsicInfo {
+            values: 3,
+            bits: |scalar, x| {
+                let least = if scalar.is_signed() { scalar.least() } else { 0 };
+                let most = (scalar.bits() >> u32::from(scalar.is_signed())) as i64;
+                cut(scalar, (dot(scalar, x[0], x[1]) + value(scalar, x[2])).clamp(least, most))
+            },
+            ..BYTES
+        },
+        /// `pack16(x)`: an integer of 16 bits with the bits of the components of a vector, the first one lowest (`OpBitcast`).
+        Pack16 = "Pack16", "pack16": pack(16),
+        /// `pack32(x)`: one of 32 bits, from bytes or halves.
+        Pack32 = "Pack32", "pack32": pack(32),
+        /// `pack64(x)`: one of 64 bits, from quarters or words.
+        Pack64 = "Pack64", "pack64": pack(64),
+        /// `unpack8(x)`: the bytes of an integer of 16 or 32 bits, lowest first (`OpBitcast`).
+        Unpack8 = "Unpack8", "unpack8": unpack!(8),
+        /// `unpack16(x)`: the halves of an integer of 32 bits, the quarters of one of 64.
+        Unpack16 = "Unpack16", "unpack16": unpack!(16),
+        /// `unpack32(x)`: the words of an integer of 64 bits.
+        Unpack32 = "Unpack32", "unpack32": unpack!(32),
+        /// `mix(x, y, bool)`: `y` where the bool is true, else `x`, for each component; both are evaluated.
+        Mix = "Mix", "mix": IntrinsicInfo {
+            values: 2,
+            bools: 1,
+            takes: Operand::Any,
+            bits: |_, x| x[usize::from(x[2] != 0)],
+            floats: |x| x[usize::from(x[2] != 0.0)],
+            ..NUMBER
+        },
+        /// `any(x)` of a vector of bools.
+        Any = "Any", "any": IntrinsicInfo { bits: |_, x| u64::from(x.contains(&1)), ..BOOLS },
+        /// `all(x)` of a vector of bools.
+        All = "All", "all": IntrinsicInfo { bits: |_, x| u64::from(!x.contains(&0)), ..BOOLS },
     }
+}
+
+impl Intrinsic {
+    /// True for the integer dot products, which a device may lack.
+    pub const fn is_dot(self) -> bool {
+        matches!(self, Intrinsic::Dot | Intrinsic::DotAccSat)
+    }
+}
+
+/// The sum of the products of the bytes of two words.
+fn dot(scalar: Scalar, x: u64, y: u64) -> i64 {
+    let byte = |word: u64, k: usize| {
+        let byte = (word as u32).to_le_bytes()[k];
+        if scalar.is_signed() { i64::from(byte as i8) } else { i64::from(byte) }
+    };
+    (0..4).map(|k| byte(x, k) * byte(y, k)).sum()
 }
 
 /// `op x` for a whole column of a scalar type.
@@ -721,9 +885,53 @@ mod tests {
             (FindMsb, Uint, vec![i(-1)], 31),
             (FindMsb, Int, vec![i(-1)], i(-1)),
             (FindMsb, Int, vec![i(-2)], 0),
+            (MulHigh, Uint, vec![i(-1), i(-1)], i(-2)),
+            (MulHigh, Int, vec![i(-1), i(-1)], 0),
+            (MulHigh, Int, vec![i(i32::MIN), 2], i(-1)),
+            (AddCarry, Uint, vec![i(-1), 1], 1),
+            (AddCarry, Uint, vec![i(-2), 1], 0),
+            (SubBorrow, Uint, vec![1, 2], 1),
+            (SubBorrow, Uint, vec![2, 2], 0),
+            (Dot, Uint, vec![0xFF02_0304, 0x0205_0607], 510 + 10 + 18 + 28),
+            (Dot, Int, vec![0xFF02_0304, 0x0205_0607], 10 + 18 + 28 - 2),
+            (Dot, Int, vec![0x8080_8080, 0x8080_8080], 4 << 14),
+            (DotAccSat, Uint, vec![1, 1, i(-1)], i(-1)),
+            (DotAccSat, Int, vec![0x7F, 2, i(i32::MAX - 1)], i(i32::MAX)),
+            (DotAccSat, Int, vec![0x80, 1, i(i32::MIN + 1)], i(i32::MIN)),
+            (DotAccSat, Int, vec![0xFF, 1, 5], 4),
+            (Unpack8, Uint, vec![0x0403_0201, 2], 3),
+            (Unpack16, Int, vec![0x8403_0201, 1], 0x8403),
+            (Unpack32, Scalar::Uint64, vec![5 << 32 | 6, 1], 5),
+            (Pack32, Scalar::Int8, vec![0x80, 2, 3, 0xFF], 0xFF03_0280),
+            (Pack64, Uint, vec![6, 5], 5 << 32 | 6),
+            (Mix, Uint, vec![6, 5, 0], 6),
+            (Mix, Uint, vec![6, 5, 1], 5),
+            (Any, Scalar::Bool, vec![0, 1], 1),
+            (Any, Scalar::Bool, vec![0, 0], 0),
+            (All, Scalar::Bool, vec![0, 1], 0),
+            (All, Scalar::Bool, vec![1, 1], 1),
         ] {
             assert_eq!(intrinsic(op, scalar, &args), want, "{op:?} {args:?}");
             assert_eq!(intrinsic_undefined(op, scalar, &args), None, "{op:?} {args:?}");
+        }
+        for (op, from, to) in [
+            (Pack16, "u8vec2", Some("uint16_t")),
+            (Pack32, "i8vec4", Some("int")),
+            (Pack64, "u16vec4", Some("uint64_t")),
+            (Pack32, "u8vec3", None),
+            (Pack32, "u8vec2", None),
+            (Unpack8, "int16_t", Some("i8vec2")),
+            (Unpack8, "uint64_t", None),
+            (Unpack16, "uint64_t", Some("u16vec4")),
+            (Unpack32, "int64_t", Some("ivec2")),
+            (Unpack32, "uint", None),
+            (Any, "bvec3", Some("bool")),
+            (Any, "bool", None),
+            (Dot, "uvec2", None),
+            (AddCarry, "int", None),
+        ] {
+            let (from, to) = (from.parse().unwrap(), to.map(|to| to.parse().unwrap()));
+            assert_eq!(op.info().result(from), to, "{op:?} {from:?}");
         }
         assert_eq!(intrinsic_undefined(BitfieldExtract, Uint, &[1, 31, 2]), Some(Undefined::Value));
         assert_eq!(intrinsic_undefined(Clamp, Uint, &[1, 3, 2]), Some(Undefined::Value));

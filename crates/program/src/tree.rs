@@ -627,13 +627,11 @@ impl Expr {
             Expr::Builtin(builtin) => Some(builtin.ty()),
             Expr::Unary(_, x) => of(0, x),
             Expr::Select(_, x, _) => of(1, x),
-            Expr::Binary(op, ..) if op.is_comparison() || op.is_logical() => Some(Type::BOOL),
+            Expr::Binary(op, ..) if op.is_logical() => Some(Type::BOOL),
+            Expr::Binary(op, x, _) if op.is_comparison() => Some(Type { scalar: Scalar::Bool, ..of(0, x)? }),
             Expr::Binary(_, x, _) => of(0, x),
             Expr::Cast(scalar, x) => Some(Type { scalar: *scalar, ..of(0, x)? }),
-            Expr::Intrinsic(op, args) => {
-                let ty = of(0, args.first()?)?;
-                Some(if op.info().gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty })
-            }
+            Expr::Intrinsic(op, args) => op.info().result(of(0, args.first()?)?),
             Expr::Vector(ty, _) => Some(*ty),
             Expr::Component(x, _) => Some(Type::scalar(of(0, x)?.scalar)),
             Expr::Subgroup(call) => call.op.info().result_type(call.args.first().and_then(|value| of(0, value))),

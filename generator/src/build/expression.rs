@@ -1,7 +1,7 @@
 //! Expressions over a lane's own values, and the operations inside them.
 
 use tangle_program::case::SpirvVersion;
-use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
+use tangle_program::ops::{BinaryOp, Gives, Intrinsic, UnaryOp};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Builtin, Expr, VarId};
 use tangle_program::types::{Scalar, Type};
@@ -59,7 +59,7 @@ impl Want {
     }
 
     /// For operands that must not be undefined.
-    fn defined(self) -> Want {
+    pub(crate) fn defined(self) -> Want {
         Want { class: self.class.min(Class::Unpredictable), ..self.deeper() }
     }
 }
@@ -159,6 +159,7 @@ impl Builder<'_> {
                     if op == BinaryOp::Xor { self.boolean(want.deeper()) } else { self.guarded(want, Self::boolean) };
                 bin(op, lhs, rhs)
             }
+            13 if self.draw.percent(35) => self.any_or_all(Want::of(want.class, 0)),
             13 => cast(Scalar::Bool, self.arithmetic(Scalar::Uint, want.deeper())),
             _ => match self.operation_in(Type::BOOL, want) {
                 Some(expr) => expr,
@@ -291,6 +292,7 @@ impl Builder<'_> {
             }
             Arithmetic::Quotient => self.quotient(scalar, want),
             Arithmetic::Intrinsic => self.intrinsic(scalar, want),
+            Arithmetic::Idiom => self.idiom(scalar, want),
             Arithmetic::Select => self.select(scalar, want),
             Arithmetic::Cast => match self.draw.below(3) {
                 0 => cast(scalar, self.boolean(want.deeper())),
@@ -385,7 +387,7 @@ impl Builder<'_> {
             (scalar, 6 | 7) if scalar.is_signed() && scalar.is_word() => self.draw.pick(&signed),
             _ => self.draw.pick(&gives_int),
         };
-        if op.info().gives_int {
+        if op.info().gives == Gives::Int {
             let of = if self.draw.percent(50) { Scalar::Int } else { Scalar::Uint };
             let result = Expr::Intrinsic(op, vec![self.varying(of, want.deeper())]);
             return if scalar == Scalar::Int { result } else { cast(scalar, result) };
@@ -561,6 +563,11 @@ impl Builder<'_> {
                 Some(expr) => self.fitted(expr, ty, want.class),
                 None => self.components(ty, want),
             },
+            6 if want.depth > 0 && ty.scalar == Scalar::Bool => self.compared(ty.width, want.deeper()),
+            6 if want.depth > 0 => {
+                let chosen = self.chosen(ty, want);
+                self.fitted(chosen, ty, want.class)
+            }
             4 | 5 if want.depth > 0 && ty.scalar != Scalar::Bool => {
                 let op = match ty.scalar.is_float() {
                     true => self.draw.pick(&[BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul]),

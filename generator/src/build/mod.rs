@@ -11,6 +11,7 @@ mod float;
 mod frame;
 mod function;
 mod hint;
+pub(crate) mod idiom;
 mod log;
 mod operation;
 mod statement;

@@ -6,6 +6,7 @@
 //! A fault is one row of [`table`]: name, text, and the [`Hook`] where it takes hold.
 
 mod operation;
+mod peephole;
 mod table;
 
 use tangle_program::case::SpecConstant;
@@ -16,7 +17,7 @@ use tangle_program::tree::Builtin;
 use tangle_program::types::{Scalar, Shape};
 
 use crate::mask::Mask;
-use crate::rules::{Access, Construct, Jump, Merge, Merging, Rules, Scope};
+use crate::rules::{Access, Construct, Jump, Merge, Merging, Peephole, Rules, Scope};
 use operation::Operation;
 pub use table::Fault;
 
@@ -50,6 +51,8 @@ enum Hook {
     Open(AnyTangle, fn(&Operation<'_>, &mut [u64]) -> Outcome),
     Binary(fn(BinaryOp, Scalar) -> Scalar),
     Intrinsic(fn(Intrinsic, Scalar) -> (Intrinsic, Scalar)),
+    /// What a compiler makes of an expression; `None` where it does nothing to it.
+    Peephole(Peephole),
     /// Every lane accesses the element of the lowest active lane of its subgroup.
     FirstElement(Access),
     /// The element of so many that a lane accesses.
@@ -282,6 +285,13 @@ impl Rules for Planted {
         match self.fault.hook() {
             Hook::Intrinsic(change) => change(op, scalar),
             _ => (op, scalar),
+        }
+    }
+
+    fn peephole(&self) -> Option<Peephole> {
+        match self.fault.hook() {
+            Hook::Peephole(rule) => Some(rule),
+            _ => None,
         }
     }
 

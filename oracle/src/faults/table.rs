@@ -8,7 +8,7 @@ use tangle_program::tree::Builtin;
 use tangle_program::types::{Scalar, Shape};
 
 use super::operation::{integer_like, is_narrow};
-use super::{AnyTangle, Hook, enclosing, highest, innermost, is_divergent, lowest};
+use super::{AnyTangle, Hook, enclosing, highest, innermost, is_divergent, lowest, peephole};
 use crate::rules::{Access, Construct, Jump, Merge};
 
 /// Declares the faults.
@@ -607,6 +607,55 @@ faults! {
     /// `expectEXT` gives the expected value if it is the smaller one.
     ExpectationIsMin => Hook::Intrinsic(|op, scalar| match op {
         Intrinsic::Expect => (Intrinsic::Min, scalar),
+        _ => (op, scalar),
+    }),
+
+    // Shapes of integer arithmetic that compilers recognise.
+    /// A rotate to the left by something goes to the right.
+    RotateGoesBack => Hook::Peephole(peephole::rotate_goes_back),
+    /// A funnel shift takes its two words in the other order.
+    FunnelSwapped => Hook::Peephole(peephole::funnel_swapped),
+    /// `x + y < x` is false.
+    NeverCarries => Hook::Peephole(peephole::never_carries),
+    /// `x >> 8 & 255` is the byte after it.
+    NextByte => Hook::Peephole(peephole::next_byte),
+    /// `max(x, y) - min(x, y)` is `x - y`.
+    DifferenceWraps => Hook::Peephole(peephole::difference_wraps),
+    /// `x + min(y, ~x)` wraps around.
+    SumWraps => Hook::Peephole(peephole::sum_wraps),
+    /// `x ^ x` is `x`.
+    XorOfSame => Hook::Peephole(peephole::xor_of_same),
+    /// Of three operands of different bitwise operators the second two are combined first.
+    LogicRegrouped => Hook::Peephole(peephole::logic_regrouped),
+    /// `(x ^ x >> 31) - (x >> 31)` is `x`.
+    AbsIsNothing => Hook::Peephole(peephole::abs_is_nothing),
+    /// Quotients of uints by what is no literal are made of the low 24 bits of the dividend.
+    QuotientOf24Bits => Hook::Peephole(peephole::quotient_of_24_bits),
+    /// Dot products that accumulate wrap around.
+    DotDoesNotSaturate => Hook::Peephole(peephole::dot_does_not_saturate),
+    /// The bytes of integer dot products have no sign.
+    DotUnsigned => Hook::Intrinsic(|op, scalar| if op.is_dot() { (op, scalar.unsigned()) } else { (op, scalar) }),
+    /// The first component of a packed vector is the highest.
+    PackedBackwards => Hook::Peephole(peephole::packed_backwards),
+    /// The first component of an unpacked integer is its highest part.
+    UnpackedBackwards => Hook::Peephole(peephole::unpacked_backwards),
+    /// The high word of a product of uints is that of ints.
+    HighProductSigned => Hook::Intrinsic(|op, scalar| match op {
+        Intrinsic::MulHigh => (op, scalar.signed()),
+        _ => (op, scalar),
+    }),
+    /// A sum carries where the difference would borrow.
+    CarryIsBorrow => Hook::Intrinsic(|op, scalar| match op {
+        Intrinsic::AddCarry => (Intrinsic::SubBorrow, scalar),
+        _ => (op, scalar),
+    }),
+    /// `mix` takes the other one.
+    MixOfTheOther => Hook::Peephole(peephole::mix_of_the_other),
+    /// All components of a comparison of vectors are that of the first ones.
+    ComparesFirstComponents => Hook::Peephole(peephole::compares_first_components),
+    /// `any` of a vector is `all` of it.
+    AnyIsAll => Hook::Intrinsic(|op, scalar| match op {
+        Intrinsic::Any => (Intrinsic::All, scalar),
         _ => (op, scalar),
     }),
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use smallvec::SmallVec;
 use tangle_program::case::InvocationId;
-use tangle_program::ops::{self, BinaryOp, Intrinsic, Undefined};
+use tangle_program::ops::{self, BinaryOp, Gives, Intrinsic, Undefined};
 use tangle_program::subgroup::{Severity, first_lanes};
 use tangle_program::tree::Builtin;
 use tangle_program::types::Scalar;
@@ -85,10 +85,10 @@ impl<'a, R: Rules> Machine<'a, R> {
                 }
                 self.map_columns(arg, |x, out| out.iter_mut().zip(x).for_each(|(o, &x)| *o = ops::cast(from, to, x)))
             }
-            Node::Intrinsic { op, scalar, args } => {
+            Node::Intrinsic { op, scalar, width, args } => {
                 let args = args.iter().map(|arg| self.eval(frame, arg, a, u));
                 let args = args.collect::<Result<SmallVec<[Value; 4]>, _>>()?;
-                self.intrinsic(*op, *scalar, &args, a)
+                self.intrinsic((*op, *scalar), *width, &args, a)
             }
             Node::Vector(args) => {
                 let mut vector = Value::of(SmallVec::new());
@@ -224,7 +224,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         Ok(Value { columns, taint, from: lhs.from.or(&rhs.from), names: None })
     }
 
-    fn intrinsic(&mut self, op: Intrinsic, scalar: Scalar, args: &[Value], a: &Mask) -> Value {
+    fn intrinsic(&mut self, (op, scalar): (Intrinsic, Scalar), width: usize, args: &[Value], a: &Mask) -> Value {
         let (does, does_on) = self.rules.intrinsic(op, scalar);
         let mut taint = None;
         let mut from = Provenance::default();
@@ -233,15 +233,22 @@ impl<'a, R: Rules> Machine<'a, R> {
             from = from.or(&arg.from);
         }
         let mut undefined = self.none();
-        let width = args[0].columns.len();
         let mut columns = SmallVec::new();
         for c in 0..width {
             let mut out = vec![0; self.layout.slots];
-            let mut operands: SmallVec<[u64; 4]> = SmallVec::from_elem(0, args.len());
+            let gives = op.info().gives;
+            let part =
+                Rc::new(if matches!(gives, Gives::Parts(_)) { vec![c as u64; self.layout.slots] } else { Vec::new() });
+            let row: SmallVec<[&Rc<Vec<u64>>; 4]> = match gives {
+                // Offsets and bit counts stay scalar when the value is a vector.
+                Gives::Same | Gives::Int => args.iter().map(|arg| &arg.columns[c.min(arg.columns.len() - 1)]).collect(),
+                Gives::Bool | Gives::Whole(_) => args[0].columns.iter().collect(),
+                Gives::Parts(_) => SmallVec::from_slice(&[&args[0].columns[0], &part]),
+            };
+            let mut operands: SmallVec<[u64; 4]> = SmallVec::from_elem(0, row.len());
             for slot in a.slots() {
-                for (operand, arg) in operands.iter_mut().zip(args) {
-                    // Offsets and bit counts stay scalar when the value is a vector.
-                    *operand = arg.columns[c.min(arg.columns.len() - 1)][slot];
+                for (operand, column) in operands.iter_mut().zip(&row) {
+                    *operand = column[slot];
                 }
                 out[slot] = ops::intrinsic(does, does_on, &operands);
                 if ops::intrinsic_undefined(op, scalar, &operands).is_some() {

@@ -39,9 +39,11 @@ fn type_from(expr: &Expr, function: &Function, tys: &[Type]) -> Checked<Type> {
         },
         (Expr::Builtin(builtin), _) => Ok(builtin.ty()),
         (Expr::Unary(op, _), &[x]) => {
-            // There are no vectors of bools for operators.
-            let fits = op.info().takes.admits(x.scalar) && (is_number(x) || x.is_scalar());
-            if fits { Ok(x) } else { mismatch(expr, op.info().name, tys) }
+            if op.info().takes.admits(x.scalar) {
+                Ok(x)
+            } else {
+                mismatch(expr, op.info().name, tys)
+            }
         }
         (Expr::Binary(op, ..), &[x, y]) => {
             binary_type(*op, x, y).map_or_else(|| mismatch(expr, op.info().name, tys), Ok)
@@ -143,11 +145,11 @@ fn is_number(ty: Type) -> bool {
 }
 
 fn binary_type(op: BinaryOp, x: Type, y: Type) -> Option<Type> {
-    let uints = Type { scalar: Scalar::Uint, ..x };
+    let (uints, bools) = (Type { scalar: Scalar::Uint, ..x }, Type { scalar: Scalar::Bool, ..x });
     let (fits, ty) = match op.info().kind {
         Kind::Logical => (x == Type::BOOL && y == Type::BOOL, Type::BOOL),
-        Kind::Equality => (x.is_scalar() && x == y, Type::BOOL),
-        Kind::Order => (x.is_scalar() && is_number(x) && x == y, Type::BOOL),
+        Kind::Equality => (x == y, bools),
+        Kind::Order => (is_number(x) && x == y, bools),
         Kind::Shift => (x.scalar.is_integer() && y == uints, x),
         Kind::Arithmetic => (is_number(x) && x == y, x),
         Kind::Integer => (x.scalar.is_integer() && x == y, x),
@@ -157,19 +159,12 @@ fn binary_type(op: BinaryOp, x: Type, y: Type) -> Option<Type> {
 
 fn intrinsic_type(expr: &Expr, op: Intrinsic, tys: &[Type]) -> Checked<Type> {
     let info = op.info();
-    if tys.len() != info.values + info.offsets {
-        return invalid(format!("{} takes {}, not {}", info.name, info.values + info.offsets, tys.len()))
+    if tys.len() != info.operands() {
+        return invalid(format!("{} takes {}, not {}", info.name, info.operands(), tys.len()))
             .at(|| "ext_inst[1]".into());
     }
-    let (values, offsets) = tys.split_at(info.values);
-    let ty = values[0];
-    let fits = info.takes.admits(ty.scalar)
-        && values.iter().all(|value| *value == ty)
-        && offsets.iter().all(|offset| *offset == Type::INT);
-    if !fits {
-        return mismatch(expr, info.name, tys);
-    }
-    Ok(if info.gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty })
+    let fits = tys.iter().enumerate().all(|(i, ty)| *ty == info.operand_type(i, tys[0]));
+    info.result(tys[0]).filter(|_| fits).map_or_else(|| mismatch(expr, info.name, tys), Ok)
 }
 
 fn subgroup_type(expr: &Expr, call: &SubgroupCall, tys: &[Type]) -> Checked<Type> {

@@ -95,6 +95,21 @@ pub(super) const fn binary(op: BinaryOp) -> &'static str {
     }
 }
 
+/// The function that compares vectors component by component (GLSL 4.60 §8.7).
+pub(super) const fn comparison(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Lt => "lessThan",
+        BinaryOp::Le => "lessThanEqual",
+        BinaryOp::Gt => "greaterThan",
+        BinaryOp::Ge => "greaterThanEqual",
+        BinaryOp::Eq => "equal",
+        BinaryOp::Ne => "notEqual",
+        // No comparison.
+        _ => binary(op),
+    }
+}
+
+/// Those in capitals are functions of the shader itself.
 pub(super) const fn intrinsic(op: Intrinsic) -> &'static str {
     match op {
         Intrinsic::Min => "min",
@@ -112,6 +127,20 @@ pub(super) const fn intrinsic(op: Intrinsic) -> &'static str {
         Intrinsic::Ceil => "ceil",
         Intrinsic::Trunc => "trunc",
         Intrinsic::Expect => "expectEXT",
+        Intrinsic::MulHigh => "MUL_HIGH",
+        Intrinsic::AddCarry => "ADD_CARRY",
+        Intrinsic::SubBorrow => "SUB_BORROW",
+        Intrinsic::Dot => "dotPacked4x8EXT",
+        Intrinsic::DotAccSat => "dotPacked4x8AccSatEXT",
+        Intrinsic::Pack16 => "pack16",
+        Intrinsic::Pack32 => "pack32",
+        Intrinsic::Pack64 => "pack64",
+        Intrinsic::Unpack8 => "unpack8",
+        Intrinsic::Unpack16 => "unpack16",
+        Intrinsic::Unpack32 => "unpack32",
+        Intrinsic::Mix => "mix",
+        Intrinsic::Any => "any",
+        Intrinsic::All => "all",
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tangle_program::case::Case;
-use tangle_program::ops::BinaryOp;
+use tangle_program::ops::{self, BinaryOp};
 use tangle_program::subgroup::Gives;
 use tangle_program::tree::{Arg, Expr, Function, FunctionId, Label, Stmt, VarId, walk_block};
 use tangle_program::types::{Scalar, Type};
@@ -121,8 +121,8 @@ pub fn component_of(expr: &Expr, component: u8, function: &Function) -> Expr {
         Expr::Vector(_, args) if args.len() > usize::from(component) => args[usize::from(component)].clone(),
         Expr::Unary(op, x) => Expr::Unary(*op, boxed(x)),
         Expr::Cast(scalar, x) => Expr::Cast(*scalar, boxed(x)),
-        // Only comparisons and logical operators take no vectors.
-        Expr::Binary(op, x, y) if !op.is_comparison() && !op.is_logical() => Expr::Binary(*op, boxed(x), boxed(y)),
+        // Only logical operators take no vectors.
+        Expr::Binary(op, x, y) if !op.is_logical() => Expr::Binary(*op, boxed(x), boxed(y)),
         Expr::Select(cond, x, y) => Expr::Select(cond.clone(), boxed(x), boxed(y)),
         Expr::Subgroup(call) if call.op.info().gives == Gives::Same => {
             let mut call = call.clone();
@@ -131,9 +131,10 @@ pub fn component_of(expr: &Expr, component: u8, function: &Function) -> Expr {
             }
             Expr::Subgroup(call)
         }
-        Expr::Intrinsic(op, args) => {
-            let values = op.info().values;
-            let args = args.iter().enumerate().map(|(i, arg)| if i < values { part(arg) } else { arg.clone() });
+        Expr::Intrinsic(op, args) if op.info().is_componentwise() => {
+            let info = op.info();
+            let is_scalar = |i: usize| i >= info.values && i < info.values + info.offsets;
+            let args = args.iter().enumerate().map(|(i, arg)| if is_scalar(i) { arg.clone() } else { part(arg) });
             Expr::Intrinsic(*op, args.collect())
         }
         _ if expr.ty(function).is_some_and(Type::is_scalar) => expr.clone(),
@@ -179,13 +180,13 @@ pub fn words(case: &Case) -> Candidates<'_> {
             Expr::Intrinsic(op, args) if is_signless => {
                 let info = op.info();
                 // Offsets and numbers of bits are ints, and so are some results.
-                for arg in args.iter_mut().skip(info.values) {
+                for arg in args.iter_mut().skip(info.values).take(info.offsets) {
                     *arg = match arg {
                         Expr::Uint(n) => Expr::Int(*n as i32),
                         _ => Expr::Cast(Scalar::Int, Box::new(arg.clone())),
                     };
                 }
-                if info.gives_int {
+                if info.gives == ops::Gives::Int {
                     *expr = Expr::Cast(Scalar::Uint, Box::new(expr.clone()));
                 }
             }

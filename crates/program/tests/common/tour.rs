@@ -12,6 +12,7 @@ use tangle_program::types::{Scalar, Shape};
 pub fn programs() -> Vec<(&'static str, Case)> {
     vec![
         ("expressions", expressions()),
+        ("integer_functions", integer_functions()),
         ("control_flow", control_flow()),
         ("functions", functions()),
         ("aggregates", aggregates()),
@@ -81,7 +82,7 @@ fn expressions() -> Case {
                 assign(i, component(intrinsic(Intrinsic::FindMsb, [var(pair)]), 1)),
             ];
             let offset = || binary(var(i), Op::BitAnd, Expr::Int(15));
-            for op in Intrinsic::ALL {
+            for op in Intrinsic::ALL.into_iter().take_while(|op| *op != Intrinsic::MulHigh) {
                 let info = op.info();
                 let mut args = vec![var(i); info.values];
                 match op {
@@ -117,6 +118,50 @@ fn expressions() -> Case {
         constants: vec![SpecConstant { default: 3, value: 70_000 }, SpecConstant { default: 1, value: 4 }],
     };
     case
+}
+
+/// Carries, high words, packed integers, and what is done to whole vectors.
+fn integer_functions() -> Case {
+    use BinaryOp as Op;
+    use Intrinsic as I;
+    let (bytes, flags) = (vector(Scalar::Uint8, 4), vector(Scalar::Bool, 2));
+    case(
+        "carries, high words, packed integers, comparisons of vectors",
+        main_of(|f| {
+            let (u, i) = (f.add_local("u", Type::UINT), f.add_local("i", Type::INT));
+            let (pair, b) = (f.add_local("pair", vector(Scalar::Uint, 2)), f.add_local("b", flags));
+            let (quad, wide) = (f.add_local("quad", bytes), f.add_local("wide", Type::scalar(Scalar::Uint64)));
+            let var = Expr::Var;
+            let two = |x: Expr| [x.clone(), x];
+            let mixed = intrinsic(I::Mix, [var(pair), var(pair), binary(var(pair), Op::Lt, var(pair))]);
+            let sum = binary(intrinsic(I::MulHigh, two(var(u))), Op::Add, intrinsic(I::SubBorrow, two(var(u))));
+            vec![
+                assign(u, sum),
+                assign(i, intrinsic(I::MulHigh, two(var(i)))),
+                assign(pair, intrinsic(I::AddCarry, two(var(pair)))),
+                assign(u, intrinsic(I::Dot, two(var(u)))),
+                assign(i, intrinsic(I::DotAccSat, vec![var(i); 3])),
+                assign(quad, intrinsic(I::Unpack8, [var(u)])),
+                assign(u, intrinsic(I::Pack32, [binary(var(quad), Op::Add, var(quad))])),
+                assign(wide, intrinsic(I::Pack64, [var(pair)])),
+                assign(wide, intrinsic(I::Pack64, [intrinsic(I::Unpack16, [var(wide)])])),
+                assign(pair, intrinsic(I::Unpack32, [var(wide)])),
+                assign(
+                    quad,
+                    Expr::Vector(bytes, vec![component(intrinsic(I::Unpack8, [cast(Scalar::Uint16, var(i))]), 1); 4]),
+                ),
+                assign(
+                    i,
+                    cast(Scalar::Int, intrinsic(I::Pack16, [intrinsic(I::Unpack8, [cast(Scalar::Int16, var(i))])])),
+                ),
+                assign(pair, mixed),
+                assign(b, Expr::unary(UnaryOp::Not, binary(var(b), Op::Ne, binary(var(pair), Op::Ge, var(pair))))),
+                assign(u, cast(Scalar::Uint, intrinsic(I::Any, [var(b)]))),
+                assign(u, intrinsic(I::Mix, [var(u), uint(3), intrinsic(I::All, [var(b)])])),
+                Stmt::Log { site: 1, values: vec![var(u), var(i), var(pair), var(wide)] },
+            ]
+        }),
+    )
 }
 
 /// Every statement, loop and label.

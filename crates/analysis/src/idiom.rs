@@ -1,0 +1,120 @@
+//! Shapes of expressions that compilers recognise and make something shorter of: rotates, saturating sums, three-operand logic.
+
+use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
+use tangle_program::tree::Expr;
+
+/// A shape, with its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idiom<'a> {
+    /// `x << a | x >> b`
+    Rotate(&'a Expr),
+    /// `x << a | y >> b`; also with `+` and `^`.
+    Funnel(BinaryOp, [&'a Expr; 4]),
+    /// `x + y < x`: whether the sum wraps around.
+    CarryCompare,
+    /// `x >> n & 255`
+    ByteSelect(&'a Expr, u32),
+    /// `max(x, y) - min(x, y)`
+    AbsDifference(&'a Expr, &'a Expr),
+    /// `x + min(y, ~x)`
+    SaturatingSum(&'a Expr, &'a Expr),
+    /// `x ^ x`, `x & x` or `x | x`
+    Same(BinaryOp, &'a Expr),
+    /// `(x op y) op z`, each `&`, `|` or `^`.
+    Logic([BinaryOp; 2], [&'a Expr; 3]),
+    /// `(x ^ x >> n) - (x >> n)`
+    BranchlessAbs(&'a Expr),
+    /// `x / y` with a divisor that is no literal.
+    Quotient(&'a Expr, &'a Expr),
+}
+
+const fn is_logic(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor)
+}
+
+/// A literal, perhaps converted.
+fn is_literal(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast(_, x) => is_literal(x),
+        _ => matches!(expr, Expr::Uint(_) | Expr::Int(_)),
+    }
+}
+
+fn has_mask(expr: &Expr, mask: u32) -> bool {
+    match expr {
+        Expr::Cast(_, x) => has_mask(x, mask),
+        _ => *expr == Expr::Uint(mask) || *expr == Expr::Int(mask as i32),
+    }
+}
+
+/// The shape of an expression, if it has one of them.
+pub fn idiom(expr: &Expr) -> Option<Idiom<'_>> {
+    use BinaryOp::{Add, BitAnd, BitOr, BitXor, Div, Lt, Shl, Shr, Sub};
+    let Expr::Binary(op, x, y) = expr else { return None };
+    match (op, &**x, &**y) {
+        (BitOr | BitXor | Add, Expr::Binary(Shl, high, left), Expr::Binary(Shr, low, right)) => {
+            if high == low {
+                return Some(Idiom::Rotate(high));
+            }
+            Some(Idiom::Funnel(*op, [high, left, low, right]))
+        }
+        (Lt, Expr::Binary(Add, part, _), whole) if **part == *whole => Some(Idiom::CarryCompare),
+        (BitAnd, Expr::Binary(Shr, of, by), mask) if has_mask(mask, 0xFF) => match **by {
+            Expr::Uint(by) => Some(Idiom::ByteSelect(of, by)),
+            _ => None,
+        },
+        (Sub, Expr::Intrinsic(Intrinsic::Max, most), Expr::Intrinsic(Intrinsic::Min, least)) if most == least => {
+            Some(Idiom::AbsDifference(most.first()?, most.get(1)?))
+        }
+        (Add, x, Expr::Intrinsic(Intrinsic::Min, args)) => match args.get(1)? {
+            Expr::Unary(UnaryOp::BitNot, not) if **not == *x => Some(Idiom::SaturatingSum(x, args.first()?)),
+            _ => None,
+        },
+        (Sub, Expr::Binary(BitXor, x, sign), other) => match &**sign {
+            Expr::Binary(Shr, of, _) if **sign == *other && of == x => Some(Idiom::BranchlessAbs(x)),
+            _ => None,
+        },
+        (op, x, y) if is_logic(*op) && x == y => Some(Idiom::Same(*op, x)),
+        (outer, Expr::Binary(inner, x, y), z) if is_logic(*outer) && is_logic(*inner) => {
+            Some(Idiom::Logic([*inner, *outer], [x, y, z]))
+        }
+        (Div, x, y) if !is_literal(y) => Some(Idiom::Quotient(x, y)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tangle_program::types::Scalar;
+
+    #[test]
+    fn shapes() {
+        use BinaryOp::*;
+        let bin = |op, x: &Expr, y: &Expr| Expr::binary(op, x.clone(), y.clone());
+        let (x, y, n) = (&Expr::Var(0), &Expr::Var(1), &Expr::Uint(8));
+        let call = |op, x: &Expr, y: &Expr| Expr::Intrinsic(op, vec![x.clone(), y.clone()]);
+        let sign = &bin(Shr, x, &Expr::Uint(31));
+        for (expr, want) in [
+            (bin(BitOr, &bin(Shl, x, n), &bin(Shr, x, y)), Some(Idiom::Rotate(x))),
+            (bin(Add, &bin(Shl, x, n), &bin(Shr, y, n)), Some(Idiom::Funnel(Add, [x, n, y, n]))),
+            (bin(Lt, &bin(Add, x, y), x), Some(Idiom::CarryCompare)),
+            (bin(Lt, &bin(Add, x, y), y), None),
+            (bin(BitAnd, &bin(Shr, x, n), &Expr::Uint(255)), Some(Idiom::ByteSelect(x, 8))),
+            (bin(Sub, &call(Intrinsic::Max, x, y), &call(Intrinsic::Min, x, y)), Some(Idiom::AbsDifference(x, y))),
+            (bin(Sub, &call(Intrinsic::Max, x, y), &call(Intrinsic::Min, x, n)), None),
+            (
+                bin(Add, x, &call(Intrinsic::Min, y, &Expr::unary(UnaryOp::BitNot, x.clone()))),
+                Some(Idiom::SaturatingSum(x, y)),
+            ),
+            (bin(BitXor, x, x), Some(Idiom::Same(BitXor, x))),
+            (bin(BitOr, &bin(BitAnd, x, y), n), Some(Idiom::Logic([BitAnd, BitOr], [x, y, n]))),
+            (bin(Sub, &bin(BitXor, x, sign), sign), Some(Idiom::BranchlessAbs(x))),
+            (bin(Div, x, y), Some(Idiom::Quotient(x, y))),
+            (bin(Div, x, &Expr::Cast(Scalar::Int8, Box::new(n.clone()))), None),
+            (bin(Sub, x, x), None),
+        ] {
+            assert_eq!(idiom(&expr), want, "{expr:?}");
+        }
+    }
+}

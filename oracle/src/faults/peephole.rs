@@ -1,0 +1,151 @@
+//! What a compiler makes of expressions, wrongly.
+
+use tangle_analysis::idiom::{Idiom, idiom};
+use tangle_program::ops::{BinaryOp, Gives, Intrinsic};
+use tangle_program::tree::{Expr, Function};
+use tangle_program::types::{Scalar, Type};
+
+fn bin(op: BinaryOp, x: &Expr, y: &Expr) -> Expr {
+    Expr::binary(op, x.clone(), y.clone())
+}
+
+fn call(op: Intrinsic, args: impl Into<Vec<Expr>>) -> Expr {
+    Expr::Intrinsic(op, args.into())
+}
+
+fn component(x: &Expr, c: u8) -> Expr {
+    Expr::Component(Box::new(x.clone()), c)
+}
+
+/// The components of a vector in another order.
+fn reordered(x: &Expr, ty: Type, of: impl Fn(u8) -> u8) -> Expr {
+    Expr::Vector(ty, (0..ty.width).map(|c| component(x, of(c))).collect())
+}
+
+pub(super) fn rotate_goes_back(expr: &Expr, _: &Function) -> Option<Expr> {
+    let Expr::Binary(op, left, right) = expr else { return None };
+    match (idiom(expr)?, &**left, &**right) {
+        (Idiom::Rotate(x), Expr::Binary(_, _, by), Expr::Binary(_, _, rest)) => {
+            Some(Expr::binary(*op, bin(BinaryOp::Shl, x, rest), bin(BinaryOp::Shr, x, by)))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn funnel_swapped(expr: &Expr, _: &Function) -> Option<Expr> {
+    match idiom(expr)? {
+        Idiom::Funnel(op, [high, left, low, right]) => {
+            Some(Expr::binary(op, bin(BinaryOp::Shl, low, left), bin(BinaryOp::Shr, high, right)))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn never_carries(expr: &Expr, _: &Function) -> Option<Expr> {
+    (idiom(expr)? == Idiom::CarryCompare).then_some(Expr::Bool(false))
+}
+
+pub(super) fn next_byte(expr: &Expr, _: &Function) -> Option<Expr> {
+    match (idiom(expr)?, expr) {
+        (Idiom::ByteSelect(x, by @ 8..=16), Expr::Binary(op, _, mask)) => {
+            Some(Expr::binary(*op, bin(BinaryOp::Shr, x, &Expr::Uint(by + 8)), Expr::clone(mask)))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn difference_wraps(expr: &Expr, _: &Function) -> Option<Expr> {
+    match idiom(expr)? {
+        Idiom::AbsDifference(x, y) => Some(bin(BinaryOp::Sub, x, y)),
+        _ => None,
+    }
+}
+
+pub(super) fn sum_wraps(expr: &Expr, _: &Function) -> Option<Expr> {
+    match idiom(expr)? {
+        Idiom::SaturatingSum(x, y) => Some(bin(BinaryOp::Add, x, y)),
+        _ => None,
+    }
+}
+
+pub(super) fn xor_of_same(expr: &Expr, _: &Function) -> Option<Expr> {
+    match idiom(expr)? {
+        Idiom::Same(BinaryOp::BitXor, x) => Some(x.clone()),
+        _ => None,
+    }
+}
+
+pub(super) fn logic_regrouped(expr: &Expr, _: &Function) -> Option<Expr> {
+    match idiom(expr)? {
+        Idiom::Logic([inner, outer], [x, y, z]) if inner != outer => {
+            Some(Expr::binary(inner, x.clone(), bin(outer, y, z)))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn abs_is_nothing(expr: &Expr, _: &Function) -> Option<Expr> {
+    match idiom(expr)? {
+        Idiom::BranchlessAbs(x) => Some(x.clone()),
+        _ => None,
+    }
+}
+
+pub(super) fn quotient_of_24_bits(expr: &Expr, function: &Function) -> Option<Expr> {
+    match idiom(expr)? {
+        Idiom::Quotient(x, y) if x.ty(function) == Some(Type::UINT) => {
+            Some(Expr::binary(BinaryOp::Div, bin(BinaryOp::BitAnd, x, &Expr::Uint(0xFF_FFFF)), y.clone()))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn dot_does_not_saturate(expr: &Expr, _: &Function) -> Option<Expr> {
+    match expr {
+        Expr::Intrinsic(Intrinsic::DotAccSat, args) => match &args[..] {
+            [x, y, sum] => Some(Expr::binary(BinaryOp::Add, call(Intrinsic::Dot, [x.clone(), y.clone()]), sum.clone())),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+pub(super) fn packed_backwards(expr: &Expr, function: &Function) -> Option<Expr> {
+    match expr {
+        Expr::Intrinsic(op, args) if matches!(op.info().gives, Gives::Whole(_)) => {
+            let ty = args.first()?.ty(function)?;
+            Some(call(*op, [reordered(&args[0], ty, |c| ty.width - 1 - c)]))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn unpacked_backwards(expr: &Expr, function: &Function) -> Option<Expr> {
+    match expr {
+        Expr::Intrinsic(op, _) if matches!(op.info().gives, Gives::Parts(_)) => {
+            let ty = expr.ty(function)?;
+            Some(reordered(expr, ty, |c| ty.width - 1 - c))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn mix_of_the_other(expr: &Expr, _: &Function) -> Option<Expr> {
+    match expr {
+        Expr::Intrinsic(Intrinsic::Mix, args) => match &args[..] {
+            [x, y, cond] => Some(call(Intrinsic::Mix, [y.clone(), x.clone(), cond.clone()])),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+pub(super) fn compares_first_components(expr: &Expr, function: &Function) -> Option<Expr> {
+    match expr {
+        Expr::Binary(op, x, _) if op.is_comparison() => {
+            let width = x.ty(function)?.width;
+            (width > 1).then(|| reordered(expr, Type::vector(Scalar::Bool, width), |_| 0))
+        }
+        _ => None,
+    }
+}
