@@ -70,6 +70,12 @@ constructs! {
     Forever,
     /// A loop that lanes of a subgroup may leave at different times.
     DivergentLoop,
+    /// A loop with a literal bound of 0 or 1.
+    LiteralTrip,
+    /// A `do … while` loop without a branch in its body or its condition.
+    SingleBlockLoop,
+    /// A loop with a bound that may be 50 or more.
+    LongLoop,
     /// A loop with a condition besides its bound.
     LoopTest,
     /// A loop with statements in its condition.
@@ -355,6 +361,16 @@ fn has_operation(expr: &Expr) -> bool {
     found
 }
 
+/// The greatest value of a bound where it is easily seen.
+fn greatest(bound: &Expr) -> Option<u32> {
+    match bound {
+        Expr::Uint(value) => Some(*value),
+        Expr::Binary(BinaryOp::BitAnd, _, mask) => greatest(mask),
+        Expr::Binary(BinaryOp::Add, x, y) => greatest(x)?.checked_add(greatest(y)?),
+        _ => None,
+    }
+}
+
 /// True if the loop itself is left and continued by statements of its body.
 fn breaks_and_continues(body: &Block) -> bool {
     fn find(block: &Block, found: &mut (bool, bool)) {
@@ -520,6 +536,9 @@ impl Counter<'_> {
             LoopKind::Forever => Construct::Forever,
         });
         self.count_if(self.divergence.parts_lanes(self.function, l), Construct::DivergentLoop);
+        self.count_if(matches!(l.bound, Expr::Uint(0 | 1)), Construct::LiteralTrip);
+        self.count_if(l.is_single_block(), Construct::SingleBlockLoop);
+        self.count_if(greatest(&l.bound).is_some_and(|bound| bound >= 50), Construct::LongLoop);
         self.count_if(place.loops > 0, Construct::NestedLoop);
         self.count_if(place.loops > 1, Construct::DeepLoop);
         self.count_if(breaks_and_continues(&l.body), Construct::BreakAndContinue);

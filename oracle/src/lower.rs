@@ -13,7 +13,7 @@ use tangle_program::tree::{
 };
 use tangle_program::types::{Scalar, Shape, Type};
 
-use crate::rules::Peephole;
+use crate::rules::{Bound, Peephole};
 
 /// A whole program.
 pub(crate) struct Code {
@@ -240,13 +240,21 @@ impl Node {
 
 /// Resolves a program. The error names what is ill-formed; a validated program has none.
 pub(crate) fn lower(program: &Program) -> Result<Code, String> {
-    lower_as(program, None)
+    lower_as(program, None, None)
 }
 
-/// The same for a device whose compiler rewrites expressions.
-pub(crate) fn lower_as(program: &Program, peephole: Option<Peephole>) -> Result<Code, String> {
-    let mut lowering =
-        Lowering { program, peephole, function: None, decisions: 0, ops: Vec::new(), sites: 0, has_switch: false };
+/// The same for a device whose compiler rewrites expressions and bounds of loops.
+pub(crate) fn lower_as(program: &Program, peephole: Option<Peephole>, bound: Option<Bound>) -> Result<Code, String> {
+    let mut lowering = Lowering {
+        program,
+        peephole,
+        bound,
+        function: None,
+        decisions: 0,
+        ops: Vec::new(),
+        sites: 0,
+        has_switch: false,
+    };
     let mut functions = Vec::with_capacity(program.functions.len());
     for function in &program.functions {
         lowering.function = Some(function);
@@ -263,6 +271,7 @@ pub(crate) fn lower_as(program: &Program, peephole: Option<Peephole>) -> Result<
 struct Lowering<'a> {
     program: &'a Program,
     peephole: Option<Peephole>,
+    bound: Option<Bound>,
     function: Option<&'a Function>,
     decisions: Decision,
     ops: Vec<SubgroupOp>,
@@ -345,7 +354,8 @@ impl Lowering<'_> {
                     None => (Vec::new(), None),
                 };
                 let (counter, _) = self.var(l.counter)?;
-                let bound = self.node(&l.bound)?;
+                let taken_for = self.bound.and_then(|bound| bound(l));
+                let bound = self.node(taken_for.as_ref().unwrap_or(&l.bound))?;
                 let block = self.block(&l.body)?;
                 Step::Loop(Box::new(LoopCode {
                     decision,

@@ -8,7 +8,7 @@ use tangle_program::case::SpecConstant;
 use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Instance, OpInfo, Ub};
-use tangle_program::tree::{Builtin, Expr, Function};
+use tangle_program::tree::{Builtin, Expr, Function, Loop};
 use tangle_program::types::{Scalar, Shape};
 
 use crate::mask::Mask;
@@ -87,6 +87,9 @@ pub enum Access {
 
 /// What a compiler makes of an expression of a function; `None` if it leaves it.
 pub type Peephole = fn(&Expr, &Function) -> Option<Expr>;
+
+/// The bound that a compiler takes a loop to have; `None` for its own.
+pub type Bound = fn(&Loop) -> Option<Expr>;
 
 /// A device's behaviour. Defaults are the specification's.
 pub trait Rules {
@@ -198,6 +201,11 @@ pub trait Rules {
 
     /// What the compiler makes of expressions, before anything runs.
     fn peephole(&self) -> Option<Peephole> {
+        None
+    }
+
+    /// What the compiler takes the bound of a loop for; `None` for what it is.
+    fn bound(&self) -> Option<Bound> {
         None
     }
 

@@ -17,7 +17,9 @@ use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::memory::{AtomicOp, Shared, StorageClass, Sync};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::{Fold, SubgroupOp};
-use tangle_program::tree::{Arg, Atomic, Builtin, Direction, Expr, Label, Load, Local, Param, Stmt, SubgroupCall};
+use tangle_program::tree::{
+    Arg, Atomic, Builtin, Direction, Expr, Label, Load, Local, LoopKind, Param, Stmt, SubgroupCall,
+};
 use tangle_program::types::{Scalar, Shape, Type};
 
 const A: u32 = 1;
@@ -125,6 +127,13 @@ fn faults_of_control_flow() {
         }
         main_of([counted, log(A, [var(1)])])
     };
+    let bounded = |kind, bound| {
+        let mut counted = counted(0, bound, [], [count()]);
+        if let Stmt::Loop(l) = &mut counted {
+            l.kind = kind;
+        }
+        main_of([counted, log(A, [var(1)])])
+    };
     let early = || {
         let callee = function("callee", [when(below(4), [Stmt::Return(None)]), see(A)]);
         case(vec![callee, function("main", [call(0), see(B)])])
@@ -165,6 +174,10 @@ fn faults_of_control_flow() {
         (F::UnrolledTestOfFirstLane, test(LoopControl::Unroll), "A=FF:[0 1 2 3 4 5 6 7]", "A=FF:[0]"),
         (F::BranchOfFirstLane, branch(SelectionControl::Unspecified), "A=0F B=F0", "A=FF B=-"),
         (F::FlattenedBranchOfFirstLane, branch(SelectionControl::Flatten), "A=0F B=F0", "A=FF B=-"),
+        (F::ZeroTripRuns, bounded(LoopKind::While, uint(0)), "A=FF:[0]", "A=FF:[1]"),
+        (F::OneTripSkipped, bounded(LoopKind::While, uint(1)), "A=FF:[1]", "A=FF:[0]"),
+        (F::SingleBlockLoopOnce, bounded(LoopKind::DoWhile, uint(3)), "A=FF:[3]", "A=FF:[1]"),
+        (F::LongLoopStops, bounded(LoopKind::Forever, uint(100)), "A=FF:[100]", "A=FF:[48]"),
         (F::AssumptionUnreachable, main_of([see(A), Stmt::Assume(Expr::Bool(true)), see(B)]), "A=FF B=FF", "A=FF B=-"),
         (F::EarlyReturnNoCopyOut, out(), "A=FF:[7 7 7 7 8 8 8 8]", "A=FF:[1 1 1 1 8 8 8 8]"),
         (

@@ -324,6 +324,21 @@ pub struct Loop {
     pub control: LoopControl,
 }
 
+impl Loop {
+    /// True for a `do … while` loop without a branch in its body or its condition.
+    pub fn is_single_block(&self) -> bool {
+        let chooses = |expr: &Expr| {
+            expr.any(&mut |part| matches!(part, Expr::Select(..) | Expr::Binary(BinaryOp::And | BinaryOp::Or, ..)))
+        };
+        let is_plain = |stmt: &Stmt| {
+            let kind =
+                matches!(stmt, Stmt::Assign { .. } | Stmt::Log { .. } | Stmt::Barrier(_) | Stmt::SetElement { .. });
+            kind && !stmt.direct_exprs().any(chooses)
+        };
+        self.kind == LoopKind::DoWhile && self.test.is_none() && !chooses(&self.bound) && self.body.iter().all(is_plain)
+    }
+}
+
 /// The four loop forms of GLSL.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

@@ -371,6 +371,17 @@ impl Builder<'_> {
         if zero && !self.draw.percent(10) { self.bound_once(most, decision) } else { bound }
     }
 
+    /// A bound of up to `most`, for many of the lanes far from 0.
+    pub(crate) fn long_bound(&mut self, most: u32, decision: Decision) -> (Expr, u32) {
+        if decision == Decision::Uniform {
+            return (uint(most), most);
+        }
+        let mask = ones_below(most + 1);
+        let (x, _) = self.source();
+        let spread = bin(BinaryOp::Mul, x, uint(self.draw.pick(&[1, 3, 5, 37])));
+        (masked(spread, mask), mask)
+    }
+
     fn bound_once(&mut self, most: u32, decision: Decision) -> (Expr, u32) {
         if decision == Decision::Uniform {
             return self.uniform_bound(most);

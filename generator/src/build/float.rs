@@ -37,7 +37,7 @@ fn quarters(scalar: Scalar, quarters: i32) -> Expr {
 }
 
 /// An expression with one scalar in all components.
-fn splat(ty: Type, scalar: Expr) -> Expr {
+pub(crate) fn splat(ty: Type, scalar: Expr) -> Expr {
     if ty.is_scalar() { scalar } else { Expr::Vector(ty, vec![scalar; usize::from(ty.width)]) }
 }
 

@@ -17,7 +17,7 @@ use tangle_program::tree::Builtin;
 use tangle_program::types::{Scalar, Shape};
 
 use crate::mask::Mask;
-use crate::rules::{Access, Construct, Jump, Merge, Merging, Peephole, Rules, Scope};
+use crate::rules::{Access, Bound, Construct, Jump, Merge, Merging, Peephole, Rules, Scope};
 use operation::Operation;
 pub use table::Fault;
 
@@ -53,6 +53,8 @@ enum Hook {
     Intrinsic(fn(Intrinsic, Scalar) -> (Intrinsic, Scalar)),
     /// What a compiler makes of an expression; `None` where it does nothing to it.
     Peephole(Peephole),
+    /// The bound that a compiler takes a loop to have.
+    Bound(Bound),
     /// Every lane accesses the element of the lowest active lane of its subgroup.
     FirstElement(Access),
     /// The element of so many that a lane accesses.
@@ -291,6 +293,13 @@ impl Rules for Planted {
     fn peephole(&self) -> Option<Peephole> {
         match self.fault.hook() {
             Hook::Peephole(rule) => Some(rule),
+            _ => None,
+        }
+    }
+
+    fn bound(&self) -> Option<Bound> {
+        match self.fault.hook() {
+            Hook::Bound(bound) => Some(bound),
             _ => None,
         }
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Fold, SubgroupOp as Op, first_lanes, lanes};
-use tangle_program::tree::Builtin;
+use tangle_program::tree::{Builtin, Expr};
 use tangle_program::types::{Scalar, Shape};
 
 use super::operation::{integer_like, is_narrow};
@@ -105,6 +105,14 @@ faults! {
     EarlyReturnNoCopyOut => Hook::CopiedOut(|at_end, returned| {
         if at_end.is_empty() { returned } else { at_end.clone() }
     }),
+    /// A loop with a literal bound of 0 runs once.
+    ZeroTripRuns => Hook::Bound(|l| (l.bound == Expr::Uint(0)).then_some(Expr::Uint(1))),
+    /// A loop with a literal bound of 1 does not run, but for `do … while`.
+    OneTripSkipped => Hook::Bound(|l| (l.bound == Expr::Uint(1)).then_some(Expr::Uint(0))),
+    /// A `do … while` loop of one block runs once.
+    SingleBlockLoopOnce => Hook::Bound(|l| l.is_single_block().then_some(Expr::Uint(0))),
+    /// No loop runs more than 48 times.
+    LongLoopStops => Hook::Bound(|l| Some(Expr::Intrinsic(Intrinsic::Min, vec![l.bound.clone(), Expr::Uint(48)]))),
     /// An assignment in the body of a loop also changes the variable of lanes that left it in the same iteration.
     StoreToLeftLanes => Hook::Stored(|scopes, active| match innermost(scopes, Construct::LoopBody) {
         Some(scope) => active.or(&scope.entered),

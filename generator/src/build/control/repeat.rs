@@ -16,7 +16,7 @@ use crate::weights::LoopForm;
 /// Steps that an iteration takes at least, roughly.
 const LEAST_BODY: u32 = 8;
 /// Product of the bounds of nested loops.
-const MOST_TRIPS: u32 = 96;
+const MOST_TRIPS: u32 = 128;
 
 /// The fixed parts of a loop.
 pub(crate) struct LoopHead {
@@ -61,19 +61,53 @@ impl Builder<'_> {
 
     pub(crate) fn loop_statement(&mut self, out: &mut Block) {
         let decision = self.loop_decision();
-        let form = self.form();
-        let trips = self.trips();
-        let bound = self.bound(trips, decision);
+        let outermost = self.frame.trips == 1 && self.frame.level == 0;
+        let (mut form, mut is_light) = (self.form(), false);
+        let bound = match self.draw.below(100) {
+            // None, or one, and the compiler knows.
+            0..=5 => {
+                is_light = true;
+                let count = self.draw.below(2);
+                (uint(count), count)
+            }
+            // A body without branches.
+            6..=13 => {
+                (form, is_light) = (LoopForm::DoWhile, true);
+                let trips = self.trips();
+                self.bound(trips, decision)
+            }
+            14..=17 if outermost && self.affordable_trips() >= MOST_TRIPS / 2 => {
+                is_light = true;
+                let most = self.draw.pick(&[MOST_TRIPS, MOST_TRIPS / 2]).min(self.affordable_trips());
+                self.long_bound(most, decision)
+            }
+            _ => {
+                let trips = self.trips();
+                self.bound(trips, decision)
+            }
+        };
         // Long loops are light ones.
-        let size = if trips > 8 { 2 } else { 2 + self.draw.below(3) };
+        let size = if bound.1 > 8 { 2 } else { 2 + self.draw.below(3) };
         let written = self.frame.clock;
         let (stmt, counter) = self.repeat(
             LoopHead { form, bound, decision },
-            |b, _| b.test(form, decision),
-            |b, _| b.loop_body(size, form),
+            |b, _| if is_light { None } else { b.test(form, decision) },
+            |b, _| if is_light { b.light_body() } else { b.loop_body(size, form) },
         );
         out.push(stmt);
         self.after_loop(counter, written, out);
+    }
+
+    /// One or two assignments, perhaps an operation.
+    fn light_body(&mut self) -> Block {
+        let mut out = Vec::new();
+        self.assignment(&mut out);
+        match self.draw.below(3) {
+            0 => self.assignment(&mut out),
+            1 => self.operation_statement(&mut out),
+            _ => {}
+        }
+        out
     }
 
     /// Observes what the loop leaves behind.

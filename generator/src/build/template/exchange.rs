@@ -123,7 +123,7 @@ impl Builder<'_> {
         let combine = self.combination(ty, &[BinaryOp::Add, BinaryOp::BitXor, BinaryOp::BitOr]);
         let in_loop = self.affordable_trips() >= 3 && self.draw.percent(50);
         if !in_loop {
-            for bit in 0..2 + self.draw.below(2) {
+            for bit in self.butterfly_bits() {
                 let partner = self.exchanged(sum, uint(1 << bit));
                 self.set(sum, bin(combine, Expr::Var(sum), partner), out);
                 self.observe(Moment::Assignment, &[sum], out);
@@ -132,8 +132,10 @@ impl Builder<'_> {
         }
         let decision = self.counted_decision();
         let form = self.draw.pick(&[LoopForm::For, LoopForm::While, LoopForm::DoWhile, LoopForm::Forever]);
+        let all = self.sure_size().max(8).ilog2().min(self.affordable_trips());
+        let steps = if self.draw.percent(50) { all } else { 3 };
         let (stmt, counter) = self.repeat(
-            LoopHead { form, bound: (uint(3), 3), decision },
+            LoopHead { form, bound: (uint(steps), steps), decision },
             |b, counter| b.within_subgroup(form, doubled(1, counter)),
             |b, counter| {
                 let mut body = Vec::new();
@@ -145,6 +147,12 @@ impl Builder<'_> {
         );
         out.push(stmt);
         self.observe(Moment::Loop, &[sum, counter], out);
+    }
+
+    /// Bits of lane numbers: the lowest ones, or all from the highest down.
+    fn butterfly_bits(&mut self) -> Vec<u32> {
+        let all = self.sure_size().max(4).ilog2();
+        if self.draw.percent(35) { (0..all).rev().collect() } else { (0..2 + self.draw.below(2)).collect() }
     }
 
     /// Loops with a literal bound keep lanes together that come together.

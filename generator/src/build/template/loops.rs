@@ -9,6 +9,7 @@ use super::super::Builder;
 use super::super::condition::Cond;
 use super::super::control::LoopHead;
 use super::super::expression::{as_number, bin, lane, uint};
+use super::super::float::splat;
 use super::super::frame::{Jump, Source};
 use super::super::log::Moment;
 use super::super::statement::ends_in_jump;
@@ -495,7 +496,7 @@ impl Builder<'_> {
             |b, counter| {
                 let mut body = Vec::new();
                 let change = if ty.scalar.is_float() { BinaryOp::Add } else { BinaryOp::BitXor };
-                let counted = as_number(ty.scalar, Expr::Var(counter));
+                let counted = splat(ty, as_number(ty.scalar, Expr::Var(counter)));
                 let inside = if same { operand } else { bin(change, operand, counted) };
                 b.detect(detector, ty, inside, &mut body);
                 let value_now = b.own_value(ty);

@@ -105,12 +105,14 @@ impl Builder<'_> {
         out.push(assign);
     }
 
-    /// A type of numbers.
+    /// A type of numbers, or of vectors of them.
     fn number_type(&mut self) -> Type {
-        if let (true, Some(scalar)) = (self.draw.percent(50), self.extended_scalar()) {
-            return Type::scalar(scalar);
-        }
-        Type::scalar(self.draw.pick(&[Scalar::Uint, Scalar::Uint, Scalar::Int]))
+        let scalar = match self.extended_scalar() {
+            Some(scalar) if self.draw.percent(50) => scalar,
+            _ => self.draw.pick(&[Scalar::Uint, Scalar::Uint, Scalar::Int]),
+        };
+        let width = if self.draw.percent(self.weights.vectors) { 2 + self.draw.below(3) as u8 } else { 1 };
+        Type::vector(scalar, width)
     }
 
     /// An operation for values of this type; falls back to a sum, which the caller knows is there.
