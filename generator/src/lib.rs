@@ -28,6 +28,7 @@
 
 pub mod config;
 pub mod feature;
+pub mod pairs;
 pub mod profile;
 pub mod stats;
 pub mod vary;

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use tangle_analysis::context::Context;
 use tangle_campaign::campaign::read_coverage;
-use tangle_campaign::coverage::measure;
+use tangle_campaign::coverage::{measure, pairs};
 use tangle_campaign::plan::Choice;
 use tangle_files::write_atomically;
 use tangle_generator::Profile;
+use tangle_generator::pairs::{Kind, Pairs, possible};
 use tangle_oracle::coverage::{Cell, Coverage, EXEMPTIONS, Fill, reachable};
 use tangle_program::case::Tier;
 use tangle_program::subgroup::{Category, OpInfo, SubgroupOp, TABLE};
@@ -49,7 +50,11 @@ pub struct Args {
     /// The types of one operation down, and contexts across
     #[arg(long, value_name = "NAME", value_parser = operation, conflicts_with = "types")]
     operation: Option<SubgroupOp>,
-    /// All counts of all operations, types and contexts as JSON, by device
+    /// What stands together in the random programs: operations and operators with their types, control constructs with those in them
+    /// and behind them. Counts programs
+    #[arg(long, conflicts_with_all = ["campaign", "types", "operation", "html", "count"])]
+    pairs: bool,
+    /// All counts of all operations, types and contexts as JSON, by device; with --pairs, those of the pairs
     #[arg(long)]
     json: bool,
     /// Write a page with a heat map; nothing beside it is needed
@@ -71,6 +76,11 @@ fn operation(name: &str) -> Result<SubgroupOp, String> {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
+    let choice = Choice { seed: args.seed, profile: args.profile, tier: args.tier, ..Choice::default() };
+    if args.pairs {
+        show_pairs(args, &pairs(choice, args.cases)?)?;
+        return Ok(Found::Nothing);
+    }
     let by_device = match &args.campaign {
         Some(folder) => {
             let all = read_coverage(folder)?;
@@ -81,10 +91,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
             }
             all
         }
-        None => {
-            let choice = Choice { seed: args.seed, profile: args.profile, tier: args.tier, ..Choice::default() };
-            BTreeMap::from([("reference".to_owned(), measure(choice, args.cases)?)])
-        }
+        None => BTreeMap::from([("reference".to_owned(), measure(choice, args.cases)?)]),
     };
     if let Some(file) = &args.html {
         write_atomically(file, html::coverage::coverage(&by_device).as_bytes())?;
@@ -98,6 +105,35 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     }
     legend(args)?;
     Ok(Found::Nothing)
+}
+
+/// A pair is rare in less than one of so many programs.
+const RARE: u64 = 300;
+
+/// A table for each kind of pairs: percentages of programs, `!` for those that are rare.
+fn show_pairs(args: &Args, pairs: &Pairs) -> anyhow::Result<()> {
+    let all = possible();
+    if args.json {
+        let counts: Vec<_> = all.iter().map(|pair| (pair, pairs.count(pair))).collect();
+        say!("{}", serde_json::to_string(&counts)?)?;
+        return Ok(());
+    }
+    let rare = pairs.rarer_than(RARE).len();
+    say!("{} programs; {rare} of {} pairs are in less than 1 of {RARE}", thousands(pairs.programs), all.len())?;
+    for kind in Kind::ALL {
+        let mut rows: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for pair in all.iter().filter(|pair| pair.kind == kind) {
+            let count = pairs.count(pair);
+            let mark = if count * RARE < pairs.programs { "!" } else { "" };
+            let percent = 100.0 * count as f64 / pairs.programs.max(1) as f64;
+            rows.entry(&pair.first).or_default().push(format!("{} {percent:.1}{mark}", pair.second));
+        }
+        say!("-- {kind:?}: percentage of programs")?;
+        for (first, cells) in rows {
+            say!("{first:25} {}", cells.join(", "))?;
+        }
+    }
+    Ok(())
 }
 
 /// Width of a cell.
