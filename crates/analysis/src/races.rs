@@ -112,8 +112,9 @@ fn summaries(shared: &[Shared], functions: &[Function], tier: Tier, count: usize
     let mut summaries = Vec::with_capacity(functions.len());
     for (id, function) in (0..).zip(functions) {
         let mut walk = Walk::new(shared, tier, &summaries, id as usize + 1 == count);
-        walk.body(&function.body).map_err(|reason| Race { function: id, reason })?;
-        let returns_apart = walk.returned_apart;
+        let end = walk.body(&function.body).map_err(|reason| Race { function: id, reason })?;
+        // Those that a call parted come to the end apart, too (rule R7).
+        let returns_apart = walk.returned_apart || !end.uniform;
         let uses = walk.uses_of(function);
         summaries.push(Summary { uses, returns_apart });
     }

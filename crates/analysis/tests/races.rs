@@ -150,6 +150,10 @@ fn calls() {
     // Different returns come together at the next merge; at tier maximal, at the call.
     refused(&with_functions(Tier::Plain, vec![leaves()], after()), "control flow may not be uniform");
     accepted(&with_functions(Tier::Maximal, vec![leaves()], after()));
+    // A function that makes such a call and comes to its end has not brought them together.
+    let passes_on = function("passes_on", |_| vec![call()]);
+    let through = vec![Stmt::Call { function: 1, args: vec![], dest: None }, barrier(), load(0, own())];
+    refused(&with_functions(Tier::Plain, vec![leaves(), passes_on], through), "control flow may not be uniform");
     let merged = vec![branch(binary(Expr::Uniform(0), BinaryOp::Lt, uint(2)), [call()], []), barrier()];
     accepted(&with_functions(Tier::Plain, vec![leaves()], merged));
     // What a function does counts where it is called.
