@@ -18,7 +18,7 @@ use tangle_generator::{Combination, Config, Profile, Stats, from_seed, generate,
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Block, Stmt};
-use tangle_program::variant::{PASSES, Variant};
+use tangle_program::variant::{Freedom, PASSES, Printing, Variant};
 
 use crate::target::Target;
 
@@ -47,6 +47,7 @@ const VARIANT_WEIGHTS: &[(Drawn, u32)] = &[
     (Drawn::Fixed(Variant::Performance), 2),
     (Drawn::Fixed(Variant::Size), 1),
     (Drawn::Passes, 2),
+    (Drawn::Printed, 5),
 ];
 
 /// How many data a program gets, if not asked for: `docs/speed.md` has what was measured.
@@ -55,11 +56,12 @@ pub const INPUTS: NonZero<u32> = NonZero::new(8).unwrap();
 /// The most passes of a drawn list.
 const MOST_PASSES: u32 = 12;
 
-/// A variant, or that its passes are drawn.
+/// A variant, or that its passes or freedoms are drawn.
 #[derive(Clone)]
 enum Drawn {
     Fixed(Variant),
     Passes,
+    Printed,
 }
 
 /// What a campaign is asked to run.
@@ -204,6 +206,11 @@ fn variant(draw: &mut dyn FnMut(u32) -> u32) -> Variant {
             let count = 1 + draw(MOST_PASSES);
             Variant::of_passes((0..count).map(|_| PASSES[draw(PASSES.len() as u32) as usize]))
         }
+        Drawn::Printed => {
+            let seed = draw(u32::MAX);
+            let freedoms = Freedom::ALL.iter().copied().filter(|_| draw(2) == 0).collect();
+            Variant::Printed(Printing::new(seed, freedoms))
+        }
     }
 }
 
@@ -261,8 +268,9 @@ mod tests {
             }
             assert_eq!(one, other);
         }
-        assert_eq!(families.len(), 5, "{families:?}");
-        assert!(families["unoptimised"] > 100, "{families:?}");
+        assert_eq!(families.len(), 6, "{families:?}");
+        assert!(families["unoptimised"] > 80, "{families:?}");
+        assert!(families["printed"] > 20, "{families:?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! From a case to a job, and from a job's outcome back to an observation.
 
 use tangle_analysis::cost::log_stride;
-use tangle_emit::glsl;
+use tangle_emit::{glsl, spirv};
 use tangle_features::needs;
 use tangle_oracle::judge::Observation;
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
@@ -18,7 +18,7 @@ use tangle_runner::{
 pub struct Prepared {
     /// The case.
     pub case: Case,
-    /// Its shader.
+    /// Its shader. Where the module is printed it is for reading only.
     pub glsl: String,
     /// Its module, valid.
     pub spirv: Vec<u32>,
@@ -83,12 +83,19 @@ impl Prep {
     }
 }
 
-/// Prints, compiles and validates a case, and optimises its module if its variant says so.
+/// Prints, compiles and validates a case, and optimises its module if its variant says so; or prints the module.
 ///
 /// # Errors
 /// If the compiler rejects the shader, the optimiser the module, or the validator what one of them made.
 pub fn prepare(case: Case) -> Result<Prepared, ToolchainFault> {
     let glsl = glsl::glsl(&case);
+    if let Variant::Printed(printing) = &case.variant {
+        let spirv = spirv::module(&case, printing);
+        return match toolchain::check(&spirv, case.entry_point.spirv) {
+            Ok(()) => Ok(Prepared { case, glsl, spirv }),
+            Err(error) => Err(ToolchainFault { error, glsl }),
+        };
+    }
     let version = case.entry_point.spirv;
     let flags = case.variant.flags();
     match toolchain::make(&glsl, version, &flags) {

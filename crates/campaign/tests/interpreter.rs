@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use tangle_campaign::plan::{Choice, Plan};
-use tangle_campaign::prepare::Prep;
+use tangle_campaign::prepare::{Prep, Prepared, prepare};
 use tangle_campaign::target::{Conclusion, Finish, Target};
 use tangle_identity::Kind;
 use tangle_oracle::judge::Counts;
 use tangle_program::case::Case;
-use tangle_program::variant::Variant;
+use tangle_program::tree::Stmt;
+use tangle_program::variant::{Freedom, Printing, Variant};
 
 /// What came of so many cases.
 #[derive(Debug, Default)]
@@ -21,13 +22,18 @@ struct Results {
 }
 
 fn run(name: &str, cases: u64) -> Results {
+    run_as(name, cases, |_| Variant::Unoptimised)
+}
+
+/// As the variant of a case's number. Compilers in processes of their own are this program, which a test is not: the command line's
+/// tests run the variants with an optimiser.
+fn run_as(name: &str, cases: u64, variant: impl Fn(u64) -> Variant) -> Results {
     let target = Target::built_in(name).expect("it is built in");
     let plan = Plan::new(Choice { seed: 7, ..Choice::default() }, std::slice::from_ref(&target)).expect("a plan");
     let mut results = Results::default();
     for index in 0..cases {
         let Some(case) = plan.case(index) else { continue };
-        // Compilers in processes of their own are this program, which a test is not: the command line's tests run the other variants.
-        let prep = Prep::of(Case { variant: Variant::Unoptimised, ..case });
+        let prep = Prep::of(Case { variant: variant(index), ..case });
         let conclusion = match &prep {
             Prep::Ready(prepared) => target.run(prepared),
             Prep::Faulty(_, fault) => Conclusion::from(fault),
@@ -52,6 +58,53 @@ fn generated_modules_mean_what_their_programs_mean() {
     assert!(results.statuses["pass"] >= 270, "{results:?}");
     let Counts { checked, tainted, skipped, .. } = results.counts;
     assert!(checked > 100_000 && checked > tainted + skipped, "{results:?}");
+}
+
+/// All freedoms, or those of the bits of the number.
+fn printed(index: u64) -> Variant {
+    let is_used = |number: usize| index % 3 == 0 || index >> (number % 8) & 1 == 1;
+    let freedoms = (0..).zip(Freedom::ALL).filter(|(number, _)| is_used(*number)).map(|(_, &freedom)| freedom);
+    Variant::Printed(Printing::new(index as u32, freedoms.collect()))
+}
+
+#[test]
+fn printed_modules_mean_what_their_programs_mean() {
+    let results = run_as("interpreter", 300, printed);
+    println!("{results:?}");
+    assert_eq!(results.findings, []);
+    assert!(results.statuses["pass"] >= 270, "{results:?}");
+    let Counts { checked, tainted, skipped, .. } = results.counts;
+    assert!(checked > 100_000 && checked > tainted + skipped, "{results:?}");
+}
+
+/// A printer that puts what stands behind a selection into its arms merges too late: lanes are apart that have to be together.
+#[test]
+fn a_wrong_merge_is_found() {
+    let mut case = Case::from_json(include_str!("../../../corpus/vectors/V01.json")).expect("a case of the corpus");
+    case.variant = Variant::Printed(Printing::PLAIN);
+    let target = Target::built_in("interpreter").expect("it is built in");
+    let right = prepare(case.clone()).expect("a valid module");
+    assert_eq!(target.run(&right).status(&case), "pass");
+    let mut late = case.clone();
+    let body = &mut late.program.functions.last_mut().expect("main").body;
+    let at = body.iter().position(|stmt| matches!(stmt, Stmt::If { .. })).expect("a selection");
+    let behind = body.split_off(at + 1);
+    let Some(Stmt::If { then, otherwise, .. }) = body.last_mut() else { unreachable!("it was just found") };
+    then.extend(behind.iter().cloned());
+    otherwise.extend(behind);
+    let wrong = tangle_emit::spirv::module(&late, &Printing::PLAIN);
+    let conclusion = target.run(&Prepared { spirv: wrong, ..right });
+    assert!(conclusion.signature(&case).is_some_and(|found| found.kind == Kind::Value), "{:?}", conclusion.finish);
+}
+
+#[test]
+fn planted_faults_are_found_without_a_front_end() {
+    for fault in ["selection_not_merged", "continue_not_awaited", "phi_of_other_edge"] {
+        let results = run_as(&format!("interpreter:{fault}@16"), 100, printed);
+        let is_wrong = |kind: Kind| matches!(kind, Kind::Value | Kind::Path);
+        println!("{fault}: {:?}", results.statuses);
+        assert!(results.findings.iter().any(|&(_, kind, _)| is_wrong(kind)), "{fault}: {results:?}");
+    }
 }
 
 #[test]

@@ -2,5 +2,7 @@
 //! says it.
 //!
 //! - [`glsl`]: GLSL 4.50, with the place of every statement in the text.
+//! - [`spirv`]: SPIR-V, with control flow as GLSL cannot say it.
 
 pub mod glsl;
+pub mod spirv;

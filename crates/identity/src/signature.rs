@@ -233,6 +233,8 @@ pub enum Made {
     Size,
     /// Some passes of `spirv-opt`.
     Passes,
+    /// The printer of SPIR-V.
+    Printer,
 }
 
 impl Made {
@@ -244,6 +246,7 @@ impl Made {
             Variant::Performance => Made::Performance,
             Variant::Size => Made::Size,
             Variant::Passes(_) => Made::Passes,
+            Variant::Printed(_) => Made::Printer,
         }
     }
 
@@ -258,6 +261,7 @@ impl Made {
             Made::Performance => "spirv-opt-O",
             Made::Size => "spirv-opt-Os",
             Made::Passes => "spirv-opt passes",
+            Made::Printer => "printed",
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   GLSL ──► front end ──► (spirv-opt) ──► driver
+//!   tree ──► SPIR-V printer ─────────────►
 //! ```
 //!
 //! What one driver alone gets wrong is its own fault: whoever runs the same module right shows that the module is. What every driver
@@ -24,6 +25,8 @@ pub enum Stage {
     FrontEnd,
     /// From SPIR-V to SPIR-V: spirv-opt.
     Optimiser,
+    /// From the tree to SPIR-V: tangle's own printer.
+    Printer,
     /// The device's driver.
     Driver,
     /// The front end, or a rule that the specification leaves open although tangle does not.
@@ -37,6 +40,7 @@ impl fmt::Display for Stage {
         f.write_str(match self {
             Stage::FrontEnd => "front end (glslang)",
             Stage::Optimiser => "optimiser (spirv-opt)",
+            Stage::Printer => "tangle's SPIR-V printer",
             Stage::Driver => "driver",
             Stage::Ambiguous => "front end or specification",
             Stage::Undecided => "undecided",
@@ -157,7 +161,11 @@ impl Table {
         let own = &self.rows.first()?.made;
         let Outcome::Fails { kind, site } = self.cell(own, at)? else { return None };
         let optimised = matches!(own, Made::Variant(variant) if variant.is_optimised());
+        let printed = matches!(own, Made::Variant(variant) if variant.is_printed());
         match kind {
+            Kind::Toolchain if printed => {
+                return Some(Blame::new(Stage::Printer, "it makes a module that is not valid"));
+            }
             Kind::Toolchain if optimised && self.passes_toolchain() => {
                 return Some(Blame::new(
                     Stage::Optimiser,
@@ -176,6 +184,9 @@ impl Table {
         let unoptimised = Made::Variant(Variant::Unoptimised);
         if optimised && self.cell(&unoptimised, at) == Some(&Outcome::Passes) {
             return Some(self.of_optimised(own, at));
+        }
+        if printed {
+            return Some(self.of_printed(own, at));
         }
         let right = self.right(&unoptimised);
         if !right.is_empty() {
@@ -236,6 +247,21 @@ impl Table {
         }
     }
 
+    /// What a module does that no front end made.
+    fn of_printed(&self, own: &Made, at: usize) -> Blame {
+        let right = self.right(own);
+        let passes_unoptimised = self.cell(&Made::Variant(Variant::Unoptimised), at) == Some(&Outcome::Passes);
+        if !right.is_empty() {
+            Blame::new(Stage::Driver, format!("the same module is right on {right}"))
+        } else if self.other_families(own, at).is_empty() {
+            Blame::new(Stage::Undecided, "no driver of another family ran it")
+        } else if passes_unoptimised {
+            Blame::new(Stage::Printer, "only its module fails, and on every driver")
+        } else {
+            Blame::new(Stage::Ambiguous, "every driver fails")
+        }
+    }
+
     /// The devices on which it passes, of whatever family.
     fn right(&self, made: &Made) -> String {
         let passes = |index: &usize| self.cell(made, *index) == Some(&Outcome::Passes);
@@ -283,6 +309,7 @@ impl fmt::Display for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tangle_program::variant::Printing;
 
     /// A table from rows like `x.-`: fails, passes, not run; `y` fails elsewhere. Devices a and b are of one family, c of another.
     fn table(rows: &[(Made, &str)]) -> Table {
@@ -312,6 +339,7 @@ mod tests {
         let un = || Made::Variant(Variant::Unoptimised);
         let opt = || Made::Variant(Variant::Performance);
         let noopt = || Made::Variant(Variant::DriverUnoptimised);
+        let printed = || Made::Variant(Variant::Printed(Printing::PLAIN));
         let folded = || Made::ConstantsInVariables;
         let hidden = || Made::ConstantsHidden;
         type Rows<'a> = &'a [(Made, &'a str)];
@@ -341,6 +369,11 @@ mod tests {
             (&[(opt(), "xxx"), (un(), "xxx"), (folded(), "...")], Some(Stage::FrontEnd)),
             (&[(opt(), "ttt"), (un(), "...")], Some(Stage::Optimiser)),
             (&[(un(), "ttt")], Some(Stage::FrontEnd)),
+            (&[(printed(), "x.."), (un(), "...")], Some(Stage::Driver)),
+            (&[(printed(), "xx-"), (un(), "...")], Some(Stage::Undecided)),
+            (&[(printed(), "xxx"), (un(), "...")], Some(Stage::Printer)),
+            (&[(printed(), "xxx"), (un(), "xxx")], Some(Stage::Ambiguous)),
+            (&[(printed(), "ttt"), (un(), "...")], Some(Stage::Printer)),
             (&[(un(), "ccc")], Some(Stage::Driver)),
         ];
         for (rows, stage) in tables {

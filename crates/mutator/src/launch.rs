@@ -1,7 +1,7 @@
 //! Launch and data.
 
 use tangle_program::case::{Case, Launch, SpecConstant, SpirvVersion, SubgroupSize, Tier};
-use tangle_program::variant::{PASSES, Variant};
+use tangle_program::variant::{Freedom, PASSES, Printing, Variant};
 
 use crate::dice::Dice;
 
@@ -50,11 +50,15 @@ pub fn launch(case: &mut Case, dice: &mut Dice) -> Option<()> {
 }
 
 fn variant(dice: &mut Dice) -> Variant {
-    match dice.below(6) {
+    match dice.below(7) {
         0 => Variant::Unoptimised,
         1 => Variant::DriverUnoptimised,
         2 => Variant::Performance,
         3 => Variant::Size,
+        4 => {
+            let freedoms = Freedom::ALL.iter().copied().filter(|_| dice.percent(50)).collect();
+            Variant::Printed(Printing::new(dice.below(1 << 16) as u32, freedoms))
+        }
         _ => Variant::of_passes((0..=dice.below(4)).map(|_| dice.one(PASSES)).collect::<Vec<_>>()),
     }
 }

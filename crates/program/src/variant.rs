@@ -23,6 +23,87 @@ pub enum Variant {
     Size,
     /// `spirv-opt` with these passes, which are of [`PASSES`], in this order.
     Passes(Vec<&'static str>),
+    /// SPIR-V straight from the tree, without a front end (`tangle_emit::spirv`).
+    Printed(Printing),
+}
+
+/// How the SPIR-V printer uses the freedom that the language leaves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Printing {
+    /// Where a freedom is used.
+    pub seed: u32,
+    /// What is done at all; without any, the control flow is that of the GLSL front end.
+    pub freedoms: Vec<Freedom>,
+}
+
+impl Printing {
+    /// The control flow of the GLSL front end.
+    pub const PLAIN: Printing = Printing { seed: 0, freedoms: Vec::new() };
+
+    /// With these freedoms. Without any, nothing depends on the seed.
+    pub fn new(seed: u32, freedoms: Vec<Freedom>) -> Printing {
+        Printing { seed: if freedoms.is_empty() { 0 } else { seed }, freedoms }
+    }
+}
+
+macro_rules! freedoms {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+        /// What front ends do in different ways. Nothing that the oracle predicts depends on it: see where `tangle_emit::spirv` uses it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Freedom {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Freedom {
+            /// Every freedom.
+            pub const ALL: &'static [Freedom] = &[$(Freedom::$name,)*];
+
+            /// The name in a variant's name.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Freedom::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+freedoms! {
+    /// Variables are values with OpPhi, not memory.
+    Phis = "phis",
+    /// Negated conditions with swapped targets.
+    SwappedArms = "swapped-arms",
+    /// Blocks with nothing but a branch.
+    EmptyBlocks = "empty-blocks",
+    /// A conditional break or continue without OpSelectionMerge; a case label that is the merge block.
+    BareExits = "bare-exits",
+    /// OpSelect, OpLogicalAnd and OpLogicalOr where nothing forbids to evaluate both sides.
+    Select = "select",
+    /// An `if` as OpSwitch.
+    IfAsSwitch = "if-as-switch",
+    /// Selectors of 64 bits.
+    WideSelectors = "wide-selectors",
+    /// A default that cannot be reached, where the other labels have every value.
+    UnreachableDefault = "unreachable-default",
+    /// The header of a loop has its test, or the beginning of its body.
+    HeaderTest = "header-test",
+    /// A loop that is one block: header, body and continue target.
+    SingleBlock = "single-block",
+    /// A loop whose body is its continue construct.
+    BodyAsContinue = "body-as-continue",
+    /// The merge block of one construct, or an arm, is the header of the next loop.
+    MergeAsHeader = "merge-as-header",
+    /// Statements in a switch with nothing but a default.
+    OneCaseSwitch = "one-case-switch",
+    /// Statements in a loop that is left at the end of its first iteration.
+    OneTripLoop = "one-trip-loop",
+    /// One return for all, behind a switch with nothing but a default.
+    SharedReturn = "shared-return",
+    /// Other instructions with the same result: null constants, initialisers, dynamic indices, mirrored comparisons, cluster sizes that are
+    /// specialisation constants.
+    Forms = "forms",
+    /// Inline and DontInline on functions.
+    FunctionControl = "function-control",
 }
 
 /// Passes of `spirv-opt` that keep what every valid module means, in any order that [`Variant::of_passes`] makes. Left out are those that prepare a module for one
@@ -86,13 +167,21 @@ const NAMES: [(Variant, &str); 4] = [
     (Variant::Size, "spirv-opt-Os"),
 ];
 
+/// What the name of a variant without a front end begins with.
+const PRINTED: &str = "printed";
+
 /// What the name of a list of passes begins with.
 const PASSES_PREFIX: &str = "spirv-opt:";
 
 impl Variant {
-    /// Those without passes of their own.
-    pub const FIXED: [Variant; 4] =
-        [Variant::Unoptimised, Variant::DriverUnoptimised, Variant::Performance, Variant::Size];
+    /// Those without passes or freedoms of their own.
+    pub const FIXED: [Variant; 5] = [
+        Variant::Unoptimised,
+        Variant::DriverUnoptimised,
+        Variant::Performance,
+        Variant::Size,
+        Variant::Printed(Printing::PLAIN),
+    ];
 
     /// True for what every case is without a choice.
     pub fn is_unoptimised(&self) -> bool {
@@ -102,7 +191,7 @@ impl Variant {
     /// What `spirv-opt` is told; empty if it does not run.
     pub fn flags(&self) -> Vec<String> {
         match self {
-            Variant::Unoptimised | Variant::DriverUnoptimised => Vec::new(),
+            Variant::Unoptimised | Variant::DriverUnoptimised | Variant::Printed(_) => Vec::new(),
             Variant::Performance => vec!["-O".into()],
             Variant::Size => vec!["-Os".into()],
             Variant::Passes(passes) => passes.iter().map(|pass| format!("--{pass}")).collect(),
@@ -111,7 +200,17 @@ impl Variant {
 
     /// True if `spirv-opt` runs.
     pub fn is_optimised(&self) -> bool {
-        !matches!(self, Variant::Unoptimised | Variant::DriverUnoptimised)
+        !matches!(self, Variant::Unoptimised | Variant::DriverUnoptimised | Variant::Printed(_))
+    }
+
+    /// True if the module is what the front end makes of the GLSL.
+    pub fn is_compiled_only(&self) -> bool {
+        !self.is_optimised() && !self.is_printed()
+    }
+
+    /// True if no GLSL is compiled.
+    pub const fn is_printed(&self) -> bool {
+        matches!(self, Variant::Printed(_))
     }
 
     /// True if it loses a workgroup size that specialisation constants give: before SPIR-V 1.6 it stands in a built-in that nothing
@@ -144,6 +243,7 @@ impl Variant {
     pub fn family(&self) -> &'static str {
         match self {
             Variant::Passes(_) => "spirv-opt passes",
+            Variant::Printed(_) => PRINTED,
             fixed => NAMES.iter().find(|(variant, _)| variant == fixed).map_or("", |(_, name)| name),
         }
     }
@@ -154,6 +254,8 @@ impl Variant {
             Variant::Unoptimised => 0,
             Variant::DriverUnoptimised => 1,
             Variant::Passes(passes) => 1 + passes.len() as u64,
+            // A bug that shows without a front end is easier to look at than one that needs an optimiser.
+            Variant::Printed(printing) => 2 + printing.freedoms.len() as u64,
             Variant::Performance | Variant::Size => 1000,
         }
     }
@@ -163,6 +265,11 @@ impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Variant::Passes(passes) => write!(f, "{PASSES_PREFIX}{}", passes.join(",")),
+            Variant::Printed(Printing { freedoms, .. }) if freedoms.is_empty() => f.write_str(PRINTED),
+            Variant::Printed(Printing { seed, freedoms }) => {
+                let names: Vec<&str> = freedoms.iter().map(|freedom| freedom.name()).collect();
+                write!(f, "{PRINTED}:{seed}:{}", names.join(","))
+            }
             fixed => f.write_str(fixed.family()),
         }
     }
@@ -189,10 +296,13 @@ impl FromStr for Variant {
         if let Some((variant, _)) = NAMES.iter().find(|(_, name)| *name == text) {
             return Ok(variant.clone());
         }
+        if let Some(printing) = printing(text)? {
+            return Ok(Variant::Printed(printing));
+        }
         let Some(passes) = text.strip_prefix(PASSES_PREFIX) else {
             let names: Vec<&str> = NAMES.iter().map(|(_, name)| *name).collect();
             return Err(format!(
-                "there is no variant '{text}'; there are: {}, {PASSES_PREFIX}PASS,PASS…",
+                "there is no variant '{text}'; there are: {}, {PASSES_PREFIX}PASS,PASS…, {PRINTED}, {PRINTED}:SEED:FREEDOM,FREEDOM…",
                 names.join(", ")
             ));
         };
@@ -204,6 +314,26 @@ impl FromStr for Variant {
     }
 }
 
+/// Reads `printed` or `printed:SEED:FREEDOM,FREEDOM…`; `None` if it is neither.
+fn printing(text: &str) -> Result<Option<Printing>, String> {
+    if text == PRINTED {
+        return Ok(Some(Printing::PLAIN));
+    }
+    let Some(rest) = text.strip_prefix(PRINTED).and_then(|rest| rest.strip_prefix(':')) else { return Ok(None) };
+    let (seed, names) =
+        rest.split_once(':').ok_or_else(|| format!("'{text}' has no freedoms: {PRINTED}:SEED:FREEDOM,FREEDOM…"))?;
+    let seed = seed.parse().map_err(|_| format!("'{seed}' is no seed"))?;
+    let known = |name: &str| {
+        let all = || Freedom::ALL.iter().map(|freedom| freedom.name());
+        let found = Freedom::ALL.iter().find(|freedom| freedom.name() == name);
+        found
+            .copied()
+            .ok_or_else(|| format!("there is no freedom '{name}'; there are: {}", all().collect::<Vec<_>>().join(", ")))
+    };
+    let freedoms = names.split(',').map(known).collect::<Result<_, _>>()?;
+    Ok(Some(Printing::new(seed, freedoms)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,7 +341,8 @@ mod tests {
     #[test]
     fn a_variant_reads_back_from_its_name() {
         let passes = Variant::Passes(vec!["merge-return", "inline-entry-points-exhaustive"]);
-        for variant in Variant::FIXED.into_iter().chain([passes, Variant::Passes(PASSES.to_vec())]) {
+        let printed = Variant::Printed(Printing::new(7, Freedom::ALL.to_vec()));
+        for variant in Variant::FIXED.into_iter().chain([passes, Variant::Passes(PASSES.to_vec()), printed]) {
             assert_eq!(variant.to_string().parse(), Ok(variant.clone()));
             let json = serde_json::to_string(&variant).expect("plain data");
             assert_eq!(serde_json::from_str::<Variant>(&json).expect("it was just written"), variant);
@@ -249,9 +380,14 @@ mod tests {
 
     #[test]
     fn what_is_no_variant_is_told() {
-        for (text, part) in
-            [("O3", "no variant 'O3'"), ("spirv-opt:ccp,melt", "no pass 'melt'"), ("spirv-opt:", "no pass ''")]
-        {
+        for (text, part) in [
+            ("O3", "no variant 'O3'"),
+            ("spirv-opt:ccp,melt", "no pass 'melt'"),
+            ("spirv-opt:", "no pass ''"),
+            ("printed:1", "has no freedoms"),
+            ("printed:x:phis", "'x' is no seed"),
+            ("printed:1:phi", "no freedom 'phi'"),
+        ] {
             assert!(text.parse::<Variant>().is_err_and(|error| error.contains(part)), "{text}");
         }
     }

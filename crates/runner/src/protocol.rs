@@ -71,6 +71,12 @@ pub(crate) enum ToWorker {
 pub(crate) enum Request {
     /// A valid module of a shader, optimised if there are flags of `spirv-opt`.
     Make { glsl: String, version: SpirvVersion, flags: Vec<String> },
+    /// Whether a module is valid.
+    Check {
+        #[serde(with = "crate::words::as_bytes")]
+        module: Vec<u32>,
+        version: SpirvVersion,
+    },
     /// A module as text.
     Disassemble {
         #[serde(with = "crate::words::as_bytes")]

@@ -1,11 +1,11 @@
 //! Variant: less done to the module on its way to the driver.
 
 use tangle_program::case::Case;
-use tangle_program::variant::Variant;
+use tangle_program::variant::{Printing, Variant};
 
 use super::{Candidates, chunks, each};
 
-/// The front end's module as it is; then fewer passes of the optimiser.
+/// The front end's module as it is; then fewer passes of the optimiser, or fewer freedoms of the printer.
 pub fn candidates(case: &Case) -> Candidates<'_> {
     let mut variants = vec![Variant::Unoptimised];
     if let Variant::Passes(passes) = &case.variant {
@@ -18,6 +18,13 @@ pub fn candidates(case: &Case) -> Candidates<'_> {
             if !is_empty && fewer.unpromised().is_none() {
                 variants.push(fewer);
             }
+        }
+    }
+    if let Variant::Printed(Printing { seed, freedoms }) = &case.variant {
+        for (start, length) in chunks(freedoms.len()) {
+            let mut fewer = freedoms.clone();
+            fewer.drain(start..start + length);
+            variants.push(Variant::Printed(Printing::new(*seed, fewer)));
         }
     }
     each(case, variants, |case, variant| case.variant = variant)

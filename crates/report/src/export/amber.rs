@@ -85,7 +85,7 @@ enum Form {
 
 /// Amber compiles GLSL up to SPIR-V 1.5 without optimising it, and assembles all of SPIR-V. A text ends at the first END in it, wherever that stands.
 fn form(source: &Source<'_>) -> Form {
-    let from_glsl = source.case.entry_point.spirv < SpirvVersion::V1_6 && !source.case.variant.is_optimised();
+    let from_glsl = source.case.entry_point.spirv < SpirvVersion::V1_6 && source.case.variant.is_compiled_only();
     if from_glsl && !source.glsl.contains("END") {
         Form::Glsl
     } else if !source.disassembly.contains("END") {

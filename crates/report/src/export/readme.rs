@@ -5,7 +5,7 @@ use std::fmt::{Display, Write as _};
 
 use tangle_features::Needs;
 use tangle_program::case::Case;
-use tangle_program::variant::Variant;
+use tangle_program::variant::{Printing, Variant};
 
 use super::{FILES, Source, amber, environment, limits, vkrunner};
 use crate::difference::difference;
@@ -116,6 +116,14 @@ fn how_made(variant: &Variant) -> Option<String> {
         Variant::Unoptimised => None,
         Variant::DriverUnoptimised => {
             Some("The pipeline is created with `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT`.".into())
+        }
+        Variant::Printed(Printing { freedoms, .. }) => {
+            let names: Vec<&str> = freedoms.iter().map(|freedom| freedom.name()).collect();
+            let freedoms = if names.is_empty() { String::new() } else { format!(" (freedoms: {})", names.join(", ")) };
+            Some(format!(
+                "The module does not come from the GLSL, which is for reading: tangle's SPIR-V printer makes it{freedoms}. It is \
+                 `shader.spvasm`."
+            ))
         }
         optimised => Some(format!(
             "The module is what `spirv-opt {}` makes of the front end's. What goes wrong may be the optimiser's fault.",
@@ -234,6 +242,9 @@ fn why_it_is_wrong(text: &mut String, page: &Page<'_>) {
 fn reproduction(text: &mut String, page: &Page<'_>) {
     paragraph(text, "## Reproduce");
     if !page.made.contains(&"repro.c") {
+        if page.subject.case.variant.is_printed() {
+            return paragraph(text, "There is no valid module: the failure is in tangle's own printer of SPIR-V.");
+        }
         paragraph(text, "There is no module: the failure is in the compiler.");
         let flags = page.source.case.variant.flags().join(" ");
         let optimise =

@@ -99,6 +99,22 @@ pub fn make(glsl: &str, version: SpirvVersion, flags: &[String]) -> Result<Vec<u
     }
 }
 
+/// Validates a module that no compiler made, in a process as [`make`] has it.
+///
+/// # Errors
+///
+/// [`ToolchainError::Invalid`] with the validator's message; [`ToolchainError::Internal`] if it could not be run.
+pub fn check(module: &[u32], version: SpirvVersion) -> Result<(), ToolchainError> {
+    if !is_apart() {
+        return validate(module, version).map_err(ToolchainError::Invalid);
+    }
+    match ask(&Request::Check { module: module.to_owned(), version })? {
+        Answer::Text(_) => Ok(()),
+        Answer::Refused(step, message) => Err(failure(step, message.to_string())),
+        Answer::Made(_) => Err(ToolchainError::Internal("the compilers' process gives another answer".into())),
+    }
+}
+
 /// The module as text, with friendly names and indentation, in a process as [`make`] has it.
 ///
 /// # Errors
@@ -318,6 +334,10 @@ fn answer(request: &Request, begin: &mut dyn FnMut(Step)) -> Answer {
         Request::Disassemble { module } => {
             enter(Step::Disassemble);
             disassemble(module).map(Answer::Text)
+        }
+        Request::Check { module, version } => {
+            enter(Step::Validate);
+            validate(module, *version).map(|()| Answer::Text(String::new()))
         }
         Request::Make { glsl, version, flags } => made(glsl, *version, flags, &mut enter),
     };
