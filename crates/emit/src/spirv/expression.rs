@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::grammar::INSTRUCTION_TABLE;
-use rspirv::spirv::{BuiltIn, Decoration, GroupOperation, Op, Scope, StorageClass};
+use rspirv::spirv::{BuiltIn, Decoration, GroupOperation, Op, PackedVectorFormat, Scope, StorageClass};
 use rustc_hash::FxHashMap;
 use tangle_program::control::SelectionControl;
 use tangle_program::memory::ArrayId;
@@ -393,11 +393,12 @@ impl Body<'_, '_> {
             Op::UGreaterThanEqual => Some(Op::ULessThanEqual),
             _ => None,
         };
+        let bools = Type { scalar: Scalar::Bool, ..ty };
         let id = match mirrored {
-            Some(mirrored) if self.module.draws.takes(Freedom::Forms) => self.ids(mirrored, Type::BOOL, [y, x]),
-            _ => self.ids(opcode, Type::BOOL, [x, y]),
+            Some(mirrored) if self.module.draws.takes(Freedom::Forms) => self.ids(mirrored, bools, [y, x]),
+            _ => self.ids(opcode, bools, [x, y]),
         };
-        (id, Type::BOOL)
+        (id, bools)
     }
 
     /// `x && y`, `x || y`
@@ -526,8 +527,8 @@ impl Body<'_, '_> {
     fn intrinsic(&mut self, op: Intrinsic, args: &[Expr]) -> Value {
         let values: Vec<Value> = args.iter().map(|arg| self.eval(arg)).collect();
         let ty = values.first().map_or(Type::UINT, |&(_, ty)| ty);
-        let result = if op.info().gives_int { Type { scalar: Scalar::Int, ..ty } } else { ty };
-        let operands = values.into_iter().map(|(id, _)| Operand::IdRef(id));
+        let result = op.info().result(ty).unwrap_or(ty);
+        let operands = values.iter().map(|&(id, _)| Operand::IdRef(id));
         let (float, signed) = (ty.scalar.is_float(), ty.scalar.is_signed());
         // GLSL.std.450: for floats, signed and unsigned integers.
         let of = |numbers: [u32; 3]| numbers[if float { 0 } else { 2 - usize::from(signed) }];
@@ -540,6 +541,40 @@ impl Body<'_, '_> {
             Intrinsic::BitfieldReverse => return (self.op(Op::BitReverse, result, operands.collect()), result),
             Intrinsic::BitCount => return (self.op(Op::BitCount, result, operands.collect()), result),
             Intrinsic::Expect => return (self.op(Op::ExpectKHR, result, operands.collect()), result),
+            Intrinsic::Any => return (self.op(Op::Any, result, operands.collect()), result),
+            Intrinsic::All => return (self.op(Op::All, result, operands.collect()), result),
+            // The other way round: OpSelect gives its first object where the condition is true.
+            Intrinsic::Mix => {
+                let operands = [2, 1, 0].into_iter().filter_map(|k| values.get(k)).map(|&(id, _)| Operand::IdRef(id));
+                return (self.op(Op::Select, result, operands.collect()), result);
+            }
+            Intrinsic::Pack16
+            | Intrinsic::Pack32
+            | Intrinsic::Pack64
+            | Intrinsic::Unpack8
+            | Intrinsic::Unpack16
+            | Intrinsic::Unpack32 => return (self.op(Op::Bitcast, result, operands.collect()), result),
+            Intrinsic::MulHigh | Intrinsic::AddCarry | Intrinsic::SubBorrow => {
+                let op = match op {
+                    Intrinsic::AddCarry => Op::IAddCarry,
+                    Intrinsic::SubBorrow => Op::ISubBorrow,
+                    _ if signed => Op::SMulExtended,
+                    _ => Op::UMulExtended,
+                };
+                let both = Type { shape: Shape::Struct(2), ..result };
+                let both = self.op(op, both, operands.collect());
+                return (self.extract(both, result, &[1]), result);
+            }
+            Intrinsic::Dot | Intrinsic::DotAccSat => {
+                let op = match (op, signed) {
+                    (Intrinsic::Dot, true) => Op::SDot,
+                    (Intrinsic::Dot, false) => Op::UDot,
+                    (_, true) => Op::SDotAccSat,
+                    (_, false) => Op::UDotAccSat,
+                };
+                let format = Operand::PackedVectorFormat(PackedVectorFormat::PackedVectorFormat4x8Bit);
+                return (self.op(op, result, operands.chain([format]).collect()), result);
+            }
             Intrinsic::Trunc => 3,
             Intrinsic::Abs => of([4, 5, 5]),
             Intrinsic::Sign => of([6, 7, 7]),

@@ -96,7 +96,9 @@ impl<'a> Module<'a> {
     fn preamble(&mut self) {
         self.builder.capability(Capability::Shader);
         for row in self.features.rows() {
-            for &capability in row.spirv.capabilities {
+            // Of the integer dot products only those of packed operands are printed; the others need more features.
+            let other = [Capability::DotProductInput4x8Bit, Capability::DotProductInputAll];
+            for &capability in row.spirv.capabilities.iter().filter(|capability| !other.contains(capability)) {
                 self.builder.capability(capability);
             }
             for &extension in row.spirv.extensions {
@@ -107,6 +109,7 @@ impl<'a> Module<'a> {
             (Feature::SubgroupRotate, "SPV_KHR_subgroup_rotate"),
             (Feature::QuadControl, "SPV_KHR_quad_control"),
             (Feature::ExpectAssume, "SPV_KHR_expect_assume"),
+            (Feature::IntegerDotProduct, "SPV_KHR_integer_dot_product"),
         ];
         for (_, extension) in extensions.into_iter().filter(|(feature, _)| self.features.contains(*feature)) {
             self.builder.extension(extension);
