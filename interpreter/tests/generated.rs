@@ -67,7 +67,7 @@ fn both_oracles_agree() {
 }
 
 /// Within so many seeds, of each tier, every fault has to be caught.
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 1000;
 
 /// Each planted fault of the interpreter is caught by the comparison.
 #[test]

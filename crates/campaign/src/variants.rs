@@ -44,9 +44,8 @@ pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>, case: &Case) -> 
     }
     let unoptimised = Case { variant: Variant::Unoptimised, ..case.clone() };
     if let Some(hidden) = hide_constants(&unoptimised) {
-        if let Some(case) = uniforms_in_variables(&hidden, case.data.uniforms.len()) {
-            rows.push(row(&targets, Made::ConstantsInVariables, &case, prepare(case.clone())));
-        }
+        let variables = uniforms_in_variables(&hidden, case.data.uniforms.len());
+        rows.push(row(&targets, Made::ConstantsInVariables, &variables, prepare(variables.clone())));
         rows.push(row(&targets, Made::ConstantsHidden, &hidden, prepare(hidden.clone())));
     }
     let column = |target: &&Target| Column { device: target.name.clone(), driver: driver(target) };
