@@ -826,6 +826,9 @@ fn names() {
         rename(&|p| p.functions[0].params[1].name = "x".into()),
         say("[0].params[1].name", "there are two variables 'x'")
     );
+    let matrix = Type { shape: Shape::Matrix(2), ..Type::vector(Scalar::Uint, 2) };
+    let no_type = rename(&|p| p.functions[2].locals[1].ty = matrix);
+    assert_eq!(no_type, say("[2].locals[1].type", "there is no type matrix(u32x2, 2)"));
     let local = |i: usize, name: &'static str| rename(&|p| p.functions[2].locals[i].name = name.into());
     assert_eq!(local(1, "flag"), say("[2].locals[1].name", "there are two variables 'flag'"));
     assert_eq!(local(1, "quiet"), say("[2].locals[1].name", "'quiet' is a function, too"));

@@ -21,6 +21,7 @@ use std::fmt;
 use tangle_program::case::{Case, Data, EntryPoint, FORMAT, Launch, SubgroupSize, Tier, Workgroups};
 use tangle_program::memory::{MAX_SHARED_BYTES, is_element};
 use tangle_program::tree::{Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt};
+use tangle_program::types::Type;
 
 use self::statement::Checker;
 use crate::bounds::MAX_SUBGROUP_SIZE;
@@ -275,11 +276,18 @@ fn variable_names(function: &Function, program: &Program) -> Checked {
     };
     for (i, param) in function.params.iter().enumerate() {
         check(&param.name, !seen.insert(&param.name)).at(|| format!("params[{i}].name"))?;
+        exists(param.ty).at(|| format!("params[{i}].type"))?;
     }
     for (i, local) in function.locals.iter().enumerate() {
         check(&local.name, !seen.insert(&local.name)).at(|| format!("locals[{i}].name"))?;
+        exists(local.ty).at(|| format!("locals[{i}].type"))?;
     }
     Ok(())
+}
+
+/// JSON names no other types; a change of a program can make them, a matrix of integers say.
+fn exists(ty: Type) -> Checked {
+    if ty.exists() { Ok(()) } else { invalid(format!("there is no type {ty}")) }
 }
 
 fn shared(case: &Case) -> Checked {
@@ -376,7 +384,7 @@ mod tests {
     use tangle_program::case::{EntryPoint, Origin, SpirvVersion};
     use tangle_program::ops::{BinaryOp, Intrinsic};
     use tangle_program::tree::Local;
-    use tangle_program::types::{Scalar, Type};
+    use tangle_program::types::Scalar;
 
     /// A program that stores an expression of `levels` levels in itself, until it is as deep as is valid.
     fn nested(levels: usize, wrap: fn(Box<Expr>) -> Expr, ty: Type) -> Case {

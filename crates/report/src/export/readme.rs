@@ -242,7 +242,7 @@ fn why_it_is_wrong(text: &mut String, page: &Page<'_>) {
 fn reproduction(text: &mut String, page: &Page<'_>) {
     paragraph(text, "## Reproduce");
     if !page.made.contains(&"repro.c") {
-        if page.subject.case.variant.is_printed() {
+        if page.analysis.subject.case.variant.is_printed() {
             return paragraph(text, "There is no valid module: the failure is in tangle's own printer of SPIR-V.");
         }
         paragraph(text, "There is no module: the failure is in the compiler.");

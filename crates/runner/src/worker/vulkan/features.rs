@@ -221,9 +221,9 @@ mod tests {
             // Features of 1.0 and 16-bit storage.
             (vk::API_VERSION_1_1, &[][..], Feature::ShaderInt16, 2, &[][..]),
             (vk::API_VERSION_1_1, &[size_control][..], Feature::ComputeFullSubgroups, 3, &[size_control][..]),
-            // Beside these: 1.2, size control and maintenance4.
-            (vk::API_VERSION_1_3, &[size_control][..], Feature::ComputeFullSubgroups, 5, &[][..]),
-            (vk::API_VERSION_1_3, &[quad_control, maximal][..], Feature::QuadControl, 7, &[maximal, quad_control][..]),
+            // Beside these: 1.2, size control, integer dot products and maintenance4.
+            (vk::API_VERSION_1_3, &[size_control][..], Feature::ComputeFullSubgroups, 6, &[][..]),
+            (vk::API_VERSION_1_3, &[quad_control, maximal][..], Feature::QuadControl, 8, &[maximal, quad_control][..]),
         ] {
             let available = available(version, extensions);
             assert_eq!(Chain::of(&available).0.len(), structures);
