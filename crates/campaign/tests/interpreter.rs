@@ -99,7 +99,7 @@ fn a_wrong_merge_is_found() {
 
 #[test]
 fn planted_faults_are_found_without_a_front_end() {
-    for fault in ["selection_not_merged", "continue_not_awaited", "phi_of_other_edge"] {
+    for fault in ["selection_not_merged", "merge_loses_lane"] {
         let results = run_as(&format!("interpreter:{fault}@16"), 100, printed);
         let is_wrong = |kind: Kind| matches!(kind, Kind::Value | Kind::Path);
         println!("{fault}: {:?}", results.statuses);
