@@ -982,8 +982,8 @@ fn the_stage_to_blame_is_saved_and_told() {
     let told = "driver: the same module is right on reference";
     let ran = run(["run", finding, "--variants", "--device", faulty, "--device", "reference"]).expect(1);
     assert!(ran.stdout.contains(&format!("stage to blame on {faulty}: {told}")), "{ran}");
-    // Four variants, and the wrong site logged alone.
-    assert_eq!(read_json(&Path::new(finding).join("variants.json"))["rows"].as_array().map(Vec::len), Some(5));
+    // Five variants, and the wrong site logged alone.
+    assert_eq!(read_json(&Path::new(finding).join("variants.json"))["rows"].as_array().map(Vec::len), Some(6));
     let explained = run(["explain", finding]).expect(1);
     assert!(explained.stdout.contains(&format!("stage to blame: {told}")), "{explained}");
     let page = folder.path().join("page.html");

@@ -175,7 +175,9 @@ def campaign(args, devices, name, seed, folder):
     """Seconds of processor time to the first finding that the unharmed build does not have; None if there was none."""
     command = [args.tangle, "fuzz", "--devices", devices, "--device", name, "--seed", str(seed), "--jobs", "1"]
     command += ["--minimize", "off", "--witnesses", "1", "--out", folder, *args.options]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    log = folder.with_name("log")
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out)
     seen, used = set(), 0.0
     try:
         while used < args.limit and process.poll() is None:
@@ -197,6 +199,8 @@ def campaign(args, devices, name, seed, folder):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+    if process.returncode == 2:
+        fail(f"the campaign on {name} failed: {log.read_text().strip().splitlines()[-1:]}")
     return None
 
 
@@ -212,7 +216,7 @@ def measure(args):
         fail("nothing is built (seeded.py build WORK)")
     devices = work / "devices.toml"
     devices.write_text("".join(
-        f'[[driver]]\nname = "{name}"\nmanifest = "{drivers / name / "icd.json"}"\nenv = {{ LP_NUM_THREADS = 1 }}\n\n'
+        f'[[driver]]\nname = "{name}"\nmanifest = "{drivers / name / "icd.json"}"\nenv = {{ LP_NUM_THREADS = "1" }}\n\n'
         for name in [UNHARMED, *(fault["name"] for fault in chosen)]
     ))
     results = {}
