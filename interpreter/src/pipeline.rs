@@ -188,7 +188,7 @@ impl Pipeline {
     fn outcome(&self, dispatch: &Dispatch, run: Run, steps: u64) -> Outcome {
         let code = &self.decoded.code;
         let memory = run.memory;
-        // Of all reasons, those that some byte has are told, in the order of the bytes.
+        // Of all reasons, those that some byte has are named, in the order of the bytes.
         let mut numbers = vec![0; run.reasons.len() + 1];
         let mut told = Vec::new();
         let mut number = |taint: u32| {

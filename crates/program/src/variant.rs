@@ -188,7 +188,7 @@ impl Variant {
         *self == Variant::Unoptimised
     }
 
-    /// What `spirv-opt` is told; empty if it does not run.
+    /// The arguments of `spirv-opt`; empty if it does not run.
     pub fn flags(&self) -> Vec<String> {
         match self {
             Variant::Unoptimised | Variant::DriverUnoptimised | Variant::Printed(_) => Vec::new(),

@@ -1,7 +1,7 @@
 //! Runs compute jobs on Vulkan drivers, each in a worker process that may crash or hang without taking anything with it.
 //!
 //! What goes in is plain data: a [`Job`] of SPIR-V, buffers and launches; what comes out is plain data: an [`Outcome`]
-//! with what the shader left in the buffers, or how the driver failed. The room knows nothing of test cases or of what
+//! with what the shader left in the buffers, or how the driver failed. The crate knows nothing of test cases or of what
 //! is right; beside the devices it has the [`toolchain`] that makes SPIR-V from GLSL.
 //!
 //! ```text

@@ -36,7 +36,7 @@ use crate::meter::Usage;
 use tangle_files::text::{Line, Lines};
 use tangle_program::case::SpirvVersion;
 
-/// Changes whenever a frame changes its form, so that a worker of another version is told apart.
+/// Changes whenever a frame changes its form, so that a worker of another version is recognised.
 pub(crate) const VERSION: u32 = 0x7a61_0003;
 
 /// First bytes of every frame.

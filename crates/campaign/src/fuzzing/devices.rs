@@ -60,7 +60,7 @@ fn devices() -> MutexGuard<'static, Devices> {
 /// Runs a case on every device and judges it. False if it is not worth keeping: no device compared anything.
 ///
 /// # Panics
-/// On a finding that is new, if no device can be opened, and if one cannot run anything any more. Of every signature on every device only the first is told.
+/// On a finding that is new, if no device can be opened, and if one cannot run anything any more. Of every signature on every device only the first is reported.
 pub fn judge_on_devices(input: &[u8]) -> bool {
     let Some(case) = input::case(input) else { return false };
     if feedback::is_on() {
