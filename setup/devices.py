@@ -19,13 +19,14 @@ except ImportError:  # before Python 3.11
     tomllib = None
 
 HEADER = """\
-# The Vulkan drivers that `tangle` tests, besides those installed in the system. Written by `./x setup`.
+# The Vulkan and OpenGL drivers that `tangle` tests, besides those installed in the system. Written by `./x setup`.
 #
 # Edit freely: `./x setup` keeps an entry that was changed, leaves out one that was deleted, and brings the others up to date.
 # Delete the file to get all of it back.
 #
 #   name      unique; letters, digits, dots and dashes
-#   manifest  the driver's manifest (JSON), given to the Vulkan loader
+#   api       optional: "opengl" for an OpenGL driver
+#   manifest  the driver's manifest (JSON), given to the Vulkan loader; of an OpenGL driver, that of its EGL, given to libglvnd
 #   prefix    optional: a command put before the program that loads the driver
 #   env       optional: environment variables for that program
 #   jobs      optional: how many workers a campaign runs on it, instead of its share of the processors
@@ -75,9 +76,11 @@ NEWEST = "sid"
 GIVES_WAY = ["nice", "-n", "10"]
 
 
-def entry(name, package, manifest, prefix=(), env=None, compile_only=False):
+def entry(name, package, manifest, prefix=(), env=None, compile_only=False, opengl=False):
     """One entry as text."""
     lines = ["[[driver]]", f"name = {quote(name)}  # {package}", f"manifest = {quote(manifest)}"]
+    if opengl:
+        lines.insert(2, 'api = "opengl"')
     if prefix:
         lines.append(f"prefix = [{', '.join(map(quote, prefix))}]")
     if env:
@@ -101,6 +104,8 @@ def entries(drivers, wide_vectors, system=None):
         if "lvp" in manifests:
             name = f"lavapipe-{folder.name}"
             found |= lavapipes(name, package, manifests["lvp"], wide_vectors, *started(folder))
+            if (folder / "egl.json").is_file():
+                found |= opengl(folder, package, manifests["lvp"])
         for hardware in HARDWARE:
             if hardware.driver in manifests:
                 found |= compilers(hardware, folder, package, manifests[hardware.driver], shims)
@@ -123,6 +128,18 @@ def lavapipes(name, package, manifest, wide_vectors, prefix=(), env=None):
     for width in [128, 512] if wide_vectors else [128]:
         widened = f"{name}-w{width}"
         found[widened] = entry(widened, package, manifest, prefix, env | {"LP_NATIVE_VECTOR_WIDTH": width})
+    return found
+
+
+def opengl(folder, package, lavapipe):
+    """Mesa's OpenGL drivers that need no hardware: zink, which is OpenGL on Vulkan, on lavapipe, and llvmpipe."""
+    prefix, env = started(folder)
+    env = LAVAPIPE_ENV | env | {"LIBGL_ALWAYS_SOFTWARE": 1}
+    on_lavapipe = {"GALLIUM_DRIVER": "zink", "VK_DRIVER_FILES": lavapipe, "VK_ICD_FILENAMES": lavapipe}
+    found = {}
+    for driver, own in ("zink", on_lavapipe), ("llvmpipe", {"GALLIUM_DRIVER": "llvmpipe"}):
+        name = f"gl-{driver}-{folder.name}"
+        found[name] = entry(name, package, folder / "egl.json", prefix, env | own, opengl=True)
     return found
 
 
@@ -197,12 +214,15 @@ def probe(program, driver):
     if manifest and not Path(manifest).is_file():
         return f"there is no {manifest}", False
     env = os.environ | {"VK_LOADER_LAYERS_DISABLE": "~implicit~", "MESA_SHADER_CACHE_DISABLE": "true"}
-    if manifest:
+    is_opengl = driver.get("api") == "opengl"
+    if manifest and is_opengl:
+        env |= {"__EGL_VENDOR_LIBRARY_FILENAMES": manifest}
+    elif manifest:
         env |= {"VK_DRIVER_FILES": manifest, "VK_ICD_FILENAMES": manifest}
     env |= {key: str(value) for key, value in driver.get("env", {}).items()}
     try:
         run = subprocess.run(
-            [*driver.get("prefix", []), str(program)], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=30,
+            [*driver.get("prefix", []), str(program), *(["opengl"] if is_opengl else [])], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=30,
             encoding="utf-8", errors="replace",
         )  # fmt: skip
     except subprocess.TimeoutExpired:

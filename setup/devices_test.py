@@ -121,6 +121,19 @@ class Entries(unittest.TestCase):
         shim.touch()
         self.assertIn(f'"--preload", "{shim}"', self.entries()["anv-trixie-dg2"])
 
+    def test_opengl_runs_on_its_suites_lavapipe_and_on_llvmpipe(self):
+        folder = self.driver("sid", "mesa-vulkan-drivers", ["lvp"], "ld-linux-x86-64.so.2")
+        self.assertNotIn("gl-zink-sid", self.entries())
+        (folder / "egl.json").touch()
+        found = self.entries()
+        zink, llvmpipe = found["gl-zink-sid"], found["gl-llvmpipe-sid"]
+        for text in zink, llvmpipe:
+            self.assertIn(f'api = "opengl"\nmanifest = "{folder}/egl.json"\nprefix = ["{folder}/lib/ld-linux-x86-64.so.2"', text)
+            self.assertIn('LIBGL_ALWAYS_SOFTWARE = "1"', text)
+        self.assertIn(f'GALLIUM_DRIVER = "zink", VK_DRIVER_FILES = "{folder}/lvp.json"', zink)
+        self.assertIn('GALLIUM_DRIVER = "llvmpipe"', llvmpipe)
+        self.assertNotIn("VK_DRIVER_FILES", llvmpipe)
+
     def test_unfinished_driver_is_not_listed(self):
         self.driver(".new-sid", "mesa-vulkan-drivers", ["lvp"])
         self.assertEqual(self.entries(), {})
@@ -135,6 +148,14 @@ class Probe(unittest.TestCase):
     def test_prefix_and_environment_reach_the_program(self):
         driver = {"prefix": ["/bin/sh", "-c", 'echo "$A $VK_DRIVER_FILES $0"'], "env": {"A": "1"}, "manifest": os.__file__}
         self.assertEqual(devices.probe("/p", driver), (f"1 {os.__file__} /p", True))
+
+    def test_opengl_is_asked_for_through_its_own_loader(self):
+        driver = {
+            "api": "opengl",
+            "prefix": ["/bin/sh", "-c", 'echo "$__EGL_VENDOR_LIBRARY_FILENAMES $1"'],
+            "manifest": os.__file__,
+        }
+        self.assertEqual(devices.probe("/p", driver), (f"{os.__file__} opengl", True))
 
 
 if __name__ == "__main__":

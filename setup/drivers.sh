@@ -1,4 +1,4 @@
-# Software Vulkan drivers of several ages side by side: Debian's packages, unpacked into the cache, nothing installed.
+# Software Vulkan and OpenGL drivers of several ages side by side: Debian's packages, unpacked into the cache, nothing installed.
 # shellcheck shell=bash disable=SC2154
 
 # Debian 12 has its suite's drivers itself, once they are installed.
@@ -12,6 +12,8 @@ have_system_lavapipe() { compgen -G '/usr/share/vulkan/icd.d/lvp_icd*.json' >/de
 
 # The drivers that are kept: lavapipe, and those of hardware that can do without it (devices.py has the table).
 kept_drivers=(lvp radeon nouveau freedreno asahi intel intel_hasvk)
+# What OpenGL needs besides (12 MB to download, 50 MB on disk, of which libgallium is nearly all); Mesa 22 keeps its drivers elsewhere.
+opengl_packages=(libegl1 libegl-mesa0)
 # The suite whose chromium SwiftShader is taken from: of those supported, the one that needs the oldest C library.
 swiftshader_suite=bookworm
 
@@ -112,7 +114,7 @@ unwanted() {
 
 get_mesa() {
     local suite=$1 work=$2 folder driver manifest
-    get_packages "$suite" "$suite" "$work" install mesa-vulkan-drivers libvulkan1 libstdc++6 'mesa-drm-shim?' || return
+    get_packages "$suite" "$suite" "$work" install mesa-vulkan-drivers libvulkan1 libstdc++6 'mesa-drm-shim?' "${opengl_packages[@]}" || return
     mkdir "$work"/{lib,icd.d}
     for folder in "$work"/root/{,usr/}lib/*-linux-gnu*; do
         if [[ -d $folder ]]; then
@@ -125,6 +127,11 @@ get_mesa() {
                 mv "$work"/root/usr/lib/*-linux-gnu*/"libvulkan_$driver.so" "$work/" && mv "$manifest" "$work/icd.d/$driver.json" || return
             fi
         done
+    done
+    for manifest in "$work"/root/usr/share/glvnd/egl_vendor.d/*mesa.json; do
+        if [[ -f $manifest ]] && compgen -G "$work/lib/libgallium-*.so" >/dev/null; then
+            mv "$manifest" "$work/egl.json" || return
+        fi
     done
     [[ -f $work/icd.d/lvp.json ]] || { echo "E: $suite has no lavapipe" && return 1; }
 }
@@ -183,6 +190,14 @@ chosen_drivers() {
     [[ $list == none ]] || printf '%s\n' "${list//,/$'\n'}"
 }
 
+# has_opengl NAME: false for one that an older set-up got without the packages for OpenGL.
+has_opengl() {
+    case $1 in
+        swiftshader | intel-shim) return 0 ;;
+        *) grep -q '^libegl1[[:space:]]' "$cache/drivers/$1/packages.txt" ;;
+    esac
+}
+
 # setup_drivers retry|skip REFRESH LIST
 setup_drivers() {
     local failed=$1 refresh=$2 list=$3 names name dir
@@ -190,7 +205,7 @@ setup_drivers() {
     names=$(chosen_drivers "$list")
     for name in $names; do
         dir=$cache/drivers/$name
-        if [[ -d $dir/icd.d && $refresh == no ]]; then
+        if [[ -d $dir/icd.d && $refresh == no ]] && has_opengl "$name"; then
             continue
         elif [[ -f $dir.failed && $failed == skip ]]; then
             warn "driver $name: could not be obtained the last time, so it will not be tested (\`./x setup\` tries again)"

@@ -1,10 +1,12 @@
-// Asks the Vulkan drivers that the environment names who they are: one line for each device. A driver that cannot be loaded,
-// or crashes, shows here and not first in a campaign. Declares the little of Vulkan that it uses, so it builds without headers.
+// Asks the Vulkan drivers that the environment names who they are: one line for each device. With the argument `opengl`, the OpenGL driver.
+// A driver that cannot be loaded, or crashes, shows here and not first in a campaign. Declares the little of Vulkan, EGL and OpenGL that it
+// uses, so it builds without headers.
 
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { APPLICATION_INFO = 0, INSTANCE_CREATE_INFO = 1, PROPERTIES_2 = 1000059001, SUBGROUP = 1000094000, DRIVER = 1000196000 };
 #define VULKAN_1_3 (1u << 22 | 3u << 12)
@@ -56,7 +58,30 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct properties_2) == 16 + 824, "
 typedef void (*function)(void);
 typedef function (*get_instance_proc_addr)(void *, const char *);
 
-int main(void) {
+enum { SURFACELESS = 0x31DD, OPENGL_API = 0x30A2, NONE = 0x3038, MAJOR = 0x3098, MINOR = 0x30FB, RENDERER = 0x1F01, VERSION = 0x1F02 };
+
+// A context without a window: EGL_MESA_platform_surfaceless.
+static int opengl(void) {
+    void *egl = dlopen("libEGL.so.1", RTLD_NOW);
+    if (!egl) return fprintf(stderr, "no libEGL: %s\n", dlerror()), 1;
+    function (*get)(const char *) = (function(*)(const char *))dlsym(egl, "eglGetProcAddress");
+    if (!get) return fprintf(stderr, "libEGL is broken: %s\n", dlerror()), 1;
+    void *(*display_of)(unsigned, void *, const int *) = (void *)get("eglGetPlatformDisplayEXT");
+    unsigned (*initialize)(void *, int *, int *) = (void *)get("eglInitialize");
+    unsigned (*bind)(unsigned) = (void *)get("eglBindAPI");
+    void *(*create)(void *, void *, void *, const int *) = (void *)get("eglCreateContext");
+    unsigned (*make_current)(void *, void *, void *, void *) = (void *)get("eglMakeCurrent");
+    const char *(*string)(unsigned) = (void *)get("glGetString");
+    void *display = display_of ? display_of(SURFACELESS, NULL, NULL) : NULL;
+    if (!display || !initialize(display, NULL, NULL)) return fprintf(stderr, "EGL has no display without a window\n"), 1;
+    const int attributes[] = {MAJOR, 4, MINOR, 5, NONE};
+    void *context = bind(OPENGL_API) ? create(display, NULL, NULL, attributes) : NULL;
+    if (!context || !make_current(display, NULL, NULL, context)) return fprintf(stderr, "the driver has no OpenGL 4.5\n"), 1;
+    return printf("%s | OpenGL %s\n", string(RENDERER), string(VERSION)) < 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && !strcmp(argv[1], "opengl")) return opengl();
     void *loader = dlopen("libvulkan.so.1", RTLD_NOW);
     if (!loader) return fprintf(stderr, "no Vulkan loader: %s\n", dlerror()), 1;
     get_instance_proc_addr get = (get_instance_proc_addr)dlsym(loader, "vkGetInstanceProcAddr");

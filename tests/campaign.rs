@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::*;
 use serde_json::{Value, json};
 use tangle_analysis::validate::validate;
-use tangle_program::case::Case;
+use tangle_program::case::{Case, Stage};
 use tangle_program::subgroup::TABLE;
 
 /// A reference device that fails often: operations are performed by all lanes, active or not.
@@ -162,16 +162,22 @@ fn check_finding(folder: &Path, entry: &Value) {
     assert!(report.starts_with(&format!("{kind}: {} on {device}\n", text(&entry["detail"]))), "{report}");
     let spirv = std::fs::read(at("shader.spv")).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     assert!(spirv.starts_with(&0x0723_0203u32.to_le_bytes()) && spirv.len() % 4 == 0, "{}", folder.display());
-    assert!(read(&at("shader.spvasm")).contains("OpEntryPoint GLCompute"));
+    assert!(read(&at("shader.spvasm")).contains("OpEntryPoint "));
     let invocations = case.entry_point.invocations() as usize;
+    let fragments = case.entry_point.stage == Stage::Fragment;
     let read_back = ["value", "path", "lane_map"].contains(&kind.as_str());
     for name in ["lane-map.json", "observation.json"] {
         assert_eq!(at(name).exists(), read_back, "{}: {name}", folder.display());
         if read_back {
-            assert_eq!(read_json(&at(name)).as_array().map(Vec::len), Some(invocations), "{name} has all invocations");
+            let entries = read_json(&at(name)).as_array().map(Vec::len);
+            // Of fragments each, and every helper beside them.
+            let is_all = if fragments { entries >= Some(invocations) } else { entries == Some(invocations) };
+            assert!(is_all, "{name} has all invocations: {entries:?} of {invocations}");
         }
     }
     let files = if read_back { 9 } else { 7 };
+    // What the driver's compiler made of it, where it tells.
+    let files = files + usize::from(at("isa.txt").exists());
     assert_eq!(tree(folder).len(), files, "{:?}", tree(folder));
 }
 
@@ -229,7 +235,7 @@ fn assert_same(found: &Value, expected: &Value, why: &str) {
 
 #[test]
 fn a_short_campaign_on_every_device() {
-    const CASES: u64 = 24;
+    const CASES: u64 = 48;
     let mut names: Vec<&str> = devices().iter().map(|device| device.name.as_str()).collect();
     names.extend(["reference", "reference:finest", FAULTY]);
     let campaign = Campaign::new(1, &names).with(&["--stats"]);
@@ -544,7 +550,7 @@ fn inputs_of_a_program_are_cases_of_their_own() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = null_devices_file(folder.path(), "crash@1");
     let devices = ["null", FAULTY];
-    let campaign = || Campaign::new(2, &devices).with(&["--devices", file.to_str().expect("a path"), "--inputs", "4"]);
+    let campaign = || Campaign::new(7, &devices).with(&["--devices", file.to_str().expect("a path"), "--inputs", "4"]);
     let whole = campaign();
     let (_, summary) = whole.run_to(22);
     let entry = &summary["devices"]["null"];

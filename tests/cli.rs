@@ -226,7 +226,11 @@ fn a_case_that_the_device_cannot_run_is_told_with_what_is_missing() {
 /// The command on a machine whose only drivers are those of a devices file.
 fn alone(devices_file: &Path, args: &[&str]) -> Command {
     let mut command = tangle(args);
-    command.arg("--devices").arg(devices_file).env("VK_DRIVER_FILES", "/nonexistent/driver.json");
+    command
+        .arg("--devices")
+        .arg(devices_file)
+        .env("VK_DRIVER_FILES", "/nonexistent/driver.json")
+        .env("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent/vendor.json");
     command.env_remove("VK_ICD_FILENAMES").env_remove("VK_ADD_DRIVER_FILES");
     command
 }
@@ -323,7 +327,7 @@ fn one_bad_driver_does_not_stop_the_others() {
     let file = write(folder.path(), "devices.toml", text);
     let listed = run_alone(&file, &["devices"]).expect(0);
     assert!(
-        listed.stdout.contains("\nnull    null device  1.3") && listed.stdout.contains("bad: not usable: "),
+        listed.stdout.contains("\nnull    null device  Vulkan 1.3") && listed.stdout.contains("bad: not usable: "),
         "{listed}"
     );
     let json = run_alone(&file, &["devices", "--json"]).expect(0).json();
@@ -366,7 +370,9 @@ fn devices_are_listed_for_people_and_for_programs() {
     let json = run(["devices", "--json"]).expect(0).json();
     for info in json["devices"].as_array().expect("devices") {
         let name = text(&info["name"]);
-        let rows: Vec<&str> = ran.stdout.lines().filter(|line| line.split_whitespace().next() == Some(&name)).collect();
+        // What OpenGL says beside it stands in a table of its own.
+        let first = ran.stdout.split("\n\n").next().unwrap_or("");
+        let rows: Vec<&str> = first.lines().filter(|line| line.split_whitespace().next() == Some(&name)).collect();
         let [row] = rows[..] else { panic!("{name}: {ran}") };
         assert!(row.contains(&text(&info["driver_info"])) && row.contains("plain"), "{name}: {ran}");
         if info["mode"] == "compile-only" {
@@ -703,7 +709,7 @@ fn faulty_campaign(out: &Path, cases: u64) -> Command {
         "--profile",
         "small",
         "--seed",
-        "11",
+        "23",
         "--device",
         "reference:mask_always_full",
         "--cases",
@@ -1007,9 +1013,9 @@ fn the_folder_of_another_campaign_is_left_alone() {
     let before = contents(folder.path());
     let out = folder.path().to_str().expect("a path");
     let faulty = "reference:mask_always_full";
-    let (seed, small) = (["--seed", "11"], ["--profile", "small"]);
+    let (seed, small) = (["--seed", "23"], ["--profile", "small"]);
     for (args, differences) in [
-        (&["--seed", "12", "--profile", "small", "--device", faulty][..], &["seed 11, not 12"][..]),
+        (&["--seed", "12", "--profile", "small", "--device", faulty][..], &["seed 23, not 12"][..]),
         (&[&seed[..], &["--profile", "large", "--device", faulty]].concat(), &["profile small, not large"]),
         (&[&seed[..], &["--device", faulty]].concat(), &["profile small, not any"]),
         (

@@ -34,6 +34,8 @@ fn an_optimiser_that_cannot_be_started_stops_a_campaign_and_is_no_finding() {
         witnesses: 5,
         known: Default::default(),
         max_disk: CampaignOptions::MAX_DISK,
+        processor_time: None,
+        until_first: false,
     };
     let targets = vec![Target::built_in("reference").expect("it is built in")];
     let folder = Folder::open(place.path()).expect("it is free");

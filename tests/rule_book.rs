@@ -62,7 +62,8 @@ fn every_rule_that_is_cited_is_in_the_book() {
 }
 
 /// Pages of other projects, which are named with their project.
-const ELSEWHERE: [&str; 3] = ["amber_script.md", "LoaderDriverInterface.md", "fuzzer_environment.md"];
+const ELSEWHERE: [&str; 4] =
+    ["amber_script.md", "LoaderDriverInterface.md", "fuzzer_environment.md", "icd_enumeration.md"];
 
 #[test]
 fn every_page_that_is_named_is_in_the_repository() {

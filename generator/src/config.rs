@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use tangle_program::case::{SpirvVersion, Tier};
-use tangle_program::subgroup::Category;
+use tangle_program::case::{SpirvVersion, Stage, Tier};
+use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::types::Scalar;
 
 use crate::profile::Profile;
@@ -16,11 +16,16 @@ use crate::profile::Profile;
 pub struct Config {
     /// What kind of programs to make.
     pub profile: Profile,
+    /// The stage of the shaders.
+    pub stage: Stage,
     /// The convergence rules programs ask for; decides where results may steer control flow.
     pub tier: Tier,
     /// Categories of subgroup operations the device supports. Without [`Category::Basic`] and [`Category::Ballot`] a program
     /// has little to say.
     pub categories: BTreeSet<Category>,
+    /// Operations of these categories that the device does not have. None is chosen as an operation, but what is built around others may
+    /// still contain one.
+    pub without: BTreeSet<SubgroupOp>,
     /// Types the device supports, in subgroup operations as elsewhere. Bool, int, uint and float are used in any case.
     pub scalars: BTreeSet<Scalar>,
     /// The smallest subgroup size the device may choose when none is required (`minSubgroupSize`). Cluster sizes stay
@@ -41,11 +46,15 @@ pub struct Config {
     pub shared_int64_atomics: bool,
     /// Whether the compiler may be told what to expect and to assume (`shaderExpectAssume`).
     pub expect_assume: bool,
+    /// Whether fragments may be demoted (`shaderDemoteToHelperInvocation`).
+    pub demote: bool,
+    /// Whether fragments may be terminated (`shaderTerminateInvocation`).
+    pub terminate: bool,
     /// Whether there are integer dot products (`shaderIntegerDotProduct`).
     pub dot_product: bool,
     /// Whether workgroup sizes may be specialised from SPIR-V 1.6 on (`maintenance4`).
     pub local_size_id: bool,
-    /// SPIR-V versions to choose from; not empty.
+    /// SPIR-V versions to choose from, those that have the stage; not empty.
     pub spirv: Vec<SpirvVersion>,
     /// Largest local size in x, y, z.
     pub max_workgroup: [u32; 3],
@@ -65,8 +74,10 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             profile: Profile::Default,
+            stage: Stage::Compute,
             tier: Tier::Maximal,
             categories: Category::ALL.into(),
+            without: BTreeSet::new(),
             scalars: Scalar::ALL.into(),
             min_subgroup_size: 4,
             max_subgroup_size: 128,
@@ -76,6 +87,8 @@ impl Default for Config {
             broadcast_dynamic_id: true,
             shared_int64_atomics: true,
             expect_assume: true,
+            demote: true,
+            terminate: true,
             dot_product: true,
             local_size_id: true,
             spirv: SpirvVersion::ALL.into(),

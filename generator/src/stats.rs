@@ -48,6 +48,8 @@ constructs! {
     Log,
     /// A subgroup barrier.
     Barrier,
+    /// A fragment that is given up.
+    Discard,
     /// A store to shared memory.
     Store,
     /// An atomic.
@@ -476,6 +478,7 @@ impl Counter<'_> {
             }
             Stmt::Sync(_) => self.count(Construct::WorkgroupBarrier),
             Stmt::Barrier(_) => self.count(Construct::Barrier),
+            Stmt::Discard(_) => self.count(Construct::Discard),
         }
     }
 

@@ -46,6 +46,8 @@ choices! {
         Element = 7,
         /// Something that the compiler may assume.
         Assume = 3,
+        /// Numbers or operations of several types in a row.
+        Series = 12,
     }
 }
 
@@ -100,6 +102,8 @@ choices! {
         ExitValue = 7,
         /// Short-circuit operators with operations on their right.
         ShortCircuit = 8,
+        /// Where a key is known, operations whose operand has to be uniform.
+        Keyed = 5,
     }
 }
 
@@ -115,6 +119,8 @@ choices! {
         Intrinsic = 10,
         /// One of the shapes of [`crate::build::idiom`].
         Idiom = 12,
+        /// Of few leaves ([`crate::build::algebra`]).
+        Algebra = 9,
         Select = 5,
         Cast = 6,
         /// A component of a vector.

@@ -8,7 +8,7 @@ use tangle_analysis::validate::validate;
 use tangle_emit::glsl::glsl;
 use tangle_generator::stats::Construct;
 use tangle_generator::{Config, Density, Profile, Size, Stats, from_seed, generate, vary};
-use tangle_program::case::{Case, Launch, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{Case, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::needs::{declared_scalars, scalar_of};
 use tangle_program::subgroup::{Category, Param, SubgroupOp, TABLE};
 use tangle_program::tree::{Expr, Function, Stmt, walk_block};
@@ -98,7 +98,7 @@ fn every_device_is_respected() {
 
 fn assert_within(case: &Case, config: &Config) {
     let entry_point = &case.entry_point;
-    let Launch::Workgroups(workgroups) = &entry_point.launch;
+    let workgroups = &entry_point.workgroups();
     assert!(config.spirv.contains(&entry_point.spirv));
     assert!(entry_point.group_size() <= config.max_invocations && entry_point.groups() <= config.max_workgroups);
     assert!(workgroups.size.iter().zip(config.max_workgroup).all(|(&side, most)| (1..=most).contains(&side)));
@@ -268,10 +268,15 @@ fn every_construct_occurs() {
             let config = Config { profile, tier, ..Config::default() };
             let mut stats = Stats::default();
             (0..1_500).for_each(|seed| stats.merge(&Stats::of(&from_seed(seed, &config))));
-            for &construct in Construct::ALL {
+            // Only fragments are discarded.
+            for &construct in Construct::ALL.iter().filter(|&&construct| construct != Construct::Discard) {
                 assert!(stats.construct(construct) > 0, "{} {}: {construct:?}", profile.name(), tier.name());
             }
         }
+        let config = Config { stage: Stage::Fragment, tier, ..Config::default() };
+        let mut stats = Stats::default();
+        (0..100).for_each(|seed| stats.merge(&Stats::of(&from_seed(seed, &config))));
+        assert!(stats.construct(Construct::Discard) > 0, "{}", tier.name());
     }
 }
 

@@ -192,7 +192,13 @@ pub fn judge(case: &Case, observation: &Observation, promise: SizePromise) -> Ju
     let (map, map_faults) = LaneMap::check(case, &observation.map, promise);
     let mut judgement =
         Judgement { verdict: Verdict::LaneMap, map_faults, counts: Counts::default(), op_use: Vec::new() };
-    let Some(map) = map else { return judgement };
+    let Some(map) = map else {
+        if judgement.map_faults.is_empty() {
+            // Subgroups that are none of a workgroup's, where that is allowed.
+            judgement.verdict = Verdict::Vacuous;
+        }
+        return judgement;
+    };
     let prediction = match predict_for(case, &map, observation) {
         Ok(prediction) => prediction,
         Err(not_defined) => {
@@ -258,6 +264,11 @@ pub fn compare(prediction: &Prediction, entry_point: &EntryPoint, logs: &[Vec<u3
     };
     for (g, group) in prediction.groups.iter().enumerate() {
         for slot in group.layout.live.slots() {
+            // A helper may stand for a place that is a fragment in another quad.
+            let place = || entry_point.workgroups().position(group.layout.index[slot]);
+            if group.layout.helpers.contains(slot) && entry_point.draw().is_some_and(|draw| draw.covers(place())) {
+                continue;
+            }
             let actual = log_of(group, slot);
             let fault = compare_lane(group, slot, actual, &mut counts);
             wrong.extend(fault.map(|fault| {

@@ -21,6 +21,7 @@
 
 pub mod coverage;
 pub mod faults;
+mod fragment;
 pub mod judge;
 mod lower;
 mod machine;

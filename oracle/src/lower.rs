@@ -9,7 +9,7 @@ use tangle_program::memory::{ArrayId, AtomicOp, Sync};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::{OpInfo, Param, SubgroupOp};
 use tangle_program::tree::{
-    Arg, Builtin, Direction, Expr, Function, Label, LoopKind, Program, SiteId, Stmt, SubgroupCall, VarId,
+    Arg, Builtin, Direction, Discard, Expr, Function, Label, LoopKind, Program, SiteId, Stmt, SubgroupCall, VarId,
 };
 use tangle_program::types::{Scalar, Shape, Type};
 
@@ -23,6 +23,8 @@ pub(crate) struct Code {
     /// Number of log sites.
     pub sites: usize,
     pub has_switch: bool,
+    /// A fragment may be given up.
+    pub discards: bool,
 }
 
 pub(crate) struct Body {
@@ -85,6 +87,8 @@ pub(crate) enum Step {
     Atomic(Box<AtomicCode>),
     /// `barrier()`.
     Synchronise,
+    /// `demote` or `terminateInvocation`.
+    Discard(Discard),
     /// What a compiler may assume. It holds ([`tangle_analysis::validate`]), so that nothing is computed.
     Assume,
     /// A memory barrier: without data races there is nothing to order.
@@ -254,6 +258,7 @@ pub(crate) fn lower_as(program: &Program, peephole: Option<Peephole>, bound: Opt
         ops: Vec::new(),
         sites: 0,
         has_switch: false,
+        discards: false,
     };
     let mut functions = Vec::with_capacity(program.functions.len());
     for function in &program.functions {
@@ -265,7 +270,13 @@ pub(crate) fn lower_as(program: &Program, peephole: Option<Peephole>, bound: Opt
             block: lowering.block(&function.body)?,
         });
     }
-    Ok(Code { functions, ops: lowering.ops, sites: lowering.sites, has_switch: lowering.has_switch })
+    Ok(Code {
+        functions,
+        ops: lowering.ops,
+        sites: lowering.sites,
+        has_switch: lowering.has_switch,
+        discards: lowering.discards,
+    })
 }
 
 struct Lowering<'a> {
@@ -277,6 +288,7 @@ struct Lowering<'a> {
     ops: Vec<SubgroupOp>,
     sites: usize,
     has_switch: bool,
+    discards: bool,
 }
 
 impl Lowering<'_> {
@@ -401,6 +413,10 @@ impl Lowering<'_> {
             })),
             Stmt::Sync(Sync::Barrier) => Step::Synchronise,
             Stmt::Sync(Sync::Memory | Sync::MemoryShared | Sync::MemoryBuffer | Sync::GroupMemory) => Step::Nothing,
+            Stmt::Discard(how) => {
+                self.discards = true;
+                Step::Discard(*how)
+            }
             Stmt::Assume(_) => Step::Assume,
         })
     }

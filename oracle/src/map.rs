@@ -6,10 +6,11 @@
 //! `gl_NumSubgroups` does not stop the run: subgroups are named by their token.
 
 use serde::{Deserialize, Serialize};
-use tangle_program::case::interface::{MAP_WORDS, MAP_WRITTEN};
-use tangle_program::case::{Case, EntryPoint, GroupId, InvocationId, Launch, SpirvVersion, SubgroupSize, Workgroups};
+use tangle_program::case::interface::{MAP_WORDS, MAP_WRITTEN, MAP_WRITTEN_ARB, NOT_OBSERVED};
+use tangle_program::case::{Case, EntryPoint, GroupId, InvocationId, SpirvVersion, SubgroupSize};
 use tangle_program::subgroup::{Severity, first_lanes, lanes};
 
+use crate::fragment;
 use crate::mask::Mask;
 
 /// What a device promises about subgroup sizes.
@@ -46,6 +47,12 @@ pub enum MapRule {
     NumSubgroups,
     /// `gl_SubgroupID` is one number in a subgroup and differs between subgroups of a workgroup.
     SubgroupIds,
+    /// Each fragment of a triangle is executed, and no store of another invocation has an effect (rules H1 and H5).
+    Coverage,
+    /// The lanes of a quad are those of neighbouring pixels, in their order (rule H2).
+    Quads,
+    /// At tier maximal helper invocations are active from the beginning (rule H4).
+    ActiveHelpers,
 }
 
 impl MapRule {
@@ -65,6 +72,9 @@ impl MapRule {
                 "gl_NumSubgroups is one number: that of the subgroups, or more where some may be without lanes"
             }
             MapRule::SubgroupIds => "gl_SubgroupID is one number in each subgroup and differs between subgroups",
+            MapRule::Coverage => "exactly the fragments of the triangles execute the shader and store",
+            MapRule::Quads => "lanes 4q to 4q+3 are a quad of neighbouring fragments or helpers, in the order of rows",
+            MapRule::ActiveHelpers => "helper invocations are active as long as their quad has a fragment",
         }
     }
 
@@ -75,7 +85,17 @@ impl MapRule {
 
     /// True if values cannot be judged on a map that breaks the rule.
     const fn is_fatal(self) -> bool {
-        matches!(self, MapRule::Written | MapRule::Token | MapRule::LaneIds | MapRule::Size | MapRule::EntryBallot)
+        matches!(
+            self,
+            MapRule::Written
+                | MapRule::Token
+                | MapRule::LaneIds
+                | MapRule::Size
+                | MapRule::EntryBallot
+                | MapRule::Coverage
+                | MapRule::Quads
+                | MapRule::ActiveHelpers
+        )
     }
 }
 
@@ -107,18 +127,22 @@ pub(crate) struct Record {
     pub subgroups: u32,
     pub token: u32,
     pub ballot: u128,
+    /// True if it is of ARB_shader_ballot ([`MAP_WRITTEN_ARB`]).
+    pub is_arb: bool,
 }
 
 impl Record {
     fn read(words: &[u32]) -> Option<Record> {
         let ballot = words[5..9].iter().rev().fold(0, |mask, &word| mask << 32 | u128::from(word));
-        (words[9] == MAP_WRITTEN).then_some(Record {
+        let is_arb = words[9] == MAP_WRITTEN_ARB;
+        (is_arb || words[9] == MAP_WRITTEN).then_some(Record {
             lane: words[0],
             size: words[1],
             id: words[2],
             subgroups: words[3],
             token: words[4],
             ballot,
+            is_arb,
         })
     }
 
@@ -153,8 +177,15 @@ pub struct Layout {
     pub live: Mask,
     /// The number in the group of the invocation in each slot; 0 in slots without one.
     pub index: Vec<u32>,
+    /// The slots of lanes that are helper invocations at entry; only in fragment shaders.
+    pub helpers: Mask,
+    /// By subgroup: lanes that may be there and of which nothing is known ([`crate::fragment`]); none in other stages.
+    pub others: Vec<u128>,
     /// `gl_SubgroupID` and `gl_NumSubgroups` as the device reports them, by slot: adopted, since they are free.
     pub(crate) reported: Vec<(u32, u32)>,
+    /// True if votes are by groups of invocations that nothing relates to the subgroups: "the set of invocations across which boolean
+    /// conditions are evaluated is implementation-dependent" (ARB_shader_group_vote, Overview).
+    pub(crate) votes_are_free: bool,
 }
 
 impl Layout {
@@ -183,6 +214,10 @@ impl LaneMap {
     /// listed either way, each at most once in a group.
     pub fn check(case: &Case, words: &[u32], promise: SizePromise) -> (Option<LaneMap>, Vec<MapFault>) {
         let entry_point = &case.entry_point;
+        if entry_point.draw().is_some() {
+            let (layout, faults) = fragment::check(case, words, promise);
+            return (layout.map(|layout| LaneMap { groups: vec![layout] }), faults);
+        }
         let words_of_group = entry_point.group_size() as usize * MAP_WORDS;
         let mut checker = Checker { case, promise, group: GroupId(0), faults: Vec::new(), dispatch_size: None };
         let mut groups = Vec::new();
@@ -201,6 +236,9 @@ impl LaneMap {
 
     /// The usual map: subgroups of `size` consecutive invocations.
     pub fn linear(case: &Case, size: u32) -> LaneMap {
+        if let Some(draw) = case.entry_point.draw() {
+            return LaneMap { groups: vec![fragment::linear(draw, size as usize)] };
+        }
         let n = case.entry_point.group_size();
         LaneMap::from_fn(case, size, |index| (index / size, index % size), n.div_ceil(size))
     }
@@ -221,6 +259,9 @@ impl LaneMap {
 
     /// The map buffer a correct device with this map writes.
     pub fn words(&self, case: &Case) -> Vec<u32> {
+        if let (Some(draw), [layout]) = (case.entry_point.draw(), self.groups.as_slice()) {
+            return fragment::words(draw, layout);
+        }
         let mut words = vec![0; case.entry_point.invocations() as usize * MAP_WORDS];
         for layout in &self.groups {
             for subgroup in &layout.subgroups {
@@ -229,7 +270,8 @@ impl LaneMap {
                     let slot = subgroup.first + lane;
                     let (id, subgroups) = layout.reported[slot];
                     let size = subgroup.size as u32;
-                    let record = Record { lane: lane as u32, size, id, subgroups, token, ballot: subgroup.live };
+                    let (lane, ballot) = (lane as u32, subgroup.live);
+                    let record = Record { lane, size, id, subgroups, token, ballot, is_arb: false };
                     let at = case.entry_point.ordinal(layout.invocation(slot)) * MAP_WORDS;
                     words[at..at + MAP_WORDS].copy_from_slice(&record.write());
                 }
@@ -239,7 +281,12 @@ impl LaneMap {
     }
 }
 
-fn layout(group: GroupId, size: usize, members: &[Vec<(u32, u32)>], reported: impl Fn(usize) -> (u32, u32)) -> Layout {
+pub(crate) fn layout(
+    group: GroupId,
+    size: usize,
+    members: &[Vec<(u32, u32)>],
+    reported: impl Fn(usize) -> (u32, u32),
+) -> Layout {
     let slots = size * members.len();
     let mut layout = Layout {
         group,
@@ -247,7 +294,10 @@ fn layout(group: GroupId, size: usize, members: &[Vec<(u32, u32)>], reported: im
         slots,
         live: Mask::empty(slots),
         index: vec![0; slots],
+        helpers: Mask::empty(slots),
+        others: vec![0; members.len()],
         reported: vec![(0, 0); slots],
+        votes_are_free: false,
     };
     for (s, lanes) in members.iter().enumerate() {
         let first = s * size;
@@ -290,6 +340,9 @@ impl Checker<'_> {
         if self.fatal_since(before) {
             return None;
         }
+        if records.iter().any(|record| record.is_arb) {
+            return self.layout_of_arb(&records);
+        }
         let groups = self.group_by_token(&records);
         for group in &groups {
             self.subgroup(&records, group);
@@ -308,6 +361,40 @@ impl Checker<'_> {
             *reported = (record.id, record.subgroups);
         }
         Some(layout)
+    }
+
+    /// The layout where the subgroups are those of ARB_shader_ballot. That extension relates them to workgroups as little as the other one
+    /// does its groups: where one has lanes of other workgroups there is no layout, and nothing is wrong.
+    fn layout_of_arb(&mut self, records: &[Record]) -> Option<Layout> {
+        let before = self.faults.len();
+        let mut groups = std::collections::BTreeMap::<u32, Vec<usize>>::new();
+        for (index, record) in records.iter().enumerate() {
+            groups.entry(record.token).or_default().push(index);
+        }
+        let spans = |group: &Vec<usize>| {
+            let seen = group.iter().fold(0u128, |seen, &i| seen | 1u128.checked_shl(records[i].lane).unwrap_or(0));
+            // Two lanes with one index are wrong wherever the others are.
+            let is_one_lane_each = seen.count_ones() as usize == group.len();
+            // Bits past the size are nobody's.
+            let below = |size: u32| 1u128.checked_shl(size).map_or(u128::MAX, |bit| bit - 1);
+            is_one_lane_each && group.iter().any(|&i| records[i].ballot & below(records[i].size) & !seen != 0)
+        };
+        if groups.values().any(spans) {
+            return None;
+        }
+        let groups = self.group_by_token(records);
+        for group in &groups {
+            self.subgroup(records, group);
+        }
+        if self.fatal_since(before) {
+            return None;
+        }
+        let size = records[0].size as usize;
+        let members: Vec<Vec<(u32, u32)>> =
+            groups.iter().map(|group| group.iter().map(|&i| (records[i].lane, i as u32)).collect()).collect();
+        let count = members.len() as u32;
+        let layout = layout(self.group, size, &members, |subgroup| (subgroup as u32, count));
+        Some(Layout { votes_are_free: true, ..layout })
     }
 
     fn fatal_since(&self, before: usize) -> bool {
@@ -385,7 +472,16 @@ impl Checker<'_> {
         }
     }
 
+    /// True if the language of the shader cannot read `SubgroupId` and `NumSubgroups`, and the records say so.
+    fn has_no_ids(&self, records: &[Record]) -> bool {
+        let not_observed = |record: &Record| (record.id, record.subgroups) == (NOT_OBSERVED, NOT_OBSERVED);
+        !self.case.variant.language().has_subgroup_id() && records.iter().all(not_observed)
+    }
+
     fn subgroup_ids(&mut self, records: &[Record], groups: &[Vec<usize>]) {
+        if self.has_no_ids(records) {
+            return;
+        }
         let number = records[0].subgroups;
         if let Some(index) = records.iter().position(|record| record.subgroups != number) {
             self.fault(
@@ -425,7 +521,7 @@ impl Checker<'_> {
         let entry_point = &self.case.entry_point;
         let size = records[0].size;
         let promised = entry_point.spirv >= SpirvVersion::V1_6 || entry_point.full_subgroups;
-        let Launch::Workgroups(Workgroups { size: [x, ..], .. }) = entry_point.launch;
+        let [x, ..] = entry_point.workgroups().size;
         if !promised || x % size != 0 {
             return;
         }
@@ -436,7 +532,7 @@ impl Checker<'_> {
             }
         }
         let number = records[0].subgroups;
-        if number as usize > groups.len() {
+        if number as usize > groups.len() && !self.has_no_ids(records) {
             let seen = format!("gl_NumSubgroups is {number}, there are {} and all are full", groups.len());
             self.fault(MapRule::NumSubgroups, seen);
         }

@@ -116,7 +116,9 @@ pub fn predict_observed(case: &Case, map: &LaneMap, logs: &[Vec<u32>]) -> Result
     let mut groups = Vec::with_capacity(map.groups.len());
     for layout in &map.groups {
         let Settled { mut machine, visitors, classes } = settle(case, &code, layout)?;
-        if machine.is_open {
+        // Helpers log nothing that could be followed.
+        let follows = layout.helpers.is_empty() && layout.others.iter().all(|&others| others == 0) && !code.discards;
+        if machine.is_open && follows {
             let mut seen: Vec<&[u32]> = vec![&[]; layout.slots];
             for slot in layout.live.slots() {
                 let at = case.entry_point.ordinal(layout.invocation(slot));

@@ -30,8 +30,16 @@ pub fn observe<R: Rules>(case: &Case, map: &LaneMap, mut rules: impl FnMut() -> 
         machine.run()?;
         for slot in layout.live.slots() {
             let log = std::mem::take(&mut machine.logs[slot]);
-            logs[case.entry_point.ordinal(layout.invocation(slot))] = log.words;
+            // A helper beside a fragment of the same place has no log of its own.
+            if !log.words.is_empty() {
+                logs[case.entry_point.ordinal(layout.invocation(slot))] = log.words;
+            }
         }
     }
-    Ok(Observation { map: map.words(case), logs, open: Vec::new() })
+    let mut words = map.words(case);
+    if case.entry_point.draw().is_some() {
+        let mut rules = rules();
+        words.chunks_mut(case.entry_point.map_words()).for_each(|record| rules.fragment_record(record));
+    }
+    Ok(Observation { map: words, logs, open: Vec::new() })
 }

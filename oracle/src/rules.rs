@@ -8,7 +8,7 @@ use tangle_program::case::SpecConstant;
 use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Instance, OpInfo, Ub};
-use tangle_program::tree::{Builtin, Expr, Function, Loop};
+use tangle_program::tree::{Builtin, Discard, Expr, Function, Loop};
 use tangle_program::types::{Scalar, Shape};
 
 use crate::mask::Mask;
@@ -212,6 +212,35 @@ pub trait Rules {
     /// Which of `count` elements lanes access: pairs of a lane's slot and the number of the element.
     fn elements(&mut self, _access: Access, _shape: Shape, _count: usize, _places: &mut [(usize, usize)]) {}
 
+    /// What a fragment that is given up does: what the statement says. Nothing if `None`.
+    fn discard(&mut self, how: Discard) -> Option<Discard> {
+        Some(how)
+    }
+
+    /// The lanes whose stores have an effect: of the active ones those that are no helpers. `at_entry`: those that were from the beginning.
+    fn storing(&mut self, active: Mask, helpers: &Mask, _at_entry: &Mask) -> Mask {
+        active.minus(helpers)
+    }
+
+    /// True if the invocations of a quad go on after the last of them that was no helper has ended or has become one; an implementation
+    /// may do either.
+    fn keeps_quads_of_helpers(&mut self) -> bool {
+        true
+    }
+
+    /// The helper invocations among lanes that take part in an operation: all of them.
+    fn helpers_in_tangle(&mut self, _info: &OpInfo, helpers: u128) -> u128 {
+        helpers
+    }
+
+    /// What `helperInvocationEXT()` gives: whether the lane is a helper now; `at_entry`: whether it was from the beginning.
+    fn is_helper(&mut self, now: bool, _at_entry: bool) -> bool {
+        now
+    }
+
+    /// The record of the lane map of a fragment, as the device writes it.
+    fn fragment_record(&mut self, _record: &mut [u32]) {}
+
     /// The lanes that go on after an assumption: all of them.
     fn assumed(&mut self, active: Mask) -> Mask {
         active
@@ -249,6 +278,10 @@ impl Rules for Finest {
 
     fn atomics_descend(&self) -> bool {
         true
+    }
+
+    fn keeps_quads_of_helpers(&mut self) -> bool {
+        false
     }
 }
 

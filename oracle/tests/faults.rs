@@ -751,6 +751,50 @@ fn faults_of_idioms() {
     ]);
 }
 
+#[test]
+fn faults_of_algebra() {
+    use BinaryOp::{Add, BitAnd, BitOr, BitXor, Lt, Shl, Shr, Sub};
+    use Fault as F;
+    use Intrinsic as I;
+    let one = |value: Expr| of(0x01, value);
+    let (x, y) = (|| bin(lane(), BitXor, uint(0x8000_0003)), || bin(lane(), BitXor, uint(5)));
+    let neg = |x: Expr| Expr::unary(UnaryOp::Neg, x);
+    let not = |x: Expr| Expr::unary(UnaryOp::BitNot, x);
+    let call = |op, args: Vec<Expr>| Expr::Intrinsic(op, args);
+    check(vec![
+        (F::MinusOfANegation, one(bin(y(), Sub, neg(uint(3)))), "A=01:[8]", "A=01:[2]"),
+        (F::ShiftsCancel, one(bin(bin(x(), Shl, uint(1)), Shr, uint(1))), "A=01:[3]", "A=01:[2147483651]"),
+        (F::OrderOfTheOtherSign, one(call(I::Mix, vec![x(), y(), bin(x(), Lt, y())])), "A=01:[2147483651]", "A=01:[5]"),
+        (F::BitsPastAMask, one(bin(bin(y(), BitOr, uint(8)), BitAnd, uint(4))), "A=01:[4]", "A=01:[12]"),
+        (F::SumKeepsTheDifference, one(bin(bin(y(), Sub, uint(2)), Add, uint(2))), "A=01:[5]", "A=01:[3]"),
+        (F::XorTwice, one(bin(bin(y(), BitXor, uint(3)), BitXor, y())), "A=01:[3]", "A=01:[5]"),
+        (F::Absorbed, one(call(I::Min, vec![call(I::Max, vec![y(), uint(3)]), uint(3)])), "A=01:[3]", "A=01:[5]"),
+        (F::ShiftWithoutSign, one(number(bin(int(x()), Shr, uint(31)))), "A=01:[4294967295]", "A=01"),
+        (F::InverseOfADifference, one(not(bin(y(), Sub, uint(3)))), "A=01:[4294967293]", "A=01:[4294967294]"),
+    ]);
+}
+
+/// The operand that has to be uniform is so among the lanes that are there; lane 0, which is not, has another one.
+#[test]
+fn faults_of_uniform_operands() {
+    use Fault as F;
+    use SubgroupOp as Op;
+    let key = || bin(lane(), BinaryOp::BitAnd, uint(1));
+    let odd = |value: Expr| main_of([when(bin(key(), BinaryOp::Eq, uint(1)), [log(A, [value])])]);
+    let wide = || Expr::Cast(Scalar::Uint64, Box::new(lane()));
+    let high = bin(wide(), BinaryOp::Shl, uint(32));
+    check(vec![
+        (F::BroadcastIdOfLaneZero, odd(op(Op::Broadcast, [lane(), key()])), "A=AA:[1]", "A=AA:[0]"),
+        (
+            F::RotateDistanceOfLaneZero,
+            odd(op(Op::Rotate, [lane(), bin(key(), BinaryOp::Mul, uint(2))])),
+            "A=AA:[3 5 7 1]",
+            "A=AA:[1 3 5 7]",
+        ),
+        (F::AllEqualLowWord, of(0x0F, number(op(Op::AllEqual, [high]))), "A=0F:[0]", "A=0F:[1]"),
+    ]);
+}
+
 /// Lanes 0 to 5 come to the operation, lanes 0 to 2 by another way than lanes 3 to 5: without maximal reconvergence it is open who is
 /// together, and the devices here put them all together.
 fn open(value: Expr) -> Case {

@@ -80,8 +80,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     let mut measured = Vec::new();
     for (name, (device, costs)) in names.iter().zip(all) {
         // Opened for itself: it has all processors.
-        let alone = DeviceArgs { device: vec![name.clone()], ..args.devices.clone() };
-        let target = alone.open(args.jobs.map_or(Jobs::Shared, Jobs::Each))?.remove(0);
+        let target = args.devices.open_only(name, args.jobs.map_or(Jobs::Shared, Jobs::Each))?;
         let folder = std::env::temp_dir().join(format!("tangle-bench-{}-{}", std::process::id(), measured.len()));
         let speed = speed(target, choice.clone(), args.time, &folder, &STOP);
         let _ = std::fs::remove_dir_all(&folder);

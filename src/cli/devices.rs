@@ -1,50 +1,56 @@
 //! `tangle devices`
 
-use std::path::PathBuf;
-
 use tangle_campaign::capabilities::Capabilities;
 use tangle_campaign::skips::skips;
-use tangle_campaign::target::inventory;
+use tangle_campaign::target::{inventory, with_advice};
 use tangle_features::LeftOut;
 use tangle_program::case::Tier;
 use tangle_program::subgroup::Category;
-use tangle_runner::{DeviceInfo, DriverMode};
+use tangle_runner::{DeviceInfo, DriverMode, Subgroups};
 
 use super::output::put;
 use super::table::Table;
-use super::{Found, say};
+use super::{DriverArgs, Found, say};
 
 /// Two tables: what each device promises, and what a campaign leaves out on it, with the reason.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Devices file to read instead of the one that ./x setup writes
-    #[arg(long, value_name = "FILE")]
-    devices: Option<PathBuf>,
+    /// Only this device; repeat for several
+    #[arg(long, value_name = "NAME")]
+    device: Vec<String>,
+    #[command(flatten)]
+    drivers: DriverArgs,
     /// Print everything that is known, as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
-    let inventory = inventory(args.devices.as_deref())?;
+    let inventory = inventory(&args.device, &args.drivers.drivers()?)?;
+    let devices: Vec<&DeviceInfo> = match args.device.is_empty() {
+        true => inventory.devices().map(|(_, info)| info).collect(),
+        false => args.device.iter().map(|name| Ok(inventory.device(name)?.1)).collect::<anyhow::Result<_>>()?,
+    };
     if args.json {
-        let devices: Vec<&DeviceInfo> = inventory.devices().map(|(_, info)| info).collect();
         let problems: Vec<_> = inventory
             .problems()
-            .map(|(driver, problem)| serde_json::json!({ "driver": driver.name, "problem": problem.to_string() }))
+            .map(|(driver, problem)| serde_json::json!({ "driver": driver.name, "problem": with_advice(problem) }))
             .collect();
         let all = serde_json::json!({ "devices": devices, "problems": problems });
         say!("{}", serde_json::to_string_pretty(&all)?)?;
     } else {
-        let devices: Vec<&DeviceInfo> = inventory.devices().map(|(_, info)| info).collect();
         put(format_args!("{}", promises(&devices)))?;
+        if let Some(contexts) = contexts(&devices) {
+            say!("")?;
+            put(format_args!("{contexts}"))?;
+        }
         let skipped = skipped(&devices);
         if !skipped.is_empty() {
             say!("\nWhat a campaign leaves out, and what the devices lack for it:\n")?;
             put(format_args!("{}", skip_table(&skipped)))?;
         }
         for (driver, problem) in inventory.problems() {
-            say!("{}: not usable: {problem}", driver.name)?;
+            say!("{}: not usable: {}", driver.name, with_advice(problem))?;
         }
     }
     inventory.require_any()?;
@@ -52,7 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
 }
 
 fn promises(devices: &[&DeviceInfo]) -> Table {
-    let head = ["device", "driver", "Vulkan", "runs", "subgroup size", "operations", "stages", "tiers", "workgroup"];
+    let head = ["device", "driver", "version", "runs", "subgroup size", "operations", "stages", "tiers", "workgroup"];
     let mut table = Table::new(head);
     for info in devices {
         let capabilities = Capabilities::of(info);
@@ -68,7 +74,7 @@ fn promises(devices: &[&DeviceInfo]) -> Table {
         table.row([
             info.name.clone(),
             driver,
-            format!("{}.{}", info.api_version.major, info.api_version.minor),
+            format!("{} {}.{}", info.api().name(), info.api_version.major, info.api_version.minor),
             mode.into(),
             sizes(info),
             operations(&info.subgroup.operations),
@@ -78,6 +84,37 @@ fn promises(devices: &[&DeviceInfo]) -> Table {
         ]);
     }
     table
+}
+
+/// What OpenGL contexts say besides: how each was got, where its subgroup operations come from, whether quads are in all stages, what modules it
+/// takes, extensions.
+fn contexts(devices: &[&DeviceInfo]) -> Option<Table> {
+    let mut table = Table::new(["OpenGL", "context", "subgroups", "quads in all stages", "modules", "extensions"]);
+    let mut any = false;
+    for (info, context) in devices.iter().filter_map(|info| Some((info, info.opengl.as_ref()?))) {
+        any = true;
+        let modules = match (context.takes_spirv, context.subgroups) {
+            (false, _) => "none",
+            (true, Subgroups::Khr) => "SPIR-V 1.0, 1.3",
+            (true, _) => "SPIR-V 1.0",
+        };
+        let (subgroups, quads) = match (context.subgroups, info.subgroup.quad_operations_in_all_stages) {
+            (Subgroups::Khr, true) => ("KHR_shader_subgroup", "yes"),
+            (Subgroups::Khr, false) => ("KHR_shader_subgroup", "no"),
+            (Subgroups::Arb, _) => ("ARB_shader_ballot", ""),
+            (Subgroups::None, _) => ("none", ""),
+        };
+        let extensions: Vec<&str> = context.extensions.iter().map(|name| name.trim_start_matches("GL_")).collect();
+        table.row([
+            info.name.clone(),
+            context.platform.clone(),
+            subgroups.into(),
+            quads.into(),
+            modules.into(),
+            extensions.join(" "),
+        ]);
+    }
+    any.then_some(table)
 }
 
 /// Their names, or `all` where none is missing that tangle uses.

@@ -1,6 +1,6 @@
 //! What `export`, `explain` and `report` are about: a finding as it was saved, or a case run on a device just now.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -13,7 +13,7 @@ use tangle_report::saved::{SavedFinding, SavedShader, promise};
 use tangle_report::subject::{Basis, Subject, TestedDevice};
 use tangle_runner::toolchain;
 
-use super::{read_case, say_stderr, timeout};
+use super::{DriverArgs, read_case, say_stderr, timeout};
 
 /// On which device to run, if on any.
 #[derive(clap::Args, Clone)]
@@ -24,9 +24,8 @@ pub struct RunArgs {
     /// Run it on this device now, by the name `tangle devices` shows, instead of taking what a finding saved
     #[arg(long, value_name = "NAME")]
     pub device: Option<String>,
-    /// Devices file to read instead of the one that ./x setup writes
-    #[arg(long, value_name = "FILE")]
-    pub devices: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) drivers: DriverArgs,
     /// The most processor time for one case on one device
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     pub timeout: Option<Duration>,
@@ -43,11 +42,21 @@ pub fn load(path: &Path, args: &RunArgs) -> anyhow::Result<Subject> {
         false => path,
     };
     let mut subject = match SavedFinding::is_at(path) {
-        true => of_finding(SavedFinding::read(path)?),
+        true => {
+            let finding = SavedFinding::read(path)?;
+            // A finding about the compiler has no module, and needs none.
+            if finding.shader.is_none() && finding.signature.kind != Kind::Toolchain {
+                say_stderr!(
+                    "warning: the shader of the finding is not what this tangle makes of its case; compiled anew"
+                );
+            }
+            of_finding(finding)
+        }
         false => of_case(read_case(path)?),
     };
-    if let Some(name) = &args.device {
-        run(&mut subject, &args.open(std::slice::from_ref(name))?[0])?;
+    if args.device.is_some() || !args.drivers.driver.is_empty() {
+        // Without a name, the device of the driver that was given by its path.
+        run(&mut subject, &args.open(args.device.as_slice())?[0])?;
     }
     if let Some(device) = &subject.device {
         subject.command =
@@ -56,16 +65,10 @@ pub fn load(path: &Path, args: &RunArgs) -> anyhow::Result<Subject> {
     Ok(subject)
 }
 
-fn of_finding(finding: SavedFinding) -> Subject {
+pub(super) fn of_finding(finding: SavedFinding) -> Subject {
     let judgement = finding.judgement();
     let heading = format!("{} on {}", finding.signature, finding.device);
-    let shader = finding.shader.clone().unwrap_or_else(|| {
-        // A finding about the compiler has no module, and needs none.
-        if finding.signature.kind != Kind::Toolchain {
-            say_stderr!("warning: the shader of the finding is not what this tangle makes of its case; compiled anew");
-        }
-        compile(&finding.case)
-    });
+    let shader = finding.shader.clone().unwrap_or_else(|| compile(&finding.case));
     // What is judged anew goes by the rules of today.
     let signature = match &judgement {
         Some(judgement) => Signature::traced(&finding.case, judgement, finding.observation.as_ref()),
@@ -86,7 +89,7 @@ fn of_finding(finding: SavedFinding) -> Subject {
     }
 }
 
-fn of_case(case: Case) -> Subject {
+pub(super) fn of_case(case: Case) -> Subject {
     let shader = compile(&case);
     with_shader(case, shader)
 }
@@ -109,7 +112,7 @@ fn with_shader(case: Case, shader: SavedShader) -> Subject {
 }
 
 /// Runs the case and takes the outcome.
-fn run(subject: &mut Subject, target: &Target) -> anyhow::Result<()> {
+pub(super) fn run(subject: &mut Subject, target: &Target) -> anyhow::Result<()> {
     let conclusion = try_on(subject, target)?;
     if let Finish::Unsupported { missing } = &conclusion.finish {
         anyhow::bail!("{} cannot run the case: it lacks {}", target.name, missing.join(", "));
@@ -130,7 +133,7 @@ pub fn try_on(subject: &Subject, target: &Target) -> anyhow::Result<Conclusion> 
         return Ok(Conclusion::from(&prepare(subject.case.clone()).err().context("the case compiles now")?));
     }
     let SavedShader { glsl, spirv, .. } = subject.shader.clone();
-    let conclusion = target.run(&Prepared { case: subject.case.clone(), glsl, spirv });
+    let conclusion = target.run(&Prepared { case: subject.case.clone(), shader: glsl, spirv });
     if let Finish::NoWorker { reason } = &conclusion.finish {
         anyhow::bail!("device {}: {reason}", target.name);
     }
@@ -144,12 +147,12 @@ fn without_heading<'a>(report: &'a str, heading: &str) -> &'a str {
 
 fn compile(case: &Case) -> SavedShader {
     match prepare(case.clone()) {
-        Ok(Prepared { glsl, spirv, .. }) => {
+        Ok(Prepared { shader: glsl, spirv, .. }) => {
             // A module without disassembly is still worth exporting.
             let disassembly = toolchain::read(&spirv).unwrap_or_else(|error| format!("; {error}\n"));
             SavedShader { glsl, spirv, disassembly }
         }
-        Err(fault) => SavedShader { glsl: fault.glsl, spirv: Vec::new(), disassembly: String::new() },
+        Err(fault) => SavedShader { glsl: fault.shader, spirv: Vec::new(), disassembly: String::new() },
     }
 }
 
@@ -157,7 +160,7 @@ impl RunArgs {
     /// Opens devices by name.
     pub fn open(&self, names: &[String]) -> anyhow::Result<Vec<Target>> {
         let options = tangle_runner::Options { timeout: self.timeout, in_flight: 1, ..Default::default() };
-        tangle_campaign::target::open(names, self.devices.as_deref(), Jobs::One, &options, |warning| {
+        tangle_campaign::target::open(names, &self.drivers.drivers()?, Jobs::One, &options, |warning| {
             say_stderr!("warning: {warning}")
         })
     }
@@ -165,8 +168,9 @@ impl RunArgs {
 
 /// How tangle starts a program on a device's driver: variables and a command before the program's. Empty if the driver is not one
 /// of this machine's, or needs nothing of the kind.
-pub fn start_of(info: &serde_json::Value, devices: Option<&Path>) -> String {
-    let Ok(drivers) = tangle_runner::drivers(devices) else { return String::new() };
+pub(super) fn start_of(info: &serde_json::Value, drivers: &DriverArgs) -> String {
+    let drivers = drivers.drivers().map(|drivers| drivers.all());
+    let Ok(Ok(drivers)) = drivers else { return String::new() };
     let Some(driver) = drivers.iter().find(|driver| info["driver"] == driver.name.as_str()) else {
         return String::new();
     };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tangle_campaign::target::Finish;
 use tangle_identity::Kind;
 use tangle_oracle::judge::Verdict;
-use tangle_program::case::SubgroupSize;
+use tangle_program::case::{Stage, SubgroupSize};
 use tangle_report::export::bundle;
 use tangle_report::subject::{Basis, Elsewhere, Subject};
 
@@ -31,6 +31,12 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
     let mut subject = load(&args.case, &args.run)?;
+    let stage = subject.case.entry_point.stage;
+    anyhow::ensure!(
+        stage == Stage::Compute,
+        "no bundle has {} shaders yet: only compute shaders are exported",
+        stage.name()
+    );
     if args.subgroup_size.is_some() {
         // What a device did on other lanes has no place beside these expectations.
         subject.basis = Basis::Nothing;
@@ -42,7 +48,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         subject.basis = Basis::Linear(size);
     }
     if let Some(device) = &mut subject.device {
-        device.start = start_of(&device.info, args.run.devices.as_deref());
+        device.start = start_of(&device.info, &args.run.drivers);
     }
     let bundle = bundle(&subject)?;
     bundle.write(&args.out)?;

@@ -9,13 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tangle_campaign::against::Against;
 use tangle_campaign::campaign::{Campaign, CampaignOptions, Folder, Loss};
 use tangle_campaign::plan::{Choice, INPUTS};
+use tangle_campaign::shard::Shard;
 use tangle_campaign::target::{Jobs, Target};
 use tangle_files::write_atomically;
 use tangle_generator::{Combination, Profile};
 use tangle_identity::Known;
-use tangle_program::case::Tier;
+use tangle_program::case::{Stage, Tier};
 use tangle_program::subgroup::Severity;
 use tangle_program::variant::Variant;
 use tangle_report::Reporter as _;
@@ -41,6 +43,19 @@ pub struct Args {
     /// How long to run: 30s, 5m, 2h; until Ctrl-C if neither this nor --cases is given
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     time: Option<Duration>,
+    /// Run one of N parts of the sequence: 1/N to N/N. The parts have all of its programs together, and none twice
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// How much processor time the search may take, that of tangle and of its workers together: it does as much on a busy machine
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    cpu_time: Option<Duration>,
+    /// Stop at the first finding that is not set aside, and minimise it
+    #[arg(long)]
+    until_first: bool,
+    /// Only what this device does not fail on counts: the build before a change, or the one that is installed. The rest is counted as
+    /// known
+    #[arg(long, value_name = "DEVICE")]
+    against: Option<String>,
     /// Only programs of this profile (default: a mixture): default, small, large, loops, ops, switch, calls, shapes, idioms,
     /// vectors
     #[arg(long, value_name = "NAME", value_parser = profile)]
@@ -48,6 +63,10 @@ pub struct Args {
     /// Only cases of this convergence tier: plain, subgroup_uniform, maximal
     #[arg(long, value_name = "TIER", value_parser = tier)]
     tier: Option<Tier>,
+    /// Only shaders of these stages: compute, task, mesh, fragment. Default: a mixture of what a device offers; on a GPU compute alone, and
+    /// with others one worker, since processes that do graphics side by side disturb each other there
+    #[arg(long, value_name = "NAME", value_parser = stage, value_delimiter = ',', num_args = 1..)]
+    stage: Vec<Stage>,
     /// Only this variant of every program (default: a mixture): unoptimised, driver-unoptimised, spirv-opt-O, spirv-opt-Os, or
     /// spirv-opt:PASS,PASS
     #[arg(long, value_name = "NAME")]
@@ -117,6 +136,11 @@ pub(super) fn tier(name: &str) -> Result<Tier, String> {
     known.ok_or_else(|| format!("there is no tier '{name}'; there are: {}", names()))
 }
 
+pub(super) fn stage(name: &str) -> Result<Stage, String> {
+    let names = || Stage::ALL.map(Stage::name).join(", ");
+    Stage::from_name(name).ok_or_else(|| format!("there is no stage '{name}'; there are: {}", names()))
+}
+
 /// A size with a unit.
 fn size(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 7] = [
@@ -160,7 +184,14 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
             std::process::exit(2);
         }
     })?;
-    let targets = args.devices.open(args.jobs.unwrap_or(Jobs::Shared))?;
+    let graphics = args.stage.iter().any(|&stage| stage != Stage::Compute);
+    let jobs = args.jobs.unwrap_or(if graphics { Jobs::Graphics } else { Jobs::Shared });
+    let mut targets = args.devices.open(jobs)?;
+    if let Some(name) = &args.against {
+        // It may be one of several that were given by their paths.
+        targets.retain(|target| target.name != *name);
+        anyhow::ensure!(!targets.is_empty(), "--against {name}: no other device is to be tested");
+    }
     let names: Vec<String> = targets.iter().map(named).collect();
     say_stderr!("seed {seed}, devices {}, saving in {}", names.join(", "), args.out.display());
     let known = Known::read(&args.known)?;
@@ -173,20 +204,27 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
             seed,
             profile: args.profile,
             tier: args.tier,
+            stages: args.stage.into_iter().collect(),
             variant: args.variant,
             inputs: args.inputs,
             without,
+            shard: args.shard.unwrap_or_default(),
         },
         known,
         cases: args.cases,
         time: args.time,
         witnesses: args.witnesses,
         max_disk: args.max_disk,
+        processor_time: args.cpu_time,
+        until_first: args.until_first,
     };
     let mut campaign = Campaign::new(options, folder, targets, &STOP)?;
     campaign.notes().iter().for_each(|note| say_stderr!("note: {note}"));
+    if let Some(name) = &args.against {
+        campaign = campaign.against(Against::new(args.devices.open_only(name, Jobs::One)?));
+    }
     if args.minimize == Minimize::On {
-        campaign = campaign.minimizing(args.devices.opener());
+        campaign = campaign.minimizing(args.devices.opener()?);
     }
     let campaign = Arc::new(campaign);
     let ended = match args.view {

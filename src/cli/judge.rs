@@ -17,8 +17,8 @@ use tangle_judge::script::{self, Expectation};
 use tangle_judge::source::Source;
 use tangle_runner::{Inventory, Options, ProbeOptions};
 
-use super::Found;
 use super::output::{put, say};
+use super::{DriverArgs, Found};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -30,9 +30,8 @@ pub struct Args {
     /// Run it on this device too, and compare with what is determined; repeat for several. `interpreter:<planted fault>@SIZE` is one without a driver
     #[arg(long, value_name = "NAME", conflicts_with = "against")]
     device: Vec<String>,
-    /// Devices file to read instead of the one that ./x setup writes
-    #[arg(long, value_name = "FILE")]
-    devices: Option<PathBuf>,
+    #[command(flatten)]
+    drivers: DriverArgs,
     /// Save what differs on a device in a folder here
     #[arg(long, value_name = "DIR", requires = "device")]
     save: Option<PathBuf>,
@@ -125,7 +124,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     match Source::read(&args.file, args.target.as_deref())? {
         Source::Script(script) => {
             anyhow::ensure!(
-                args.against.is_none() && args.device.is_empty(),
+                args.against.is_none() && args.device.is_empty() && args.drivers.driver.is_empty(),
                 "--against and --device take modules, and {} is a script",
                 args.file.display()
             );
@@ -137,7 +136,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         Source::Module(words) => {
             let inputs = inputs(args)?;
             let judged = judged(&args.file, &words, &inputs)?;
-            if !args.device.is_empty() && judged.outcome.end == End::Completed {
+            if !(args.device.is_empty() && args.drivers.driver.is_empty()) && judged.outcome.end == End::Completed {
                 return on_devices(args, &words, &inputs, &judged);
             }
             let Some(other) = &args.against else { return report(&judged, args.json) };
@@ -173,11 +172,13 @@ fn inputs(args: &Args) -> anyhow::Result<Inputs> {
 /// The devices by name.
 fn devices(args: &Args) -> anyhow::Result<Vec<Device>> {
     let is_vulkan = |name: &&String| name.split(['@', ':']).next() != Some("interpreter");
-    let drivers = match args.device.iter().any(|name| is_vulkan(&name)) {
-        true => tangle_runner::drivers(args.devices.as_deref())?,
-        false => Vec::new(),
+    let drivers = args.drivers.drivers()?;
+    let probed = match args.device.iter().any(|name| is_vulkan(&name)) {
+        true => drivers.all()?,
+        false => drivers.own.clone(),
     };
-    let inventory = Inventory::probe(&drivers, &ProbeOptions::default());
+    let inventory = Inventory::probe(&probed, &ProbeOptions::default());
+    let own = drivers.own.iter().map(|driver| &driver.name).filter(|name| !args.device.contains(name));
     let open = |name: &String| {
         if !is_vulkan(&name) {
             let Interpreter { subgroup_size, fault } = name.parse()?;
@@ -186,7 +187,7 @@ fn devices(args: &Args) -> anyhow::Result<Vec<Device>> {
         let (driver, info) = inventory.device(name)?;
         Ok(Device::Vulkan(Box::new(tangle_runner::Device::open(driver, info.index, &Options::default())?)))
     };
-    args.device.iter().map(open).collect()
+    own.chain(&args.device).map(open).collect()
 }
 
 fn on_devices(args: &Args, words: &[u32], inputs: &Inputs, judged: &Judged) -> anyhow::Result<Found> {

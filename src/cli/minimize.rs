@@ -8,18 +8,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use serde::Deserialize;
+use tangle_campaign::against::Against;
 use tangle_campaign::executor::built_in;
 use tangle_campaign::finding::describe;
 use tangle_campaign::minimized::MinimizedPath;
 use tangle_campaign::reduce::{ReduceOptions, Reduction, Same, content_hash, reduce};
 use tangle_campaign::target::{Jobs, Target};
 use tangle_campaign::variants;
-use tangle_emit::glsl;
 use tangle_identity::Signature;
 use tangle_minimizer::{Progress, Size, statements};
 use tangle_program::case::Case;
+use tangle_runner::config::Drivers;
 
-use super::{Found, duration, progress, read_case, say, say_stderr, timeout};
+use super::{DriverArgs, Found, duration, progress, read_case, say, say_stderr, timeout};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -28,9 +29,8 @@ pub struct Args {
     /// Device to run on, by the name `tangle devices` shows; that of the finding if not given
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
-    /// Devices file to read instead of the one that ./x setup writes
-    #[arg(long, value_name = "FILE")]
-    devices: Option<PathBuf>,
+    #[command(flatten)]
+    drivers: DriverArgs,
     /// The most processor time for one candidate; for a hang that is what every candidate that hangs costs
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<Duration>,
@@ -50,6 +50,9 @@ pub struct Args {
     /// Accept only failures with the same signature: the same operation with the same lanes
     #[arg(long)]
     same_signature: bool,
+    /// Keep to what this device does not fail on: the build before a change, or the one that is installed
+    #[arg(long, value_name = "DEVICE")]
+    against: Option<String>,
     /// Start again from the beginning, not from what an earlier run reached
     #[arg(long)]
     fresh: bool,
@@ -65,12 +68,14 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     let found = read_finding(&args.case)?;
     let place = args.out.as_deref().map_or_else(|| MinimizedPath::of(&args.case), MinimizedPath::new);
     place.check(&original)?;
-    let name = match (&args.device, &found) {
-        (Some(name), _) => name.clone(),
-        (None, Some(found)) => found.device.clone(),
-        (None, None) => anyhow::bail!("say with --device where the case fails"),
+    let drivers = args.drivers.drivers()?;
+    let name = match (&args.device, drivers.own.first(), &found) {
+        (Some(name), ..) => name.clone(),
+        (None, Some(own), _) => own.name.clone(),
+        (None, None, Some(found)) => found.device.clone(),
+        (None, None, None) => anyhow::bail!("say with --device where the case fails"),
     };
-    let targets = open(args, &name)?;
+    let targets = open(args, &drivers, &name)?;
     let unfinished = if args.fresh { None } else { place.unfinished(&original) };
     let resumed = unfinished.is_some();
     let start = unfinished.unwrap_or_else(|| original.clone());
@@ -82,7 +87,11 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         _ => Same::Failure,
     };
     let from = Some(content_hash(&original));
-    let options = ReduceOptions { same, time: args.time, candidates: args.tries, from };
+    let against = match &args.against {
+        Some(name) => open(args, &drivers, name)?.into_iter().next().map(Against::new),
+        None => None,
+    };
+    let options = ReduceOptions { same, time: args.time, candidates: args.tries, from, against };
     say_stderr!("{}{}", if resumed { "going on from an earlier run: " } else { "" }, summary(&start));
     let started = Instant::now();
     let reduced = watched(&targets, &start, signature, &options, |best| place.note(&original, best));
@@ -96,7 +105,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     let is_time_left = !STOP.load(Ordering::SeqCst) && args.time.is_none_or(|time| started.elapsed() < time);
     if is_time_left && !place.is_file() && variants::are_telling(reduction.signature.kind) {
         say_stderr!("looking for the stage to blame: every variant on every device of the finding");
-        let others = others.open(args);
+        let others = others.open(args, &drivers);
         let targets = targets.iter().take(1).chain(&others);
         variants::save(&variants::table(targets, &reduction.minimized.case), place.path())?;
     }
@@ -170,25 +179,19 @@ impl Others {
     }
 
     /// Opens them; the table is worth having without those that do not come up.
-    fn open(&self, args: &Args) -> Vec<Target> {
+    fn open(&self, args: &Args, drivers: &Drivers) -> Vec<Target> {
         let open = |name: &String| {
-            tangle_campaign::target::open(
-                std::slice::from_ref(name),
-                args.devices.as_deref(),
-                Jobs::One,
-                &options(args),
-                |_| {},
-            )
+            tangle_campaign::target::open(std::slice::from_ref(name), drivers, Jobs::One, &options(args), |_| {})
         };
         self.0.iter().filter_map(|name| open(name).ok()).flatten().collect()
     }
 }
 
-fn open(args: &Args, name: &str) -> anyhow::Result<Vec<Target>> {
+fn open(args: &Args, drivers: &Drivers, name: &str) -> anyhow::Result<Vec<Target>> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or(processors.min(2), usize::from);
     let names = vec![name.to_owned(); if built_in(name).is_some() { 1 } else { jobs }];
-    tangle_campaign::target::open(&names, args.devices.as_deref(), Jobs::One, &options(args), |warning| {
+    tangle_campaign::target::open(&names, drivers, Jobs::One, &options(args), |warning| {
         say_stderr!("warning: {warning}")
     })
 }
@@ -253,7 +256,7 @@ fn body(case: &Case) -> String {
             let _ = writeln!(text, "// {name}: {}", listed(words));
         }
     }
-    text + &glsl::print(case).functions()
+    text + &tangle_emit::print(case).functions()
 }
 
 /// Words that are shown of a list.

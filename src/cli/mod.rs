@@ -1,7 +1,10 @@
 //! Subcommands, one file each.
 
 mod bench;
+mod bisect;
+mod bugs;
 mod cases;
+mod compilers;
 mod corpus;
 mod coverage;
 mod devices;
@@ -11,6 +14,7 @@ mod export;
 mod fuzz;
 mod judge;
 mod matrix;
+mod merge;
 mod minimize;
 mod output;
 mod progress;
@@ -36,7 +40,8 @@ use tangle_campaign::target::{Jobs, Target};
 use tangle_program::case::Case;
 use tangle_program::subgroup::Severity;
 use tangle_report::text::shortened;
-use tangle_runner::config::LONGEST_TIMEOUT;
+use tangle_runner::DriverMode;
+use tangle_runner::config::{Drivers, LONGEST_TIMEOUT, Start};
 
 use output::{OutputError, say, say_stderr};
 
@@ -54,6 +59,8 @@ struct Cli {
 enum Command {
     /// List the Vulkan devices and what they promise about subgroups and convergence
     Devices(devices::Args),
+    /// List the shader compilers that can be tested, with what is here
+    Compilers(compilers::Args),
     /// Run random cases on devices and save what is wrong
     Fuzz(fuzz::Args),
     /// Run one case and say what each device made of it
@@ -72,6 +79,14 @@ enum Command {
     Cases(cases::Args),
     /// Measure what a case costs, stage by stage, and how fast a campaign is
     Bench(bench::Args),
+    /// Keep a bug book: known bugs, which versions have them, what became of them
+    Bugs(bugs::Args),
+    /// Find the commit of a driver that made cases fail, or that fixed them
+    Bisect(bisect::Args),
+    /// Try a patch of a driver: known cases and a campaign on its build against that of a commit
+    TryPatch(bisect::TryArgs),
+    /// Make one folder of several campaigns: the shards of a farm
+    Merge(merge::Args),
     /// Keep a regression corpus
     Corpus(corpus::Args),
     /// Make a failing case small
@@ -102,9 +117,14 @@ pub fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Devices(args) => devices::run(&args),
+        Command::Compilers(args) => compilers::run(&args),
         Command::Fuzz(args) => fuzz::run(args),
         Command::Run(args) => run::run(&args),
         Command::Judge(args) => judge::run(&args),
+        Command::Bugs(args) => bugs::run(&args),
+        Command::Bisect(args) => bisect::run(&args),
+        Command::TryPatch(args) => bisect::try_patch(&args),
+        Command::Merge(args) => merge::run(&args),
         Command::Matrix(args) => matrix::run(&args),
         Command::Coverage(args) => coverage::run(&args),
         Command::Bench(args) => bench::run(&args),
@@ -143,6 +163,55 @@ fn one_line(error: &anyhow::Error) -> String {
     shortened(&line, LONGEST_ERROR)
 }
 
+/// Which drivers there are to choose from.
+#[derive(clap::Args, Clone, Default)]
+struct DriverArgs {
+    /// A driver of your own: its manifest (.json), its library (.so), or a build folder of Mesa. Only it runs unless --device names
+    /// others; repeat for several. Its device is called `my-lvp`, after the library, or as NAME says
+    #[arg(long, value_name = "[NAME=]PATH")]
+    driver: Vec<String>,
+    /// Environment variable for the drivers of --driver; repeat for several
+    #[arg(long, value_name = "NAME=VALUE", requires = "driver", value_parser = variable)]
+    driver_env: Vec<(String, String)>,
+    /// Command that starts programs on the drivers of --driver: another C library's `ld-linux-x86-64.so.2 --library-path FOLDER`, say
+    #[arg(long, value_name = "COMMAND", requires = "driver", allow_hyphen_values = true)]
+    driver_prefix: Option<String>,
+    /// The drivers of --driver only compile, because their hardware is not here
+    #[arg(long, requires = "driver")]
+    driver_compiles_only: bool,
+    /// Devices file to read instead of the one that ./x setup writes
+    #[arg(long, value_name = "FILE")]
+    devices: Option<PathBuf>,
+}
+
+impl DriverArgs {
+    fn drivers(&self) -> anyhow::Result<Drivers> {
+        let mut drivers = Drivers::listed(self.devices.as_deref());
+        let start = start(&self.driver_env, self.driver_prefix.as_deref(), self.driver_compiles_only);
+        for driver in &self.driver {
+            drivers.add(driver, &start).context("--driver")?;
+        }
+        Ok(drivers)
+    }
+}
+
+/// How drivers of one's own are started.
+fn start(env: &[(String, String)], prefix: Option<&str>, compiles_only: bool) -> Start {
+    Start {
+        env: env.iter().cloned().collect(),
+        prefix: prefix.unwrap_or_default().split_whitespace().map(Into::into).collect(),
+        mode: if compiles_only { DriverMode::CompileOnly } else { DriverMode::Execute },
+    }
+}
+
+/// `NAME=VALUE`
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("not of the form NAME=VALUE".into()),
+    }
+}
+
 /// Which devices, and how long they may take.
 #[derive(clap::Args, Clone)]
 struct DeviceArgs {
@@ -151,9 +220,12 @@ struct DeviceArgs {
     /// SPIR-V modules without a driver; `@SIZE` is their subgroup size
     #[arg(long, value_name = "NAME")]
     device: Vec<String>,
-    /// Devices file to read instead of the one that ./x setup writes
-    #[arg(long, value_name = "FILE")]
-    devices: Option<PathBuf>,
+    /// Compiler to test, by the name `tangle compilers` shows: its modules are executed by the interpreter, without any driver; repeat for
+    /// several. `NAME=PATH` for a build of your own
+    #[arg(long, value_name = "NAME")]
+    compiler: Vec<CompilerName>,
+    #[command(flatten)]
+    drivers: DriverArgs,
     /// The most processor time (or time of the device, where it says how long it works) for one case on one device
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<Duration>,
@@ -161,28 +233,88 @@ struct DeviceArgs {
 
 impl DeviceArgs {
     /// Opens one more worker of a device that is open already.
-    fn opener(&self) -> Opener {
-        let (devices, timeout) = (self.devices.clone(), self.timeout);
-        Box::new(move |name| {
+    fn opener(&self) -> anyhow::Result<Opener> {
+        let (drivers, timeout) = (self.drivers.drivers()?, self.timeout);
+        self.compiler.iter().for_each(CompilerName::settle);
+        Ok(Box::new(move |name| {
             let options = tangle_runner::Options { timeout, in_flight: 8, ..Default::default() };
-            let targets =
-                tangle_campaign::target::open(&[name.to_owned()], devices.as_deref(), Jobs::One, &options, |_| {})?;
+            let targets = tangle_campaign::target::open(&[name.to_owned()], &drivers, Jobs::One, &options, |_| {})?;
             targets.into_iter().next().with_context(|| format!("device {name} does not come up"))
-        })
+        }))
+    }
+
+    /// True if neither a device nor a driver is given.
+    fn are_default(&self) -> bool {
+        self.device.is_empty() && self.compiler.is_empty() && self.drivers.driver.is_empty()
+    }
+
+    /// Opens one device by its name.
+    fn open_only(&self, name: &str, jobs: Jobs) -> anyhow::Result<Target> {
+        let options = tangle_runner::Options { timeout: self.timeout, in_flight: 8, ..Default::default() };
+        let (names, drivers) = ([name.to_owned()], self.drivers.drivers()?);
+        let targets = tangle_campaign::target::open(&names, &drivers, jobs, &options, |warning| {
+            say_stderr!("warning: {warning}")
+        });
+        targets?.into_iter().next().with_context(|| format!("device {name} does not come up"))
     }
 
     fn open(&self, jobs: Jobs) -> anyhow::Result<Vec<Target>> {
         let options = tangle_runner::Options { timeout: self.timeout, in_flight: 8, ..Default::default() };
+        let drivers = self.drivers.drivers()?;
+        let warn = |warning| say_stderr!("warning: {warning}");
+        let mut targets = Vec::new();
+        if !drivers.own.is_empty() {
+            targets = tangle_campaign::target::open(&[], &drivers, jobs, &options, warn)?;
+        }
         let mut names: Vec<String> = Vec::new();
-        for name in &self.device {
+        self.compiler.iter().for_each(CompilerName::settle);
+        let compilers = self.compiler.iter().flat_map(|compiler| &compiler.devices);
+        for name in self.device.iter().chain(compilers) {
             // One device under one name: statistics are kept by name.
-            if !names.contains(name) {
+            if !names.contains(name) && !targets.iter().any(|target| target.name == *name) {
                 names.push(name.clone());
             }
         }
-        tangle_campaign::target::open(&names, self.devices.as_deref(), jobs, &options, |warning| {
-            say_stderr!("warning: {warning}")
-        })
+        if targets.is_empty() || !names.is_empty() {
+            targets.extend(tangle_campaign::target::open(&names, &drivers, jobs, &options, warn)?);
+        }
+        Ok(targets)
+    }
+}
+
+/// `dxc`, `hlsl@dxc` or `dxc=PATH`.
+#[derive(Clone, Debug)]
+struct CompilerName {
+    /// The names of its devices, one for each language.
+    devices: Vec<String>,
+    name: String,
+    path: Option<PathBuf>,
+}
+
+impl CompilerName {
+    /// Has the compiler be the one at the place that was named.
+    fn settle(&self) {
+        if let Some(path) = &self.path {
+            tangle_compilers::set_path(&self.name, path.clone());
+        }
+    }
+}
+
+impl std::str::FromStr for CompilerName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<CompilerName, String> {
+        let (word, path) = match text.split_once('=') {
+            Some((word, path)) => (word, Some(PathBuf::from(path))),
+            None => (text, None),
+        };
+        let rows = tangle_compilers::named(word);
+        let Some(first) = rows.first() else {
+            let names: Vec<String> = tangle_compilers::TABLE.iter().map(|row| row.front_end().to_string()).collect();
+            return Err(format!("no compiler is called '{word}'; there are: {}", names.join(", ")));
+        };
+        let devices = rows.iter().map(|row| row.front_end().to_string()).collect();
+        Ok(CompilerName { devices, name: first.name.to_owned(), path })
     }
 }
 

@@ -48,6 +48,10 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     if args.variants {
         return run_variants(args, &case, &targets);
     }
+    if let [target] = targets.as_slice() {
+        // What is printed and saved is what ran.
+        case = target.dressed(&case).into_owned();
+    }
     let prep = Prep::of(case);
     let preps = std::slice::from_ref(&prep);
     let conclusions: Vec<Conclusion> =

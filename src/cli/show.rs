@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use tangle_campaign::prepare::{Prepared, prepare};
 use tangle_campaign::target::Finish;
-use tangle_emit::glsl;
 use tangle_oracle::map::LaneMap;
 use tangle_oracle::predict::{LoggedEvent, predict};
 use tangle_program::case::Case;
@@ -36,7 +35,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         put(format_args!("{}", case.to_json()))?;
         return Ok(Found::Nothing);
     }
-    let printed = glsl::print(&case);
+    let printed = tangle_emit::print(&case);
     match lane_map(args, &case)? {
         None => put(format_args!("{}", printed.text))?,
         Some(map) => {
@@ -60,7 +59,7 @@ fn lane_map(args: &Args, case: &Case) -> anyhow::Result<Option<LaneMap>> {
         anyhow::ensure!(size.is_power_of_two() && size <= 128, "a subgroup size is a power of two up to 128");
         return Ok(Some(LaneMap::linear(case, size)));
     }
-    if args.devices.device.is_empty() {
+    if args.devices.are_default() {
         return Ok(None);
     }
     let target = args.devices.open(Jobs::One)?.into_iter().next().context("no device")?;

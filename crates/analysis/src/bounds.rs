@@ -11,6 +11,7 @@ use std::cell::OnceCell;
 
 use crate::info::ExprInfo;
 use crate::undefined::{InFunction, MayBeUndefined};
+use crate::uniform::Here;
 use tangle_program::case::{Case, Data, EntryPoint, SubgroupSize};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::{Fold, Gives, SubgroupOp};
@@ -102,6 +103,8 @@ pub struct Scope<'a> {
     counters: Vec<Option<Interval>>,
     /// Which values may be undefined; without it, none.
     undefined: Option<InFunction<'a>>,
+    /// What is uniform at the place that a check has come to.
+    pub(crate) here: Here,
 }
 
 impl<'a> Scope<'a> {
@@ -115,7 +118,15 @@ impl<'a> Scope<'a> {
     /// The scope of a function whose body is not there yet. Nothing is known of its variables but what [`Scope::learn`] is told.
     pub fn unfinished(function: &'a Function, entry_point: &'a EntryPoint, data: &'a Data) -> Scope<'a> {
         let inputs = vec![OnceCell::new(); data.inputs.len()];
-        Scope { function, entry_point, data, inputs, counters: vec![None; function.var_count()], undefined: None }
+        Scope {
+            function,
+            entry_point,
+            data,
+            inputs,
+            counters: vec![None; function.var_count()],
+            undefined: None,
+            here: Here::default(),
+        }
     }
 
     /// The scope with what is known of undefined values in the function, which has this number.
@@ -241,6 +252,7 @@ impl<'a> Scope<'a> {
             Builtin::LocalY => below(y),
             Builtin::LocalZ => below(z),
             Builtin::WorkgroupIndex => below(product(self.entry_point.workgroups().count)),
+            Builtin::Helper => Interval::new(0, 1),
             _ => Interval::all(Scalar::Uint),
         };
         range.wrapped(Scalar::Uint)

@@ -5,7 +5,7 @@
 //! really do is the oracle's business.
 
 use crate::uniform::{Tangles, is_uniform};
-use tangle_program::tree::{Arg, Block, Builtin, Expr, Loop, LoopKind, Program, Stmt};
+use tangle_program::tree::{Arg, Block, Builtin, Discard, Expr, Loop, LoopKind, Program, Stmt};
 
 /// What may differ between the lanes of a subgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Divergence {
         match stmt {
             Stmt::Break => Left { apart: Exits::BREAK, ..Left::default() },
             Stmt::Continue => Left { apart: Exits::CONTINUE, ..Left::default() },
-            Stmt::Return(_) => Left { apart: Exits::FUNCTION, ..Left::default() },
+            Stmt::Return(_) | Stmt::Discard(Discard::Terminate) => Left { apart: Exits::FUNCTION, ..Left::default() },
             Stmt::Loop(l) => inside.parted_if(self.is_left_by(function, l, inside)).map(Exits::out_of_loop),
             Stmt::Switch { selector, .. } => {
                 inside.parted_if(self.varies(function, selector)).map(Exits::out_of_switch)

@@ -76,7 +76,7 @@ impl Scope<'_> {
             is_nonzero: is_nonzero_from(expr, range, operands),
             extent: self.extent_from(expr, scalar, operands),
             may_be_undefined: makes_undefined || operands.iter().any(|operand| operand.may_be_undefined),
-            uniformity: Uniformity::from(expr, |i| operands[i].uniformity),
+            uniformity: Uniformity::from(expr, |i| operands[i].uniformity).max(self.here.of(expr)),
             components: matches!(expr, Expr::Vector(..))
                 .then(|| operands.iter().map(|operand| operand.range).collect()),
         }

@@ -4,7 +4,7 @@
 //! of the printer; the other words that have a meaning are listed here.
 
 /// The names that a printed shader uses for itself, besides `LOG0`, `SPEC0` and so on. A program must not use them.
-pub const OWN_NAMES: [&str; 27] = [
+pub const OWN_NAMES: [&str; 34] = [
     "ADD_CARRY",
     "Arrays",
     "FLOAT_WORD",
@@ -19,8 +19,13 @@ pub const OWN_NAMES: [&str; 27] = [
     "Uniforms",
     "cursor",
     "entry",
+    "entry_diagonal",
+    "entry_helper",
+    "entry_horizontal",
     "entry_mask",
+    "entry_self",
     "entry_token",
+    "entry_vertical",
     "input_words",
     "invocation",
     "lane",
@@ -28,8 +33,10 @@ pub const OWN_NAMES: [&str; 27] = [
     "log_words",
     "map_base",
     "map_words",
+    "pixel",
     "push_words",
     "subgroup_size",
+    "triangle",
     "uniform_words",
     "workgroup_index",
 ];

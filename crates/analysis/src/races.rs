@@ -178,6 +178,7 @@ impl<'a> Walk<'a> {
             | Stmt::Barrier(_)
             | Stmt::SetElement { .. }
             | Stmt::Sync(_)
+            | Stmt::Discard(_)
             | Stmt::Assume(_) => {}
         }
     }
@@ -293,6 +294,8 @@ impl<'a> Walk<'a> {
             | Stmt::Store { .. }
             | Stmt::Atomic(_)
             | Stmt::Sync(Sync::Memory | Sync::MemoryShared | Sync::MemoryBuffer | Sync::GroupMemory)
+            // Fragment shaders have no arrays.
+            | Stmt::Discard(_)
             | Stmt::Assume(_) => self.uses(&mut flow, stmt)?,
         }
         Ok(flow)

@@ -2,13 +2,13 @@
 //!
 //! The lane of `subgroupBroadcast`, the delta of `subgroupRotate` and the mask of `subgroupInverseBallot` must be equal over the
 //! tangle that executes the operation; otherwise the behaviour is undefined (rule P6). Which lanes that may be depends on
-//! the tier (rule P6), so what counts is visible in the expression itself, never in a variable: constants, words of the
-//! uniform buffer and of the push constants, and, where tangles are [`Tangles::Exact`], the results that a subgroup operation gives
-//! to all of its lanes.
+//! the tier (rule P6). Uniform by themselves are constants, words of the uniform buffer and of the push constants, and, where tangles are
+//! [`Tangles::Exact`], the results that a subgroup operation gives to all of its lanes. Others are so at a place ([`Here`]): a variable
+//! that a uniform value was assigned to, and what a condition around the place compared with one.
 
-use tangle_program::ops::BinaryOp;
+use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::Uniform;
-use tangle_program::tree::{Expr, SubgroupCall};
+use tangle_program::tree::{Expr, SubgroupCall, VarId};
 
 /// How much is known about tangles where an expression stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +68,70 @@ impl Uniformity {
     }
 }
 
+/// What assignments and conditions make uniform at a place, beside what is uniform by itself.
+///
+/// A variable is as uniform as the value of the one assignment that reaches the place: every lane that comes there executed it.
+/// In the first arm of `if (x == y)` with a uniform `y`, `x` is `y` in every lane. Both hold for less lanes, too, so in what is nested
+/// in the place; they end where a variable is written that they speak of. What is known [in exact tangles](Tangles::Exact) holds on
+/// because, outside of switches, the tangle of a later statement of the same iteration has no lane that the earlier one did not have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Here {
+    expressions: Vec<(Expr, Uniformity)>,
+}
+
+impl Here {
+    /// How uniform an expression is here, by what is known of the whole of it.
+    pub(crate) fn of(&self, expr: &Expr) -> Uniformity {
+        let known = self.expressions.iter().filter(|(known, _)| known == expr);
+        known.map(|(_, uniformity)| *uniformity).max().unwrap_or(Uniformity::Varying)
+    }
+
+    /// A variable gets a value that is this uniform, where so much is known of tangles.
+    pub(crate) fn assign(&mut self, var: VarId, uniformity: Uniformity, tangles: Tangles) {
+        self.forget(&[var]);
+        self.learn(Expr::Var(var), uniformity, tangles);
+    }
+
+    /// These variables are written, in some way.
+    pub(crate) fn forget(&mut self, written: &[VarId]) {
+        let mentions = |expr: &Expr| expr.any(&mut |part| matches!(part, Expr::Var(var) if written.contains(var)));
+        self.expressions.retain(|(expr, _)| !mentions(expr));
+    }
+
+    /// A condition holds, `of` telling how uniform what it compares is.
+    pub(crate) fn assume(&mut self, cond: &Expr, tangles: Tangles, of: &dyn Fn(&Expr) -> Uniformity) {
+        match cond {
+            Expr::Binary(BinaryOp::Eq, x, y) => {
+                for (x, y) in [(x, y), (y, x)] {
+                    if stays(x) {
+                        self.learn((**x).clone(), of(y), tangles);
+                    }
+                }
+            }
+            Expr::Binary(BinaryOp::And, x, y) => [x, y].into_iter().for_each(|part| self.assume(part, tangles, of)),
+            // Its value is that of the first operand.
+            Expr::Intrinsic(Intrinsic::Expect, args) => {
+                args.iter().take(1).for_each(|arg| self.assume(arg, tangles, of))
+            }
+            _ => {}
+        }
+    }
+
+    fn learn(&mut self, expr: Expr, uniformity: Uniformity, tangles: Tangles) {
+        if uniformity.holds_in(tangles) && uniformity > Uniformity::Varying {
+            self.expressions.push((expr, uniformity));
+        }
+    }
+}
+
+/// True if the expression keeps its value as long as its variables do. Equal floats may be zeros of either sign.
+fn stays(expr: &Expr) -> bool {
+    !expr.any(&mut |part| {
+        matches!(part, Expr::Subgroup(_) | Expr::Load(_) | Expr::Float(..))
+            || matches!(part, Expr::Cast(to, _) if to.is_float())
+    })
+}
+
 /// True if every lane of the tangle that evaluates the expression gets the same value. May say false of one that is uniform too.
 pub fn is_uniform(expr: &Expr, tangles: Tangles) -> bool {
     Uniformity::of(expr).holds_in(tangles)
@@ -88,6 +152,55 @@ mod tests {
     use super::*;
     use tangle_program::subgroup::{Fold, SubgroupOp};
     use tangle_program::tree::Builtin;
+    use tangle_program::types::Scalar;
+
+    /// What a condition and assignments make uniform, and what ends it.
+    #[test]
+    fn uniform_here_table() {
+        use Uniformity::{Everywhere, InExactTangles, Varying};
+        let var = Expr::Var;
+        let eq = |x, y| Expr::binary(BinaryOp::Eq, x, y);
+        let and = |x, y| Expr::binary(BinaryOp::And, x, y);
+        let low = |x| Expr::binary(BinaryOp::BitAnd, x, Expr::Uint(3));
+        let first = |x| Expr::subgroup(SubgroupOp::BroadcastFirst, [x]);
+        let expected = |x| Expr::Intrinsic(Intrinsic::Expect, vec![x, Expr::Bool(true)]);
+        let float = |x| Expr::Cast(Scalar::Float, Box::new(x));
+        for (cond, expr, exact, loose) in [
+            (eq(var(0), Expr::Uint(2)), var(0), Everywhere, Everywhere),
+            (eq(Expr::Push(0), var(0)), var(0), Everywhere, Everywhere),
+            (eq(low(Expr::Input(0)), Expr::Uniform(1)), low(Expr::Input(0)), Everywhere, Everywhere),
+            // Only the whole of what was compared.
+            (eq(low(Expr::Input(0)), Expr::Uniform(1)), Expr::Input(0), Varying, Varying),
+            (eq(var(0), first(var(0))), var(0), InExactTangles, Varying),
+            (eq(var(0), var(1)), var(0), Varying, Varying),
+            (and(eq(var(0), Expr::Uint(2)), eq(var(1), first(var(1)))), var(1), InExactTangles, Varying),
+            (expected(eq(var(0), Expr::Uint(2))), var(0), Everywhere, Everywhere),
+            (Expr::binary(BinaryOp::Ne, var(0), Expr::Uint(2)), var(0), Varying, Varying),
+            (Expr::binary(BinaryOp::Or, eq(var(0), Expr::Uint(2)), Expr::Bool(true)), var(0), Varying, Varying),
+            // Zeros of both signs are equal.
+            (eq(float(var(0)), float(Expr::Uint(0))), float(var(0)), Varying, Varying),
+        ] {
+            for (tangles, uniformity) in [(Tangles::Exact, exact), (Tangles::Loose, loose)] {
+                let mut here = Here::default();
+                here.assume(&cond, tangles, &Uniformity::of);
+                assert_eq!(here.of(&expr), uniformity, "{cond:?} {expr:?} {tangles:?}");
+                here.forget(&[0, 1]);
+                let reads = expr.any(&mut |part| matches!(part, Expr::Var(_)));
+                assert_eq!(
+                    here.of(&expr),
+                    if reads { Varying } else { uniformity },
+                    "{cond:?} {expr:?}, after a write"
+                );
+            }
+        }
+        let mut here = Here::default();
+        here.assign(0, Everywhere, Tangles::Loose);
+        assert_eq!(here.of(&var(0)), Everywhere);
+        here.assign(0, InExactTangles, Tangles::Loose);
+        assert_eq!(here.of(&var(0)), Varying, "another tangle than that of the operation");
+        here.assign(0, InExactTangles, Tangles::Exact);
+        assert_eq!(here.of(&var(0)), InExactTangles);
+    }
 
     #[test]
     fn uniform_table() {

@@ -19,6 +19,7 @@ use tangle_identity::{Kind, Signature};
 use tangle_program::case::Case;
 use tangle_report::saved::Rate;
 
+use crate::against::Against;
 use crate::minimized::MinimizedPath;
 use crate::reduce::{ReduceOptions, content_hash, reduce};
 use crate::target::Target;
@@ -64,6 +65,8 @@ pub struct Background {
     open: Opener,
     /// Every device of the campaign.
     devices: Vec<String>,
+    /// A device that what is made small must not fail on.
+    against: Option<Against>,
     queue: Mutex<BTreeMap<(u8, usize, u64), Request>>,
     number: AtomicU64,
     /// When to stop, known when the search is over.
@@ -75,11 +78,12 @@ pub struct Background {
 }
 
 impl Background {
-    /// With something that opens workers, and the names of the campaign's devices.
-    pub fn new(open: Opener, devices: Vec<String>) -> Background {
+    /// With something that opens workers, the names of the campaign's devices, and a device that what is made small must not fail on.
+    pub fn new(open: Opener, devices: Vec<String>, against: Option<Against>) -> Background {
         Background {
             open,
             devices,
+            against,
             queue: Mutex::default(),
             number: AtomicU64::new(0),
             deadline: OnceLock::new(),
@@ -159,8 +163,12 @@ impl Background {
         let original = &request.case;
         let place = MinimizedPath::of(&request.folder);
         let start = place.unfinished(original).unwrap_or_else(|| original.clone());
-        let options =
-            ReduceOptions { time: Some(EACH), from: Some(content_hash(original)), ..ReduceOptions::default() };
+        let options = ReduceOptions {
+            time: Some(EACH),
+            from: Some(content_hash(original)),
+            against: self.against.clone(),
+            ..ReduceOptions::default()
+        };
         let reduction = reduce(targets, &start, Some(&request.signature), &options, stop, |progress| {
             let is_noted = !progress.improved || place.note(original, progress.best).is_ok();
             if self.is_over() || !is_noted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -138,7 +138,7 @@ fn prepare(case: Case, seconds: &mut BTreeMap<Stage, f64>) -> Option<Prepared> {
     let glsl = timed(seconds, Stage::Print, || glsl(&case));
     let spirv = timed(seconds, Stage::Compile, || toolchain::compile(&glsl, version)).ok()?;
     timed(seconds, Stage::Validate, || toolchain::validate(&spirv, version)).ok()?;
-    Some(Prepared { case, glsl, spirv })
+    Some(Prepared { case, shader: glsl, spirv })
 }
 
 fn timed<T>(seconds: &mut BTreeMap<Stage, f64>, stage: Stage, work: impl FnOnce() -> T) -> T {
@@ -162,7 +162,16 @@ pub fn speed(
     let workers = target.executor.workers().len();
     let max_disk = CampaignOptions::MAX_DISK;
     let known = Default::default();
-    let options = CampaignOptions { choice, cases: None, time: Some(time), witnesses: 0, known, max_disk };
+    let options = CampaignOptions {
+        choice,
+        cases: None,
+        time: Some(time),
+        witnesses: 0,
+        known,
+        max_disk,
+        processor_time: None,
+        until_first: false,
+    };
     let before = processors();
     let started = Instant::now();
     let campaign = Arc::new(Campaign::new(options, Folder::open(folder)?, vec![target], stop)?);

@@ -1,21 +1,29 @@
 //! What a device can run, in the terms of the test-case language.
 
+use std::collections::BTreeSet;
+
 use tangle_analysis::validate::MAX_WORKGROUP;
-use tangle_features::{for_category, for_scalar, for_tier, needs};
+use tangle_emit::glsl::Dialect;
+use tangle_emit::glsl::spelling::{self, TypeName, in_arb};
+use tangle_features::{for_category, for_scalar, for_stage, for_tier, needs};
 use tangle_generator::Config;
 use tangle_oracle::map::SizePromise;
-use tangle_program::case::{Case, SpirvVersion, SubgroupSize, Tier};
-use tangle_program::subgroup::Category;
+use tangle_program::case::{Case, SpirvVersion, Stage, SubgroupSize, Tier};
+use tangle_program::subgroup::{Category, SubgroupOp, TABLE};
+use tangle_program::tree::{Builtin, Expr, Stmt, walk_block};
 use tangle_program::types::Scalar;
-use tangle_runner::{DeviceInfo, Feature, FeatureSet, Limits};
+use tangle_runner::{Api, DeviceInfo, DeviceType, Feature, FeatureSet, Limits, Subgroups};
 
 /// What a device can run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capabilities {
     /// Its subgroup sizes.
     pub sizes: SizePromise,
-    /// True if a pipeline may require a size.
-    pub required_size: bool,
+    /// The stages in which a pipeline may require a size.
+    pub required_size: Vec<Stage>,
+    /// True if quad operations are in all stages with subgroups, not only in compute and fragment shaders
+    /// (`quadOperationsInAllStages`).
+    pub quads_everywhere: bool,
     /// Most subgroups in a workgroup when a size is required.
     pub max_workgroup_subgroups: u32,
     /// Vulkan features.
@@ -24,20 +32,53 @@ pub struct Capabilities {
     pub max_spirv: SpirvVersion,
     /// Limits of compute work.
     pub limits: Limits,
+    /// Whose GLSL it takes.
+    pub dialect: Dialect,
+    /// True of a GPU, which processes share; a driver that runs on the processors has one of its own in each.
+    pub is_gpu: bool,
+    /// Whether it takes modules, where it takes GLSL: SPIR-V 1.3 with subgroup operations (KHR_shader_subgroup, changes to section C.1).
+    pub takes_modules: bool,
+}
+
+/// Whose GLSL a device takes.
+pub fn dialect(info: &DeviceInfo) -> Dialect {
+    match info.opengl.as_ref().map(|opengl| opengl.subgroups) {
+        None => Dialect::Vulkan,
+        Some(Subgroups::Khr | Subgroups::None) => Dialect::OpenGl,
+        Some(Subgroups::Arb) => Dialect::OpenGlArb,
+    }
 }
 
 impl Capabilities {
-    /// What a Vulkan device can run.
+    /// What a device of a driver can run.
     pub fn of(info: &DeviceInfo) -> Capabilities {
         let subgroup = &info.subgroup;
         Capabilities {
             sizes: SizePromise { default: subgroup.size, min: subgroup.min_size, max: subgroup.max_size },
-            required_size: subgroup.required_size_in_compute,
+            required_size: Stage::ALL
+                .into_iter()
+                .filter(|&stage| match stage {
+                    Stage::Compute => subgroup.required_size_in_compute,
+                    stage => subgroup.required_size_stages.iter().any(|name| name == stage.name()),
+                })
+                .collect(),
+            quads_everywhere: subgroup.quad_operations_in_all_stages,
             max_workgroup_subgroups: subgroup.max_compute_workgroup_subgroups,
             features: info.features,
             max_spirv: info.max_spirv,
             limits: info.limits,
+            dialect: dialect(info),
+            is_gpu: info.device_type != DeviceType::Cpu,
+            takes_modules: info
+                .opengl
+                .as_ref()
+                .is_none_or(|opengl| opengl.takes_spirv && opengl.subgroups == Subgroups::Khr),
         }
+    }
+
+    /// The interface that it is driven by.
+    pub const fn api(&self) -> Api {
+        if self.dialect.is_opengl() { Api::OpenGl } else { Api::Vulkan }
     }
 
     /// What the reference device can run: everything, at sizes up to 128, its default being `size`.
@@ -52,19 +93,48 @@ impl Capabilities {
             max_storage_buffer_range: u32::MAX,
             ..Limits::default()
         };
+        let (task, mesh) = (limits.workgroups(Stage::Compute), limits.workgroups(Stage::Compute));
+        let limits = Limits { task, mesh, ..limits };
         Capabilities {
             sizes: SizePromise { default: size, min: size.min(4), max: 128 },
-            required_size: true,
+            required_size: Stage::ALL.into(),
+            quads_everywhere: true,
             max_workgroup_subgroups: 1024,
             features,
             max_spirv: SpirvVersion::V1_6,
             limits,
+            dialect: Dialect::Vulkan,
+            is_gpu: false,
+            takes_modules: true,
         }
+    }
+
+    /// The same in compute shaders only.
+    pub fn compute_only(size: u32) -> Capabilities {
+        let mut capabilities = Capabilities::reference(size);
+        for feature in [Feature::SubgroupsInTask, Feature::SubgroupsInMesh, Feature::SubgroupsInFragment] {
+            capabilities.features.remove(feature);
+        }
+        capabilities
     }
 
     /// True if the device offers the tier.
     pub fn offers(&self, tier: Tier) -> bool {
         self.has_all(for_tier(tier))
+    }
+
+    /// True if the device offers the stage.
+    pub fn offers_stage(&self, stage: Stage) -> bool {
+        let has_quads = stage != Stage::Fragment || self.sizes.min >= 4;
+        let has_groups = self.limits.workgroups(stage).max_invocations > 0;
+        self.has_all(for_stage(stage)) && self.max_spirv >= stage.first_spirv() && has_quads && has_groups
+    }
+
+    /// Whether the device has the category in a stage.
+    fn has_category(&self, category: Category, stage: Stage) -> bool {
+        let is_quad = matches!(category, Category::Quad | Category::QuadControl);
+        self.has_all(for_category(category))
+            && (!is_quad || self.quads_everywhere || matches!(stage, Stage::Compute | Stage::Fragment))
     }
 
     fn has_all(&self, features: FeatureSet) -> bool {
@@ -75,9 +145,16 @@ impl Capabilities {
     pub fn missing(&self, case: &Case) -> Vec<String> {
         let needs = needs(case);
         let lacking = needs.features.without(self.features);
-        let mut missing: Vec<String> = lacking.iter().map(|feature| feature.name().to_owned()).collect();
-        self.missing_sizes(case, needs.min_subgroup_size, &mut missing);
+        let mut missing: Vec<String> = lacking.rows().map(|row| row.name_in(self.api()).into_owned()).collect();
+        let stage = case.entry_point.stage;
+        let quads = needs.features.contains(Feature::SubgroupQuad) || needs.features.contains(Feature::QuadControl);
+        if quads && !self.has_category(Category::Quad, stage) && self.has_all(for_category(Category::Quad)) {
+            missing.push(format!("quad operations in {} shaders (quadOperationsInAllStages)", stage.name()));
+        }
+        let least = if stage == Stage::Fragment { needs.min_subgroup_size.max(4) } else { needs.min_subgroup_size };
+        self.missing_sizes(case, least, &mut missing);
         self.missing_limits(case, &mut missing);
+        self.missing_in_opengl(case, &mut missing);
         missing
     }
 
@@ -95,7 +172,9 @@ impl Capabilities {
         let x = case.entry_point.workgroups().size[0];
         let mut multiple_of = None;
         match case.entry_point.subgroup_size {
-            SubgroupSize::Required(_) if !self.required_size => missing.push("a required subgroup size".into()),
+            SubgroupSize::Required(_) if !self.required_size.contains(&case.entry_point.stage) => {
+                missing.push("a required subgroup size".into());
+            }
             SubgroupSize::Required(size) => {
                 if !(min..=max).contains(&size) {
                     missing.push(format!("subgroup size {size} (has {min} to {max})"));
@@ -120,61 +199,143 @@ impl Capabilities {
 
     fn missing_limits(&self, case: &Case, missing: &mut Vec<String>) {
         let limits = &self.limits;
-        if case.entry_point.spirv > self.max_spirv {
+        let is_source = self.dialect.is_opengl() && case.variant.is_compiled_only();
+        if case.entry_point.spirv > self.max_spirv && !is_source {
             missing.push(format!("SPIR-V {}", case.entry_point.spirv));
         }
-        if case.entry_point.group_size() > limits.max_workgroup_invocations {
+        let of_stage = limits.workgroups(case.entry_point.stage);
+        if case.entry_point.group_size() > of_stage.max_invocations {
             missing.push(format!("workgroups of {} invocations", case.entry_point.group_size()));
         }
         let too_large =
             |wanted: [u32; 3], limit: [u32; 3]| wanted.iter().zip(limit).any(|(&wanted, most)| wanted > most);
-        if too_large(case.entry_point.workgroups().size, limits.max_workgroup_size) {
+        if too_large(case.entry_point.workgroups().size, of_stage.max_size) {
             missing.push(format!(
                 "a workgroup of {:?} (has {:?})",
                 case.entry_point.workgroups().size,
-                limits.max_workgroup_size
+                of_stage.max_size
             ));
         }
-        if too_large(case.entry_point.workgroups().count, limits.max_workgroup_count) {
+        if too_large(case.entry_point.workgroups().count, of_stage.max_count) {
             missing.push(format!(
                 "{:?} workgroups (has {:?})",
                 case.entry_point.workgroups().count,
-                limits.max_workgroup_count
+                of_stage.max_count
             ));
+        }
+        if case.entry_point.groups() > of_stage.max_total_count {
+            missing.push(format!("{} workgroups together", case.entry_point.groups()));
         }
         if case.data.push.len() * 4 > limits.max_push_constants_size as usize {
             missing.push(format!("{} bytes of push constants", case.data.push.len() * 4));
         }
     }
 
-    /// What the generator may use for this device at a tier.
-    pub fn config(&self, tier: Tier) -> Config {
+    /// What OpenGL does not have of a case (docs/opengl.md).
+    fn missing_in_opengl(&self, case: &Case, missing: &mut Vec<String>) {
+        if !self.dialect.is_opengl() {
+            return;
+        }
+        if !case.variant.is_compiled_only() {
+            if !self.takes_modules {
+                missing.push("modules with subgroup operations (ARB_gl_spirv and KHR_shader_subgroup)".into());
+            }
+            // ARB_gl_spirv, "Non-acceptance of SPIR-V features, relative to Vulkan".
+            if !case.data.push.is_empty() {
+                missing.push("push constants of a module (not in OpenGL)".into());
+            }
+        }
+        if self.dialect == Dialect::OpenGlArb {
+            missing.extend(missing_in_arb(case));
+        }
+    }
+
+    /// What the generator may use for this device in a stage at a tier.
+    pub fn config(&self, stage: Stage, tier: Tier) -> Config {
         let has = |feature| self.features.contains(feature);
-        let categories = Category::ALL.into_iter().filter(|&category| self.has_all(for_category(category)));
+        let categories = Category::ALL.into_iter().filter(|&category| self.has_category(category, stage));
         // A program that uses a type uses it in subgroup operations, too.
         let scalars = Scalar::ALL.into_iter().filter(|&scalar| self.has_all(for_scalar(scalar)));
         let sizes = self.sizes;
         let powers = (0..8).map(|n| 1u32 << n).filter(|size| (sizes.min..=sizes.max).contains(size));
-        let [x, y, z] = self.limits.max_workgroup_size;
+        let limits = self.limits.workgroups(stage);
+        // At the weaker tiers helpers may be considered inactive at one operation and active at the next: what has to be uniform for all
+        // lanes of an operation is then not known to be (rule H3).
+        let loose = stage == Stage::Fragment && tier != Tier::Maximal;
+        let categories = categories.filter(move |category| {
+            !loose || !matches!(category, Category::Rotate | Category::RotateClustered | Category::Partitioned)
+        });
+        let powers = powers.filter(move |&size| stage != Stage::Fragment || size >= 4);
+        let [x, y, z] = limits.max_size;
         Config {
+            stage,
             tier,
             categories: categories.collect(),
+            without: match self.dialect {
+                Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl => BTreeSet::new(),
+                Dialect::OpenGlArb => TABLE.iter().map(|info| info.op).filter(|op| in_arb(*op).is_none()).collect(),
+            },
             scalars: scalars.collect(),
             min_subgroup_size: sizes.min,
             max_subgroup_size: sizes.max,
-            required_sizes: if self.required_size { powers.collect() } else { Vec::new() },
-            full_subgroups: has(Feature::ComputeFullSubgroups),
+            required_sizes: if self.required_size.contains(&stage) { powers.collect() } else { Vec::new() },
+            full_subgroups: has(Feature::ComputeFullSubgroups) && stage != Stage::Fragment,
+            demote: has(Feature::DemoteToHelperInvocation),
+            terminate: has(Feature::TerminateInvocation),
             varying_size: has(Feature::SubgroupSizeControl),
             shared_int64_atomics: has(Feature::SharedInt64Atomics) && has(Feature::BufferInt64Atomics),
             expect_assume: has(Feature::ExpectAssume),
             dot_product: has(Feature::IntegerDotProduct),
             local_size_id: has(Feature::Maintenance4),
-            broadcast_dynamic_id: has(Feature::SubgroupBroadcastDynamicId),
-            spirv: SpirvVersion::ALL.into_iter().filter(|&version| version <= self.max_spirv).collect(),
+            broadcast_dynamic_id: has(Feature::SubgroupBroadcastDynamicId) && !loose,
+            spirv: SpirvVersion::ALL
+                .into_iter()
+                .filter(|version| (stage.first_spirv()..=self.max_spirv).contains(version))
+                .collect(),
             max_workgroup: [x, y, z].map(|side| side.min(MAX_WORKGROUP as u32)),
-            max_invocations: self.limits.max_workgroup_invocations.min(MAX_WORKGROUP as u32),
+            max_invocations: limits.max_invocations.min(MAX_WORKGROUP as u32),
             max_workgroup_subgroups: self.max_workgroup_subgroups,
             ..Config::default()
         }
     }
+}
+
+/// What a case has that ARB_shader_ballot and ARB_shader_group_vote do not.
+pub fn missing_in_arb(case: &Case) -> BTreeSet<String> {
+    let mut missing = BTreeSet::new();
+    let mut lacks = |what: String| {
+        missing.insert(format!("{what} (not in ARB_shader_ballot)"));
+    };
+    for function in &case.program.functions {
+        walk_block(&function.body, &mut |stmt| {
+            if let Stmt::Barrier(op) = stmt {
+                lacks(op.info().name.into());
+            }
+            stmt.direct_exprs().for_each(|expr| {
+                expr.walk(&mut |expr| match expr {
+                    Expr::Subgroup(call) if in_arb(call.op).is_none() => lacks(call.op.info().name.into()),
+                    Expr::Subgroup(call) => {
+                        // The votes are of bools; what is read from an invocation is of genType, genIType or genUType.
+                        let takes: &[Scalar] = match call.op {
+                            SubgroupOp::All | SubgroupOp::Any | SubgroupOp::AllEqual | SubgroupOp::Ballot => {
+                                &[Scalar::Bool]
+                            }
+                            _ => &[Scalar::Int, Scalar::Uint, Scalar::Float],
+                        };
+                        let ty = call.args.first().and_then(|arg| arg.ty(function));
+                        if let Some(ty) =
+                            ty.filter(|ty| !takes.contains(&ty.scalar) || takes == [Scalar::Bool] && ty.width > 1)
+                        {
+                            lacks(format!("{} of {}", call.op.info().name, TypeName(ty)));
+                        }
+                    }
+                    Expr::Builtin(builtin @ (Builtin::SubgroupId | Builtin::NumSubgroups)) => {
+                        lacks(spelling::builtin(*builtin).into())
+                    }
+                    _ => {}
+                });
+            });
+        });
+    }
+    missing
 }

@@ -16,7 +16,7 @@ pub fn everywhere(targets: &[Target], preps: &[Prep], done: &AtomicUsize) -> Vec
         loop {
             let Some((index, target)) = next.lock().unwrap_or_else(PoisonError::into_inner).next() else { return };
             let run = |prep| {
-                let conclusion = conclude(target, prep);
+                let conclusion = target.run_dressed(prep);
                 done.fetch_add(1, Ordering::Relaxed);
                 conclusion
             };
@@ -27,11 +27,4 @@ pub fn everywhere(targets: &[Target], preps: &[Prep], done: &AtomicUsize) -> Vec
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(targets.len());
     std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
     results.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn conclude(target: &Target, prep: &Prep) -> Conclusion {
-    match prep {
-        Prep::Ready(prepared) => target.run(prepared),
-        Prep::Faulty(_, fault) => Conclusion::from(fault),
-    }
 }

@@ -34,6 +34,7 @@ pub fn signature(outcome: &Outcome) -> Option<Signature> {
 pub fn of_toolchain(error: &ToolchainError) -> Option<(ToolStep, String)> {
     let (step, message) = match error {
         ToolchainError::Compile(message) => (ToolStep::Compile, message),
+        ToolchainError::Refused(message) => (ToolStep::Refuse, message),
         ToolchainError::Invalid(message) => (ToolStep::Validate, message),
         ToolchainError::Optimiser(message) => (ToolStep::Optimise, message),
         ToolchainError::Spoilt(message) => (ToolStep::ValidateOptimised, message),

@@ -18,8 +18,8 @@ pub fn finding<'a>(
     signature: Signature,
 ) -> Finding<'a> {
     let (case, glsl, spirv): (_, _, &[u32]) = match prep {
-        Prep::Ready(Prepared { case, glsl, spirv }) => (case, glsl, spirv),
-        Prep::Faulty(case, fault) => (case, &fault.glsl, &[]),
+        Prep::Ready(Prepared { case, shader, spirv }) => (case, shader, spirv),
+        Prep::Faulty(case, fault) => (case, &fault.shader, &[]),
     };
     // A module without disassembly is still worth saving.
     let disassembly = toolchain::read(spirv).unwrap_or_else(|error| format!("; {error}\n"));
@@ -30,6 +30,7 @@ pub fn finding<'a>(
         disassembly,
         result: serde_json::to_value(&conclusion.finish).unwrap_or_default(),
         observation: conclusion.observation.as_ref(),
+        number: None,
         device: &target.name,
         device_info: target.info.clone(),
         report: report(target, case, conclusion, &signature),

@@ -10,17 +10,22 @@
 //!   isa ── what a driver's compiler made of a finding
 //!   coverage ── what the cases of a campaign would cover, on the reference device
 //!   everywhere ── cases on all devices in one go;  matrix ── devices against known bugs
+//!   against ── a device whose failures are no news;  shard ── a part of the sequence
 //!   reduce ── a failing case made small (tangle-minimizer)
 //!   background ── findings made small while a campaign goes on;  minimized ── what that leaves on disk
 //!   variants ── a case as every variant on every device: which stage is to blame
+//!   retest ── the bugs of a book on the devices at hand
 //!   bench ── what a case costs, and how fast a campaign is
+//!   bisect ── which commit of a driver it was
 //!   blackbox ── cases for others to run;  fuzzing ── what the cargo fuzz targets do
 //!   corpus ── new cases for a regression corpus
 //!   replay ── a folder of cases against what is expected of them
 //! ```
 
+pub mod against;
 pub mod background;
 pub mod bench;
+pub mod bisect;
 pub mod blackbox;
 pub mod campaign;
 pub mod capabilities;
@@ -39,6 +44,8 @@ pub mod plan;
 pub mod prepare;
 pub mod reduce;
 pub mod replay;
+pub mod retest;
+pub mod shard;
 pub mod skips;
 pub mod target;
 pub mod variants;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicUsize;
 
 use tangle_identity::Kind;
+use tangle_identity::book::version_numbers as numbers;
 use tangle_program::case::Case;
 use tangle_report::html::matrix::{Matrix, MatrixCell, MatrixDevice, MatrixRow, Meaning};
 
@@ -70,13 +71,6 @@ impl Version {
         let numbers: Vec<String> = self.numbers.iter().map(u32::to_string).collect();
         if numbers.is_empty() { "this version".into() } else { numbers.join(".") }
     }
-}
-
-/// The first number with a dot in it, `Mesa 22.3.6 (LLVM 15.0.6)` say.
-fn numbers(text: &str) -> Vec<u32> {
-    let words = text.split(|c: char| !c.is_ascii_digit() && c != '.');
-    let dotted = words.map(|word| word.trim_matches('.')).find(|word| word.contains('.'));
-    dotted.into_iter().flat_map(|word| word.split('.')).filter_map(|number| number.parse().ok()).collect()
 }
 
 /// For each driver that shows the bug: the versions that have it, and those that have not. A version has it if one of its devices

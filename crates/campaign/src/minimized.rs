@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde::Deserialize;
 use tangle_analysis::validate::validate;
-use tangle_emit::glsl::glsl;
+use tangle_emit::source;
 use tangle_files::write_atomically;
 use tangle_minimizer::statements;
 use tangle_program::case::Case;
@@ -123,7 +123,7 @@ impl MinimizedPath {
         write(RECORD, &(serde_json::to_string_pretty(&record(original, reduction, time))? + "\n"))?;
         if let Some(neighbour) = &reduction.minimized.neighbour {
             write("neighbour.json", &neighbour.to_json())?;
-            write("neighbour.comp", &glsl(neighbour))?;
+            write("neighbour.comp", &source(neighbour))?;
         }
         if self.out.exists() {
             fs::rename(&self.out, &old).with_context(|| format!("cannot replace {}", self.out.display()))?;

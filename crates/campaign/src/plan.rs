@@ -15,15 +15,26 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 use tangle_generator::{Combination, Config, Profile, Stats, from_seed, generate, vary};
-use tangle_program::case::{Case, Tier};
+use tangle_program::case::{Case, Launch, Stage, Tier};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Block, Stmt};
 use tangle_program::variant::{Freedom, PASSES, Printing, Variant};
 
+use crate::capabilities::missing_in_arb;
+use crate::shard::Shard;
 use crate::target::Target;
 
 /// How often a tier is drawn, where a device offers it. What is exact everywhere finds most.
 const TIER_WEIGHTS: [(Tier, u32); 3] = [(Tier::Maximal, 6), (Tier::SubgroupUniform, 2), (Tier::Plain, 3)];
+
+/// How often a stage is drawn, where a device offers it: it multiplies the weight of a tier. What is not compute costs as much and goes
+/// through other parts of a driver only at its ends.
+///
+/// A GPU that executes is given other stages only where they are asked for: its workers are processes that share it, and what the graphics
+/// of one costs the others is not known. (Seen on NVIDIA 580.159 with two processes and more: `Xid 109, CTX SWITCH TIMEOUT`, after
+/// which a launch counts as finished that has written nothing.)
+const STAGE_WEIGHTS: [(Stage, u32); 4] =
+    [(Stage::Compute, 8), (Stage::Task, 1), (Stage::Mesh, 1), (Stage::Fragment, 3)];
 
 /// How often a profile is drawn when none is asked for.
 const PROFILE_WEIGHTS: &[(Profile, u32)] = &[
@@ -53,6 +64,9 @@ const VARIANT_WEIGHTS: &[(Drawn, u32)] = &[
 /// How many data a program gets, if not asked for: `docs/speed.md` has what was measured.
 pub const INPUTS: NonZero<u32> = NonZero::new(8).unwrap();
 
+/// How many programs are made for one that has nothing but what ARB_shader_ballot has. One that does not is left out on such a device.
+const MOST_TRIES: u32 = 200;
+
 /// The most passes of a drawn list.
 const MOST_PASSES: u32 = 12;
 
@@ -73,6 +87,9 @@ pub struct Choice {
     pub profile: Option<Profile>,
     /// Only this tier; else a mixture.
     pub tier: Option<Tier>,
+    /// Only these stages; else a mixture.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub stages: BTreeSet<Stage>,
     /// Only this variant; else a mixture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<Variant>,
@@ -82,11 +99,23 @@ pub struct Choice {
     /// What no case contains: how a campaign is steered away from what is known to be broken.
     #[serde(default)]
     pub without: BTreeSet<Combination>,
+    /// Which part of the programs. Programs and cases have the numbers that they have in the whole sequence.
+    #[serde(default, skip_serializing_if = "Shard::is_all")]
+    pub shard: Shard,
 }
 
 impl Default for Choice {
     fn default() -> Choice {
-        Choice { seed: 0, profile: None, tier: None, variant: None, inputs: INPUTS, without: BTreeSet::new() }
+        Choice {
+            seed: 0,
+            profile: None,
+            tier: None,
+            stages: BTreeSet::new(),
+            variant: None,
+            inputs: INPUTS,
+            without: BTreeSet::new(),
+            shard: Shard::default(),
+        }
     }
 }
 
@@ -107,20 +136,40 @@ impl Plan {
     /// The sequence for these devices.
     ///
     /// # Errors
-    /// If no device offers the tier.
+    /// If no device offers the tier in one of the stages.
     pub fn new(choice: Choice, targets: &[Target]) -> anyhow::Result<Plan> {
         let tier = choice.tier;
         let mut classes: Vec<Vec<(Config, u32)>> = Vec::new();
         for target in targets {
-            let offered = TIER_WEIGHTS.iter().filter(|(offered, _)| {
-                tier.is_none_or(|tier| tier == *offered) && target.capabilities.offers(*offered)
+            let capabilities = &target.capabilities;
+            let tiers = TIER_WEIGHTS
+                .into_iter()
+                .filter(|&(offered, _)| tier.is_none_or(|tier| tier == offered) && capabilities.offers(offered));
+            let mixed = |stage| stage == Stage::Compute || !(capabilities.is_gpu && target.executes());
+            let stages = STAGE_WEIGHTS.into_iter().filter(|&(stage, _)| {
+                let chosen = if choice.stages.is_empty() { mixed(stage) } else { choice.stages.contains(&stage) };
+                chosen && capabilities.offers_stage(stage)
             });
-            let class: Vec<_> = offered.map(|&(tier, weight)| (target.capabilities.config(tier), weight)).collect();
+            let stages: Vec<_> = stages.collect();
+            // With one stage the weights are those of the tiers.
+            let whole: u32 = if stages.len() == 1 { stages[0].1 } else { 1 };
+            let class: Vec<_> = tiers
+                .flat_map(|(tier, weight)| {
+                    stages.iter().map(move |&(stage, times)| (stage, tier, weight * times / whole))
+                })
+                .map(|(stage, tier, weight)| (capabilities.config(stage, tier), weight))
+                .collect();
             if !class.is_empty() && !classes.contains(&class) {
                 classes.push(class);
             }
         }
-        anyhow::ensure!(!classes.is_empty(), "no chosen device offers tier {}", tier.map_or("any", Tier::name));
+        let stages: Vec<&str> = choice.stages.iter().map(|stage| stage.name()).collect();
+        anyhow::ensure!(
+            !classes.is_empty(),
+            "no chosen device offers tier {}{}",
+            tier.map_or("any", Tier::name),
+            if stages.is_empty() { String::new() } else { format!(" in stage {}", stages.join(", ")) }
+        );
         Ok(Plan { choice, classes })
     }
 
@@ -141,6 +190,16 @@ impl Plan {
         std::iter::once(Some(case)).chain(others).collect()
     }
 
+    /// Seed of the sequence.
+    pub fn seed(&self) -> u64 {
+        self.choice.seed
+    }
+
+    /// Which part of the programs is to run.
+    pub fn shard(&self) -> Shard {
+        self.choice.shard
+    }
+
     /// How many cases have the same program.
     pub fn inputs(&self) -> u64 {
         self.choice.inputs.get().into()
@@ -150,14 +209,23 @@ impl Plan {
     fn program(&self, index: u64) -> Case {
         let mut rng = SmallRng::seed_from_u64(self.choice.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index);
         let config = self.config(&mut |below| rng.random_range(0..below));
+        let mut tries = 0;
         loop {
             let mut case = from_seed(rng.random(), &config);
-            if self.avoid(&mut case) {
+            tries += 1;
+            let fits = config.without.is_empty() || tries > MOST_TRIES || missing_in_arb(&case).is_empty();
+            if fits && self.avoid(&mut case) {
                 // Drawn last: the choice of a variant does not change the program.
                 let drawn = variant(&mut |below| rng.random_range(0..below));
                 case.variant = self.choice.variant.clone().unwrap_or(drawn);
-                if case.variant.loses_workgroup_size() {
-                    case.entry_point.workgroups_mut().default_size = None;
+                if matches!(case.variant, Variant::Printed(_)) && case.entry_point.stage != Stage::Compute {
+                    // The printer knows compute shaders.
+                    case.variant = Variant::Unoptimised;
+                }
+                if let (true, Launch::Workgroups(workgroups)) =
+                    (case.variant.loses_workgroup_size(), &mut case.entry_point.launch)
+                {
+                    workgroups.default_size = None;
                 }
                 return case;
             }
@@ -248,7 +316,8 @@ mod tests {
 
     fn plan(variant: Option<Variant>) -> Plan {
         let target = Target::built_in("reference").expect("it is built in");
-        let choice = Choice { seed: 5, profile: Some(Profile::Small), variant, ..Choice::default() };
+        let stages = [Stage::Compute].into();
+        let choice = Choice { seed: 5, profile: Some(Profile::Small), variant, stages, ..Choice::default() };
         Plan::new(choice, &[target]).expect("it offers every tier")
     }
 

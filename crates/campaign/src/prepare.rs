@@ -1,15 +1,20 @@
 //! From a case to a job, and from a job's outcome back to an observation.
 
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
 use tangle_analysis::cost::log_stride;
-use tangle_emit::{glsl, spirv};
+use tangle_emit::glsl::{self, Dialect};
+use tangle_emit::spirv;
 use tangle_features::needs;
 use tangle_oracle::judge::Observation;
-use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
-use tangle_program::case::{Case, SubgroupSize};
+use tangle_program::case::interface::{ARRAYS, CORNERS, INPUTS, LOG, MAP, UNIFORMS};
+use tangle_program::case::{Case, Draw, SpirvVersion, Stage, SubgroupSize};
 use tangle_program::memory::buffer_bytes;
 use tangle_program::variant::Variant;
 use tangle_runner::{
-    Buffer, BufferKind, Init, Job, Launch, LaunchOutput, Optimisation, ReadBack, ReadBackMode, SubgroupFlags,
+    Buffer, BufferKind, Init, Job, Launch, LaunchOutput, Module, Optimisation, Pipeline, Raster, ReadBack,
+    ReadBackMode, Source, SubgroupFlags,
     toolchain::{self, ToolchainError},
 };
 
@@ -18,8 +23,8 @@ use tangle_runner::{
 pub struct Prepared {
     /// The case.
     pub case: Case,
-    /// Its shader. Where the module is printed it is for reading only.
-    pub glsl: String,
+    /// Its shader, in the language of its variant. Where the module is printed it is for reading only.
+    pub shader: String,
     /// Its module, valid.
     pub spirv: Vec<u32>,
 }
@@ -27,18 +32,18 @@ pub struct Prepared {
 impl Prepared {
     /// A case for executors that run no module.
     pub fn without_module(case: Case) -> Prepared {
-        Prepared { case, glsl: String::new(), spirv: Vec::new() }
+        Prepared { case, shader: String::new(), spirv: Vec::new() }
     }
 }
 
-/// The toolchain failed on a case that is valid GLSL: a finding about the toolchain, which no driver gets to see.
+/// The toolchain failed on a valid case: a finding about the toolchain, which no driver gets to see.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct ToolchainFault {
     /// Which step failed, and what it said.
     pub error: ToolchainError,
     /// The shader.
-    pub glsl: String,
+    pub shader: String,
 }
 
 impl ToolchainFault {
@@ -83,47 +88,96 @@ impl Prep {
     }
 }
 
+/// What the front end of a case's variant cannot say or take of it; empty if it can take all.
+pub fn lacking(case: &Case) -> Vec<String> {
+    let Some(front_end) = case.variant.front_end() else { return Vec::new() };
+    let mut lacking = tangle_emit::lacks(front_end.language, case);
+    lacking.extend(tangle_compilers::missing(front_end, case));
+    lacking
+}
+
 /// Prints, compiles and validates a case, and optimises its module if its variant says so; or prints the module.
 ///
 /// # Errors
 /// If the compiler rejects the shader, the optimiser the module, or the validator what one of them made.
 pub fn prepare(case: Case) -> Result<Prepared, ToolchainFault> {
-    let glsl = glsl::glsl(&case);
+    let source = tangle_emit::source(&case);
+    if let Err(error) = beside(&case) {
+        return Err(ToolchainFault { error, shader: source });
+    }
     if let Variant::Printed(printing) = &case.variant {
         let spirv = spirv::module(&case, printing);
         return match toolchain::check(&spirv, case.entry_point.spirv) {
-            Ok(()) => Ok(Prepared { case, glsl, spirv }),
-            Err(error) => Err(ToolchainFault { error, glsl }),
+            Ok(()) => Ok(Prepared { case, shader: source, spirv }),
+            Err(error) => Err(ToolchainFault { error, shader: source }),
         };
     }
     let version = case.entry_point.spirv;
     let flags = case.variant.flags();
-    match toolchain::make(&glsl, version, &flags) {
-        Ok(spirv) => Ok(Prepared { case, glsl, spirv }),
-        Err(error) => Err(ToolchainFault { error, glsl }),
+    let made = match case.variant.front_end() {
+        None => toolchain::make(&source, version, &flags),
+        Some(by) => toolchain::make_by(by, &source, version, &flags),
+    };
+    match made {
+        Ok(spirv) => Ok(Prepared { case, shader: source, spirv }),
+        Err(error) => Err(ToolchainFault { error, shader: source }),
     }
 }
 
-/// The job that runs a case.
-pub fn job(prepared: &Prepared, id: u64) -> Job {
-    job_with(prepared, [&prepared.case], id)
+/// The module of the shader that stands beside that of the case ([`tangle_emit::glsl::stage::beside`]). The shaders are few, and compiled once.
+fn beside(case: &Case) -> Result<Arc<Vec<u32>>, ToolchainError> {
+    type Compiled = HashMap<(&'static str, SpirvVersion), Arc<Vec<u32>>>;
+    static COMPILED: LazyLock<Mutex<Compiled>> = LazyLock::new(Mutex::default);
+    let Some(text) = glsl::stage::beside(case) else { return Ok(Arc::default()) };
+    let key = (text, case.entry_point.spirv);
+    let compiled = || COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(module) = compiled().get(&key) {
+        return Ok(Arc::clone(module));
+    }
+    let module = Arc::new(toolchain::make(key.0, key.1, &[])?);
+    compiled().insert(key, Arc::clone(&module));
+    Ok(module)
 }
 
-/// The job that runs a case's program with the data of these cases, one launch for each. They differ in nothing else.
-pub fn job_with<'a>(prepared: &Prepared, cases: impl IntoIterator<Item = &'a Case>, id: u64) -> Job {
+/// The job that runs a case.
+pub fn job(prepared: &Prepared, dialect: Dialect, id: u64) -> Job {
+    job_with(prepared, dialect, [&prepared.case], id)
+}
+
+/// The job that runs a case's program with the data of these cases, one launch for each. They differ in nothing else. `dialect` is that of
+/// the device: OpenGL compiles the GLSL itself where no optimiser is asked for.
+pub fn job_with<'a>(prepared: &Prepared, dialect: Dialect, cases: impl IntoIterator<Item = &'a Case>, id: u64) -> Job {
     let Prepared { case, spirv, .. } = prepared;
+    // Where it does not compile, which `prepare` reports, the job says that it is no module.
+    let beside = || beside(case).map(|module| module.to_vec()).unwrap_or_default();
     let size = case.entry_point.subgroup_size;
+    let is_source = dialect.is_opengl() && case.variant.is_compiled_only();
     Job {
         id,
-        spirv: spirv.clone(),
+        spirv: if is_source { Vec::new() } else { spirv.clone() },
+        source: is_source.then(|| {
+            Box::new(Source {
+                glsl: glsl::print_in(case, dialect).text,
+                local_size: case.entry_point.workgroups().size,
+            })
+        }),
+        pipeline: match case.entry_point.stage {
+            Stage::Compute => Pipeline::Compute,
+            Stage::Task => Pipeline::Task { mesh: Box::new(Module(beside())) },
+            Stage::Mesh => Pipeline::Mesh,
+            Stage::Fragment => {
+                let (width, height) = case.entry_point.draw().map_or((1, 1), |draw| (draw.width, draw.height));
+                Pipeline::Fragment(Box::new(Raster { vertex: Module(beside()), width, height }))
+            }
+        },
         required_subgroup_size: if let SubgroupSize::Required(size) = size { Some(size) } else { None },
         subgroup_flags: SubgroupFlags {
             require_full: case.entry_point.full_subgroups,
             allow_varying_size: size == SubgroupSize::Varying,
         },
-        optimisation: match case.variant {
-            Variant::DriverUnoptimised => Optimisation::Disabled,
-            _ => Optimisation::Default,
+        optimisation: match case.variant.disables_driver_optimisation() {
+            true => Optimisation::Disabled,
+            false => Optimisation::Default,
         },
         specialization: case.specialization(),
         features: needs(case).features,
@@ -136,7 +190,7 @@ fn launch(case: &Case) -> Launch {
     let storage = |binding, init, read_back| Buffer { binding, kind: BufferKind::Storage, init, read_back };
     let log_words = u64::from(log_stride(case)) * invocations as u64;
     let mut buffers = vec![
-        storage(MAP, Init::Zero { words: (invocations * MAP_WORDS) as u64 }, ReadBackMode::Whole),
+        storage(MAP, Init::Zero { words: (invocations * case.entry_point.map_words()) as u64 }, ReadBackMode::Whole),
         storage(LOG, Init::Zero { words: log_words }, ReadBackMode::Slices(log_stride(case))),
     ];
     let arrays = buffer_bytes(&case.program.shared, case.entry_point.groups());
@@ -153,11 +207,21 @@ fn launch(case: &Case) -> Launch {
         let init = Init::Data(words);
         buffers.push(Buffer { binding: UNIFORMS, kind: BufferKind::Uniform, init, read_back: ReadBackMode::None });
     }
-    Launch {
-        groups: case.entry_point.workgroups().count,
-        push_constants: case.data.push.iter().flat_map(|word| word.to_ne_bytes()).collect(),
-        buffers,
-    }
+    let groups = match case.entry_point.draw() {
+        None => case.entry_point.workgroups().count,
+        Some(draw) => {
+            buffers.push(storage(CORNERS, Init::Data(corners(draw)), ReadBackMode::None));
+            [3 * draw.triangles.len() as u32, 1, 1]
+        }
+    };
+    Launch { groups, push_constants: case.data.push.iter().flat_map(|word| word.to_ne_bytes()).collect(), buffers }
+}
+
+/// Corners in clip coordinates: x and y of each, as floats. The viewport is the framebuffer.
+fn corners(draw: &Draw) -> Vec<u32> {
+    let clip = |at: u32, side: u32| (2.0 * f64::from(at) / f64::from(side) - 1.0) as f32;
+    let corners = draw.triangles.iter().flatten();
+    corners.flat_map(|&[x, y]| [clip(x, draw.width), clip(y, draw.height)]).map(f32::to_bits).collect()
 }
 
 /// `inputs[k][invocation]` as word `invocation * K + k`.

@@ -24,6 +24,7 @@ use tangle_program::subgroup::Severity;
 use tangle_report::saved::Rate;
 use tangle_runner::Completion;
 
+use crate::against::Against;
 use crate::executor::Task;
 use crate::prepare::{Prep, Prepared, prepare};
 use crate::target::{Conclusion, Finish, Target};
@@ -58,6 +59,8 @@ pub struct ReduceOptions {
     pub candidates: Option<u64>,
     /// [`content_hash`] of the original, if the case is what an earlier reduction reached.
     pub from: Option<String>,
+    /// A device that a candidate must not fail on.
+    pub against: Option<Against>,
 }
 
 /// A reduced case.
@@ -113,6 +116,7 @@ pub fn reduce(
     };
     let (criterion, before) = judge.criterion(case, first, signature, options.same)?;
     judge.criterion = Some(criterion);
+    judge.against = options.against.as_ref();
     judge.repeats = repeats(before);
     judge.deadline = options.time.map(|time| started + time);
     let options = tangle_minimizer::Options {
@@ -192,6 +196,8 @@ struct Judge<'a> {
     deadline: Option<Instant>,
     /// Until it is known, nothing is the same failure.
     criterion: Option<Criterion>,
+    /// A device that a candidate must not fail on.
+    against: Option<&'a Against>,
     /// How often a candidate runs before it counts as passing.
     repeats: u32,
     /// The site of the first wrong step of the case.
@@ -209,6 +215,7 @@ impl<'a> Judge<'a> {
             stop,
             deadline: None,
             criterion: None,
+            against: None,
             repeats: 1,
             focus: None,
             next_job: 0,
@@ -351,7 +358,10 @@ impl<'a> Judge<'a> {
             self.trouble = Some(format!("device {}: {reason}", self.targets[0].name));
         }
         if self.is_met(case, conclusion) {
-            return Check::Fails;
+            let signature = conclusion.signature(case);
+            let too =
+                |(against, signature): (&Against, Signature)| against.fails_too(&Prep::of(case.clone()), &signature);
+            return if self.against.zip(signature).is_some_and(too) { Check::Other } else { Check::Fails };
         }
         match &conclusion.finish {
             Finish::Judged(judgement) if judgement.verdict == Verdict::Pass => Check::Passes,

@@ -9,7 +9,6 @@
 //! The order of the records depends on nothing but the names of devices and cases.
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -23,7 +22,8 @@ pub use tangle_report::replay::{Record, Replay};
 
 use crate::finding::describe;
 use crate::fuzzing::input::has_name_of_input;
-use crate::prepare::{Prepared, ToolchainFault, prepare};
+use crate::prepare::Prep;
+pub use crate::shard::Shard;
 use crate::target::{Conclusion, Finish, Target};
 
 /// Runs of a case whose first outcome is unexpected, if nobody says otherwise.
@@ -56,41 +56,6 @@ impl Default for ReplayOptions {
             runs: RUNS,
             done: Arc::default(),
         }
-    }
-}
-
-/// One of several parts of a set of cases. A case is in exactly one of them, the same one always.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shard {
-    number: u32,
-    of: u32,
-}
-
-impl Default for Shard {
-    fn default() -> Shard {
-        Shard { number: 1, of: 1 }
-    }
-}
-
-impl FromStr for Shard {
-    type Err = String;
-
-    /// `1/4` to `4/4`
-    fn from_str(text: &str) -> Result<Shard, String> {
-        let parts = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
-        match parts {
-            Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
-            _ => Err("a shard is I/N, from 1/N to N/N".into()),
-        }
-    }
-}
-
-impl Shard {
-    /// True if the case of this name belongs to the shard.
-    pub fn has(self, name: &str) -> bool {
-        let hash = blake3::hash(name.as_bytes());
-        let start = hash.as_bytes().first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-        start % u64::from(self.of) == u64::from(self.number - 1)
     }
 }
 
@@ -145,15 +110,12 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
 /// A case, compiled when the first device wants it.
 struct Shared<'a> {
     case: &'a NamedCase,
-    prepared: OnceLock<Result<Prepared, ToolchainFault>>,
+    prep: OnceLock<Prep>,
 }
 
 impl Shared<'_> {
     fn run(&self, target: &Target) -> Conclusion {
-        match self.prepared.get_or_init(|| prepare(self.case.case.clone())) {
-            Ok(prepared) => target.run(prepared),
-            Err(fault) => Conclusion::from(fault),
-        }
+        target.run_dressed(self.prep.get_or_init(|| Prep::of(self.case.case.clone())))
     }
 }
 
@@ -162,7 +124,7 @@ pub fn replay(targets: &[Target], cases: &[NamedCase], options: &ReplayOptions) 
     let shared: Vec<Shared<'_>> = cases
         .iter()
         .filter(|case| options.shard.has(&case.name))
-        .map(|case| Shared { case, prepared: OnceLock::new() })
+        .map(|case| Shared { case, prep: OnceLock::new() })
         .collect();
     let mut all = Replay::default();
     std::thread::scope(|scope| {
@@ -303,26 +265,10 @@ mod tests {
     }
 
     #[test]
-    fn shards_are_a_partition() {
-        let names: Vec<String> = (0..200).map(|i| format!("folder/case-{i}")).collect();
-        for of in 1..=7 {
-            let shards: Vec<Shard> = (1..=of).map(|number| Shard { number, of }).collect();
-            for name in &names {
-                assert_eq!(shards.iter().filter(|shard| shard.has(name)).count(), 1, "{name} in {of} shards");
-            }
-            assert!(shards.iter().all(|shard| names.iter().any(|name| shard.has(name))), "{of} shards");
-        }
-        let table = [("1/1", true), ("4/4", true), ("0/4", false), ("5/4", false), ("1", false), ("1/0", false)];
-        for (text, good) in table {
-            assert_eq!(text.parse::<Shard>().is_ok(), good, "{text}");
-        }
-    }
-
-    #[test]
     fn a_device_that_fails_now_and_then_has_a_flake() {
         let (good, bad) = (reference("reference"), reference("reference:if_merge_loses_last_lane"));
         let case = case();
-        let prepared = prepare(case.case.clone()).expect("it compiles");
+        let prepared = crate::prepare::prepare(case.case.clone()).expect("it compiles");
         let flakes = Patterns::parse("V16").expect("patterns");
         for (flakes, status) in [(Patterns::default(), Status::Flake), (flakes, Status::KnownFlake)] {
             let mut runs = 0;

@@ -1,15 +1,17 @@
 //! What a campaign leaves out on a device because the device does not offer it.
 
 use tangle_features::{Feature, LeftOut};
-use tangle_program::case::SpirvVersion;
+use tangle_program::case::{SpirvVersion, Stage};
 
 use crate::capabilities::Capabilities;
 
 /// Everything that a campaign leaves out on a device, what has the same reason together.
 pub fn skips(capabilities: &Capabilities) -> Vec<LeftOut> {
-    let mut skips = tangle_features::left_out(capabilities.features);
+    let mut skips = tangle_features::left_out(capabilities.features, capabilities.api());
     // Without size control the feature is the reason.
-    if !capabilities.required_size && capabilities.features.contains(Feature::SubgroupSizeControl) {
+    if !capabilities.required_size.contains(&Stage::Compute)
+        && capabilities.features.contains(Feature::SubgroupSizeControl)
+    {
         let why = "requiredSubgroupSizeStages without compute".into();
         skips.push(LeftOut { what: "required subgroup sizes".into(), why });
     }
@@ -38,7 +40,8 @@ mod tests {
 
     #[test]
     fn what_is_left_out_has_its_reason() {
-        let old = Capabilities { max_spirv: SpirvVersion::V1_4, required_size: false, ..Capabilities::reference(8) };
+        let old =
+            Capabilities { max_spirv: SpirvVersion::V1_4, required_size: Vec::new(), ..Capabilities::reference(8) };
         let versions = "SPIR-V 1.5 1.6: takes SPIR-V up to 1.4";
         assert_eq!(lines(&old), ["required subgroup sizes: requiredSubgroupSizeStages without compute", versions]);
         let mut without_control = old;

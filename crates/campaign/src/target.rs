@@ -1,21 +1,27 @@
 //! A device, whatever runs its cases, and what comes of a case on it.
 
+use std::borrow::Cow;
 use std::num::NonZero;
 
 use anyhow::{Context as _, bail};
 use serde::Serialize;
+use tangle_analysis::validate::validate;
 use tangle_identity::failure::{ToolFault, ToolStep};
 use tangle_identity::{Detail, DeviceId, Kind, Signature};
 use tangle_oracle::judge::{Judgement, Observation, Verdict, judge};
-use tangle_program::case::Case;
-use tangle_runner::config::MOST_JOBS;
-use tangle_runner::{Completed, DriverConfig, DriverMode, Inventory, Options, Outcome, ProbeOptions, Times};
+use tangle_program::case::{Case, Tier};
+use tangle_program::variant::Variant;
+use tangle_runner::config::{Drivers, MOST_JOBS, advice};
+use tangle_runner::{
+    Completed, DeviceError, DeviceInfo, DeviceType, DriverConfig, DriverMode, Inventory, Options, Outcome,
+    ProbeOptions, StartProblem, Times,
+};
 
 use crate::capabilities::Capabilities;
-use crate::executor::vulkan::Vulkan;
+use crate::executor::driver::Driver;
 use crate::executor::{self, Description, Executor, Runs};
 use crate::failure;
-use crate::prepare::{Prepared, ToolchainFault, observation};
+use crate::prepare::{self, Prep, Prepared, ToolchainFault, observation};
 
 /// An open device.
 pub struct Target {
@@ -39,6 +45,8 @@ pub enum Jobs {
     Each(NonZero<usize>),
     /// As many as its driver's entry says, or else its share of the processors.
     Shared,
+    /// The same, but one on a GPU: its processes are not to do graphics side by side.
+    Graphics,
 }
 
 impl Jobs {
@@ -53,13 +61,21 @@ impl Jobs {
         Ok(Jobs::Each(jobs))
     }
 
+    /// The number for one of several devices of drivers.
+    fn of_device(self, driver: &DriverConfig, info: &DeviceInfo, devices: usize) -> NonZero<usize> {
+        match self {
+            Jobs::Graphics if info.device_type != DeviceType::Cpu => NonZero::<usize>::MIN,
+            jobs => jobs.of(Some(driver), devices),
+        }
+    }
+
     /// The number for one of several devices.
     fn of(self, driver: Option<&DriverConfig>, devices: usize) -> NonZero<usize> {
         let entry = || driver.and_then(|driver| NonZero::new(driver.jobs? as usize));
         match self {
             Jobs::One => NonZero::<usize>::MIN,
             Jobs::Each(jobs) => jobs,
-            Jobs::Shared => entry().unwrap_or_else(|| {
+            Jobs::Shared | Jobs::Graphics => entry().unwrap_or_else(|| {
                 let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
                 NonZero::new(processors / devices.max(1)).unwrap_or(NonZero::<usize>::MIN)
             }),
@@ -211,12 +227,12 @@ impl Target {
         Ok(Target::new((kind.open)(name)?))
     }
 
-    /// Opens a Vulkan device with one worker.
+    /// Opens a device of a driver with one worker.
     ///
     /// # Errors
     /// If its worker does not come up.
-    pub fn vulkan(driver: &DriverConfig, index: u32, options: &Options) -> anyhow::Result<Target> {
-        Ok(Target::new(Box::new(Vulkan::open(driver, index, options)?)))
+    pub fn driver(driver: &DriverConfig, index: u32, options: &Options) -> anyhow::Result<Target> {
+        Ok(Target::new(Box::new(Driver::open(driver, index, options)?)))
     }
 
     fn with_workers(mut self, jobs: NonZero<usize>, warn: &mut dyn FnMut(String)) -> Target {
@@ -231,7 +247,12 @@ impl Target {
 
     /// True if it runs modules, so that whoever made them may be to blame.
     pub fn runs_modules(&self) -> bool {
-        self.executor.runs() == Runs::Module
+        self.executor.runs() != Runs::Tree
+    }
+
+    /// True if it compiles GLSL itself.
+    pub fn has_front_end(&self) -> bool {
+        self.executor.runs() == Runs::Source
     }
 
     /// What entries of known bugs name a device by.
@@ -241,8 +262,65 @@ impl Target {
 
     /// What the device lacks for a case; empty if it can run it.
     pub fn missing(&self, case: &Case) -> Vec<String> {
+        let mut missing = self.capabilities.missing(case);
         // What an optimiser makes against its documentation says nothing about any device.
-        self.capabilities.missing(case).into_iter().chain(case.variant.unpromised()).collect()
+        missing.extend(case.variant.unpromised());
+        if self.runs_modules() {
+            missing.extend(prepare::lacking(case));
+        }
+        if let Some(own) = self.executor.front_end().filter(|own| case.variant.front_end() != Some(own)) {
+            missing.push(format!("modules that {own} did not make"));
+        }
+        missing
+    }
+
+    /// The case as this device runs it: a compiler makes the module itself, and is judged by what it promises.
+    pub fn dressed<'c>(&self, case: &'c Case) -> Cow<'c, Case> {
+        let Some(own) = self.executor.front_end().filter(|own| case.variant.front_end() != Some(own)) else {
+            return Cow::Borrowed(case);
+        };
+        let mut dressed = Case { variant: case.variant.by(own.clone()), ..case.clone() };
+        if let Some(row) = tangle_compilers::row(own) {
+            dressed.entry_point.spirv = dressed.entry_point.spirv.max(row.least_spirv);
+        }
+        if !self.capabilities.offers(case.tier) {
+            dressed.tier = Tier::Plain;
+        }
+        if validate(&dressed).is_err() {
+            dressed.tier = case.tier;
+        }
+        Cow::Owned(dressed)
+    }
+
+    /// The nearest to a random case that this device can run ([`tangle_emit::fitted`]): compiled as it comes.
+    pub fn fitted<'c>(&self, case: &'c Case) -> Cow<'c, Case> {
+        let Some(own) = self.executor.front_end() else { return Cow::Borrowed(case) };
+        let mut case = Case { variant: Variant::compiled(own.clone()), ..case.clone() };
+        if let Some(row) = tangle_compilers::row(own) {
+            case.entry_point.spirv = case.entry_point.spirv.max(row.least_spirv);
+        }
+        Cow::Owned(tangle_emit::fitted(own.language, case))
+    }
+
+    /// Runs one case as far as it was prepared, or [dressed](Target::dressed), and waits for it.
+    pub fn run_dressed(&self, prep: &Prep) -> Conclusion {
+        let dressed = match self.dressed(prep.case()) {
+            Cow::Borrowed(case) => {
+                let missing = self.missing(case);
+                if !missing.is_empty() {
+                    return Conclusion::without_data(Finish::Unsupported { missing });
+                }
+                return match prep {
+                    Prep::Ready(prepared) => self.run(prepared),
+                    Prep::Faulty(_, fault) => Conclusion::from(fault),
+                };
+            }
+            Cow::Owned(case) => case,
+        };
+        match self.missing(&dressed) {
+            missing if missing.is_empty() => self.run_dressed(&Prep::of(dressed)),
+            missing => Conclusion::without_data(Finish::Unsupported { missing }),
+        }
     }
 
     /// Runs one case and waits for it.
@@ -256,14 +334,14 @@ impl Target {
     }
 }
 
-/// Opens the devices with the given names: all Vulkan devices if there is no name. Drivers that do not come up are reported
-/// through `warn` when they were not asked for by name.
+/// Opens the devices with the given names: if there is no name, all devices, or those of the drivers that were given by their
+/// paths. Drivers that do not come up are reported through `warn` when they were not asked for by name.
 ///
 /// # Errors
 /// If a named device could not be obtained, or there is none at all.
 pub fn open(
     names: &[String],
-    devices_file: Option<&std::path::Path>,
+    drivers: &Drivers,
     jobs: Jobs,
     options: &Options,
     mut warn: impl FnMut(String),
@@ -278,25 +356,25 @@ pub fn open(
     if !built_in.is_empty() && names.is_empty() {
         return Ok(targets);
     }
-    let inventory = Inventory::probe(&drivers_of(&names, devices_file)?, &ProbeOptions::default());
+    let inventory = Inventory::probe(&drivers_of(&names, drivers)?, &ProbeOptions::default());
     if names.is_empty() {
+        inventory.require_any().map_err(|error| advised(error, &inventory))?;
         for (driver, problem) in inventory.problems() {
-            warn(format!("driver {}: {problem}", driver.name));
+            warn(format!("driver {}: {}", driver.name, with_advice(problem)));
         }
-        inventory.require_any()?;
         let devices = inventory.devices().count();
         for (driver, info) in inventory.devices() {
-            let jobs = jobs.of(Some(driver), devices);
-            match Target::vulkan(driver, info.index, options) {
+            let jobs = jobs.of_device(driver, info, devices);
+            match Target::driver(driver, info.index, options) {
                 Ok(target) => targets.push(target.with_workers(jobs, &mut warn)),
                 Err(error) => warn(format!("device {}: {error}", info.name)),
             }
         }
     }
     for name in names {
-        let (driver, info) = inventory.device(name)?;
-        let jobs = jobs.of(Some(driver), devices);
-        targets.push(Target::vulkan(driver, info.index, options)?.with_workers(jobs, &mut warn));
+        let (driver, info) = inventory.device(name).map_err(|error| advised(error, &inventory))?;
+        let jobs = jobs.of_device(driver, info, devices);
+        targets.push(Target::driver(driver, info.index, options)?.with_workers(jobs, &mut warn));
     }
     if targets.is_empty() {
         bail!("no device could be opened");
@@ -305,21 +383,42 @@ pub fn open(
 }
 
 /// The drivers that the named devices may be of: all if there is no name, or one that no driver has, so that the error names those there are.
-fn drivers_of(names: &[&String], devices_file: Option<&std::path::Path>) -> anyhow::Result<Vec<DriverConfig>> {
-    let all = tangle_runner::drivers(devices_file)?;
+fn drivers_of(names: &[&String], drivers: &Drivers) -> anyhow::Result<Vec<DriverConfig>> {
+    if names.is_empty() {
+        return Ok(drivers.unless_named()?);
+    }
+    let all = drivers.all()?;
     // The second device of a driver is DRIVER#1.
     let named = |driver: &DriverConfig, name: &str| name.split('#').next() == Some(&driver.name);
     let has_driver = |name: &&&String| all.iter().any(|driver| named(driver, name));
-    if names.is_empty() || !names.iter().all(|name| has_driver(&name)) {
+    if !names.iter().all(|name| has_driver(&name)) {
         return Ok(all);
     }
     Ok(all.into_iter().filter(|driver| names.iter().any(|name| named(driver, name))).collect())
 }
 
-/// Asks every driver of this machine what devices it has.
+/// Why a driver does not come up, and what to do where that is known.
+pub fn with_advice(problem: &StartProblem) -> String {
+    advice(problem).unwrap_or_else(|| problem.to_string())
+}
+
+/// The error of an inventory with what to do about it, where a driver lacks a library.
+fn advised(error: DeviceError, inventory: &Inventory) -> anyhow::Error {
+    let known = inventory.problems().find_map(|(driver, problem)| Some((driver, advice(problem)?)));
+    match (&error, known) {
+        (DeviceError::Driver { driver, .. }, Some((of, advice))) if *driver == of.name => {
+            anyhow::anyhow!("driver {driver}: {advice}")
+        }
+        (DeviceError::NoDevice { .. }, Some((of, advice))) => anyhow::anyhow!("driver {}: {advice}", of.name),
+        _ => error.into(),
+    }
+}
+
+/// Asks drivers what devices they have: those that run if none is named, or those that the named devices are of.
 ///
 /// # Errors
 /// If the devices file is bad.
-pub fn inventory(devices_file: Option<&std::path::Path>) -> anyhow::Result<Inventory> {
-    Ok(Inventory::probe(&tangle_runner::drivers(devices_file)?, &ProbeOptions::default()))
+pub fn inventory(names: &[String], drivers: &Drivers) -> anyhow::Result<Inventory> {
+    let names: Vec<&String> = names.iter().collect();
+    Ok(Inventory::probe(&drivers_of(&names, drivers)?, &ProbeOptions::default()))
 }

@@ -48,7 +48,11 @@ pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>, case: &Case) -> 
         rows.push(row(&targets, Made::ConstantsInVariables, &variables, prepare(variables.clone())));
         rows.push(row(&targets, Made::ConstantsHidden, &hidden, prepare(hidden.clone())));
     }
-    let column = |target: &&Target| Column { device: target.name.clone(), driver: driver(target) };
+    let column = |target: &&Target| Column {
+        device: target.name.clone(),
+        driver: driver(target),
+        has_front_end: target.has_front_end(),
+    };
     Table { columns: targets.iter().map(column).collect(), rows }
 }
 

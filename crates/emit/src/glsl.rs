@@ -1,4 +1,5 @@
-//! Prints a case as a compute shader in GLSL 4.50, for compilers and for people.
+//! Prints a case as a shader of its stage in GLSL 4.50, for compilers and for people. What belongs to a stage and not to the case is in
+//! [`stage`].
 //!
 //! A shader is, in this order: extensions, interface ([`tangle_program::case::interface`]), the log macros, the functions. `main` begins
 //! with the prologue that records the lane map before any control flow (docs/rules.md, section M). What a shader does not use it does not
@@ -15,6 +16,7 @@
 //! - Operators stand in parentheses where precedence (GLSL 4.60 §5.1) asks for it, and where a reader would have to think.
 
 pub mod spelling;
+pub mod stage;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -22,17 +24,43 @@ use std::ops::Range;
 
 use tangle_analysis::cost::{log_capacity, log_stride, value_words};
 use tangle_program::case::{Case, Launch, SpecConstant, SpirvVersion, Tier, Workgroups, interface};
+use tangle_program::control::SelectionControl;
 use tangle_program::memory::{ArrayId, Shared, Sync};
 use tangle_program::needs::{category_of, declared_scalars, declared_types, operated_scalar, scalar_of};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
-use tangle_program::subgroup::{Category, Param};
+use tangle_program::subgroup::{Category, Param, SubgroupOp};
 use tangle_program::tree::{
-    Arg, Arm, Atomic, Block, Builtin, Direction, Expr, Function, FunctionId, Label, Local, Loop, LoopKind,
+    Arg, Arm, Atomic, Block, Builtin, Direction, Discard, Expr, Function, FunctionId, Label, Local, Loop, LoopKind,
     MAX_ENTRY_WORDS, SiteId, Stmt, SubgroupCall, Test, VarId,
 };
 use tangle_program::types::{Scalar, Shape, Type};
+use tangle_program::variant::Language;
+use tangle_program::variant::Variant;
 
+use crate::hlsl;
 use spelling::TypeName;
+
+/// Whose GLSL it is. What a case says differently in OpenGL, and where that rests, stands in docs/opengl.md.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// Vulkan's (GL_KHR_vulkan_glsl).
+    #[default]
+    Vulkan,
+    /// OpenGL's, with GL_KHR_shader_subgroup.
+    OpenGl,
+    /// OpenGL's, with ARB_shader_ballot and ARB_shader_group_vote instead. Of the subgroup operations it has those of
+    /// [`spelling::in_arb`]; nothing says which subgroup of the workgroup one is in.
+    OpenGlArb,
+    /// No GLSL, but HLSL.
+    Hlsl,
+}
+
+impl Dialect {
+    /// True if the shader is for an OpenGL context.
+    pub const fn is_opengl(self) -> bool {
+        matches!(self, Dialect::OpenGl | Dialect::OpenGlArb)
+    }
+}
 
 /// The shader of a case.
 pub fn glsl(case: &Case) -> String {
@@ -41,25 +69,43 @@ pub fn glsl(case: &Case) -> String {
 
 /// The shader of a case, with the place of each statement.
 pub fn print(case: &Case) -> Printed<'_> {
-    let plans: Vec<Plan> = case.program.functions.iter().map(|function| plan(case, function)).collect();
+    print_in(case, Dialect::Vulkan)
+}
+
+/// The same in another dialect, or in a language that is as like C ([`crate::hlsl`]).
+pub fn print_in(case: &Case, dialect: Dialect) -> Printed<'_> {
+    let plans: Vec<Plan> = case.program.functions.iter().map(|function| plan(case, function, dialect)).collect();
     let mut uses = plans.iter().fold(Uses::default(), |uses, plan| uses.and(plan.uses));
     // The prologue uses these.
     uses.add_category(Category::Basic);
     uses.add_category(Category::Ballot);
+    if case.entry_point.draw().is_some() {
+        uses.add_category(Category::Shuffle);
+        uses.add_category(Category::Quad);
+    }
 
     for array in &case.program.shared {
         uses.scalars |= 1 << array.scalar as u16;
     }
 
-    let copies_constants = copies_constants(case, uses.scalars);
+    let copies_constants = dialect == Dialect::Vulkan && copies_constants(case, uses.scalars);
     let out = String::with_capacity(8192);
-    let mut printer = Printer { case, out, line: 1, depth: 0, places: Vec::new(), copies_constants };
-    printer.header(uses);
+    let mut printer = Printer { case, dialect, out, line: 1, depth: 0, places: Vec::new(), copies_constants };
+    match dialect {
+        Dialect::Hlsl => printer.hlsl_header(uses),
+        _ => printer.header(uses),
+    }
     let header = printer.line;
     let structs: BTreeSet<Type> = plans.iter().flat_map(|plan| plan.structs.iter().copied()).collect();
     structs.into_iter().for_each(|ty| printer.structure(ty));
-    let helpers: BTreeSet<(Intrinsic, Type)> = plans.iter().flat_map(|plan| plan.helpers.iter().copied()).collect();
-    helpers.into_iter().for_each(|(op, ty)| printer.helper(op, ty));
+    let helpers: BTreeSet<(Helper, Type)> = plans.iter().flat_map(|plan| plan.helpers.iter().copied()).collect();
+    for (helper, ty) in helpers {
+        match (dialect, helper) {
+            (Dialect::Hlsl, helper) => printer.hlsl_helper(helper, ty),
+            (_, Helper::Of(op)) => printer.helper(op, ty),
+            (_, Helper::Wave(_) | Helper::Lanes) => {}
+        }
+    }
     let mut functions = case.program.functions.iter().zip(plans);
     let main = functions.next_back();
     for (function, plan) in functions {
@@ -77,10 +123,14 @@ fn copies_constants(case: &Case, scalars: u16) -> bool {
     case.entry_point.spirv < SpirvVersion::V1_4 && mentioned.any(|scalar| is_other_integer(&scalar))
 }
 
-/// An expression of a function of the case, as the shader says it.
+/// An expression of a function of the case, as the shader in the language of its variant says it.
 pub fn expression(case: &Case, function: &Function, expr: &Expr) -> String {
+    let dialect = match case.variant.language() {
+        Language::Glsl => Dialect::Vulkan,
+        Language::Hlsl => Dialect::Hlsl,
+    };
     let mut printer =
-        Printer { case, out: String::new(), line: 1, depth: 0, places: Vec::new(), copies_constants: false };
+        Printer { case, dialect, out: String::new(), line: 1, depth: 0, places: Vec::new(), copies_constants: false };
     Body { printer: &mut printer, function, declared: Vec::new() }.expr(expr, Context::Open);
     printer.out
 }
@@ -171,37 +221,48 @@ struct Plan {
     uses: Uses,
     /// The struct types that are mentioned.
     structs: BTreeSet<Type>,
-    /// The functions of several results of which one is used, with the types of their operands.
-    helpers: BTreeSet<(Intrinsic, Type)>,
+    /// The functions that the shader has for itself, with the types of their operands.
+    helpers: BTreeSet<(Helper, Type)>,
+}
+
+/// A function that the shader has because the language has none, or one with other results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Helper {
+    /// In HLSL: which bits of a ballot are those of lanes.
+    Lanes,
+    /// One of several results of a built-in function, or what a language has no built-in function for.
+    Of(Intrinsic),
+    /// In HLSL: a subgroup operation that takes an expression of wave intrinsics.
+    Wave(SubgroupOp),
 }
 
 /// What a function, or a whole shader, has to declare.
 #[derive(Clone, Copy, Debug, Default)]
-struct Uses {
+pub(crate) struct Uses {
     /// Bit `category as u16`.
-    categories: u16,
+    pub(crate) categories: u16,
     /// Bit `scalar as u16`: a type that is mentioned.
-    scalars: u16,
+    pub(crate) scalars: u16,
     /// Bit `scalar as u16`: a type that a subgroup operation works on.
-    operated: u16,
+    pub(crate) operated: u16,
     /// Bit n: an entry of n words besides the site is logged.
-    entries: u64,
+    pub(crate) entries: u64,
     /// Bit `scalar as u16`: a type of a logged value.
-    logged: u16,
-    lane: bool,
-    subgroup_size: bool,
-    workgroup_index: bool,
-    inputs: bool,
-    uniforms: bool,
-    push: bool,
+    pub(crate) logged: u16,
+    pub(crate) lane: bool,
+    pub(crate) subgroup_size: bool,
+    pub(crate) workgroup_index: bool,
+    pub(crate) inputs: bool,
+    pub(crate) uniforms: bool,
+    pub(crate) push: bool,
     /// Bit `k`: specialisation constant `k`.
-    constants: u32,
+    pub(crate) constants: u32,
     /// A control-flow attribute.
-    attributes: bool,
+    pub(crate) attributes: bool,
     /// What the compiler may expect or assume.
-    hints: bool,
+    pub(crate) hints: bool,
     /// Integer dot products.
-    dots: bool,
+    pub(crate) dots: bool,
 }
 
 impl Uses {
@@ -241,6 +302,7 @@ impl Uses {
 /// Goes through the statements of a function in the order of the text; finds out where its locals are declared and what it uses.
 struct Planner<'a> {
     case: &'a Case,
+    dialect: Dialect,
     function: &'a Function,
     uses: Uses,
     /// For each variable: how often it was mentioned so far.
@@ -250,7 +312,7 @@ struct Planner<'a> {
     /// Loop counters, and how often they are mentioned by their loops (in the head, too, but not in the initial value).
     inside_loops: Vec<(VarId, u32)>,
     structs: BTreeSet<Type>,
-    helpers: BTreeSet<(Intrinsic, Type)>,
+    helpers: BTreeSet<(Helper, Type)>,
 }
 
 /// True if several workgroups have their slices in the array.
@@ -258,9 +320,10 @@ fn is_sliced(case: &Case, array: &Shared) -> bool {
     !array.storage.is_workgroup() && case.entry_point.groups() != 1
 }
 
-fn plan(case: &Case, function: &Function) -> Plan {
+fn plan(case: &Case, function: &Function, dialect: Dialect) -> Plan {
     let mut planner = Planner {
         case,
+        dialect,
         function,
         uses: Uses::default(),
         mentions: vec![0; function.var_count()],
@@ -316,6 +379,7 @@ impl Planner<'_> {
             | Stmt::Store { .. }
             | Stmt::Atomic(_)
             | Stmt::Sync(_)
+            | Stmt::Discard(_)
             | Stmt::Assume(_) => None,
         };
         let first = written.filter(|&var| self.mentions(var) == 0);
@@ -382,6 +446,7 @@ impl Planner<'_> {
                 self.uses.hints = true;
                 self.expr(cond);
             }
+            Stmt::Discard(_) => {}
             Stmt::Break | Stmt::Continue | Stmt::Sync(_) => {}
         }
     }
@@ -425,7 +490,15 @@ impl Planner<'_> {
             Expr::Intrinsic(Intrinsic::Expect, _) => self.uses.hints = true,
             Expr::Intrinsic(op, _) if op.is_dot() => self.uses.dots = true,
             Expr::Intrinsic(op @ (Intrinsic::MulHigh | Intrinsic::AddCarry | Intrinsic::SubBorrow), args) => {
-                self.helpers.extend(args.first().and_then(|arg| arg.ty(self.function)).map(|ty| (*op, ty)));
+                let ty = args.first().and_then(|arg| arg.ty(self.function));
+                self.helpers.extend(ty.map(|ty| (Helper::Of(*op), ty)));
+            }
+            Expr::Subgroup(call) if self.dialect == Dialect::Hlsl && crate::hlsl::is_helper(call.op) => {
+                let ty = call.args.first().and_then(|arg| arg.ty(self.function));
+                self.helpers.extend(ty.map(|ty| (Helper::Wave(call.op), ty)));
+                if hlsl::counts_lanes(call.op) {
+                    self.helpers.insert((Helper::Lanes, Type::UINT));
+                }
             }
             Expr::Bool(_)
             | Expr::Int(_)
@@ -462,7 +535,7 @@ fn entry_words(values: &[Expr], function: &Function) -> u64 {
 
 /// Where an expression stands: decides whether it needs parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Context {
+pub(crate) enum Context {
     /// Between commas, parentheses, or `=` and `;`.
     Open,
     /// Operand of `?:`.
@@ -529,9 +602,10 @@ fn groups_left(outer: BinaryOp, inner: BinaryOp) -> bool {
 }
 
 /// Writes text and counts lines.
-struct Printer<'a> {
-    case: &'a Case,
-    out: String,
+pub(crate) struct Printer<'a> {
+    pub(crate) case: &'a Case,
+    dialect: Dialect,
+    pub(crate) out: String,
     /// Number of the line that is being written, from 1.
     line: usize,
     depth: usize,
@@ -556,35 +630,37 @@ macro_rules! put_line {
     }};
 }
 
+pub(crate) use {put, put_line};
+
 impl<'a> Printer<'a> {
-    fn put(&mut self, text: &str) {
+    pub(crate) fn put(&mut self, text: &str) {
         self.out.push_str(text);
     }
 
-    fn start_line(&mut self) {
+    pub(crate) fn start_line(&mut self) {
         for _ in 0..self.depth {
             self.out.push_str("    ");
         }
     }
 
-    fn end_line(&mut self) {
+    pub(crate) fn end_line(&mut self) {
         self.out.push('\n');
         self.line += 1;
     }
 
-    fn blank_line(&mut self) {
+    pub(crate) fn blank_line(&mut self) {
         self.end_line();
     }
 
     /// ` {` and the end of the line.
-    fn open(&mut self) {
+    pub(crate) fn open(&mut self) {
         self.put(" {");
         self.end_line();
         self.depth += 1;
     }
 
     /// `}` on a line that is not ended yet.
-    fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.depth -= 1;
         self.start_line();
         self.put("}");
@@ -592,14 +668,24 @@ impl<'a> Printer<'a> {
 
     fn header(&mut self, uses: Uses) {
         put_line!(self, "#version 450");
-        let mut last = "";
+        for line in stage::header(self.case) {
+            put_line!(self, "{line}");
+        }
+        let mut named: Vec<&str> = Vec::new();
         for category in Category::ALL {
-            let extension = spelling::extension(category);
-            // Two categories share an extension; they are neighbours.
-            if uses.has_category(category) && extension != last {
+            let extension = spelling::extension(category, self.dialect);
+            // Categories share extensions.
+            if uses.has_category(category) && !named.contains(&extension) {
                 put_line!(self, "#extension {extension} : require");
-                last = extension;
+                named.push(extension);
             }
+        }
+        let has_int64 = self.dialect == Dialect::OpenGlArb
+            || [Scalar::Int64, Scalar::Uint64].into_iter().any(|scalar| uses.scalars >> scalar as u16 & 1 == 1);
+        let is_opengl = self.dialect.is_opengl();
+        let is_own = |scalar: &Scalar| is_opengl && scalar.is_integer() && scalar.size() == 64;
+        if self.dialect.is_opengl() && has_int64 {
+            put_line!(self, "#extension GL_ARB_gpu_shader_int64 : require");
         }
         for (family, used) in [
             ("GL_EXT_shader_explicit_arithmetic_types", uses.scalars),
@@ -608,7 +694,9 @@ impl<'a> Printer<'a> {
             // The signed and the unsigned type of one size are neighbours.
             let mut last = "";
             let used = Scalar::ALL.into_iter().filter(|&scalar| used >> scalar as u16 & 1 == 1);
-            for ending in used.filter_map(|scalar| spelling::scalar(scalar).extension) {
+            // 64-bit integers are OpenGL's own, but not as operands.
+            let used: Vec<Scalar> = used.filter(|scalar| family.contains("subgroup") || !is_own(scalar)).collect();
+            for ending in used.into_iter().filter_map(|scalar| spelling::scalar(scalar).extension) {
                 if ending != last {
                     put_line!(self, "#extension {family}_{ending} : require");
                     last = ending;
@@ -624,13 +712,17 @@ impl<'a> Printer<'a> {
         if uses.dots {
             put_line!(self, "#extension GL_EXT_integer_dot_product : require");
         }
-        if uses.attributes {
+        if uses.attributes && !self.dialect.is_opengl() {
             put_line!(self, "#extension GL_EXT_control_flow_attributes : require");
         }
         match self.case.tier {
             Tier::Plain => {}
             Tier::SubgroupUniform => put_line!(self, "#extension GL_EXT_subgroup_uniform_control_flow : require"),
             Tier::Maximal => put_line!(self, "#extension GL_EXT_maximal_reconvergence : require"),
+        }
+        if self.dialect.is_opengl() && self.case.variant == Variant::DriverUnoptimised {
+            // Behind the extensions: Mesa allows none after it.
+            put_line!(self, "#pragma optimize(off)");
         }
         self.blank_line();
         self.local_size();
@@ -639,7 +731,8 @@ impl<'a> Printer<'a> {
         let (shared, in_buffer): (Vec<&Shared>, Vec<&Shared>) =
             self.case.program.shared.iter().partition(|array| array.storage.is_workgroup());
         if !in_buffer.is_empty() {
-            put!(self, "layout(set = 0, binding = {}, std430) coherent buffer Arrays {{", interface::ARRAYS);
+            let (set, binding) = (self.set(), interface::ARRAYS);
+            put!(self, "layout({set}binding = {binding}, std430) coherent buffer Arrays {{");
             for Shared { name, scalar, len, .. } in in_buffer {
                 let workgroups = u64::from(self.case.entry_point.groups());
                 put!(self, " {} {name}[{}];", spelling::scalar(*scalar).name, u64::from(*len) * workgroups);
@@ -652,6 +745,7 @@ impl<'a> Printer<'a> {
         }
         self.blank_line();
         put_line!(self, "uint invocation;");
+        stage::globals(self.case.entry_point.stage).iter().for_each(|line| put_line!(self, "{line}"));
         if uses.entries != 0 {
             self.log_macros(uses);
         }
@@ -671,9 +765,17 @@ impl<'a> Printer<'a> {
         self.end_line();
     }
 
+    /// What stands before `binding` in a layout.
+    fn set(&self) -> &'static str {
+        if self.dialect.is_opengl() { "" } else { "set = 0, " }
+    }
+
     fn local_size(&mut self) {
-        let Launch::Workgroups(Workgroups { size: [x, y, z], default_size, .. }) = self.case.entry_point.launch;
-        match default_size {
+        stage::interface(&self.case.entry_point).iter().for_each(|line| put_line!(self, "{line}"));
+        let Launch::Workgroups(Workgroups { size: [x, y, z], default_size, .. }) = self.case.entry_point.launch else {
+            return;
+        };
+        match default_size.filter(|_| !self.dialect.is_opengl()) {
             None => put_line!(self, "layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;"),
             Some([dx, dy, dz]) => {
                 put_line!(self, "// Specialised to {x}, {y}, {z}.");
@@ -685,7 +787,9 @@ impl<'a> Printer<'a> {
 
     fn constants(&mut self, used: u32) {
         for (k, SpecConstant { default, value }) in self.case.data.constants.iter().enumerate() {
-            if used >> k.min(31) & 1 == 1 {
+            if used >> k.min(31) & 1 == 1 && self.dialect.is_opengl() {
+                put_line!(self, "const uint SPEC{k} = {value}u;");
+            } else if used >> k.min(31) & 1 == 1 {
                 let id = interface::FIRST_CONSTANT as usize + k;
                 put_line!(
                     self,
@@ -696,35 +800,46 @@ impl<'a> Printer<'a> {
     }
 
     fn buffers(&mut self, uses: Uses) {
-        use interface::{INPUTS, LOG, MAP, UNIFORMS};
+        use interface::{INPUTS, LOG, MAP, PUSH, UNIFORMS};
         let data = &self.case.data;
+        let set = self.set();
         if uses.inputs {
             put_line!(
                 self,
-                "layout(set = 0, binding = {INPUTS}, std430) readonly buffer Inputs {{ uint input_words[]; }};"
+                "layout({set}binding = {INPUTS}, std430) readonly buffer Inputs {{ uint input_words[]; }};"
             );
         }
         if uses.uniforms {
             let size = data.uniforms.len().div_ceil(4);
             put_line!(
                 self,
-                "layout(set = 0, binding = {UNIFORMS}, std140) uniform Uniforms {{ uvec4 uniform_words[{size}]; }};"
+                "layout({set}binding = {UNIFORMS}, std140) uniform Uniforms {{ uvec4 uniform_words[{size}]; }};"
             );
         }
-        if uses.push {
+        if uses.push && self.dialect.is_opengl() {
+            let size = data.push.len().div_ceil(4);
+            put_line!(self, "layout(binding = {PUSH}, std140) uniform Push {{ uvec4 push_words[{size}]; }};");
+        } else if uses.push {
             put_line!(self, "layout(push_constant) uniform Push {{ uint push_words[{}]; }};", data.push.len());
         }
-        put_line!(self, "layout(set = 0, binding = {MAP}, std430) writeonly buffer Map {{ uint map_words[]; }};");
-        put_line!(self, "layout(set = 0, binding = {LOG}, std430) writeonly buffer Log {{ uint log_words[]; }};");
+        put_line!(self, "layout({set}binding = {MAP}, std430) writeonly buffer Map {{ uint map_words[]; }};");
+        put_line!(self, "layout({set}binding = {LOG}, std430) writeonly buffer Log {{ uint log_words[]; }};");
     }
 
-    fn log_macros(&mut self, uses: Uses) {
+    pub(crate) fn log_macros(&mut self, uses: Uses) {
         let entries = uses.entries;
-        put_line!(self, "uint log_base;");
-        put_line!(self, "uint cursor;");
-        put_line!(self, "uint entry;");
+        let private = match self.dialect {
+            Dialect::Hlsl => "static ",
+            _ => "",
+        };
+        put_line!(self, "{private}uint log_base;");
+        put_line!(self, "{private}uint cursor;");
+        put_line!(self, "{private}uint entry;");
         self.blank_line();
-        self.word_macros(uses.logged);
+        match self.dialect {
+            Dialect::Hlsl => self.hlsl_word_macros(uses.logged),
+            _ => self.word_macros(uses.logged),
+        }
         let last = log_capacity(self.case) - 1;
         for words in (0..=MAX_ENTRY_WORDS).filter(|words| entries >> words & 1 == 1) {
             put!(self, "#define LOG{words}(site");
@@ -756,14 +871,17 @@ impl<'a> Printer<'a> {
     fn structure(&mut self, ty: Type) {
         let Some((member, count)) = ty.indexed() else { return };
         let members: Vec<String> = (0..count).map(|k| format!("m{k}")).collect();
+        if self.dialect == Dialect::Hlsl {
+            return self.hlsl_structure(ty, member, &members);
+        }
         put_line!(self, "struct {} {{ {} {}; }};", TypeName(ty), TypeName(member), members.join(", "));
     }
 
     fn function(&mut self, function: &'a Function, plan: Plan) {
         self.blank_line();
         match function.result {
-            Some(ty) => put!(self, "{} {}(", TypeName(ty), function.name),
-            None => put!(self, "void {}(", function.name),
+            Some(ty) => put!(self, "{} {}(", self.ty(ty), self.name(&function.name)),
+            None => put!(self, "void {}(", self.name(&function.name)),
         }
         for (i, param) in function.params.iter().enumerate() {
             let direction = match param.direction {
@@ -772,12 +890,12 @@ impl<'a> Printer<'a> {
                 Direction::Inout => "inout ",
             };
             let separator = if i == 0 { "" } else { ", " };
-            put!(self, "{separator}{direction}{} {}", TypeName(param.ty), param.name);
+            put!(self, "{separator}{direction}{} {}", self.ty(param.ty), self.name(&param.name));
         }
         self.put(")");
         self.open();
         for param in function.params.iter().filter(|param| param.direction == Direction::Out) {
-            put_line!(self, "{} = {};", param.name, Zero(param.ty));
+            put_line!(self, "{} = {};", self.name(&param.name), self.zero(param.ty));
         }
         self.builtin_copies(plan.uses);
         Body { printer: self, function, declared: plan.declared }.print();
@@ -785,23 +903,67 @@ impl<'a> Printer<'a> {
         self.end_line();
     }
 
+    /// A type as the language names it.
+    fn ty(&self, ty: Type) -> String {
+        match self.dialect {
+            Dialect::Hlsl => hlsl::spelling::TypeName(ty).to_string(),
+            _ => TypeName(ty).to_string(),
+        }
+    }
+
+    /// The zero of a type.
+    fn zero(&self, ty: Type) -> String {
+        match self.dialect {
+            Dialect::Hlsl => hlsl::spelling::zero(ty),
+            _ => Zero(ty).to_string(),
+        }
+    }
+
+    /// A name of the program.
+    fn name<'n>(&self, name: &'n str) -> std::borrow::Cow<'n, str> {
+        match self.dialect {
+            Dialect::Hlsl => hlsl::spelling::name(name),
+            _ => name.into(),
+        }
+    }
+
+    /// A built-in variable, or what has a copy of it.
+    fn builtin(&self, builtin: Builtin) -> &'static str {
+        match self.dialect {
+            Dialect::Hlsl => hlsl::spelling::builtin(builtin),
+            _ => spelling::builtin(builtin),
+        }
+    }
+
     /// Gives the lines of the prologue.
     fn main(&mut self, main: &'a Function, plan: Plan, uses: Uses) -> Range<usize> {
         self.blank_line();
-        self.put("void main()");
-        self.put(match self.case.tier {
-            Tier::Plain => "",
-            Tier::SubgroupUniform => " [[subgroup_uniform_control_flow]]",
-            Tier::Maximal => " [[maximally_reconverges]]",
-        });
+        match self.dialect {
+            Dialect::Hlsl => self.hlsl_main(),
+            _ => {
+                self.put("void main()");
+                self.put(match self.case.tier {
+                    Tier::Plain => "",
+                    Tier::SubgroupUniform => " [[subgroup_uniform_control_flow]]",
+                    Tier::Maximal => " [[maximally_reconverges]]",
+                });
+            }
+        }
         self.open();
         let first = self.line;
-        self.prologue(uses);
+        let stage::Frame { begin, open, close, end } = stage::frame(self.case.entry_point.stage);
+        begin.iter().for_each(|line| put_line!(self, "{line}"));
+        match self.dialect {
+            Dialect::Hlsl => self.hlsl_prologue(uses),
+            _ => self.prologue(uses),
+        }
+        open.iter().for_each(|line| put_line!(self, "{line}"));
         if !main.body.is_empty() {
             self.blank_line();
         }
         let prologue = first..self.line;
         Body { printer: self, function: main, declared: plan.declared }.print();
+        close.iter().chain(end).for_each(|line| put_line!(self, "{line}"));
         self.close();
         self.end_line();
         prologue
@@ -809,50 +971,60 @@ impl<'a> Printer<'a> {
 
     /// Records the lane map while the lanes of a subgroup still execute everything together (docs/rules.md, section M).
     fn prologue(&mut self, uses: Uses) {
-        self.builtin_copies(Uses { lane: true, subgroup_size: true, workgroup_index: true, ..uses });
-        let invocations = self.case.entry_point.group_size();
-        put_line!(self, "invocation = workgroup_index * {invocations}u + gl_LocalInvocationIndex;");
+        let is_draw = self.case.entry_point.draw().is_some();
+        self.builtin_copies(Uses {
+            lane: true,
+            subgroup_size: true,
+            workgroup_index: !is_draw || uses.workgroup_index,
+            ..uses
+        });
+        let identity = stage::identity(self.case, self.dialect);
+        identity.number.iter().for_each(|line| put_line!(self, "{line}"));
         if uses.entries != 0 {
             put_line!(self, "log_base = invocation * {}u;", log_stride(self.case));
             put_line!(self, "cursor = 0u;");
         }
-        put_line!(self, "uvec4 entry_mask = subgroupBallot(true);");
-        put_line!(self, "uint entry_token = subgroupBroadcastFirst(gl_LocalInvocationIndex);");
-        put_line!(self, "uint map_base = invocation * {}u;", interface::MAP_WORDS);
-        const RECORD: [&str; interface::MAP_WORDS - 1] = [
-            "lane",
-            "subgroup_size",
-            "gl_SubgroupID",
-            "gl_NumSubgroups",
-            "entry_token",
-            "entry_mask.x",
-            "entry_mask.y",
-            "entry_mask.z",
-            "entry_mask.w",
-        ];
-        for (i, word) in RECORD.iter().enumerate() {
+        identity.record.iter().for_each(|line| put_line!(self, "{line}"));
+        put_line!(self, "uint map_base = invocation * {}u;", self.case.entry_point.map_words());
+        for (i, word) in identity.words.iter().enumerate() {
+            if self.dialect == Dialect::OpenGlArb && word.starts_with("gl_") {
+                // Nothing says it.
+                continue;
+            }
             put_line!(self, "map_words[map_base + {i}u] = {word};");
         }
-        put_line!(self, "map_words[map_base + {}u] = 0x{:X}u;", RECORD.len(), interface::MAP_WRITTEN);
+        let written = match self.dialect {
+            Dialect::OpenGlArb => interface::MAP_WRITTEN_ARB,
+            _ => interface::MAP_WRITTEN,
+        };
+        let last = identity.words.len();
+        put_line!(self, "map_words[map_base + {last}u] = 0x{written:X}u;");
         self.arrays_begin();
     }
 
     /// Fills the arrays: in shared memory they hold undefined values at first.
-    fn arrays_begin(&mut self) {
+    pub(crate) fn arrays_begin(&mut self) {
         let invocations = self.case.entry_point.group_size();
-        for array in &self.case.program.shared {
-            let Shared { name, scalar, len, init, .. } = array;
+        let index = self.builtin(Builtin::LocalIndex);
+        for (number, array) in self.case.program.shared.iter().enumerate() {
+            // In HLSL a name that a loop declares may live on behind it.
+            let slot = match self.dialect {
+                Dialect::Hlsl => format!("Slot{number}"),
+                _ => "slot".to_owned(),
+            };
+            let Shared { scalar, len, init, .. } = array;
+            let name = self.array(array);
             let init = match scalar {
                 Scalar::Uint => format!("{init}u"),
-                _ => format!("{}({init}u)", spelling::scalar(*scalar).name),
+                scalar => format!("{}({init}u)", self.ty(Type::scalar(*scalar))),
             };
             let slice = self.slice(array);
             if *len == invocations {
-                put_line!(self, "{name}[{slice}gl_LocalInvocationIndex] = {init};");
+                put_line!(self, "{name}[{slice}{index}] = {init};");
             } else {
                 // Nothing that a program may name is mentioned in the loop but the array and the workgroup's index.
-                let head = format!("uint slot = gl_LocalInvocationIndex; slot < {len}u; slot += {invocations}u");
-                put_line!(self, "for ({head}) {name}[{slice}slot] = {init};");
+                let head = format!("uint {slot} = {index}; {slot} < {len}u; {slot} += {invocations}u");
+                put_line!(self, "for ({head}) {name}[{slice}{slot}] = {init};");
             }
         }
         if !self.case.program.shared.is_empty() {
@@ -862,33 +1034,52 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// An array, before its index.
+    fn array(&self, array: &Shared) -> String {
+        match (self.dialect, array.storage.is_workgroup()) {
+            (Dialect::Hlsl, false) => format!("Arrays[0].{}", self.name(&array.name)),
+            _ => self.name(&array.name).into_owned(),
+        }
+    }
+
     /// What comes before an index, so that a workgroup keeps to its slice of an array in a buffer.
-    fn slice(&self, array: &Shared) -> String {
+    pub(crate) fn slice(&self, array: &Shared) -> String {
         if is_sliced(self.case, array) { format!("workgroup_index * {}u + ", array.len) } else { String::new() }
     }
 
-    fn barrier(&mut self) {
+    pub(crate) fn barrier(&mut self) {
         let in_buffer = self.case.program.shared.iter().any(|array| !array.storage.is_workgroup());
-        self.put(if in_buffer { "memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();" } else { "barrier();" });
+        self.put(match (self.dialect, in_buffer) {
+            (Dialect::Hlsl, true) => "AllMemoryBarrierWithGroupSync();",
+            (Dialect::Hlsl, false) => "GroupMemoryBarrierWithGroupSync();",
+            (_, true) => "memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();",
+            (_, false) => "barrier();",
+        });
     }
 
     /// The copies that take mediump away (rules P14 and P15), and the index of the workgroup in the dispatch.
-    fn builtin_copies(&mut self, uses: Uses) {
+    pub(crate) fn builtin_copies(&mut self, uses: Uses) {
+        let [lane, size, group] = match self.dialect {
+            Dialect::Hlsl => ["WaveGetLaneIndex()", "WaveGetLaneCount()", "GroupId"],
+            dialect => [spelling::lane(dialect), spelling::subgroup_size(dialect), "gl_WorkGroupID"],
+        };
         if uses.lane {
-            put_line!(self, "uint lane = gl_SubgroupInvocationID;");
+            put_line!(self, "uint lane = {lane};");
         }
         if uses.subgroup_size {
-            put_line!(self, "uint subgroup_size = gl_SubgroupSize;");
+            put_line!(self, "uint subgroup_size = {size};");
         }
-        if uses.workgroup_index {
+        if uses.workgroup_index && self.case.entry_point.draw().is_some() {
+            put_line!(self, "uint workgroup_index = 0u;");
+        } else if uses.workgroup_index {
             let [x, y, z] = self.case.entry_point.workgroups().count;
             self.start_line();
-            self.put("uint workgroup_index = gl_WorkGroupID.x");
+            put!(self, "uint workgroup_index = {group}.x");
             if y != 1 {
-                put!(self, " + {x}u * gl_WorkGroupID.y");
+                put!(self, " + {x}u * {group}.y");
             }
             if z != 1 {
-                put!(self, " + {}u * gl_WorkGroupID.z", x.wrapping_mul(y));
+                put!(self, " + {}u * {group}.z", x.wrapping_mul(y));
             }
             self.put(";");
             self.end_line();
@@ -953,10 +1144,15 @@ fn qualifier(local: &Local) -> &'static str {
     if local.precise { "precise " } else { "" }
 }
 
+/// True if a loop stands right in a block, whose counter may be declared there.
+fn declares(block: &Block) -> bool {
+    block.iter().any(|stmt| matches!(stmt, Stmt::Loop(_) | Stmt::Atomic(_)))
+}
+
 /// Prints the statements of one function.
-struct Body<'p, 'a> {
-    printer: &'p mut Printer<'a>,
-    function: &'a Function,
+pub(crate) struct Body<'p, 'a> {
+    pub(crate) printer: &'p mut Printer<'a>,
+    pub(crate) function: &'a Function,
     declared: Vec<Declared>,
 }
 
@@ -965,14 +1161,15 @@ impl<'a> Body<'_, 'a> {
         let function = self.function;
         for (i, local) in (function.params.len()..).zip(&function.locals) {
             if self.declared[i] == Declared::AtTop {
-                let ty = TypeName(local.ty);
-                put_line!(self.printer, "{}{ty} {} = {};", qualifier(local), local.name, Zero(local.ty));
+                let (ty, zero) = (self.printer.ty(local.ty), self.printer.zero(local.ty));
+                let name = self.printer.name(&local.name);
+                put_line!(self.printer, "{}{ty} {name} = {zero};", qualifier(local));
             }
         }
         self.block(&function.body);
     }
 
-    fn put(&mut self, text: &str) {
+    pub(crate) fn put(&mut self, text: &str) {
         self.printer.put(text);
     }
 
@@ -996,7 +1193,7 @@ impl<'a> Body<'_, 'a> {
         match stmt {
             Stmt::If { .. } => self.branch(stmt),
             Stmt::Switch { selector, arms, control } => {
-                self.put(spelling::selection_control(*control));
+                self.selection_control(*control);
                 self.switch(selector, arms);
             }
             Stmt::Break => self.put("break;"),
@@ -1009,7 +1206,10 @@ impl<'a> Body<'_, 'a> {
             }
             Stmt::Barrier(op) => put!(self.printer, "{}();", op.info().name),
             Stmt::Sync(Sync::Barrier) => self.printer.barrier(),
-            Stmt::Sync(sync) => put!(self.printer, "{}();", spelling::sync(*sync)),
+            Stmt::Sync(sync) => match self.printer.dialect {
+                Dialect::Hlsl => put!(self.printer, "{}();", hlsl::spelling::sync(*sync)),
+                _ => put!(self.printer, "{}();", spelling::sync(*sync)),
+            },
             Stmt::SetElement { var, index, value } => {
                 self.var(*var);
                 self.index(self.function.var_type(*var), index);
@@ -1019,11 +1219,17 @@ impl<'a> Body<'_, 'a> {
             }
             Stmt::Store { array, value } => {
                 self.element_of(*array);
-                self.put("gl_LocalInvocationIndex] = ");
+                self.put(self.printer.builtin(Builtin::LocalIndex));
+                self.put("] = ");
                 self.expr(value, Context::Open);
                 self.put(";");
             }
-            Stmt::Atomic(atomic) => self.atomic(atomic),
+            Stmt::Atomic(atomic) => match self.printer.dialect {
+                Dialect::Hlsl => self.hlsl_atomic(atomic),
+                _ => self.atomic(atomic),
+            },
+            Stmt::Discard(Discard::Demote) => self.put("demote;"),
+            Stmt::Discard(Discard::Terminate) => self.put("terminateInvocation;"),
             Stmt::Assume(cond) => {
                 self.put("assumeEXT(");
                 self.expr(cond, Context::Open);
@@ -1063,6 +1269,7 @@ impl<'a> Body<'_, 'a> {
             | Stmt::Store { .. }
             | Stmt::Atomic(_)
             | Stmt::Sync(_)
+            | Stmt::Discard(_)
             | Stmt::Assume(_) => {}
         }
     }
@@ -1073,38 +1280,52 @@ impl<'a> Body<'_, 'a> {
     }
 
     /// `var = `, with the type if this declares the variable.
-    fn assigned(&mut self, var: VarId) {
+    pub(crate) fn assigned(&mut self, var: VarId) {
         if let Some(declared @ Declared::AtFirstMention) = self.declared.get_mut(var as usize) {
             *declared = Declared::Already;
             let local = (var as usize).checked_sub(self.function.params.len());
             if let Some(local) = local.and_then(|local| self.function.locals.get(local)) {
-                put!(self.printer, "{}{} ", qualifier(local), TypeName(local.ty));
+                put!(self.printer, "{}{} ", qualifier(local), self.printer.ty(local.ty));
             }
         }
         self.var(var);
         self.put(" = ");
     }
 
-    fn var(&mut self, var: VarId) {
+    /// The declaration of a variable that is mentioned first here.
+    pub(crate) fn declare(&mut self, var: VarId) {
+        if let Some(declared @ Declared::AtFirstMention) = self.declared.get_mut(var as usize) {
+            *declared = Declared::Already;
+            let ty = self.function.var_type(var).unwrap_or(Type::UINT);
+            put!(self.printer, "{} ", self.printer.ty(ty));
+            self.var(var);
+            self.put("; ");
+        }
+    }
+
+    pub(crate) fn var(&mut self, var: VarId) {
         match self.function.var_name(var) {
-            Some(name) => self.printer.put(name),
+            Some(name) => {
+                let name = self.printer.name(name);
+                self.printer.put(&name);
+            }
             None => put!(self.printer, "no_variable_{var}"),
         }
     }
 
     /// `array[`, and where the slice of the workgroup begins.
-    fn element_of(&mut self, array: ArrayId) {
+    pub(crate) fn element_of(&mut self, array: ArrayId) {
         match self.printer.case.program.shared.get(array as usize) {
             Some(array) => {
-                let slice = self.printer.slice(array);
-                put!(self.printer, "{}[{slice}", array.name);
+                let (name, slice) = (self.printer.array(array), self.printer.slice(array));
+                put!(self.printer, "{name}[{slice}");
             }
             None => put!(self.printer, "no_array_{array}["),
         }
     }
 
     /// The context of an index behind [`Self::element_of`].
-    fn index_context(&self, array: ArrayId) -> Context {
+    pub(crate) fn index_context(&self, array: ArrayId) -> Context {
         let case = self.printer.case;
         let is_sum = case.program.shared.get(array as usize).is_some_and(|array| is_sliced(case, array));
         if is_sum { Context::Right(BinaryOp::Add) } else { Context::Open }
@@ -1114,7 +1335,13 @@ impl<'a> Body<'_, 'a> {
         if let Some(dest) = atomic.dest {
             self.assigned(dest);
         }
-        put!(self.printer, "{}(", spelling::atomic(atomic.op));
+        self.atomic_operands(spelling::atomic(atomic.op), atomic);
+        self.put(");");
+    }
+
+    /// `name(array[index], compare, value`: what every language begins an atomic operation with.
+    pub(crate) fn atomic_operands(&mut self, name: &str, atomic: &'a Atomic) {
+        put!(self.printer, "{name}(");
         self.element_of(atomic.array);
         self.expr(&atomic.index, self.index_context(atomic.array));
         self.put("]");
@@ -1122,7 +1349,6 @@ impl<'a> Body<'_, 'a> {
             self.put(", ");
             self.expr(operand, Context::Open);
         }
-        self.put(");");
     }
 
     fn log(&mut self, site: SiteId, values: &[Expr]) {
@@ -1147,7 +1373,10 @@ impl<'a> Body<'_, 'a> {
 
     fn call(&mut self, function: FunctionId, args: &[Arg]) {
         match self.printer.case.program.functions.get(function as usize) {
-            Some(callee) => self.printer.put(&callee.name),
+            Some(callee) => {
+                let name = self.printer.name(&callee.name);
+                self.printer.put(&name);
+            }
             None => put!(self.printer, "no_function_{function}"),
         }
         self.put("(");
@@ -1166,7 +1395,7 @@ impl<'a> Body<'_, 'a> {
     /// `if (…) { … } else if (…) { … } else { … }`, without the end of the last line.
     fn branch(&mut self, stmt: &'a Stmt) {
         let Stmt::If { cond, then, otherwise, control } = stmt else { return };
-        self.put(spelling::selection_control(*control));
+        self.selection_control(*control);
         self.put("if (");
         self.expr(cond, Context::Open);
         self.put(")");
@@ -1185,6 +1414,14 @@ impl<'a> Body<'_, 'a> {
         }
     }
 
+    fn selection_control(&mut self, control: SelectionControl) {
+        self.put(match self.printer.dialect {
+            Dialect::Vulkan => spelling::selection_control(control),
+            Dialect::OpenGl | Dialect::OpenGlArb => "",
+            Dialect::Hlsl => hlsl::spelling::selection_control(control),
+        });
+    }
+
     /// ` { … }`, without the end of the last line.
     fn nested(&mut self, block: &'a Block) {
         self.printer.open();
@@ -1199,7 +1436,9 @@ impl<'a> Body<'_, 'a> {
         self.put(") {");
         self.printer.end_line();
         for arm in arms {
-            for label in &arm.labels {
+            // In HLSL a declaration in one arm is in the way of a jump to the next one.
+            let braces = self.printer.dialect == Dialect::Hlsl && declares(&arm.body);
+            for (at, label) in arm.labels.iter().enumerate() {
                 self.printer.start_line();
                 match label {
                     Label::Default => self.put("default:"),
@@ -1213,11 +1452,15 @@ impl<'a> Body<'_, 'a> {
                         self.put(":");
                     }
                 }
+                self.put(if braces && at + 1 == arm.labels.len() { " {" } else { "" });
                 self.printer.end_line();
             }
             self.printer.depth += 1;
             self.block(&arm.body);
             self.printer.depth -= 1;
+            if braces {
+                put_line!(self.printer, "}}");
+            }
         }
         // GLSL 4.60 §6.2: no label without a statement after it.
         if arms.last().is_some_and(|arm| arm.body.is_empty()) {
@@ -1238,7 +1481,11 @@ impl<'a> Body<'_, 'a> {
         }
         self.place(stmt);
         self.printer.start_line();
-        self.put(spelling::loop_control(l.control));
+        self.put(match self.printer.dialect {
+            Dialect::Vulkan => spelling::loop_control(l.control),
+            Dialect::OpenGl | Dialect::OpenGlArb => "",
+            Dialect::Hlsl => hlsl::spelling::loop_control(l.control),
+        });
         match &l.kind {
             LoopKind::For { init, step, update } => {
                 self.put("for (");
@@ -1336,7 +1583,7 @@ impl<'a> Body<'_, 'a> {
         self.expr(&l.bound, Context::Right(op));
     }
 
-    fn int(&mut self, value: i32) {
+    pub(crate) fn int(&mut self, value: i32) {
         match value {
             // 2147483648 is no int literal, so that there is nothing to negate (GLSL 4.60 §4.1.3).
             i32::MIN => self.put("int(0x80000000u)"),
@@ -1351,10 +1598,14 @@ impl<'a> Body<'_, 'a> {
         }
     }
 
-    fn expr(&mut self, expr: &Expr, context: Context) {
+    pub(crate) fn expr(&mut self, expr: &Expr, context: Context) {
         let parentheses = context.needs_parentheses(expr);
         if parentheses {
             self.put("(");
+        }
+        if self.printer.dialect == Dialect::Hlsl && self.hlsl_expr(expr) {
+            self.put(if parentheses { ")" } else { "" });
+            return;
         }
         match expr {
             Expr::Bool(value) => self.put(if *value { "true" } else { "false" }),
@@ -1364,7 +1615,16 @@ impl<'a> Body<'_, 'a> {
                 put!(self.printer, "{:?}{}", f64::from(*quarters) / 4.0, spelling::scalar(*scalar).suffix);
             }
             Expr::Var(var) => self.var(*var),
-            Expr::Builtin(builtin) => self.put(spelling::builtin(*builtin)),
+            Expr::Builtin(builtin) => match spelling::mask_in_arb(*builtin) {
+                Some(name) if self.printer.dialect == Dialect::OpenGlArb => {
+                    put!(self.printer, "uvec4(unpackUint2x32({name}), 0u, 0u)");
+                }
+                _ if self.printer.dialect == Dialect::Hlsl => self.put(hlsl::spelling::builtin(*builtin)),
+                _ => {
+                    let stage = self.printer.case.entry_point.stage;
+                    self.put(stage::builtin(stage, *builtin).unwrap_or_else(|| spelling::builtin(*builtin)));
+                }
+            },
             Expr::Input(k) => match self.printer.case.data.inputs.len() {
                 1 => self.put("input_words[invocation]"),
                 n => {
@@ -1378,6 +1638,10 @@ impl<'a> Body<'_, 'a> {
             Expr::Uniform(k) => {
                 let component = ["x", "y", "z", "w"][*k as usize % 4];
                 put!(self.printer, "uniform_words[{}].{component}", k / 4);
+            }
+            Expr::Push(k) if self.printer.dialect.is_opengl() => {
+                let component = ["x", "y", "z", "w"][*k as usize % 4];
+                put!(self.printer, "push_words[{}].{component}", k / 4);
             }
             Expr::Push(k) => put!(self.printer, "push_words[{k}]"),
             Expr::Constant(k) if self.printer.copies_constants => put!(self.printer, "SPEC{k}_COPY"),
@@ -1412,7 +1676,11 @@ impl<'a> Body<'_, 'a> {
                 self.list(std::slice::from_ref(x));
             }
             Expr::Intrinsic(op, args) => {
-                self.put(spelling::intrinsic(*op));
+                let of = args.first().and_then(|arg| arg.ty(self.function)).map(|ty| ty.scalar);
+                self.put(match (self.printer.dialect, of) {
+                    (Dialect::Vulkan, _) | (_, None) => spelling::intrinsic(*op),
+                    (_, Some(of)) => spelling::intrinsic_in_opengl(*op, of),
+                });
                 self.list(args);
             }
             Expr::Vector(ty, args) => {
@@ -1438,7 +1706,11 @@ impl<'a> Body<'_, 'a> {
                 self.put("]");
             }
             Expr::Subgroup(SubgroupCall { op, args, cluster }) => {
-                self.put(op.info().name);
+                let (name, end) = match (self.printer.dialect, spelling::in_arb(*op)) {
+                    (Dialect::OpenGlArb, Some(spelling)) => spelling,
+                    _ => (op.info().name, ""),
+                };
+                self.put(name);
                 self.put("(");
                 for (i, arg) in args.iter().enumerate() {
                     self.put(if i > 0 { ", " } else { "" });
@@ -1454,6 +1726,7 @@ impl<'a> Body<'_, 'a> {
                     put!(self.printer, ", {cluster}u");
                 }
                 self.put(")");
+                self.put(end);
             }
         }
         if parentheses {
@@ -1474,14 +1747,14 @@ impl<'a> Body<'_, 'a> {
     }
 
     /// `(a, b, c)`
-    fn list(&mut self, args: &[impl std::borrow::Borrow<Expr>]) {
+    pub(crate) fn list(&mut self, args: &[impl std::borrow::Borrow<Expr>]) {
         self.put("(");
         self.items(args);
         self.put(")");
     }
 
     /// `a, b, c`
-    fn items(&mut self, args: &[impl std::borrow::Borrow<Expr>]) {
+    pub(crate) fn items(&mut self, args: &[impl std::borrow::Borrow<Expr>]) {
         for (i, arg) in args.iter().enumerate() {
             if i > 0 {
                 self.put(", ");

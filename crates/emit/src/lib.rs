@@ -2,7 +2,47 @@
 //! says it.
 //!
 //! - [`glsl`]: GLSL 4.50, with the place of every statement in the text.
+//! - [`hlsl`]: HLSL of Shader Model 6, by the same printer with its own spelling.
 //! - [`spirv`]: SPIR-V, with control flow as GLSL cannot say it.
+//!
+//! [`print()`] prints a case in the language of its variant.
 
 pub mod glsl;
+pub mod hlsl;
 pub mod spirv;
+
+use tangle_program::case::Case;
+use tangle_program::variant::Language;
+
+pub use glsl::{Printed, expression};
+
+/// The shader of a case in the language of its variant, with the place of each statement. What the language does not have ([`lacks`]) is
+/// printed as something that does not compile.
+pub fn print(case: &Case) -> Printed<'_> {
+    match case.variant.language() {
+        Language::Glsl => glsl::print(case),
+        Language::Hlsl => hlsl::print(case),
+    }
+}
+
+/// The text of [`print()`].
+pub fn source(case: &Case) -> String {
+    print(case).text
+}
+
+/// What of a case a language cannot say, in words; empty if it can say all.
+pub fn lacks(language: Language, case: &Case) -> Vec<String> {
+    match language {
+        Language::Glsl => Vec::new(),
+        Language::Hlsl => hlsl::lacks(case),
+    }
+}
+
+/// The case as far as a language can say it: what it does not have is left out or replaced, where another valid program comes of that. For
+/// random cases, so that a language gets its share of what is generated.
+pub fn fitted(language: Language, case: Case) -> Case {
+    match language {
+        Language::Glsl => case,
+        Language::Hlsl => hlsl::fitted(case),
+    }
+}

@@ -1,10 +1,10 @@
 //! What is left out on a device that lacks features.
 
-use tangle_program::case::Tier;
+use tangle_program::case::{Stage, Tier};
 use tangle_program::subgroup::Category;
 use tangle_program::types::Scalar;
 
-use crate::{Ask, Feature, FeatureSet, TABLE, for_category, for_scalar, for_tier};
+use crate::{Api, Ask, Feature, FeatureSet, TABLE, for_category, for_scalar, for_stage, for_tier};
 
 /// Something that is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,43 +15,46 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// Everything that a campaign leaves out on a device with these features, what has the same reason together.
-pub fn left_out(features: FeatureSet) -> Vec<LeftOut> {
+/// Everything that a campaign leaves out on a device of this interface with these features, what has the same reason together.
+pub fn left_out(features: FeatureSet, api: Api) -> Vec<LeftOut> {
     let lacking = |needed: FeatureSet| needed.without(features).iter().next();
     let tiers = Tier::ALL.into_iter().map(|tier| (tier.name(), lacking(for_tier(tier))));
     let categories = Category::ALL.into_iter().map(|category| (category.name(), lacking(for_category(category))));
     let scalars = Scalar::ALL.into_iter().map(|scalar| (scalar.name(), lacking(for_scalar(scalar))));
-    let mut left_out = grouped("tier ", tiers);
-    left_out.extend(grouped("operations ", categories));
-    left_out.extend(grouped("types ", scalars));
+    let stages = Stage::ALL.into_iter().map(|stage| (stage.name(), lacking(for_stage(stage))));
+    let mut left_out = grouped(api, "tier ", tiers);
+    left_out.extend(grouped(api, "stages ", stages));
+    left_out.extend(grouped(api, "operations ", categories));
+    left_out.extend(grouped(api, "types ", scalars));
     let mut said: Vec<&str> = Vec::new();
     for row in TABLE.iter().filter(|row| !features.contains(row.feature)) {
         for what in row.asked_by.iter().filter_map(words) {
             // What needs two features is named with the first.
             if !said.contains(&what) {
                 said.push(what);
-                left_out.push(LeftOut { what: what.into(), why: row.name.into() });
+                left_out.push(LeftOut { what: what.into(), why: row.name_in(api).into() });
             }
         }
     }
     left_out
 }
 
-/// What asks, where it is neither a tier nor a category nor a type.
+/// What asks, where it is neither a tier nor a stage nor a category nor a type.
 fn words(ask: &Ask) -> Option<&'static str> {
     match *ask {
         Ask::Always => Some("every case"),
         Ask::EntryPoint(what, _) | Ask::Statement(what, _) | Ask::Expression(what, _) => Some(what),
-        Ask::Category(_) | Ask::Tier(_) | Ask::Scalar(_) | Ask::Operand(_) => None,
+        Ask::Category(_) | Ask::Tier(_) | Ask::Stage(_) | Ask::Scalar(_) | Ask::Operand(_) => None,
     }
 }
 
-fn grouped(kind: &str, members: impl Iterator<Item = (&'static str, Option<Feature>)>) -> Vec<LeftOut> {
+fn grouped(api: Api, kind: &str, members: impl Iterator<Item = (&'static str, Option<Feature>)>) -> Vec<LeftOut> {
     let mut groups: Vec<LeftOut> = Vec::new();
     for (name, feature) in members.filter_map(|(name, feature)| Some((name, feature?))) {
-        match groups.iter_mut().find(|group| group.why == feature.name()) {
+        let why = feature.row().name_in(api);
+        match groups.iter_mut().find(|group| group.why == why) {
             Some(group) => group.what = format!("{} {name}", group.what),
-            None => groups.push(LeftOut { what: format!("{kind}{name}"), why: feature.name().into() }),
+            None => groups.push(LeftOut { what: format!("{kind}{name}"), why: why.into() }),
         }
     }
     groups
@@ -63,7 +66,7 @@ mod tests {
 
     fn lines(lacking: &[Feature]) -> Vec<String> {
         let has = Feature::ALL.iter().copied().filter(|feature| !lacking.contains(feature)).collect();
-        left_out(has).into_iter().map(|left_out| format!("{}: {}", left_out.what, left_out.why)).collect()
+        left_out(has, Api::Vulkan).into_iter().map(|left_out| format!("{}: {}", left_out.what, left_out.why)).collect()
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The Vulkan features that a case can need, one row for each ([`TABLE`]): what in a case asks for it, how a Vulkan device says that it has
-//! it and how it is enabled, which parts of a SPIR-V module need it, what is left out without it, and how the exported programs ask for it.
+//! it and how it is enabled, how OpenGL says it, which parts of a SPIR-V module need it, what is left out without it, and how the exported programs ask for it.
 //!
 //! Everything that deals with features reads the table: [`needs`] (what a case needs), [`left_out`] (what a campaign leaves out on a device),
 //! the worker of a Vulkan device (queries and enables what the rows say), its check of modules, and the exports. A new feature is a row here,
@@ -12,7 +12,7 @@ mod set;
 mod table;
 
 pub use left_out::{LeftOut, left_out};
-pub use needs::{Needs, for_category, for_scalar, for_tier, needs};
-pub use row::{Ask, Member, Origin, Row, Spirv, Vulkan};
+pub use needs::{Needs, for_category, for_scalar, for_stage, for_tier, needs};
+pub use row::{Api, Ask, Member, OpenGl, Origin, Row, Spirv, Vulkan};
 pub use set::{FeatureSet, UnknownFeature};
 pub use table::{Feature, TABLE};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tangle_program::case::{Case, SpirvVersion, Tier};
+use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
 use tangle_program::needs::{category_of, declared_scalars, least_subgroup_size, operated_scalar, scalar_of};
 use tangle_program::subgroup::Category;
 use tangle_program::tree::{Expr, Function, Program, Stmt, walk_block};
@@ -38,6 +38,7 @@ pub fn needs(case: &Case) -> Needs {
         Ask::Always => true,
         Ask::Category(category) => uses.categories.contains(&category),
         Ask::Tier(tier) => case.tier == tier,
+        Ask::Stage(stage) => case.entry_point.stage == stage,
         Ask::Scalar(scalar) => uses.scalars.contains(&scalar),
         Ask::Operand(scalar) => uses.operands.contains(&scalar),
         Ask::EntryPoint(_, asks) => asks(&case.entry_point),
@@ -124,6 +125,11 @@ pub fn for_category(category: Category) -> FeatureSet {
 /// The features behind a convergence tier; none for `plain`.
 pub fn for_tier(tier: Tier) -> FeatureSet {
     having(|ask| matches!(ask, Ask::Tier(of) if *of == tier)).with_required()
+}
+
+/// The features behind a stage; none for compute.
+pub fn for_stage(stage: Stage) -> FeatureSet {
+    having(|ask| matches!(ask, Ask::Stage(of) if *of == stage)).with_required()
 }
 
 /// The features behind a type in which something is computed and on which subgroup operations work; none for those of GLSL without

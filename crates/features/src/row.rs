@@ -1,8 +1,11 @@
 //! What a row of the table says.
 
+use std::borrow::Cow;
 use std::ffi::CStr;
 
-use tangle_program::case::{EntryPoint, Tier};
+use serde::{Deserialize, Serialize};
+
+use tangle_program::case::{EntryPoint, Stage, Tier};
 use tangle_program::subgroup::Category;
 use tangle_program::tree::{Expr, Program, Stmt};
 use tangle_program::types::Scalar;
@@ -21,6 +24,8 @@ pub struct Row {
     pub asked_by: &'static [Ask],
     /// How a device says that it has it, and how it is enabled.
     pub vulkan: Vulkan,
+    /// How OpenGL says that it has it.
+    pub opengl: OpenGl,
     /// What must be enabled with it.
     pub requires: &'static [Feature],
     /// A device that has one of these offers this one, too.
@@ -42,6 +47,8 @@ pub enum Ask {
     Category(Category),
     /// The convergence tier.
     Tier(Tier),
+    /// The stage.
+    Stage(Stage),
     /// Something is computed in this type.
     Scalar(Scalar),
     /// A subgroup operation works on a value of this type.
@@ -62,8 +69,46 @@ pub enum Vulkan {
     /// By this bit of `supportedOperations`, where `supportedStages` has compute (`VkPhysicalDeviceSubgroupProperties`). There is nothing
     /// to enable.
     Operation(u32),
+    /// By this bit of `supportedStages` of `VkPhysicalDeviceSubgroupProperties`: subgroups are defined in the stage. There is nothing to
+    /// enable.
+    Stage(u32),
     /// By listing this extension, which has no feature structure.
     Extension(&'static CStr),
+}
+
+/// How an OpenGL context says that it has a feature. There is nothing to enable but what the shader says itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenGl {
+    /// It cannot: there is no such thing in OpenGL, or tangle does not ask for it.
+    Never,
+    /// Every context that tangle uses has it.
+    Core,
+    /// By this bit of `GL_SUBGROUP_SUPPORTED_FEATURES_KHR`, where `GL_SUBGROUP_SUPPORTED_STAGES_KHR` has compute (KHR_shader_subgroup,
+    /// SG.2.3).
+    Operation(u32),
+    /// By having all these extensions of its shading language, each of which defines a macro of its name (GLSL 4.60 §3.3).
+    Language(&'static [&'static str]),
+}
+
+/// An interface to graphics hardware.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Api {
+    /// Vulkan.
+    #[default]
+    Vulkan,
+    /// OpenGL.
+    OpenGl,
+}
+
+impl Api {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Api::Vulkan => "Vulkan",
+            Api::OpenGl => "OpenGL",
+        }
+    }
 }
 
 /// A member of a feature structure. All members of these structures are of type `VkBool32`.
@@ -142,6 +187,7 @@ impl Row {
             name,
             asked_by: &[],
             vulkan,
+            opengl: OpenGl::Never,
             requires: &[],
             implied_by: &[],
             spirv: Spirv::NOTHING,
@@ -150,12 +196,27 @@ impl Row {
         }
     }
 
+    /// What a device of this interface lacks without the feature, by the name that it has there.
+    pub fn name_in(&self, api: Api) -> Cow<'static, str> {
+        match (api, self.opengl) {
+            (Api::Vulkan, _) | (Api::OpenGl, OpenGl::Core) => self.name.into(),
+            (Api::OpenGl, OpenGl::Never) => format!("{} (not in OpenGL)", self.name).into(),
+            (Api::OpenGl, OpenGl::Operation(_)) => {
+                match self.name.strip_prefix("VK_").map(|name| name.trim_end_matches("_NV")) {
+                    Some(name) => format!("GL_{name}_KHR").into(),
+                    None => self.name.into(),
+                }
+            }
+            (Api::OpenGl, OpenGl::Language(extensions)) => extensions.first().copied().unwrap_or(self.name).into(),
+        }
+    }
+
     /// The extension that has the feature, if any.
     pub fn extension(&self) -> Option<&'static str> {
         let name = match self.vulkan {
             Vulkan::Member(member) => member.origin.extension?,
             Vulkan::Extension(name) => name,
-            Vulkan::Operation(_) => return None,
+            Vulkan::Operation(_) | Vulkan::Stage(_) => return None,
         };
         name.to_str().ok()
     }

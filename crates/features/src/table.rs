@@ -7,13 +7,13 @@ use std::mem::offset_of;
 
 use ash::vk::{self, TaggedStructure as _};
 use spirv::{Capability, ExecutionMode};
-use tangle_program::case::{EntryPoint, Launch, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{EntryPoint, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::ops::Intrinsic;
 use tangle_program::subgroup::{Category, Param};
-use tangle_program::tree::{Expr, Program, Stmt};
+use tangle_program::tree::{Builtin, Discard, Expr, Program, Stmt};
 use tangle_program::types::Scalar;
 
-use crate::row::{Ask, Member, Origin, Row, Spirv, Vulkan};
+use crate::row::{Ask, Member, OpenGl, Origin, Row, Spirv, Vulkan};
 
 /// Declares [`Feature`] and [`TABLE`] from one row for each: documentation, variant, Vulkan name, where the device says it, the rest.
 macro_rules! features {
@@ -62,54 +62,63 @@ const ROTATE: Origin = Origin::extension(ash::khr::shader_subgroup_rotate::NAME)
 features! {
     /// `subgroupElect`, `subgroupBarrier` and the built-in variables, in compute shaders.
     SubgroupBasic = "VK_SUBGROUP_FEATURE_BASIC_BIT" in Vulkan::Operation(0x1), {
+        opengl: OpenGl::Operation(0x1),
         asked_by: &[Ask::Always, Ask::Category(Category::Basic)],
         spirv: Spirv::capability(&[Capability::GroupNonUniform]),
         amber: Some("SubgroupSupportedOperations.basic"),
     }
     /// `subgroupAll`, `subgroupAny`, `subgroupAllEqual`. glslang declares the capability for quad control, too.
     SubgroupVote = "VK_SUBGROUP_FEATURE_VOTE_BIT" in Vulkan::Operation(0x2), {
+        opengl: OpenGl::Operation(0x2),
         asked_by: &[Ask::Category(Category::Vote), Ask::Category(Category::QuadControl)],
         spirv: Spirv::capability(&[Capability::GroupNonUniformVote]),
         amber: Some("SubgroupSupportedOperations.vote"),
     }
     /// Reductions and scans.
     SubgroupArithmetic = "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT" in Vulkan::Operation(0x4), {
+        opengl: OpenGl::Operation(0x4),
         asked_by: &[Ask::Category(Category::Arithmetic)],
         spirv: Spirv::capability(&[Capability::GroupNonUniformArithmetic]),
         amber: Some("SubgroupSupportedOperations.arithmetic"),
     }
     /// Ballots and broadcasts.
     SubgroupBallot = "VK_SUBGROUP_FEATURE_BALLOT_BIT" in Vulkan::Operation(0x8), {
+        opengl: OpenGl::Operation(0x8),
         asked_by: &[Ask::Always, Ask::Category(Category::Ballot)],
         spirv: Spirv::capability(&[Capability::GroupNonUniformBallot]),
         amber: Some("SubgroupSupportedOperations.ballot"),
     }
     /// `subgroupShuffle`, `subgroupShuffleXor`.
     SubgroupShuffle = "VK_SUBGROUP_FEATURE_SHUFFLE_BIT" in Vulkan::Operation(0x10), {
-        asked_by: &[Ask::Category(Category::Shuffle)],
+        opengl: OpenGl::Operation(0x10),
+        asked_by: &[Ask::Category(Category::Shuffle), Ask::Stage(Stage::Fragment)],
         spirv: Spirv::capability(&[Capability::GroupNonUniformShuffle]),
         amber: Some("SubgroupSupportedOperations.shuffle"),
     }
     /// `subgroupShuffleUp`, `subgroupShuffleDown`.
     SubgroupShuffleRelative = "VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT" in Vulkan::Operation(0x20), {
+        opengl: OpenGl::Operation(0x20),
         asked_by: &[Ask::Category(Category::ShuffleRelative)],
         spirv: Spirv::capability(&[Capability::GroupNonUniformShuffleRelative]),
         amber: Some("SubgroupSupportedOperations.shuffleRelative"),
     }
     /// Clustered reductions.
     SubgroupClustered = "VK_SUBGROUP_FEATURE_CLUSTERED_BIT" in Vulkan::Operation(0x40), {
+        opengl: OpenGl::Operation(0x40),
         asked_by: &[Ask::Category(Category::Clustered)],
         spirv: Spirv::capability(&[Capability::GroupNonUniformClustered]),
         amber: Some("SubgroupSupportedOperations.clustered"),
     }
     /// Quad broadcasts and swaps, in compute shaders.
     SubgroupQuad = "VK_SUBGROUP_FEATURE_QUAD_BIT" in Vulkan::Operation(0x80), {
-        asked_by: &[Ask::Category(Category::Quad)],
+        opengl: OpenGl::Operation(0x80),
+        asked_by: &[Ask::Category(Category::Quad), Ask::Stage(Stage::Fragment)],
         spirv: Spirv::capability(&[Capability::GroupNonUniformQuad]),
         amber: Some("SubgroupSupportedOperations.quad"),
     }
     /// Partitioned operations (the bit is shared by the NV and the EXT extension).
     SubgroupPartitioned = "VK_SUBGROUP_FEATURE_PARTITIONED_BIT_NV" in Vulkan::Operation(0x100), {
+        opengl: OpenGl::Operation(0x100),
         asked_by: &[Ask::Category(Category::Partitioned)],
         spirv: Spirv::capability(&[Capability::GroupNonUniformPartitionedEXT]),
     }
@@ -117,6 +126,7 @@ features! {
     /// takes them (vk.xml, `spirvextension`; VK_EXT_shader_subgroup_partitioned, "Description").
     PartitionedNv = "VK_NV_shader_subgroup_partitioned"
         in Vulkan::Extension(ash::nv::shader_subgroup_partitioned::NAME), {
+        opengl: OpenGl::Language(&["GL_NV_shader_subgroup_partitioned"]),
         asked_by: &[Ask::Category(Category::Partitioned)],
         implied_by: &[Feature::PartitionedExt],
         spirv: Spirv::extension(&["SPV_NV_shader_subgroup_partitioned"]),
@@ -164,7 +174,10 @@ features! {
             PhysicalDeviceShaderQuadControlFeaturesKHR.shader_quad_control,
             Origin::extension(ash::khr::shader_quad_control::NAME)
         ), {
-        asked_by: &[Ask::Category(Category::QuadControl)],
+        asked_by: &[
+            Ask::Category(Category::QuadControl),
+            Ask::EntryPoint("required full quads", |entry_point| entry_point.draw().is_some_and(|draw| draw.full_quads)),
+        ],
         // The extension depends on that of maximal reconvergence.
         requires: &[Feature::MaximalReconvergence],
         spirv: Spirv::capability(&[Capability::QuadControlKHR]),
@@ -193,6 +206,7 @@ features! {
     }
     /// 8-bit integers in shader arithmetic.
     ShaderInt8 = "shaderInt8" in member!(PhysicalDeviceVulkan12Features.shader_int8, VULKAN_1_2), {
+        opengl: OpenGl::Language(&["GL_EXT_shader_explicit_arithmetic_types_int8"]),
         asked_by: &[Ask::Scalar(Scalar::Int8), Ask::Scalar(Scalar::Uint8)],
         spirv: Spirv::capability(&[Capability::Int8]),
         amber: Some("Float16Int8Features.shaderInt8"),
@@ -200,6 +214,7 @@ features! {
     }
     /// 16-bit integers in shader arithmetic.
     ShaderInt16 = "shaderInt16" in member!(PhysicalDeviceFeatures2.features.shader_int16, VULKAN_1_1), {
+        opengl: OpenGl::Language(&["GL_EXT_shader_explicit_arithmetic_types_int16"]),
         asked_by: &[Ask::Scalar(Scalar::Int16), Ask::Scalar(Scalar::Uint16)],
         spirv: Spirv::capability(&[Capability::Int16]),
         amber: Some("shaderInt16"),
@@ -207,6 +222,7 @@ features! {
     }
     /// 64-bit integers in shader arithmetic.
     ShaderInt64 = "shaderInt64" in member!(PhysicalDeviceFeatures2.features.shader_int64, VULKAN_1_1), {
+        opengl: OpenGl::Language(&["GL_ARB_gpu_shader_int64"]),
         asked_by: &[Ask::Scalar(Scalar::Int64), Ask::Scalar(Scalar::Uint64)],
         spirv: Spirv::capability(&[Capability::Int64]),
         amber: Some("shaderInt64"),
@@ -214,6 +230,7 @@ features! {
     }
     /// 16-bit floats in shader arithmetic.
     ShaderFloat16 = "shaderFloat16" in member!(PhysicalDeviceVulkan12Features.shader_float16, VULKAN_1_2), {
+        opengl: OpenGl::Language(&["GL_EXT_shader_explicit_arithmetic_types_float16"]),
         asked_by: &[Ask::Scalar(Scalar::Float16)],
         spirv: Spirv::capability(&[Capability::Float16]),
         amber: Some("Float16Int8Features.shaderFloat16"),
@@ -221,6 +238,7 @@ features! {
     }
     /// 64-bit floats in shader arithmetic.
     ShaderFloat64 = "shaderFloat64" in member!(PhysicalDeviceFeatures2.features.shader_float64, VULKAN_1_1), {
+        opengl: OpenGl::Core,
         asked_by: &[Ask::Scalar(Scalar::Double)],
         spirv: Spirv::capability(&[Capability::Float64]),
         amber: Some("shaderFloat64"),
@@ -229,6 +247,12 @@ features! {
     /// Subgroup operations on 8-, 16- and 64-bit integers and 16-bit floats.
     SubgroupExtendedTypes = "shaderSubgroupExtendedTypes"
         in member!(PhysicalDeviceVulkan12Features.shader_subgroup_extended_types, VULKAN_1_2), {
+        opengl: OpenGl::Language(&[
+            "GL_EXT_shader_subgroup_extended_types_int64",
+            "GL_EXT_shader_subgroup_extended_types_int8",
+            "GL_EXT_shader_subgroup_extended_types_int16",
+            "GL_EXT_shader_subgroup_extended_types_float16",
+        ]),
         asked_by: &[
             Ask::Operand(Scalar::Int8),
             Ask::Operand(Scalar::Uint8),
@@ -318,6 +342,57 @@ features! {
             Capability::DotProductInputAll,
         ]),
     }
+    /// Mesh shaders.
+    MeshShader = "meshShader"
+        in member!(PhysicalDeviceMeshShaderFeaturesEXT.mesh_shader, Origin::extension(ash::ext::mesh_shader::NAME)), {
+        asked_by: &[Ask::Stage(Stage::Mesh), Ask::Stage(Stage::Task)],
+        spirv: Spirv::capability(&[Capability::MeshShadingEXT]),
+    }
+    /// Task shaders.
+    TaskShader = "taskShader"
+        in member!(PhysicalDeviceMeshShaderFeaturesEXT.task_shader, Origin::extension(ash::ext::mesh_shader::NAME)), {
+        asked_by: &[Ask::Stage(Stage::Task)],
+    }
+    /// Subgroups in task shaders.
+    SubgroupsInTask = "VK_SHADER_STAGE_TASK_BIT_EXT" in Vulkan::Stage(vk::ShaderStageFlags::TASK_EXT.as_raw()), {
+        asked_by: &[Ask::Stage(Stage::Task)],
+    }
+    /// Subgroups in mesh shaders.
+    SubgroupsInMesh = "VK_SHADER_STAGE_MESH_BIT_EXT" in Vulkan::Stage(vk::ShaderStageFlags::MESH_EXT.as_raw()), {
+        asked_by: &[Ask::Stage(Stage::Mesh)],
+    }
+    /// Subgroups in fragment shaders.
+    SubgroupsInFragment = "VK_SHADER_STAGE_FRAGMENT_BIT" in Vulkan::Stage(vk::ShaderStageFlags::FRAGMENT.as_raw()), {
+        asked_by: &[Ask::Stage(Stage::Fragment)],
+    }
+    /// Stores of fragment shaders.
+    FragmentStoresAndAtomics = "fragmentStoresAndAtomics"
+        in member!(PhysicalDeviceFeatures2.features.fragment_stores_and_atomics, VULKAN_1_1), {
+        asked_by: &[Ask::Stage(Stage::Fragment)],
+    }
+    /// `demote` and `helperInvocationEXT()`.
+    DemoteToHelperInvocation = "shaderDemoteToHelperInvocation"
+        in member!(
+            PhysicalDeviceShaderDemoteToHelperInvocationFeatures.shader_demote_to_helper_invocation,
+            Origin::promoted(ash::ext::shader_demote_to_helper_invocation::NAME, 3)
+        ), {
+        asked_by: &[
+            Ask::Statement("demoted fragments", |_, stmt| matches!(stmt, Stmt::Discard(Discard::Demote))),
+            Ask::Expression("questions for helper invocations", |expr| *expr == Expr::Builtin(Builtin::Helper)),
+        ],
+        spirv: Spirv::capability(&[Capability::DemoteToHelperInvocation]),
+    }
+    /// `terminateInvocation`.
+    TerminateInvocation = "shaderTerminateInvocation"
+        in member!(
+            PhysicalDeviceShaderTerminateInvocationFeatures.shader_terminate_invocation,
+            Origin::promoted(ash::khr::shader_terminate_invocation::NAME, 3)
+        ), {
+        asked_by: &[Ask::Statement("terminated fragments", |_, stmt| {
+            matches!(stmt, Stmt::Discard(Discard::Terminate))
+        })],
+        spirv: Spirv::extension(&["SPV_KHR_terminate_invocation"]),
+    }
     /// Statistics and internal representations of compiled pipelines.
     PipelineExecutableInfo = "pipelineExecutableInfo"
         in member!(
@@ -340,8 +415,7 @@ fn is_dynamic_broadcast(expr: &Expr) -> bool {
 }
 
 fn is_local_size_id(entry_point: &EntryPoint) -> bool {
-    let Launch::Workgroups(workgroups) = &entry_point.launch;
-    workgroups.default_size.is_some() && entry_point.spirv >= SpirvVersion::V1_6
+    entry_point.workgroups().default_size.is_some() && entry_point.spirv >= SpirvVersion::V1_6
 }
 
 #[cfg(test)]

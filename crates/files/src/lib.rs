@@ -24,6 +24,13 @@ use rustix::fs::OFlags;
 /// The most that is read of a file unless its reader says otherwise: 64 MiB.
 pub const MOST: u64 = 64 << 20;
 
+/// tangle's cache folder: `$TANGLE_CACHE`, else `tangle` in `$XDG_CACHE_HOME` or `~/.cache`.
+pub fn cache_folder() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    folder("TANGLE_CACHE")
+        .or_else(|| Some(folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?.join("tangle")))
+}
+
 /// Ends the name of a file or folder that is being written beside its place.
 const PARTIAL: &str = "partial";
 

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tangle_emit::Printed;
 use tangle_emit::glsl::parts;
-use tangle_emit::glsl::{self, Printed};
 use tangle_oracle::judge::{Kind, Observation};
 use tangle_oracle::map::LaneMap;
 use tangle_oracle::observed::TangleRule;
@@ -192,7 +192,7 @@ impl<'a> Account<'a> {
             lane.wrong = observation.and_then(|_| lane.first_wrong());
             lane
         });
-        let printed = glsl::print(case);
+        let printed = tangle_emit::print(case);
         Ok(Account {
             sites: sites(case, &printed),
             printed,
@@ -348,7 +348,7 @@ pub fn sites(case: &Case, printed: &Printed<'_>) -> Sites {
                         other => other,
                     };
                     let ty = value.ty(function).unwrap_or(Type::UINT);
-                    components(&glsl::expression(case, function, value), ty, operation_in(computed))
+                    components(&tangle_emit::expression(case, function, value), ty, operation_in(computed))
                 });
                 sites.insert(*site, Site { id: *site, line, source: source.into(), values: words.collect() });
             }

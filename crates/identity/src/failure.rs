@@ -68,6 +68,8 @@ pub struct DriverError {
 pub enum ToolStep {
     /// The front end refused the shader.
     Compile,
+    /// Another compiler than glslang's of GLSL refuses the shader, crashes or hangs.
+    Refuse,
     /// The front end's module is not valid.
     Validate,
     /// `spirv-opt` failed on it.
@@ -159,6 +161,7 @@ impl fmt::Display for ToolFault {
         let message = &self.message;
         match self.step {
             ToolStep::Compile => write!(f, "GLSL does not compile: {message}"),
+            ToolStep::Refuse => write!(f, "the compiler refuses it: {message}"),
             ToolStep::Validate => write!(f, "SPIR-V is not valid: {message}"),
             ToolStep::Optimise => write!(f, "spirv-opt {message}"),
             ToolStep::ValidateOptimised => write!(f, "spirv-opt made SPIR-V that is not valid: {message}"),

@@ -34,6 +34,7 @@ use tangle_program::case::Case;
 use tangle_program::subgroup::Category;
 use tangle_program::tree::{Expr, Stmt, walk_block};
 
+use crate::book::{Record, is_page};
 use crate::pattern::{glob, problem};
 use crate::signature::{Kind, Signature};
 use crate::skeleton::{Skeleton, skeleton};
@@ -56,9 +57,9 @@ struct File {
 }
 
 /// What comes of a bug.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Effect {
+pub enum Effect {
     /// Wrong results, or lanes on wrong paths.
     #[default]
     Wrong,
@@ -68,7 +69,7 @@ enum Effect {
 
 impl Effect {
     /// That of a finding; `None` if no program is needed to identify the bug.
-    fn of(kind: Kind) -> Option<Effect> {
+    pub fn of(kind: Kind) -> Option<Effect> {
         match kind {
             Kind::Value | Kind::Path => Some(Effect::Wrong),
             Kind::Crash | Kind::Hang | Kind::DeviceLost | Kind::VulkanError | Kind::OutOfMemory | Kind::Implausible => {
@@ -118,6 +119,8 @@ pub struct Bug {
     /// What programs that show it are made of.
     pub avoid: BTreeSet<Combination>,
     devices: Vec<String>,
+    /// Its page, if it is of a book: which devices and versions have it.
+    page: Option<Record>,
     signature: Option<Regex>,
     shapes: Vec<Shape>,
     effect: Effect,
@@ -253,12 +256,15 @@ impl Known {
 impl Bug {
     /// True if the device may have it.
     pub fn concerns(&self, device: &DeviceId) -> bool {
+        if let Some(page) = &self.page {
+            return page.concerns(device);
+        }
         let is_here = |pattern: &String| glob(pattern, &device.name, None) || glob(pattern, &device.driver, None);
         self.devices.is_empty() || self.devices.iter().any(is_here)
     }
 }
 
-fn files(path: &Path) -> Result<Vec<PathBuf>, KnownError> {
+pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, KnownError> {
     if !path.is_dir() {
         return Ok(vec![path.into()]);
     }
@@ -272,6 +278,11 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, KnownError> {
 
 fn read_file(path: &Path) -> Result<Vec<Bug>, KnownError> {
     let text = tangle_files::read_text(path).map_err(|error| wrong(path, error))?;
+    if is_page(&text) {
+        let record = Record::parse(&text).map_err(|problem| wrong(path, problem))?;
+        let id = record.id.clone();
+        return Ok(vec![of_page(record, path).map_err(|problem| wrong(path, format!("bug '{id}': {problem}")))?]);
+    }
     let file: File = toml::from_str(&text).map_err(|error| wrong(path, error))?;
     let mut names = BTreeSet::new();
     let mut bugs = Vec::new();
@@ -283,6 +294,25 @@ fn read_file(path: &Path) -> Result<Vec<Bug>, KnownError> {
         bugs.push(entry.bug(path).map_err(|problem| wrong(path, format!("bug '{name}': {problem}")))?);
     }
     Ok(bugs)
+}
+
+/// The bug of a page of a book.
+fn of_page(record: Record, file: &Path) -> Result<Bug, String> {
+    let entry = Entry {
+        name: record.id.clone(),
+        link: record.tracker.clone(),
+        devices: Vec::new(),
+        signature: record.signature.clone(),
+        skeleton: record.skeleton.clone(),
+        case: record.case.clone(),
+        example: record.example.clone(),
+        effect: record.effect,
+        first_bad: String::new(),
+        last_bad: String::new(),
+        fixed_in: String::new(),
+        avoid: record.avoid.clone(),
+    };
+    Ok(Bug { versions: record.ranges().join("; "), page: Some(record), ..entry.bug(file)? })
 }
 
 impl Entry {
@@ -309,6 +339,7 @@ impl Entry {
             case: minimal.clone().or(example),
             link: self.link,
             devices: self.devices,
+            page: None,
             signature: self.signature.map(|text| Regex::new(&text)).transpose().map_err(|error| problem(&error))?,
             shapes,
             effect: self.effect,

@@ -14,6 +14,7 @@
 //! ```
 
 pub mod account;
+pub mod book;
 pub mod bug;
 pub mod failure;
 pub mod flow;

@@ -222,6 +222,9 @@ pub fn of_map(rule: MapRule) -> Rule {
         MapRule::FullSubgroups => "Vulkan, Shaders, Full Subgroups",
         MapRule::SubgroupIdRange | MapRule::SubgroupIds => "Vulkan, Built-In Variables, SubgroupId",
         MapRule::NumSubgroups => "Vulkan, Built-In Variables, NumSubgroups",
+        MapRule::Coverage => "Vulkan, Rasterization, Basic Polygon Rasterization, and Shaders, Helper Invocations",
+        MapRule::Quads => "Vulkan, Shaders, Scope, Quad, and Quad Group Operations",
+        MapRule::ActiveHelpers => "Vulkan, Shaders, Helper Invocations",
     };
     Rule::paraphrased(source, format!("{}.", rule.text()))
 }

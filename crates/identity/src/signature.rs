@@ -235,6 +235,8 @@ pub enum Made {
     Passes,
     /// The printer of SPIR-V.
     Printer,
+    /// Another front end than glslang with GLSL.
+    Compiler,
 }
 
 impl Made {
@@ -247,6 +249,7 @@ impl Made {
             Variant::Size => Made::Size,
             Variant::Passes(_) => Made::Passes,
             Variant::Printed(_) => Made::Printer,
+            Variant::Compiled(_) => Made::Compiler,
         }
     }
 
@@ -262,6 +265,7 @@ impl Made {
             Made::Size => "spirv-opt-Os",
             Made::Passes => "spirv-opt passes",
             Made::Printer => "printed",
+            Made::Compiler => "another front end",
         }
     }
 }

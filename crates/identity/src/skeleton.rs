@@ -29,7 +29,7 @@ use tangle_program::case::Case;
 use tangle_program::memory::{AtomicOp, Sync};
 use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::tree::{
-    Arg, Block, Builtin, Expr, Function, FunctionId, Label, Loop, LoopKind, Program, Stmt, VarId, walk_block,
+    Arg, Block, Builtin, Discard, Expr, Function, FunctionId, Label, Loop, LoopKind, Program, Stmt, VarId, walk_block,
 };
 use tangle_program::types::{Scalar, Type};
 
@@ -122,6 +122,8 @@ pub enum Part {
     Sync(Sync),
     /// An assumption.
     Assume,
+    /// A fragment is given up.
+    Discard(Discard),
     /// A store of a value to memory.
     Store(Uses),
     /// An atomic.
@@ -311,6 +313,8 @@ impl fmt::Display for Part {
             Part::SubgroupBarrier(op) => f.write_str(op.map_or("barrier", |op| op.info().name)),
             Part::Sync(sync) => write!(f, "{}()", spelling::sync(*sync)),
             Part::Assume => f.write_str("assume"),
+            Part::Discard(Discard::Demote) => f.write_str("demote"),
+            Part::Discard(Discard::Terminate) => f.write_str("terminate"),
             Part::Store(uses) => write!(f, "store{}", after_space(uses)),
             Part::Atomic { op, operands } => {
                 f.write_str(op.map_or("atomic", spelling::atomic))?;
@@ -482,6 +486,7 @@ impl<'a> Writer<'a> {
             Stmt::Barrier(op) => Part::SubgroupBarrier((self.detail == Detail::Name).then_some(*op)),
             Stmt::Sync(sync) => Part::Sync(*sync),
             Stmt::Assume(_) => Part::Assume,
+            Stmt::Discard(how) => Part::Discard(*how),
             Stmt::Store { value, .. } => Part::Store(self.exprs(function, [value], scope)),
             Stmt::Atomic(atomic) => {
                 let operands = self.exprs(function, stmt.direct_exprs(), scope);

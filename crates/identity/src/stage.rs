@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use tangle_program::variant::Variant;
+use tangle_program::variant::{FrontEnd, Variant};
 
 use crate::signature::Kind;
 
@@ -23,6 +23,8 @@ use crate::signature::Kind;
 pub enum Stage {
     /// From GLSL to SPIR-V: glslang.
     FrontEnd,
+    /// From another language, or by another compiler, to SPIR-V: that compiler.
+    Compiler,
     /// From SPIR-V to SPIR-V: spirv-opt.
     Optimiser,
     /// From the tree to SPIR-V: tangle's own printer.
@@ -39,6 +41,7 @@ impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Stage::FrontEnd => "front end (glslang)",
+            Stage::Compiler => "compiler",
             Stage::Optimiser => "optimiser (spirv-opt)",
             Stage::Printer => "tangle's SPIR-V printer",
             Stage::Driver => "driver",
@@ -82,6 +85,9 @@ pub struct Column {
     pub device: String,
     /// The name of its driver, the same for all its versions.
     pub driver: String,
+    /// True if it compiles GLSL itself: the modules of other front ends are not what it runs.
+    #[serde(default)]
+    pub has_front_end: bool,
 }
 
 /// How the program was made.
@@ -150,6 +156,12 @@ impl fmt::Display for Blame {
 }
 
 impl Table {
+    /// False where a device makes the module itself, and so says nothing about what others made.
+    fn is_of_module(&self, made: &Made, column: usize) -> bool {
+        let is_module = matches!(made, Made::Variant(variant) if !variant.is_compiled_only());
+        is_module || !self.columns[column].has_front_end
+    }
+
     fn cell(&self, made: &Made, column: usize) -> Option<&Outcome> {
         let row = self.rows.iter().find(|row| row.made == *made)?;
         Some(&row.cells.get(column)?.outcome)
@@ -162,7 +174,14 @@ impl Table {
         let Outcome::Fails { kind, site } = self.cell(own, at)? else { return None };
         let optimised = matches!(own, Made::Variant(variant) if variant.is_optimised());
         let printed = matches!(own, Made::Variant(variant) if variant.is_printed());
+        let compiler = match own {
+            Made::Variant(variant) => variant.front_end(),
+            _ => None,
+        };
         match kind {
+            Kind::Toolchain if compiler.is_some() => {
+                return Some(Blame::new(Stage::Compiler, "it makes no valid module of a valid shader"));
+            }
             Kind::Toolchain if printed => {
                 return Some(Blame::new(Stage::Printer, "it makes a module that is not valid"));
             }
@@ -181,9 +200,15 @@ impl Table {
             }
             Kind::Value | Kind::Path | Kind::Invalid => {}
         }
+        if !self.is_of_module(own, at) {
+            return Some(Blame::new(Stage::Driver, "it compiles the GLSL itself"));
+        }
         let unoptimised = Made::Variant(Variant::Unoptimised);
         if optimised && self.cell(&unoptimised, at) == Some(&Outcome::Passes) {
             return Some(self.of_optimised(own, at));
+        }
+        if compiler.is_some() {
+            return Some(self.of_compiled(own, at));
         }
         if printed {
             return Some(self.of_printed(own, at));
@@ -247,6 +272,21 @@ impl Table {
         }
     }
 
+    /// What the module of another compiler does.
+    fn of_compiled(&self, own: &Made, at: usize) -> Blame {
+        let right = self.right(own);
+        let is_compiler = self.columns[at].device.parse::<FrontEnd>().is_ok();
+        if !right.is_empty() {
+            Blame::new(Stage::Driver, format!("the same module is right on {right}"))
+        } else if is_compiler {
+            Blame::new(Stage::Compiler, "its module means something else: the interpreter executed it")
+        } else if self.other_families(own, at).is_empty() {
+            Blame::new(Stage::Undecided, "no driver of another family ran the compiler's module")
+        } else {
+            Blame::new(Stage::Compiler, "its module fails on every driver")
+        }
+    }
+
     /// What a module does that no front end made.
     fn of_printed(&self, own: &Made, at: usize) -> Blame {
         let right = self.right(own);
@@ -264,7 +304,8 @@ impl Table {
 
     /// The devices on which it passes, of whatever family.
     fn right(&self, made: &Made) -> String {
-        let passes = |index: &usize| self.cell(made, *index) == Some(&Outcome::Passes);
+        let passes =
+            |index: &usize| self.is_of_module(made, *index) && self.cell(made, *index) == Some(&Outcome::Passes);
         let right = (0..self.columns.len()).filter(passes).map(|index| self.columns[index].device.as_str());
         right.collect::<Vec<_>>().join(", ")
     }
@@ -272,7 +313,8 @@ impl Table {
     /// What devices of other drivers did, as far as they ran it.
     fn other_families(&self, made: &Made, at: usize) -> Vec<&Outcome> {
         let own = &self.columns[at].driver;
-        let columns = (0..self.columns.len()).filter(|index| self.columns[*index].driver != *own);
+        let is_other = |index: &usize| self.columns[*index].driver != *own && self.is_of_module(made, *index);
+        let columns = (0..self.columns.len()).filter(is_other);
         columns.filter_map(|index| self.cell(made, index)).filter(|outcome| **outcome != Outcome::NotRun).collect()
     }
 
@@ -313,7 +355,8 @@ mod tests {
 
     /// A table from rows like `x.-`: fails, passes, not run; `y` fails elsewhere. Devices a and b are of one family, c of another.
     fn table(rows: &[(Made, &str)]) -> Table {
-        let column = |device: &str, driver: &str| Column { device: device.into(), driver: driver.into() };
+        let column =
+            |device: &str, driver: &str| Column { device: device.into(), driver: driver.into(), has_front_end: false };
         let cell = |mark| Cell {
             outcome: match mark {
                 'x' => Outcome::Fails { kind: Kind::Value, site: Some(1) },

@@ -173,8 +173,8 @@ impl<'a, 'b> Question<'a, 'b> {
         let places = &self.account.printed.places;
         AfterLoop {
             variable: match candidate.what {
-                What::Variable(var) => tangle_emit::glsl::expression(self.account.case, self.main(), &Expr::Var(var)),
-                What::Input(k) => tangle_emit::glsl::expression(self.account.case, self.main(), &Expr::Input(k)),
+                What::Variable(var) => tangle_emit::expression(self.account.case, self.main(), &Expr::Var(var)),
+                What::Input(k) => tangle_emit::expression(self.account.case, self.main(), &Expr::Input(k)),
             },
             is_input: matches!(candidate.what, What::Input(_)),
             scalar,

@@ -101,7 +101,7 @@ impl Size {
                 };
                 6 + test + kind
             }
-            Stmt::Break | Stmt::Continue | Stmt::Return(_) | Stmt::Barrier(_) | Stmt::Sync(_) => 3,
+            Stmt::Break | Stmt::Continue | Stmt::Return(_) | Stmt::Barrier(_) | Stmt::Sync(_) | Stmt::Discard(_) => 3,
             Stmt::Store { .. } => 5,
             Stmt::SetElement { .. } => 6,
             Stmt::Atomic(atomic) => 7 + u64::from(atomic.dest.is_some()) + u64::from(atomic.compare.is_some()),
@@ -192,8 +192,15 @@ fn data(data: &Data) -> u64 {
 }
 
 fn launch(entry_point: &EntryPoint) -> u64 {
-    let Launch::Workgroups(Workgroups { size, count, default_size }) = &entry_point.launch;
-    let dimensions = size.iter().chain(count);
+    let Workgroups { size, count, default_size } = entry_point.workgroups();
+    let dimensions = size.iter().chain(&count);
+    let drawn = match &entry_point.launch {
+        Launch::Workgroups(_) => 0,
+        Launch::Draw(draw) => {
+            let corners = draw.triangles.iter().flatten().flatten().map(|&side| bits(side.into())).sum::<u64>();
+            10 * draw.triangles.len() as u64 + corners + u64::from(draw.full_quads)
+        }
+    };
     let size = match entry_point.subgroup_size {
         SubgroupSize::Default => 0,
         SubgroupSize::Varying => 4,
@@ -201,7 +208,7 @@ fn launch(entry_point: &EntryPoint) -> u64 {
     };
     let shape = dimensions.map(|&n| if n == 1 { 0 } else { 4 }).sum::<u64>();
     let specialised = if default_size.is_some() { 6 } else { 0 };
-    shape + size + specialised + if entry_point.full_subgroups { 4 } else { 0 } + entry_point.spirv as u64
+    drawn + shape + size + specialised + if entry_point.full_subgroups { 4 } else { 0 } + entry_point.spirv as u64
 }
 
 /// True if the value of an expression depends on nothing but the invocation: no variable.

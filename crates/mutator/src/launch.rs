@@ -26,7 +26,7 @@ const WORKGROUPS: [[u32; 3]; 14] = [
 /// Changes one thing about the launch, the tier or the variant.
 pub fn launch(case: &mut Case, dice: &mut Dice) -> Option<()> {
     let entry_point = &mut case.entry_point;
-    let Launch::Workgroups(workgroups) = &mut entry_point.launch;
+    let Launch::Workgroups(workgroups) = &mut entry_point.launch else { return None };
     match dice.below(10) {
         0 | 1 => workgroups.size = dice.one(WORKGROUPS),
         2 => workgroups.size.rotate_left(1),

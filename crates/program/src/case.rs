@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::entry_point::{
-    EntryPoint, GroupId, InvocationId, Launch, SpirvVersion, Stage, SubgroupSize, Workgroups,
+    Centre, Draw, EntryPoint, GroupId, InvocationId, Launch, SpirvVersion, Stage, SubgroupSize, Workgroups,
 };
 use crate::tree::Program;
 use crate::variant::Variant;
@@ -123,7 +123,7 @@ pub struct SpecConstant {
 impl Case {
     /// What a pipeline gives to specialisation constants: their numbers (`constant_id`) and values.
     pub fn specialization(&self) -> Vec<(u32, u32)> {
-        let Launch::Workgroups(workgroups) = &self.entry_point.launch;
+        let workgroups = self.entry_point.workgroups();
         let sides = workgroups.default_size.map(|_| (0..).zip(workgroups.size));
         let constants = self.data.constants.iter().map(|constant| constant.value);
         sides.into_iter().flatten().chain((interface::FIRST_CONSTANT..).zip(constants)).collect()
@@ -143,6 +143,8 @@ pub mod interface {
     pub const LOG: u32 = 3;
     /// Storage buffer of the arrays that lie there ([`StorageClass::StorageBuffer`](crate::memory::StorageClass)).
     pub const ARRAYS: u32 = 4;
+    /// Uniform buffer that stands for push constants where there are none (OpenGL): words in `uvec4`s (std140).
+    pub const PUSH: u32 = 5;
 
     /// `constant_id` of specialisation constant 0. Before it come the three sides of the workgroup.
     pub const FIRST_CONSTANT: u32 = 3;
@@ -151,6 +153,23 @@ pub mod interface {
     /// `gl_NumSubgroups`, the token (the local index of the subgroup's first lane, by broadcast), the four words of
     /// `subgroupBallot(true)` at entry, and [`MAP_WRITTEN`] (docs/rules.md, section M).
     pub const MAP_WORDS: usize = 10;
+    /// Words of a record of a fragment shader's lane map: `gl_SubgroupInvocationID`, `gl_SubgroupSize`, the token (the number of the subgroup's
+    /// lowest lane that is no helper, by shuffle), the four words of `subgroupBallot(true)` at entry, what the horizontal, the vertical and
+    /// the diagonal neighbour in the quad are ([`neighbour`]), and [`MAP_WRITTEN`].
+    pub const FRAGMENT_MAP_WORDS: usize = 11;
+    /// What an invocation tells its quad: its number in the group, its lane, and whether it is a helper.
+    pub const fn neighbour(index: u32, lane: u32, helper: bool) -> u32 {
+        index << 8 | (lane & 127) << 1 | helper as u32
+    }
+    /// Storage buffer of the corners of what is drawn: x and y of each in clip coordinates, as floats.
+    pub const CORNERS: u32 = 5;
+
+    /// Stands in a record for `gl_SubgroupID` and `gl_NumSubgroups` where the language cannot read them
+    /// ([`Language::has_subgroup_id`](crate::variant::Language::has_subgroup_id)).
+    pub const NOT_OBSERVED: u32 = u32::MAX;
     /// Last word of a record that was written.
     pub const MAP_WRITTEN: u32 = 0x7461_6E67;
+    /// The same where the shader has its subgroup operations from ARB_shader_ballot and ARB_shader_group_vote: which subgroup it is and how
+    /// many there are is not said, and nothing relates the groups that vote to these subgroups (docs/opengl.md).
+    pub const MAP_WRITTEN_ARB: u32 = 0x7461_6E61;
 }

@@ -9,6 +9,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::case::interface;
+
 /// What a pipeline is made from, beside the program: the stage, and how it is started.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,16 +37,38 @@ pub enum Stage {
     /// GLCompute.
     #[default]
     Compute,
+    /// TaskEXT: workgroups as in compute. It emits no mesh workgroup.
+    Task,
+    /// MeshEXT: workgroups as in compute. It puts out no vertex and no primitive.
+    Mesh,
+    /// Fragment: a draw of triangles.
+    Fragment,
 }
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Stage; 1] = [Stage::Compute];
+    pub const ALL: [Stage; 4] = [Stage::Compute, Stage::Task, Stage::Mesh, Stage::Fragment];
 
     /// The name in JSON and on the command line: that of `VkShaderStageFlagBits`.
     pub const fn name(self) -> &'static str {
         match self {
             Stage::Compute => "compute",
+            Stage::Task => "task",
+            Stage::Mesh => "mesh",
+            Stage::Fragment => "fragment",
+        }
+    }
+
+    /// The stage with a name.
+    pub fn from_name(name: &str) -> Option<Stage> {
+        Stage::ALL.into_iter().find(|stage| stage.name() == name)
+    }
+
+    /// The oldest SPIR-V that has the stage: SPV_EXT_mesh_shader, "This extension requires SPIR-V 1.4."
+    pub const fn first_spirv(self) -> SpirvVersion {
+        match self {
+            Stage::Compute | Stage::Fragment => SpirvVersion::V1_3,
+            Stage::Task | Stage::Mesh => SpirvVersion::V1_4,
         }
     }
 }
@@ -55,6 +79,8 @@ impl Stage {
 pub enum Launch {
     /// A dispatch of workgroups.
     Workgroups(Workgroups),
+    /// A draw of triangles.
+    Draw(Draw),
 }
 
 impl Launch {
@@ -64,8 +90,73 @@ impl Launch {
     }
 }
 
-/// Workgroups, in x, y, z.
+/// Triangles that are drawn into a framebuffer without attachments, one sample a pixel, without culling, blending or tests: every pixel whose
+/// centre a triangle has inside is one fragment shader invocation for this triangle.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Draw {
+    /// Width of the framebuffer, pixels.
+    pub width: u32,
+    /// Height of the framebuffer, pixels.
+    pub height: u32,
+    /// The corners of each triangle, in pixels. No side of a triangle goes through the centre of a pixel, so that its fragments are known
+    /// whatever the rasteriser does with ties.
+    pub triangles: Vec<[[u32; 2]; 3]>,
+    /// `RequireFullQuadsKHR` (SPV_KHR_quad_control).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub full_quads: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// Where the centre of a pixel is, seen from a triangle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Centre {
+    /// Inside: there is a fragment.
+    Inside,
+    /// Outside.
+    Outside,
+    /// On one of its sides.
+    OnSide,
+}
+
+impl Draw {
+    /// Columns, rows and triangles of what fragments, and helper invocations beside them, are numbered in: whole quads.
+    pub fn grid(&self) -> [u32; 3] {
+        let even = |side: u32| side.saturating_add(side % 2);
+        [even(self.width), even(self.height), self.triangles.len() as u32]
+    }
+
+    /// Where the centre of a pixel is, by exact arithmetic.
+    pub fn centre(&self, triangle: usize, [x, y]: [u32; 2]) -> Centre {
+        let Some(corners) = self.triangles.get(triangle) else { return Centre::Outside };
+        if x >= self.width || y >= self.height {
+            return Centre::Outside;
+        }
+        let (px, py) = (2 * i64::from(x) + 1, 2 * i64::from(y) + 1);
+        let side = |k: usize| {
+            let ([ax, ay], [bx, by]) = (corners[k], corners[(k + 1) % 3]);
+            let [ax, ay, bx, by] = [ax, ay, bx, by].map(|c| 2 * i64::from(c));
+            ((bx - ax) * (py - ay) - (by - ay) * (px - ax)).signum()
+        };
+        let sides = [side(0), side(1), side(2)];
+        match (sides.contains(&-1), sides.contains(&1)) {
+            (true, true) => Centre::Outside,
+            _ if sides.contains(&0) => Centre::OnSide,
+            _ => Centre::Inside,
+        }
+    }
+
+    /// True if the triangle has a fragment at this place of the grid.
+    pub fn covers(&self, [x, y, triangle]: [u32; 3]) -> bool {
+        self.centre(triangle as usize, [x, y]) == Centre::Inside
+    }
+}
+
+/// Workgroups, in x, y, z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workgroups {
     /// Invocations of a workgroup (`LocalSize`).
@@ -102,7 +193,8 @@ impl GroupId {
 pub struct InvocationId {
     /// The group that it belongs to.
     pub group: GroupId,
-    /// Its number in the group: `LocalInvocationIndex` in a workgroup.
+    /// Its number in the group: `LocalInvocationIndex` in a workgroup; in a draw that of its place in the [grid](Draw::grid), column by
+    /// column, row by row, triangle by triangle.
     pub index: u32,
 }
 
@@ -118,22 +210,44 @@ impl EntryPoint {
         }
     }
 
-    /// The workgroups that are dispatched.
-    pub const fn workgroups(&self) -> &Workgroups {
-        let Launch::Workgroups(workgroups) = &self.launch;
-        workgroups
+    /// The workgroups that are dispatched. A draw is to the rest of tangle a single group with the sides of its [grid](Draw::grid).
+    pub fn workgroups(&self) -> Workgroups {
+        match &self.launch {
+            Launch::Workgroups(workgroups) => *workgroups,
+            Launch::Draw(draw) => Workgroups { size: draw.grid(), count: [1; 3], default_size: None },
+        }
     }
 
     /// The workgroups that are dispatched, to change them.
-    pub const fn workgroups_mut(&mut self) -> &mut Workgroups {
-        let Launch::Workgroups(workgroups) = &mut self.launch;
-        workgroups
+    ///
+    /// # Panics
+    /// In a stage without workgroups.
+    pub fn workgroups_mut(&mut self) -> &mut Workgroups {
+        match &mut self.launch {
+            Launch::Workgroups(workgroups) => workgroups,
+            Launch::Draw(_) => panic!("a draw has no workgroups"),
+        }
+    }
+
+    /// What is drawn; nothing in a stage with workgroups.
+    pub const fn draw(&self) -> Option<&Draw> {
+        match &self.launch {
+            Launch::Workgroups(_) => None,
+            Launch::Draw(draw) => Some(draw),
+        }
+    }
+
+    /// Words of a record of the lane map.
+    pub const fn map_words(&self) -> usize {
+        match self.launch {
+            Launch::Workgroups(_) => interface::MAP_WORDS,
+            Launch::Draw(_) => interface::FRAGMENT_MAP_WORDS,
+        }
     }
 
     /// Groups of the launch. Saturates, for launches that are too large to be valid.
     pub fn groups(&self) -> u32 {
-        let Launch::Workgroups(workgroups) = &self.launch;
-        product(workgroups.count)
+        product(self.workgroups().count)
     }
 
     /// Every group, in order.
@@ -143,8 +257,7 @@ impl EntryPoint {
 
     /// Invocations in a group; all groups have as many. Saturates.
     pub fn group_size(&self) -> u32 {
-        let Launch::Workgroups(workgroups) = &self.launch;
-        product(workgroups.size)
+        product(self.workgroups().size)
     }
 
     /// Invocations of the launch. Saturates.
@@ -165,13 +278,23 @@ impl EntryPoint {
 
     /// The name of a group in reports.
     pub fn describe_group(&self, group: GroupId) -> String {
-        let Launch::Workgroups(_) = &self.launch;
-        format!("workgroup {}", group.0)
+        match &self.launch {
+            Launch::Workgroups(_) => format!("workgroup {}", group.0),
+            Launch::Draw(_) => "draw".to_owned(),
+        }
     }
 
     /// The name of an invocation in reports.
     pub fn describe(&self, invocation: InvocationId) -> String {
-        format!("{}, invocation {}", self.describe_group(invocation.group), invocation.index)
+        match &self.launch {
+            Launch::Workgroups(_) => {
+                format!("{}, invocation {}", self.describe_group(invocation.group), invocation.index)
+            }
+            Launch::Draw(_) => {
+                let [x, y, triangle] = self.workgroups().position(invocation.index);
+                format!("triangle {triangle}, pixel ({x}, {y})")
+            }
+        }
     }
 }
 
@@ -249,6 +372,18 @@ mod tests {
         let invocation = InvocationId { group: GroupId(2), index: 5 };
         assert_eq!(entry_point.invocation(29), invocation);
         assert_eq!(entry_point.describe(invocation).to_string(), "workgroup 2, invocation 5");
+    }
+
+    #[test]
+    fn fragments_of_a_triangle() {
+        // Pixels with their centre above the diagonal from (0, 5) to (4, 0), by hand.
+        let draw = Draw { width: 3, height: 5, triangles: vec![[[0, 0], [4, 0], [0, 5]]], full_quads: false };
+        let rows: Vec<String> =
+            (0..6).map(|y| (0..4).map(|x| if draw.covers([x, y, 0]) { '#' } else { '.' }).collect()).collect();
+        assert_eq!(rows, ["###.", "###.", "##..", "#...", "....", "...."]);
+        assert_eq!(draw.grid(), [4, 6, 1]);
+        let through = Draw { width: 2, height: 2, triangles: vec![[[0, 0], [2, 0], [0, 2]]], full_quads: false };
+        assert_eq!(through.centre(0, [1, 0]), Centre::OnSide);
     }
 
     #[test]

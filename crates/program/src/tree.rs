@@ -253,6 +253,19 @@ pub enum Stmt {
     /// `tangle_analysis::bounds` knows to hold, without a subgroup operation.
     #[serde(rename = "assume_true", alias = "assume")]
     Assume(Expr),
+    /// `demote;` or `terminateInvocation;` in a fragment shader.
+    Discard(Discard),
+}
+
+/// How a fragment is given up. `discard` alone, OpKill, is either of these as an implementation likes (Vulkan, Shader Termination), and is
+/// not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Discard {
+    /// OpDemoteToHelperInvocation: the invocation goes on as a helper invocation.
+    Demote,
+    /// OpTerminateInvocation: it ends. It stands in `main`.
+    Terminate,
 }
 
 /// `dest = atomicAdd(array[index], value);` and the like.
@@ -523,10 +536,13 @@ pub enum Builtin {
     /// `gl_SubgroupLtMask`
     #[serde(rename = "SubgroupLtMask", alias = "lt_mask")]
     LtMask,
+    /// `helperInvocationEXT()`: whether the invocation is a helper now; only in fragment shaders.
+    #[serde(rename = "HelperInvocation")]
+    Helper,
 }
 
 impl Builtin {
-    /// Every built-in.
+    /// Every built-in of a compute shader.
     pub const ALL: [Builtin; 14] = [
         Builtin::Lane,
         Builtin::SubgroupSize,
@@ -544,10 +560,11 @@ impl Builtin {
         Builtin::LtMask,
     ];
 
-    /// `uvec4` for the five masks, `uint` for the others.
+    /// `uvec4` for the five masks, `bool` for [`Builtin::Helper`], `uint` for the others.
     pub const fn ty(self) -> Type {
         match self {
             Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask => Type::MASK,
+            Builtin::Helper => Type::BOOL,
             _ => Type::UINT,
         }
     }
@@ -703,7 +720,7 @@ impl Stmt {
             Stmt::Store { value, .. } | Stmt::Assume(value) => ([Some(value), None, None], &[], &[]),
             Stmt::SetElement { index, value, .. } => ([Some(index), Some(value), None], &[], &[]),
             Stmt::Atomic(atomic) => ([Some(&atomic.index), atomic.compare.as_ref(), Some(&atomic.value)], &[], &[]),
-            Stmt::Break | Stmt::Continue | Stmt::Barrier(_) | Stmt::Sync(_) => ([None; 3], &[], &[]),
+            Stmt::Break | Stmt::Continue | Stmt::Barrier(_) | Stmt::Sync(_) | Stmt::Discard(_) => ([None; 3], &[], &[]),
         };
         let ins = args.iter().filter_map(|arg| match arg {
             Arg::In(expr) => Some(expr),
@@ -741,7 +758,7 @@ impl Stmt {
                 let Atomic { index, compare, value, .. } = &mut **atomic;
                 [index].into_iter().chain(compare).chain([value]).collect()
             }
-            Stmt::Break | Stmt::Continue | Stmt::Barrier(_) | Stmt::Sync(_) => Vec::new(),
+            Stmt::Break | Stmt::Continue | Stmt::Barrier(_) | Stmt::Sync(_) | Stmt::Discard(_) => Vec::new(),
         }
     }
 
@@ -768,6 +785,7 @@ impl Stmt {
             | Stmt::Store { .. }
             | Stmt::Atomic(_)
             | Stmt::Sync(_)
+            | Stmt::Discard(_)
             | Stmt::Assume(_) => ([None; 3], &[]),
         };
         single.into_iter().flatten().chain(arms.iter().map(|arm| &arm.body))
@@ -797,6 +815,7 @@ impl Stmt {
             | Stmt::Atomic(_)
             | Stmt::Sync(_)
             | Stmt::Assume(_)
+            | Stmt::Discard(_)
             | Stmt::Barrier(_) => Vec::new(),
         }
     }
@@ -817,6 +836,7 @@ impl Stmt {
             | Stmt::Barrier(_)
             | Stmt::Store { .. }
             | Stmt::Sync(_)
+            | Stmt::Discard(_)
             | Stmt::Assume(_) => (None, &[]),
         };
         let outs = args.iter().filter_map(|arg| match arg {
@@ -848,13 +868,14 @@ impl Stmt {
             | Stmt::Barrier(_)
             | Stmt::Store { .. }
             | Stmt::Sync(_)
+            | Stmt::Discard(_)
             | Stmt::Assume(_) => Vec::new(),
         }
     }
 
     /// True for the statements after which no lane goes on to the next one.
     pub fn is_jump(&self) -> bool {
-        matches!(self, Stmt::Break | Stmt::Continue | Stmt::Return(_))
+        matches!(self, Stmt::Break | Stmt::Continue | Stmt::Return(_) | Stmt::Discard(Discard::Terminate))
     }
 }
 

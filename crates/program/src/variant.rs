@@ -25,6 +25,85 @@ pub enum Variant {
     Passes(Vec<&'static str>),
     /// SPIR-V straight from the tree, without a front end (`tangle_emit::spirv`).
     Printed(Printing),
+    /// The shader in another language, or compiled by another compiler.
+    Compiled(Compiled),
+}
+
+/// A shading language that a case can be printed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Language {
+    /// GLSL 4.50 for Vulkan.
+    Glsl,
+    /// HLSL.
+    Hlsl,
+}
+
+impl Language {
+    /// Every language.
+    pub const ALL: [Language; 2] = [Language::Glsl, Language::Hlsl];
+
+    /// The name in a variant's name, and the extension of files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Language::Glsl => "glsl",
+            Language::Hlsl => "hlsl",
+        }
+    }
+
+    /// The name in texts.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Language::Glsl => "GLSL",
+            Language::Hlsl => "HLSL",
+        }
+    }
+
+    /// True if its shaders can read `SubgroupId` and `NumSubgroups`. Where they cannot the lane map says
+    /// [`NOT_OBSERVED`](crate::case::interface::NOT_OBSERVED) instead; subgroups have names of their own there (docs/rules.md, rule M1).
+    pub const fn has_subgroup_id(self) -> bool {
+        matches!(self, Language::Glsl)
+    }
+}
+
+/// A compiler with its language: `hlsl@dxc`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FrontEnd {
+    /// What the case is printed in.
+    pub language: Language,
+    /// The compiler's name: lower-case letters, digits, `.`, `_` and `-`. Which ones there are is said by `tangle_compilers`.
+    pub compiler: String,
+}
+
+/// What [`Variant::Compiled`] says: who makes the module, and what is done with it then.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Compiled {
+    /// Who makes it.
+    pub by: FrontEnd,
+    /// What is done with it: a variant with nothing but an optimiser or an option of the pipeline.
+    pub then: Box<Variant>,
+}
+
+impl fmt::Display for FrontEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.language.name(), self.compiler)
+    }
+}
+
+impl FromStr for FrontEnd {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<FrontEnd, String> {
+        let (language, compiler) =
+            text.split_once('@').ok_or_else(|| format!("'{text}' is no front end: LANGUAGE@COMPILER"))?;
+        let names = || Language::ALL.map(Language::name).join(", ");
+        let known = Language::ALL.into_iter().find(|known| known.name() == language);
+        let language = known.ok_or_else(|| format!("there is no language '{language}'; there are: {}", names()))?;
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
+        if compiler.is_empty() || !compiler.chars().all(is_plain) {
+            return Err(format!("'{compiler}' is no name of a compiler"));
+        }
+        Ok(FrontEnd { language, compiler: compiler.to_owned() })
+    }
 }
 
 /// How the SPIR-V printer uses the freedom that the language leaves.
@@ -188,10 +267,49 @@ impl Variant {
         *self == Variant::Unoptimised
     }
 
+    /// The module of a compiler as it is.
+    pub fn compiled(by: FrontEnd) -> Variant {
+        Variant::Compiled(Compiled { by, then: Box::default() })
+    }
+
+    /// The compiler that makes the module of a shader in its language; `None` for glslang with GLSL, and for a printed module.
+    pub fn front_end(&self) -> Option<&FrontEnd> {
+        match self {
+            Variant::Compiled(Compiled { by, .. }) => Some(by),
+            _ => None,
+        }
+    }
+
+    /// The language that the shader is printed in, if only for people.
+    pub fn language(&self) -> Language {
+        self.front_end().map_or(Language::Glsl, |by| by.language)
+    }
+
+    /// What is done with the module that a front end made.
+    pub fn then(&self) -> &Variant {
+        match self {
+            Variant::Compiled(Compiled { then, .. }) => then,
+            own => own,
+        }
+    }
+
+    /// The same optimiser and option of the pipeline behind another front end; a printed module is only another way to make one.
+    pub fn by(&self, by: FrontEnd) -> Variant {
+        let then = if self.is_printed() { Variant::Unoptimised } else { self.then().clone() };
+        Variant::Compiled(Compiled { by, then: Box::new(then) })
+    }
+
+    /// True if the pipeline is made with `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT`.
+    pub fn disables_driver_optimisation(&self) -> bool {
+        *self.then() == Variant::DriverUnoptimised
+    }
+
     /// The arguments of `spirv-opt`; empty if it does not run.
     pub fn flags(&self) -> Vec<String> {
-        match self {
-            Variant::Unoptimised | Variant::DriverUnoptimised | Variant::Printed(_) => Vec::new(),
+        match self.then() {
+            Variant::Compiled(_) | Variant::Unoptimised | Variant::DriverUnoptimised | Variant::Printed(_) => {
+                Vec::new()
+            }
             Variant::Performance => vec!["-O".into()],
             Variant::Size => vec!["-Os".into()],
             Variant::Passes(passes) => passes.iter().map(|pass| format!("--{pass}")).collect(),
@@ -200,12 +318,12 @@ impl Variant {
 
     /// True if `spirv-opt` runs.
     pub fn is_optimised(&self) -> bool {
-        !matches!(self, Variant::Unoptimised | Variant::DriverUnoptimised | Variant::Printed(_))
+        matches!(self.then(), Variant::Performance | Variant::Size | Variant::Passes(_))
     }
 
-    /// True if the module is what the front end makes of the GLSL.
+    /// True if the module is what glslang makes of the GLSL.
     pub fn is_compiled_only(&self) -> bool {
-        !self.is_optimised() && !self.is_printed()
+        !self.is_optimised() && !self.is_printed() && self.front_end().is_none()
     }
 
     /// True if no GLSL is compiled.
@@ -216,7 +334,7 @@ impl Variant {
     /// True if it loses a workgroup size that specialisation constants give: before SPIR-V 1.6 it stands in a built-in that nothing
     /// mentions, and SPIRV-Tools takes that for a dead constant.
     pub fn loses_workgroup_size(&self) -> bool {
-        matches!(self, Variant::Passes(passes) if passes.contains(&"eliminate-dead-const"))
+        matches!(self.then(), Variant::Passes(passes) if passes.contains(&"eliminate-dead-const"))
     }
 
     /// These passes, and what each of them needs right before it ([`Variant::unpromised`]).
@@ -232,7 +350,7 @@ impl Variant {
     /// Why `spirv-opt` promises nothing of this list of passes: one is not where its documentation wants it. What it makes of a module
     /// then says nothing about it, or about the driver that gets it.
     pub fn unpromised(&self) -> Option<String> {
-        let Variant::Passes(passes) = self else { return None };
+        let Variant::Passes(passes) = self.then() else { return None };
         passes.iter().enumerate().find_map(|(at, pass)| {
             let needed = lacking(at.checked_sub(1).map(|before| &passes[before]), pass)?;
             Some(format!("a promise of spirv-opt for this list of passes: {pass} is only for right behind {needed}"))
@@ -244,6 +362,7 @@ impl Variant {
         match self {
             Variant::Passes(_) => "spirv-opt passes",
             Variant::Printed(_) => PRINTED,
+            Variant::Compiled(_) => "another front end",
             fixed => NAMES.iter().find(|(variant, _)| variant == fixed).map_or("", |(_, name)| name),
         }
     }
@@ -257,6 +376,7 @@ impl Variant {
             // A bug that shows without a front end is easier to look at than one that needs an optimiser.
             Variant::Printed(printing) => 2 + printing.freedoms.len() as u64,
             Variant::Performance | Variant::Size => 1000,
+            Variant::Compiled(Compiled { then, .. }) => 2000 + then.weight(),
         }
     }
 }
@@ -270,6 +390,8 @@ impl fmt::Display for Variant {
                 let names: Vec<&str> = freedoms.iter().map(|freedom| freedom.name()).collect();
                 write!(f, "{PRINTED}:{seed}:{}", names.join(","))
             }
+            Variant::Compiled(Compiled { by, then }) if then.is_unoptimised() => by.fmt(f),
+            Variant::Compiled(Compiled { by, then }) => write!(f, "{by}+{then}"),
             fixed => f.write_str(fixed.family()),
         }
     }
@@ -299,10 +421,14 @@ impl FromStr for Variant {
         if let Some(printing) = printing(text)? {
             return Ok(Variant::Printed(printing));
         }
+        if text.split('+').next().is_some_and(|first| first.contains('@')) {
+            return compiled(text);
+        }
         let Some(passes) = text.strip_prefix(PASSES_PREFIX) else {
             let names: Vec<&str> = NAMES.iter().map(|(_, name)| *name).collect();
             return Err(format!(
-                "there is no variant '{text}'; there are: {}, {PASSES_PREFIX}PASS,PASS…, {PRINTED}, {PRINTED}:SEED:FREEDOM,FREEDOM…",
+                "there is no variant '{text}'; there are: {}, {PASSES_PREFIX}PASS,PASS…, {PRINTED}, {PRINTED}:SEED:FREEDOM,FREEDOM…, \
+                 LANGUAGE@COMPILER, LANGUAGE@COMPILER+VARIANT",
                 names.join(", ")
             ));
         };
@@ -312,6 +438,16 @@ impl FromStr for Variant {
         };
         passes.split(',').map(known).collect::<Result<_, _>>().map(Variant::Passes)
     }
+}
+
+/// Reads `hlsl@dxc`, or `hlsl@dxc+spirv-opt-O`.
+fn compiled(text: &str) -> Result<Variant, String> {
+    let (by, then) = text.split_once('+').unwrap_or((text, NAMES[0].1));
+    let then: Variant = then.parse()?;
+    if then.is_printed() || then.front_end().is_some() {
+        return Err(format!("'{text}': behind a front end stands an optimiser, or an option of the pipeline"));
+    }
+    Ok(Variant::Compiled(Compiled { by: by.parse()?, then: Box::new(then) }))
 }
 
 /// Reads `printed` or `printed:SEED:FREEDOM,FREEDOM…`; `None` if it is neither.
@@ -342,10 +478,24 @@ mod tests {
     fn a_variant_reads_back_from_its_name() {
         let passes = Variant::Passes(vec!["merge-return", "inline-entry-points-exhaustive"]);
         let printed = Variant::Printed(Printing::new(7, Freedom::ALL.to_vec()));
-        for variant in Variant::FIXED.into_iter().chain([passes, Variant::Passes(PASSES.to_vec()), printed]) {
+        let dxc = FrontEnd { language: Language::Hlsl, compiler: "dxc-1.7".into() };
+        let compiled = [Variant::compiled(dxc.clone()), Variant::Size.by(dxc.clone()), passes.by(dxc)];
+        for variant in
+            Variant::FIXED.into_iter().chain([passes, Variant::Passes(PASSES.to_vec()), printed]).chain(compiled)
+        {
             assert_eq!(variant.to_string().parse(), Ok(variant.clone()));
             let json = serde_json::to_string(&variant).expect("plain data");
             assert_eq!(serde_json::from_str::<Variant>(&json).expect("it was just written"), variant);
+        }
+    }
+
+    #[test]
+    fn front_ends_have_names() {
+        let variant: Variant = "hlsl@dxc+spirv-opt-O".parse().expect("a variant");
+        assert_eq!((variant.language(), variant.flags()), (Language::Hlsl, vec!["-O".to_owned()]));
+        assert!(variant.is_optimised() && !variant.is_compiled_only());
+        for bad in ["hlsl@", "hlsl@DXC", "cg@dxc", "hlsl@dxc+printed", "hlsl@dxc+hlsl@dxc", "hlsl@dxc+", "hlsl"] {
+            assert!(bad.parse::<Variant>().is_err(), "{bad}");
         }
     }
 

@@ -56,6 +56,8 @@ pub struct Finding<'a> {
     pub result: serde_json::Value,
     /// What was read back, if anything.
     pub observation: Option<&'a Observation>,
+    /// Which case of which campaign it was, if of one.
+    pub number: Option<CaseNumber>,
     /// Name of the device, used as a folder name.
     pub device: &'a str,
     /// The device's identity and properties.
@@ -64,9 +66,20 @@ pub struct Finding<'a> {
     pub report: String,
 }
 
+/// A case of a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaseNumber {
+    /// Seed of the sequence.
+    pub seed: u64,
+    /// Number in the whole sequence, from 0, whatever part of it ran.
+    pub number: u64,
+}
+
 #[derive(Serialize)]
 struct Summary<'a> {
     format: u32,
+    #[serde(flatten)]
+    number: Option<CaseNumber>,
     device: &'a str,
     #[serde(flatten)]
     signature: &'a Signature,
@@ -126,7 +139,13 @@ impl Finding<'_> {
             let path = folder.join(name);
             write_new(&path, contents).map_err(|source| SaveError { path, source })
         };
-        let summary = Summary { format: 1, device: self.device, signature: &self.signature, result: &self.result };
+        let summary = Summary {
+            format: 1,
+            number: self.number,
+            device: self.device,
+            signature: &self.signature,
+            result: &self.result,
+        };
         write("case.json", self.case.to_json().as_bytes())?;
         write("shader.comp", self.glsl.as_bytes())?;
         write("finding.json", &json(&summary))?;

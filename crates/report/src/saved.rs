@@ -13,7 +13,7 @@ use tangle_program::case::interface::{MAP_WORDS, MAP_WRITTEN};
 
 use tangle_files::text::cleaned;
 
-use crate::finding::MapRow;
+use crate::finding::{CaseNumber, MapRow};
 use tangle_identity::signature::Signature;
 use tangle_identity::stage::Table;
 
@@ -51,6 +51,8 @@ pub struct SavedFinding {
     pub neighbour: Option<Case>,
     /// The same program as every variant on every device, where that was run.
     pub variants: Option<Table>,
+    /// Which case of which campaign it was, where that was saved.
+    pub number: Option<CaseNumber>,
 }
 
 /// The shader of a finding.
@@ -90,6 +92,8 @@ impl fmt::Display for Rate {
 #[derive(Deserialize)]
 struct Summary {
     device: String,
+    seed: Option<u64>,
+    number: Option<u64>,
     #[serde(flatten)]
     signature: Signature,
 }
@@ -127,7 +131,7 @@ impl SavedFinding {
         has_all("lane-map.json", map.as_ref().map(Vec::len))?;
         has_all("observation.json", logs.as_ref().map(Vec::len))?;
         Ok(SavedFinding {
-            shader: read_shader(folder)?.filter(|shader| shader.glsl == tangle_emit::glsl::glsl(&case)),
+            shader: read_shader(folder)?.filter(|shader| shader.glsl == tangle_emit::source(&case)),
             case,
             signature: summary.signature,
             device: summary.device,
@@ -140,6 +144,7 @@ impl SavedFinding {
                 _ => None,
             },
             variants: optional(&folder.join("variants.json"))?,
+            number: summary.seed.zip(summary.number).map(|(seed, number)| CaseNumber { seed, number }),
         })
     }
 

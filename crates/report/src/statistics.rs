@@ -1,5 +1,6 @@
 //! The statistics of a campaign: what was run, what was compared, what was found. Plain data, saved as JSON in `campaign.json`.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -195,6 +196,55 @@ impl DeviceEntry {
     }
 }
 
+impl DeviceEntry {
+    /// Adds another campaign, or another part of the same.
+    fn merge(&mut self, other: DeviceEntry) {
+        let DeviceEntry {
+            next_case,
+            cases,
+            unsupported,
+            left_out,
+            verdicts,
+            counts,
+            times,
+            restarts,
+            slow,
+            killed,
+            short_of_memory,
+            unconfirmed,
+        } = other;
+        self.next_case = self.next_case.max(next_case);
+        self.cases += cases;
+        self.unsupported += unsupported;
+        self.left_out += left_out;
+        for (verdict, count) in verdicts {
+            *self.verdicts.entry(verdict).or_default() += count;
+        }
+        self.counts.add(counts);
+        self.times.generate += times.generate;
+        self.times.compile += times.compile;
+        self.times.judge += times.judge;
+        self.times.save += times.save;
+        self.times.driver += times.driver;
+        self.times.worker += times.worker;
+        self.restarts += restarts;
+        self.slow += slow;
+        self.killed += killed;
+        self.short_of_memory += short_of_memory;
+        self.unconfirmed += unconfirmed;
+    }
+}
+
+impl SignatureEntry {
+    /// Adds the findings of another campaign, or of another part of the same.
+    fn merge(&mut self, other: SignatureEntry) {
+        self.cases += other.cases;
+        self.first_case = self.first_case.min(other.first_case);
+        self.last_case = self.last_case.max(other.last_case);
+        self.folders.extend(other.folders);
+    }
+}
+
 impl StageTimes {
     /// Share of the worker's busy time that the driver had, 0 to 1.
     pub fn driver_share(&self) -> f64 {
@@ -278,6 +328,42 @@ impl Statistics {
         if let Some(bug) = self.bugs.last_mut() {
             explained.into_iter().for_each(|entry| bug.take(entry));
         }
+    }
+
+    /// Adds up campaigns. The order decides nothing but which of equally small programs represents a bug.
+    pub fn sum(campaigns: impl IntoIterator<Item = Statistics>) -> Statistics {
+        let mut sum = Statistics::default();
+        // By device and signature: there may be a hundred thousand.
+        let mut findings: BTreeMap<(String, Signature), SignatureEntry> = BTreeMap::new();
+        let mut known: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for one in campaigns {
+            for (device, entry) in one.devices {
+                sum.devices.entry(device).or_default().merge(entry);
+            }
+            for entry in one.findings {
+                match findings.entry((entry.device.clone(), entry.signature.clone())) {
+                    Entry::Vacant(place) => drop(place.insert(entry)),
+                    Entry::Occupied(place) => place.into_mut().merge(entry),
+                }
+            }
+            one.bugs.into_iter().for_each(|bug| sum.enter_bug(bug));
+            for entry in one.known {
+                *known.entry((entry.device, entry.bug)).or_default() += entry.cases;
+            }
+            sum.generated.merge(&one.generated);
+            for (name, used) in one.operations {
+                sum.operations.entry(name).or_default().add(used);
+            }
+            sum.seconds += one.seconds;
+        }
+        sum.findings = findings.into_values().collect();
+        for entry in &mut sum.findings {
+            entry.folders.sort();
+            entry.folders.dedup();
+        }
+        sum.bugs.sort_by(|a, b| (&a.device, a.bug.to_string()).cmp(&(&b.device, b.bug.to_string())));
+        sum.known = known.into_iter().map(|((device, bug), cases)| KnownEntry { device, bug, cases }).collect();
+        sum
     }
 
     /// True if findings may be something that is not known: none of them was minimised, or not all to known bugs.

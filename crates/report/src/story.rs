@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use tangle_emit::glsl;
 use tangle_oracle::judge::{Judgement, Kind, Mismatch, Verdict, WrongLane};
 use tangle_program::case::Case;
 
@@ -34,7 +33,7 @@ pub fn story(case: &Case, judgement: &Judgement) -> String {
 }
 
 fn first_wrong_step(case: &Case, mismatch: &Mismatch) -> String {
-    let printed = glsl::print(case);
+    let printed = tangle_emit::print(case);
     let mut text = String::new();
     let what = match mismatch.kind {
         Kind::Value => "wrong value",

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use tangle_emit::glsl;
 use tangle_oracle::judge::Kind;
 use tangle_program::case::Case;
 use tangle_program::subgroup::lanes;
@@ -294,7 +293,7 @@ const SHORT: usize = 40;
 
 /// The functions of a shader, if they are few lines: for failures without a first wrong step.
 pub fn short_program(case: &Case) -> Option<String> {
-    Some(glsl::print(case).functions()).filter(|program| program.lines().count() <= SHORT)
+    Some(tangle_emit::print(case).functions()).filter(|program| program.lines().count() <= SHORT)
 }
 
 /// One character for a state.

@@ -5,17 +5,28 @@
 //! `docs/rules.md`.
 
 use crate::info::{DeviceInfo, DriverMode};
-use crate::job::{Buffer, BufferKind, Completed, Job, Launch, ReadBackMode};
+use crate::job::{Buffer, BufferKind, Completed, Job, Launch, Pipeline, ReadBackMode, ShaderStage};
 use crate::protocol::{LARGEST_JOB, SMALL};
 use crate::spirv::{ModuleFacts, inspect};
-use tangle_features::Feature;
+use tangle_features::{Api, Feature};
 use tangle_program::case::SpirvVersion;
 
 /// What is wrong with a job whatever the device; empty when nothing is.
 pub fn problems(job: &Job) -> Vec<String> {
     let mut problems = Vec::new();
-    if let Err(problem) = inspect(&job.spirv, &job.specialization) {
+    if let Err(problem) = facts(job) {
         problems.push(problem);
+    }
+    for (stage, words) in job.pipeline.beside() {
+        if let Err(problem) = inspect(words, &[]) {
+            problems.push(format!("the {stage:?} shader beside it: {problem}"));
+        }
+    }
+    if let Pipeline::Fragment(raster) = &job.pipeline {
+        // Every device has framebuffers of this size (VkPhysicalDeviceLimits, maxFramebufferWidth).
+        if [raster.width, raster.height].iter().any(|side| !(1..=4096).contains(side)) {
+            problems.push(format!("a framebuffer of {} by {}", raster.width, raster.height));
+        }
     }
     // VUID-VkPipelineShaderStageCreateInfo-pNext-02754
     if job.required_subgroup_size.is_some() && job.subgroup_flags.allow_varying_size {
@@ -40,6 +51,17 @@ pub fn problems(job: &Job) -> Vec<String> {
     }
     problems.dedup();
     problems
+}
+
+/// What the shader of a job says about itself.
+fn facts(job: &Job) -> Result<ModuleFacts, String> {
+    let Some(source) = &job.source else {
+        return inspect(&job.spirv, &job.specialization);
+    };
+    if !job.spirv.is_empty() {
+        return Err("both a module and source".to_owned());
+    }
+    Ok(ModuleFacts { local_size: Some(source.local_size), ..ModuleFacts::default() })
 }
 
 /// Most bytes of buffers in one job, all launches together.
@@ -134,15 +156,18 @@ fn buffer_problems(buffer: &Buffer, problems: &mut Vec<String>) {
 
 /// What a device lacks for a job that has no [`problems`]; empty when it can run it.
 pub fn missing(job: &Job, device: &DeviceInfo) -> Vec<String> {
-    let Ok(facts) = inspect(&job.spirv, &job.specialization) else {
+    let Ok(facts) = facts(job) else {
         return Vec::new();
     };
     let mut missing = Vec::new();
+    if job.source.is_some() && device.api() == Api::Vulkan {
+        missing.push("a front end for GLSL".to_owned());
+    }
     if facts.version_word > device.max_spirv.word() {
         missing.push(format!("SPIR-V {} (has {})", version_text(facts.version_word), device.max_spirv));
     }
     let needed = job.features.union(facts.features);
-    missing.extend(needed.without(device.features).iter().map(|feature| feature.name().to_owned()));
+    missing.extend(needed.without(device.features).rows().map(|row| row.name_in(device.api()).into_owned()));
     missing_subgroup_controls(job, &facts, device, &mut missing);
     missing_limits(job, &facts, device, &mut missing);
     missing
@@ -164,7 +189,7 @@ fn missing_subgroup_controls(job: &Job, facts: &ModuleFacts, device: &DeviceInfo
         missing.push(Feature::ComputeFullSubgroups.name().to_owned());
     }
     if let Some(size) = job.required_subgroup_size {
-        missing_required_size(size, facts, device, missing);
+        missing_required_size(size, job, facts, device, missing);
     }
     if !flags.require_full {
         return;
@@ -180,11 +205,16 @@ fn missing_subgroup_controls(job: &Job, facts: &ModuleFacts, device: &DeviceInfo
     }
 }
 
-fn missing_required_size(size: u32, facts: &ModuleFacts, device: &DeviceInfo, missing: &mut Vec<String>) {
+fn missing_required_size(size: u32, job: &Job, facts: &ModuleFacts, device: &DeviceInfo, missing: &mut Vec<String>) {
     let subgroup = &device.subgroup;
     // VUID-VkPipelineShaderStageCreateInfo-pNext-02755
-    if !subgroup.required_size_in_compute {
-        missing.push("requiredSubgroupSizeStages without compute".to_owned());
+    let stage = job.pipeline.stage();
+    let offered = match stage {
+        ShaderStage::Compute => subgroup.required_size_in_compute,
+        stage => subgroup.required_size_stages.iter().any(|name| name == stage.name()),
+    };
+    if !offered {
+        missing.push(format!("requiredSubgroupSizeStages without {}", stage.name()));
         return;
     }
     if !size.is_power_of_two() || size < subgroup.min_size || size > subgroup.max_size {
@@ -214,16 +244,25 @@ fn missing_limits(job: &Job, facts: &ModuleFacts, device: &DeviceInfo, missing: 
         }
     };
     let local_size = facts.local_size.unwrap_or([1; 3]);
+    let of_stage = limits.workgroups(job.pipeline.stage());
+    let word = match job.pipeline.stage() {
+        ShaderStage::Compute => "Compute",
+        ShaderStage::Task => "Task",
+        ShaderStage::Mesh => "Mesh",
+        ShaderStage::Fragment => "Fragment",
+    };
     for (axis, name) in ["x", "y", "z"].iter().enumerate() {
-        let limit = limits.max_workgroup_size[axis].into();
-        at_most(&format!("maxComputeWorkGroupSize {name}"), local_size[axis].into(), limit);
+        let limit = of_stage.max_size[axis].into();
+        at_most(&format!("max{word}WorkGroupSize {name}"), local_size[axis].into(), limit);
     }
-    at_most("maxComputeWorkGroupInvocations", invocations(facts), limits.max_workgroup_invocations.into());
+    at_most(&format!("max{word}WorkGroupInvocations"), invocations(facts), of_stage.max_invocations.into());
     for launch in &job.launches {
         for (axis, name) in ["x", "y", "z"].iter().enumerate() {
-            let limit = limits.max_workgroup_count[axis].into();
-            at_most(&format!("maxComputeWorkGroupCount {name}"), launch.groups[axis].into(), limit);
+            let limit = of_stage.max_count[axis].into();
+            at_most(&format!("max{word}WorkGroupCount {name}"), launch.groups[axis].into(), limit);
         }
+        let total = launch.groups.iter().fold(1, |n: u64, &side| n.saturating_mul(side.into()));
+        at_most(&format!("max{word}WorkGroupTotalCount"), total, of_stage.max_total_count.into());
         at_most("maxPushConstantsSize", launch.push_constants.len() as u64, limits.max_push_constants_size.into());
         for buffer in &launch.buffers {
             let (name, limit) = match buffer.kind {

@@ -195,6 +195,7 @@ impl Device {
     /// # Errors
     ///
     /// Gives the job back when there is no place for it.
+    #[expect(clippy::result_large_err, reason = "whoever submits a job has it by value, and gets it back so")]
     pub fn try_submit(&self, job: Job) -> Result<(), Job> {
         if !self.shared.try_take_place() {
             return Err(job);

@@ -4,11 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use tangle_features::FeatureSet;
-use tangle_files::text::line;
-use tangle_program::case::SpirvVersion;
+use tangle_features::{Api, FeatureSet};
+use tangle_files::text::{line, list};
+use tangle_program::case::{SpirvVersion, Stage};
 
-/// A Vulkan device and everything about it that matters for subgroups and convergence.
+/// A device and everything about it that matters for subgroups and convergence, in the terms of Vulkan. [`OpenGlInfo`] says what stands
+/// where for an OpenGL context.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceInfo {
     /// Unique name on this machine: the driver's name, with `#index` when the driver has several devices.
@@ -56,6 +57,55 @@ pub struct DeviceInfo {
     /// Operating system and kernel of the machine, in words; empty from workers that do not say it.
     #[serde(default, deserialize_with = "line")]
     pub system: String,
+    /// What an OpenGL context says besides; `None` for a Vulkan device.
+    #[serde(default)]
+    pub opengl: Option<OpenGlInfo>,
+}
+
+impl DeviceInfo {
+    /// The interface that it is driven by.
+    pub const fn api(&self) -> Api {
+        if self.opengl.is_some() { Api::OpenGl } else { Api::Vulkan }
+    }
+}
+
+/// What an OpenGL context says. In the [`DeviceInfo`] that has it, `device_name` is `GL_RENDERER`, `driver_name` is `OpenGL` and who made the
+/// driver, `driver_info` is `GL_VERSION`, `api_version` is that of OpenGL, `subgroup` is what the queries of KHR_shader_subgroup say,
+/// `max_spirv` is 1.0 without them (section C.1), and the limits are those of compute shaders and their buffers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenGlInfo {
+    /// How the context was got: `device N` (EGL_EXT_platform_device) or `surfaceless` (EGL_MESA_platform_surfaceless).
+    #[serde(deserialize_with = "line")]
+    pub platform: String,
+    /// `GL_VENDOR`.
+    #[serde(deserialize_with = "line")]
+    pub vendor: String,
+    /// `GL_SHADING_LANGUAGE_VERSION`.
+    #[serde(deserialize_with = "line")]
+    pub language: String,
+    /// Where its subgroup operations come from.
+    pub subgroups: Subgroups,
+    /// Whether it takes modules: ARB_gl_spirv, or OpenGL 4.6.
+    pub takes_spirv: bool,
+    /// The extensions of [`crate::worker`]'s list that it has, by their names.
+    #[serde(deserialize_with = "list")]
+    pub extensions: Vec<String>,
+    /// `GL_SPIR_V_EXTENSIONS`.
+    #[serde(deserialize_with = "list")]
+    pub spirv_extensions: Vec<String>,
+}
+
+/// Where the subgroup operations of an OpenGL context come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Subgroups {
+    /// It has none.
+    #[default]
+    None,
+    /// KHR_shader_subgroup.
+    Khr,
+    /// ARB_shader_ballot, and ARB_shader_group_vote if it has that, too.
+    Arb,
 }
 
 /// Whether a device runs what it compiles.
@@ -160,6 +210,9 @@ pub struct SubgroupInfo {
     pub max_compute_workgroup_subgroups: u32,
     /// Whether compute is in `requiredSubgroupSizeStages` and the feature is there: a job may require a size.
     pub required_size_in_compute: bool,
+    /// `requiredSubgroupSizeStages` by their Vulkan names, where the feature is there.
+    #[serde(default)]
+    pub required_size_stages: Vec<String>,
     /// `supportedStages` by their Vulkan names, lower case: `compute`, `fragment`, …
     pub stages: Vec<String>,
     /// `supportedOperations` by their Vulkan names, lower case: `basic`, `vote`, …
@@ -193,6 +246,66 @@ pub struct Limits {
     pub max_allocation: u64,
     /// `timestampPeriod`, nanoseconds for one tick.
     pub timestamp_period: f32,
+    /// Task shaders, of `VkPhysicalDeviceMeshShaderPropertiesEXT`; zeros without them.
+    #[serde(default)]
+    pub task: WorkgroupLimits,
+    /// Mesh shaders, likewise.
+    #[serde(default)]
+    pub mesh: WorkgroupLimits,
+}
+
+/// The limits of a stage with workgroups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkgroupLimits {
+    /// Invocations of a workgroup in x, y, z.
+    pub max_size: [u32; 3],
+    /// Invocations of a workgroup.
+    pub max_invocations: u32,
+    /// Workgroups in x, y, z.
+    pub max_count: [u32; 3],
+    /// Workgroups together.
+    pub max_total_count: u32,
+    /// Bytes of shared memory.
+    pub max_shared_memory: u32,
+}
+
+const fn least(a: u32, b: u32) -> u32 {
+    if a < b { a } else { b }
+}
+
+impl WorkgroupLimits {
+    /// No workgroup larger than the front end takes, whatever the device does: its `gl_MaxMeshWorkGroupSizeEXT` and
+    /// `gl_MaxTaskWorkGroupSizeEXT` are 128, the least that Vulkan allows (Limits, maxMeshWorkGroupSize).
+    const fn for_glslang(self) -> WorkgroupLimits {
+        const MOST: u32 = 128;
+        let [x, y, z] = self.max_size;
+        WorkgroupLimits { max_size: [least(x, MOST), least(y, MOST), least(z, MOST)], ..self }
+    }
+}
+
+impl Limits {
+    /// Those of a stage with workgroups.
+    pub const fn workgroups(&self, stage: Stage) -> WorkgroupLimits {
+        match stage {
+            Stage::Task => self.task.for_glslang(),
+            Stage::Mesh => self.mesh.for_glslang(),
+            // Framebuffers and draws of valid cases are within the limits of every device.
+            Stage::Fragment => WorkgroupLimits {
+                max_size: [u32::MAX; 3],
+                max_invocations: u32::MAX,
+                max_count: [u32::MAX; 3],
+                max_total_count: u32::MAX,
+                max_shared_memory: 0,
+            },
+            Stage::Compute => WorkgroupLimits {
+                max_size: self.max_workgroup_size,
+                max_invocations: self.max_workgroup_invocations,
+                max_count: self.max_workgroup_count,
+                max_total_count: u32::MAX,
+                max_shared_memory: self.max_shared_memory,
+            },
+        }
+    }
 }
 
 #[cfg(test)]

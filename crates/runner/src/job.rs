@@ -1,6 +1,6 @@
 //! What a device is asked to do, and what came of it: plain data, in memory, in JSON and between processes.
 //!
-//! A [`Job`] is one compute pipeline and the [`Launch`]es that run on it. Compiling is what costs on most drivers;
+//! A [`Job`] is one pipeline and the [`Launch`]es that run on it. Compiling is what costs on most drivers;
 //! another launch of a compiled pipeline with other data is almost free, so one job may carry many.
 
 use std::fmt;
@@ -11,15 +11,20 @@ use serde::{Deserialize, Serialize};
 pub use crate::words::ReadBack;
 use tangle_features::FeatureSet;
 use tangle_files::text::{Line, Lines, line, list};
+pub use tangle_program::case::Stage as ShaderStage;
 
-/// One compute pipeline and its launches. The entry point is `main`, the local size is inside the module.
+/// One pipeline and its launches. The entry point is `main`, the local size is inside the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// Name of the job among those of one device; comes back with its [`Outcome`].
     pub id: u64,
-    /// The SPIR-V module.
+    /// The SPIR-V module; empty if there is source.
     #[serde(with = "crate::words::as_bytes")]
     pub spirv: Vec<u32>,
+    /// Its stage, and what stands around it.
+    pub pipeline: Pipeline,
+    /// GLSL for the driver's own front end, instead of a module: OpenGL only.
+    pub source: Option<Box<Source>>,
     /// Subgroup size demanded through `VkPipelineShaderStageRequiredSubgroupSizeCreateInfo`.
     pub required_subgroup_size: Option<u32>,
     /// Flags of the shader stage.
@@ -34,6 +39,85 @@ pub struct Job {
     /// What to run, one after the other, each with its own buffers. All launches of one job have the same bindings and
     /// the same number of push-constant bytes, because they share the pipeline layout.
     pub launches: Vec<Launch>,
+}
+
+/// The stage of a job's module, and what its pipeline has beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Pipeline {
+    /// A compute pipeline.
+    #[default]
+    Compute,
+    /// A graphics pipeline whose task shader the module is. Nothing is rasterised.
+    Task {
+        /// The mesh shader. It uses no buffer.
+        mesh: Box<Module>,
+    },
+    /// A graphics pipeline whose mesh shader the module is. Nothing is rasterised.
+    Mesh,
+    /// A graphics pipeline whose fragment shader the module is.
+    Fragment(Box<Raster>),
+}
+
+/// What fragments come from: triangles, three vertices each, as many vertices as a launch has [workgroups](Launch::groups) in x.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Raster {
+    /// The vertex shader. It reads buffers of the launch, and writes none.
+    pub vertex: Module,
+    /// Width of the framebuffer, which has no attachments.
+    pub width: u32,
+    /// Its height.
+    pub height: u32,
+}
+
+/// The stage of a module beside that of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BesideStage {
+    /// A vertex shader.
+    Vertex,
+    /// A mesh shader.
+    Mesh,
+}
+
+/// A module beside that of a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Module(#[serde(with = "crate::words::as_bytes")] pub Vec<u32>);
+
+impl Pipeline {
+    /// The stage of the job's module.
+    pub const fn stage(&self) -> ShaderStage {
+        match self {
+            Pipeline::Compute => ShaderStage::Compute,
+            Pipeline::Task { .. } => ShaderStage::Task,
+            Pipeline::Mesh => ShaderStage::Mesh,
+            Pipeline::Fragment(_) => ShaderStage::Fragment,
+        }
+    }
+
+    /// True if there are fragments.
+    pub const fn rasterises(&self) -> bool {
+        match self {
+            Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh => false,
+            Pipeline::Fragment(_) => true,
+        }
+    }
+
+    /// The other modules of the pipeline, with their stages.
+    pub fn beside(&self) -> Vec<(BesideStage, &[u32])> {
+        match self {
+            Pipeline::Compute | Pipeline::Mesh => Vec::new(),
+            Pipeline::Task { mesh } => vec![(BesideStage::Mesh, mesh.0.as_slice())],
+            Pipeline::Fragment(raster) => vec![(BesideStage::Vertex, raster.vertex.0.as_slice())],
+        }
+    }
+}
+
+/// A shader for a front end that is part of a driver.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// The text.
+    pub glsl: String,
+    /// Invocations of a workgroup in x, y, z, as the text says.
+    pub local_size: [u32; 3],
 }
 
 /// Flags of the shader stage that concern subgroups.
@@ -55,7 +139,7 @@ pub enum Optimisation {
     Disabled,
 }
 
-/// One dispatch with its data.
+/// One dispatch or draw with its data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
     /// Workgroups in x, y, z.
@@ -138,11 +222,11 @@ pub enum Outcome {
         #[serde(deserialize_with = "list")]
         problems: Vec<String>,
     },
-    /// A Vulkan function failed.
+    /// A function of the driver failed: of Vulkan, of EGL, of OpenGL.
     VulkanError {
-        /// The function, for example `vkCreateComputePipelines`.
+        /// The function, for example `vkCreateComputePipelines` or `glCompileShader`.
         call: Line,
-        /// What it returned, for example `VK_ERROR_UNKNOWN`.
+        /// What it returned, for example `VK_ERROR_UNKNOWN`; of OpenGL's compiler and linker, what they said first.
         result: Line,
         /// What was being done.
         stage: Stage,

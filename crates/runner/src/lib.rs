@@ -7,7 +7,7 @@
 //! ```text
 //!     GLSL ──▶ toolchain ──▶ SPIR-V
 //!                              │
-//!                             Job ──▶ Device ─── pipe ──▶ worker process ──▶ Vulkan loader ──▶ driver
+//!                             Job ──▶ Device ─── pipe ──▶ worker process ──▶ Vulkan loader or EGL ──▶ driver
 //!                                       │                      │
 //!                             Outcome ◀─┴──── Started, Done ───┘
 //!
@@ -54,12 +54,16 @@ pub mod worker;
 pub use config::{DriverConfig, drivers};
 pub use device::{Completion, Device, DeviceStats, Options};
 pub use error::{ConfigError, DeviceError, StartProblem};
-pub use info::{ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, SubgroupInfo, Uuid};
+pub use info::{
+    ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, OpenGlInfo, SubgroupInfo, Subgroups, Uuid, WorkgroupLimits,
+};
 pub use inventory::{Inventory, Probe, ProbeOptions};
 pub use job::{
-    Buffer, BufferKind, Completed, Init, Job, Launch, LaunchOutput, Optimisation, Outcome, ReadBack, ReadBackMode,
-    Shortage, Stage, Stall, SubgroupFlags, Suspicion, Times, WorkerEnd,
+    BesideStage, Buffer, BufferKind, Completed, Init, Job, Launch, LaunchOutput, Module, Optimisation, Outcome,
+    Pipeline, Raster, ReadBack, ReadBackMode, ShaderStage, Shortage, Source, Stage, Stall, SubgroupFlags, Suspicion,
+    Times, WorkerEnd,
 };
-pub use tangle_features::{Feature, FeatureSet, UnknownFeature};
+pub use meter::processor_time;
+pub use tangle_features::{Api, Feature, FeatureSet, UnknownFeature};
 pub use tangle_program::case::SpirvVersion;
 pub use turns::Turns;

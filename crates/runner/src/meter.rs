@@ -61,6 +61,12 @@ impl Usage {
     }
 }
 
+/// Processor time of this process and of everything that it started, what has ended included.
+pub fn processor_time() -> Duration {
+    let of = |process| Stat::of(&format!("/proc/{process}/stat")).map(|stat| stat.processor);
+    family(std::process::id()).into_iter().filter_map(of).sum()
+}
+
 /// A process and everything that it started, directly or not.
 fn family(process: u32) -> Vec<u32> {
     let mut family = vec![process];

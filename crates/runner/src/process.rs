@@ -171,7 +171,12 @@ impl WorkerProcess {
 
     /// Greets the worker and waits for the list of its devices.
     pub(crate) fn greet(&mut self, driver: &DriverConfig, wait: &Wait) -> Result<Vec<DeviceInfo>, StartProblem> {
-        let hello = ToWorker::Hello { version: protocol::VERSION, driver: driver.name.clone(), mode: driver.mode };
+        let hello = ToWorker::Hello {
+            version: protocol::VERSION,
+            driver: driver.name.clone(),
+            mode: driver.mode,
+            api: driver.api,
+        };
         self.say(&hello);
         let mut devices = match self.answer(wait)? {
             FromWorker::Hello { version: protocol::VERSION, devices } => {

@@ -25,6 +25,7 @@
 //! that it had said is in the pipe, so the parent knows which job was being run and at which stage.
 
 use std::io::{self, Read, Write};
+use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -33,11 +34,12 @@ use crate::config::DriverConfig;
 use crate::info::{DeviceInfo, DriverMode};
 use crate::job::{Job, Outcome, Stage, WorkerEnd};
 use crate::meter::Usage;
+use tangle_features::Api;
 use tangle_files::text::{Line, Lines};
 use tangle_program::case::SpirvVersion;
 
 /// Changes whenever a frame changes its form, so that a worker of another version is recognised.
-pub(crate) const VERSION: u32 = 0x7a61_0003;
+pub(crate) const VERSION: u32 = 0x7a61_0004;
 
 /// First bytes of every frame.
 const MARK: [u8; 4] = *b"tngl";
@@ -57,7 +59,7 @@ pub(crate) enum ToWorker {
     /// Before all else, to a relay: the worker to start.
     Start { version: u32, driver: DriverConfig },
     /// First of all.
-    Hello { version: u32, driver: String, mode: DriverMode },
+    Hello { version: u32, driver: String, mode: DriverMode, api: Api },
     /// Open the device with this index.
     Open { index: u32 },
     /// Run a job.
@@ -70,7 +72,13 @@ pub(crate) enum ToWorker {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Request {
     /// A valid module of a shader, optimised if there are flags of `spirv-opt`.
-    Make { glsl: String, version: SpirvVersion, flags: Vec<String> },
+    Make {
+        source: String,
+        /// The front end and the place of its compiler; `None` for GLSL by glslang.
+        by: Option<(String, Option<PathBuf>)>,
+        version: SpirvVersion,
+        flags: Vec<String>,
+    },
     /// Whether a module is valid.
     Check {
         #[serde(with = "crate::words::as_bytes")]

@@ -58,6 +58,9 @@ impl Builder<'_> {
 
     /// A condition on a lane's own data: no operation in it, and lanes likely differ.
     pub(crate) fn own_condition(&mut self) -> Cond {
+        if self.is_fragment() && self.config.demote && self.draw.percent(10) {
+            return Cond::new(Expr::Builtin(Builtin::Helper), Source::Local);
+        }
         let kind = self.draw.pick(&[Condition::Bits, Condition::Compare, Condition::Lane, Condition::Iteration]);
         self.condition_of(kind, 0)
     }

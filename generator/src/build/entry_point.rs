@@ -1,6 +1,9 @@
 //! The entry point: how a case is launched.
 
-use tangle_program::case::{EntryPoint, Launch, SpirvVersion, Stage, SubgroupSize, Tier, Workgroups};
+use tangle_program::case::{
+    Centre, Draw as Drawn, EntryPoint, Launch, SpirvVersion, Stage, SubgroupSize, Tier, Workgroups,
+};
+use tangle_program::subgroup::Category;
 
 use crate::config::Config;
 use crate::draw::Draw;
@@ -43,6 +46,10 @@ const DEFAULT_WORKGROUPS: [[u32; 3]; 4] = [[1, 1, 1], [64, 1, 1], [8, 2, 1], [3,
 pub(crate) fn entry_point(draw: &mut Draw<'_>, config: &Config) -> EntryPoint {
     let spirv = draw.pick(&config.spirv);
     let subgroup_size = subgroup_size(draw, config);
+    if config.stage == Stage::Fragment {
+        let launch = Launch::Draw(triangles(draw, config));
+        return EntryPoint { stage: config.stage, launch, subgroup_size, full_subgroups: false, spirv };
+    }
     let most = match subgroup_size {
         SubgroupSize::Required(size) => config.max_invocations.min(size.saturating_mul(config.max_workgroup_subgroups)),
         SubgroupSize::Default | SubgroupSize::Varying => config.max_invocations,
@@ -53,7 +60,72 @@ pub(crate) fn entry_point(draw: &mut Draw<'_>, config: &Config) -> EntryPoint {
     let specialised = spirv < SpirvVersion::V1_6 || config.local_size_id;
     let default_size = (specialised && draw.percent(12)).then(|| draw.pick(&DEFAULT_WORKGROUPS));
     let launch = Launch::Workgroups(Workgroups { size, count, default_size });
-    EntryPoint { stage: Stage::Compute, launch, subgroup_size, full_subgroups, spirv }
+    EntryPoint { stage: config.stage, launch, subgroup_size, full_subgroups, spirv }
+}
+
+/// Sizes of a framebuffer with their weights.
+const FRAMEBUFFERS: [(u32, [u32; 2]); 18] = [
+    (4, [8, 8]),
+    (4, [4, 4]),
+    (3, [2, 2]),
+    (2, [1, 1]),
+    (3, [3, 3]),
+    (3, [5, 3]),
+    (3, [7, 5]),
+    (3, [16, 4]),
+    (2, [13, 2]),
+    (2, [1, 7]),
+    (2, [9, 1]),
+    (2, [16, 8]),
+    (2, [6, 11]),
+    (1, [32, 3]),
+    (1, [16, 16]),
+    (1, [33, 9]),
+    (1, [3, 40]),
+    (1, [67, 33]),
+];
+
+/// With logs of more words than these the largest framebuffer is too large.
+const MANY_WORDS: u32 = 1000;
+
+/// Most places for fragments where there is more than one triangle.
+const SEVERAL: u32 = 400;
+
+/// What is drawn: a triangle over everything, a rectangle of two, or triangles with their sides through quads.
+fn triangles(draw: &mut Draw<'_>, config: &Config) -> Drawn {
+    let [width, height] = draw.weighted(&FRAMEBUFFERS);
+    // The logs of all fragments have to fit.
+    let log_words = config.size.unwrap_or(config.profile.size()).log_words;
+    let [width, height] = if log_words > MANY_WORDS && width * height > SEVERAL { [16, 16] } else { [width, height] };
+    let whole = [[0, 0], [2 * width, 0], [0, 2 * height]];
+    let mut drawn = Drawn { width, height, triangles: vec![whole], full_quads: false };
+    let count = if width * height > SEVERAL { 1 } else { draw.weighted(&[(4, 1), (3, 2), (2, 3)]) };
+    // At the weaker tiers most is known where there are no helpers.
+    let whole_percent = if config.tier == Tier::Maximal { 25 } else { 55 };
+    if !draw.percent(whole_percent) {
+        let mut corner = || [draw.range(0, width), draw.range(0, height)];
+        let made = (0..count).map(|_| [corner(), corner(), corner()]);
+        drawn.triangles = made.collect();
+        let fits = |drawn: &Drawn, k: usize| {
+            let centres = (0..height).flat_map(|y| (0..width).map(move |x| [x, y])).map(|pixel| drawn.centre(k, pixel));
+            let mut inside = false;
+            for centre in centres {
+                match centre {
+                    Centre::OnSide => return false,
+                    Centre::Inside => inside = true,
+                    Centre::Outside => {}
+                }
+            }
+            inside
+        };
+        for k in 0..drawn.triangles.len() {
+            if !fits(&drawn, k) {
+                drawn.triangles[k] = whole;
+            }
+        }
+    }
+    drawn.full_quads = config.categories.contains(&Category::QuadControl) && draw.percent(40);
+    drawn
 }
 
 fn subgroup_size(draw: &mut Draw<'_>, config: &Config) -> SubgroupSize {

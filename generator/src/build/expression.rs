@@ -293,6 +293,7 @@ impl Builder<'_> {
             Arithmetic::Quotient => self.quotient(scalar, want),
             Arithmetic::Intrinsic => self.intrinsic(scalar, want),
             Arithmetic::Idiom => self.idiom(scalar, want),
+            Arithmetic::Algebra => self.algebra(scalar, want),
             Arithmetic::Select => self.select(scalar, want),
             Arithmetic::Cast => match self.draw.below(3) {
                 0 => cast(scalar, self.boolean(want.deeper())),
@@ -511,15 +512,22 @@ impl Builder<'_> {
             26 | 27 => uint(self.draw.below(9)),
             28 => uint(self.draw.pick(&BOUNDARIES)),
             29 => self.constant_word(),
-            _ => Expr::Builtin(self.draw.pick(&[
-                Builtin::SubgroupSize,
-                Builtin::LocalX,
-                Builtin::LocalY,
-                Builtin::LocalZ,
-                Builtin::WorkgroupIndex,
-                Builtin::SubgroupId,
-                Builtin::NumSubgroups,
-            ])),
+            _ => {
+                let drawn = self.draw.pick(&[
+                    Builtin::SubgroupSize,
+                    Builtin::LocalX,
+                    Builtin::LocalY,
+                    Builtin::LocalZ,
+                    Builtin::WorkgroupIndex,
+                    Builtin::SubgroupId,
+                    Builtin::NumSubgroups,
+                ]);
+                Expr::Builtin(match drawn {
+                    // A fragment shader does not have them.
+                    Builtin::SubgroupId | Builtin::NumSubgroups if self.is_fragment() => Builtin::LocalX,
+                    other => other,
+                })
+            }
         }
     }
 

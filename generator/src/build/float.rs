@@ -63,7 +63,9 @@ impl Builder<'_> {
                 let factor = self.draw.pick(&[2, 1, 3, 8, -4, 6]);
                 bin(Mul, self.varying(scalar, want.deeper()), quarters(scalar, factor))
             }
-            Arithmetic::Quotient | Arithmetic::Intrinsic | Arithmetic::Idiom => self.float_intrinsic(scalar, want),
+            Arithmetic::Quotient | Arithmetic::Intrinsic | Arithmetic::Idiom | Arithmetic::Algebra => {
+                self.float_intrinsic(scalar, want)
+            }
             Arithmetic::Select => self.select(scalar, want),
             Arithmetic::Cast => self.converted(scalar, want),
             Arithmetic::Component => self.component(scalar, want),

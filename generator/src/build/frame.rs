@@ -1,6 +1,6 @@
 //! The function being written: its variables, where control flow stands, and what it may still cost.
 
-use tangle_program::tree::{Direction, Function, Local, Param, VarId};
+use tangle_program::tree::{Direction, Expr, Function, Local, Param, VarId};
 use tangle_program::types::Type;
 
 use super::estimate::{Crowd, Guess};
@@ -106,6 +106,16 @@ pub(crate) struct Frame {
     pub(crate) level: u32,
     /// Whether statements may return.
     pub(crate) may_return: bool,
+    /// What is the same in all lanes that come here, though it may differ elsewhere.
+    pub(crate) keys: Vec<Key>,
+}
+
+/// A uint that control flow makes uniform in a part of the program, where nothing writes what it is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) expr: Expr,
+    /// Only as long as tangles are exact.
+    pub(crate) exact: bool,
 }
 
 impl Frame {
@@ -127,6 +137,7 @@ impl Frame {
             clock: 0,
             level,
             may_return: level > 0,
+            keys: Vec::new(),
         }
     }
 

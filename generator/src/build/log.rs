@@ -105,11 +105,15 @@ impl Builder<'_> {
     /// Built-in variables: one of the masks, or some numbers.
     fn identity(&mut self) -> Vec<Expr> {
         use Builtin::{
-            EqMask, GeMask, GtMask, Lane, LeMask, LocalIndex, LtMask, NumSubgroups, SubgroupId, SubgroupSize,
+            EqMask, GeMask, GtMask, Lane, LeMask, LocalIndex, LocalX, LocalY, LtMask, NumSubgroups, SubgroupId,
+            SubgroupSize,
         };
         if self.has(SubgroupOp::Ballot) && self.draw.percent(70) {
             let mask = self.draw.pick(&[GtMask, GeMask, LtMask, LeMask, EqMask]);
             return (0..4).map(|c| Expr::Component(Box::new(Expr::Builtin(mask)), c)).collect();
+        }
+        if self.is_fragment() {
+            return [Lane, SubgroupSize, LocalX, LocalY, LocalIndex].map(Expr::Builtin).into();
         }
         [Lane, SubgroupSize, SubgroupId, NumSubgroups, LocalIndex].map(Expr::Builtin).into()
     }

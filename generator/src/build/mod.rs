@@ -1,6 +1,7 @@
 //! From bytes to a case.
 
 mod aggregate;
+pub(crate) mod algebra;
 mod condition;
 mod control;
 pub(crate) mod data;
@@ -14,10 +15,11 @@ mod hint;
 pub(crate) mod idiom;
 mod log;
 mod operation;
+mod series;
 mod statement;
 mod template;
 
-use tangle_program::case::{Case, Data, EntryPoint, FORMAT, Origin, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{Case, Data, EntryPoint, FORMAT, Origin, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::memory::Shared;
 use tangle_program::subgroup::{SubgroupOp, TABLE};
 use tangle_program::tree::{Expr, Function, Program, Stmt, VarId};
@@ -105,7 +107,7 @@ impl<'a> Builder<'a> {
         let limit =
             Cost { words: size.log_words.saturating_sub(FINAL_WORDS), steps: size.steps.saturating_sub(FINAL_STEPS) };
         for (weight, info) in weights.ops.iter_mut().zip(&TABLE) {
-            if !config.categories.contains(&info.category) {
+            if !config.categories.contains(&info.category) || config.without.contains(&info.op) {
                 *weight = 0;
             }
         }
@@ -210,7 +212,11 @@ impl<'a> Builder<'a> {
     }
 
     fn has(&self, op: SubgroupOp) -> bool {
-        self.config.categories.contains(&op.info().category)
+        self.config.categories.contains(&op.info().category) && !self.config.without.contains(&op)
+    }
+
+    fn is_fragment(&self) -> bool {
+        self.entry_point.stage == Stage::Fragment
     }
 
     fn is_maximal(&self) -> bool {

@@ -11,7 +11,7 @@ use tangle_program::tree::{Builtin, Expr, SubgroupCall};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::expression::{Want, as_number, bin, lane, number, uint};
+use super::expression::{Want, as_number, bin, cast, lane, number, uint};
 use crate::class::Class;
 
 /// Whether the operands of an operation make its result defined.
@@ -46,7 +46,7 @@ impl Builder<'_> {
         Some((expr, ty, class))
     }
 
-    fn choose(&mut self, class: Class, fits: impl Fn(&OpInfo) -> bool) -> Option<&'static OpInfo> {
+    pub(crate) fn choose(&mut self, class: Class, fits: impl Fn(&OpInfo) -> bool) -> Option<&'static OpInfo> {
         let weight = |(&weight, info): (&u32, &OpInfo)| {
             if weight > 0 && fits(info) && self.within(info, class) { weight } else { 0 }
         };
@@ -85,7 +85,7 @@ impl Builder<'_> {
         Type::vector(scalar, width)
     }
 
-    fn call(&mut self, info: &'static OpInfo, value: Type, class: Class) -> (Expr, Class) {
+    pub(crate) fn call(&mut self, info: &'static OpInfo, value: Type, class: Class) -> (Expr, Class) {
         let operands = match info.may_be_undefined() {
             false => Operands::Certain,
             true if !self.can_be_certain(info) => Operands::Free,
@@ -120,6 +120,7 @@ impl Builder<'_> {
                 Some(fold) if value.is_scalar() && value.scalar != Scalar::Bool && self.draw.percent(30) => {
                     self.revealing(fold, value.scalar)
                 }
+                _ if op == SubgroupOp::AllEqual && self.draw.percent(50) => self.nearly_equal(value),
                 _ => self.moved_value(value, class),
             },
             Param::Predicate => self.expr(Type::BOOL, Want::of(class, 1)),
@@ -183,6 +184,35 @@ impl Builder<'_> {
             _ => bin(BitAnd, bin(Mul, lane(), uint(self.draw.pick(&[5, 3, 11, 7]))), uint(15)),
         };
         as_number(scalar, word)
+    }
+
+    /// A value that is the same everywhere but for one bit of one component in some lanes.
+    fn nearly_equal(&mut self, ty: Type) -> Expr {
+        let odd = self.draw.below(ty.width.into());
+        let parts: Vec<Expr> = (0..u32::from(ty.width)).map(|k| self.part_that_differs(ty.scalar, k == odd)).collect();
+        if ty.is_scalar() { parts.into_iter().next().expect("a scalar has one part") } else { Expr::Vector(ty, parts) }
+    }
+
+    /// A scalar that is the same everywhere, or differs in one bit.
+    fn part_that_differs(&mut self, scalar: Scalar, differs: bool) -> Expr {
+        let cond = if differs { self.boolean(Want::own(0)) } else { Expr::Bool(self.draw.percent(50)) };
+        match scalar {
+            Scalar::Bool => cond,
+            _ if scalar.is_float() => {
+                let base = number(scalar, self.draw.below(8));
+                if differs { bin(BinaryOp::Add, base, cast(scalar, cond)) } else { base }
+            }
+            _ => {
+                let word = self.constant_word();
+                let base = as_number(scalar, word);
+                let bit = if self.draw.percent(50) { scalar.size() - 1 } else { self.draw.below(scalar.size()) };
+                if differs {
+                    bin(BinaryOp::BitXor, base, bin(BinaryOp::Shl, cast(scalar, cond), uint(bit)))
+                } else {
+                    base
+                }
+            }
+        }
     }
 
     /// The value an operation moves or combines: divergent mostly, sometimes the same everywhere.
@@ -294,17 +324,37 @@ impl Builder<'_> {
                 _ => Expr::subgroup(SubgroupOp::BallotFindLsb, [ballot]),
             };
         }
-        if self.has_dynamic_broadcast() && self.draw.percent(40) {
+        let keyed = !self.frame.keys.is_empty();
+        if self.has_dynamic_broadcast() && self.draw.percent(if keyed { 80 } else { 40 }) {
             return self.uniform_uint(3);
         }
         let last = self.sure_size().max(1) - 1;
         uint(self.draw.pick(&[0, 1, 2, 3, last, 5]).min(last))
     }
 
+    /// One of the keys that may be used here.
+    fn key_here(&mut self) -> Option<Expr> {
+        let exact = self.frame.flow.is_exact() && self.frame.flow.tangle_is_stable();
+        let keys: Vec<&Expr> = self.frame.keys.iter().filter(|key| exact || !key.exact).map(|key| &key.expr).collect();
+        if keys.is_empty() { None } else { Some(self.draw.pick(&keys).clone()) }
+    }
+
+    /// An operation with an operand that must be uniform, with its type and class.
+    pub(crate) fn uniform_operation(&mut self) -> Option<(Expr, Type, Class)> {
+        let fits = |param: &Param| matches!(param, Param::BroadcastLane | Param::UniformUint);
+        let info = self.choose(Class::MaybeUndefined, |info| info.params.iter().any(fits))?;
+        let value = self.value_type(info);
+        let (expr, class) = self.call(info, value, Class::MaybeUndefined);
+        Some((expr, info.result_type(Some(value))?, class))
+    }
+
     /// A uint up to `most` (all ones) that is the same for all lanes that may execute this together.
     pub(crate) fn uniform_uint(&mut self, most: u32) -> Expr {
         let masked = |x: Expr| bin(BinaryOp::BitAnd, x, uint(most));
         let from_tangle = self.frame.flow.tangle_is_stable() && self.frame.flow.is_exact();
+        if let (Some(key), true) = (self.key_here(), self.draw.percent(70)) {
+            return masked(key);
+        }
         match self.draw.below(8) {
             0..=2 => uint(self.draw.below(most + 1)),
             6 if from_tangle && self.has(SubgroupOp::BroadcastFirst) => {

@@ -1,9 +1,10 @@
 //! Statements: which one comes next, and the plain ones.
 
+use tangle_program::case::Stage;
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::MAX_EXPR_DEPTH;
-use tangle_program::tree::{Block, Builtin, Expr, Stmt, VarId};
+use tangle_program::tree::{Block, Builtin, Discard, Expr, Stmt, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
@@ -15,6 +16,9 @@ use crate::weights::Statement;
 
 /// Locals a function has at most before it reuses them.
 const MANY_LOCALS: usize = 14;
+
+/// What is long stands in loops of so many iterations at most.
+const FEW_TRIPS: u32 = 4;
 
 /// Of a hundred operations, those put where only some lanes evaluate them.
 const CHOSEN_OPERATIONS: u32 = 6;
@@ -47,10 +51,13 @@ impl Builder<'_> {
     /// A statement at the top level of `main`, the `k`-th of about `top`.
     pub(crate) fn main_statement(&mut self, k: usize, top: usize, out: &mut Block) {
         let late = 3 * k > 2 * top;
-        if late && self.draw.percent(3) {
+        if late && self.draw.percent(3) && self.entry_point.stage != Stage::Task {
             return self.leave_main(out);
         }
-        if self.draw.percent(self.weights.shared) && self.may_synchronise(out) {
+        if self.is_fragment() && self.draw.percent(20) {
+            return self.discard(out);
+        }
+        if !self.is_fragment() && self.draw.percent(self.weights.shared) && self.may_synchronise(out) {
             self.statements = self.statements.saturating_sub(1);
             return self.shared_memory(out);
         }
@@ -82,6 +89,38 @@ impl Builder<'_> {
         out.push(leave);
     }
 
+    /// Some fragments are given up: they become helpers, they end, or they return.
+    fn discard(&mut self, out: &mut Block) {
+        match self.draw.below(4) {
+            0 | 1 if self.config.demote => self.demote(out),
+            2 if self.config.terminate => {
+                self.leave_main(out);
+                if let Some(Stmt::If { then, .. }) = out.last_mut() {
+                    if let Some(last @ Stmt::Return(None)) = then.last_mut() {
+                        *last = Stmt::Discard(Discard::Terminate);
+                    }
+                }
+            }
+            _ => self.leave_main(out),
+        }
+    }
+
+    /// `if (c) { …; demote; }`
+    fn demote(&mut self, out: &mut Block) {
+        let cond = self.own_condition();
+        let demoted = self.branch(
+            cond,
+            |b| {
+                let mut block = Vec::new();
+                b.log(Vec::new(), &mut block);
+                block.push(Stmt::Discard(Discard::Demote));
+                block
+            },
+            |_| Vec::new(),
+        );
+        out.push(demoted);
+    }
+
     /// Up to `n` statements.
     pub(crate) fn block(&mut self, n: u32) -> Block {
         let mut out = Vec::new();
@@ -108,6 +147,10 @@ impl Builder<'_> {
     /// One of the statements that fit here.
     pub(crate) fn statement(&mut self, out: &mut Block) {
         self.statements = self.statements.saturating_sub(1);
+        // Also where control flow has parted, and in functions.
+        if self.is_fragment() && self.config.demote && self.draw.percent(3) {
+            return self.demote(out);
+        }
         let weights: [u32; Statement::COUNT] = std::array::from_fn(|i| self.weight_here(Statement::ALL[i]));
         let kind = Statement::ALL[self.draw.index(weights.into_iter())];
         match kind {
@@ -123,6 +166,7 @@ impl Builder<'_> {
             Statement::Exit => self.exit(out),
             Statement::Element => self.element_statement(out),
             Statement::Assume => self.assumption(out),
+            Statement::Series => self.series(out),
         }
     }
 
@@ -138,6 +182,7 @@ impl Builder<'_> {
             Statement::Barrier => self.has(SubgroupOp::Barrier),
             Statement::Element => self.weights.aggregates > 0,
             Statement::Assume => self.weights.hints > 0,
+            Statement::Series => self.frame.trips <= FEW_TRIPS,
             Statement::Assign | Statement::Operation | Statement::Witness => true,
         };
         let weight = match kind {
@@ -300,6 +345,8 @@ impl Builder<'_> {
             (1, MemoryBarrierShared),
             (1, MemoryBarrierImage),
         ]);
+        // A fragment shader has no shared memory.
+        let op = if op == MemoryBarrierShared && self.is_fragment() { Barrier } else { op };
         self.frame.charge(Cost { words: 0, steps: 1 });
         out.push(Stmt::Barrier(op));
     }

@@ -5,6 +5,8 @@
 //!
 //! A fault is one row of [`table`]: name, text, and the [`Hook`] where it takes hold.
 
+mod algebra;
+pub mod fragment;
 mod operation;
 mod peephole;
 mod table;
@@ -124,15 +126,20 @@ impl Fault {
 
     /// The name in JSON and in reports.
     pub fn name(self) -> String {
-        let mut name = String::new();
-        for c in format!("{self:?}").chars() {
-            if c.is_ascii_uppercase() && !name.is_empty() {
-                name.push('_');
-            }
-            name.push(c.to_ascii_lowercase());
-        }
-        name
+        snake_case(&format!("{self:?}"))
     }
+}
+
+/// `ElectHighest` as `elect_highest`.
+fn snake_case(camel: &str) -> String {
+    let mut name = String::new();
+    for c in camel.chars() {
+        if c.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(c.to_ascii_lowercase());
+    }
+    name
 }
 
 /// A device with one fault.

@@ -8,7 +8,7 @@ use tangle_program::tree::{Builtin, Expr};
 use tangle_program::types::{Scalar, Shape};
 
 use super::operation::{integer_like, is_narrow};
-use super::{AnyTangle, Hook, enclosing, highest, innermost, is_divergent, lowest, peephole};
+use super::{AnyTangle, Hook, algebra, enclosing, highest, innermost, is_divergent, lowest, peephole};
 use crate::rules::{Access, Construct, Jump, Merge};
 
 /// Declares the faults.
@@ -317,6 +317,24 @@ faults! {
     /// `subgroupShuffleDown` by more than one shifts by one.
     ShuffleDownByOne => Hook::Operation(|o, out| match o.op() {
         Op::ShuffleDown => o.with_operand(1, out, |lane| o.operand(1, lane).min(1)),
+        _ => None,
+    }),
+    /// `subgroupBroadcast` reads the id in lane 0, active or not.
+    BroadcastIdOfLaneZero => Hook::Operation(|o, out| match o.op() {
+        Op::Broadcast => o.with_operand(1, out, |_| o.operand(1, 0)),
+        _ => None,
+    }),
+    /// `subgroupRotate` reads the distance in lane 0, active or not.
+    RotateDistanceOfLaneZero => Hook::Operation(|o, out| match o.op() {
+        Op::Rotate => o.with_operand(1, out, |_| o.operand(1, 0)),
+        _ => None,
+    }),
+    /// `subgroupAllEqual` of 64-bit integers compares their low words.
+    AllEqualLowWord => Hook::Operation(|o, out| match o.op() {
+        Op::AllEqual if o.scalar().is_integer() && o.scalar().size() == 64 => {
+            let low = |lane: usize| o.operand(0, lane) as u32;
+            o.everyone(out, u64::from(lanes(o.tangle()).all(|lane| low(lane) == low(o.first()))))
+        }
         _ => None,
     }),
     /// `subgroupRotate` turns the other way.
@@ -666,6 +684,26 @@ faults! {
         Intrinsic::Any => (Intrinsic::All, scalar),
         _ => (op, scalar),
     }),
+
+    // Algebraic rewriting.
+    /// `x - -y` is `x - y`.
+    MinusOfANegation => Hook::Peephole(algebra::minus_of_a_negation),
+    /// `x << k >> k` is `x`.
+    ShiftsCancel => Hook::Peephole(algebra::shifts_cancel),
+    /// The smaller or larger of two by `mix` and `<` orders by the other sign.
+    OrderOfTheOtherSign => Hook::Peephole(algebra::order_of_the_other_sign),
+    /// `(x | y) & z` is `x & z | y`.
+    BitsPastAMask => Hook::Peephole(algebra::bits_past_a_mask),
+    /// `x - y + y` is `x - y`.
+    SumKeepsTheDifference => Hook::Peephole(algebra::sum_keeps_the_difference),
+    /// `(x ^ y) ^ x` is `x`.
+    XorTwice => Hook::Peephole(algebra::xor_twice),
+    /// `min(max(x, y), y)` is `x`.
+    Absorbed => Hook::Peephole(algebra::absorbed),
+    /// `uint(int(x) >> k)` is `x >> k`.
+    ShiftWithoutSign => Hook::Peephole(algebra::shift_without_sign),
+    /// `~(x - y)` is `y - x`.
+    InverseOfADifference => Hook::Peephole(algebra::inverse_of_a_difference),
 
     // Only where a tier weaker than maximal leaves open who is together.
     /// In an open tangle, the two lowest lanes are elected.

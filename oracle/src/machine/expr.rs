@@ -141,6 +141,14 @@ impl<'a, R: Rules> Machine<'a, R> {
     }
 
     fn builtin(&mut self, builtin: Builtin) -> Value {
+        if builtin == Builtin::Helper {
+            let mut column = vec![0; self.layout.slots];
+            for slot in self.layout.live.slots() {
+                let at_entry = self.layout.helpers.contains(slot);
+                column[slot] = self.rules.is_helper(self.helpers.contains(slot), at_entry).into();
+            }
+            return Value::scalar(column);
+        }
         let cached = builtin as usize;
         if let Some(value) = &self.builtins[cached] {
             return value.clone();
@@ -182,6 +190,8 @@ impl<'a, R: Rules> Machine<'a, R> {
             Builtin::GtMask => first_lanes(size) & !below & !own,
             Builtin::LeMask => below | own,
             Builtin::LtMask => below,
+            // Not cached: it changes.
+            Builtin::Helper => 0,
         }
     }
 

@@ -31,8 +31,8 @@ use smallvec::SmallVec;
 use tangle_program::case::{Case, Tier};
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{self, BinaryOp};
-use tangle_program::subgroup::{Severity, lanes};
-use tangle_program::tree::{Builtin, Direction, SiteId};
+use tangle_program::subgroup::{Severity, first_lanes, lanes};
+use tangle_program::tree::{Builtin, Direction, Discard, SiteId};
 use tangle_program::types::{Scalar, Type};
 
 use crate::lower::{ArgCode, Code, Decision, Form, LoopCode, Node, Segment, Step};
@@ -121,6 +121,10 @@ pub(crate) struct Machine<'a, R> {
     pub trace: Option<Box<Trace<'a>>>,
     pub visitors: Vec<u128>,
     pub lost: Mask,
+    /// Helper invocations now, of a fragment shader.
+    pub helpers: Mask,
+    /// Fragments that have ended.
+    ended: Mask,
     /// The weakest rule that any lane's path rests on.
     steered: Severity,
     scopes: Vec<Scope>,
@@ -197,6 +201,8 @@ impl<'a, R: Rules> Machine<'a, R> {
             trace: None,
             visitors: vec![0; code.ops.len() * layout.subgroups.len()],
             lost: Mask::empty(layout.slots),
+            helpers: layout.helpers.clone(),
+            ended: Mask::empty(layout.slots),
             steered: Severity::Hard,
             scopes: Vec::new(),
             builtins: Default::default(),
@@ -393,6 +399,10 @@ impl<'a, R: Rules> Machine<'a, R> {
                         result.set(&value, &a);
                     }
                 }
+                if self.case.entry_point.draw().is_some() && !self.is_in_function() {
+                    self.ended.add(&a);
+                    self.close_quads();
+                }
                 Ok(self.jump(frame, Jump::Return, a, u))
             }
             Step::Call { decision, function, args, dest } => {
@@ -424,11 +434,46 @@ impl<'a, R: Rules> Machine<'a, R> {
                 self.barrier(&a)?;
                 Ok((a, u))
             }
+            Step::Discard(how) => match self.rules.discard(*how) {
+                None => Ok((a, u)),
+                Some(Discard::Demote) => {
+                    self.helpers.add(&a);
+                    self.close_quads();
+                    let a = a.minus(&self.lost);
+                    Ok((a.clone(), self.whole(&u, &a)))
+                }
+                Some(Discard::Terminate) => {
+                    self.ended.add(&a);
+                    self.close_quads();
+                    Ok((self.none(), self.none()))
+                }
+            },
             Step::Assume => {
                 let a = self.rules.assumed(a);
                 Ok((a.clone(), self.whole(&u, &a)))
             }
             Step::Nothing => Ok((a, u)),
+        }
+    }
+
+    fn is_in_function(&self) -> bool {
+        self.scopes.iter().any(|scope| scope.construct == Construct::Function)
+    }
+
+    /// Loses the invocations of quads in which only helpers are left: they may go on or be gone (rule H6).
+    fn close_quads(&mut self) {
+        if self.observing() && self.rules.keeps_quads_of_helpers() {
+            return;
+        }
+        for subgroup in &self.layout.subgroups {
+            let of = |mask: &Mask| mask.lanes(subgroup.first, subgroup.size);
+            let (helpers, ended) = (of(&self.helpers), of(&self.ended));
+            for first in (0..subgroup.size).step_by(4) {
+                let quad = subgroup.live & first_lanes(4) << first;
+                if quad & !helpers & !ended == 0 {
+                    self.lost.insert_lanes(subgroup.first, quad & !ended);
+                }
+            }
         }
     }
 
@@ -455,6 +500,8 @@ impl<'a, R: Rules> Machine<'a, R> {
             return;
         }
         let a = a.minus(&self.lost);
+        // Stores of helpers have no effect (rule H5).
+        let a = if self.helpers.is_empty() { a } else { self.rules.storing(a, &self.helpers, &self.layout.helpers) };
         self.watch(site, values, &a);
         let event = self.events.len() as u32;
         for slot in a.slots() {

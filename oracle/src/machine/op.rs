@@ -4,7 +4,10 @@ use std::rc::Rc;
 
 use smallvec::SmallVec;
 use tangle_program::case::Tier;
-use tangle_program::subgroup::{Component, Fold, Gives, Instance, OpInfo, Param, Severity, Spread, Ub, lanes};
+use tangle_program::subgroup::{
+    Category, Component, Fold, Gives, Instance, OpInfo, Param, Reach, Severity, Spread, SubgroupOp, Ub, first_lanes,
+    lanes,
+};
 use tangle_program::types::Scalar;
 
 use super::{Frame, Machine, Pass, Saved, Stop};
@@ -38,14 +41,16 @@ impl<'a, R: Rules> Machine<'a, R> {
             let whole = tangle == subgroup.live;
             self.counts.executed[op.id][usize::from(!whole)] += u64::from(tangle.count_ones());
             from.insert(op.id, whole);
-            let basis = self.exact_by(op.id, s, tangle, u);
+            let basis = self.exact_by(op.id, op.info.reach, s, tangle, u);
             let exact = basis.is_some();
             if op.info.tangle_dependent() {
                 // Who takes part rests on the paths of all lanes, also of those that are elsewhere.
                 from = from.resting_on(op.info.severity(op.scalar)).resting_on(self.paths_rest_on(subgroup));
                 from = from.resting_on(basis.unwrap_or_default());
             }
-            if self.observing() {
+            if layout.votes_are_free && !self.observing() && op.info.category == Category::Vote {
+                work.vote(subgroup.first, subgroup.size, tangle);
+            } else if self.observing() {
                 self.operate_as_device(&mut work, s, tangle, u);
             } else {
                 self.operate(&mut work, s, tangle)?;
@@ -115,7 +120,7 @@ impl<'a, R: Rules> Machine<'a, R> {
     }
 
     /// What it is known by that this is the scope-restricted tangle (see the module page), if it is. Notes the visit in a survey.
-    fn exact_by(&mut self, op: usize, s: usize, tangle: u128, u: &Mask) -> Option<Severity> {
+    fn exact_by(&mut self, op: usize, reach: Reach, s: usize, tangle: u128, u: &Mask) -> Option<Severity> {
         let subgroup = &self.layout.subgroups[s];
         let at = op * self.layout.subgroups.len() + s;
         let one_key = || {
@@ -125,6 +130,10 @@ impl<'a, R: Rules> Machine<'a, R> {
         if self.trace.is_some() {
             self.visitors[at] |= tangle;
         }
+        let is_quad = reach == Reach::Quad;
+        if matches!(self.pass, Pass::Predict { .. }) && !is_quad && self.may_have_others(s) {
+            return None;
+        }
         match &self.pass {
             Pass::Observe { .. } => Some(Severity::Hard),
             Pass::Survey => {
@@ -132,7 +141,14 @@ impl<'a, R: Rules> Machine<'a, R> {
                 Some(Severity::Hard)
             }
             Pass::Predict { .. } if self.tier == Tier::Maximal => {
-                let exact = self.lost.lanes(subgroup.first, subgroup.size) == 0 && (!self.keyed || one_key());
+                let mut lost = self.lost.lanes(subgroup.first, subgroup.size);
+                if is_quad {
+                    // Who is elsewhere in the subgroup is nothing to a quad.
+                    lost &= reach
+                        .waiting(tangle)
+                        .fold(0, |quads, part| quads | first_lanes(4) << (part.trailing_zeros() & !3));
+                }
+                let exact = lost == 0 && (!self.keyed || one_key());
                 exact.then_some(Severity::Hard)
             }
             Pass::Predict { visitors, classes } => {
@@ -142,6 +158,14 @@ impl<'a, R: Rules> Machine<'a, R> {
                 if uniform { Some(Severity::Hard) } else { one_class().then_some(Severity::Strong) }
             }
         }
+    }
+
+    /// True if lanes of which nothing is known may take part in an operation of the subgroup that is no quad operation: helper invocations
+    /// that may be considered inactive (rule H3), or whose quad has nobody else (rule H6).
+    fn may_have_others(&self, s: usize) -> bool {
+        let subgroup = &self.layout.subgroups[s];
+        let helpers = self.helpers.lanes(subgroup.first, subgroup.size) != 0;
+        self.layout.others[s] != 0 || helpers && self.tier != Tier::Maximal
     }
 
     fn nobody_lost_in_group(&self, s: usize) -> bool {
@@ -177,8 +201,17 @@ impl<'a, R: Rules> Machine<'a, R> {
         let live = subgroup.live;
         let of = |mask: &Mask| mask.lanes(first, size);
         let tangle = self.rules.tangle(&self.scopes, subgroup.live, tangle, &of);
+        let helpers = of(&self.helpers) & tangle;
+        let tangle = match helpers {
+            0 => tangle,
+            // The lanes that execute it get something in any case.
+            _ => tangle & !helpers | self.rules.helpers_in_tangle(work.op.info, helpers),
+        };
         let divergent = self.keyed && u.lanes(first, size) == 0;
         let open = divergent && self.is_open_to_device(work.op.id, s, tangle);
+        if tangle == 0 {
+            return;
+        }
         for part in self.parts(first, tangle, divergent) {
             // What a faulty device makes of undefined behaviour is anything; here, nothing at all.
             let undefined = work
@@ -324,6 +357,27 @@ impl OpWork<'_> {
             }
         }
         columns
+    }
+
+    /// A vote of a group that is not known, of which only the lane itself is certainly part: "anyInvocationARB() is guaranteed to return
+    /// true if <value> is true, and allInvocationsARB() is guaranteed to return false if <value> is false" (ARB_shader_group_vote).
+    fn vote(&mut self, first: usize, size: usize, tangle: u128) {
+        let taints = self.operand_taint(first, size, tangle);
+        let tainted = taints.undefined | taints.unknown;
+        for lane in lanes(tangle) {
+            let slot = first + lane;
+            let own = self.args.first().and_then(|arg| arg.columns.first()).map_or(0, |column| column[slot]);
+            let decided = match self.op.info.op {
+                SubgroupOp::Any => own != 0,
+                SubgroupOp::All => own == 0,
+                _ => false,
+            };
+            if decided && tainted >> lane & 1 == 0 {
+                self.columns[0][slot] = own;
+            } else {
+                self.unknown.insert_lanes(first, 1 << lane);
+            }
+        }
     }
 
     fn apply(&mut self, first: usize, size: usize, tangle: u128, operate: &mut Operate<'_>) -> Result<u128, Ub> {

@@ -18,10 +18,11 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use tangle_program::case::{Case, Data, EntryPoint, FORMAT, Launch, SubgroupSize, Tier, Workgroups};
+use tangle_program::case::{Case, Centre, Data, Draw, EntryPoint, FORMAT, Launch, Stage, SubgroupSize, Tier};
 use tangle_program::memory::{MAX_SHARED_BYTES, is_element};
 use tangle_program::tree::{Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt};
 use tangle_program::types::Type;
+use tangle_program::variant::Variant;
 
 use self::statement::Checker;
 use crate::bounds::MAX_SUBGROUP_SIZE;
@@ -118,6 +119,7 @@ pub fn validate(case: &Case) -> Result<(), Invalid> {
     }
     sizes(&case.program).at(|| "program".into())?;
     entry_point(&case.entry_point).at(|| "entry_point".into())?;
+    variant(case).at(|| "variant".into())?;
     data(&case.data, &case.entry_point).at(|| "data".into())?;
     program(case).at(|| "program".into())?;
     races::check(case)
@@ -179,8 +181,22 @@ impl Budget {
 // 2. Entry point and data
 
 fn entry_point(entry_point: &EntryPoint) -> Checked {
+    let (stage, spirv) = (entry_point.stage, entry_point.spirv);
+    if spirv < stage.first_spirv() {
+        return invalid(format!("{} shaders need SPIR-V {}, not {spirv}", stage.name(), stage.first_spirv()))
+            .at(|| "spirv".into());
+    }
+    if let SubgroupSize::Required(size) = entry_point.subgroup_size {
+        required_size(entry_point, size).at(|| "subgroup_size".into())?;
+    }
     let count = |sides: [u32; 3]| sides.iter().fold(1u64, |n, &side| n.saturating_mul(side.into()));
-    let Launch::Workgroups(workgroups) = &entry_point.launch;
+    let workgroups = match (&entry_point.launch, stage) {
+        (Launch::Draw(draw), Stage::Fragment) => return drawn(entry_point, draw).at(|| "launch.draw".into()),
+        (Launch::Draw(_), _) | (Launch::Workgroups(_), Stage::Fragment) => {
+            return invalid(format!("no {} shader is launched like this", stage.name())).at(|| "launch".into());
+        }
+        (Launch::Workgroups(workgroups), _) => workgroups,
+    };
     let (workgroup, groups) = (count(workgroups.size), count(workgroups.count));
     if !(1..=MAX_WORKGROUP).contains(&workgroup) {
         return invalid(format!("{workgroup} invocations: must be 1 to {MAX_WORKGROUP}"))
@@ -198,10 +214,61 @@ fn entry_point(entry_point: &EntryPoint) -> Checked {
                 .at(|| "launch.workgroups.default_size".into());
         }
     }
-    if let SubgroupSize::Required(size) = entry_point.subgroup_size {
-        required_size(entry_point, size).at(|| "subgroup_size".into())?;
+    Ok(())
+}
+
+/// Something is covered, and no rasteriser can be in doubt of what.
+fn drawn(entry_point: &EntryPoint, draw: &Draw) -> Checked {
+    if entry_point.full_subgroups {
+        refuse!("full subgroups are of stages with workgroups");
+    }
+    for (name, side) in [("width", draw.width), ("height", draw.height)] {
+        if !(1..=MAX_FRAMEBUFFER).contains(&side) {
+            return invalid(format!("{side} pixels: must be 1 to {MAX_FRAMEBUFFER}")).at(|| name.into());
+        }
+    }
+    let places = draw.grid().iter().fold(1u64, |n, &side| n.saturating_mul(side.into()));
+    if draw.triangles.is_empty() || places > MAX_FRAGMENTS {
+        refuse!("{places} places for fragments: must be 1 to {MAX_FRAGMENTS}");
+    }
+    let mut covered = 0u32;
+    for (k, corners) in draw.triangles.iter().enumerate() {
+        // Twice the framebuffer, so that one triangle can cover it all.
+        if corners.iter().any(|&[x, y]| x > 2 * draw.width || y > 2 * draw.height) {
+            return invalid("a corner is too far away").at(|| format!("triangles[{k}]"));
+        }
+        for y in 0..draw.height {
+            for x in 0..draw.width {
+                match draw.centre(k, [x, y]) {
+                    Centre::Inside => covered += 1,
+                    Centre::Outside => {}
+                    Centre::OnSide => {
+                        return invalid(format!("a side goes through the centre of pixel ({x}, {y})"))
+                            .at(|| format!("triangles[{k}]"));
+                    }
+                }
+            }
+        }
+    }
+    if covered == 0 {
+        refuse!("no pixel is covered");
     }
     Ok(())
+}
+
+/// The longest side of a framebuffer, pixels.
+pub const MAX_FRAMEBUFFER: u32 = 128;
+/// The most places for fragments of all triangles together.
+pub const MAX_FRAGMENTS: u64 = 1 << 13;
+
+/// The SPIR-V printer knows compute shaders.
+fn variant(case: &Case) -> Checked {
+    match (&case.variant, case.entry_point.stage) {
+        (Variant::Printed(_), stage) if stage != Stage::Compute => {
+            invalid(format!("a printed module is a compute shader, not a {} shader", stage.name()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn required_size(entry_point: &EntryPoint, size: u32) -> Checked {
@@ -209,7 +276,7 @@ fn required_size(entry_point: &EntryPoint, size: u32) -> Checked {
         refuse!("a required subgroup size of {size}: must be a power of two up to {MAX_SUBGROUP_SIZE}");
     }
     // VUID-VkPipelineShaderStageCreateInfo-pNext-02757
-    let Launch::Workgroups(Workgroups { size: [x, ..], .. }) = entry_point.launch;
+    let [x, ..] = entry_point.workgroups().size;
     if entry_point.full_subgroups && x % size != 0 {
         refuse!("full subgroups of {size} need a multiple of that as the x dimension, not {x}");
     }
@@ -292,6 +359,9 @@ fn exists(ty: Type) -> Checked {
 
 fn shared(case: &Case) -> Checked {
     let program = &case.program;
+    if case.entry_point.stage == Stage::Fragment && !program.shared.is_empty() {
+        refuse!("a fragment shader has no arrays that are shared");
+    }
     let bytes = program.shared.iter().fold(0, |sum: u64, array| sum.saturating_add(array.bytes()));
     if bytes > MAX_SHARED_BYTES {
         refuse!("{bytes} bytes, more than {MAX_SHARED_BYTES}");

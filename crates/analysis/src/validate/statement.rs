@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use tangle_program::case::Case;
+use tangle_program::case::{Case, Stage};
 use tangle_program::memory::{ArrayId, AtomicOp, Shared};
-use tangle_program::subgroup::Gives;
+use tangle_program::subgroup::{Gives, SubgroupOp};
 use tangle_program::tree::{
-    Arg, Arm, Atomic, Block, Direction, Expr, Function, FunctionId, Label, Loop, LoopKind, MAX_ENTRY_WORDS, SiteId,
-    Stmt, VarId, walk_block,
+    Arg, Arm, Atomic, Block, Builtin, Direction, Discard, Expr, Function, FunctionId, Label, Loop, LoopKind,
+    MAX_ENTRY_WORDS, SiteId, Stmt, VarId, walk_block,
 };
 use tangle_program::types::{Scalar, Type};
 
@@ -106,20 +106,69 @@ impl<'a, 's> Checker<'a, 's> {
         })
     }
 
+    /// Which built-ins a stage has (Vulkan, Built-In Variables; SubgroupId and NumSubgroups are of GLCompute, MeshEXT and TaskEXT).
+    fn builtins(&self, stmt: &Stmt) -> Checked {
+        let is_fragment = self.case.entry_point.stage == Stage::Fragment;
+        let is_other = |expr: &Expr| match expr {
+            Expr::Builtin(Builtin::Helper) => !is_fragment,
+            Expr::Builtin(Builtin::SubgroupId | Builtin::NumSubgroups) => is_fragment,
+            _ => false,
+        };
+        if stmt.direct_exprs().any(|expr| expr.any(&mut |part| is_other(part))) {
+            refuse!("a built-in that {} shaders do not have", self.case.entry_point.stage.name());
+        }
+        Ok(())
+    }
+
+    /// Checks a part that not all lanes come to, or that some come to from elsewhere: what it makes uniform is so to its end only.
+    fn part<R>(&mut self, check: impl FnOnce(&mut Self) -> R) -> R {
+        let before = self.scope.here.clone();
+        let checked = check(self);
+        self.scope.here = before;
+        checked
+    }
+
     fn stmt(&mut self, stmt: &Stmt, place: Place) -> Checked {
+        self.builtins(stmt)?;
+        if let Stmt::Assign { var, value } = stmt {
+            let known = self.assign(*var, value, place).at(|| "assign".into())?;
+            self.scope.here.assign(*var, known.uniformity, place.tangles);
+            return Ok(());
+        }
+        let written = written_in(stmt);
+        // Lanes come to a loop's body with what they wrote there before, and to a segment with what the one before it wrote.
+        if matches!(stmt, Stmt::Loop(_) | Stmt::Switch { .. }) {
+            self.scope.here.forget(&written);
+        }
+        self.rules(stmt, place)?;
+        self.scope.here.forget(&written);
+        Ok(())
+    }
+
+    /// What statements other than assignments must be.
+    fn rules(&mut self, stmt: &Stmt, place: Place) -> Checked {
         match stmt {
-            Stmt::Assign { var, value } => self.assign(*var, value, place).at(|| "assign".into()),
+            Stmt::Assign { .. } => Ok(()),
             Stmt::Log { site, values } => self.log(*site, values, place).at(|| "log".into()),
             Stmt::If { cond, then, otherwise, .. } => {
                 self.condition(cond, place).at(|| "selection.condition".into())?;
-                self.block(then, place).at(|| "selection.then".into())?;
-                self.block(otherwise, place).at(|| "selection.else".into())
+                self.part(|checker| {
+                    let mut here = checker.scope.here.clone();
+                    here.assume(cond, place.tangles, &|expr| checker.scope.info(expr).uniformity);
+                    checker.scope.here = here;
+                    checker.block(then, place).at(|| "selection.then".into())
+                })?;
+                self.part(|checker| checker.block(otherwise, place)).at(|| "selection.else".into())
             }
             Stmt::Switch { selector, arms, .. } => self.switch(selector, arms, place).at(|| "switch".into()),
             Stmt::Loop(l) => self.repeated(l, place).at(|| "loop".into()),
             Stmt::Break if place.around == Around::Function => invalid("break outside of every loop and switch"),
             Stmt::Continue if !place.in_loop => invalid("continue outside of every loop"),
             Stmt::Break | Stmt::Continue => Ok(()),
+            // Behind main comes what all invocations of a task shader have to execute (tangle_emit::glsl::stage).
+            Stmt::Return(_) if self.is_main() && self.case.entry_point.stage == Stage::Task => {
+                invalid("main of a task shader has no return: all invocations must come to its end")
+            }
             Stmt::Return(value) => self.returned(value.as_ref(), place).at(|| "return".into()),
             Stmt::Call { function, args, dest } => {
                 self.call(*function, args, *dest, place).at(|| "function_call".into())
@@ -129,9 +178,22 @@ impl<'a, 's> Checker<'a, 's> {
             }
             Stmt::Store { array, value } => self.store(*array, value, place).at(|| "store".into()),
             Stmt::Atomic(atomic) => self.atomic(atomic, place).at(|| "atomic".into()),
+            Stmt::Discard(_) if self.case.entry_point.stage != Stage::Fragment => {
+                invalid("only a fragment can be discarded").at(|| "discard".into())
+            }
+            Stmt::Discard(Discard::Terminate) if !self.is_main() => {
+                invalid("terminateInvocation stands in main").at(|| "discard".into())
+            }
+            Stmt::Discard(_) => Ok(()),
+            Stmt::Sync(_) if self.case.entry_point.stage == Stage::Fragment => {
+                invalid("a fragment shader has no barriers of workgroups").at(|| "workgroup_barrier".into())
+            }
             Stmt::Assume(cond) => self.assumption(cond, place).at(|| "assume_true".into()),
             // Where it may stand is checked for the whole program.
             Stmt::Sync(_) => Ok(()),
+            Stmt::Barrier(SubgroupOp::MemoryBarrierShared) if self.case.entry_point.stage == Stage::Fragment => {
+                invalid("a fragment shader has no shared memory").at(|| "subgroup_barrier".into())
+            }
             Stmt::Barrier(op) if op.info().gives == Gives::Nothing => Ok(()),
             Stmt::Barrier(op) => invalid(format!("{} has a result: it is an expression", op.info().name))
                 .at(|| "subgroup_barrier".into()),
@@ -159,24 +221,25 @@ impl<'a, 's> Checker<'a, 's> {
         self.function.var_name(var).unwrap_or("?")
     }
 
-    fn assign(&self, var: VarId, value: &Expr, place: Place) -> Checked {
+    fn assign(&self, var: VarId, value: &Expr, place: Place) -> Checked<ExprInfo> {
         let expected = self.written(var).at(|| "var".into())?;
         self.stored(value, expected, place).at(|| "value".into())
     }
 
     /// Checks what is stored to a variable.
-    fn stored(&self, value: &Expr, expected: Type, place: Place) -> Checked {
-        if !self.expr_of(value, expected, place)?.fits(expected) {
+    fn stored(&self, value: &Expr, expected: Type, place: Place) -> Checked<ExprInfo> {
+        let known = self.expr_of(value, expected, place)?;
+        if !known.fits(expected) {
             refuse!("may be more than a variable of {expected} can hold");
         }
-        Ok(())
+        Ok(known)
     }
 
     fn set_element(&self, var: VarId, index: &Expr, value: &Expr, place: Place) -> Checked {
         let ty = self.written(var).at(|| "var".into())?;
         let known = self.expr_of(index, Type::UINT, place).at(|| "index".into())?;
         let element = element(Some(ty), index, &known).at(|| "index".into())?;
-        self.stored(value, element, place).at(|| "value".into())
+        self.stored(value, element, place).map(drop).at(|| "value".into())
     }
 
     pub(super) fn array(&self, array: ArrayId) -> Checked<&Shared> {
@@ -262,7 +325,7 @@ impl<'a, 's> Checker<'a, 's> {
                 _ => Ok(()),
             })
             .at(|| "labels".into())?;
-            self.block(&arm.body, inside).at(|| "body".into())
+            self.part(|checker| checker.block(&arm.body, inside)).at(|| "body".into())
         })
         .at(|| "arms".into())
     }
@@ -288,7 +351,7 @@ impl<'a, 's> Checker<'a, 's> {
                     return invalid(format!("a step of {step}: must be 1 to {MAX_LOOP_ITERATIONS}"))
                         .at(|| "kind.for.step".into());
                 }
-                self.comma_list(update, place).at(|| "kind.for.update".into())?;
+                self.part(|checker| checker.comma_list(update, place)).at(|| "kind.for.update".into())?;
             }
             LoopKind::Forever if l.test.is_some() => {
                 return invalid("a forever loop has no test").at(|| "test".into());
@@ -296,14 +359,16 @@ impl<'a, 's> Checker<'a, 's> {
             LoopKind::Forever | LoopKind::While | LoopKind::DoWhile => {}
         }
         if let Some(test) = &l.test {
-            self.comma_list(&test.before, place).at(|| "test.before".into())?;
-            self.condition(&test.cond, place).at(|| "test.condition".into())?;
+            self.part(|checker| {
+                checker.comma_list(&test.before, place).at(|| "test.before".into())?;
+                checker.condition(&test.cond, place).map(drop).at(|| "test.condition".into())
+            })?;
         }
         let most = self.bound(&l.bound, place).at(|| "bound".into())?.range.hi;
         if most > i128::from(MAX_LOOP_ITERATIONS) {
             return invalid(format!("can be {most}, more than {MAX_LOOP_ITERATIONS}")).at(|| "bound".into());
         }
-        self.block(&l.body, inside).at(|| "body".into())
+        self.part(|checker| checker.block(&l.body, inside)).at(|| "body".into())
     }
 
     fn counter(&mut self, counter: VarId) -> Checked {
@@ -344,7 +409,7 @@ impl<'a, 's> Checker<'a, 's> {
     fn returned(&self, value: Option<&Expr>, place: Place) -> Checked {
         match (self.function.result, value) {
             (None, None) => Ok(()),
-            (Some(ty), Some(value)) => self.stored(value, ty, place),
+            (Some(ty), Some(value)) => self.stored(value, ty, place).map(drop),
             (Some(ty), None) => invalid(format!("returns nothing, but the result is {ty}")),
             (None, Some(_)) => invalid("returns a value, but the function has no result"),
         }
@@ -365,7 +430,7 @@ impl<'a, 's> Checker<'a, 's> {
         let mut outs = Vec::new();
         (0..).zip(callee.params.iter().zip(args)).try_for_each(|(i, (param, arg))| {
             match (param.direction, arg) {
-                (Direction::In, Arg::In(value)) => self.stored(value, param.ty, place).at(|| "in".into()),
+                (Direction::In, Arg::In(value)) => self.stored(value, param.ty, place).map(drop).at(|| "in".into()),
                 (Direction::Out | Direction::Inout, Arg::Out(var)) => {
                     self.received(*var, param.ty, &mut outs).at(|| "out".into())
                 }
@@ -394,4 +459,18 @@ impl<'a, 's> Checker<'a, 's> {
         outs.push(var);
         Ok(())
     }
+}
+
+/// The variables that a statement and those in it write, counters of loops among them.
+fn written_in(stmt: &Stmt) -> Vec<VarId> {
+    let mut written = Vec::new();
+    let mut note = |stmt: &Stmt| {
+        written.extend(stmt.written());
+        if let Stmt::Loop(l) = stmt {
+            written.push(l.counter);
+        }
+    };
+    note(stmt);
+    stmt.nested_blocks().for_each(|block| walk_block(block, &mut note));
+    written
 }

@@ -1,18 +1,20 @@
 //! One device's way through the sequence: its workers take programs, run them, and hand over what came of them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context as _, anyhow};
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use tangle_emit::glsl::glsl;
+use tangle_emit::source;
 use tangle_files::sync_folder;
 use tangle_program::case::Case;
+use tangle_program::variant::FrontEnd;
 use tangle_report::statistics::DeviceEntry;
 use tangle_runner::{Completion, DeviceStats, Suspicion};
 
@@ -35,7 +37,8 @@ const IN_FLIGHT: usize = 4;
 /// How many hangs of one signature are confirmed on a device; what looks like them after that is counted and left out.
 const HANGS: u64 = 3;
 
-/// A device's way through the programs: what came of the cases of each, `None` of those that were left out.
+/// A device's way through the programs of its campaign's shard, by their places in it: what came of the cases of each, `None` of those that
+/// were left out.
 type Queue = OrderedQueue<Vec<(u64, Option<Completed>)>>;
 
 /// A program on its way through a device.
@@ -67,7 +70,25 @@ impl<'a> Assigned<'a> {
 pub(super) struct Shared {
     /// Those of a program, by number; `None` for data that it does not have.
     cases: OnceLock<Vec<Option<Arc<Case>>>>,
-    prep: OnceLock<Arc<Prep>>,
+    /// As each front end makes it: `None` for cases that no compiler is a device for.
+    preps: Mutex<BTreeMap<Option<FrontEnd>, Arc<OnceLock<Arc<Prep>>>>>,
+}
+
+impl Shared {
+    fn prep(&self, front_end: Option<&FrontEnd>) -> Arc<OnceLock<Arc<Prep>>> {
+        let mut preps = self.preps.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(preps.entry(front_end.cloned()).or_default())
+    }
+}
+
+/// Has the cases of a program be what a device can run, if it is a compiler.
+fn fit(target: &Target, cases: &mut [(u64, Arc<Case>)]) {
+    let Some((_, first)) = cases.first() else { return };
+    let Cow::Owned(fitted) = target.fitted(first) else { return };
+    for (_, case) in cases {
+        let (data, origin) = (case.data.clone(), case.origin.clone());
+        *case = Arc::new(Case { data, origin, ..fitted.clone() });
+    }
 }
 
 /// Takes over what the runner counted for a worker since `before`.
@@ -91,7 +112,7 @@ impl Campaign {
     /// One device's way through the sequence: a thread for each worker.
     pub(super) fn work(&self, target: &Target) -> anyhow::Result<()> {
         let next_case = self.update_device(target, |entry| entry.next_case);
-        let queue = OrderedQueue::new(next_case / self.plan.inputs());
+        let queue = OrderedQueue::new(self.plan.shard().place_of(next_case / self.plan.inputs()));
         let workers = target.executor.workers();
         let of = workers.len();
         let ends: Vec<anyhow::Result<Option<String>>> = std::thread::scope(|scope| {
@@ -130,8 +151,9 @@ impl Campaign {
             while assigned.programs.len() < IN_FLIGHT {
                 // None while a suspect runs alone.
                 let Some(pass) = self.suspects.enter() else { break };
-                next = queue.take(|program| !self.is_over(program));
-                let Next::Take(program) = next else { break };
+                next = queue.take(|place| !self.is_over(self.plan.shard().number_at(place)));
+                let Next::Take(place) = next else { break };
+                let program = self.plan.shard().number_at(place);
                 if !self.suspects.is_suspect(&target.name, program) {
                     self.start(target, worker, queue, &mut assigned, program, Some(pass))?;
                     continue;
@@ -140,18 +162,19 @@ impl Campaign {
                 next = Next::Wait;
                 if !assigned.programs.is_empty() {
                     // What runs comes first.
-                    queue.give_back([program]);
+                    queue.give_back([place]);
                     break;
                 }
                 let run = || self.run_through(target, worker, queue, &mut assigned, program);
                 if let Some(reason) = self.suspects.run_alone(&target.name, program, run)?? {
-                    queue.give_back([program]);
+                    queue.give_back([place]);
                     return Ok(Some(reason));
                 }
             }
             if !assigned.programs.is_empty() {
                 if let Some(reason) = self.receive(target, worker, queue, &mut assigned)? {
-                    queue.give_back(assigned.programs.into_keys());
+                    let places = assigned.programs.into_keys().map(|program| self.plan.shard().place_of(program));
+                    queue.give_back(places);
                     return Ok(Some(reason));
                 }
             } else if next == Next::Done {
@@ -257,13 +280,17 @@ impl Campaign {
         program: u64,
         completed: Vec<(u64, Option<Completed>)>,
     ) -> anyhow::Result<()> {
-        queue.enter(program, completed, |_, cases| {
+        queue.enter(self.plan.shard().place_of(program), completed, |_, cases| {
             let closed = self.closed.read().unwrap_or_else(PoisonError::into_inner);
             if *closed {
                 // The statistics are saved and printed: it runs again when the campaign goes on.
                 return Ok(());
             }
             for (index, completed) in cases {
+                if self.options.until_first && self.has_news.load(Ordering::SeqCst) {
+                    // The campaign ended before it, as if it had not run.
+                    return Ok(());
+                }
                 if *index < self.update_device(target, |entry| entry.next_case) {
                     // Entered before a save failed in the middle of the program.
                     continue;
@@ -303,6 +330,7 @@ impl Campaign {
             .filter_map(here)
             .take(if target.executes() { usize::MAX } else { 1 })
             .collect();
+        fit(target, &mut cases);
         let Some((_, case)) = cases.first() else {
             return Ok(NextProgram::Completed(numbers.map(|number| (number, None)).collect()));
         };
@@ -315,7 +343,7 @@ impl Campaign {
         if let Some(how) = self.suspects.guilty(&target.name, program) {
             // Not even compiled: that may be what did it.
             let case = Case::clone(case);
-            let prep = Arc::new(Prep::Ready(Prepared { glsl: glsl(&case), case, spirv: Vec::new() }));
+            let prep = Arc::new(Prep::Ready(Prepared { shader: source(&case), case, spirv: Vec::new() }));
             cases.truncate(1);
             let conclusion = Conclusion::without_data(Finish::Fatal { how });
             let batch = Batch { numbers, prep, cases };
@@ -324,7 +352,8 @@ impl Campaign {
         if !worker.is_in_process() {
             self.note_in_flight(target, &cases)?;
         }
-        let prep = shared.prep.get_or_init(|| {
+        let made = shared.prep(target.executor.front_end());
+        let prep = made.get_or_init(|| {
             let started = Instant::now();
             let prep = Prep::of(Case::clone(case));
             self.update_device(target, |entry| entry.times.compile += started.elapsed().as_secs_f64());

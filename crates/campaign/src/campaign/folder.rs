@@ -16,7 +16,6 @@ use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tangle_analysis::validate::validate;
-use tangle_emit::glsl;
 use tangle_files::{create_folder, remove_partials, write_atomically};
 use tangle_generator::Profile;
 use tangle_oracle::coverage::Coverage;
@@ -26,6 +25,7 @@ use tangle_program::variant::Variant;
 use tangle_report::campaign as report;
 use tangle_report::statistics::Statistics;
 
+use super::merge::MergedFrom;
 use super::sample::read_samples;
 use crate::plan::Choice;
 
@@ -33,10 +33,10 @@ use crate::plan::Choice;
 const FORMAT: u32 = 1;
 
 /// The state of the campaign.
-const STATE: &str = "campaign";
+pub(super) const STATE: &str = "campaign";
 
 /// What the campaign covered.
-const COVERAGE: &str = "coverage";
+pub(super) const COVERAGE: &str = "coverage";
 
 /// The file that says that a process has the folder.
 const LOCK: &str = "campaign.lock";
@@ -63,6 +63,12 @@ pub(super) struct State {
     pub(super) format: u32,
     /// Of tangle, when it was saved.
     pub(super) version: String,
+    /// Tells this campaign from all others; empty in those of versions that had none.
+    #[serde(default)]
+    pub(super) id: String,
+    /// What it was merged from, if it is no campaign that ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) merged: Option<MergedFrom>,
     /// Number of this save: that of the coverage that belongs to it.
     #[serde(default)]
     pub(super) save: u64,
@@ -79,9 +85,9 @@ pub(super) struct State {
 
 /// Coverage as it is saved.
 #[derive(Debug, Serialize, Deserialize)]
-struct SavedCoverage {
-    save: u64,
-    devices: BTreeMap<String, Coverage>,
+pub(super) struct SavedCoverage {
+    pub(super) save: u64,
+    pub(super) devices: BTreeMap<String, Coverage>,
 }
 
 /// What is there of an earlier run.
@@ -101,11 +107,25 @@ impl State {
         State {
             format: FORMAT,
             version,
+            id: format!("{:032x}", rand::random::<u128>()),
+            merged: None,
             save: 0,
             choice,
             devices,
             sections: Vec::new(),
             statistics: Statistics::default(),
+        }
+    }
+
+    /// Tells this campaign from all others.
+    pub(super) fn id(&self) -> String {
+        match self.id.is_empty() {
+            false => self.id.clone(),
+            // The times in it are those of one run only.
+            true => {
+                let what = serde_json::to_vec(&(&self.choice, &self.devices, &self.sections)).unwrap_or_default();
+                blake3::hash(&what).to_hex()[..32].to_owned()
+            }
         }
     }
 
@@ -115,14 +135,20 @@ impl State {
         let names = |devices: &[String]| devices.join(", ");
         let text = |variant: &Option<Variant>| variant.as_ref().map(Variant::to_string);
         let without = |choice: &Choice| choice.without.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let stages = |choice: &Choice| {
+            let names: Vec<&str> = choice.stages.iter().map(|stage| stage.name()).collect();
+            or_any((!names.is_empty()).then(|| names.join(", ")))
+        };
         let rows = [
             ("seed", here.seed.to_string(), asked.seed.to_string()),
             ("devices", names(&self.devices), names(devices)),
             ("profile", or_any(here.profile.map(Profile::name)), or_any(asked.profile.map(Profile::name))),
             ("tier", or_any(here.tier.map(Tier::name)), or_any(asked.tier.map(Tier::name))),
+            ("stage", stages(here), stages(asked)),
             ("variant", or_any(text(&here.variant)), or_any(text(&asked.variant))),
             ("inputs", here.inputs.to_string(), asked.inputs.to_string()),
             ("without", or_none(without(here)), or_none(without(asked))),
+            ("shard", here.shard.to_string(), asked.shard.to_string()),
         ];
         let differing = rows.into_iter().filter(|(_, here, asked)| here != asked);
         differing.map(|(what, here, asked)| format!("{what} {here}, not {asked}")).collect()
@@ -232,6 +258,11 @@ impl Folder {
             }
             return Ok(earlier);
         };
+        anyhow::ensure!(
+            state.merged.is_none(),
+            "{} is what `tangle merge` made of campaigns; choose another --out",
+            self.path.display()
+        );
         let differences = state.differences(choice, devices);
         anyhow::ensure!(
             differences.is_empty(),
@@ -289,9 +320,12 @@ impl Folder {
         }
     }
 
+    /// The file keeps its name also if the new contents cannot be written; where the file system has no links, the one before has it alone.
     fn replace(&self, name: &str, contents: &[u8]) -> anyhow::Result<()> {
         let (file, previous) = (self.file(name), self.previous(name));
-        match fs::rename(&file, &previous) {
+        let link = tangle_files::partial(&previous);
+        let linked = fs::hard_link(&file, &link).and_then(|()| fs::rename(&link, &previous));
+        match linked.or_else(|_| fs::rename(&file, &previous)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(error).with_context(|| format!("cannot write {}", previous.display()))
             }
@@ -332,7 +366,7 @@ impl Drop for Folder {
 ///
 /// # Errors
 /// If its format is unknown: a newer tangle goes on with it.
-fn read_state(path: &Path) -> anyhow::Result<Result<Option<State>, String>> {
+pub(super) fn read_state(path: &Path) -> anyhow::Result<Result<Option<State>, String>> {
     /// What every version has.
     #[derive(Deserialize)]
     struct Versioned {
@@ -350,14 +384,14 @@ fn read_state(path: &Path) -> anyhow::Result<Result<Option<State>, String>> {
     Ok(read_json(path))
 }
 
-fn read_coverage_file(path: &Path) -> Result<Option<SavedCoverage>, String> {
+pub(super) fn read_coverage_file(path: &Path) -> Result<Option<SavedCoverage>, String> {
     // Before saves had numbers, the devices stood alone.
     let old = || Ok(read_json(path)?.map(|devices| SavedCoverage { save: 0, devices }));
     read_json(path).or_else(|problem| old().map_err(|_: String| problem))
 }
 
 /// What a file of JSON holds; `None` if there is none.
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, String> {
+pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, String> {
     match tangle_files::read(path, MOST) {
         Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|error| error.to_string()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -404,11 +438,17 @@ pub fn read(folder: &Path) -> anyhow::Result<Option<report::Campaign>> {
     else {
         return Ok(None);
     };
-    let State { version, choice, devices, statistics, .. } = state;
+    let State { version, choice, devices, statistics, merged, .. } = state;
+    let seeds = merged.as_ref().map_or([choice.seed].into(), |merged| merged.seeds.clone());
     let about = [
-        Some(("seed", choice.seed.to_string())),
+        merged.map(|merged| ("campaigns", merged.parts.to_string())),
+        Some(match seeds.first().filter(|_| seeds.len() == 1) {
+            Some(seed) => ("seed", seed.to_string()),
+            None => ("seeds", seeds.len().to_string()),
+        }),
         choice.profile.map(|profile| ("profile", profile.name().to_owned())),
         choice.tier.map(|tier| ("tier", tier.name().to_owned())),
+        (!choice.shard.is_all()).then(|| ("shard", choice.shard.to_string())),
         Some(("tangle", version)),
     ];
     let bugs = statistics.bugs.iter().map(|bug| bug.representative.clone());
@@ -432,7 +472,7 @@ fn saved_program(folder: &Path) -> Option<report::SavedProgram> {
     let case = Case::from_json(&text).ok().filter(|case| validate(case).is_ok())?;
     Some(report::SavedProgram {
         statements: tangle_minimizer::statements(&case.program),
-        program: glsl::print(&case).functions(),
+        program: tangle_emit::print(&case).functions(),
         report: tangle_files::read_text(&folder.join("report.txt")).unwrap_or_default(),
     })
 }
@@ -440,6 +480,8 @@ fn saved_program(folder: &Path) -> Option<report::SavedProgram> {
 #[cfg(test)]
 mod tests {
     use std::num::NonZero;
+
+    use tangle_program::case::Stage;
 
     use super::*;
 
@@ -451,9 +493,11 @@ mod tests {
             seed: 2,
             profile: Some(Profile::Small),
             tier: Some(Tier::Plain),
+            stages: [Stage::Mesh].into(),
             variant: Some(Variant::Size),
             inputs: NonZero::<u32>::MIN,
             without: ["subgroupElect".parse().expect("an operation")].into(),
+            shard: "2/8".parse().expect("a shard"),
         };
         let lvp = ["lvp".to_owned()];
         let table: [(&Choice, &[String], &[&str]); 3] = [
@@ -466,9 +510,11 @@ mod tests {
                     "seed 1, not 2",
                     "profile any, not small",
                     "tier any, not plain",
+                    "stage any, not mesh",
                     "variant any, not spirv-opt-Os",
                     "inputs 8, not 1",
                     "without nothing, not subgroupElect",
+                    "shard 1/1, not 2/8",
                 ],
             ),
         ];

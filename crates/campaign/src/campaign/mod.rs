@@ -16,6 +16,7 @@ mod device;
 mod disk;
 mod folder;
 mod in_flight;
+mod merge;
 mod queue;
 mod record;
 mod recovered;
@@ -39,7 +40,9 @@ use tangle_minimizer::statements;
 use tangle_oracle::coverage::Coverage;
 use tangle_program::case::Case;
 use tangle_report::SavedFinding;
+use tangle_runner::processor_time;
 
+use crate::against::Against;
 use crate::background::{Background, Opener, Request, Small};
 use crate::isa;
 use crate::minimized::MinimizedPath;
@@ -48,6 +51,7 @@ use crate::target::Target;
 use disk::Disk;
 use folder::{Earlier, State};
 pub use folder::{Folder, Section, read, read_coverage};
+pub use merge::{Merged, merge};
 use recovered::{Waiting, recover};
 use sample::Log;
 pub use sample::{STATS, memory, read_samples};
@@ -71,6 +75,10 @@ pub struct CampaignOptions {
     pub known: Known,
     /// How much of the disk its folder may take, in bytes.
     pub max_disk: u64,
+    /// How much processor time the search may take, that of tangle and of all its workers together; `None` for no end.
+    pub processor_time: Option<Duration>,
+    /// Whether it ends with the first finding that counts, the one with the lowest number where there is one device.
+    pub until_first: bool,
 }
 
 impl CampaignOptions {
@@ -174,6 +182,12 @@ pub struct Campaign {
     seconds_before: f64,
     run_here: AtomicU64,
     background: Option<Background>,
+    /// What fails there, too, is no finding.
+    against: Option<Against>,
+    /// True when there is a finding that counts.
+    has_news: AtomicBool,
+    /// Processor time that had been spent when it was set up.
+    processor_time_before: Duration,
     dumps: isa::Queue,
     losses: Mutex<BTreeMap<String, Loss>>,
 }
@@ -231,6 +245,9 @@ impl Campaign {
             started: Instant::now(),
             run_here: AtomicU64::new(0),
             background: None,
+            against: None,
+            has_news: AtomicBool::new(false),
+            processor_time_before: processor_time(),
             dumps: isa::Queue::default(),
             losses: Mutex::default(),
             folder,
@@ -238,10 +255,18 @@ impl Campaign {
         })
     }
 
+    /// Sets aside what another device fails on, too, and counts it as known.
+    #[must_use]
+    pub fn against(mut self, against: Against) -> Campaign {
+        self.against = Some(against);
+        self
+    }
+
     /// Minimises findings in the background, those of earlier runs too, on workers that `open` gives.
     #[must_use]
     pub fn minimizing(mut self, open: Opener) -> Campaign {
-        let background = Background::new(open, self.targets.iter().map(|target| target.name.clone()).collect());
+        let devices = self.targets.iter().map(|target| target.name.clone()).collect();
+        let background = Background::new(open, devices, self.against.clone());
         // A campaign that was killed may have saved more than it booked: what is on disk counts.
         self.update(|statistics| statistics.bugs.clear());
         let is_fatal = |entry: &SignatureEntry| {
@@ -302,6 +327,9 @@ impl Campaign {
             std::thread::sleep(TICK);
             phase = self.next_phase(phase, &threads);
             let statistics = self.statistics();
+            if every.quarter() && self.has_spent_its_processor_time() {
+                self.searched.store(true, Ordering::SeqCst);
+            }
             if every.second() {
                 sample = self.sample(&statistics);
             }
@@ -366,13 +394,22 @@ impl Campaign {
 
     /// True if the rest of the campaign's time is for the findings that wait to be minimised. Once it is, it stays so.
     fn is_time_for_the_rest(&self) -> bool {
-        let Some(time) = self.options.time else { return false };
+        if self.options.until_first && self.has_news.load(Ordering::SeqCst) {
+            self.searched.store(true, Ordering::SeqCst);
+        }
+        let Some(time) = self.options.time else { return self.searched.load(Ordering::SeqCst) };
         let elapsed = self.started.elapsed();
         let waits = || self.background.as_ref().is_some_and(|background| background.waiting() > 0);
         if elapsed >= time || elapsed >= time - AFTERWARDS.min(time / RESERVED) && waits() {
             self.searched.store(true, Ordering::SeqCst);
         }
         self.searched.load(Ordering::SeqCst)
+    }
+
+    /// True if the search has had the processor time that it may have.
+    fn has_spent_its_processor_time(&self) -> bool {
+        let limit = self.options.processor_time;
+        limit.is_some_and(|limit| processor_time().saturating_sub(self.processor_time_before) >= limit)
     }
 
     /// True if nothing is waited for any more, whatever it is.

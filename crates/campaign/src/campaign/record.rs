@@ -10,6 +10,7 @@ use tangle_generator::Stats;
 use tangle_identity::Signature;
 use tangle_oracle::judge::{Counts, Verdict};
 use tangle_program::case::Case;
+use tangle_report::finding::{CaseNumber, Finding};
 use tangle_report::statistics::{COMPILED, Statistics};
 
 use super::Campaign;
@@ -33,6 +34,8 @@ pub(super) struct Ran {
     stats: Stats,
     operations: Vec<Placed>,
     signature: Option<Signature>,
+    /// True if the device to compare with fails on it, too.
+    is_old: bool,
     /// The case, if it is a finding of which there are not enough yet.
     witness: Option<Prep>,
     /// What was saved of it by a run that ended before it was counted.
@@ -74,15 +77,18 @@ impl Campaign {
         for (at, mut conclusion) in conclusions {
             let (number, case) = &batch.cases[at];
             let signature = conclusion.signature(case);
-            let is_wanted = |signature: &Signature| self.is_wanted(target, *number, signature);
-            let witness =
-                signature.as_ref().filter(|signature| is_wanted(signature)).map(|_| batch.prep.with(Case::clone(case)));
+            let prep = || batch.prep.with(Case::clone(case));
+            let is_old = signature.as_ref().zip(self.against.as_ref()).is_some_and(|(signature, against)| {
+                against.fails_too_on(&target.name, *number / self.plan.inputs(), &prep(), signature)
+            });
+            let is_wanted = |signature: &Signature| !is_old && self.is_wanted(target, *number, signature);
+            let witness = signature.as_ref().filter(|signature| is_wanted(signature)).map(|_| prep());
             if witness.is_none() {
                 conclusion.observation = None;
             }
             let recovered = self.recovered.take(&target.name, case);
-            let ran =
-                Ran { stats: Stats::of(case), operations: operations(&case.program), signature, witness, recovered };
+            let (stats, operations) = (Stats::of(case), operations(&case.program));
+            let ran = Ran { stats, operations, signature, is_old, witness, recovered };
             completed.insert(*number, Some(Completed { conclusion, ran: Some(ran) }));
         }
         completed.into_iter().collect()
@@ -101,18 +107,23 @@ impl Campaign {
     /// Saves the finding, if it is one, and then enters the conclusion: what is counted is on disk.
     pub(super) fn conclude(&self, target: &Target, index: u64, completed: &Completed) -> anyhow::Result<()> {
         let Completed { conclusion, ran } = completed;
-        let Some(Ran { stats, operations, signature, witness, recovered }) = ran else {
+        let Some(Ran { stats, operations, signature, is_old, witness, recovered }) = ran else {
             self.update(|statistics| enter(statistics, target, index, conclusion, None));
             return Ok(());
         };
         self.run_here.fetch_add(1, Ordering::Relaxed);
         let known = signature.as_ref().and_then(|signature| self.options.known.by_signature(&target.id(), signature));
+        let old = self.against.as_ref().filter(|_| *is_old).map(|against| format!("fails on {}, too", against.name()));
+        let known = known.map(|bug| bug.name.clone()).or(old);
         let folder = match (signature, witness) {
             (Some(signature), Some(prep)) if known.is_none() => {
                 self.save_witness(target, index, prep, conclusion, signature)?
             }
             _ => None,
         };
+        if folder.is_some() {
+            self.has_news.store(true, Ordering::SeqCst);
+        }
         // A failure that comes and goes: saved before, and not seen this time.
         let recovered = recovered.as_ref().filter(|_| signature.is_none());
         let used = match &conclusion.finish {
@@ -124,8 +135,8 @@ impl Campaign {
             enter(statistics, target, index, conclusion, signature.as_ref());
             statistics.enter_operations(operations, used);
             statistics.generated.merge(stats);
-            if let Some(bug) = known {
-                statistics.enter_known(&target.name, &bug.name);
+            if let Some(bug) = &known {
+                statistics.enter_known(&target.name, bug);
                 return None;
             }
             let found = signature.as_ref().or(recovered.map(|recovered| &recovered.signature))?;
@@ -167,7 +178,8 @@ impl Campaign {
         let started = Instant::now();
         self.folder.check()?;
         self.disk.check(self.folder.path())?;
-        let finding = finding(target, prep, conclusion, signature.clone());
+        let number = CaseNumber { seed: self.plan.seed(), number: index };
+        let finding = Finding { number: Some(number), ..finding(target, prep, conclusion, signature.clone()) };
         let folder = finding.save(&self.folder.findings())?;
         self.disk.add(&folder);
         self.ask_for_dump(&target.name, &folder);

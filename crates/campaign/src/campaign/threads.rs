@@ -62,6 +62,7 @@ impl Threads {
 
 /// What is done every so often.
 pub(super) struct Every {
+    quarter: Instant,
     second: Instant,
     saved: Instant,
     measured: Instant,
@@ -70,11 +71,16 @@ pub(super) struct Every {
 impl Default for Every {
     fn default() -> Every {
         let now = Instant::now();
-        Every { second: now, saved: now, measured: now }
+        Every { quarter: now, second: now, saved: now, measured: now }
     }
 }
 
 impl Every {
+    /// True four times a second.
+    pub(super) fn quarter(&mut self) -> bool {
+        is_due(&mut self.quarter, Duration::from_millis(250))
+    }
+
     /// True once a second.
     pub(super) fn second(&mut self) -> bool {
         is_due(&mut self.second, Duration::from_secs(1))

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use anyhow::Context as _;
 use crossbeam_channel::Sender;
 use tangle_analysis::cost::log_stride;
+use tangle_emit::glsl::Dialect;
 use tangle_interpreter as spirv;
 use tangle_interpreter::faults::Planted;
 use tangle_oracle::judge::Observation;
@@ -156,7 +157,7 @@ fn observation(launch: &Launch, case: &Case, buffers: &[spirv::BufferState]) -> 
 
 impl Worker for Interpreter {
     fn submit(&self, task: &Task<'_>, completions: &Sender<Completion>) {
-        let job = job_with(task.prepared, task.cases.iter().copied(), task.id);
+        let job = job_with(task.prepared, Dialect::Vulkan, task.cases.iter().copied(), task.id);
         let outcome = match self.run(&job, task.cases) {
             Ok(launches) => Outcome::Completed(Completed { launches, ..Completed::default() }),
             Err(Stopped::Unsupported(what)) => Outcome::Unsupported { missing: vec![what] },
@@ -180,7 +181,7 @@ impl Executor for InterpreterDevice {
     fn description(&self) -> Description {
         Description {
             name: self.name.clone(),
-            capabilities: Capabilities::reference(self.interpreter.subgroup_size),
+            capabilities: Capabilities::compute_only(self.interpreter.subgroup_size),
             info: serde_json::json!({ "name": self.name, "device_name": "tangle's interpreter of SPIR-V" }),
         }
     }

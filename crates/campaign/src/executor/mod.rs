@@ -2,11 +2,12 @@
 //!
 //! An [`Executor`] describes itself and has [`Worker`]s, which take [`Task`]s and give [`Outcome`]s: plain data, whatever ran. Nothing
 //! outside this module tells one kind from another. A new kind is a module here that implements the two traits, and a row of [`BUILT_IN`] if
-//! it is asked for by a word of its own; the devices of Vulkan drivers are those that an inventory finds.
+//! it is asked for by a word of its own; the devices of Vulkan and OpenGL drivers are those that an inventory finds.
 
+pub mod compiler;
+pub mod driver;
 pub mod interpreter;
 pub mod reference;
-pub mod vulkan;
 
 use std::num::NonZero;
 use std::path::Path;
@@ -14,6 +15,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use crossbeam_channel::{Sender, bounded};
 use tangle_program::case::Case;
+use tangle_program::variant::FrontEnd;
 use tangle_runner::{Completion, DeviceStats, DriverMode, Outcome, Suspicion};
 
 use crate::capabilities::Capabilities;
@@ -38,6 +40,11 @@ pub trait Executor: Send + Sync {
     /// What it runs of a case.
     fn runs(&self) -> Runs {
         Runs::Module
+    }
+
+    /// The compiler whose modules it runs, and no others; `None` if it runs any module.
+    fn front_end(&self) -> Option<&FrontEnd> {
+        None
     }
 
     /// True if its driver prints the machine code that it makes of a case.
@@ -83,6 +90,8 @@ pub struct Task<'a> {
 pub enum Runs {
     /// The module, so that whoever made it may be to blame.
     Module,
+    /// The GLSL, with a front end of its own, of variants without an optimiser; of others the module.
+    Source,
     /// The tree: no module needs to be made.
     Tree,
 }
@@ -107,7 +116,7 @@ pub struct BuiltIn {
 }
 
 /// Every kind that is part of tangle.
-pub const BUILT_IN: [BuiltIn; 2] = [reference::BUILT_IN, interpreter::BUILT_IN];
+pub const BUILT_IN: [BuiltIn; 4] = [reference::BUILT_IN, interpreter::BUILT_IN, compiler::HLSL, compiler::GLSL];
 
 /// The kind that a device's name begins with, if it is part of tangle.
 pub fn built_in(name: &str) -> Option<&'static BuiltIn> {

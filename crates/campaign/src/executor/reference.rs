@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use anyhow::anyhow;
 use crossbeam_channel::Sender;
+use tangle_oracle::faults::fragment::{FragmentFault, PlantedFragment};
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::Observation;
 use tangle_oracle::map::LaneMap;
@@ -35,6 +36,8 @@ pub enum Behaviour {
     Finest,
     /// One planted fault.
     Planted(Fault),
+    /// One planted fault of fragment shaders.
+    Fragment(FragmentFault),
 }
 
 /// How the reference device runs a case.
@@ -56,7 +59,10 @@ impl FromStr for Reference {
             Some((_, "finest")) => Behaviour::Finest,
             Some((_, name)) => {
                 let fault = Fault::ALL.iter().find(|fault| fault.name() == name);
-                Behaviour::Planted(*fault.ok_or_else(|| anyhow!("no planted fault '{name}'"))?)
+                let of_fragments = FragmentFault::ALL.iter().find(|fault| fault.name() == name);
+                let fault = fault.map(|&fault| Behaviour::Planted(fault));
+                let fault = fault.or_else(|| of_fragments.map(|&fault| Behaviour::Fragment(fault)));
+                fault.ok_or_else(|| anyhow!("no planted fault '{name}'"))?
             }
         };
         Ok(Reference { behaviour, subgroup_size })
@@ -78,6 +84,7 @@ impl Reference {
             Behaviour::Spec => reference::observe(case, &map, || Spec)?,
             Behaviour::Finest => reference::observe(case, &map, || Finest)?,
             Behaviour::Planted(fault) => reference::observe(case, &map, || Planted::new(fault))?,
+            Behaviour::Fragment(fault) => reference::observe(case, &map, || PlantedFragment(fault))?,
         })
     }
 }

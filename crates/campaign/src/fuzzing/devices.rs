@@ -21,6 +21,7 @@ use tangle_oracle::map::LaneMap;
 use tangle_oracle::reference::observe;
 use tangle_program::case::Case;
 use tangle_runner::Options;
+use tangle_runner::config::Drivers;
 
 use super::feedback::{self, Watched};
 use super::input;
@@ -88,8 +89,10 @@ fn words(variable: &str) -> Vec<String> {
 impl Devices {
     fn open() -> Devices {
         let names = words("TANGLE_FUZZ_DEVICES");
-        let targets = open(&names, None, Jobs::One, &Options::default(), |warning| eprintln!("warning: {warning}"))
-            .unwrap_or_else(|error| panic!("{error:#}"));
+        let targets = open(&names, &Drivers::default(), Jobs::One, &Options::default(), |warning| {
+            eprintln!("warning: {warning}")
+        })
+        .unwrap_or_else(|error| panic!("{error:#}"));
         let plan = Plan::new(Choice::default(), &targets).unwrap_or_else(|error| panic!("{error:#}"));
         let files: Vec<PathBuf> = words("TANGLE_FUZZ_KNOWN").into_iter().map(PathBuf::from).collect();
         let known = Known::read(&files).unwrap_or_else(|error| panic!("{error:#}"));

@@ -125,7 +125,7 @@ pub fn predict(input: &[u8]) -> bool {
     assert_eq!(case, read, "a case changes in JSON");
     // The optimiser is a program of its own, which cannot be started here; it changes nothing of what is checked.
     let case = Case { variant: Variant::Unoptimised, ..case };
-    let prepared = prepare(case).unwrap_or_else(|fault| panic!("toolchain: {fault}\n{}", fault.glsl));
+    let prepared = prepare(case).unwrap_or_else(|fault| panic!("toolchain: {fault}\n{}", fault.shader));
     let case = &prepared.case;
     let sizes = match case.entry_point.subgroup_size {
         SubgroupSize::Required(size) => vec![size],

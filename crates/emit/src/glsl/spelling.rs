@@ -6,9 +6,11 @@ use std::fmt;
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::memory::{AtomicOp, Sync};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
-use tangle_program::subgroup::Category;
+use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::tree::Builtin;
 use tangle_program::types::{Scalar, Shape, Type};
+
+use super::Dialect;
 
 /// The spellings of a scalar type.
 pub(super) struct ScalarSpelling {
@@ -71,7 +73,7 @@ pub(super) const fn unary(op: UnaryOp) -> &'static str {
     }
 }
 
-pub(super) const fn binary(op: BinaryOp) -> &'static str {
+pub(crate) const fn binary(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Add => "+",
         BinaryOp::Sub => "-",
@@ -161,6 +163,60 @@ pub const fn builtin(builtin: Builtin) -> &'static str {
         Builtin::GtMask => "gl_SubgroupGtMask",
         Builtin::LeMask => "gl_SubgroupLeMask",
         Builtin::LtMask => "gl_SubgroupLtMask",
+        Builtin::Helper => "helperInvocationEXT()",
+    }
+}
+
+/// What `lane` is a copy of.
+pub(super) const fn lane(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl => "gl_SubgroupInvocationID",
+        Dialect::OpenGlArb => "gl_SubGroupInvocationARB",
+    }
+}
+
+/// What `subgroup_size` is a copy of.
+pub(super) const fn subgroup_size(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl => "gl_SubgroupSize",
+        Dialect::OpenGlArb => "gl_SubGroupSizeARB",
+    }
+}
+
+/// How ARB_shader_ballot and ARB_shader_group_vote spell an operation that they have: what stands before its operands in parentheses, and
+/// behind them.
+pub const fn in_arb(op: SubgroupOp) -> Option<(&'static str, &'static str)> {
+    Some(match op {
+        SubgroupOp::Ballot => ("uvec4(unpackUint2x32(ballotARB", "), 0u, 0u)"),
+        SubgroupOp::Broadcast => ("readInvocationARB", ""),
+        SubgroupOp::BroadcastFirst => ("readFirstInvocationARB", ""),
+        SubgroupOp::All => ("allInvocationsARB", ""),
+        SubgroupOp::Any => ("anyInvocationARB", ""),
+        SubgroupOp::AllEqual => ("allInvocationsEqualARB", ""),
+        _ => return None,
+    })
+}
+
+/// A mask as ARB_shader_ballot has it: a `uint64_t`.
+pub const fn mask_in_arb(builtin: Builtin) -> Option<&'static str> {
+    Some(match builtin {
+        Builtin::EqMask => "gl_SubGroupEqMaskARB",
+        Builtin::GeMask => "gl_SubGroupGeMaskARB",
+        Builtin::GtMask => "gl_SubGroupGtMaskARB",
+        Builtin::LeMask => "gl_SubGroupLeMaskARB",
+        Builtin::LtMask => "gl_SubGroupLtMaskARB",
+        _ => return None,
+    })
+}
+
+/// A function in OpenGL, by the type of its first operand: ARB_gpu_shader_int64, section 8.4.
+pub(super) const fn intrinsic_in_opengl(op: Intrinsic, of: Scalar) -> &'static str {
+    match (op, of) {
+        (Intrinsic::Pack64, Scalar::Uint) => "packUint2x32",
+        (Intrinsic::Pack64, Scalar::Int) => "packInt2x32",
+        (Intrinsic::Unpack32, Scalar::Uint64) => "unpackUint2x32",
+        (Intrinsic::Unpack32, Scalar::Int64) => "unpackInt2x32",
+        _ => intrinsic(op),
     }
 }
 
@@ -208,7 +264,14 @@ pub(super) const fn loop_control(control: LoopControl) -> &'static str {
 }
 
 /// The extension that has the operations of a category.
-pub(super) const fn extension(category: Category) -> &'static str {
+pub(super) const fn extension(category: Category, dialect: Dialect) -> &'static str {
+    if matches!(dialect, Dialect::OpenGlArb) {
+        return match category {
+            Category::Vote => "GL_ARB_shader_group_vote",
+            // The others have no operation there.
+            _ => "GL_ARB_shader_ballot",
+        };
+    }
     match category {
         Category::Basic => "GL_KHR_shader_subgroup_basic",
         Category::Vote => "GL_KHR_shader_subgroup_vote",

@@ -286,6 +286,8 @@ impl Body<'_, '_> {
             Builtin::GtMask => BuiltIn::SubgroupGtMask,
             Builtin::LeMask => BuiltIn::SubgroupLeMask,
             Builtin::LtMask => BuiltIn::SubgroupLtMask,
+            // Printed modules are compute shaders.
+            Builtin::Helper => BuiltIn::HelperInvocation,
         };
         self.input_variable(built_in, builtin.ty())
     }

@@ -7,7 +7,7 @@ use rspirv::spirv::{
 };
 use rustc_hash::FxHashMap;
 use tangle_features::{Feature, FeatureSet, needs};
-use tangle_program::case::{Case, Launch, SpirvVersion, Tier, interface};
+use tangle_program::case::{Case, SpirvVersion, Tier, interface};
 use tangle_program::memory::ArrayId;
 use tangle_program::tree::Stmt;
 use tangle_program::types::{Scalar, Shape, Type};
@@ -125,7 +125,7 @@ impl<'a> Module<'a> {
     /// The words, when all functions are there.
     pub fn finish(mut self) -> Vec<u32> {
         let main = self.functions.last().copied().unwrap_or(0);
-        let Launch::Workgroups(workgroups) = &self.case.entry_point.launch;
+        let workgroups = self.case.entry_point.workgroups();
         match workgroups.default_size {
             None => self.builder.execution_mode(main, ExecutionMode::LocalSize, workgroups.size),
             Some(default) => self.specialised_size(main, default),

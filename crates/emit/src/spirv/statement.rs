@@ -509,6 +509,8 @@ impl<'a> Body<'_, 'a> {
                 self.store(pointer, value);
             }
             Stmt::Atomic(atomic) => self.atomic(atomic),
+            // Printed modules are compute shaders.
+            Stmt::Discard(_) => {}
             Stmt::Assume(cond) => {
                 let (cond, _) = self.eval(cond);
                 self.effect(Op::AssumeTrueKHR, &[cond]);
@@ -1181,7 +1183,7 @@ fn returns_outside_loops_and_switches(body: &Block) -> bool {
 /// True if all who begin a statement come to its end, with no jump out of it. At the weaker tiers calls may part lanes.
 fn is_closed(stmt: &Stmt, is_maximal: bool, in_breakable: bool, in_loop: bool) -> bool {
     let (breakable, looped) = match stmt {
-        Stmt::Return(_) | Stmt::Sync(_) => return false,
+        Stmt::Return(_) | Stmt::Sync(_) | Stmt::Discard(_) => return false,
         Stmt::Call { .. } => return is_maximal,
         Stmt::Break => return in_breakable,
         Stmt::Continue => return in_loop,

@@ -1,6 +1,6 @@
 //! Launch: fewer invocations, fewer demands.
 
-use tangle_program::case::{Case, EntryPoint, GroupId, InvocationId, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{Case, Draw, EntryPoint, GroupId, InvocationId, Launch, SpirvVersion, SubgroupSize, Tier};
 
 use super::{Candidates, each};
 
@@ -9,6 +9,9 @@ const ALONE: u32 = 8;
 
 /// One workgroup alone, then the first half of them in each dimension.
 pub fn groups(case: &Case) -> Candidates<'_> {
+    if case.entry_point.draw().is_some() {
+        return draws(case);
+    }
     let count = case.entry_point.groups();
     let alone = (0..count.min(ALONE)).filter(|_| count > 1).map(|first| ([1; 3], first));
     let halves = (0..3).filter_map(|d| {
@@ -23,6 +26,44 @@ pub fn groups(case: &Case) -> Candidates<'_> {
         cut(case, &old, |workgroup, local| {
             let [gx, gy, gz] = coordinates(workgroup, groups);
             (first + gx + x * (gy + y * gz), local)
+        });
+    })
+}
+
+/// One triangle over a small framebuffer; each triangle alone; a smaller framebuffer.
+fn draws(case: &Case) -> Candidates<'_> {
+    let Some(now) = case.entry_point.draw() else { return each(case, Vec::<()>::new(), |_, ()| {}) };
+    let (width, height) = (now.width, now.height);
+    let whole = |width: u32, height: u32| Draw {
+        width,
+        height,
+        triangles: vec![[[0, 0], [2 * width, 0], [0, 2 * height]]],
+        full_quads: now.full_quads,
+    };
+    let sizes = [[1, 1], [2, 1], [2, 2], [4, 2], [4, 4], [width, height]];
+    let mut edits: Vec<Draw> = sizes.into_iter().map(|[w, h]| whole(w.min(width), h.min(height))).collect();
+    if now.triangles.len() > 1 {
+        edits.extend(now.triangles.iter().map(|&triangle| Draw { triangles: vec![triangle], ..now.clone() }));
+    }
+    for (width, height) in
+        [(width.div_ceil(2), height), (width, height.div_ceil(2)), (width - 1, height), (width, height - 1)]
+    {
+        if width > 0 && height > 0 {
+            let cut = |[x, y]: [u32; 2]| [x.min(2 * width), y.min(2 * height)];
+            let triangles = now.triangles.iter().map(|corners| corners.map(cut)).collect();
+            edits.push(Draw { width, height, triangles, full_quads: now.full_quads });
+        }
+    }
+    edits.push(Draw { full_quads: false, ..now.clone() });
+    edits.retain(|draw| draw != now);
+    each(case, edits, |case, draw| {
+        let old = case.entry_point.clone();
+        let grid = old.workgroups().size;
+        case.entry_point.launch = Launch::Draw(draw);
+        let size = case.entry_point.workgroups().size;
+        cut(case, &old, |_, index| {
+            let [x, y, triangle] = coordinates(index, size);
+            (0, x.min(grid[0] - 1) + grid[0] * (y.min(grid[1] - 1) + grid[1] * triangle.min(grid[2] - 1)))
         });
     })
 }
@@ -54,6 +95,9 @@ enum Take {
 /// In one dimension: 1, 2, 3, 4, 5, 8, 9, 16, 17 and so on (full subgroups, and one lane more), then the same number as now; then
 /// every dimension 1, its half, one less. If there are inputs, each with the words of the first invocations and with those of the last.
 pub fn workgroup(case: &Case) -> Candidates<'_> {
+    if case.entry_point.draw().is_some() {
+        return each(case, Vec::<()>::new(), |_, ()| {});
+    }
     let now = case.entry_point.workgroups().size;
     let count = case.entry_point.group_size();
     let mut shapes: Vec<[u32; 3]> = Vec::new();
@@ -100,7 +144,11 @@ pub fn demands(case: &Case) -> Candidates<'_> {
     edits.extend(Tier::ALL.map(Demand::Tier));
     each(case, edits, |case, demand| match demand {
         Demand::FullSubgroups => case.entry_point.full_subgroups = false,
-        Demand::PlainWorkgroup => case.entry_point.workgroups_mut().default_size = None,
+        Demand::PlainWorkgroup => {
+            if let Launch::Workgroups(workgroups) = &mut case.entry_point.launch {
+                workgroups.default_size = None;
+            }
+        }
         Demand::Size(size) => case.entry_point.subgroup_size = size,
         Demand::Spirv(version) => case.entry_point.spirv = version,
         Demand::Tier(tier) => case.tier = tier,

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use tangle_features::Needs;
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{SpirvVersion, SubgroupSize};
-use tangle_program::variant::Variant;
 
 use super::demand::{demands, extensions, nameless, vulkan_minor};
 use super::expected::Expected;
@@ -57,7 +56,7 @@ pub(super) fn limits(source: &Source<'_>, needs: &Needs) -> Vec<String> {
     if source.case.variant.is_optimised() && needs.spirv != SpirvVersion::V1_6 {
         limits.push("The module is an optimiser's: it stands there as assembly, the source as comments.".into());
     }
-    if source.case.variant == Variant::DriverUnoptimised {
+    if source.case.variant.disables_driver_optimisation() {
         limits.push("It cannot ask the driver not to optimise (VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT).".into());
     }
     limits.push(map_limit(source, "EXPECT"));

@@ -5,7 +5,7 @@ use tangle_program::case::SpirvVersion;
 
 /// What a case needs beside subgroup operations, which no extension has and nothing switches on.
 pub(super) fn demands(needs: &Needs) -> impl Iterator<Item = &'static Row> {
-    needs.features.rows().filter(|row| !matches!(row.vulkan, Vulkan::Operation(_)))
+    needs.features.rows().filter(|row| !matches!(row.vulkan, Vulkan::Operation(_) | Vulkan::Stage(_)))
 }
 
 /// The version of Vulkan that a case needs: minor number.

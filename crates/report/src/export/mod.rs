@@ -31,6 +31,7 @@ use tangle_identity::account::Account;
 use tangle_identity::signature::Kind;
 use tangle_oracle::predict::NotDefined;
 use tangle_program::case::Case;
+use tangle_program::variant::Language;
 
 use crate::finding::SaveError;
 use crate::subject::{Analysis, Basis, Subject};
@@ -47,12 +48,13 @@ pub struct Bundle {
 }
 
 /// Every file that a bundle can have, and what it is.
-pub const FILES: [(&str, &str); 8] = [
+pub const FILES: [(&str, &str); 9] = [
     ("README.md", "this text"),
     ("repro.c", "one C program against the Vulkan loader that checks itself"),
     ("case.amber", "the same for Amber (AmberScript)"),
     ("case.shader_test", "the same for VkRunner"),
     ("shader.comp", "the GLSL"),
+    ("shader.hlsl", "the HLSL"),
     ("shader.spv", "the module that the driver got"),
     ("shader.spvasm", "its disassembly"),
     ("neighbour.comp", "the nearest program that passes"),
@@ -101,7 +103,11 @@ pub fn bundle(subject: &Subject) -> Result<Bundle, NotDefined> {
 
 fn files(analysis: &Analysis<'_>, source: &Source<'_>, expected: Option<&Expected>) -> Vec<(&'static str, Vec<u8>)> {
     let needs = needs(source.case);
-    let mut files = vec![("shader.comp", source.glsl.as_bytes().to_vec())];
+    let shader = match source.case.variant.language() {
+        Language::Glsl => "shader.comp",
+        Language::Hlsl => "shader.hlsl",
+    };
+    let mut files = vec![(shader, source.glsl.as_bytes().to_vec())];
     if repro::is_possible(source) {
         files.push(("repro.c", repro::repro(source, &needs, expected).into_bytes()));
         files.push(("case.amber", amber::amber(source, &needs, expected).into_bytes()));
@@ -110,7 +116,7 @@ fn files(analysis: &Analysis<'_>, source: &Source<'_>, expected: Option<&Expecte
         files.push(("shader.spvasm", source.disassembly.as_bytes().to_vec()));
     }
     if let Some(neighbour) = &analysis.subject.neighbour {
-        files.push(("neighbour.comp", tangle_emit::glsl::glsl(neighbour).into_bytes()));
+        files.push(("neighbour.comp", tangle_emit::source(neighbour).into_bytes()));
     }
     let made: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
     let readme = readme::readme(&readme::Page { analysis, source, needs: &needs, made: &made });

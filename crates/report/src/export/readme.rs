@@ -5,7 +5,7 @@ use std::fmt::{Display, Write as _};
 
 use tangle_features::Needs;
 use tangle_program::case::Case;
-use tangle_program::variant::{Printing, Variant};
+use tangle_program::variant::{Compiled, Printing, Variant};
 
 use super::{FILES, Source, amber, environment, limits, vkrunner};
 use crate::difference::difference;
@@ -102,7 +102,7 @@ fn how_it_fails(text: &mut String, page: &Page<'_>) {
             page.analysis.faults.iter().map(|fault| format!("- {}", fault.describe(&page.source.case.entry_point)));
         paragraph(text, lines(faults));
     }
-    if let Some(made) = how_made(&page.source.case.variant) {
+    if let Some(made) = how_made(page.source.case, &page.source.case.variant) {
         paragraph(text, made);
     }
     if let Some(rate) = page.analysis.subject.rate {
@@ -111,8 +111,15 @@ fn how_it_fails(text: &mut String, page: &Page<'_>) {
 }
 
 /// What is done to the module on its way to the driver, if anything.
-fn how_made(variant: &Variant) -> Option<String> {
+fn how_made(case: &Case, variant: &Variant) -> Option<String> {
     match variant {
+        Variant::Compiled(Compiled { by, then }) => {
+            let mut made = format!("The module is what the compiler `{by}` makes of the {}.", by.language.title());
+            if let Some(command) = command(case) {
+                made += &format!(" Its command line: `{command}`.");
+            }
+            Some(how_made(case, then).map_or(made.clone(), |then| format!("{made} {then}")))
+        }
         Variant::Unoptimised => None,
         Variant::DriverUnoptimised => {
             Some("The pipeline is created with `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT`.".into())
@@ -239,6 +246,12 @@ fn why_it_is_wrong(text: &mut String, page: &Page<'_>) {
     }
 }
 
+/// The command line of the compiler that makes the case's module, if it is another than glslang with GLSL.
+fn command(case: &Case) -> Option<String> {
+    let row = tangle_compilers::row(case.variant.front_end()?)?;
+    (row.command)(case.entry_point.spirv)
+}
+
 fn reproduction(text: &mut String, page: &Page<'_>) {
     paragraph(text, "## Reproduce");
     if !page.made.contains(&"repro.c") {
@@ -246,6 +259,9 @@ fn reproduction(text: &mut String, page: &Page<'_>) {
             return paragraph(text, "There is no valid module: the failure is in tangle's own printer of SPIR-V.");
         }
         paragraph(text, "There is no module: the failure is in the compiler.");
+        if let Some(command) = command(page.source.case) {
+            return paragraph(text, fenced(&command, "sh"));
+        }
         let flags = page.source.case.variant.flags().join(" ");
         let optimise =
             if flags.is_empty() { String::new() } else { format!("spirv-opt {flags} shader.spv -o shader.spv && ") };
@@ -336,7 +352,7 @@ fn variants(text: &mut String, subject: &Subject) {
 fn neighbour(text: &mut String, subject: &Subject) {
     let Some(neighbour) = &subject.neighbour else { return };
     paragraph(text, "## The nearest program that passes");
-    paragraph(text, fenced(&difference(&subject.shader.glsl, &tangle_emit::glsl::glsl(neighbour)), "diff"));
+    paragraph(text, fenced(&difference(&subject.shader.glsl, &tangle_emit::source(neighbour)), "diff"));
     if launch_differs(&subject.case, neighbour) {
         paragraph(text, "Its data or its launch differ, too.");
     }
@@ -364,10 +380,7 @@ fn contents(text: &mut String, page: &Page<'_>) {
 fn program(text: &mut String, glsl: &str) {
     if glsl.lines().count() <= LINES_SHOWN {
         let code = fenced(glsl.trim_end(), "glsl");
-        paragraph(
-            text,
-            format_args!("<details>\n<summary>The program (shader.comp)</summary>\n\n{code}\n\n</details>"),
-        );
+        paragraph(text, format_args!("<details>\n<summary>The program</summary>\n\n{code}\n\n</details>"));
     }
 }
 

@@ -8,9 +8,8 @@ use std::fmt::Write as _;
 use tangle_analysis::cost::log_stride;
 use tangle_features::{Member, Needs, Vulkan};
 use tangle_program::case::interface::MAP_WORDS;
-use tangle_program::case::{Case, Launch, SubgroupSize, Workgroups};
+use tangle_program::case::{Case, SubgroupSize, Workgroups};
 use tangle_program::memory::buffer_bytes;
-use tangle_program::variant::Variant;
 
 use super::demand::demands;
 use super::expected::Expected;
@@ -62,7 +61,7 @@ fn operations(needs: &Needs) -> u32 {
 
 fn constants(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) -> String {
     let entry_point = &source.case.entry_point;
-    let Launch::Workgroups(Workgroups { size, count: groups, .. }) = entry_point.launch;
+    let Workgroups { size, count: groups, .. } = entry_point.workgroups();
     let ([x, y, z], [groups_x, groups_y, groups_z]) = (size, groups);
     let required = if let SubgroupSize::Required(size) = entry_point.subgroup_size { size } else { 0 };
     let operations = operations(needs);
@@ -83,7 +82,7 @@ fn constants(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) ->
     define("REQUIRED_SUBGROUP_SIZE", format!("{required}u"), "0: none is asked for");
     define("ALLOW_VARYING_SIZE", flag(entry_point.subgroup_size == SubgroupSize::Varying), "");
     define("REQUIRE_FULL_SUBGROUPS", flag(entry_point.full_subgroups), "");
-    define("DISABLE_OPTIMIZATION", flag(source.case.variant == Variant::DriverUnoptimised), "of the pipeline");
+    define("DISABLE_OPTIMIZATION", flag(source.case.variant.disables_driver_optimisation()), "of the pipeline");
     define("MIN_SUBGROUP_SIZE", format!("{}u", needs.min_subgroup_size), "for clusters and quads");
     define("SUBGROUP_OPERATIONS", format!("{operations:#x}u"), "VkSubgroupFeatureFlags");
     define("TIME_LIMIT_SECONDS", TIME_LIMIT_SECONDS.to_string(), "");
@@ -111,7 +110,7 @@ fn features(needs: &Needs) -> String {
         for row in std::iter::once(needed).chain(needed.implied_by.iter().map(|feature| feature.row())) {
             let (structure, index, core_since) = match row.vulkan {
                 Vulkan::Member(Member { structure, index, origin }) => (structure, index, origin.core_since),
-                Vulkan::Extension(_) | Vulkan::Operation(_) => (0, 0, None),
+                Vulkan::Extension(_) | Vulkan::Operation(_) | Vulkan::Stage(_) => (0, 0, None),
             };
             let core = core_since.map_or("0".into(), |minor| format!("VK_MAKE_VERSION(1, {minor}, 0)"));
             let extension = row.extension().unwrap_or_default();

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use tangle_features::Needs;
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{SpirvVersion, SubgroupSize};
-use tangle_program::variant::Variant;
 
 use super::demand::{demands, extensions, nameless, vulkan_minor};
 use super::expected::Expected;
@@ -71,7 +70,7 @@ pub(super) fn limits(source: &Source<'_>, needs: &Needs) -> Vec<String> {
     if entry_point.full_subgroups {
         limits.push("It cannot require full subgroups.".into());
     }
-    if source.case.variant == Variant::DriverUnoptimised {
+    if source.case.variant.disables_driver_optimisation() {
         limits.push("It cannot ask the driver not to optimise (VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT).".into());
     }
     if !source.case.specialization().is_empty() {

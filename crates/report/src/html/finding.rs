@@ -20,35 +20,40 @@ const ROWS_SHOWN: usize = 48;
 
 /// The page.
 pub fn finding(finding: &Analysis<'_>) -> String {
-    let Analysis { subject, faults, account, wrong_step, .. } = finding;
     let mut html = Html::default();
     header(&mut html, finding);
+    body(&mut html, finding);
+    page(&title(finding), html)
+}
+
+/// All but its header.
+pub(super) fn body(html: &mut Html, finding: &Analysis<'_>) {
+    let Analysis { subject, faults, account, wrong_step, .. } = finding;
     if let Some(account) = account {
         let detailed = flow::detailed(account);
         let account = detailed.as_ref().unwrap_or(account);
         let first = account.first();
         let group = first.as_ref().map_or(GroupId::default(), |first| first.group);
         html.section("Lanes against steps");
-        picture(&mut html, account, group, first.and_then(|first| first.step));
+        picture(html, account, group, first.and_then(|first| first.step));
         html.raw("</section>\n");
     }
-    first_step(&mut html, wrong_step.as_ref());
+    first_step(html, wrong_step.as_ref());
     if wrong_step.is_none() && !subject.report.is_empty() {
         html.section("What happened").element("pre", &[], subject.report.trim_end()).raw("\n</section>\n");
     }
-    map_faults(&mut html, &subject.case, faults);
-    rules(&mut html, &finding.rules);
-    reproduce(&mut html, subject);
-    variants(&mut html, subject);
-    others(&mut html, subject);
-    neighbour(&mut html, subject);
-    facts(&mut html, subject);
+    map_faults(html, &subject.case, faults);
+    rules(html, &finding.rules);
+    reproduce(html, subject);
+    variants(html, subject);
+    others(html, subject);
+    neighbour(html, subject);
+    facts(html, subject);
     html.section("Program");
     let line = wrong_step.as_ref().map_or(0, |wrong_step| wrong_step.line);
-    listing(&mut html, account.as_ref(), &subject.shader.glsl, line);
+    listing(html, account.as_ref(), &subject.shader.glsl, line);
     html.raw("</section>\n");
     html.raw("<footer>").text(&subject.versions).raw("</footer>\n");
-    page(&title(finding), html)
 }
 
 fn title(finding: &Analysis<'_>) -> String {
@@ -336,7 +341,7 @@ fn others(html: &mut Html, subject: &Subject) {
 fn neighbour(html: &mut Html, subject: &Subject) {
     let Some(neighbour) = &subject.neighbour else { return };
     html.section("The nearest program that passes").raw("<pre class=\"diff\">");
-    for line in difference(&subject.shader.glsl, &tangle_emit::glsl::glsl(neighbour)).lines() {
+    for line in difference(&subject.shader.glsl, &tangle_emit::source(neighbour)).lines() {
         let class = match line.as_bytes().first() {
             Some(b'-') => "less",
             Some(b'+') => "more",

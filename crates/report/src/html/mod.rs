@@ -5,11 +5,13 @@
 //!                                                 lanes (SVG)┘    ▲
 //!   Campaign (statistics, findings, samples) ────► campaign ───────┤
 //!   Coverage (operations, contexts, types) ──────► coverage ───────┤
-//!   Matrix (bugs against devices) ───────────────► matrix ─────────┘
+//!   Matrix (bugs against devices) ───────────────► matrix ─────────┤
+//!   Record (a page of the bug book) ─────────────► bugs ───────────┘
 //! ```
 //!
 //! Everything that is not a literal of this module goes through [`Html::text`] or an attribute, which escape it.
 
+pub mod bugs;
 pub mod campaign;
 pub mod coverage;
 pub mod curves;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::{DriverConfig, read_text};
 
 /// The longest manifest, bytes. Real ones have 200.
-const LONGEST_MANIFEST: u64 = 1 << 20;
+pub(super) const LONGEST_MANIFEST: u64 = 1 << 20;
 
 /// Where the loader would look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct SystemPaths {
     pub added: Vec<PathBuf>,
     /// Folders, those that come first win.
     pub folders: Vec<PathBuf>,
+    /// Folders of libglvnd's manifests of EGL drivers.
+    pub egl: Vec<PathBuf>,
 }
 
 impl SystemPaths {
@@ -52,7 +54,11 @@ impl SystemPaths {
         roots.extend(home("XDG_DATA_HOME", ".local/share"));
         roots.extend(list_or("XDG_DATA_DIRS", "/usr/local/share:/usr/share"));
         let folders = roots.iter().map(|root| root.join("vulkan/icd.d")).collect();
-        SystemPaths { named, added: list("VK_ADD_DRIVER_FILES"), folders }
+        let mut egl = list("__EGL_VENDOR_LIBRARY_FILENAMES");
+        if egl.is_empty() {
+            egl = list_or("__EGL_VENDOR_LIBRARY_DIRS", "/etc/glvnd/egl_vendor.d:/usr/share/glvnd/egl_vendor.d");
+        }
+        SystemPaths { named, added: list("VK_ADD_DRIVER_FILES"), folders, egl }
     }
 
     /// Every manifest there, each once.
@@ -68,7 +74,7 @@ impl SystemPaths {
 }
 
 /// The manifest at a path, or those in the folder at a path, in the order of their names.
-fn manifests_at(place: &Path) -> Vec<PathBuf> {
+pub(super) fn manifests_at(place: &Path) -> Vec<PathBuf> {
     if !place.is_dir() {
         return if place.exists() { vec![place.to_owned()] } else { Vec::new() };
     }
@@ -96,8 +102,24 @@ pub fn installed_drivers(paths: &SystemPaths) -> Vec<DriverConfig> {
     drivers
 }
 
+/// One entry for every OpenGL driver that is installed for EGL.
+///
+/// Source: libglvnd, `src/EGL/icd_enumeration.md`.
+pub fn installed_opengl(paths: &SystemPaths) -> Vec<DriverConfig> {
+    let mut drivers: Vec<DriverConfig> = Vec::new();
+    for manifest in paths.egl.iter().flat_map(|place| manifests_at(place)) {
+        // `50_mesa` → `mesa`: the number is for the order.
+        let stem = manifest.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = fit_name(&format!("gl-{}", stem.trim_start_matches(|c: char| c.is_ascii_digit() || c == '_')));
+        if !drivers.iter().any(|driver| driver.name == name) {
+            drivers.push(DriverConfig::opengl(&name, &manifest));
+        }
+    }
+    drivers
+}
+
 /// The nearest word that can name a driver.
-fn fit_name(stem: &str) -> String {
+pub(super) fn fit_name(stem: &str) -> String {
     let is_fit = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '+');
     let name: String = stem.chars().take(48).map(|c| if is_fit(c) { c } else { '-' }).collect();
     let name = name.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -105,7 +127,7 @@ fn fit_name(stem: &str) -> String {
 }
 
 /// `lvp_icd.x86_64` → `lvp`.
-fn short_name(stem: &str) -> String {
+pub(super) fn short_name(stem: &str) -> String {
     let name = stem.strip_suffix(&format!(".{}", std::env::consts::ARCH)).unwrap_or(stem);
     name.strip_suffix("_icd").unwrap_or(name).to_owned()
 }
@@ -180,6 +202,21 @@ mod tests {
         let stem = format!("lvp_icd.{arch}");
         let names: Vec<String> = installed_drivers(&system).into_iter().map(|driver| driver.name).collect();
         assert_eq!(names, ["broken", "lvp", stem.as_str()]);
+    }
+
+    #[test]
+    fn manifests_of_libglvnd_become_opengl_drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = r#"{ "file_format_version": "1.0.0", "ICD": { "library_path": "libEGL_mesa.so.0" } }"#;
+        for name in ["50_mesa.json", "10_nvidia.json", "60_mesa.json", "readme"] {
+            write_manifest(folder.path(), name, text);
+        }
+        let found = installed_opengl(&SystemPaths { egl: vec![folder.path().to_owned()], ..SystemPaths::default() });
+        let names: Vec<&str> = found.iter().map(|driver| driver.name.as_str()).collect();
+        assert_eq!(names, ["gl-nvidia", "gl-mesa"]);
+        assert!(found.iter().all(|driver| driver.api == tangle_features::Api::OpenGl));
+        assert_eq!(paths(&[]).egl.len(), 2);
+        assert_eq!(paths(&[("__EGL_VENDOR_LIBRARY_FILENAMES", "/a.json")]).egl, [PathBuf::from("/a.json")]);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
+use tangle_features::Api;
+
 use super::DriverConfig;
 
 /// Set when a process is to be a worker; see [`crate::worker::run_if_requested`].
@@ -37,7 +39,9 @@ pub fn worker_environment(
     environment.entry(LOADER_ERRORS.0.into()).or_insert_with(|| LOADER_ERRORS.1.into());
     let mut set = |name: &str, value: &OsStr| drop(environment.insert(name.into(), value.into()));
     FIXED.iter().for_each(|(name, value)| set(name, value.as_ref()));
-    if let Some(manifest) = &driver.manifest {
+    if let (Some(manifest), Api::OpenGl) = (&driver.manifest, driver.api) {
+        set("__EGL_VENDOR_LIBRARY_FILENAMES", manifest.as_os_str());
+    } else if let Some(manifest) = &driver.manifest {
         set("VK_DRIVER_FILES", manifest.as_os_str());
         set("VK_ICD_FILENAMES", manifest.as_os_str());
         REMOVED.iter().for_each(|name| drop(environment.remove(OsStr::new(name))));
@@ -70,6 +74,17 @@ mod tests {
         assert_eq!(get(&environment, "VK_LOADER_LAYERS_DISABLE"), Some("~implicit~"));
         assert_eq!(get(&environment, "TANGLE_WORKER"), Some("1"));
         assert_eq!(get(&environment, "VK_LOADER_DEBUG"), Some("error"));
+    }
+
+    /// libglvnd, src/EGL/icd_enumeration.md: `__EGL_VENDOR_LIBRARY_FILENAMES` names the manifests that are used, and no others.
+    #[test]
+    fn a_manifest_of_opengl_is_no_manifest_of_vulkan() {
+        let mut driver = DriverConfig::opengl("zink", Path::new("/50_mesa.json"));
+        driver.env.insert("VK_DRIVER_FILES".into(), "/lvp.json".into());
+        let environment = worker_environment(&driver, []);
+        assert_eq!(get(&environment, "__EGL_VENDOR_LIBRARY_FILENAMES"), Some("/50_mesa.json"));
+        assert_eq!(get(&environment, "VK_DRIVER_FILES"), Some("/lvp.json"));
+        assert_eq!(get(&environment, "VK_ICD_FILENAMES"), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod discover;
 mod environment;
 mod file;
+mod own;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,13 +12,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use discover::manifest_problem;
-pub use discover::{SystemPaths, installed_drivers};
+pub use discover::{SystemPaths, installed_drivers, installed_opengl};
 pub(crate) use environment::WORKER_VARIABLE;
 pub use environment::worker_environment;
 pub use file::read_text;
+pub use own::{Drivers, OwnError, Start, advice};
 
 use crate::error::ConfigError;
 use crate::info::DriverMode;
+use tangle_features::Api;
 use tangle_files::text::Line;
 
 /// The longest `timeout_s` and `--timeout`: a day.
@@ -56,7 +59,11 @@ pub fn name_problem(name: &str) -> Option<String> {
 pub struct DriverConfig {
     /// Unique name on this machine.
     pub name: String,
-    /// The driver manifest (JSON) that the Vulkan loader is pointed at. Without one the loader looks for itself.
+    /// The interface that its devices are driven by.
+    #[serde(default)]
+    pub api: Api,
+    /// The driver manifest (JSON) that the Vulkan loader, or for OpenGL libglvnd's libEGL, is pointed at. Without one
+    /// they look for themselves.
     #[serde(default)]
     pub manifest: Option<PathBuf>,
     /// Command put before the worker, for example another libc's `ld-linux-x86-64.so.2 --library-path …`, or `qemu-aarch64`.
@@ -88,6 +95,7 @@ impl DriverConfig {
     pub fn from_manifest(name: &str, manifest: &Path) -> DriverConfig {
         DriverConfig {
             name: name.to_owned(),
+            api: Api::Vulkan,
             manifest: Some(manifest.to_owned()),
             prefix: Vec::new(),
             remote: Vec::new(),
@@ -97,6 +105,11 @@ impl DriverConfig {
             jobs: None,
             mode: DriverMode::Execute,
         }
+    }
+
+    /// An OpenGL driver of which only the manifest of libglvnd is known.
+    pub fn opengl(name: &str, manifest: &Path) -> DriverConfig {
+        DriverConfig { api: Api::OpenGl, ..DriverConfig::from_manifest(name, manifest) }
     }
 
     /// True if its workers run on another machine.
@@ -133,8 +146,9 @@ pub fn drivers(explicit: Option<&Path>) -> Result<Vec<DriverConfig>, ConfigError
         Some(path) => read_devices_file(&path)?,
         None => Vec::new(),
     };
-    let installed = installed_drivers(&SystemPaths::from_environment());
-    add_installed(&mut drivers, installed);
+    let paths = SystemPaths::from_environment();
+    add_installed(&mut drivers, installed_drivers(&paths));
+    add_installed(&mut drivers, installed_opengl(&paths));
     Ok(drivers)
 }
 
@@ -149,12 +163,7 @@ pub fn devices_file(explicit: Option<&Path>) -> Option<PathBuf> {
     Some(cache_folder()?.join("devices.toml")).filter(|path| path.exists())
 }
 
-/// tangle's cache folder: `$TANGLE_CACHE`, else `tangle` in `$XDG_CACHE_HOME` or `~/.cache`.
-pub fn cache_folder() -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    folder("TANGLE_CACHE")
-        .or_else(|| Some(folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?.join("tangle")))
-}
+pub use tangle_files::cache_folder;
 
 /// Reads a devices file. Relative paths in it count from its own folder.
 ///
@@ -237,6 +246,8 @@ fn add_installed(drivers: &mut Vec<DriverConfig>, installed: Vec<DriverConfig>) 
     // What only compiles, or is on another machine, does not stand for the hardware of this one.
     let runs_here = |driver: &&DriverConfig| driver.mode == DriverMode::Execute && !driver.is_remote();
     let listed = drivers.iter().filter(runs_here);
+    // A manifest of libglvnd is no driver by itself: the environment says which of Mesa's it is.
+    let listed = listed.filter(|driver| driver.api == Api::Vulkan || driver.env.is_empty() && driver.prefix.is_empty());
     let known: Vec<PathBuf> = listed.filter_map(|driver| driver.manifest.as_deref()).map(canonical).collect();
     for mut driver in installed {
         // An entry with a prefix or an environment of its own is another way to run the same driver, but then the

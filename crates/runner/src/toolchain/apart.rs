@@ -17,7 +17,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::select;
+use tangle_compilers::{Call, Failure};
 use tangle_program::case::SpirvVersion;
+use tangle_program::variant::FrontEnd;
 
 use super::{ToolchainError, compile, disassemble, optimise, validate};
 use crate::job::{Shortage, WorkerEnd};
@@ -84,10 +86,35 @@ pub fn slow() -> u64 {
 ///
 /// That of the step that fails, crashes or hangs; [`ToolchainError::Internal`] if it could not be run.
 pub fn make(glsl: &str, version: SpirvVersion, flags: &[String]) -> Result<Vec<u32>, ToolchainError> {
-    let request = Request::Make { glsl: glsl.to_owned(), version, flags: flags.to_owned() };
+    make_request(Request::Make { source: glsl.to_owned(), by: None, version, flags: flags.to_owned() })
+}
+
+/// As [`make`], of a shader in another language, or by another compiler.
+///
+/// # Errors
+///
+/// As [`make`]; [`ToolchainError::Internal`] if the compiler is not here.
+pub fn make_by(
+    by: &FrontEnd,
+    source: &str,
+    version: SpirvVersion,
+    flags: &[String],
+) -> Result<Vec<u32>, ToolchainError> {
+    let row = tangle_compilers::row(by);
+    let row = row.ok_or_else(|| ToolchainError::Internal(format!("no compiler is called {by}")))?;
+    let found = row.found().map_err(|reason| ToolchainError::Internal(format!("compiler {by}: {reason}")))?;
+    let by = Some((by.to_string(), found.path));
+    match make_request(Request::Make { source: source.to_owned(), by, version, flags: flags.to_owned() }) {
+        Err(ToolchainError::Compile(message)) => Err(ToolchainError::Refused(message)),
+        made => made,
+    }
+}
+
+fn make_request(request: Request) -> Result<Vec<u32>, ToolchainError> {
+    let optimises = matches!(&request, Request::Make { flags, .. } if !flags.is_empty());
     let answer = if is_apart() {
         ask(&request)?
-    } else if flags.is_empty() {
+    } else if !optimises {
         answer(&request, &mut |_| {})
     } else {
         return Err(ToolchainError::Internal("this program does not begin with worker::run_if_requested".into()));
@@ -339,23 +366,36 @@ fn answer(request: &Request, begin: &mut dyn FnMut(Step)) -> Answer {
             enter(Step::Validate);
             validate(module, *version).map(|()| Answer::Text(String::new()))
         }
-        Request::Make { glsl, version, flags } => made(glsl, *version, flags, &mut enter),
+        Request::Make { source, by, version, flags } => made(source, by.as_ref(), *version, flags, &mut enter),
     };
     result.unwrap_or_else(|message| Answer::Refused(step, message.into()))
 }
 
+/// Compiles: GLSL by glslang, or as a front end says.
+fn compiled(source: &str, by: Option<&(String, Option<PathBuf>)>, version: SpirvVersion) -> Result<Vec<u32>, String> {
+    let Some((name, path)) = by else {
+        return compile(source, version).map_err(|error| match error {
+            ToolchainError::Compile(message) => message,
+            error => error.to_string(),
+        });
+    };
+    let front_end: FrontEnd = name.parse()?;
+    let row = tangle_compilers::row(&front_end).ok_or_else(|| format!("no compiler is called {name}"))?;
+    (row.compile)(&Call { source, version, path: path.as_deref() }).map_err(|failure| match failure {
+        Failure::Refused(message) => message,
+        Failure::Absent(message) => format!("{name} does not run: {message}"),
+    })
+}
+
 fn made(
-    glsl: &str,
+    source: &str,
+    by: Option<&(String, Option<PathBuf>)>,
     version: SpirvVersion,
     flags: &[String],
     enter: &mut dyn FnMut(Step) -> Option<String>,
 ) -> Result<Answer, String> {
     enter(Step::Compile);
-    let module = match compile(glsl, version) {
-        Ok(module) => module,
-        Err(ToolchainError::Compile(message)) => return Err(message),
-        Err(error) => return Err(error.to_string()),
-    };
+    let module = compiled(source, by, version)?;
     enter(Step::Validate);
     validate(&module, version)?;
     if flags.is_empty() {

@@ -10,7 +10,7 @@ mod spirv_tools;
 use shaderc::{CompileOptions, Compiler, EnvVersion, OptimizationLevel, ShaderKind, SourceLanguage, TargetEnv};
 
 pub(crate) use apart::run_if_requested;
-pub use apart::{FAULT, check, compile_by, make, read, slow};
+pub use apart::{FAULT, check, compile_by, make, make_by, read, slow};
 pub use spirv_tools::AssemblyTarget;
 use tangle_program::case::SpirvVersion;
 
@@ -23,6 +23,9 @@ pub enum ToolchainError {
     /// The GLSL is wrong, or the front end thinks so. The message has one line for each error, with line numbers.
     #[error("GLSL does not compile: {0}")]
     Compile(String),
+    /// Another compiler refuses the shader, crashes or hangs.
+    #[error("it does not compile: {0}")]
+    Refused(String),
     /// The front end made a module that breaks the rules of SPIR-V or of Vulkan.
     #[error("SPIR-V is not valid: {0}")]
     Invalid(String),
@@ -42,7 +45,8 @@ thread_local! {
     static COMPILER: Result<Compiler, String> = Compiler::new().map_err(|error| error.to_string());
 }
 
-/// Compiles a compute shader, without optimisation. The module has exactly the version asked for.
+/// Compiles a shader, without optimisation. It is a compute shader unless it says another stage in a `#pragma shader_stage`. The module has
+/// exactly the version asked for.
 ///
 /// # Errors
 ///
@@ -68,7 +72,8 @@ fn compile_with(glsl: &str, options: &CompileOptions<'_>) -> Result<Vec<u32>, To
     }
     COMPILER.with(|compiler| {
         let compiler = compiler.as_ref().map_err(|error| ToolchainError::Internal(error.clone()))?;
-        let compiled = compiler.compile_into_spirv(glsl, ShaderKind::Compute, "shader.comp", "main", Some(options));
+        let kind = ShaderKind::DefaultCompute;
+        let compiled = compiler.compile_into_spirv(glsl, kind, "shader.comp", "main", Some(options));
         match compiled {
             Ok(module) => Ok(module.as_binary().to_vec()),
             Err(shaderc::Error::CompilationError(_, message)) => {

@@ -11,8 +11,10 @@
 //! is loaded, so that a driver that prints cannot break the protocol.
 
 pub(crate) mod fault;
+mod gl;
 mod memory;
 pub(crate) mod null;
+mod progress;
 mod relay;
 mod system;
 mod vulkan;
@@ -28,9 +30,11 @@ use crate::info::{DeviceInfo, DriverMode};
 use crate::job::{Job, Outcome, Stage};
 use crate::protocol::{self, FromWorker, ReadError, ToWorker};
 use fault::Faults;
+use tangle_features::Api;
 use tangle_files::text::Line;
 
 pub use fault::{FAULT_VARIABLE, STATE_VARIABLE};
+pub use gl::REWRITE_VARIABLE;
 pub(crate) use memory::leave_without as leave_without_memory;
 pub use null::NULL_VARIABLE;
 pub(crate) use relay::EVERY as RELAY_REPORTS;
@@ -91,9 +95,12 @@ fn serve() -> Result<ExitStatus, String> {
     let mut input = io::stdin().lock();
     let faults = Faults::from_environment()?;
     faults.at_start();
-    let mut backend: Box<dyn Backend> =
-        if null::requested() { Box::new(null::Null::default()) } else { Box::new(vulkan::Vulkan::default()) };
-    let Some((driver, mode)) = receive_hello(&mut input)? else { return Ok(ExitStatus::Closed) };
+    let Some((driver, mode, api)) = receive_hello(&mut input)? else { return Ok(ExitStatus::Closed) };
+    let mut backend: Box<dyn Backend> = match api {
+        _ if null::requested() => Box::new(null::Null::default()),
+        Api::Vulkan => Box::new(vulkan::Vulkan::default()),
+        Api::OpenGl => Box::new(gl::Gl::default()),
+    };
     let devices = backend.devices(&driver, mode).map_err(Line::from);
     send(&mut output, &FromWorker::Hello { version: protocol::VERSION, devices })?;
     let Some(index) = receive_open(&mut input)? else { return Ok(ExitStatus::Closed) };
@@ -114,9 +121,11 @@ pub(crate) fn take_stdout() -> io::Result<File> {
     Ok(File::from(protocol))
 }
 
-fn receive_hello(input: &mut impl Read) -> Result<Option<(String, DriverMode)>, String> {
+fn receive_hello(input: &mut impl Read) -> Result<Option<(String, DriverMode, Api)>, String> {
     match protocol::read(input, || protocol::SMALL) {
-        Ok(Some(ToWorker::Hello { version, driver, mode })) if version == protocol::VERSION => Ok(Some((driver, mode))),
+        Ok(Some(ToWorker::Hello { version, driver, mode, api })) if version == protocol::VERSION => {
+            Ok(Some((driver, mode, api)))
+        }
         Ok(None) => Ok(None),
         Ok(Some(other)) => Err(format!("unexpected greeting {other:?}")),
         Err(error) => Err(error.to_string()),

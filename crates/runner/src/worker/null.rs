@@ -95,8 +95,10 @@ pub(crate) fn null_device(driver: &str, mode: DriverMode) -> DeviceInfo {
             max_uniform_buffers: 16,
             max_allocation: 1 << 30,
             timestamp_period: 1.0,
+            ..Limits::default()
         },
         mode,
         system: super::system::description(),
+        opengl: None,
     }
 }

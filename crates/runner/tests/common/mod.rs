@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tangle_runner::{
-    Buffer, BufferKind, Completed, Device, DeviceInfo, DriverConfig, DriverMode, Init, Inventory, Job, Launch, Options,
-    Outcome, ProbeOptions, ReadBackMode, SpirvVersion, drivers, toolchain,
+    Api, Buffer, BufferKind, Completed, Device, DeviceInfo, DriverConfig, DriverMode, Init, Inventory, Job, Launch,
+    Options, Outcome, ProbeOptions, ReadBackMode, SpirvVersion, drivers, toolchain,
 };
 
 /// The worker that Cargo built beside the tests; a test program cannot be its own worker, because its `main` is the test
@@ -42,9 +42,10 @@ pub fn inventory() -> &'static Inventory {
     INVENTORY.get_or_init(|| Inventory::probe(&drivers(None).unwrap(), &probe_options()))
 }
 
-/// Every device that runs what it compiles.
+/// Every Vulkan device that runs what it compiles.
 pub fn executing_devices() -> Vec<(&'static DriverConfig, &'static DeviceInfo)> {
-    let devices: Vec<_> = inventory().devices().filter(|(_, info)| info.mode == DriverMode::Execute).collect();
+    let runs = |info: &DeviceInfo| info.mode == DriverMode::Execute && info.api() == Api::Vulkan;
+    let devices: Vec<_> = inventory().devices().filter(|(_, info)| runs(info)).collect();
     assert!(
         !devices.is_empty(),
         "these tests need a Vulkan driver (Debian: apt install mesa-vulkan-drivers libvulkan1)"

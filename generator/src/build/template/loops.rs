@@ -10,7 +10,7 @@ use super::super::condition::Cond;
 use super::super::control::LoopHead;
 use super::super::expression::{as_number, bin, lane, uint};
 use super::super::float::splat;
-use super::super::frame::{Jump, Source};
+use super::super::frame::{Jump, Key, Source};
 use super::super::log::Moment;
 use super::super::statement::ends_in_jump;
 use super::compare;
@@ -89,7 +89,13 @@ impl Builder<'_> {
             divergent(compare(BinaryOp::Eq, key, Expr::Var(first)), Source::Var(key)),
             |b| {
                 let mut block = Vec::new();
-                b.one_turn(sum, done, &mut block);
+                let keys = [key, first].map(|var| Key { expr: Expr::Var(var), exact: true });
+                b.knowing(keys, |b| {
+                    if b.draw.percent(30) {
+                        b.keyed_operation(&mut block);
+                    }
+                    b.one_turn(sum, done, &mut block);
+                });
                 block
             },
             |b| if with_else { b.filled(1) } else { Vec::new() },

@@ -60,6 +60,7 @@ impl Builder<'_> {
             Template::Butterfly => self.butterfly(out),
             Template::QuadExchange => self.quad_exchange(out),
             Template::MaxPooling => self.max_pooling(out),
+            Template::Keyed => self.keyed(out),
         }
     }
 
@@ -83,6 +84,7 @@ impl Builder<'_> {
             Template::VoteFastPath => flow.is_exact() && self.has(SubgroupOp::Any),
             Template::Compaction | Template::Sandwich => self.has(SubgroupOp::Ballot),
             Template::SiblingArms | Template::Repeated | Template::EdgeLanes => true,
+            Template::Keyed => self.has_dynamic_broadcast() || self.has(SubgroupOp::Rotate),
             Template::ShortCircuit => flow.tolerates_choices() && self.has(SubgroupOp::Any),
             Template::ShuffleScan => loops(3) && self.has(SubgroupOp::ShuffleUp),
             Template::Butterfly => self.has(SubgroupOp::ShuffleXor),

@@ -3,12 +3,12 @@
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Block, Builtin, Expr, Stmt};
-use tangle_program::types::Type;
+use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
 use super::super::condition::Cond;
-use super::super::expression::{bin, lane, uint};
-use super::super::frame::{Role, Source};
+use super::super::expression::{Want, bin, lane, uint};
+use super::super::frame::{Key, Role, Source};
 use super::super::log::Moment;
 use super::super::statement::ends_in_jump;
 use crate::class::{Class, Decision};
@@ -107,6 +107,64 @@ impl Builder<'_> {
             |_| Vec::new(),
         );
         out.push(stmt);
+    }
+
+    /// Operations with uniform operands where a condition tells what a key is: the same in all lanes that are there, something else in
+    /// the others.
+    pub(super) fn keyed(&mut self, out: &mut Block) {
+        let mask = self.draw.pick(&[3, 1, 7]);
+        let word = match self.draw.below(2) {
+            0 => lane(),
+            _ => self.varying(Scalar::Uint, Want::own(1)),
+        };
+        let mut key = bin(BinaryOp::BitAnd, word, uint(mask));
+        if self.draw.percent(60) {
+            let var = self.private("key", Type::UINT);
+            self.set(var, key, out);
+            key = Expr::Var(var);
+        } else if key.any(&mut |part| matches!(part, Expr::Var(_))) {
+            // What it is made of could be written in the arm.
+            key = bin(BinaryOp::BitAnd, lane(), uint(mask));
+        }
+        let known = match self.draw.below(3) {
+            0 => bin(BinaryOp::BitAnd, self.constant_word(), uint(mask)),
+            _ => uint(self.draw.below(mask + 1)),
+        };
+        let expr = bin(BinaryOp::Eq, key.clone(), known);
+        let (count, with_else) = (1 + self.draw.below(2), self.draw.percent(40));
+        let stmt = self.branch(
+            Cond { expr, decision: Decision::Divergent, source: Source::Other },
+            |b| {
+                b.knowing([Key { expr: key, exact: false }], |b| {
+                    let mut block = Vec::new();
+                    for _ in 0..count {
+                        b.keyed_operation(&mut block);
+                    }
+                    if b.draw.percent(40) {
+                        b.extend(1, &mut block);
+                    }
+                    block
+                })
+            },
+            |b| if with_else { b.filled(1) } else { Vec::new() },
+        );
+        out.push(stmt);
+    }
+
+    /// An operation with an operand that has to be uniform, its result kept.
+    pub(super) fn keyed_operation(&mut self, out: &mut Block) {
+        let Some((value, ty, class)) = self.uniform_operation() else { return self.operation_statement(out) };
+        let var = self.result_variable(ty, class);
+        self.keep(var, value, out);
+    }
+
+    /// What is made where these keys are known.
+    pub(super) fn knowing<const N: usize, R>(&mut self, keys: [Key; N], make: impl FnOnce(&mut Self) -> R) -> R {
+        let before = self.frame.keys.len();
+        self.frame.keys.extend(keys);
+        let made = make(self);
+        self.frame.keys.truncate(before);
+        made
     }
 
     /// A fast path for subgroups that agree.

@@ -8,7 +8,7 @@ use super::features::{Available, query};
 use super::instance::{Instance, unpack};
 use super::{Failure, InCall};
 use crate::check::spirv_of_vulkan;
-use crate::info::{DeviceInfo, DeviceType, DriverMode, Limits, SubgroupInfo, Uuid};
+use crate::info::{DeviceInfo, DeviceType, DriverMode, Limits, SubgroupInfo, Uuid, WorkgroupLimits};
 use tangle_features::{Feature, FeatureSet};
 use tangle_program::case::SpirvVersion;
 
@@ -31,7 +31,7 @@ const STAGES: [(vk::ShaderStageFlags, &str); 14] = [
 ];
 
 /// Names of `VkSubgroupFeatureFlagBits`.
-const OPERATIONS: [(u32, &str); 11] = [
+pub(in crate::worker) const OPERATIONS: [(u32, &str); 11] = [
     (0x001, "basic"),
     (0x002, "vote"),
     (0x004, "arithmetic"),
@@ -54,6 +54,7 @@ struct Properties {
     maintenance_3: vk::PhysicalDeviceMaintenance3Properties<'static>,
     driver: vk::PhysicalDeviceDriverProperties<'static>,
     size_control: vk::PhysicalDeviceSubgroupSizeControlProperties<'static>,
+    mesh_shader: vk::PhysicalDeviceMeshShaderPropertiesEXT<'static>,
 }
 
 impl Properties {
@@ -68,6 +69,9 @@ impl Properties {
         }
         if available.has_size_control() {
             chain = chain.push_next(&mut all.size_control);
+        }
+        if available.has(ash::ext::mesh_shader::NAME) {
+            chain = chain.push_next(&mut all.mesh_shader);
         }
         // SAFETY: the chain holds only structures of versions and extensions that the device has, all alive.
         unsafe { instance.get_physical_device_properties2(device, &mut chain) };
@@ -106,6 +110,21 @@ pub(super) fn describe(instance: &Instance, device: vk::PhysicalDevice) -> Resul
     info.driver_uuid = Uuid(properties.id.driver_uuid);
     info.max_spirv = max_spirv(&available, &info, instance);
     info.subgroup = subgroup_info(&properties, features);
+    let mesh = &properties.mesh_shader;
+    info.limits.task = WorkgroupLimits {
+        max_size: mesh.max_task_work_group_size,
+        max_invocations: mesh.max_task_work_group_invocations,
+        max_count: mesh.max_task_work_group_count,
+        max_total_count: mesh.max_task_work_group_total_count,
+        max_shared_memory: mesh.max_task_shared_memory_size,
+    };
+    info.limits.mesh = WorkgroupLimits {
+        max_size: mesh.max_mesh_work_group_size,
+        max_invocations: mesh.max_mesh_work_group_invocations,
+        max_count: mesh.max_mesh_work_group_count,
+        max_total_count: mesh.max_mesh_work_group_total_count,
+        max_shared_memory: mesh.max_mesh_shared_memory_size,
+    };
     info.limits.max_allocation = properties.maintenance_3.max_memory_allocation_size;
     info.features = features;
     Ok(info)
@@ -155,9 +174,11 @@ fn from_core(core: &vk::PhysicalDeviceProperties) -> DeviceInfo {
             max_uniform_buffers: limits.max_per_stage_descriptor_uniform_buffers,
             max_allocation: 0,
             timestamp_period: limits.timestamp_period,
+            ..Limits::default()
         },
         mode: DriverMode::Execute,
         system: crate::worker::system::description(),
+        opengl: None,
     }
 }
 
@@ -183,6 +204,12 @@ fn subgroup_info(properties: &Properties, features: FeatureSet) -> SubgroupInfo 
         max_compute_workgroup_subgroups: control.max_compute_workgroup_subgroups,
         required_size_in_compute: controlled
             && control.required_subgroup_size_stages.contains(vk::ShaderStageFlags::COMPUTE),
+        required_size_stages: names(
+            STAGES
+                .iter()
+                .filter(|(stage, _)| controlled && control.required_subgroup_size_stages.contains(*stage))
+                .map(|row| row.1),
+        ),
         stages: names(STAGES.iter().filter(|(stage, _)| subgroup.supported_stages.contains(*stage)).map(|row| row.1)),
         operations: names(OPERATIONS.iter().filter(|(bit, ..)| operations & bit != 0).map(|row| row.1)),
         quad_operations_in_all_stages: subgroup.quad_operations_in_all_stages != vk::FALSE,

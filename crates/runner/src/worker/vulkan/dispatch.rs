@@ -4,12 +4,13 @@ use std::time::Instant;
 
 use ash::vk;
 
-use super::execute::{Progress, micros};
+use super::graphics::{self, Draw};
 use super::layout::{Layout, descriptor_type};
 use super::memory::{Memory, Placement};
 use super::{Failure, InCall};
 use crate::info::DeviceType;
-use crate::job::{Launch, LaunchOutput, ReadBack, ReadBackMode, Stage, Times};
+use crate::job::{Launch, LaunchOutput, ReadBack, ReadBackMode, ShaderStage, Stage, Times};
+use crate::worker::progress::{Progress, micros};
 
 /// Queue, commands and memory, kept from launch to launch.
 pub(super) struct Dispatcher {
@@ -25,6 +26,8 @@ pub(super) struct Dispatcher {
 pub(super) struct Work {
     pub(super) pipeline: vk::Pipeline,
     pub(super) layout: Layout,
+    /// How a graphics pipeline is launched; none for compute.
+    pub(super) draw: Option<Draw>,
 }
 
 impl Dispatcher {
@@ -95,20 +98,24 @@ impl Dispatcher {
             self.memory.fill(device, commands, index, &buffer.init);
         }
         let placement = self.memory.placement();
+        let shader = Side { stage: pipeline_stage(work.layout.stage), ..SHADER };
         if placement == Placement::Staged {
-            barrier(device, commands, FILLED, SHADER);
+            barrier(device, commands, FILLED, shader);
         }
-        record_dispatch(device, commands, work, launch);
+        match work.draw {
+            None => record_dispatch(device, commands, work, launch),
+            Some(draw) => graphics::record(device, commands, work.pipeline, work.layout, draw, launch),
+        }
         match placement {
-            Placement::Shared => barrier(device, commands, SHADER, HOST),
-            Placement::Staged => self.record_downloads(device, launch),
+            Placement::Shared => barrier(device, commands, shader, HOST),
+            Placement::Staged => self.record_downloads(device, launch, shader),
         }
         // SAFETY: recording began above.
         unsafe { device.end_command_buffer(commands) }.in_call("vkEndCommandBuffer")
     }
 
-    fn record_downloads(&self, device: &ash::Device, launch: &Launch) {
-        barrier(device, self.commands, SHADER, FETCH);
+    fn record_downloads(&self, device: &ash::Device, launch: &Launch, shader: Side) {
+        barrier(device, self.commands, shader, FETCH);
         for (index, buffer) in launch.buffers.iter().enumerate() {
             if buffer.read_back != ReadBackMode::None {
                 self.memory.slot(index).record_download(device, self.commands);
@@ -172,7 +179,7 @@ fn placement(device_type: DeviceType) -> Placement {
 
 fn record_dispatch(device: &ash::Device, commands: vk::CommandBuffer, work: Work, launch: &Launch) {
     const POINT: vk::PipelineBindPoint = vk::PipelineBindPoint::COMPUTE;
-    let Work { pipeline, layout } = work;
+    let Work { pipeline, layout, .. } = work;
     let [x, y, z] = launch.groups;
     // SAFETY: pipeline, layout and set belong together; group counts and push constants are within the limits (check.rs);
     // the command buffer is being recorded.
@@ -198,7 +205,19 @@ struct Side {
 
 /// Copies and fills that write.
 const FILLED: Side = Side { stage: vk::PipelineStageFlags::TRANSFER, access: vk::AccessFlags::TRANSFER_WRITE };
-/// The dispatch, which reads and writes.
+/// The stage of a pipeline.
+const fn pipeline_stage(stage: ShaderStage) -> vk::PipelineStageFlags {
+    match stage {
+        ShaderStage::Compute => vk::PipelineStageFlags::COMPUTE_SHADER,
+        ShaderStage::Task => vk::PipelineStageFlags::TASK_SHADER_EXT,
+        ShaderStage::Mesh => vk::PipelineStageFlags::MESH_SHADER_EXT,
+        ShaderStage::Fragment => vk::PipelineStageFlags::from_raw(
+            vk::PipelineStageFlags::VERTEX_SHADER.as_raw() | vk::PipelineStageFlags::FRAGMENT_SHADER.as_raw(),
+        ),
+    }
+}
+
+/// A compute shader, which reads and writes; another stage does so in its own.
 const SHADER: Side = Side {
     stage: vk::PipelineStageFlags::COMPUTE_SHADER,
     access: vk::AccessFlags::from_raw(

@@ -5,43 +5,28 @@ use std::time::Instant;
 use ash::vk;
 
 use super::dispatch::Work;
+use super::graphics::Graphics;
+use super::layout::stage_flag;
 use super::session::Session;
 use super::{Failure, InCall, result_name};
 use crate::check;
-use crate::job::{Completed, Job, Optimisation, Outcome, Shortage, Stage};
+use crate::job::{BesideStage, Completed, Job, Optimisation, Outcome, Pipeline, Shortage, Stage};
+use crate::worker::progress::{Progress, micros};
 use tangle_files::text::Lines;
 
 /// Objects that belong to one job.
 #[derive(Default)]
 struct Objects {
-    module: vk::ShaderModule,
+    /// The job's own, then those beside it.
+    modules: Vec<vk::ShaderModule>,
     pipeline: vk::Pipeline,
-}
-
-/// Announces stages and remembers the present one.
-pub(super) struct Progress<'a> {
-    announce: &'a mut dyn FnMut(Stage),
-    stage: Stage,
-}
-
-impl Progress<'_> {
-    pub(super) fn enter(&mut self, stage: Stage) {
-        self.stage = stage;
-        (self.announce)(stage);
-    }
-}
-
-/// Microseconds since an instant.
-pub(super) fn micros(since: Instant) -> u64 {
-    since.elapsed().as_micros() as u64
 }
 
 impl Session {
     /// Runs a job; calls `announce` before each stage.
     pub(super) fn run(&mut self, job: &Job, announce: &mut dyn FnMut(Stage)) -> Outcome {
         let begin = Instant::now();
-        let mut progress = Progress { announce, stage: Stage::Check };
-        progress.enter(Stage::Check);
+        let mut progress = Progress::begin(announce);
         let problems = check::problems(job);
         if !problems.is_empty() {
             return Outcome::Invalid { problems };
@@ -72,19 +57,29 @@ impl Session {
         progress: &mut Progress,
     ) -> Result<(), Failure> {
         progress.enter(Stage::Module);
-        let layout = self.layouts.get(&self.device, &job.launches[0])?;
+        let layout = self.layouts.get(&self.device, job.pipeline.stage(), &job.launches[0])?;
         let begin = Instant::now();
-        let create_info = vk::ShaderModuleCreateInfo::default().code(&job.spirv);
-        // SAFETY: the module needs nothing that the device lacks (check.rs), and the parent has validated it.
-        objects.module =
-            unsafe { self.device.create_shader_module(&create_info, None) }.in_call("vkCreateShaderModule")?;
+        let beside = job.pipeline.beside();
+        for words in [job.spirv.as_slice()].into_iter().chain(beside.iter().map(|(_, words)| *words)) {
+            let create_info = vk::ShaderModuleCreateInfo::default().code(words);
+            // SAFETY: the module needs nothing that the device lacks (check.rs), and the parent has validated it.
+            let module =
+                unsafe { self.device.create_shader_module(&create_info, None) }.in_call("vkCreateShaderModule")?;
+            objects.modules.push(module);
+        }
         completed.times.module_us = micros(begin);
         progress.enter(Stage::Pipeline);
         let begin = Instant::now();
-        objects.pipeline = self.create_pipeline(job, objects.module, layout.pipeline)?;
+        objects.pipeline = self.create_pipeline(job, &objects.modules, layout.pipeline)?;
         completed.times.pipeline_us = micros(begin);
         let Some(dispatcher) = &mut self.dispatcher else { return Ok(()) };
-        let work = Work { pipeline: objects.pipeline, layout };
+        let draw = match (&mut self.graphics, &job.pipeline) {
+            (_, Pipeline::Compute) => None,
+            (graphics, pipeline) => {
+                graphics.as_mut().map(|graphics| graphics.draw(&self.device, pipeline)).transpose()?
+            }
+        };
+        let work = Work { pipeline: objects.pipeline, layout, draw };
         for (index, launch) in (0..).zip(&job.launches) {
             let output = dispatcher.run(&self.device, work, launch, index, &mut completed.times, progress)?;
             completed.launches.push(output);
@@ -93,9 +88,9 @@ impl Session {
     }
 
     fn create_pipeline(
-        &self,
+        &mut self,
         job: &Job,
-        module: vk::ShaderModule,
+        modules: &[vk::ShaderModule],
         layout: vk::PipelineLayout,
     ) -> Result<vk::Pipeline, Failure> {
         let entries: Vec<_> = (0u32..)
@@ -108,8 +103,8 @@ impl Session {
             .required_subgroup_size(job.required_subgroup_size.unwrap_or(0));
         let mut stage = vk::PipelineShaderStageCreateInfo::default()
             .flags(stage_flags(job))
-            .stage(vk::ShaderStageFlags::COMPUTE)
-            .module(module)
+            .stage(stage_flag(job.pipeline.stage()))
+            .module(modules[0])
             .name(c"main")
             .specialization_info(&specialization);
         if job.required_subgroup_size.is_some() {
@@ -119,17 +114,38 @@ impl Session {
             Optimisation::Default => vk::PipelineCreateFlags::empty(),
             Optimisation::Disabled => vk::PipelineCreateFlags::DISABLE_OPTIMIZATION,
         };
-        let create_info = vk::ComputePipelineCreateInfo::default().flags(flags).stage(stage).layout(layout);
-        // SAFETY: the structures live until the call returns; the rules on subgroup sizes hold (check.rs).
-        let created = unsafe { self.device.create_compute_pipelines(vk::PipelineCache::null(), &[create_info], None) };
-        created.map(|pipelines| pipelines[0]).map_err(|(_, result)| result).in_call("vkCreateComputePipelines")
+        if job.pipeline == Pipeline::Compute {
+            let create_info = vk::ComputePipelineCreateInfo::default().flags(flags).stage(stage).layout(layout);
+            // SAFETY: the structures live until the call returns; the rules on subgroup sizes hold (check.rs).
+            let created =
+                unsafe { self.device.create_compute_pipelines(vk::PipelineCache::null(), &[create_info], None) };
+            return created
+                .map(|pipelines| pipelines[0])
+                .map_err(|(_, result)| result)
+                .in_call("vkCreateComputePipelines");
+        }
+        let beside = job.pipeline.beside();
+        let others = beside.iter().zip(&modules[1..]).map(|((stage, _), module)| {
+            let stage = match stage {
+                BesideStage::Vertex => vk::ShaderStageFlags::VERTEX,
+                BesideStage::Mesh => vk::ShaderStageFlags::MESH_EXT,
+            };
+            vk::PipelineShaderStageCreateInfo::default().stage(stage).module(*module).name(c"main")
+        });
+        let stages: Vec<_> = others.chain([stage]).collect();
+        // Only the first job of this kind finds none.
+        let graphics = match &mut self.graphics {
+            Some(graphics) => graphics,
+            none => none.insert(Graphics::new(&self.instance, &self.device)?),
+        };
+        graphics.create_pipeline(&self.device, &job.pipeline, &stages, flags, layout)
     }
 
     fn destroy(&self, objects: &Objects) {
         // SAFETY: the device is idle, and either handle may be null.
         unsafe {
             self.device.destroy_pipeline(objects.pipeline, None);
-            self.device.destroy_shader_module(objects.module, None);
+            objects.modules.iter().for_each(|&module| self.device.destroy_shader_module(module, None));
         }
     }
 }

@@ -53,7 +53,7 @@ impl Available {
                 Vulkan::Member(Member { origin, .. }) if self.has_without_extension(origin) => None,
                 Vulkan::Member(member) => member.origin.extension,
                 Vulkan::Extension(name) => Some(name),
-                Vulkan::Operation(_) => None,
+                Vulkan::Operation(_) | Vulkan::Stage(_) => None,
             };
             names.extend(name.filter(|name| self.has(name) && !names.contains(name)));
         }
@@ -78,6 +78,7 @@ pub(super) fn query(
     let has = |vulkan: Vulkan| match vulkan {
         Vulkan::Member(member) => chain.get(member),
         Vulkan::Operation(bit) => in_compute && subgroup.supported_operations.as_raw() & bit != 0,
+        Vulkan::Stage(bit) => subgroup.supported_stages.as_raw() & bit != 0,
         Vulkan::Extension(name) => available.has(name),
     };
     let features: FeatureSet = TABLE.iter().filter(|row| has(row.vulkan)).map(|row| row.feature).collect();
@@ -221,9 +222,9 @@ mod tests {
             // Features of 1.0 and 16-bit storage.
             (vk::API_VERSION_1_1, &[][..], Feature::ShaderInt16, 2, &[][..]),
             (vk::API_VERSION_1_1, &[size_control][..], Feature::ComputeFullSubgroups, 3, &[size_control][..]),
-            // Beside these: 1.2, size control, integer dot products and maintenance4.
-            (vk::API_VERSION_1_3, &[size_control][..], Feature::ComputeFullSubgroups, 6, &[][..]),
-            (vk::API_VERSION_1_3, &[quad_control, maximal][..], Feature::QuadControl, 8, &[maximal, quad_control][..]),
+            // Beside these: 1.2, size control, demoted and terminated fragments, integer dot products and maintenance4.
+            (vk::API_VERSION_1_3, &[size_control][..], Feature::ComputeFullSubgroups, 8, &[][..]),
+            (vk::API_VERSION_1_3, &[quad_control, maximal][..], Feature::QuadControl, 10, &[maximal, quad_control][..]),
         ] {
             let available = available(version, extensions);
             assert_eq!(Chain::of(&available).0.len(), structures);

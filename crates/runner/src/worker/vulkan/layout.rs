@@ -6,21 +6,43 @@ use ash::vk;
 
 use super::{Failure, InCall};
 use crate::info::DriverMode;
-use crate::job::{BufferKind, Launch};
+use crate::job::{BufferKind, Launch, ShaderStage};
 
-/// What makes two layouts the same: push-constant bytes, and each buffer's binding and kind.
+/// What makes two layouts the same: the stage, push-constant bytes, and each buffer's binding and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Signature {
+    stage: ShaderStage,
     push_constants: u32,
     bindings: Vec<(u32, BufferKind)>,
 }
 
 impl Signature {
-    pub(super) fn of(launch: &Launch) -> Signature {
+    pub(super) fn of(stage: ShaderStage, launch: &Launch) -> Signature {
         Signature {
+            stage,
             push_constants: launch.push_constants.len() as u32,
             bindings: launch.buffers.iter().map(|buffer| (buffer.binding, buffer.kind)).collect(),
         }
+    }
+}
+
+/// The bit of a stage.
+pub(super) const fn stage_flag(stage: ShaderStage) -> vk::ShaderStageFlags {
+    match stage {
+        ShaderStage::Compute => vk::ShaderStageFlags::COMPUTE,
+        ShaderStage::Task => vk::ShaderStageFlags::TASK_EXT,
+        ShaderStage::Mesh => vk::ShaderStageFlags::MESH_EXT,
+        ShaderStage::Fragment => vk::ShaderStageFlags::FRAGMENT,
+    }
+}
+
+/// The stages that see the buffers of a job of this stage: a vertex shader reads where its vertices are.
+const fn buffer_stages(stage: ShaderStage) -> vk::ShaderStageFlags {
+    match stage {
+        ShaderStage::Fragment => vk::ShaderStageFlags::from_raw(
+            vk::ShaderStageFlags::FRAGMENT.as_raw() | vk::ShaderStageFlags::VERTEX.as_raw(),
+        ),
+        other => stage_flag(other),
     }
 }
 
@@ -36,6 +58,7 @@ pub(super) fn descriptor_type(kind: BufferKind) -> vk::DescriptorType {
 /// every launch.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
+    pub(super) stage: ShaderStage,
     pub(super) pipeline: vk::PipelineLayout,
     pub(super) set: vk::DescriptorSet,
 }
@@ -52,9 +75,9 @@ impl Layouts {
         Layouts { mode, by_signature: HashMap::new() }
     }
 
-    /// The layout for a launch, created when it is the first of its signature.
-    pub(super) fn get(&mut self, device: &ash::Device, launch: &Launch) -> Result<Layout, Failure> {
-        let signature = Signature::of(launch);
+    /// The layout for a launch of a stage, created when it is the first of its signature.
+    pub(super) fn get(&mut self, device: &ash::Device, stage: ShaderStage, launch: &Launch) -> Result<Layout, Failure> {
+        let signature = Signature::of(stage, launch);
         if let Some(&layout) = self.by_signature.get(&signature) {
             return Ok(layout);
         }
@@ -66,17 +89,18 @@ impl Layouts {
 }
 
 fn create(device: &ash::Device, signature: &Signature, mode: DriverMode) -> Result<Layout, Failure> {
-    let bindings: Vec<_> = signature.bindings.iter().map(|&(binding, kind)| layout_binding(binding, kind)).collect();
+    let stage_flags = stage_flag(signature.stage);
+    let bindings: Vec<_> = signature
+        .bindings
+        .iter()
+        .map(|&(binding, kind)| layout_binding(binding, kind, buffer_stages(signature.stage)))
+        .collect();
     let create_info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
     // SAFETY: the bindings are alive, of core types, and each number occurs once (check.rs).
     let set_layout =
         unsafe { device.create_descriptor_set_layout(&create_info, None) }.in_call("vkCreateDescriptorSetLayout")?;
     let set_layouts = [set_layout];
-    let ranges = [vk::PushConstantRange {
-        stage_flags: vk::ShaderStageFlags::COMPUTE,
-        offset: 0,
-        size: signature.push_constants,
-    }];
+    let ranges = [vk::PushConstantRange { stage_flags, offset: 0, size: signature.push_constants }];
     let mut create_info = vk::PipelineLayoutCreateInfo::default().set_layouts(&set_layouts);
     if signature.push_constants > 0 {
         create_info = create_info.push_constant_ranges(&ranges);
@@ -87,15 +111,19 @@ fn create(device: &ash::Device, signature: &Signature, mode: DriverMode) -> Resu
         DriverMode::Execute => allocate_set(device, set_layout, signature)?,
         DriverMode::CompileOnly => vk::DescriptorSet::null(),
     };
-    Ok(Layout { pipeline, set })
+    Ok(Layout { stage: signature.stage, pipeline, set })
 }
 
-fn layout_binding(binding: u32, kind: BufferKind) -> vk::DescriptorSetLayoutBinding<'static> {
+fn layout_binding(
+    binding: u32,
+    kind: BufferKind,
+    stages: vk::ShaderStageFlags,
+) -> vk::DescriptorSetLayoutBinding<'static> {
     vk::DescriptorSetLayoutBinding::default()
         .binding(binding)
         .descriptor_type(descriptor_type(kind))
         .descriptor_count(1)
-        .stage_flags(vk::ShaderStageFlags::COMPUTE)
+        .stage_flags(stages)
 }
 
 fn allocate_set(

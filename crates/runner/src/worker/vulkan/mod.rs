@@ -8,13 +8,15 @@
 //!   layout.rs     descriptor and pipeline layouts, kept by signature
 //!   memory.rs     buffers, kept and grown
 //!   execute.rs    one job, stage by stage
+//!   graphics.rs   what stands around a stage that is no compute shader
 //!   dispatch.rs   one launch of its pipeline
 //! ```
 
-mod describe;
+pub(super) mod describe;
 mod dispatch;
 mod execute;
 mod features;
+mod graphics;
 mod instance;
 mod layout;
 mod memory;

@@ -4,6 +4,7 @@ use ash::vk;
 
 use super::dispatch::Dispatcher;
 use super::features::Chain;
+use super::graphics::Graphics;
 use super::instance::Instance;
 use super::layout::Layouts;
 use super::{Failure, InCall, describe};
@@ -13,6 +14,10 @@ use crate::info::{DeviceInfo, DriverMode};
 pub(super) struct Session {
     pub(super) info: DeviceInfo,
     pub(super) device: ash::Device,
+    /// To find functions of extensions.
+    pub(super) instance: ash::Instance,
+    /// What graphics pipelines share, once there is one.
+    pub(super) graphics: Option<Graphics>,
     pub(super) layouts: Layouts,
     /// None on a device that only compiles: such a driver often cannot make even a fence.
     pub(super) dispatcher: Option<Dispatcher>,
@@ -44,17 +49,26 @@ impl Session {
                 Some(Dispatcher::new(&device, family, memory, info.device_type)?)
             }
         };
-        Ok(Session { layouts: Layouts::new(info.mode), info, device, dispatcher })
+        Ok(Session {
+            layouts: Layouts::new(info.mode),
+            info,
+            device,
+            instance: instance.handle.clone(),
+            graphics: None,
+            dispatcher,
+        })
     }
 }
 
+/// A family that draws, too, if there is one.
 fn compute_family(instance: &Instance, physical: vk::PhysicalDevice) -> Option<u32> {
     // SAFETY: the physical device was enumerated from this instance.
     let families = unsafe { instance.handle.get_physical_device_queue_family_properties(physical) };
-    let computes = |family: &vk::QueueFamilyProperties| {
-        family.queue_flags.contains(vk::QueueFlags::COMPUTE) && family.queue_count > 0
+    let has = |flags: vk::QueueFlags| {
+        families.iter().position(|family| family.queue_flags.contains(flags) && family.queue_count > 0)
     };
-    families.iter().position(computes).map(|index| index as u32)
+    let family = has(vk::QueueFlags::COMPUTE | vk::QueueFlags::GRAPHICS).or_else(|| has(vk::QueueFlags::COMPUTE));
+    family.map(|index| index as u32)
 }
 
 fn create_device(

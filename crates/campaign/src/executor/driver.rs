@@ -1,14 +1,14 @@
-//! A device of a Vulkan driver, in worker processes.
+//! A device of a Vulkan or OpenGL driver, in worker processes.
 
 use std::num::NonZero;
 use std::path::Path;
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
-use tangle_runner::{Completion, Device, DeviceStats, DriverConfig, DriverMode, Options};
+use tangle_runner::{Api, Completion, Device, DeviceStats, DriverConfig, DriverMode, Options};
 
-use super::{Description, Executor, Task, Worker};
-use crate::capabilities::Capabilities;
+use super::{Description, Executor, Runs, Task, Worker};
+use crate::capabilities::{Capabilities, dialect};
 use crate::prepare::{Prepared, job, job_with};
 
 /// How much of the processors' time a device gets when there are several, in relation to the others: what it runs is judged, and shows
@@ -16,25 +16,25 @@ use crate::prepare::{Prepared, job, job_with};
 const EXECUTING: f64 = 4.0;
 const COMPILING: f64 = 1.0;
 
-/// A Vulkan device.
-pub struct Vulkan {
+/// A device of a driver.
+pub struct Driver {
     first: Device,
     more: Vec<Device>,
 }
 
-impl Vulkan {
+impl Driver {
     /// Opens a device with one worker.
     ///
     /// # Errors
     /// If its worker does not come up.
-    pub fn open(driver: &DriverConfig, index: u32, options: &Options) -> anyhow::Result<Vulkan> {
+    pub fn open(driver: &DriverConfig, index: u32, options: &Options) -> anyhow::Result<Driver> {
         let weight = if driver.mode == DriverMode::Execute { EXECUTING } else { COMPILING };
         let options = Options { weight, ..options.clone() };
-        Ok(Vulkan { first: Device::open(driver, index, &options)?, more: Vec::new() })
+        Ok(Driver { first: Device::open(driver, index, &options)?, more: Vec::new() })
     }
 }
 
-impl Executor for Vulkan {
+impl Executor for Driver {
     fn description(&self) -> Description {
         let info = self.first.info();
         Description {
@@ -73,6 +73,13 @@ impl Executor for Vulkan {
         self.first.info().mode
     }
 
+    fn runs(&self) -> Runs {
+        match self.first.info().api() {
+            Api::Vulkan => Runs::Module,
+            Api::OpenGl => Runs::Source,
+        }
+    }
+
     fn prints_machine_code(&self) -> bool {
         printing(self.first.driver(), &self.first.info().driver_name).is_some()
     }
@@ -83,14 +90,14 @@ impl Executor for Vulkan {
         let options =
             Options { timeout: Some(PRINTING), stderr: Some(file.to_owned()), ..self.first.options().clone() };
         if let Ok(device) = Device::open(&driver, self.first.info().index, &options) {
-            let _ = device.run(job(prepared, 0));
+            let _ = device.run(job(prepared, dialect(device.info()), 0));
         }
     }
 }
 
 impl Worker for Device {
     fn submit(&self, task: &Task<'_>, completions: &Sender<Completion>) {
-        let job = job_with(task.prepared, task.cases.iter().copied(), task.id);
+        let job = job_with(task.prepared, dialect(self.info()), task.cases.iter().copied(), task.id);
         match task.suspicion {
             Some(suspicion) => self.submit_alone_to(job, suspicion, completions),
             None => self.submit_to(job, completions),

@@ -1,0 +1,79 @@
+//! Compilers as devices: random cases through glslang's HLSL front end, which is always there, and planted faults of a compiler.
+
+use tangle_campaign::plan::{Choice, Plan};
+use tangle_campaign::prepare::{Prepared, prepare};
+use tangle_campaign::target::{Finish, Target};
+use tangle_compilers::faults::FAULTS;
+use tangle_oracle::judge::Verdict;
+use tangle_program::case::Case;
+
+/// Programs to look at.
+const PROGRAMS: u64 = 1200;
+
+fn target(name: &str) -> Target {
+    Target::built_in(name).expect("it is part of tangle")
+}
+
+/// The programs of a seed, as the device can run them.
+fn cases(target: &Target) -> Vec<Case> {
+    let choice = Choice { seed: 13, ..Choice::default() };
+    let plan = Plan::new(choice, std::slice::from_ref(target)).expect("it offers a tier");
+    let programs = (0..PROGRAMS).filter_map(|program| plan.case(program * plan.inputs()));
+    programs.map(|case| target.fitted(&case).into_owned()).filter(|case| target.missing(case).is_empty()).collect()
+}
+
+/// Those that the compiler translates well, and how many values were compared.
+fn right(target: &Target) -> (Vec<Prepared>, u64) {
+    let mut checked = 0;
+    let passes = |prepared: &Prepared| match target.run(prepared).finish {
+        Finish::Judged(judgement) if judgement.verdict == Verdict::Pass => {
+            checked += judgement.counts.checked;
+            true
+        }
+        _ => false,
+    };
+    let prepared: Vec<Prepared> = cases(target).into_iter().filter_map(|case| prepare(case).ok()).collect();
+    (prepared.into_iter().filter(passes).collect(), checked)
+}
+
+#[test]
+fn planted_faults_of_a_compiler_are_found() {
+    let (prepared, checked) = right(&target("hlsl@glslang"));
+    assert!(prepared.len() > 15 && checked > 5_000, "{} programs, {checked} values", prepared.len());
+    let mut missed = Vec::new();
+    let mut planted = 0;
+    for fault in FAULTS {
+        let faulty = target(&format!("hlsl@glslang:{}", fault.name));
+        let changed: Vec<&Prepared> =
+            prepared.iter().filter(|prepared| fault.plant(&prepared.spirv).is_some()).collect();
+        // A fault of what none of the programs does says nothing.
+        if changed.len() < 3 {
+            continue;
+        }
+        planted += 1;
+        let is_found = |prepared: &&Prepared| faulty.run(prepared).signature(&prepared.case).is_some();
+        if !changed.iter().any(is_found) {
+            missed.push(fault.name);
+        }
+    }
+    println!("{planted} of {} faults planted, missed: {missed:?}", FAULTS.len());
+    assert!(planted >= 15, "{planted}");
+    // A shift of numbers without their highest bit is the same, arithmetic or not.
+    assert!(missed.len() * 20 <= planted, "missed: {missed:?}");
+}
+
+#[test]
+fn a_compiler_runs_no_other_modules_than_its_own() {
+    let target = target("hlsl@glslang");
+    let case = Case::from_json(include_str!("../../../corpus/vectors/V01.json")).expect("a case of the corpus");
+    assert_eq!(target.missing(&case).last().map(String::as_str), Some("modules that hlsl@glslang did not make"));
+    let dressed = target.dressed(&case).into_owned();
+    assert_eq!(dressed.variant.to_string(), "hlsl@glslang");
+    assert_eq!(target.missing(&dressed), Vec::<String>::new());
+    let prepared = prepare(dressed).expect("it compiles");
+    assert!(prepared.shader.contains("RWStructuredBuffer<uint> log_words;"), "{}", prepared.shader);
+    assert_eq!(target.run(&prepared).status(&prepared.case), "pass");
+    let Err(error) = Target::built_in("hlsl@cg") else { panic!("there is no such compiler") };
+    assert!(error.to_string().contains("no compiler is called hlsl@cg; there are: hlsl@glslang"), "{error}");
+    assert!(Target::built_in("hlsl@glslang:nothing").is_err());
+}

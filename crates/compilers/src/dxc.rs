@@ -1,0 +1,115 @@
+//! DXC, Microsoft's DirectXShaderCompiler, with its SPIR-V back end: the library `libdxcompiler.so` in this process, or somebody's own build of the
+//! program `dxc`.
+//!
+//! The language is HLSL 2021, in which `&&`, `||` and `?:` evaluate what they need and no more (DirectXShaderCompiler wiki, "HLSL 2021").
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tangle_features::Feature;
+use tangle_program::case::{SpirvVersion, Tier};
+use tangle_program::variant::Language;
+
+use crate::dxc_api::Library;
+use crate::{Call, Compiler, Failure, Found, absent, installed, started};
+
+pub(crate) const HLSL: Compiler = Compiler {
+    name: "dxc",
+    language: Language::Hlsl,
+    about: "DirectXShaderCompiler",
+    promise: Tier::Plain,
+    least_spirv: SpirvVersion::V1_3,
+    // WaveMatch and WaveMultiPrefix* came to its SPIR-V back end with 1.8.2405 (pull requests 6596 and 6608).
+    lacks_features: &[Feature::SubgroupPartitioned, Feature::SharedInt64Atomics, Feature::BufferInt64Atomics],
+    lacks: |_| Vec::new(),
+    find,
+    compile,
+    command: |version| Some(format!("dxc {} shader.hlsl -Fo shader.spv", arguments(version).join(" "))),
+};
+
+/// The name of the library in the folder that the set-up makes.
+const LIBRARY: &str = "libdxcompiler.so";
+
+fn find(named: Option<&Path>) -> Result<Found, String> {
+    let (path, version) = match named {
+        Some(path) => (path.to_owned(), None),
+        None => {
+            let folder = installed(HLSL.name).ok_or_else(|| absent(HLSL.name))?;
+            (folder.join(LIBRARY), std::fs::read_to_string(folder.join("version")).ok())
+        }
+    };
+    if !path.is_file() {
+        return Err(format!("there is no {}", path.display()));
+    }
+    let version = version.map_or_else(|| path.display().to_string(), |version| version.trim().to_owned());
+    Ok(Found { path: Some(path), version })
+}
+
+/// Those that decide on the module.
+fn arguments(version: SpirvVersion) -> Vec<&'static str> {
+    let environment = match version {
+        // Its versions before 1.7.2207 know no environment with SPIR-V 1.4; a module of 1.3 is good for whoever takes 1.4.
+        SpirvVersion::V1_3 | SpirvVersion::V1_4 => "-fspv-target-env=vulkan1.1",
+        SpirvVersion::V1_5 => "-fspv-target-env=vulkan1.2",
+        SpirvVersion::V1_6 => "-fspv-target-env=vulkan1.3",
+    };
+    vec!["-T", "cs_6_6", "-E", "main", "-spirv", environment, "-HV", "2021", "-enable-16bit-types"]
+}
+
+thread_local! {
+    static LOADED: RefCell<Option<(PathBuf, Library)>> = const { RefCell::new(None) };
+}
+
+/// True if the objects of a library have two destructors in their tables of functions, as those of DXC before 1.8 have where there is no
+/// COM (DirectXShaderCompiler, `WinAdapter.h`). What is known of a library stands in a file beside it.
+fn has_destructors(library: &Path) -> bool {
+    let said = library.parent().and_then(|folder| std::fs::read_to_string(folder.join("version")).ok());
+    let version = said.as_deref().and_then(|said| said.strip_prefix("DXC 1."));
+    let minor = version.and_then(|version| version.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok());
+    minor.is_some_and(|minor| minor < 8)
+}
+
+fn compile_by_library(library: &Library, call: &Call<'_>) -> Result<Vec<u32>, Failure> {
+    // Profile and entry point are arguments of their own.
+    let arguments = arguments(call.version).split_off(4);
+    match library.compile(call.source, "main", "cs_6_6", &arguments)? {
+        Ok(module) => started::module(&module),
+        Err(said) => {
+            let said = String::from_utf8_lossy(&said).replace('\0', "");
+            Err(Failure::Refused(first_error(&said).unwrap_or_else(|| "it fails and says nothing".into())))
+        }
+    }
+}
+
+/// What it says from its first error on: warnings may come before it.
+fn first_error(said: &str) -> Option<String> {
+    let lines: Vec<&str> = said.lines().skip_while(|line| !line.contains("error:")).collect();
+    let text = if lines.is_empty() { said.trim().to_owned() } else { lines.join("\n") };
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
+    let Some(path) = call.path else { return Err(Failure::Absent(absent(HLSL.name))) };
+    if !path.to_string_lossy().contains(".so") {
+        return compile_by_program(path, call);
+    }
+    LOADED.with(|loaded| {
+        let mut loaded = loaded.borrow_mut();
+        match &*loaded {
+            Some((there, library)) if there == path => compile_by_library(library, call),
+            _ => {
+                let library = Library::open(path, has_destructors(path)).map_err(Failure::Absent)?;
+                compile_by_library(&loaded.insert((path.to_owned(), library)).1, call)
+            }
+        }
+    })
+}
+
+fn compile_by_program(program: &Path, call: &Call<'_>) -> Result<Vec<u32>, Failure> {
+    let folder = started::folder(&[("shader.hlsl", call.source)])?;
+    let mut command = Command::new(program);
+    command.args(arguments(call.version)).args(["shader.hlsl", "-Fo", "shader.spv"]).current_dir(folder.path());
+    started::run(&mut command)?;
+    started::module(&started::read(&folder, "shader.spv")?)
+}

@@ -1,0 +1,158 @@
+//! Planted faults: a compiler that makes one mistake. A campaign that does not find it is blind there.
+//!
+//! A fault rewrites the words of a module that is valid, so that it stays valid but means something else: one instruction of a kind becomes
+//! another, the operands of one are swapped, or an instruction moves. SPIR-V 1.6 §2.3 has the layout of words, §3.3 the numbers.
+
+/// A fault.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// Its name behind the compiler's: `hlsl@dxc:swap-arms`.
+    pub name: &'static str,
+    change: Change,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    /// An instruction of the first number becomes one of the second.
+    Opcode(u16, u16),
+    /// A group operation (Reduce 0, InclusiveScan 1, ExclusiveScan 2) becomes another.
+    GroupOperation(u32, u32),
+    /// Two operands, by their words, of an instruction of this number.
+    Swap(u16, usize, usize),
+    /// A selection's first instructions, up to one of a subgroup, move before its branch.
+    Hoist,
+}
+
+const fn opcode(name: &'static str, from: u16, to: u16) -> Fault {
+    Fault { name, change: Change::Opcode(from, to) }
+}
+
+const fn swap(name: &'static str, of: u16, first: usize, second: usize) -> Fault {
+    Fault { name, change: Change::Swap(of, first, second) }
+}
+
+const BRANCH_CONDITIONAL: u16 = 250;
+const SELECTION_MERGE: u16 = 247;
+const LABEL: u16 = 248;
+
+/// Every fault.
+pub const FAULTS: &[Fault] = &[
+    Fault { name: "exclusive-to-inclusive", change: Change::GroupOperation(2, 1) },
+    Fault { name: "reduce-to-inclusive", change: Change::GroupOperation(0, 1) },
+    Fault { name: "reduce-to-exclusive", change: Change::GroupOperation(0, 2) },
+    Fault { name: "hoist", change: Change::Hoist },
+    swap("swap-arms", BRANCH_CONDITIONAL, 2, 3),
+    swap("swap-select", 169, 4, 5),
+    swap("swap-subtraction", 130, 3, 4),
+    swap("swap-less-than", 176, 3, 4),
+    opcode("add-to-subtract", 128, 130),
+    opcode("multiply-to-add", 132, 128),
+    opcode("divide-to-modulo", 134, 137),
+    opcode("and-to-or", 199, 197),
+    opcode("or-to-xor", 197, 198),
+    opcode("shift-logical-to-arithmetic", 194, 195),
+    opcode("equal-to-not-equal", 170, 171),
+    opcode("less-to-less-or-equal", 176, 178),
+    opcode("logical-and-to-or", 167, 166),
+    opcode("all-to-any", 334, 335),
+    opcode("any-to-all", 335, 334),
+    opcode("group-add-to-multiply", 349, 351),
+    opcode("group-umin-to-umax", 354, 357),
+    opcode("group-and-to-or", 359, 360),
+    opcode("atomic-add-to-or", 234, 241),
+];
+
+impl Fault {
+    /// The fault of a name.
+    pub fn named(name: &str) -> Option<&'static Fault> {
+        FAULTS.iter().find(|fault| fault.name == name)
+    }
+
+    /// The module with the mistake at the last place where it can be made; `None` if there is no such place.
+    pub fn plant(&self, module: &[u32]) -> Option<Vec<u32>> {
+        let mut words = module.to_vec();
+        let places: Vec<(usize, usize, u16)> = instructions(module).collect();
+        match self.change {
+            Change::Opcode(from, to) => {
+                let (at, ..) = *places.iter().rev().find(|(_, _, op)| *op == from)?;
+                words[at] = words[at] & 0xFFFF_0000 | u32::from(to);
+            }
+            Change::GroupOperation(from, to) => {
+                let is_it = |&&(at, length, op): &&(usize, usize, u16)| {
+                    (349..=364).contains(&op) && length > 4 && module.get(at + 4) == Some(&from)
+                };
+                let (at, ..) = *places.iter().rev().find(is_it)?;
+                words[at + 4] = to;
+            }
+            Change::Swap(of, first, second) => {
+                let is_it = |&&(at, length, op): &&(usize, usize, u16)| {
+                    op == of && length > first.max(second) && module.get(at + first) != module.get(at + second)
+                };
+                let (at, ..) = *places.iter().rev().find(is_it)?;
+                words.swap(at + first, at + second);
+            }
+            Change::Hoist => return hoist(module, &places),
+        }
+        Some(words)
+    }
+}
+
+/// The instructions behind the header: where each begins, how many words it has, and its number.
+fn instructions(module: &[u32]) -> impl Iterator<Item = (usize, usize, u16)> + '_ {
+    let mut at = 5;
+    std::iter::from_fn(move || {
+        let word = *module.get(at)?;
+        let length = (word >> 16) as usize;
+        if length == 0 || at + length > module.len() {
+            return None;
+        }
+        let instruction = (at, length, word as u16);
+        at += length;
+        Some(instruction)
+    })
+}
+
+/// Moves what a selection's true side begins with, up to its first subgroup operation, before the selection. Only what reads and computes
+/// moves.
+fn hoist(module: &[u32], places: &[(usize, usize, u16)]) -> Option<Vec<u32>> {
+    // Loads, access chains, composites, conversions and arithmetic.
+    let moves = |op: u16| matches!(op, 61 | 65 | 79..=84 | 109..=124 | 126..=205);
+    let is_group = |op: u16| (333..=366).contains(&op);
+    for pair in places.windows(2).rev() {
+        let [(merge, _, SELECTION_MERGE), (branch, 4.., BRANCH_CONDITIONAL)] = *pair else { continue };
+        let target = module[branch + 2];
+        let label = places.iter().position(|&(at, _, op)| op == LABEL && module.get(at + 1) == Some(&target))?;
+        let behind = &places[label + 1..];
+        let Some(group) = behind.iter().position(|&(_, _, op)| !moves(op)) else { continue };
+        let (first, last) = (behind[0].0, behind[group]);
+        if !is_group(last.2) || first < branch {
+            continue;
+        }
+        let end = last.0 + last.1;
+        let mut words = module[..merge].to_vec();
+        words.extend(&module[first..end]);
+        words.extend(&module[merge..first]);
+        words.extend(&module[end..]);
+        return Some(words);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_changes_are_changes() {
+        for (at, fault) in FAULTS.iter().enumerate() {
+            assert!(FAULTS[..at].iter().all(|other| other.name != fault.name), "{}", fault.name);
+            assert!(Fault::named(fault.name).is_some());
+        }
+        // OpIAdd %1 %2 %3 %4, behind a header.
+        let module = [0x0723_0203, 0x0001_0300, 0, 9, 0, 5 << 16 | 128, 1, 2, 3, 4];
+        let planted = Fault::named("add-to-subtract").and_then(|fault| fault.plant(&module)).expect("there is a place");
+        assert_eq!(planted[5], 5 << 16 | 130);
+        assert_eq!(Fault::named("swap-arms").and_then(|fault| fault.plant(&module)), None);
+        assert_eq!(Fault::named("add-to-subtract").and_then(|fault| fault.plant(&[1, 2])), None);
+    }
+}

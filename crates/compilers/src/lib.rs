@@ -1,0 +1,181 @@
+//! The compilers of shading languages that tangle tests: one row each in [`TABLE`], one file each.
+//!
+//! A front end is a printer (`tangle_emit`, by [`Language`]) and a compiler: `hlsl@dxc`. A row says what a compiler is called, which language
+//! it takes, how it is found, how a shader becomes SPIR-V, what of the language's share of cases it does not take, and which promise of
+//! convergence its modules carry. Whoever lists, runs or leaves out compilers reads the table.
+//!
+//! ```text
+//!   case ──► printer of the language ──► source ──► Compiler::compile ──► SPIR-V ──► spirv-val ──► interpreter, drivers
+//! ```
+//!
+//! [`Compiler::compile`] runs in a process of the toolchain (`tangle_runner::toolchain`), which may crash, hang or eat all memory.
+//! A compiler that is a program of its own is started from there, with limits of its own ([`started`]).
+//!
+//! GLSL by glslang, what every case is without a choice, has no row: it is `tangle_runner::toolchain::compile`.
+
+mod dxc;
+mod dxc_api;
+pub mod faults;
+mod glslang;
+mod slang;
+pub mod started;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use tangle_features::Feature;
+use tangle_program::case::{Case, SpirvVersion, Tier};
+use tangle_program::variant::{FrontEnd, Language};
+
+/// Every compiler.
+pub static TABLE: &[Compiler] = &[glslang::HLSL, dxc::HLSL, slang::HLSL];
+
+/// A row.
+pub struct Compiler {
+    /// The name behind the `@`.
+    pub name: &'static str,
+    /// What it compiles.
+    pub language: Language,
+    /// What it is, for lists.
+    pub about: &'static str,
+    /// The strongest tier whose promise its modules can carry.
+    pub promise: Tier,
+    /// Features of Vulkan whose cases are not generated for it, beside those that the language has not.
+    pub lacks_features: &'static [Feature],
+    /// The oldest SPIR-V that it makes.
+    pub least_spirv: SpirvVersion,
+    /// What of a case it does not take although the language has it, in words; empty if it takes all.
+    pub lacks: fn(&Case) -> Vec<String>,
+    /// Finds it: at a place that somebody named, or else where `./x setup` and the system have it.
+    pub find: fn(Option<&Path>) -> Result<Found, String>,
+    /// Makes SPIR-V of a shader whose entry point is `main`, with the target environment that goes with the version.
+    pub compile: fn(&Call<'_>) -> Result<Vec<u32>, Failure>,
+    /// The command line that does the same, for reports; `None` if there is none. `shader.hlsl` is the source, `shader.spv` the module.
+    pub command: fn(SpirvVersion) -> Option<String>,
+}
+
+/// A compiler that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The file: a library or a program; `None` for one that is part of tangle.
+    pub path: Option<PathBuf>,
+    /// Its version, on one line.
+    pub version: String,
+}
+
+/// What is compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// The shader.
+    pub source: &'a str,
+    /// The version of SPIR-V.
+    pub version: SpirvVersion,
+    /// The compiler's file, as [`Compiler::find`] gave it.
+    pub path: Option<&'a Path>,
+}
+
+/// Why there is no module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The compiler refuses the shader, crashes or hangs, and says or shows so.
+    Refused(String),
+    /// It does not run here: nothing is said of the shader.
+    Absent(String),
+}
+
+impl Compiler {
+    /// The name with the language.
+    pub fn front_end(&self) -> FrontEnd {
+        FrontEnd { language: self.language, compiler: self.name.to_owned() }
+    }
+
+    /// The features of Vulkan that neither it nor its language knows.
+    pub fn without(&self) -> impl Iterator<Item = Feature> {
+        let promise = [
+            (Tier::SubgroupUniform, Feature::SubgroupUniformControlFlow),
+            (Tier::Maximal, Feature::MaximalReconvergence),
+        ];
+        let unpromised = promise.into_iter().filter(|(tier, _)| *tier > self.promise).map(|(_, feature)| feature);
+        let of_language: &[Feature] = match self.language {
+            Language::Glsl => &[],
+            Language::Hlsl => &[
+                Feature::SubgroupClustered,
+                Feature::SubgroupRotateClustered,
+                Feature::QuadControl,
+                Feature::Maintenance4,
+                Feature::ExpectAssume,
+                Feature::IntegerDotProduct,
+                Feature::ShaderInt8,
+            ],
+        };
+        of_language.iter().chain(self.lacks_features).copied().chain(unpromised)
+    }
+
+    /// Finds it, at a place that [`set_path`] named if it did.
+    ///
+    /// # Errors
+    /// Why it is not there, and how to get it.
+    pub fn found(&self) -> Result<Found, String> {
+        (self.find)(path(self.name).as_deref())
+    }
+}
+
+/// The row of a front end; `None` if there is none.
+pub fn row(front_end: &FrontEnd) -> Option<&'static Compiler> {
+    TABLE.iter().find(|row| row.language == front_end.language && row.name == front_end.compiler)
+}
+
+/// The rows that a word names: `dxc`, or with the language `hlsl@dxc`.
+pub fn named(word: &str) -> Vec<&'static Compiler> {
+    TABLE.iter().filter(|row| row.name == word || row.front_end().to_string() == word).collect()
+}
+
+/// What is wrong with a case for a front end: what its compiler does not take, or that it is not here. Empty if it can be compiled.
+pub fn missing(front_end: &FrontEnd, case: &Case) -> Vec<String> {
+    let Some(row) = row(front_end) else { return vec![format!("compiler {front_end} (unknown)")] };
+    match row.found() {
+        Ok(_) if case.entry_point.spirv < row.least_spirv => {
+            vec![format!("SPIR-V {} with {front_end}", case.entry_point.spirv)]
+        }
+        Ok(_) => (row.lacks)(case),
+        Err(reason) => vec![format!("compiler {front_end} ({reason})")],
+    }
+}
+
+/// The places that somebody named.
+static PATHS: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+
+/// Has a compiler be the one at this place.
+pub fn set_path(name: &str, path: PathBuf) {
+    PATHS.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name.to_owned(), path);
+}
+
+fn path(name: &str) -> Option<PathBuf> {
+    PATHS.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(name).cloned()
+}
+
+/// The folder into which `./x setup --compilers` puts a compiler.
+pub fn installed(name: &str) -> Option<PathBuf> {
+    Some(tangle_files::cache_folder()?.join("compilers").join(name)).filter(|folder| folder.is_dir())
+}
+
+/// What to say of a compiler that is not there.
+fn absent(name: &str) -> String {
+    format!("it is not here: ./x setup --compilers {name}, or --compiler {name}=PATH")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_read_back() {
+        for row in TABLE {
+            let text = row.front_end().to_string();
+            assert_eq!(text.parse(), Ok(row.front_end()), "{text}");
+            assert_eq!(named(&text).len(), 1, "{text}");
+            assert!(!named(row.name).is_empty());
+        }
+    }
+}

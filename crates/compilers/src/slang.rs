@@ -1,0 +1,87 @@
+//! Slang, which takes HLSL, by its command `slangc`. A process for each shader takes some 0.3 seconds, most of them for Slang's own library of
+//! declarations.
+//!
+//! `-O0` leaves out what `spirv-opt` would do, which Slang has in a library of another package.
+
+use std::path::Path;
+use std::process::Command;
+
+use tangle_features::Feature;
+use tangle_program::case::{Case, SpirvVersion, Tier};
+use tangle_program::tree::{Stmt, walk_block};
+use tangle_program::variant::Language;
+
+use crate::{Call, Compiler, Failure, Found, absent, installed, started};
+
+pub(crate) const HLSL: Compiler = Compiler {
+    name: "slang",
+    language: Language::Hlsl,
+    about: "Slang, by its command slangc",
+    promise: Tier::Plain,
+    // What it makes for 1.3 says that it is 1.4.
+    least_spirv: SpirvVersion::V1_4,
+    lacks_features: &[Feature::SharedInt64Atomics, Feature::BufferInt64Atomics],
+    lacks,
+    find,
+    compile,
+    command: |version| Some(format!("slangc {}", arguments(version).join(" "))),
+};
+
+fn find(named: Option<&Path>) -> Result<Found, String> {
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None => installed(HLSL.name).ok_or_else(|| absent(HLSL.name))?.join("slangc"),
+    };
+    if !path.is_file() {
+        return Err(format!("there is no {}", path.display()));
+    }
+    let version = path.parent().and_then(|folder| std::fs::read_to_string(folder.join("version")).ok());
+    let version = version.map_or_else(|| path.display().to_string(), |version| version.trim().to_owned());
+    Ok(Found { path: Some(path), version })
+}
+
+/// Attributes of a switch, which it takes before an `if` only.
+fn lacks(case: &Case) -> Vec<String> {
+    let mut attribute = false;
+    for function in &case.program.functions {
+        walk_block(&function.body, &mut |stmt| {
+            attribute |= matches!(stmt, Stmt::Switch { control, .. } if !control.is_unspecified());
+        });
+    }
+    if attribute { vec!["attributes of a switch, with Slang".into()] } else { Vec::new() }
+}
+
+fn arguments(version: SpirvVersion) -> Vec<&'static str> {
+    let profile = match version {
+        SpirvVersion::V1_3 => "sm_6_6+spirv_1_3",
+        SpirvVersion::V1_4 => "sm_6_6+spirv_1_4",
+        SpirvVersion::V1_5 => "sm_6_6+spirv_1_5",
+        SpirvVersion::V1_6 => "sm_6_6+spirv_1_6",
+    };
+    let fixed =
+        ["-lang", "hlsl", "-target", "spirv", "-O0", "-entry", "main", "-stage", "compute", "-warnings-disable"];
+    let rest = ["41012,41024", "shader.hlsl", "-o", "shader.spv", "-profile", profile];
+    fixed.into_iter().chain(rest).collect()
+}
+
+fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
+    let Some(path) = call.path else { return Err(Failure::Absent(absent(HLSL.name))) };
+    let folder = started::folder(&[("shader.hlsl", call.source)])?;
+    let mut command = Command::new(path);
+    command.args(arguments(call.version)).current_dir(folder.path());
+    if let Some(libraries) = path.parent() {
+        command.env("LD_LIBRARY_PATH", libraries);
+    }
+    match started::run(&mut command) {
+        Err(Failure::Refused(said)) => Err(Failure::Refused(from_first_error(&said))),
+        Err(failure) => Err(failure),
+        Ok(_) => started::module(&started::read(&folder, "shader.spv")?),
+    }
+}
+
+/// What it says from its first error on: warnings come before it.
+fn from_first_error(said: &str) -> String {
+    let lines: Vec<&str> =
+        said.lines().skip_while(|line| !line.starts_with("error") && !line.contains("internal")).collect();
+    if lines.is_empty() { said.to_owned() } else { lines.join("\n") }
+}

@@ -1,0 +1,109 @@
+//! Compilers that are programs of their own: started for a shader, with limits that hold when nobody watches.
+//!
+//! The program runs under the process of the toolchain that started it and dies with it. Processor time and memory are limited by the system,
+//! so that one that hangs or eats memory ends by itself, and what became of it is a message and no more.
+
+use std::io::Read as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::Failure;
+
+/// The most processor time, seconds.
+const SECONDS: libc::rlim_t = 60;
+
+/// The most memory, bytes.
+const MEMORY: libc::rlim_t = 4 << 30;
+
+/// The most that is read of what it says, bytes.
+const SAID: u64 = 1 << 20;
+
+/// What a program said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// On its standard output.
+    pub stdout: Vec<u8>,
+    /// On its standard error output.
+    pub stderr: String,
+}
+
+/// Runs a command to its end.
+///
+/// # Errors
+/// [`Failure::Absent`] if it cannot be started; [`Failure::Refused`] with what it said if it fails, crashes or does not end.
+pub fn run(command: &mut Command) -> Result<Said, Failure> {
+    let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // SAFETY: between fork and exec nothing is called but setrlimit and prctl, which are async-signal-safe.
+    unsafe {
+        command.pre_exec(|| {
+            let limit = |most| libc::rlimit { rlim_cur: most, rlim_max: most };
+            libc::setrlimit(libc::RLIMIT_CPU, &limit(SECONDS));
+            libc::setrlimit(libc::RLIMIT_AS, &limit(MEMORY));
+            libc::setrlimit(libc::RLIMIT_CORE, &limit(0));
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        });
+    }
+    let mut child = command.spawn().map_err(|error| Failure::Absent(format!("cannot start {name}: {error}")))?;
+    let stderr = child.stderr.take();
+    let reader = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        if let Some(mut stderr) = stderr {
+            let _ = stderr.by_ref().take(SAID).read_to_end(&mut text);
+            let _ = std::io::copy(&mut stderr, &mut std::io::sink());
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let mut stdout = Vec::new();
+    if let Some(mut pipe) = child.stdout.take() {
+        let _ = pipe.by_ref().take(SAID).read_to_end(&mut stdout);
+        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+    }
+    let status = child.wait().map_err(|error| Failure::Absent(format!("{name}: {error}")))?;
+    let stderr = reader.join().unwrap_or_default();
+    let said = stderr.trim();
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Ok(Said { stdout, stderr }),
+        (_, Some(libc::SIGXCPU | libc::SIGKILL)) => {
+            Err(Failure::Refused(format!("{name} does not end in {SECONDS} seconds\n{said}")))
+        }
+        (_, Some(signal)) => Err(Failure::Refused(format!("{name} crashes with signal {signal}\n{said}"))),
+        (code, None) if said.is_empty() => Err(Failure::Refused(format!("{name} fails with code {code:?}"))),
+        _ => Err(Failure::Refused(said.to_owned())),
+    }
+}
+
+/// The words of a module that a compiler wrote.
+///
+/// # Errors
+/// If it is none.
+pub fn module(bytes: &[u8]) -> Result<Vec<u32>, Failure> {
+    let whole = bytes.len() % 4 == 0 && bytes.get(..4) == Some(&0x0723_0203_u32.to_le_bytes()[..]);
+    if !whole {
+        return Err(Failure::Refused(format!("it writes {} bytes that are no SPIR-V", bytes.len())));
+    }
+    Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
+}
+
+/// A folder with these files, gone when it is dropped.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn folder(files: &[(&str, &str)]) -> Result<tempfile::TempDir, Failure> {
+    let failed = |error: std::io::Error| Failure::Absent(format!("cannot write a shader: {error}"));
+    let folder = tempfile::Builder::new().prefix("tangle-compiler").tempdir().map_err(failed)?;
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).map_err(failed)?;
+    }
+    Ok(folder)
+}
+
+/// What a program wrote to a file of the folder.
+///
+/// # Errors
+/// If there is no such file: the program did not say that it failed, and made nothing.
+pub fn read(folder: &tempfile::TempDir, name: &str) -> Result<Vec<u8>, Failure> {
+    std::fs::read(folder.path().join(name)).map_err(|error| Failure::Refused(format!("it writes no module: {error}")))
+}

@@ -1,0 +1,218 @@
+//! What a shader has because of its stage, and the shaders that stand beside it in a pipeline.
+
+use tangle_program::case::{Case, EntryPoint, Stage, interface};
+use tangle_program::tree::{Builtin, Discard, Expr, Stmt, walk_block};
+
+use super::Dialect;
+
+/// Lines behind `#version`. The pragma tells shaderc the stage; without one it is compute.
+pub(super) fn header(case: &Case) -> Vec<&'static str> {
+    match case.entry_point.stage {
+        Stage::Compute => Vec::new(),
+        Stage::Task => vec!["#pragma shader_stage(task)", "#extension GL_EXT_mesh_shader : require"],
+        Stage::Mesh => vec!["#pragma shader_stage(mesh)", "#extension GL_EXT_mesh_shader : require"],
+        Stage::Fragment => {
+            let mut lines = vec!["#pragma shader_stage(fragment)"];
+            if demotes(case) {
+                lines.push("#extension GL_EXT_demote_to_helper_invocation : require");
+            }
+            if has(case, |stmt| matches!(stmt, Stmt::Discard(Discard::Terminate)), |_| false) {
+                lines.push("#extension GL_EXT_terminate_invocation : require");
+            }
+            if case.entry_point.draw().is_some_and(|draw| draw.full_quads) {
+                lines.push("#extension GL_EXT_shader_quad_control : require");
+            }
+            lines
+        }
+    }
+}
+
+/// True if the program demotes, or asks who is a helper: both are of one extension.
+fn demotes(case: &Case) -> bool {
+    let asks = |expr: &Expr| *expr == Expr::Builtin(Builtin::Helper);
+    has(case, |stmt| matches!(stmt, Stmt::Discard(Discard::Demote)), asks)
+}
+
+fn has(case: &Case, stmt: impl Fn(&Stmt) -> bool, expr: impl Fn(&Expr) -> bool) -> bool {
+    let mut found = false;
+    for function in &case.program.functions {
+        walk_block(&function.body, &mut |inner| {
+            found |= stmt(inner) || inner.direct_exprs().any(|outer| outer.any(&mut |inner| expr(inner)));
+        });
+    }
+    found
+}
+
+/// What it says about its inputs and outputs.
+pub(super) fn interface(entry_point: &EntryPoint) -> Vec<&'static str> {
+    match entry_point.stage {
+        Stage::Compute | Stage::Task => Vec::new(),
+        Stage::Mesh => vec!["layout(triangles, max_vertices = 3, max_primitives = 1) out;"],
+        Stage::Fragment => {
+            let mut lines = vec!["layout(location = 0) flat in uint triangle;"];
+            if entry_point.draw().is_some_and(|draw| draw.full_quads) {
+                lines.push("layout(full_quads) in;");
+            }
+            lines
+        }
+    }
+}
+
+/// How an invocation finds out who it is.
+pub(super) struct Identity {
+    /// Sets `invocation`.
+    pub number: Vec<String>,
+    /// What the record needs.
+    pub record: Vec<String>,
+    /// The words of the record but the last.
+    pub words: &'static [&'static str],
+}
+
+/// How an invocation of the case finds out who it is (docs/rules.md, sections M and H).
+pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
+    let size = case.entry_point.group_size();
+    let (ballot, end, first) = match dialect {
+        Dialect::OpenGlArb => ("uvec4(unpackUint2x32(ballotARB(", ")), 0u, 0u)", "readFirstInvocationARB"),
+        Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl => ("subgroupBallot(", ")", "subgroupBroadcastFirst"),
+    };
+    match case.entry_point.draw() {
+        None => Identity {
+            number: vec![format!("invocation = workgroup_index * {size}u + gl_LocalInvocationIndex;")],
+            record: vec![
+                format!("uvec4 entry_mask = {ballot}true{end};"),
+                format!("uint entry_token = {first}(gl_LocalInvocationIndex);"),
+            ],
+            words: &[
+                "lane",
+                "subgroup_size",
+                "gl_SubgroupID",
+                "gl_NumSubgroups",
+                "entry_token",
+                "entry_mask.x",
+                "entry_mask.y",
+                "entry_mask.z",
+                "entry_mask.w",
+            ],
+        },
+        Some(draw) => {
+            let [columns, rows, _] = draw.grid();
+            // The value at entry, which `demote` does not change.
+            let helper = if demotes(case) { "helperInvocationEXT()" } else { "gl_HelperInvocation" };
+            Identity {
+                number: vec![
+                    format!(
+                        "pixel = min(uvec2(max(gl_FragCoord.xy, vec2(0.0))), uvec2({}u, {}u));",
+                        columns - 1,
+                        rows - 1
+                    ),
+                    format!("invocation = min((triangle * {rows}u + pixel.y) * {columns}u + pixel.x, {}u);", size - 1),
+                    format!("bool entry_helper = {helper};"),
+                ],
+                record: [
+                    "uvec4 entry_mask = subgroupBallot(true);",
+                    "uint entry_token = subgroupShuffle(invocation, subgroupBallotFindLSB(subgroupBallot(!entry_helper)));",
+                    "uint entry_self = invocation << 8u | lane << 1u | uint(entry_helper);",
+                    "uint entry_horizontal = subgroupQuadSwapHorizontal(entry_self);",
+                    "uint entry_vertical = subgroupQuadSwapVertical(entry_self);",
+                    "uint entry_diagonal = subgroupQuadSwapDiagonal(entry_self);",
+                ]
+                .map(str::to_owned)
+                .into(),
+                words: &[
+                    "lane",
+                    "subgroup_size",
+                    "entry_token",
+                    "entry_mask.x",
+                    "entry_mask.y",
+                    "entry_mask.z",
+                    "entry_mask.w",
+                    "entry_horizontal",
+                    "entry_vertical",
+                    "entry_diagonal",
+                ],
+            }
+        }
+    }
+}
+
+/// Global variables of a stage.
+pub(super) const fn globals(stage: Stage) -> &'static [&'static str] {
+    match stage {
+        Stage::Compute | Stage::Task | Stage::Mesh => &[],
+        Stage::Fragment => &["uvec2 pixel;"],
+    }
+}
+
+/// What a built-in is called in a stage, where that is not as in a compute shader.
+pub(super) const fn builtin(stage: Stage, builtin: Builtin) -> Option<&'static str> {
+    match (stage, builtin) {
+        (Stage::Fragment, Builtin::LocalIndex) => Some("invocation"),
+        (Stage::Fragment, Builtin::LocalX) => Some("pixel.x"),
+        (Stage::Fragment, Builtin::LocalY) => Some("pixel.y"),
+        (Stage::Fragment, Builtin::LocalZ) => Some("triangle"),
+        _ => None,
+    }
+}
+
+/// Lines of `main` around what every stage has there.
+pub(super) struct Frame {
+    /// Before the prologue.
+    pub begin: &'static [&'static str],
+    /// Between the prologue and the statements of the case.
+    pub open: &'static [&'static str],
+    /// Behind the statements.
+    pub close: &'static [&'static str],
+    /// At the end.
+    pub end: &'static [&'static str],
+}
+
+/// What stands around the statements of `main`.
+///
+/// - Mesh: "OpSetMeshOutputsEXT … Behavior is undefined if any invocation executes this instruction more than once or under non-uniform
+///   control flow" (SPV_EXT_mesh_shader): it comes first.
+/// - Task: "OpEmitMeshTasksEXT … Behavior is undefined if any invocation terminates without executing this instruction, or if any invocation
+///   executes this instruction in non-uniform control flow" (ibid.). It stands behind a selection that is entered in uniform control
+///   flow and that all leave by its merge block (rule R6), since `main` has no `return` (`tangle_analysis::validate`).
+pub(super) const fn frame(stage: Stage) -> Frame {
+    match stage {
+        Stage::Compute | Stage::Fragment => Frame { begin: &[], open: &[], close: &[], end: &[] },
+        Stage::Task => Frame {
+            begin: &[],
+            open: &["switch (0u) {", "default:"],
+            close: &["}"],
+            end: &["EmitMeshTasksEXT(0u, 0u, 0u);"],
+        },
+        Stage::Mesh => Frame { begin: &["SetMeshOutputsEXT(0u, 0u);"], open: &[], close: &[], end: &[] },
+    }
+}
+
+/// A shader that stands beside that of the case in its pipeline: a task shader needs a mesh shader, which never runs, a fragment shader a
+/// vertex shader.
+pub fn beside(case: &Case) -> Option<&'static str> {
+    const MESH: &str = "#version 450
+#pragma shader_stage(mesh)
+#extension GL_EXT_mesh_shader : require
+layout(local_size_x = 1) in;
+layout(triangles, max_vertices = 3, max_primitives = 1) out;
+
+void main() {
+    SetMeshOutputsEXT(0u, 0u);
+}
+";
+    const VERTEX: &str = "#version 450
+#pragma shader_stage(vertex)
+layout(set = 0, binding = 5, std430) readonly buffer Corners { vec2 corners[]; };
+layout(location = 0) flat out uint triangle;
+
+void main() {
+    triangle = uint(gl_VertexIndex) / 3u;
+    gl_Position = vec4(corners[gl_VertexIndex], 0.0, 1.0);
+}
+";
+    const _: () = assert!(interface::CORNERS == 5);
+    match case.entry_point.stage {
+        Stage::Compute | Stage::Mesh => None,
+        Stage::Task => Some(MESH),
+        Stage::Fragment => Some(VERTEX),
+    }
+}

@@ -1,0 +1,130 @@
+//! What of the test-case language HLSL can say, and the nearest case that it can.
+
+use std::collections::BTreeSet;
+
+use tangle_analysis::validate::validate;
+use tangle_program::case::{Case, Stage, Tier};
+use tangle_program::needs::{declared_types, scalar_of};
+use tangle_program::ops::{BinaryOp, Intrinsic};
+use tangle_program::subgroup::SubgroupOp;
+use tangle_program::tree::{Block, Builtin, Expr, Function, Stmt, SubgroupCall, walk_block};
+use tangle_program::types::{Scalar, Shape};
+
+use super::spelling::{self, Wave};
+
+/// What HLSL lacks for a case, in words; empty if it can say all.
+pub fn lacks(case: &Case) -> Vec<String> {
+    let mut lacking = BTreeSet::new();
+    if case.tier != Tier::Plain {
+        lacking.insert(format!("tier {} in HLSL", case.tier.name()));
+    }
+    if case.entry_point.stage != Stage::Compute {
+        lacking.insert(format!("stage {} in HLSL", case.entry_point.stage.name()));
+        return lacking.into_iter().collect();
+    }
+    if case.entry_point.workgroups().default_size.is_some() {
+        lacking.insert("specialised workgroup sizes in HLSL".into());
+    }
+    for function in &case.program.functions {
+        for ty in declared_types(function) {
+            if matches!(ty.shape, Shape::Array(_)) {
+                lacking.insert("array values in HLSL".into());
+            }
+            lacking.extend(scalar_lacking(ty.scalar));
+        }
+        walk_block(&function.body, &mut |stmt| {
+            match stmt {
+                Stmt::Barrier(op) => drop(lacking.insert(format!("{} in HLSL", op.info().name))),
+                Stmt::Assume(_) => drop(lacking.insert("assumptions in HLSL".into())),
+                _ => {}
+            }
+            stmt.direct_exprs().for_each(|expr| expr.walk(&mut |expr| lacking.extend(lacking_of(function, expr))));
+        });
+    }
+    lacking.into_iter().collect()
+}
+
+fn scalar_lacking(scalar: Scalar) -> Option<String> {
+    matches!(scalar, Scalar::Int8 | Scalar::Uint8).then(|| format!("{} in HLSL", scalar.name()))
+}
+
+fn lacking_of(function: &Function, expr: &Expr) -> Option<String> {
+    if let Some(lacking) = scalar_of(expr).and_then(scalar_lacking) {
+        return Some(lacking);
+    }
+    match expr {
+        Expr::Builtin(builtin) if spelling::builtin(*builtin).starts_with("NO_") => {
+            Some(format!("{builtin:?} in HLSL"))
+        }
+        Expr::Intrinsic(op, _) if spelling::intrinsic(*op).starts_with("NO_") => {
+            Some(format!("{} in HLSL", op.info().name))
+        }
+        Expr::Vector(ty, _) if matches!(ty.shape, Shape::Array(_)) => Some("array values in HLSL".into()),
+        Expr::Subgroup(call) => {
+            let ty = call.args.first().and_then(|arg| arg.ty(function));
+            (spelling::wave(call.op, ty) == Wave::Lacking).then(|| {
+                let of = ty.map_or_else(String::new, |ty| format!(" of {}", spelling::TypeName(ty)));
+                format!("{}{of} in HLSL", call.op.info().name)
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The nearest case that HLSL can say, as far as that is a valid one: without subgroup barriers and hints, with other reductions in place of
+/// scans and clustered reductions that HLSL has not, and the like.
+pub fn fitted(mut case: Case) -> Case {
+    let before = case.clone();
+    if case.entry_point.stage != Stage::Compute {
+        return before;
+    }
+    case.entry_point.workgroups_mut().default_size = None;
+    for function in &mut case.program.functions {
+        let declarations = Function { body: Block::new(), ..function.clone() };
+        fit_block(&declarations, &mut function.body);
+    }
+    if validate(&case).is_ok() { case } else { before }
+}
+
+fn fit_block(function: &Function, block: &mut Block) {
+    block.retain(|stmt| !matches!(stmt, Stmt::Barrier(_) | Stmt::Assume(_)));
+    for stmt in block {
+        stmt.direct_exprs_mut().into_iter().for_each(|expr| fit(function, expr));
+        stmt.nested_blocks_mut().into_iter().for_each(|block| fit_block(function, block));
+    }
+}
+
+fn fit(function: &Function, expr: &mut Expr) {
+    expr.operands_mut().into_iter().for_each(|operand| fit(function, operand));
+    let fitted = match expr {
+        Expr::Intrinsic(
+            Intrinsic::Expect | Intrinsic::BitfieldExtract | Intrinsic::BitfieldInsert | Intrinsic::Mix,
+            args,
+        ) => args.first().cloned(),
+        Expr::Intrinsic(Intrinsic::MulHigh, args) => match args.as_slice() {
+            [x, y] => Some(Expr::binary(BinaryOp::Mul, x.clone(), y.clone())),
+            _ => None,
+        },
+        Expr::Builtin(Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask) => {
+            Some(Expr::subgroup(SubgroupOp::Ballot, [Expr::Bool(true)]))
+        }
+        Expr::Builtin(Builtin::SubgroupId | Builtin::NumSubgroups) => Some(Expr::Builtin(Builtin::SubgroupSize)),
+        Expr::Subgroup(SubgroupCall { op, args, .. }) => {
+            let ty = args.first().and_then(|arg| arg.ty(function));
+            let lacking = spelling::wave(*op, ty) == Wave::Lacking;
+            match (lacking.then(|| op.fold()).flatten(), args.first()) {
+                (Some(fold), Some(value)) => {
+                    let reduced = Expr::subgroup(SubgroupOp::Reduce(fold), [value.clone()]);
+                    // Of vectors of bools there is no reduction either.
+                    let has_one = spelling::wave(SubgroupOp::Reduce(fold), ty) != Wave::Lacking;
+                    Some(if has_one { reduced } else { value.clone() })
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    if let Some(fitted) = fitted {
+        *expr = fitted;
+    }
+}

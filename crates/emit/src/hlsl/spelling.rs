@@ -1,0 +1,293 @@
+//! How HLSL spells what the tree names: types, operators, functions, built-in variables, attributes.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use tangle_program::control::{LoopControl, SelectionControl};
+use tangle_program::memory::{AtomicOp, Sync};
+use tangle_program::ops::Intrinsic;
+use tangle_program::subgroup::{Fold, SubgroupOp};
+use tangle_program::tree::Builtin;
+use tangle_program::types::{Scalar, Shape, Type};
+
+/// A scalar type.
+pub(crate) const fn scalar(scalar: Scalar) -> &'static str {
+    match scalar {
+        Scalar::Bool => "bool",
+        Scalar::Int => "int",
+        Scalar::Uint => "uint",
+        // HLSL has none: `lacks` says so.
+        Scalar::Int8 => "int8_t",
+        Scalar::Uint8 => "uint8_t",
+        Scalar::Int16 => "int16_t",
+        Scalar::Uint16 => "uint16_t",
+        Scalar::Int64 => "int64_t",
+        Scalar::Uint64 => "uint64_t",
+        Scalar::Float16 => "float16_t",
+        Scalar::Float => "float",
+        Scalar::Double => "double",
+    }
+}
+
+/// A type as HLSL names it. A matrix of the tree, whose elements are columns, is one of HLSL whose elements are rows: `m[k]` is the same
+/// vector (HLSL, "Matrix type": an index gives a row), and nothing else is done with a matrix. A struct has the name that the shader
+/// declares it by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TypeName(pub Type);
+
+impl fmt::Display for TypeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = scalar(self.0.scalar);
+        let single = TypeName(Type { shape: Shape::Single, ..self.0 });
+        match (self.0.shape, self.0.width) {
+            (Shape::Single, 1) => f.write_str(name),
+            (Shape::Single, n) => write!(f, "{name}{n}"),
+            (Shape::Array(n), _) => write!(f, "{single}[{n}]"),
+            (Shape::Matrix(n), rows) => write!(f, "{name}{n}x{rows}"),
+            (Shape::Struct(n), _) => write!(f, "Struct_{single}_{n}"),
+        }
+    }
+}
+
+/// The zero of a type.
+pub(crate) fn zero(ty: Type) -> String {
+    match (ty.shape, ty.scalar) {
+        (Shape::Single, Scalar::Bool) if ty.is_scalar() => "false".into(),
+        (Shape::Single, Scalar::Uint) if ty.is_scalar() => "0u".into(),
+        (Shape::Single, Scalar::Int) if ty.is_scalar() => "0".into(),
+        _ => format!("({})0", TypeName(ty)),
+    }
+}
+
+/// Words of HLSL that a program may use as names, since they are none of GLSL. Sorted.
+#[rustfmt::skip]
+const WORDS: [&str; 79] = [
+    "asdouble", "asfloat", "asint", "asm_fragment", "asuint", "auto", "catch", "cbuffer", "char", "column_major",
+    "compile", "compile_fragment", "const_cast", "countbits", "delete", "dword", "dynamic_cast", "explicit", "export",
+    "firstbithigh", "firstbitlow", "friend", "globallycoherent", "groupshared", "inline", "lerp", "line", "lineadj",
+    "linear", "mad", "matrix", "min10float", "min12int", "min16float", "min16int", "min16uint", "mutable", "new",
+    "nointerpolation", "nullptr", "operator", "pass", "pixelfragment", "point", "private", "protected", "register",
+    "reinterpret_cast", "reversebits", "row_major", "saturate", "select", "shader", "signed", "snorm", "stateblock",
+    "static_assert", "static_cast", "string", "tbuffer", "technique", "technique10", "technique11", "template",
+    "thread_local", "throw", "triangle", "triangleadj", "try", "typeid", "typename", "unorm", "unsigned", "vector",
+    "vertexfragment", "vertices", "virtual", "vk", "wchar_t",
+];
+
+/// A name of the program, with an underscore behind it where it is a word of HLSL.
+pub(crate) fn name(name: &str) -> Cow<'_, str> {
+    if WORDS.binary_search(&name).is_ok() { format!("{name}_").into() } else { name.into() }
+}
+
+/// A built-in variable, or what the shader has a copy of it in.
+pub(crate) const fn builtin(builtin: Builtin) -> &'static str {
+    match builtin {
+        Builtin::Lane => "lane",
+        Builtin::SubgroupSize => "subgroup_size",
+        Builtin::LocalIndex => "LocalIndex",
+        Builtin::LocalX => "LocalId.x",
+        Builtin::LocalY => "LocalId.y",
+        Builtin::LocalZ => "LocalId.z",
+        Builtin::WorkgroupIndex => "workgroup_index",
+        // HLSL has none: `lacks` says so.
+        // Compute shaders have no helper invocations.
+        Builtin::Helper => "NO_HELPER",
+        Builtin::SubgroupId => "NO_SUBGROUP_ID",
+        Builtin::NumSubgroups => "NO_NUM_SUBGROUPS",
+        Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask => "NO_LANE_MASK",
+    }
+}
+
+/// The intrinsic function of an atomic operation.
+pub(crate) const fn atomic(op: AtomicOp) -> &'static str {
+    match op {
+        AtomicOp::Add => "InterlockedAdd",
+        AtomicOp::Min => "InterlockedMin",
+        AtomicOp::Max => "InterlockedMax",
+        AtomicOp::And => "InterlockedAnd",
+        AtomicOp::Or => "InterlockedOr",
+        AtomicOp::Xor => "InterlockedXor",
+        AtomicOp::Exchange => "InterlockedExchange",
+        AtomicOp::CompSwap => "InterlockedCompareExchange",
+    }
+}
+
+/// A barrier of the workgroup: those of HLSL order at least as much.
+pub(crate) const fn sync(sync: Sync) -> &'static str {
+    match sync {
+        Sync::Barrier => "GroupMemoryBarrierWithGroupSync",
+        Sync::MemoryShared => "GroupMemoryBarrier",
+        Sync::MemoryBuffer => "DeviceMemoryBarrier",
+        Sync::Memory | Sync::GroupMemory => "AllMemoryBarrier",
+    }
+}
+
+/// What stands before an `if` or a switch, with the space after it.
+pub(crate) const fn selection_control(control: SelectionControl) -> &'static str {
+    match control {
+        SelectionControl::Unspecified => "",
+        SelectionControl::Flatten => "[flatten] ",
+        SelectionControl::DontFlatten => "[branch] ",
+    }
+}
+
+/// What stands before a loop, with the space after it.
+pub(crate) const fn loop_control(control: LoopControl) -> &'static str {
+    match control {
+        LoopControl::Unspecified => "",
+        LoopControl::Unroll => "[unroll] ",
+        LoopControl::DontUnroll => "[loop] ",
+    }
+}
+
+/// A function on a lane's own values, by what it is called in the shader; those in capitals are functions of the shader itself.
+pub(crate) const fn intrinsic(op: Intrinsic) -> &'static str {
+    match op {
+        Intrinsic::Min => "min",
+        Intrinsic::Max => "max",
+        Intrinsic::Clamp => "clamp",
+        Intrinsic::Abs => "abs",
+        Intrinsic::Sign => "sign",
+        Intrinsic::BitfieldReverse => "reversebits",
+        Intrinsic::BitCount => "countbits",
+        Intrinsic::FindLsb => "firstbitlow",
+        Intrinsic::FindMsb => "firstbithigh",
+        Intrinsic::Floor => "floor",
+        Intrinsic::Ceil => "ceil",
+        Intrinsic::Trunc => "trunc",
+        Intrinsic::AddCarry => "ADD_CARRY",
+        Intrinsic::SubBorrow => "SUB_BORROW",
+        Intrinsic::Any => "any",
+        Intrinsic::All => "all",
+        // HLSL has none: `lacks` says so.
+        Intrinsic::BitfieldExtract
+        | Intrinsic::BitfieldInsert
+        | Intrinsic::Expect
+        | Intrinsic::Mix
+        | Intrinsic::MulHigh
+        | Intrinsic::Dot
+        | Intrinsic::DotAccSat
+        | Intrinsic::Pack16
+        | Intrinsic::Pack32
+        | Intrinsic::Pack64
+        | Intrinsic::Unpack8
+        | Intrinsic::Unpack16
+        | Intrinsic::Unpack32 => "NO_SUCH_FUNCTION",
+    }
+}
+
+/// How a subgroup operation is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wave {
+    /// A wave intrinsic, or a function of the shader itself, of the same operands.
+    Call(&'static str),
+    /// A bitwise one, which takes unsigned integers.
+    Bits(&'static str),
+    /// `WaveReadLaneAt` of a lane that is computed of the lane's own number and the second operand.
+    Relative(&'static str),
+    /// `WaveReadLaneAt` of a lane so much higher, around the end.
+    Rotate,
+    /// `WaveActiveAllEqual`, which gives one bool for each component.
+    AllEqual,
+    /// Not at all.
+    Lacking,
+}
+
+/// How an operation is said of an operand of this type.
+pub(crate) fn wave(op: SubgroupOp, ty: Option<Type>) -> Wave {
+    use SubgroupOp as Op;
+    let is_bool = ty.is_some_and(|ty| ty.scalar == Scalar::Bool);
+    let one = ty.is_none_or(|ty| ty.width == 1);
+    match op {
+        Op::Elect => Wave::Call("WaveIsFirstLane"),
+        Op::All => Wave::Call("WaveActiveAllTrue"),
+        Op::Any => Wave::Call("WaveActiveAnyTrue"),
+        Op::AllEqual => Wave::AllEqual,
+        Op::Broadcast | Op::Shuffle => Wave::Call("WaveReadLaneAt"),
+        Op::BroadcastFirst => Wave::Call("WaveReadLaneFirst"),
+        Op::Ballot => Wave::Call("WaveActiveBallot"),
+        Op::InverseBallot => Wave::Call("InverseBallot"),
+        Op::BallotBitExtract => Wave::Call("BallotBitExtract"),
+        Op::BallotBitCount => Wave::Call("BallotBitCount"),
+        Op::BallotInclusiveBitCount => Wave::Call("BallotInclusiveBitCount"),
+        Op::BallotExclusiveBitCount => Wave::Call("BallotExclusiveBitCount"),
+        Op::BallotFindLsb => Wave::Call("BallotFindLSB"),
+        Op::BallotFindMsb => Wave::Call("BallotFindMSB"),
+        Op::ShuffleXor => Wave::Relative("^"),
+        Op::ShuffleUp => Wave::Relative("-"),
+        Op::ShuffleDown => Wave::Relative("+"),
+        Op::Rotate => Wave::Rotate,
+        Op::QuadBroadcast => Wave::Call("QuadReadLaneAt"),
+        Op::QuadSwapHorizontal => Wave::Call("QuadReadAcrossX"),
+        Op::QuadSwapVertical => Wave::Call("QuadReadAcrossY"),
+        Op::QuadSwapDiagonal => Wave::Call("QuadReadAcrossDiagonal"),
+        Op::Reduce(Fold::And) if is_bool && one => Wave::Call("WaveActiveAllTrue"),
+        Op::Reduce(Fold::Or) if is_bool && one => Wave::Call("WaveActiveAnyTrue"),
+        Op::Reduce(Fold::Xor) if is_bool && one => Wave::Call("WaveActiveParity"),
+        Op::Reduce(_) | Op::Inclusive(_) | Op::Exclusive(_) | Op::PartitionedExclusive(_) if is_bool => Wave::Lacking,
+        // Bitwise operations are for uint and uint64_t.
+        Op::Reduce(fold) | Op::PartitionedExclusive(fold)
+            if matches!(fold, Fold::And | Fold::Or | Fold::Xor) && ty.is_some_and(|ty| ty.scalar.size() < 32) =>
+        {
+            Wave::Lacking
+        }
+        Op::Reduce(Fold::Add) => Wave::Call("WaveActiveSum"),
+        Op::Reduce(Fold::Mul) => Wave::Call("WaveActiveProduct"),
+        Op::Reduce(Fold::Min) => Wave::Call("WaveActiveMin"),
+        Op::Reduce(Fold::Max) => Wave::Call("WaveActiveMax"),
+        Op::Reduce(Fold::And) => Wave::Bits("WaveActiveBitAnd"),
+        Op::Reduce(Fold::Or) => Wave::Bits("WaveActiveBitOr"),
+        Op::Reduce(Fold::Xor) => Wave::Bits("WaveActiveBitXor"),
+        Op::Exclusive(Fold::Add) => Wave::Call("WavePrefixSum"),
+        Op::Exclusive(Fold::Mul) => Wave::Call("WavePrefixProduct"),
+        Op::Inclusive(Fold::Add) => Wave::Call("InclusiveSum"),
+        Op::Inclusive(Fold::Mul) => Wave::Call("InclusiveProduct"),
+        Op::Partition => Wave::Call("WaveMatch"),
+        Op::PartitionedExclusive(Fold::Add) => Wave::Call("WaveMultiPrefixSum"),
+        Op::PartitionedExclusive(Fold::Mul) => Wave::Call("WaveMultiPrefixProduct"),
+        Op::PartitionedExclusive(Fold::And) => Wave::Bits("WaveMultiPrefixBitAnd"),
+        Op::PartitionedExclusive(Fold::Or) => Wave::Bits("WaveMultiPrefixBitOr"),
+        Op::PartitionedExclusive(Fold::Xor) => Wave::Bits("WaveMultiPrefixBitXor"),
+        _ => Wave::Lacking,
+    }
+}
+
+/// True for those of them that ask which lanes there are.
+pub(crate) fn counts_lanes(op: SubgroupOp) -> bool {
+    use SubgroupOp as Op;
+    matches!(
+        op,
+        Op::BallotBitCount
+            | Op::BallotInclusiveBitCount
+            | Op::BallotExclusiveBitCount
+            | Op::BallotFindLsb
+            | Op::BallotFindMsb
+    )
+}
+
+/// True for the operations that are functions of the shader itself, which a person would write, too.
+pub(crate) fn is_helper(op: SubgroupOp) -> bool {
+    use SubgroupOp as Op;
+    matches!(
+        op,
+        Op::InverseBallot
+            | Op::BallotBitExtract
+            | Op::BallotBitCount
+            | Op::BallotInclusiveBitCount
+            | Op::BallotExclusiveBitCount
+            | Op::BallotFindLsb
+            | Op::BallotFindMsb
+            | Op::Inclusive(Fold::Add | Fold::Mul)
+            | Op::Reduce(Fold::Xor)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_sorted() {
+        assert!(WORDS.is_sorted());
+        assert_eq!((name("line"), name("mask")), (Cow::from("line_"), Cow::from("mask")));
+    }
+}

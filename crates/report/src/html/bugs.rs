@@ -1,0 +1,194 @@
+//! A bug book as pages: what is open, and a page for each bug.
+
+use std::collections::BTreeMap;
+
+use tangle_identity::book::{Record, Seen, State};
+
+use super::{Html, address, finding, page};
+use crate::campaign::Campaign;
+use crate::subject::Analysis;
+use crate::text::{capital, thousands};
+
+/// The file of a bug's page.
+pub fn file_name(id: &str) -> String {
+    format!("{id}.html")
+}
+
+/// The words for a state.
+fn words(state: State) -> String {
+    state.name().replace('_', " ")
+}
+
+fn class(state: State) -> &'static str {
+    match state {
+        State::Fixed => "chip good",
+        state if state.is_open() => "chip bad",
+        _ => "chip",
+    }
+}
+
+/// The first page: what is open by driver, what is not, and what campaigns found lately, with the addresses of their reports.
+pub fn index(title: &str, records: &[Record], campaigns: &[(String, Campaign)]) -> String {
+    let mut html = Html::default();
+    let open: Vec<&Record> = records.iter().filter(|record| record.state.is_open()).collect();
+    html.raw("<header>\n").element("h1", &[], title).raw("\n<div class=\"cards\">\n");
+    let fixed = records.iter().filter(|record| record.state == State::Fixed).count();
+    let others = records.len() - open.len() - fixed;
+    for (count, what) in [(open.len(), "open"), (fixed, "fixed"), (others, "neither")] {
+        html.raw("<div class=\"card\">").element("b", &[], count).element("span", &[], what).raw("</div>\n");
+    }
+    html.raw("</div>\n</header>\n");
+    let mut drivers: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
+    for record in &open {
+        for driver in &record.drivers {
+            drivers.entry(driver).or_default().push(record);
+        }
+        if record.drivers.is_empty() {
+            drivers.entry("every driver").or_default().push(record);
+        }
+    }
+    for (driver, records) in drivers {
+        html.section(&format!("Open: {driver}"));
+        table(&mut html, &records);
+        html.raw("</section>\n");
+    }
+    let closed: Vec<&Record> = records.iter().filter(|record| !record.state.is_open()).collect();
+    if !closed.is_empty() {
+        html.section("Closed");
+        table(&mut html, &closed);
+        html.raw("</section>\n");
+    }
+    for (place, campaign) in campaigns {
+        lately(&mut html, place, campaign);
+    }
+    page(title, html)
+}
+
+fn table(html: &mut Html, records: &[&Record]) {
+    html.raw("<div class=\"scroll\"><table class=\"statistics\">\n<thead><tr><th>bug</th><th>state</th><th>severity</th></tr></thead>\n<tbody>\n");
+    for record in records {
+        html.raw("<tr><td class=\"what\">");
+        html.element("a", &[("href", &address(&file_name(&record.id)))], capital(&record.title));
+        html.raw("<br>").element("span", &[("class", &"sub")], &record.id);
+        for range in record.ranges() {
+            // Below the name: a column of its own has no room on a phone.
+            html.raw("<br>").text(range);
+        }
+        html.raw("</td>").element("td", &[], words(record.state)).element("td", &[], record.severity.name());
+        html.raw("</tr>\n");
+    }
+    html.raw("</tbody></table></div>\n");
+}
+
+fn lately(html: &mut Html, place: &str, campaign: &Campaign) {
+    let statistics = &campaign.statistics;
+    html.section(&format!("Campaign {}", campaign.folder.display()));
+    let counts = statistics.counts();
+    let new = statistics.bugs.iter().filter(|bug| bug.known.is_none()).count();
+    let covered = campaign.coverage.iter().map(|(device, coverage)| {
+        let (filled, all) = coverage.filled();
+        (format!("covered on {device}"), format!("{} of {} cells", thousands(filled as u64), thousands(all as u64)))
+    });
+    let facts = [
+        ("cases".to_owned(), thousands(statistics.cases())),
+        ("values compared".to_owned(), thousands(counts.checked)),
+        ("minimised to".to_owned(), format!("{} bugs, {new} of them not known", statistics.bugs.len())),
+    ];
+    html.facts(facts.into_iter().chain(covered));
+    html.raw("<p>").element("a", &[("href", &address(place))], "its report").raw("</p>\n</section>\n");
+}
+
+/// The page of a bug. `shown` is the finding, or what the case has to do, if either is known.
+pub fn bug(record: &Record, shown: Option<&Analysis<'_>>) -> String {
+    let mut html = Html::default();
+    html.raw("<header>\n<p><a href=\"index.html\">all bugs</a></p>\n<p class=\"chips\">");
+    html.element("span", &[("class", &class(record.state))], words(record.state));
+    html.element("span", &[("class", &"chip")], format_args!("severity {}", record.severity.name()));
+    for driver in &record.drivers {
+        html.element("span", &[("class", &"chip device")], driver);
+    }
+    html.raw("</p>\n").element("h1", &[], capital(&record.title)).raw("\n");
+    html.element("p", &[("class", &"sub")], &record.id).raw("\n");
+    if !record.note.is_empty() {
+        html.element("p", &[], record.note.trim()).raw("\n");
+    }
+    if record.tracker.starts_with("http") {
+        html.raw("<p>").element("a", &[("href", &record.tracker)], &record.tracker).raw("</p>\n");
+    }
+    if !record.duplicate_of.is_empty() {
+        let other = file_name(&record.duplicate_of);
+        html.raw("<p>The same as ").element("a", &[("href", &address(&other))], &record.duplicate_of).raw("</p>\n");
+    }
+    html.raw("</header>\n<div class=\"columns\">\n");
+    versions(&mut html, record);
+    history(&mut html, record);
+    html.raw("</div>\n");
+    if let Some(shown) = shown {
+        finding::body(&mut html, shown);
+    }
+    page(&record.title, html)
+}
+
+fn versions(html: &mut Html, record: &Record) {
+    html.section("Versions");
+    for range in record.ranges() {
+        html.element("p", &[], range).raw("\n");
+    }
+    if record.versions.is_empty() {
+        html.raw("<p>No version was tried.</p>\n");
+    } else {
+        html.raw("<div class=\"scroll\"><table class=\"statistics\">\n");
+        for seen in &record.versions {
+            html.raw("<tr>").element("td", &[], format_args!("{} {}", seen.driver, seen.version));
+            match seen.result {
+                Seen::Bad => html.raw("<td class=\"bad\">bad</td></tr>\n"),
+                Seen::Good => html.raw("<td class=\"good\">good</td></tr>\n"),
+            };
+        }
+        html.raw("</table></div>\n");
+    }
+    html.raw("</section>\n");
+}
+
+fn history(html: &mut Html, record: &Record) {
+    html.section("History");
+    html.facts(record.history.iter().rev().map(|event| (event.date.clone(), capital(&event.what))));
+    html.raw("</section>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use tangle_identity::book::Event;
+
+    use super::*;
+
+    fn record(id: &str, state: State) -> Record {
+        Record {
+            id: id.into(),
+            title: "wrong <result>".into(),
+            state,
+            drivers: vec!["llvmpipe".into()],
+            tracker: "https://tracker.example/7".into(),
+            history: vec![Event { date: "2026-01-02".into(), what: "added & seen".into() }],
+            ..Record::default()
+        }
+    }
+
+    #[test]
+    fn every_bug_is_linked_and_nothing_is_loaded() {
+        let records = [record("a", State::New), record("b", State::Fixed), record("c", State::Invalid)];
+        let index = index("Bugs", &records, &[]);
+        for part in ["href=\"a.html\"", "href=\"b.html\"", "Open: llvmpipe", "Closed", "Wrong &lt;result&gt;"] {
+            assert!(index.contains(part), "{part}");
+        }
+        let page = bug(&records[0], None);
+        for part in ["href=\"index.html\"", "added &amp; seen", "https://tracker.example/7", "chip bad"] {
+            assert!(page.to_lowercase().contains(part), "{part}");
+        }
+        for text in [&index, &page] {
+            for loading in ["<script", "<link", "src=", "@import", "url("] {
+                assert!(!text.contains(loading), "{loading}");
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Context → [`DeviceInfo`].
+
+use glow::HasContext as _;
+use tangle_features::{Feature, FeatureSet, OpenGl, TABLE};
+use tangle_program::case::SpirvVersion;
+
+use super::{Failure, check, program};
+use crate::info::{ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, OpenGlInfo, SubgroupInfo, Subgroups, Uuid};
+use crate::worker::vulkan::describe::OPERATIONS;
+
+/// Queries of KHR_shader_subgroup.
+const SUBGROUP_SIZE: u32 = 0x9532;
+const SUBGROUP_SUPPORTED_STAGES: u32 = 0x9533;
+const SUBGROUP_SUPPORTED_FEATURES: u32 = 0x9534;
+const SUBGROUP_QUAD_ALL_STAGES: u32 = 0x9535;
+
+/// Queries of ARB_spirv_extensions.
+const SPIR_V_EXTENSIONS: u32 = 0x9553;
+const NUM_SPIR_V_EXTENSIONS: u32 = 0x9554;
+
+/// Compute among the stages (`GL_COMPUTE_SHADER_BIT`).
+const COMPUTE: u32 = 0x20;
+
+/// Names of the bits of shader stages, as Vulkan has them (OpenGL 4.6, §7.3; NV_mesh_shader, EXT_mesh_shader).
+const STAGES: [(u32, &str); 8] = [
+    (0x01, "vertex"),
+    (0x08, "tessellation_control"),
+    (0x10, "tessellation_evaluation"),
+    (0x04, "geometry"),
+    (0x02, "fragment"),
+    (COMPUTE, "compute"),
+    (0x80, "task"),
+    (0x40, "mesh"),
+];
+
+/// Bits of subgroup features that OpenGL has, the same as Vulkan's (KHR_shader_subgroup; GL_NV_shader_subgroup_partitioned).
+const FEATURES: u32 = 0x1FF;
+
+/// The extensions that are listed: those about subgroups, shaders' types and modules.
+const TOLD: [&str; 11] = [
+    "GL_KHR_shader_subgroup",
+    "GL_ARB_shader_ballot",
+    "GL_ARB_shader_group_vote",
+    "GL_NV_shader_thread_group",
+    "GL_NV_shader_thread_shuffle",
+    "GL_NV_shader_subgroup_partitioned",
+    "GL_ARB_gpu_shader_int64",
+    "GL_NV_gpu_shader5",
+    "GL_NV_shader_atomic_int64",
+    "GL_ARB_gl_spirv",
+    "GL_ARB_spirv_extensions",
+];
+
+/// What the current context is.
+///
+/// # Errors
+///
+/// A line for a person if it cannot be asked, or has no compute shaders.
+pub(super) fn describe(gl: &glow::Context, platform: &str) -> Result<DeviceInfo, String> {
+    let version = gl.version();
+    let api_version = ApiVersion { major: version.major, minor: version.minor, patch: 0 };
+    if version.is_embedded || (version.major, version.minor) < (4, 5) {
+        return Err(format!("{platform}: OpenGL {}.{}; shaders here need 4.5", version.major, version.minor));
+    }
+    let extensions = gl.supported_extensions();
+    let has = |name: &str| extensions.contains(name);
+    // SAFETY: the context is current, and core contexts have these strings.
+    let text = |name: u32| unsafe { gl.get_parameter_string(name) };
+    // SAFETY: as above; what a context does not know it does not write.
+    let number = |name: u32| unsafe { gl.get_parameter_i32(name) }.max(0) as u32;
+    let mut opengl = OpenGlInfo {
+        platform: platform.to_owned(),
+        vendor: text(glow::VENDOR),
+        language: text(glow::SHADING_LANGUAGE_VERSION),
+        subgroups: Subgroups::None,
+        takes_spirv: has("GL_ARB_gl_spirv") || (version.major, version.minor) >= (4, 6),
+        extensions: TOLD.into_iter().filter(|name| has(name)).map(str::to_owned).collect(),
+        spirv_extensions: Vec::new(),
+    };
+    if has("GL_ARB_spirv_extensions") || (version.major, version.minor) >= (4, 6) {
+        let count = number(NUM_SPIR_V_EXTENSIONS).min(1000);
+        // SAFETY: the index is below the number of strings.
+        let name = |index| unsafe { gl.get_parameter_indexed_string(SPIR_V_EXTENSIONS, index) };
+        opengl.spirv_extensions = (0..count).map(name).collect();
+    }
+    let mut subgroup = SubgroupInfo::default();
+    let mut features = FeatureSet::EMPTY;
+    let language = Language::ask(gl, has("GL_ARB_shader_ballot")).map_err(|failure| match failure {
+        Failure::Error { call, result } => format!("{platform}: {call}: {result}"),
+        Failure::OutOfMemory { call } => format!("{platform}: {call}: GL_OUT_OF_MEMORY"),
+        Failure::Lost => format!("{platform}: the context is lost"),
+    })?;
+    let (mut stages, mut operations) = (0, 0);
+    if has("GL_KHR_shader_subgroup") {
+        opengl.subgroups = Subgroups::Khr;
+        (subgroup.size, stages, operations) =
+            (number(SUBGROUP_SIZE), number(SUBGROUP_SUPPORTED_STAGES), number(SUBGROUP_SUPPORTED_FEATURES));
+        // SAFETY: as above.
+        subgroup.quad_operations_in_all_stages = unsafe { gl.get_parameter_bool(SUBGROUP_QUAD_ALL_STAGES) };
+    } else if has("GL_ARB_shader_ballot") && language.subgroup_size > 0 {
+        opengl.subgroups = Subgroups::Arb;
+        subgroup.size = language.subgroup_size;
+    }
+    let named = |bits: u32, names: &[(u32, &str)]| -> Vec<String> {
+        names.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| (*name).to_owned()).collect()
+    };
+    subgroup.stages = named(stages, &STAGES);
+    subgroup.operations = named(operations & FEATURES, &OPERATIONS);
+    (subgroup.min_size, subgroup.max_size) = (subgroup.size, subgroup.size);
+    for row in TABLE {
+        let is_there = match row.opengl {
+            OpenGl::Never => false,
+            OpenGl::Core => true,
+            OpenGl::Operation(bit) => stages & COMPUTE != 0 && operations & bit != 0,
+            OpenGl::Language(names) => names.iter().all(|name| language.has.contains(name)),
+        };
+        if is_there {
+            features.insert(row.feature);
+        }
+    }
+    if opengl.subgroups == Subgroups::Arb {
+        // What these extensions have of the operations is not said by features: `tangle_emit::glsl::spelling::in_arb`.
+        features.extend([Feature::SubgroupBasic, Feature::SubgroupBallot]);
+        if has("GL_ARB_shader_group_vote") {
+            features.insert(Feature::SubgroupVote);
+        }
+        subgroup.stages = vec!["compute".to_owned()];
+        subgroup.operations =
+            opengl.extensions.iter().filter(|name| name.starts_with("GL_ARB_shader_")).cloned().collect();
+    }
+    // SAFETY: the index is one of the three dimensions.
+    let three = |name: u32| [0, 1, 2].map(|index| unsafe { gl.get_parameter_indexed_i32(name, index) }.max(0) as u32);
+    let uniform = number(glow::MAX_UNIFORM_BLOCK_SIZE);
+    let limits = Limits {
+        max_workgroup_size: three(glow::MAX_COMPUTE_WORK_GROUP_SIZE),
+        max_workgroup_invocations: number(glow::MAX_COMPUTE_WORK_GROUP_INVOCATIONS),
+        max_workgroup_count: three(glow::MAX_COMPUTE_WORK_GROUP_COUNT),
+        max_shared_memory: number(glow::MAX_COMPUTE_SHARED_MEMORY_SIZE),
+        // SAFETY: as above.
+        max_storage_buffer_range: unsafe { gl.get_parameter_i64(glow::MAX_SHADER_STORAGE_BLOCK_SIZE) }
+            .clamp(0, u32::MAX.into()) as u32,
+        max_uniform_buffer_range: uniform,
+        // They are a uniform buffer here.
+        max_push_constants_size: uniform,
+        max_storage_buffers: number(glow::MAX_COMPUTE_SHADER_STORAGE_BLOCKS)
+            .min(number(glow::MAX_SHADER_STORAGE_BUFFER_BINDINGS)),
+        max_uniform_buffers: number(glow::MAX_COMPUTE_UNIFORM_BLOCKS),
+        // glBufferData takes a signed size.
+        max_allocation: i32::MAX as u64,
+        timestamp_period: 0.0,
+        ..Limits::default()
+    };
+    check(gl, "glGetIntegerv").map_err(|failure| format!("{platform}: {failure:?}"))?;
+    let (renderer, driver_info) = (text(glow::RENDERER), text(glow::VERSION));
+    let maker = match driver_info.contains("Mesa") {
+        true => renderer.split(' ').next().unwrap_or_default().to_owned(),
+        false => opengl.vendor.clone(),
+    };
+    Ok(DeviceInfo {
+        name: String::new(),
+        driver: String::new(),
+        index: 0,
+        device_name: renderer,
+        driver_name: format!("OpenGL {maker}"),
+        driver_info,
+        driver_version: 0,
+        vendor_id: 0,
+        device_id: 0,
+        device_type: DeviceType::Other,
+        api_version,
+        conformance_version: String::new(),
+        device_uuid: Uuid::default(),
+        driver_uuid: Uuid::default(),
+        // KHR_shader_subgroup, changes to section C.1: 1.0 and 1.3. No case has an older version than 1.3.
+        max_spirv: SpirvVersion::V1_3,
+        features,
+        subgroup,
+        limits,
+        mode: DriverMode::Execute,
+        system: crate::worker::system::description(),
+        opengl: Some(opengl),
+    })
+}
+
+/// What its front end for GLSL says: a shader that writes down which macros of extensions are defined (GLSL 4.60 §3.3), and the one
+/// constant of ARB_shader_ballot that no query gives.
+struct Language {
+    has: Vec<&'static str>,
+    /// `gl_SubGroupSizeARB`; 0 where there is none.
+    subgroup_size: u32,
+}
+
+impl Language {
+    fn ask(gl: &glow::Context, has_ballot: bool) -> Result<Language, Failure> {
+        let mut names: Vec<&'static str> = Vec::new();
+        for row in TABLE {
+            if let OpenGl::Language(extensions) = row.opengl {
+                names.extend(extensions);
+            }
+        }
+        let mut source = String::from("#version 450\n");
+        if has_ballot {
+            source.push_str("#extension GL_ARB_gpu_shader_int64 : enable\n#extension GL_ARB_shader_ballot : enable\n");
+        }
+        source.push_str(
+            "layout(local_size_x = 1) in;\nlayout(binding = 0, std430) buffer Answers { uint answers[]; };\n",
+        );
+        source.push_str("void main() {\n");
+        if has_ballot {
+            source.push_str("    answers[0] = gl_SubGroupSizeARB;\n");
+        }
+        for (number, name) in (1..).zip(&names) {
+            source.push_str(&format!("#ifdef {name}\n    answers[{number}] = 1u;\n#endif\n"));
+        }
+        source.push_str("}\n");
+        let shader = program::compile(gl, &source)?;
+        let linked = program::link(&shader)?;
+        linked.bind();
+        let mut bytes = vec![0; (names.len() + 1) * 4];
+        // SAFETY: the context is current, the program is linked and bound, its one buffer has all the words that it writes.
+        unsafe {
+            let buffer = gl.create_buffer().map_err(|result| Failure::Error { call: "glCreateBuffers", result })?;
+            gl.bind_buffer(glow::SHADER_STORAGE_BUFFER, Some(buffer));
+            gl.buffer_data_u8_slice(glow::SHADER_STORAGE_BUFFER, &bytes, glow::DYNAMIC_COPY);
+            gl.bind_buffer_base(glow::SHADER_STORAGE_BUFFER, 0, Some(buffer));
+            gl.dispatch_compute(1, 1, 1);
+            gl.memory_barrier(glow::BUFFER_UPDATE_BARRIER_BIT);
+            gl.finish();
+            gl.get_buffer_sub_data(glow::SHADER_STORAGE_BUFFER, 0, &mut bytes);
+            gl.delete_buffer(buffer);
+        }
+        check(gl, "glDispatchCompute")?;
+        let words: Vec<u32> =
+            bytes.chunks_exact(4).map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]])).collect();
+        let has = names.into_iter().zip(&words[1..]).filter(|(_, word)| **word == 1).map(|(name, _)| name).collect();
+        Ok(Language { has, subgroup_size: words[0] })
+    }
+}

@@ -1,0 +1,178 @@
+//! Jobs on an OpenGL driver.
+//!
+//! ```text
+//!   context.rs    libEGL, its platforms without a window, contexts
+//!   describe.rs   context → DeviceInfo
+//!   module.rs     what of a SPIR-V module OpenGL does not take
+//!   program.rs    GLSL or SPIR-V → program
+//!   execute.rs    one job, stage by stage
+//! ```
+
+mod context;
+mod describe;
+mod execute;
+mod module;
+mod program;
+
+use glow::HasContext as _;
+use tangle_files::text::{Line, Lines};
+
+use super::Backend;
+use crate::info::{DeviceInfo, DriverMode};
+use crate::job::{Job, Outcome, Shortage, Stage};
+use context::{Context, Egl};
+use program::TakesModules;
+
+/// A function of OpenGL that failed.
+#[derive(Clone, Debug)]
+enum Failure {
+    /// It did not do what it should, and said this.
+    Error { call: &'static str, result: String },
+    /// There is no memory.
+    OutOfMemory { call: &'static str },
+    /// The context is lost.
+    Lost,
+}
+
+impl Failure {
+    fn outcome(self, stage: Stage) -> Outcome {
+        match self {
+            Failure::Error { call, result } => {
+                Outcome::VulkanError { call: call.into(), result: Line::from(result), stage }
+            }
+            Failure::OutOfMemory { call } => Outcome::OutOfMemory {
+                shortage: Shortage::Call { call: call.into(), result: "GL_OUT_OF_MEMORY".into() },
+                stage,
+                stderr: Lines::default(),
+            },
+            Failure::Lost => Outcome::DeviceLost { stage },
+        }
+    }
+}
+
+/// A context with its functions.
+struct Session {
+    context: Context,
+    gl: glow::Context,
+    modules: Option<TakesModules>,
+    info: DeviceInfo,
+}
+
+impl Session {
+    /// Loads the functions of the context, which is the current one, and asks it what it is.
+    fn new(egl: &Egl, context: Context, platform: &str) -> Result<Session, String> {
+        let load = |name: &str| egl.get_proc_address(name).map_or(std::ptr::null(), |function| function as *const _);
+        // SAFETY: the context is current, and these are its functions.
+        let gl = unsafe { glow::Context::from_loader_function(load) };
+        let info = describe::describe(&gl, platform)?;
+        let modules = TakesModules::load(egl, &info);
+        Ok(Session { context, gl, modules, info })
+    }
+
+    /// The first error since the last time that this was asked, with all of them forgotten.
+    fn check(&self, call: &'static str) -> Result<(), Failure> {
+        check(&self.gl, call)
+    }
+}
+
+/// The first error of a context since the last time that this was asked, with all of them forgotten.
+fn check(gl: &glow::Context, call: &'static str) -> Result<(), Failure> {
+    // SAFETY: the context is current.
+    let next = || match unsafe { gl.get_error() } {
+        glow::NO_ERROR => None,
+        error => Some(error),
+    };
+    let Some(first) = next() else { return Ok(()) };
+    // A lost context says so for ever.
+    for _ in 0..16 {
+        if next().is_none() {
+            break;
+        }
+    }
+    Err(match first {
+        glow::CONTEXT_LOST => Failure::Lost,
+        glow::OUT_OF_MEMORY => Failure::OutOfMemory { call },
+        error => Failure::Error { call, result: error_name(error) },
+    })
+}
+
+/// The name of an error (OpenGL 4.6, §2.3.1).
+fn error_name(error: u32) -> String {
+    match error {
+        glow::INVALID_ENUM => "GL_INVALID_ENUM".into(),
+        glow::INVALID_VALUE => "GL_INVALID_VALUE".into(),
+        glow::INVALID_OPERATION => "GL_INVALID_OPERATION".into(),
+        glow::INVALID_FRAMEBUFFER_OPERATION => "GL_INVALID_FRAMEBUFFER_OPERATION".into(),
+        other => format!("GL error {other:#x}"),
+    }
+}
+
+/// Test hook: environment variable of a worker, `FROM=>TO`: this text is replaced in every source before the driver sees it.
+pub const REWRITE_VARIABLE: &str = "TANGLE_WORKER_REWRITE";
+
+/// The source that the driver gets.
+fn rewritten(source: &str) -> std::borrow::Cow<'_, str> {
+    match std::env::var(REWRITE_VARIABLE).ok().as_deref().and_then(|rewrite| rewrite.split_once("=>")) {
+        Some((from, to)) if !from.is_empty() => source.replace(from, to).into(),
+        _ => source.into(),
+    }
+}
+
+/// libEGL with one driver behind it.
+#[derive(Default)]
+pub(super) struct Gl {
+    // Before libEGL, so that they are dropped first.
+    sessions: Vec<Session>,
+    open: Option<usize>,
+    egl: Option<Egl>,
+}
+
+impl Backend for Gl {
+    /// One device for each platform that gives a context; those that say the same of themselves are one.
+    fn devices(&mut self, driver: &str, mode: DriverMode) -> Result<Vec<DeviceInfo>, String> {
+        let egl = self.egl.insert(context::load()?);
+        let mut problems = Vec::new();
+        for platform in context::platforms(egl)? {
+            let context = match context::create(egl, platform) {
+                Ok(context) => context,
+                Err(problem) => {
+                    problems.push(problem);
+                    continue;
+                }
+            };
+            match Session::new(egl, context, &platform.to_string()) {
+                Ok(mut session) => {
+                    (session.info.driver, session.info.mode) = (driver.to_owned(), mode);
+                    let same = |other: &Session| {
+                        let of = |info: &DeviceInfo| (info.device_name.clone(), info.driver_info.clone());
+                        of(&other.info) == of(&session.info)
+                    };
+                    let is_surfaceless = matches!(platform, context::Platform::Surfaceless);
+                    if !(is_surfaceless && self.sessions.iter().any(same)) {
+                        self.sessions.push(session);
+                    }
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if self.sessions.is_empty() {
+            return Err(problems.join("; "));
+        }
+        Ok(self.sessions.iter().map(|session| session.info.clone()).collect())
+    }
+
+    fn open(&mut self, index: u32) -> Result<(), String> {
+        let session = self.sessions.get(index as usize).ok_or_else(|| format!("no device with index {index}"))?;
+        let egl = self.egl.as_ref().ok_or("no EGL")?;
+        session.context.make_current(egl).map_err(|error| format!("eglMakeCurrent: {error}"))?;
+        self.open = Some(index as usize);
+        Ok(())
+    }
+
+    fn run(&mut self, job: &Job, progress: &mut dyn FnMut(Stage)) -> Outcome {
+        match self.open.and_then(|index| self.sessions.get_mut(index)) {
+            Some(session) => session.run(job, progress),
+            None => Outcome::WorkerLost { reason: "the worker has no open device".to_owned() },
+        }
+    }
+}

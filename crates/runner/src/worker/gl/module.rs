@@ -1,0 +1,216 @@
+//! What of a module OpenGL does not take.
+//!
+//! Sources: ARB_gl_spirv, appendix A.spv (OpenGL 4.6, appendix C), and KHR_shader_subgroup, "Modifications to Appendix C".
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use crate::info::{OpenGlInfo, Subgroups};
+
+/// Operation codes, storage classes, execution modes and masks (SPIR-V 1.3 §3).
+mod code {
+    pub const EXTENSION: u32 = 10;
+    pub const EXECUTION_MODE: u32 = 16;
+    pub const CAPABILITY: u32 = 17;
+    pub const VARIABLE: u32 = 59;
+    pub const LOOP_MERGE: u32 = 246;
+    pub const MODULE_PROCESSED: u32 = 330;
+    pub const EXECUTION_MODE_ID: u32 = 331;
+    pub const DECORATE_ID: u32 = 332;
+    pub const PUSH_CONSTANT: u32 = 9;
+    pub const STORAGE_BUFFER: u32 = 12;
+    pub const UNIFORM: u32 = 2;
+    pub const TYPE_POINTER: u32 = 32;
+    pub const DECORATE: u32 = 71;
+    pub const BLOCK: u32 = 2;
+    pub const BUFFER_BLOCK: u32 = 3;
+    pub const LOCAL_SIZE_ID: u32 = 38;
+    /// DependencyInfinite and DependencyLength.
+    pub const DEPENDENCIES: u32 = 0xC;
+}
+
+/// The capabilities of compute shaders: tables of A.spv.3, then those that an extension of OpenGL brings, by its name.
+const CAPABILITIES: [(u32, Option<&str>); 18] = [
+    // Matrix, Shader, Float64
+    (0, None),
+    (1, None),
+    (10, None),
+    // UniformBufferArrayDynamicIndexing to StorageImageArrayDynamicIndexing
+    (28, None),
+    (29, None),
+    (30, None),
+    (31, None),
+    // Int64
+    (11, Some("GL_ARB_gpu_shader_int64")),
+    // Int64Atomics
+    (12, Some("GL_NV_shader_atomic_int64")),
+    // GroupNonUniform to GroupNonUniformQuad. Which of them is a question of features (`tangle_features`).
+    (61, Some("GL_KHR_shader_subgroup")),
+    (62, Some("GL_KHR_shader_subgroup")),
+    (63, Some("GL_KHR_shader_subgroup")),
+    (64, Some("GL_KHR_shader_subgroup")),
+    (65, Some("GL_KHR_shader_subgroup")),
+    (66, Some("GL_KHR_shader_subgroup")),
+    (67, Some("GL_KHR_shader_subgroup")),
+    (68, Some("GL_KHR_shader_subgroup")),
+    // GroupNonUniformPartitionedNV
+    (5297, Some("GL_NV_shader_subgroup_partitioned")),
+];
+
+/// The extension with which storage buffers have a storage class of their own.
+const STORAGE_BUFFERS: &str = "SPV_KHR_storage_buffer_storage_class";
+
+/// The module as the context takes it: where it has no storage class for storage buffers, they are of class Uniform, with structures that are
+/// decorated as BufferBlock ("If SPV_KHR_storage_buffer_storage_class is not supported: The *StorageBuffer* Storage Class must not be used",
+/// KHR_shader_subgroup; "OpTypeRuntimeArray must only be used for the last member of an OpTypeStruct in the Uniform Storage Class and is
+/// decorated as BufferBlock", A.spv.4). They mean the same.
+pub(super) fn fitted<'a>(words: &'a [u32], context: &OpenGlInfo) -> Cow<'a, [u32]> {
+    if context.spirv_extensions.iter().any(|name| name == STORAGE_BUFFERS) {
+        return words.into();
+    }
+    let structures: BTreeSet<u32> = instructions(words)
+        .filter_map(|(_, operation, operands)| match (operation, operands) {
+            (code::TYPE_POINTER, &[_, code::STORAGE_BUFFER, ty]) => Some(ty),
+            _ => None,
+        })
+        .collect();
+    let mut fitted = words.to_vec();
+    for (at, operation, operands) in instructions(words) {
+        match (operation, operands) {
+            (code::TYPE_POINTER, &[_, code::STORAGE_BUFFER, _]) => fitted[at + 2] = code::UNIFORM,
+            (code::VARIABLE, &[_, _, code::STORAGE_BUFFER, ..]) => fitted[at + 3] = code::UNIFORM,
+            (code::DECORATE, &[target, code::BLOCK]) if structures.contains(&target) => {
+                fitted[at + 2] = code::BUFFER_BLOCK;
+            }
+            _ => {}
+        }
+    }
+    fitted.into()
+}
+
+/// The instructions of a module: where each begins, its operation, its operands.
+fn instructions(words: &[u32]) -> impl Iterator<Item = (usize, u32, &[u32])> {
+    let mut at = 5;
+    std::iter::from_fn(move || {
+        let first = *words.get(at)?;
+        let length = (first >> 16) as usize;
+        let operands = words.get(at + 1..at + length)?;
+        let begin = at;
+        at += length;
+        Some((begin, first & 0xffff, operands))
+    })
+}
+
+/// What a context lacks for a module; empty if it takes it. The module is one ([`crate::spirv::inspect`]).
+pub(super) fn missing(words: &[u32], context: &OpenGlInfo) -> Vec<String> {
+    let mut missing = BTreeSet::new();
+    let mut lacks = |what: String| {
+        missing.insert(what);
+    };
+    if !context.takes_spirv {
+        lacks("GL_ARB_gl_spirv".to_owned());
+    }
+    let has_subgroups = context.subgroups == Subgroups::Khr;
+    let version = words.get(1).copied().unwrap_or(0);
+    // The modified section C.1: "Implementations must support the 1.0 and 1.3 versions of SPIR-V".
+    if version != 0x0001_0000 && !(version == 0x0001_0300 && has_subgroups) {
+        lacks(format!("SPIR-V {}.{} (not in OpenGL)", version >> 16 & 0xff, version >> 8 & 0xff));
+    }
+    let has_extension = |name: &str| context.spirv_extensions.iter().any(|extension| extension == name);
+    for (_, operation, operands) in instructions(words) {
+        match (operation, operands) {
+            (code::CAPABILITY, &[capability]) => match CAPABILITIES.iter().find(|(number, _)| *number == capability) {
+                None => lacks(format!("capability {capability} of a module (not in OpenGL)")),
+                Some((_, Some(extension))) if !context.extensions.iter().any(|name| name == extension) => {
+                    lacks((*extension).to_owned());
+                }
+                Some(_) => {}
+            },
+            (code::EXTENSION, name) => {
+                let bytes: Vec<u8> =
+                    name.iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0).collect();
+                let name = String::from_utf8_lossy(&bytes).into_owned();
+                if !has_extension(&name) {
+                    lacks(name);
+                }
+            }
+            (code::VARIABLE, &[_, _, code::PUSH_CONSTANT, ..]) => {
+                lacks("push constants of a module (not in OpenGL)".to_owned());
+            }
+            (code::VARIABLE, &[_, _, code::STORAGE_BUFFER, ..]) if !has_extension(STORAGE_BUFFERS) => {
+                lacks(STORAGE_BUFFERS.to_owned());
+            }
+            (code::EXECUTION_MODE | code::EXECUTION_MODE_ID, &[_, code::LOCAL_SIZE_ID, ..]) => {
+                lacks("the LocalSizeId execution mode (not in OpenGL)".to_owned());
+            }
+            (code::EXECUTION_MODE_ID | code::DECORATE_ID | code::MODULE_PROCESSED, _) => {
+                lacks(format!("instruction {operation} of a module (not in OpenGL)"));
+            }
+            (code::LOOP_MERGE, &[_, _, control, ..]) if control & code::DEPENDENCIES != 0 => {
+                lacks("loop dependencies of a module (not in OpenGL)".to_owned());
+            }
+            _ => {}
+        }
+    }
+    missing.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context(subgroups: Subgroups) -> OpenGlInfo {
+        let extensions = match subgroups {
+            Subgroups::Khr => vec!["GL_KHR_shader_subgroup".to_owned()],
+            _ => Vec::new(),
+        };
+        let spirv_extensions = vec!["SPV_KHR_storage_buffer_storage_class".to_owned()];
+        OpenGlInfo { subgroups, takes_spirv: true, extensions, spirv_extensions, ..OpenGlInfo::default() }
+    }
+
+    fn module(version: u32, instructions: &[&[u32]]) -> Vec<u32> {
+        let mut words = vec![0x0723_0203, version, 0, 100, 0];
+        for instruction in instructions {
+            words.push((instruction.len() as u32) << 16 | instruction[0]);
+            words.extend(&instruction[1..]);
+        }
+        words
+    }
+
+    #[test]
+    fn what_opengl_does_not_take_is_told() {
+        const V1_3: u32 = 0x0001_0300;
+        let rows: [(u32, &[&[u32]], &str); 11] = [
+            (V1_3, &[&[17, 1], &[17, 61], &[17, 64], &[59, 1, 2, 12]], ""),
+            (0x0001_0000, &[&[17, 1]], ""),
+            (0x0001_0400, &[&[17, 1]], "SPIR-V 1.4 (not in OpenGL)"),
+            (V1_3, &[&[17, 4441]], "capability 4441 of a module (not in OpenGL)"),
+            (V1_3, &[&[17, 11]], "GL_ARB_gpu_shader_int64"),
+            (V1_3, &[&[59, 1, 2, 9]], "push constants of a module (not in OpenGL)"),
+            (V1_3, &[&[10, u32::from_le_bytes(*b"SPV_"), u32::from_le_bytes(*b"X\0\0\0")]], "SPV_X"),
+            (V1_3, &[&[331, 4, 38, 5, 6, 7]], "the LocalSizeId execution mode (not in OpenGL)"),
+            (V1_3, &[&[246, 1, 2, 4]], "loop dependencies of a module (not in OpenGL)"),
+            (V1_3, &[&[246, 1, 2, 1]], ""),
+            (V1_3, &[&[332, 1, 2]], "instruction 332 of a module (not in OpenGL)"),
+        ];
+        for (version, instructions, told) in rows {
+            assert_eq!(missing(&module(version, instructions), &context(Subgroups::Khr)).join(", "), told);
+        }
+        // 1.3 comes with KHR_shader_subgroup only.
+        let told = missing(&module(V1_3, &[&[17, 61]]), &context(Subgroups::Arb)).join(", ");
+        assert_eq!(told, "GL_KHR_shader_subgroup, SPIR-V 1.3 (not in OpenGL)");
+        // Storage buffers without a class of their own; a uniform block stays one.
+        let buffers: [&[u32]; 6] =
+            [&[71, 7, 2], &[71, 8, 2], &[32, 1, 12, 7], &[32, 2, 2, 8], &[59, 1, 3, 12], &[59, 2, 4, 2]];
+        let old = OpenGlInfo { spirv_extensions: Vec::new(), ..context(Subgroups::Khr) };
+        assert_eq!(missing(&module(V1_3, &buffers), &old), ["SPV_KHR_storage_buffer_storage_class"]);
+        let fit: [&[u32]; 6] =
+            [&[71, 7, 3], &[71, 8, 2], &[32, 1, 2, 7], &[32, 2, 2, 8], &[59, 1, 3, 2], &[59, 2, 4, 2]];
+        assert_eq!(fitted(&module(V1_3, &buffers), &old).as_ref(), module(V1_3, &fit));
+        assert_eq!(missing(&fitted(&module(V1_3, &buffers), &old), &old), [""; 0]);
+        assert_eq!(fitted(&module(V1_3, &buffers), &context(Subgroups::Khr)).as_ref(), module(V1_3, &buffers));
+        // A broken end is no endless loop.
+        assert_eq!(missing(&[0x0723_0203, V1_3, 0, 1, 0, 9 << 16 | 17, 1], &context(Subgroups::Khr)), [""; 0]);
+        assert_eq!(missing(&[0x0723_0203, V1_3, 0, 1, 0, 17], &context(Subgroups::Khr)), [""; 0]);
+    }
+}

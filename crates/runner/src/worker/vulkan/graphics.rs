@@ -1,0 +1,149 @@
+//! Graphics pipelines: what stands around a stage that is no compute shader.
+//!
+//! A render pass without attachments: what a shader does it shows in buffers.
+
+use std::collections::HashMap;
+
+use ash::vk;
+
+use super::layout::Layout;
+use super::{Failure, InCall};
+use crate::job::{Launch, Pipeline, ShaderStage};
+
+/// What graphics jobs share: made for the first of them.
+pub(super) struct Graphics {
+    pub(super) render_pass: vk::RenderPass,
+    /// By extent.
+    framebuffers: HashMap<(u32, u32), vk::Framebuffer>,
+    draw_mesh_tasks: vk::PFN_vkCmdDrawMeshTasksEXT,
+}
+
+/// How a launch of a graphics pipeline is recorded.
+#[derive(Clone, Copy)]
+pub(super) struct Draw {
+    render_pass: vk::RenderPass,
+    framebuffer: vk::Framebuffer,
+    extent: vk::Extent2D,
+    draw_mesh_tasks: vk::PFN_vkCmdDrawMeshTasksEXT,
+}
+
+impl Graphics {
+    pub(super) fn new(instance: &ash::Instance, device: &ash::Device) -> Result<Graphics, Failure> {
+        let subpasses = [vk::SubpassDescription::default().pipeline_bind_point(vk::PipelineBindPoint::GRAPHICS)];
+        let create_info = vk::RenderPassCreateInfo::default().subpasses(&subpasses);
+        // SAFETY: a subpass without attachments refers to nothing.
+        let render_pass = unsafe { device.create_render_pass(&create_info, None) }.in_call("vkCreateRenderPass")?;
+        let draw_mesh_tasks = ash::ext::mesh_shader::Device::new(instance, device).fp().cmd_draw_mesh_tasks_ext;
+        Ok(Graphics { render_pass, framebuffers: HashMap::new(), draw_mesh_tasks })
+    }
+
+    /// How launches of this pipeline are recorded.
+    pub(super) fn draw(&mut self, device: &ash::Device, pipeline: &Pipeline) -> Result<Draw, Failure> {
+        let (width, height) = extent(pipeline);
+        let framebuffer = match self.framebuffers.get(&(width, height)) {
+            Some(&framebuffer) => framebuffer,
+            None => {
+                let create_info = vk::FramebufferCreateInfo::default()
+                    .render_pass(self.render_pass)
+                    .width(width)
+                    .height(height)
+                    .layers(1);
+                // SAFETY: it has no attachments, as the render pass has none, and its extent is within the limits (check.rs).
+                let created = unsafe { device.create_framebuffer(&create_info, None) };
+                let framebuffer = created.in_call("vkCreateFramebuffer")?;
+                self.framebuffers.insert((width, height), framebuffer);
+                framebuffer
+            }
+        };
+        let extent = vk::Extent2D { width, height };
+        Ok(Draw { render_pass: self.render_pass, framebuffer, extent, draw_mesh_tasks: self.draw_mesh_tasks })
+    }
+
+    /// Creates a pipeline of these stages.
+    pub(super) fn create_pipeline(
+        &self,
+        device: &ash::Device,
+        pipeline: &Pipeline,
+        stages: &[vk::PipelineShaderStageCreateInfo<'_>],
+        flags: vk::PipelineCreateFlags,
+        layout: vk::PipelineLayout,
+    ) -> Result<vk::Pipeline, Failure> {
+        let (width, height) = extent(pipeline);
+        let rasterization = vk::PipelineRasterizationStateCreateInfo::default()
+            .rasterizer_discard_enable(!pipeline.rasterises())
+            .line_width(1.0);
+        let viewports = [vk::Viewport {
+            x: 0.0,
+            y: 0.0,
+            width: width as f32,
+            height: height as f32,
+            min_depth: 0.0,
+            max_depth: 1.0,
+        }];
+        let scissors = [vk::Rect2D { offset: vk::Offset2D::default(), extent: vk::Extent2D { width, height } }];
+        let viewport = vk::PipelineViewportStateCreateInfo::default().viewports(&viewports).scissors(&scissors);
+        let multisample =
+            vk::PipelineMultisampleStateCreateInfo::default().rasterization_samples(vk::SampleCountFlags::TYPE_1);
+        let blend = vk::PipelineColorBlendStateCreateInfo::default();
+        let input = vk::PipelineVertexInputStateCreateInfo::default();
+        let assembly =
+            vk::PipelineInputAssemblyStateCreateInfo::default().topology(vk::PrimitiveTopology::TRIANGLE_LIST);
+        let create_info = vk::GraphicsPipelineCreateInfo::default()
+            .flags(flags)
+            .stages(stages)
+            .vertex_input_state(&input)
+            .input_assembly_state(&assembly)
+            .viewport_state(&viewport)
+            .rasterization_state(&rasterization)
+            .multisample_state(&multisample)
+            .color_blend_state(&blend)
+            .layout(layout)
+            .render_pass(self.render_pass);
+        // SAFETY: the structures live until the call returns; the rules on subgroup sizes hold (check.rs).
+        let created = unsafe { device.create_graphics_pipelines(vk::PipelineCache::null(), &[create_info], None) };
+        created.map(|pipelines| pipelines[0]).map_err(|(_, result)| result).in_call("vkCreateGraphicsPipelines")
+    }
+}
+
+/// Width and height of the framebuffer.
+fn extent(pipeline: &Pipeline) -> (u32, u32) {
+    match pipeline {
+        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh => (1, 1),
+        Pipeline::Fragment(raster) => (raster.width, raster.height),
+    }
+}
+
+/// Records a launch of a graphics pipeline.
+pub(super) fn record(
+    device: &ash::Device,
+    commands: vk::CommandBuffer,
+    pipeline: vk::Pipeline,
+    layout: Layout,
+    draw: Draw,
+    launch: &Launch,
+) {
+    const POINT: vk::PipelineBindPoint = vk::PipelineBindPoint::GRAPHICS;
+    let stages = super::layout::stage_flag(layout.stage);
+    let begin_info = vk::RenderPassBeginInfo::default()
+        .render_pass(draw.render_pass)
+        .framebuffer(draw.framebuffer)
+        .render_area(vk::Rect2D { offset: vk::Offset2D::default(), extent: draw.extent });
+    let [x, y, z] = launch.groups;
+    // SAFETY: pipeline, layout, set, render pass and framebuffer belong together; counts and push constants are within the limits
+    // (check.rs); the command buffer is being recorded; mesh shaders are enabled where there are any.
+    unsafe {
+        device.cmd_begin_render_pass(commands, &begin_info, vk::SubpassContents::INLINE);
+        device.cmd_bind_pipeline(commands, POINT, pipeline);
+        if layout.set != vk::DescriptorSet::null() {
+            device.cmd_bind_descriptor_sets(commands, POINT, layout.pipeline, 0, &[layout.set], &[]);
+        }
+        if !launch.push_constants.is_empty() {
+            device.cmd_push_constants(commands, layout.pipeline, stages, 0, &launch.push_constants);
+        }
+        match layout.stage {
+            ShaderStage::Fragment => device.cmd_draw(commands, x, 1, 0, 0),
+            ShaderStage::Compute | ShaderStage::Task | ShaderStage::Mesh => (draw.draw_mesh_tasks)(commands, x, y, z),
+        }
+        device.cmd_end_render_pass(commands);
+    }
+}

@@ -1,0 +1,177 @@
+//! Expressions of few leaves: what algebraic rewriting and value numbering match.
+//!
+//! Rules of compilers match one operand in several places: `(x << k) >> k`, `x < y ? y : x`, `x - -y`, `(x | 7) & 12`; value numbering
+//! compares whole expressions. Operands that are drawn one by one hardly ever meet. Here each leaf is one of two values, one of two
+//! constants, or one amount to shift by, and an expression may stand beside a twin that differs in one leaf.
+//!
+//! Every operator here is defined for all operands: amounts stay below the width.
+
+use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
+use tangle_program::tree::Expr;
+use tangle_program::types::Scalar;
+
+use super::Builder;
+use super::expression::{Want, as_number, bin, cast, number, uint};
+
+/// What an expression is made of.
+struct Leaves {
+    scalar: Scalar,
+    values: [Expr; 2],
+    constants: [Expr; 2],
+    /// Less than the width of the type.
+    amount: Expr,
+}
+
+/// An inner node.
+#[derive(Clone, Copy)]
+enum Node {
+    Sum,
+    Bits,
+    Product,
+    Unary,
+    Shift,
+    Extreme,
+    Choice,
+    Sign,
+}
+
+const NODES: [(u32, Node); 8] = [
+    (26, Node::Sum),
+    (20, Node::Bits),
+    (5, Node::Product),
+    (14, Node::Unary),
+    (14, Node::Shift),
+    (9, Node::Extreme),
+    (16, Node::Choice),
+    (5, Node::Sign),
+];
+
+/// True if the front end knows the value: it would fold the expression, and the driver would not see it.
+fn is_known(expr: &Expr) -> bool {
+    match expr {
+        Expr::Bool(_) | Expr::Int(_) | Expr::Uint(_) => true,
+        _ => expr.operands().next().is_some() && expr.operands().all(is_known),
+    }
+}
+
+/// How many of the values stand in an expression.
+fn count(expr: &Expr, values: &[Expr; 2]) -> usize {
+    if values.contains(expr) { 1 } else { expr.operands().map(|operand| count(operand, values)).sum() }
+}
+
+/// Puts the other of two values, or a number, in the place of the `n`-th of them.
+fn exchange(expr: &mut Expr, values: &[Expr; 2], n: &mut usize) {
+    if let Some(at) = values.iter().position(|value| value == expr) {
+        if *n == 0 {
+            *expr = values[1 - at].clone();
+        }
+        *n = n.wrapping_sub(1);
+        return;
+    }
+    expr.operands_mut().into_iter().for_each(|operand| exchange(operand, values, n));
+}
+
+impl Builder<'_> {
+    /// A number of an integer type, of few leaves.
+    pub(crate) fn algebra(&mut self, scalar: Scalar, want: Want) -> Expr {
+        let leaves = self.leaves(scalar, want);
+        let depth = self.draw.pick(&[2, 2, 3]);
+        let expr = self.algebraic(&leaves, depth);
+        let places = count(&expr, &leaves.values);
+        if places == 0 || !self.draw.percent(25) {
+            return expr;
+        }
+        let mut twin = expr.clone();
+        exchange(&mut twin, &leaves.values, &mut (self.draw.below(places as u32) as usize));
+        bin(self.draw.pick(&[BinaryOp::Sub, BinaryOp::BitXor, BinaryOp::Add]), expr, twin)
+    }
+
+    fn leaves(&mut self, scalar: Scalar, want: Want) -> Leaves {
+        let mut value = || self.varying(scalar, Want::of(want.class(), 0));
+        let values = [value(), value()];
+        let mut constant = || match self.draw.below(6) {
+            0 => number(scalar, self.draw.below(2)),
+            1 => Expr::unary(UnaryOp::BitNot, number(scalar, self.draw.below(2))),
+            2 => bin(BinaryOp::Shl, number(scalar, 1), uint(scalar.size() - 1)),
+            3 => as_number(scalar, self.constant_word()),
+            _ => number(scalar, self.draw.range(2, 127)),
+        };
+        let constants = [constant(), constant()];
+        let most = scalar.size() - 1;
+        let amount = match self.draw.below(4) {
+            0 => bin(BinaryOp::BitAnd, self.varying(Scalar::Uint, Want::of(want.defined().class(), 0)), uint(most)),
+            _ => uint(self.draw.range(1, most)),
+        };
+        Leaves { scalar, values, constants, amount }
+    }
+
+    fn algebraic(&mut self, leaves: &Leaves, depth: u32) -> Expr {
+        use BinaryOp::{Add, BitAnd, BitOr, BitXor, Mul, Shl, Shr, Sub};
+        if depth == 0 || self.draw.is_exhausted() {
+            let [x, y] = &leaves.values;
+            let [c, d] = &leaves.constants;
+            return self.draw.weighted(&[(5, x), (4, y), (2, c), (1, d)]).clone();
+        }
+        match self.draw.weighted(&NODES) {
+            Node::Sum => self.node(&[Add, Sub], leaves, depth),
+            Node::Bits => self.node(&[BitAnd, BitOr, BitXor], leaves, depth),
+            Node::Product => self.node(&[Mul], leaves, depth),
+            Node::Unary => {
+                let op = self.draw.pick(&[UnaryOp::Neg, UnaryOp::BitNot]);
+                Expr::unary(op, self.unknown(leaves, depth))
+            }
+            Node::Shift => {
+                let op = self.draw.pick(&[Shl, Shr]);
+                bin(op, self.unknown(leaves, depth), leaves.amount.clone())
+            }
+            Node::Extreme => {
+                let op = self.draw.pick(&[Intrinsic::Min, Intrinsic::Max]);
+                let (x, y) = self.both(leaves, depth);
+                Expr::Intrinsic(op, vec![x, y])
+            }
+            Node::Choice => {
+                let cond = self.order(leaves, depth);
+                let (x, y) = (self.algebraic(leaves, depth - 1), self.algebraic(leaves, depth - 1));
+                Expr::Intrinsic(Intrinsic::Mix, vec![x, y, cond])
+            }
+            // As a number of the other sign, which orders and shifts differently.
+            Node::Sign => {
+                let scalar = leaves.scalar;
+                let other = if scalar.is_signed() { scalar.unsigned() } else { scalar.signed() };
+                let x = cast(other, self.unknown(leaves, depth));
+                cast(scalar, bin(Shr, x, leaves.amount.clone()))
+            }
+        }
+    }
+
+    fn node(&mut self, ops: &[BinaryOp], leaves: &Leaves, depth: u32) -> Expr {
+        let op = self.draw.pick(ops);
+        let (x, y) = self.both(leaves, depth);
+        bin(op, x, y)
+    }
+
+    /// An operand that the front end does not know.
+    fn unknown(&mut self, leaves: &Leaves, depth: u32) -> Expr {
+        let expr = self.algebraic(leaves, depth - 1);
+        if is_known(&expr) { leaves.values[0].clone() } else { expr }
+    }
+
+    /// Two operands, of which the front end knows one at most.
+    fn both(&mut self, leaves: &Leaves, depth: u32) -> (Expr, Expr) {
+        let (x, y) = (self.algebraic(leaves, depth - 1), self.algebraic(leaves, depth - 1));
+        if is_known(&x) && is_known(&y) { (leaves.values[0].clone(), y) } else { (x, y) }
+    }
+
+    /// A comparison, perhaps as numbers of the other sign.
+    fn order(&mut self, leaves: &Leaves, depth: u32) -> Expr {
+        use BinaryOp::{Eq, Ge, Gt, Le, Lt, Ne};
+        let op = self.draw.pick(&[Lt, Lt, Gt, Le, Ge, Eq, Ne]);
+        let (x, y) = self.both(leaves, depth);
+        if !self.draw.percent(25) {
+            return bin(op, x, y);
+        }
+        let scalar = leaves.scalar;
+        let other = if scalar.is_signed() { scalar.unsigned() } else { scalar.signed() };
+        bin(op, cast(other, x), cast(other, y))
+    }
+}

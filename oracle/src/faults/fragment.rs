@@ -1,0 +1,207 @@
+//! Planted faults of fragment shaders: a device that gets one rule of section H (docs/rules.md) wrong.
+
+use serde::{Deserialize, Serialize};
+use tangle_program::case::interface::MAP_WRITTEN;
+use tangle_program::subgroup::{Category, OpInfo, Reach, SubgroupOp};
+use tangle_program::tree::Discard;
+
+use super::{highest, lowest};
+use crate::mask::Mask;
+use crate::rules::Rules;
+
+/// Where a fault takes hold.
+enum Hook {
+    /// What giving up a fragment does; nothing if `None`.
+    Discard(fn(Discard) -> Option<Discard>),
+    /// Stores of helpers have an effect: of those that were helpers from the beginning, of those that were demoted.
+    Stores { at_entry: bool, demoted: bool },
+    /// The helpers that take part in an operation.
+    Helpers(fn(&OpInfo, u128) -> u128),
+    /// What `helperInvocationEXT()` gives: of what is so now, and what was at the beginning.
+    IsHelper(fn(bool, bool) -> bool),
+    /// The record of the lane map of a place, blank where there is no fragment.
+    Record(fn(&mut [u32])),
+}
+
+/// Declares the faults.
+macro_rules! faults {
+    ($($(#[doc = $about:literal])+ $name:ident => $hook:expr,)+) => {
+        /// A planted fault of fragment shaders.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum FragmentFault { $($(#[doc = $about])+ $name,)+ }
+
+        impl FragmentFault {
+            /// Every fault.
+            pub const ALL: &[FragmentFault] = &[$(FragmentFault::$name,)+];
+
+            /// What is wrong.
+            pub const fn about(self) -> &'static str {
+                match self { $(FragmentFault::$name => concat!($($about),+).trim_ascii(),)+ }
+            }
+
+            fn hook(self) -> Hook {
+                match self { $(FragmentFault::$name => $hook,)+ }
+            }
+        }
+    };
+}
+
+fn without_op(op: SubgroupOp, info: &OpInfo, helpers: u128) -> u128 {
+    if info.op == op { 0 } else { helpers }
+}
+
+fn without_category(category: Category, info: &OpInfo, helpers: u128) -> u128 {
+    if info.category == category { 0 } else { helpers }
+}
+
+/// True of a record that a fragment wrote.
+fn is_written(record: &[u32]) -> bool {
+    record.last() == Some(&MAP_WRITTEN)
+}
+
+/// Changes a record that a fragment wrote.
+fn change(record: &mut [u32], change: fn(&mut [u32])) {
+    if is_written(record) {
+        change(record);
+    }
+}
+
+faults! {
+    // Giving up.
+    /// `demote` ends the fragment.
+    DemoteTerminates => Hook::Discard(|_| Some(Discard::Terminate)),
+    /// `terminateInvocation` makes the fragment a helper that goes on.
+    TerminateDemotes => Hook::Discard(|_| Some(Discard::Demote)),
+    /// `demote` does nothing.
+    DemoteIgnored => Hook::Discard(|how| (how == Discard::Terminate).then_some(how)),
+    /// `terminateInvocation` does nothing.
+    TerminateIgnored => Hook::Discard(|how| (how == Discard::Demote).then_some(how)),
+    // Stores.
+    /// A fragment that was demoted goes on storing.
+    DemotedStores => Hook::Stores { at_entry: false, demoted: true },
+    /// Helpers that were launched as helpers store.
+    HelperStores => Hook::Stores { at_entry: true, demoted: false },
+    /// All helpers store.
+    AllHelpersStore => Hook::Stores { at_entry: true, demoted: true },
+    // Who takes part at tier maximal.
+    /// Helpers are inactive for everything but quad operations.
+    HelpersInactive => Hook::Helpers(|info, helpers| if info.reach == Reach::Quad { helpers } else { 0 }),
+    /// Helpers are inactive for everything.
+    HelpersAbsent => Hook::Helpers(|_, _| 0),
+    /// Helpers are inactive for quad operations.
+    HelpersNotInQuads => Hook::Helpers(|info, helpers| if info.reach == Reach::Quad { 0 } else { helpers }),
+    /// The lowest helper is inactive.
+    LowestHelperInactive => Hook::Helpers(|_, helpers| helpers & !lowest(helpers)),
+    /// The highest helper is inactive.
+    HighestHelperInactive => Hook::Helpers(|_, helpers| helpers & !highest(helpers)),
+    /// Only one helper of the subgroup is active.
+    OneHelperActive => Hook::Helpers(|_, helpers| lowest(helpers)),
+    /// `subgroupBroadcastFirst` takes the lowest lane that is no helper.
+    BroadcastFirstSkipsHelpers => Hook::Helpers(|info, helpers| without_op(SubgroupOp::BroadcastFirst, info, helpers)),
+    /// `subgroupElect` elects the lowest lane that is no helper.
+    ElectSkipsHelpers => Hook::Helpers(|info, helpers| without_op(SubgroupOp::Elect, info, helpers)),
+    /// Helpers are not in ballots.
+    BallotSkipsHelpers => Hook::Helpers(|info, helpers| without_op(SubgroupOp::Ballot, info, helpers)),
+    /// Helpers do not vote.
+    HelpersDoNotVote => Hook::Helpers(|info, helpers| without_category(Category::Vote, info, helpers)),
+    /// Helpers are not in reductions and scans.
+    ReductionsSkipHelpers => Hook::Helpers(|info, helpers| without_category(Category::Arithmetic, info, helpers)),
+    /// Helpers are not in clusters.
+    ClustersSkipHelpers => Hook::Helpers(|info, helpers| without_category(Category::Clustered, info, helpers)),
+    /// A shuffle from a helper gives nothing.
+    ShufflesSkipHelpers => Hook::Helpers(|info, helpers| without_category(Category::Shuffle, info, helpers)),
+    // What a helper is.
+    /// `helperInvocationEXT()` says what was so at the beginning.
+    HelperOfEntry => Hook::IsHelper(|_, at_entry| at_entry),
+    /// `helperInvocationEXT()` is true of demoted fragments only.
+    HelperOnlyDemoted => Hook::IsHelper(|now, at_entry| now && !at_entry),
+    /// `helperInvocationEXT()` is the contrary.
+    HelperContrary => Hook::IsHelper(|now, _| !now),
+    // The lane map.
+    /// The rows of a quad are its columns.
+    QuadTransposed => Hook::Record(|record| change(record, |record| record.swap(7, 8))),
+    /// The lanes of a quad are numbered from right to left.
+    QuadMirrored => Hook::Record(|record| change(record, |record| record[0] ^= 1)),
+    /// The lanes of a quad are numbered from below.
+    QuadUpsideDown => Hook::Record(|record| change(record, |record| record[0] ^= 2)),
+    /// A diagonal swap is a horizontal one.
+    QuadDiagonalIsHorizontal => Hook::Record(|record| change(record, |record| record[9] = record[7])),
+    /// A quad swap gives the lane's own value.
+    QuadSwapOfSelf => Hook::Record(|record| change(record, |record| record[7] ^= 2)),
+    /// Helpers say that they are fragments.
+    HelperPosesAsFragment => Hook::Record(|record| {
+        change(record, |record| record[7..10].iter_mut().for_each(|word| *word &= !1));
+    }),
+    /// Helpers are not in the ballot at entry.
+    EntryBallotWithoutHelpers => Hook::Record(|record| change(record, |record| {
+        let lane = record[0];
+        for (which, at) in (1..).zip(7..10) {
+            if record[at] & 1 == 1 {
+                record[3 + ((lane ^ which) / 32) as usize] &= !(1 << ((lane ^ which) % 32));
+            }
+        }
+    })),
+    /// Lane 0 is not executed.
+    FragmentLost => Hook::Record(|record| change(record, |record| if record[0] == 0 { record.fill(0) })),
+    /// Helpers write records.
+    HelperRecords => Hook::Record(|record| if !is_written(record) { record.fill(MAP_WRITTEN) }),
+    /// The subgroup is said to be twice as large.
+    SizeDoubled => Hook::Record(|record| change(record, |record| record[1] *= 2)),
+}
+
+impl FragmentFault {
+    /// The name in JSON and in reports.
+    pub fn name(self) -> String {
+        super::snake_case(&format!("{self:?}"))
+    }
+}
+
+/// A device with one fault of fragment shaders.
+#[derive(Clone, Copy, Debug)]
+pub struct PlantedFragment(pub FragmentFault);
+
+impl Rules for PlantedFragment {
+    fn discard(&mut self, how: Discard) -> Option<Discard> {
+        match self.0.hook() {
+            Hook::Discard(change) => change(how),
+            _ => Some(how),
+        }
+    }
+
+    fn storing(&mut self, active: Mask, helpers: &Mask, at_entry: &Mask) -> Mask {
+        match self.0.hook() {
+            Hook::Stores { at_entry: entry, demoted } => {
+                let mut quiet = helpers.minus(helpers);
+                if !entry {
+                    quiet.add(at_entry);
+                }
+                if !demoted {
+                    quiet.add(&helpers.minus(at_entry));
+                }
+                active.minus(&quiet)
+            }
+            _ => active.minus(helpers),
+        }
+    }
+
+    fn helpers_in_tangle(&mut self, info: &OpInfo, helpers: u128) -> u128 {
+        match self.0.hook() {
+            Hook::Helpers(change) => change(info, helpers),
+            _ => helpers,
+        }
+    }
+
+    fn is_helper(&mut self, now: bool, at_entry: bool) -> bool {
+        match self.0.hook() {
+            Hook::IsHelper(change) => change(now, at_entry),
+            _ => now,
+        }
+    }
+
+    fn fragment_record(&mut self, record: &mut [u32]) {
+        if let Hook::Record(change) = self.0.hook() {
+            change(record);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The lane map of a fragment shader: fragments and the helper invocations beside them (docs/rules.md, section H).
+//!
+//! Which fragments there are is known from the triangles ([`Draw::covers`]). A fragment writes down its own lane, the ballot at entry, the
+//! token that names its subgroup, and what its three neighbours in the quad tell it of themselves: that is how helpers, which can write
+//! nothing, are known. Nothing is known of quads in which nobody is a fragment; who may be in one is in [`Layout::others`].
+
+use std::collections::BTreeMap;
+
+use tangle_program::case::interface::{FRAGMENT_MAP_WORDS, MAP_WRITTEN, neighbour};
+use tangle_program::case::{Case, Draw, GroupId, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::subgroup::{first_lanes, lanes};
+
+use crate::map::{Layout, MapFault, MapRule, SizePromise, layout};
+
+/// A record, as [`tangle_program::case::interface::FRAGMENT_MAP_WORDS`] has it.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    lane: u32,
+    size: u32,
+    token: u32,
+    ballot: u128,
+    /// What the lane 1, 2 and 3 away (by exclusive or) tells of itself.
+    quad: [u32; 3],
+}
+
+impl Record {
+    fn read(words: &[u32]) -> Option<Record> {
+        let [lane, size, token, b0, b1, b2, b3, h, v, d, mark] = *words else { return None };
+        let ballot = [b3, b2, b1, b0].iter().fold(0, |mask, &word| mask << 32 | u128::from(word));
+        (mark == MAP_WRITTEN).then_some(Record { lane, size, token, ballot, quad: [h, v, d] })
+    }
+
+    fn write(&self) -> [u32; FRAGMENT_MAP_WORDS] {
+        let b = |c: u32| (self.ballot >> (32 * c)) as u32;
+        let [h, v, d] = self.quad;
+        [self.lane, self.size, self.token, b(0), b(1), b(2), b(3), h, v, d, MAP_WRITTEN]
+    }
+}
+
+/// Number and helper flag of a neighbour that tells `word`, if it is in that lane.
+fn told(word: u32, lane: u32) -> Option<(u32, bool)> {
+    (word >> 1 & 127 == lane).then_some((word >> 8, word & 1 == 1))
+}
+
+/// Reads and checks the records of a draw.
+pub(crate) fn check(case: &Case, words: &[u32], promise: SizePromise) -> (Option<Layout>, Vec<MapFault>) {
+    let Some(draw) = case.entry_point.draw() else { return (None, Vec::new()) };
+    let mut checker = Checker { case, draw, promise, faults: Vec::new() };
+    let layout = checker.layout(words);
+    (layout.filter(|_| checker.faults.is_empty()), checker.faults)
+}
+
+struct Checker<'a> {
+    case: &'a Case,
+    draw: &'a Draw,
+    promise: SizePromise,
+    faults: Vec<MapFault>,
+}
+
+impl Checker<'_> {
+    fn fault(&mut self, rule: MapRule, seen: String) {
+        if !self.faults.iter().any(|fault| fault.rule == rule) {
+            self.faults.push(MapFault { rule, group: GroupId(0), seen });
+        }
+    }
+
+    /// Column, row and triangle of a number.
+    fn place(&self, index: u32) -> [u32; 3] {
+        self.case.entry_point.workgroups().position(index)
+    }
+
+    fn name(&self, index: u32) -> String {
+        let [x, y, triangle] = self.place(index);
+        format!("triangle {triangle}, pixel ({x}, {y})")
+    }
+
+    fn layout(&mut self, words: &[u32]) -> Option<Layout> {
+        let count = self.case.entry_point.group_size();
+        let mut records = BTreeMap::new();
+        for (index, words) in (0..count).zip(words.chunks_exact(FRAGMENT_MAP_WORDS)) {
+            let record = Record::read(words);
+            match (self.draw.covers(self.place(index)), record) {
+                (true, Some(record)) => drop(records.insert(index, record)),
+                (true, None) => self.fault(MapRule::Coverage, format!("{} wrote no record", self.name(index))),
+                (false, _) if words.iter().any(|&word| word != 0) => {
+                    self.fault(MapRule::Coverage, format!("{} is no fragment, and wrote a record", self.name(index)));
+                }
+                (false, _) => {}
+            }
+        }
+        // Nothing to compare where nothing is covered; valid cases cover something.
+        let size = records.values().next()?.size;
+        if !self.faults.is_empty() || !self.sizes(&records, size) {
+            return None;
+        }
+        let mut groups = BTreeMap::<u32, Vec<u32>>::new();
+        records.iter().for_each(|(&index, record)| groups.entry(record.token).or_default().push(index));
+        let mut members = Vec::new();
+        let mut helpers = Vec::new();
+        let mut others = Vec::new();
+        for (token, group) in groups {
+            let (lanes, of_helpers, unknown) = self.subgroup(&records, token, &group)?;
+            members.push(lanes);
+            helpers.push(of_helpers);
+            others.push(unknown);
+        }
+        let mut layout = layout(GroupId(0), size as usize, &members, |_| (0, 0));
+        for (subgroup, lanes) in layout.subgroups.iter().zip(&helpers) {
+            layout.helpers.insert_lanes(subgroup.first, *lanes);
+        }
+        layout.others = others;
+        Some(layout)
+    }
+
+    fn sizes(&mut self, records: &BTreeMap<u32, Record>, first: u32) -> bool {
+        let entry_point = &self.case.entry_point;
+        for (&index, Record { size, .. }) in records {
+            let size = *size;
+            let allowed = match entry_point.subgroup_size {
+                SubgroupSize::Required(required) => size == required,
+                SubgroupSize::Default if entry_point.spirv < SpirvVersion::V1_6 => size == self.promise.default,
+                SubgroupSize::Default | SubgroupSize::Varying => (self.promise.min..=self.promise.max).contains(&size),
+            };
+            if !allowed || size != first || !size.is_power_of_two() || size > 128 {
+                let promise = self.promise;
+                self.fault(
+                    MapRule::Size,
+                    format!("{} has gl_SubgroupSize {size} (device {promise:?})", self.name(index)),
+                );
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The lanes of a subgroup with the numbers of their invocations, those that are helpers, and those of which nothing is known.
+    #[expect(clippy::type_complexity, reason = "three results of one use")]
+    fn subgroup(
+        &mut self,
+        records: &BTreeMap<u32, Record>,
+        token: u32,
+        group: &[u32],
+    ) -> Option<(Vec<(u32, u32)>, u128, u128)> {
+        let size = records[&group[0]].size;
+        let mut by_lane = BTreeMap::<u32, (u32, bool)>::new();
+        for &index in group {
+            let Record { lane, .. } = records[&index];
+            if lane >= size || by_lane.insert(lane, (index, false)).is_some() {
+                let seen =
+                    format!("{} has gl_SubgroupInvocationID {lane} in a subgroup of size {size}", self.name(index));
+                self.fault(MapRule::LaneIds, seen);
+                return None;
+            }
+        }
+        let real = by_lane.keys().fold(0u128, |lanes, lane| lanes | 1 << lane);
+        // The token is the number of the lowest lane that is no helper.
+        if by_lane.first_key_value().is_none_or(|(_, &(index, _))| index != token) {
+            self.fault(
+                MapRule::Token,
+                format!("token {token} is not the number of the lowest fragment of the subgroup"),
+            );
+            return None;
+        }
+        for &index in group {
+            for (which, word) in (1..).zip(records[&index].quad) {
+                self.neighbour(&mut by_lane, index, &records[&index], which, word)?;
+            }
+        }
+        // Who says that it is a fragment is one of this subgroup.
+        if let Some((lane, (index, _))) = by_lane.iter().find(|(lane, (_, helper))| !helper && real >> **lane & 1 == 0)
+        {
+            let seen = format!("lane {lane} says that it is {}, which is in another subgroup", self.name(*index));
+            self.fault(MapRule::Quads, seen);
+            return None;
+        }
+        let known = by_lane.keys().fold(0u128, |lanes, lane| lanes | 1 << lane);
+        let is_maximal = self.case.tier == Tier::Maximal;
+        let ballot = records[&group[0]].ballot;
+        for &index in group {
+            let seen = records[&index].ballot;
+            if seen != ballot || seen & real != real || seen & !first_lanes(size as usize) != 0 {
+                let seen = format!("{} got {seen:#x}; the fragments of its subgroup are {real:#x}", self.name(index));
+                self.fault(MapRule::EntryBallot, seen);
+                return None;
+            }
+        }
+        if is_maximal && ballot & known != known {
+            let seen = format!("the ballot is {ballot:#x}; the quads of the fragments are {known:#x}");
+            self.fault(MapRule::ActiveHelpers, seen);
+            return None;
+        }
+        let unknown = if is_maximal { ballot & !known } else { first_lanes(size as usize) & !real };
+        let lanes = by_lane.iter().map(|(&lane, &(index, _))| (lane, index)).collect();
+        Some((lanes, known & !real, unknown))
+    }
+
+    /// Checks what a neighbour in the quad tells of itself, and notes it if it is a helper.
+    fn neighbour(
+        &mut self,
+        by_lane: &mut BTreeMap<u32, (u32, bool)>,
+        index: u32,
+        record: &Record,
+        which: u32,
+        word: u32,
+    ) -> Option<()> {
+        let lane = record.lane ^ which;
+        let [x, y, triangle] = self.place(index);
+        // Lane 4q is at the left above; the others follow by rows.
+        let along = |side: u32, bit: u32| if bit == 1 { side.checked_sub(1) } else { side.checked_add(1) };
+        let x = if which & 1 == 1 { along(x, record.lane & 1)? } else { x };
+        let y = if which & 2 == 2 { along(y, record.lane >> 1 & 1)? } else { y };
+        let [columns, rows, _] = self.draw.grid();
+        let expected = (triangle * rows + y) * columns + x;
+        let Some((number, helper)) = told(word, lane).filter(|&(number, _)| number == expected) else {
+            let seen = format!(
+                "{} is lane {}; lane {lane} has to be its neighbour at ({x}, {y}), and tells {word:#x}",
+                self.name(index),
+                record.lane
+            );
+            self.fault(MapRule::Quads, seen);
+            return None;
+        };
+        let there = *by_lane.entry(lane).or_insert((number, helper));
+        if there != (number, helper) || !helper && !self.draw.covers([x, y, triangle]) {
+            let seen =
+                format!("lane {lane} is {there:?} to one lane of the quad and {:?} to another", (number, helper));
+            self.fault(MapRule::Quads, seen);
+            return None;
+        }
+        Some(())
+    }
+}
+
+/// The quads of a draw with a fragment, as they follow each other, in subgroups of `size`; a last subgroup has fewer.
+pub(crate) fn linear(draw: &Draw, size: usize) -> Layout {
+    let [columns, rows, triangles] = draw.grid();
+    let mut quads: Vec<[u32; 4]> = Vec::new();
+    let mut helpers: Vec<[bool; 4]> = Vec::new();
+    for triangle in 0..triangles {
+        for y in (0..rows).step_by(2) {
+            for x in (0..columns).step_by(2) {
+                let places = [[x, y], [x + 1, y], [x, y + 1], [x + 1, y + 1]];
+                let covered = places.map(|[x, y]| draw.covers([x, y, triangle]));
+                if covered.contains(&true) {
+                    quads.push(places.map(|[x, y]| (triangle * rows + y) * columns + x));
+                    helpers.push(covered.map(|covered| !covered));
+                }
+            }
+        }
+    }
+    // Quads do not fit into smaller subgroups.
+    let in_subgroup = (size / 4).max(1);
+    let numbered = |quads: &[[u32; 4]]| (0..).zip(quads.iter().flatten().copied()).collect::<Vec<(u32, u32)>>();
+    let mut members: Vec<Vec<(u32, u32)>> = quads.chunks(in_subgroup).map(numbered).collect();
+    if members.is_empty() {
+        members.push(vec![(0, 0)]);
+    }
+    let mut layout = layout(GroupId(0), size.max(4), &members, |_| (0, 0));
+    for (subgroup, helpers) in layout.subgroups.iter().zip(helpers.chunks(in_subgroup)) {
+        let lanes = (0..).zip(helpers.iter().flatten()).filter(|(_, helper)| **helper);
+        layout.helpers.insert_lanes(subgroup.first, lanes.fold(0, |lanes, (lane, _): (u32, _)| lanes | 1 << lane));
+    }
+    layout
+}
+
+/// The map buffer that a correct device with this map writes.
+pub(crate) fn words(draw: &Draw, layout: &Layout) -> Vec<u32> {
+    let [columns, rows, triangles] = draw.grid();
+    let mut words = vec![0; (columns * rows * triangles) as usize * FRAGMENT_MAP_WORDS];
+    for subgroup in &layout.subgroups {
+        let helpers = layout.helpers.lanes(subgroup.first, subgroup.size);
+        let real = subgroup.live & !helpers;
+        let index = |lane: usize| layout.index[subgroup.first + lane];
+        for lane in lanes(real) {
+            let other = |which: usize| {
+                let lane = lane ^ which;
+                neighbour(index(lane), lane as u32, helpers >> lane & 1 == 1)
+            };
+            let record = Record {
+                lane: lane as u32,
+                size: subgroup.size as u32,
+                token: index(real.trailing_zeros() as usize),
+                ballot: subgroup.live,
+                quad: [other(1), other(2), other(3)],
+            };
+            let at = index(lane) as usize * FRAGMENT_MAP_WORDS;
+            words[at..at + FRAGMENT_MAP_WORDS].copy_from_slice(&record.write());
+        }
+    }
+    words
+}

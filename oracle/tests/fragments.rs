@@ -1,0 +1,211 @@
+//! Fragment shaders (docs/rules.md, section H): small programs with expectations by hand, generated cases on right devices, and planted faults.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::*;
+use tangle_analysis::validate::validate;
+use tangle_generator::{Config, Profile, from_seed};
+use tangle_oracle::faults::fragment::{FragmentFault, PlantedFragment};
+use tangle_oracle::judge::{Counts, Judgement, Verdict, judge};
+use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::predict::predict;
+use tangle_oracle::reference::observe;
+use tangle_oracle::rules::{Drawn, Finest, Rules, Spec};
+use tangle_program::case::{Case, Draw, Launch, Stage, SubgroupSize, Tier};
+use tangle_program::ops::BinaryOp;
+use tangle_program::subgroup::SubgroupOp;
+use tangle_program::tree::{Builtin, Discard, Expr, Stmt};
+use tangle_program::types::Scalar;
+
+const A: u32 = 1;
+const B: u32 = 2;
+
+/// A program of a framebuffer of 2 by 2 pixels that one triangle covers, if nothing else is said: one quad, lanes 0 to 3.
+fn quad(tier: Tier, body: impl Into<Vec<Stmt>>) -> Case {
+    drawn(tier, [2, 2], vec![[[0, 0], [4, 0], [0, 4]]], body)
+}
+
+fn drawn(tier: Tier, [width, height]: [u32; 2], triangles: Vec<[[u32; 2]; 3]>, body: impl Into<Vec<Stmt>>) -> Case {
+    let mut case = Case { tier, ..main_of(body) };
+    case.entry_point.stage = Stage::Fragment;
+    case.entry_point.launch = Launch::Draw(Draw { width, height, triangles, full_quads: false });
+    validate(&case).expect("it is valid");
+    case
+}
+
+/// What the fragments log by the oracle, in the order of pixels: site and words, `?` where nothing is compared; `…` where a log may go on.
+fn expected(case: &Case, size: u32) -> String {
+    // As the prologue shows it: what a device does not show is not known.
+    let words = LaneMap::linear(case, size).words(case);
+    let (map, faults) = LaneMap::check(case, &words, SizePromise { default: size, ..PROMISE });
+    assert_eq!(faults, []);
+    let prediction = predict(case, &map.expect("it is right")).expect("it is defined");
+    let logs: BTreeMap<u32, String> = prediction
+        .logs()
+        .into_iter()
+        .filter(|log| !log.words.is_empty() || log.open_end)
+        .map(|log| {
+            let word = |word: &Option<u32>| word.map_or("?".to_owned(), |word| format!("{word:x}"));
+            let mut text = log.words.iter().map(word).collect::<Vec<_>>().join(" ");
+            if log.open_end {
+                text.push('…');
+            }
+            (log.invocation.index, text)
+        })
+        .collect();
+    logs.iter().map(|(index, text)| format!("{index}: {text}")).collect::<Vec<_>>().join(", ")
+}
+
+fn in_row(y: u32) -> Expr {
+    bin(Expr::Builtin(Builtin::LocalY), BinaryOp::Eq, uint(y))
+}
+
+fn in_column(x: u32) -> Expr {
+    bin(Expr::Builtin(Builtin::LocalX), BinaryOp::Eq, uint(x))
+}
+
+fn on_diagonal(is_slash: bool) -> Expr {
+    let is = if is_slash { BinaryOp::Ne } else { BinaryOp::Eq };
+    bin(Expr::Builtin(Builtin::LocalX), is, Expr::Builtin(Builtin::LocalY))
+}
+
+fn number(cond: Expr) -> Expr {
+    Expr::Cast(Scalar::Uint, Box::new(cond))
+}
+
+fn across() -> Expr {
+    op(SubgroupOp::QuadSwapHorizontal, [Expr::Builtin(Builtin::Lane)])
+}
+
+/// The patterns of VK-GL-CTS, external/vulkancts/data/vulkan/amber/reconvergence: who is demoted, and what the others see.
+#[test]
+fn demoted_fragments_stay_and_log_nothing() {
+    let demoted = |who: Expr| {
+        let body = [when(who, [Stmt::Discard(Discard::Demote)]), see(A), log(B, [across()])];
+        expected(&quad(Tier::Maximal, body), 4)
+    };
+    // The half that is left sees all four lanes.
+    assert_eq!(demoted(in_row(0)), "2: 1 f 2 3, 3: 1 f 2 2", "top");
+    assert_eq!(demoted(in_row(1)), "0: 1 f 2 1, 1: 1 f 2 0", "bottom");
+    assert_eq!(demoted(in_column(0)), "1: 1 f 2 0, 3: 1 f 2 2", "left");
+    assert_eq!(demoted(in_column(1)), "0: 1 f 2 1, 2: 1 f 2 3", "right");
+    assert_eq!(demoted(on_diagonal(true)), "0: 1 f 2 1, 3: 1 f 2 2", "slash");
+    assert_eq!(demoted(on_diagonal(false)), "1: 1 f 2 0, 2: 1 f 2 3", "backslash");
+    assert_eq!(demoted(bin(lane(), BinaryOp::Eq, uint(0))), "1: 1 f 2 0, 2: 1 f 2 3, 3: 1 f 2 2", "one invocation");
+    // Nobody is left who could log.
+    assert_eq!(demoted(Expr::Bool(true)), "", "the entire quad");
+}
+
+#[test]
+fn terminated_fragments_are_gone() {
+    let terminated = |how: Stmt| {
+        let body = [when(bin(lane(), BinaryOp::Eq, uint(0)), [how]), see(A), log(B, [across()])];
+        expected(&quad(Tier::Maximal, body), 4)
+    };
+    // Lane 1 has no neighbour any more.
+    let gone = "1: 1 e 2 ?, 2: 1 e 2 3, 3: 1 e 2 2";
+    assert_eq!(terminated(Stmt::Discard(Discard::Terminate)), gone);
+    assert_eq!(terminated(Stmt::Return(None)), gone);
+}
+
+#[test]
+fn helpers_are_active_at_tier_maximal_and_may_be_elsewhere() {
+    // The fragments are pixels 0 and 2 of the quad; lanes 1 and 3 are helpers.
+    let body = || [see(A), log(B, [across()])];
+    let thin = |tier| drawn(tier, [1, 2], vec![[[0, 0], [2, 0], [0, 4]]], body());
+    assert_eq!(expected(&thin(Tier::Maximal), 4), "0: 1 f 2 1, 2: 1 f 2 3");
+    // Quad operations are with helpers everywhere; a ballot may be without them.
+    assert_eq!(expected(&thin(Tier::Plain), 4), "0: 1 ? 2 1, 2: 1 ? 2 3");
+    // Where no lane can be a helper all is known.
+    assert_eq!(expected(&quad(Tier::Plain, body()), 4), "0: 1 f 2 1, 1: 1 f 2 0, 2: 1 f 2 3, 3: 1 f 2 2");
+    // A larger subgroup may have quads of nobody but helpers.
+    assert_eq!(expected(&quad(Tier::Plain, body()), 8), "0: 1 ? 2 1, 1: 1 ? 2 0, 2: 1 ? 2 3, 3: 1 ? 2 2");
+}
+
+/// Two quads of one subgroup. The left one is demoted whole, so that nobody knows whether it is still there (rule H6); quad operations of the other
+/// are none of its business.
+#[test]
+fn a_quad_of_helpers_may_be_gone() {
+    let left = bin(Expr::Builtin(Builtin::LocalX), BinaryOp::Lt, uint(2));
+    let body = [when(left, [Stmt::Discard(Discard::Demote)]), see(A), log(B, [across()])];
+    let case = drawn(Tier::Maximal, [4, 2], vec![[[0, 0], [8, 0], [0, 4]]], body);
+    assert_eq!(expected(&case, 8), "2: 1 ? 2 5, 3: 1 ? 2 4, 6: 1 ? 2 7, 7: 1 ? 2 6");
+    assert_eq!(expected(&case, 4), "2: 1 f 2 1, 3: 1 f 2 0, 6: 1 f 2 3, 7: 1 f 2 2");
+}
+
+#[test]
+fn who_is_a_helper_changes() {
+    let helper = || number(Expr::Builtin(Builtin::Helper));
+    let seen = |expr: Expr| op(SubgroupOp::QuadSwapHorizontal, [expr]);
+    let body = [
+        log(A, [seen(helper())]),
+        when(bin(lane(), BinaryOp::Eq, uint(0)), [Stmt::Discard(Discard::Demote)]),
+        log(B, [seen(helper())]),
+    ];
+    assert_eq!(expected(&quad(Tier::Plain, body), 4), "0: 1 0, 1: 1 0 2 1, 2: 1 0 2 0, 3: 1 0 2 0");
+}
+
+const PROMISE: SizePromise = SizePromise { default: 8, min: 4, max: 128 };
+
+fn run<R: Rules>(case: &Case, size: u32, rules: impl Fn() -> R) -> Judgement {
+    let size = if let SubgroupSize::Required(size) = case.entry_point.subgroup_size { size } else { size };
+    let observation = observe(case, &LaneMap::linear(case, size), rules).expect("a generated case is well-formed");
+    judge(case, &observation, SizePromise { default: size, ..PROMISE })
+}
+
+fn config(tier: Tier) -> Config {
+    Config {
+        stage: Stage::Fragment,
+        tier,
+        max_subgroup_size: 32,
+        required_sizes: vec![4, 8, 16, 32],
+        ..Config::default()
+    }
+}
+
+/// `TANGLE_FRAGMENT_SEEDS=N` has it look at more.
+#[test]
+fn right_devices_pass_generated_fragments() {
+    let seeds = std::env::var("TANGLE_FRAGMENT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(300);
+    for tier in Tier::ALL {
+        let mut counts = Counts::default();
+        for seed in 0..seeds {
+            let profile = Profile::ALL[seed as usize % Profile::ALL.len()].0;
+            let size = [4, 8, 32, 64][seed as usize / Profile::ALL.len() % 4];
+            let case = from_seed(seed, &Config { profile, ..config(tier) });
+            validate(&case).unwrap_or_else(|invalid| panic!("seed {seed}: {invalid}"));
+            for (device, judgement) in [
+                ("together", run(&case, size, || Spec)),
+                ("finest", run(&case, size, || Finest)),
+                ("drawn", run(&case, size, || Drawn::new(seed))),
+            ] {
+                let right = matches!(judgement.verdict, Verdict::Pass | Verdict::Vacuous);
+                assert!(right, "{tier:?}, seed {seed}, size {size}, {device}: {judgement:?}");
+                counts.add(judgement.counts);
+            }
+        }
+        eprintln!("fragments, tier {}: {counts:?}", tier.name());
+        assert!(tier != Tier::Maximal || counts.checked > counts.tainted, "{counts:?}");
+    }
+}
+
+#[test]
+fn planted_faults_of_fragments_are_caught() {
+    const CASES: u64 = 1_000;
+    let mut missed = Vec::new();
+    for &fault in FragmentFault::ALL {
+        let caught = (0..CASES).find(|&seed| {
+            let tier = if seed % 4 == 3 { Tier::Plain } else { Tier::Maximal };
+            let case = from_seed(seed, &config(tier));
+            let judgement = run(&case, [4, 8, 32][seed as usize % 3], || PlantedFragment(fault));
+            matches!(judgement.verdict, Verdict::Mismatch(_) | Verdict::LaneMap)
+        });
+        match caught {
+            Some(seed) => eprintln!("{:30} caught by case {:3}  {}", fault.name(), seed + 1, fault.about()),
+            None => missed.push(fault.name()),
+        }
+    }
+    assert!(missed.is_empty(), "not caught within {CASES} cases: {missed:?}");
+}

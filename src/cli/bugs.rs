@@ -1,0 +1,500 @@
+//! `tangle bugs`
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context as _;
+use tangle_campaign::campaign;
+use tangle_campaign::prepare::Prep;
+use tangle_campaign::reduce::content_hash;
+use tangle_campaign::retest::retest;
+use tangle_campaign::target::Target;
+use tangle_files::{create_folder, write_atomically};
+use tangle_identity::book::{Book, Event, Record, Seen, SeenVersion, State, Tried};
+use tangle_identity::known::Effect;
+use tangle_identity::{BugId, DeviceId, Known};
+use tangle_program::case::Case;
+use tangle_report::SavedFinding;
+use tangle_report::export::bundle;
+use tangle_report::html::bugs::{bug, file_name, index};
+use tangle_report::reporter::{Markdown, Reporter as _};
+use tangle_report::subject::{Basis, Subject};
+
+use super::exhibit;
+use super::output::put;
+use super::progress::watch;
+use super::table::Table;
+use super::{DeviceArgs, Found, Jobs, read_case, say, say_stderr};
+
+/// A folder in git, one file a bug. `tangle fuzz --known` and `tangle matrix` read it. docs/bugs.md says what is in a file.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List the bugs: state, severity, versions
+    List(ListArgs),
+    /// Add a finding, the minimised form where there is one
+    Add(AddArgs),
+    /// Say what happened to a bug: reported, confirmed, a duplicate
+    Set(SetArgs),
+    /// Run the bugs on all devices at hand: closes what is fixed, reopens what is back, widens the ranges of versions. The files' histories
+    /// say so
+    Retest(RetestArgs),
+    /// Print what a tracker wants: title and text, with the sentences of the specification
+    File(FileArgs),
+    /// Write a site: what is open by driver, and a page for each bug with its lanes, versions and history
+    Site(SiteArgs),
+}
+
+#[derive(clap::Args)]
+struct BookArgs {
+    /// The folder of the bug book
+    #[arg(long, value_name = "DIR", default_value = "known")]
+    book: PathBuf,
+}
+
+#[derive(clap::Args)]
+struct ListArgs {
+    #[command(flatten)]
+    book: BookArgs,
+    /// Those that are not open, too
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(clap::Args)]
+struct AddArgs {
+    /// The folder of the finding
+    finding: PathBuf,
+    #[command(flatten)]
+    book: BookArgs,
+    /// Its id [default: made of driver, shape and contents]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// What it is, in a line [default: what the finding says]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Where it is tracked
+    #[arg(long, value_name = "URL")]
+    tracker: Option<String>,
+    /// Add it although a bug of the book explains it
+    #[arg(long)]
+    again: bool,
+}
+
+#[derive(clap::Args)]
+struct SetArgs {
+    /// The bug
+    id: String,
+    #[command(flatten)]
+    book: BookArgs,
+    /// new, reported, confirmed, fixed, invalid, duplicate, specification_question
+    #[arg(long, value_name = "STATE", value_parser = state)]
+    state: Option<State>,
+    /// Where it is tracked; a new bug is reported with it
+    #[arg(long, value_name = "URL")]
+    tracker: Option<String>,
+    /// It is another bug of the book
+    #[arg(long, value_name = "ID")]
+    duplicate_of: Option<String>,
+}
+
+#[derive(clap::Args)]
+struct RetestArgs {
+    /// Only these bugs
+    ids: Vec<String>,
+    #[command(flatten)]
+    book: BookArgs,
+    #[command(flatten)]
+    devices: DeviceArgs,
+    /// Say what would be written, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(clap::Args)]
+struct FileArgs {
+    /// The bug
+    id: String,
+    #[command(flatten)]
+    book: BookArgs,
+    /// Whose tracker: gitlab (Mesa), github, khronos
+    #[arg(long, value_name = "TRACKER", default_value = "gitlab", value_parser = ["gitlab", "github", "khronos"])]
+    tracker: String,
+    /// Write the attachments, too: a C program, AmberScript, SPIR-V
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    devices: DeviceArgs,
+}
+
+#[derive(clap::Args)]
+struct SiteArgs {
+    /// The folder of the site
+    out: PathBuf,
+    #[command(flatten)]
+    book: BookArgs,
+    /// A campaign to say of what it found lately; repeat for several
+    #[arg(long, value_name = "DIR")]
+    campaign: Vec<PathBuf>,
+    #[command(flatten)]
+    devices: DeviceArgs,
+    /// Run nothing: bugs without a finding in the book are shown without lanes
+    #[arg(long)]
+    no_run: bool,
+}
+
+fn state(text: &str) -> Result<State, String> {
+    serde_json::from_value(text.replace('-', "_").into()).map_err(|_| {
+        "a state is new, reported, confirmed, fixed, invalid, duplicate or specification_question".to_owned()
+    })
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Found> {
+    match &args.command {
+        Command::List(args) => list(args),
+        Command::Add(args) => add(args),
+        Command::Set(args) => set(args),
+        Command::Retest(args) => run_retest(args),
+        Command::File(args) => file(args),
+        Command::Site(args) => site(args),
+    }
+}
+
+/// Today in UTC, `2026-11-22`. Source of the arithmetic: H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
+fn today() -> String {
+    let days = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400);
+    date(days)
+}
+
+fn date(days: u64) -> String {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+fn list(args: &ListArgs) -> anyhow::Result<Found> {
+    let book = Book::read(&args.book.book)?;
+    let mut table = Table::new(["bug", "state", "severity", "versions", "title"]);
+    for record in book.records.iter().filter(|record| args.all || record.state.is_open()) {
+        let (state, severity) = (record.state.name().to_owned(), record.severity.name().to_owned());
+        table.row([record.id.clone(), state, severity, record.ranges().join("; "), record.title.clone()]);
+    }
+    put(format_args!("{table}"))?;
+    Ok(Found::Nothing)
+}
+
+fn save(book: &Book, record: &Record) -> anyhow::Result<()> {
+    let text = record.to_text().map_err(anyhow::Error::msg)?;
+    write_atomically(&book.file(&record.id), text.as_bytes())
+}
+
+fn find<'a>(book: &'a Book, id: &str) -> anyhow::Result<&'a Record> {
+    let found = book.records.iter().find(|record| record.id == id);
+    found.with_context(|| format!("there is no bug {id} in {} (`tangle bugs list --all`)", book.folder.display()))
+}
+
+/// What of a finding goes into the book: nothing that is made of the rest.
+const EVIDENCE: [&str; 9] = [
+    "case.json",
+    "finding.json",
+    "device.json",
+    "report.txt",
+    "lane-map.json",
+    "observation.json",
+    "open.json",
+    "minimized.json",
+    "variants.json",
+];
+
+fn add(args: &AddArgs) -> anyhow::Result<Found> {
+    let small = args.finding.join("minimized");
+    let folder = if SavedFinding::is_at(&small) { &small } else { &args.finding };
+    let finding = SavedFinding::read(folder)?;
+    let book = Book::read(&args.book.book)?;
+    let device = DeviceId::new(&finding.device, &finding.device_info);
+    let known = match book.folder.is_dir() {
+        true => Known::read(std::slice::from_ref(&book.folder))?,
+        false => Known::default(),
+    };
+    if let Some(bug) = known.by_case(&device, &finding.signature, &finding.case) {
+        anyhow::ensure!(args.again, "the book has it: {} (--again adds it nevertheless)", bug.name);
+    }
+    let member = |name: &str| finding.device_info[name].as_str().unwrap_or_default().trim().to_owned();
+    let (driver, version) = (member("driver_name"), member("driver_info"));
+    let shape = BugId::of(&finding.signature, &finding.case).to_string();
+    // A device that is part of tangle has no driver.
+    let of = if driver.is_empty() { &finding.device } else { &driver };
+    let made = || format!("{}-{}", slug(&format!("{of} {shape}"), 48), &content_hash(&finding.case)[..6]);
+    let id = args.id.clone().unwrap_or_else(made);
+    anyhow::ensure!(!id.is_empty() && slug(&id, usize::MAX) == id, "'{id}' is no id: small letters, digits and `-`");
+    anyhow::ensure!(!book.file(&id).exists(), "{} is there already", book.file(&id).display());
+    let evidence = book.folder.join(&id);
+    create_folder(&evidence).with_context(|| format!("cannot create {}", evidence.display()))?;
+    for name in EVIDENCE {
+        if let Ok(contents) = tangle_files::read(&folder.join(name), tangle_files::MOST) {
+            write_atomically(&evidence.join(name), &contents)?;
+        }
+    }
+    let tracker = args.tracker.clone().unwrap_or_default();
+    let record = Record {
+        title: args.title.clone().unwrap_or_else(|| format!("{of}: {shape}")),
+        state: if tracker.is_empty() { State::New } else { State::Reported },
+        tracker,
+        severity: finding.signature.severity(),
+        versions: vec![SeenVersion { driver: driver.clone(), version, result: Seen::Bad }],
+        drivers: vec![driver.clone()].into_iter().filter(|driver| !driver.is_empty()).collect(),
+        case: Some(Path::new(&id).join("case.json")),
+        effect: Effect::of(finding.signature.kind).unwrap_or_default(),
+        history: vec![Event { date: today(), what: format!("added from a finding on {}", finding.device) }],
+        id,
+        ..Record::default()
+    };
+    save(&book, &record)?;
+    say!("{}", book.file(&record.id).display())?;
+    Ok(Found::Nothing)
+}
+
+/// Small letters, digits and single dashes.
+fn slug(text: &str, most: usize) -> String {
+    let mut slug = String::new();
+    for c in text.chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() => slug.push(c.to_ascii_lowercase()),
+            _ if !slug.is_empty() && !slug.ends_with('-') => slug.push('-'),
+            _ => {}
+        }
+    }
+    slug.chars().take(most).collect::<String>().trim_matches('-').to_owned()
+}
+
+fn set(args: &SetArgs) -> anyhow::Result<Found> {
+    let book = Book::read(&args.book.book)?;
+    let mut record = find(&book, &args.id)?.clone();
+    let mut news = Vec::new();
+    if let Some(tracker) = &args.tracker {
+        record.tracker.clone_from(tracker);
+        if record.state == State::New {
+            record.state = State::Reported;
+        }
+        news.push(format!("reported: {tracker}"));
+    }
+    if let Some(other) = &args.duplicate_of {
+        find(&book, other)?;
+        anyhow::ensure!(*other != record.id, "a bug is no duplicate of itself");
+        record.duplicate_of.clone_from(other);
+        record.state = State::Duplicate;
+        news.push(format!("a duplicate of {other}"));
+    }
+    if let Some(state) = args.state {
+        record.state = state;
+        news.push(state.name().replace('_', " "));
+    }
+    anyhow::ensure!(!news.is_empty(), "nothing to set: --state, --tracker or --duplicate-of");
+    record.history.extend(news.into_iter().map(|what| Event { date: today(), what }));
+    save(&book, &record)?;
+    Ok(Found::Nothing)
+}
+
+/// The case of a bug, if it has one.
+fn case_of(book: &Book, record: &Record) -> anyhow::Result<Option<Case>> {
+    record.shown_by().map(|case| read_case(&book.folder.join(case))).transpose()
+}
+
+fn run_retest(args: &RetestArgs) -> anyhow::Result<Found> {
+    let mut book = Book::read(&args.book.book)?;
+    for id in &args.ids {
+        find(&book, id)?;
+    }
+    for list in &book.lists {
+        say_stderr!("note: {} is a list of bugs in the older form, which is not kept", list.display());
+    }
+    let wanted = |record: &&Record| args.ids.is_empty() || args.ids.contains(&record.id);
+    let mut bugs = Vec::new();
+    for record in book.records.iter().filter(wanted) {
+        match case_of(&book, record)? {
+            Some(case) => bugs.push((record, Prep::of(case))),
+            None => say_stderr!("note: {} is left out: it has no case", record.id),
+        }
+    }
+    anyhow::ensure!(!bugs.is_empty(), "there is no bug to run in {}", book.folder.display());
+    let targets = args.devices.open(Jobs::One)?;
+    let (all, done) = (targets.len() * bugs.len(), AtomicUsize::new(0));
+    let tried = watch("runs", all, &done, || retest(&targets, &bugs, &done));
+    let tried: Vec<(String, Vec<Tried>)> = bugs.iter().map(|(record, _)| record.id.clone()).zip(tried).collect();
+    let (today, mut changed, mut runs) = (today(), 0, 0);
+    for (id, tried) in tried {
+        runs += tried.len();
+        let Some(record) = book.records.iter_mut().find(|record| record.id == id) else { continue };
+        let news = record.retest(&tried, &today);
+        news.iter().try_for_each(|what| say!("{id}: {what}"))?;
+        if !news.is_empty() {
+            changed += 1;
+            let record = record.clone();
+            if !args.dry_run {
+                save(&book, &record)?;
+            }
+        }
+    }
+    let open = book.records.iter().filter(|record| record.state.is_open()).count();
+    say!("{runs} results, {changed} bugs changed, {open} of {} open", book.records.len())?;
+    Ok(Found::Nothing)
+}
+
+/// The finding of a bug: as it is in the book, or of a run on a device that it is about, or what the case has to do.
+fn subject(book: &Book, record: &Record, targets: &[Target]) -> anyhow::Result<Option<Subject>> {
+    let evidence = book.folder.join(&record.id);
+    if SavedFinding::is_at(&evidence) {
+        return Ok(Some(exhibit::of_finding(SavedFinding::read(&evidence)?)));
+    }
+    let Some(case) = case_of(book, record)? else { return Ok(None) };
+    let mut subject = exhibit::of_case(case);
+    let about = targets.iter().filter(|target| {
+        record.concerns(&target.id()) && target.executes() && target.missing(&subject.case).is_empty()
+    });
+    for target in about.take(TRIED_FOR_A_PICTURE) {
+        let mut one = subject.clone();
+        if exhibit::run(&mut one, target).is_ok() && one.signature.is_some() {
+            return Ok(Some(one));
+        }
+    }
+    subject.basis = Basis::Linear(match subject.case.entry_point.subgroup_size {
+        tangle_program::case::SubgroupSize::Required(size) => size,
+        _ => 8,
+    });
+    Ok(Some(subject))
+}
+
+/// Devices on which a bug is looked for to be shown.
+const TRIED_FOR_A_PICTURE: usize = 3;
+
+fn file(args: &FileArgs) -> anyhow::Result<Found> {
+    let book = Book::read(&args.book.book)?;
+    let record = find(&book, &args.id)?;
+    let has_evidence = SavedFinding::is_at(&book.folder.join(&record.id));
+    let targets = if has_evidence { Vec::new() } else { args.devices.open(Jobs::One)? };
+    let subject = subject(&book, record, &targets)?.with_context(|| format!("{} has no case", record.id))?;
+    let text = Markdown.finding(&subject.analyse()?)?.context("there is nothing to say of it")?;
+    // The report has a title of its own.
+    let body = text.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+    say!("{}", title(record, &args.tracker))?;
+    say!("\nSeverity: {}.\n", meaning(record))?;
+    for range in record.ranges() {
+        say!("Versions: {range}.\n")?;
+    }
+    put(format_args!("{body}"))?;
+    say!(
+        "\nThis bug is {} in the bug book; `Fixes: tangle+{}` in a commit says that it is fixed.",
+        record.id,
+        record.id
+    )?;
+    if let Some(out) = &args.out {
+        let bundle = bundle(&subject)?;
+        bundle.write(out)?;
+        say_stderr!("attachments: {}", out.display());
+    }
+    Ok(Found::Nothing)
+}
+
+/// The title that a tracker wants.
+fn title(record: &Record, tracker: &str) -> String {
+    let title = record.title.trim_end_matches('.');
+    match tracker {
+        "khronos" if record.state == State::SpecificationQuestion => format!("Question: {title}"),
+        "khronos" => format!("[{}] {title}", record.drivers.join(", ")),
+        _ => title.to_owned(),
+    }
+}
+
+fn meaning(record: &Record) -> &'static str {
+    use tangle_program::subgroup::Severity;
+    match record.severity {
+        Severity::Hard => "hard (a sentence of the specification, below, says otherwise)",
+        Severity::Strong => "strong (it follows from sentences of the specification; no conformance test covers it)",
+        Severity::Quality => "quality (the specification leaves the method to the implementation)",
+    }
+}
+
+fn site(args: &SiteArgs) -> anyhow::Result<Found> {
+    let book = Book::read(&args.book.book)?;
+    let needs_devices = book.records.iter().any(|record| !SavedFinding::is_at(&book.folder.join(&record.id)));
+    let targets = match args.no_run || !needs_devices {
+        true => Vec::new(),
+        false => args.devices.open(Jobs::One).unwrap_or_else(|error| {
+            say_stderr!("warning: no device: {error:#}");
+            Vec::new()
+        }),
+    };
+    create_folder(&args.out).with_context(|| format!("cannot create {}", args.out.display()))?;
+    let mut shown = 0;
+    for record in &book.records {
+        let subject = subject(&book, record, &targets)?;
+        let analysis = subject.as_ref().map(Subject::analyse).transpose()?;
+        shown += usize::from(analysis.as_ref().is_some_and(|analysis| analysis.account.is_some()));
+        let page = bug(record, analysis.as_ref());
+        write_atomically(&args.out.join(file_name(&record.id)), page.as_bytes())?;
+    }
+    let mut campaigns = Vec::new();
+    for (number, folder) in args.campaign.iter().enumerate() {
+        let campaign = campaign::read(folder)?.with_context(|| format!("{} is no campaign", folder.display()))?;
+        let name = format!("campaign-{}.html", number + 1);
+        let report = tangle_report::reporter::Html.campaign(&campaign)?.unwrap_or_default();
+        write_atomically(&args.out.join(&name), report.as_bytes())?;
+        campaigns.push((name, campaign));
+    }
+    let first = index("Bugs of drivers", &book.records, &campaigns);
+    write_atomically(&args.out.join("index.html"), first.as_bytes())?;
+    say!(
+        "{}: {} bugs, {shown} with lanes, {} campaigns",
+        args.out.join("index.html").display(),
+        book.records.len(),
+        campaigns.len()
+    )?;
+    // Old pages of bugs that are gone would not be linked.
+    for entry in fs::read_dir(&args.out).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_ours = name == "index.html"
+            || campaigns.iter().any(|(file, _)| *file == name)
+            || book.records.iter().any(|record| file_name(&record.id) == name);
+        if !is_ours {
+            say_stderr!("note: {} is of no bug of the book", entry.path().display());
+        }
+    }
+    Ok(Found::Nothing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_dates() {
+        for (days, expected) in [
+            (0, "1970-01-01"),
+            (19_782, "2024-02-29"),
+            (19_783, "2024-03-01"),
+            (20_779, "2026-11-22"),
+            (47_540, "2100-02-28"),
+        ] {
+            assert_eq!(date(days), expected);
+        }
+    }
+
+    #[test]
+    fn an_id_is_small_letters_digits_and_dashes() {
+        assert_eq!(slug("llvmpipe wrong result: after-loop(Add)", 48), "llvmpipe-wrong-result-after-loop-add");
+        assert_eq!(slug("  A  b ", 2), "a");
+    }
+}

@@ -1,0 +1,187 @@
+//! The bug book, and which commit it was.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::*;
+
+const FAULTY: &str = "reference:if_merge_loses_last_lane";
+
+fn finish(command: Command) -> Ran {
+    start(command).finish_within(LIMIT)
+}
+
+fn bugs(folder: &Path, words: &[&str]) -> Ran {
+    let mut command = tangle(["bugs"]);
+    command.args(words).current_dir(folder);
+    finish(command)
+}
+
+/// Saves the finding that a vector gives on a device with a fault.
+fn finding(folder: &Path, device: &str) -> PathBuf {
+    let mut command = tangle(["run", "--device", device, "--save"]);
+    command.arg(folder.join("saved")).arg(vector("V16"));
+    let ran = finish(command).expect(1);
+    let path = ran.stderr.lines().find_map(|line| line.strip_prefix("saved ")).expect("it says where");
+    PathBuf::from(path)
+}
+
+#[test]
+fn a_bug_lives_in_the_book() {
+    let place = tempfile::tempdir().expect("a temporary folder");
+    let folder = place.path();
+    let finding = finding(folder, FAULTY).display().to_string();
+    let ran = bugs(folder, &["add", &finding, "--id", "merge"]).expect(0);
+    assert_eq!(ran.stdout.trim(), "known/merge.toml");
+    bugs(folder, &["add", &finding, "--id", "merge-2"]).fails_with(&["the book has it: merge"]);
+    let text = || fs::read_to_string(folder.join("known/merge.toml")).expect("it is there");
+    assert!(text().contains("state = \"new\"") && text().contains("added from a finding"), "{}", text());
+    // Both devices have the same driver and no version: the one with the fault decides.
+    let ran = bugs(folder, &["retest", "--device", FAULTY, "--device", "reference"]).expect(0);
+    assert!(ran.stdout.contains("2 results, 0 bugs changed, 1 of 1 open"), "{ran}");
+    let before = text();
+    let ran = bugs(folder, &["retest", "--device", "reference", "--dry-run"]).expect(0);
+    assert!(ran.stdout.contains("fixed"), "{ran}");
+    assert_eq!(text(), before);
+    bugs(folder, &["retest", "--device", "reference"]).expect(0);
+    assert!(text().contains("state = \"fixed\""), "{}", text());
+    let ran = bugs(folder, &["retest", "--device", FAULTY]).expect(0);
+    assert!(ran.stdout.contains("open again"), "{ran}");
+    bugs(folder, &["set", "merge", "--tracker", "https://tracker.example/1"]).expect(0);
+    assert!(text().contains("state = \"reported\""), "{}", text());
+    let ran = bugs(folder, &["list"]).expect(0);
+    assert!(ran.stdout.contains("merge") && ran.stdout.contains("reported"), "{ran}");
+    // Campaigns read it.
+    let mut command = tangle(["matrix", "known", "--device", FAULTY]);
+    command.current_dir(folder);
+    assert!(finish(command).expect(1).stdout.contains("merge"));
+    let ran = bugs(folder, &["file", "merge", "--out", "attachments"]).expect(0);
+    for part in ["Severity: hard", "SPV_KHR_maximal_reconvergence", "tangle+merge"] {
+        assert!(ran.stdout.contains(part), "{part}: {ran}");
+    }
+    assert!(folder.join("attachments/repro.c").is_file(), "{:?}", tree(&folder.join("attachments")));
+    let ran = bugs(folder, &["site", "site"]).expect(0);
+    assert!(ran.stdout.contains("1 bugs, 1 with lanes"), "{ran}");
+    let page = fs::read_to_string(folder.join("site/merge.html")).expect("it is there");
+    for part in ["<svg", "open again", "https://tracker.example/1", "The first wrong step"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(fs::read_to_string(folder.join("site/index.html")).expect("it is there").contains("href=\"merge.html\""));
+    bugs(folder, &["file", "none"]).fails_with(&["there is no bug none"]);
+}
+
+#[test]
+fn every_page_of_the_own_book_can_be_read() {
+    let ran = bugs(root(), &["list", "--all"]).expect(0);
+    let pages = ran.stdout.lines().count() - 1;
+    assert!(pages > 20, "{ran}");
+    note!("{pages} bugs in known/");
+}
+
+/// A repository with so many commits, each of which chooses a device.
+fn repository(folder: &Path, commits: u32, device: impl Fn(u32) -> String) {
+    let git = |arguments: &[&str]| {
+        let status = Command::new("git").args(arguments).current_dir(folder).status();
+        assert!(status.is_ok_and(|status| status.success()), "{arguments:?}");
+    };
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    let mut stream = String::new();
+    for number in 0..commits {
+        let (subject, chosen) = (format!("commit {number}"), device(number));
+        stream += &format!("commit refs/heads/main\ncommitter x <x@example.com> {} +0000\n", 1_000_000 + number);
+        stream +=
+            &format!("data {}\n{subject}\nM 100644 inline source\ndata {}\n{chosen}\n", subject.len(), chosen.len());
+    }
+    let file = folder.join("stream");
+    fs::write(&file, stream).expect("it can be written");
+    let import = Command::new("git")
+        .args(["fast-import", "--quiet"])
+        .stdin(fs::File::open(&file).expect("it is there"))
+        .current_dir(folder)
+        .status();
+    assert!(import.is_ok_and(|status| status.success()));
+    fs::remove_file(file).expect("ours");
+    git(&["checkout", "--quiet", "main"]);
+}
+
+#[test]
+fn the_commit_is_found_among_two_hundred() {
+    if Command::new("git").arg("--version").output().is_err() {
+        note!("bisect is not tested: there is no git");
+        return;
+    }
+    let place = tempfile::tempdir().expect("a temporary folder");
+    let folder = place.path().join("driver");
+    fs::create_dir(&folder).expect("ours");
+    // The "driver" is a device of tangle's own; the build chooses it, fails in every ninth commit, and counts itself.
+    repository(&folder, 200, |number| match number {
+        _ if number % 9 == 4 => "broken".into(),
+        0..=122 => "reference".into(),
+        _ => FAULTY.into(),
+    });
+    let build = "! grep -q broken source && cp source built && echo x >> ../builds";
+    let finding = finding(place.path(), FAULTY).display().to_string();
+    let old = "main~199";
+    let bisect = |more: &[&str]| {
+        let mut command = tangle(["bisect", &finding, "--build", build, "--device", "@built", "--old", old]);
+        command.arg(vector("V16")).args(more).current_dir(&folder);
+        finish(command)
+    };
+    let ran = bisect(&[]).expect(0);
+    assert_eq!(
+        ran.stdout.matches("(\"commit 123\"), which is the first such commit of 199 commits").count(),
+        2,
+        "{ran}"
+    );
+    let builds = fs::read_to_string(place.path().join("builds")).expect("it counts").lines().count();
+    // Both ends, and the logarithm of what is between; the second case needs none of its own.
+    assert!((2 + 7..=2 + 8).contains(&builds), "{builds} builds: {ran}");
+    note!("199 commits: {builds} builds for two cases");
+    bisect(&[]).expect(0);
+    let again = fs::read_to_string(place.path().join("builds")).expect("it counts").lines().count();
+    assert_eq!(again, builds, "what was built is remembered");
+    let head =
+        Command::new("git").args(["symbolic-ref", "--short", "HEAD"]).current_dir(&folder).output().expect("git runs");
+    assert_eq!(String::from_utf8_lossy(&head.stdout).trim(), "main", "it is left as it was");
+    bisect(&["--first-good"]).fails_with(&["no case says where to look"]);
+    // A patch that takes the fault away.
+    let mut command = tangle([
+        "try-patch",
+        &finding,
+        "--build",
+        build,
+        "--device",
+        "@built",
+        "--cpu-time",
+        "1s",
+        "--out",
+        "../patch",
+    ]);
+    command.current_dir(&folder);
+    fs::write(folder.join("source"), "reference").expect("ours");
+    let ran = finish(command);
+    assert!(ran.code() < 2 && ran.stdout.contains("known cases: 1 fixed, 0 new, 0 unchanged"), "{ran}");
+    // And one that puts another one in.
+    fs::write(folder.join("source"), "reference:elect_highest").expect("ours");
+    let mut command = tangle([
+        "try-patch",
+        &finding,
+        "--build",
+        build,
+        "--device",
+        "@built",
+        "--base",
+        "main~199",
+        "--cpu-time",
+        "2s",
+    ]);
+    command.args(["--out", "../patch-2"]).current_dir(&folder);
+    let ran = finish(command).expect(1);
+    assert!(ran.stdout.contains("new in the campaign: "), "{ran}");
+    let mut command = tangle(["bisect", &finding, "--build", build, "--device", "@built", "--old", old]);
+    command.current_dir(&folder);
+    finish(command).fails_with(&["has changes that are not committed"]);
+}

@@ -1,0 +1,139 @@
+//! Programs on the OpenGL drivers of this machine, and what becomes of them when the source that the driver gets is changed.
+
+mod common;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use common::*;
+use tangle_campaign::plan::{Choice, Plan};
+use tangle_campaign::prepare::{Prepared, prepare};
+use tangle_campaign::target::{Finish, Target};
+use tangle_emit::glsl::{Dialect, print_in};
+use tangle_oracle::judge::Verdict;
+use tangle_program::case::Tier;
+use tangle_program::variant::Variant;
+use tangle_runner::worker::REWRITE_VARIABLE;
+use tangle_runner::{Api, DriverConfig, DriverMode, Inventory, Options, ProbeOptions, Subgroups, drivers};
+
+/// Programs on each device. What the planted faults are tried on are those that pass.
+const PROGRAMS: u64 = 90;
+
+/// Programs on which a planted fault is tried.
+const TRIES: usize = 8;
+
+/// Changes of the source, each of which must be seen. Those of the last part concern what only OpenGL's sources have.
+const REWRITES: [(&str, &str); 29] = [
+    ("subgroupAdd(", "subgroupMax("),
+    ("subgroupMul(", "subgroupAdd("),
+    ("subgroupMin(", "subgroupMax("),
+    ("subgroupMax(", "subgroupMin("),
+    ("subgroupOr(", "subgroupXor("),
+    ("subgroupInclusiveAdd(", "subgroupExclusiveAdd("),
+    ("subgroupExclusiveAdd(", "subgroupInclusiveAdd("),
+    ("subgroupExclusiveMul(", "subgroupInclusiveMul("),
+    ("subgroupClusteredAdd(", "subgroupClusteredMax("),
+    ("subgroupAny(", "subgroupAll("),
+    ("subgroupAll(", "subgroupAny("),
+    ("subgroupElect()", "!subgroupElect()"),
+    ("subgroupShuffleUp(", "subgroupShuffleDown("),
+    ("subgroupQuadSwapHorizontal(", "subgroupQuadSwapVertical("),
+    ("gl_SubgroupLtMask", "gl_SubgroupLeMask"),
+    ("gl_SubgroupGeMask", "gl_SubgroupGtMask"),
+    ("continue;", "break;"),
+    ("uniform_words[0].x", "uniform_words[0].y"),
+    ("push_words[0].x", "push_words[0].y"),
+    ("const uint SPEC0 = ", "const uint SPEC0 = 1u + "),
+    ("ballotARB(", "ballotARB(!"),
+    ("readFirstInvocationARB(", "1u + readFirstInvocationARB("),
+    ("uint lane = gl_SubGroupInvocationARB", "uint lane = gl_SubGroupSizeARB - 1u - gl_SubGroupInvocationARB"),
+    ("anyInvocationARB(", "!anyInvocationARB("),
+    ("allInvocationsARB(", "!allInvocationsARB("),
+    ("gl_SubGroupLtMaskARB", "gl_SubGroupLeMaskARB"),
+    ("gl_SubGroupGeMaskARB", "gl_SubGroupGtMaskARB"),
+    ("binding = 5", "binding = 1"),
+    ("invocation = workgroup_index", "invocation = 0u * workgroup_index"),
+];
+
+/// The first device with subgroups from KHR_shader_subgroup, and the first with those of ARB_shader_ballot.
+fn devices() -> Vec<(DriverConfig, u32, Dialect)> {
+    let all: Vec<DriverConfig> = drivers(None).unwrap_or_else(|error| panic!("{error}"));
+    let opengl: Vec<DriverConfig> = all.into_iter().filter(|driver| driver.api == Api::OpenGl).collect();
+    let probe = ProbeOptions { worker_exe: Some(PathBuf::from(TANGLE)), ..ProbeOptions::default() };
+    let inventory = Inventory::probe(&opengl, &probe);
+    let first = |subgroups, dialect| {
+        let mut devices = inventory.devices().filter(|(_, info)| info.mode == DriverMode::Execute);
+        let found = devices.find(|(_, info)| info.opengl.as_ref().is_some_and(|gl| gl.subgroups == subgroups));
+        found.map(|(driver, info)| (driver.clone(), info.index, dialect))
+    };
+    [first(Subgroups::Khr, Dialect::OpenGl), first(Subgroups::Arb, Dialect::OpenGlArb)].into_iter().flatten().collect()
+}
+
+fn open(driver: &DriverConfig, index: u32) -> Target {
+    // A test program cannot be its own worker.
+    let options = Options {
+        worker_exe: Some(PathBuf::from(TANGLE)),
+        timeout: Some(Duration::from_secs(60)),
+        ..Options::default()
+    };
+    Target::driver(driver, index, &options).unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+/// Random programs that pass on a device, and a line on what came of them all.
+fn passing(target: &Target) -> Vec<Prepared> {
+    let choice = Choice { seed: 7, tier: Some(Tier::Plain), variant: Some(Variant::Unoptimised), ..Choice::default() };
+    let plan = Plan::new(choice, std::slice::from_ref(target)).unwrap_or_else(|error| panic!("{error:#}"));
+    let (mut passing, mut checked, mut failing, mut left_out) = (Vec::new(), 0, 0, 0);
+    for program in 0..PROGRAMS {
+        let case = plan.cases(program).into_iter().flatten().next().expect("the first is there");
+        let prepared = prepare(case).unwrap_or_else(|fault| panic!("{fault}"));
+        let conclusion = target.run(&prepared);
+        match &conclusion.finish {
+            Finish::Judged(judgement) if judgement.verdict == Verdict::Pass => {
+                checked += judgement.counts.checked;
+                passing.push(prepared);
+            }
+            Finish::Judged(judgement) if judgement.verdict == Verdict::Vacuous => {}
+            Finish::Unsupported { .. } => left_out += 1,
+            // Drivers have bugs, which are not what is tested here.
+            _ => failing += 1,
+        }
+    }
+    note!(
+        "{}: {} of {PROGRAMS} programs pass with {checked} values checked, {failing} fail, {left_out} are left out",
+        target.name,
+        passing.len()
+    );
+    assert!(passing.len() as u64 > PROGRAMS / 2, "nothing to plant faults in");
+    passing
+}
+
+#[test]
+fn planted_faults_in_the_source_are_found() {
+    tangle_runner::toolchain::compile_by(TANGLE.into());
+    let devices = devices();
+    if devices.is_empty() {
+        note!("THERE IS NO OPENGL DRIVER: nothing is tested (./x setup gets some)");
+    }
+    for (driver, index, dialect) in devices {
+        let programs = passing(&open(&driver, index));
+        let (mut planted, mut missed) = (0, Vec::new());
+        for (from, to) in REWRITES {
+            let has = |prepared: &&Prepared| print_in(&prepared.case, dialect).text.contains(from);
+            let programs: Vec<&Prepared> = programs.iter().filter(has).take(TRIES).collect();
+            if programs.is_empty() {
+                continue;
+            }
+            let mut faulty = driver.clone();
+            faulty.env.insert(REWRITE_VARIABLE.into(), format!("{from}=>{to}"));
+            let target = open(&faulty, index);
+            planted += 1;
+            if !programs.iter().any(|prepared| target.run(prepared).signature(&prepared.case).is_some()) {
+                missed.push(from);
+            }
+        }
+        note!("{}: {} of {planted} planted faults found; missed: {missed:?}", driver.name, planted - missed.len());
+        assert!(planted >= 8, "only {planted} faults could be planted on {}", driver.name);
+        assert!(missed.len() * 5 <= planted, "{}: {missed:?}", driver.name);
+    }
+}
