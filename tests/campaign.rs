@@ -93,9 +93,14 @@ fn check_statistics(campaign: &Campaign, summary: &Value, cases: u64) -> u64 {
             number(&entry["cases"]),
             "{name}: every case has one verdict"
         );
-        assert!(number(&entry["cases"]) > 0, "{name} ran nothing");
-        assert!(count("checked") > 0 && count("steps") > 0, "nothing was checked on {name}: {entry}");
         checked += count("checked");
+        let can_run_few = devices().iter().any(|facts| facts.name == **name && !facts.has_basic_operations);
+        if number(&entry["cases"]) == 0 && can_run_few {
+            note!("{name} offers too little for the first {cases} cases");
+        } else {
+            assert!(number(&entry["cases"]) > 0, "{name} ran nothing");
+            assert!(count("checked") > 0 && count("steps") > 0, "nothing was checked on {name}: {entry}");
+        }
         for field in ["generate", "compile", "judge", "save", "driver", "worker"] {
             assert!(entry["times"][field].as_f64().is_some_and(|seconds| seconds >= 0.0), "{name}: {field}");
         }

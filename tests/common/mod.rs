@@ -172,6 +172,8 @@ pub struct DeviceFacts {
     pub moves: bool,
     /// Invocations in a subgroup unless a case requires another size.
     pub subgroup_size: u64,
+    /// False of OpenGL drivers that have `GL_ARB_shader_ballot` and `GL_ARB_shader_group_vote` only: few programs need no more.
+    pub has_basic_operations: bool,
 }
 
 /// Every device that runs what it compiles. Empty without any driver.
@@ -188,6 +190,7 @@ pub fn devices() -> &'static [DeviceFacts] {
             name: text(&info["name"]),
             moves: expectations.moves(&text(&info["name"])),
             subgroup_size: number(&info["subgroup"]["size"]),
+            has_basic_operations: info["subgroup"]["operations"].as_array().is_some_and(|all| all.contains(&"basic".into())),
         };
         let executing = all["devices"].as_array().into_iter().flatten().filter(|info| info["mode"] == "execute");
         let devices: Vec<DeviceFacts> = executing.map(facts).collect();
