@@ -12,7 +12,7 @@ use tangle_campaign::reduce::content_hash;
 use tangle_campaign::retest::retest;
 use tangle_campaign::target::Target;
 use tangle_files::{create_folder, write_atomically};
-use tangle_identity::book::{Book, Event, Record, Seen, SeenVersion, State, Tried};
+use tangle_identity::book::{Book, Event, Record, Seen, SeenVersion, State};
 use tangle_identity::known::Effect;
 use tangle_identity::{BugId, DeviceId, Known};
 use tangle_program::case::Case;
@@ -321,33 +321,35 @@ fn run_retest(args: &RetestArgs) -> anyhow::Result<Found> {
     for list in &book.lists {
         say_stderr!("note: {} is a list of bugs in the older form, which is not kept", list.display());
     }
-    let wanted = |record: &&Record| args.ids.is_empty() || args.ids.contains(&record.id);
+    let wanted = |record: &Record| args.ids.is_empty() || args.ids.contains(&record.id);
     let mut bugs = Vec::new();
-    for record in book.records.iter().filter(wanted) {
+    for (at, record) in book.records.iter().enumerate().filter(|(_, record)| wanted(record)) {
         match case_of(&book, record)? {
-            Some(case) => bugs.push((record, Prep::of(case))),
+            Some(case) => bugs.push((at, Prep::of(case))),
             None => say_stderr!("note: {} is left out: it has no case", record.id),
         }
     }
     anyhow::ensure!(!bugs.is_empty(), "there is no bug to run in {}", book.folder.display());
     let targets = args.devices.open(Jobs::One)?;
     let (all, done) = (targets.len() * bugs.len(), AtomicUsize::new(0));
-    let tried = watch("runs", all, &done, || retest(&targets, &bugs, &done));
-    let tried: Vec<(String, Vec<Tried>)> = bugs.iter().map(|(record, _)| record.id.clone()).zip(tried).collect();
     let (today, mut changed, mut runs) = (today(), 0, 0);
-    for (id, tried) in tried {
-        runs += tried.len();
-        let Some(record) = book.records.iter_mut().find(|record| record.id == id) else { continue };
-        let news = record.retest(&tried, &today);
-        news.iter().try_for_each(|what| say!("{id}: {what}"))?;
-        if !news.is_empty() {
-            changed += 1;
-            let record = record.clone();
-            if !args.dry_run {
-                save(&book, &record)?;
+    watch("runs", all, &done, || {
+        for (at, prep) in &bugs {
+            let record = &mut book.records[*at];
+            let tried = retest(&targets, record, prep, &done);
+            runs += tried.len();
+            let news = record.retest(&tried, &today);
+            news.iter().try_for_each(|what| say!("{}: {what}", record.id))?;
+            if !news.is_empty() {
+                changed += 1;
+                if !args.dry_run {
+                    let record = record.clone();
+                    save(&book, &record)?;
+                }
             }
         }
-    }
+        anyhow::Ok(())
+    })?;
     let open = book.records.iter().filter(|record| record.state.is_open()).count();
     say!("{runs} results, {changed} bugs changed, {open} of {} open", book.records.len())?;
     Ok(Found::Nothing)

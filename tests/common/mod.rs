@@ -190,7 +190,9 @@ pub fn devices() -> &'static [DeviceFacts] {
             name: text(&info["name"]),
             moves: expectations.moves(&text(&info["name"])),
             subgroup_size: number(&info["subgroup"]["size"]),
-            has_basic_operations: info["subgroup"]["operations"].as_array().is_some_and(|all| all.contains(&"basic".into())),
+            has_basic_operations: info["subgroup"]["operations"]
+                .as_array()
+                .is_some_and(|all| all.contains(&"basic".into())),
         };
         let executing = all["devices"].as_array().into_iter().flatten().filter(|info| info["mode"] == "execute");
         let devices: Vec<DeviceFacts> = executing.map(facts).collect();

@@ -1,4 +1,4 @@
-//! The bugs of a book on the devices at hand.
+//! A bug of a book on the devices at hand.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,31 +14,28 @@ use crate::target::{Conclusion, Finish, Target};
 /// Runs of a case that passes: some bugs come and go.
 const RUNS: u32 = 2;
 
-/// Runs each bug's case on the devices that the book speaks of there: for each bug what came of it. Where a device says nothing about a bug
-/// (it cannot run the case, or fails in another way), nothing is said. `done` counts the pairs of a bug and a device that are through.
-pub fn retest(targets: &[Target], bugs: &[(&Record, Prep)], done: &AtomicUsize) -> Vec<Vec<Tried>> {
+/// Runs a bug's case on the devices that the book speaks of there, several at once, and gives what came of it, by device. Where one says nothing about
+/// the bug (it cannot run the case, or fails in another way), nothing is said. `done` counts the devices that are through.
+pub fn retest(targets: &[Target], record: &Record, prep: &Prep, done: &AtomicUsize) -> Vec<Tried> {
     let next = Mutex::new(targets.iter());
-    let all: Mutex<Vec<Vec<Tried>>> = Mutex::new(vec![Vec::new(); bugs.len()]);
+    let all = Mutex::new(Vec::new());
     let work = || {
         loop {
             let Some(target) = next.lock().unwrap_or_else(PoisonError::into_inner).next() else { return };
             let member = |name: &str| target.info[name].as_str().unwrap_or_default().trim().to_owned();
             let (driver, version) = (member("driver_name"), member("driver_info"));
-            for (at, (record, prep)) in bugs.iter().enumerate() {
-                let is_about = record.is_about(&target.name, &driver);
-                if let Some((result, severity)) = is_about.then(|| seen(target, record, prep)).flatten() {
-                    let (driver, version) = (driver.clone(), version.clone());
-                    let tried = Tried { device: target.name.clone(), driver, version, result, severity };
-                    all.lock().unwrap_or_else(PoisonError::into_inner)[at].push(tried);
-                }
-                done.fetch_add(1, Ordering::Relaxed);
+            let is_about = record.is_about(&target.name, &driver);
+            if let Some((result, severity)) = is_about.then(|| seen(target, record, prep)).flatten() {
+                let tried = Tried { device: target.name.clone(), driver, version, result, severity };
+                all.lock().unwrap_or_else(PoisonError::into_inner).push(tried);
             }
+            done.fetch_add(1, Ordering::Relaxed);
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(targets.len());
     std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
     let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
-    all.iter_mut().for_each(|tried| tried.sort_by(|a, b| a.device.cmp(&b.device)));
+    all.sort_by(|a, b| a.device.cmp(&b.device));
     all
 }
 
@@ -85,11 +82,13 @@ mod tests {
         let record = Record { id: "x".into(), ..Record::default() };
         let dies = Record { effect: Effect::Dies, ..record.clone() };
         let other = Record { drivers: vec!["another".into()], ..record.clone() };
-        let bugs = [(&record, Prep::of(case.clone())), (&dies, Prep::of(case.clone())), (&other, Prep::of(case))];
-        let tried = retest(&targets, &bugs, &AtomicUsize::new(0));
-        let results = |at: usize| tried[at].iter().map(|tried| tried.result).collect::<Vec<_>>();
-        assert_eq!(results(0), [Seen::Good, Seen::Bad]);
-        assert_eq!(results(1), [Seen::Good], "a wrong result is another bug than a crash");
-        assert_eq!(results(2), []);
+        let prep = Prep::of(case);
+        let results = |record: &Record| {
+            let tried = retest(&targets, record, &prep, &AtomicUsize::new(0));
+            tried.iter().map(|tried| tried.result).collect::<Vec<_>>()
+        };
+        assert_eq!(results(&record), [Seen::Good, Seen::Bad]);
+        assert_eq!(results(&dies), [Seen::Good], "a wrong result is another bug than a crash");
+        assert_eq!(results(&other), []);
     }
 }
