@@ -27,34 +27,41 @@ count_tests() {
     fi
 }
 
-# run_cargo_tests TITLE ARGUMENT…
-run_cargo_tests() {
-    local log status=0
-    log=$(mktemp)
-    scratch+=("$log")
-    say ""
-    say "== $1"
-    shift
-    cargo test --no-fail-fast "$@" 2>&1 | tee "$log" || status=$?
-    count_tests "$log" "$status"
-}
-
 # The program's own tests, as on a machine that has no driver: an empty cache lists none, and those of the system are hidden. The
 # tests of `tangle-runner` are left out: what they test is a driver, so that without one they rightly fail. Of the workspace, and not
 # of the package: with the same features as before, so that nothing is built again. `farm` and `torture` take long and name the devices
 # that they use, reference devices all.
-run_tests_without_drivers() {
-    local empty test programs=()
-    empty=$(mktemp -d)
-    scratch+=("$empty")
+tests_without_drivers() {
+    local empty=$1 test programs=()
     for test in tests/*.rs; do
         case $test in
             */farm.rs | */torture.rs) ;;
             *) programs+=(--test "$(basename "$test" .rs)") ;;
         esac
     done
-    TANGLE_CACHE=$empty VK_DRIVER_FILES=$empty/none __EGL_VENDOR_LIBRARY_FILENAMES=$empty/none run_cargo_tests "tests of the program, without any driver" \
-        --workspace "${programs[@]}"
+    TANGLE_CACHE=$empty VK_DRIVER_FILES=$empty/none __EGL_VENDOR_LIBRARY_FILENAMES=$empty/none \
+        cargo test --no-fail-fast --workspace "${programs[@]}"
+}
+
+# All the tests, and beside them those of the program without any driver: many tests wait for one process, so that neither run keeps two
+# processors busy.
+run_all_tests() {
+    local log other_log empty other status=0
+    log=$(mktemp) other_log=$(mktemp) empty=$(mktemp -d)
+    scratch+=("$log" "$other_log" "$empty")
+    check "building the tests" cargo test --workspace --no-run
+    say ""
+    say "== tests"
+    tests_without_drivers "$empty" >"$other_log" 2>&1 &
+    other=$!
+    cargo test --no-fail-fast --workspace 2>&1 | tee "$log" || status=$?
+    count_tests "$log" "$status"
+    say ""
+    say "== tests of the program, without any driver"
+    status=0
+    wait "$other" || status=$?
+    cat "$other_log"
+    count_tests "$other_log" "$status"
 }
 
 run_tests() {
@@ -70,8 +77,7 @@ run_tests() {
         check "lints of fuzz/" cargo clippy --manifest-path fuzz/Cargo.toml --all-targets \
             --target-dir "${CARGO_TARGET_DIR:-$root/target}" -- -D warnings
     fi
-    run_cargo_tests "tests" --workspace
-    run_tests_without_drivers
+    run_all_tests
     say ""
     say "$passed passed, $failed failed, $skipped skipped"
     ((failed == 0))

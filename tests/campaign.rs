@@ -242,7 +242,7 @@ fn assert_same(found: &Value, expected: &Value, why: &str) {
 fn a_short_campaign_on_every_device() {
     const CASES: u64 = 48;
     let mut names: Vec<&str> = devices().iter().map(|device| device.name.as_str()).collect();
-    names.extend(["reference", "reference:finest", FAULTY]);
+    names.extend(["reference", "reference:minimal", FAULTY]);
     let campaign = Campaign::new(1, &names).with(&["--stats"]);
     let (ran, summary) = campaign.run_to(CASES);
     let checked = check_statistics(&campaign, &summary, CASES);
@@ -250,7 +250,7 @@ fn a_short_campaign_on_every_device() {
     for line in TABLE.iter().map(|info| info.name) {
         assert!(ran.stdout.contains(line), "--stats has no {line}");
     }
-    for device in ["reference", "reference:finest"] {
+    for device in ["reference", "reference:minimal"] {
         let verdicts = summary["devices"][device]["verdicts"].as_object().expect("verdicts");
         assert!(
             verdicts.keys().all(|verdict| ["pass", "vacuous"].contains(&verdict.as_str())),
@@ -295,7 +295,7 @@ fn findings_reproduce(campaign: &Campaign, summary: &Value) {
 
 #[test]
 fn a_campaign_resumes_where_it_stopped() {
-    let mut names = vec!["reference:finest", FAULTY];
+    let mut names = vec!["reference:minimal", FAULTY];
     names.extend(quick_device().map(|device| device.name.as_str()));
     let whole = Campaign::new(7, &names);
     let parts = Campaign::new(7, &names);

@@ -172,7 +172,8 @@ fn the_corpus_on_every_vulkan_device() {
 #[test]
 fn the_corpus_on_correct_reference_devices() {
     let expectations = Expectations::read();
-    for name in ["reference", "reference:finest", "reference@4", "reference@16", "reference:finest@32", "reference@128"]
+    for name in
+        ["reference", "reference:minimal", "reference@4", "reference@16", "reference:minimal@32", "reference@128"]
     {
         let target = Target::built_in(name).unwrap_or_else(|error| panic!("{error}"));
         let Outcome { wrong, line, .. } = run_corpus(&target, &expectations);

@@ -22,7 +22,7 @@ fn both_oracles_agree() {
     for tier in Tier::ALL {
         let mut counts = Counts::default();
         for seed in seeds(0..60) {
-            let (mut case, size, seat) = case_of(seed, tier);
+            let (mut case, size, placement) = case_of(seed, tier);
             let module = match module_of(&mut case, seed) {
                 Ok(Some(module)) => module,
                 Ok(None) => {
@@ -43,11 +43,11 @@ fn both_oracles_agree() {
                     &case,
                     &module,
                     size,
-                    seat,
+                    placement,
                     &std::path::Path::new(&folder).join(format!("{}-{seed}", tier.name())),
                 );
             }
-            let compared = expect(&case, size, seat).and_then(|expected| compare(&case, &module, &expected, None));
+            let compared = expect(&case, size, placement).and_then(|expected| compare(&case, &module, &expected, None));
             match compared {
                 Ok(found) => counts.add(found),
                 Err(error) if error.starts_with(NOT_DEFINED) => undefined += 1,
@@ -80,9 +80,9 @@ fn planted_faults_are_caught() {
             if left.is_empty() {
                 break 'search;
             }
-            let (mut case, size, seat) = case_of(seed, tier);
+            let (mut case, size, placement) = case_of(seed, tier);
             let Ok(Some(module)) = module_of(&mut case, seed) else { continue };
-            let Ok(expected) = expect(&case, size, seat) else { continue };
+            let Ok(expected) = expect(&case, size, placement) else { continue };
             left.retain(|&fault| {
                 let missed = compare(&case, &module, &expected, Some(fault)).is_ok();
                 if !missed {

@@ -100,12 +100,12 @@ fn flipped_bits(count: u64) {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut modules: Vec<(Case, Vec<u32>, _, _)> = Vec::new();
     for seed in 0..12 {
-        let (case, size, seat) = case_of(seed, Tier::ALL[seed as usize % 3]);
-        modules.extend(compiled(&case).ok().map(|module| (case, module, size, seat)));
+        let (case, size, placement) = case_of(seed, Tier::ALL[seed as usize % 3]);
+        modules.extend(compiled(&case).ok().map(|module| (case, module, size, placement)));
     }
     let mut ends = Ends::default();
     for number in 0..count {
-        let (case, module, size, seat) = &modules[number as usize % modules.len()];
+        let (case, module, size, placement) = &modules[number as usize % modules.len()];
         let mut words = module.clone();
         for flip in 0..1 + number % 4 / 3 {
             let at = mix(number * 4 + flip);
@@ -116,7 +116,7 @@ fn flipped_bits(count: u64) {
             let bit = if number % 3 == 0 { at % 32 } else { at % 8 };
             words[word] ^= 1 << bit;
         }
-        let made = |_: &Pipeline| Dispatch { limits: LIMITS, ..dispatch(case, maps(case, *size, *seat).1) };
+        let made = |_: &Pipeline| Dispatch { limits: LIMITS, ..dispatch(case, maps(case, *size, *placement).1) };
         survive(&words, &options(case), made, &mut ends);
     }
     println!("{count} flipped: {ends:?}");

@@ -35,7 +35,7 @@ fn both_oracles_agree_on_printed_modules() {
     for tier in Tier::ALL {
         let mut counts = Counts::default();
         for seed in seeds(0..80) {
-            let (mut case, size, seat) = case_of(seed, tier);
+            let (mut case, size, placement) = case_of(seed, tier);
             let mut printing = printing_of(seed);
             if let Ok(variant) = std::env::var("TANGLE_VARIANT") {
                 if let Ok(Variant::Printed(asked)) = variant.parse() {
@@ -49,7 +49,7 @@ fn both_oracles_agree_on_printed_modules() {
                 println!("{}", toolchain::disassemble(&module).unwrap_or_else(|error| error));
             }
             let compared = toolchain::validate(&module, case.entry_point.spirv)
-                .and_then(|()| expect(&case, size, seat))
+                .and_then(|()| expect(&case, size, placement))
                 .and_then(|expected| compare(&case, &module, &expected, None));
             match compared {
                 Ok(found) => counts.add(found),

@@ -29,8 +29,8 @@ fn vectors_are_as_the_tree_says() {
                     false => module,
                 };
                 case.variant = variant;
-                for seat in [consecutive, reversed] {
-                    let expected = match expect(&case, 8, seat) {
+                for placement in [consecutive, reversed] {
+                    let expected = match expect(&case, 8, placement) {
                         Ok(expected) => expected,
                         Err(_) => continue,
                     };

@@ -14,7 +14,7 @@ use tangle_oracle::judge::{Judgement, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::predict::predict;
 use tangle_oracle::reference::observe;
-use tangle_oracle::rules::{Drawn, Finest, Rules};
+use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules};
 use tangle_program::case::{Case, SubgroupSize, Tier};
 
 const SIZES: [u32; 5] = [4, 8, 32, 64, 128];
@@ -57,7 +57,7 @@ fn case_digest(seed: u64, number: usize, hasher: &mut DefaultHasher) {
     }
     let fault = Fault::ALL[number % Fault::ALL.len()];
     let mut text = String::new();
-    describe(&judged(&case, &map, size, || Finest), &mut text);
+    describe(&judged(&case, &map, size, || MinimalReconvergence), &mut text);
     describe(&judged(&case, &map, size, || Drawn::new(seed)), &mut text);
     // The faults themselves may be mended; what is judged of them is then another observation.
     if std::env::args().all(|text| text != "--without-faults") {

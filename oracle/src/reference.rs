@@ -1,7 +1,7 @@
 //! The reference device: the machine behind the interface of a device.
 //!
 //! It takes a case and a lane map and gives an observation, as a driver would. With [`Spec`](crate::rules::Spec),
-//! [`Finest`](crate::rules::Finest) or [`Drawn`](crate::rules::Drawn) it must pass every case; with a planted fault ([`crate::faults`]) it must not.
+//! [`MinimalReconvergence`](crate::rules::MinimalReconvergence) or [`Drawn`](crate::rules::Drawn) it must pass every case; with a planted fault ([`crate::faults`]) it must not.
 
 use tangle_program::case::Case;
 

@@ -1,7 +1,7 @@
 //! The points where a device could get it wrong.
 //!
 //! [`Rules`] has one method for each decision the machine takes; every default is what the specification says. The oracle runs with
-//! [`Spec`]; the reference device runs with [`Spec`], with the freedom that a tier leaves ([`Finest`]), or with a planted
+//! [`Spec`]; the reference device runs with [`Spec`], with the freedom that a tier leaves ([`MinimalReconvergence`]), or with a planted
 //! fault ([`crate::faults`]).
 
 use tangle_program::case::SpecConstant;
@@ -265,9 +265,9 @@ impl Rules for Spec {}
 
 /// A device that makes the least use of its freedom to reconverge: only lanes on one path are together, unless they must be.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Finest;
+pub struct MinimalReconvergence;
 
-impl Rules for Finest {
+impl Rules for MinimalReconvergence {
     fn instance(&mut self, instances: usize) -> usize {
         instances
     }

@@ -12,7 +12,7 @@ use tangle_oracle::judge::{Counts, Judgement, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::predict::predict;
 use tangle_oracle::reference::observe;
-use tangle_oracle::rules::{Drawn, Finest, Rules, Spec};
+use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules, Spec};
 use tangle_program::case::{Case, Draw, Launch, Stage, SubgroupSize, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
@@ -178,7 +178,7 @@ fn right_devices_pass_generated_fragments() {
             validate(&case).unwrap_or_else(|invalid| panic!("seed {seed}: {invalid}"));
             for (device, judgement) in [
                 ("together", run(&case, size, || Spec)),
-                ("finest", run(&case, size, || Finest)),
+                ("minimal", run(&case, size, || MinimalReconvergence)),
                 ("drawn", run(&case, size, || Drawn::new(seed))),
             ] {
                 let right = matches!(judgement.verdict, Verdict::Pass | Verdict::Vacuous);

@@ -8,7 +8,7 @@ use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::{Counts, Judgement, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::reference::observe;
-use tangle_oracle::rules::{Drawn, Finest, Rules, Spec};
+use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules, Spec};
 use tangle_program::case::{Case, SubgroupSize, Tier};
 
 const SIZES: [u32; 3] = [4, 8, 32];
@@ -45,7 +45,7 @@ fn correct_devices_pass() {
             validate(&case).unwrap_or_else(|invalid| panic!("seed {seed}: {invalid}"));
             for (device, judgement) in [
                 ("together", run(&case, size, || Spec)),
-                ("finest", run(&case, size, || Finest)),
+                ("minimal", run(&case, size, || MinimalReconvergence)),
                 ("drawn", run(&case, size, || Drawn::new(seed))),
             ] {
                 if !matches!(judgement.verdict, Verdict::Pass | Verdict::Vacuous) {

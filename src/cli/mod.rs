@@ -216,7 +216,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
 #[derive(clap::Args, Clone)]
 struct DeviceArgs {
     /// Device to run on, by the name `tangle devices` shows; repeat for several; all Vulkan devices if none is given.
-    /// `reference`, `reference:finest` and `reference:<planted fault>` name the reference device, `interpreter` the one that executes
+    /// `reference`, `reference:minimal` and `reference:<planted fault>` name the reference device, `interpreter` the one that executes
     /// SPIR-V modules without a driver; `@SIZE` is their subgroup size
     #[arg(long, value_name = "NAME")]
     device: Vec<String>,

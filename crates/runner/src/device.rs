@@ -14,8 +14,8 @@ use crate::info::DeviceInfo;
 use crate::job::{Job, Outcome, Suspicion};
 use crate::process::Frame;
 use crate::protocol::{self, ToWorker};
+use crate::scheduler::Scheduler;
 use crate::supervisor::{self, Queued};
-use crate::turns::Turns;
 
 /// The most time for one job where nobody says anything else.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -37,8 +37,8 @@ pub struct Options {
     pub stderr: Option<PathBuf>,
     /// After so many workers in a row that did not come up or died before they began a job, the device is given up.
     pub max_start_failures: u32,
-    /// Those with whom its workers take turns.
-    pub turns: Turns,
+    /// Those with whom its workers share the processors.
+    pub scheduler: Scheduler,
     /// How much time the device gets when there are others, in relation to them.
     pub weight: f64,
 }
@@ -52,7 +52,7 @@ impl Default for Options {
             start_timeout: Duration::from_secs(30),
             stderr: None,
             max_start_failures: 5,
-            turns: Turns::of_this_process(),
+            scheduler: Scheduler::of_this_process(),
             weight: 1.0,
         }
     }

@@ -43,11 +43,11 @@ mod job;
 mod meter;
 mod process;
 mod protocol;
+mod scheduler;
 pub mod spirv;
 mod supervisor;
 #[cfg(feature = "toolchain")]
 pub mod toolchain;
-mod turns;
 mod words;
 pub mod worker;
 
@@ -64,6 +64,6 @@ pub use job::{
     Times, WorkerEnd,
 };
 pub use meter::processor_time;
+pub use scheduler::Scheduler;
 pub use tangle_features::{Api, Feature, FeatureSet, UnknownFeature};
 pub use tangle_program::case::SpirvVersion;
-pub use turns::Turns;

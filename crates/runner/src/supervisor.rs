@@ -1,7 +1,7 @@
 //! The thread behind a [`crate::Device`]: keeps one worker running, watches what it uses up, and places the blame.
 //!
 //! ```text
-//!   submit ──▶ queue: [ job being run | sent ahead | waiting for a turn … ]      front of the queue = what the worker is at
+//!   submit ──▶ queue: [ job being run | sent ahead | waiting for a lease … ]      front of the queue = what the worker is at
 //!                          │
 //!      Done                │ → its outcome, the next one moves up
 //!      worker gone         │ Started seen → Crashed, and only this job; no Started → nobody is blamed
@@ -11,7 +11,7 @@
 //!      a new worker gets what is left in the queue, in the same order
 //! ```
 //!
-//! Workers take turns ([`crate::turns`]). Whoever has one sends a job ahead of the one that runs, and no more, so that its turn can end.
+//! Workers share the processors ([`crate::scheduler`]). Whoever has one sends a job ahead of the one that runs, and no more, so that its lease can end.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ use crate::job::{Outcome, Stage, Stall, Suspicion, WorkerEnd};
 use crate::meter::{Meter, TICK};
 use crate::process::{Event, Frame, Wait, WorkerProcess};
 use crate::protocol::FromWorker;
-use crate::turns::{Request, Share, Turn};
+use crate::scheduler::{Lease, Request, Share};
 use crate::worker::RELAY_REPORTS;
 use tangle_files::text::{Line, Lines};
 
@@ -114,7 +114,7 @@ pub(crate) struct Supervisor {
     /// None for a worker on another machine, which takes nothing of this one.
     share: Option<Share>,
     request: Option<Request>,
-    turn: Option<Turn>,
+    lease: Option<Lease>,
     /// Workers in a row that did not begin a job.
     failures: u32,
     /// Why there will be no more workers.
@@ -152,9 +152,9 @@ impl Supervisor {
             sent: 0,
             watch: None,
             heard: Instant::now(),
-            share: (!driver.is_remote()).then(|| options.turns.share(options.weight)),
+            share: (!driver.is_remote()).then(|| options.scheduler.share(options.weight)),
             request: None,
-            turn: None,
+            lease: None,
             failures: 0,
             given_up: None,
         }
@@ -196,25 +196,25 @@ impl Supervisor {
             recv(events) -> event => self.hear(event.unwrap_or(Event::Closed)),
             recv(granted) -> grant => {
                 self.request = None;
-                self.turn = grant.ok().zip(self.share.as_ref()).map(|(grant, share)| share.begin(grant));
+                self.lease = grant.ok().zip(self.share.as_ref()).map(|(grant, share)| share.begin(grant));
             }
             recv(clock) -> _ => self.look(),
         }
         Next::GoOn
     }
 
-    /// Asks for a turn, or gives it back, as the queue and the others need.
+    /// Asks for a lease, or gives it back, as the queue and the others need.
     fn arrange_turn(&mut self) {
         let Some(share) = &self.share else { return };
         let Some(front) = self.queue.front() else {
-            (self.turn, self.request) = (None, None);
+            (self.lease, self.request) = (None, None);
             return;
         };
         let alone = front.suspicion.is_some();
-        if self.sent == 0 && self.turn.as_ref().is_some_and(|turn| turn.is_over() || turn.is_alone() != alone) {
-            self.turn = None;
+        if self.sent == 0 && self.lease.as_ref().is_some_and(|lease| lease.is_over() || lease.is_alone() != alone) {
+            self.lease = None;
         }
-        if self.turn.is_none() && self.request.as_ref().is_none_or(|request| request.alone != alone) {
+        if self.lease.is_none() && self.request.as_ref().is_none_or(|request| request.alone != alone) {
             // The old one must be gone from the line before it is replaced.
             self.request = None;
             self.request = Some(share.request(alone));
@@ -223,7 +223,7 @@ impl Supervisor {
 
     /// True if there is something to do, and the right to do it.
     fn may_work(&self) -> bool {
-        !self.queue.is_empty() && (self.share.is_none() || self.turn.is_some())
+        !self.queue.is_empty() && (self.share.is_none() || self.lease.is_some())
     }
 
     /// Sends what the worker may have.
@@ -235,7 +235,7 @@ impl Supervisor {
             if is_beside && (suspicion.is_some() || self.queue.front().is_some_and(|front| front.suspicion.is_some())) {
                 break;
             }
-            if is_beside && self.turn.as_ref().is_some_and(Turn::is_over) {
+            if is_beside && self.lease.as_ref().is_some_and(Lease::is_over) {
                 break;
             }
             worker.expect(expected.bytes());
@@ -247,7 +247,7 @@ impl Supervisor {
         }
     }
 
-    /// Ends jobs that are too long to be sent, when their turn comes.
+    /// Ends jobs that are too long to be sent, when they are next.
     fn refuse_unsendable(&mut self) {
         while self.queue.front().is_some_and(|job| job.frame.is_none()) {
             let problems = vec!["the job is larger than a message to a worker can be".to_owned()];

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::{completed, marked_job, null_driver, options, probe_options, words};
 use tangle_runner::{
-    Device, DeviceError, DriverConfig, Inventory, Options, Outcome, Shortage, Stage, Stall, StartProblem, Turns,
+    Device, DeviceError, DriverConfig, Inventory, Options, Outcome, Scheduler, Shortage, Stage, Stall, StartProblem,
     WorkerEnd,
 };
 
@@ -164,8 +164,8 @@ fn spoilt_answers_cost_their_job_and_no_other() {
 
 #[test]
 fn twenty_devices_take_turns() {
-    let turns = Turns::new(NonZero::new(2).unwrap());
-    let options = Options { turns, ..options() };
+    let scheduler = Scheduler::new(NonZero::new(2).unwrap());
+    let options = Options { scheduler, ..options() };
     let devices: Vec<Device> = (0..20).map(|_| Device::open(&null_driver(""), 0, &options).unwrap()).collect();
     std::thread::scope(|scope| {
         for device in &devices {

@@ -12,7 +12,7 @@ use tangle_interpreter::{
 use tangle_oracle::map;
 use tangle_oracle::predict::{ExpectedLog, predict};
 use tangle_oracle::reference::observe;
-use tangle_oracle::rules::{Drawn, Finest, Spec};
+use tangle_oracle::rules::{Drawn, MinimalReconvergence, Spec};
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{self, Case, SubgroupSize};
 use tangle_program::memory::buffer_bytes;
@@ -20,7 +20,7 @@ use tangle_program::variant::{PASSES, Variant};
 use tangle_runner::toolchain;
 
 /// Who sits where: subgroup and lane of a local index.
-pub type Seat = fn(u32, u32) -> (u32, u32);
+pub type Placement = fn(u32, u32) -> (u32, u32);
 
 /// Subgroups of consecutive local indices.
 pub fn consecutive(index: u32, size: u32) -> (u32, u32) {
@@ -39,14 +39,14 @@ pub fn sparse(index: u32, size: u32) -> (u32, u32) {
 }
 
 /// A lane map for both oracles.
-pub fn maps(case: &Case, size: u32, seat: Seat) -> (map::LaneMap, LaneMap) {
+pub fn maps(case: &Case, size: u32, placement: Placement) -> (map::LaneMap, LaneMap) {
     let n = case.entry_point.group_size();
-    let seats: Vec<(u32, u32)> = (0..n).map(|index| seat(index, size)).collect();
-    let subgroups = seats.iter().map(|seat| seat.0 + 1).max().unwrap_or(0);
+    let placements: Vec<(u32, u32)> = (0..n).map(|index| placement(index, size)).collect();
+    let subgroups = placements.iter().map(|placement| placement.0 + 1).max().unwrap_or(0);
     let place =
         |&(subgroup, lane): &(u32, u32)| Place { subgroup, lane, subgroup_id: subgroup, num_subgroups: subgroups };
-    let ours = LaneMap { subgroup_size: size, workgroups: vec![seats.iter().map(place).collect()] };
-    (map::LaneMap::from_fn(case, size, |index| seat(index, size), subgroups), ours)
+    let ours = LaneMap { subgroup_size: size, workgroups: vec![placements.iter().map(place).collect()] };
+    (map::LaneMap::from_fn(case, size, |index| placement(index, size), subgroups), ours)
 }
 
 /// The module of a case as its front end makes it.
@@ -171,9 +171,9 @@ pub const NOT_DEFINED: &str = "the tree oracle: ";
 fn executions(case: &Case, map: &map::LaneMap) -> Result<Vec<(&'static str, Vec<Vec<u32>>)>, String> {
     let failed = |error: tangle_oracle::predict::NotDefined| format!("{NOT_DEFINED}{error}");
     let coarsest = observe(case, map, || Spec).map_err(failed)?.logs;
-    let finest = observe(case, map, || Finest).map_err(failed)?.logs;
+    let minimal = observe(case, map, || MinimalReconvergence).map_err(failed)?.logs;
     let drawn = observe(case, map, || Drawn::new(case.origin.seed.unwrap_or(1))).map_err(failed)?.logs;
-    Ok(vec![("together", coarsest), ("finest", finest), ("drawn", drawn)])
+    Ok(vec![("together", coarsest), ("minimal", minimal), ("drawn", drawn)])
 }
 
 /// What the tree oracle says of a case.
@@ -188,8 +188,8 @@ pub struct Expectation {
 ///
 /// # Errors
 /// If the case is not well-defined on this lane map; begins with [`NOT_DEFINED`].
-pub fn expect(case: &Case, size: u32, seat: Seat) -> Result<Expectation, String> {
-    let (tree_map, lane_map) = maps(case, size, seat);
+pub fn expect(case: &Case, size: u32, placement: Placement) -> Result<Expectation, String> {
+    let (tree_map, lane_map) = maps(case, size, placement);
     let prediction = predict(case, &tree_map).map_err(|error| format!("{NOT_DEFINED}{error}"))?;
     // A module may leave fewer executions than its shader has, which the weaker tiers let the tree's devices use: an operand of `&&` that needs no
     // branch gets none, and a call that is inlined reconverges where its returns are merged.
@@ -279,10 +279,10 @@ fn place(lane: &ExpectedLog, at: usize) -> String {
 }
 
 const SIZES: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
-const SEATS: [Seat; 3] = [consecutive, reversed, sparse];
+const PLACEMENTS: [Placement; 3] = [consecutive, reversed, sparse];
 
 /// The case of a seed, with its subgroup size and its lane map.
-pub fn case_of(seed: u64, tier: case::Tier) -> (Case, u32, Seat) {
+pub fn case_of(seed: u64, tier: case::Tier) -> (Case, u32, Placement) {
     let profiles = Profile::ALL.len() as u64;
     let profile = Profile::ALL[(seed % profiles) as usize].0;
     let size = SIZES[(seed / profiles) as usize % SIZES.len()];
@@ -296,12 +296,12 @@ pub fn case_of(seed: u64, tier: case::Tier) -> (Case, u32, Seat) {
     let case = from_seed(seed, &config);
     let size = if let SubgroupSize::Required(size) = case.entry_point.subgroup_size { size } else { size };
     // Full subgroups leave no choice of the map but the order.
-    let mut seat = (seed / 3) as usize % SEATS.len();
+    let mut placement = (seed / 3) as usize % PLACEMENTS.len();
     let full = case.entry_point.full_subgroups || case.entry_point.spirv >= case::SpirvVersion::V1_6;
-    if full && seat == SEATS.len() - 1 {
-        seat = 0;
+    if full && placement == PLACEMENTS.len() - 1 {
+        placement = 0;
     }
-    (case, size, SEATS[seat])
+    (case, size, PLACEMENTS[placement])
 }
 
 /// The lists of passes of a seed: none, `-O`, `-Os`, or three of all.
@@ -331,8 +331,8 @@ pub fn module_of(case: &mut Case, seed: u64) -> Result<Option<Vec<u32>>, String>
 }
 
 /// Writes a module with its dispatch to a file of words, for measurements apart from the compilers.
-pub fn dump(case: &Case, module: &[u32], size: u32, seat: Seat, path: &std::path::Path) {
-    let (_, lane_map) = maps(case, size, seat);
+pub fn dump(case: &Case, module: &[u32], size: u32, placement: Placement, path: &std::path::Path) {
+    let (_, lane_map) = maps(case, size, placement);
     let dispatch = dispatch(case, lane_map);
     let mut words = vec![tier(case.tier) as u32, size, module.len() as u32];
     words.extend(module);

@@ -54,7 +54,7 @@ impl Executor for Driver {
         let name = &first.info().name;
         if first.driver().jobs.is_some() || jobs.get() > 1 {
             // Somebody wants so many of them at once.
-            first.options().turns.at_least(jobs);
+            first.options().scheduler.at_least(jobs);
         }
         let open = || Device::open(first.driver(), first.info().index, first.options());
         std::thread::scope(|scope| {

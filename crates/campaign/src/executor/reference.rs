@@ -10,7 +10,7 @@ use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::Observation;
 use tangle_oracle::map::LaneMap;
 use tangle_oracle::reference;
-use tangle_oracle::rules::{Finest, Spec};
+use tangle_oracle::rules::{MinimalReconvergence, Spec};
 use tangle_program::case::{Case, SubgroupSize};
 use tangle_runner::{Completed, Completion, Outcome};
 
@@ -18,7 +18,7 @@ use super::{BuiltIn, Description, Executor, Runs, Task, Worker, subgroup_size};
 use crate::capabilities::Capabilities;
 use crate::prepare::launch_output;
 
-/// `reference`, `reference:finest`, `reference:<fault>`, each with `@SIZE` at the end for a subgroup size other than 8.
+/// `reference`, `reference:minimal`, `reference:<fault>`, each with `@SIZE` at the end for a subgroup size other than 8.
 pub const BUILT_IN: BuiltIn = BuiltIn {
     word: "reference",
     open: |name| {
@@ -33,7 +33,7 @@ pub enum Behaviour {
     /// What the specification says, with as much reconvergence as it allows.
     Spec,
     /// What the specification says, with as little reconvergence as it allows.
-    Finest,
+    MinimalReconvergence,
     /// One planted fault.
     Planted(Fault),
     /// One planted fault of fragment shaders.
@@ -56,7 +56,7 @@ impl FromStr for Reference {
         let (name, subgroup_size) = subgroup_size(name)?;
         let behaviour = match name.split_once(':') {
             None => Behaviour::Spec,
-            Some((_, "finest")) => Behaviour::Finest,
+            Some((_, "minimal")) => Behaviour::MinimalReconvergence,
             Some((_, name)) => {
                 let fault = Fault::ALL.iter().find(|fault| fault.name() == name);
                 let of_fragments = FragmentFault::ALL.iter().find(|fault| fault.name() == name);
@@ -82,7 +82,7 @@ impl Reference {
         let map = LaneMap::linear(case, size);
         Ok(match self.behaviour {
             Behaviour::Spec => reference::observe(case, &map, || Spec)?,
-            Behaviour::Finest => reference::observe(case, &map, || Finest)?,
+            Behaviour::MinimalReconvergence => reference::observe(case, &map, || MinimalReconvergence)?,
             Behaviour::Planted(fault) => reference::observe(case, &map, || Planted::new(fault))?,
             Behaviour::Fragment(fault) => reference::observe(case, &map, || PlantedFragment(fault))?,
         })

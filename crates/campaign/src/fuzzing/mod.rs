@@ -25,7 +25,7 @@ use tangle_interpreter::{self as spirv, Limits, Module, Pipeline, PipelineOption
 use tangle_oracle::judge::{Judgement, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::reference::observe;
-use tangle_oracle::rules::{Drawn, Finest, Rules};
+use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules};
 use tangle_program::case::{Case, SubgroupSize};
 use tangle_program::variant::Variant;
 
@@ -135,7 +135,7 @@ pub fn predict(input: &[u8]) -> bool {
     let mut compared = false;
     for size in sizes.into_iter().filter(|size| *size >= least) {
         compared |= passes(case, size, Watched::default);
-        compared |= passes(case, size, || Finest);
+        compared |= passes(case, size, || MinimalReconvergence);
         compared |= passes(case, size, || Drawn::new(size.into()));
     }
     compared

@@ -26,7 +26,7 @@ use crate::job::{Shortage, WorkerEnd};
 use crate::meter::{Meter, TICK};
 use crate::process::{Event, Frame, WorkerProcess, piped, this_program};
 use crate::protocol::{self, Answer, FromWorker, Request, Step, ToWorker};
-use crate::turns::{Share, Turns};
+use crate::scheduler::{Scheduler, Share};
 use crate::worker;
 
 /// Set when a process is to compile.
@@ -249,7 +249,7 @@ fn ask(request: &Request) -> Result<Answer, ToolchainError> {
 /// Runs a request again that timed out: with nothing beside it.
 fn confirm(frame: &Frame) -> Result<Answer, ToolchainError> {
     static SHARE: OnceLock<Share> = OnceLock::new();
-    let share = SHARE.get_or_init(|| Turns::of_this_process().share(1.0));
+    let share = SHARE.get_or_init(|| Scheduler::of_this_process().share(1.0));
     let request = share.request(true);
     let _turn = request.granted().recv().map(|grant| share.begin(grant));
     let internal = |error: io::Error| ToolchainError::Internal(format!("cannot start the compilers: {error}"));

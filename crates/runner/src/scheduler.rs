@@ -1,8 +1,8 @@
 //! Who may work now: no more workers than there are processors, each device its share, and now and then one with nothing beside it.
 //!
-//! Twenty workers on two processors would each get a tenth of one, with caches that are always cold. Instead they take turns of about a
-//! second. The turn goes to the device that has had least for its weight. A job that has to be confirmed ([`crate::Device::submit_alone`])
-//! waits until all turns are given back, and keeps all others waiting while it runs.
+//! Twenty workers on two processors would each get a tenth of one, with caches that are always cold. Instead they take leases of about a
+//! second. A lease goes to the device that has had least for its weight. A job that has to be confirmed ([`crate::Device::submit_alone`])
+//! waits until all leases are given back, and keeps all others waiting while it runs.
 
 use std::num::NonZero;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-/// How long a turn is when others wait.
+/// How long a lease is when others wait.
 const LENGTH: Duration = Duration::from_secs(1);
 
 /// The processors, to be shared. Clones share the same ones.
 #[derive(Clone, Debug)]
-pub struct Turns(Arc<Mutex<State>>);
+pub struct Scheduler(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// How many may have a turn at once.
+    /// How many may have a lease at once.
     places: usize,
     /// How many have one.
     taken: usize,
@@ -42,26 +42,26 @@ struct Waiting {
 /// What a device has a right to.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
-    turns: Turns,
+    scheduler: Scheduler,
     index: usize,
     weight: f64,
 }
 
-/// A turn that somebody waits for. Dropped, it waits no more.
+/// A lease that somebody waits for. Dropped, it waits no more.
 pub(crate) struct Request {
-    turns: Turns,
+    scheduler: Scheduler,
     ticket: u64,
     pub(crate) alone: bool,
     granted: Receiver<Grant>,
 }
 
-/// What is sent to whom it is granted; becomes a [`Turn`], or gives the place back if nobody takes it.
+/// What is sent to whom it is granted; becomes a [`Lease`], or gives the place back if nobody takes it.
 #[derive(Debug)]
-pub(crate) struct Grant(Option<Held>);
+pub(crate) struct Grant(Option<Granted>);
 
 #[derive(Debug)]
-struct Held {
-    turns: Turns,
+struct Granted {
+    scheduler: Scheduler,
     share: usize,
     weight: f64,
     alone: bool,
@@ -69,12 +69,12 @@ struct Held {
 }
 
 /// The right to work. Dropping it gives it back.
-pub(crate) struct Turn(Grant);
+pub(crate) struct Lease(Grant);
 
-impl Turns {
+impl Scheduler {
     /// So many at once.
-    pub fn new(places: NonZero<usize>) -> Turns {
-        Turns(Arc::new(Mutex::new(State {
+    pub fn new(places: NonZero<usize>) -> Scheduler {
+        Scheduler(Arc::new(Mutex::new(State {
             places: places.get(),
             taken: 0,
             alone: false,
@@ -85,16 +85,18 @@ impl Turns {
     }
 
     /// Those of this process: as many as there are processors for it.
-    pub fn of_this_process() -> Turns {
-        static TURNS: OnceLock<Turns> = OnceLock::new();
-        TURNS.get_or_init(|| Turns::new(std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN))).clone()
+    pub fn of_this_process() -> Scheduler {
+        static SCHEDULER: OnceLock<Scheduler> = OnceLock::new();
+        SCHEDULER
+            .get_or_init(|| Scheduler::new(std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)))
+            .clone()
     }
 
     /// Lets so many work at once, if they are more than now: somebody has asked for so many workers of one device.
     pub fn at_least(&self, places: NonZero<usize>) {
         let mut state = self.state();
         state.places = state.places.max(places.get());
-        Turns::grant(self, state);
+        Scheduler::grant(self, state);
     }
 
     /// The share of a device that gets `weight` times as much time as one of weight 1.
@@ -103,7 +105,7 @@ impl Turns {
         // Whoever comes late does not get everything until it has caught up.
         let had = state.had.iter().copied().fold(f64::INFINITY, f64::min);
         state.had.push(if had.is_finite() { had } else { 0.0 });
-        Share { turns: self.clone(), index: state.had.len() - 1, weight: if weight > 0.0 { weight } else { 1.0 } }
+        Share { scheduler: self.clone(), index: state.had.len() - 1, weight: if weight > 0.0 { weight } else { 1.0 } }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -117,7 +119,7 @@ impl Turns {
             let Waiting { share, alone, grant, .. } = state.waiting.swap_remove(at);
             state.taken += 1;
             state.alone = alone;
-            let held = Held { turns: self.clone(), share, weight: 1.0, alone, since: Instant::now() };
+            let held = Granted { scheduler: self.clone(), share, weight: 1.0, alone, since: Instant::now() };
             granted.push((grant, Grant(Some(held))));
         }
         // A grant that nobody takes comes back here, so that the lock must be free.
@@ -149,20 +151,20 @@ impl Share {
     /// Waits in line.
     pub(crate) fn request(&self, alone: bool) -> Request {
         let (grant, granted) = bounded(1);
-        let mut state = self.turns.state();
+        let mut state = self.scheduler.state();
         let ticket = state.next_ticket;
         state.next_ticket += 1;
         state.waiting.push(Waiting { ticket, share: self.index, alone, grant });
-        self.turns.grant(state);
-        Request { turns: self.turns.clone(), ticket, alone, granted }
+        self.scheduler.grant(state);
+        Request { scheduler: self.scheduler.clone(), ticket, alone, granted }
     }
 
-    /// Makes a turn of what was granted to this device.
-    pub(crate) fn begin(&self, mut grant: Grant) -> Turn {
+    /// Makes a lease of what was granted to this device.
+    pub(crate) fn begin(&self, mut grant: Grant) -> Lease {
         if let Some(held) = &mut grant.0 {
             (held.weight, held.since) = (self.weight, Instant::now());
         }
-        Turn(grant)
+        Lease(grant)
     }
 }
 
@@ -175,14 +177,14 @@ impl Request {
 
 impl Drop for Request {
     fn drop(&mut self) {
-        let mut state = self.turns.state();
+        let mut state = self.scheduler.state();
         state.waiting.retain(|who| who.ticket != self.ticket);
-        self.turns.grant(state);
+        self.scheduler.grant(state);
     }
 }
 
-impl Turn {
-    /// True for a turn with nothing beside it.
+impl Lease {
+    /// True for a lease with nothing beside it.
     pub(crate) fn is_alone(&self) -> bool {
         self.0.0.as_ref().is_some_and(|held| held.alone)
     }
@@ -190,7 +192,7 @@ impl Turn {
     /// True when it is time to let others work.
     pub(crate) fn is_over(&self) -> bool {
         let Some(held) = &self.0.0 else { return true };
-        let state = held.turns.state();
+        let state = held.scheduler.state();
         let is_urgent = state.waiting.iter().any(|who| who.alone);
         is_urgent || !state.waiting.is_empty() && held.since.elapsed() >= LENGTH
     }
@@ -198,12 +200,12 @@ impl Turn {
 
 impl Drop for Grant {
     fn drop(&mut self) {
-        let Some(Held { turns, share, weight, alone, since }) = self.0.take() else { return };
-        let mut state = turns.state();
+        let Some(Granted { scheduler, share, weight, alone, since }) = self.0.take() else { return };
+        let mut state = scheduler.state();
         state.taken = state.taken.saturating_sub(1);
         state.alone &= !alone;
         state.had[share] += since.elapsed().as_secs_f64() / weight;
-        turns.grant(state);
+        scheduler.grant(state);
     }
 }
 
@@ -211,20 +213,20 @@ impl Drop for Grant {
 mod tests {
     use super::*;
 
-    fn turns(places: usize) -> Turns {
-        Turns::new(NonZero::new(places).unwrap())
+    fn scheduler(places: usize) -> Scheduler {
+        Scheduler::new(NonZero::new(places).unwrap())
     }
 
-    fn taken(share: &Share, request: &Request) -> Option<Turn> {
+    fn taken(share: &Share, request: &Request) -> Option<Lease> {
         request.granted().try_recv().ok().map(|grant| share.begin(grant))
     }
 
     #[test]
     fn no_more_work_than_there_are_places() {
-        let turns = turns(2);
-        let shares: Vec<Share> = (0..3).map(|_| turns.share(1.0)).collect();
+        let scheduler = scheduler(2);
+        let shares: Vec<Share> = (0..3).map(|_| scheduler.share(1.0)).collect();
         let requests: Vec<Request> = shares.iter().map(|share| share.request(false)).collect();
-        let mut held: Vec<Turn> =
+        let mut held: Vec<Lease> =
             shares.iter().zip(&requests).filter_map(|(share, request)| taken(share, request)).collect();
         assert_eq!(held.len(), 2);
         held.pop();
@@ -233,8 +235,8 @@ mod tests {
 
     #[test]
     fn whoever_is_alone_has_nothing_beside_it() {
-        let turns = turns(2);
-        let share = turns.share(1.0);
+        let scheduler = scheduler(2);
+        let share = scheduler.share(1.0);
         let first = taken(&share, &share.request(false)).unwrap();
         assert!(!first.is_over());
         let alone = share.request(true);
@@ -243,16 +245,16 @@ mod tests {
         assert!(first.is_over());
         drop(first);
         assert!(taken(&share, &behind).is_none());
-        let turn = taken(&share, &alone).unwrap();
-        assert!(turn.is_alone() && taken(&share, &behind).is_none());
-        drop(turn);
+        let lease = taken(&share, &alone).unwrap();
+        assert!(lease.is_alone() && taken(&share, &behind).is_none());
+        drop(lease);
         assert!(taken(&share, &behind).is_some());
     }
 
     #[test]
     fn a_turn_that_nobody_takes_comes_back() {
-        let turns = turns(1);
-        let share = turns.share(1.0);
+        let scheduler = scheduler(1);
+        let share = scheduler.share(1.0);
         drop(share.request(true));
         drop(share.request(false));
         let first = taken(&share, &share.request(false)).unwrap();
@@ -265,18 +267,18 @@ mod tests {
 
     #[test]
     fn time_goes_by_weight() {
-        let turns = turns(1);
-        let shares = [turns.share(1.0), turns.share(3.0)];
+        let scheduler = scheduler(1);
+        let shares = [scheduler.share(1.0), scheduler.share(3.0)];
         let mut had = [0, 0];
         let mut requests: Vec<Request> = shares.iter().map(|share| share.request(false)).collect();
         for _ in 0..40 {
             let index = (0..2).find(|&index| !requests[index].granted().is_empty()).unwrap();
             had[index] += 1;
-            let turn = taken(&shares[index], &requests[index]).unwrap();
+            let lease = taken(&shares[index], &requests[index]).unwrap();
             // A second passes.
-            turns.state().had[index] += 1.0 / shares[index].weight;
+            scheduler.state().had[index] += 1.0 / shares[index].weight;
             requests[index] = shares[index].request(false);
-            drop(turn);
+            drop(lease);
         }
         assert!((9..=11).contains(&had[0]), "{had:?}");
     }
