@@ -163,7 +163,7 @@ fn spoilt_answers_cost_their_job_and_no_other() {
 }
 
 #[test]
-fn twenty_devices_take_turns() {
+fn twenty_devices_share_the_processors() {
     let scheduler = Scheduler::new(NonZero::new(2).unwrap());
     let options = Options { scheduler, ..options() };
     let devices: Vec<Device> = (0..20).map(|_| Device::open(&null_driver(""), 0, &options).unwrap()).collect();
