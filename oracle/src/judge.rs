@@ -326,7 +326,9 @@ fn wrong_lane(group: &Group, wrong: &Wrong, actual: &[u32]) -> WrongLane {
         (start..end).map(|at| log.tainted.binary_search(&at).is_err().then(|| log.words[at as usize])).collect();
     // Of an entry at another site a few words are shown, whatever was expected.
     let shown = if wrong.kind == Kind::Value { expected.len() } else { expected.len().max(4) };
-    let found = actual.iter().skip(start as usize).take(shown).copied();
+    // A log ends with its last word that is not zero: of an entry that was begun the words behind it are zeros.
+    let rest = if wrong.kind == Kind::Value { expected.len() } else { 0 };
+    let found = actual.iter().copied().chain(std::iter::repeat_n(0, rest)).skip(start as usize).take(shown);
     WrongLane {
         subgroup,
         lane,

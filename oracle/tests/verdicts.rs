@@ -70,7 +70,8 @@ fn zeros_at_the_end_of_a_log_may_be_left_out() {
     assert_eq!(observation.logs[0].pop(), Some(0), "lane 0 logs its number last");
     assert_eq!(judged(&case, &observation).verdict, Verdict::Pass);
     observation.logs[1].pop();
-    assert_eq!(mismatch(judged(&case, &observation)).0.lanes[0].lane, 1);
+    let wrong = mismatch(judged(&case, &observation)).0.lanes[0].clone();
+    assert_eq!((wrong.lane, wrong.actual), (1, vec![A, 5, 0]), "what is left out is shown");
 }
 
 #[test]
