@@ -83,6 +83,7 @@ pub(super) fn of_finding(finding: SavedFinding) -> Subject {
         report: without_heading(&finding.report, &heading).to_owned(),
         device: Some(TestedDevice { name: finding.device, info: finding.device_info, start: String::new() }),
         rate: finding.rate,
+        passes_at_maximal: finding.passes_at_maximal,
         neighbour: finding.neighbour,
         variants: finding.variants,
         ..with_shader(finding.case, shader)
@@ -104,6 +105,7 @@ fn with_shader(case: Case, shader: SavedShader) -> Subject {
         device: None,
         others: Vec::new(),
         rate: None,
+        passes_at_maximal: false,
         neighbour: None,
         variants: None,
         command: String::new(),
@@ -124,6 +126,7 @@ pub(super) fn run(subject: &mut Subject, target: &Target) -> anyhow::Result<()> 
         .map_or(Basis::Nothing, |observation| Basis::Observed { observation, promise: target.capabilities.sizes });
     subject.device = Some(TestedDevice { name: target.name.clone(), info: target.info.clone(), start: String::new() });
     subject.rate = None;
+    subject.passes_at_maximal = false;
     Ok(())
 }
 

@@ -181,6 +181,7 @@ fn record(original: &Case, reduction: &Reduction, time: Duration) -> serde_json:
         "seconds": time.as_secs_f64(),
         "fails_before": reduction.before,
         "fails_after": reduction.after,
+        "passes_at_maximal": reduction.passes_at_maximal,
     })
 }
 

@@ -78,6 +78,19 @@ pub struct Reduction {
     pub before: Rate,
     /// How often the reduced case fails.
     pub after: Rate,
+    /// True if what it breaks rests on less than a sentence, and the device does the same program right at tier maximal.
+    pub passes_at_maximal: bool,
+}
+
+/// What came of a case whose mismatch rests on less than a sentence, at tier maximal.
+enum AtMaximal {
+    /// It is wrong there beyond doubt.
+    Wrong(Case, Conclusion),
+    /// It is right there.
+    Right,
+    /// Nothing that says more: the mismatch is beyond doubt already, the device does not offer the tier, the program would not be valid
+    /// there, or it fails there in another way.
+    Unsaid,
 }
 
 /// Jobs that a worker has at a time: one runs, the other waits while this side prepares and judges.
@@ -105,16 +118,21 @@ pub fn reduce(
     let started = Instant::now();
     let mut judge = Judge::new(targets, stop);
     let mut first = judge.one(case)?;
-    let airtight = if options.same == Same::Failure { judge.at_maximal(case, &first)? } else { None };
-    let from = options.from.clone().or_else(|| airtight.as_ref().map(|_| content_hash(case)));
-    let (case, signature) = match &airtight {
-        Some((case, conclusion)) => {
-            first = conclusion.clone();
-            (case, None)
-        }
-        None => (case, signature),
+    let airtight = match options.same {
+        Same::Failure => judge.at_maximal(case, &first)?,
+        Same::Signature | Same::Anything => AtMaximal::Unsaid,
     };
-    let (criterion, before) = judge.criterion(case, first, signature, options.same)?;
+    let mut from = options.from.clone();
+    let (case, signature) = match &airtight {
+        AtMaximal::Wrong(at_maximal, conclusion) => {
+            from.get_or_insert_with(|| content_hash(case));
+            first = conclusion.clone();
+            (at_maximal, None)
+        }
+        AtMaximal::Right | AtMaximal::Unsaid => (case, signature),
+    };
+    let same = options.same;
+    let (criterion, before) = judge.criterion(case, first, signature, same)?;
     judge.criterion = Some(criterion);
     judge.against = options.against.as_ref();
     judge.repeats = repeats(before);
@@ -146,15 +164,33 @@ pub fn reduce(
     if let Some(reason) = judge.trouble.take() {
         bail!("{reason}");
     }
-    let (last, conclusion, after) = judge.last_that_fails(&steps)?;
+    let (last, mut conclusion, mut after) = judge.last_that_fails(&steps)?;
     if last + 1 < steps.len() {
         // The rest was luck, and so is what is said of it.
         minimized = Minimized { case: steps.swap_remove(last), neighbour: None, finished: false, ..minimized };
     }
+    let mut passes_at_maximal = false;
+    if same == Same::Failure {
+        // A smaller program may be beyond doubt where the one that was found is not.
+        match judge.at_maximal(&minimized.case, &conclusion)? {
+            AtMaximal::Wrong(at_maximal, _) => {
+                if let (Some(wrong), rate) = judge.confirm(&at_maximal)? {
+                    (conclusion, after) = (wrong, rate);
+                    minimized.case = at_maximal;
+                    minimized.neighbour = match minimized.neighbour {
+                        Some(neighbour) => judge.right_at_maximal(&neighbour)?,
+                        None => None,
+                    };
+                }
+            }
+            AtMaximal::Right => passes_at_maximal = true,
+            AtMaximal::Unsaid => {}
+        }
+    }
     minimized.case.origin.minimized_from = Some(from.unwrap_or_else(|| content_hash(case)));
     let prep = Prep::of(minimized.case.clone());
     let Some(signature) = conclusion.signature(prep.case()) else { bail!("the minimised case does not fail any more") };
-    Ok(Reduction { minimized, prep, conclusion, signature, before, after })
+    Ok(Reduction { minimized, prep, conclusion, signature, before, after, passes_at_maximal })
 }
 
 /// Names the content of a case, whatever its file is called.
@@ -249,22 +285,42 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The case at tier maximal, if it is weaker, if what it breaks rests on less than a sentence (lanes on one path of divergent control
-    /// flow, say), and if it fails there beyond doubt: then that is what there is to report.
-    fn at_maximal(&mut self, case: &Case, first: &Conclusion) -> anyhow::Result<Option<(Case, Conclusion)>> {
+    /// Judges a case at tier maximal, if its tier is weaker and what it breaks rests on less than a sentence (lanes on one path of divergent
+    /// control flow, say). What fails there beyond doubt is what there is to report.
+    fn at_maximal(&mut self, case: &Case, first: &Conclusion) -> anyhow::Result<AtMaximal> {
         let is_doubtful = first.signature(case).is_some_and(|signature| signature.severity() == Severity::Strong);
-        let Some(target) = self.targets.first().filter(|_| is_doubtful && case.tier != Tier::Maximal) else {
-            return Ok(None);
-        };
-        let case = Case { tier: Tier::Maximal, ..case.clone() };
-        if validate(&case).is_err() || !target.missing(&case).is_empty() {
-            return Ok(None);
-        }
-        let conclusion = self.one(&case)?;
+        let Some(case) = self.raised(case).filter(|_| is_doubtful) else { return Ok(AtMaximal::Unsaid) };
         let is_wrong = |signature: &Signature| {
             matches!(signature.kind, Kind::Value | Kind::Path) && signature.severity() == Severity::Hard
         };
-        Ok(conclusion.signature(&case).is_some_and(|signature| is_wrong(&signature)).then_some((case, conclusion)))
+        for _ in 0..self.repeats {
+            let conclusion = self.one(&case)?;
+            if conclusion.signature(&case).is_some_and(|signature| is_wrong(&signature)) {
+                return Ok(AtMaximal::Wrong(case, conclusion));
+            }
+            if !is_pass(&conclusion) {
+                return Ok(AtMaximal::Unsaid);
+            }
+        }
+        Ok(AtMaximal::Right)
+    }
+
+    /// The case at tier maximal, if it is of a weaker one and can run there.
+    fn raised(&self, case: &Case) -> Option<Case> {
+        let target = self.targets.first().filter(|_| case.tier != Tier::Maximal)?;
+        let case = Case { tier: Tier::Maximal, ..case.clone() };
+        (validate(&case).is_ok() && target.missing(&case).is_empty()).then_some(case)
+    }
+
+    /// A case that passes at its own tier, at tier maximal, if it passes there, too.
+    fn right_at_maximal(&mut self, case: &Case) -> anyhow::Result<Option<Case>> {
+        let Some(case) = self.raised(case) else { return Ok(None) };
+        for _ in 0..self.repeats {
+            if !is_pass(&self.one(&case)?) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(case))
     }
 
     /// Finds out what the failure is and how often it comes, given the first run.
@@ -363,10 +419,7 @@ impl<'a> Judge<'a> {
                 |(against, signature): (&Against, Signature)| against.fails_too(&Prep::of(case.clone()), &signature);
             return if self.against.zip(signature).is_some_and(too) { Check::Other } else { Check::Fails };
         }
-        match &conclusion.finish {
-            Finish::Judged(judgement) if judgement.verdict == Verdict::Pass => Check::Passes,
-            _ => Check::Other,
-        }
+        if is_pass(conclusion) { Check::Passes } else { Check::Other }
     }
 
     /// Answers for candidates in order, as far as the first that fails.
@@ -428,6 +481,11 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// True if something was compared, and everything was right.
+fn is_pass(conclusion: &Conclusion) -> bool {
+    matches!(&conclusion.finish, Finish::Judged(judgement) if judgement.verdict == Verdict::Pass)
+}
+
 fn first_wrong_site(conclusion: &Conclusion) -> Option<u32> {
     match &conclusion.finish {
         Finish::Judged(judgement) => match &judgement.verdict {
@@ -485,35 +543,87 @@ impl Open {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZero;
+
     use tangle_program::ops::BinaryOp;
     use tangle_program::subgroup::SubgroupOp;
     use tangle_program::tree::{Builtin, Expr, Stmt};
     use tangle_program::types::Scalar;
 
     use super::*;
+    use crate::capabilities::Capabilities;
+    use crate::executor::reference::Reference;
+    use crate::executor::{Description, Executor, Runs, Worker};
 
-    #[test]
-    fn what_is_doubtful_is_reported_where_it_is_hard() {
+    /// Lanes 0 and 1 log at a place that only they come to: at tier plain it is their one path that says that they are together.
+    fn in_one_arm(logged: Expr) -> Case {
         let text = include_str!("../../../corpus/vectors/V01.json");
         let mut case = Case { tier: Tier::Plain, ..Case::from_json(text).expect("a case of the corpus") };
-        let lane = || Expr::Builtin(Builtin::Lane);
-        let elected = Expr::Cast(Scalar::Uint, Box::new(Expr::subgroup(SubgroupOp::Elect, [])));
         case.program.functions.last_mut().expect("main").body = vec![Stmt::If {
-            cond: Expr::binary(BinaryOp::Lt, lane(), Expr::Uint(2)),
-            then: vec![Stmt::Log { site: 1, values: vec![elected] }],
+            cond: Expr::binary(BinaryOp::Lt, Expr::Builtin(Builtin::Lane), Expr::Uint(2)),
+            then: vec![Stmt::Log { site: 1, values: vec![logged] }],
             otherwise: Vec::new(),
             control: Default::default(),
         }];
-        let device = [Target::built_in("reference:elect_highest").expect("there is such a fault")];
-        let found = device[0].run(&prepare(case.clone()).expect("it compiles")).signature(&case).expect("it fails");
+        case
+    }
+
+    fn reduced(device: &[Target], case: &Case, same: Same, candidates: u64) -> (Signature, Reduction) {
+        let found = device[0].run(&prepare(case.clone()).expect("it compiles")).signature(case).expect("it fails");
         assert_eq!(found.severity(), Severity::Strong, "{found}");
+        let options = ReduceOptions { same, candidates: Some(candidates), ..ReduceOptions::default() };
         let never = AtomicBool::new(false);
-        let reduced = |same| {
-            let options = ReduceOptions { same, candidates: Some(50), ..ReduceOptions::default() };
-            reduce(&device, &case, Some(&found), &options, &never, |_| ControlFlow::Continue(())).expect("it fails")
-        };
-        let reduction = reduced(Same::Failure);
+        let reduction = reduce(device, case, Some(&found), &options, &never, |_| ControlFlow::Continue(()));
+        (found, reduction.expect("it fails"))
+    }
+
+    #[test]
+    fn what_is_doubtful_is_reported_where_it_is_hard() {
+        let elected = Expr::Cast(Scalar::Uint, Box::new(Expr::subgroup(SubgroupOp::Elect, [])));
+        let case = in_one_arm(elected);
+        let device = [Target::built_in("reference:elect_highest").expect("there is such a fault")];
+        let (_, reduction) = reduced(&device, &case, Same::Failure, 50);
         assert_eq!(reduction.signature.severity(), Severity::Hard, "{}", reduction.signature);
-        assert_eq!(reduced(Same::Signature).signature, found, "by the letter it stays what it is");
+        assert!(!reduction.passes_at_maximal);
+        let (found, by_the_letter) = reduced(&device, &case, Same::Signature, 50);
+        assert_eq!(by_the_letter.signature, found, "by the letter it stays what it is");
+    }
+
+    /// A reference device whose fault goes away with maximal reconvergence.
+    struct RightAtMaximal(Reference, Reference);
+
+    impl Worker for RightAtMaximal {
+        fn submit(&self, task: &Task<'_>, completions: &Sender<Completion>) {
+            let is_maximal = task.prepared.case.tier == Tier::Maximal;
+            if is_maximal { &self.1 } else { &self.0 }.submit(task, completions);
+        }
+    }
+
+    impl Executor for RightAtMaximal {
+        fn description(&self) -> Description {
+            let (name, info) = ("by tier".to_owned(), serde_json::Value::Null);
+            Description { name, capabilities: Capabilities::reference(self.0.subgroup_size), info }
+        }
+
+        fn workers(&self) -> Vec<&dyn Worker> {
+            vec![self]
+        }
+
+        fn open_workers(&mut self, _jobs: NonZero<usize>, _warn: &mut dyn FnMut(String)) {}
+
+        fn runs(&self) -> Runs {
+            Runs::Tree
+        }
+    }
+
+    #[test]
+    fn what_passes_at_maximal_keeps_its_severity_and_says_so() {
+        let elected = Expr::Cast(Scalar::Uint, Box::new(Expr::subgroup(SubgroupOp::Elect, [])));
+        let device = |name: &str| name.parse().expect("there is such a device");
+        let device = RightAtMaximal(device("reference:elect_highest"), device("reference"));
+        // Without the `if` it is hard at tier plain, too.
+        let (found, reduction) = reduced(&[Target::new(Box::new(device))], &in_one_arm(elected), Same::Failure, 0);
+        assert_eq!(reduction.signature.severity(), found.severity());
+        assert_eq!((reduction.prep.case().tier, reduction.passes_at_maximal), (Tier::Plain, true));
     }
 }

@@ -257,6 +257,24 @@ pub fn of_failure(signature: &Signature) -> Vec<Rule> {
     vec![Rule::paraphrased("Vulkan, Fundamentals, Valid Usage", format!("{valid} {because}"))]
 }
 
+/// How well a mismatch stands, where that is not by a sentence alone (docs/rules.md, severity). `passes_at_maximal`: the device does the same
+/// program right where the tier leaves no doubt.
+pub fn of_severity(severity: Severity, passes_at_maximal: bool) -> Option<Rule> {
+    let because = match severity {
+        Severity::Hard => return None,
+        Severity::Strong => {
+            "Severity strong: it follows from sentences of the specification, but no conformance test covers it."
+        }
+        Severity::Quality => "Severity quality: no specification promises it; every careful implementation does it.",
+    };
+    let at_maximal = if passes_at_maximal {
+        " With SPV_KHR_maximal_reconvergence, which says who is together everywhere, the device does the same program right."
+    } else {
+        ""
+    };
+    Some(Rule::paraphrased("tangle, docs/rules.md", format!("{because}{at_maximal}")))
+}
+
 #[cfg(test)]
 mod tests {
     use tangle_program::subgroup::{Fold, SubgroupOp, TABLE};

@@ -47,6 +47,8 @@ pub struct SavedFinding {
     pub observation: Option<Observation>,
     /// How often the case fails, where a minimizer counted it.
     pub rate: Option<Rate>,
+    /// True if a minimizer found that the device does the same program right at tier maximal, where no doubt would be left.
+    pub passes_at_maximal: bool,
     /// The nearest case that passes, where a minimizer left one.
     pub neighbour: Option<Case>,
     /// The same program as every variant on every device, where that was run.
@@ -102,6 +104,8 @@ struct Summary {
 #[derive(Deserialize)]
 struct Minimized {
     fails_after: Option<Rate>,
+    #[serde(default)]
+    passes_at_maximal: bool,
 }
 
 impl SavedFinding {
@@ -138,7 +142,8 @@ impl SavedFinding {
             device_info: cleaned(optional(&folder.join("device.json"))?.unwrap_or_default()),
             report: read_text(&folder.join("report.txt"))?.unwrap_or_default(),
             observation: map.zip(logs).map(|(map, logs)| Observation { map: map_words(&map), logs, open }),
-            rate: minimized.and_then(|minimized| minimized.fails_after),
+            rate: minimized.as_ref().and_then(|minimized| minimized.fails_after),
+            passes_at_maximal: minimized.is_some_and(|minimized| minimized.passes_at_maximal),
             neighbour: match folder.join("neighbour.json") {
                 file if file.is_file() => Some(read_case(&file)?),
                 _ => None,

@@ -34,6 +34,8 @@ pub struct Subject {
     pub others: Vec<Elsewhere>,
     /// How often the case fails, if that was counted.
     pub rate: Option<Rate>,
+    /// True if the device is known to do the same program right at tier maximal.
+    pub passes_at_maximal: bool,
     /// The nearest case that passes, if there is one.
     pub neighbour: Option<Case>,
     /// The same program as every variant on every device, if that was run.
@@ -142,6 +144,7 @@ impl Subject {
         }
         rules.extend(faults.iter().map(|fault| rule::of_map(fault.rule)));
         rules.extend(rule::of_failure(signature));
+        rules.extend(rule::of_severity(signature.severity(), self.passes_at_maximal));
         rules.dedup();
         rules
     }

@@ -32,6 +32,7 @@ fn subject(case: &Case) -> Subject {
         device: None,
         others: Vec::new(),
         rate: None,
+        passes_at_maximal: false,
         neighbour: None,
         variants: None,
         command: String::new(),

@@ -74,6 +74,7 @@ fn findings_make_whole_pages() {
                 device: Some(device),
                 others: vec![other],
                 rate: None,
+                passes_at_maximal: false,
                 neighbour: Some(case.clone()),
                 variants: None,
                 command: "tangle run <0>".into(),

@@ -34,6 +34,7 @@ fn subject() -> Subject {
         device: Some(TestedDevice { name: "lvp".into(), info: Value::Null, start: String::new() }),
         others: Vec::new(),
         rate: None,
+        passes_at_maximal: false,
         neighbour: None,
         variants: None,
         command: "tangle run x --device lvp".into(),
