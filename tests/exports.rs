@@ -8,6 +8,9 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use common::*;
+use tangle_analysis::cost::log_stride;
+use tangle_campaign::executor::reference::Reference;
+use tangle_program::case::Case;
 use tangle_runner::DriverConfig;
 
 const PASSED: i32 = 0;
@@ -233,6 +236,83 @@ fn a_finding_elsewhere_passes_on_a_right_device() {
     let (code, output) = on_driver(&driver, &build(&bundle), &["", "3"]);
     assert_eq!(code, PASSED, "{output}");
     assert!(output.contains("0 of 3 runs failed"), "{output}");
+}
+
+/// Gives the exported program logs in place of a device's.
+const FED: &str = r#"
+#define main repro_main
+#include "repro.c"
+#undef main
+int main(int argc, char **argv)
+{
+    static uint32_t logs[ALL * LOG_STRIDE];
+    FILE *file = argc == 2 ? fopen(argv[1], "rb") : NULL;
+    if (file == NULL || fread(logs, 4, ALL * LOG_STRIDE, file) != ALL * LOG_STRIDE)
+        return OTHER;
+    return check_logs(expected_map, logs) && check_relations(expected_map, logs) ? PASSED : FAILED;
+}
+"#;
+
+/// The exit code of an exported program that sees what a reference device logs.
+#[track_caller]
+fn fed(program: &Path, case: &Case, device: &str) -> i32 {
+    let device: Reference = device.parse().expect("there is such a device");
+    let stride = log_stride(case) as usize;
+    let logs = device.observe(case).expect("it is well-formed").logs;
+    let padded = logs.iter().flat_map(|log| log.iter().copied().chain(std::iter::repeat(0)).take(stride));
+    let file = program.with_file_name("logs");
+    std::fs::write(&file, padded.flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).expect("it can be written");
+    Command::new(program).arg(&file).status().expect("it was just built").code().unwrap_or(-1)
+}
+
+/// A segment of a switch with two labels: at tier plain it is the device's choice whether lanes with different selectors are together.
+#[test]
+fn bundles_check_the_relation_that_is_broken_in_an_open_tangle() {
+    let mut together = read_json(&root().join("corpus/regressions/cluster_in_switch_segment.json"));
+    let body = "/program/functions/0/body/0/switch/arms/0/body";
+    let body = together.pointer_mut(body).and_then(|body| body.as_array_mut()).expect("the segment");
+    let sum = serde_json::json!({"group_non_uniform": {"op": "GroupNonUniformAdd Reduce", "args": [{"u32": 1}]}});
+    body[0]["log"]["values"][0] = sum;
+    let ballot = body[0]["log"]["values"][1].clone();
+    let mut alone = together.clone();
+    alone["program"]["functions"][0]["body"][0]["switch"]["arms"][0]["body"][0]["log"]["values"] = vec![ballot].into();
+    for (json, fault, words) in [
+        // Sums of seven lanes, where there are four or eight.
+        (&together, "open_reduce_without_first", 8),
+        // A ballot of eight lanes, of which four see another.
+        (&alone, "open_ballot_inconsistent", 2),
+        // A ballot without the lane itself.
+        (&alone, "open_ballot_without_self", 1),
+    ] {
+        let folder = scratch();
+        let file = folder.path().join("case.json");
+        std::fs::write(&file, json.to_string()).expect("it can be written");
+        let case = Case::from_json(&json.to_string()).expect("a case");
+        let faulty = format!("reference:{fault}");
+        let bundle = export(folder.path(), &[&shown(&file), "--device", &faulty]);
+        let [source, amber, vkrunner] =
+            ["repro.c", "case.amber", "case.shader_test"].map(|name| read(&bundle.join(name)));
+        let [relations, all_words] = ["#define RELATIONS ", "#define RELATION_WORDS "].map(|define| {
+            let number =
+                source.lines().find_map(|line| line.strip_prefix(define)?.split(' ').next()?.parse::<usize>().ok());
+            number.expect("it is defined")
+        });
+        assert!(relations > 0 && all_words == words * relations, "{fault}: {all_words} words in {relations} relations");
+        assert!(amber.contains("RUN relations_pipeline 1 1 1\nEXPECT broken IDX 0 EQ 0"), "{amber}");
+        assert_eq!(vkrunner.matches(" != ").count(), if words == 1 { relations } else { 0 }, "{vkrunner}");
+        assert_eq!(vkrunner.contains("not words with each other"), words > 1, "{vkrunner}");
+        if !can_build() {
+            continue;
+        }
+        let fed_source = bundle.join("fed.c");
+        std::fs::write(&fed_source, FED).expect("it can be written");
+        let program = folder.path().join("fed");
+        compile(&fed_source, &program).unwrap_or_else(|error| panic!("{fault}: {error}"));
+        assert_eq!(fed(&program, &case, &faulty), FAILED, "{fault}");
+        for right in ["reference", "reference:minimal"] {
+            assert_eq!(fed(&program, &case, right), PASSED, "{fault}: {right} has another choice, and is right");
+        }
+    }
 }
 
 // ---- the other formats ----

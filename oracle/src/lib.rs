@@ -15,6 +15,7 @@
 //! - [`rules`] holds what a device may do in its own way; [`reference`](mod@reference) runs a case by them, and [`faults`] breaks one at a time, so that
 //!   every check is seen to fail.
 //! - [`observed`] judges open tangles (docs/rules.md, section O).
+//! - [`relation`] finds the few words of an observation that already say that it is wrong there.
 //! - [`coverage`] counts operations by type and context.
 //!
 //! docs/oracle-rules.md tells where each rule is, and how to add one.
@@ -30,5 +31,6 @@ pub mod mask;
 pub mod observed;
 pub mod predict;
 pub mod reference;
+pub mod relation;
 pub mod rules;
 mod value;

@@ -10,7 +10,7 @@ use crate::lower::{Code, lower};
 use crate::machine::{Event, LaneLog, Learnt, Machine, OpCounts, Pass, Stop};
 use crate::map::{LaneMap, Layout};
 use crate::mask::Mask;
-use crate::observed::{Broken, Status, TangleRule, follow};
+use crate::observed::{Broken, Seen, Status, TangleRule, follow};
 use crate::rules::Spec;
 
 /// Why there is no prediction: the case must not be run. A validated case from the generator never gives one.
@@ -112,6 +112,21 @@ pub fn predict(case: &Case, map: &LaneMap) -> Result<Prediction, NotDefined> {
 /// # Errors
 /// If the case has undefined behaviour on this map.
 pub fn predict_observed(case: &Case, map: &LaneMap, logs: &[Vec<u32>]) -> Result<Prediction, NotDefined> {
+    predict_shown(case, map, logs, &[])
+}
+
+/// The same of a device of which only a part of what it logged is known: words with something other than zero at their place in `hidden`
+/// are not looked at and not compared, and from a site on that is hidden nothing is known of its lane. What is wrong then is wrong
+/// whatever these words are.
+///
+/// # Errors
+/// If the case has undefined behaviour on this map.
+pub fn predict_shown(
+    case: &Case,
+    map: &LaneMap,
+    logs: &[Vec<u32>],
+    hidden: &[Vec<u32>],
+) -> Result<Prediction, NotDefined> {
     let code = lower(&case.program).map_err(NotDefined)?;
     let mut groups = Vec::with_capacity(map.groups.len());
     for layout in &map.groups {
@@ -119,17 +134,20 @@ pub fn predict_observed(case: &Case, map: &LaneMap, logs: &[Vec<u32>]) -> Result
         // Helpers log nothing that could be followed.
         let follows = layout.helpers.is_empty() && layout.others.iter().all(|&others| others == 0) && !code.discards;
         if machine.is_open && follows {
-            let mut seen: Vec<&[u32]> = vec![&[]; layout.slots];
+            let mut seen = Seen { logs: vec![&[]; layout.slots], hidden: vec![&[]; layout.slots] };
             for slot in layout.live.slots() {
                 let at = case.entry_point.ordinal(layout.invocation(slot));
-                seen[slot] = logs.get(at).map_or(&[], Vec::as_slice);
+                seen.logs[slot] = logs.get(at).map_or(&[], Vec::as_slice);
+                seen.hidden[slot] = hidden.get(at).map_or(&[], Vec::as_slice);
             }
             let followed = follow(case, &code, layout, (visitors, classes), &seen)?;
             machine = followed.unwrap_or(machine);
         }
         groups.push(Group::of(machine, layout));
     }
-    Ok(Prediction { groups, sites: code.sites })
+    let mut prediction = Prediction { groups, sites: code.sites };
+    prediction.leave_open(case, hidden);
+    Ok(prediction)
 }
 
 /// Predicts what a device must log that gave this. Where the observation leaves words open, nothing is adopted from it: what it says of the
@@ -142,12 +160,7 @@ pub fn predict_for(case: &Case, map: &LaneMap, observation: &Observation) -> Res
         return predict_observed(case, map, &observation.logs);
     }
     let mut prediction = predict(case, map)?;
-    for group in &mut prediction.groups {
-        for slot in group.layout.live.slots() {
-            let at = case.entry_point.ordinal(group.layout.invocation(slot));
-            group.logs[slot].leave_open(observation.open.get(at).map_or(&[], Vec::as_slice));
-        }
-    }
+    prediction.leave_open(case, &observation.open);
     Ok(prediction)
 }
 
@@ -209,6 +222,18 @@ fn settle<'a>(case: &'a Case, code: &'a Code, layout: &'a Layout) -> Result<Sett
 }
 
 impl Prediction {
+    /// Compares no word that is open, of those of each invocation.
+    fn leave_open(&mut self, case: &Case, open: &[Vec<u32>]) {
+        for group in &mut self.groups {
+            for slot in group.layout.live.slots() {
+                let at = case.entry_point.ordinal(group.layout.invocation(slot));
+                if let Some(open) = open.get(at).filter(|open| !open.is_empty()) {
+                    group.logs[slot].leave_open(open);
+                }
+            }
+        }
+    }
+
     /// Use of every operation of the program, in the order of [`tangle_analysis::context::operations`].
     pub fn op_use(&self) -> Vec<OpUse> {
         let ops = self.groups.first().map_or(0, |group| group.counts.executed.len());
@@ -307,6 +332,7 @@ impl LaneLog {
         self.tainted.extend((0..self.words.len() as u32).filter(|&at| is_open(at)));
         self.tainted.sort_unstable();
         self.tainted.dedup();
+        self.adopted.retain(|&(at, _)| !is_open(at));
         // What goes on where it should end may not be there.
         self.lost |= (self.words.len()..open.len()).any(|at| is_open(at as u32));
     }

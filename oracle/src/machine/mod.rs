@@ -551,7 +551,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         let Some(trace) = &mut self.trace else { return };
         for slot in a.minus(&trace.derailed).slots() {
             let mut at = self.logs[slot].words.len();
-            let mut right = trace.word(slot, at) == site;
+            let mut right = trace.word(slot, at) == site && !trace.is_hidden(slot, at);
             at += 1;
             for (value, scalar) in values {
                 let tainted = value.taint.as_ref().is_some_and(|taint| taint.lanes.contains(slot));
@@ -559,7 +559,11 @@ impl<'a, R: Rules> Machine<'a, R> {
                     let words =
                         (0..scalar.words()).map(|part| u64::from(trace.word(slot, at + part as usize)) << (32 * part));
                     let found: u64 = words.sum();
+                    let is_hidden = (at..at + scalar.words() as usize).any(|at| trace.is_hidden(slot, at));
                     at += scalar.words() as usize;
+                    if is_hidden {
+                        continue;
+                    }
                     match &value.names {
                         Some(names) if names.0[c][slot] != 0 => {
                             if right {

@@ -109,14 +109,23 @@ impl Broken {
 /// Rounds of following at most; each brings to light what the one before made known.
 const ROUNDS: usize = 6;
 
-/// Follows what the lanes of a group logged (`seen`, by slot), from a prediction that leaves something open. `None` if it
+/// What the lanes of a group logged, by slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen<'a> {
+    /// The words; zeros at the end may be left out.
+    pub logs: Vec<&'a [u32]>,
+    /// Other than zero where a word is not looked at; nothing is known of a lane from a site on that is not.
+    pub hidden: Vec<&'a [u32]>,
+}
+
+/// Follows what the lanes of a group logged, from a prediction that leaves something open. `None` if it
 /// cannot be told who visits what.
 pub(crate) fn follow<'a>(
     case: &'a Case,
     code: &'a Code,
     layout: &'a Layout,
     (mut visitors, mut classes): (Vec<u128>, Vec<bool>),
-    seen: &[&'a [u32]],
+    seen: &Seen<'a>,
 ) -> Result<Option<Machine<'a, Spec>>, Stop> {
     let mut bindings = Rc::new(Bindings::default());
     for round in 0.. {

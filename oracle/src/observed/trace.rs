@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use tangle_program::subgroup::{Gives, Severity};
 use tangle_program::types::Scalar;
 
-use super::Status;
+use super::{Seen, Status};
 use crate::lower::{Code, OpNode};
 use crate::map::Layout;
 use crate::mask::Mask;
@@ -80,7 +80,7 @@ impl Step<'_> {
 /// The record of one run.
 pub(crate) struct Trace<'a> {
     /// What each slot logged.
-    pub logs: Vec<&'a [u32]>,
+    pub seen: Seen<'a>,
     pub bindings: std::rc::Rc<Bindings>,
     /// Lanes whose log is wrong already: it shows nothing any more.
     pub derailed: Mask,
@@ -109,9 +109,9 @@ pub(crate) struct Known {
 }
 
 impl<'a> Trace<'a> {
-    pub fn new(code: &Code, layout: &Layout, logs: &[&'a [u32]], bindings: std::rc::Rc<Bindings>) -> Trace<'a> {
+    pub fn new(code: &Code, layout: &Layout, seen: &Seen<'a>, bindings: std::rc::Rc<Bindings>) -> Trace<'a> {
         Trace {
-            logs: logs.to_vec(),
+            seen: seen.clone(),
             bindings,
             derailed: Mask::empty(layout.slots),
             paths: vec![0; layout.slots],
@@ -177,7 +177,12 @@ impl<'a> Trace<'a> {
 
     /// A word of a slot's log; what is missing at the end is zero.
     pub fn word(&self, slot: usize, at: usize) -> u32 {
-        self.logs[slot].get(at).copied().unwrap_or(0)
+        self.seen.logs[slot].get(at).copied().unwrap_or(0)
+    }
+
+    /// True if a word of a slot's log is not looked at.
+    pub fn is_hidden(&self, slot: usize, at: usize) -> bool {
+        self.seen.hidden[slot].get(at).is_some_and(|&word| word != 0)
     }
 
     /// The log shows a result.

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
+use tangle_analysis::cost::log_stride;
 use tangle_features::Needs;
+use tangle_oracle::relation::Relation;
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{SpirvVersion, SubgroupSize};
 
@@ -10,7 +12,7 @@ use super::demand::{demands, extensions, nameless, vulkan_minor};
 use super::expected::Expected;
 use super::repro::{array_words, log_words};
 use super::runs::{Run, runs_of};
-use super::{Source, comment, input_words, map_limit, uniform_words};
+use super::{Source, broken_rule, comment, input_words, map_limit, uniform_words};
 use tangle_identity::account::Account;
 
 /// Words on one line of data.
@@ -30,10 +32,18 @@ pub(super) fn amber(source: &Source<'_>, needs: &Needs, expected: Option<&Expect
     shader(&mut text, source);
     buffers(&mut text, source);
     pipeline(&mut text, source);
+    if !source.relations.is_empty() {
+        relations(&mut text, source);
+    }
     let [x, y, z] = source.case.entry_point.workgroups().count;
     let _ = writeln!(text, "\nRUN pipeline {x} {y} {z}");
     if let (Some(account), Some(expected)) = (source.account, expected) {
         expectations(&mut text, account, expected);
+    }
+    if !source.relations.is_empty() {
+        let kept = vec!["0"; source.relations.len()].join(" ");
+        let _ =
+            writeln!(text, "\n# No relation is broken.\nRUN relations_pipeline 1 1 1\nEXPECT broken IDX 0 EQ {kept}");
     }
     text
 }
@@ -143,6 +153,54 @@ fn buffers(text: &mut String, source: &Source<'_>) {
     for (name, words) in sizes.into_iter().filter(|size| size.1 != 0) {
         let _ = writeln!(text, "BUFFER {name} DATA_TYPE uint32 SIZE {words} FILL 0");
     }
+}
+
+/// The shader that looks for broken relations: a script compares words with numbers only, not several words at once.
+const RELATIONS: &str = "#version 450
+layout(local_size_x = 1) in;
+layout(set = 0, binding = 0) readonly buffer Log { uint log_words[]; };
+layout(set = 0, binding = 1) readonly buffer Relations { uint relations[]; };
+layout(set = 0, binding = 2) buffer Broken { uint broken[]; };
+void main()
+{
+    uint at = 0u;
+    for (uint relation = 0u; relation < COUNT; relation++) {
+        uint is_broken = 1u;
+        uint last = at + 2u * relations[at];
+        for (at++; at < last; at += 2u) {
+            if (log_words[relations[at]] != relations[at + 1u]) {
+                is_broken = 0u;
+            }
+        }
+        broken[relation] = is_broken;
+    }
+}
+";
+
+/// A pipeline that looks for broken relations in the log.
+fn relations(text: &mut String, source: &Source<'_>) {
+    text.push_str(
+        "\n# Where it is the device's choice who executes an operation together, several values are legal. These are combinations of words that no choice\n\
+         # gives: for each the number of words, and then their places in the log and the values.\n",
+    );
+    for relation in source.relations {
+        let _ = writeln!(text, "# - {}", broken_rule(relation));
+    }
+    let count = source.relations.len();
+    let _ =
+        writeln!(text, "SHADER compute relations_shader GLSL\n{}END", RELATIONS.replace("COUNT", &format!("{count}u")));
+    let stride = log_stride(source.case) as usize;
+    text.push_str("BUFFER relations DATA_TYPE uint32 DATA\n");
+    for Relation { words, .. } in source.relations {
+        let places = words.iter().map(|word| format!(" {} {}", word.invocation * stride + word.at, word.value));
+        let _ = writeln!(text, "{}{}", words.len(), places.collect::<String>());
+    }
+    let _ = writeln!(text, "END\nBUFFER broken DATA_TYPE uint32 SIZE {count} FILL 1");
+    text.push_str("PIPELINE compute relations_pipeline\n  ATTACH relations_shader\n");
+    for (binding, name) in ["log", "relations", "broken"].into_iter().enumerate() {
+        let _ = writeln!(text, "  BIND BUFFER {name} AS storage DESCRIPTOR_SET 0 BINDING {binding}");
+    }
+    text.push_str("END\n");
 }
 
 fn pipeline(text: &mut String, source: &Source<'_>) {

@@ -7,6 +7,9 @@
 //!   shader.comp, shader.spv, shader.spvasm, neighbour.comp
 //! ```
 //!
+//! Where it is the device's choice who executes an operation together, several values are legal. Such words are not compared one by one: what is
+//! exported is the combination of words that no choice gives ([`tangle_oracle::relation`]).
+//!
 //! Expected values hold for one lane map: the one observed when the finding was made, or the linear one for a given subgroup size. It
 //! is part of every export, and is compared first.
 //!
@@ -30,6 +33,7 @@ use tangle_features::{Needs, needs};
 use tangle_identity::account::Account;
 use tangle_identity::signature::Kind;
 use tangle_oracle::predict::NotDefined;
+use tangle_oracle::relation::{Relation, relations};
 use tangle_program::case::Case;
 use tangle_program::variant::Language;
 
@@ -66,7 +70,10 @@ struct Source<'a> {
     glsl: &'a str,
     spirv: &'a [u32],
     disassembly: &'a str,
+    /// What every right device with the lane map has to do, whoever it lets execute together where that is its choice.
     account: Option<&'a Account<'a>>,
+    /// Words that cannot stand together, where the device has a choice: what the finding shows, if no word is wrong by itself.
+    relations: &'a [Relation],
     /// One line.
     title: String,
     /// A few lines.
@@ -88,16 +95,23 @@ pub fn bundle(subject: &Subject) -> Result<Bundle, NotDefined> {
     cells.for_each(|cell| clean(&mut cell.text));
     clean(&mut subject.case.about);
     let analysis = subject.analyse()?;
+    let map = analysis.account.as_ref().map(|account| &account.map);
+    let account = map.map(|map| Account::new(&subject.case, map.clone(), None)).transpose()?;
+    let relations = match (map, &subject.basis) {
+        (Some(map), Basis::Observed { observation, .. }) => relations(&subject.case, map, observation)?,
+        _ => Vec::new(),
+    };
     let source = Source {
         case: &subject.case,
         glsl: &subject.shader.glsl,
         spirv: &subject.shader.spirv,
         disassembly: &subject.shader.disassembly,
-        account: analysis.account.as_ref(),
+        account: account.as_ref(),
+        relations: &relations,
         title: without_folders(&title(&analysis)),
         story: without_folders(&story(&analysis)),
     };
-    let expected = analysis.account.as_ref().map(|account| Expected::new(account, &analysis.map));
+    let expected = account.as_ref().map(|account| Expected::new(account, &analysis.map));
     Ok(Bundle { files: files(&analysis, &source, expected.as_ref()) })
 }
 
@@ -225,6 +239,14 @@ impl Bundle {
 /// What each format cannot carry of a case: the file, and one line for each thing.
 fn limits(source: &Source<'_>, needs: &Needs) -> [(&'static str, Vec<String>); 2] {
     [("case.amber", amber::limits(source, needs)), ("case.shader_test", vkrunner::limits(source, needs))]
+}
+
+/// What a relation says, in a line.
+fn broken_rule(relation: &Relation) -> String {
+    match relation.rule {
+        Some(rule) => rule.text().to_owned(),
+        None => "no choice of the device gives these values together".into(),
+    }
 }
 
 /// What neither AmberScript nor VkRunner can say about the lane map.

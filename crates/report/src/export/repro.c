@@ -79,6 +79,22 @@ struct site {
 };
 static const struct site sites[SITES + 1];
 
+/*
+ * Where it is the device's choice which invocations execute an operation together, several values are legal, and left_open has the words. No
+ * choice gives the words of one relation together: relation 0 has the first relation_words, relation 1 the next, and so on.
+ */
+struct word {
+    uint32_t invocation;
+    uint32_t at; /* in its log */
+    uint32_t value;
+};
+struct relation {
+    uint32_t words;
+    const char *rule;
+};
+static const struct relation relations[RELATIONS + 1];
+static const struct word relation_words[RELATION_WORDS + 1];
+
 /* ---- the device ---- */
 
 /* Every structure of features: a head, and then as many booleans as it has. */
@@ -780,6 +796,31 @@ static int check_logs(const uint32_t *map, const uint32_t *logs)
     return count == 0;
 }
 
+/* True if some choice of who executes operations together gives what was logged, as far as the relations tell. */
+static int check_relations(const uint32_t *map, const uint32_t *logs)
+{
+    const struct word *words = relation_words;
+    int broken = 0;
+    for (const struct relation *relation = relations; relation->rule != NULL; words += relation->words, relation++) {
+        int is_broken = 1;
+        for (uint32_t i = 0; i < relation->words; i++)
+            is_broken &= logs[(size_t)words[i].invocation * LOG_STRIDE + words[i].at] == words[i].value;
+        if (!is_broken)
+            continue;
+        printf("FAILED: %s; together these are wrong, whoever executes operations together:\n"
+               "workgroup invocation group lane  word of its log: value\n",
+            relation->rule);
+        for (uint32_t i = 0; i < relation->words; i++) {
+            const uint32_t *record = map + (size_t)words[i].invocation * MAP_WORDS;
+            printf("%9u %10u %5u %4u  %u: 0x%x\n", (unsigned)(words[i].invocation / INVOCATIONS),
+                (unsigned)(words[i].invocation % INVOCATIONS), (unsigned)record[TOKEN], (unsigned)record[LANE],
+                (unsigned)words[i].at, (unsigned)words[i].value);
+        }
+        broken++;
+    }
+    return broken == 0;
+}
+
 /* Judges one dispatch. */
 static int judge(const struct device *device, const struct work *work)
 {
@@ -793,7 +834,7 @@ static int judge(const struct device *device, const struct work *work)
             (unsigned)map[LANE], (unsigned)map[SUBGROUP_SIZE], (unsigned)expected_map[LANE], (unsigned)expected_map[SUBGROUP_SIZE]);
         return verdict == PASSED ? CANNOT_RUN : verdict;
     }
-    return check_logs(map, logs) ? verdict : FAILED;
+    return check_logs(map, logs) && check_relations(map, logs) ? verdict : FAILED;
 }
 
 /* A driver that crashes, or never ends, fails; where it was is for a debugger to say. */

@@ -1,19 +1,20 @@
 //! `repro.c`: the case as one C program against the Vulkan loader.
 //!
 //! The program is the template `repro.c` beside this file with tables filled in. It checks itself: it compares the lane map with
-//! the one that the expected values are for, and the logs word by word, and it checks the rules of the lane map on any device.
+//! the one that the expected values are for, and the logs word by word and by relations between words, and it checks the rules of the lane map on any device.
 
 use std::fmt::Write as _;
 
 use tangle_analysis::cost::log_stride;
 use tangle_features::{Member, Needs, Vulkan};
+use tangle_oracle::relation::{Relation, ShownWord};
 use tangle_program::case::interface::MAP_WORDS;
 use tangle_program::case::{Case, SubgroupSize, Workgroups};
 use tangle_program::memory::buffer_bytes;
 
 use super::demand::demands;
 use super::expected::Expected;
-use super::{Source, input_words, uniform_words};
+use super::{Source, broken_rule, input_words, uniform_words};
 
 const TEMPLATE: &str = include_str!("repro.c");
 
@@ -97,6 +98,8 @@ fn constants(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) ->
     define("EXPECTED_WORDS", number(count(Expected::words)), "");
     define("EXPECTED_ENTRIES", number(count(Expected::entries)), "");
     define("SITES", number(count(|expected| expected.sites.len())), "");
+    define("RELATIONS", number(source.relations.len()), "between words of which several values are legal");
+    define("RELATION_WORDS", number(source.relations.iter().map(|relation| relation.words.len()).sum()), "");
     text
 }
 
@@ -146,7 +149,20 @@ fn data(source: &Source<'_>, expected: Option<&Expected>) -> String {
         let _ = writeln!(text, "    {{{}, {}, {}, {}}},", site.id, site.words, site.line, string(&site.source));
     }
     text.push_str("    {0, 0, 0, NULL},\n};\n");
+    relations(&mut text, source.relations);
     text
+}
+
+fn relations(text: &mut String, relations: &[Relation]) {
+    text.push_str("static const struct relation relations[RELATIONS + 1] = {\n");
+    for relation in relations {
+        let _ = writeln!(text, "    {{{}, {}}},", relation.words.len(), string(&broken_rule(relation)));
+    }
+    text.push_str("    {0, NULL},\n};\nstatic const struct word relation_words[RELATION_WORDS + 1] = {\n");
+    for ShownWord { invocation, at, value } in relations.iter().flat_map(|relation| &relation.words) {
+        let _ = writeln!(text, "    {{{invocation}, {at}, {}}},", number(*value));
+    }
+    text.push_str("    {0, 0, 0},\n};\n");
 }
 
 fn array(text: &mut String, declaration: &str, words: &[u32]) {

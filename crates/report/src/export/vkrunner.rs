@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use tangle_analysis::cost::log_stride;
 use tangle_features::Needs;
+use tangle_oracle::relation::ShownWord;
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{SpirvVersion, SubgroupSize};
 
@@ -11,7 +13,7 @@ use super::demand::{demands, extensions, nameless, vulkan_minor};
 use super::expected::Expected;
 use super::repro::{array_words, log_words};
 use super::runs::{Run, runs_of};
-use super::{Source, comment, input_words, map_limit, uniform_words};
+use super::{Source, broken_rule, comment, input_words, map_limit, uniform_words};
 
 /// Words on one line of hexadecimal data.
 const ROW: usize = 8;
@@ -46,6 +48,13 @@ pub(super) fn vkrunner(source: &Source<'_>, needs: &Needs, expected: Option<&Exp
                 let _ = writeln!(text, "# {heading}");
             }
             probe(&mut text, LOG, at, &words);
+        }
+        let stride = log_stride(source.case) as usize;
+        for relation in source.relations {
+            if let [ShownWord { invocation, at, value }] = relation.words[..] {
+                let place = (invocation * stride + at) * 4;
+                let _ = writeln!(text, "# {}\nprobe ssbo uint {LOG} {place} != {value}", broken_rule(relation));
+            }
         }
     }
     text
@@ -82,6 +91,13 @@ pub(super) fn limits(source: &Source<'_>, needs: &Needs) -> Vec<String> {
         limits.push("Its older version, in C, skips every script that requires Vulkan 1.3.".into());
     }
     limits.push("It cannot ask for subgroup operations: a device without them fails instead of being left out.".into());
+    if source.relations.iter().any(|relation| relation.words.len() > 1) {
+        limits.push(
+            "It compares each word with a number, and not words with each other: the relation that is broken is checked by repro.c and case.amber \
+             only."
+                .into(),
+        );
+    }
     limits.push(map_limit(source, "probe"));
     limits
 }

@@ -1,0 +1,115 @@
+//! The words that show what is wrong in an open tangle: they hold on the device with the fault, and on no device that is right.
+
+mod common;
+
+use common::*;
+use tangle_oracle::faults::{Fault, Planted};
+use tangle_oracle::judge::{Observation, Verdict, judge};
+use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::observed::TangleRule;
+use tangle_oracle::reference::observe;
+use tangle_oracle::relation::{Relation, relations};
+use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules, Spec};
+use tangle_program::case::{Case, Tier};
+use tangle_program::ops::BinaryOp;
+use tangle_program::subgroup::{Fold, SubgroupOp as Op};
+use tangle_program::tree::{Expr, Stmt};
+use tangle_program::types::Scalar;
+
+const SIZE: u32 = 8;
+
+fn seen<R: Rules>(case: &Case, rules: impl FnMut() -> R) -> Observation {
+    observe(case, &LaneMap::linear(case, SIZE), rules).expect("it is well-formed")
+}
+
+fn holds(relation: &Relation, observation: &Observation) -> bool {
+    let word = |invocation: usize, at: usize| observation.logs[invocation].get(at).copied().unwrap_or(0);
+    relation.words.iter().all(|shown| word(shown.invocation, shown.at) == shown.value)
+}
+
+/// Lanes 0 to 2 come to the logs by another way than lanes 3 to 5.
+fn open(logs: impl IntoIterator<Item = Stmt>) -> Case {
+    let body: Vec<Stmt> = std::iter::once(when(below(3), [])).chain(logs).collect();
+    Case { tier: Tier::Plain, ..main_of([when(below(6), body)]) }
+}
+
+fn number(value: Expr) -> Expr {
+    Expr::Cast(Scalar::Uint, Box::new(value))
+}
+
+#[test]
+fn a_relation_holds_where_the_fault_is_and_nowhere_else() {
+    let sum = || op(Op::Reduce(Fold::Add), [uint(1)]);
+    let scan = || op(Op::Inclusive(Fold::Add), [uint(1)]);
+    let elect = || number(op(Op::Elect, []));
+    let any = || number(op(Op::Any, [bin(lane(), BinaryOp::Eq, uint(5))]));
+    let shuffle = || op(Op::Shuffle, [lane(), lane()]);
+    // Alone, with a ballot before it and behind it, in one step and in two, and behind a branch that the value decides.
+    let programs = |value: &dyn Fn() -> Expr| {
+        vec![
+            open([log(1, [value()])]),
+            open([log(1, [value(), ballot()])]),
+            open([log(1, [ballot(), value()])]),
+            open([log(1, [ballot()]), log(2, [value()])]),
+            open([log(1, [value()]), log(2, [ballot()]), log(3, [value()])]),
+            open([when(bin(value(), BinaryOp::Gt, uint(3)), [see(1)]), log(2, [value(), ballot()])]),
+        ]
+    };
+    let values: [&dyn Fn() -> Expr; 6] = [&ballot, &sum, &scan, &elect, &any, &shuffle];
+    let cases: Vec<Case> = values.into_iter().flat_map(programs).collect();
+    let mut found = 0;
+    let mut of_several = 0;
+    let mut faults_found = Vec::new();
+    for case in &cases {
+        let map = LaneMap::linear(case, SIZE);
+        let right: Vec<Observation> = (0..24u64)
+            .map(|seed| match seed {
+                0 => seen(case, || Spec),
+                1 => seen(case, || MinimalReconvergence),
+                _ => seen(case, || Drawn::new(seed)),
+            })
+            .collect();
+        for observation in &right {
+            assert_eq!(relations(case, &map, observation), Ok(Vec::new()), "a right device breaks none");
+        }
+        for &fault in Fault::ALL.iter().filter(|fault| fault.is_of_open_tangles()) {
+            let wrong = seen(case, || Planted::new(fault));
+            let judgement = judge(case, &wrong, SizePromise { default: SIZE, min: SIZE, max: SIZE });
+            let broken = relations(case, &map, &wrong).expect("it is well-formed");
+            let is_wrong = matches!(judgement.verdict, Verdict::Mismatch(_));
+            assert_eq!(is_wrong, !broken.is_empty(), "{fault:?}: in an open tangle it is a relation that is broken");
+            for relation in &broken {
+                assert!(holds(relation, &wrong), "{fault:?} {relation:?}");
+                let alarm = right.iter().find(|right| holds(relation, right));
+                assert_eq!(alarm, None, "{fault:?} {relation:?}");
+                of_several += usize::from(relation.words.len() > 1);
+            }
+            found += broken.len();
+            if !broken.is_empty() && !faults_found.contains(&fault) {
+                faults_found.push(fault);
+            }
+        }
+    }
+    assert!(found > 50 && of_several > 10, "{found} relations, {of_several} of several words");
+    assert!(faults_found.len() >= 10, "{faults_found:?}");
+}
+
+#[test]
+fn a_relation_has_no_more_words_than_it_takes() {
+    let sum = || op(Op::Reduce(Fold::Add), [uint(1)]);
+    for (fault, case, words, rule) in [
+        // Three lanes, or six: that nobody has a sum of five is hard only of all six.
+        (Fault::OpenReduceWithoutFirst, open([log(1, [sum(), ballot()])]), 6, TangleRule::Operation),
+        // Some lanes see all, and others of these only some.
+        (Fault::OpenBallotInconsistent, open([log(1, [ballot()])]), 2, TangleRule::Partition),
+        (Fault::OpenBallotWithoutSelf, open([log(1, [ballot()])]), 1, TangleRule::OwnBit),
+    ] {
+        let broken = relations(&case, &LaneMap::linear(&case, SIZE), &seen(&case, || Planted::new(fault)));
+        let broken = broken.expect("it is well-formed");
+        let smallest = broken.iter().min_by_key(|relation| relation.words.len());
+        let Some(smallest) = smallest else {
+            panic!("{fault:?} breaks none: {:?}", seen(&case, || Planted::new(fault)).logs)
+        };
+        assert_eq!((smallest.words.len(), smallest.rule), (words, Some(rule)), "{fault:?} {broken:?}");
+    }
+}
