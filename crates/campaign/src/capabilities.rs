@@ -272,7 +272,7 @@ impl Capabilities {
             tier,
             categories: categories.collect(),
             without: match self.dialect {
-                Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl => BTreeSet::new(),
+                Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl | Dialect::Wgsl => BTreeSet::new(),
                 Dialect::OpenGlArb => TABLE.iter().map(|info| info.op).filter(|op| in_arb(*op).is_none()).collect(),
             },
             scalars: scalars.collect(),

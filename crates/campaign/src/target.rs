@@ -298,6 +298,11 @@ impl Target {
         let mut case = Case { variant: Variant::compiled(own.clone()), ..case.clone() };
         if let Some(row) = tangle_compilers::row(own) {
             case.entry_point.spirv = case.entry_point.spirv.max(row.least_spirv);
+            let mut fitted = case.clone();
+            (row.fitted)(&mut fitted);
+            if validate(&fitted).is_ok() {
+                case = fitted;
+            }
         }
         Cow::Owned(tangle_emit::fitted(own.language, case))
     }

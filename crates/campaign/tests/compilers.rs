@@ -7,23 +7,20 @@ use tangle_compilers::faults::FAULTS;
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::Case;
 
-/// Programs to look at.
-const PROGRAMS: u64 = 1200;
-
 fn target(name: &str) -> Target {
     Target::built_in(name).expect("it is part of tangle")
 }
 
-/// The programs of a seed, as the device can run them.
-fn cases(target: &Target) -> Vec<Case> {
+/// So many programs of a seed, as the device can run them.
+fn cases(target: &Target, programs: u64) -> Vec<Case> {
     let choice = Choice { seed: 13, ..Choice::default() };
     let plan = Plan::new(choice, std::slice::from_ref(target)).expect("it offers a tier");
-    let programs = (0..PROGRAMS).filter_map(|program| plan.case(program * plan.inputs()));
+    let programs = (0..programs).filter_map(|program| plan.case(program * plan.inputs()));
     programs.map(|case| target.fitted(&case).into_owned()).filter(|case| target.missing(case).is_empty()).collect()
 }
 
 /// Those that the compiler translates well, and how many values were compared.
-fn right(target: &Target) -> (Vec<Prepared>, u64) {
+fn right(target: &Target, programs: u64) -> (Vec<Prepared>, u64) {
     let mut checked = 0;
     let passes = |prepared: &Prepared| match target.run(prepared).finish {
         Finish::Judged(judgement) if judgement.verdict == Verdict::Pass => {
@@ -32,18 +29,27 @@ fn right(target: &Target) -> (Vec<Prepared>, u64) {
         }
         _ => false,
     };
-    let prepared: Vec<Prepared> = cases(target).into_iter().filter_map(|case| prepare(case).ok()).collect();
+    let prepared: Vec<Prepared> = cases(target, programs).into_iter().filter_map(|case| prepare(case).ok()).collect();
     (prepared.into_iter().filter(passes).collect(), checked)
 }
 
 #[test]
-fn planted_faults_of_a_compiler_are_found() {
-    let (prepared, checked) = right(&target("hlsl@glslang"));
+fn planted_faults_of_glslang_are_found() {
+    planted_faults_are_found("hlsl@glslang", 1200);
+}
+
+#[test]
+fn planted_faults_of_naga_are_found() {
+    planted_faults_are_found("wgsl@naga", 300);
+}
+
+fn planted_faults_are_found(compiler: &str, programs: u64) {
+    let (prepared, checked) = right(&target(compiler), programs);
     assert!(prepared.len() > 15 && checked > 5_000, "{} programs, {checked} values", prepared.len());
     let mut missed = Vec::new();
     let mut planted = 0;
     for fault in FAULTS {
-        let faulty = target(&format!("hlsl@glslang:{}", fault.name));
+        let faulty = target(&format!("{compiler}:{}", fault.name));
         let changed: Vec<&Prepared> =
             prepared.iter().filter(|prepared| fault.plant(&prepared.spirv).is_some()).collect();
         // A fault of what none of the programs does says nothing.
@@ -56,7 +62,7 @@ fn planted_faults_of_a_compiler_are_found() {
             missed.push(fault.name);
         }
     }
-    println!("{planted} of {} faults planted, missed: {missed:?}", FAULTS.len());
+    println!("{compiler}: {planted} of {} faults planted, missed: {missed:?}", FAULTS.len());
     assert!(planted >= 15, "{planted}");
     // A shift of numbers without their highest bit is the same, arithmetic or not.
     assert!(missed.len() * 20 <= planted, "missed: {missed:?}");

@@ -27,6 +27,7 @@ pub(crate) const HLSL: Compiler = Compiler {
         Feature::SubgroupPartitioned,
     ],
     lacks,
+    fitted: |_| {},
     find: |_| Ok(Found { path: None, version: "shaderc crate 0.10.1".into() }),
     compile,
     command: |version| {
@@ -57,6 +58,11 @@ thread_local! {
 }
 
 fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
+    module(call, SourceLanguage::HLSL)
+}
+
+/// What it makes of a compute shader.
+pub(crate) fn module(call: &Call<'_>, language: SourceLanguage) -> Result<Vec<u32>, Failure> {
     let absent = |error: shaderc::Error| Failure::Absent(error.to_string());
     if call.source.contains('\0') {
         return Err(Failure::Refused("the source contains a NUL character".to_owned()));
@@ -71,12 +77,13 @@ fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
     };
     options.set_target_env(TargetEnv::Vulkan, vulkan as u32);
     options.set_target_spirv(spirv);
-    options.set_source_language(SourceLanguage::HLSL);
+    options.set_source_language(language);
     options.set_optimization_level(OptimizationLevel::Zero);
     options.set_suppress_warnings();
+    let name = if language == SourceLanguage::HLSL { "shader.hlsl" } else { "shader.comp" };
     COMPILER.with(|compiler| {
         let compiler = compiler.as_ref().map_err(|error| Failure::Absent(error.clone()))?;
-        match compiler.compile_into_spirv(call.source, ShaderKind::Compute, "shader.hlsl", "main", Some(&options)) {
+        match compiler.compile_into_spirv(call.source, ShaderKind::Compute, name, "main", Some(&options)) {
             Ok(module) => Ok(module.as_binary().to_vec()),
             Err(shaderc::Error::CompilationError(_, message)) => Err(Failure::Refused(message.trim().to_owned())),
             Err(error) => Err(absent(error)),

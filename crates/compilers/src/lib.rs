@@ -17,7 +17,9 @@ mod dxc;
 mod dxc_api;
 pub mod faults;
 mod glslang;
+mod naga;
 mod slang;
+mod spirv_cross;
 pub mod started;
 
 use std::collections::BTreeMap;
@@ -29,7 +31,7 @@ use tangle_program::case::{Case, SpirvVersion, Tier};
 use tangle_program::variant::{FrontEnd, Language};
 
 /// Every compiler.
-pub static TABLE: &[Compiler] = &[glslang::HLSL, dxc::HLSL, slang::HLSL];
+pub static TABLE: &[Compiler] = &[glslang::HLSL, dxc::HLSL, slang::HLSL, naga::WGSL, spirv_cross::GLSL];
 
 /// A row.
 pub struct Compiler {
@@ -47,11 +49,14 @@ pub struct Compiler {
     pub least_spirv: SpirvVersion,
     /// What of a case it does not take although the language has it, in words; empty if it takes all.
     pub lacks: fn(&Case) -> Vec<String>,
+    /// Replaces in a random case what it does not take.
+    pub fitted: fn(&mut Case),
     /// Finds it: at a place that somebody named, or else where `./x setup` and the system have it.
     pub find: fn(Option<&Path>) -> Result<Found, String>,
     /// Makes SPIR-V of a shader whose entry point is `main`, with the target environment that goes with the version.
     pub compile: fn(&Call<'_>) -> Result<Vec<u32>, Failure>,
-    /// The command line that does the same, for reports; `None` if there is none. `shader.hlsl` is the source, `shader.spv` the module.
+    /// The command line that does the same, for reports; `None` if there is none. `shader.hlsl`, or with the extension of its
+    /// language, is the source, `shader.spv` the module.
     pub command: fn(SpirvVersion) -> Option<String>,
 }
 
@@ -107,6 +112,20 @@ impl Compiler {
                 Feature::ExpectAssume,
                 Feature::IntegerDotProduct,
                 Feature::ShaderInt8,
+            ],
+            Language::Wgsl => &[
+                Feature::SubgroupClustered,
+                Feature::SubgroupRotateClustered,
+                Feature::SubgroupPartitioned,
+                Feature::QuadControl,
+                Feature::Maintenance4,
+                Feature::ExpectAssume,
+                Feature::ShaderInt8,
+                Feature::ShaderInt16,
+                Feature::ShaderInt64,
+                Feature::ShaderFloat64,
+                Feature::SharedInt64Atomics,
+                Feature::BufferInt64Atomics,
             ],
         };
         of_language.iter().chain(self.lacks_features).copied().chain(unpromised)

@@ -22,6 +22,7 @@ pub(crate) const HLSL: Compiler = Compiler {
     least_spirv: SpirvVersion::V1_4,
     lacks_features: &[Feature::SharedInt64Atomics, Feature::BufferInt64Atomics],
     lacks,
+    fitted: |_| {},
     find,
     compile,
     command: |version| Some(format!("slangc {}", arguments(version).join(" "))),

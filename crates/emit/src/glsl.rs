@@ -37,7 +37,7 @@ use tangle_program::types::{Scalar, Shape, Type};
 use tangle_program::variant::Language;
 use tangle_program::variant::Variant;
 
-use crate::hlsl;
+use crate::{hlsl, wgsl};
 use spelling::TypeName;
 
 /// Whose GLSL it is. What a case says differently in OpenGL, and where that rests, stands in docs/opengl.md.
@@ -53,6 +53,8 @@ pub enum Dialect {
     OpenGlArb,
     /// No GLSL, but HLSL.
     Hlsl,
+    /// No GLSL, but WGSL ([`crate::wgsl`]), which is planned as the others are and printed by itself.
+    Wgsl,
 }
 
 impl Dialect {
@@ -89,8 +91,7 @@ pub fn print_in(case: &Case, dialect: Dialect) -> Printed<'_> {
     }
 
     let copies_constants = dialect == Dialect::Vulkan && copies_constants(case, uses.scalars);
-    let out = String::with_capacity(8192);
-    let mut printer = Printer { case, dialect, out, line: 1, depth: 0, places: Vec::new(), copies_constants };
+    let mut printer = Printer { copies_constants, ..Printer::new(case, dialect) };
     match dialect {
         Dialect::Hlsl => printer.hlsl_header(uses),
         _ => printer.header(uses),
@@ -128,9 +129,9 @@ pub fn expression(case: &Case, function: &Function, expr: &Expr) -> String {
     let dialect = match case.variant.language() {
         Language::Glsl => Dialect::Vulkan,
         Language::Hlsl => Dialect::Hlsl,
+        Language::Wgsl => return wgsl::expression(case, function, expr),
     };
-    let mut printer =
-        Printer { case, dialect, out: String::new(), line: 1, depth: 0, places: Vec::new(), copies_constants: false };
+    let mut printer = Printer::new(case, dialect);
     Body { printer: &mut printer, function, declared: Vec::new() }.expr(expr, Context::Open);
     printer.out
 }
@@ -144,9 +145,9 @@ pub struct Printed<'a> {
     /// statements stand in the head of a loop.
     pub places: Vec<(usize, &'a Stmt)>,
     /// The line behind extensions, interface and log macros.
-    header: usize,
+    pub(crate) header: usize,
     /// The lines at the beginning of `main` that record the lane map.
-    prologue: Range<usize>,
+    pub(crate) prologue: Range<usize>,
 }
 
 impl<'a> Printed<'a> {
@@ -203,7 +204,7 @@ impl<'a> Printed<'a> {
 
 /// Where a variable is declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Declared {
+pub(crate) enum Declared {
     /// Nowhere: it is not mentioned.
     Never,
     /// At the top of the function.
@@ -215,24 +216,24 @@ enum Declared {
 }
 
 /// What has to be known of a function before it can be printed.
-struct Plan {
+pub(crate) struct Plan {
     /// For each variable, parameters included.
-    declared: Vec<Declared>,
-    uses: Uses,
+    pub(crate) declared: Vec<Declared>,
+    pub(crate) uses: Uses,
     /// The struct types that are mentioned.
-    structs: BTreeSet<Type>,
+    pub(crate) structs: BTreeSet<Type>,
     /// The functions that the shader has for itself, with the types of their operands.
-    helpers: BTreeSet<(Helper, Type)>,
+    pub(crate) helpers: BTreeSet<(Helper, Type)>,
 }
 
 /// A function that the shader has because the language has none, or one with other results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Helper {
-    /// In HLSL: which bits of a ballot are those of lanes.
+    /// In HLSL and WGSL: which bits of a ballot are those of lanes.
     Lanes,
     /// One of several results of a built-in function, or what a language has no built-in function for.
     Of(Intrinsic),
-    /// In HLSL: a subgroup operation that takes an expression of wave intrinsics.
+    /// In HLSL and WGSL: a subgroup operation that takes an expression of those that the language has.
     Wave(SubgroupOp),
 }
 
@@ -266,7 +267,7 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
-    fn and(self, other: Uses) -> Uses {
+    pub(crate) fn and(self, other: Uses) -> Uses {
         Uses {
             categories: self.categories | other.categories,
             scalars: self.scalars | other.scalars,
@@ -316,11 +317,11 @@ struct Planner<'a> {
 }
 
 /// True if several workgroups have their slices in the array.
-fn is_sliced(case: &Case, array: &Shared) -> bool {
+pub(crate) fn is_sliced(case: &Case, array: &Shared) -> bool {
     !array.storage.is_workgroup() && case.entry_point.groups() != 1
 }
 
-fn plan(case: &Case, function: &Function, dialect: Dialect) -> Plan {
+pub(crate) fn plan(case: &Case, function: &Function, dialect: Dialect) -> Plan {
     let mut planner = Planner {
         case,
         dialect,
@@ -451,6 +452,15 @@ impl Planner<'_> {
         }
     }
 
+    /// True if the shader has a function for a subgroup operation.
+    fn has_helper(&self, call: &SubgroupCall) -> bool {
+        match self.dialect {
+            Dialect::Hlsl => hlsl::is_helper(call.op),
+            Dialect::Wgsl => wgsl::is_helper(call, self.function),
+            Dialect::Vulkan | Dialect::OpenGl | Dialect::OpenGlArb => false,
+        }
+    }
+
     fn array(&mut self, array: ArrayId) {
         let array = self.case.program.shared.get(array as usize);
         self.uses.workgroup_index |= array.is_some_and(|array| is_sliced(self.case, array));
@@ -493,7 +503,7 @@ impl Planner<'_> {
                 let ty = args.first().and_then(|arg| arg.ty(self.function));
                 self.helpers.extend(ty.map(|ty| (Helper::Of(*op), ty)));
             }
-            Expr::Subgroup(call) if self.dialect == Dialect::Hlsl && crate::hlsl::is_helper(call.op) => {
+            Expr::Subgroup(call) if self.has_helper(call) => {
                 let ty = call.args.first().and_then(|arg| arg.ty(self.function));
                 self.helpers.extend(ty.map(|ty| (Helper::Wave(call.op), ty)));
                 if hlsl::counts_lanes(call.op) {
@@ -529,7 +539,7 @@ impl Planner<'_> {
 }
 
 /// Words of a log entry besides the site. A valid one has at most [`MAX_ENTRY_WORDS`].
-fn entry_words(values: &[Expr], function: &Function) -> u64 {
+pub(crate) fn entry_words(values: &[Expr], function: &Function) -> u64 {
     values.iter().map(|value| value_words(value, function)).sum::<u64>().min(MAX_ENTRY_WORDS)
 }
 
@@ -551,7 +561,7 @@ pub(crate) enum Context {
 }
 
 impl Context {
-    fn needs_parentheses(self, expr: &Expr) -> bool {
+    pub(crate) fn needs_parentheses(self, expr: &Expr) -> bool {
         match (self, expr) {
             (Context::Open, _) => false,
             (_, Expr::Select(..)) => true,
@@ -607,9 +617,9 @@ pub(crate) struct Printer<'a> {
     dialect: Dialect,
     pub(crate) out: String,
     /// Number of the line that is being written, from 1.
-    line: usize,
+    pub(crate) line: usize,
     depth: usize,
-    places: Vec<(usize, &'a Stmt)>,
+    pub(crate) places: Vec<(usize, &'a Stmt)>,
     /// See [`copies_constants`].
     copies_constants: bool,
 }
@@ -633,6 +643,19 @@ macro_rules! put_line {
 pub(crate) use {put, put_line};
 
 impl<'a> Printer<'a> {
+    /// One that has written nothing.
+    pub(crate) fn new(case: &'a Case, dialect: Dialect) -> Printer<'a> {
+        Printer {
+            case,
+            dialect,
+            out: String::with_capacity(8192),
+            line: 1,
+            depth: 0,
+            places: Vec::new(),
+            copies_constants: false,
+        }
+    }
+
     pub(crate) fn put(&mut self, text: &str) {
         self.out.push_str(text);
     }
@@ -1093,7 +1116,7 @@ impl<'a> Printer<'a> {
 }
 
 /// What stands around a logged value to make its words of it, the low one first. The macros of the log convert them to uint.
-const fn words_of(scalar: Scalar) -> &'static [(&'static str, &'static str)] {
+pub(crate) const fn words_of(scalar: Scalar) -> &'static [(&'static str, &'static str)] {
     match (scalar.is_float(), scalar.size()) {
         (false, 64) => &[("", ""), ("", " >> 32u")],
         (false, _) => &[("", "")],
@@ -1417,7 +1440,7 @@ impl<'a> Body<'_, 'a> {
     fn selection_control(&mut self, control: SelectionControl) {
         self.put(match self.printer.dialect {
             Dialect::Vulkan => spelling::selection_control(control),
-            Dialect::OpenGl | Dialect::OpenGlArb => "",
+            Dialect::OpenGl | Dialect::OpenGlArb | Dialect::Wgsl => "",
             Dialect::Hlsl => hlsl::spelling::selection_control(control),
         });
     }
@@ -1483,7 +1506,7 @@ impl<'a> Body<'_, 'a> {
         self.printer.start_line();
         self.put(match self.printer.dialect {
             Dialect::Vulkan => spelling::loop_control(l.control),
-            Dialect::OpenGl | Dialect::OpenGlArb => "",
+            Dialect::OpenGl | Dialect::OpenGlArb | Dialect::Wgsl => "",
             Dialect::Hlsl => hlsl::spelling::loop_control(l.control),
         });
         match &l.kind {

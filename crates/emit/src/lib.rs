@@ -3,6 +3,7 @@
 //!
 //! - [`glsl`]: GLSL 4.50, with the place of every statement in the text.
 //! - [`hlsl`]: HLSL of Shader Model 6, by the same printer with its own spelling.
+//! - [`wgsl`]: WGSL.
 //! - [`spirv`]: SPIR-V, with control flow as GLSL cannot say it.
 //!
 //! [`print()`] prints a case in the language of its variant.
@@ -10,6 +11,7 @@
 pub mod glsl;
 pub mod hlsl;
 pub mod spirv;
+pub mod wgsl;
 
 use tangle_program::case::Case;
 use tangle_program::variant::Language;
@@ -22,6 +24,7 @@ pub fn print(case: &Case) -> Printed<'_> {
     match case.variant.language() {
         Language::Glsl => glsl::print(case),
         Language::Hlsl => hlsl::print(case),
+        Language::Wgsl => wgsl::print(case),
     }
 }
 
@@ -35,6 +38,7 @@ pub fn lacks(language: Language, case: &Case) -> Vec<String> {
     match language {
         Language::Glsl => Vec::new(),
         Language::Hlsl => hlsl::lacks(case),
+        Language::Wgsl => wgsl::lacks(case),
     }
 }
 
@@ -44,5 +48,6 @@ pub fn fitted(language: Language, case: Case) -> Case {
     match language {
         Language::Glsl => case,
         Language::Hlsl => hlsl::fitted(case),
+        Language::Wgsl => wgsl::fitted(case),
     }
 }

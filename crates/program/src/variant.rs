@@ -36,17 +36,20 @@ pub enum Language {
     Glsl,
     /// HLSL.
     Hlsl,
+    /// WGSL.
+    Wgsl,
 }
 
 impl Language {
     /// Every language.
-    pub const ALL: [Language; 2] = [Language::Glsl, Language::Hlsl];
+    pub const ALL: [Language; 3] = [Language::Glsl, Language::Hlsl, Language::Wgsl];
 
     /// The name in a variant's name, and the extension of files.
     pub const fn name(self) -> &'static str {
         match self {
             Language::Glsl => "glsl",
             Language::Hlsl => "hlsl",
+            Language::Wgsl => "wgsl",
         }
     }
 
@@ -55,13 +58,14 @@ impl Language {
         match self {
             Language::Glsl => "GLSL",
             Language::Hlsl => "HLSL",
+            Language::Wgsl => "WGSL",
         }
     }
 
     /// True if its shaders can read `SubgroupId` and `NumSubgroups`. Where they cannot the lane map says
     /// [`NOT_OBSERVED`](crate::case::interface::NOT_OBSERVED) instead; subgroups have names of their own there (docs/rules.md, rule M1).
     pub const fn has_subgroup_id(self) -> bool {
-        matches!(self, Language::Glsl)
+        matches!(self, Language::Glsl | Language::Wgsl)
     }
 }
 

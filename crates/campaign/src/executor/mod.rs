@@ -116,7 +116,8 @@ pub struct BuiltIn {
 }
 
 /// Every kind that is part of tangle.
-pub const BUILT_IN: [BuiltIn; 4] = [reference::BUILT_IN, interpreter::BUILT_IN, compiler::HLSL, compiler::GLSL];
+pub const BUILT_IN: [BuiltIn; 5] =
+    [reference::BUILT_IN, interpreter::BUILT_IN, compiler::HLSL, compiler::WGSL, compiler::GLSL];
 
 /// The kind that a device's name begins with, if it is part of tangle.
 pub fn built_in(name: &str) -> Option<&'static BuiltIn> {

@@ -73,7 +73,9 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
     let size = case.entry_point.group_size();
     let (ballot, end, first) = match dialect {
         Dialect::OpenGlArb => ("uvec4(unpackUint2x32(ballotARB(", ")), 0u, 0u)", "readFirstInvocationARB"),
-        Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl => ("subgroupBallot(", ")", "subgroupBroadcastFirst"),
+        Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl | Dialect::Wgsl => {
+            ("subgroupBallot(", ")", "subgroupBroadcastFirst")
+        }
     };
     match case.entry_point.draw() {
         None => Identity {

@@ -52,13 +52,14 @@ pub struct Bundle {
 }
 
 /// Every file that a bundle can have, and what it is.
-pub const FILES: [(&str, &str); 9] = [
+pub const FILES: [(&str, &str); 10] = [
     ("README.md", "this text"),
     ("repro.c", "one C program against the Vulkan loader that checks itself"),
     ("case.amber", "the same for Amber (AmberScript)"),
     ("case.shader_test", "the same for VkRunner"),
     ("shader.comp", "the GLSL"),
     ("shader.hlsl", "the HLSL"),
+    ("shader.wgsl", "the WGSL"),
     ("shader.spv", "the module that the driver got"),
     ("shader.spvasm", "its disassembly"),
     ("neighbour.comp", "the nearest program that passes"),
@@ -120,6 +121,7 @@ fn files(analysis: &Analysis<'_>, source: &Source<'_>, expected: Option<&Expecte
     let shader = match source.case.variant.language() {
         Language::Glsl => "shader.comp",
         Language::Hlsl => "shader.hlsl",
+        Language::Wgsl => "shader.wgsl",
     };
     let mut files = vec![(shader, source.glsl.as_bytes().to_vec())];
     if repro::is_possible(source) {

@@ -1,0 +1,418 @@
+//! Prints a case as a compute shader in WGSL, for compilers that make SPIR-V of it, and for people.
+//!
+//! What a shader declares is planned as for GLSL; what it says is printed here. Which sentences of the language's text it rests on is said in
+//! `docs/languages.md`. In short:
+//!
+//! - `enable subgroups;` and `diagnostic(off, subgroup_uniformity);`: programs have subgroup operations wherever they like.
+//! - Built-in values are copied to private variables of the module; the log is written by functions `LOG1(site, x1)` and so on.
+//! - `out` and `inout` parameters are pointers; a parameter that the function writes is copied to a variable.
+//! - A loop whose head holds statements is a `loop` with `continuing`; so is every `do … while`, with `break if`.
+//! - `?:` is `select`, where evaluating both values changes nothing.
+//! - Lane masks, scans of other operations than add and multiply, fall through and other things do not exist: [`lacks`].
+
+mod body;
+mod share;
+pub(crate) mod spelling;
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::ops::Range;
+
+use tangle_analysis::cost::{log_capacity, log_stride};
+use tangle_program::case::{Case, interface};
+use tangle_program::memory::Shared;
+use tangle_program::ops::Intrinsic;
+use tangle_program::subgroup::SubgroupOp;
+use tangle_program::tree::{Direction, Expr, Function, MAX_ENTRY_WORDS, Stmt, SubgroupCall, walk_block};
+use tangle_program::types::{Scalar, Shape, Type};
+
+use crate::glsl::{Context, Dialect, Helper, Plan, Printed, Printer, Uses, is_sliced, plan, put, put_line};
+use body::Body;
+pub use share::{fitted, lacks};
+use spelling::{TypeName, Wave};
+
+/// The shader of a case, with the place of each statement.
+pub fn print(case: &Case) -> Printed<'_> {
+    let plans: Vec<Plan> = case.program.functions.iter().map(|function| plan(case, function, Dialect::Wgsl)).collect();
+    let mut uses = plans.iter().fold(Uses::default(), |uses, plan| uses.and(plan.uses));
+    case.program.shared.iter().for_each(|array| uses.scalars |= 1 << array.scalar as u16);
+    let mut printer = Printer::new(case, Dialect::Wgsl);
+    printer.wgsl_header(uses);
+    let header = printer.line;
+    let structs: BTreeSet<Type> = plans.iter().flat_map(|plan| plan.structs.iter().copied()).collect();
+    structs.into_iter().for_each(|ty| printer.wgsl_structure(ty));
+    let helpers: BTreeSet<(Helper, Type)> = plans.iter().flat_map(|plan| plan.helpers.iter().copied()).collect();
+    helpers.into_iter().for_each(|(helper, ty)| printer.wgsl_helper(helper, ty));
+    let mut functions = case.program.functions.iter().zip(plans);
+    let main = functions.next_back();
+    functions.for_each(|(function, plan)| printer.wgsl_function(function, plan));
+    let prologue = main.map_or(0..0, |(main, plan)| printer.wgsl_main(main, plan, uses));
+    Printed { text: printer.out, places: printer.places, header, prologue }
+}
+
+/// An expression of a function of the case.
+pub(crate) fn expression(case: &Case, function: &Function, expr: &Expr) -> String {
+    let mut printer = Printer::new(case, Dialect::Wgsl);
+    Body::new(&mut printer, function, Vec::new(), false).expr(expr, Context::Open);
+    printer.out
+}
+
+/// True for subgroup operations that are functions of the shader itself, which a person would write, too.
+pub(crate) fn is_helper(call: &SubgroupCall, function: &Function) -> bool {
+    let ty = call.args.first().and_then(|arg| arg.ty(function));
+    matches!(spelling::wave(call.op, ty), Wave::Helper(_))
+}
+
+/// True if an array has to be one of atomics: something changes it atomically.
+fn is_atomic(case: &Case, array: u32) -> bool {
+    let mut found = false;
+    for function in &case.program.functions {
+        walk_block(&function.body, &mut |stmt| {
+            found |= matches!(stmt, Stmt::Atomic(atomic) if atomic.array == array);
+        });
+    }
+    found
+}
+
+impl<'a> Printer<'a> {
+    fn wgsl_header(&mut self, uses: Uses) {
+        use interface::{ARRAYS, INPUTS, LOG, MAP, UNIFORMS};
+        let data = &self.case.data;
+        put_line!(self, "enable subgroups;");
+        if uses.scalars >> Scalar::Float16 as u16 & 1 == 1 {
+            put_line!(self, "enable f16;");
+        }
+        put_line!(self, "diagnostic(off, subgroup_uniformity);");
+        self.blank_line();
+        if uses.inputs {
+            put_line!(self, "@group(0) @binding({INPUTS}) var<storage, read> input_words: array<u32>;");
+        }
+        if uses.uniforms {
+            let size = data.uniforms.len().div_ceil(4);
+            put_line!(self, "@group(0) @binding({UNIFORMS}) var<uniform> uniform_words: array<vec4<u32>, {size}>;");
+        }
+        if uses.push {
+            let words: Vec<String> = (0..data.push.len()).map(|k| format!("w{k}: u32")).collect();
+            put_line!(self, "struct Push {{ {} }}", words.join(", "));
+            put_line!(self, "var<immediate> push_words: Push;");
+        }
+        put_line!(self, "@group(0) @binding({MAP}) var<storage, read_write> map_words: array<u32>;");
+        put_line!(self, "@group(0) @binding({LOG}) var<storage, read_write> log_words: array<u32>;");
+        let case = self.case;
+        let element = |at: usize, array: &Shared| {
+            let scalar = spelling::scalar(array.scalar);
+            if is_atomic(case, at as u32) { format!("atomic<{scalar}>") } else { scalar.to_owned() }
+        };
+        let numbered = || case.program.shared.iter().enumerate();
+        let in_buffer: Vec<String> = numbered()
+            .filter(|(_, array)| !array.storage.is_workgroup())
+            .map(|(at, array)| {
+                let len = u64::from(array.len) * u64::from(case.entry_point.groups());
+                format!("{}: array<{}, {len}>", spelling::name(&array.name), element(at, array))
+            })
+            .collect();
+        if !in_buffer.is_empty() {
+            put_line!(self, "struct ArraysInBuffer {{ {} }}", in_buffer.join(", "));
+            put_line!(self, "@group(0) @binding({ARRAYS}) var<storage, read_write> Arrays: ArraysInBuffer;");
+        }
+        for (at, array) in numbered().filter(|(_, array)| array.storage.is_workgroup()) {
+            let (name, element, len) = (spelling::name(&array.name), element(at, array), array.len);
+            put_line!(self, "var<workgroup> {name}: array<{element}, {len}>;");
+        }
+        self.blank_line();
+        put_line!(self, "var<private> localId: vec3<u32>;");
+        for name in
+            ["localIndex", "lane", "subgroup_size", "subgroupId", "numSubgroups", "workgroup_index", "invocation"]
+        {
+            put_line!(self, "var<private> {name}: u32;");
+        }
+        if uses.entries != 0 {
+            self.wgsl_log(uses);
+        }
+    }
+
+    /// The functions that write entries of the log.
+    fn wgsl_log(&mut self, uses: Uses) {
+        put_line!(self, "var<private> log_base: u32;");
+        put_line!(self, "var<private> cursor: u32;");
+        self.blank_line();
+        if Scalar::ALL.into_iter().any(|scalar| scalar.is_float() && uses.logged >> scalar as u16 & 1 == 1) {
+            put_line!(self, "// The bits of a float, a negative zero being a zero: its sign is up to the device.");
+            put_line!(self, "fn FLOAT_WORD(value: f32) -> u32 {{");
+            put_line!(self, "    return bitcast<u32>(value) * min(bitcast<u32>(value) << 1u, 1u);");
+            put_line!(self, "}}");
+        }
+        let last = log_capacity(self.case) - 1;
+        for words in (0..=MAX_ENTRY_WORDS).filter(|words| uses.entries >> words & 1 == 1) {
+            put!(self, "fn LOG{words}(site: u32");
+            (1..=words).for_each(|i| put!(self, ", x{i}: u32"));
+            self.put(")");
+            self.open();
+            put_line!(self, "let entry = log_base + (cursor & {last}u);");
+            put_line!(self, "cursor += {}u;", words + 1);
+            put_line!(self, "log_words[entry] = site;");
+            (1..=words).for_each(|i| put_line!(self, "log_words[entry + {i}u] = x{i};"));
+            self.close();
+            self.end_line();
+        }
+    }
+
+    fn wgsl_structure(&mut self, ty: Type) {
+        let Some((member, count)) = ty.indexed() else { return };
+        let members: Vec<String> = (0..count).map(|k| format!("m{k}: {}", TypeName(member))).collect();
+        put_line!(self, "struct {} {{ {} }}", TypeName(ty), members.join(", "));
+    }
+
+    /// A function for what WGSL has no built-in function for.
+    fn wgsl_helper(&mut self, helper: Helper, ty: Type) {
+        let name = TypeName(ty);
+        let flag = TypeName(Type { scalar: Scalar::Uint, ..ty });
+        match helper {
+            Helper::Of(op @ (Intrinsic::AddCarry | Intrinsic::SubBorrow)) => {
+                let test = if op == Intrinsic::AddCarry { "x + y < x" } else { "x < y" };
+                let function = spelling::of_width(op, ty.width);
+                put_line!(self, "fn {function}(x: {name}, y: {name}) -> {name} {{ return {flag}({test}); }}");
+            }
+            // Without a branch: nothing says that invocations come together behind one.
+            Helper::Lanes => {
+                put_line!(self, "fn lowBits(count: u32) -> u32 {{");
+                put_line!(self, "    return ((1u << min(count, 31u)) - 1u) | ((count >> 5u) << 31u);");
+                put_line!(self, "}}");
+                put_line!(self, "fn lanesBelow(end: u32) -> vec4<u32> {{");
+                put_line!(
+                    self,
+                    "    let counts = clamp(vec4<i32>(i32(end)) - vec4<i32>(0, 32, 64, 96), vec4<i32>(0), vec4<i32>(32));"
+                );
+                put_line!(
+                    self,
+                    "    return vec4<u32>(lowBits(u32(counts.x)), lowBits(u32(counts.y)), lowBits(u32(counts.z)), lowBits(u32(counts.w)));"
+                );
+                put_line!(self, "}}");
+            }
+            Helper::Of(_) => {}
+            Helper::Wave(op) => self.wgsl_wave_helper(op),
+        }
+    }
+
+    fn wgsl_wave_helper(&mut self, op: SubgroupOp) {
+        use SubgroupOp as Op;
+        match op {
+            Op::Reduce(_) => {
+                put_line!(self, "fn subgroupParity(x: bool) -> bool {{");
+                put_line!(self, "    let counts = countOneBits(subgroupBallot(x));");
+                put_line!(self, "    return ((counts.x + counts.y + counts.z + counts.w) & 1u) != 0u;");
+                put_line!(self, "}}");
+            }
+            Op::InverseBallot => {
+                put_line!(self, "fn inverseBallot(mask: vec4<u32>) -> bool {{");
+                put_line!(self, "    return ((mask[lane >> 5u] >> (lane & 31u)) & 1u) != 0u;");
+                put_line!(self, "}}");
+            }
+            Op::BallotBitExtract => {
+                put_line!(self, "fn ballotBitExtract(mask: vec4<u32>, bit: u32) -> bool {{");
+                put_line!(self, "    return ((mask[bit >> 5u] >> (bit & 31u)) & 1u) != 0u;");
+                put_line!(self, "}}");
+            }
+            Op::BallotBitCount | Op::BallotInclusiveBitCount | Op::BallotExclusiveBitCount => {
+                let (name, end) = match op {
+                    Op::BallotBitCount => ("ballotBitCount", "subgroup_size"),
+                    Op::BallotInclusiveBitCount => ("ballotInclusiveBitCount", "lane + 1u"),
+                    _ => ("ballotExclusiveBitCount", "lane"),
+                };
+                put_line!(self, "fn {name}(mask: vec4<u32>) -> u32 {{");
+                put_line!(self, "    let counts = countOneBits(mask & lanesBelow({end}));");
+                put_line!(self, "    return counts.x + counts.y + counts.z + counts.w;");
+                put_line!(self, "}}");
+            }
+            Op::BallotFindLsb => {
+                put_line!(self, "fn ballotFindLSB(ballot: vec4<u32>) -> u32 {{");
+                put_line!(self, "    let mask = ballot & lanesBelow(subgroup_size);");
+                put_line!(
+                    self,
+                    "    let low = min(firstTrailingBit(mask.x), min(firstTrailingBit(mask.y), 96u) + 32u);"
+                );
+                put_line!(
+                    self,
+                    "    let high = min(min(firstTrailingBit(mask.z), 64u) + 64u, min(firstTrailingBit(mask.w), 32u) + 96u);"
+                );
+                put_line!(self, "    return min(low, high);");
+                put_line!(self, "}}");
+            }
+            Op::BallotFindMsb => {
+                put_line!(
+                    self,
+                    "// One more than the highest bit, in a mask of which this is the part from `first` on; 0 without one."
+                );
+                put_line!(self, "fn endOfBits(part: u32, first: u32) -> u32 {{");
+                put_line!(self, "    let end = firstLeadingBit(part) + 1u;");
+                put_line!(self, "    return end + first * min(end, 1u);");
+                put_line!(self, "}}");
+                put_line!(self, "fn ballotFindMSB(ballot: vec4<u32>) -> u32 {{");
+                put_line!(self, "    let mask = ballot & lanesBelow(subgroup_size);");
+                put_line!(self, "    let low = max(endOfBits(mask.x, 0u), endOfBits(mask.y, 32u));");
+                put_line!(self, "    let high = max(endOfBits(mask.z, 64u), endOfBits(mask.w, 96u));");
+                put_line!(self, "    return max(low, high) - 1u;");
+                put_line!(self, "}}");
+            }
+            _ => {}
+        }
+    }
+
+    fn wgsl_function(&mut self, function: &'a Function, plan: Plan) {
+        let mut written = BTreeSet::new();
+        walk_block(&function.body, &mut |stmt| written.extend(stmt.written()));
+        let is_copied = |at: usize, direction: Direction| direction == Direction::In && written.contains(&(at as u32));
+        self.blank_line();
+        put!(self, "fn {}(", spelling::name(&function.name));
+        for (at, param) in function.params.iter().enumerate() {
+            let separator = if at == 0 { "" } else { ", " };
+            let (name, ty) = (spelling::name(&param.name), TypeName(param.ty));
+            match param.direction {
+                Direction::In if is_copied(at, param.direction) => put!(self, "{separator}{name}In: {ty}"),
+                Direction::In => put!(self, "{separator}{name}: {ty}"),
+                Direction::Out | Direction::Inout => put!(self, "{separator}{name}: ptr<function, {ty}>"),
+            }
+        }
+        self.put(")");
+        if let Some(ty) = function.result {
+            put!(self, " -> {}", TypeName(ty));
+        }
+        self.open();
+        for (at, param) in function.params.iter().enumerate() {
+            let (name, ty) = (spelling::name(&param.name), TypeName(param.ty));
+            if param.direction == Direction::Out {
+                put_line!(self, "*{name} = {ty}();");
+            } else if is_copied(at, param.direction) {
+                put_line!(self, "var {name} = {name}In;");
+            }
+        }
+        Body::new(self, function, plan.declared, false).print();
+        self.close();
+        self.end_line();
+    }
+
+    /// Gives the lines of the prologue.
+    fn wgsl_main(&mut self, main: &'a Function, plan: Plan, uses: Uses) -> Range<usize> {
+        let [x, y, z] = self.case.entry_point.workgroups().size;
+        self.blank_line();
+        put_line!(self, "@compute @workgroup_size({x}, {y}, {z})");
+        self.put(
+            "fn main(@builtin(workgroup_id) groupId: vec3<u32>, @builtin(local_invocation_id) inLocalId: vec3<u32>,",
+        );
+        self.end_line();
+        self.put(
+            "        @builtin(local_invocation_index) inLocalIndex: u32, @builtin(subgroup_invocation_id) inLane: u32,",
+        );
+        self.end_line();
+        self.put("        @builtin(subgroup_size) inSubgroupSize: u32, @builtin(subgroup_id) inSubgroupId: u32,");
+        self.end_line();
+        self.put("        @builtin(num_subgroups) inNumSubgroups: u32)");
+        self.open();
+        let first = self.line;
+        self.wgsl_prologue(uses);
+        if !main.body.is_empty() {
+            self.blank_line();
+        }
+        let prologue = first..self.line;
+        Body::new(self, main, plan.declared, true).print();
+        self.close();
+        self.end_line();
+        prologue
+    }
+
+    /// Records the lane map while the lanes of a subgroup still execute everything together (docs/rules.md, section M).
+    fn wgsl_prologue(&mut self, uses: Uses) {
+        for (name, value) in [
+            ("localId", "inLocalId"),
+            ("localIndex", "inLocalIndex"),
+            ("lane", "inLane"),
+            ("subgroup_size", "inSubgroupSize"),
+            ("subgroupId", "inSubgroupId"),
+            ("numSubgroups", "inNumSubgroups"),
+        ] {
+            put_line!(self, "{name} = {value};");
+        }
+        let [x, y, z] = self.case.entry_point.workgroups().count;
+        self.start_line();
+        self.put("workgroup_index = groupId.x");
+        if y != 1 {
+            put!(self, " + {x}u * groupId.y");
+        }
+        if z != 1 {
+            put!(self, " + {}u * groupId.z", x.wrapping_mul(y));
+        }
+        self.put(";");
+        self.end_line();
+        let invocations = self.case.entry_point.group_size();
+        put_line!(self, "invocation = workgroup_index * {invocations}u + localIndex;");
+        if uses.entries != 0 {
+            put_line!(self, "log_base = invocation * {}u;", log_stride(self.case));
+            put_line!(self, "cursor = 0u;");
+        }
+        put_line!(self, "let entry_mask = subgroupBallot(true);");
+        put_line!(self, "let entry_token = subgroupBroadcastFirst(localIndex);");
+        put_line!(self, "let map_base = invocation * {}u;", interface::MAP_WORDS);
+        let record: [&str; interface::MAP_WORDS - 1] = [
+            "lane",
+            "subgroup_size",
+            "subgroupId",
+            "numSubgroups",
+            "entry_token",
+            "entry_mask.x",
+            "entry_mask.y",
+            "entry_mask.z",
+            "entry_mask.w",
+        ];
+        for (i, word) in record.iter().enumerate() {
+            put_line!(self, "map_words[map_base + {i}u] = {word};");
+        }
+        put_line!(self, "map_words[map_base + {}u] = 0x{:X}u;", record.len(), interface::MAP_WRITTEN);
+        self.wgsl_arrays_begin();
+    }
+
+    /// Fills the arrays.
+    fn wgsl_arrays_begin(&mut self) {
+        let case = self.case;
+        let invocations = case.entry_point.group_size();
+        for (at, array) in case.program.shared.iter().enumerate() {
+            let (len, ty) = (array.len, spelling::scalar(array.scalar));
+            let init = match array.scalar {
+                Scalar::Uint => format!("{}u", array.init),
+                _ => format!("{ty}({}u)", array.init),
+            };
+            let slice = self.slice(array);
+            let place = |index: &str| format!("{}[{slice}{index}]", spelling::array(array));
+            let set = |index: &str| match is_atomic(case, at as u32) {
+                true => format!("atomicStore(&{}, {init});", place(index)),
+                false => format!("{} = {init};", place(index)),
+            };
+            if len == invocations {
+                put_line!(self, "{}", set("localIndex"));
+            } else {
+                put_line!(self, "for (var slot{at} = localIndex; slot{at} < {len}u; slot{at} += {invocations}u) {{");
+                put_line!(self, "    {}", set(&format!("slot{at}")));
+                put_line!(self, "}}");
+            }
+        }
+        if !case.program.shared.is_empty() {
+            self.start_line();
+            self.wgsl_barrier();
+            self.end_line();
+        }
+    }
+
+    fn wgsl_barrier(&mut self) {
+        let in_buffer = self.case.program.shared.iter().any(|array| !array.storage.is_workgroup());
+        self.put(if in_buffer { "storageBarrier(); workgroupBarrier();" } else { "workgroupBarrier();" });
+    }
+}
+
+/// True if a slice of an array stands before an index.
+fn has_slice(case: &Case, array: u32) -> bool {
+    case.program.shared.get(array as usize).is_some_and(|array| is_sliced(case, array))
+}
+
+/// True for the types that `select` takes.
+fn is_selectable(ty: Type) -> bool {
+    matches!(ty.shape, Shape::Single)
+}
