@@ -1,8 +1,9 @@
-# Shader compilers to test beside glslang's, which is part of tangle: unpacked from packages of PyPI into the cache, nothing installed.
+# Shader compilers to test beside glslang and naga, which are part of tangle: unpacked from packages of PyPI and Debian into the cache, nothing
+# installed.
 # shellcheck shell=bash disable=SC2154
 
-# Together 82 MB to download.
-default_compilers() { printf 'dxc,slang\n'; }
+# Together 88 MB to download.
+default_compilers() { printf 'dxc,slang,spirv-cross\n'; }
 
 # The packages, pinned: a compiler decides what a finding means.
 dxc_package=compushady==0.17.5
@@ -14,8 +15,8 @@ check_compiler_names() {
     local name
     for name in ${1//,/ }; do
         case $name in
-            dxc | slang | none) ;;
-            *) die "'$name' is no compiler that the set-up can get: dxc, slang" ;;
+            dxc | slang | spirv-cross | none) ;;
+            *) die "'$name' is no compiler that the set-up can get: dxc, slang, spirv-cross" ;;
         esac
     done
 }
@@ -44,6 +45,26 @@ get_slang() {
         && printf '%s\n' "$slang_version" >"$work/version"
 }
 
+# Debian sid's, with the libraries of its own time beside it where the machine's are older.
+get_spirv-cross() {
+    local work=$1 version loader
+    get_packages spirv-cross sid "$work" install spirv-cross || return
+    mkdir "$work/lib" || return
+    mv "$work/root/usr/bin/spirv-cross" "$work/program" || return
+    # Loader and libraries are files, but for the C++ library's short name.
+    find "$work/root" \( -type f \( -name 'ld-linux*' -o -name 'lib[cm].so.6' -o -name 'libgcc_s.so.1' \) -o -name 'libstdc++.so.6*' ! -name '*.py' \) \
+        -exec cp -P {} "$work/lib/" \; || return
+    loader=$(find "$work/lib" -name 'ld-linux*' | head -n 1)
+    if [[ -n $loader ]]; then
+        printf '#!/bin/sh\nhere=${0%%/*}\nexec "$here/lib/%s" --library-path "$here/lib" "$here/program" "$@"\n' \
+            "$(basename "$loader")" >"$work/spirv-cross"
+    else
+        printf '#!/bin/sh\nexec "${0%%/*}/program" "$@"\n' >"$work/spirv-cross"
+    fi
+    version=$(sed -nE 's/^spirv-cross\t[^+]*\+([0-9.]+)-.*/\1/p' "$work/packages.txt")
+    chmod +x "$work/spirv-cross" && rm -rf "$work/root" && printf 'SPIRV-Cross %s\n' "$version" >"$work/version"
+}
+
 # get_compiler NAME: on failure there is none.
 get_compiler() {
     local name=$1 dir=$cache/compilers/$1 work=$cache/compilers/.new-$1 log=$cache/compilers/$1.log started=$SECONDS megabytes
@@ -56,7 +77,11 @@ get_compiler() {
         warn "compiler $name: could not be obtained, and will not be tested; $log has the reason"
         return
     fi
-    megabytes=$(du -cm "$work"/download/* | tail -n 1 | cut -f 1)
+    if [[ -f $work/downloaded ]]; then
+        megabytes=$((($(<"$work/downloaded") + 999999) / 1000000))
+    else
+        megabytes=$(du -cm "$work"/download/* | tail -n 1 | cut -f 1)
+    fi
     rm -rf "$work/download" "$dir" "$dir.failed"
     mv "$work" "$dir"
     say "compiler $name: $megabytes MB downloaded, $(du -sm "$dir" | cut -f 1) MB on disk, $((SECONDS - started)) s"
@@ -76,7 +101,7 @@ setup_compilers() {
     for name in ${list//,/ }; do
         if [[ -f $cache/compilers/$name/version || (-f $cache/compilers/$name.failed && $failed == skip) ]]; then
             continue
-        elif ! python3 -m pip --version >/dev/null 2>&1; then
+        elif [[ $name != spirv-cross ]] && ! python3 -m pip --version >/dev/null 2>&1; then
             warn "compiler $name: not to be had without pip (Debian: python3-pip); --compiler $name=PATH tests one that is there"
         else
             get_compiler "$name"
