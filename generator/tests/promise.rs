@@ -119,7 +119,7 @@ fn assert_within(case: &Case, config: &Config) {
             SubgroupSize::Required(size) => size,
             _ => config.max_subgroup_size,
         };
-        assert!(config.full_subgroups && workgroups.size[0] % multiple_of == 0, "VUIDs 02757 to 02759");
+        assert!(config.full_subgroups && workgroups.size[0].is_multiple_of(multiple_of), "VUIDs 02757 to 02759");
     }
     let shared = case.program.shared.iter().map(|array| array.scalar);
     let declared = case.program.functions.iter().flat_map(declared_scalars);

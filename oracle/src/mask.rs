@@ -110,7 +110,7 @@ impl Mask {
     pub fn insert_lanes(&mut self, first: usize, lanes: u128) {
         let (low, high) = (lanes as u64, (lanes >> 64) as u64);
         let placed = low << (first % 64);
-        assert!(placed >> (first % 64) == low && (high == 0 || first % 64 == 0), "lanes of one subgroup");
+        assert!(placed >> (first % 64) == low && (high == 0 || first.is_multiple_of(64)), "lanes of one subgroup");
         self.0[first / 64] |= placed;
         if high != 0 {
             self.0[first / 64 + 1] |= high;

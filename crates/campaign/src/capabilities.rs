@@ -189,7 +189,9 @@ impl Capabilities {
             SubgroupSize::Default => multiple_of = Some(default),
         }
         // VUID-VkPipelineShaderStageCreateInfo-flags-02757, 02758, 02759
-        if let Some(size) = multiple_of.filter(|&size| case.entry_point.full_subgroups && size > 0 && x % size != 0) {
+        if let Some(size) =
+            multiple_of.filter(|&size| case.entry_point.full_subgroups && size > 0 && !x.is_multiple_of(size))
+        {
             missing.push(format!("full subgroups with a workgroup x that is no multiple of {size}"));
         }
         if self.smallest_size(case) < needed {

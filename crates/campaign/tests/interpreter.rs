@@ -62,7 +62,7 @@ fn generated_modules_mean_what_their_programs_mean() {
 
 /// All freedoms, or those of the bits of the number.
 fn printed(index: u64) -> Variant {
-    let is_used = |number: usize| index % 3 == 0 || index >> (number % 8) & 1 == 1;
+    let is_used = |number: usize| index.is_multiple_of(3) || index >> (number % 8) & 1 == 1;
     let freedoms = (0..).zip(Freedom::ALL).filter(|(number, _)| is_used(*number)).map(|(_, &freedom)| freedom);
     Variant::Printed(Printing::new(index as u32, freedoms.collect()))
 }

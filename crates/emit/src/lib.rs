@@ -3,7 +3,7 @@
 //!
 //! - [`glsl`]: GLSL 4.50, with the place of every statement in the text.
 //! - [`hlsl`]: HLSL of Shader Model 6, by the same printer with its own spelling.
-//! - [`wgsl`]: WGSL.
+//! - [`wgsl`]: WGSL, by a printer of its own.
 //! - [`spirv`]: SPIR-V, with control flow as GLSL cannot say it.
 //!
 //! [`print()`] prints a case in the language of its variant.

@@ -79,7 +79,7 @@ impl Source {
 
 /// The words of a file.
 fn words(name: &str, bytes: &[u8]) -> Result<Vec<u32>, SourceError> {
-    if bytes.len() % 4 != 0 {
+    if !bytes.len().is_multiple_of(4) {
         let problem = format!("{} bytes are no whole number of words", bytes.len());
         return Err(SourceError::Module { name: name.into(), problem });
     }

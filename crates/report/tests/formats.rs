@@ -217,7 +217,7 @@ impl<'a> Amber<'a> {
     fn expect(&mut self, name: &'a str, offset: usize, values: &[&str]) -> Result<(), String> {
         let words = *self.buffers.get(name).ok_or_else(|| format!("there is no buffer {name}"))?;
         values.iter().map(|value| number(value)).collect::<Result<Vec<u32>, _>>()?;
-        if offset % 4 != 0 || offset / 4 + values.len() > words {
+        if !offset.is_multiple_of(4) || offset / 4 + values.len() > words {
             return Err(format!("{} words at byte {offset} of the {words} words of {name}", values.len()));
         }
         *self.expected.entry(name).or_default() += values.len();

@@ -134,7 +134,7 @@ fn signature(launch: &Launch) -> (usize, Vec<(u32, BufferKind)>) {
 
 fn launch_problems(launch: &Launch, problems: &mut Vec<String>) {
     // VUID-VkPushConstantRange-size-00297
-    if launch.push_constants.len() % 4 != 0 {
+    if !launch.push_constants.len().is_multiple_of(4) {
         problems.push(format!("{} bytes of push constants are not a multiple of 4", launch.push_constants.len()));
     }
     for (index, buffer) in launch.buffers.iter().enumerate() {
@@ -200,7 +200,7 @@ fn missing_subgroup_controls(job: &Job, facts: &ModuleFacts, device: &DeviceInfo
         (None, true) => (subgroup.max_size, "maxSubgroupSize"),
         (None, false) => (subgroup.size, "subgroupSize"),
     };
-    if multiple != 0 && x % multiple != 0 {
+    if multiple != 0 && !x.is_multiple_of(multiple) {
         missing.push(format!("full subgroups need a workgroup x that is a multiple of {what} {multiple} (is {x})"));
     }
 }

@@ -147,7 +147,7 @@ fn full_allowed(config: &Config, size: SubgroupSize, x: u32) -> bool {
         SubgroupSize::Required(size) => size,
         SubgroupSize::Default | SubgroupSize::Varying => config.max_subgroup_size,
     };
-    config.full_subgroups && x % multiple_of == 0
+    config.full_subgroups && x.is_multiple_of(multiple_of)
 }
 
 fn workgroup(draw: &mut Draw<'_>, config: &Config, most: u32) -> [u32; 3] {

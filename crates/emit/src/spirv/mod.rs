@@ -76,7 +76,7 @@ impl Draws {
 
     /// Whether to use a freedom here: once in `often` times.
     fn takes_once_in(&mut self, often: u64, freedom: Freedom) -> bool {
-        self.freedoms >> freedom as u32 & 1 == 1 && self.next() % often == 0
+        self.freedoms >> freedom as u32 & 1 == 1 && self.next().is_multiple_of(often)
     }
 
     /// Whether to use a freedom here: every other time.
