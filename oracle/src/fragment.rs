@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use tangle_program::case::interface::{FRAGMENT_MAP_WORDS, MAP_WRITTEN, neighbour};
-use tangle_program::case::{Case, Draw, GroupId, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{Case, Draw, GroupId, Tier};
 use tangle_program::subgroup::{first_lanes, lanes};
 
 use crate::map::{Layout, MapFault, MapRule, SizePromise, layout};
@@ -113,15 +113,9 @@ impl Checker<'_> {
     }
 
     fn sizes(&mut self, records: &BTreeMap<u32, Record>, first: u32) -> bool {
-        let entry_point = &self.case.entry_point;
         for (&index, Record { size, .. }) in records {
             let size = *size;
-            let allowed = match entry_point.subgroup_size {
-                SubgroupSize::Required(required) => size == required,
-                SubgroupSize::Default if entry_point.spirv < SpirvVersion::V1_6 => size == self.promise.default,
-                SubgroupSize::Default | SubgroupSize::Varying => (self.promise.min..=self.promise.max).contains(&size),
-            };
-            if !allowed || size != first || !size.is_power_of_two() || size > 128 {
+            if size != first || !self.promise.allows(&self.case.entry_point, size) {
                 let promise = self.promise;
                 self.fault(
                     MapRule::Size,

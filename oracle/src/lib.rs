@@ -23,6 +23,7 @@
 pub mod coverage;
 pub mod faults;
 mod fragment;
+mod items;
 pub mod judge;
 mod lower;
 mod machine;

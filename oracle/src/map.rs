@@ -7,10 +7,11 @@
 
 use serde::{Deserialize, Serialize};
 use tangle_program::case::interface::{MAP_WORDS, MAP_WRITTEN, MAP_WRITTEN_ARB, NOT_OBSERVED};
-use tangle_program::case::{Case, EntryPoint, GroupId, InvocationId, SpirvVersion, SubgroupSize};
+use tangle_program::case::{Case, EntryPoint, GroupId, InvocationId, Launch, SpirvVersion, SubgroupSize};
 use tangle_program::subgroup::{Severity, first_lanes, lanes};
 
 use crate::fragment;
+use crate::items;
 use crate::mask::Mask;
 
 /// What a device promises about subgroup sizes.
@@ -22,6 +23,18 @@ pub struct SizePromise {
     pub min: u32,
     /// `maxSubgroupSize`
     pub max: u32,
+}
+
+impl SizePromise {
+    /// True if subgroups of a pipeline with this entry point may have this size (rule M3).
+    pub(crate) fn allows(&self, entry_point: &EntryPoint, size: u32) -> bool {
+        let allowed = match entry_point.subgroup_size {
+            SubgroupSize::Required(required) => size == required,
+            SubgroupSize::Default if entry_point.spirv < SpirvVersion::V1_6 => size == self.default,
+            SubgroupSize::Default | SubgroupSize::Varying => (self.min..=self.max).contains(&size),
+        };
+        allowed && size.is_power_of_two() && size <= 128
+    }
 }
 
 /// The rules a lane map must keep, each with its source.
@@ -53,6 +66,8 @@ pub enum MapRule {
     Quads,
     /// At tier maximal helper invocations are active from the beginning (rule H4).
     ActiveHelpers,
+    /// Before rasterisation each invocation of each item is executed at least once, and writes a record each time (rule I1).
+    Executions,
 }
 
 impl MapRule {
@@ -75,6 +90,7 @@ impl MapRule {
             MapRule::Coverage => "exactly the fragments of the triangles execute the shader and store",
             MapRule::Quads => "lanes 4q to 4q+3 are a quad of neighbouring fragments or helpers, in the order of rows",
             MapRule::ActiveHelpers => "helper invocations are active as long as their quad has a fragment",
+            MapRule::Executions => "each vertex or primitive is executed at least once, and writes a record each time",
         }
     }
 
@@ -95,6 +111,7 @@ impl MapRule {
                 | MapRule::Coverage
                 | MapRule::Quads
                 | MapRule::ActiveHelpers
+                | MapRule::Executions
         )
     }
 }
@@ -214,8 +231,12 @@ impl LaneMap {
     /// listed either way, each at most once in a group.
     pub fn check(case: &Case, words: &[u32], promise: SizePromise) -> (Option<LaneMap>, Vec<MapFault>) {
         let entry_point = &case.entry_point;
-        if entry_point.draw().is_some() {
-            let (layout, faults) = fragment::check(case, words, promise);
+        let check = match entry_point.launch {
+            Launch::Workgroups(_) => None,
+            Launch::Draw(_) => Some(fragment::check(case, words, promise)),
+            Launch::Items(_) => Some(items::check(case, words, promise)),
+        };
+        if let Some((layout, faults)) = check {
             return (layout.map(|layout| LaneMap { groups: vec![layout] }), faults);
         }
         let words_of_group = entry_point.group_size() as usize * MAP_WORDS;
@@ -236,11 +257,20 @@ impl LaneMap {
 
     /// The usual map: subgroups of `size` consecutive invocations.
     pub fn linear(case: &Case, size: u32) -> LaneMap {
-        if let Some(draw) = case.entry_point.draw() {
-            return LaneMap { groups: vec![fragment::linear(draw, size as usize)] };
+        match &case.entry_point.launch {
+            Launch::Workgroups(_) => {}
+            Launch::Draw(draw) => return LaneMap { groups: vec![fragment::linear(draw, size as usize)] },
+            Launch::Items(items) => {
+                return LaneMap::of_executions(&(0..items.identities()).collect::<Vec<u32>>(), size);
+            }
         }
         let n = case.entry_point.group_size();
         LaneMap::from_fn(case, size, |index| (index / size, index % size), n.div_ceil(size))
+    }
+
+    /// The map of a draw before rasterisation in which these invocations are executed, in subgroups of `size` that follow each other.
+    pub fn of_executions(executed: &[u32], size: u32) -> LaneMap {
+        LaneMap { groups: vec![items::packed(executed, size as usize)] }
     }
 
     /// A map made from `place(index in the group) = (subgroup, lane)`, the same in every group.
@@ -259,8 +289,10 @@ impl LaneMap {
 
     /// The map buffer a correct device with this map writes.
     pub fn words(&self, case: &Case) -> Vec<u32> {
-        if let (Some(draw), [layout]) = (case.entry_point.draw(), self.groups.as_slice()) {
-            return fragment::words(draw, layout);
+        match (&case.entry_point.launch, self.groups.as_slice()) {
+            (Launch::Draw(draw), [layout]) => return fragment::words(draw, layout),
+            (Launch::Items(_), [layout]) => return items::words(case, layout),
+            _ => {}
         }
         let mut words = vec![0; case.entry_point.invocations() as usize * MAP_WORDS];
         for layout in &self.groups {
@@ -455,12 +487,7 @@ impl Checker<'_> {
         for &index in group {
             let size = records[index].size;
             let expected = *self.dispatch_size.get_or_insert(size);
-            let allowed = match entry_point.subgroup_size {
-                SubgroupSize::Required(required) => size == required,
-                SubgroupSize::Default if entry_point.spirv < SpirvVersion::V1_6 => size == promise.default,
-                SubgroupSize::Default | SubgroupSize::Varying => (promise.min..=promise.max).contains(&size),
-            };
-            if !allowed || size != expected || !size.is_power_of_two() || size > 128 {
+            if size != expected || !promise.allows(entry_point, size) {
                 self.fault(
                     MapRule::Size,
                     format!(

@@ -37,9 +37,8 @@ pub fn observe<R: Rules>(case: &Case, map: &LaneMap, mut rules: impl FnMut() -> 
         }
     }
     let mut words = map.words(case);
-    if case.entry_point.draw().is_some() {
-        let mut rules = rules();
-        words.chunks_mut(case.entry_point.map_words()).for_each(|record| rules.fragment_record(record));
+    if !case.entry_point.stage.has_workgroups() {
+        rules().map_written(&case.entry_point, &mut words);
     }
     Ok(Observation { map: words, logs, open: Vec::new() })
 }

@@ -4,7 +4,7 @@
 //! [`Spec`]; the reference device runs with [`Spec`], with the freedom that a tier leaves ([`MinimalReconvergence`]), or with a planted
 //! fault ([`crate::faults`]).
 
-use tangle_program::case::SpecConstant;
+use tangle_program::case::{EntryPoint, SpecConstant};
 use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Instance, OpInfo, Ub};
@@ -238,8 +238,8 @@ pub trait Rules {
         now
     }
 
-    /// The record of the lane map of a fragment, as the device writes it.
-    fn fragment_record(&mut self, _record: &mut [u32]) {}
+    /// The lane map of invocations without workgroups, as the device writes it.
+    fn map_written(&mut self, _entry_point: &EntryPoint, _words: &mut [u32]) {}
 
     /// The lanes that go on after an assumption: all of them.
     fn assumed(&mut self, active: Mask) -> Mask {

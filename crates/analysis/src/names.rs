@@ -4,7 +4,7 @@
 //! of the printer; the other words that have a meaning are listed here.
 
 /// The names that a printed shader uses for itself, besides `LOG0`, `SPEC0` and so on. A program must not use them.
-pub const OWN_NAMES: [&str; 34] = [
+pub const OWN_NAMES: [&str; 35] = [
     "ADD_CARRY",
     "Arrays",
     "FLOAT_WORD",
@@ -26,6 +26,7 @@ pub const OWN_NAMES: [&str; 34] = [
     "entry_self",
     "entry_token",
     "entry_vertical",
+    "execution",
     "input_words",
     "invocation",
     "lane",

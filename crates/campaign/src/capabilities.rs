@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tangle_analysis::validate::MAX_WORKGROUP;
 use tangle_emit::glsl::Dialect;
 use tangle_emit::glsl::spelling::{self, TypeName, in_arb};
-use tangle_features::{for_category, for_scalar, for_stage, for_tier, needs};
+use tangle_features::{Vulkan, for_category, for_scalar, for_stage, for_tier, needs};
 use tangle_generator::Config;
 use tangle_oracle::map::SizePromise;
 use tangle_program::case::{Case, SpirvVersion, Stage, SubgroupSize, Tier};
@@ -112,8 +112,10 @@ impl Capabilities {
     /// The same in compute shaders only.
     pub fn compute_only(size: u32) -> Capabilities {
         let mut capabilities = Capabilities::reference(size);
-        for feature in [Feature::SubgroupsInTask, Feature::SubgroupsInMesh, Feature::SubgroupsInFragment] {
-            capabilities.features.remove(feature);
+        for &feature in Feature::ALL {
+            if matches!(feature.row().vulkan, Vulkan::Stage(_)) {
+                capabilities.features.remove(feature);
+            }
         }
         capabilities
     }
@@ -180,7 +182,9 @@ impl Capabilities {
                     missing.push(format!("subgroup size {size} (has {min} to {max})"));
                 }
                 // VUID-VkPipelineShaderStageCreateInfo-pNext-02756
-                if case.entry_point.group_size() > size.saturating_mul(self.max_workgroup_subgroups) {
+                let has_workgroups = case.entry_point.stage.has_workgroups();
+                let most = size.saturating_mul(self.max_workgroup_subgroups);
+                if has_workgroups && case.entry_point.group_size() > most {
                     missing.push(format!("more than {} subgroups in a workgroup", self.max_workgroup_subgroups));
                 }
                 multiple_of = Some(size);
@@ -263,7 +267,11 @@ impl Capabilities {
         let limits = self.limits.workgroups(stage);
         // At the weaker tiers helpers may be considered inactive at one operation and active at the next: what has to be uniform for all
         // lanes of an operation is then not known to be (rule H3).
-        let loose = stage == Stage::Fragment && tier != Tier::Maximal;
+        // Without workgroups nothing says at tier plain that a subgroup comes together again (rule I4).
+        let loose = match stage {
+            Stage::Fragment => tier != Tier::Maximal,
+            stage => !stage.has_workgroups() && tier == Tier::Plain,
+        };
         let categories = categories.filter(move |category| {
             !loose || !matches!(category, Category::Rotate | Category::RotateClustered | Category::Partitioned)
         });
@@ -281,7 +289,7 @@ impl Capabilities {
             min_subgroup_size: sizes.min,
             max_subgroup_size: sizes.max,
             required_sizes: if self.required_size.contains(&stage) { powers.collect() } else { Vec::new() },
-            full_subgroups: has(Feature::ComputeFullSubgroups) && stage != Stage::Fragment,
+            full_subgroups: has(Feature::ComputeFullSubgroups) && stage.has_workgroups(),
             demote: has(Feature::DemoteToHelperInvocation),
             terminate: has(Feature::TerminateInvocation),
             varying_size: has(Feature::SubgroupSizeControl),

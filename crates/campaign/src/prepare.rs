@@ -9,7 +9,7 @@ use tangle_emit::spirv;
 use tangle_features::needs;
 use tangle_oracle::judge::Observation;
 use tangle_program::case::interface::{ARRAYS, CORNERS, INPUTS, LOG, MAP, UNIFORMS};
-use tangle_program::case::{Case, Draw, SpirvVersion, Stage, SubgroupSize};
+use tangle_program::case::{self, Case, Draw, SpirvVersion, Stage, SubgroupSize};
 use tangle_program::memory::buffer_bytes;
 use tangle_program::variant::Variant;
 use tangle_runner::{
@@ -169,6 +169,7 @@ pub fn job_with<'a>(prepared: &Prepared, dialect: Dialect, cases: impl IntoItera
                 let (width, height) = case.entry_point.draw().map_or((1, 1), |draw| (draw.width, draw.height));
                 Pipeline::Fragment(Box::new(Raster { vertex: Module(beside()), width, height }))
             }
+            Stage::Vertex => Pipeline::Vertex,
         },
         required_subgroup_size: if let SubgroupSize::Required(size) = size { Some(size) } else { None },
         subgroup_flags: SubgroupFlags {
@@ -190,7 +191,7 @@ fn launch(case: &Case) -> Launch {
     let storage = |binding, init, read_back| Buffer { binding, kind: BufferKind::Storage, init, read_back };
     let log_words = u64::from(log_stride(case)) * invocations as u64;
     let mut buffers = vec![
-        storage(MAP, Init::Zero { words: (invocations * case.entry_point.map_words()) as u64 }, ReadBackMode::Whole),
+        storage(MAP, Init::Zero { words: case.entry_point.map_len() as u64 }, ReadBackMode::Whole),
         storage(LOG, Init::Zero { words: log_words }, ReadBackMode::Slices(log_stride(case))),
     ];
     let arrays = buffer_bytes(&case.program.shared, case.entry_point.groups());
@@ -207,12 +208,13 @@ fn launch(case: &Case) -> Launch {
         let init = Init::Data(words);
         buffers.push(Buffer { binding: UNIFORMS, kind: BufferKind::Uniform, init, read_back: ReadBackMode::None });
     }
-    let groups = match case.entry_point.draw() {
-        None => case.entry_point.workgroups().count,
-        Some(draw) => {
+    let groups = match &case.entry_point.launch {
+        case::Launch::Workgroups(workgroups) => workgroups.count,
+        case::Launch::Draw(draw) => {
             buffers.push(storage(CORNERS, Init::Data(corners(draw)), ReadBackMode::None));
             [3 * draw.triangles.len() as u32, 1, 1]
         }
+        case::Launch::Items(items) => [items.size, items.count, 1],
     };
     Launch { groups, push_constants: case.data.push.iter().flat_map(|word| word.to_ne_bytes()).collect(), buffers }
 }

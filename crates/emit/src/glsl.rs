@@ -845,7 +845,9 @@ impl<'a> Printer<'a> {
         } else if uses.push {
             put_line!(self, "layout(push_constant) uniform Push {{ uint push_words[{}]; }};", data.push.len());
         }
-        put_line!(self, "layout({set}binding = {MAP}, std430) writeonly buffer Map {{ uint map_words[]; }};");
+        // Atomics read, too.
+        let access = if self.case.entry_point.items().is_some() { "" } else { "writeonly " };
+        put_line!(self, "layout({set}binding = {MAP}, std430) {access}buffer Map {{ uint map_words[]; }};");
         put_line!(self, "layout({set}binding = {LOG}, std430) writeonly buffer Log {{ uint log_words[]; }};");
     }
 
@@ -994,11 +996,11 @@ impl<'a> Printer<'a> {
 
     /// Records the lane map while the lanes of a subgroup still execute everything together (docs/rules.md, section M).
     fn prologue(&mut self, uses: Uses) {
-        let is_draw = self.case.entry_point.draw().is_some();
+        let has_workgroups = self.case.entry_point.stage.has_workgroups();
         self.builtin_copies(Uses {
             lane: true,
             subgroup_size: true,
-            workgroup_index: !is_draw || uses.workgroup_index,
+            workgroup_index: has_workgroups || uses.workgroup_index,
             ..uses
         });
         let identity = stage::identity(self.case, self.dialect);
@@ -1092,7 +1094,7 @@ impl<'a> Printer<'a> {
         if uses.subgroup_size {
             put_line!(self, "uint subgroup_size = {size};");
         }
-        if uses.workgroup_index && self.case.entry_point.draw().is_some() {
+        if uses.workgroup_index && !self.case.entry_point.stage.has_workgroups() {
             put_line!(self, "uint workgroup_index = 0u;");
         } else if uses.workgroup_index {
             let [x, y, z] = self.case.entry_point.workgroups().count;

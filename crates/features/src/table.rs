@@ -370,6 +370,15 @@ features! {
         in member!(PhysicalDeviceFeatures2.features.fragment_stores_and_atomics, VULKAN_1_1), {
         asked_by: &[Ask::Stage(Stage::Fragment)],
     }
+    /// Subgroups in vertex shaders.
+    SubgroupsInVertex = "VK_SHADER_STAGE_VERTEX_BIT" in Vulkan::Stage(vk::ShaderStageFlags::VERTEX.as_raw()), {
+        asked_by: &[Ask::Stage(Stage::Vertex)],
+    }
+    /// Stores and atomics of the stages before rasterisation.
+    VertexPipelineStoresAndAtomics = "vertexPipelineStoresAndAtomics"
+        in member!(PhysicalDeviceFeatures2.features.vertex_pipeline_stores_and_atomics, VULKAN_1_1), {
+        asked_by: &[Ask::Stage(Stage::Vertex)],
+    }
     /// `demote` and `helperInvocationEXT()`.
     DemoteToHelperInvocation = "shaderDemoteToHelperInvocation"
         in member!(

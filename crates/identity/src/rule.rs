@@ -225,6 +225,7 @@ pub fn of_map(rule: MapRule) -> Rule {
         MapRule::Coverage => "Vulkan, Rasterization, Basic Polygon Rasterization, and Shaders, Helper Invocations",
         MapRule::Quads => "Vulkan, Shaders, Scope, Quad, and Quad Group Operations",
         MapRule::ActiveHelpers => "Vulkan, Shaders, Helper Invocations",
+        MapRule::Executions => "Vulkan, Shaders, Shader Memory Access Ordering",
     };
     Rule::paraphrased(source, format!("{}.", rule.text()))
 }

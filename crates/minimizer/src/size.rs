@@ -195,7 +195,7 @@ fn launch(entry_point: &EntryPoint) -> u64 {
     let Workgroups { size, count, default_size } = entry_point.workgroups();
     let dimensions = size.iter().chain(&count);
     let drawn = match &entry_point.launch {
-        Launch::Workgroups(_) => 0,
+        Launch::Workgroups(_) | Launch::Items(_) => 0,
         Launch::Draw(draw) => {
             let corners = draw.triangles.iter().flatten().flatten().map(|&side| bits(side.into())).sum::<u64>();
             10 * draw.triangles.len() as u64 + corners + u64::from(draw.full_quads)

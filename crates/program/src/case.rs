@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::entry_point::{
-    Centre, Draw, EntryPoint, GroupId, InvocationId, Launch, SpirvVersion, Stage, SubgroupSize, Workgroups,
+    Centre, Draw, EntryPoint, GroupId, InvocationId, Items, Launch, SpirvVersion, Stage, SubgroupSize, Workgroups,
 };
 use crate::tree::Program;
 use crate::variant::Variant;
@@ -161,6 +161,9 @@ pub mod interface {
     pub const fn neighbour(index: u32, lane: u32, helper: bool) -> u32 {
         index << 8 | (lane & 127) << 1 | helper as u32
     }
+    /// Words of a record of the lane map of a stage before rasterisation: `gl_SubgroupInvocationID`, `gl_SubgroupSize`, the token (the number of
+    /// the subgroup's lowest lane, by broadcast), the four words of `subgroupBallot(true)` at entry, and [`MAP_WRITTEN`].
+    pub const ITEM_MAP_WORDS: usize = 8;
     /// Storage buffer of the corners of what is drawn: x and y of each in clip coordinates, as floats.
     pub const CORNERS: u32 = 5;
 

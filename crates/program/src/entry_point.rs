@@ -43,11 +43,13 @@ pub enum Stage {
     Mesh,
     /// Fragment: a draw of triangles.
     Fragment,
+    /// Vertex: a draw of points.
+    Vertex,
 }
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Stage; 4] = [Stage::Compute, Stage::Task, Stage::Mesh, Stage::Fragment];
+    pub const ALL: [Stage; 5] = [Stage::Compute, Stage::Task, Stage::Mesh, Stage::Fragment, Stage::Vertex];
 
     /// The name in JSON and on the command line: that of `VkShaderStageFlagBits`.
     pub const fn name(self) -> &'static str {
@@ -56,6 +58,7 @@ impl Stage {
             Stage::Task => "task",
             Stage::Mesh => "mesh",
             Stage::Fragment => "fragment",
+            Stage::Vertex => "vertex",
         }
     }
 
@@ -67,8 +70,25 @@ impl Stage {
     /// The oldest SPIR-V that has the stage: SPV_EXT_mesh_shader, "This extension requires SPIR-V 1.4."
     pub const fn first_spirv(self) -> SpirvVersion {
         match self {
-            Stage::Compute | Stage::Fragment => SpirvVersion::V1_3,
+            Stage::Compute | Stage::Fragment | Stage::Vertex => SpirvVersion::V1_3,
             Stage::Task | Stage::Mesh => SpirvVersion::V1_4,
+        }
+    }
+
+    /// True if its invocations are in workgroups. Elsewhere nothing but the draw is known of the invocation group of SPIR-V: "at least as large as
+    /// a single point, line, triangle, or patch, and at most as large as a single rendering command" (SPIR-V 1.6 §2.2.5).
+    pub const fn has_workgroups(self) -> bool {
+        match self {
+            Stage::Compute | Stage::Task | Stage::Mesh => true,
+            Stage::Fragment | Stage::Vertex => false,
+        }
+    }
+
+    /// What [`Items`] are in the stage: an item, and an invocation of it. `None` if it is launched by something else.
+    pub const fn item_names(self) -> Option<[&'static str; 2]> {
+        match self {
+            Stage::Compute | Stage::Task | Stage::Mesh | Stage::Fragment => None,
+            Stage::Vertex => Some(["instance", "vertex"]),
         }
     }
 }
@@ -81,6 +101,8 @@ pub enum Launch {
     Workgroups(Workgroups),
     /// A draw of triangles.
     Draw(Draw),
+    /// A draw for a stage before rasterisation.
+    Items(Items),
 }
 
 impl Launch {
@@ -109,6 +131,32 @@ pub struct Draw {
 
 fn is_false(flag: &bool) -> bool {
     !flag
+}
+
+/// A draw whose invocations come before rasterisation, which does not take place: instances of vertices, say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Items {
+    /// Invocations of each item: the vertices of an instance.
+    pub size: u32,
+    /// Items: instances.
+    pub count: u32,
+}
+
+impl Items {
+    /// An implementation may execute the shader more than once for one vertex or primitive (Vulkan, Vertex Shader Execution: "at least once").
+    /// So many executions of each have a place of their own; launches with more are not judged.
+    pub const EXECUTIONS: u32 = 4;
+
+    /// Invocations of an item, items, and executions of each, in which invocations are numbered.
+    pub const fn grid(&self) -> [u32; 3] {
+        [self.size, self.count, Items::EXECUTIONS]
+    }
+
+    /// Invocations of all items, each once. Saturates.
+    pub const fn identities(&self) -> u32 {
+        self.size.saturating_mul(self.count)
+    }
 }
 
 /// Where the centre of a pixel is, seen from a triangle.
@@ -194,7 +242,7 @@ pub struct InvocationId {
     /// The group that it belongs to.
     pub group: GroupId,
     /// Its number in the group: `LocalInvocationIndex` in a workgroup; in a draw that of its place in the [grid](Draw::grid), column by
-    /// column, row by row, triangle by triangle.
+    /// column, row by row, triangle by triangle; before rasterisation [likewise](Items::grid), the first executions of all before the second.
     pub index: u32,
 }
 
@@ -215,6 +263,7 @@ impl EntryPoint {
         match &self.launch {
             Launch::Workgroups(workgroups) => *workgroups,
             Launch::Draw(draw) => Workgroups { size: draw.grid(), count: [1; 3], default_size: None },
+            Launch::Items(items) => Workgroups { size: items.grid(), count: [1; 3], default_size: None },
         }
     }
 
@@ -225,15 +274,23 @@ impl EntryPoint {
     pub fn workgroups_mut(&mut self) -> &mut Workgroups {
         match &mut self.launch {
             Launch::Workgroups(workgroups) => workgroups,
-            Launch::Draw(_) => panic!("a draw has no workgroups"),
+            Launch::Draw(_) | Launch::Items(_) => panic!("a draw has no workgroups"),
         }
     }
 
-    /// What is drawn; nothing in a stage with workgroups.
+    /// The triangles that are drawn for fragments; nothing in other stages.
     pub const fn draw(&self) -> Option<&Draw> {
         match &self.launch {
-            Launch::Workgroups(_) => None,
             Launch::Draw(draw) => Some(draw),
+            Launch::Workgroups(_) | Launch::Items(_) => None,
+        }
+    }
+
+    /// What is drawn for a stage before rasterisation; nothing in other stages.
+    pub const fn items(&self) -> Option<&Items> {
+        match &self.launch {
+            Launch::Items(items) => Some(items),
+            Launch::Workgroups(_) | Launch::Draw(_) => None,
         }
     }
 
@@ -242,7 +299,14 @@ impl EntryPoint {
         match self.launch {
             Launch::Workgroups(_) => interface::MAP_WORDS,
             Launch::Draw(_) => interface::FRAGMENT_MAP_WORDS,
+            Launch::Items(_) => interface::ITEM_MAP_WORDS,
         }
+    }
+
+    /// Words of the lane map. Behind the records of a draw before rasterisation stands how often each invocation of an item was executed.
+    pub fn map_len(&self) -> usize {
+        let counts = self.items().map_or(0, Items::identities) as usize;
+        self.invocations() as usize * self.map_words() + counts
     }
 
     /// Groups of the launch. Saturates, for launches that are too large to be valid.
@@ -280,7 +344,7 @@ impl EntryPoint {
     pub fn describe_group(&self, group: GroupId) -> String {
         match &self.launch {
             Launch::Workgroups(_) => format!("workgroup {}", group.0),
-            Launch::Draw(_) => "draw".to_owned(),
+            Launch::Draw(_) | Launch::Items(_) => "draw".to_owned(),
         }
     }
 
@@ -293,6 +357,12 @@ impl EntryPoint {
             Launch::Draw(_) => {
                 let [x, y, triangle] = self.workgroups().position(invocation.index);
                 format!("triangle {triangle}, pixel ({x}, {y})")
+            }
+            Launch::Items(_) => {
+                let [x, y, execution] = self.workgroups().position(invocation.index);
+                let [item, of_item] = self.stage.item_names().unwrap_or(["item", "invocation"]);
+                let again = if execution == 0 { String::new() } else { format!(", execution {}", execution + 1) };
+                format!("{item} {y}, {of_item} {x}{again}")
             }
         }
     }

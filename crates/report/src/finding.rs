@@ -24,7 +24,6 @@ use serde::{Deserialize, Serialize};
 use tangle_files::text::cleaned;
 use tangle_files::{create_folder, partial, rename, sync_folder, write_new};
 use tangle_oracle::judge::Observation;
-use tangle_program::case::interface::MAP_WORDS;
 use tangle_program::case::{Case, GroupId, InvocationId};
 
 use tangle_identity::signature::Signature;
@@ -86,9 +85,30 @@ struct Summary<'a> {
     result: &'a serde_json::Value,
 }
 
-/// A row of `lane-map.json`.
+/// A row of `lane-map.json`: that of an invocation.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct MapRow {
+#[serde(untagged)]
+pub(crate) enum MapRow {
+    /// In a workgroup.
+    Workgroup(WorkgroupRow),
+    /// In a draw.
+    Draw(DrawRow),
+}
+
+/// An invocation of a draw.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct DrawRow {
+    pub index: u32,
+    /// Its record ([`tangle_program::case::interface`]).
+    pub record: Vec<u32>,
+    /// How often its vertex or primitive was executed; it stands in the row of the first execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executions: Option<u32>,
+}
+
+/// An invocation of a workgroup.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct WorkgroupRow {
     #[serde(alias = "workgroup")]
     pub group: GroupId,
     #[serde(alias = "local_index")]
@@ -195,17 +215,29 @@ fn json_lines<T: Serialize>(values: &[T]) -> Vec<u8> {
 }
 
 fn lane_map(case: &Case, observation: &Observation) -> Vec<u8> {
-    let identified = observation.map.chunks_exact(MAP_WORDS).enumerate();
-    let identified = identified.map(|(i, words)| (case.entry_point.invocation(i), words));
-    let rows = identified.map(|(InvocationId { group, index }, words)| MapRow {
-        group,
-        index,
-        lane: words[0],
-        subgroup_size: words[1],
-        subgroup_id: words[2],
-        num_subgroups: words[3],
-        first_index_of_subgroup: words[4],
-        entry_ballot: [words[5], words[6], words[7], words[8]],
+    let entry_point = &case.entry_point;
+    let invocations = entry_point.invocations() as usize;
+    let (records, executions) =
+        observation.map.split_at(observation.map.len().min(invocations * entry_point.map_words()));
+    let identified = records.chunks_exact(entry_point.map_words()).enumerate();
+    let rows = identified.map(|(i, words)| match (entry_point.invocation(i), words) {
+        (InvocationId { group, index }, &[lane, size, id, count, first, b0, b1, b2, b3, _])
+            if entry_point.stage.has_workgroups() =>
+        {
+            MapRow::Workgroup(WorkgroupRow {
+                group,
+                index,
+                lane,
+                subgroup_size: size,
+                subgroup_id: id,
+                num_subgroups: count,
+                first_index_of_subgroup: first,
+                entry_ballot: [b0, b1, b2, b3],
+            })
+        }
+        (InvocationId { index, .. }, record) => {
+            MapRow::Draw(DrawRow { index, record: record.into(), executions: executions.get(i).copied() })
+        }
     });
     json_lines(&rows.collect::<Vec<_>>())
 }

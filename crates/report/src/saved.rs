@@ -174,13 +174,23 @@ pub fn promise(device_info: &serde_json::Value, map: &[u32]) -> SizePromise {
 
 fn map_words(rows: &[MapRow]) -> Vec<u32> {
     let mut words = Vec::with_capacity(rows.len() * MAP_WORDS);
+    let mut executions = Vec::new();
     for row in rows {
+        let row = match row {
+            MapRow::Workgroup(row) => row,
+            MapRow::Draw(row) => {
+                words.extend(&row.record);
+                executions.extend(row.executions);
+                continue;
+            }
+        };
         words.extend([row.lane, row.subgroup_size, row.subgroup_id, row.num_subgroups]);
         words.push(row.first_index_of_subgroup);
         words.extend(row.entry_ballot);
         // No subgroup has size 0: such a record was never written.
         words.push(if row.subgroup_size == 0 { 0 } else { MAP_WRITTEN });
     }
+    words.extend(executions);
     words
 }
 

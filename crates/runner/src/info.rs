@@ -290,7 +290,7 @@ impl Limits {
             Stage::Task => self.task.for_glslang(),
             Stage::Mesh => self.mesh.for_glslang(),
             // Framebuffers and draws of valid cases are within the limits of every device.
-            Stage::Fragment => WorkgroupLimits {
+            Stage::Fragment | Stage::Vertex => WorkgroupLimits {
                 max_size: [u32::MAX; 3],
                 max_invocations: u32::MAX,
                 max_count: [u32::MAX; 3],

@@ -56,6 +56,9 @@ pub enum Pipeline {
     Mesh,
     /// A graphics pipeline whose fragment shader the module is.
     Fragment(Box<Raster>),
+    /// A graphics pipeline whose vertex shader the module is: points, and as many instances as a launch has [workgroups](Launch::groups) in y.
+    /// Nothing is rasterised.
+    Vertex,
 }
 
 /// What fragments come from: triangles, three vertices each, as many vertices as a launch has [workgroups](Launch::groups) in x.
@@ -90,13 +93,14 @@ impl Pipeline {
             Pipeline::Task { .. } => ShaderStage::Task,
             Pipeline::Mesh => ShaderStage::Mesh,
             Pipeline::Fragment(_) => ShaderStage::Fragment,
+            Pipeline::Vertex => ShaderStage::Vertex,
         }
     }
 
     /// True if there are fragments.
     pub const fn rasterises(&self) -> bool {
         match self {
-            Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh => false,
+            Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh | Pipeline::Vertex => false,
             Pipeline::Fragment(_) => true,
         }
     }
@@ -104,7 +108,7 @@ impl Pipeline {
     /// The other modules of the pipeline, with their stages.
     pub fn beside(&self) -> Vec<(BesideStage, &[u32])> {
         match self {
-            Pipeline::Compute | Pipeline::Mesh => Vec::new(),
+            Pipeline::Compute | Pipeline::Mesh | Pipeline::Vertex => Vec::new(),
             Pipeline::Task { mesh } => vec![(BesideStage::Mesh, mesh.0.as_slice())],
             Pipeline::Fragment(raster) => vec![(BesideStage::Vertex, raster.vertex.0.as_slice())],
         }

@@ -1,7 +1,7 @@
 //! The entry point: how a case is launched.
 
 use tangle_program::case::{
-    Centre, Draw as Drawn, EntryPoint, Launch, SpirvVersion, Stage, SubgroupSize, Tier, Workgroups,
+    Centre, Draw as Drawn, EntryPoint, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier, Workgroups,
 };
 use tangle_program::subgroup::Category;
 
@@ -46,8 +46,11 @@ const DEFAULT_WORKGROUPS: [[u32; 3]; 4] = [[1, 1, 1], [64, 1, 1], [8, 2, 1], [3,
 pub(crate) fn entry_point(draw: &mut Draw<'_>, config: &Config) -> EntryPoint {
     let spirv = draw.pick(&config.spirv);
     let subgroup_size = subgroup_size(draw, config);
-    if config.stage == Stage::Fragment {
-        let launch = Launch::Draw(triangles(draw, config));
+    if !config.stage.has_workgroups() {
+        let launch = match config.stage {
+            Stage::Fragment => Launch::Draw(triangles(draw, config)),
+            _ => Launch::Items(items(draw, config)),
+        };
         return EntryPoint { stage: config.stage, launch, subgroup_size, full_subgroups: false, spirv };
     }
     let most = match subgroup_size {
@@ -126,6 +129,38 @@ fn triangles(draw: &mut Draw<'_>, config: &Config) -> Drawn {
     }
     drawn.full_quads = config.categories.contains(&Category::QuadControl) && draw.percent(40);
     drawn
+}
+
+/// Vertices of an instance, or what else an item has, with their weights.
+const OF_ITEM: [(u32, u32); 16] = [
+    (8, 32),
+    (6, 16),
+    (6, 8),
+    (6, 4),
+    (2, 1),
+    (2, 2),
+    (3, 3),
+    (3, 5),
+    (3, 7),
+    (3, 13),
+    (3, 20),
+    (3, 31),
+    (3, 33),
+    (3, 64),
+    (2, 100),
+    (1, 256),
+];
+
+/// Most invocations of all items together; one in four where logs are long.
+const ITEM_INVOCATIONS: u32 = 256;
+
+/// What is drawn for a stage before rasterisation.
+fn items(draw: &mut Draw<'_>, config: &Config) -> Items {
+    let log_words = config.size.unwrap_or(config.profile.size()).log_words;
+    let most = if log_words > MANY_WORDS { ITEM_INVOCATIONS / 4 } else { ITEM_INVOCATIONS };
+    let size = draw.weighted(&OF_ITEM).min(most);
+    let count = draw.weighted(&[(5, 1), (3, 2), (2, 3), (1, 8)]).min(most / size);
+    Items { size, count }
 }
 
 fn subgroup_size(draw: &mut Draw<'_>, config: &Config) -> SubgroupSize {

@@ -523,8 +523,8 @@ impl Builder<'_> {
                     Builtin::NumSubgroups,
                 ]);
                 Expr::Builtin(match drawn {
-                    // A fragment shader does not have them.
-                    Builtin::SubgroupId | Builtin::NumSubgroups if self.is_fragment() => Builtin::LocalX,
+                    // Only workgroups have them.
+                    Builtin::SubgroupId | Builtin::NumSubgroups if !self.has_workgroups() => Builtin::LocalX,
                     other => other,
                 })
             }

@@ -112,7 +112,7 @@ impl Builder<'_> {
             let mask = self.draw.pick(&[GtMask, GeMask, LtMask, LeMask, EqMask]);
             return (0..4).map(|c| Expr::Component(Box::new(Expr::Builtin(mask)), c)).collect();
         }
-        if self.is_fragment() {
+        if !self.has_workgroups() {
             return [Lane, SubgroupSize, LocalX, LocalY, LocalIndex].map(Expr::Builtin).into();
         }
         [Lane, SubgroupSize, SubgroupId, NumSubgroups, LocalIndex].map(Expr::Builtin).into()

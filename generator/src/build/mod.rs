@@ -215,6 +215,10 @@ impl<'a> Builder<'a> {
         self.config.categories.contains(&op.info().category) && !self.config.without.contains(&op)
     }
 
+    fn has_workgroups(&self) -> bool {
+        self.entry_point.stage.has_workgroups()
+    }
+
     fn is_fragment(&self) -> bool {
         self.entry_point.stage == Stage::Fragment
     }

@@ -57,7 +57,7 @@ impl Builder<'_> {
         if self.is_fragment() && self.draw.percent(20) {
             return self.discard(out);
         }
-        if !self.is_fragment() && self.draw.percent(self.weights.shared) && self.may_synchronise(out) {
+        if self.has_workgroups() && self.draw.percent(self.weights.shared) && self.may_synchronise(out) {
             self.statements = self.statements.saturating_sub(1);
             return self.shared_memory(out);
         }
@@ -345,8 +345,8 @@ impl Builder<'_> {
             (1, MemoryBarrierShared),
             (1, MemoryBarrierImage),
         ]);
-        // A fragment shader has no shared memory.
-        let op = if op == MemoryBarrierShared && self.is_fragment() { Barrier } else { op };
+        // Shared memory is of workgroups.
+        let op = if op == MemoryBarrierShared && !self.has_workgroups() { Barrier } else { op };
         self.frame.charge(Cost { words: 0, steps: 1 });
         out.push(Stmt::Barrier(op));
     }

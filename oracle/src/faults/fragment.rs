@@ -1,6 +1,6 @@
 //! Planted faults of fragment shaders: a device that gets one rule of section H (docs/rules.md) wrong.
 
-use serde::{Deserialize, Serialize};
+use tangle_program::case::EntryPoint;
 use tangle_program::case::interface::MAP_WRITTEN;
 use tangle_program::subgroup::{Category, OpInfo, Reach, SubgroupOp};
 use tangle_program::tree::Discard;
@@ -10,7 +10,7 @@ use crate::mask::Mask;
 use crate::rules::Rules;
 
 /// Where a fault takes hold.
-enum Hook {
+pub(super) enum Hook {
     /// What giving up a fragment does; nothing if `None`.
     Discard(fn(Discard) -> Option<Discard>),
     /// Stores of helpers have an effect: of those that were helpers from the beginning, of those that were demoted.
@@ -21,30 +21,6 @@ enum Hook {
     IsHelper(fn(bool, bool) -> bool),
     /// The record of the lane map of a place, blank where there is no fragment.
     Record(fn(&mut [u32])),
-}
-
-/// Declares the faults.
-macro_rules! faults {
-    ($($(#[doc = $about:literal])+ $name:ident => $hook:expr,)+) => {
-        /// A planted fault of fragment shaders.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum FragmentFault { $($(#[doc = $about])+ $name,)+ }
-
-        impl FragmentFault {
-            /// Every fault.
-            pub const ALL: &[FragmentFault] = &[$(FragmentFault::$name,)+];
-
-            /// What is wrong.
-            pub const fn about(self) -> &'static str {
-                match self { $(FragmentFault::$name => concat!($($about),+).trim_ascii(),)+ }
-            }
-
-            fn hook(self) -> Hook {
-                match self { $(FragmentFault::$name => $hook,)+ }
-            }
-        }
-    };
 }
 
 fn without_op(op: SubgroupOp, info: &OpInfo, helpers: u128) -> u128 {
@@ -68,6 +44,8 @@ fn change(record: &mut [u32], change: fn(&mut [u32])) {
 }
 
 faults! {
+    /// A planted fault of fragment shaders.
+    FragmentFault:
     // Giving up.
     /// `demote` ends the fragment.
     DemoteTerminates => Hook::Discard(|_| Some(Discard::Terminate)),
@@ -150,13 +128,6 @@ faults! {
     SizeDoubled => Hook::Record(|record| change(record, |record| record[1] *= 2)),
 }
 
-impl FragmentFault {
-    /// The name in JSON and in reports.
-    pub fn name(self) -> String {
-        super::snake_case(&format!("{self:?}"))
-    }
-}
-
 /// A device with one fault of fragment shaders.
 #[derive(Clone, Copy, Debug)]
 pub struct PlantedFragment(pub FragmentFault);
@@ -199,9 +170,9 @@ impl Rules for PlantedFragment {
         }
     }
 
-    fn fragment_record(&mut self, record: &mut [u32]) {
+    fn map_written(&mut self, entry_point: &EntryPoint, words: &mut [u32]) {
         if let Hook::Record(change) = self.0.hook() {
-            change(record);
+            words.chunks_mut(entry_point.map_words()).for_each(change);
         }
     }
 }

@@ -5,8 +5,39 @@
 //!
 //! A fault is one row of [`table`]: name, text, and the [`Hook`] where it takes hold.
 
+/// Declares a table of faults, whose module has a `Hook`.
+macro_rules! faults {
+    (#[doc = $what:literal] $Fault:ident: $($(#[doc = $about:literal])+ $name:ident => $hook:expr,)+) => {
+        #[doc = $what]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $Fault { $($(#[doc = $about])+ $name,)+ }
+
+        impl $Fault {
+            /// Every fault.
+            pub const ALL: &[$Fault] = &[$($Fault::$name,)+];
+
+            /// What is wrong.
+            pub const fn about(self) -> &'static str {
+                match self { $($Fault::$name => concat!($($about),+).trim_ascii(),)+ }
+            }
+
+            /// The name in JSON and in reports.
+            pub fn name(self) -> String {
+                super::snake_case(&format!("{self:?}"))
+            }
+
+            /// Where it takes hold.
+            pub(super) fn hook(self) -> Hook {
+                match self { $($Fault::$name => $hook,)+ }
+            }
+        }
+    };
+}
+
 mod algebra;
 pub mod fragment;
+pub mod items;
 mod operation;
 mod peephole;
 mod table;
@@ -122,11 +153,6 @@ impl Fault {
     /// True for those that only show in tangles that a tier leaves open.
     pub fn is_of_open_tangles(self) -> bool {
         matches!(self.hook(), Hook::Open(..))
-    }
-
-    /// The name in JSON and in reports.
-    pub fn name(self) -> String {
-        snake_case(&format!("{self:?}"))
     }
 }
 

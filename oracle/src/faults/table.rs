@@ -1,6 +1,5 @@
 //! The faults, a row each: what is wrong, and the hook that makes it so.
 
-use serde::{Deserialize, Serialize};
 use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Fold, SubgroupOp as Op, first_lanes, lanes};
@@ -10,31 +9,6 @@ use tangle_program::types::{Scalar, Shape};
 use super::operation::{integer_like, is_narrow};
 use super::{AnyTangle, Hook, algebra, enclosing, highest, innermost, is_divergent, lowest, peephole};
 use crate::rules::{Access, Construct, Jump, Merge};
-
-/// Declares the faults.
-macro_rules! faults {
-    ($($(#[doc = $about:literal])+ $name:ident => $hook:expr,)+) => {
-        /// A planted fault.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum Fault { $($(#[doc = $about])+ $name,)+ }
-
-        impl Fault {
-            /// Every fault.
-            pub const ALL: &[Fault] = &[$(Fault::$name,)+];
-
-            /// What is wrong.
-            pub const fn about(self) -> &'static str {
-                match self { $(Fault::$name => concat!($($about),+).trim_ascii(),)+ }
-            }
-
-            /// Where it takes hold.
-            pub(super) fn hook(self) -> Hook {
-                match self { $(Fault::$name => $hook,)+ }
-            }
-        }
-    };
-}
 
 const MIN_MAX: &[Fold] = &[Fold::Min, Fold::Max];
 
@@ -58,6 +32,8 @@ const fn is_comparison(op: BinaryOp) -> bool {
 }
 
 faults! {
+    /// A planted fault.
+    Fault:
     // Control flow: which lanes go where.
     /// The highest lane is lost where the sides of a divergent `if` merge.
     IfMergeLosesLastLane => Hook::Merge(Merge::If, |sides| match sides {

@@ -110,6 +110,8 @@ pub(crate) struct Machine<'a, R> {
     pass: Pass,
     /// The groups whose control flow is uniform or not: see the module page. Empty at tier maximal.
     groups: Vec<Mask>,
+    /// True if uniform control flow comes back behind a merge (rule R6): not known where the invocation group is not (rule I4).
+    reconverges: bool,
     /// True if path keys are needed.
     keyed: bool,
     keys: Vec<u64>,
@@ -194,6 +196,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             rules,
             pass,
             groups,
+            reconverges: case.tier != Tier::Plain || case.entry_point.stage.has_workgroups(),
             keyed: case.tier != Tier::Maximal || code.has_switch,
             keys: vec![0; layout.slots],
             epoch: 0,
@@ -289,11 +292,18 @@ impl<'a, R: Rules> Machine<'a, R> {
 
     /// Control flow of these groups is uniform again: their paths start anew.
     fn restart_paths(&mut self, uniform: &Mask) {
-        if self.tier != Tier::Maximal && !uniform.is_empty() {
+        if self.tier != Tier::Maximal && self.reconverges && !uniform.is_empty() {
             self.epoch += 1;
             let start = mix(0, Decision::MAX, self.epoch);
             self.set_paths(uniform, |_| start);
         }
+    }
+
+    /// True if uniform control flow holds: it comes back, or all lanes have followed one path from the beginning.
+    fn is_still_uniform(&self) -> bool {
+        let mut keys = self.layout.live.slots().map(|slot| self.keys[slot]);
+        let first = keys.next();
+        self.reconverges || keys.all(|key| Some(key) == first)
     }
 
     fn set_paths(&mut self, lanes: &Mask, path: impl Fn(u64) -> u64) {

@@ -152,7 +152,9 @@ impl<'a, R: Rules> Machine<'a, R> {
                 exact.then_some(Severity::Hard)
             }
             Pass::Predict { visitors, classes } => {
-                let uniform = u.lanes(subgroup.first, subgroup.size) != 0 && self.nobody_lost_in_group(s);
+                let uniform = u.lanes(subgroup.first, subgroup.size) != 0
+                    && self.nobody_lost_in_group(s)
+                    && self.is_still_uniform();
                 let one_class = || classes[s] && visitors[at] == tangle && one_key();
                 // The letter of "as long as they follow the same control-flow path" (SPIR-V 1.6 rev 6, §2.2.5), which no test covers.
                 if uniform { Some(Severity::Hard) } else { one_class().then_some(Severity::Strong) }

@@ -18,7 +18,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use tangle_program::case::{Case, Centre, Data, Draw, EntryPoint, FORMAT, Launch, Stage, SubgroupSize, Tier};
+use tangle_program::case::{Case, Centre, Data, Draw, EntryPoint, FORMAT, Items, Launch, Stage, SubgroupSize, Tier};
 use tangle_program::memory::{MAX_SHARED_BYTES, is_element};
 use tangle_program::tree::{Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt};
 use tangle_program::types::Type;
@@ -192,10 +192,13 @@ fn entry_point(entry_point: &EntryPoint) -> Checked {
     let count = |sides: [u32; 3]| sides.iter().fold(1u64, |n, &side| n.saturating_mul(side.into()));
     let workgroups = match (&entry_point.launch, stage) {
         (Launch::Draw(draw), Stage::Fragment) => return drawn(entry_point, draw).at(|| "launch.draw".into()),
-        (Launch::Draw(_), _) | (Launch::Workgroups(_), Stage::Fragment) => {
+        (Launch::Items(items), stage) if stage.item_names().is_some() => {
+            return drawn_items(entry_point, items).at(|| "launch.items".into());
+        }
+        (Launch::Workgroups(workgroups), stage) if stage.has_workgroups() => workgroups,
+        (Launch::Draw(_) | Launch::Items(_) | Launch::Workgroups(_), _) => {
             return invalid(format!("no {} shader is launched like this", stage.name())).at(|| "launch".into());
         }
-        (Launch::Workgroups(workgroups), _) => workgroups,
     };
     let (workgroup, groups) = (count(workgroups.size), count(workgroups.count));
     if !(1..=MAX_WORKGROUP).contains(&workgroup) {
@@ -256,6 +259,24 @@ fn drawn(entry_point: &EntryPoint, draw: &Draw) -> Checked {
     Ok(())
 }
 
+/// There are items, not too many.
+fn drawn_items(entry_point: &EntryPoint, items: &Items) -> Checked {
+    if entry_point.full_subgroups {
+        refuse!("full subgroups are of stages with workgroups");
+    }
+    for (name, number) in [("size", items.size), ("count", items.count)] {
+        if number == 0 {
+            return invalid("none").at(|| name.into());
+        }
+    }
+    if items.identities() > MAX_ITEMS {
+        refuse!("{} invocations: must be 1 to {MAX_ITEMS}", items.identities());
+    }
+    Ok(())
+}
+
+/// The most invocations of all items of a draw together.
+pub const MAX_ITEMS: u32 = 1 << 10;
 /// The longest side of a framebuffer, pixels.
 pub const MAX_FRAMEBUFFER: u32 = 128;
 /// The most places for fragments of all triangles together.
@@ -359,8 +380,8 @@ fn exists(ty: Type) -> Checked {
 
 fn shared(case: &Case) -> Checked {
     let program = &case.program;
-    if case.entry_point.stage == Stage::Fragment && !program.shared.is_empty() {
-        refuse!("a fragment shader has no arrays that are shared");
+    if !case.entry_point.stage.has_workgroups() && !program.shared.is_empty() {
+        refuse!("a {} shader has no arrays that are shared", case.entry_point.stage.name());
     }
     let bytes = program.shared.iter().fold(0, |sum: u64, array| sum.saturating_add(array.bytes()));
     if bytes > MAX_SHARED_BYTES {

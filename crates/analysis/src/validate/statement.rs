@@ -108,10 +108,10 @@ impl<'a, 's> Checker<'a, 's> {
 
     /// Which built-ins a stage has (Vulkan, Built-In Variables; SubgroupId and NumSubgroups are of GLCompute, MeshEXT and TaskEXT).
     fn builtins(&self, stmt: &Stmt) -> Checked {
-        let is_fragment = self.case.entry_point.stage == Stage::Fragment;
+        let stage = self.case.entry_point.stage;
         let is_other = |expr: &Expr| match expr {
-            Expr::Builtin(Builtin::Helper) => !is_fragment,
-            Expr::Builtin(Builtin::SubgroupId | Builtin::NumSubgroups) => is_fragment,
+            Expr::Builtin(Builtin::Helper) => stage != Stage::Fragment,
+            Expr::Builtin(Builtin::SubgroupId | Builtin::NumSubgroups) => !stage.has_workgroups(),
             _ => false,
         };
         if stmt.direct_exprs().any(|expr| expr.any(&mut |part| is_other(part))) {
@@ -185,14 +185,14 @@ impl<'a, 's> Checker<'a, 's> {
                 invalid("terminateInvocation stands in main").at(|| "discard".into())
             }
             Stmt::Discard(_) => Ok(()),
-            Stmt::Sync(_) if self.case.entry_point.stage == Stage::Fragment => {
-                invalid("a fragment shader has no barriers of workgroups").at(|| "workgroup_barrier".into())
+            Stmt::Sync(_) if !self.case.entry_point.stage.has_workgroups() => {
+                invalid("a stage without workgroups has no barriers of workgroups").at(|| "workgroup_barrier".into())
             }
             Stmt::Assume(cond) => self.assumption(cond, place).at(|| "assume_true".into()),
             // Where it may stand is checked for the whole program.
             Stmt::Sync(_) => Ok(()),
-            Stmt::Barrier(SubgroupOp::MemoryBarrierShared) if self.case.entry_point.stage == Stage::Fragment => {
-                invalid("a fragment shader has no shared memory").at(|| "subgroup_barrier".into())
+            Stmt::Barrier(SubgroupOp::MemoryBarrierShared) if !self.case.entry_point.stage.has_workgroups() => {
+                invalid("a stage without workgroups has no shared memory").at(|| "subgroup_barrier".into())
             }
             Stmt::Barrier(op) if op.info().gives == Gives::Nothing => Ok(()),
             Stmt::Barrier(op) => invalid(format!("{} has a result: it is an expression", op.info().name))

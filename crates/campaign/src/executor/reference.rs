@@ -6,6 +6,7 @@ use std::str::FromStr;
 use anyhow::anyhow;
 use crossbeam_channel::Sender;
 use tangle_oracle::faults::fragment::{FragmentFault, PlantedFragment};
+use tangle_oracle::faults::items::{ItemFault, PlantedItem};
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::Observation;
 use tangle_oracle::map::LaneMap;
@@ -38,6 +39,8 @@ pub enum Behaviour {
     Planted(Fault),
     /// One planted fault of fragment shaders.
     Fragment(FragmentFault),
+    /// One planted fault of the stages before rasterisation.
+    Item(ItemFault),
 }
 
 /// How the reference device runs a case.
@@ -60,8 +63,10 @@ impl FromStr for Reference {
             Some((_, name)) => {
                 let fault = Fault::ALL.iter().find(|fault| fault.name() == name);
                 let of_fragments = FragmentFault::ALL.iter().find(|fault| fault.name() == name);
+                let of_items = ItemFault::ALL.iter().find(|fault| fault.name() == name);
                 let fault = fault.map(|&fault| Behaviour::Planted(fault));
                 let fault = fault.or_else(|| of_fragments.map(|&fault| Behaviour::Fragment(fault)));
+                let fault = fault.or_else(|| of_items.map(|&fault| Behaviour::Item(fault)));
                 fault.ok_or_else(|| anyhow!("no planted fault '{name}'"))?
             }
         };
@@ -85,6 +90,7 @@ impl Reference {
             Behaviour::MinimalReconvergence => reference::observe(case, &map, || MinimalReconvergence)?,
             Behaviour::Planted(fault) => reference::observe(case, &map, || Planted::new(fault))?,
             Behaviour::Fragment(fault) => reference::observe(case, &map, || PlantedFragment(fault))?,
+            Behaviour::Item(fault) => reference::observe(case, &map, || PlantedItem(fault))?,
         })
     }
 }

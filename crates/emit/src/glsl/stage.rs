@@ -1,6 +1,6 @@
 //! What a shader has because of its stage, and the shaders that stand beside it in a pipeline.
 
-use tangle_program::case::{Case, EntryPoint, Stage, interface};
+use tangle_program::case::{Case, EntryPoint, Items, Launch, Stage, interface};
 use tangle_program::tree::{Builtin, Discard, Expr, Stmt, walk_block};
 
 use super::Dialect;
@@ -11,6 +11,7 @@ pub(super) fn header(case: &Case) -> Vec<&'static str> {
         Stage::Compute => Vec::new(),
         Stage::Task => vec!["#pragma shader_stage(task)", "#extension GL_EXT_mesh_shader : require"],
         Stage::Mesh => vec!["#pragma shader_stage(mesh)", "#extension GL_EXT_mesh_shader : require"],
+        Stage::Vertex => vec!["#pragma shader_stage(vertex)"],
         Stage::Fragment => {
             let mut lines = vec!["#pragma shader_stage(fragment)"];
             if demotes(case) {
@@ -46,7 +47,7 @@ fn has(case: &Case, stmt: impl Fn(&Stmt) -> bool, expr: impl Fn(&Expr) -> bool) 
 /// What it says about its inputs and outputs.
 pub(super) fn interface(entry_point: &EntryPoint) -> Vec<&'static str> {
     match entry_point.stage {
-        Stage::Compute | Stage::Task => Vec::new(),
+        Stage::Compute | Stage::Task | Stage::Vertex => Vec::new(),
         Stage::Mesh => vec!["layout(triangles, max_vertices = 3, max_primitives = 1) out;"],
         Stage::Fragment => {
             let mut lines = vec!["layout(location = 0) flat in uint triangle;"];
@@ -68,7 +69,7 @@ pub(super) struct Identity {
     pub words: &'static [&'static str],
 }
 
-/// How an invocation of the case finds out who it is (docs/rules.md, sections M and H).
+/// How an invocation of the case finds out who it is (docs/rules.md, sections M, H and I).
 pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
     let size = case.entry_point.group_size();
     let (ballot, end, first) = match dialect {
@@ -77,8 +78,8 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
             ("subgroupBallot(", ")", "subgroupBroadcastFirst")
         }
     };
-    match case.entry_point.draw() {
-        None => Identity {
+    match &case.entry_point.launch {
+        Launch::Workgroups(_) => Identity {
             number: vec![format!("invocation = workgroup_index * {size}u + gl_LocalInvocationIndex;")],
             record: vec![
                 format!("uvec4 entry_mask = {ballot}true{end};"),
@@ -96,7 +97,40 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
                 "entry_mask.w",
             ],
         },
-        Some(draw) => {
+        Launch::Items(items) => Identity {
+            // A wrong identity must not lead out of the buffers.
+            number: vec![
+                format!(
+                    "invocation = min({} * {}u + {}, {}u);",
+                    place(case.entry_point.stage, Builtin::LocalY),
+                    items.size,
+                    place(case.entry_point.stage, Builtin::LocalX),
+                    items.identities() - 1
+                ),
+                format!(
+                    "execution = min(atomicAdd(map_words[{}u + invocation], 1u), {}u);",
+                    size as usize * case.entry_point.map_words(),
+                    Items::EXECUTIONS - 1
+                ),
+                format!("invocation += execution * {}u;", items.identities()),
+            ],
+            record: [
+                "uvec4 entry_mask = subgroupBallot(true);",
+                "uint entry_token = subgroupBroadcastFirst(invocation);",
+            ]
+            .map(str::to_owned)
+            .into(),
+            words: &[
+                "lane",
+                "subgroup_size",
+                "entry_token",
+                "entry_mask.x",
+                "entry_mask.y",
+                "entry_mask.z",
+                "entry_mask.w",
+            ],
+        },
+        Launch::Draw(draw) => {
             let [columns, rows, _] = draw.grid();
             // The value at entry, which `demote` does not change.
             let helper = if demotes(case) { "helperInvocationEXT()" } else { "gl_HelperInvocation" };
@@ -142,7 +176,13 @@ pub(super) const fn globals(stage: Stage) -> &'static [&'static str] {
     match stage {
         Stage::Compute | Stage::Task | Stage::Mesh => &[],
         Stage::Fragment => &["uvec2 pixel;"],
+        Stage::Vertex => &["uint execution;"],
     }
+}
+
+/// What a built-in is called that says which invocation of an item it is, or which item.
+fn place(stage: Stage, of: Builtin) -> &'static str {
+    builtin(stage, of).unwrap_or("0u")
 }
 
 /// What a built-in is called in a stage, where that is not as in a compute shader.
@@ -152,6 +192,10 @@ pub(super) const fn builtin(stage: Stage, builtin: Builtin) -> Option<&'static s
         (Stage::Fragment, Builtin::LocalX) => Some("pixel.x"),
         (Stage::Fragment, Builtin::LocalY) => Some("pixel.y"),
         (Stage::Fragment, Builtin::LocalZ) => Some("triangle"),
+        (Stage::Vertex, Builtin::LocalX) => Some("uint(gl_VertexIndex)"),
+        (Stage::Vertex, Builtin::LocalY) => Some("uint(gl_InstanceIndex)"),
+        (Stage::Vertex, Builtin::LocalIndex) => Some("invocation"),
+        (Stage::Vertex, Builtin::LocalZ) => Some("execution"),
         _ => None,
     }
 }
@@ -175,6 +219,7 @@ pub(super) struct Frame {
 /// - Task: "OpEmitMeshTasksEXT … Behavior is undefined if any invocation terminates without executing this instruction, or if any invocation
 ///   executes this instruction in non-uniform control flow" (ibid.). It stands behind a selection that is entered in uniform control
 ///   flow and that all leave by its merge block (rule R6), since `main` has no `return` (`tangle_analysis::validate`).
+/// - Vertex: points have a size (VUID-VkGraphicsPipelineCreateInfo-topology-08773), and nothing is rasterised.
 pub(super) const fn frame(stage: Stage) -> Frame {
     match stage {
         Stage::Compute | Stage::Fragment => Frame { begin: &[], open: &[], close: &[], end: &[] },
@@ -183,6 +228,12 @@ pub(super) const fn frame(stage: Stage) -> Frame {
             open: &["switch (0u) {", "default:"],
             close: &["}"],
             end: &["EmitMeshTasksEXT(0u, 0u, 0u);"],
+        },
+        Stage::Vertex => Frame {
+            begin: &["gl_Position = vec4(0.0, 0.0, 0.0, 1.0);", "gl_PointSize = 1.0;"],
+            open: &[],
+            close: &[],
+            end: &[],
         },
         Stage::Mesh => Frame { begin: &["SetMeshOutputsEXT(0u, 0u);"], open: &[], close: &[], end: &[] },
     }
@@ -213,7 +264,7 @@ void main() {
 ";
     const _: () = assert!(interface::CORNERS == 5);
     match case.entry_point.stage {
-        Stage::Compute | Stage::Mesh => None,
+        Stage::Compute | Stage::Mesh | Stage::Vertex => None,
         Stage::Task => Some(MESH),
         Stage::Fragment => Some(VERTEX),
     }

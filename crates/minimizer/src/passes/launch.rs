@@ -1,6 +1,8 @@
 //! Launch: fewer invocations, fewer demands.
 
-use tangle_program::case::{Case, Draw, EntryPoint, GroupId, InvocationId, Launch, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{
+    Case, Draw, EntryPoint, GroupId, InvocationId, Items, Launch, SpirvVersion, SubgroupSize, Tier,
+};
 
 use super::{Candidates, each};
 
@@ -9,8 +11,10 @@ const ALONE: u32 = 8;
 
 /// One workgroup alone, then the first half of them in each dimension.
 pub fn groups(case: &Case) -> Candidates<'_> {
-    if case.entry_point.draw().is_some() {
-        return draws(case);
+    match &case.entry_point.launch {
+        Launch::Workgroups(_) => {}
+        Launch::Draw(_) => return draws(case),
+        Launch::Items(items) => return item_launches(case, *items),
     }
     let count = case.entry_point.groups();
     let alone = (0..count.min(ALONE)).filter(|_| count > 1).map(|first| ([1; 3], first));
@@ -68,6 +72,23 @@ fn draws(case: &Case) -> Candidates<'_> {
     })
 }
 
+/// One item, then half as many; 1, 2, 3, 4, 5, 8, 9, 16, 17 and so on invocations of each, then one less.
+fn item_launches(case: &Case, now: Items) -> Candidates<'_> {
+    let sizes = [1].into_iter().chain((1..10).flat_map(|log| [1 << log, (1 << log) + 1]));
+    let mut edits: Vec<Items> =
+        [1, now.count / 2, now.count.saturating_sub(1)].map(|count| Items { count, ..now }).into();
+    edits.extend(sizes.chain([now.size.saturating_sub(1)]).map(|size| Items { size, ..now }));
+    edits.retain(|items| items.size > 0 && items.count > 0 && items.size <= now.size && *items != now);
+    each(case, edits, move |case, items| {
+        let old = case.entry_point.clone();
+        case.entry_point.launch = Launch::Items(items);
+        cut(case, &old, |_, index| {
+            let [x, y, execution] = coordinates(index, items.grid());
+            (0, x + now.size * (y + now.count * execution))
+        });
+    })
+}
+
 fn coordinates(index: u32, [x, y, _]: [u32; 3]) -> [u32; 3] {
     [index % x, index / x % y, index / x / y]
 }
@@ -95,7 +116,7 @@ enum Take {
 /// In one dimension: 1, 2, 3, 4, 5, 8, 9, 16, 17 and so on (full subgroups, and one lane more), then the same number as now; then
 /// every dimension 1, its half, one less. If there are inputs, each with the words of the first invocations and with those of the last.
 pub fn workgroup(case: &Case) -> Candidates<'_> {
-    if case.entry_point.draw().is_some() {
+    if !case.entry_point.stage.has_workgroups() {
         return each(case, Vec::<()>::new(), |_, ()| {});
     }
     let now = case.entry_point.workgroups().size;

@@ -211,6 +211,7 @@ const fn pipeline_stage(stage: ShaderStage) -> vk::PipelineStageFlags {
         ShaderStage::Compute => vk::PipelineStageFlags::COMPUTE_SHADER,
         ShaderStage::Task => vk::PipelineStageFlags::TASK_SHADER_EXT,
         ShaderStage::Mesh => vk::PipelineStageFlags::MESH_SHADER_EXT,
+        ShaderStage::Vertex => vk::PipelineStageFlags::VERTEX_SHADER,
         ShaderStage::Fragment => vk::PipelineStageFlags::from_raw(
             vk::PipelineStageFlags::VERTEX_SHADER.as_raw() | vk::PipelineStageFlags::FRAGMENT_SHADER.as_raw(),
         ),

@@ -86,8 +86,7 @@ impl Graphics {
             vk::PipelineMultisampleStateCreateInfo::default().rasterization_samples(vk::SampleCountFlags::TYPE_1);
         let blend = vk::PipelineColorBlendStateCreateInfo::default();
         let input = vk::PipelineVertexInputStateCreateInfo::default();
-        let assembly =
-            vk::PipelineInputAssemblyStateCreateInfo::default().topology(vk::PrimitiveTopology::TRIANGLE_LIST);
+        let assembly = vk::PipelineInputAssemblyStateCreateInfo::default().topology(topology(pipeline));
         let create_info = vk::GraphicsPipelineCreateInfo::default()
             .flags(flags)
             .stages(stages)
@@ -105,10 +104,20 @@ impl Graphics {
     }
 }
 
+/// What vertices are taken for.
+fn topology(pipeline: &Pipeline) -> vk::PrimitiveTopology {
+    match pipeline {
+        Pipeline::Vertex => vk::PrimitiveTopology::POINT_LIST,
+        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh | Pipeline::Fragment(_) => {
+            vk::PrimitiveTopology::TRIANGLE_LIST
+        }
+    }
+}
+
 /// Width and height of the framebuffer.
 fn extent(pipeline: &Pipeline) -> (u32, u32) {
     match pipeline {
-        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh => (1, 1),
+        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh | Pipeline::Vertex => (1, 1),
         Pipeline::Fragment(raster) => (raster.width, raster.height),
     }
 }
@@ -141,7 +150,7 @@ pub(super) fn record(
             device.cmd_push_constants(commands, layout.pipeline, stages, 0, &launch.push_constants);
         }
         match layout.stage {
-            ShaderStage::Fragment => device.cmd_draw(commands, x, 1, 0, 0),
+            ShaderStage::Fragment | ShaderStage::Vertex => device.cmd_draw(commands, x, y, 0, 0),
             ShaderStage::Compute | ShaderStage::Task | ShaderStage::Mesh => (draw.draw_mesh_tasks)(commands, x, y, z),
         }
         device.cmd_end_render_pass(commands);

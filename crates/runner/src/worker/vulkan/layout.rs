@@ -33,6 +33,7 @@ pub(super) const fn stage_flag(stage: ShaderStage) -> vk::ShaderStageFlags {
         ShaderStage::Task => vk::ShaderStageFlags::TASK_EXT,
         ShaderStage::Mesh => vk::ShaderStageFlags::MESH_EXT,
         ShaderStage::Fragment => vk::ShaderStageFlags::FRAGMENT,
+        ShaderStage::Vertex => vk::ShaderStageFlags::VERTEX,
     }
 }
 

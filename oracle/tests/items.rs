@@ -1,0 +1,152 @@
+//! Stages before rasterisation (docs/rules.md, section I): small programs with expectations by hand, generated cases on right devices, and planted faults.
+
+mod common;
+
+use common::*;
+use tangle_analysis::validate::validate;
+use tangle_generator::{Config, Profile, from_seed};
+use tangle_oracle::faults::items::{ItemFault, PlantedItem};
+use tangle_oracle::judge::{Counts, Judgement, Verdict, judge};
+use tangle_oracle::map::{LaneMap, MapRule, SizePromise};
+use tangle_oracle::reference::observe;
+use tangle_oracle::rules::{Drawn, Finest, Rules, Spec};
+use tangle_program::case::{Case, Items, Launch, Stage, SubgroupSize, Tier};
+use tangle_program::ops::BinaryOp;
+use tangle_program::tree::{Builtin, Stmt};
+
+const A: u32 = 1;
+const B: u32 = 2;
+const PROMISE: SizePromise = SizePromise { default: 8, min: 4, max: 128 };
+const STAGES: [Stage; 1] = [Stage::Vertex];
+
+/// A vertex shader of `count` instances of `size` vertices.
+fn vertices(tier: Tier, size: u32, count: u32, body: impl Into<Vec<Stmt>>) -> Case {
+    let mut case = Case { tier, ..main_of(body) };
+    case.entry_point.stage = Stage::Vertex;
+    case.entry_point.launch = Launch::Items(Items { size, count });
+    validate(&case).expect("it is valid");
+    case
+}
+
+/// Nothing says at tier plain that lanes come together again, since nothing says which of them are an invocation group (rule I4).
+#[test]
+fn what_a_tier_promises() {
+    let body = || [when(bin(lane(), BinaryOp::Lt, uint(2)), [see(A)]), see(B)];
+    let seen = |tier| {
+        let case = vertices(tier, 4, 1, body());
+        expected(&case, &LaneMap::linear(&case, 4)).expect("it is defined")
+    };
+    assert_eq!(seen(Tier::Maximal), "A=03 B=0F");
+    assert_eq!(seen(Tier::SubgroupUniform), "A=03 B=0F");
+    assert_eq!(seen(Tier::Plain), "A=03 B=0F?");
+    // All go the same way, as the lanes of one invocation group or of several.
+    let together = vertices(Tier::Plain, 4, 1, [when(bin(lane(), BinaryOp::Lt, uint(4)), [see(A)]), see(B)]);
+    assert_eq!(expected(&together, &LaneMap::linear(&together, 4)).expect("it is defined"), "A=0F B=0F");
+}
+
+/// Two vertices of three instances in subgroups of 4, the third vertex of all executed again: each execution is an invocation of its own.
+#[test]
+fn a_vertex_may_be_executed_again() {
+    let place = [Builtin::LocalX, Builtin::LocalY, Builtin::LocalZ].map(tangle_program::tree::Expr::Builtin);
+    let case = vertices(Tier::Maximal, 2, 3, [log(A, place), see(B)]);
+    let map = LaneMap::of_executions(&[0, 1, 2, 3, 4, 5, 8, 14], 4);
+    let values = "A=0F+0F:[0/0/0 1/0/0 0/1/0 1/1/0 0/2/0 1/2/0 0/1/1 0/1/2] B=0F+0F:[15 15 15 15 15 15 15 15]";
+    assert_eq!(expected(&case, &map).expect("it is defined"), values);
+    let observation = observe(&case, &map, || Spec).expect("it is well-formed");
+    let promise = SizePromise { default: 4, ..PROMISE };
+    assert_eq!(judge(&case, &observation, promise).verdict, Verdict::Pass);
+    // A log of an execution that was not counted is a store that nobody made.
+    let mut other = observation.clone();
+    other.map[6 * Items::EXECUTIONS as usize * 8 + 2] -= 1;
+    assert_eq!(judge(&case, &other, promise).map_faults[0].rule, MapRule::Executions);
+    // More executions than have a place: nothing is said.
+    let mut many = observation;
+    many.map[6 * Items::EXECUTIONS as usize * 8 + 2] = Items::EXECUTIONS + 1;
+    let judged = judge(&case, &many, promise);
+    assert_eq!((judged.verdict, judged.map_faults), (Verdict::Vacuous, Vec::new()));
+}
+
+/// What may be two parts of one subgroup at the beginning may be one later: at tier plain nothing is said.
+#[test]
+fn parts_of_a_subgroup() {
+    for (tier, verdict) in [(Tier::Plain, Verdict::Vacuous), (Tier::Maximal, Verdict::Pass)] {
+        let case = vertices(tier, 4, 1, [see(A)]);
+        let mut observation = observe(&case, &LaneMap::linear(&case, 2), || Spec).expect("it is well-formed");
+        for record in observation.map[..4 * 8].chunks_mut(8) {
+            record[1] = 4;
+            if record[2] == 2 {
+                record[0] += 2;
+                record[3] <<= 2;
+            }
+        }
+        for log in &mut observation.logs[2..4] {
+            log[1] = 0xC;
+        }
+        assert_eq!(judge(&case, &observation, SizePromise { default: 4, ..PROMISE }).verdict, verdict, "{tier:?}");
+    }
+}
+
+fn run<R: Rules>(case: &Case, size: u32, seed: u64, rules: impl Fn() -> R) -> Judgement {
+    let size = if let SubgroupSize::Required(size) = case.entry_point.subgroup_size { size } else { size };
+    let map = match seed % 3 {
+        0 => {
+            // Some are executed twice, and not in order.
+            let identities = case.entry_point.items().expect("a draw").identities();
+            let again = (0..identities).filter(|index| index % 5 == 1).map(|index| identities + index);
+            LaneMap::of_executions(&(0..identities).rev().chain(again).collect::<Vec<_>>(), size)
+        }
+        _ => LaneMap::linear(case, size),
+    };
+    let observation = observe(case, &map, rules).expect("a generated case is well-formed");
+    judge(case, &observation, SizePromise { default: size, ..PROMISE })
+}
+
+fn config(stage: Stage, tier: Tier) -> Config {
+    Config { stage, tier, max_subgroup_size: 32, required_sizes: vec![4, 8, 16, 32], ..Config::default() }
+}
+
+/// `TANGLE_ITEM_SEEDS=N` has it look at more.
+#[test]
+fn right_devices_pass_generated_cases() {
+    let seeds = std::env::var("TANGLE_ITEM_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(100);
+    for (stage, tier) in STAGES.into_iter().flat_map(|stage| Tier::ALL.map(|tier| (stage, tier))) {
+        let mut counts = Counts::default();
+        for seed in 0..seeds {
+            let profile = Profile::ALL[seed as usize % Profile::ALL.len()].0;
+            let size = [4, 8, 32, 64][seed as usize / Profile::ALL.len() % 4];
+            let case = from_seed(seed, &Config { profile, ..config(stage, tier) });
+            validate(&case).unwrap_or_else(|invalid| panic!("seed {seed}: {invalid}"));
+            for (device, judgement) in [
+                ("together", run(&case, size, seed, || Spec)),
+                ("finest", run(&case, size, seed, || Finest)),
+                ("drawn", run(&case, size, seed, || Drawn::new(seed))),
+            ] {
+                let right = matches!(judgement.verdict, Verdict::Pass | Verdict::Vacuous);
+                assert!(right, "{stage:?}, {tier:?}, seed {seed}, size {size}, {device}: {judgement:?}");
+                counts.add(judgement.counts);
+            }
+        }
+        eprintln!("{} shaders, tier {}: {counts:?}", stage.name(), tier.name());
+        assert!(tier == Tier::Plain || counts.checked > counts.tainted, "{counts:?}");
+    }
+}
+
+#[test]
+fn planted_faults_are_caught() {
+    const CASES: u64 = 200;
+    let mut missed = Vec::new();
+    for &fault in ItemFault::ALL {
+        let caught = (0..CASES).find(|&seed| {
+            let stage = STAGES[seed as usize % STAGES.len()];
+            let tier = if seed % 4 == 3 { Tier::Plain } else { Tier::Maximal };
+            let case = from_seed(seed, &config(stage, tier));
+            let judgement = run(&case, [4, 8, 32][seed as usize % 3], seed, || PlantedItem(fault));
+            matches!(judgement.verdict, Verdict::Mismatch(_) | Verdict::LaneMap)
+        });
+        match caught {
+            Some(seed) => eprintln!("{:30} caught by case {:3}  {}", fault.name(), seed + 1, fault.about()),
+            None => missed.push(fault.name()),
+        }
+    }
+    assert!(missed.is_empty(), "not caught within {CASES} cases: {missed:?}");
+}
