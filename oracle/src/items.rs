@@ -90,7 +90,8 @@ fn read(case: &Case, words: &[u32], promise: SizePromise) -> Result<Option<Layou
         }
         if let Some((index, record)) = group.iter().find(|(_, record)| record.ballot != present) {
             let seen = format!("{} got {:#x}; the lanes of its subgroup are {present:#x}", name(*index), record.ballot);
-            return Err((MapRule::EntryBallot, seen));
+            let rule = if record.ballot & present == present { MapRule::NoHelpers } else { MapRule::EntryBallot };
+            return Err((rule, seen));
         }
         // The token is the value of the lowest lane (OpGroupNonUniformBroadcastFirst).
         let lowest = group.iter().min_by_key(|(_, record)| record.lane);

@@ -68,6 +68,9 @@ pub enum MapRule {
     ActiveHelpers,
     /// Before rasterisation each invocation of each item is executed at least once, and writes a record each time (rule I1).
     Executions,
+    /// Before rasterisation there are no helper invocations: nobody takes part but those that execute the shader for a vertex or primitive
+    /// (rule I3).
+    NoHelpers,
 }
 
 impl MapRule {
@@ -91,6 +94,7 @@ impl MapRule {
             MapRule::Quads => "lanes 4q to 4q+3 are a quad of neighbouring fragments or helpers, in the order of rows",
             MapRule::ActiveHelpers => "helper invocations are active as long as their quad has a fragment",
             MapRule::Executions => "each vertex or primitive is executed at least once, and writes a record each time",
+            MapRule::NoHelpers => "outside of fragment shaders no helper invocations take part in subgroup operations",
         }
     }
 
@@ -112,6 +116,7 @@ impl MapRule {
                 | MapRule::Quads
                 | MapRule::ActiveHelpers
                 | MapRule::Executions
+                | MapRule::NoHelpers
         )
     }
 }

@@ -224,7 +224,7 @@ pub fn of_map(rule: MapRule) -> Rule {
         MapRule::NumSubgroups => "Vulkan, Built-In Variables, NumSubgroups",
         MapRule::Coverage => "Vulkan, Rasterization, Basic Polygon Rasterization, and Shaders, Helper Invocations",
         MapRule::Quads => "Vulkan, Shaders, Scope, Quad, and Quad Group Operations",
-        MapRule::ActiveHelpers => "Vulkan, Shaders, Helper Invocations",
+        MapRule::ActiveHelpers | MapRule::NoHelpers => "Vulkan, Shaders, Helper Invocations",
         MapRule::Executions => "Vulkan, Shaders, Shader Memory Access Ordering",
     };
     Rule::paraphrased(source, format!("{}.", rule.text()))

@@ -1,7 +1,7 @@
 //! Launch: fewer invocations, fewer demands.
 
 use tangle_program::case::{
-    Case, Draw, EntryPoint, GroupId, InvocationId, Items, Launch, SpirvVersion, SubgroupSize, Tier,
+    Case, Draw, EntryPoint, GroupId, InvocationId, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier,
 };
 
 use super::{Candidates, each};
@@ -72,18 +72,26 @@ fn draws(case: &Case) -> Candidates<'_> {
     })
 }
 
-/// One item, then half as many; 1, 2, 3, 4, 5, 8, 9, 16, 17 and so on invocations of each, then one less.
+/// A compute shader of as many invocations; one item, then half as many; 1, 2, 3, 4, 5, 8, 9, 16, 17 and so on invocations of each, then one less.
 fn item_launches(case: &Case, now: Items) -> Candidates<'_> {
     let sizes = [1].into_iter().chain((1..10).flat_map(|log| [1 << log, (1 << log) + 1]));
     let mut edits: Vec<Items> =
         [1, now.count / 2, now.count.saturating_sub(1)].map(|count| Items { count, ..now }).into();
     edits.extend(sizes.chain([now.size.saturating_sub(1)]).map(|size| Items { size, ..now }));
     edits.retain(|items| items.size > 0 && items.count > 0 && items.size <= now.size && *items != now);
+    let edits = std::iter::once(None).chain(edits.into_iter().map(Some)).collect();
     each(case, edits, move |case, items| {
         let old = case.entry_point.clone();
-        case.entry_point.launch = Launch::Items(items);
+        match items {
+            Some(items) => case.entry_point.launch = Launch::Items(items),
+            None => {
+                case.entry_point.stage = Stage::Compute;
+                case.entry_point.launch = Launch::workgroups([now.size, now.count, 1], [1; 3]);
+            }
+        }
+        let size = case.entry_point.workgroups().size;
         cut(case, &old, |_, index| {
-            let [x, y, execution] = coordinates(index, items.grid());
+            let [x, y, execution] = coordinates(index, size);
             (0, x + now.size * (y + now.count * execution))
         });
     })
