@@ -4,7 +4,7 @@
 //! of the printer; the other words that have a meaning are listed here.
 
 /// The names that a printed shader uses for itself, besides `LOG0`, `SPEC0` and so on. A program must not use them.
-pub const OWN_NAMES: [&str; 35] = [
+pub const OWN_NAMES: [&str; 36] = [
     "ADD_CARRY",
     "Arrays",
     "FLOAT_WORD",
@@ -34,6 +34,7 @@ pub const OWN_NAMES: [&str; 35] = [
     "log_words",
     "map_base",
     "map_words",
+    "of_item",
     "pixel",
     "push_words",
     "subgroup_size",

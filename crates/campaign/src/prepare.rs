@@ -1,5 +1,6 @@
 //! From a case to a job, and from a job's outcome back to an observation.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -13,8 +14,8 @@ use tangle_program::case::{self, Case, Draw, SpirvVersion, Stage, SubgroupSize};
 use tangle_program::memory::buffer_bytes;
 use tangle_program::variant::Variant;
 use tangle_runner::{
-    Buffer, BufferKind, Init, Job, Launch, LaunchOutput, Module, Optimisation, Pipeline, Raster, ReadBack,
-    ReadBackMode, Source, SubgroupFlags,
+    Buffer, BufferKind, Init, ItemPipeline, Job, Launch, LaunchOutput, Module, Optimisation, Pipeline, Raster,
+    ReadBack, ReadBackMode, Source, SubgroupFlags,
     toolchain::{self, ToolchainError},
 };
 
@@ -124,17 +125,21 @@ pub fn prepare(case: Case) -> Result<Prepared, ToolchainFault> {
     }
 }
 
-/// The module of the shader that stands beside that of the case ([`tangle_emit::glsl::stage::beside`]). The shaders are few, and compiled once.
-fn beside(case: &Case) -> Result<Arc<Vec<u32>>, ToolchainError> {
-    type Compiled = HashMap<(&'static str, SpirvVersion), Arc<Vec<u32>>>;
+/// The modules of the shaders that stand beside that of the case ([`tangle_emit::glsl::stage::beside`]). The shaders are few, and compiled once.
+fn beside(case: &Case) -> Result<Vec<(Stage, Module)>, ToolchainError> {
+    let compiled = |(stage, text)| Ok((stage, Module(compiled_once(text, case.entry_point.spirv)?.to_vec())));
+    glsl::stage::beside(case).into_iter().map(compiled).collect()
+}
+
+fn compiled_once(text: Cow<'static, str>, version: SpirvVersion) -> Result<Arc<Vec<u32>>, ToolchainError> {
+    type Compiled = HashMap<(Cow<'static, str>, SpirvVersion), Arc<Vec<u32>>>;
     static COMPILED: LazyLock<Mutex<Compiled>> = LazyLock::new(Mutex::default);
-    let Some(text) = glsl::stage::beside(case) else { return Ok(Arc::default()) };
-    let key = (text, case.entry_point.spirv);
+    let key = (text, version);
     let compiled = || COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(module) = compiled().get(&key) {
         return Ok(Arc::clone(module));
     }
-    let module = Arc::new(toolchain::make(key.0, key.1, &[])?);
+    let module = Arc::new(toolchain::make(&key.0, key.1, &[])?);
     compiled().insert(key, Arc::clone(&module));
     Ok(module)
 }
@@ -149,7 +154,8 @@ pub fn job(prepared: &Prepared, dialect: Dialect, id: u64) -> Job {
 pub fn job_with<'a>(prepared: &Prepared, dialect: Dialect, cases: impl IntoIterator<Item = &'a Case>, id: u64) -> Job {
     let Prepared { case, spirv, .. } = prepared;
     // Where it does not compile, which `prepare` reports, the job says that it is no module.
-    let beside = || beside(case).map(|module| module.to_vec()).unwrap_or_default();
+    let beside = || beside(case).unwrap_or_default();
+    let only = || beside().pop().map(|(_, module)| module).unwrap_or_default();
     let size = case.entry_point.subgroup_size;
     let is_source = dialect.is_opengl() && case.variant.is_compiled_only();
     Job {
@@ -163,13 +169,17 @@ pub fn job_with<'a>(prepared: &Prepared, dialect: Dialect, cases: impl IntoItera
         }),
         pipeline: match case.entry_point.stage {
             Stage::Compute => Pipeline::Compute,
-            Stage::Task => Pipeline::Task { mesh: Box::new(Module(beside())) },
+            Stage::Task => Pipeline::Task { mesh: Box::new(only()) },
             Stage::Mesh => Pipeline::Mesh,
             Stage::Fragment => {
                 let (width, height) = case.entry_point.draw().map_or((1, 1), |draw| (draw.width, draw.height));
-                Pipeline::Fragment(Box::new(Raster { vertex: Module(beside()), width, height }))
+                Pipeline::Fragment(Box::new(Raster { vertex: only(), width, height }))
             }
-            Stage::Vertex => Pipeline::Vertex,
+            stage => Pipeline::Items(Box::new(ItemPipeline {
+                stage,
+                beside: beside(),
+                patches: matches!(stage, Stage::TessellationControl | Stage::TessellationEvaluation),
+            })),
         },
         required_subgroup_size: if let SubgroupSize::Required(size) = size { Some(size) } else { None },
         subgroup_flags: SubgroupFlags {
@@ -214,7 +224,11 @@ fn launch(case: &Case) -> Launch {
             buffers.push(storage(CORNERS, Init::Data(corners(draw)), ReadBackMode::None));
             [3 * draw.triangles.len() as u32, 1, 1]
         }
-        case::Launch::Items(items) => [items.size, items.count, 1],
+        case::Launch::Items(items) => match case.entry_point.stage {
+            Stage::Vertex => [items.size, items.count, 1],
+            // A vertex for each primitive.
+            _ => [items.count, 1, 1],
+        },
     };
     Launch { groups, push_constants: case.data.push.iter().flat_map(|word| word.to_ne_bytes()).collect(), buffers }
 }

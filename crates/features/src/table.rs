@@ -374,10 +374,30 @@ features! {
     SubgroupsInVertex = "VK_SHADER_STAGE_VERTEX_BIT" in Vulkan::Stage(vk::ShaderStageFlags::VERTEX.as_raw()), {
         asked_by: &[Ask::Stage(Stage::Vertex)],
     }
+    /// Subgroups in tessellation control shaders.
+    SubgroupsInTessellationControl = "VK_SHADER_STAGE_TESSELLATION_CONTROL_BIT"
+        in Vulkan::Stage(vk::ShaderStageFlags::TESSELLATION_CONTROL.as_raw()), {
+        asked_by: &[Ask::Stage(Stage::TessellationControl)],
+    }
+    /// Subgroups in tessellation evaluation shaders.
+    SubgroupsInTessellationEvaluation = "VK_SHADER_STAGE_TESSELLATION_EVALUATION_BIT"
+        in Vulkan::Stage(vk::ShaderStageFlags::TESSELLATION_EVALUATION.as_raw()), {
+        asked_by: &[Ask::Stage(Stage::TessellationEvaluation)],
+    }
+    /// Tessellation shaders.
+    TessellationShader = "tessellationShader"
+        in member!(PhysicalDeviceFeatures2.features.tessellation_shader, VULKAN_1_1), {
+        asked_by: &[Ask::Stage(Stage::TessellationControl), Ask::Stage(Stage::TessellationEvaluation)],
+        spirv: Spirv::capability(&[Capability::Tessellation]),
+    }
     /// Stores and atomics of the stages before rasterisation.
     VertexPipelineStoresAndAtomics = "vertexPipelineStoresAndAtomics"
         in member!(PhysicalDeviceFeatures2.features.vertex_pipeline_stores_and_atomics, VULKAN_1_1), {
-        asked_by: &[Ask::Stage(Stage::Vertex)],
+        asked_by: &[
+            Ask::Stage(Stage::Vertex),
+            Ask::Stage(Stage::TessellationControl),
+            Ask::Stage(Stage::TessellationEvaluation),
+        ],
     }
     /// `demote` and `helperInvocationEXT()`.
     DemoteToHelperInvocation = "shaderDemoteToHelperInvocation"

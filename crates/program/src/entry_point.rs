@@ -45,11 +45,23 @@ pub enum Stage {
     Fragment,
     /// Vertex: a draw of points.
     Vertex,
+    /// TessellationControl: a draw of patches.
+    TessellationControl,
+    /// TessellationEvaluation: a draw of patches, each of which becomes a line of vertices.
+    TessellationEvaluation,
 }
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Stage; 5] = [Stage::Compute, Stage::Task, Stage::Mesh, Stage::Fragment, Stage::Vertex];
+    pub const ALL: [Stage; 7] = [
+        Stage::Compute,
+        Stage::Task,
+        Stage::Mesh,
+        Stage::Fragment,
+        Stage::Vertex,
+        Stage::TessellationControl,
+        Stage::TessellationEvaluation,
+    ];
 
     /// The name in JSON and on the command line: that of `VkShaderStageFlagBits`.
     pub const fn name(self) -> &'static str {
@@ -59,6 +71,8 @@ impl Stage {
             Stage::Mesh => "mesh",
             Stage::Fragment => "fragment",
             Stage::Vertex => "vertex",
+            Stage::TessellationControl => "tessellation_control",
+            Stage::TessellationEvaluation => "tessellation_evaluation",
         }
     }
 
@@ -70,18 +84,15 @@ impl Stage {
     /// The oldest SPIR-V that has the stage: SPV_EXT_mesh_shader, "This extension requires SPIR-V 1.4."
     pub const fn first_spirv(self) -> SpirvVersion {
         match self {
-            Stage::Compute | Stage::Fragment | Stage::Vertex => SpirvVersion::V1_3,
             Stage::Task | Stage::Mesh => SpirvVersion::V1_4,
+            _ => SpirvVersion::V1_3,
         }
     }
 
     /// True if its invocations are in workgroups. Elsewhere nothing but the draw is known of the invocation group of SPIR-V: "at least as large as
     /// a single point, line, triangle, or patch, and at most as large as a single rendering command" (SPIR-V 1.6 §2.2.5).
     pub const fn has_workgroups(self) -> bool {
-        match self {
-            Stage::Compute | Stage::Task | Stage::Mesh => true,
-            Stage::Fragment | Stage::Vertex => false,
-        }
+        matches!(self, Stage::Compute | Stage::Task | Stage::Mesh)
     }
 
     /// What [`Items`] are in the stage: an item, and an invocation of it. `None` if it is launched by something else.
@@ -89,6 +100,19 @@ impl Stage {
         match self {
             Stage::Compute | Stage::Task | Stage::Mesh | Stage::Fragment => None,
             Stage::Vertex => Some(["instance", "vertex"]),
+            Stage::TessellationControl => Some(["patch", "output vertex"]),
+            Stage::TessellationEvaluation => Some(["patch", "vertex"]),
+        }
+    }
+
+    /// How many invocations an item may have: so many as every device with the stage can give it (Vulkan, Required Limits).
+    pub const fn item_sizes(self) -> [u32; 2] {
+        match self {
+            // maxTessellationPatchSize
+            Stage::TessellationControl => [1, 32],
+            // One segment at least, and maxTessellationGenerationLevel at most.
+            Stage::TessellationEvaluation => [2, 65],
+            _ => [1, 1 << 10],
         }
     }
 }
@@ -133,13 +157,13 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// A draw whose invocations come before rasterisation, which does not take place: instances of vertices, say.
+/// A draw whose invocations come before rasterisation, which does not take place: instances of vertices, or patches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Items {
-    /// Invocations of each item: the vertices of an instance.
+    /// Invocations of each item: the vertices of an instance, or of a patch.
     pub size: u32,
-    /// Items: instances.
+    /// Items: instances, patches.
     pub count: u32,
 }
 

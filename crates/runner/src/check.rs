@@ -250,7 +250,7 @@ fn missing_limits(job: &Job, facts: &ModuleFacts, device: &DeviceInfo, missing: 
         ShaderStage::Task => "Task",
         ShaderStage::Mesh => "Mesh",
         ShaderStage::Fragment => "Fragment",
-        ShaderStage::Vertex => "Vertex",
+        stage => stage.name(),
     };
     for (axis, name) in ["x", "y", "z"].iter().enumerate() {
         let limit = of_stage.max_size[axis].into();

@@ -56,9 +56,19 @@ pub enum Pipeline {
     Mesh,
     /// A graphics pipeline whose fragment shader the module is.
     Fragment(Box<Raster>),
-    /// A graphics pipeline whose vertex shader the module is: points, and as many instances as a launch has [workgroups](Launch::groups) in y.
-    /// Nothing is rasterised.
-    Vertex,
+    /// A graphics pipeline whose module is of a stage before rasterisation, which does not take place.
+    Items(Box<ItemPipeline>),
+}
+
+/// What stands around a stage before rasterisation. A launch has as many vertices as it has [workgroups](Launch::groups) in x, and instances in y.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemPipeline {
+    /// The stage of the module.
+    pub stage: ShaderStage,
+    /// The other stages. They use no buffer.
+    pub beside: Vec<(ShaderStage, Module)>,
+    /// True if each vertex is a patch, and not a point.
+    pub patches: bool,
 }
 
 /// What fragments come from: triangles, three vertices each, as many vertices as a launch has [workgroups](Launch::groups) in x.
@@ -70,15 +80,6 @@ pub struct Raster {
     pub width: u32,
     /// Its height.
     pub height: u32,
-}
-
-/// The stage of a module beside that of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BesideStage {
-    /// A vertex shader.
-    Vertex,
-    /// A mesh shader.
-    Mesh,
 }
 
 /// A module beside that of a job.
@@ -93,24 +94,27 @@ impl Pipeline {
             Pipeline::Task { .. } => ShaderStage::Task,
             Pipeline::Mesh => ShaderStage::Mesh,
             Pipeline::Fragment(_) => ShaderStage::Fragment,
-            Pipeline::Vertex => ShaderStage::Vertex,
+            Pipeline::Items(items) => items.stage,
         }
     }
 
     /// True if there are fragments.
     pub const fn rasterises(&self) -> bool {
         match self {
-            Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh | Pipeline::Vertex => false,
+            Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh | Pipeline::Items(_) => false,
             Pipeline::Fragment(_) => true,
         }
     }
 
     /// The other modules of the pipeline, with their stages.
-    pub fn beside(&self) -> Vec<(BesideStage, &[u32])> {
+    pub fn beside(&self) -> Vec<(ShaderStage, &[u32])> {
         match self {
-            Pipeline::Compute | Pipeline::Mesh | Pipeline::Vertex => Vec::new(),
-            Pipeline::Task { mesh } => vec![(BesideStage::Mesh, mesh.0.as_slice())],
-            Pipeline::Fragment(raster) => vec![(BesideStage::Vertex, raster.vertex.0.as_slice())],
+            Pipeline::Compute | Pipeline::Mesh => Vec::new(),
+            Pipeline::Items(items) => {
+                items.beside.iter().map(|(stage, module)| (*stage, module.0.as_slice())).collect()
+            }
+            Pipeline::Task { mesh } => vec![(ShaderStage::Mesh, mesh.0.as_slice())],
+            Pipeline::Fragment(raster) => vec![(ShaderStage::Vertex, raster.vertex.0.as_slice())],
         }
     }
 }

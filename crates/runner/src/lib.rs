@@ -59,7 +59,7 @@ pub use info::{
 };
 pub use inventory::{Inventory, Probe, ProbeOptions};
 pub use job::{
-    BesideStage, Buffer, BufferKind, Completed, Init, Job, Launch, LaunchOutput, Module, Optimisation, Outcome,
+    Buffer, BufferKind, Completed, Init, ItemPipeline, Job, Launch, LaunchOutput, Module, Optimisation, Outcome,
     Pipeline, Raster, ReadBack, ReadBackMode, ShaderStage, Shortage, Source, Stage, Stall, SubgroupFlags, Suspicion,
     Times, WorkerEnd,
 };

@@ -158,7 +158,8 @@ const ITEM_INVOCATIONS: u32 = 256;
 fn items(draw: &mut Draw<'_>, config: &Config) -> Items {
     let log_words = config.size.unwrap_or(config.profile.size()).log_words;
     let most = if log_words > MANY_WORDS { ITEM_INVOCATIONS / 4 } else { ITEM_INVOCATIONS };
-    let size = draw.weighted(&OF_ITEM).min(most);
+    let [fewest, largest] = config.stage.item_sizes();
+    let size = draw.weighted(&OF_ITEM).min(most).clamp(fewest, largest);
     let count = draw.weighted(&[(5, 1), (3, 2), (2, 3), (1, 8)]).min(most / size);
     Items { size, count }
 }

@@ -264,10 +264,12 @@ fn drawn_items(entry_point: &EntryPoint, items: &Items) -> Checked {
     if entry_point.full_subgroups {
         refuse!("full subgroups are of stages with workgroups");
     }
-    for (name, number) in [("size", items.size), ("count", items.count)] {
-        if number == 0 {
-            return invalid("none").at(|| name.into());
-        }
+    let [least, most] = entry_point.stage.item_sizes();
+    if !(least..=most).contains(&items.size) {
+        return invalid(format!("{} invocations: must be {least} to {most}", items.size)).at(|| "size".into());
+    }
+    if items.count == 0 {
+        return invalid("none").at(|| "count".into());
     }
     if items.identities() > MAX_ITEMS {
         refuse!("{} invocations: must be 1 to {MAX_ITEMS}", items.identities());

@@ -1,5 +1,7 @@
 //! What a shader has because of its stage, and the shaders that stand beside it in a pipeline.
 
+use std::borrow::Cow;
+
 use tangle_program::case::{Case, EntryPoint, Items, Launch, Stage, interface};
 use tangle_program::tree::{Builtin, Discard, Expr, Stmt, walk_block};
 
@@ -12,6 +14,8 @@ pub(super) fn header(case: &Case) -> Vec<&'static str> {
         Stage::Task => vec!["#pragma shader_stage(task)", "#extension GL_EXT_mesh_shader : require"],
         Stage::Mesh => vec!["#pragma shader_stage(mesh)", "#extension GL_EXT_mesh_shader : require"],
         Stage::Vertex => vec!["#pragma shader_stage(vertex)"],
+        Stage::TessellationControl => vec!["#pragma shader_stage(tesscontrol)"],
+        Stage::TessellationEvaluation => vec!["#pragma shader_stage(tesseval)"],
         Stage::Fragment => {
             let mut lines = vec!["#pragma shader_stage(fragment)"];
             if demotes(case) {
@@ -45,14 +49,18 @@ fn has(case: &Case, stmt: impl Fn(&Stmt) -> bool, expr: impl Fn(&Expr) -> bool) 
 }
 
 /// What it says about its inputs and outputs.
-pub(super) fn interface(entry_point: &EntryPoint) -> Vec<&'static str> {
+pub(super) fn interface(entry_point: &EntryPoint) -> Vec<Cow<'static, str>> {
     match entry_point.stage {
         Stage::Compute | Stage::Task | Stage::Vertex => Vec::new(),
-        Stage::Mesh => vec!["layout(triangles, max_vertices = 3, max_primitives = 1) out;"],
+        Stage::Mesh => vec!["layout(triangles, max_vertices = 3, max_primitives = 1) out;".into()],
+        Stage::TessellationControl => {
+            vec![format!("layout(vertices = {}) out;", entry_point.items().map_or(1, |items| items.size)).into()]
+        }
+        Stage::TessellationEvaluation => vec!["layout(isolines, equal_spacing) in;".into()],
         Stage::Fragment => {
-            let mut lines = vec!["layout(location = 0) flat in uint triangle;"];
+            let mut lines = vec!["layout(location = 0) flat in uint triangle;".into()];
             if entry_point.draw().is_some_and(|draw| draw.full_quads) {
-                lines.push("layout(full_quads) in;");
+                lines.push("layout(full_quads) in;".into());
             }
             lines
         }
@@ -100,11 +108,11 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
         Launch::Items(items) => Identity {
             // A wrong identity must not lead out of the buffers.
             number: vec![
+                of_item(&case.entry_point),
                 format!(
-                    "invocation = min({} * {}u + {}, {}u);",
-                    place(case.entry_point.stage, Builtin::LocalY),
+                    "invocation = min({} * {}u + of_item, {}u);",
+                    item(case.entry_point.stage),
                     items.size,
-                    place(case.entry_point.stage, Builtin::LocalX),
                     items.identities() - 1
                 ),
                 format!(
@@ -176,13 +184,27 @@ pub(super) const fn globals(stage: Stage) -> &'static [&'static str] {
     match stage {
         Stage::Compute | Stage::Task | Stage::Mesh => &[],
         Stage::Fragment => &["uvec2 pixel;"],
-        Stage::Vertex => &["uint execution;"],
+        Stage::Vertex | Stage::TessellationControl | Stage::TessellationEvaluation => {
+            &["uint of_item;", "uint execution;"]
+        }
     }
 }
 
-/// What a built-in is called that says which invocation of an item it is, or which item.
-fn place(stage: Stage, of: Builtin) -> &'static str {
-    builtin(stage, of).unwrap_or("0u")
+/// Which item it is.
+fn item(stage: Stage) -> &'static str {
+    builtin(stage, Builtin::LocalY).unwrap_or("0u")
+}
+
+/// Sets `of_item`: which invocation of its item it is.
+fn of_item(entry_point: &EntryPoint) -> String {
+    match entry_point.stage {
+        Stage::TessellationControl => "of_item = uint(gl_InvocationID);".to_owned(),
+        // The vertices of a line are evenly spaced from 0 to 1.
+        Stage::TessellationEvaluation => {
+            format!("of_item = uint(gl_TessCoord.x * {}.0 + 0.5);", segments(entry_point))
+        }
+        _ => "of_item = uint(gl_VertexIndex);".to_owned(),
+    }
 }
 
 /// What a built-in is called in a stage, where that is not as in a compute shader.
@@ -194,8 +216,11 @@ pub(super) const fn builtin(stage: Stage, builtin: Builtin) -> Option<&'static s
         (Stage::Fragment, Builtin::LocalZ) => Some("triangle"),
         (Stage::Vertex, Builtin::LocalX) => Some("uint(gl_VertexIndex)"),
         (Stage::Vertex, Builtin::LocalY) => Some("uint(gl_InstanceIndex)"),
-        (Stage::Vertex, Builtin::LocalIndex) => Some("invocation"),
-        (Stage::Vertex, Builtin::LocalZ) => Some("execution"),
+        (Stage::TessellationControl, Builtin::LocalX) => Some("uint(gl_InvocationID)"),
+        (Stage::TessellationEvaluation, Builtin::LocalX) => Some("of_item"),
+        (Stage::TessellationControl | Stage::TessellationEvaluation, Builtin::LocalY) => Some("uint(gl_PrimitiveID)"),
+        (stage, Builtin::LocalIndex) if stage.item_names().is_some() => Some("invocation"),
+        (stage, Builtin::LocalZ) if stage.item_names().is_some() => Some("execution"),
         _ => None,
     }
 }
@@ -235,13 +260,27 @@ pub(super) const fn frame(stage: Stage) -> Frame {
             close: &[],
             end: &[],
         },
+        // All write the same (Vulkan, Tessellation Control Shader Execution).
+        Stage::TessellationControl => Frame {
+            begin: &[
+                "gl_out[gl_InvocationID].gl_Position = vec4(0.0, 0.0, 0.0, 1.0);",
+                "gl_TessLevelOuter[0] = 1.0;",
+                "gl_TessLevelOuter[1] = 1.0;",
+            ],
+            open: &[],
+            close: &[],
+            end: &[],
+        },
+        Stage::TessellationEvaluation => {
+            Frame { begin: &["gl_Position = vec4(0.0, 0.0, 0.0, 1.0);"], open: &[], close: &[], end: &[] }
+        }
         Stage::Mesh => Frame { begin: &["SetMeshOutputsEXT(0u, 0u);"], open: &[], close: &[], end: &[] },
     }
 }
 
-/// A shader that stands beside that of the case in its pipeline: a task shader needs a mesh shader, which never runs, a fragment shader a
-/// vertex shader.
-pub fn beside(case: &Case) -> Option<&'static str> {
+/// The shaders that stand beside that of the case in its pipeline: a task shader needs a mesh shader, which never runs, a fragment shader a
+/// vertex shader, and a tessellation shader the other one and a vertex shader.
+pub fn beside(case: &Case) -> Vec<(Stage, Cow<'static, str>)> {
     const MESH: &str = "#version 450
 #pragma shader_stage(mesh)
 #extension GL_EXT_mesh_shader : require
@@ -252,7 +291,7 @@ void main() {
     SetMeshOutputsEXT(0u, 0u);
 }
 ";
-    const VERTEX: &str = "#version 450
+    const CORNERS: &str = "#version 450
 #pragma shader_stage(vertex)
 layout(set = 0, binding = 5, std430) readonly buffer Corners { vec2 corners[]; };
 layout(location = 0) flat out uint triangle;
@@ -263,9 +302,46 @@ void main() {
 }
 ";
     const _: () = assert!(interface::CORNERS == 5);
+    const VERTEX: &str = "#version 450
+#pragma shader_stage(vertex)
+
+void main() {
+    gl_Position = vec4(0.0, 0.0, 0.0, 1.0);
+}
+";
+    const EVALUATION: &str = "#version 450
+#pragma shader_stage(tesseval)
+layout(isolines) in;
+
+void main() {
+    gl_Position = vec4(0.0, 0.0, 0.0, 1.0);
+}
+";
+    let vertex = (Stage::Vertex, Cow::Borrowed(VERTEX));
     match case.entry_point.stage {
-        Stage::Compute | Stage::Mesh | Stage::Vertex => None,
-        Stage::Task => Some(MESH),
-        Stage::Fragment => Some(VERTEX),
+        Stage::Compute | Stage::Mesh | Stage::Vertex => Vec::new(),
+        Stage::Task => vec![(Stage::Mesh, Cow::Borrowed(MESH))],
+        Stage::Fragment => vec![(Stage::Vertex, Cow::Borrowed(CORNERS))],
+        Stage::TessellationControl => vec![vertex, (Stage::TessellationEvaluation, Cow::Borrowed(EVALUATION))],
+        Stage::TessellationEvaluation => {
+            let control = format!(
+                "#version 450
+#pragma shader_stage(tesscontrol)
+layout(vertices = 1) out;
+
+void main() {{
+    gl_TessLevelOuter[0] = 1.0;
+    gl_TessLevelOuter[1] = {}.0;
+}}
+",
+                segments(&case.entry_point)
+            );
+            vec![vertex, (Stage::TessellationControl, Cow::Owned(control))]
+        }
     }
+}
+
+/// Segments of the line that a patch becomes.
+fn segments(entry_point: &EntryPoint) -> u32 {
+    entry_point.items().map_or(1, |items| items.size.saturating_sub(1).max(1))
 }

@@ -212,6 +212,8 @@ const fn pipeline_stage(stage: ShaderStage) -> vk::PipelineStageFlags {
         ShaderStage::Task => vk::PipelineStageFlags::TASK_SHADER_EXT,
         ShaderStage::Mesh => vk::PipelineStageFlags::MESH_SHADER_EXT,
         ShaderStage::Vertex => vk::PipelineStageFlags::VERTEX_SHADER,
+        ShaderStage::TessellationControl => vk::PipelineStageFlags::TESSELLATION_CONTROL_SHADER,
+        ShaderStage::TessellationEvaluation => vk::PipelineStageFlags::TESSELLATION_EVALUATION_SHADER,
         ShaderStage::Fragment => vk::PipelineStageFlags::from_raw(
             vk::PipelineStageFlags::VERTEX_SHADER.as_raw() | vk::PipelineStageFlags::FRAGMENT_SHADER.as_raw(),
         ),

@@ -10,7 +10,7 @@ use super::layout::stage_flag;
 use super::session::Session;
 use super::{Failure, InCall, result_name};
 use crate::check;
-use crate::job::{BesideStage, Completed, Job, Optimisation, Outcome, Pipeline, Shortage, Stage};
+use crate::job::{Completed, Job, Optimisation, Outcome, Pipeline, Shortage, Stage};
 use crate::worker::progress::{Progress, micros};
 use tangle_files::text::Lines;
 
@@ -126,11 +126,7 @@ impl Session {
         }
         let beside = job.pipeline.beside();
         let others = beside.iter().zip(&modules[1..]).map(|((stage, _), module)| {
-            let stage = match stage {
-                BesideStage::Vertex => vk::ShaderStageFlags::VERTEX,
-                BesideStage::Mesh => vk::ShaderStageFlags::MESH_EXT,
-            };
-            vk::PipelineShaderStageCreateInfo::default().stage(stage).module(*module).name(c"main")
+            vk::PipelineShaderStageCreateInfo::default().stage(stage_flag(*stage)).module(*module).name(c"main")
         });
         let stages: Vec<_> = others.chain([stage]).collect();
         // Only the first job of this kind finds none.

@@ -8,7 +8,7 @@ use ash::vk;
 
 use super::layout::Layout;
 use super::{Failure, InCall};
-use crate::job::{Launch, Pipeline, ShaderStage};
+use crate::job::{Launch, Pipeline};
 
 /// What graphics jobs share: made for the first of them.
 pub(super) struct Graphics {
@@ -87,7 +87,8 @@ impl Graphics {
         let blend = vk::PipelineColorBlendStateCreateInfo::default();
         let input = vk::PipelineVertexInputStateCreateInfo::default();
         let assembly = vk::PipelineInputAssemblyStateCreateInfo::default().topology(topology(pipeline));
-        let create_info = vk::GraphicsPipelineCreateInfo::default()
+        let tessellation = vk::PipelineTessellationStateCreateInfo::default().patch_control_points(1);
+        let mut create_info = vk::GraphicsPipelineCreateInfo::default()
             .flags(flags)
             .stages(stages)
             .vertex_input_state(&input)
@@ -98,6 +99,9 @@ impl Graphics {
             .color_blend_state(&blend)
             .layout(layout)
             .render_pass(self.render_pass);
+        if topology(pipeline) == vk::PrimitiveTopology::PATCH_LIST {
+            create_info = create_info.tessellation_state(&tessellation);
+        }
         // SAFETY: the structures live until the call returns; the rules on subgroup sizes hold (check.rs).
         let created = unsafe { device.create_graphics_pipelines(vk::PipelineCache::null(), &[create_info], None) };
         created.map(|pipelines| pipelines[0]).map_err(|(_, result)| result).in_call("vkCreateGraphicsPipelines")
@@ -107,7 +111,8 @@ impl Graphics {
 /// What vertices are taken for.
 fn topology(pipeline: &Pipeline) -> vk::PrimitiveTopology {
     match pipeline {
-        Pipeline::Vertex => vk::PrimitiveTopology::POINT_LIST,
+        Pipeline::Items(items) if items.patches => vk::PrimitiveTopology::PATCH_LIST,
+        Pipeline::Items(_) => vk::PrimitiveTopology::POINT_LIST,
         Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh | Pipeline::Fragment(_) => {
             vk::PrimitiveTopology::TRIANGLE_LIST
         }
@@ -117,7 +122,7 @@ fn topology(pipeline: &Pipeline) -> vk::PrimitiveTopology {
 /// Width and height of the framebuffer.
 fn extent(pipeline: &Pipeline) -> (u32, u32) {
     match pipeline {
-        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh | Pipeline::Vertex => (1, 1),
+        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh | Pipeline::Items(_) => (1, 1),
         Pipeline::Fragment(raster) => (raster.width, raster.height),
     }
 }
@@ -149,9 +154,10 @@ pub(super) fn record(
         if !launch.push_constants.is_empty() {
             device.cmd_push_constants(commands, layout.pipeline, stages, 0, &launch.push_constants);
         }
-        match layout.stage {
-            ShaderStage::Fragment | ShaderStage::Vertex => device.cmd_draw(commands, x, y, 0, 0),
-            ShaderStage::Compute | ShaderStage::Task | ShaderStage::Mesh => (draw.draw_mesh_tasks)(commands, x, y, z),
+        if layout.stage.has_workgroups() {
+            (draw.draw_mesh_tasks)(commands, x, y, z);
+        } else {
+            device.cmd_draw(commands, x, y, 0, 0);
         }
         device.cmd_end_render_pass(commands);
     }

@@ -34,6 +34,8 @@ pub(super) const fn stage_flag(stage: ShaderStage) -> vk::ShaderStageFlags {
         ShaderStage::Mesh => vk::ShaderStageFlags::MESH_EXT,
         ShaderStage::Fragment => vk::ShaderStageFlags::FRAGMENT,
         ShaderStage::Vertex => vk::ShaderStageFlags::VERTEX,
+        ShaderStage::TessellationControl => vk::ShaderStageFlags::TESSELLATION_CONTROL,
+        ShaderStage::TessellationEvaluation => vk::ShaderStageFlags::TESSELLATION_EVALUATION,
     }
 }
 
