@@ -17,7 +17,7 @@ use tangle_program::tree::{Builtin, Stmt};
 const A: u32 = 1;
 const B: u32 = 2;
 const PROMISE: SizePromise = SizePromise { default: 8, min: 4, max: 128 };
-const STAGES: [Stage; 1] = [Stage::Vertex];
+const STAGES: [Stage; 4] = [Stage::Vertex, Stage::TessellationControl, Stage::TessellationEvaluation, Stage::Geometry];
 
 /// A vertex shader of `count` instances of `size` vertices.
 fn vertices(tier: Tier, size: u32, count: u32, body: impl Into<Vec<Stmt>>) -> Case {
@@ -108,7 +108,7 @@ fn config(stage: Stage, tier: Tier) -> Config {
 /// `TANGLE_ITEM_SEEDS=N` has it look at more.
 #[test]
 fn right_devices_pass_generated_cases() {
-    let seeds = std::env::var("TANGLE_ITEM_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(100);
+    let seeds = std::env::var("TANGLE_ITEM_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
     for (stage, tier) in STAGES.into_iter().flat_map(|stage| Tier::ALL.map(|tier| (stage, tier))) {
         let mut counts = Counts::default();
         for seed in 0..seeds {

@@ -63,7 +63,7 @@ pub struct Args {
     /// Only cases of this convergence tier: plain, subgroup_uniform, maximal
     #[arg(long, value_name = "TIER", value_parser = tier)]
     tier: Option<Tier>,
-    /// Only shaders of these stages: compute, task, mesh, fragment, vertex, tessellation_control, tessellation_evaluation. Default: a mixture of what a device offers; on a GPU compute alone, and
+    /// Only shaders of these stages: compute, task, mesh, fragment, vertex, tessellation_control, tessellation_evaluation, geometry. Default: a mixture of what a device offers; on a GPU compute alone, and
     /// with others one worker, since processes that do graphics side by side disturb each other there
     #[arg(long, value_name = "NAME", value_parser = stage, value_delimiter = ',', num_args = 1..)]
     stage: Vec<Stage>,

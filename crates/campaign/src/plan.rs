@@ -33,7 +33,7 @@ const TIER_WEIGHTS: [(Tier, u32); 3] = [(Tier::Maximal, 6), (Tier::SubgroupUnifo
 /// A GPU that executes is given other stages only where they are asked for: its workers are processes that share it, and what the graphics
 /// of one costs the others is not known. (Seen on NVIDIA 580.159 with two processes and more: `Xid 109, CTX SWITCH TIMEOUT`, after
 /// which a launch counts as finished that has written nothing.)
-const STAGE_WEIGHTS: [(Stage, u32); 7] = [
+const STAGE_WEIGHTS: [(Stage, u32); 8] = [
     (Stage::Compute, 8),
     (Stage::Task, 1),
     (Stage::Mesh, 1),
@@ -41,6 +41,7 @@ const STAGE_WEIGHTS: [(Stage, u32); 7] = [
     (Stage::Vertex, 1),
     (Stage::TessellationControl, 1),
     (Stage::TessellationEvaluation, 1),
+    (Stage::Geometry, 1),
 ];
 
 /// How often a profile is drawn when none is asked for.

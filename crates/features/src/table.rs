@@ -390,6 +390,16 @@ features! {
         asked_by: &[Ask::Stage(Stage::TessellationControl), Ask::Stage(Stage::TessellationEvaluation)],
         spirv: Spirv::capability(&[Capability::Tessellation]),
     }
+    /// Subgroups in geometry shaders.
+    SubgroupsInGeometry = "VK_SHADER_STAGE_GEOMETRY_BIT" in Vulkan::Stage(vk::ShaderStageFlags::GEOMETRY.as_raw()), {
+        asked_by: &[Ask::Stage(Stage::Geometry)],
+    }
+    /// Geometry shaders.
+    GeometryShader = "geometryShader"
+        in member!(PhysicalDeviceFeatures2.features.geometry_shader, VULKAN_1_1), {
+        asked_by: &[Ask::Stage(Stage::Geometry)],
+        spirv: Spirv::capability(&[Capability::Geometry]),
+    }
     /// Stores and atomics of the stages before rasterisation.
     VertexPipelineStoresAndAtomics = "vertexPipelineStoresAndAtomics"
         in member!(PhysicalDeviceFeatures2.features.vertex_pipeline_stores_and_atomics, VULKAN_1_1), {
@@ -397,6 +407,7 @@ features! {
             Ask::Stage(Stage::Vertex),
             Ask::Stage(Stage::TessellationControl),
             Ask::Stage(Stage::TessellationEvaluation),
+            Ask::Stage(Stage::Geometry),
         ],
     }
     /// `demote` and `helperInvocationEXT()`.

@@ -49,11 +49,13 @@ pub enum Stage {
     TessellationControl,
     /// TessellationEvaluation: a draw of patches, each of which becomes a line of vertices.
     TessellationEvaluation,
+    /// Geometry: a draw of points.
+    Geometry,
 }
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Stage; 7] = [
+    pub const ALL: [Stage; 8] = [
         Stage::Compute,
         Stage::Task,
         Stage::Mesh,
@@ -61,6 +63,7 @@ impl Stage {
         Stage::Vertex,
         Stage::TessellationControl,
         Stage::TessellationEvaluation,
+        Stage::Geometry,
     ];
 
     /// The name in JSON and on the command line: that of `VkShaderStageFlagBits`.
@@ -73,6 +76,7 @@ impl Stage {
             Stage::Vertex => "vertex",
             Stage::TessellationControl => "tessellation_control",
             Stage::TessellationEvaluation => "tessellation_evaluation",
+            Stage::Geometry => "geometry",
         }
     }
 
@@ -102,6 +106,7 @@ impl Stage {
             Stage::Vertex => Some(["instance", "vertex"]),
             Stage::TessellationControl => Some(["patch", "output vertex"]),
             Stage::TessellationEvaluation => Some(["patch", "vertex"]),
+            Stage::Geometry => Some(["primitive", "invocation"]),
         }
     }
 
@@ -112,6 +117,8 @@ impl Stage {
             Stage::TessellationControl => [1, 32],
             // One segment at least, and maxTessellationGenerationLevel at most.
             Stage::TessellationEvaluation => [2, 65],
+            // maxGeometryShaderInvocations
+            Stage::Geometry => [1, 32],
             _ => [1, 1 << 10],
         }
     }
@@ -157,13 +164,13 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// A draw whose invocations come before rasterisation, which does not take place: instances of vertices, or patches.
+/// A draw whose invocations come before rasterisation, which does not take place: instances of vertices, patches or primitives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Items {
-    /// Invocations of each item: the vertices of an instance, or of a patch.
+    /// Invocations of each item: the vertices of an instance or of a patch, the invocations of a primitive.
     pub size: u32,
-    /// Items: instances, patches.
+    /// Items: instances, patches, primitives.
     pub count: u32,
 }
 

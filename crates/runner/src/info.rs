@@ -290,15 +290,17 @@ impl Limits {
             Stage::Task => self.task.for_glslang(),
             Stage::Mesh => self.mesh.for_glslang(),
             // Framebuffers and draws of valid cases are within the limits of every device.
-            Stage::Fragment | Stage::Vertex | Stage::TessellationControl | Stage::TessellationEvaluation => {
-                WorkgroupLimits {
-                    max_size: [u32::MAX; 3],
-                    max_invocations: u32::MAX,
-                    max_count: [u32::MAX; 3],
-                    max_total_count: u32::MAX,
-                    max_shared_memory: 0,
-                }
-            }
+            Stage::Fragment
+            | Stage::Vertex
+            | Stage::TessellationControl
+            | Stage::TessellationEvaluation
+            | Stage::Geometry => WorkgroupLimits {
+                max_size: [u32::MAX; 3],
+                max_invocations: u32::MAX,
+                max_count: [u32::MAX; 3],
+                max_total_count: u32::MAX,
+                max_shared_memory: 0,
+            },
             Stage::Compute => WorkgroupLimits {
                 max_size: self.max_workgroup_size,
                 max_invocations: self.max_workgroup_invocations,

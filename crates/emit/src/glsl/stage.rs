@@ -16,6 +16,7 @@ pub(super) fn header(case: &Case) -> Vec<&'static str> {
         Stage::Vertex => vec!["#pragma shader_stage(vertex)"],
         Stage::TessellationControl => vec!["#pragma shader_stage(tesscontrol)"],
         Stage::TessellationEvaluation => vec!["#pragma shader_stage(tesseval)"],
+        Stage::Geometry => vec!["#pragma shader_stage(geometry)"],
         Stage::Fragment => {
             let mut lines = vec!["#pragma shader_stage(fragment)"];
             if demotes(case) {
@@ -57,6 +58,13 @@ pub(super) fn interface(entry_point: &EntryPoint) -> Vec<Cow<'static, str>> {
             vec![format!("layout(vertices = {}) out;", entry_point.items().map_or(1, |items| items.size)).into()]
         }
         Stage::TessellationEvaluation => vec!["layout(isolines, equal_spacing) in;".into()],
+        Stage::Geometry => {
+            let invocations = entry_point.items().map_or(1, |items| items.size);
+            vec![
+                format!("layout(points, invocations = {invocations}) in;").into(),
+                "layout(points, max_vertices = 1) out;".into(),
+            ]
+        }
         Stage::Fragment => {
             let mut lines = vec!["layout(location = 0) flat in uint triangle;".into()];
             if entry_point.draw().is_some_and(|draw| draw.full_quads) {
@@ -184,7 +192,7 @@ pub(super) const fn globals(stage: Stage) -> &'static [&'static str] {
     match stage {
         Stage::Compute | Stage::Task | Stage::Mesh => &[],
         Stage::Fragment => &["uvec2 pixel;"],
-        Stage::Vertex | Stage::TessellationControl | Stage::TessellationEvaluation => {
+        Stage::Vertex | Stage::TessellationControl | Stage::TessellationEvaluation | Stage::Geometry => {
             &["uint of_item;", "uint execution;"]
         }
     }
@@ -198,7 +206,7 @@ fn item(stage: Stage) -> &'static str {
 /// Sets `of_item`: which invocation of its item it is.
 fn of_item(entry_point: &EntryPoint) -> String {
     match entry_point.stage {
-        Stage::TessellationControl => "of_item = uint(gl_InvocationID);".to_owned(),
+        Stage::TessellationControl | Stage::Geometry => "of_item = uint(gl_InvocationID);".to_owned(),
         // The vertices of a line are evenly spaced from 0 to 1.
         Stage::TessellationEvaluation => {
             format!("of_item = uint(gl_TessCoord.x * {}.0 + 0.5);", segments(entry_point))
@@ -216,9 +224,10 @@ pub(super) const fn builtin(stage: Stage, builtin: Builtin) -> Option<&'static s
         (Stage::Fragment, Builtin::LocalZ) => Some("triangle"),
         (Stage::Vertex, Builtin::LocalX) => Some("uint(gl_VertexIndex)"),
         (Stage::Vertex, Builtin::LocalY) => Some("uint(gl_InstanceIndex)"),
-        (Stage::TessellationControl, Builtin::LocalX) => Some("uint(gl_InvocationID)"),
+        (Stage::TessellationControl | Stage::Geometry, Builtin::LocalX) => Some("uint(gl_InvocationID)"),
         (Stage::TessellationEvaluation, Builtin::LocalX) => Some("of_item"),
         (Stage::TessellationControl | Stage::TessellationEvaluation, Builtin::LocalY) => Some("uint(gl_PrimitiveID)"),
+        (Stage::Geometry, Builtin::LocalY) => Some("uint(gl_PrimitiveIDIn)"),
         (stage, Builtin::LocalIndex) if stage.item_names().is_some() => Some("invocation"),
         (stage, Builtin::LocalZ) if stage.item_names().is_some() => Some("execution"),
         _ => None,
@@ -247,7 +256,7 @@ pub(super) struct Frame {
 /// - Vertex: points have a size (VUID-VkGraphicsPipelineCreateInfo-topology-08773), and nothing is rasterised.
 pub(super) const fn frame(stage: Stage) -> Frame {
     match stage {
-        Stage::Compute | Stage::Fragment => Frame { begin: &[], open: &[], close: &[], end: &[] },
+        Stage::Compute | Stage::Fragment | Stage::Geometry => Frame { begin: &[], open: &[], close: &[], end: &[] },
         Stage::Task => Frame {
             begin: &[],
             open: &["switch (0u) {", "default:"],
@@ -279,7 +288,7 @@ pub(super) const fn frame(stage: Stage) -> Frame {
 }
 
 /// The shaders that stand beside that of the case in its pipeline: a task shader needs a mesh shader, which never runs, a fragment shader a
-/// vertex shader, and a tessellation shader the other one and a vertex shader.
+/// vertex shader, a tessellation shader the other one and a vertex shader, and a geometry shader a vertex shader.
 pub fn beside(case: &Case) -> Vec<(Stage, Cow<'static, str>)> {
     const MESH: &str = "#version 450
 #pragma shader_stage(mesh)
@@ -307,6 +316,7 @@ void main() {
 
 void main() {
     gl_Position = vec4(0.0, 0.0, 0.0, 1.0);
+    gl_PointSize = 1.0;
 }
 ";
     const EVALUATION: &str = "#version 450
@@ -322,6 +332,7 @@ void main() {
         Stage::Compute | Stage::Mesh | Stage::Vertex => Vec::new(),
         Stage::Task => vec![(Stage::Mesh, Cow::Borrowed(MESH))],
         Stage::Fragment => vec![(Stage::Vertex, Cow::Borrowed(CORNERS))],
+        Stage::Geometry => vec![vertex],
         Stage::TessellationControl => vec![vertex, (Stage::TessellationEvaluation, Cow::Borrowed(EVALUATION))],
         Stage::TessellationEvaluation => {
             let control = format!(

@@ -214,6 +214,7 @@ const fn pipeline_stage(stage: ShaderStage) -> vk::PipelineStageFlags {
         ShaderStage::Vertex => vk::PipelineStageFlags::VERTEX_SHADER,
         ShaderStage::TessellationControl => vk::PipelineStageFlags::TESSELLATION_CONTROL_SHADER,
         ShaderStage::TessellationEvaluation => vk::PipelineStageFlags::TESSELLATION_EVALUATION_SHADER,
+        ShaderStage::Geometry => vk::PipelineStageFlags::GEOMETRY_SHADER,
         ShaderStage::Fragment => vk::PipelineStageFlags::from_raw(
             vk::PipelineStageFlags::VERTEX_SHADER.as_raw() | vk::PipelineStageFlags::FRAGMENT_SHADER.as_raw(),
         ),

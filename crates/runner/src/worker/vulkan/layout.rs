@@ -36,6 +36,7 @@ pub(super) const fn stage_flag(stage: ShaderStage) -> vk::ShaderStageFlags {
         ShaderStage::Vertex => vk::ShaderStageFlags::VERTEX,
         ShaderStage::TessellationControl => vk::ShaderStageFlags::TESSELLATION_CONTROL,
         ShaderStage::TessellationEvaluation => vk::ShaderStageFlags::TESSELLATION_EVALUATION,
+        ShaderStage::Geometry => vk::ShaderStageFlags::GEOMETRY,
     }
 }
 
