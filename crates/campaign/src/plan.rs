@@ -34,10 +34,10 @@ const TIER_WEIGHTS: [(Tier, u32); 3] = [(Tier::Maximal, 6), (Tier::SubgroupUnifo
 /// of one costs the others is not known. (Seen on NVIDIA 580.159 with two processes and more: `Xid 109, CTX SWITCH TIMEOUT`, after
 /// which a launch counts as finished that has written nothing.)
 const STAGE_WEIGHTS: [(Stage, u32); 8] = [
-    (Stage::Compute, 8),
-    (Stage::Task, 1),
-    (Stage::Mesh, 1),
-    (Stage::Fragment, 3),
+    (Stage::Compute, 16),
+    (Stage::Task, 2),
+    (Stage::Mesh, 2),
+    (Stage::Fragment, 6),
     (Stage::Vertex, 1),
     (Stage::TessellationControl, 1),
     (Stage::TessellationEvaluation, 1),

@@ -302,8 +302,7 @@ impl<'a, R: Rules> Machine<'a, R> {
     /// True if uniform control flow holds: it comes back, or all lanes have followed one path from the beginning.
     fn is_still_uniform(&self) -> bool {
         let mut keys = self.layout.live.slots().map(|slot| self.keys[slot]);
-        let first = keys.next();
-        self.reconverges || keys.all(|key| Some(key) == first)
+        self.reconverges || keys.next().is_none_or(|first| keys.all(|key| key == first))
     }
 
     fn set_paths(&mut self, lanes: &Mask, path: impl Fn(u64) -> u64) {

@@ -209,7 +209,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             // The lanes that execute it get something in any case.
             _ => tangle & !helpers | self.rules.helpers_in_tangle(work.op.info, helpers),
         };
-        let divergent = self.keyed && u.lanes(first, size) == 0;
+        let divergent = self.keyed && (u.lanes(first, size) == 0 || !self.is_still_uniform());
         let open = divergent && self.is_open_to_device(work.op.id, s, tangle);
         if tangle == 0 {
             return;
