@@ -371,6 +371,17 @@ impl EntryPoint {
         InvocationId { group: GroupId((ordinal / size) as u32), index: (ordinal % size) as u32 }
     }
 
+    /// Names the part of a draw that the invocation certainly shares an invocation group with: one triangle or patch, or the invocations of a
+    /// geometry shader for one primitive; `None` if that is itself alone ([`Stage::has_workgroups`]).
+    pub fn operation(&self, invocation: InvocationId) -> Option<[u32; 2]> {
+        let [_, y, z] = self.workgroups().position(invocation.index);
+        match self.stage {
+            Stage::Fragment => Some([z, 0]),
+            Stage::TessellationControl | Stage::Geometry => Some([y, z]),
+            _ => None,
+        }
+    }
+
     /// The name of a group in reports.
     pub fn describe_group(&self, group: GroupId) -> String {
         match &self.launch {

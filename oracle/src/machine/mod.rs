@@ -31,7 +31,7 @@ use smallvec::SmallVec;
 use tangle_program::case::{Case, Tier};
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{self, BinaryOp};
-use tangle_program::subgroup::{Severity, first_lanes, lanes};
+use tangle_program::subgroup::{Reach, Severity, first_lanes, lanes};
 use tangle_program::tree::{Builtin, Direction, Discard, SiteId};
 use tangle_program::types::{Scalar, Type};
 
@@ -292,17 +292,40 @@ impl<'a, R: Rules> Machine<'a, R> {
 
     /// Control flow of these groups is uniform again: their paths start anew.
     fn restart_paths(&mut self, uniform: &Mask) {
-        if self.tier != Tier::Maximal && self.reconverges && !uniform.is_empty() {
+        if self.tier != Tier::Maximal && !uniform.is_empty() {
             self.epoch += 1;
             let start = mix(0, Decision::MAX, self.epoch);
-            self.set_paths(uniform, |_| start);
+            if self.reconverges {
+                return self.set_paths(uniform, |_| start);
+            }
+            for slot in uniform.slots() {
+                if let Some([x, y]) = self.case.entry_point.operation(self.layout.invocation(slot)) {
+                    let start = mix(mix(start, Decision::MAX, x.into()), Decision::MAX, y.into());
+                    self.keys[slot] = start;
+                    if let Some(trace) = &mut self.trace {
+                        trace.paths[slot] = start;
+                    }
+                }
+            }
         }
     }
 
-    /// True if uniform control flow holds: it comes back, or all lanes have followed one path from the beginning.
-    fn is_still_uniform(&self) -> bool {
-        let mut keys = self.layout.live.slots().map(|slot| self.keys[slot]);
-        self.reconverges || keys.next().is_none_or(|first| keys.all(|key| key == first))
+    /// Where control flow is uniform for the whole draw or workgroup: what it is known by that the parts of a tangle that an operation waits for are
+    /// together. They are if it has come back for them, or if they have followed one path.
+    fn together_by(&self, first: usize, reach: Reach, tangle: u128) -> Option<Severity> {
+        if self.reconverges {
+            return Some(Severity::Hard);
+        }
+        let is_one_path = |mut keys: SmallVec<[u64; 8]>| {
+            keys.dedup();
+            keys.len() <= 1
+        };
+        let keys = |part: u128| lanes(part).map(|lane| self.keys[first + lane]).collect();
+        let together = reach.waiting(tangle).all(|part| is_one_path(keys(part)));
+        let live = &self.layout.live;
+        let has_come_back = self.case.entry_point.operation(self.layout.invocation(first)).is_some();
+        let is_hard = has_come_back || is_one_path(live.slots().map(|slot| self.keys[slot]).collect());
+        together.then_some(if is_hard { Severity::Hard } else { Severity::Strong })
     }
 
     fn set_paths(&mut self, lanes: &Mask, path: impl Fn(u64) -> u64) {

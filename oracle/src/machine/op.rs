@@ -152,12 +152,11 @@ impl<'a, R: Rules> Machine<'a, R> {
                 exact.then_some(Severity::Hard)
             }
             Pass::Predict { visitors, classes } => {
-                let uniform = u.lanes(subgroup.first, subgroup.size) != 0
-                    && self.nobody_lost_in_group(s)
-                    && self.is_still_uniform();
+                let uniform = u.lanes(subgroup.first, subgroup.size) != 0 && self.nobody_lost_in_group(s);
+                let together = if uniform { self.together_by(subgroup.first, reach, tangle) } else { None };
                 let one_class = || classes[s] && visitors[at] == tangle && one_key();
                 // The letter of "as long as they follow the same control-flow path" (SPIR-V 1.6 rev 6, §2.2.5), which no test covers.
-                if uniform { Some(Severity::Hard) } else { one_class().then_some(Severity::Strong) }
+                together.or_else(|| one_class().then_some(Severity::Strong))
             }
         }
     }
@@ -209,7 +208,8 @@ impl<'a, R: Rules> Machine<'a, R> {
             // The lanes that execute it get something in any case.
             _ => tangle & !helpers | self.rules.helpers_in_tangle(work.op.info, helpers),
         };
-        let divergent = self.keyed && (u.lanes(first, size) == 0 || !self.is_still_uniform());
+        let together = || self.together_by(first, work.op.info.reach, tangle).is_some();
+        let divergent = self.keyed && (u.lanes(first, size) == 0 || !together());
         let open = divergent && self.is_open_to_device(work.op.id, s, tangle);
         if tangle == 0 {
             return;
