@@ -9,7 +9,7 @@ use tangle_oracle::faults::items::{ItemFault, PlantedItem};
 use tangle_oracle::judge::{Counts, Judgement, Verdict, judge};
 use tangle_oracle::map::{LaneMap, MapRule, SizePromise};
 use tangle_oracle::reference::observe;
-use tangle_oracle::rules::{Drawn, Finest, Rules, Spec};
+use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules, Spec};
 use tangle_program::case::{Case, Items, Launch, Stage, SubgroupSize, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::tree::{Builtin, Stmt};
@@ -118,7 +118,7 @@ fn right_devices_pass_generated_cases() {
             validate(&case).unwrap_or_else(|invalid| panic!("seed {seed}: {invalid}"));
             for (device, judgement) in [
                 ("together", run(&case, size, seed, || Spec)),
-                ("finest", run(&case, size, seed, || Finest)),
+                ("minimal", run(&case, size, seed, || MinimalReconvergence)),
                 ("drawn", run(&case, size, seed, || Drawn::new(seed))),
             ] {
                 let right = matches!(judgement.verdict, Verdict::Pass | Verdict::Vacuous);
