@@ -108,7 +108,7 @@ fn config(stage: Stage, tier: Tier) -> Config {
 /// `TANGLE_ITEM_SEEDS=N` has it look at more.
 #[test]
 fn right_devices_pass_generated_cases() {
-    let seeds = std::env::var("TANGLE_ITEM_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
+    let seeds = std::env::var("TANGLE_ITEM_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
     for (stage, tier) in STAGES.into_iter().flat_map(|stage| Tier::ALL.map(|tier| (stage, tier))) {
         let mut counts = Counts::default();
         for seed in 0..seeds {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use tangle_program::case::{Case, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{Case, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Arg, Arm, Direction, Expr, Function, Label, Loop, LoopKind, Param, Stmt, Test};
@@ -511,6 +511,24 @@ fn data() {
         assert!(inputs.contains(&&expected.to_vec()), "{expected:?}");
     }
     assert!(found.iter().any(|case| case.data.uniforms == [4]), "a power of two");
+}
+
+/// A vertex shader becomes a compute shader; then fewer instances, then fewer vertices, each execution with its own input words.
+#[test]
+fn draws_before_rasterisation_get_smaller() {
+    let mut program = case(vec![main(&[], vec![log(1)])]);
+    program.entry_point.stage = Stage::Vertex;
+    program.entry_point.launch = Launch::Items(Items { size: 4, count: 2 });
+    program.data.inputs = vec![(0..32).collect()];
+    let smaller: Vec<_> = candidates("groups", &program)
+        .into_iter()
+        .map(|case| (case.entry_point.stage, case.entry_point.workgroups().size, case.data.inputs[0].clone()))
+        .collect();
+    assert_eq!(smaller[0], (Stage::Compute, [4, 2, 1], (0..8).collect()));
+    let [first, second] = [[0, 1, 2, 3, 8, 9, 10, 11], [16, 17, 18, 19, 24, 25, 26, 27]];
+    assert_eq!(smaller[1], (Stage::Vertex, [4, 1, 4], [first, second].concat()));
+    let sizes = smaller[1..].iter().map(|(_, size, _)| *size).collect::<Vec<_>>();
+    assert_eq!(sizes, [[4, 1, 4], [1, 2, 4], [2, 2, 4], [3, 2, 4]]);
 }
 
 #[test]

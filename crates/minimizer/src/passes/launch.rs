@@ -79,6 +79,7 @@ fn item_launches(case: &Case, now: Items) -> Candidates<'_> {
         [1, now.count / 2, now.count.saturating_sub(1)].map(|count| Items { count, ..now }).into();
     edits.extend(sizes.chain([now.size.saturating_sub(1)]).map(|size| Items { size, ..now }));
     edits.retain(|items| items.size > 0 && items.count > 0 && items.size <= now.size && *items != now);
+    edits.dedup();
     let edits = std::iter::once(None).chain(edits.into_iter().map(Some)).collect();
     each(case, edits, move |case, items| {
         let old = case.entry_point.clone();
