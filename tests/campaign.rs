@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::*;
 use serde_json::{Value, json};
 use tangle_analysis::validate::validate;
-use tangle_program::case::{Case, Stage};
+use tangle_program::case::Case;
 use tangle_program::subgroup::TABLE;
 
 /// A reference device that fails often: operations are performed by all lanes, active or not.
