@@ -71,7 +71,127 @@ fn exchange(expr: &mut Expr, values: &[Expr; 2], n: &mut usize) {
     expr.operands_mut().into_iter().for_each(|operand| exchange(operand, values, n));
 }
 
+/// Two or three operators one behind the other, each with a constant.
+#[derive(Clone, Copy)]
+enum Link {
+    Add,
+    Sub,
+    /// `c - x`
+    From,
+    Mul,
+    And,
+    Or,
+    Xor,
+    /// By the amount of all shifts of the chain.
+    Shl,
+    Shr,
+    Min,
+    Max,
+    Neg,
+    Not,
+    Quotient,
+    Remainder,
+    /// `x < c ? x : d`, or the other way round.
+    Choice,
+}
+
+const LINKS: [(u32, Link); 16] = [
+    (6, Link::Add),
+    (5, Link::Sub),
+    (4, Link::From),
+    (4, Link::Mul),
+    (8, Link::And),
+    (8, Link::Or),
+    (5, Link::Xor),
+    (9, Link::Shl),
+    (9, Link::Shr),
+    (4, Link::Min),
+    (4, Link::Max),
+    (5, Link::Neg),
+    (4, Link::Not),
+    (5, Link::Quotient),
+    (3, Link::Remainder),
+    (5, Link::Choice),
+];
+
 impl Builder<'_> {
+    /// A number of an integer type by a few operators with constants that the driver's compiler knows: what it takes together.
+    pub(crate) fn chain(&mut self, scalar: Scalar, want: Want) -> Expr {
+        let leaf = Want::of(want.class(), 0);
+        let start = self.varying(scalar, leaf);
+        let amount = self.draw.range(1, scalar.size() - 1);
+        let links = self.draw.pick(&[2, 2, 2, 3]);
+        let chain = (0..links).fold(start.clone(), |x, _| self.link(x, scalar, amount));
+        match self.draw.below(10) {
+            // One of three operands differs: values that are not the same.
+            0 => {
+                let cond = bin(BinaryOp::Lt, start.clone(), self.near(scalar));
+                let mix =
+                    |x: &Expr, y: &Expr| Expr::Intrinsic(Intrinsic::Mix, vec![x.clone(), y.clone(), cond.clone()]);
+                let other = self.varying(scalar, leaf);
+                let third = bin(BinaryOp::Add, other.clone(), number(scalar, self.draw.range(1, 9)));
+                let op = self.draw.pick(&[BinaryOp::Sub, BinaryOp::BitXor]);
+                let pairs = if self.draw.percent(50) {
+                    (mix(&chain, &other), mix(&third, &other))
+                } else {
+                    (mix(&other, &chain), mix(&other, &third))
+                };
+                bin(op, pairs.0, pairs.1)
+            }
+            // The same with another last constant.
+            1 => {
+                let twin = self.link(start, scalar, amount);
+                bin(self.draw.pick(&[BinaryOp::Sub, BinaryOp::BitXor, BinaryOp::Add]), chain, twin)
+            }
+            _ => chain,
+        }
+    }
+
+    /// A literal of a type: small, negative, a power of two or one less, or anything.
+    fn near(&mut self, scalar: Scalar) -> Expr {
+        let bits = scalar.size().min(32);
+        let word = match self.draw.below(5) {
+            0 => self.draw.range(1, 15),
+            1 => 1 << self.draw.below(bits),
+            2 => (1 << self.draw.below(bits)) - 1,
+            3 => return Expr::unary(UnaryOp::BitNot, number(scalar, self.draw.below(16))),
+            _ => self.draw.word() >> (32 - bits),
+        };
+        number(scalar, word)
+    }
+
+    fn link(&mut self, x: Expr, scalar: Scalar, amount: u32) -> Expr {
+        use BinaryOp::{Add, BitAnd, BitOr, BitXor, Div, Lt, Mod, Mul, Shl, Shr, Sub};
+        match self.draw.weighted(&LINKS) {
+            Link::Add => bin(Add, x, self.near(scalar)),
+            Link::Sub => bin(Sub, x, self.near(scalar)),
+            Link::From => bin(Sub, self.near(scalar), x),
+            Link::Mul => bin(Mul, x, self.near(scalar)),
+            Link::And => bin(BitAnd, x, self.near(scalar)),
+            Link::Or => bin(BitOr, x, self.near(scalar)),
+            Link::Xor => bin(BitXor, x, self.near(scalar)),
+            Link::Shl => bin(Shl, x, uint(amount)),
+            Link::Shr => bin(Shr, x, uint(amount)),
+            Link::Min => Expr::Intrinsic(Intrinsic::Min, vec![x, self.near(scalar)]),
+            Link::Max => Expr::Intrinsic(Intrinsic::Max, vec![x, self.near(scalar)]),
+            Link::Neg => Expr::unary(UnaryOp::Neg, x),
+            Link::Not => Expr::unary(UnaryOp::BitNot, x),
+            // Neither 0 nor -1; only what has no sign meets `%` (docs/rules.md, section N).
+            Link::Quotient if scalar.is_signed() && self.draw.percent(25) => {
+                bin(Div, x, Expr::unary(UnaryOp::Neg, number(scalar, self.draw.pick(&[3, 2, 7, 10]))))
+            }
+            Link::Quotient => bin(Div, x, number(scalar, self.draw.pick(&[3, 2, 5, 7, 10, 16, 100]))),
+            Link::Remainder if !scalar.is_signed() => bin(Mod, x, number(scalar, self.draw.pick(&[3, 5, 8, 7, 10]))),
+            Link::Remainder => bin(Div, x, number(scalar, self.draw.range(2, 126))),
+            Link::Choice => {
+                let cond = bin(Lt, x.clone(), self.near(scalar));
+                let other = self.near(scalar);
+                let (x, y) = if self.draw.percent(50) { (x, other) } else { (other, x) };
+                Expr::Intrinsic(Intrinsic::Mix, vec![x, y, cond])
+            }
+        }
+    }
+
     /// A number of an integer type, of few leaves.
     pub(crate) fn algebra(&mut self, scalar: Scalar, want: Want) -> Expr {
         let leaves = self.leaves(scalar, want);

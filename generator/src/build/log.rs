@@ -28,13 +28,15 @@ impl Density {
     pub(crate) fn percent(self, moment: Moment) -> u32 {
         match (self, moment) {
             (Density::Final, _) => 0,
-            (_, Moment::Loop) => 100,
+            (Density::Dense, Moment::Loop) => 100,
             (Density::Dense, Moment::Operation) => 92,
             (Density::Dense, Moment::Assignment) => 30,
             (Density::Dense, Moment::Place) => 30,
-            (Density::Medium, Moment::Operation) => 60,
+            (Density::Medium, Moment::Loop) => 60,
+            (Density::Medium, Moment::Operation) => 50,
             (Density::Medium, _) => 12,
-            (Density::Sparse, Moment::Operation) => 20,
+            (Density::Sparse, Moment::Loop) => 25,
+            (Density::Sparse, Moment::Operation) => 15,
             (Density::Sparse, _) => 3,
         }
     }
@@ -42,6 +44,8 @@ impl Density {
 
 /// Words that a hash is made of at most.
 const MOST_HASHED: usize = 150;
+/// Words of what may be open that `main` ends with.
+const MOST_OPEN: u32 = 10;
 
 impl Builder<'_> {
     /// Perhaps logs variables.
@@ -118,7 +122,7 @@ impl Builder<'_> {
         [Lane, SubgroupSize, SubgroupId, NumSubgroups, LocalIndex].map(Expr::Builtin).into()
     }
 
-    /// What `main` ends with: all its variables, or their hash.
+    /// What `main` ends with: a hash of its variables, and some of those that are open.
     pub(crate) fn final_log(&mut self, out: &mut Block) {
         let Frame { limit, spent, .. } = &mut self.frame;
         limit.words = limit.words.max(spent.words) + FINAL_WORDS;
@@ -129,11 +133,19 @@ impl Builder<'_> {
         };
         let clean: Vec<VarId> = observed(Class::Clean).collect();
         let rest: Vec<VarId> = observed(Class::Unpredictable).chain(observed(Class::MaybeUndefined)).collect();
-        let width = |vars: &[VarId]| vars.iter().map(|&var| words_of(self.frame.var(var).ty)).sum::<u32>();
-        if self.density == Density::Final || width(&clean) + width(&rest) + 8 > FINAL_WORDS {
-            return self.hash_log(&clean, out);
+        // A stored word costs some drivers more time than all else in a statement (docs/speed.md).
+        self.hash_log(&clean, out);
+        if self.density == Density::Final {
+            return;
         }
-        for vars in clean.chunks(6).chain(rest.chunks(6)) {
+        // One of these may be open, and a hash with it.
+        let mut words = 0;
+        let few = rest.into_iter().take_while(|&var| {
+            words += words_of(self.frame.var(var).ty);
+            words <= MOST_OPEN
+        });
+        let few: Vec<VarId> = few.collect();
+        for vars in few.chunks(6) {
             self.log(vars.iter().map(|&var| Expr::Var(var)).collect(), out);
         }
     }
@@ -150,7 +162,7 @@ impl Builder<'_> {
         self.log(vec![Expr::Var(hash)], out);
     }
 
-    fn as_words(&self, var: VarId) -> Vec<Expr> {
+    pub(crate) fn as_words(&self, var: VarId) -> Vec<Expr> {
         let ty = self.frame.var(var).ty;
         let word = |expr: Expr| if ty.scalar == Scalar::Uint { expr } else { cast(Scalar::Uint, expr) };
         let elements: Vec<Expr> = match ty.indexed().filter(|_| !ty.is_single()) {

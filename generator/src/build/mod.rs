@@ -51,7 +51,7 @@ const FINAL_STEPS: u32 = 200;
 
 /// How many bytes a case of that size can use.
 pub(crate) fn useful_bytes(size: &Size) -> usize {
-    HEADER + WINDOW * most_top(size) as usize
+    HEADER + WINDOW * (most_top(size) as usize + 1)
 }
 
 fn most_top(size: &Size) -> u32 {
@@ -85,7 +85,7 @@ pub(crate) fn case(bytes: &[u8], config: &Config) -> Case {
     let mut weights = config.profile.weights();
     weights.swarm(&mut draw);
     let density = config.density.unwrap_or_else(|| {
-        draw.weighted(&[(7, Density::Dense), (7, Density::Medium), (4, Density::Sparse), (2, Density::Final)])
+        draw.weighted(&[(4, Density::Dense), (5, Density::Medium), (6, Density::Sparse), (5, Density::Final)])
     });
     draw.window(LAUNCH.0, LAUNCH.1);
     let entry_point = entry_point::entry_point(&mut draw, config);
@@ -143,8 +143,16 @@ impl<'a> Builder<'a> {
         let mut body = Vec::new();
         self.prelude(&mut body);
         let top = self.draw.range(self.size.top / 2, most_top(&self.size)) as usize;
+        // Straight code costs a driver almost nothing: every program has some.
+        let series_at = self.draw.below(top.max(1) as u32) as usize;
         let mut left = self.statements;
         for k in 0..top.max(1) {
+            if k == series_at {
+                self.draw.window(HEADER + most_top(&self.size) as usize * WINDOW, WINDOW);
+                if !self.draw.is_exhausted() {
+                    self.series(&mut body);
+                }
+            }
             self.draw.window(HEADER + k * WINDOW, WINDOW);
             if self.draw.is_exhausted() && k > 0 || left == 0 {
                 break;
