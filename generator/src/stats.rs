@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tangle_analysis::context::operations;
 use tangle_analysis::divergence::Divergence;
-use tangle_analysis::idiom::{Idiom, idiom};
+use tangle_analysis::idiom::{Idiom, idiom, rotation};
 use tangle_program::case::Case;
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{BinaryOp, Gives, Intrinsic};
@@ -76,6 +76,10 @@ constructs! {
     LiteralTrip,
     /// A `do … while` loop without a branch in its body or its condition.
     SingleBlockLoop,
+    /// In a loop, variables that exchange what they hold.
+    Rotation,
+    /// A store by a single invocation of the workgroup.
+    SingleStore,
     /// A loop with a bound that may be 50 or more.
     LongLoop,
     /// A loop with a condition besides its bound.
@@ -415,6 +419,7 @@ impl Counter<'_> {
         }
         for (k, stmt) in block.iter().enumerate() {
             self.statements += 1;
+            self.count_if(place.loops > 0 && rotation(&block[k..]).is_some(), Construct::Rotation);
             let is_last = k + 1 == block.len();
             match stmt {
                 Stmt::Break if place.breaks_switch && !(is_last && place.innermost == Inside::Switch) => {
@@ -442,6 +447,8 @@ impl Counter<'_> {
                 values.iter().for_each(|value| self.expr(value));
             }
             Stmt::If { cond, then, otherwise, control } => {
+                let stores = then.iter().any(|stmt| matches!(stmt, Stmt::Store { .. }));
+                self.count_if(stores && cond.single_invocation().is_some(), Construct::SingleStore);
                 self.selection_control(*control);
                 self.branch(cond, then, otherwise, place);
             }

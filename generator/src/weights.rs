@@ -47,7 +47,9 @@ choices! {
         /// Something that the compiler may assume.
         Assume = 3,
         /// Numbers or operations of several types in a row.
-        Series = 12,
+        Series = 4,
+        /// In a loop, variables that exchange what they hold.
+        Rotation = 9,
     }
 }
 

@@ -13,7 +13,7 @@ use tangle_program::tree::{
 };
 use tangle_program::types::{Scalar, Shape, Type};
 
-use crate::rules::{Bound, Peephole};
+use crate::rules::{Bound, Peephole, Rewrite};
 
 /// A whole program.
 pub(crate) struct Code {
@@ -244,14 +244,20 @@ impl Node {
 
 /// Resolves a program. The error names what is ill-formed; a validated program has none.
 pub(crate) fn lower(program: &Program) -> Result<Code, String> {
-    lower_as(program, None, None)
+    lower_as(program, None, None, None)
 }
 
-/// The same for a device whose compiler rewrites expressions and bounds of loops.
-pub(crate) fn lower_as(program: &Program, peephole: Option<Peephole>, bound: Option<Bound>) -> Result<Code, String> {
+/// The same for a device whose compiler rewrites expressions, statements and bounds of loops.
+pub(crate) fn lower_as(
+    program: &Program,
+    peephole: Option<Peephole>,
+    rewrite: Option<Rewrite>,
+    bound: Option<Bound>,
+) -> Result<Code, String> {
     let mut lowering = Lowering {
         program,
         peephole,
+        rewrite,
         bound,
         function: None,
         decisions: 0,
@@ -282,6 +288,7 @@ pub(crate) fn lower_as(program: &Program, peephole: Option<Peephole>, bound: Opt
 struct Lowering<'a> {
     program: &'a Program,
     peephole: Option<Peephole>,
+    rewrite: Option<Rewrite>,
     bound: Option<Bound>,
     function: Option<&'a Function>,
     decisions: Decision,
@@ -314,7 +321,25 @@ impl Lowering<'_> {
     }
 
     fn block(&mut self, block: &[Stmt]) -> Result<Vec<Step>, String> {
-        block.iter().map(|stmt| self.stmt(stmt)).collect()
+        let Some(rewrite) = self.rewrite else { return block.iter().map(|stmt| self.stmt(stmt)).collect() };
+        let mut steps = Vec::with_capacity(block.len());
+        let mut rest = block;
+        while let Some((first, after)) = rest.split_first() {
+            match rewrite(rest) {
+                Some((count, stmts)) => {
+                    // What is made of them is not looked at again.
+                    self.rewrite = None;
+                    steps.extend(self.block(&stmts)?);
+                    self.rewrite = Some(rewrite);
+                    rest = &rest[count..];
+                }
+                None => {
+                    steps.push(self.stmt(first)?);
+                    rest = after;
+                }
+            }
+        }
+        Ok(steps)
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<Step, String> {

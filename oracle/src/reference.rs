@@ -22,7 +22,7 @@ pub fn observe<R: Rules>(case: &Case, map: &LaneMap, mut rules: impl FnMut() -> 
     for layout in &map.groups {
         let rules = rules();
         if code.is_none() {
-            code = Some(lower_as(&case.program, rules.peephole(), rules.bound()).map_err(NotDefined)?);
+            code = Some(lower_as(&case.program, rules.peephole(), rules.rewrite(), rules.bound()).map_err(NotDefined)?);
         }
         let Some(code) = &code else { continue };
         let visitors = if rules.has_open_operations() { visitors(case, code, layout)? } else { Vec::new() };

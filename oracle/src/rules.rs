@@ -8,7 +8,7 @@ use tangle_program::case::{EntryPoint, SpecConstant};
 use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Instance, OpInfo, Ub};
-use tangle_program::tree::{Builtin, Discard, Expr, Function, Loop};
+use tangle_program::tree::{Builtin, Discard, Expr, Function, Loop, Stmt};
 use tangle_program::types::{Scalar, Shape};
 
 use crate::mask::Mask;
@@ -87,6 +87,9 @@ pub enum Access {
 
 /// What a compiler makes of an expression of a function; `None` if it leaves it.
 pub type Peephole = fn(&Expr, &Function) -> Option<Expr>;
+
+/// What a compiler makes of the first statements of a list: how many, and those in their place. `None` if it leaves them.
+pub type Rewrite = fn(&[Stmt]) -> Option<(usize, Vec<Stmt>)>;
 
 /// The bound that a compiler takes a loop to have; `None` for its own.
 pub type Bound = fn(&Loop) -> Option<Expr>;
@@ -201,6 +204,11 @@ pub trait Rules {
 
     /// What the compiler makes of expressions, before anything runs.
     fn peephole(&self) -> Option<Peephole> {
+        None
+    }
+
+    /// What the compiler makes of statements, before anything runs.
+    fn rewrite(&self) -> Option<Rewrite> {
         None
     }
 

@@ -774,6 +774,25 @@ fn faults_of_algebra() {
     ]);
 }
 
+#[test]
+fn faults_of_statements() {
+    use Fault as F;
+    let ring =
+        || main_of([set(0, lane()), set(1, uint(9)), set(2, var(0)), set(0, var(1)), set(1, var(2)), log(A, [var(1)])]);
+    let barrier = || Stmt::Sync(Sync::Barrier);
+    let by = |number| {
+        let store = Stmt::Store { array: 0, value: bin(lane(), BinaryOp::Add, uint(1)) };
+        let single = bin(Expr::Builtin(Builtin::LocalIndex), BinaryOp::Eq, uint(number));
+        let body = [when(single, [store]), barrier(), log(A, [load(Scalar::Uint, uint(number))])];
+        with_array(Scalar::Uint, 0, StorageClass::Workgroup, body)
+    };
+    check(vec![
+        (F::RingWithoutATemporary, ring(), "A=FF:[0 1 2 3 4 5 6 7]", "A=FF:[9]"),
+        (F::SingleStoreOfLaneZero, by(3), "A=FF:[4]", "A=FF:[0]"),
+    ]);
+    assert_eq!(logged(&by(0), || Planted::new(F::SingleStoreOfLaneZero)), "A=FF:[1]");
+}
+
 /// The operand that has to be uniform is so among the lanes that are there; lane 0, which is not, has another one.
 #[test]
 fn faults_of_uniform_operands() {

@@ -1,7 +1,7 @@
 //! Shapes of expressions that compilers recognise and make something shorter of: rotates, saturating sums, three-operand logic.
 
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
-use tangle_program::tree::Expr;
+use tangle_program::tree::{Expr, Stmt};
 
 /// A shape, with its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,24 @@ fn has_mask(expr: &Expr, mask: u32) -> bool {
         Expr::Cast(_, x) => has_mask(x, mask),
         _ => *expr == Expr::Uint(mask) || *expr == Expr::Int(mask as i32),
     }
+}
+
+/// How many statements at the start of these exchange variables by way of another one: `t = a; a = b; b = t;`, or a longer ring. `None` if
+/// they do not.
+pub fn rotation(stmts: &[Stmt]) -> Option<usize> {
+    let copy = |stmt: &Stmt| match stmt {
+        Stmt::Assign { var, value: Expr::Var(from) } => Some((*var, *from)),
+        _ => None,
+    };
+    let (kept, mut next) = copy(stmts.first()?)?;
+    for (k, stmt) in stmts.iter().enumerate().skip(1) {
+        let (_, from) = copy(stmt).filter(|&(to, _)| to == next && to != kept)?;
+        if from == kept {
+            return (k > 1).then_some(k + 1);
+        }
+        next = from;
+    }
+    None
 }
 
 /// The shape of an expression, if it has one of them.

@@ -132,7 +132,7 @@ pub fn expression(case: &Case, function: &Function, expr: &Expr) -> String {
         Language::Wgsl => return wgsl::expression(case, function, expr),
     };
     let mut printer = Printer::new(case, dialect);
-    Body { printer: &mut printer, function, declared: Vec::new() }.expr(expr, Context::Open);
+    Body { printer: &mut printer, function, declared: Vec::new(), single: None }.expr(expr, Context::Open);
     printer.out
 }
 
@@ -923,7 +923,7 @@ impl<'a> Printer<'a> {
             put_line!(self, "{} = {};", self.name(&param.name), self.zero(param.ty));
         }
         self.builtin_copies(plan.uses);
-        Body { printer: self, function, declared: plan.declared }.print();
+        Body { printer: self, function, declared: plan.declared, single: None }.print();
         self.close();
         self.end_line();
     }
@@ -987,7 +987,7 @@ impl<'a> Printer<'a> {
             self.blank_line();
         }
         let prologue = first..self.line;
-        Body { printer: self, function: main, declared: plan.declared }.print();
+        Body { printer: self, function: main, declared: plan.declared, single: None }.print();
         close.iter().chain(end).for_each(|line| put_line!(self, "{line}"));
         self.close();
         self.end_line();
@@ -1179,6 +1179,8 @@ pub(crate) struct Body<'p, 'a> {
     pub(crate) printer: &'p mut Printer<'a>,
     pub(crate) function: &'a Function,
     declared: Vec<Declared>,
+    /// The number of the only invocation that comes here, where a condition says so.
+    single: Option<u32>,
 }
 
 impl<'a> Body<'_, 'a> {
@@ -1244,7 +1246,12 @@ impl<'a> Body<'_, 'a> {
             }
             Stmt::Store { array, value } => {
                 self.element_of(*array);
-                self.put(self.printer.builtin(Builtin::LocalIndex));
+                let len = self.printer.case.program.shared.get(*array as usize).map_or(0, |array| array.len);
+                // An index that is the same for all lanes is compiled in another way.
+                match self.single.filter(|&number| number < len) {
+                    Some(number) => put!(self.printer, "{number}u"),
+                    None => self.put(self.printer.builtin(Builtin::LocalIndex)),
+                }
                 self.put("] = ");
                 self.expr(value, Context::Open);
                 self.put(";");
@@ -1424,7 +1431,10 @@ impl<'a> Body<'_, 'a> {
         self.put("if (");
         self.expr(cond, Context::Open);
         self.put(")");
+        let around = self.single;
+        self.single = cond.single_invocation().or(around);
         self.nested(then);
+        self.single = around;
         match otherwise.as_slice() {
             [] => {}
             [next @ Stmt::If { .. }] => {

@@ -581,6 +581,17 @@ impl Expr {
         Expr::Unary(op, Box::new(arg))
     }
 
+    /// The number of the one invocation of each workgroup for which this holds, where it says so: `gl_LocalInvocationIndex == 5u`.
+    pub fn single_invocation(&self) -> Option<u32> {
+        match self {
+            Expr::Binary(BinaryOp::Eq, x, y) => match (&**x, &**y) {
+                (Expr::Builtin(Builtin::LocalIndex), Expr::Uint(number)) => Some(*number),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// A subgroup operation without a cluster size.
     pub fn subgroup(op: SubgroupOp, args: impl Into<Vec<Expr>>) -> Expr {
         Expr::Subgroup(SubgroupCall { op, args: args.into(), cluster: None })

@@ -167,6 +167,7 @@ impl Builder<'_> {
             Statement::Element => self.element_statement(out),
             Statement::Assume => self.assumption(out),
             Statement::Series => self.series(out),
+            Statement::Rotation => self.rotation(out),
         }
     }
 
@@ -183,6 +184,7 @@ impl Builder<'_> {
             Statement::Element => self.weights.aggregates > 0,
             Statement::Assume => self.weights.hints > 0,
             Statement::Series => self.frame.trips <= FEW_TRIPS,
+            Statement::Rotation => self.frame.in_loop(),
             Statement::Assign | Statement::Operation | Statement::Witness => true,
         };
         let weight = match kind {
@@ -252,6 +254,27 @@ impl Builder<'_> {
         let assign = self.assign(var, value);
         out.push(assign);
         self.observe(Moment::Assignment, &[var], out);
+    }
+
+    /// `t = a; a = b; b = t;`, or with three: what goes round as a loop goes on.
+    pub(crate) fn rotation(&mut self, out: &mut Block) {
+        let ty = self.data_type();
+        let count = 2 + self.draw.below(3) / 2;
+        let mut ring: Vec<VarId> = Vec::new();
+        for _ in 0..count {
+            let var = match self.writable(ty, Class::Clean, &ring) {
+                Some(var) => var,
+                None => self.frame.local(stem(ty, Class::Clean), ty, Class::Clean, Role::Data),
+            };
+            ring.push(var);
+        }
+        let kept = self.frame.local("kept", ty, Class::Clean, Role::Private);
+        let copies = std::iter::once(kept).chain(ring.iter().copied());
+        for (to, from) in copies.zip(ring.iter().copied().chain([kept])) {
+            let assign = self.assign(to, Expr::Var(from));
+            out.push(assign);
+        }
+        self.observe(Moment::Assignment, &ring, out);
     }
 
     /// `var op value`: what a loop carries from one iteration to the next.

@@ -50,7 +50,7 @@ use tangle_program::tree::Builtin;
 use tangle_program::types::{Scalar, Shape};
 
 use crate::mask::Mask;
-use crate::rules::{Access, Bound, Construct, Jump, Merge, Merging, Peephole, Rules, Scope};
+use crate::rules::{Access, Bound, Construct, Jump, Merge, Merging, Peephole, Rewrite, Rules, Scope};
 use operation::Operation;
 pub use table::Fault;
 
@@ -86,6 +86,8 @@ enum Hook {
     Intrinsic(fn(Intrinsic, Scalar) -> (Intrinsic, Scalar)),
     /// What a compiler makes of an expression; `None` where it does nothing to it.
     Peephole(Peephole),
+    /// What a compiler makes of statements; `None` where it does nothing to them.
+    Rewrite(Rewrite),
     /// The bound that a compiler takes a loop to have.
     Bound(Bound),
     /// Every lane accesses the element of the lowest active lane of its subgroup.
@@ -326,6 +328,13 @@ impl Rules for Planted {
     fn peephole(&self) -> Option<Peephole> {
         match self.fault.hook() {
             Hook::Peephole(rule) => Some(rule),
+            _ => None,
+        }
+    }
+
+    fn rewrite(&self) -> Option<Rewrite> {
+        match self.fault.hook() {
+            Hook::Rewrite(rewrite) => Some(rewrite),
             _ => None,
         }
     }

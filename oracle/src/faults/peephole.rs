@@ -1,8 +1,8 @@
-//! What a compiler makes of expressions, wrongly.
+//! What a compiler makes of expressions and statements, wrongly.
 
-use tangle_analysis::idiom::{Idiom, idiom};
+use tangle_analysis::idiom::{Idiom, idiom, rotation};
 use tangle_program::ops::{BinaryOp, Gives, Intrinsic};
-use tangle_program::tree::{Expr, Function};
+use tangle_program::tree::{Builtin, Expr, Function, Stmt};
 use tangle_program::types::{Scalar, Type};
 
 fn bin(op: BinaryOp, x: &Expr, y: &Expr) -> Expr {
@@ -148,4 +148,27 @@ pub(super) fn compares_first_components(expr: &Expr, function: &Function) -> Opt
         }
         _ => None,
     }
+}
+
+/// The last variable gets what the first one holds by then, and not what it held.
+pub(super) fn ring_without_a_temporary(stmts: &[Stmt]) -> Option<(usize, Vec<Stmt>)> {
+    let count = rotation(stmts)?;
+    let mut stmts = stmts[..count].to_vec();
+    let first = match stmts.first() {
+        Some(Stmt::Assign { value, .. }) => value.clone(),
+        _ => return None,
+    };
+    if let Some(Stmt::Assign { value, .. }) = stmts.last_mut() {
+        *value = first;
+    }
+    Some((count, stmts))
+}
+
+pub(super) fn single_store_of_lane_zero(stmts: &[Stmt]) -> Option<(usize, Vec<Stmt>)> {
+    let Some(Stmt::If { cond, then, otherwise, control }) = stmts.first() else { return None };
+    let stores = then.iter().any(|stmt| matches!(stmt, Stmt::Store { .. }));
+    cond.single_invocation().filter(|_| stores)?;
+    let lowest = Expr::binary(BinaryOp::Eq, Expr::Builtin(Builtin::Lane), Expr::Uint(0));
+    let cond = Expr::binary(BinaryOp::And, cond.clone(), lowest);
+    Some((1, vec![Stmt::If { cond, then: then.clone(), otherwise: otherwise.clone(), control: *control }]))
 }

@@ -681,6 +681,12 @@ faults! {
     /// `~(x - y)` is `y - x`.
     InverseOfADifference => Hook::Peephole(algebra::inverse_of_a_difference),
 
+    // What becomes of whole statements.
+    /// Variables that are exchanged by way of another one are copied without it.
+    RingWithoutATemporary => Hook::Rewrite(peephole::ring_without_a_temporary),
+    /// A store that a single invocation makes is lost if that is not lane 0.
+    SingleStoreOfLaneZero => Hook::Rewrite(peephole::single_store_of_lane_zero),
+
     // Only where a tier weaker than maximal leaves open who is together.
     /// In an open tangle, the two lowest lanes are elected.
     OpenElectsTwo => Hook::Open(AnyTangle::OfSeveral, |o, out| match o.op() {

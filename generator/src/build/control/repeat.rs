@@ -102,9 +102,10 @@ impl Builder<'_> {
     fn light_body(&mut self) -> Block {
         let mut out = Vec::new();
         self.assignment(&mut out);
-        match self.draw.below(3) {
+        match self.draw.below(4) {
             0 => self.assignment(&mut out),
             1 => self.operation_statement(&mut out),
+            2 => self.rotation(&mut out),
             _ => {}
         }
         out

@@ -336,6 +336,9 @@ impl Builder<'_> {
                 let value = b.carried_value(ty, counter);
                 b.add_to(carried, value, &mut body);
                 b.extend(size, &mut body);
+                if b.draw.percent(25) && !ends_in_jump(&body) {
+                    b.rotation(&mut body);
+                }
                 if b.can_exit() && (form == LoopForm::Forever || b.draw.percent(60)) && !ends_in_jump(&body) {
                     b.exit(&mut body);
                     b.extend(1, &mut body);

@@ -48,6 +48,7 @@ impl Builder<'_> {
         let weights = [
             (5, Self::exchange as fn(&mut Self, &mut Block)),
             (if self.affordable_trips() >= 4 { 4 } else { 0 }, Self::exchange_in_loop),
+            (6, Self::single_stores),
             (6, Self::scattered_atomics),
             (if exact && self.has(SubgroupOp::Reduce(Fold::Max)) { 4 } else { 0 }, Self::reduced_atomic),
             (if exact { 6 } else { 0 }, Self::counted_compaction),
@@ -193,6 +194,31 @@ impl Builder<'_> {
             let call = SubgroupCall { op, args: vec![Expr::Var(var)], cluster };
             self.keep(pooled, Expr::Subgroup(call), out);
         }
+    }
+
+    /// Single invocations write their slots, and everybody reads them: the address is the same in all lanes that are there.
+    fn single_stores(&mut self, out: &mut Block) {
+        let len = self.entry_point.group_size();
+        let Some((array, ty)) = self.array(len, 9) else { return self.assignment(out) };
+        let writers: Vec<u32> = (0..self.draw.range(1, 3)).map(|_| self.draw.below(len)).collect();
+        for &writer in &writers {
+            let expr = bin(BinaryOp::Eq, local_index(), uint(writer));
+            let single = Cond { expr, decision: Decision::Divergent, source: Source::Local };
+            let stmt = self.branch(
+                single,
+                |b| {
+                    let value = b.own_value(ty);
+                    vec![b.store(array, value)]
+                },
+                |_| Vec::new(),
+            );
+            out.push(stmt);
+        }
+        self.barrier_here(out);
+        let first = writers.first().copied().unwrap_or(0);
+        self.read(array, uint(first), out);
+        let index = self.other_slot(len);
+        self.read(array, index, out);
     }
 
     /// The same several times over, with two barriers in a loop.
