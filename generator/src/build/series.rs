@@ -94,23 +94,31 @@ impl Builder<'_> {
 
     /// An operation on a value of the type, or one that has none.
     fn operation_in_series(&mut self, scalar: Scalar, sum: VarId, out: &mut Block) {
-        // Where the tangle is open, the word would be, too.
+        // Where the tangle is open, the word would be, too; and some operations are defined for a part of the lanes only.
         let class = if self.frame.flow.is_exact() { Class::Clean } else { Class::MaybeUndefined };
+        let class = if self.draw.percent(25) { Class::MaybeUndefined } else { class };
         let fits = |info: &OpInfo| {
             info.gives != Gives::Nothing
                 && (info.scalars.contains(&scalar) || !info.params.contains(&Param::Value))
-                && (class == Class::MaybeUndefined || !info.op.starts_infinite(scalar))
+                && match class {
+                    Class::MaybeUndefined => info.may_be_undefined() && info.params.contains(&Param::Value),
+                    _ => !info.op.starts_infinite(scalar),
+                }
         };
         let Some(info) = self.choose(class, fits) else { return };
         let mut width = self.draw.weighted(&[(5, 1), (2, 2), (2, 3), (2, 4)]);
         if info.op == SubgroupOp::AllEqual && self.draw.percent(50) {
             width = 4;
         }
+        // Each is logged by itself.
+        if class == Class::MaybeUndefined {
+            width = 1;
+        }
         let value = Type::vector(scalar, width);
         let (expr, class) = self.call(info, value, class);
         let ty = info.result_type(Some(value)).expect("an operation on a value has a result");
         if class != Class::Clean {
-            let var = self.result_variable(ty, class);
+            let var = self.frame.local("some", ty, class, Role::Data);
             return self.keep(var, expr, out);
         }
         let var = self.result_variable(ty, class);
