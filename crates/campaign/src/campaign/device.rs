@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, anyhow};
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use tangle_analysis::validate::validate;
 use tangle_emit::source;
 use tangle_files::sync_folder;
 use tangle_program::case::Case;
@@ -81,14 +82,17 @@ impl Shared {
     }
 }
 
-/// Has the cases of a program be what a device can run, if it is a compiler.
-fn fit(target: &Target, cases: &mut [(u64, Arc<Case>)]) {
-    let Some((_, first)) = cases.first() else { return };
-    let Cow::Owned(fitted) = target.fitted(first) else { return };
-    for (_, case) in cases {
+/// Has the cases of a program be what a device can run, if it is a compiler. The program is that of the first; data with which it is not
+/// valid, or has another shader, are left out: what is promised of them holds for the program as it was.
+fn fit(target: &Target, cases: &mut Vec<(u64, Arc<Case>)>) {
+    let Some((first, case)) = cases.first() else { return };
+    let Cow::Owned(fitted) = target.fitted(case) else { return };
+    let (first, shader) = (*first, source(&fitted));
+    cases.retain_mut(|(number, case)| {
         let (data, origin) = (case.data.clone(), case.origin.clone());
         *case = Arc::new(Case { data, origin, ..fitted.clone() });
-    }
+        *number == first || validate(case).is_ok() && source(case) == shader
+    });
 }
 
 /// Takes over what the runner counted for a worker since `before`.
