@@ -85,7 +85,7 @@ pub struct Reduction {
 /// What came of a case whose mismatch rests on less than a sentence, at tier maximal.
 enum AtMaximal {
     /// It is wrong there beyond doubt.
-    Wrong(Case, Conclusion),
+    Wrong(Box<(Case, Conclusion)>),
     /// It is right there.
     Right,
     /// Nothing that says more: the mismatch is beyond doubt already, the device does not offer the tier, the program would not be valid
@@ -124,10 +124,10 @@ pub fn reduce(
     };
     let mut from = options.from.clone();
     let (case, signature) = match &airtight {
-        AtMaximal::Wrong(at_maximal, conclusion) => {
+        AtMaximal::Wrong(wrong) => {
             from.get_or_insert_with(|| content_hash(case));
-            first = conclusion.clone();
-            (at_maximal, None)
+            first = wrong.1.clone();
+            (&wrong.0, None)
         }
         AtMaximal::Right | AtMaximal::Unsaid => (case, signature),
     };
@@ -173,7 +173,8 @@ pub fn reduce(
     if same == Same::Failure {
         // A smaller program may be beyond doubt where the one that was found is not.
         match judge.at_maximal(&minimized.case, &conclusion)? {
-            AtMaximal::Wrong(at_maximal, _) => {
+            AtMaximal::Wrong(found) => {
+                let (at_maximal, _) = *found;
                 if let (Some(wrong), rate) = judge.confirm(&at_maximal)? {
                     (conclusion, after) = (wrong, rate);
                     minimized.case = at_maximal;
@@ -296,7 +297,7 @@ impl<'a> Judge<'a> {
         for _ in 0..self.repeats {
             let conclusion = self.one(&case)?;
             if conclusion.signature(&case).is_some_and(|signature| is_wrong(&signature)) {
-                return Ok(AtMaximal::Wrong(case, conclusion));
+                return Ok(AtMaximal::Wrong(Box::new((case, conclusion))));
             }
             if !is_pass(&conclusion) {
                 return Ok(AtMaximal::Unsaid);
