@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::decode::{Decoded, decode};
 use crate::dispatch::{Dispatch, LaneMap, PipelineOptions};
-use crate::exec::{Knowledge, Layout, Machine, Memory, Reasons, Shared, Stop, Subgroup};
+use crate::exec::{Knowledge, Layout, Machine, Memory, Reasons, Shared, Stop, Subgroup, location};
 use crate::faults::Planted;
 use crate::lanes::Lanes;
 use crate::module::{Interface, Module};
@@ -34,6 +34,8 @@ impl std::fmt::Debug for Pipeline {
 /// One run of a dispatch, and what it found out.
 struct Run {
     end: End,
+    /// A place at which it depends on an open value whether the behaviour is undefined: the run ended there.
+    undecided: Option<u32>,
     memory: Memory,
     reasons: Reasons,
     steps: u64,
@@ -71,7 +73,8 @@ impl Pipeline {
     ///
     /// # Errors
     /// [`Error::Dispatch`] if the dispatch does not fit (a buffer is missing or too small for its type, a lane map that is none),
-    /// [`Error::Memory`] if it needs more than [`Limits::memory`](crate::dispatch::Limits::memory).
+    /// [`Error::Memory`] if it needs more than [`Limits::memory`](crate::dispatch::Limits::memory), [`Error::Unsupported`] if invocations come to
+    /// a control barrier and it depends on an open value whether all of them do.
     pub fn run(&self, dispatch: &Dispatch) -> Result<Outcome, Error> {
         self.run_with(dispatch, None)
     }
@@ -102,6 +105,11 @@ impl Pipeline {
                 knowledge.no_claims = true;
                 continue;
             }
+            if let Some(place) = run.undecided {
+                let location = location(&self.decoded.code, &self.decoded.names, place);
+                let what = format!("{location} behind control flow that depends on an open value");
+                return Err(Error::Unsupported(vec![what]));
+            }
             return Ok(self.outcome(dispatch, run, steps));
         }
         Err(Error::Memory("no end of assumptions".into()))
@@ -131,6 +139,7 @@ impl Pipeline {
         let memory = Memory::new(code, dispatch, n as u32, spare)?;
         let mut run = Run {
             end: End::Completed,
+            undecided: None,
             memory,
             reasons: Reasons::new(dispatch.limits.memory),
             steps: 0,
@@ -172,6 +181,10 @@ impl Pipeline {
                 Ok(()) => {}
                 Err(Stop::Undefined(undefined)) => {
                     run.end = End::Undefined(undefined);
+                    break;
+                }
+                Err(Stop::Undecided(place)) => {
+                    run.undecided = Some(place);
                     break;
                 }
                 Err(Stop::Memory) => return Err(out_of_memory(dispatch)),

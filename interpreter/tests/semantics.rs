@@ -50,6 +50,10 @@ fn compile(declarations: &str, body: &str) -> Vec<u32> {
 }
 
 fn run(words: &[u32], tier: Tier, fault: Option<Planted>) -> Outcome {
+    attempt(words, tier, fault).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn attempt(words: &[u32], tier: Tier, fault: Option<Planted>) -> Result<Outcome, Error> {
     let module = Module::parse(words).expect("a module");
     let options = PipelineOptions { tier: Some(tier), ..PipelineOptions::default() };
     let mut pipeline = Pipeline::new(&module, &options).unwrap_or_else(|error| panic!("{error}"));
@@ -67,7 +71,7 @@ fn run(words: &[u32], tier: Tier, fault: Option<Planted>) -> Outcome {
         push: Vec::new(),
         limits: Limits { steps: 100_000, ..Limits::default() },
     };
-    pipeline.run(&dispatch).unwrap_or_else(|error| panic!("{error}"))
+    pipeline.run(&dispatch)
 }
 
 /// The words of each lane.
@@ -198,6 +202,18 @@ fn a_path_that_depends_on_an_open_value() {
             (Tier::Plain, "~ ~ ~ ~ ~ ~ 7,2,~ 7,2,~"),
         ],
     );
+}
+
+/// Lanes whose path is open do not make a barrier behind it undefined: lanes 6 and 7 part, and meet at a merge block only if all come to it.
+#[test]
+fn a_barrier_behind_a_path_that_depends_on_an_open_value() {
+    let body = "if (lane < 6u) { if (lane < 2u) data[lane] = 1u; if (b() != 0x3Fu) LOG(1u); } if (lane == 7u) data[7] = 1u; barrier(); LOG(2u);";
+    check("", body, &[(Tier::Maximal, "2 2 2 2 2 2 2 2")]);
+    let error = attempt(&compile("", body), Tier::Plain, None).expect_err("it is open");
+    assert!(error.to_string().contains("OpControlBarrier") && error.to_string().contains("open value"), "{error}");
+    let apart = "if (lane < 6u) barrier(); LOG(2u);";
+    let outcome = attempt(&compile("", apart), Tier::Plain, None).expect("it runs");
+    assert!(matches!(outcome.end, End::Undefined(what) if what.rule == Rule::BarrierInDivergence));
 }
 
 #[test]

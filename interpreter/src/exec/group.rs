@@ -632,6 +632,10 @@ impl Machine<'_> {
                 mask == 0 || self.is_exact(s, mask)
             });
         if !together || !self.is_one_class() {
+            // Lost invocations may be what keeps the others apart: behind a merge block that not all are known to come to, say.
+            if !self.lost.is_empty() {
+                return Err(Stop::Undecided(inst.place));
+            }
             // "If Execution is Workgroup or larger, behavior is undefined unless all invocations within Execution execute the same dynamic
             // instance of this instruction."
             let detail = format!("{} of {} invocations are together", self.active.len(), self.n);

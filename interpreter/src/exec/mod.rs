@@ -30,6 +30,8 @@ pub(super) const POISON: u32 = 1 << 31;
 #[derive(Debug)]
 pub(crate) enum Stop {
     Undefined(Box<UndefinedBehaviour>),
+    /// Whether the behaviour is undefined at this place depends on the path of lost invocations.
+    Undecided(u32),
     /// The limit of memory is reached.
     Memory,
 }
