@@ -25,7 +25,7 @@ use crate::shard::Shard;
 use crate::target::Target;
 
 /// How often a tier is drawn, where a device offers it. What is exact everywhere finds most.
-const TIER_WEIGHTS: [(Tier, u32); 3] = [(Tier::Maximal, 6), (Tier::SubgroupUniform, 2), (Tier::Plain, 3)];
+pub const TIER_WEIGHTS: [(Tier, u32); 3] = [(Tier::Maximal, 6), (Tier::SubgroupUniform, 2), (Tier::Plain, 3)];
 
 /// How often a stage is drawn, where a device offers it: it multiplies the weight of a tier. What is not compute costs as much and goes
 /// through other parts of a driver only at its ends.
@@ -45,7 +45,7 @@ const STAGE_WEIGHTS: [(Stage, u32); 8] = [
 ];
 
 /// How often a profile is drawn when none is asked for.
-const PROFILE_WEIGHTS: &[(Profile, u32)] = &[
+pub const PROFILE_WEIGHTS: &[(Profile, u32)] = &[
     (Profile::Default, 8),
     (Profile::Loops, 3),
     (Profile::Small, 2),

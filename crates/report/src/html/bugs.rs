@@ -71,7 +71,7 @@ fn table(html: &mut Html, records: &[&Record]) {
         html.element("a", &[("href", &address(&file_name(&record.id)))], capital(&record.title));
         html.raw("<br>").element("span", &[("class", &"sub")], &record.id);
         for range in record.ranges() {
-            // Below the name: a column of its own has no room on a phone.
+            // Below the name: a column of its own is too wide for a phone.
             html.raw("<br>").text(range);
         }
         html.raw("</td>").element("td", &[], words(record.state)).element("td", &[], record.severity.name());

@@ -75,7 +75,7 @@ pub(super) fn platforms(egl: &Egl) -> Result<Vec<Platform>, String> {
         let query: QueryDevices = unsafe { std::mem::transmute::<extern "system" fn(), QueryDevices>(query) };
         let mut devices = [std::ptr::null_mut(); MOST_DEVICES];
         let mut count = 0;
-        // SAFETY: at most as many handles are written as there is room for.
+        // SAFETY: at most as many handles are written as fit.
         let is_well = unsafe { query(MOST_DEVICES as egl::Int, devices.as_mut_ptr(), &mut count) } == egl::TRUE;
         let count = if is_well { (count.max(0) as usize).min(MOST_DEVICES) } else { 0 };
         platforms.extend(

@@ -1,10 +1,11 @@
 //! In how many programs of a campaign's mixture each planted fault shows: what a change of the generator's weights buys, without a driver.
 //!
-//! `cargo run --release -p tangle-oracle --example shown -- [--programs N] [--inputs N] [--first SEED]`: of N programs (300), each with so many
+//! `cargo run --release -p tangle-campaign --example shown -- [--programs N] [--inputs N] [--first SEED]`: of N programs (300), each with so many
 //! inputs (2). A line for each fault, rarest first; then what a campaign is expected to find, by programs and by what they cost a driver as
 //! lavapipe is: there almost all of a program's time goes to the compiler, and half of that to stores, which are compiled lane by lane
 //! (measured on Mesa 25.0.7; docs/speed.md). With `--density NAME` all programs log that much.
 
+use tangle_campaign::plan::{PROFILE_WEIGHTS, TIER_WEIGHTS};
 use tangle_generator::{Config, Density, Profile, from_seed, vary};
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::{Verdict, judge};
@@ -14,25 +15,11 @@ use tangle_oracle::rules::Spec;
 use tangle_program::case::{Case, SubgroupSize, Tier};
 use tangle_program::tree::{Expr, Function, Stmt, walk_block};
 
-/// The mixture of `crates/campaign/src/plan.rs`.
-const TIERS: [(Tier, usize); 3] = [(Tier::Maximal, 6), (Tier::SubgroupUniform, 2), (Tier::Plain, 3)];
-const PROFILES: [(Profile, usize); 10] = [
-    (Profile::Default, 8),
-    (Profile::Loops, 3),
-    (Profile::Small, 2),
-    (Profile::Ops, 2),
-    (Profile::Switch, 1),
-    (Profile::Calls, 1),
-    (Profile::Shapes, 1),
-    (Profile::Idioms, 2),
-    (Profile::Vectors, 1),
-    (Profile::Large, 1),
-];
-
 fn main() {
     let (programs, inputs, first) = (argument("--programs", 300), argument("--inputs", 2), argument("--first", 0));
-    let tiers: Vec<Tier> = TIERS.iter().flat_map(|&(tier, times)| vec![tier; times]).collect();
-    let profiles: Vec<Profile> = PROFILES.iter().flat_map(|&(profile, times)| vec![profile; times]).collect();
+    let tiers: Vec<Tier> = TIER_WEIGHTS.iter().flat_map(|&(tier, times)| vec![tier; times as usize]).collect();
+    let profiles: Vec<Profile> =
+        PROFILE_WEIGHTS.iter().flat_map(|&(profile, times)| vec![profile; times as usize]).collect();
     let density = argument_text("--density").map(|name| {
         Density::ALL.into_iter().find(|density| format!("{density:?}").to_lowercase() == name).expect("a density")
     });
