@@ -270,9 +270,10 @@ fn a_short_campaign_on_every_device() {
     findings_reproduce(&campaign, &summary);
 }
 
-/// `tangle run` and `tangle show` take a finding's folder, and the device does it again.
+/// `tangle run` and `tangle show` take a finding's folder, and the reference device does it again. Whether a driver does is a fact about the
+/// driver: a crash of one of its threads may say another thing, or not come at all.
 fn findings_reproduce(campaign: &Campaign, summary: &Value) {
-    let mut reproduced = 0;
+    let (mut findings, mut reproduced) = (0, 0);
     for entry in summary["findings"].as_array().expect("findings") {
         let device = text(&entry["device"]);
         let folder = campaign.out().join(text(&entry["folders"][0]));
@@ -280,23 +281,20 @@ fn findings_reproduce(campaign: &Campaign, summary: &Value) {
         assert_eq!(shown.stdout, read(&folder.join("shader.comp")));
         let ran = run([Path::new("run"), &folder, Path::new("--json"), Path::new("--device"), Path::new(&device)]);
         let again = &ran.json()[0];
-        if devices().iter().any(|facts| facts.name == device && facts.moves) && ran.code() == 0 {
-            note!("{} does not reproduce on {device}", folder.display());
-            continue;
+        let saved = read_json(&folder.join("finding.json"));
+        // To the last word.
+        let same = ["kind", "detail"].iter().all(|field| again["signature"][field] == entry[field])
+            && again["result"] == saved["result"];
+        if device == FAULTY {
+            assert_eq!(ran.code(), 1, "{ran}");
+            assert!(same, "{ran}\n{saved}");
+        } else if !same {
+            note!("{} is not the same again on {device}: {}", folder.display(), again["signature"]);
         }
-        assert_eq!(ran.code(), 1, "{ran}");
-        for field in ["kind", "detail"] {
-            assert_eq!(again["signature"][field], entry[field]);
-        }
-        assert_eq!(
-            again["result"],
-            read_json(&folder.join("finding.json"))["result"],
-            "the same verdict to the last word"
-        );
-        reproduced += 1;
+        findings += 1;
+        reproduced += u32::from(same);
     }
-    assert!(reproduced > 0);
-    note!("campaign: {reproduced} findings reproduced with `tangle run`");
+    note!("campaign: {reproduced} of {findings} findings reproduced with `tangle run`");
 }
 
 #[test]

@@ -58,8 +58,7 @@ const fn doing(stage: Stage) -> Doing {
         Stage::Module => Doing::Module,
         Stage::Pipeline => Doing::Pipeline,
         Stage::Prepare { .. } => Doing::Prepare,
-        Stage::Submit { .. } => Doing::Submit,
-        Stage::Wait { .. } => Doing::Wait,
+        Stage::Submit { .. } | Stage::Wait { .. } => Doing::Run,
         Stage::ReadBack { .. } => Doing::ReadBack,
         Stage::Cleanup => Doing::Cleanup,
     }

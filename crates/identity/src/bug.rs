@@ -148,7 +148,7 @@ mod tests {
         let table = [
             (Kind::Value, Detail::Text("x".into()), "wrong result: subgroupAdd(uint)"),
             (Kind::Path, Detail::Text("x".into()), "wrong result: subgroupAdd(uint)"),
-            (Kind::Hang, Detail::Hang(Doing::Wait), "hang while waiting for the dispatch: subgroupAdd(uint)"),
+            (Kind::Hang, Detail::Hang(Doing::Run), "hang while running the dispatch: subgroupAdd(uint)"),
             (Kind::LaneMap, Detail::LaneMap(MapRule::Token), "lane_map: subgroupBroadcastFirst at entry"),
         ];
         for (kind, detail, name) in table {

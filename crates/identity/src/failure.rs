@@ -29,14 +29,24 @@ pub enum Doing {
     Pipeline,
     /// Creating buffers, recording commands.
     Prepare,
-    /// `vkQueueSubmit`; some drivers compile here.
-    Submit,
-    /// Waiting for the device.
-    Wait,
+    /// Running the dispatch, from its submission to the end of the wait for it. One step, since a driver executes in threads of its own:
+    /// whether one of them fails before `vkQueueSubmit` has returned or after it is chance.
+    #[serde(alias = "submit", alias = "wait")]
+    Run,
     /// Reading buffers back.
     ReadBack,
     /// Destroying module and pipeline.
     Cleanup,
+}
+
+impl Doing {
+    /// The text of a signature of an older format, which had two steps for [`Doing::Run`].
+    pub(crate) fn in_todays_words(text: String) -> String {
+        let run = format!("while {}", Doing::Run);
+        ["while submitting the dispatch", "while waiting for the dispatch"]
+            .iter()
+            .fold(text, |text, old| text.replace(old, &run))
+    }
 }
 
 /// A crash of a driver.
@@ -135,8 +145,7 @@ impl fmt::Display for Doing {
             Doing::Module => "creating the shader module",
             Doing::Pipeline => "creating the pipeline",
             Doing::Prepare => "preparing the dispatch",
-            Doing::Submit => "submitting the dispatch",
-            Doing::Wait => "waiting for the dispatch",
+            Doing::Run => "running the dispatch",
             Doing::ReadBack => "reading the buffers back",
             Doing::Cleanup => "destroying the pipeline",
         })

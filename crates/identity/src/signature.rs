@@ -281,7 +281,7 @@ struct Wire {
 
 impl From<Wire> for Signature {
     fn from(Wire { kind, detail, facts }: Wire) -> Signature {
-        Signature { kind, detail: facts.unwrap_or(Detail::Text(detail)) }
+        Signature { kind, detail: facts.unwrap_or_else(|| Detail::Text(Doing::in_todays_words(detail))) }
     }
 }
 
@@ -665,8 +665,8 @@ mod tests {
             ),
             (Kind::LaneMap, Detail::LaneMap(MapRule::NumSubgroups), "lane_map: gl_NumSubgroups is one number"),
             (Kind::Crash, Detail::Crash(crash), "crash: killed by SIGSEGV while creating the pipeline: assert(n < #)"),
-            (Kind::Hang, Detail::Hang(Doing::Wait), "hang: while waiting for the dispatch"),
-            (Kind::DeviceLost, Detail::DeviceLost(Doing::Submit), "device_lost: while submitting the dispatch"),
+            (Kind::Hang, Detail::Hang(Doing::Run), "hang: while running the dispatch"),
+            (Kind::DeviceLost, Detail::DeviceLost(Doing::Run), "device_lost: while running the dispatch"),
             (
                 Kind::VulkanError,
                 Detail::Driver(error),
@@ -688,6 +688,24 @@ mod tests {
         }
     }
 
+    /// A driver's threads may fail before the submission has returned or after it: that is one signature, in all formats.
+    #[test]
+    fn submission_and_wait_are_one_step() {
+        let run = Signature {
+            kind: Kind::Crash,
+            detail: Detail::Crash(Crash { end: End::Signal(6), doing: Doing::Run, message: None }),
+        };
+        for (step, words) in [("submit", "submitting"), ("wait", "waiting for"), ("run", "running")] {
+            let detail = format!("killed by SIGABRT while {words} the dispatch");
+            let text = format!(r#"{{"kind":"crash","detail":"{detail}"}}"#);
+            let old: Signature = serde_json::from_str(&text).expect("a signature");
+            assert!(run.fails_like(&old), "{old}");
+            let facts = format!(r#"{{"crash":{{"end":{{"signal":6}},"doing":"{step}"}}}}"#);
+            let text = format!(r#"{{"kind":"crash","detail":"{detail}","facts":{facts}}}"#);
+            assert_eq!(serde_json::from_str::<Signature>(&text).expect("a signature"), run);
+        }
+    }
+
     #[test]
     fn signatures_of_older_formats_are_kept_as_they_stand() {
         let old = r#"{"kind":"crash","detail":"killed by SIGSEGV while creating the pipeline"}"#;
@@ -704,7 +722,7 @@ mod tests {
         assert!(wrong(Severity::Hard).fails_like(&wrong(Severity::Strong)));
         assert!(!wrong(Severity::Quality).fails_like(&wrong(Severity::Strong)));
         assert!(crash(Doing::Pipeline, Some("assert")).fails_like(&old));
-        assert!(!crash(Doing::Wait, None).fails_like(&old));
+        assert!(!crash(Doing::Run, None).fails_like(&old));
         assert!(!crash(Doing::Pipeline, None).fails_like(&crash(Doing::Pipeline, Some("assert"))));
     }
 }

@@ -191,16 +191,16 @@ mod tests {
         let rows: [(u64, Vec<Outcome>, &[&str]); 14] = [
             (3, vec![completed(3)], &["0 pass, 1 pass, 2 pass"]),
             (3, vec![crash(pipeline)], &["0 crash: killed by SIGSEGV while creating the pipeline"]),
-            (1, vec![crash(wait(0))], &["0 crash: killed by SIGSEGV while waiting for the dispatch"]),
+            (1, vec![crash(wait(0))], &["0 crash: killed by SIGSEGV while running the dispatch"]),
             (
                 3,
                 vec![crash(wait(2)), crash(wait(0))],
-                &["again 2", "2 crash: killed by SIGSEGV while waiting for the dispatch"],
+                &["again 2", "2 crash: killed by SIGSEGV while running the dispatch"],
             ),
             (
                 3,
                 vec![crash(wait(2)), completed(1)],
-                &["again 2", "2 crash: killed by SIGSEGV while waiting for the dispatch"],
+                &["again 2", "2 crash: killed by SIGSEGV while running the dispatch"],
             ),
             (1, vec![time_out(wait(0)), completed(1)], &["again 0", "0 pass"]),
             (3, vec![time_out(wait(1)), completed(1)], &["again 1", "1 pass"]),
