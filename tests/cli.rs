@@ -986,6 +986,47 @@ fn a_wrong_constant_is_the_front_ends() {
     assert!(ran.stdout.contains("constants in variables pass"), "{ran}");
 }
 
+/// A front end, a pass and a driver with a mistake in them: the interpreter shows which it is, with no other device to compare with.
+#[test]
+fn the_stage_to_blame_is_shown_by_executing_its_modules() {
+    let folder = scratch();
+    let case = |variant: &str| {
+        let and =
+            serde_json::json!({ "binary": ["BitwiseAnd", { "built_in": "SubgroupLocalInvocationId" }, { "u32": 5 }] });
+        let elect = serde_json::json!({ "group_non_uniform": { "op": "GroupNonUniformElect" } });
+        let elected = serde_json::json!({ "select": [elect, { "u32": 1 }, { "u32": 2 }] });
+        let mut case = read_json(&vector("V01"));
+        case["variant"] = variant.into();
+        case["program"]["functions"][0]["locals"] = serde_json::json!([]);
+        case["program"]["functions"][0]["body"] =
+            serde_json::json!([{ "log": { "site": 1, "values": [and, elected] } }]);
+        write(folder.path(), "case.json", case.to_string())
+    };
+    let passes = "spirv-opt:eliminate-local-single-block,ccp,simplify-instructions,merge-blocks";
+    for (variant, device, fault, told) in [
+        ("spirv-opt-O", "interpreter", "compile:and-is-or", "front end (glslang): the interpreter executed its module"),
+        (passes, "interpreter", "optimise:and-is-or-after-ccp", "optimiser (spirv-opt): --ccp, pass 2 of 4: "),
+        ("spirv-opt-O", "interpreter", "optimise:and-is-or-after-ccp", "optimiser (spirv-opt): --ccp, pass 18 of 44: "),
+        (
+            "spirv-opt-O",
+            "interpreter:elect_highest",
+            "",
+            "driver: the interpreter executed its module with the same lane map",
+        ),
+    ] {
+        let mut command = tangle([
+            "run".as_ref(),
+            case(variant).as_path(),
+            "--variants".as_ref(),
+            "--device".as_ref(),
+            device.as_ref(),
+        ]);
+        command.env("TANGLE_TOOLCHAIN_FAULT", fault);
+        let ran = start(command).finish_within(LIMIT).expect(1);
+        assert!(ran.stdout.contains(&format!("stage to blame on {device}: {told}")), "{variant} {fault}: {ran}");
+    }
+}
+
 #[test]
 fn the_stage_to_blame_is_saved_and_told() {
     let folder = scratch();

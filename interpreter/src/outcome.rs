@@ -259,6 +259,9 @@ pub enum Error {
     /// The module uses what is not implemented: each once.
     #[error("not supported: {}", .0.join("; "))]
     Unsupported(Vec<String>),
+    /// Whether the behaviour is undefined depends on an open value.
+    #[error("whether the behaviour of {0} is undefined depends on control flow that is open")]
+    Undecided(Location),
     /// The dispatch does not fit the module.
     #[error("the dispatch does not fit the module: {0}")]
     Dispatch(String),

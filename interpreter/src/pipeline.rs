@@ -73,7 +73,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// [`Error::Dispatch`] if the dispatch does not fit (a buffer is missing or too small for its type, a lane map that is none),
-    /// [`Error::Memory`] if it needs more than [`Limits::memory`](crate::dispatch::Limits::memory), [`Error::Unsupported`] if invocations come to
+    /// [`Error::Memory`] if it needs more than [`Limits::memory`](crate::dispatch::Limits::memory), [`Error::Undecided`] if invocations come to
     /// a control barrier and it depends on an open value whether all of them do.
     pub fn run(&self, dispatch: &Dispatch) -> Result<Outcome, Error> {
         self.run_with(dispatch, None)
@@ -106,9 +106,7 @@ impl Pipeline {
                 continue;
             }
             if let Some(place) = run.undecided {
-                let location = location(&self.decoded.code, &self.decoded.names, place);
-                let what = format!("{location} behind control flow that depends on an open value");
-                return Err(Error::Unsupported(vec![what]));
+                return Err(Error::Undecided(location(&self.decoded.code, &self.decoded.names, place)));
             }
             return Ok(self.outcome(dispatch, run, steps));
         }

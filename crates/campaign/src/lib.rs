@@ -14,6 +14,7 @@
 //!   reduce ── a failing case made small (tangle-minimizer)
 //!   background ── findings made small while a campaign goes on;  minimized ── what that leaves on disk
 //!   variants ── a case as every variant on every device: which stage is to blame
+//!   proof ── the modules of a case executed: which step changed what it means
 //!   retest ── the bugs of a book on the devices at hand
 //!   bench ── what a case costs, and how fast a campaign is
 //!   bisect ── which commit of a driver it was
@@ -42,6 +43,7 @@ pub mod matrix;
 pub mod minimized;
 pub mod plan;
 pub mod prepare;
+pub mod proof;
 pub mod reduce;
 pub mod replay;
 pub mod retest;

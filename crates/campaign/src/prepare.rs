@@ -113,15 +113,17 @@ pub fn prepare(case: Case) -> Result<Prepared, ToolchainFault> {
             Err(error) => Err(ToolchainFault { error, shader: source }),
         };
     }
-    let version = case.entry_point.spirv;
-    let flags = case.variant.flags();
-    let made = match case.variant.front_end() {
-        None => toolchain::make(&source, version, &flags),
-        Some(by) => toolchain::make_by(by, &source, version, &flags),
-    };
-    match made {
+    match made(&case, &source, &case.variant.flags()) {
         Ok(spirv) => Ok(Prepared { case, shader: source, spirv }),
         Err(error) => Err(ToolchainFault { error, shader: source }),
+    }
+}
+
+/// What the front end of a case makes of its shader, and `spirv-opt` with these flags of that.
+pub(crate) fn made(case: &Case, source: &str, flags: &[String]) -> Result<Vec<u32>, ToolchainError> {
+    match case.variant.front_end() {
+        None => toolchain::make(source, case.entry_point.spirv, flags),
+        Some(by) => toolchain::make_by(by, source, case.entry_point.spirv, flags),
     }
 }
 

@@ -195,6 +195,11 @@ impl Conclusion {
         }
     }
 
+    /// True if an executor of modules came by undefined behaviour.
+    pub fn is_undefined_behaviour(&self) -> bool {
+        matches!(self.finish, Finish::Toolchain { step: ToolStep::Execute, .. })
+    }
+
     /// The signature, if this is a finding.
     pub fn signature(&self, case: &Case) -> Option<Signature> {
         match &self.finish {

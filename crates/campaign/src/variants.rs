@@ -14,6 +14,7 @@ use tangle_program::tree::Stmt;
 use tangle_program::variant::Variant;
 
 use crate::prepare::{Prepared, ToolchainFault, prepare};
+use crate::proof::prove;
 use crate::target::{Conclusion, Finish, Target};
 
 /// The name of the table in a finding's folder.
@@ -35,25 +36,32 @@ pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>, case: &Case) -> 
     let mut variants = vec![case.variant.clone()];
     variants.extend(Variant::FIXED.into_iter().filter(|variant| *variant != case.variant));
     let mut rows: Vec<VariantRow> = Vec::new();
+    let mut proofs = Vec::new();
     for variant in variants {
         let case = Case { variant: variant.clone(), ..case.clone() };
-        rows.push(row(&targets, Made::Variant(variant), &case, prepare(case.clone())));
+        let prepared = prepare(case.clone());
+        let conclusions = conclude(&targets, &prepared);
+        if let (Ok(prepared), true) = (&prepared, rows.is_empty()) {
+            proofs.extend(targets.iter().zip(&conclusions).filter_map(|(target, own)| prove(target, prepared, own)));
+        }
+        rows.push(row(Made::Variant(variant), &case, &conclusions));
     }
     if let Some((site, sparse)) = wrong_site(&rows[0]).and_then(|site| Some((site, with_one_site(case, site)?))) {
-        rows.push(row(&targets, Made::OneSite(site), &sparse, prepare(sparse.clone())));
+        rows.push(row(Made::OneSite(site), &sparse, &conclude(&targets, &prepare(sparse.clone()))));
     }
     let unoptimised = Case { variant: Variant::Unoptimised, ..case.clone() };
     if let Some(hidden) = hide_constants(&unoptimised) {
         let variables = uniforms_in_variables(&hidden, case.data.uniforms.len());
-        rows.push(row(&targets, Made::ConstantsInVariables, &variables, prepare(variables.clone())));
-        rows.push(row(&targets, Made::ConstantsHidden, &hidden, prepare(hidden.clone())));
+        for (made, case) in [(Made::ConstantsInVariables, variables), (Made::ConstantsHidden, hidden)] {
+            rows.push(row(made, &case, &conclude(&targets, &prepare(case.clone()))));
+        }
     }
     let column = |target: &&Target| Column {
         device: target.name.clone(),
         driver: driver(target),
         has_front_end: target.has_front_end(),
     };
-    Table { columns: targets.iter().map(column).collect(), rows }
+    Table { columns: targets.iter().map(column).collect(), rows, proofs }
 }
 
 /// Where the first device that fails is wrong.
@@ -78,12 +86,17 @@ fn driver(target: &Target) -> String {
     target.info["driver_name"].as_str().unwrap_or(&target.name).to_owned()
 }
 
-fn row(targets: &[&Target], made: Made, case: &Case, prepared: Result<Prepared, ToolchainFault>) -> VariantRow {
-    let conclude = |target: &&Target| match &prepared {
+/// What becomes of a case on every device.
+fn conclude(targets: &[&Target], prepared: &Result<Prepared, ToolchainFault>) -> Vec<Conclusion> {
+    let one = |target: &&Target| match prepared {
         Ok(prepared) => target.run(prepared),
         Err(fault) => Conclusion::from(fault),
     };
-    VariantRow { made, cells: targets.iter().map(|target| cell(case, &conclude(target))).collect() }
+    targets.iter().map(one).collect()
+}
+
+fn row(made: Made, case: &Case, conclusions: &[Conclusion]) -> VariantRow {
+    VariantRow { made, cells: conclusions.iter().map(|conclusion| cell(case, conclusion)).collect() }
 }
 
 fn cell(case: &Case, conclusion: &Conclusion) -> Cell {

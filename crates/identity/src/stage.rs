@@ -8,6 +8,8 @@
 //! What one driver alone gets wrong is its own fault: whoever runs the same module right shows that the module is. What every driver
 //! gets wrong in the same way was wrong before it reached them, or the specification is read wrongly. Drivers of one family
 //! (lavapipes of several ages) that fail alike count as one: they share their bugs.
+//!
+//! Better than this vote is a [`Proof`]: what the interpreter makes of each module on the way.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -132,6 +134,18 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The variants; the case's own comes first.
     pub rows: Vec<VariantRow>,
+    /// What is proven of what devices do with the case itself, one for a device at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proofs: Vec<Proof>,
+}
+
+/// Which stage changed the meaning, shown by executing the module of each without a driver.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    /// The device: the modules are executed with the lane map that it showed.
+    pub device: String,
+    /// Who changed it.
+    pub blame: Blame,
 }
 
 /// Who is to blame, and why.
@@ -144,7 +158,8 @@ pub struct Blame {
 }
 
 impl Blame {
-    fn new(stage: Stage, because: impl Into<String>) -> Blame {
+    /// A stage, and why.
+    pub fn new(stage: Stage, because: impl Into<String>) -> Blame {
         Blame { stage, because: because.into() }
     }
 }
@@ -172,6 +187,9 @@ impl Table {
         let at = self.columns.iter().position(|column| column.device == device)?;
         let own = &self.rows.first()?.made;
         let Outcome::Fails { kind, site } = self.cell(own, at)? else { return None };
+        if let Some(proof) = self.proofs.iter().find(|proof| proof.device == device) {
+            return Some(proof.blame.clone());
+        }
         let optimised = matches!(own, Made::Variant(variant) if variant.is_optimised());
         let printed = matches!(own, Made::Variant(variant) if variant.is_printed());
         let compiler = match own {
@@ -374,6 +392,7 @@ mod tests {
                 .iter()
                 .map(|(made, cells)| VariantRow { made: made.clone(), cells: cells.chars().map(cell).collect() })
                 .collect(),
+            proofs: Vec::new(),
         }
     }
 
@@ -423,6 +442,21 @@ mod tests {
             let blame = table(rows).blame("a");
             assert_eq!(blame.as_ref().map(|blame| blame.stage), *stage, "{rows:?}: {blame:?}");
         }
+    }
+
+    /// What is shown goes before what others say; of a device that does nothing wrong there is nothing to show.
+    #[test]
+    fn a_proof_goes_before_the_vote() {
+        let mut table = table(&[(Made::Variant(Variant::Unoptimised), "x..")]);
+        let proof = |device: &str| Proof {
+            device: device.into(),
+            blame: Blame::new(Stage::FrontEnd, "its module means something else"),
+        };
+        table.proofs = vec![proof("a"), proof("b")];
+        let stage = |device| table.blame(device).map(|blame| blame.stage);
+        assert_eq!((stage("a"), stage("b")), (Some(Stage::FrontEnd), None));
+        let json = serde_json::to_string(&table).expect("plain data");
+        assert_eq!(serde_json::from_str::<Table>(&json).expect("it was just written"), table);
     }
 
     #[test]

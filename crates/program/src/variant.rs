@@ -242,6 +242,102 @@ fn lacking(before: Option<&&'static str>, pass: &str) -> Option<&'static str> {
     (before != Some(&needed)).then_some(needed)
 }
 
+/// What `spirv-opt -O` runs, as SPIRV-Tools v2025.3 has it (`Optimizer::RegisterPerformancePasses`).
+const PERFORMANCE: &[&str] = &[
+    "wrap-opkill",
+    "eliminate-dead-branches",
+    "merge-return",
+    "inline-entry-points-exhaustive",
+    "eliminate-dead-functions",
+    "eliminate-dead-code-aggressive",
+    "private-to-local",
+    "eliminate-local-single-block",
+    "eliminate-local-single-store",
+    "eliminate-dead-code-aggressive",
+    "scalar-replacement=0",
+    "convert-local-access-chains",
+    "eliminate-local-single-block",
+    "eliminate-local-single-store",
+    "eliminate-dead-code-aggressive",
+    "eliminate-local-multi-store",
+    "eliminate-dead-code-aggressive",
+    "ccp",
+    "eliminate-dead-code-aggressive",
+    "loop-unroll",
+    "eliminate-dead-branches",
+    "redundancy-elimination",
+    "combine-access-chains",
+    "simplify-instructions",
+    "scalar-replacement=0",
+    "convert-local-access-chains",
+    "eliminate-local-single-block",
+    "eliminate-local-single-store",
+    "eliminate-dead-code-aggressive",
+    "ssa-rewrite",
+    "eliminate-dead-code-aggressive",
+    "vector-dce",
+    "eliminate-dead-inserts",
+    "eliminate-dead-branches",
+    "simplify-instructions",
+    "if-conversion",
+    "copy-propagate-arrays",
+    "reduce-load-size",
+    "eliminate-dead-code-aggressive",
+    "merge-blocks",
+    "redundancy-elimination",
+    "eliminate-dead-branches",
+    "merge-blocks",
+    "simplify-instructions",
+];
+
+/// What `spirv-opt -Os` runs (`Optimizer::RegisterSizePasses`).
+const SIZE: &[&str] = &[
+    "wrap-opkill",
+    "eliminate-dead-branches",
+    "merge-return",
+    "inline-entry-points-exhaustive",
+    "eliminate-dead-functions",
+    "private-to-local",
+    "scalar-replacement=0",
+    "eliminate-local-multi-store",
+    "ccp",
+    "loop-unroll",
+    "eliminate-dead-branches",
+    "simplify-instructions",
+    "scalar-replacement=0",
+    "eliminate-local-single-store",
+    "if-conversion",
+    "simplify-instructions",
+    "eliminate-dead-code-aggressive",
+    "eliminate-dead-branches",
+    "merge-blocks",
+    "convert-local-access-chains",
+    "eliminate-local-single-block",
+    "eliminate-dead-code-aggressive",
+    "copy-propagate-arrays",
+    "vector-dce",
+    "eliminate-dead-inserts",
+    "eliminate-dead-members",
+    "eliminate-local-single-store",
+    "merge-blocks",
+    "eliminate-local-multi-store",
+    "redundancy-elimination",
+    "simplify-instructions",
+    "eliminate-dead-code-aggressive",
+    "cfg-cleanup",
+];
+
+/// Flags of `spirv-opt` with `-O` and `-Os` spelled out pass by pass.
+pub fn single_passes(flags: &[String]) -> Vec<String> {
+    let passes = |list: &[&str]| list.iter().map(|pass| format!("--{pass}")).collect();
+    let single = |flag: &String| match flag.as_str() {
+        "-O" => passes(PERFORMANCE),
+        "-Os" => passes(SIZE),
+        _ => vec![flag.clone()],
+    };
+    flags.iter().flat_map(single).collect()
+}
+
 /// Names of the variants without passes of their own.
 const NAMES: [(Variant, &str); 4] = [
     (Variant::Unoptimised, "unoptimised"),

@@ -66,6 +66,7 @@ fn a_bundle_has_no_path_of_this_machine() {
         variants: Some(Table {
             columns: vec![Column { device: "lvp".into(), driver: "llvmpipe".into(), has_front_end: false }],
             rows: vec![VariantRow { made: Made::Variant(Variant::Unoptimised), cells: vec![cell] }],
+            proofs: Vec::new(),
         }),
         command: format!("tangle run {PLACE}"),
         ..subject(&case)

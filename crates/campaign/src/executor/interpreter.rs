@@ -19,7 +19,7 @@ use tangle_runner::{Completed, Completion, Init, Job, Launch, LaunchOutput, Outc
 
 use super::{BuiltIn, Description, Executor, Task, Worker, subgroup_size};
 use crate::capabilities::Capabilities;
-use crate::prepare::{job_with, launch_output};
+use crate::prepare::{Prepared, job_with, launch_output};
 
 /// `interpreter`, `interpreter:<fault>`, each with `@SIZE` at the end for a subgroup size other than 8.
 pub const BUILT_IN: BuiltIn = BuiltIn {
@@ -66,7 +66,7 @@ pub fn fault_name(fault: Planted) -> String {
 }
 
 /// Why there is no observation.
-enum Stopped {
+pub(crate) enum Stopped {
     /// The interpreter does not run this.
     Unsupported(String),
     /// The module has undefined behaviour.
@@ -75,13 +75,36 @@ enum Stopped {
 
 impl From<spirv::Error> for Stopped {
     fn from(error: spirv::Error) -> Stopped {
-        Stopped::Unsupported(error.to_string())
+        // As what a device lacks.
+        Stopped::Unsupported(match error {
+            spirv::Error::Unsupported(list) => list.join("; "),
+            spirv::Error::Undecided(_) => format!("a decision: {error}"),
+            error => format!("the means to run it: {error}"),
+        })
     }
 }
 
 impl Interpreter {
     /// Runs the launches of a job.
     fn run(self, job: &Job, cases: &[&Case]) -> Result<Vec<LaunchOutput>, Stopped> {
+        let observed = self.observe(job, cases, |case| {
+            let size = match case.entry_point.subgroup_size {
+                // A required subgroup size is granted. Lanes are in the order of local indices.
+                SubgroupSize::Required(size) => size,
+                SubgroupSize::Default | SubgroupSize::Varying => self.subgroup_size,
+            };
+            spirv::LaneMap::linear(case.entry_point.group_size(), size)
+        })?;
+        Ok(observed.iter().map(launch_output).collect())
+    }
+
+    /// What the launches of a job leave, each with its lane map.
+    fn observe(
+        self,
+        job: &Job,
+        cases: &[&Case],
+        lane_map: impl Fn(&Case) -> spirv::LaneMap,
+    ) -> Result<Vec<Observation>, Stopped> {
         let options = spirv::PipelineOptions {
             specialization: job.specialization.iter().map(|&(id, value)| (id, value.into())).collect(),
             ..spirv::PipelineOptions::default()
@@ -91,9 +114,9 @@ impl Interpreter {
             pipeline = pipeline.with_fault(fault);
         }
         let observe = |(launch, case): (&Launch, &&Case)| {
-            let outcome = pipeline.run(&self.dispatch(launch, case))?;
+            let outcome = pipeline.run(&dispatch(launch, lane_map(case)))?;
             match outcome.end {
-                spirv::End::Completed => Ok(launch_output(&observation(launch, case, &outcome.buffers)?)),
+                spirv::End::Completed => observation(launch, case, &outcome.buffers),
                 // Of long loops nothing is said.
                 spirv::End::Undefined(met) if met.rule == spirv::Rule::NoTermination => {
                     Err(Stopped::Unsupported("programs of so many steps".into()))
@@ -103,29 +126,34 @@ impl Interpreter {
         };
         job.launches.iter().zip(cases).map(observe).collect()
     }
+}
 
-    /// What a launch is to the interpreter. A required subgroup size is granted; lanes are in the order of local indices.
-    fn dispatch(self, launch: &Launch, case: &Case) -> spirv::Dispatch {
-        let size = match case.entry_point.subgroup_size {
-            SubgroupSize::Required(size) => size,
-            SubgroupSize::Default | SubgroupSize::Varying => self.subgroup_size,
-        };
-        let buffer = |buffer: &tangle_runner::Buffer| spirv::Buffer {
-            binding: buffer.binding,
-            bytes: match &buffer.init {
-                Init::Zero { words } => vec![0; *words as usize * 4],
-                Init::Data(words) => words.iter().flat_map(|word| word.to_le_bytes()).collect(),
-            },
-            ..spirv::Buffer::default()
-        };
-        spirv::Dispatch {
-            workgroups: launch.groups,
-            lane_map: spirv::LaneMap::linear(case.entry_point.group_size(), size),
-            buffers: launch.buffers.iter().map(buffer).collect(),
-            push: launch.push_constants.clone(),
-            limits: spirv::Limits::default(),
-        }
+/// What a launch is to the interpreter.
+fn dispatch(launch: &Launch, lane_map: spirv::LaneMap) -> spirv::Dispatch {
+    let buffer = |buffer: &tangle_runner::Buffer| spirv::Buffer {
+        binding: buffer.binding,
+        bytes: match &buffer.init {
+            Init::Zero { words } => vec![0; *words as usize * 4],
+            Init::Data(words) => words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+        },
+        ..spirv::Buffer::default()
+    };
+    spirv::Dispatch {
+        workgroups: launch.groups,
+        lane_map,
+        buffers: launch.buffers.iter().map(buffer).collect(),
+        push: launch.push_constants.clone(),
+        limits: spirv::Limits::default(),
     }
+}
+
+/// What a module of a case leaves with this lane map.
+pub(crate) fn execute(prepared: &Prepared, lane_map: &spirv::LaneMap) -> Result<Observation, Stopped> {
+    let case = &prepared.case;
+    let job = job_with(prepared, Dialect::Vulkan, [case], 0);
+    let interpreter = Interpreter { subgroup_size: lane_map.subgroup_size, fault: None };
+    let mut observed = interpreter.observe(&job, &[case], |_| lane_map.clone())?;
+    observed.pop().ok_or_else(|| Stopped::Unsupported("a case without a launch".into()))
 }
 
 /// What the buffers show, and which words of the logs are open.

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::select;
 use tangle_compilers::{Call, Failure};
 use tangle_program::case::SpirvVersion;
-use tangle_program::variant::FrontEnd;
+use tangle_program::variant::{FrontEnd, single_passes};
 
 use super::{ToolchainError, compile, disassemble, optimise, validate};
 use crate::job::{Shortage, WorkerEnd};
@@ -52,7 +52,8 @@ const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Test hook: environment variable with what goes wrong at which step: `optimise:crash`, `compile:kill`, `validate:spin`,
-/// `optimise:garbage` for a module that is none, `compile:slow` for 3 seconds of processor time.
+/// `optimise:garbage` for a module that is none, `compile:slow` for 3 seconds of processor time, `compile:and-is-or` for a module that
+/// means something else, `optimise:and-is-or-after-ccp` for what a pass with such a mistake leaves.
 pub const FAULT: &str = "TANGLE_TOOLCHAIN_FAULT";
 
 /// The program that becomes the compilers, where it is not this one.
@@ -394,8 +395,11 @@ fn made(
     flags: &[String],
     enter: &mut dyn FnMut(Step) -> Option<String>,
 ) -> Result<Answer, String> {
-    enter(Step::Compile);
-    let module = compiled(source, by, version)?;
+    let planted = enter(Step::Compile);
+    let mut module = compiled(source, by, version)?;
+    if planted.as_deref() == Some(AND_IS_OR) {
+        and_is_or(&mut module);
+    }
     enter(Step::Validate);
     validate(&module, version)?;
     if flags.is_empty() {
@@ -403,11 +407,37 @@ fn made(
     }
     let optimised = match enter(Step::Optimise).as_deref() {
         Some("garbage") => vec![0; 5],
+        Some(planted) if planted.starts_with(AND_IS_OR) => {
+            let flags = single_passes(flags);
+            let wrong = planted[AND_IS_OR.len()..].strip_prefix("-after-").map(|pass| format!("--{pass}"));
+            let end = flags.iter().position(|flag| Some(flag) == wrong.as_ref()).map_or(0, |at| at + 1);
+            let mut module = optimise(&module, version, &flags[..end])?;
+            if end > 0 {
+                and_is_or(&mut module);
+            }
+            optimise(&module, version, &flags[end..])?
+        }
         _ => optimise(&module, version, flags).map_err(|message| format!("fails: {message}"))?,
     };
     enter(Step::ValidateOptimised);
     validate(&optimised, version)?;
     Ok(Answer::Made(optimised))
+}
+
+const AND_IS_OR: &str = "and-is-or";
+
+/// A mistake of a compiler: `OpBitwiseOr` instead of `OpBitwiseAnd`. The module stays valid.
+fn and_is_or(module: &mut [u32]) {
+    const AND: u32 = 199;
+    const OR: u32 = 197;
+    let mut at = 5;
+    while at < module.len() {
+        let word = module[at];
+        if word & 0xFFFF == AND {
+            module[at] = word & !0xFFFF | OR;
+        }
+        at += (word >> 16).max(1) as usize;
+    }
 }
 
 /// Goes wrong where [`FAULT`] says so, in a process that was started to compile.
