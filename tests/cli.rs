@@ -986,6 +986,39 @@ fn a_wrong_constant_is_the_front_ends() {
     assert!(ran.stdout.contains("constants in variables pass"), "{ran}");
 }
 
+/// A pass with a mistake, which takes the byte of OpBitwiseOr for that of OpBitwiseAnd: what it changes is told, and becomes small.
+#[test]
+fn what_a_command_makes_of_a_shader_is_compared_and_reduced() {
+    let folder = scratch();
+    let path = |path: &Path| path.to_str().expect("a path").to_owned();
+    let shader = "#version 450
+        layout(local_size_x = 8) in;
+        layout(set = 0, binding = 0) buffer A { uint a[]; };
+        void main() {
+            uint i = gl_LocalInvocationIndex;
+            for (uint k = 0u; k < 3u; k++) { a[i] += k * i; }
+            a[i + 8u] = (i + 3u) & 6u;
+        }";
+    let shader = path(&write(folder.path(), "shader.comp", shader));
+    let small = path(&folder.path().join("small.spv"));
+    let judge = |by: &str| {
+        let mut command = tangle(["judge", &shader, "--against-by", by, "--reduce", &small]);
+        command.env("LC_ALL", "C");
+        start(command).finish_within(LIMIT)
+    };
+    run(["judge", &shader, "--against", &shader, "--reduce", &small]).fails_with(&["--reduce takes"]);
+    assert!(judge("cp {in} {out}").expect(0).stdout.contains(" words compared, 0 open in both"));
+    assert!(!Path::new(&small).exists());
+    let wrong = r"sed -n s/\xC7\x00\x05\x00/\xC5\x00\x05\x00/g;w{out} {in}";
+    let ran = judge(wrong).expect(1);
+    assert!(ran.stdout.starts_with("different: set 0 binding 0 element 0, byte 32: "), "{ran}");
+    run(["judge", &small, "--against-by", "cp {in} {out}"]).expect(0);
+    let mut again = tangle(["judge", &small, "--against-by", wrong]);
+    again.env("LC_ALL", "C");
+    start(again).finish_within(LIMIT).expect(1);
+    assert!(std::fs::metadata(&small).expect("it is written").len() < 1000);
+}
+
 /// A front end, a pass and a driver with a mistake in them: the interpreter shows which it is, with no other device to compare with.
 #[test]
 fn the_stage_to_blame_is_shown_by_executing_its_modules() {

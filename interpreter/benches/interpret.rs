@@ -70,9 +70,12 @@ fn benches(criterion: &mut Criterion) {
             });
         });
         let pipelines: Vec<Pipeline> = cases.iter().map(|(case, words, _)| pipeline(case, words)).collect();
+        let run = |(pipeline, (.., dispatch)): (&Pipeline, &(_, _, Dispatch))| pipeline.run(dispatch);
+        let steps: u64 = pipelines.iter().zip(&cases).filter_map(|one| Some(run(one).ok()?.steps)).sum();
+        println!("{}: {} instructions in each program, for all lanes together", tier.name(), steps / CASES);
         group.bench_function(BenchmarkId::new("run", tier.name()), |bencher| {
             bencher.iter(|| {
-                let runs = pipelines.iter().zip(&cases).map(|(pipeline, (.., dispatch))| pipeline.run(dispatch));
+                let runs = pipelines.iter().zip(&cases).map(run);
                 runs.map(|outcome| outcome.map_or(0, |outcome| outcome.steps)).sum::<u64>()
             });
         });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::decode::{Decoded, decode};
 use crate::dispatch::{Dispatch, LaneMap, PipelineOptions};
-use crate::exec::{Knowledge, Layout, Machine, Memory, Reasons, Shared, Stop, Subgroup, location};
+use crate::exec::{Columns, Knowledge, Layout, Machine, Memory, Reasons, Shared, Stop, Subgroup, location};
 use crate::faults::Planted;
 use crate::lanes::Lanes;
 use crate::module::{Interface, Module};
@@ -86,6 +86,8 @@ impl Pipeline {
     pub fn run_with(&self, dispatch: &Dispatch, mut observer: Option<&mut dyn Observer>) -> Result<Outcome, Error> {
         let layouts = self.layouts(&dispatch.lane_map, dispatch.workgroups)?;
         let spare = self.spare_memory(dispatch, &layouts)?;
+        let invocations = layouts.first().map_or(0, |layout| layout.places.len());
+        let columns = Columns::new(self.decoded.code.columns as usize, invocations);
         let mut knowledge = Knowledge::default();
         let mut steps = 0;
         for number in 1.. {
@@ -94,7 +96,7 @@ impl Pipeline {
                     observer.restarted(0);
                 }
             }
-            let run = self.run_once(dispatch, &layouts, spare, &mut knowledge, reborrow(&mut observer))?;
+            let run = self.run_once(dispatch, &layouts, &columns, spare, &mut knowledge, reborrow(&mut observer))?;
             steps += run.steps;
             if run.wrong {
                 knowledge.no_claims |= number > MAX_RUNS;
@@ -117,6 +119,7 @@ impl Pipeline {
         &self,
         dispatch: &Dispatch,
         layouts: &[Layout],
+        columns: &Columns,
         spare: u64,
         knowledge: &mut Knowledge,
         mut observer: Option<&mut dyn Observer>,
@@ -156,6 +159,7 @@ impl Pipeline {
                 &shared,
                 layout,
                 workgroup,
+                columns,
                 &mut run.memory,
                 &mut run.reasons,
                 steps,

@@ -11,6 +11,7 @@ use tangle_interpreter::{BindingKind, BufferState, End, Limits, Outcome, Tier};
 use tangle_judge::compare::{Difference, compare};
 use tangle_judge::contents::Contents;
 use tangle_judge::device::{Compared, Device, Made, Ready, Word};
+use tangle_judge::made::{Maker, still_differs};
 use tangle_judge::reduce::reduce;
 use tangle_judge::run::{Inputs, Judged, judge};
 use tangle_judge::script::{self, Expectation};
@@ -27,6 +28,9 @@ pub struct Args {
     /// Compare with what this module leaves for the same inputs
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
+    /// Compare with what this command makes of the module, as `spirv-opt --ccp {in} -o {out}`: words with spaces between them, no shell
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["against", "device"])]
+    against_by: Option<Maker>,
     /// Run it on this device too, and compare with what is determined; repeat for several. `interpreter:<planted fault>@SIZE` is one without a driver
     #[arg(long, value_name = "NAME", conflicts_with = "against")]
     device: Vec<String>,
@@ -35,8 +39,8 @@ pub struct Args {
     /// Save what differs on a device in a folder here
     #[arg(long, value_name = "DIR", requires = "device")]
     save: Option<PathBuf>,
-    /// Write a smaller module that the first of the devices that fails still fails on
-    #[arg(long, value_name = "FILE", requires = "device")]
+    /// Write a smaller module that the first of the devices that fails still fails on, or that the command still changes
+    #[arg(long, value_name = "FILE")]
     reduce: Option<PathBuf>,
     /// Contents of a buffer, as `0.1=zeros:64`; repeat for several. `ramp:WORDS`, `random:SEED:BYTES` or a file; else zeros
     #[arg(long, value_name = "SET.BINDING=CONTENTS", value_parser = buffer)]
@@ -124,7 +128,10 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     match Source::read(&args.file, args.target.as_deref())? {
         Source::Script(script) => {
             anyhow::ensure!(
-                args.against.is_none() && args.device.is_empty() && args.drivers.driver.is_empty(),
+                args.against.is_none()
+                    && args.against_by.is_none()
+                    && args.device.is_empty()
+                    && args.drivers.driver.is_empty(),
                 "--against and --device take modules, and {} is a script",
                 args.file.display()
             );
@@ -139,6 +146,13 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
             if !(args.device.is_empty() && args.drivers.driver.is_empty()) && judged.outcome.end == End::Completed {
                 return on_devices(args, &words, &inputs, &judged);
             }
+            anyhow::ensure!(
+                args.reduce.is_none() || args.against_by.is_some() || judged.outcome.end != End::Completed,
+                "--reduce takes a --device, or a command by --against-by: of two modules nothing says how one is made of the other"
+            );
+            if let Some(maker) = &args.against_by {
+                return against_what_is_made(args, maker, &words, &inputs, &judged);
+            }
             let Some(other) = &args.against else { return report(&judged, args.json) };
             let Source::Module(words) = Source::read(other, args.target.as_deref())? else {
                 anyhow::bail!("--against compares two modules, and {} is a script", other.display())
@@ -146,6 +160,25 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
             report_comparison(&judged, &self::judged(other, &words, &inputs)?, args.json)
         }
     }
+}
+
+/// Compares with what a command makes of the module, and makes that small if it is asked for.
+fn against_what_is_made(
+    args: &Args,
+    maker: &Maker,
+    words: &[u32],
+    inputs: &Inputs,
+    judged: &Judged,
+) -> anyhow::Result<Found> {
+    let made = judge(&maker.make(words)?, inputs).with_context(|| maker.to_string())?;
+    let found = report_comparison(judged, &made, args.json)?;
+    let (Some(file), Some(difference)) = (&args.reduce, compare(&judged.outcome, &made.outcome).0) else {
+        return Ok(found);
+    };
+    let small =
+        reduce(words, &mut |words| still_differs(words, inputs, &difference, &mut |words| maker.make(words).ok()));
+    tangle_files::write_atomically(file, &small.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())?;
+    Ok(found)
 }
 
 fn judged(file: &Path, words: &[u32], inputs: &Inputs) -> anyhow::Result<Judged> {

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //!   file ─► source ─┬─ a module ─► run ──► Judged: outcome of one dispatch      compare: two of them
+//!                   │                                                            made: one, and what a command makes of it
 //!                   └─ amber ────► script ─► what became of every EXPECT
 //! ```
 
@@ -14,6 +15,7 @@ pub mod contents;
 pub mod data;
 pub mod device;
 pub mod edit;
+pub mod made;
 pub mod reduce;
 pub mod run;
 pub mod script;

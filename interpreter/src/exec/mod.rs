@@ -64,12 +64,23 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    fn new(columns: usize, n: usize) -> Columns {
+    /// Those of a run. Its workgroups use them one after the other: what one leaves is never read by the next, since a value is computed
+    /// before it is used (SPIR-V 1.6 §2.16.1), and what has a value from the beginning gets it anew.
+    pub fn new(columns: usize, n: usize) -> Columns {
         Columns {
             n,
             bits: vec![Cell::new(0); columns * n],
             taints: vec![Cell::new(0); columns * n],
             tainted: vec![Cell::new(false); columns],
+        }
+    }
+
+    /// Nothing is tainted.
+    fn untaint(&self) {
+        for (reg, tainted) in self.tainted.iter().enumerate() {
+            if tainted.replace(false) {
+                self.taints(reg as Reg).iter().for_each(|cell| cell.set(0));
+            }
         }
     }
 
@@ -276,7 +287,7 @@ pub(crate) struct Machine<'a> {
     layout: &'a Layout,
     workgroup: u32,
     n: usize,
-    pub columns: Columns,
+    pub columns: &'a Columns,
     pub memory: &'a mut Memory,
     pub reasons: &'a mut Reasons,
     frames: Vec<Frame>,
@@ -315,6 +326,7 @@ impl<'a> Machine<'a> {
         shared: &Shared<'a>,
         layout: &'a Layout,
         workgroup: u32,
+        columns: &'a Columns,
         memory: &'a mut Memory,
         reasons: &'a mut Reasons,
         steps: u64,
@@ -329,7 +341,7 @@ impl<'a> Machine<'a> {
             layout,
             workgroup,
             n,
-            columns: Columns::new(shared.code.columns as usize, n),
+            columns,
             memory,
             reasons,
             frames: Vec::new(),
@@ -354,6 +366,7 @@ impl<'a> Machine<'a> {
 
     /// Columns before the first instruction.
     fn start(&mut self, shared: &Shared<'_>) {
+        self.columns.untaint();
         let undef = self.reasons.taint(Why::Undef, NOWHERE);
         let never = self.reasons.taint(Why::Uninitialised, NOWHERE);
         for &(reg, start) in &self.code.starts {
