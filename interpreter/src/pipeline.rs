@@ -130,6 +130,7 @@ impl Pipeline {
         let shared = Shared {
             code,
             names,
+            columns,
             tier: interface.tier,
             float_modes: *float_modes,
             dispatch,
@@ -159,7 +160,6 @@ impl Pipeline {
                 &shared,
                 layout,
                 workgroup,
-                columns,
                 &mut run.memory,
                 &mut run.reasons,
                 steps,
