@@ -302,7 +302,7 @@ fn a_driver_that_does_not_come_up_is_told_with_the_reason() {
             let args = if args[0] == "replay" { &["fuzz", "--cases", "3", "--out", "out"][..] } else { args };
             let mut command = alone(&file, args);
             command.current_dir(folder.path());
-            let ran = start(command).finish_within(LIMIT);
+            let ran = finish(command);
             println!("{what}: {}", ran.stderr.trim());
             let _ = ran.fails_with(&[parts, &["bad: "]].concat());
         }
@@ -317,7 +317,7 @@ fn a_missing_loader_is_told() {
     let file = write(folder.path(), "devices.toml", "[[driver]]\nname = \"any\"\n");
     let mut command = alone(&file, &["devices"]);
     command.env("LD_LIBRARY_PATH", folder.path());
-    start(command).finish_within(LIMIT).fails_with(&["no Vulkan loader", "apt install libvulkan1"]);
+    finish(command).fails_with(&["no Vulkan loader", "apt install libvulkan1"]);
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn a_bad_devices_file_is_told_with_the_line() {
         run_alone(&file, &["devices"]).fails_with(parts);
         let mut command = tangle(["devices"]);
         command.env("TANGLE_DEVICES", &file);
-        start(command).finish_within(LIMIT).fails_with(parts);
+        finish(command).fails_with(parts);
     }
     let ran =
         run_alone(Path::new("/nonexistent.toml"), &["devices"]).fails_with(&["/nonexistent.toml", "No such file"]);
@@ -800,7 +800,7 @@ fn a_full_disk_under_a_finding_loses_nothing() {
                 }
             });
         }
-        start(command).finish_within(LIMIT)
+        finish(command)
     };
     survives(folder.path(), obstructed, &["cannot write", "File too large"], || {});
 }
@@ -860,7 +860,7 @@ fn a_case_that_cannot_be_put_down_is_not_run() {
     let campaign = |cases: &str| {
         let mut command = tangle(["fuzz", "--seed", "1", "--profile", "small", "--cases", cases, "--devices"]);
         command.arg(&null).args(["--device", "null", "--out"]).arg(&out);
-        start(command).finish_within(LIMIT)
+        finish(command)
     };
     campaign("3").expect(1);
     let obstacle = out.join("in-flight/null/5.json");
@@ -877,14 +877,14 @@ fn a_summary_that_cannot_be_written_costs_only_the_summary() {
     let folder = scratch();
     let mut command = faulty_campaign(folder.path(), 10);
     command.args(["--summary", "/dev/full"]);
-    let ran = start(command).finish_within(LIMIT).fails_with(&["cannot write /dev/full", "No space left"]);
+    let ran = finish(command).fails_with(&["cannot write /dev/full", "No space left"]);
     assert!(ran.stdout.contains("reference:mask_always_full: 10 cases"), "the books are told: {ran}");
     assert_eq!(number(&books(folder.path())["next_case"]), 10);
     let full = std::fs::metadata("/dev/full").expect("it is there").file_type();
     assert!(std::os::unix::fs::FileTypeExt::is_char_device(&full), "/dev/full was replaced by a file");
     let mut command = faulty_campaign(folder.path(), 10);
     command.args(["--summary", "/dev/stdout"]);
-    let ran = start(command).finish_within(LIMIT).expect(1);
+    let ran = finish(command).expect(1);
     let summary = ran.stdout.lines().take_while(|line| *line != "}").collect::<Vec<_>>().join("\n") + "}";
     let summary: Value = serde_json::from_str(&summary).unwrap_or_else(|error| panic!("{error}: {ran}"));
     assert_eq!(number(&summary["devices"]["reference:mask_always_full"]["cases"]), 10);
@@ -939,7 +939,7 @@ fn a_compiler_or_optimiser_that_fails_is_a_finding() {
         let mut command =
             tangle([Path::new("run"), &case, "--device".as_ref(), "reference".as_ref(), "--json".as_ref()]);
         command.env("TANGLE_TOOLCHAIN_FAULT", fault);
-        let ran = start(command).finish_within(LIMIT).expect(1);
+        let ran = finish(command).expect(1);
         let signature = &ran.json()[0]["signature"];
         assert_eq!(text(&signature["kind"]), "toolchain");
         assert!(text(&signature["detail"]).starts_with(said), "{signature}");
@@ -1179,7 +1179,7 @@ fn a_campaign_by_time_ends_in_time() {
     let begin = std::time::Instant::now();
     let mut command = tangle(["fuzz", "--time", "1s", "--seed", "1", "--device", "reference", "--out"]);
     command.arg(folder.path());
-    let ran = start(command).finish_within(LIMIT).expect(0);
+    let ran = finish(command).expect(0);
     let took = begin.elapsed();
     assert!(took >= Duration::from_secs(1) && took < Duration::from_secs(120), "{took:?}");
     assert!(ran.stderr.contains("seed 1, devices reference"), "{ran}");

@@ -106,7 +106,7 @@ fn on_driver(driver: &DriverConfig, program: &Path, arguments: &[&str]) -> (i32,
     if let Some(manifest) = &driver.manifest {
         command.env("VK_DRIVER_FILES", manifest).env("VK_ICD_FILENAMES", manifest);
     }
-    let ran = start(command).finish_within(LIMIT);
+    let ran = finish(command);
     (ran.status.code().unwrap_or(-1), format!("{}{}", ran.stdout, ran.stderr))
 }
 

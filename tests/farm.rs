@@ -19,11 +19,6 @@ fn fuzz(out: &Path, more: &[&str]) -> std::process::Command {
     command
 }
 
-/// Runs a command to its end.
-fn finish(command: std::process::Command) -> Ran {
-    start(command).finish_within(LIMIT)
-}
-
 /// The folders of findings, `<device>/<name>`, that are whole.
 fn findings(out: &Path) -> BTreeSet<String> {
     let below = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());

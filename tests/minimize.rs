@@ -27,7 +27,7 @@ fn finding() -> Finding {
     let mut command =
         tangle(["fuzz", "--minimize", "off", "--seed", "5", "--cases", "40", "--device", FAULTY, "--out"]);
     command.arg(&out);
-    start(command).finish_within(LIMIT).expect(1);
+    finish(command).expect(1);
     let files = tree(&out.join("findings")).into_iter().filter(|path| path.ends_with("case.json"));
     let folders = files.map(|file| out.join("findings").join(file.parent().expect("its folder")));
     let path = folders.max_by_key(|folder| statements(&case_in(folder).program)).expect("a finding");
@@ -61,7 +61,7 @@ fn run_minimize(case: &Path, more: &[&str]) -> Ran {
 fn fails_on(case: &Path, device: &str) -> bool {
     let mut command = tangle(["run"]);
     command.arg(case).args(["--device", device]);
-    start(command).finish_within(LIMIT).code() == 1
+    finish(command).code() == 1
 }
 
 #[test]

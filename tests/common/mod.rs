@@ -154,14 +154,20 @@ impl Running {
     }
 }
 
-/// Runs the command to its end.
+/// Runs a command to its end.
+#[track_caller]
+pub fn finish(command: Command) -> Ran {
+    start(command).finish_within(LIMIT)
+}
+
+/// Runs tangle with these arguments to its end.
 #[track_caller]
 pub fn run<I, S>(args: I) -> Ran
 where
     I: IntoIterator<Item = S>,
     S: AsRef<std::ffi::OsStr>,
 {
-    start(tangle(args)).finish_within(LIMIT)
+    finish(tangle(args))
 }
 
 /// A Vulkan device of this machine, as `tangle devices --json` tells.
