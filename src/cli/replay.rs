@@ -1,6 +1,6 @@
 //! `tangle replay DIR`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -31,12 +31,12 @@ pub struct Args {
     /// What does not pass today: lines `device/case,Status`, `*` stands for anything, `#` begins a comment
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// What comes and goes: a regular expression a line, found anywhere in `device/case`
+    /// What comes and goes: a regular expression a line, found anywhere in `device/case`; repeat for several files
     #[arg(long, value_name = "FILE")]
-    flakes: Option<PathBuf>,
-    /// What is not run: a regular expression a line, found anywhere in `device/case`
+    flakes: Vec<PathBuf>,
+    /// What is not run: a regular expression a line, found anywhere in `device/case`; repeat for several files
     #[arg(long, value_name = "FILE")]
-    skips: Option<PathBuf>,
+    skips: Vec<PathBuf>,
     /// Write the baseline of what happens
     #[arg(long, value_name = "FILE")]
     baseline_out: Option<PathBuf>,
@@ -48,6 +48,12 @@ pub struct Args {
     /// Run one of N parts of the cases: 1/N to N/N
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
+    /// deqp-runner's words for the same: run one of N parts; also K/N, which says the part, too
+    #[arg(long, value_name = "[K/]N", conflicts_with = "shard")]
+    fraction: Option<Fraction>,
+    /// Which part --fraction runs, from 1
+    #[arg(long, value_name = "K", requires = "fraction")]
+    fraction_start: Option<u32>,
     /// How often a case runs in all when its first outcome is unexpected
     #[arg(long, value_name = "N", default_value_t = RUNS, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
@@ -59,6 +65,37 @@ pub struct Args {
     verbose: bool,
 }
 
+/// `N`, or `K/N`: deqp-runner 0.20.3, `src/lib.rs`, "Runs 1 out of every N tests".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fraction {
+    Of(u32),
+    Part(Shard),
+}
+
+impl std::str::FromStr for Fraction {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Fraction, String> {
+        match text.parse() {
+            Ok(of) if of > 0 => Ok(Fraction::Of(of)),
+            _ => Ok(Fraction::Part(text.parse().map_err(|_| "a fraction is N or K/N, from 1/N to N/N")?)),
+        }
+    }
+}
+
+/// The part that the options name.
+fn part(shard: Option<Shard>, fraction: Option<Fraction>, start: Option<u32>) -> anyhow::Result<Shard> {
+    match (fraction, start) {
+        (None, _) => Ok(shard.unwrap_or_default()),
+        (Some(Fraction::Part(part)), None) => Ok(part),
+        (Some(Fraction::Part(part)), Some(_)) => anyhow::bail!("--fraction {part} names the part already"),
+        (Some(Fraction::Of(of)), start) => {
+            let start = start.unwrap_or(1);
+            Shard::new(start, of).with_context(|| format!("--fraction-start {start}: there are parts 1 to {of}"))
+        }
+    }
+}
+
 pub fn run(args: &Args) -> anyhow::Result<Found> {
     let report = args.report.iter().map(|file| Ok((file, reporter::for_file(file, None)?)));
     let report = report.collect::<anyhow::Result<Vec<_>>>()?;
@@ -67,10 +104,10 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     let cases = files.into_iter().map(|(name, file)| Ok(NamedCase { name, case: read_case(&file)? }));
     let cases = cases.collect::<anyhow::Result<Vec<_>>>()?;
     let options = ReplayOptions {
-        baseline: read_list(args.baseline.as_deref(), Baseline::parse)?,
-        flakes: read_list(args.flakes.as_deref(), Patterns::parse)?,
-        skips: read_list(args.skips.as_deref(), Patterns::parse)?,
-        shard: args.shard.unwrap_or_default(),
+        baseline: read_list(args.baseline.as_slice(), Baseline::parse)?,
+        flakes: read_list(&args.flakes, Patterns::parse)?,
+        skips: read_list(&args.skips, Patterns::parse)?,
+        shard: part(args.shard, args.fraction, args.fraction_start)?,
         runs: args.runs,
         ..ReplayOptions::default()
     };
@@ -99,8 +136,41 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     Ok(if replay.fails(args.fail_on) { Found::Something } else { Found::Nothing })
 }
 
-fn read_list<T: Default>(path: Option<&Path>, parse: fn(&str) -> Result<T, LineError>) -> anyhow::Result<T> {
-    let Some(path) = path else { return Ok(T::default()) };
-    let text = tangle_files::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
-    parse(&text).with_context(|| path.display().to_string())
+/// Reads files of one kind as if they were one.
+fn read_list<T>(paths: &[PathBuf], parse: fn(&str) -> Result<T, LineError>) -> anyhow::Result<T> {
+    let mut all = String::new();
+    for path in paths {
+        let text = tangle_files::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
+        // What is wrong is said of the file's own lines.
+        parse(&text).with_context(|| path.display().to_string())?;
+        all += &text;
+        all.push('\n');
+    }
+    Ok(parse(&all)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_are_shards() {
+        let table = [
+            (None, None, Some("1/1")),
+            (Some("4"), None, Some("1/4")),
+            (Some("4"), Some(3), Some("3/4")),
+            (Some("3/4"), None, Some("3/4")),
+            (Some("4"), Some(5), None),
+            (Some("4"), Some(0), None),
+            (Some("3/4"), Some(3), None),
+        ];
+        for (fraction, start, expected) in table {
+            let fraction = fraction.map(|text| text.parse().expect("a fraction"));
+            let part = part(None, fraction, start).ok().map(|part| part.to_string());
+            assert_eq!(part.as_deref(), expected, "{fraction:?} {start:?}");
+        }
+        for wrong in ["0", "x", "5/4", "1/0", "-1"] {
+            assert!(wrong.parse::<Fraction>().is_err(), "{wrong}");
+        }
+    }
 }

@@ -26,10 +26,7 @@ impl FromStr for Shard {
     /// `1/4` to `4/4`
     fn from_str(text: &str) -> Result<Shard, String> {
         let parts = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
-        match parts {
-            Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
-            _ => Err("a shard is I/N, from 1/N to N/N".into()),
-        }
+        parts.and_then(|(number, of)| Shard::new(number, of)).ok_or_else(|| "a shard is I/N, from 1/N to N/N".into())
     }
 }
 
@@ -52,6 +49,11 @@ impl<'de> Deserialize<'de> for Shard {
 }
 
 impl Shard {
+    /// One of several parts, counted from 1; `None` if there is no such part.
+    pub fn new(number: u32, of: u32) -> Option<Shard> {
+        (1..=of).contains(&number).then_some(Shard { number, of })
+    }
+
     /// True if it is everything.
     pub fn is_all(&self) -> bool {
         self.of == 1
