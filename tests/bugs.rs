@@ -10,10 +10,6 @@ use common::*;
 
 const FAULTY: &str = "reference:if_merge_loses_last_lane";
 
-fn finish(command: Command) -> Ran {
-    start(command).finish_within(LIMIT)
-}
-
 fn bugs(folder: &Path, words: &[&str]) -> Ran {
     let mut command = tangle(["bugs"]);
     command.args(words).current_dir(folder);
@@ -71,6 +67,39 @@ fn a_bug_lives_in_the_book() {
     }
     assert!(fs::read_to_string(folder.join("site/index.html")).expect("it is there").contains("href=\"merge.html\""));
     bugs(folder, &["file", "none"]).fails_with(&["there is no bug none"]);
+}
+
+#[test]
+fn the_switch_that_makes_a_crash_go_away_is_named() {
+    let place = tempfile::tempdir().expect("a temporary folder");
+    // A driver that dies in every job, unless a variable says otherwise.
+    let always: Vec<String> = (0..200).map(|job| format!("crash@{job}")).collect();
+    let file = null_devices_file(place.path(), &always.join(","));
+    let text = read(&file) + "mode = \"compile-only\"\n";
+    fs::write(&file, text).expect("ours");
+    let blame = |switch: &str| {
+        let mut command = tangle(["blame", "--device", "null", "--switch", switch, "--devices"]);
+        command.arg(&file).arg(vector("V16"));
+        finish(command).expect(0)
+    };
+    let ran = blame("TANGLE_WORKER_FAULT=chatter@999");
+    assert!(ran.stdout.contains("It passes with TANGLE_WORKER_FAULT=chatter@999. It fails as before with"), "{ran}");
+    let ran = blame("TANGLE_WORKER_OTHER=1");
+    assert!(ran.stdout.contains("No switch makes it pass."), "{ran}");
+}
+
+#[test]
+fn a_fault_of_calls_is_gone_when_the_optimiser_takes_them_away() {
+    // Two planted faults: one is of calls, which the optimiser inlines, and one of operations that stay.
+    for (fault, name, says) in [
+        ("return_ends_invocation", "V06", "It passes with spirv-opt-O, spirv-opt-Os"),
+        ("inactive_lanes_take_part", "V02", "No switch makes it pass. It fails as before with"),
+    ] {
+        let mut command = tangle(["blame", "--device", &format!("interpreter:{fault}")]);
+        command.arg(vector(name));
+        let ran = finish(command).expect(0);
+        assert!(ran.stdout.contains(says) && ran.stdout.contains("fails with driver-unoptimised"), "{ran}");
+    }
 }
 
 #[test]
@@ -147,39 +176,18 @@ fn the_commit_is_found_among_two_hundred() {
         Command::new("git").args(["symbolic-ref", "--short", "HEAD"]).current_dir(&folder).output().expect("git runs");
     assert_eq!(String::from_utf8_lossy(&head.stdout).trim(), "main", "it is left as it was");
     bisect(&["--first-good"]).fails_with(&["no case says where to look"]);
+    let try_patch = |device: &str, more: &[&str]| {
+        fs::write(folder.join("source"), device).expect("ours");
+        let mut command = tangle(["try-patch", &finding, "--build", build, "--device", "@built"]);
+        command.args(more).current_dir(&folder);
+        finish(command)
+    };
     // A patch that takes the fault away.
-    let mut command = tangle([
-        "try-patch",
-        &finding,
-        "--build",
-        build,
-        "--device",
-        "@built",
-        "--cpu-time",
-        "1s",
-        "--out",
-        "../patch",
-    ]);
-    command.current_dir(&folder);
-    fs::write(folder.join("source"), "reference").expect("ours");
-    let ran = finish(command);
+    let ran = try_patch("reference", &["--cpu-time", "1s", "--out", "../patch"]);
     assert!(ran.code() < 2 && ran.stdout.contains("known cases: 1 fixed, 0 new, 0 unchanged"), "{ran}");
     // And one that puts another one in.
-    fs::write(folder.join("source"), "reference:elect_highest").expect("ours");
-    let mut command = tangle([
-        "try-patch",
-        &finding,
-        "--build",
-        build,
-        "--device",
-        "@built",
-        "--base",
-        "main~199",
-        "--cpu-time",
-        "2s",
-    ]);
-    command.args(["--out", "../patch-2"]).current_dir(&folder);
-    let ran = finish(command).expect(1);
+    let more = ["--base", "main~199", "--cpu-time", "2s", "--out", "../patch-2"];
+    let ran = try_patch("reference:elect_highest", &more).expect(1);
     assert!(ran.stdout.contains("new in the campaign: "), "{ran}");
     let mut command = tangle(["bisect", &finding, "--build", build, "--device", "@built", "--old", old]);
     command.current_dir(&folder);

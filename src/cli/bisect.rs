@@ -15,7 +15,7 @@ use tangle_campaign::plan::{Choice, INPUTS};
 use tangle_campaign::prepare::Prep;
 use tangle_campaign::reduce::content_hash;
 use tangle_campaign::replay::find_cases;
-use tangle_campaign::target::{Conclusion, Finish, Jobs, Target};
+use tangle_campaign::target::{Conclusion, Jobs, Target};
 use tangle_identity::{Known, Signature};
 use tangle_report::SavedFinding;
 use tangle_report::text::shortened;
@@ -77,8 +77,11 @@ impl BuildArgs {
         }
         let text = [log.stdout, log.stderr].concat();
         let text = String::from_utf8_lossy(&text);
-        let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
-        Err(format!("the build ends with {}: {}", log.status, shortened(last.trim(), 120)))
+        // What a compiler says, and else how the command ends: ninja only says that it stopped.
+        let error = text.lines().find(|line| line.contains("error:"));
+        let last = || text.lines().rev().find(|line| !line.trim().is_empty());
+        let line = error.or_else(last).unwrap_or("it says nothing");
+        Err(format!("the build ends with {}: {}", log.status, shortened(line.trim(), 120)))
     }
 
     /// Opens what was built in a folder, under a name.
@@ -178,31 +181,13 @@ impl Subject {
                 Prep::Ready(prepared) => target.run(prepared),
                 Prep::Faulty(_, fault) => Conclusion::from(fault),
             };
-            answer = self.said(&conclusion);
+            answer = Answer::of(&conclusion, self.prep.case(), self.signature.as_ref());
             if answer != Answer::Good {
                 break;
             }
         }
         answer
     }
-
-    fn said(&self, conclusion: &Conclusion) -> Answer {
-        match (conclusion.signature(self.prep.case()), &self.signature) {
-            (Some(seen), Some(wanted)) if !seen.fails_like(wanted) => Answer::Unknown,
-            (Some(_), _) => Answer::Bad,
-            (None, _) if conclusion.status(self.prep.case()) == "pass" => Answer::Good,
-            // A pipeline that is created is no pass of what gives wrong results.
-            (None, Some(wanted)) if matches!(conclusion.finish, Finish::Compiled) && is_of_compiler(wanted) => {
-                Answer::Good
-            }
-            (None, _) => Answer::Unknown,
-        }
-    }
-}
-
-fn is_of_compiler(signature: &Signature) -> bool {
-    use tangle_identity::Kind;
-    matches!(signature.kind, Kind::Crash | Kind::Hang | Kind::VulkanError | Kind::OutOfMemory)
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
@@ -259,7 +244,7 @@ fn tell(args: &Args, git: &Git, search: &Search<'_>, subjects: &[Subject], outco
     let (old, new) = (git.describe(&search.old)?, git.describe(&search.new)?);
     let failed = match outcome.failed {
         0 => String::new(),
-        failed => format!(", and {failed} that do not build"),
+        failed => format!(", and {failed} that failed"),
     };
     let effort = format!("{} commits between {old} and {new}; {} builds{failed}", outcome.commits, outcome.built);
     for (subject, found) in subjects.iter().zip(&outcome.found) {
@@ -351,7 +336,7 @@ pub fn try_patch(args: &TryArgs) -> anyhow::Result<Found> {
                 say!("new: {}", subject.name)?;
             }
             (old, new) if old == new => unchanged += 1,
-            (old, new) => say!("{}: {}, then {}", subject.name, word(old), word(new))?,
+            (old, new) => say!("{}: {}, then {}", subject.name, old.words(), new.words())?,
         }
     }
     let choice = Choice { seed: args.seed, inputs: INPUTS, ..Choice::default() };
@@ -384,12 +369,4 @@ pub fn try_patch(args: &TryArgs) -> anyhow::Result<Found> {
         args.out.display()
     )?;
     Ok(if broken > 0 || !signatures.is_empty() { Found::Something } else { Found::Nothing })
-}
-
-const fn word(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Good => "passes",
-        Answer::Bad => "fails",
-        Answer::Unknown => "says nothing",
-    }
 }

@@ -12,7 +12,8 @@ use tangle_campaign::reduce::content_hash;
 use tangle_campaign::retest::retest;
 use tangle_campaign::target::Target;
 use tangle_files::{create_folder, write_atomically};
-use tangle_identity::book::{Book, Event, Record, Seen, SeenVersion, State};
+use tangle_identity::book::{Book, Event, Record, Seen, SeenVersion, State, version_numbers};
+use tangle_identity::duplicates::{Relation, compare};
 use tangle_identity::known::Effect;
 use tangle_identity::{BugId, DeviceId, Known};
 use tangle_program::case::Case;
@@ -22,6 +23,7 @@ use tangle_report::html::bugs::{bug, file_name, index};
 use tangle_report::reporter::{Markdown, Reporter as _};
 use tangle_report::subject::{Basis, Subject};
 
+use super::blame::SwitchArgs;
 use super::exhibit;
 use super::output::put;
 use super::progress::watch;
@@ -46,6 +48,10 @@ enum Command {
     /// Run the bugs on all devices at hand: closes what is fixed, reopens what is back, widens the ranges of versions. The files' histories
     /// say so
     Retest(RetestArgs),
+    /// Say what makes the open bugs pass (`tangle blame`), on one device of each driver. The files keep it
+    Blame(BlameArgs),
+    /// Say which open bugs seem to have one cause: the same versions, driver switches and shapes
+    Duplicates(ListArgs),
     /// Print what a tracker wants: title and text, with the sentences of the specification
     File(FileArgs),
     /// Write a site: what is open by driver, and a page for each bug with its lanes, versions and history
@@ -119,6 +125,18 @@ struct RetestArgs {
 }
 
 #[derive(clap::Args)]
+struct BlameArgs {
+    /// Only these bugs
+    ids: Vec<String>,
+    #[command(flatten)]
+    book: BookArgs,
+    #[command(flatten)]
+    devices: DeviceArgs,
+    #[command(flatten)]
+    switches: SwitchArgs,
+}
+
+#[derive(clap::Args)]
 struct FileArgs {
     /// The bug
     id: String,
@@ -162,6 +180,8 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         Command::Add(args) => add(args),
         Command::Set(args) => set(args),
         Command::Retest(args) => run_retest(args),
+        Command::Blame(args) => run_blame(args),
+        Command::Duplicates(args) => duplicates(args),
         Command::File(args) => file(args),
         Command::Site(args) => site(args),
     }
@@ -207,7 +227,7 @@ fn find<'a>(book: &'a Book, id: &str) -> anyhow::Result<&'a Record> {
 }
 
 /// What of a finding goes into the book: nothing that is made of the rest.
-const EVIDENCE: [&str; 9] = [
+const EVIDENCE: [&str; 10] = [
     "case.json",
     "finding.json",
     "device.json",
@@ -217,6 +237,7 @@ const EVIDENCE: [&str; 9] = [
     "open.json",
     "minimized.json",
     "variants.json",
+    "switches.json",
 ];
 
 fn add(args: &AddArgs) -> anyhow::Result<Found> {
@@ -258,6 +279,7 @@ fn add(args: &AddArgs) -> anyhow::Result<Found> {
         drivers: vec![driver.clone()].into_iter().filter(|driver| !driver.is_empty()).collect(),
         case: Some(Path::new(&id).join("case.json")),
         effect: Effect::of(finding.signature.kind).unwrap_or_default(),
+        switches: finding.switches.clone().into_iter().collect(),
         history: vec![Event { date: today(), what: format!("added from a finding on {}", finding.device) }],
         id,
         ..Record::default()
@@ -355,6 +377,94 @@ fn run_retest(args: &RetestArgs) -> anyhow::Result<Found> {
     Ok(Found::Nothing)
 }
 
+fn run_blame(args: &BlameArgs) -> anyhow::Result<Found> {
+    let mut book = Book::read(&args.book.book)?;
+    for id in &args.ids {
+        find(&book, id)?;
+    }
+    let wanted = |record: &Record| match args.ids.is_empty() {
+        true => record.state.is_open(),
+        false => args.ids.contains(&record.id),
+    };
+    let targets = args.devices.open(Jobs::One)?;
+    let (today, mut entered) = (today(), 0);
+    for at in 0..book.records.len() {
+        let record = &book.records[at];
+        let Some(case) = wanted(record).then(|| case_of(&book, record)).transpose()?.flatten() else { continue };
+        // Older versions have other bugs besides: the newest says most.
+        let driver = |target: &Target| target.info["driver_name"].as_str().unwrap_or_default().trim().to_owned();
+        let version = |target: &Target| version_numbers(target.info["driver_info"].as_str().unwrap_or_default());
+        let mut about: Vec<&Target> =
+            targets.iter().filter(|target| record.is_about(&target.name, &driver(target))).collect();
+        about.sort_by_key(|target| std::cmp::Reverse(version(target)));
+        let mut done: Vec<String> = Vec::new();
+        for target in about {
+            if done.contains(&driver(target)) {
+                continue;
+            }
+            let prep = Prep::of(case.clone());
+            let tried = retest(std::slice::from_ref(target), &book.records[at], &prep, &AtomicUsize::new(0));
+            if tried.first().is_none_or(|tried| tried.result == Seen::Good) {
+                continue;
+            }
+            match args.switches.try_on(&args.devices, target, &case, None) {
+                Ok(switches) => {
+                    done.push(driver(target));
+                    entered += 1;
+                    let record = &mut book.records[at];
+                    if let Some(what) = record.enter_switches(switches, &today) {
+                        say!("{}: {what}", record.id)?;
+                    }
+                    let record = record.clone();
+                    save(&book, &record)?;
+                }
+                Err(error) => say_stderr!("note: {}: {error:#}", book.records[at].id),
+            }
+        }
+    }
+    say!("{entered} results")?;
+    Ok(Found::Nothing)
+}
+
+/// The shape of a bug's minimal program, where it has one.
+fn shape(book: &Book, record: &Record) -> anyhow::Result<Option<String>> {
+    let is_minimal = record.case.is_some();
+    let case = is_minimal.then(|| case_of(book, record)).transpose()?.flatten();
+    Ok(record.skeleton.clone().or(case.map(|case| tangle_identity::skeleton(&case).to_string())))
+}
+
+fn duplicates(args: &ListArgs) -> anyhow::Result<Found> {
+    let book = Book::read(&args.book.book)?;
+    let bugs: Vec<&Record> = book.records.iter().filter(|record| args.all || record.state.is_open()).collect();
+    let shapes = bugs.iter().map(|record| shape(&book, record)).collect::<anyhow::Result<Vec<_>>>()?;
+    let (mut joined, mut apart, mut unknown) = (0, 0, 0);
+    for (at, bug) in bugs.iter().enumerate() {
+        for (other_at, other) in bugs.iter().enumerate().skip(at + 1) {
+            let Some(evidence) = compare(bug, other, [shapes[at].as_deref(), shapes[other_at].as_deref()]) else {
+                continue;
+            };
+            match evidence.relation() {
+                Relation::OneCause => {
+                    joined += 1;
+                    say!("{} and {}: {}", bug.id, other.id, evidence.same.join("; "))?;
+                    say!("  tangle bugs set {} --duplicate-of {}", other.id, bug.id)?;
+                }
+                Relation::Apart => {
+                    apart += 1;
+                    // Those that look alike are worth a line.
+                    if !evidence.same.is_empty() {
+                        let (same, differs) = (evidence.same.join("; "), evidence.differs.join("; "));
+                        say!("{} and {} are two bugs: {differs} ({same})", bug.id, other.id)?;
+                    }
+                }
+                Relation::Unknown => unknown += 1,
+            }
+        }
+    }
+    say!("{joined} pairs seem to have one cause, {apart} have two, of {unknown} too little is known")?;
+    Ok(Found::Nothing)
+}
+
 /// The finding of a bug: as it is in the book, or of a run on a device that it is about, or what the case has to do.
 fn subject(book: &Book, record: &Record, targets: &[Target]) -> anyhow::Result<Option<Subject>> {
     let evidence = book.folder.join(&record.id);
@@ -395,6 +505,9 @@ fn file(args: &FileArgs) -> anyhow::Result<Found> {
     say!("\nSeverity: {}.\n", meaning(record))?;
     for range in record.ranges() {
         say!("Versions: {range}.\n")?;
+    }
+    for switches in &record.switches {
+        say!("On {}: {}\n", format!("{} {}", switches.driver, switches.version).trim(), switches.sentences())?;
     }
     put(format_args!("{body}"))?;
     say!(

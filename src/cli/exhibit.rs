@@ -86,6 +86,7 @@ pub(super) fn of_finding(finding: SavedFinding) -> Subject {
         passes_at_maximal: finding.passes_at_maximal,
         neighbour: finding.neighbour,
         variants: finding.variants,
+        switches: finding.switches,
         ..with_shader(finding.case, shader)
     }
 }
@@ -108,6 +109,7 @@ fn with_shader(case: Case, shader: SavedShader) -> Subject {
         passes_at_maximal: false,
         neighbour: None,
         variants: None,
+        switches: None,
         command: String::new(),
         versions: format!("tangle {}, {}", env!("CARGO_PKG_VERSION"), toolchain::version()),
     }

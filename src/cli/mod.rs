@@ -2,6 +2,7 @@
 
 mod bench;
 mod bisect;
+mod blame;
 mod bugs;
 mod cases;
 mod compilers;
@@ -37,6 +38,7 @@ use tangle_analysis::validate::validate;
 use tangle_campaign::background::Opener;
 use tangle_campaign::fuzzing::input;
 use tangle_campaign::target::{Jobs, Target};
+use tangle_identity::switches::Variable;
 use tangle_program::case::Case;
 use tangle_program::subgroup::Severity;
 use tangle_report::text::shortened;
@@ -85,6 +87,8 @@ enum Command {
     Bisect(bisect::Args),
     /// Try a patch of a driver: known cases and a campaign on its build against that of a commit
     TryPatch(bisect::TryArgs),
+    /// Say what makes a failing case pass: debug switches of the driver, its optimiser turned off, single passes of spirv-opt
+    Blame(blame::Args),
     /// Make one folder of several campaigns: the shards of a farm
     Merge(merge::Args),
     /// Keep a regression corpus
@@ -123,6 +127,7 @@ pub fn main() -> ExitCode {
         Command::Judge(args) => judge::run(&args),
         Command::Bugs(args) => bugs::run(&args),
         Command::Bisect(args) => bisect::run(&args),
+        Command::Blame(args) => blame::run(&args),
         Command::TryPatch(args) => bisect::try_patch(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Matrix(args) => matrix::run(&args),
@@ -246,6 +251,22 @@ impl DeviceArgs {
     /// True if neither a device nor a driver is given.
     fn are_default(&self) -> bool {
         self.device.is_empty() && self.compiler.is_empty() && self.drivers.driver.is_empty()
+    }
+
+    /// Opens a device with one variable of its driver set to something else.
+    fn switched(&self) -> anyhow::Result<impl Fn(&str, &Variable) -> anyhow::Result<Target>> {
+        let (mut drivers, timeout) = (self.drivers.drivers()?, self.timeout);
+        drivers.own = drivers.all()?;
+        Ok(move |name: &str, variable: &Variable| {
+            let mut drivers = drivers.clone();
+            for driver in &mut drivers.own {
+                let value = variable.beside(driver.env.get(&variable.name).map(String::as_str));
+                driver.env.insert(variable.name.clone(), value);
+            }
+            let options = tangle_runner::Options { timeout, in_flight: 8, ..Default::default() };
+            let targets = tangle_campaign::target::open(&[name.to_owned()], &drivers, Jobs::One, &options, |_| {})?;
+            targets.into_iter().next().with_context(|| format!("device {name} does not come up"))
+        })
     }
 
     /// Opens one device by its name.

@@ -14,6 +14,10 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail, ensure};
 use serde::{Deserialize, Serialize};
 use tangle_files::write_atomically;
+use tangle_identity::{Kind, Signature};
+use tangle_program::case::Case;
+
+use crate::target::{Conclusion, Finish};
 
 /// What a commit says about a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +29,35 @@ pub enum Answer {
     Bad,
     /// Nothing.
     Unknown,
+}
+
+impl Answer {
+    /// What a run says about a case; `wanted` is the failure that counts, without one any.
+    pub fn of(conclusion: &Conclusion, case: &Case, wanted: Option<&Signature>) -> Answer {
+        match (conclusion.signature(case), wanted) {
+            (Some(seen), Some(wanted)) if !seen.fails_like(wanted) => Answer::Unknown,
+            (Some(_), _) => Answer::Bad,
+            (None, _) if conclusion.status(case) == "pass" => Answer::Good,
+            // A pipeline that is created is no pass of what gives wrong results.
+            (None, Some(wanted)) if matches!(conclusion.finish, Finish::Compiled) && is_of_compiler(wanted) => {
+                Answer::Good
+            }
+            (None, _) => Answer::Unknown,
+        }
+    }
+
+    /// Said of a case.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Answer::Good => "passes",
+            Answer::Bad => "fails",
+            Answer::Unknown => "says nothing",
+        }
+    }
+}
+
+fn is_of_compiler(signature: &Signature) -> bool {
+    matches!(signature.kind, Kind::Crash | Kind::Hang | Kind::VulkanError | Kind::OutOfMemory)
 }
 
 /// What came of a commit.
@@ -270,12 +303,7 @@ impl Search<'_> {
             match answer(end, memory)? {
                 Ok(answer) if answer == expected => {}
                 Ok(answer) => {
-                    let said = match answer {
-                        Answer::Good => "passes",
-                        Answer::Bad => "fails",
-                        Answer::Unknown => "says nothing",
-                    };
-                    return Ok(Found::Nothing(format!("it {said} on {name} already")));
+                    return Ok(Found::Nothing(format!("it {} on {name} already", answer.words())));
                 }
                 Err(why) => return Ok(Found::Nothing(format!("{name} cannot be built: {why}"))),
             }

@@ -15,6 +15,7 @@
 //!   background ── findings made small while a campaign goes on;  minimized ── what that leaves on disk
 //!   variants ── a case as every variant on every device: which stage is to blame
 //!   proof ── the modules of a case executed: which step changed what it means
+//!   blame ── what makes a failing case pass: switches of the driver, passes
 //!   retest ── the bugs of a book on the devices at hand
 //!   bench ── what a case costs, and how fast a campaign is
 //!   bisect ── which commit of a driver it was
@@ -28,6 +29,7 @@ pub mod background;
 pub mod bench;
 pub mod bisect;
 pub mod blackbox;
+pub mod blame;
 pub mod campaign;
 pub mod capabilities;
 pub mod corpus;

@@ -17,6 +17,10 @@
 //! version = "Mesa 25.0.7-2 (LLVM 19.1.7)"
 //! result = "bad"                            # or "good"
 //!
+//! [[switches]]                              # `tangle bugs blame`: what makes it pass
+//! device = "lavapipe-trixie"
+//! passes = ["GALLIVM_PERF=nopt"]
+//!
 //! [[history]]
 //! date = "2026-11-22"
 //! what = "added from a finding on lavapipe-trixie"
@@ -31,6 +35,7 @@ use tangle_generator::Combination;
 use tangle_program::subgroup::Severity;
 
 use crate::known::{DeviceId, Effect, KnownError};
+use crate::switches::Switches;
 
 /// What is known of a bug's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -156,6 +161,9 @@ pub struct Record {
     /// What was seen, version by version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<SeenVersion>,
+    /// What makes it pass, version by version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<Switches>,
     /// What happened, from the beginning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Event>,
@@ -333,6 +341,21 @@ impl Record {
         let date = || today.to_owned();
         self.history.extend(news.iter().map(|what| Event { date: date(), what: what.clone() }));
         news
+    }
+
+    /// Enters what switches say, in the place of what they said of the same version. Gives the sentence that the history got, if that is news.
+    pub fn enter_switches(&mut self, switches: Switches, today: &str) -> Option<String> {
+        let is_same = |old: &Switches| old.driver == switches.driver && old.version == switches.version;
+        let old = self.switches.iter().position(is_same).map(|at| self.switches.remove(at));
+        let is_news = old.is_none_or(|old| old.passes != switches.passes);
+        let what = format!("on {}: {}", switches.device, switches.sentences());
+        self.switches.push(switches);
+        self.switches.sort_by(|a, b| (&a.driver, &a.version).cmp(&(&b.driver, &b.version)));
+        if !is_news {
+            return None;
+        }
+        self.history.push(Event { date: today.to_owned(), what: what.clone() });
+        Some(what)
     }
 
     /// Closes it if the newest version of every driver that had it is good, and reopens it if one is bad.

@@ -9,13 +9,14 @@
 //! ```text
 //!   Judgement, crash, time-out ──► signature ──┐
 //!                 minimal case ──► skeleton ───┴─► known
-//!   all variants on all devices ─► stage
+//!   all variants on all devices ─► stage;  a driver's switches ─► switches;  two bugs of a book ─► duplicates
 //!   case, lane map, observation ─► account, flow ─► rule
 //! ```
 
 pub mod account;
 pub mod book;
 pub mod bug;
+pub mod duplicates;
 pub mod failure;
 pub mod flow;
 pub mod known;
@@ -25,6 +26,7 @@ pub mod rule;
 pub mod signature;
 pub mod skeleton;
 pub mod stage;
+pub mod switches;
 pub mod trace;
 
 pub use account::Account;

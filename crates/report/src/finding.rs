@@ -10,6 +10,7 @@
 //! | `lane-map.json`, `observation.json` | what was read back; not there after a crash |
 //! | `open.json` | words of it that say nothing, if there are any |
 //! | `report.txt` | the story, for people |
+//! | `switches.json` | what makes it pass: switches of the driver, passes ([`tangle_identity::switches`]); written later, if at all |
 //! | `variants.json` | the same program as every variant on every device ([`tangle_identity::stage`]); written later, if at all |
 //! | `isa.txt` | what the driver's compiler printed of the shader, where it can be asked to |
 //!

@@ -16,6 +16,7 @@ use tangle_files::text::cleaned;
 use crate::finding::{CaseNumber, MapRow};
 use tangle_identity::signature::Signature;
 use tangle_identity::stage::Table;
+use tangle_identity::switches::Switches;
 
 /// A folder is no finding, or not a whole one.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +54,8 @@ pub struct SavedFinding {
     pub neighbour: Option<Case>,
     /// The same program as every variant on every device, where that was run.
     pub variants: Option<Table>,
+    /// What makes it pass, where that was tried.
+    pub switches: Option<Switches>,
     /// Which case of which campaign it was, where that was saved.
     pub number: Option<CaseNumber>,
 }
@@ -149,6 +152,7 @@ impl SavedFinding {
                 _ => None,
             },
             variants: optional(&folder.join("variants.json"))?,
+            switches: optional(&folder.join("switches.json"))?,
             number: summary.seed.zip(summary.number).map(|(seed, number)| CaseNumber { seed, number }),
         })
     }

@@ -7,6 +7,7 @@ use tangle_identity::account::Account;
 use tangle_identity::rule::{self, Rule};
 use tangle_identity::signature::{Kind, Signature};
 use tangle_identity::stage::Table;
+use tangle_identity::switches::Switches;
 use tangle_oracle::judge::Observation;
 use tangle_oracle::map::{LaneMap, MapFault, SizePromise};
 use tangle_oracle::predict::NotDefined;
@@ -40,6 +41,8 @@ pub struct Subject {
     pub neighbour: Option<Case>,
     /// The same program as every variant on every device, if that was run.
     pub variants: Option<Table>,
+    /// What makes it pass, if that was tried.
+    pub switches: Option<Switches>,
     /// The command that runs the case on the device again; empty if it is not on disk.
     pub command: String,
     /// Versions of tangle and of the compiler that made the module.

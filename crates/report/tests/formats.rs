@@ -35,6 +35,7 @@ fn subject(case: &Case) -> Subject {
         passes_at_maximal: false,
         neighbour: None,
         variants: None,
+        switches: None,
         command: String::new(),
         versions: "tangle".into(),
     }

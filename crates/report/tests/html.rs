@@ -77,6 +77,7 @@ fn findings_make_whole_pages() {
                 passes_at_maximal: false,
                 neighbour: Some(case.clone()),
                 variants: None,
+                switches: None,
                 command: "tangle run <0>".into(),
                 versions: "tangle <0>".into(),
                 case: case.clone(),

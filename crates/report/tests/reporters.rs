@@ -37,6 +37,7 @@ fn subject() -> Subject {
         passes_at_maximal: false,
         neighbour: None,
         variants: None,
+        switches: None,
         command: "tangle run x --device lvp".into(),
         versions: "tangle".into(),
         case,

@@ -42,6 +42,7 @@ pub(super) fn readme(page: &Page<'_>) -> String {
     environment_block(&mut text, page.analysis.subject);
     other_devices(&mut text, page.analysis.subject);
     variants(&mut text, page.analysis.subject);
+    switches(&mut text, page.analysis.subject);
     neighbour(&mut text, page.analysis.subject);
     contents(&mut text, page);
     program(&mut text, page.source.glsl);
@@ -347,6 +348,12 @@ fn variants(text: &mut String, subject: &Subject) {
     });
     let rule = "---|".repeat(table.columns.len() + 1);
     paragraph(text, format_args!("| variant |{heads}\n|{rule}\n{}", lines(rows)));
+}
+
+fn switches(text: &mut String, subject: &Subject) {
+    let Some(switches) = &subject.switches else { return };
+    paragraph(text, "## What makes it pass");
+    paragraph(text, switches.sentences());
 }
 
 fn neighbour(text: &mut String, subject: &Subject) {

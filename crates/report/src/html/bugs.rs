@@ -123,6 +123,14 @@ pub fn bug(record: &Record, shown: Option<&Analysis<'_>>) -> String {
     versions(&mut html, record);
     history(&mut html, record);
     html.raw("</div>\n");
+    if !record.switches.is_empty() {
+        html.section("What makes it pass");
+        for switches in &record.switches {
+            let on = format!("{} {}", switches.driver, switches.version);
+            html.element("p", &[], format_args!("{}: {}", on.trim(), switches.sentences())).raw("\n");
+        }
+        html.raw("</section>\n");
+    }
     if let Some(shown) = shown {
         finding::body(&mut html, shown);
     }
@@ -159,6 +167,7 @@ fn history(html: &mut Html, record: &Record) {
 #[cfg(test)]
 mod tests {
     use tangle_identity::book::Event;
+    use tangle_identity::switches::Switches;
 
     use super::*;
 
@@ -169,6 +178,7 @@ mod tests {
             state,
             drivers: vec!["llvmpipe".into()],
             tracker: "https://tracker.example/7".into(),
+            switches: vec![Switches { passes: vec!["A=<1>".into()], ..Switches::default() }],
             history: vec![Event { date: "2026-01-02".into(), what: "added & seen".into() }],
             ..Record::default()
         }
@@ -182,7 +192,8 @@ mod tests {
             assert!(index.contains(part), "{part}");
         }
         let page = bug(&records[0], None);
-        for part in ["href=\"index.html\"", "added &amp; seen", "https://tracker.example/7", "chip bad"] {
+        for part in ["href=\"index.html\"", "added &amp; seen", "https://tracker.example/7", "chip bad", "a=&lt;1&gt;"]
+        {
             assert!(page.to_lowercase().contains(part), "{part}");
         }
         for text in [&index, &page] {

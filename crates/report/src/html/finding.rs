@@ -46,6 +46,7 @@ pub(super) fn body(html: &mut Html, finding: &Analysis<'_>) {
     rules(html, &finding.rules);
     reproduce(html, subject);
     variants(html, subject);
+    switches(html, subject);
     others(html, subject);
     neighbour(html, subject);
     facts(html, subject);
@@ -284,6 +285,12 @@ fn variants(html: &mut Html, subject: &Subject) {
         html.raw("</tr>\n");
     }
     html.raw("</table></div>\n</section>\n");
+}
+
+fn switches(html: &mut Html, subject: &Subject) {
+    let Some(switches) = &subject.switches else { return };
+    html.section("What makes it pass");
+    html.element("p", &[], switches.sentences()).raw("\n</section>\n");
 }
 
 fn variant_cell(html: &mut Html, cell: &Cell) {

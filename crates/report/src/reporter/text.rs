@@ -89,6 +89,9 @@ impl Reporter for Text {
             None => {}
         }
         why(&mut text, &finding.rules, colour);
+        if let Some(switches) = &subject.switches {
+            let _ = writeln!(text, "\n{}", switches.sentences());
+        }
         if let Some(table) = &subject.variants {
             let blame = table.blame(device).map_or(String::new(), |blame| format!("stage to blame: {blame}\n"));
             let _ = writeln!(text, "\n{blame}{}", table.to_string().trim_end());

@@ -43,7 +43,8 @@ impl Backend for Null {
             return Outcome::Unsupported { missing };
         }
         progress(Stage::Pipeline);
-        let launches = job.launches.iter().map(unchanged).collect();
+        let runs = self.device.as_ref().is_some_and(|device| device.mode == DriverMode::Execute);
+        let launches = job.launches.iter().filter(|_| runs).map(unchanged).collect();
         let times = Times { total_us: begin.elapsed().as_micros() as u64, ..Times::default() };
         Outcome::Completed(Completed { launches, times })
     }
