@@ -42,6 +42,8 @@ const PRELUDE: (usize, usize) = (256, 64);
 const HEADER: usize = 320;
 /// Bytes of one top-level statement of `main` with everything in it.
 const WINDOW: usize = 1024;
+/// Windows of a series.
+const SERIES: usize = 2;
 /// Statements that one of `main`'s own may be made of at least.
 const LEAST_SHARE: u32 = 6;
 /// Words kept for the log at the end of `main`.
@@ -51,7 +53,7 @@ const FINAL_STEPS: u32 = 200;
 
 /// How many bytes a case of that size can use.
 pub(crate) fn useful_bytes(size: &Size) -> usize {
-    HEADER + WINDOW * (most_top(size) as usize + 1)
+    HEADER + WINDOW * (most_top(size) as usize + SERIES)
 }
 
 fn most_top(size: &Size) -> u32 {
@@ -148,7 +150,7 @@ impl<'a> Builder<'a> {
         let mut left = self.statements;
         for k in 0..top.max(1) {
             if k == series_at {
-                self.draw.window(HEADER + most_top(&self.size) as usize * WINDOW, WINDOW);
+                self.draw.window(HEADER + most_top(&self.size) as usize * WINDOW, SERIES * WINDOW);
                 if !self.draw.is_exhausted() {
                     self.series(&mut body);
                 }

@@ -3,16 +3,17 @@
 //! A program holds little control flow, since that is what costs a driver its time. Straight code costs it almost nothing, and one word
 //! keeps what all of it computes.
 
-use tangle_program::ops::BinaryOp;
+use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Gives, OpInfo, Param, SubgroupOp, TABLE};
 use tangle_program::tree::{Block, Expr, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::expression::{Want, bin, cast, uint};
-use super::frame::Role;
+use super::condition::Cond;
+use super::expression::{Want, bin, cast, lane, uint};
+use super::frame::{Role, Source};
 use super::log::Moment;
-use crate::class::Class;
+use crate::class::{Class, Decision};
 
 /// Odd factors: a product keeps every bit of what was there before.
 const FACTORS: [u32; 5] = [5, 3, 9, 33, 257];
@@ -31,28 +32,91 @@ impl Builder<'_> {
         let input = self.input();
         let assign = self.assign(sum, input);
         out.push(assign);
-        for _ in 0..self.draw.range(8, 16) {
+        for _ in 0..self.draw.range(14, 30) {
             if self.is_done() {
                 break;
             }
-            let scalar = self.draw.pick(&types);
-            if self.draw.percent(35) {
-                self.operation_in_series(scalar, sum, out);
-            } else if scalar.is_integer() {
-                self.number_in_series(scalar, sum, out);
+            match self.draw.below(100) {
+                0..12 => self.operation_in_series(sum, out),
+                12..20 => self.arm_in_series(sum, out),
+                _ => {
+                    let scalar = self.draw.pick(&types);
+                    self.number_in_series(scalar, sum, out);
+                }
             }
         }
         (self.weights.scalars, self.weights.ops) = (scalars, ops);
         self.observe(Moment::Operation, &[sum], out);
     }
 
-    /// Words, and three of the types that there are.
-    fn series_types(&mut self) -> Vec<Scalar> {
-        let offered: Vec<Scalar> = Scalar::ALL.into_iter().filter(|s| self.config.scalars.contains(s)).collect();
-        let mut types = vec![Scalar::Uint, Scalar::Int];
-        if !offered.is_empty() {
-            types.extend((0..3).map(|_| self.draw.pick(&offered)));
+    /// Operations of a part of the lanes, perhaps by a key that only these share.
+    fn arm_in_series(&mut self, sum: VarId, out: &mut Block) {
+        let exact = self.frame.flow.is_exact() && self.is_maximal();
+        let (cond, key) = if exact && self.has_dynamic_broadcast() && self.draw.percent(50) {
+            let mask = self.draw.pick(&[3, 1, 7]);
+            let key = bin(BinaryOp::BitAnd, lane(), uint(mask));
+            let known = uint(self.draw.range(1, mask));
+            let expr = bin(BinaryOp::Eq, key.clone(), known);
+            (Cond { expr, decision: Decision::Divergent, source: Source::Lane }, Some((key, mask)))
+        } else {
+            (self.condition(), None)
+        };
+        let shared = key.as_ref().map(|_| self.frame.local("shared", Type::UINT, Class::MaybeUndefined, Role::Data));
+        let count = self.draw.range(1, 3);
+        let stmt = self.branch(
+            cond,
+            |b| {
+                let mut block = Vec::new();
+                if let (Some((key, mask)), Some(var)) = (key, shared) {
+                    b.operation_by_key(key, mask, var, &mut block);
+                }
+                (0..count).for_each(|_| b.operation_in_series(sum, &mut block));
+                b.nonempty(block)
+            },
+            |_| Vec::new(),
+        );
+        out.push(stmt);
+        if let Some(var) = shared {
+            self.log(vec![Expr::Var(var)], out);
         }
+    }
+
+    /// An operation whose operand only the lanes that are here have in common. They are those with these low bits of their number: lane
+    /// `key` is one of them, and so is every lane that is a multiple of `mask + 1` further.
+    fn operation_by_key(&mut self, key: Expr, mask: u32, var: VarId, out: &mut Block) {
+        let scalar = self.draw.pick(&self.offered());
+        let ty = Type::vector(scalar, 1);
+        let value = match scalar {
+            Scalar::Bool => self.boolean(Want::own(1)),
+            _ => self.varying(scalar, Want::own(1)),
+        };
+        let far = self.has(SubgroupOp::Rotate) && self.sure_size() > 2 * (mask + 1);
+        let expr = if far && self.draw.percent(40) {
+            // Of the lanes that are not here, some have 0.
+            let one = Expr::Intrinsic(Intrinsic::Min, vec![key, uint(1)]);
+            let distance = bin(BinaryOp::Mul, one, uint(mask + 1));
+            Expr::subgroup(SubgroupOp::Rotate, [value, distance])
+        } else {
+            Expr::subgroup(SubgroupOp::Broadcast, [value, key])
+        };
+        let result = self.result_variable(ty, Class::MaybeUndefined);
+        let assign = self.assign(result, expr);
+        out.push(assign);
+        for word in self.as_words(result) {
+            self.mix_in(var, word, out);
+        }
+    }
+
+    /// All types that there are.
+    fn offered(&self) -> Vec<Scalar> {
+        Scalar::ALL.into_iter().filter(|s| !s.is_extended() || self.config.scalars.contains(s)).collect()
+    }
+
+    /// Words, and three of the integer types that there are.
+    fn series_types(&mut self) -> Vec<Scalar> {
+        let offered: Vec<Scalar> = self.offered().into_iter().filter(|scalar| scalar.is_integer()).collect();
+        let mut types = vec![Scalar::Uint, Scalar::Int];
+        types.extend((0..3).map(|_| self.draw.pick(&offered)));
         types
     }
 
@@ -62,7 +126,7 @@ impl Builder<'_> {
             let has = self.config.categories.contains(&info.category) && !self.config.without.contains(&info.op);
             *weight = match (has, info.op.fold()) {
                 (false, _) => 0,
-                (true, Some(_)) => 1,
+                (true, Some(_)) => 2,
                 (true, None) => 6,
             };
         }
@@ -92,8 +156,9 @@ impl Builder<'_> {
         self.mix_in(sum, word, out);
     }
 
-    /// An operation on a value of the type, or one that has none.
-    fn operation_in_series(&mut self, scalar: Scalar, sum: VarId, out: &mut Block) {
+    /// An operation on a value of any type, or one that has none.
+    fn operation_in_series(&mut self, sum: VarId, out: &mut Block) {
+        let scalar = self.draw.pick(&self.offered());
         // Where the tangle is open, the word would be, too; and some operations are defined for a part of the lanes only.
         let class = if self.frame.flow.is_exact() { Class::Clean } else { Class::MaybeUndefined };
         let class = if self.draw.percent(25) { Class::MaybeUndefined } else { class };
