@@ -52,7 +52,7 @@ impl Builder<'_> {
     /// Operations of a part of the lanes, perhaps by a key that only these share.
     fn arm_in_series(&mut self, sum: VarId, out: &mut Block) {
         let exact = self.frame.flow.is_exact() && self.is_maximal();
-        let (cond, key) = if exact && self.has_dynamic_broadcast() && self.draw.percent(50) {
+        let (cond, key) = if exact && self.broadcasts_by_key() && self.draw.percent(50) {
             let mask = self.draw.pick(&[3, 1, 7]);
             let key = bin(BinaryOp::BitAnd, lane(), uint(mask));
             let known = uint(self.draw.range(1, mask));
@@ -84,7 +84,9 @@ impl Builder<'_> {
     /// An operation whose operand only the lanes that are here have in common. They are those with these low bits of their number: lane
     /// `key` is one of them, and so is every lane that is a multiple of `mask + 1` further.
     fn operation_by_key(&mut self, key: Expr, mask: u32, var: VarId, out: &mut Block) {
-        let scalar = self.draw.pick(&self.offered());
+        // A float that may be undefined cannot be made a word of.
+        let discrete: Vec<Scalar> = self.offered().into_iter().filter(|scalar| !scalar.is_float()).collect();
+        let scalar = self.draw.pick(&discrete);
         let ty = Type::vector(scalar, 1);
         let value = match scalar {
             Scalar::Bool => self.boolean(Want::own(1)),
@@ -105,6 +107,10 @@ impl Builder<'_> {
         for word in self.as_words(result) {
             self.mix_in(var, word, out);
         }
+    }
+
+    fn broadcasts_by_key(&self) -> bool {
+        self.has(SubgroupOp::Broadcast) && self.has_dynamic_broadcast()
     }
 
     /// All types that there are.
