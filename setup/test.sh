@@ -64,6 +64,16 @@ run_all_tests() {
     count_tests "$other_log" "$status"
 }
 
+# Licences, duplicates and sources always (without cargo-deny, set-up's own tests have looked at them already); advisories where their
+# database has been fetched.
+check_dependencies() {
+    command -v cargo-deny >/dev/null || return 0
+    check "dependencies" cargo deny --offline check bans licenses sources
+    if compgen -G "${CARGO_HOME:-$HOME/.cargo}/advisory-db*/*" >/dev/null; then
+        check "advisories" cargo deny --offline check --disable-fetch advisories
+    fi
+}
+
 run_tests() {
     cd "$root" || exit
     check "set-up's own tests" python3 -m unittest discover -q -s setup -p '*_test.py'
@@ -77,6 +87,7 @@ run_tests() {
         check "lints of fuzz/" cargo clippy --manifest-path fuzz/Cargo.toml --all-targets \
             --target-dir "${CARGO_TARGET_DIR:-$root/target}" -- -D warnings
     fi
+    check_dependencies
     run_all_tests
     say ""
     say "$passed passed, $failed failed, $skipped skipped"

@@ -103,7 +103,7 @@ fn print(matrix: &Matrix) -> anyhow::Result<()> {
 }
 
 /// Results and their marks.
-const MARKS: [(&str, &str); 12] = [
+const MARKS: [(&str, &str); 13] = [
     ("pass", "."),
     ("compiled", "c"),
     ("not run", "-"),
@@ -115,6 +115,7 @@ const MARKS: [(&str, &str); 12] = [
     ("hang", "H"),
     ("device_lost", "L"),
     ("vulkan_error", "E"),
+    ("opengl_error", "E"),
     ("no worker", "?"),
 ];
 

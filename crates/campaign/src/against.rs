@@ -73,7 +73,13 @@ fn is_as_bad(signature: &Signature, there: &Conclusion, prep: &Prep) -> bool {
 const fn is_fatal(kind: Kind) -> bool {
     match kind {
         Kind::Value | Kind::Path | Kind::LaneMap | Kind::Toolchain | Kind::Invalid => false,
-        Kind::Crash | Kind::Hang | Kind::DeviceLost | Kind::VulkanError | Kind::OutOfMemory | Kind::Implausible => true,
+        Kind::Crash
+        | Kind::Hang
+        | Kind::DeviceLost
+        | Kind::VulkanError
+        | Kind::OpenGlError
+        | Kind::OutOfMemory
+        | Kind::Implausible => true,
     }
 }
 

@@ -233,7 +233,7 @@ const fn urgency(kind: Kind, nth: usize) -> Option<u8> {
     match kind {
         Kind::Value | Kind::Path => Some(0),
         // One witness says it all.
-        Kind::LaneMap | Kind::VulkanError | Kind::Toolchain if nth == 0 => Some(0),
+        Kind::LaneMap | Kind::VulkanError | Kind::OpenGlError | Kind::Toolchain if nth == 0 => Some(0),
         // Every candidate that fails costs a worker, or the whole time limit.
         Kind::Crash | Kind::DeviceLost | Kind::OutOfMemory | Kind::Implausible if nth == 0 => Some(1),
         Kind::Hang if nth == 0 => Some(2),

@@ -35,7 +35,8 @@ impl Answer {
     /// What a run says about a case; `wanted` is the failure that counts, without one any.
     pub fn of(conclusion: &Conclusion, case: &Case, wanted: Option<&Signature>) -> Answer {
         match (conclusion.signature(case), wanted) {
-            (Some(seen), Some(wanted)) if !seen.fails_like(wanted) => Answer::Unknown,
+            // The place of a crash is compared as far as builds have it in common.
+            (Some(seen), Some(wanted)) if !seen.in_any_build().fails_like(&wanted.in_any_build()) => Answer::Unknown,
             (Some(_), _) => Answer::Bad,
             (None, _) if conclusion.status(case) == "pass" => Answer::Good,
             // A pipeline that is created is no pass of what gives wrong results.
@@ -57,7 +58,7 @@ impl Answer {
 }
 
 fn is_of_compiler(signature: &Signature) -> bool {
-    matches!(signature.kind, Kind::Crash | Kind::Hang | Kind::VulkanError | Kind::OutOfMemory)
+    matches!(signature.kind, Kind::Crash | Kind::Hang | Kind::VulkanError | Kind::OpenGlError | Kind::OutOfMemory)
 }
 
 /// What came of a commit.

@@ -36,6 +36,8 @@ pub struct Capabilities {
     pub dialect: Dialect,
     /// True of a GPU, which processes share; a driver that runs on the processors has one of its own in each.
     pub is_gpu: bool,
+    /// True of a device that says it is a GPU, or may be one behind OpenGL: a lane map that is wrong there has to come again alone.
+    pub may_be_disturbed: bool,
     /// Whether it takes modules, where it takes GLSL: SPIR-V 1.3 with subgroup operations (KHR_shader_subgroup, changes to section C.1).
     pub takes_modules: bool,
 }
@@ -69,6 +71,11 @@ impl Capabilities {
             limits: info.limits,
             dialect: dialect(info),
             is_gpu: info.device_type != DeviceType::Cpu,
+            may_be_disturbed: match info.device_type {
+                DeviceType::IntegratedGpu | DeviceType::DiscreteGpu | DeviceType::VirtualGpu => true,
+                DeviceType::Other => info.opengl.is_some(),
+                DeviceType::Cpu => false,
+            },
             takes_modules: info
                 .opengl
                 .as_ref()
@@ -105,6 +112,7 @@ impl Capabilities {
             limits,
             dialect: Dialect::Vulkan,
             is_gpu: false,
+            may_be_disturbed: false,
             takes_modules: true,
         }
     }

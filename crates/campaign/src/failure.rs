@@ -2,7 +2,9 @@
 
 use tangle_files::text::Line;
 use tangle_identity::failure::{Crash, Doing, DriverError, End, ToolStep, message};
-use tangle_identity::{Detail, Kind, Signature};
+use tangle_identity::place::Frame;
+use tangle_identity::{Detail, Kind, Place, Signature};
+use tangle_runner::stack::{self, Module};
 use tangle_runner::toolchain::ToolchainError;
 use tangle_runner::{Outcome, Shortage, Stage, WorkerEnd};
 
@@ -13,12 +15,16 @@ pub fn signature(outcome: &Outcome) -> Option<Signature> {
     };
     let (kind, detail) = match outcome {
         Outcome::Crashed { end, stage, stderr } => {
-            let crash = Crash { end: how(end), doing: doing(*stage), message: message(stderr) };
+            let (frames, said) = stack::split(stderr);
+            let place = Place::of(frames.iter().map(frame));
+            // What it prints has the program in it.
+            let message = if place.is_none() { message(&said) } else { None };
+            let crash = Crash { end: how(end), doing: doing(*stage), place, message };
             (Kind::Crash, Detail::Crash(crash))
         }
         Outcome::TimedOut { stage, .. } => (Kind::Hang, Detail::Hang(doing(*stage))),
         Outcome::DeviceLost { stage } => (Kind::DeviceLost, Detail::DeviceLost(doing(*stage))),
-        Outcome::VulkanError { call, result, stage } => (Kind::VulkanError, error(call, result, *stage)),
+        Outcome::VulkanError { call, result, stage } => (Kind::of_error(call), error(call, result, *stage)),
         Outcome::OutOfMemory { shortage, stage, .. } => match shortage {
             Shortage::Call { call, result } => (Kind::OutOfMemory, error(call, result, *stage)),
             Shortage::Allocation => (Kind::OutOfMemory, Detail::OutOfMemory(doing(*stage))),
@@ -41,6 +47,14 @@ pub fn of_toolchain(error: &ToolchainError) -> Option<(ToolStep, String)> {
         ToolchainError::Internal(_) => return None,
     };
     Some((step, message.clone()))
+}
+
+const fn frame<'a>(frame: &stack::Frame<'a>) -> Frame<'a> {
+    match frame.module {
+        Module::Worker => Frame::Worker,
+        Module::Generated => Frame::Generated,
+        Module::Library(path) => Frame::Library { path, symbol: frame.symbol, function: frame.function },
+    }
 }
 
 const fn how(end: &WorkerEnd) -> End {

@@ -5,9 +5,11 @@ use tangle_identity::failure::{ToolFault, ToolStep};
 use tangle_program::case::Case;
 use tangle_report::Finding;
 use tangle_report::story::story;
+use tangle_runner::stack::{split, without_paths};
 use tangle_runner::{Outcome, toolchain};
 
 use crate::prepare::{Prep, Prepared};
+use crate::stack;
 use crate::target::{Conclusion, Finish, Target};
 
 /// Everything there is to save about a conclusion that is a finding.
@@ -28,7 +30,7 @@ pub fn finding<'a>(
         glsl,
         spirv,
         disassembly,
-        result: serde_json::to_value(&conclusion.finish).unwrap_or_default(),
+        result: saved(&conclusion.finish),
         observation: conclusion.observation.as_ref(),
         number: None,
         device: &target.name,
@@ -58,16 +60,37 @@ pub fn describe(case: &Case, finish: &Finish) -> String {
         Finish::NoWorker { reason } => format!("not run: {reason}"),
         Finish::Toolchain { step, message } => said(*step, message),
         Finish::Failed(outcome) => match outcome {
-            Outcome::Crashed { stderr, .. }
-            | Outcome::TimedOut { stderr, .. }
-            | Outcome::OutOfMemory { stderr, .. }
-                if !stderr.is_empty() =>
-            {
-                format!("{outcome}\nthe worker's stderr:\n{stderr}")
+            Outcome::Crashed { stderr, .. } => crash(&outcome.to_string(), stderr),
+            Outcome::TimedOut { stderr, .. } | Outcome::OutOfMemory { stderr, .. } => {
+                with_stderr(outcome.to_string(), stderr)
             }
             outcome => outcome.to_string(),
         },
     }
+}
+
+/// A crash: where it was, and what the driver wrote.
+fn crash(outcome: &str, stderr: &str) -> String {
+    let (frames, said) = split(stderr);
+    let mut text = outcome.to_owned();
+    if !frames.is_empty() {
+        text = format!("{text}\nthe calls that led there, the innermost first:\n{}", stack::describe(&frames));
+        text.truncate(text.trim_end().len());
+    }
+    with_stderr(text, &said)
+}
+
+fn with_stderr(text: String, stderr: &str) -> String {
+    if stderr.is_empty() { text } else { format!("{text}\nthe worker's stderr:\n{stderr}") }
+}
+
+/// What there is to save of an outcome: without the paths of this machine's libraries.
+fn saved(finish: &Finish) -> serde_json::Value {
+    let mut finish = finish.clone();
+    if let Finish::Failed(Outcome::Crashed { stderr, .. }) = &mut finish {
+        *stderr = without_paths(stderr);
+    }
+    serde_json::to_value(&finish).unwrap_or_default()
 }
 
 /// What a step of the toolchain said, whole.

@@ -51,5 +51,6 @@ pub mod replay;
 pub mod retest;
 pub mod shard;
 pub mod skips;
+mod stack;
 pub mod target;
 pub mod variants;

@@ -172,7 +172,7 @@ impl Run<'_> {
         let prepared = Prepared { spirv: module.to_vec(), ..self.prepared.clone() };
         match execute(&prepared, &self.map) {
             Ok(observation) => Some(Executed::Leaves(observation)),
-            Err(Stopped::Undefined(met)) => Some(Executed::Undefined(met.to_string())),
+            Err(Stopped::Undefined(_, met)) => Some(Executed::Undefined(met.to_string())),
             Err(Stopped::Unsupported(_)) => None,
         }
     }

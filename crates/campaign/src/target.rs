@@ -169,7 +169,7 @@ impl Conclusion {
             }
             Outcome::Unsupported { missing } => Finish::Unsupported { missing },
             Outcome::WorkerLost { reason } => Finish::NoWorker { reason },
-            Outcome::Undefined { rule, place } => {
+            Outcome::Undefined { rule, place, .. } => {
                 Finish::Toolchain { step: ToolStep::Execute, message: format!("{rule}\n{place}") }
             }
             failed => Finish::Failed(failed),

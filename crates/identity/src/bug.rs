@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tangle_program::case::Case;
 
-use crate::failure::Doing;
+use crate::failure::{Crash, Doing};
+use crate::place::Place;
 use crate::signature::{Detail, Kind, Signature};
 use crate::skeleton::{Skeleton, skeleton};
 
@@ -31,6 +32,13 @@ pub enum BugId {
         /// The minimal program.
         shape: Skeleton,
     },
+    /// The driver crashes at a place that has a name in every build of it: whatever program comes there.
+    Crashes {
+        /// What the driver was doing.
+        doing: Doing,
+        /// Where it dies.
+        place: Place,
+    },
     /// What does not depend on the program, or is said by a message.
     Failure(Signature),
     /// As an older campaign has it.
@@ -42,6 +50,7 @@ pub enum BugId {
 enum Facts {
     WrongResult { optimised: bool, shape: Skeleton },
     Dies { kind: Kind, doing: Doing, shape: Skeleton },
+    Crashes { doing: Doing, place: Place },
     Failure(Signature),
 }
 
@@ -58,6 +67,7 @@ impl From<Wire> for BugId {
         match facts {
             Some(Facts::WrongResult { optimised, shape }) => BugId::WrongResult { optimised, shape },
             Some(Facts::Dies { kind, doing, shape }) => BugId::Dies { kind, doing, shape },
+            Some(Facts::Crashes { doing, place }) => BugId::Crashes { doing, place },
             Some(Facts::Failure(signature)) => BugId::Failure(signature),
             None => BugId::Text(name),
         }
@@ -70,6 +80,7 @@ impl From<BugId> for Wire {
         let facts = match bug {
             BugId::WrongResult { optimised, shape } => Some(Facts::WrongResult { optimised, shape }),
             BugId::Dies { kind, doing, shape } => Some(Facts::Dies { kind, doing, shape }),
+            BugId::Crashes { doing, place } => Some(Facts::Crashes { doing, place }),
             BugId::Failure(signature) => Some(Facts::Failure(signature)),
             BugId::Text(_) => None,
         };
@@ -84,6 +95,9 @@ impl BugId {
         match (signature.kind, &signature.detail) {
             (Kind::Value | Kind::Path, _) => {
                 BugId::WrongResult { optimised: minimal.variant.is_optimised(), shape: shape() }
+            }
+            (_, Detail::Crash(Crash { doing, place: Some(place), .. })) if place.is_of_any_build() => {
+                BugId::Crashes { doing: *doing, place: place.clone() }
             }
             (kind, Detail::Crash(crash)) => BugId::Dies { kind, doing: crash.doing, shape: shape() },
             (
@@ -104,7 +118,7 @@ impl BugId {
                 BugId::WrongResult { optimised: *optimised, shape: shape.simpler()? }
             }
             BugId::Dies { kind, doing, shape } => BugId::Dies { kind: *kind, doing: *doing, shape: shape.simpler()? },
-            BugId::Failure(_) | BugId::Text(_) => return None,
+            BugId::Crashes { .. } | BugId::Failure(_) | BugId::Text(_) => return None,
         })
     }
 }
@@ -117,6 +131,7 @@ impl fmt::Display for BugId {
                 write!(f, "wrong result of spirv-opt's module: {shape}")
             }
             BugId::Dies { kind, doing, shape } => write!(f, "{} while {doing}: {shape}", kind.name()),
+            BugId::Crashes { doing, place } => write!(f, "crash while {doing} in {place}"),
             BugId::Failure(signature) => signature.fmt(f),
             BugId::Text(name) => f.write_str(name),
         }
@@ -126,7 +141,8 @@ impl fmt::Display for BugId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::{Crash, End};
+    use crate::failure::End;
+    use crate::place::Frame;
     use tangle_oracle::map::MapRule;
     use tangle_program::subgroup::{Fold, SubgroupOp};
     use tangle_program::tree::{Expr, Stmt};
@@ -139,7 +155,7 @@ mod tests {
     }
 
     fn crash(end: End, message: &str) -> Signature {
-        let crash = Crash { end, doing: Doing::Pipeline, message: Some(message.into()) };
+        let crash = Crash { end, doing: Doing::Pipeline, place: None, message: Some(message.into()) };
         Signature { kind: Kind::Crash, detail: Detail::Crash(crash) }
     }
 
@@ -166,6 +182,18 @@ mod tests {
         let abort = BugId::of(&crash(End::Signal(6), "LLVM ERROR: Cannot select"), &minimal());
         let fault = BugId::of(&crash(End::Signal(11), "fatal"), &minimal());
         assert_eq!(abort, fault);
+        let at = |symbol, end, program: &Case| {
+            let place = Place::of([Frame::Library { path: "libLLVM.so.19", symbol, function: Some(7) }]);
+            let crash = Crash { end, doing: Doing::Pipeline, place, message: None };
+            BugId::of(&Signature { kind: Kind::Crash, detail: Detail::Crash(crash) }, program)
+        };
+        let other = Case::from_json(include_str!("../../../corpus/vectors/V07.json")).expect("a case");
+        let select = at(Some("select"), End::Signal(6), &minimal());
+        assert_eq!(select, at(Some("select"), End::Signal(11), &other), "wherever it dies alike");
+        assert_ne!(select, at(Some("legalize"), End::Signal(6), &minimal()));
+        assert_eq!(at(None, End::Signal(6), &minimal()), abort, "an offset is of one build alone");
+        let json = serde_json::to_string(&select).expect("plain data");
+        assert_eq!(serde_json::from_str::<BugId>(&json).expect("it was just written"), select, "{json}");
         assert_ne!(abort, BugId::of(&Signature { kind: Kind::Crash, detail: Detail::Text("x".into()) }, &minimal()));
     }
 }

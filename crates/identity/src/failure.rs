@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::place::Place;
+
 /// How a worker process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -56,9 +58,24 @@ pub struct Crash {
     pub end: End,
     /// What it was doing.
     pub doing: Doing,
-    /// What the driver said of the reason, without addresses and numbers ([`message`]).
+    /// Where it died.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+    /// Where that is not known: what the driver said of the reason, without addresses and numbers ([`message`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+}
+
+impl Crash {
+    /// True if both are the same failure, as far as both say it: findings of older formats have no place, and what a driver prints of one is
+    /// not the same each time.
+    pub fn is_like(&self, other: &Crash) -> bool {
+        match (&self.place, &other.place) {
+            (Some(place), Some(other_place)) => self.doing == other.doing && place == other_place,
+            (None, None) => self == other,
+            _ => (self.doing, self.end) == (other.doing, other.end),
+        }
+    }
 }
 
 /// An error that a Vulkan function returned.
@@ -155,6 +172,9 @@ impl fmt::Display for Doing {
 impl fmt::Display for Crash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} while {}", self.end, self.doing)?;
+        if let Some(place) = &self.place {
+            write!(f, ", in {place}")?;
+        }
         self.message.as_ref().map_or(Ok(()), |message| write!(f, ": {message}"))
     }
 }

@@ -237,7 +237,7 @@ pub fn of_failure(signature: &Signature) -> Vec<Rule> {
         Kind::Hang => {
             "All loops are bounded by a counter and a few thousand steps at most; the program ends on every path."
         }
-        Kind::DeviceLost | Kind::VulkanError => {
+        Kind::DeviceLost | Kind::VulkanError | Kind::OpenGlError => {
             "Everything that the module and the commands need was asked for and granted."
         }
         Kind::OutOfMemory => "The buffers of a case have a few megabytes, and nothing else ran beside it.",

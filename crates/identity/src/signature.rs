@@ -14,6 +14,7 @@ use tangle_program::variant::Variant;
 
 use crate::account::Account;
 use crate::failure::{Crash, Doing, DriverError, ToolFault, ToolStep};
+use crate::place::Place;
 use crate::skeleton::category_name;
 use crate::trace::after_loop;
 
@@ -35,6 +36,9 @@ pub enum Kind {
     DeviceLost,
     /// Another Vulkan error.
     VulkanError,
+    /// An error of OpenGL or EGL.
+    #[serde(rename = "opengl_error")]
+    OpenGlError,
     /// There was no memory, and again none with nothing beside it.
     OutOfMemory,
     /// What came back cannot be what was asked for: other counts or sizes.
@@ -47,7 +51,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 11] = [
+    pub const ALL: [Kind; 12] = [
         Kind::Value,
         Kind::Path,
         Kind::LaneMap,
@@ -55,6 +59,7 @@ impl Kind {
         Kind::Hang,
         Kind::DeviceLost,
         Kind::VulkanError,
+        Kind::OpenGlError,
         Kind::OutOfMemory,
         Kind::Implausible,
         Kind::Toolchain,
@@ -71,11 +76,19 @@ impl Kind {
             Kind::Hang => "hang",
             Kind::DeviceLost => "device_lost",
             Kind::VulkanError => "vulkan_error",
+            Kind::OpenGlError => "opengl_error",
             Kind::OutOfMemory => "out_of_memory",
             Kind::Implausible => "implausible",
             Kind::Toolchain => "toolchain",
             Kind::Invalid => "invalid",
         }
+    }
+}
+
+impl Kind {
+    /// That of an error which a function returned: its name says of which interface it is.
+    pub fn of_error(call: &str) -> Kind {
+        if call.starts_with("gl") || call.starts_with("egl") { Kind::OpenGlError } else { Kind::VulkanError }
     }
 }
 
@@ -281,7 +294,13 @@ struct Wire {
 
 impl From<Wire> for Signature {
     fn from(Wire { kind, detail, facts }: Wire) -> Signature {
-        Signature { kind, detail: facts.unwrap_or_else(|| Detail::Text(Doing::in_todays_words(detail))) }
+        let detail = facts.unwrap_or_else(|| Detail::Text(Doing::in_todays_words(detail)));
+        // Older formats call errors of OpenGL so, too.
+        let kind = match (&detail, kind) {
+            (Detail::Driver(error), Kind::VulkanError) => Kind::of_error(&error.call),
+            _ => kind,
+        };
+        Signature { kind, detail }
     }
 }
 
@@ -418,11 +437,27 @@ impl Signature {
             _ if is_wrong_result(self.kind) && is_wrong_result(other.kind) => self.severity() <= other.severity(),
             _ if self.kind != other.kind => false,
             (Detail::Toolchain(a), Detail::Toolchain(b)) => a.step == b.step,
+            (Detail::Crash(crash), Detail::Text(text)) | (Detail::Text(text), Detail::Crash(crash))
+                if crash.place.is_some() =>
+            {
+                text.starts_with(&format!("{} while {}", crash.end, crash.doing))
+            }
             // Findings of older formats: those of the first versions are without the driver's message.
             (Detail::Text(a), Detail::Text(b)) => a == b,
             (known, Detail::Text(text)) | (Detail::Text(text), known) => known.to_string().starts_with(text.as_str()),
+            (Detail::Crash(a), Detail::Crash(b)) => a.is_like(b),
             (a, b) => a == b,
         }
+    }
+
+    /// What of it can be compared with a finding of another build of the driver.
+    #[must_use]
+    pub fn in_any_build(&self) -> Signature {
+        let mut signature = self.clone();
+        if let Detail::Crash(crash) = &mut signature.detail {
+            crash.place = crash.place.as_ref().map(Place::in_any_build);
+        }
+        signature
     }
 
     /// What the finding rests on: a crash is one whatever anybody expects.
@@ -587,6 +622,7 @@ fn logged_in(function: &Function, expr: &Expr) -> Option<Logged> {
 mod tests {
     use super::*;
     use crate::failure::End;
+    use crate::place::Frame;
 
     #[test]
     fn a_wrong_mask_lacks_lanes_or_has_too_many() {
@@ -647,7 +683,11 @@ mod tests {
             made: Made::Performance,
             severity: Severity::Strong,
         };
-        let crash = Crash { end: End::Signal(11), doing: Doing::Pipeline, message: Some("assert(n < #)".into()) };
+        let said = Some("assert(n < #)".into());
+        let crash = Crash { end: End::Signal(11), doing: Doing::Pipeline, place: None, message: said };
+        let library = Frame::Library { path: "libx.so.1", symbol: Some("_ZN1a1bEi"), function: None };
+        let place = Place::of([library, Frame::Generated]);
+        let placed = Crash { place, message: None, ..crash.clone() };
         let error = DriverError { call: "vkX".into(), result: "VK_ERROR_UNKNOWN".into(), doing: Doing::Pipeline };
         let table = [
             (
@@ -665,6 +705,11 @@ mod tests {
             ),
             (Kind::LaneMap, Detail::LaneMap(MapRule::NumSubgroups), "lane_map: gl_NumSubgroups is one number"),
             (Kind::Crash, Detail::Crash(crash), "crash: killed by SIGSEGV while creating the pipeline: assert(n < #)"),
+            (
+                Kind::Crash,
+                Detail::Crash(placed),
+                "crash: killed by SIGSEGV while creating the pipeline, in a::b of libx, generated code",
+            ),
             (Kind::Hang, Detail::Hang(Doing::Run), "hang: while running the dispatch"),
             (Kind::DeviceLost, Detail::DeviceLost(Doing::Run), "device_lost: while running the dispatch"),
             (
@@ -693,7 +738,7 @@ mod tests {
     fn submission_and_wait_are_one_step() {
         let run = Signature {
             kind: Kind::Crash,
-            detail: Detail::Crash(Crash { end: End::Signal(6), doing: Doing::Run, message: None }),
+            detail: Detail::Crash(Crash { end: End::Signal(6), doing: Doing::Run, place: None, message: None }),
         };
         for (step, words) in [("submit", "submitting"), ("wait", "waiting for"), ("run", "running")] {
             let detail = format!("killed by SIGABRT while {words} the dispatch");
@@ -713,7 +758,7 @@ mod tests {
         assert_eq!(old.to_string(), "crash: killed by SIGSEGV while creating the pipeline");
         let crash = |doing, message: Option<&str>| Signature {
             kind: Kind::Crash,
-            detail: Detail::Crash(Crash { end: End::Signal(11), doing, message: message.map(Into::into) }),
+            detail: Detail::Crash(Crash { end: End::Signal(11), doing, place: None, message: message.map(Into::into) }),
         };
         let wrong = |severity| {
             let at = Circumstances { place: None, tier: Tier::Plain, made: Made::FrontEnd, severity };
@@ -724,5 +769,15 @@ mod tests {
         assert!(crash(Doing::Pipeline, Some("assert")).fails_like(&old));
         assert!(!crash(Doing::Run, None).fails_like(&old));
         assert!(!crash(Doing::Pipeline, None).fails_like(&crash(Doing::Pipeline, Some("assert"))));
+        let place = Place::of([Frame::Generated]);
+        let placed = Crash { end: End::Signal(11), doing: Doing::Pipeline, place, message: None };
+        let placed = Signature { kind: Kind::Crash, detail: Detail::Crash(placed) };
+        for before in [&old, &crash(Doing::Pipeline, None), &crash(Doing::Pipeline, Some("assert"))] {
+            assert!(placed.fails_like(before) && before.fails_like(&placed), "{before}");
+        }
+        assert!(!placed.fails_like(&crash(Doing::Run, None)));
+        let facts = r#"{"driver":{"call":"glLinkProgram","result":"x","doing":"module"}}"#;
+        let gl = format!(r#"{{"kind":"vulkan_error","detail":"x","facts":{facts}}}"#);
+        assert_eq!(serde_json::from_str::<Signature>(&gl).expect("a signature").kind, Kind::OpenGlError);
     }
 }

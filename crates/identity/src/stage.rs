@@ -210,7 +210,13 @@ impl Table {
                 ));
             }
             Kind::Toolchain => return Some(Blame::new(Stage::FrontEnd, "it makes no valid module of valid GLSL")),
-            Kind::Crash | Kind::Hang | Kind::DeviceLost | Kind::VulkanError | Kind::OutOfMemory | Kind::Implausible => {
+            Kind::Crash
+            | Kind::Hang
+            | Kind::DeviceLost
+            | Kind::VulkanError
+            | Kind::OpenGlError
+            | Kind::OutOfMemory
+            | Kind::Implausible => {
                 return Some(Blame::new(Stage::Driver, "no valid module may make it crash, hang or fail"));
             }
             Kind::LaneMap => {

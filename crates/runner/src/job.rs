@@ -283,6 +283,8 @@ pub enum Outcome {
     },
     /// The module has undefined behaviour. Only what executes SPIR-V by its rules says so; no driver can.
     Undefined {
+        /// Which launch comes by it.
+        launch: u32,
         /// The rule that the module breaks.
         #[serde(deserialize_with = "line")]
         rule: String,
@@ -575,7 +577,7 @@ impl fmt::Display for Outcome {
                 }
             }
             Outcome::Implausible { problem, stage } => write!(formatter, "impossible answer while {stage}: {problem}"),
-            Outcome::Undefined { rule, place } => write!(formatter, "undefined behaviour: {rule} at {place}"),
+            Outcome::Undefined { rule, place, .. } => write!(formatter, "undefined behaviour: {rule} at {place}"),
             Outcome::WorkerLost { reason } => write!(formatter, "no worker: {reason}"),
         }
     }

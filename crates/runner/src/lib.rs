@@ -45,6 +45,7 @@ mod process;
 mod protocol;
 mod scheduler;
 pub mod spirv;
+pub mod stack;
 mod supervisor;
 #[cfg(feature = "toolchain")]
 pub mod toolchain;

@@ -21,11 +21,12 @@ use crate::info::DeviceInfo;
 use crate::job::{Shortage, WorkerEnd};
 use crate::meter::{Meter, TICK, Usage};
 use crate::protocol::{self, FromWorker, ReadError, ToWorker};
+use crate::stack;
 use crate::worker::OUT_OF_MEMORY;
 use tangle_files::text::{Line, Lines};
 
 /// How much of the end of a worker's standard error is kept, bytes.
-const STDERR: usize = 8 << 10;
+const STDERR: usize = (8 << 10) + stack::BYTES;
 
 /// How much of it is written to a file, bytes.
 const LOG: u64 = 64 << 20;
@@ -311,7 +312,7 @@ impl WorkerProcess {
         let _ = self.stderr_open.recv_timeout(STDERR_WAIT);
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = tail.iter().copied().collect();
-        Lines::from_bytes(&bytes)
+        stack::first(&bytes)
     }
 }
 

@@ -10,11 +10,16 @@
 //! | fails | fails | failed as it did alone |
 //! | crashes, or breaks off with an error | does not | failed as it did in company; the stage names the launch |
 //! | times out, is killed, has no memory | does not | is what it was alone |
+//! | runs; the lane map of a GPU breaks a rule | does not | is what it was alone |
+//!
+//! Of a GPU, since others may use it: a display server, another process. What undefined behaviour a module has is known by the launch, and
+//! nothing runs again.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
+use tangle_oracle::judge::Verdict;
 use tangle_program::case::Case;
 use tangle_runner::{Completion, Outcome};
 
@@ -39,6 +44,8 @@ pub(super) struct InFlight {
     batch: Batch,
     /// Which of its cases runs again alone, and what came of the job with all of them.
     alone: Option<(usize, Outcome)>,
+    /// What came of all of them, if one is to be cleared of a wrong lane map.
+    together: Vec<Conclusion>,
 }
 
 /// What comes of a completion.
@@ -53,7 +60,7 @@ pub(super) enum JobResult {
 
 impl InFlight {
     pub(super) fn new(batch: Batch) -> InFlight {
-        InFlight { batch, alone: None }
+        InFlight { batch, alone: None, together: Vec::new() }
     }
 
     pub(super) fn batch(&self) -> &Batch {
@@ -91,11 +98,28 @@ impl InFlight {
             return JobResult::Rerun;
         }
         let cases = self.asked().iter().map(|(_, case)| &**case);
-        let mut conclusions = Conclusion::of_launches(cases, capabilities, outcome);
+        let undefined = match outcome {
+            Outcome::Undefined { launch, .. } => (launch as usize).min(cases.len().saturating_sub(1)),
+            _ => 0,
+        };
+        let mut conclusions = Conclusion::of_launches(cases, capabilities, outcome.clone());
         if let Finish::NoWorker { reason } = &conclusions[0].finish {
             return JobResult::NoWorker(reason.clone());
         }
-        let first = self.alone.as_ref().map_or(0, |(at, _)| *at);
+        if capabilities.may_be_disturbed
+            && self.alone.is_none()
+            && let Some(at) = conclusions.iter().position(has_wrong_lane_map)
+        {
+            (self.alone, self.together) = (Some((at, outcome)), conclusions);
+            return JobResult::Rerun;
+        }
+        let first = self.alone.as_ref().map_or(undefined, |(at, _)| *at);
+        if !self.together.is_empty() {
+            self.alone = None;
+            let mut together = std::mem::take(&mut self.together);
+            together[first] = conclusions.swap_remove(0);
+            return JobResult::Completed((0..).zip(together).collect());
+        }
         if let Some((_, before)) = self.alone.take()
             && before.suspicion().is_none()
             && !matches!(conclusions[0].finish, Finish::Failed(_))
@@ -104,6 +128,10 @@ impl InFlight {
         }
         JobResult::Completed((first..).zip(conclusions).collect())
     }
+}
+
+fn has_wrong_lane_map(conclusion: &Conclusion) -> bool {
+    matches!(&conclusion.finish, Finish::Judged(judgement) if judgement.verdict == Verdict::LaneMap)
 }
 
 /// The launch of a failed job that is to run again alone, of so many.
@@ -123,7 +151,7 @@ mod tests {
 
     use tangle_files::text::Lines;
     use tangle_program::case::Case;
-    use tangle_runner::{Completed, Shortage, Stage, Stall, WorkerEnd};
+    use tangle_runner::{Completed, LaunchOutput, Shortage, Stage, Stall, WorkerEnd};
 
     use super::*;
     use crate::executor::reference::{Behaviour, Reference};
@@ -165,11 +193,14 @@ mod tests {
 
     /// What comes of a job, and of the one with a single launch if there is one: places and results.
     fn result(cases: u64, outcomes: &[Outcome]) -> Vec<String> {
-        let capabilities = Capabilities::reference(8);
+        result_on(&Capabilities::reference(8), cases, outcomes)
+    }
+
+    fn result_on(capabilities: &Capabilities, cases: u64, outcomes: &[Outcome]) -> Vec<String> {
         let mut in_flight = in_flight(cases);
         let mut seen = Vec::new();
         for outcome in outcomes {
-            seen.push(match in_flight.receive(&capabilities, outcome.clone()) {
+            seen.push(match in_flight.receive(capabilities, outcome.clone()) {
                 JobResult::Rerun => format!("again {}", in_flight.asked()[0].0),
                 JobResult::NoWorker(reason) => reason,
                 JobResult::Completed(over) => {
@@ -182,6 +213,41 @@ mod tests {
             });
         }
         seen
+    }
+
+    #[test]
+    fn undefined_behaviour_is_that_of_its_launch() {
+        let undefined = Outcome::Undefined { launch: 2, rule: "rule".into(), place: "place".into() };
+        assert_eq!(result(3, &[undefined]), ["2 toolchain: the module has undefined behaviour: rule"]);
+    }
+
+    #[test]
+    fn a_wrong_lane_map_of_a_gpu_runs_again_alone() {
+        let gpu = Capabilities { may_be_disturbed: true, ..Capabilities::reference(8) };
+        // Lanes that are all of one number.
+        let mut observation = DEVICE.observe(&case()).expect("a valid case");
+        observation.map.chunks_mut(case().entry_point.map_words()).for_each(|record| record[0] = 0);
+        let [right, wrong] =
+            [DEVICE.observe(&case()).expect("a valid case"), observation].map(|seen| launch_output(&seen));
+        let job = |launches: &[&LaunchOutput]| {
+            let launches = launches.iter().map(|&launch| launch.clone()).collect();
+            Outcome::Completed(Completed { launches, ..Completed::default() })
+        };
+        let spoilt = job(&[&right, &wrong, &right]);
+        for (capabilities, outcomes, expected) in [
+            (&Capabilities::reference(8), vec![spoilt.clone()], vec!["0 pass, 1 lane_map, 2 pass"]),
+            (&gpu, vec![spoilt.clone(), job(&[&right])], vec!["again 1", "0 pass, 1 pass, 2 pass"]),
+            (&gpu, vec![spoilt.clone(), job(&[&wrong])], vec!["again 1", "0 pass, 1 lane_map, 2 pass"]),
+            (&gpu, vec![spoilt.clone(), crash(Stage::Pipeline)], vec!["again 1", "0 pass, 1 crash, 2 pass"]),
+        ] {
+            let statuses: Vec<String> = result_on(capabilities, 3, &outcomes)
+                .iter()
+                .map(|seen| {
+                    seen.split(", ").map(|one| one.split(": ").next().unwrap_or(one)).collect::<Vec<_>>().join(", ")
+                })
+                .collect();
+            assert_eq!(statuses, expected, "{outcomes:?}");
+        }
     }
 
     #[test]

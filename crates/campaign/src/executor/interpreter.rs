@@ -69,8 +69,8 @@ pub fn fault_name(fault: Planted) -> String {
 pub(crate) enum Stopped {
     /// The interpreter does not run this.
     Unsupported(String),
-    /// The module has undefined behaviour.
-    Undefined(Box<spirv::UndefinedBehaviour>),
+    /// This launch has undefined behaviour.
+    Undefined(u32, Box<spirv::UndefinedBehaviour>),
 }
 
 impl From<spirv::Error> for Stopped {
@@ -113,7 +113,7 @@ impl Interpreter {
         if let Some(fault) = self.fault {
             pipeline = pipeline.with_fault(fault);
         }
-        let observe = |(launch, case): (&Launch, &&Case)| {
+        let observe = |(number, (launch, case)): (u32, (&Launch, &&Case))| {
             let outcome = pipeline.run(&dispatch(launch, lane_map(case)))?;
             match outcome.end {
                 spirv::End::Completed => observation(launch, case, &outcome.buffers),
@@ -121,10 +121,10 @@ impl Interpreter {
                 spirv::End::Undefined(met) if met.rule == spirv::Rule::NoTermination => {
                     Err(Stopped::Unsupported("programs of so many steps".into()))
                 }
-                spirv::End::Undefined(met) => Err(Stopped::Undefined(met)),
+                spirv::End::Undefined(met) => Err(Stopped::Undefined(number, met)),
             }
         };
-        job.launches.iter().zip(cases).map(observe).collect()
+        (0..).zip(job.launches.iter().zip(cases)).map(observe).collect()
     }
 }
 
@@ -189,8 +189,8 @@ impl Worker for Interpreter {
         let outcome = match self.run(&job, task.cases) {
             Ok(launches) => Outcome::Completed(Completed { launches, ..Completed::default() }),
             Err(Stopped::Unsupported(what)) => Outcome::Unsupported { missing: vec![what] },
-            Err(Stopped::Undefined(met)) => {
-                Outcome::Undefined { rule: met.rule.text().to_owned(), place: met.to_string() }
+            Err(Stopped::Undefined(launch, met)) => {
+                Outcome::Undefined { launch, rule: met.rule.text().to_owned(), place: met.to_string() }
             }
         };
         // Whoever asked may have gone.

@@ -16,6 +16,7 @@ mod memory;
 pub(crate) mod null;
 mod progress;
 mod relay;
+mod stack;
 mod system;
 mod vulkan;
 
@@ -93,6 +94,7 @@ fn serve() -> Result<ExitStatus, String> {
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let mut output = take_stdout().map_err(|error| format!("cannot set up the pipes: {error}"))?;
     let mut input = io::stdin().lock();
+    stack::write_at_crash();
     let faults = Faults::from_environment()?;
     faults.at_start();
     let Some((driver, mode, api)) = receive_hello(&mut input)? else { return Ok(ExitStatus::Closed) };
