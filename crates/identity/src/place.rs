@@ -24,6 +24,10 @@ use serde::{Deserialize, Serialize};
 /// So many functions make a place.
 const FUNCTIONS: usize = 3;
 
+/// What the compiler has called where a function has written over its own frame: with it over the address that it returns to, so that the frames
+/// further out are whatever lies in memory.
+const SMASHED: &str = "__stack_chk_fail";
+
 /// The longest name of a function in a signature, characters.
 const NAME: usize = 120;
 
@@ -84,6 +88,7 @@ impl Place {
     /// From the frames of a stack; `None` if a driver's are not among them.
     pub fn of<'a>(frames: impl IntoIterator<Item = Frame<'a>>) -> Option<Place> {
         let mut functions: Vec<Function> = Vec::new();
+        let mut most = FUNCTIONS;
         for frame in frames {
             let function = match frame {
                 // A stack that begins in the worker is of no driver.
@@ -92,6 +97,9 @@ impl Place {
                 Frame::Library { path, symbol, function } => {
                     let library = library(path);
                     if RUNTIME.contains(&library.as_str()) {
+                        if symbol == Some(SMASHED) {
+                            most = 1;
+                        }
                         continue;
                     }
                     match (symbol.map(readable), function) {
@@ -106,7 +114,7 @@ impl Place {
                 functions.push(function);
             }
             // What called generated code cannot be told from it.
-            if is_last || functions.len() == FUNCTIONS {
+            if is_last || functions.len() == most {
                 break;
             }
         }
@@ -209,6 +217,10 @@ mod tests {
             (vec![driver(7), driver(8), driver(7), Frame::Worker], Some("libvulkan_lvp+0x7, libvulkan_lvp+0x8")),
             (vec![Frame::Generated, driver(7)], Some("generated code")),
             (vec![at("libgallium-25.0.7-2.so", Some("lp_x"), 1)], Some("lp_x of libgallium")),
+            (
+                vec![ABORT, at("/lib/libc.so.6", Some("__stack_chk_fail"), 4), driver(7), Frame::Generated],
+                Some("libvulkan_lvp+0x7"),
+            ),
             (vec![at("/lib/ld-linux-x86-64.so.2", None, 1)], None),
         ] {
             assert_eq!(Place::of(frames.clone()).map(|place| place.to_string()).as_deref(), want, "{frames:?}");
