@@ -559,23 +559,29 @@ fn inputs_of_a_program_are_cases_of_their_own() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = null_devices_file(folder.path(), "crash@1");
     let devices = ["null", FAULTY];
-    let campaign = || Campaign::new(7, &devices).with(&["--devices", file.to_str().expect("a path"), "--inputs", "4"]);
-    let whole = campaign();
-    let (_, summary) = whole.run_to(22);
+    let campaign =
+        |seed| Campaign::new(seed, &devices).with(&["--devices", file.to_str().expect("a path"), "--inputs", "4"]);
+    let needs_other_data =
+        |folder: &PathBuf| Case::from_json(&read(&folder.join("case.json"))).expect("a case").origin.data.is_some();
+    // Which data a fault needs depends on the programs: the first seed with one that the first data do not show.
+    let run_whole = |seed| {
+        let whole = campaign(seed);
+        let (_, summary) = whole.run_to(22);
+        (seed, whole, summary)
+    };
+    let found = (1..20).map(run_whole).find(|(_, whole, _)| finding_folders(&whole.out()).iter().any(needs_other_data));
+    let (seed, whole, summary) = found.expect("a finding needs other data than the first");
     let entry = &summary["devices"]["null"];
     // The other inputs of the program that crashed are left out; whole programs may be not supported.
     let (left_out, unsupported) = (number(&entry["left_out"]), number(&entry["unsupported"]));
     assert_eq!(entry["verdicts"], json!({ "crash": 1, "lane_map": 18 - unsupported }), "{entry}");
     assert_eq!((left_out, accounted(entry)), (3, 22), "{entry}");
-    let parts = campaign();
+    let parts = campaign(seed);
     for cases in [3, 10, 22] {
         parts.run_to(cases);
     }
     assert_same(&timeless(&read_json(&parts.summary_file())), &timeless(&summary), "the parts are not the whole");
-    let mut other_data = 0;
     for folder in finding_folders(&whole.out()) {
-        let case = Case::from_json(&read(&folder.join("case.json"))).expect("a case");
-        other_data += usize::from(case.origin.data.is_some());
         if !folder.to_string_lossy().contains("crash-") {
             let device = text(&read_json(&folder.join("finding.json"))["device"]);
             let args =
@@ -583,7 +589,6 @@ fn inputs_of_a_program_are_cases_of_their_own() {
             run([&args[..], &[&device]].concat()).expect(1);
         }
     }
-    assert!(other_data > 0, "no finding needed other data than the first");
 }
 
 /// A worker program that comes up only as often as there are files to take, and else dies.
