@@ -69,7 +69,7 @@ const TRIES: usize = 12;
 /// The most statements that a mutated case may execute, unless it did before: fuzzers want many runs.
 const STEPS: u64 = 6_000;
 /// The most statements in its program.
-const STATEMENTS: usize = 160;
+const STATEMENTS: usize = 320;
 /// The most invocations in a dispatch.
 const INVOCATIONS: u64 = 1_024;
 

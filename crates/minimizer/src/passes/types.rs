@@ -177,6 +177,14 @@ pub fn words(case: &Case) -> Candidates<'_> {
                 let is_same = x.ty(&functions[id as usize]).is_some_and(|ty| ty.scalar == to);
                 *expr = if is_same { Expr::clone(x) } else { Expr::Cast(to, x.clone()) };
             }
+            // A count that a 64-bit number had.
+            Expr::Binary(op, _, count) if op.is_shift() => narrow_count(count),
+            // A sign or a fraction that there is no more.
+            Expr::Intrinsic(op, args)
+                if args[0].ty(&functions[id as usize]).is_some_and(|ty| !op.info().takes.admits(ty.scalar)) =>
+            {
+                *expr = args.swap_remove(0);
+            }
             Expr::Intrinsic(op, args) if is_signless => {
                 let info = op.info();
                 // Offsets and numbers of bits are ints, and so are some results.
@@ -202,6 +210,15 @@ pub fn words(case: &Case) -> Candidates<'_> {
             }
         });
     })
+}
+
+/// Makes a count of bits one that a word has, too.
+fn narrow_count(count: &mut Expr) {
+    match count {
+        Expr::Uint(n) => *n %= 32,
+        Expr::Binary(BinaryOp::BitAnd, _, mask) if **mask == Expr::Uint(63) => **mask = Expr::Uint(31),
+        _ => {}
+    }
 }
 
 /// `!(x < y)` as `x >= y`, and so on.
