@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -219,16 +220,24 @@ def measure(args):
         f'[[driver]]\nname = "{name}"\nmanifest = "{drivers / name / "icd.json"}"\nenv = {{ LP_NUM_THREADS = "1" }}\n\n'
         for name in [UNHARMED, *(fault["name"] for fault in chosen)]
     ))
+
+    def one(name, seed):
+        with tempfile.TemporaryDirectory() as scratch:
+            return campaign(args, devices, name, seed, Path(scratch) / "out")
+
     results = {}
+    pool = ThreadPoolExecutor(args.jobs)
+    seeds = range(1, args.seeds + 1)
+    asked = {fault["name"]: [pool.submit(one, fault["name"], seed) for seed in seeds] for fault in chosen}
     print(f"{'fault':44} {'area':9} seconds to the first finding, seeds {args.seeds}")
-    for fault in chosen:
-        name, times = fault["name"], []
-        for seed in range(1, args.seeds + 1):
-            with tempfile.TemporaryDirectory() as scratch:
-                times.append(campaign(args, devices, name, seed, Path(scratch) / "out"))
-        results[name] = times
-        shown = "  ".join("     -" if took is None else f"{took:6.1f}" for took in times)
-        print(f"{name:44} {fault['area']:9} {shown}{'   held' if fault.get('held') else ''}", flush=True)
+    try:
+        for fault in chosen:
+            name = fault["name"]
+            times = results[name] = [campaign.result() for campaign in asked[name]]
+            shown = "  ".join("     -" if took is None else f"{took:6.1f}" for took in times)
+            print(f"{name:44} {fault['area']:9} {shown}{'   held' if fault.get('held') else ''}", flush=True)
+    finally:
+        pool.shutdown(cancel_futures=True)
     for title, only in (("all", lambda _: True), ("held out", lambda fault: fault.get("held"))):
         times = [took for fault in chosen if only(fault) for took in results[fault["name"]]]
         if times:
@@ -255,6 +264,7 @@ def main():
             command.add_argument("--tangle", type=Path, default=ROOT / "target/release/tangle")
             command.add_argument("--seeds", type=int, default=3, help="campaigns for each fault")
             command.add_argument("--limit", type=float, default=60, help="seconds of processor time for each campaign")
+            command.add_argument("--jobs", type=int, default=1, help="campaigns at once; two threads work for each")
             command.add_argument("--only", choices=["held", "tuned"], help="the faults held out, or the others")
             command.add_argument("--json", type=Path, help="write the seconds to a file")
             command.add_argument("--options", nargs="*", default=[], help="more options of `tangle fuzz`, after all others")

@@ -13,7 +13,7 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table};
 use ratatui::{DefaultTerminal, Frame};
 use tangle_campaign::campaign::Moment;
 use tangle_report::campaign::Sample;
-use tangle_report::statistics::{SignatureEntry, Statistics};
+use tangle_report::statistics::{BugEntry, SignatureEntry, Statistics};
 use tangle_report::text::thousands;
 
 /// Seconds over which a rate is taken.
@@ -145,7 +145,7 @@ impl State {
             }
         }
         if sample.bugs > last.bugs {
-            let newest = statistics.bugs.last().map_or_else(String::new, |bug| bug.bug.to_string());
+            let newest = statistics.bugs.last().map_or_else(String::new, BugEntry::title);
             events.push(format!("{} bugs after minimising, the latest: {newest}", sample.bugs));
         }
         for event in events {

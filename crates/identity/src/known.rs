@@ -18,7 +18,7 @@
 //! ```
 //!
 //! A skeleton is a coarse thing, so that more has to fit. The operations: where the skeleton of a `case` does not name them, a minimal program has to
-//! have one of the same category. The effect: a crash is not what gives wrong results. And who made the module: what
+//! have one of the same category. The operators: a program without operations and control flow has to have one that the `case` has, too. The effect: a crash is not what gives wrong results. And who made the module: what
 //! only `spirv-opt`'s module of a program gives (the minimiser has tried the front end's) is not what the front end's gives.
 //!
 //! Without `avoid`, it is what the minimal `case` is made of ([`Combination::of_minimal`]).
@@ -37,7 +37,7 @@ use tangle_program::tree::{Expr, Stmt, walk_block};
 use crate::book::{Record, is_page};
 use crate::pattern::{glob, problem};
 use crate::signature::{Kind, Signature};
-use crate::skeleton::{Skeleton, skeleton};
+use crate::skeleton::{Skeleton, operators, skeleton};
 
 /// A file of known bugs cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -139,6 +139,8 @@ struct Shape {
     skeleton: String,
     /// One of these kinds of operations is in all of them, where the skeleton does not say it; empty if any will do.
     categories: BTreeSet<Category>,
+    /// One of these operators is in all of them ([`operators`]); empty if any will do.
+    operators: BTreeSet<&'static str>,
 }
 
 impl Shape {
@@ -146,7 +148,8 @@ impl Shape {
     fn of(case: &Case) -> Shape {
         let skeleton = skeleton(case);
         let is_any = matches!(skeleton, Skeleton::AfterLoop { .. }) || skeleton.names_operations();
-        Shape { skeleton: skeleton.to_string(), categories: if is_any { BTreeSet::new() } else { to_blame(case) } }
+        let categories = if is_any { BTreeSet::new() } else { to_blame(case) };
+        Shape { skeleton: skeleton.to_string(), categories, operators: operators(case) }
     }
 }
 
@@ -233,10 +236,11 @@ impl Known {
         // Files name skeletons as they are shown.
         let skeleton = skeleton(minimal);
         let shown = [Some(&skeleton), skeleton.simpler().as_ref()].map(|shape| shape.map(Skeleton::to_string));
-        let operations = categories(minimal);
+        let (operations, operators) = (categories(minimal), operators(minimal));
         let is_it = |known: &Shape| {
             let has_one = known.categories.is_empty() || !known.categories.is_disjoint(&operations);
-            has_one && shown.iter().flatten().any(|shown| *shown == known.skeleton)
+            let has_operator = known.operators.is_empty() || !known.operators.is_disjoint(&operators);
+            has_one && has_operator && shown.iter().flatten().any(|shown| *shown == known.skeleton)
         };
         let effect = Effect::of(signature.kind);
         let fits = |bug: &&Bug| {
@@ -324,7 +328,7 @@ impl Entry {
         if self.signature.is_none() && self.skeleton.is_none() && self.case.is_none() {
             return Err("it needs a signature, a skeleton or a case to be identified by".into());
         }
-        let of_any = |skeleton| Shape { skeleton, categories: BTreeSet::new() };
+        let of_any = |skeleton| Shape { skeleton, categories: BTreeSet::new(), operators: BTreeSet::new() };
         let mut shapes: Vec<Shape> = self.skeleton.into_iter().map(of_any).collect();
         let minimal = self.case.as_deref().map(|case| read_case(file, case)).transpose()?;
         let skeleton = minimal.as_ref().map(skeleton);
@@ -368,6 +372,9 @@ fn wrong(path: &Path, problem: impl ToString) -> KnownError {
 mod tests {
     use super::*;
     use crate::signature::Detail;
+    use tangle_program::ops::BinaryOp;
+    use tangle_program::tree::Builtin;
+    use tangle_program::types::Scalar;
     use tangle_program::variant::Variant;
 
     fn read(text: &str) -> Result<Known, KnownError> {
@@ -446,6 +453,28 @@ mod tests {
         let mut other = minimal.clone();
         for function in &mut other.program.functions {
             elect_everywhere(&mut function.body);
+        }
+        assert_eq!(skeleton(&minimal), skeleton(&other));
+        let device = DeviceId { name: "mine".into(), driver: String::new() };
+        let signature = Signature { kind: Kind::Value, detail: Detail::Text(String::new()) };
+        assert!(known.by_case(&device, &signature, &minimal).is_some());
+        assert!(known.by_case(&device, &signature, &other).is_none());
+    }
+
+    /// A log of a number is the shape of all bugs of numbers.
+    #[test]
+    fn a_case_without_operations_is_recognised_with_one_of_its_operators_only() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/regressions/negated_shift_of_int8.json");
+        let known = read(&format!("[[bug]]\nname = 'a'\ncase = '{}'\n", path.display())).expect("it is good");
+        let minimal = Case::from_json(&fs::read_to_string(path).expect("it is there")).expect("a case");
+        let mut other = minimal.clone();
+        for function in &mut other.program.functions {
+            for stmt in &mut function.body {
+                if let Stmt::Log { values, .. } = stmt {
+                    let [x, y] = [(); 2].map(|()| Expr::Cast(Scalar::Int8, Box::new(Expr::Builtin(Builtin::Lane))));
+                    *values = vec![Expr::Binary(BinaryOp::BitXor, Box::new(x), Box::new(y))];
+                }
+            }
         }
         assert_eq!(skeleton(&minimal), skeleton(&other));
         let device = DeviceId { name: "mine".into(), driver: String::new() };

@@ -35,4 +35,4 @@ pub use bug::BugId;
 pub use known::{DeviceId, Known};
 pub use place::Place;
 pub use signature::{Detail, Kind, Signature};
-pub use skeleton::{Skeleton, skeleton};
+pub use skeleton::{Skeleton, operators, skeleton};

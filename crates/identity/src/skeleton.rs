@@ -330,6 +330,22 @@ impl fmt::Display for Arm {
     }
 }
 
+/// The operators and functions in a minimal program that has neither control flow nor subgroup operations: one of them is to blame. Of any
+/// other program: none.
+///
+/// They are no part of the shape, since what shows that a sum is wrong may be any comparison: two programs of one shape are taken for
+/// the same bug if they have an operator in common.
+pub fn operators(case: &Case) -> BTreeSet<&'static str> {
+    let program = &case.program;
+    let mut found = BTreeSet::new();
+    let blocks = || program.functions.iter().flat_map(|function| &function.body);
+    if Detail::of(program) == Detail::Name && !blocks().any(has_operation) {
+        let exprs = blocks().flat_map(Stmt::direct_exprs);
+        exprs.for_each(|expr| expr.walk(&mut |expr| found.extend(spelling::operator(expr))));
+    }
+    found
+}
+
 /// The kinds of types other than bool, int, uint and float in a program without subgroup operations; nothing in any other.
 fn types_to_blame(program: &Program) -> BTreeSet<Extra> {
     let blocks = || program.functions.iter().flat_map(|function| &function.body);
@@ -612,6 +628,7 @@ pub const fn category_name(category: Category) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
     use tangle_program::subgroup::{Fold, SubgroupOp};
     use tangle_program::tree::{Local, Test};
 
@@ -697,6 +714,23 @@ mod tests {
         ];
         for (body, wanted) in table {
             assert_eq!(skeleton(&case(body.clone())).to_string(), wanted, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn in_a_straight_line_of_plain_values_an_operator_is_to_blame() {
+        let small = |op, x| Expr::Cast(Scalar::Int8, Box::new(Expr::unary(op, x)));
+        let shifted = Expr::Binary(BinaryOp::Shl, Box::new(Expr::Var(0)), Box::new(Expr::Uint(1)));
+        let negated = small(UnaryOp::Neg, shifted);
+        let largest = Expr::Intrinsic(Intrinsic::Max, vec![Expr::Var(0), Expr::Var(1)]);
+        for (body, wanted) in [
+            (vec![log(negated.clone())], vec!["-x", "<<"]),
+            (vec![set(0, largest), log(Expr::Var(0))], vec!["max"]),
+            (vec![log(Expr::Var(0))], vec![]),
+            (vec![log(negated.clone()), log(add())], vec![]),
+            (vec![when(vec![log(negated)])], vec![]),
+        ] {
+            assert_eq!(operators(&case(body.clone())), wanted.into_iter().collect(), "{body:?}");
         }
     }
 

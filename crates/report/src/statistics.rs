@@ -119,6 +119,9 @@ pub struct BugEntry {
     /// What they have in common: how it fails, and the shape of the minimal program.
     #[serde(flatten)]
     pub bug: BugId,
+    /// The operators that all their minimal programs have, where one of them is to blame ([`tangle_identity::operators`]).
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub operators: BTreeSet<String>,
     /// The known bug that it is, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known: Option<String>,
@@ -172,8 +175,22 @@ impl BugEntry {
         self.device == finding.device && self.signatures.contains(&finding.signature)
     }
 
+    /// True if its minimal programs may show what those of another entry show: they have an operator in common, or none is to blame; and
+    /// what is known of them is the same.
+    fn is_like(&self, other: &BugEntry) -> bool {
+        let (a, b) = (&self.operators, &other.operators);
+        self.device == other.device && self.known == other.known && (a == b || !a.is_disjoint(b))
+    }
+
+    /// The bug, and the operators of which one is to blame.
+    pub fn title(&self) -> String {
+        let operators: Vec<&str> = self.operators.iter().map(String::as_str).collect();
+        if operators.is_empty() { self.bug.to_string() } else { format!("{} ({})", self.bug, operators.join(" ")) }
+    }
+
     /// Takes over the witnesses of the same bug.
     fn take(&mut self, other: BugEntry) {
+        self.operators.retain(|operator| other.operators.contains(operator));
         // One that fails every time represents the others better.
         let order = |bug: &BugEntry| (bug.flake.is_some(), bug.statements);
         let is_better = order(&other) < order(self);
@@ -314,9 +331,8 @@ impl Statistics {
 
     /// Counts a minimised finding. A bug that a simpler one on the same device explains goes into that.
     pub fn enter_bug(&mut self, bug: BugEntry) {
-        let is_explained_by = |a: &BugEntry, b: &BugEntry| {
-            a.device == b.device && (a.bug == b.bug || a.bug.simpler().as_ref() == Some(&b.bug))
-        };
+        let is_explained_by =
+            |a: &BugEntry, b: &BugEntry| a.is_like(b) && (a.bug == b.bug || a.bug.simpler().as_ref() == Some(&b.bug));
         if let Some(entry) = self.bugs.iter_mut().find(|entry| is_explained_by(&bug, entry)) {
             entry.take(bug);
             return;
@@ -336,6 +352,7 @@ impl Statistics {
         // By device and signature: there may be a hundred thousand.
         let mut findings: BTreeMap<(String, Signature), SignatureEntry> = BTreeMap::new();
         let mut known: BTreeMap<(String, String), u64> = BTreeMap::new();
+        let mut bugs: Vec<BugEntry> = Vec::new();
         for one in campaigns {
             for (device, entry) in one.devices {
                 sum.devices.entry(device).or_default().merge(entry);
@@ -346,7 +363,7 @@ impl Statistics {
                     Entry::Occupied(place) => place.into_mut().merge(entry),
                 }
             }
-            one.bugs.into_iter().for_each(|bug| sum.enter_bug(bug));
+            bugs.extend(one.bugs);
             for entry in one.known {
                 *known.entry((entry.device, entry.bug)).or_default() += entry.cases;
             }
@@ -356,6 +373,9 @@ impl Statistics {
             }
             sum.seconds += one.seconds;
         }
+        // Which of three programs share an operator with which first.
+        bugs.sort_by_cached_key(|bug| (bug.statements, bug.operators.clone(), bug.representative.clone()));
+        bugs.into_iter().for_each(|bug| sum.enter_bug(bug));
         sum.findings = findings.into_values().collect();
         for entry in &mut sum.findings {
             entry.folders.sort();
@@ -436,6 +456,7 @@ mod tests {
             device: "lvp".into(),
             representative: format!("{bug}-{statements}"),
             bug,
+            operators: BTreeSet::new(),
             known: known.map(Into::into),
             signatures: [signature.clone()].into(),
             witnesses: 1,
@@ -473,6 +494,28 @@ mod tests {
         );
         assert_eq!(last.representative, "wrong result: after-loop of op-3");
         assert!(statistics.is_unexpected(&finding), "one signature may stand for several bugs");
+    }
+
+    #[test]
+    fn bugs_of_one_shape_without_a_common_operator_are_two() {
+        let signature = Signature { kind: Kind::Value, detail: Detail::Text("computed value".into()) };
+        let with = |operators: &[&str], known| BugEntry {
+            operators: operators.iter().map(|&operator| operator.into()).collect(),
+            ..bug(BugId::Text("log".into()), &signature, 1, known)
+        };
+        let mut statistics = Statistics::default();
+        for entry in [
+            with(&["-x", "<<"], Some("negation")),
+            with(&["-x", "max"], Some("negation")),
+            with(&["&", "<<"], None),
+            with(&["-x", "max"], None),
+            with(&[], None),
+        ] {
+            statistics.enter_bug(entry);
+        }
+        let shown: Vec<(String, u64)> = statistics.bugs.iter().map(|bug| (bug.title(), bug.witnesses)).collect();
+        let wanted = [("log (-x)", 2), ("log (& <<)", 1), ("log (-x max)", 1), ("log", 1)];
+        assert_eq!(shown, wanted.map(|(title, witnesses)| (title.to_string(), witnesses)));
     }
 
     #[test]

@@ -107,6 +107,61 @@ impl Builder<'_> {
         Expr::Intrinsic(op, args)
     }
 
+    /// The word of a number by a few operators on two small values, each perhaps in several places: what compilers rewrite of minima,
+    /// signs, comparisons and choices.
+    pub(crate) fn float_algebra(&mut self, scalar: Scalar) -> Expr {
+        let values = [(); 2].map(|()| {
+            let bits = bin(BinaryOp::BitAnd, self.varying(Scalar::Int, Want::own(0)), Expr::Int(63));
+            let value = cast(scalar, bin(BinaryOp::Sub, bits, Expr::Int(self.draw.range(8, 40) as i32)));
+            if self.draw.percent(25) { bin(BinaryOp::Mul, value, quarters(scalar, 1)) } else { value }
+        });
+        let depth = self.draw.pick(&[2, 2, 3]);
+        let number = self.float_node(scalar, &values, depth);
+        let fitted = self.fitted(number, Type::scalar(scalar), Class::Clean);
+        hashed(fitted, scalar)
+    }
+
+    fn float_node(&mut self, scalar: Scalar, values: &[Expr; 2], depth: u32) -> Expr {
+        use Intrinsic::{Abs, Ceil, Clamp, Floor, Max, Min, Mix, Sign, Trunc};
+        if depth == 0 || self.draw.is_exhausted() {
+            let constant = quarters(scalar, self.draw.below(65) as i32 - 32);
+            return self.draw.weighted(&[(5, &values[0]), (4, &values[1]), (2, &constant)]).clone();
+        }
+        // The front end does not know the first operand.
+        let first = self.float_node(scalar, values, depth - 1);
+        let first = if matches!(first, Expr::Float(..)) { values[0].clone() } else { first };
+        match self.draw.below(100) {
+            0..22 => {
+                let op = self.draw.pick(&[Min, Max]);
+                let mut args = vec![first, self.float_node(scalar, values, depth - 1)];
+                if self.draw.percent(30) {
+                    args.swap(0, 1);
+                }
+                Expr::Intrinsic(op, args)
+            }
+            22..38 => Expr::unary(UnaryOp::Neg, first),
+            38..46 => Expr::Intrinsic(Abs, vec![first]),
+            46..60 => {
+                let op = self.draw.pick(&[BinaryOp::Add, BinaryOp::Sub]);
+                bin(op, first, self.float_node(scalar, values, depth - 1))
+            }
+            60..68 => bin(BinaryOp::Mul, first, quarters(scalar, self.draw.pick(&[2, 8, -4, 0, 1, 12]))),
+            68..84 => {
+                use BinaryOp::{Eq, Ge, Gt, Le, Lt, Ne};
+                let [x, y] = [(); 2].map(|()| self.float_node(scalar, values, depth - 1));
+                let second = self.float_node(scalar, values, 0);
+                let cond = bin(self.draw.pick(&[Lt, Lt, Gt, Le, Ge, Eq, Ne]), first, second);
+                Expr::Intrinsic(Mix, vec![x, y, cond])
+            }
+            84..90 => {
+                let low = self.draw.below(32) as i32 - 24;
+                let high = low + self.draw.below(64) as i32;
+                Expr::Intrinsic(Clamp, vec![first, quarters(scalar, low), quarters(scalar, high)])
+            }
+            _ => Expr::Intrinsic(self.draw.pick(&[Floor, Trunc, Sign, Ceil]), vec![first]),
+        }
+    }
+
     pub(crate) fn float_leaf(&mut self, scalar: Scalar, want: Want) -> Expr {
         let word = |b: &mut Self| as_number(scalar, b.leaf(Scalar::Uint, want));
         match self.draw.below(12) {
@@ -198,6 +253,11 @@ impl Builder<'_> {
                 less(y, small(ty.scalar).min(31));
             }
             Expr::Cast(_, x) if self.type_of(x).scalar.is_float() => less(x, small(ty.scalar)),
+            // One of fine grain, one that is large.
+            Expr::Intrinsic(_, args) => {
+                let floats = args.iter_mut().filter(|arg| self.type_of(arg).scalar.is_float());
+                floats.for_each(|arg| less(arg, small(ty.scalar)));
+            }
             Expr::Subgroup(call) => match call.op {
                 SubgroupOp::Reduce(Fold::Mul)
                 | SubgroupOp::Inclusive(Fold::Mul)

@@ -24,6 +24,7 @@ impl Builder<'_> {
         let (scalars, ops) = (self.weights.scalars, self.weights.ops);
         self.level_operations();
         let types = self.series_types();
+        let floats: Vec<Scalar> = self.offered().into_iter().filter(|scalar| scalar.is_float()).collect();
         for &scalar in &types {
             let weight = &mut self.weights.scalars[scalar as usize];
             *weight = (*weight).max(2);
@@ -39,6 +40,11 @@ impl Builder<'_> {
             match self.draw.below(100) {
                 0..12 => self.operation_in_series(sum, out),
                 12..20 => self.arm_in_series(sum, out),
+                20..28 if !floats.is_empty() => {
+                    let scalar = self.draw.pick(&floats);
+                    let word = self.float_algebra(scalar);
+                    self.mix_in(sum, word, out);
+                }
                 _ => {
                     let scalar = self.draw.pick(&types);
                     self.number_in_series(scalar, sum, out);

@@ -35,7 +35,7 @@ use std::{fmt, fs};
 
 use anyhow::Context as _;
 use tangle_files::create_folder;
-use tangle_identity::{BugId, Known};
+use tangle_identity::{BugId, Known, operators};
 use tangle_minimizer::statements;
 use tangle_oracle::coverage::Coverage;
 use tangle_program::case::Case;
@@ -454,6 +454,7 @@ impl Campaign {
             statistics.enter_bug(BugEntry {
                 device: request.device.clone(),
                 bug: BugId::of(signature, case),
+                operators: operators(case).into_iter().map(Into::into).collect(),
                 known: known.map(|bug| bug.name.clone()),
                 signatures: [request.signature.clone()].into(),
                 witnesses: 1,

@@ -7,7 +7,7 @@ use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::memory::{AtomicOp, Sync};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::{Category, SubgroupOp};
-use tangle_program::tree::Builtin;
+use tangle_program::tree::{Builtin, Expr};
 use tangle_program::types::{Scalar, Shape, Type};
 
 use super::Dialect;
@@ -108,6 +108,17 @@ pub(super) const fn comparison(op: BinaryOp) -> &'static str {
         BinaryOp::Ne => "notEqual",
         // No comparison.
         _ => binary(op),
+    }
+}
+
+/// The operator or function of an expression, for tables: a negation is `-x`. `None` for what is neither.
+pub const fn operator(expr: &Expr) -> Option<&'static str> {
+    match expr {
+        Expr::Unary(UnaryOp::Neg, _) => Some("-x"),
+        Expr::Unary(op, _) => Some(unary(*op)),
+        Expr::Binary(op, ..) => Some(binary(*op)),
+        Expr::Intrinsic(op, _) => Some(intrinsic(*op)),
+        _ => None,
     }
 }
 

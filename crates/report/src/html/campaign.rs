@@ -97,7 +97,7 @@ fn bugs(html: &mut Html, campaign: &Campaign) {
 
 fn bug_row(html: &mut Html, campaign: &Campaign, bug: &BugEntry) {
     html.raw("<tr>").element("th", &[], &bug.device).raw("<td class=\"what\">");
-    html.element("a", &[("href", &link(campaign, &bug.representative))], &bug.bug);
+    html.element("a", &[("href", &link(campaign, &bug.representative))], bug.title());
     if let Some(known) = &bug.known {
         html.raw(" ").element("span", &[("class", &"chip")], format_args!("known: {known}"));
     }
@@ -406,6 +406,7 @@ mod tests {
         statistics.enter_bug(BugEntry {
             device: "a<i>".into(),
             bug: BugId::Text("<b>".into()),
+            operators: BTreeSet::from(["<".into()]),
             known: Some("<u>".into()),
             signatures: BTreeSet::from([signature]),
             witnesses: 1,

@@ -66,6 +66,7 @@ impl Reporter for Json {
             json!({
                 "device": bug.device,
                 "bug": bug.bug.to_string(),
+                "operators": bug.operators,
                 "known": bug.known,
                 "severity": bug.severity.name(),
                 "cases": statistics.cases_of(bug),

@@ -41,11 +41,11 @@ impl Reporter for Junit {
                 let cases = format!("{} cases; smallest: {}", statistics.cases_of(bug), bug.representative);
                 match &bug.known {
                     Some(known) => {
-                        let mut case = TestCase::new(bug.bug.to_string(), TestCaseStatus::success());
+                        let mut case = TestCase::new(bug.title(), TestCaseStatus::success());
                         case.set_system_out(format!("known: {known}; {cases}"));
                         case
                     }
-                    None => failed(&bug.bug.to_string(), "bug", cases, bug.severity),
+                    None => failed(&bug.title(), "bug", cases, bug.severity),
                 }
             });
             let left = campaign.not_explained().into_iter().filter(|entry| entry.device == *device).map(|entry| {

@@ -28,7 +28,7 @@ impl Reporter for Markdown {
             let cases = thousands(statistics.cases_of(bug));
             [
                 bug.device.clone(),
-                format!("{}{known}", bug.bug),
+                format!("{}{known}", bug.title()),
                 cases,
                 bug.statements.to_string(),
                 code(&bug.representative),

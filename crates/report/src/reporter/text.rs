@@ -296,7 +296,7 @@ fn bugs(campaign: &Campaign) -> String {
         text += &line(&format!(
             "bug on {}: {}{known}: {} findings, smallest {} statements{flake}",
             bug.device,
-            bug.bug,
+            bug.title(),
             thousands(campaign.statistics.cases_of(bug)),
             bug.statements
         ));
