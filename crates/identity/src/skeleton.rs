@@ -334,7 +334,7 @@ impl fmt::Display for Arm {
 /// other program: none.
 ///
 /// They are no part of the shape, since what shows that a sum is wrong may be any comparison: two programs of one shape are taken for
-/// the same bug if they have an operator in common.
+/// the same bug if half of their operators are the same.
 pub fn operators(case: &Case) -> BTreeSet<&'static str> {
     let program = &case.program;
     let mut found = BTreeSet::new();
@@ -724,7 +724,7 @@ mod tests {
         let negated = small(UnaryOp::Neg, shifted);
         let largest = Expr::Intrinsic(Intrinsic::Max, vec![Expr::Var(0), Expr::Var(1)]);
         for (body, wanted) in [
-            (vec![log(negated.clone())], vec!["-x", "<<"]),
+            (vec![log(negated.clone())], vec!["-", "<<"]),
             (vec![set(0, largest), log(Expr::Var(0))], vec!["max"]),
             (vec![log(Expr::Var(0))], vec![]),
             (vec![log(negated.clone()), log(add())], vec![]),

@@ -111,10 +111,9 @@ pub(super) const fn comparison(op: BinaryOp) -> &'static str {
     }
 }
 
-/// The operator or function of an expression, for tables: a negation is `-x`. `None` for what is neither.
+/// The operator or function of an expression; a negation is called like a difference from 0. `None` for what is neither.
 pub const fn operator(expr: &Expr) -> Option<&'static str> {
     match expr {
-        Expr::Unary(UnaryOp::Neg, _) => Some("-x"),
         Expr::Unary(op, _) => Some(unary(*op)),
         Expr::Binary(op, ..) => Some(binary(*op)),
         Expr::Intrinsic(op, _) => Some(intrinsic(*op)),
