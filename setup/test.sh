@@ -29,13 +29,13 @@ count_tests() {
 
 # The program's own tests, as on a machine that has no driver: an empty cache lists none, and those of the system are hidden. The
 # tests of `tangle-runner` are left out: what they test is a driver, so that without one they rightly fail. Of the workspace, and not
-# of the package: with the same features as before, so that nothing is built again. `farm` and `torture` take long and name the devices
-# that they use, reference devices all.
+# of the package: with the same features as before, so that nothing is built again. `coverage`, `farm` and `torture` take long and name
+# the devices that they use, reference devices all.
 tests_without_drivers() {
     local empty=$1 test programs=()
     for test in tests/*.rs; do
         case $test in
-            */farm.rs | */torture.rs) ;;
+            */coverage.rs | */farm.rs | */torture.rs) ;;
             *) programs+=(--test "$(basename "$test" .rs)") ;;
         esac
     done
