@@ -12,7 +12,7 @@ use tangle_program::subgroup::TABLE;
 const STEP: u64 = 5_000;
 
 /// The rarest cells are some hundred times rarer than the others.
-const MOST: u64 = 240_000;
+const MOST: u64 = 100_000;
 
 #[test]
 fn every_cell_is_checked_or_exempt() {

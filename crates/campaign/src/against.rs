@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tangle_identity::{Kind, Signature};
+use tangle_identity::Signature;
 
 use crate::prepare::Prep;
 use crate::target::{Conclusion, Target};
@@ -66,26 +66,12 @@ impl Against {
 }
 
 fn is_as_bad(signature: &Signature, there: &Conclusion, prep: &Prep) -> bool {
-    there.signature(prep.case()).is_some_and(|other| is_fatal(other.kind) || !is_fatal(signature.kind))
-}
-
-/// True if there is no result at all.
-const fn is_fatal(kind: Kind) -> bool {
-    match kind {
-        Kind::Value | Kind::Path | Kind::LaneMap | Kind::Toolchain | Kind::Invalid => false,
-        Kind::Crash
-        | Kind::Hang
-        | Kind::DeviceLost
-        | Kind::VulkanError
-        | Kind::OpenGlError
-        | Kind::OutOfMemory
-        | Kind::Implausible => true,
-    }
+    there.signature(prep.case()).is_some_and(|other| other.kind.has_no_result() || !signature.kind.has_no_result())
 }
 
 #[cfg(test)]
 mod tests {
-    use tangle_identity::Detail;
+    use tangle_identity::{Detail, Kind};
     use tangle_program::case::Case;
 
     use super::*;

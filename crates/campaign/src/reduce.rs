@@ -263,8 +263,7 @@ impl<'a> Judge<'a> {
 
     /// True if every failure costs a worker.
     fn is_costly(&self) -> bool {
-        let kind = self.criterion.as_ref().map(|criterion| criterion.signature.kind);
-        matches!(kind, Some(Kind::Crash | Kind::Hang | Kind::DeviceLost | Kind::OutOfMemory | Kind::Implausible))
+        self.criterion.as_ref().is_some_and(|criterion| criterion.signature.kind.costs_a_worker())
     }
 
     /// A failure that costs a worker is not tried with several at a time.

@@ -23,7 +23,7 @@ pub const FILE: &str = "variants.json";
 /// True if a table says more of a failure than its kind does. Where a driver dies, every cell costs a worker or the whole time limit, and
 /// only a driver can do that.
 pub const fn are_telling(kind: Kind) -> bool {
-    !matches!(kind, Kind::Crash | Kind::Hang | Kind::DeviceLost | Kind::OutOfMemory | Kind::Implausible)
+    !kind.costs_a_worker()
 }
 
 /// Runs the case itself, then all other variants of it.

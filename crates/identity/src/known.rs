@@ -72,14 +72,7 @@ impl Effect {
     pub fn of(kind: Kind) -> Option<Effect> {
         match kind {
             Kind::Value | Kind::Path => Some(Effect::Wrong),
-            Kind::Crash
-            | Kind::Hang
-            | Kind::DeviceLost
-            | Kind::VulkanError
-            | Kind::OpenGlError
-            | Kind::OutOfMemory
-            | Kind::Implausible => Some(Effect::Dies),
-            Kind::LaneMap | Kind::Toolchain | Kind::Invalid => None,
+            _ => kind.has_no_result().then_some(Effect::Dies),
         }
     }
 }

@@ -83,9 +83,26 @@ impl Kind {
             Kind::Invalid => "invalid",
         }
     }
-}
 
-impl Kind {
+    /// True if the driver gives no result at all.
+    pub const fn has_no_result(self) -> bool {
+        match self {
+            Kind::Value | Kind::Path | Kind::LaneMap | Kind::Toolchain | Kind::Invalid => false,
+            Kind::Crash
+            | Kind::Hang
+            | Kind::DeviceLost
+            | Kind::VulkanError
+            | Kind::OpenGlError
+            | Kind::OutOfMemory
+            | Kind::Implausible => true,
+        }
+    }
+
+    /// True if every failure of the kind costs a worker, or the whole time limit.
+    pub const fn costs_a_worker(self) -> bool {
+        matches!(self, Kind::Crash | Kind::Hang | Kind::DeviceLost | Kind::OutOfMemory | Kind::Implausible)
+    }
+
     /// That of an error which a function returned: its name says of which interface it is.
     pub fn of_error(call: &str) -> Kind {
         if call.starts_with("gl") || call.starts_with("egl") { Kind::OpenGlError } else { Kind::VulkanError }

@@ -210,19 +210,13 @@ impl Table {
                 ));
             }
             Kind::Toolchain => return Some(Blame::new(Stage::FrontEnd, "it makes no valid module of valid GLSL")),
-            Kind::Crash
-            | Kind::Hang
-            | Kind::DeviceLost
-            | Kind::VulkanError
-            | Kind::OpenGlError
-            | Kind::OutOfMemory
-            | Kind::Implausible => {
+            kind if kind.has_no_result() => {
                 return Some(Blame::new(Stage::Driver, "no valid module may make it crash, hang or fail"));
             }
             Kind::LaneMap => {
                 return Some(Blame::new(Stage::Driver, "the built-in variables are its own, whatever the program"));
             }
-            Kind::Value | Kind::Path | Kind::Invalid => {}
+            _ => {}
         }
         if !self.is_of_module(own, at) {
             return Some(Blame::new(Stage::Driver, "it compiles the GLSL itself"));

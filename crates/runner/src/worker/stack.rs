@@ -186,7 +186,7 @@ fn write_frame(number: usize, place: usize) {
         }
     };
     line.push(b"\n");
-    // SAFETY: the buffer has so many bytes. Where nobody reads, nobody is told.
+    // SAFETY: the buffer has so many bytes. Where nobody reads, the line is lost.
     unsafe { libc::write(libc::STDERR_FILENO, line.bytes.as_ptr().cast(), line.length) };
 }
 
