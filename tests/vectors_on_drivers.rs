@@ -102,8 +102,10 @@ fn run_corpus(target: &Target, expectations: &Expectations) -> Outcome {
                 continue;
             }
             tangle_runner::toolchain::compile_by(TANGLE.into());
-            let prepared = prepare(case.clone()).unwrap_or_else(|fault| panic!("{}: {fault}", entry.name));
-            let conclusion = target.run(&prepared);
+            let conclusion = match prepare(case.clone()) {
+                Ok(prepared) => target.run(&prepared),
+                Err(fault) => Conclusion::from(&fault),
+            };
             let result = result_of(&case, &conclusion);
             *outcome.results.entry(result).or_default() += 1;
             if let Finish::Judged(judgement) = &conclusion.finish {
