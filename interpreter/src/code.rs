@@ -89,6 +89,10 @@ pub(crate) enum Float1 {
     Round,
     RoundEven,
     Fract,
+    /// What `Trunc` takes away, with the sign of the operand.
+    Fraction,
+    /// A number of [0.5, 1), times a power of two.
+    Significand,
     Sqrt,
     InverseSqrt,
     Exp,
@@ -224,6 +228,14 @@ pub(crate) enum Op {
     Fma(u8),
     FClamp(u8),
     FMix(u8),
+    /// `ins`: what is added, in any order.
+    FloatSum(u8),
+    /// A result whose precision is inherited from the formula that gave the operand.
+    Inherited(u8),
+    /// Widths of the number and of the exponent of two.
+    Ldexp(u8, u8),
+    /// The exponent that [`Float1::Significand`] leaves: widths of the number and of the integer.
+    Exponent(u8, u8),
     FloatCompare(FloatCompare, u8, bool),
     IsNan(u8),
     IsInf(u8),

@@ -305,6 +305,55 @@ fn precision_of_functions() {
     }
 }
 
+/// Functions whose results are "correct" or "correctly rounded", and what GLSL.std.450 leaves undefined of them.
+#[test]
+fn parts_of_floats() {
+    for (body, words) in [
+        ("int e; float m = frexp(6.0 + z, e); LOG(floatBitsToUint(m)); LOG(uint(e));", "3f400000,3"),
+        ("int e; float m = frexp(-1e-3 + z, e); LOG(floatBitsToUint(m)); LOG(uint(e));", "bf03126f,fffffff7"),
+        ("int e; float m = frexp(z, e); LOG(floatBitsToUint(m) << 1u); LOG(uint(e));", "0,0"),
+        ("ivec2 e; vec2 m = frexp(vec2(8.0, 0.25) + z, e); LOG(floatBitsToUint(m.y)); LOG(uint(e.x));", "3f000000,4"),
+        ("int e; float m = frexp(1.0 / z, e); LOG(floatBitsToUint(m)); LOG(uint(e));", "?,?"),
+        (
+            "float w; float f = modf(-2.5 + z, w); LOG(floatBitsToUint(f)); LOG(floatBitsToUint(w));",
+            "bf000000,c0000000",
+        ),
+        ("float w; float f = modf(3.0 + z, w); LOG(floatBitsToUint(f) << 1u); LOG(floatBitsToUint(w));", "0,40400000"),
+        (
+            "LOG(floatBitsToUint(ldexp(0.75 + z, 3 + n))); LOG(floatBitsToUint(ldexp(-5.0 + z, n - 7)));",
+            "40c00000,bd200000",
+        ),
+        // Too large a product, too large an exponent; the least that may not be flushed, and one that may.
+        ("LOG(floatBitsToUint(ldexp(1.0 + z, 128 + n))); LOG(floatBitsToUint(ldexp(z, 129 + n)));", "?,?"),
+        ("LOG(floatBitsToUint(ldexp(1.0 + z, n - 126))); LOG(floatBitsToUint(ldexp(4.0 + z, n - 127)));", "800000,?"),
+        ("LOG(uint(ldexp(4.0 + z, n - 127) < 1e-37)); LOG(floatBitsToUint(ldexp(1e-37 + z, 300 + n)));", "1,?"),
+    ] {
+        check_all(&format!("float z = uintBitsToFloat(data[0]); int n = int(data[1]); {body}"), &[words; 8].join(" "));
+    }
+}
+
+/// "The formula given may be transformed using the mathematical associativity, commutativity and distributivity" (Vulkan, "Inherited From Formula").
+#[test]
+fn formulas_in_any_form() {
+    for (body, words) in [
+        // x + (y - x) × a loses y beside x; x × (1 - a) + y × a does not.
+        ("LOG(floatBitsToUint(mix(1e8 + z, 1.0, 1.0))); LOG(uint(mix(1e8 + z, 1.0, 1.0) < 100.0));", "?,1"),
+        ("LOG(floatBitsToUint(mix(2.0 + z, 4.0, 0.5)));", "40400000"),
+        // The sum depends on the order, or does not.
+        ("LOG(floatBitsToUint(dot(vec3(1e8, 1.0, -1e8) + z, vec3(1.0))));", "?"),
+        ("LOG(floatBitsToUint(dot(vec3(1.0, 2.0, 3.0) + z, vec3(4.0, 5.0, 6.0))));", "42000000"),
+        ("LOG(floatBitsToUint(dot(vec2(1.5, -2.0) + z, vec2(4.0, 5.0))));", "c0800000"),
+        (
+            "float x = length(vec2(3.0, 4.0) + z); LOG(uint(abs(x - 5.0) < 1e-5)); LOG(uint(abs(x - 5.0) < 1e-7));",
+            "1,?",
+        ),
+        ("vec2 x = normalize(vec2(3.0, -4.0) + z); LOG(uint(x.y < -0.7999)); LOG(uint(x.x <= 0.6));", "1,?"),
+        ("vec3 x = cross(vec3(1.0, 2.0, 3.0) + z, vec3(4.0, 5.0, 6.0)); LOG(floatBitsToUint(x.y));", "40c00000"),
+    ] {
+        check_all(&format!("float z = uintBitsToFloat(data[0]); {body}"), &[words; 8].join(" "));
+    }
+}
+
 #[test]
 fn floats_of_64_bits() {
     check_all(

@@ -33,7 +33,7 @@ pub enum Language {
 pub struct Shader {
     /// Its language.
     pub language: Language,
-    /// What it asks for with `TARGET_ENV`, as `spv1.3` or `vulkan1.1`; empty for the default.
+    /// What it asks for with `TARGET_ENV`, as `spv1.3` or `vulkan1.1`, or what the script's device extensions give; empty for the default.
     pub target: String,
     /// The text.
     pub source: String,
@@ -167,6 +167,7 @@ impl Script {
         if text.lines().next().is_none_or(|line| line.trim() != "#!amber") {
             return Err(reader.error("no AmberScript: the first line is not '#!amber'"));
         }
+        let mut takes_1_4 = false;
         while let Some(word) = reader.next() {
             let line = reader.line;
             match word {
@@ -179,13 +180,18 @@ impl Script {
                     reader.word("its value")?;
                 }
                 "DEVICE_FEATURE" | "DEVICE_EXTENSION" | "INSTANCE_EXTENSION" | "DEVICE_PROPERTY" => {
-                    reader.word("a name")?;
+                    takes_1_4 |= reader.word("a name")? == "VK_KHR_spirv_1_4";
                 }
                 _ => {
                     let command = reader.command(word)?;
                     script.commands.push((line, command));
                 }
             }
+        }
+        // VK-GL-CTS assembles for what a script's device has to take.
+        if takes_1_4 {
+            let unnamed = script.shaders.values_mut().filter(|shader| shader.target.is_empty());
+            unnamed.for_each(|shader| shader.target = "spv1.4".into());
         }
         script.check_names()?;
         Ok(script)
@@ -679,6 +685,16 @@ REPEAT 2
   RUN p 1 1 1
 END
 ";
+
+    #[test]
+    fn a_device_extension_gives_the_target() {
+        let script = SCRIPT
+            .replace(" TARGET_ENV spv1.3", "")
+            .replace("DEVICE_FEATURE", "DEVICE_EXTENSION VK_KHR_spirv_1_4\nDEVICE_FEATURE");
+        for (script, target) in [(script.as_str(), "spv1.4"), (SCRIPT, "spv1.3")] {
+            assert_eq!(Script::parse(script, Path::new(".")).unwrap().shaders["one"].target, target);
+        }
+    }
 
     #[test]
     fn a_script_is_read() {

@@ -7,6 +7,7 @@ use super::instructions::{float_width, integer_width};
 use super::{Cells, Decoder, id_at, invalid, literal_at};
 use crate::code::*;
 use crate::outcome::Error;
+use crate::types::Type;
 
 impl Decoder<'_> {
     pub(super) fn extended(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
@@ -74,6 +75,57 @@ impl Decoder<'_> {
                     Ok(this.emit(op, [x[0], x[1], x[2]]))
                 })
             }
+            // Ldexp
+            53 => {
+                let ids = arity(2)?;
+                self.each_of(inst, ids, &mut |this, scalars, x| {
+                    let op = Op::Ldexp(float_width(scalars[0])?, integer_width(scalars[1])?);
+                    Ok(this.emit(op, [x[0], x[1], NONE]))
+                })
+            }
+            // Modf and Frexp, ModfStruct and FrexpStruct
+            35 | 51 | 36 | 52 => {
+                let (x, scalar) = self.vector(arity(1)?[0])?;
+                let w = float_width(scalar)?;
+                let (id, ty) = self.result(inst)?;
+                let pointer = if number == 35 || number == 51 { Some(self.pointer(arity(2)?[1])?) } else { None };
+                let other = match (&pointer, self.types.get(ty)) {
+                    (Some(pointer), _) => pointer.pointee,
+                    (None, Type::Struct(members)) if members.len() == 2 => members[1].ty,
+                    _ => return Err(invalid("a result that is no struct of two members")),
+                };
+                let (other, _) = self.types.components(other).ok_or_else(|| invalid("a part that is no vector"))?;
+                let ops = match number {
+                    35 | 36 => [Op::Float1(Float1::Fraction, w), Op::Float1(Float1::Trunc, w)],
+                    _ => [Op::Float1(Float1::Significand, w), Op::Exponent(w, integer_width(other)?)],
+                };
+                let [mut first, second] =
+                    ops.map(|op| -> Cells { x.iter().map(|&x| self.emit(op, [x, NONE, NONE])).collect() });
+                match pointer {
+                    Some(pointer) => self.store_cells(&pointer, false, &second)?,
+                    None => first.extend(second),
+                }
+                self.define(id, ty, first)
+            }
+            // Length, Normalize
+            66 | 69 => {
+                let (id, ty) = self.result(inst)?;
+                let (x, scalar) = self.vector(arity(1)?[0])?;
+                let w = float_width(scalar)?;
+                let square = self.float_dot(w, &x, &x);
+                if number == 66 {
+                    let root = self.emit(Op::Float1(Float1::Sqrt, w), [square, NONE, NONE]);
+                    let length = self.emit(Op::Inherited(w), [root, NONE, NONE]);
+                    return self.define(id, ty, smallvec![length]);
+                }
+                let inverse = self.emit(Op::Float1(Float1::InverseSqrt, w), [square, NONE, NONE]);
+                let out = x.iter().map(|&x| {
+                    let product = self.emit(Op::Float2(Float2::Mul, w), [x, inverse, NONE]);
+                    self.emit(Op::Inherited(w), [product, NONE, NONE])
+                });
+                let out = out.collect();
+                self.define(id, ty, out)
+            }
             // PackDouble2x32, UnpackDouble2x32
             59 | 65 => {
                 let (id, ty) = self.result(inst)?;
@@ -112,12 +164,13 @@ impl Decoder<'_> {
                 for (i, j) in [(1, 2), (2, 0), (0, 1)] {
                     let first = self.emit(Op::Float2(Float2::Mul, w), [x[i], y[j], NONE]);
                     let second = self.emit(Op::Float2(Float2::Mul, w), [y[i], x[j], NONE]);
-                    out.push(self.emit(Op::Float2(Float2::Sub, w), [first, second, NONE]));
+                    let difference = self.emit(Op::Float2(Float2::Sub, w), [first, second, NONE]);
+                    out.push(self.emit(Op::Inherited(w), [difference, NONE, NONE]));
                 }
                 self.define(id, ty, out)
             }
             // Results of which nothing but their being computed is said here.
-            11..=25 | 33 | 34 | 36 | 49 | 52..=57 | 60 | 61 | 63 | 64 | 66 | 67 | 69..=72 | 47 => self.open(inst, &ids),
+            11..=25 | 33 | 34 | 49 | 54..=57 | 60 | 61 | 63 | 64 | 67 | 70..=72 | 47 => self.open(inst, &ids),
             other => {
                 self.unsupported(format!("GLSL.std.450 instruction {other}"));
                 let (id, ty) = self.result(inst)?;

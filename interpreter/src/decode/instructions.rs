@@ -428,10 +428,17 @@ impl Decoder<'_> {
         self.emit(Op::Float2(op, w), [x, y, NONE])
     }
 
-    /// A sum of products of floats, whose precision is inherited from them (Vulkan, "Precision of core SPIR-V Instructions").
+    /// A sum of products of floats, whose precision is inherited from them (Vulkan, "Precision of core SPIR-V Instructions"): "the formula given may be
+    /// transformed using the mathematical associativity, commutativity and distributivity", so that they are added in any order.
     pub(super) fn float_dot(&mut self, w: u8, x: &[Reg], y: &[Reg]) -> Reg {
         let products: Vec<Reg> = x.iter().zip(y).map(|(&x, &y)| self.float2(Float2::Mul, w, x, y)).collect();
-        products.iter().copied().reduce(|x, y| self.float2(Float2::Add, w, x, y)).unwrap_or(NONE)
+        let sum = match products[..] {
+            [] => return NONE,
+            [one] => one,
+            [x, y] => self.float2(Float2::Add, w, x, y),
+            _ => self.emit_row(Op::FloatSum(w), &products),
+        };
+        self.emit(Op::Inherited(w), [sum, NONE, NONE])
     }
 
     /// Matrices and vectors; a matrix is a row of columns.

@@ -239,12 +239,16 @@ impl Decoder<'_> {
 
     pub(super) fn store(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
         let pointer = self.pointer(id_at(inst, 0)?)?;
-        let access = self.access(&pointer, is_volatile(inst, 2))?;
         let values = self.cells(id_at(inst, 1)?)?;
+        self.store_cells(&pointer, is_volatile(inst, 2), &values)
+    }
+
+    pub(super) fn store_cells(&mut self, pointer: &Pointer, synchronises: bool, values: &[Reg]) -> Result<(), Error> {
+        let access = self.access(pointer, synchronises)?;
         if self.code.accesses[access as usize].leaves.len() != values.len() {
-            return Err(invalid("OpStore of another type"));
+            return Err(invalid("a store of another type"));
         }
-        self.push(Op::Store(access), NONE, [Self::base_operand(&pointer), NONE, NONE], &[], &values);
+        self.push(Op::Store(access), NONE, [Self::base_operand(pointer), NONE, NONE], &[], values);
         Ok(())
     }
 

@@ -65,12 +65,16 @@ impl Machine<'_> {
             | Op::Fma(_)
             | Op::FClamp(_)
             | Op::FMix(_)
+            | Op::Inherited(_)
+            | Op::Ldexp(..)
+            | Op::Exponent(..)
             | Op::FloatCompare(..)
             | Op::IsNan(_)
             | Op::IsInf(_)
             | Op::FloatConvert(..)
             | Op::IntToFloat(..)
             | Op::FloatToInt(..) => self.float(inst)?,
+            Op::FloatSum(w) => self.float_sum(inst, w),
             Op::VectorExtract => self.vector_extract(inst),
             Op::VectorInsert => self.vector_insert(inst),
             Op::Chain(chain) => self.chain(inst, chain),

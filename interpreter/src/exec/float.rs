@@ -6,6 +6,8 @@
 //! - `OpFAdd`, `OpFSub`, `OpFMul` and conversions are correctly rounded: exact if the result is representable, else either neighbour, since the rounding
 //!   mode is the implementation's.
 //! - The sign of a zero, infinities and NaNs are only promised with `SignedZeroInfNanPreserve`; denormals may be flushed without `DenormPreserve`.
+//! - What is "inherited from a formula" may lie as far from the exact result, on either side, as anything that the formula may give when it is rearranged
+//!   by associativity, commutativity and distributivity (Vulkan, "Inherited From Formula").
 //! - Rearranging by the implementation, which may be done without `NoContraction`, is not modelled: an expression is taken as it stands.
 
 use std::f64::consts::{LN_2, PI};
@@ -133,6 +135,51 @@ fn ulp(w: u8, x: f64) -> f64 {
     // A little more than that makes good for what the host's functions lose.
     let exponent = (x.abs() * 1.000_001).log2().floor().clamp(f64::from(least), 1023.0) as i32;
     2f64.powi(exponent - digits + 1) * 1.000_001
+}
+
+/// The distance of the numbers of this width around one.
+fn ulp_of(w: u8, x: f64) -> f64 {
+    let (digits, least, _) = format(w);
+    if x == 0.0 { 0.0 } else { 2f64.powi(exponent_of(x).max(least) - digits + 1) }
+}
+
+/// The exponent `e` of a number that is not 0 and of magnitude `2^e` to less than `2^(e+1)`.
+fn exponent_of(x: f64) -> i32 {
+    match (x.to_bits() >> 52 & 0x7FF) as i32 {
+        0 => exponent_of(x * 2f64.powi(64)) - 64,
+        biased => biased - 1023,
+    }
+}
+
+/// `x × 2^n`; within the distance of two denormals of it where it is one.
+fn scaled(x: f64, n: i32) -> f64 {
+    let step = n.clamp(-1000, 1000);
+    let y = x * 2f64.powi(step);
+    if step == n || y == 0.0 { y } else { scaled(y, n - step) }
+}
+
+/// GLSL.std.450, Ldexp: "If this product is too large to be represented in the floating-point type, the resulting value is undefined. If exp is greater
+/// than +128 (single precision) or +1024 (double precision), the resulting value is undefined. If exp is less than -126 (single precision) or -1022 (double
+/// precision), the result may be flushed to zero." Half precision: as these, with its own limits. Else it is correctly rounded.
+fn ldexp(w: u8, x: Number, n: i64) -> Answer {
+    let (_, least, most) = format(w);
+    let Number::Range(low, high) = x else {
+        return Answer::Open(if x == Number::Unknown { Why::Precision } else { Why::Implementation });
+    };
+    if n > i64::from(most) + 1 {
+        return Answer::Open(Why::Operands);
+    }
+    let n = n.max(-4096) as i32;
+    let end = |x: f64| {
+        let y = scaled(x, n);
+        // What no host number shows is next to the one that does.
+        if x != 0.0 && y.abs() < 2f64.powi(-1000) { (below(y), above(y)) } else { (y, y) }
+    };
+    let (low, high) = (end(low).0, end(high).1);
+    if low.abs().max(high.abs()) >= 2f64.powi(most) * 2.0 {
+        return Answer::Open(Why::Operands);
+    }
+    if n < least { Answer::Between(low.min(0.0), high.max(0.0)) } else { Answer::Between(low, high) }
 }
 
 /// What lies within so many ULP of an interval.
@@ -328,15 +375,47 @@ impl Machine<'_> {
             }
             Op::Fma(w) => {
                 let product = self.two(Float2::Mul, w, values[0], values[1], place);
-                self.two(Float2::Add, w, product, values[2], place)
+                let sum = self.two(Float2::Add, w, product, values[2], place);
+                self.inherited(w, &[sum], place)
             }
             Op::FMix(w) => {
+                let [x, y, a] = values;
                 let one = (encode(w, 1.0).unwrap_or(0), 0);
-                let rest = self.two(Float2::Sub, w, one, values[2], place);
-                let first = self.two(Float2::Mul, w, values[0], rest, place);
-                let second = self.two(Float2::Mul, w, values[1], values[2], place);
-                self.two(Float2::Add, w, first, second, place)
+                let mut two = |op, x, y| self.two(op, w, x, y, place);
+                let (rest, xa, ya) = (two(Float2::Sub, one, a), two(Float2::Mul, x, a), two(Float2::Mul, y, a));
+                // x × (1 - a) + y × a, and what becomes of it: (x - x × a) + y × a in any order, x + (y - x) × a.
+                let first = two(Float2::Mul, x, rest);
+                let apart = two(Float2::Sub, y, x);
+                let step = two(Float2::Mul, apart, a);
+                let (less, both, steps) = (two(Float2::Sub, x, xa), two(Float2::Add, x, ya), two(Float2::Sub, ya, xa));
+                let forms = [
+                    two(Float2::Add, first, ya),
+                    two(Float2::Add, x, step),
+                    two(Float2::Add, less, ya),
+                    two(Float2::Sub, both, xa),
+                    two(Float2::Add, x, steps),
+                ];
+                self.inherited(w, &forms, place)
             }
+            Op::Inherited(w) => self.inherited(w, &values[..1], place),
+            Op::Ldexp(w, exponent) => {
+                let (power, power_taint) = values[1];
+                let number = self.number(w, values[0].0, values[0].1);
+                if power_taint != 0 {
+                    return (0, self.reasons.taint(self.reasons.why(power_taint), place));
+                }
+                let answer = ldexp(w, number, alu::signed(power, exponent));
+                self.answer(w, answer, place)
+            }
+            Op::Exponent(w, to) => match self.number(w, values[0].0, values[0].1) {
+                Number::Range(low, high) if low == high => {
+                    let exponent = if low == 0.0 { 0 } else { exponent_of(low) + 1 };
+                    (i64::from(exponent) as u64 & alu::mask(to), 0)
+                }
+                Number::Range(..) | Number::Unknown => (0, self.reasons.taint(Why::Precision, place)),
+                // "If the input is an infinity or a NaN, the exponent is undefined" (GLSL.std.450, Frexp).
+                Number::Infinite(_) | Number::Nan => (0, self.reasons.taint(Why::Operands, place)),
+            },
             Op::FClamp(w) => {
                 let crossed = {
                     let (low, high) =
@@ -412,6 +491,71 @@ impl Machine<'_> {
         }
     }
 
+    /// What may come of a formula that may be computed in each of these forms: one interval holds all of them, and as much on both sides of it, since the
+    /// exact result is in it somewhere and what is returned as far from that as any of them.
+    fn inherited(&mut self, w: u8, forms: &[(u64, u32)], place: u32) -> (u64, u32) {
+        let first = forms[0];
+        if forms.iter().all(|&form| form == first && form.1 == 0) {
+            return first;
+        }
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        for &(bits, taint) in forms {
+            match self.number(w, bits, taint) {
+                Number::Range(from, to) => (low, high) = (low.min(from), high.max(to)),
+                // Where one form overflows anything may come.
+                _ if taint != 0 => return (0, self.reasons.derived(taint)),
+                _ => return (0, self.reasons.taint(Why::Implementation, place)),
+            }
+        }
+        self.answer(w, Answer::Between(low - (high - low), high + (high - low)), place)
+    }
+
+    /// A sum in any order: exact where no order rounds; else an error of an ULP of all magnitudes together for each addition, and what is flushed.
+    pub(super) fn float_sum(&mut self, inst: &Inst, w: u8) {
+        let code = self.code;
+        let operands = &code.pool[inst.ins.range()];
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let values: Vec<(u64, u32)> = operands.iter().map(|&reg| self.columns.get(reg, slot)).collect();
+            let poison = values.iter().map(|value| value.1).filter(|taint| taint & POISON != 0).max();
+            let (bits, taint) = match poison {
+                Some(poison) => (0, poison),
+                None => {
+                    let answer = self.sum_of(w, &values);
+                    self.answer(w, answer, inst.place)
+                }
+            };
+            self.columns.set(inst.d, slot, bits, taint);
+        }
+        if self.full {
+            let any = self.columns.taints(inst.d).iter().any(|taint| taint.get() != 0);
+            self.columns.tainted[inst.d as usize].set(any);
+        }
+    }
+
+    fn sum_of(&self, w: u8, values: &[(u64, u32)]) -> Answer {
+        let mut ends = Vec::with_capacity(values.len());
+        for &(bits, taint) in values {
+            match self.number(w, bits, taint) {
+                Number::Range(low, high) => ends.push((low, high)),
+                Number::Unknown => return Answer::Open(Why::Precision),
+                Number::Infinite(_) | Number::Nan => return Answer::Open(Why::Implementation),
+            }
+        }
+        let exact: Vec<f64> = ends.iter().filter(|(low, high)| low == high).map(|&(x, _)| x).collect();
+        if exact.len() == ends.len() {
+            if let Some(sum) = self.exact_fold(w, Fold::FAdd, &exact) {
+                return Answer::Between(sum, sum);
+            }
+        }
+        let (low, high) = ends.iter().fold((0.0, 0.0), |(low, high), end| (low + end.0, high + end.1));
+        let magnitude: f64 = ends.iter().map(|(low, high)| low.abs().max(high.abs())).sum();
+        let flushed = 2f64.powi(format(w).1);
+        // One more than there are additions, for those of the host.
+        let error = ends.len() as f64 * (ulp_of(w, magnitude) + flushed);
+        Answer::Between(low - error, high + error)
+    }
+
     /// One operation inside of another one.
     fn two(&mut self, op: Float2, w: u8, x: (u64, u32), y: (u64, u32), place: u32) -> (u64, u32) {
         let (x, y) = (self.number(w, x.0, x.1), self.number(w, y.0, y.1));
@@ -444,6 +588,15 @@ impl Machine<'_> {
             Float1::RoundEven => monotone(f64::round_ties_even),
             // "The fraction 0.5 will round in a direction chosen by the implementation" (GLSL.std.450, Round).
             Float1::Round => Answer::Between((low - 0.5).ceil(), (high + 0.5).floor()),
+            Float1::Fraction if low == high => {
+                let part = (low - low.trunc()).copysign(low);
+                Answer::Between(part, part)
+            }
+            Float1::Significand if low == high && low == 0.0 => Answer::Between(low, low),
+            Float1::Significand if low == high => {
+                let part = scaled(low, -(exponent_of(low) + 1));
+                Answer::Between(part, part)
+            }
             Float1::Fract if low == high => Answer::Between(low - low.floor(), low - low.floor()),
             Float1::InverseSqrt if low > 0.0 => within_ulps(w, (1.0 / high.sqrt(), 1.0 / low.sqrt()), 2.0),
             // "Inherited from 1.0 / inversesqrt()": 2 ULP of the one, 2.5 of the other.
