@@ -15,6 +15,8 @@ const WORDS: usize = 16;
 const NOTHING: u32 = 0x0BAD_0BAD;
 
 fn shader(declarations: &str, body: &str) -> String {
+    // Blocks of workgroup memory stand alone.
+    let shared = if declarations.contains("GL_EXT_shared_memory_block") { "" } else { "shared uint s[8];" };
     format!(
         "#version 450
 #extension GL_KHR_shader_subgroup_basic : require
@@ -31,7 +33,7 @@ fn shader(declarations: &str, body: &str) -> String {
 layout(local_size_x = 8) in;
 layout(set = 0, binding = 0) coherent buffer Data {{ uint data[16]; }};
 layout(set = 0, binding = 1) buffer Out {{ uint words[]; }};
-shared uint s[8];
+{shared}
 uint lane, cursor = 0u;
 #define LOG(value) words[gl_LocalInvocationIndex * {WORDS}u + cursor++] = (value)
 #define b() subgroupBallot(true).x
@@ -303,6 +305,25 @@ fn precision_of_functions() {
         let body = format!("float z = uintBitsToFloat(data[0]); float x = {expression}; LOG(uint(x < 100.0));");
         check_all(&body, &["?"; 8].join(" "));
     }
+}
+
+/// Blocks of workgroup memory with an explicit layout share their bytes (GL_EXT_shared_memory_block).
+#[test]
+fn workgroup_blocks() {
+    let blocks = "#extension GL_EXT_shared_memory_block : require
+        shared A { uint words_of_a[8]; } a;
+        shared B { layout(offset = 8) uint16_t halves[4]; } c;";
+    let write = "a.words_of_a[lane] = 0x10001u * lane;";
+    let read = "LOG(uint(c.halves[lane % 4u]));";
+    check(blocks, &format!("{write} barrier(); {read}"), &[(Tier::Plain, "2 2 3 3 2 2 3 3")]);
+    let raced = text(&run(&compile(blocks, &format!("{write} {read}")), Tier::Plain, None));
+    assert!(raced.contains("data race"), "{raced}");
+    // The part that nobody wrote.
+    check(
+        blocks,
+        "if (lane < 2u) c.halves[lane] = uint16_t(5u); barrier(); LOG(a.words_of_a[lane]);",
+        &[(Tier::Plain, "? ? 50005 ? ? ? ? ?")],
+    );
 }
 
 /// Functions whose results are "correct" or "correctly rounded", and what GLSL.std.450 leaves undefined of them.

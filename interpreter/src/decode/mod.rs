@@ -779,12 +779,6 @@ impl<'a> Decoder<'a> {
                 if size > 1 << 24 {
                     return Err(Error::Memory(format!("{size} bytes of workgroup memory")));
                 }
-                if let Type::Struct(members) = self.types.get(pointee) {
-                    let explicit = members.iter().any(|member| member.offset.is_some());
-                    if explicit && self.block_count() > 0 {
-                        self.unsupported("several workgroup blocks with an explicit layout");
-                    }
-                }
                 let zeroed = match initialiser {
                     None => false,
                     Some(id) => {
@@ -796,10 +790,7 @@ impl<'a> Decoder<'a> {
                         true
                     }
                 };
-                pointer.base = self.object(ObjectKind::Workgroup(size), false, size)?;
-                if let Some(object) = self.code.objects.last_mut() {
-                    object.zeroed = zeroed;
-                }
+                pointer.base = self.workgroup(pointee, size, zeroed)?;
             }
             other => self.unsupported(format!("variables of storage class {other:?}")),
         }
@@ -807,10 +798,29 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Workgroup blocks with a layout of their own so far.
-    fn block_count(&self) -> usize {
-        let is_block = |object: &&Object| matches!(object.kind, ObjectKind::Workgroup(_));
-        self.code.objects.iter().filter(is_block).count()
+    /// A workgroup variable. Those with an explicit layout all lie in the same memory (SPV_KHR_workgroup_memory_explicit_layout: "If ... more than one ...
+    /// variable in the Workgroup storage class, they must all be decorated Aliased").
+    fn workgroup(&mut self, pointee: TypeId, size: u64, zeroed: bool) -> Result<Base, Error> {
+        let is_explicit = match self.types.get(pointee) {
+            Type::Struct(members) => members.iter().any(|member| member.offset.is_some()),
+            _ => false,
+        };
+        let first = self.code.objects.iter().position(|object| matches!(object.kind, ObjectKind::Workgroup(_)));
+        let Some(at) = first.filter(|_| is_explicit) else {
+            let base = self.object(ObjectKind::Workgroup(size), false, size)?;
+            self.code.objects.last_mut().into_iter().for_each(|object| object.zeroed = zeroed);
+            return Ok(base);
+        };
+        let object = &mut self.code.objects[at];
+        let (least, most) = (object.size.min(size), object.size.max(size));
+        // Whether all bytes begin as zeros.
+        let covers = (object.zeroed && object.size == most) || (zeroed && size == most);
+        let is_partly = (object.zeroed || zeroed) && !covers && least < most;
+        (object.kind, object.size, object.zeroed) = (ObjectKind::Workgroup(most), most, covers);
+        if is_partly {
+            self.unsupported("workgroup blocks of which an initialiser covers a part");
+        }
+        Ok(Base::Bytes { object: at as u32, offset: 0 })
     }
 
     fn object(&mut self, kind: ObjectKind, read_only: bool, size: u64) -> Result<Base, Error> {
