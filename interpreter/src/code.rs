@@ -257,6 +257,12 @@ pub(crate) enum Op {
     Open,
     /// Index of the chain.
     Chain(u32),
+    /// Index of the texel; `a`: the image, if it is a value; `ins`: coordinates. The address, or [`NO_TEXEL`].
+    Texel(u32),
+    /// Index of the texel; `outs`: one for each dimension.
+    ImageSize(u32),
+    /// An integer in fewer bits, signed or not; undefined if it does not fit.
+    Narrow(u8, bool),
     /// Index of the access; results in `outs`.
     Load(u32),
     /// Index of the access; values in `ins`.
@@ -277,8 +283,8 @@ pub(crate) enum Op {
         cluster: u8,
     },
     ControlBarrier(u32),
-    /// Orders accesses to workgroup memory, to buffers.
-    MemoryBarrier([bool; 2]),
+    /// What it orders accesses to.
+    MemoryBarrier(Orders),
     /// Function; arguments are in `ins`, results in `outs`.
     Call(u32),
     Assume,
@@ -349,7 +355,27 @@ pub(crate) struct Access {
     pub read_only: bool,
     /// Ordered by acquire and release, or volatile: not checked for races.
     pub synchronises: bool,
+    /// To a texel: nothing is there at [`NO_TEXEL`].
+    pub texel: bool,
 }
+
+/// Where a texel is sought.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Texel {
+    /// The image.
+    pub base: Base,
+    /// Bytes of a texel.
+    pub size: u64,
+    /// Of a coordinate.
+    pub width: u8,
+    pub signed: bool,
+}
+
+/// The address of a texel outside of its image.
+pub(crate) const NO_TEXEL: u64 = u64::MAX;
+
+/// Which kinds of memory something orders accesses to: workgroup memory, buffers, images.
+pub(crate) type Orders = [bool; 3];
 
 /// `OpArrayLength`.
 #[derive(Clone, Copy, Debug)]
@@ -363,8 +389,8 @@ pub(crate) struct Length {
 pub(crate) struct Barrier {
     /// `Execution` is the workgroup or larger; else the subgroup.
     pub workgroup: bool,
-    /// Orders accesses to workgroup memory, to buffers.
-    pub orders: [bool; 2],
+    /// What it orders accesses to.
+    pub orders: Orders,
 }
 
 /// Structured control flow of a header (SPIR-V 1.6 §2.11).
@@ -428,6 +454,8 @@ pub(crate) enum ObjectKind {
         set: u32,
         binding: u32,
         element: u32,
+        /// Bytes of a texel, of an image; else 0.
+        texel: u32,
     },
     Push,
     /// Bytes.
@@ -480,6 +508,7 @@ pub(crate) struct Code {
     pub blocks: Vec<Block>,
     pub functions: Vec<Function>,
     pub chains: Vec<Chain>,
+    pub texels: Vec<Texel>,
     pub accesses: Vec<Access>,
     pub lengths: Vec<Length>,
     pub barriers: Vec<Barrier>,

@@ -73,6 +73,9 @@ pub struct Buffer {
     pub bytes: Vec<u8>,
     /// The device address (`vkGetBufferDeviceAddress`) if the module may point into the buffer. Ranges must not overlap.
     pub address: Option<u64>,
+    /// For a storage image, of which `bytes` are the texels, row by row and slice by slice: width, height, and depth or layers; 1 where it has fewer
+    /// dimensions. 0 for a buffer.
+    pub extent: [u32; 3],
     /// The index in [`Dispatch::buffers`] of the buffer whose memory this is, where several descriptors have one buffer. `bytes` and `address` are then
     /// those of that one.
     pub same_as: Option<usize>,

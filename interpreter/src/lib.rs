@@ -114,6 +114,6 @@ pub mod trace;
 mod types;
 
 pub use dispatch::{Buffer, Dispatch, LaneMap, Limits, PipelineOptions, Place, Tier};
-pub use module::{Binding, BindingKind, Interface, Module, SpecConstant};
+pub use module::{Binding, BindingKind, ImageShape, Interface, Module, SpecConstant};
 pub use outcome::{BufferState, End, Error, Location, Outcome, Reason, Rule, UndefinedBehaviour, Why};
 pub use pipeline::Pipeline;

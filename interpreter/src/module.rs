@@ -15,8 +15,19 @@ pub enum BindingKind {
     StorageBuffer,
     /// `VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER`
     UniformBuffer,
+    /// `VK_DESCRIPTOR_TYPE_STORAGE_IMAGE` or `VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER`, of a format whose values are kept as they are.
+    StorageImage,
     /// Anything else: not supported.
     Other,
+}
+
+/// A storage image as its type says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageShape {
+    /// Bytes of a texel.
+    pub texel: u32,
+    /// Coordinates of a texel: one to three; the layer of an array counts as one more.
+    pub dimensions: u32,
 }
 
 /// One variable with a descriptor.
@@ -34,6 +45,8 @@ pub struct Binding {
     pub size: u64,
     /// Bytes of an element of that run-time array, if there is one.
     pub element: Option<u64>,
+    /// For a storage image.
+    pub image: Option<ImageShape>,
     /// Name in the module (`OpName` of the variable, else of its type), if there is one.
     pub name: Option<String>,
     /// True if the module cannot write to it.

@@ -57,6 +57,8 @@ pub enum Why {
     /// Open: the result of a floating-point operation is only bounded by its precision (Vulkan, "Precision and Operation of SPIR-V
     /// Instructions").
     Precision,
+    /// Open: read from outside of an image: undefined, or zeros with `robustImageAccess` (Vulkan, "Texel Replacement").
+    OutsideImage,
     /// Open: written by an invocation whose path is unknown, or by one that might have been.
     Path,
     /// Open: the specification leaves the choice to the implementation (sign of a zero, NaN payload, bits of a ballot outside the tangle, …).
@@ -77,6 +79,7 @@ impl Why {
             Why::InactiveSource => "the source lane is not active",
             Why::Operands => "undefined for these operands",
             Why::OutOfBounds => "out of bounds",
+            Why::OutsideImage => "read from outside of an image",
             Why::Tangle => "the lanes that execute it together are not determined",
             Why::Order => "the order of accesses is not determined",
             Why::Precision => "determined up to its precision only",

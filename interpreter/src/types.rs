@@ -55,6 +55,18 @@ pub(crate) struct MatrixLayout {
     pub row_major: bool,
 }
 
+/// A storage image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Image {
+    /// Coordinates of a texel: one to three, and one for the layer.
+    pub dimensions: u32,
+    /// What is read and written.
+    pub sampled: Scalar,
+    /// Of the format: components of a texel, and what one is in memory.
+    pub components: u32,
+    pub scalar: Scalar,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Type {
     Void,
@@ -68,6 +80,7 @@ pub(crate) enum Type {
     Struct(Vec<Member>),
     Pointer(u32, TypeId),
     Function,
+    Image(Image),
     /// Declared only.
     Opaque(&'static str),
 }
@@ -101,7 +114,7 @@ impl Types {
     /// Adds a type whose parts are there already.
     pub fn add(&mut self, ty: Type) -> Result<TypeId, Error> {
         let (cells, depth) = match &ty {
-            Type::Void | Type::Opaque(_) | Type::Function => (0, 0),
+            Type::Void | Type::Opaque(_) | Type::Image(_) | Type::Function => (0, 0),
             Type::Scalar(_) | Type::Pointer(..) => (1, 0),
             Type::Vector(part, n) | Type::Matrix(part, n) => {
                 (self.cells[*part as usize].saturating_mul(u64::from(*n)), self.depth[*part as usize] + 1)
@@ -186,7 +199,7 @@ impl Types {
             Type::Vector(part, n) | Type::Matrix(part, n) => (0..*n).for_each(|_| self.scalars(*part, out)),
             Type::Array(part, n, _) => (0..*n).for_each(|_| self.scalars(*part, out)),
             Type::Struct(members) => members.iter().for_each(|m| self.scalars(m.ty, out)),
-            Type::Void | Type::RuntimeArray(..) | Type::Function | Type::Opaque(_) => {}
+            Type::Void | Type::RuntimeArray(..) | Type::Function | Type::Image(_) | Type::Opaque(_) => {}
         }
     }
 
@@ -296,7 +309,7 @@ impl Types {
                     self.leaves(member.ty, base.saturating_add(offset), member.matrix, None, out);
                 }
             }
-            Type::Void | Type::RuntimeArray(..) | Type::Function | Type::Opaque(_) => {}
+            Type::Void | Type::RuntimeArray(..) | Type::Function | Type::Image(_) | Type::Opaque(_) => {}
         }
     }
 

@@ -63,13 +63,23 @@ fn attempt(words: &[u32], tier: Tier, fault: Option<Planted>) -> Result<Outcome,
         pipeline = pipeline.with_fault(fault);
     }
     let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    // Images have four columns, two rows, and two slices or layers.
+    let images = pipeline.interface().bindings.iter().flat_map(|found| {
+        let Some(shape) = found.image else { return Vec::new() };
+        let extent = [4, if shape.dimensions > 1 { 2 } else { 1 }, if shape.dimensions > 2 { 2 } else { 1 }];
+        let bytes = vec![0; extent.iter().product::<u32>() as usize * shape.texel as usize];
+        let image =
+            |element| Buffer { binding: found.binding, element, bytes: bytes.clone(), extent, ..Buffer::default() };
+        (0..found.count.unwrap_or(1)).map(image).collect()
+    });
+    let buffers = [
+        Buffer { binding: 0, bytes: bytes(&[0; 16]), ..Buffer::default() },
+        Buffer { binding: 1, bytes: bytes(&[NOTHING; 8 * WORDS]), ..Buffer::default() },
+    ];
     let dispatch = Dispatch {
         workgroups: [1; 3],
         lane_map: LaneMap::linear(8, 8),
-        buffers: vec![
-            Buffer { binding: 0, bytes: bytes(&[0; 16]), ..Buffer::default() },
-            Buffer { binding: 1, bytes: bytes(&[NOTHING; 8 * WORDS]), ..Buffer::default() },
-        ],
+        buffers: buffers.into_iter().chain(images).collect(),
         push: Vec::new(),
         limits: Limits { steps: 100_000, ..Limits::default() },
     };
@@ -324,6 +334,59 @@ fn workgroup_blocks() {
         "if (lane < 2u) c.halves[lane] = uint16_t(5u); barrier(); LOG(a.words_of_a[lane]);",
         &[(Tier::Plain, "? ? 50005 ? ? ? ? ?")],
     );
+}
+
+/// Storage images: a texel for each lane, and what is outside of them.
+#[test]
+fn storage_images() {
+    let images = "layout(set = 0, binding = 2, r32ui) uniform uimage2D u;
+        layout(set = 0, binding = 3, rgba8i) uniform iimage2D i;
+        layout(set = 0, binding = 4, rg16f) uniform image2DArray f;
+        layout(set = 0, binding = 5, rgba32f) uniform image3D v;
+        layout(set = 0, binding = 6, r16ui) uniform uimageBuffer t;
+        layout(set = 0, binding = 7, r32i) uniform iimage1D several[2];
+        ivec2 own() { return ivec2(lane % 4u, lane / 4u); }";
+    let write = "imageStore(u, own(), uvec4(lane * 3u));";
+    let read = "LOG(imageLoad(u, ivec2(lane % 4u, 1u - lane / 4u)).x);";
+    for (body, words) in [
+        (format!("{write} memoryBarrierImage(); barrier(); {read}").as_str(), "c f 12 15 0 3 6 9"),
+        (&format!("{write} {} LOG(imageLoad(u, own()).w);", read.replace("1u - lane / 4u", "lane / 4u")), "0,1 3,1 6,1 9,1 c,1 f,1 12,1 15,1"),
+        ("ivec3 s = imageSize(f); LOG(uint(s.x)); LOG(uint(s.y)); LOG(uint(s.z));", &["4,2,2"; 8].join(" ")),
+        // Stores outside of it have no effect; what is read there is open.
+        ("imageStore(u, own() - ivec2(lane / 7u * 7u, 0), uvec4(9u)); LOG(imageLoad(u, own()).x);", "9 9 9 9 9 9 9 0"),
+        ("LOG(imageLoad(u, own() + ivec2(1, 0)).x);", "0 0 0 ? 0 0 0 ?"),
+        ("LOG(imageAtomicAdd(u, own() + ivec2(1, 0), 5u)); LOG(imageLoad(u, own() + ivec2(1, 0)).x);", "0,5 0,5 0,5 ?,? 0,5 0,5 0,5 ?,?"),
+        ("imageAtomicAdd(u, ivec2(2, 1), lane); memoryBarrierImage(); barrier(); LOG(imageLoad(u, ivec2(2, 1)).x);", &["1c"; 8].join(" ")),
+        // -4 to 3, and what eight bits do not hold.
+        (
+            "imageStore(i, own(), ivec4(int(lane) - 4, 128, -128, 127)); ivec4 x = imageLoad(i, own());
+             LOG(uint(x.x)); LOG(uint(x.y)); LOG(uint(x.z)); LOG(uint(x.w));",
+            "fffffffc,?,ffffff80,7f fffffffd,?,ffffff80,7f fffffffe,?,ffffff80,7f ffffffff,?,ffffff80,7f \
+             0,?,ffffff80,7f 1,?,ffffff80,7f 2,?,ffffff80,7f 3,?,ffffff80,7f",
+        ),
+        // 1/3 lies between two halves.
+        (
+            "imageStore(f, ivec3(own(), 1), vec4(lane + 1u, 1.0 / 3.0, 7.0, 7.0)); vec4 x = imageLoad(f, ivec3(own(), 1));
+             LOG(uint(x.x)); LOG(floatBitsToUint(x.y)); LOG(uint(abs(x.y * 3.0 - 1.0) < 0.001)); LOG(uint(x.z) + uint(x.w));",
+            "1,?,1,1 2,?,1,1 3,?,1,1 4,?,1,1 5,?,1,1 6,?,1,1 7,?,1,1 8,?,1,1",
+        ),
+        (
+            "imageStore(v, ivec3(own(), 1), vec4(1.5, lane + 1u, -2.0, 3.0)); vec4 x = imageLoad(v, ivec3(own(), 1));
+             LOG(floatBitsToUint(x.x)); LOG(uint(x.y)); LOG(uint(imageLoad(v, ivec3(own(), 0)).w));",
+            "3fc00000,1,0 3fc00000,2,0 3fc00000,3,0 3fc00000,4,0 3fc00000,5,0 3fc00000,6,0 3fc00000,7,0 3fc00000,8,0",
+        ),
+        ("imageStore(several[lane & 1u], int(lane >> 1), ivec4(lane)); LOG(uint(imageLoad(several[lane & 1u], int(lane >> 1)).x));", "0 1 2 3 4 5 6 7"),
+        (
+            "if (lane < 5u) imageStore(t, int(lane), uvec4(0xFFFFu)); LOG(uint(imageSize(t))); LOG(imageLoad(t, int(lane)).x);",
+            "4,ffff 4,ffff 4,ffff 4,ffff 4,? 4,? 4,? 4,?",
+        ),
+    ] {
+        check(images, body, &[(Tier::Maximal, words), (Tier::Plain, words)]);
+    }
+    for race in [format!("{write} barrier(); {read}"), format!("{write} memoryBarrierBuffer(); barrier(); {read}")] {
+        let found = text(&run(&compile(images, &race), Tier::Plain, None));
+        assert!(found.contains("data race") && found.contains("image 0.2"), "{found}");
+    }
 }
 
 /// Functions whose results are "correct" or "correctly rounded", and what GLSL.std.450 leaves undefined of them.
@@ -582,19 +645,20 @@ fn reasons_name_the_instruction() {
     assert!(reason.to_string().contains("OpGroupNonUniformShuffleUp"), "{reason}");
 }
 
+/// Once, where it is declared, whatever is done with it.
 #[test]
 fn what_is_not_supported_is_named() {
-    let glsl = "#version 450
-        layout(local_size_x = 8) in;
-        layout(set = 0, binding = 0, r32ui) uniform uimage2D picture;
-        void main() { imageStore(picture, ivec2(0), uvec4(1u)); }";
-    let words = toolchain::compile(glsl, SpirvVersion::V1_3).expect("it compiles");
-    let refused = Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default());
-    let Err(Error::Unsupported(list)) = refused else { panic!("{refused:?}") };
-    assert!(
-        list.iter().any(|what| what == "OpTypeImage") && list.iter().any(|what| what == "OpImageWrite"),
-        "{list:?}"
-    );
+    for (image, body, named) in [
+        ("rgba8) uniform image2D x", "imageStore(x, ivec2(0), vec4(1.0));", "of fixed point"),
+        ("r32ui) uniform uimage2DMS x", "LOG(uint(imageSize(x).x));", "a multisampled storage image"),
+        ("r32ui) uniform uimageCube x", "LOG(imageLoad(x, ivec3(0)).x);", "of other than one to three dimensions"),
+        ("set = 0) uniform sampler2D x", "LOG(uint(texelFetch(x, ivec2(0), 0).x));", "OpTypeSampledImage"),
+    ] {
+        let words = compile(&format!("layout(set = 0, binding = 2, {image};"), body);
+        let refused = Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default());
+        let Err(Error::Unsupported(list)) = refused else { panic!("{refused:?}") };
+        assert!(list.iter().any(|what| what.contains(named)), "{list:?}");
+    }
 }
 
 // ---- shapes of control flow that no GLSL front end makes ----

@@ -45,6 +45,9 @@ pub struct Args {
     /// Contents of a buffer, as `0.1=zeros:64`; repeat for several. `ramp:WORDS`, `random:SEED:BYTES` or a file; else zeros
     #[arg(long, value_name = "SET.BINDING=CONTENTS", value_parser = buffer)]
     buffer: Vec<((u32, u32), Contents)>,
+    /// Extent of a storage image, as `0.1=16x16`; repeat for several. `--buffer` gives its texels, row by row; else it has 64 in each dimension
+    #[arg(long, value_name = "SET.BINDING=WxHxD", value_parser = image)]
+    image: Vec<((u32, u32), [u32; 3])>,
     /// Contents of the push constants, in the same words
     #[arg(long, value_name = "CONTENTS")]
     push: Option<Contents>,
@@ -77,13 +80,27 @@ pub struct Args {
 #[derive(Clone, Copy)]
 struct Workgroups([u32; 3]);
 
+/// `SET.BINDING=` and the rest.
+fn binding(text: &str) -> Option<((u32, u32), &str)> {
+    let (place, rest) = text.split_once('=')?;
+    let (set, binding) = place.split_once('.')?;
+    Some(((set.parse().ok()?, binding.parse().ok()?), rest))
+}
+
 fn buffer(text: &str) -> Result<((u32, u32), Contents), String> {
-    let parsed = text.split_once('=').and_then(|(place, contents)| {
-        let (set, binding) = place.split_once('.')?;
-        Some(((set.parse().ok()?, binding.parse().ok()?), contents))
-    });
-    let (place, contents) = parsed.ok_or("not of the form SET.BINDING=CONTENTS")?;
+    let (place, contents) = binding(text).ok_or("not of the form SET.BINDING=CONTENTS")?;
     contents.parse().map(|contents| (place, contents)).map_err(|error| format!("{error}"))
+}
+
+fn image(text: &str) -> Result<((u32, u32), [u32; 3]), String> {
+    let (place, sides) = binding(text).ok_or("not of the form SET.BINDING=WxHxD")?;
+    let sides: Option<Vec<u32>> = sides.split('x').map(|side| side.parse().ok().filter(|&side| side > 0)).collect();
+    match sides.as_deref() {
+        Some([w]) => Ok((place, [*w, 1, 1])),
+        Some([w, h]) => Ok((place, [*w, *h, 1])),
+        Some([w, h, d]) => Ok((place, [*w, *h, *d])),
+        _ => Err("one to three positive numbers with x between them".into()),
+    }
 }
 
 fn constant(text: &str) -> Result<(u32, u64), String> {
@@ -192,6 +209,7 @@ fn inputs(args: &Args) -> anyhow::Result<Inputs> {
     }
     Ok(Inputs {
         buffers,
+        images: args.image.iter().copied().collect(),
         push: args.push.as_ref().map_or(Ok(Vec::new()), Contents::bytes)?,
         specialization: args.spec.iter().copied().collect(),
         workgroups: args.workgroups.0,
@@ -516,6 +534,11 @@ mod tests {
         assert_eq!(buffer("1.2=zeros:4").unwrap(), ((1, 2), Contents::Zeros(4)));
         for text in ["1=zeros:4", "1.x=zeros:4", "1.2", "1.2=ramp:x"] {
             assert!(buffer(text).is_err(), "{text}");
+        }
+        assert_eq!(image("1.2=4").unwrap(), ((1, 2), [4, 1, 1]));
+        assert_eq!(image("0.0=4x5x6").unwrap(), ((0, 0), [4, 5, 6]));
+        for text in ["0.0=", "0.0=4x0", "0.0=1x2x3x4", "0=4x4", "0.0=4,4"] {
+            assert!(image(text).is_err(), "{text}");
         }
         assert_eq!(constant("3=0xff").unwrap(), (3, 255));
         assert_eq!(constant("3=-1").unwrap(), (3, u64::MAX));

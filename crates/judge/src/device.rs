@@ -211,6 +211,9 @@ impl<'a> Ready<'a> {
         if interface.bindings.iter().any(|binding| binding.count != Some(1)) {
             return Err("arrays of descriptors are not run on devices".into());
         }
+        if interface.bindings.iter().any(|binding| binding.kind == BindingKind::StorageImage) {
+            return Err("storage images are not run on devices".into());
+        }
         if interface.spec_constants.iter().any(|constant| constant.width > 32) {
             return Err("specialisation constants of 64 bits are not run on devices".into());
         }

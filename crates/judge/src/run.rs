@@ -13,6 +13,9 @@ pub struct Inputs {
     /// Contents of buffers by set and binding. A storage or uniform buffer that is not named is as large as its type, with [`DEFAULT_ITEMS`]
     /// elements where that ends in a run-time array, and all 0.
     pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
+    /// Width, height, and depth or layers of storage images by set and binding; [`DEFAULT_SIDE`] in each dimension without. Their texels are those of
+    /// the buffer of this name: row by row, slice by slice.
+    pub images: BTreeMap<(u32, u32), [u32; 3]>,
     /// Push constants; zeros behind what is given.
     pub push: Vec<u8>,
     /// Specialisation constants: bits by `SpecId`.
@@ -32,10 +35,17 @@ pub struct Inputs {
 /// Elements of a run-time array in a buffer that nobody gave contents for.
 pub const DEFAULT_ITEMS: u64 = 1024;
 
+/// Texels in each dimension of an image that nobody gave an extent for.
+pub const DEFAULT_SIDE: u32 = 64;
+
+/// Bytes of an image at most.
+const MAX_IMAGE: u64 = 256 << 20;
+
 impl Default for Inputs {
     fn default() -> Inputs {
         Inputs {
             buffers: BTreeMap::new(),
+            images: BTreeMap::new(),
             push: Vec::new(),
             specialization: BTreeMap::new(),
             workgroups: [1; 3],
@@ -78,39 +88,51 @@ pub fn judge(words: &[u32], inputs: &Inputs) -> Result<Judged, Error> {
 /// The dispatch of a module with these inputs.
 ///
 /// # Errors
-/// If a buffer is given for a binding that the module does not have.
+/// If a buffer or an extent is given for a binding that the module does not have, or that is no image.
 pub fn dispatch(interface: &Interface, inputs: &Inputs) -> Result<Dispatch, Error> {
     let has = |key: &(u32, u32)| interface.bindings.iter().any(|binding| (binding.set, binding.binding) == *key);
     if let Some((set, binding)) = inputs.buffers.keys().find(|key| !has(key)) {
         return Err(Error::Dispatch(format!("the module has no binding {binding} in set {set}")));
     }
+    let is_image =
+        |key: &(u32, u32)| interface.bindings.iter().any(|b| (b.set, b.binding) == *key && b.image.is_some());
+    if let Some((set, binding)) = inputs.images.keys().find(|key| !is_image(key)) {
+        return Err(Error::Dispatch(format!("the module has no storage image {binding} in set {set}")));
+    }
+    let buffers: Result<Vec<_>, _> = interface.bindings.iter().map(|binding| buffers(binding, inputs)).collect();
     let invocations = interface.workgroup_size.iter().product();
     let mut push = inputs.push.clone();
     push.resize(push.len().max(interface.push_size as usize), 0);
     Ok(Dispatch {
         workgroups: inputs.workgroups,
         lane_map: LaneMap::linear(invocations, inputs.subgroup_size),
-        buffers: interface.bindings.iter().flat_map(|binding| buffers(binding, inputs)).collect(),
+        buffers: buffers?.concat(),
         push,
         limits: inputs.limits,
     })
 }
 
 /// The buffers of a binding: one for each element of an array of descriptors.
-fn buffers(binding: &Binding, inputs: &Inputs) -> Vec<Buffer> {
+fn buffers(binding: &Binding, inputs: &Inputs) -> Result<Vec<Buffer>, Error> {
     if binding.kind == BindingKind::Other {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let size = binding.size + binding.element.unwrap_or(0) * DEFAULT_ITEMS;
-    let given = inputs.buffers.get(&(binding.set, binding.binding));
-    let bytes = given.cloned().unwrap_or_else(|| vec![0; size as usize]);
-    let count = binding.count.unwrap_or(1);
-    let buffer = |element| Buffer {
-        set: binding.set,
-        binding: binding.binding,
-        element,
-        bytes: bytes.clone(),
-        ..Buffer::default()
-    };
-    (0..count).map(buffer).collect()
+    let place = (binding.set, binding.binding);
+    let mut size = binding.size + binding.element.unwrap_or(0) * DEFAULT_ITEMS;
+    let mut extent = [0; 3];
+    if let Some(image) = binding.image {
+        let side = |at| if at < image.dimensions { DEFAULT_SIDE } else { 1 };
+        extent = inputs.images.get(&place).copied().unwrap_or_else(|| [side(0), side(1), side(2)]);
+        size = extent.iter().fold(u64::from(image.texel), |size, &side| size.saturating_mul(side.into()));
+        if size > MAX_IMAGE {
+            return Err(Error::Dispatch(format!("an image of {size} bytes, {MAX_IMAGE} are allowed")));
+        }
+    }
+    let mut bytes = inputs.buffers.get(&place).cloned().unwrap_or_else(|| vec![0; size as usize]);
+    if binding.image.is_some() {
+        bytes.resize(size as usize, 0);
+    }
+    let (set, binding, count) = (binding.set, binding.binding, binding.count.unwrap_or(1));
+    let buffer = |element| Buffer { set, binding, element, bytes: bytes.clone(), extent, ..Buffer::default() };
+    Ok((0..count).map(buffer).collect())
 }

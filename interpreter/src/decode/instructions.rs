@@ -30,6 +30,7 @@ impl Decoder<'_> {
             O::Store => self.store(inst),
             O::CopyMemory => self.copy_memory(inst),
             O::ArrayLength => self.array_length(inst),
+            O::ImageRead | O::ImageWrite | O::ImageQuerySize | O::ImageTexelPointer => self.image_instruction(inst),
             O::ControlBarrier | O::MemoryBarrier => self.barrier(inst),
             O::AssumeTrueKHR => {
                 let (a, _) = self.scalar(id_at(inst, 0)?)?;

@@ -11,6 +11,9 @@ use crate::code::*;
 use crate::outcome::Error;
 use crate::types::{Scalar, Type};
 
+/// `WorkgroupMemory`, `UniformMemory` and `ImageMemory` of memory semantics (SPIR-V 1.6 §3.25), in the order of [`Orders`].
+const KINDS_OF_MEMORY: [u64; 3] = [0x100, 0x40, 0x800];
+
 /// The most scalars that all accesses of a module may have together.
 const MAX_LEAVES: usize = 1 << 21;
 
@@ -175,7 +178,10 @@ impl Decoder<'_> {
         if self.types.cells(pointer.pointee) > 1 << 16 {
             return Err(Error::Memory("an access to too many scalars".into()));
         }
-        if matches!(self.types.get(pointer.pointee), Type::RuntimeArray(..) | Type::Opaque(_) | Type::Void) {
+        if matches!(
+            self.types.get(pointer.pointee),
+            Type::RuntimeArray(..) | Type::Opaque(_) | Type::Image(_) | Type::Void
+        ) {
             return Err(invalid("an access to a type without values"));
         }
         if pointer.space == Space::Cells {
@@ -203,12 +209,13 @@ impl Decoder<'_> {
             leaves: narrow,
             read_only: pointer.read_only,
             synchronises,
+            texel: pointer.texel,
         });
         Ok(self.code.accesses.len() as u32 - 1)
     }
 
     /// The column that a base needs, as an operand.
-    fn base_operand(pointer: &Pointer) -> Reg {
+    pub(super) fn base_operand(pointer: &Pointer) -> Reg {
         match pointer.base {
             Base::Reg(reg) => reg,
             _ => NONE,
@@ -218,6 +225,10 @@ impl Decoder<'_> {
     pub(super) fn load(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let pointer = self.pointer(id_at(inst, 0)?)?;
+        if matches!(self.types.get(ty), Type::Image(_)) {
+            self.defs.insert(id, Def::Pointer(Box::new(pointer)));
+            return Ok(());
+        }
         if let &Type::Opaque(what) = self.types.get(ty) {
             self.unsupported(what);
             self.defs.insert(id, Def::Value(ty, Default::default()));
@@ -335,7 +346,7 @@ impl Decoder<'_> {
         if inst.class.opcode == Opcode::MemoryBarrier {
             let semantics = self.literal_constant(id_at(inst, 1)?)?;
             self.code.fences |= semantics & 0x1E != 0;
-            let orders = [semantics & 0x100 != 0, semantics & 0x40 != 0];
+            let orders = KINDS_OF_MEMORY.map(|bit| semantics & bit != 0);
             self.push(Op::MemoryBarrier(orders), NONE, [NONE; 3], &[], &[]);
             return Ok(());
         }
@@ -357,7 +368,7 @@ impl Decoder<'_> {
             3 => !workgroup,
             _ => false,
         };
-        let orders = [semantics & 0x100 != 0 && both && wide, semantics & 0x40 != 0 && both && wide];
+        let orders = KINDS_OF_MEMORY.map(|bit| semantics & bit != 0 && both && wide);
         self.code.barriers.push(Barrier { workgroup, orders });
         let op = Op::ControlBarrier(self.code.barriers.len() as u32 - 1);
         let number = self.code.group_count;

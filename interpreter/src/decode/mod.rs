@@ -3,6 +3,7 @@
 mod body;
 mod extended;
 mod finish;
+mod image;
 mod instructions;
 mod memory;
 
@@ -16,7 +17,7 @@ use smallvec::SmallVec;
 use crate::alu;
 use crate::code::*;
 use crate::dispatch::{PipelineOptions, Tier};
-use crate::module::{Binding, BindingKind, Interface, Module, SpecConstant};
+use crate::module::{Binding, BindingKind, ImageShape, Interface, Module, SpecConstant};
 use crate::outcome::Error;
 use crate::types::{MAX_CELLS, MatrixLayout, Member, Scalar, Type, TypeId, Types};
 
@@ -49,6 +50,8 @@ pub(crate) struct Pointer {
     pub read_only: bool,
     /// The next index chooses a descriptor.
     pub descriptors: bool,
+    /// To a texel, or to nowhere.
+    pub texel: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -505,7 +508,7 @@ impl<'a> Decoder<'a> {
                 }
                 Type::Function
             }
-            Opcode::TypeImage => Type::Opaque("OpTypeImage"),
+            Opcode::TypeImage => self.image_type(inst)?,
             Opcode::TypeSampler => Type::Opaque("OpTypeSampler"),
             Opcode::TypeSampledImage => Type::Opaque("OpTypeSampledImage"),
             Opcode::TypeAccelerationStructureKHR => Type::Opaque("OpTypeAccelerationStructureKHR"),
@@ -733,6 +736,7 @@ impl<'a> Decoder<'a> {
             step: None,
             read_only: decorations.read_only,
             descriptors: false,
+            texel: false,
         };
         match class {
             StorageClass::Private => {
@@ -884,6 +888,7 @@ impl<'a> Decoder<'a> {
             _ => BindingKind::Other,
         };
         let mut element = None;
+        let mut image = None;
         let mut read_only = decorations.read_only || kind == BindingKind::UniformBuffer;
         match self.types.get(block) {
             Type::Struct(members) => {
@@ -891,6 +896,11 @@ impl<'a> Decoder<'a> {
                 if let Some(Type::RuntimeArray(part, stride)) = members.last().map(|m| self.types.get(m.ty)) {
                     element = Some(self.types.stride(*part, *stride));
                 }
+            }
+            Type::Image(shape) => {
+                kind = BindingKind::StorageImage;
+                let texel = shape.components * shape.scalar.bytes();
+                image = Some(ImageShape { texel, dimensions: shape.dimensions });
             }
             Type::Opaque(what) => {
                 let what = *what;
@@ -913,7 +923,11 @@ impl<'a> Decoder<'a> {
         }
         let first = self.code.objects.len() as u32;
         for element in 0..elements as u32 {
-            self.object(ObjectKind::Buffer { set, binding, element }, read_only, size)?;
+            self.object(
+                ObjectKind::Buffer { set, binding, element, texel: image.map_or(0, |image| image.texel) },
+                read_only,
+                size,
+            )?;
         }
         pointer.base = Base::Bytes { object: first, offset: 0 };
         self.bindings.push(Binding {
@@ -923,6 +937,7 @@ impl<'a> Decoder<'a> {
             count: count.map(|n| n as u32),
             size,
             element,
+            image,
             name,
             read_only,
         });

@@ -78,6 +78,9 @@ impl Machine<'_> {
             Op::VectorExtract => self.vector_extract(inst),
             Op::VectorInsert => self.vector_insert(inst),
             Op::Chain(chain) => self.chain(inst, chain),
+            Op::Texel(texel) => self.texel(inst, texel),
+            Op::ImageSize(texel) => self.image_size(inst, texel),
+            Op::Narrow(w, signed) => self.narrow(inst, w, signed)?,
             Op::Load(access) => self.load(inst, access)?,
             Op::Store(access) => self.store(inst, access)?,
             Op::Atomic(access, op, scalar) => self.atomic(inst, access, op, scalar)?,
@@ -138,6 +141,16 @@ impl Machine<'_> {
         lanes!(self, slot => { d[slot].set(f(a[slot].get()).unwrap_or(0)); });
         self.clear(inst.d);
         Ok(())
+    }
+
+    /// "The converted value of any integer that cannot be represented in the target format is undefined" (Vulkan, "Texel Output Format Conversion").
+    fn narrow(&mut self, inst: &Inst, w: u8, signed: bool) -> Result<(), Stop> {
+        self.general(inst, &[inst.a], &|x: &[u64]| {
+            let low = x[0] & alu::mask(w);
+            // The sign of 32 bits, in which texels are written.
+            let back = if signed { alu::signed(low, w) as u64 & alu::mask(32) } else { low };
+            if back == x[0] { Ok(low) } else { Err(Fault::Value(Why::Operands)) }
+        })
     }
 
     #[inline(always)]

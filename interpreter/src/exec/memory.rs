@@ -133,8 +133,10 @@ pub(crate) struct Bytes {
     shadow: Sparse<Shadow>,
     granules: usize,
     pub read_only: bool,
-    /// 0: workgroup memory, 1: buffers.
+    /// Index in [`Orders`].
     domain: usize,
+    /// Of an image.
+    pub extent: [u32; 3],
     /// The variable, or one of them; none for a buffer that only addresses point to.
     object: Option<u32>,
 }
@@ -207,7 +209,7 @@ pub(crate) struct Memory {
     /// First address, last address, object.
     addresses: Vec<(u64, u64, u32)>,
     granule: u64,
-    orders: [Order; 2],
+    orders: [Order; 3],
     readers: Vec<Vec<(u32, u32)>>,
     /// Lists of readers that nothing refers to.
     free: Vec<u32>,
@@ -217,7 +219,7 @@ pub(crate) struct Memory {
     workgroup: u32,
     checks_races: bool,
     /// By invocation and kind of memory: a fence was executed since the last control barrier.
-    fenced: Vec<[bool; 2]>,
+    fenced: Vec<Orders>,
     lost: bool,
     /// New contended locations: what the run assumed of an atomic's order was wrong.
     pub contended: FxHashSet<(u32, u32)>,
@@ -248,7 +250,7 @@ impl Memory {
                     }
                     Bytes { bytes: dispatch.push.clone(), ..made }
                 }
-                ObjectKind::Buffer { set, binding, element } => {
+                ObjectKind::Buffer { set, binding, element, texel } => {
                     let key = (set, binding, element);
                     let found = dispatch.buffers.iter().position(|b| (b.set, b.binding, b.element) == key);
                     let Some(at) = found.map(whole) else {
@@ -260,7 +262,13 @@ impl Memory {
                         continue;
                     }
                     memory.of_buffer[at] = Some(memory.objects.len() as u32);
-                    Bytes { bytes: dispatch.buffers[at].bytes.clone(), ..made }
+                    let (bytes, extent) = (dispatch.buffers[at].bytes.clone(), dispatch.buffers[at].extent);
+                    let needs = extent.iter().fold(u64::from(texel), |n, &side| n.saturating_mul(u64::from(side)));
+                    if needs > bytes.len() as u64 {
+                        let has = bytes.len();
+                        return Err(Error::Dispatch(format!("image {set}.{binding} of {has} bytes needs {needs}")));
+                    }
+                    Bytes { bytes, domain: if texel > 0 { 2 } else { 1 }, extent, ..made }
                 }
             };
             memory.of_variable.push(memory.objects.len() as u32);
@@ -293,7 +301,7 @@ impl Memory {
     pub fn begin_workgroup(&mut self, code: &Code, workgroup: u32, size: usize, reasons: &mut Reasons) {
         self.workgroup = workgroup;
         self.lost = false;
-        self.fenced = vec![[false; 2]; self.n as usize];
+        self.fenced = vec![Orders::default(); self.n as usize];
         let never = reasons.taint(Why::Uninitialised, super::NOWHERE);
         for bytes in &mut self.objects {
             let Some(object) = bytes.object.map(|object| &code.objects[object as usize]) else { continue };
@@ -331,22 +339,22 @@ impl Memory {
     }
 
     /// `OpMemoryBarrier`: the next control barrier orders these kinds of memory, too.
-    pub fn fence(&mut self, orders: [bool; 2], slots: &[u32]) {
+    pub fn fence(&mut self, orders: Orders, slots: &[u32]) {
         for (domain, _) in orders.iter().enumerate().filter(|(_, orders)| **orders) {
             slots.iter().for_each(|&slot| self.fenced[slot as usize][domain] = true);
         }
     }
 
     /// What a barrier orders for lanes that executed a fence since the last one.
-    fn ordered_by(&mut self, orders: [bool; 2], slots: impl Iterator<Item = usize> + Clone) -> [bool; 2] {
+    fn ordered_by(&mut self, orders: Orders, slots: impl Iterator<Item = usize> + Clone) -> Orders {
         let fenced = |domain: usize| slots.clone().all(|slot| self.fenced[slot][domain]);
-        let orders = [orders[0] || fenced(0), orders[1] || fenced(1)];
-        slots.for_each(|slot| self.fenced[slot] = [false; 2]);
+        let orders = std::array::from_fn(|domain| orders[domain] || fenced(domain));
+        slots.for_each(|slot| self.fenced[slot] = Orders::default());
         orders
     }
 
     /// The lanes are ordered among each other.
-    pub fn subgroup_barrier(&mut self, orders: [bool; 2], slots: &[u32], layout: &Layout) {
+    pub fn subgroup_barrier(&mut self, orders: Orders, slots: &[u32], layout: &Layout) {
         let orders = self.ordered_by(orders, slots.iter().map(|slot| *slot as usize));
         for (order, _) in self.orders.iter_mut().zip(orders).filter(|(_, orders)| *orders) {
             let lanes = order.lanes;
@@ -369,7 +377,7 @@ impl Memory {
 
     /// All invocations of the workgroup are ordered. With a taint, what was written before may since have been overwritten by an invocation whose path
     /// is unknown.
-    pub fn workgroup_barrier(&mut self, orders: [bool; 2], taint: u32) {
+    pub fn workgroup_barrier(&mut self, orders: Orders, taint: u32) {
         let orders = self.ordered_by(orders, 0..self.n as usize);
         for (domain, order) in self.orders.iter_mut().enumerate() {
             if !orders[domain] {
@@ -395,7 +403,7 @@ impl Memory {
     /// What lost invocations may have written: everything that no other one accessed, since races are excluded.
     pub fn taint_lost(&mut self, lost: impl Fn(u32) -> bool, taint: u32) -> Result<(), Stop> {
         let granule = self.granule as usize;
-        for object in self.objects.iter_mut().filter(|object| object.domain == 1 && !object.read_only) {
+        for object in self.objects.iter_mut().filter(|object| object.domain != 0 && !object.read_only) {
             let length = object.bytes.len();
             let old = std::mem::replace(&mut object.taints, Sparse::new(0));
             object.taints.fill = old.fill.max(taint);
@@ -565,7 +573,7 @@ impl Memory {
     }
 
     /// The object and the offset behind a pointer.
-    fn resolve(&self, space: Space, pointer: u64) -> Option<(u32, u64)> {
+    pub(super) fn resolve(&self, space: Space, pointer: u64) -> Option<(u32, u64)> {
         if space == Space::Physical {
             let found = self.addresses.iter().find(|(first, end, _)| (*first..*end).contains(&pointer));
             return found.map(|(first, _, object)| (*object, pointer - first));
@@ -705,7 +713,9 @@ impl Machine<'_> {
         let verb = if wrote { "wrote" } else { "read" };
         let variable = self.memory.objects[object as usize].object;
         let what = match variable.map(|object| &self.code.objects[object as usize].kind) {
-            Some(ObjectKind::Buffer { set, binding, .. }) => format!("buffer {set}.{binding}"),
+            Some(ObjectKind::Buffer { set, binding, texel, .. }) => {
+                format!("{} {set}.{binding}", if *texel > 0 { "image" } else { "buffer" })
+            }
             Some(ObjectKind::Workgroup(_)) => "workgroup memory".to_owned(),
             _ => "memory".to_owned(),
         };
@@ -732,8 +742,10 @@ impl Machine<'_> {
         for at in 0..self.active.len() {
             let slot = self.active[at] as usize;
             let (pointer, open) = self.usable(inst, slot, access.base)?;
-            if open != 0 {
-                let taint = self.reasons.derived(open);
+            let nowhere = access.texel && open == 0 && pointer == NO_TEXEL;
+            if open != 0 || nowhere {
+                let outside = Why::OutsideImage;
+                let taint = if nowhere { self.reasons.taint(outside, inst.place) } else { self.reasons.derived(open) };
                 outs.iter().for_each(|&out| self.columns.set(out, slot, 0, taint));
                 continue;
             }
@@ -819,6 +831,9 @@ impl Machine<'_> {
             let (pointer, open) = self.usable(inst, slot, access.base)?;
             if open != 0 {
                 self.store_anywhere(inst, access.space, pointer);
+                continue;
+            }
+            if access.texel && pointer == NO_TEXEL {
                 continue;
             }
             let (object, offset) = self.located(inst, slot, access.space, pointer, end)?;
@@ -958,6 +973,13 @@ impl Machine<'_> {
                     self.store_anywhere(inst, access.space, pointer);
                 }
                 if inst.d != NONE {
+                    self.columns.set(inst.d, slot, 0, taint);
+                }
+                continue;
+            }
+            if access.texel && pointer == NO_TEXEL {
+                if inst.d != NONE {
+                    let taint = self.reasons.taint(Why::OutsideImage, inst.place);
                     self.columns.set(inst.d, slot, 0, taint);
                 }
                 continue;

@@ -4,6 +4,7 @@ mod compute;
 mod converge;
 mod float;
 mod group;
+mod image;
 mod memory;
 
 use std::cell::Cell;
