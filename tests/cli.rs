@@ -57,7 +57,15 @@ fn a_shader_is_judged_on_devices_and_what_is_wrong_is_saved() {
     let wrong = judge("interpreter:elect_highest@16", 1).stdout;
     assert!(wrong.contains("wrong: 8 of 128 words compared differ") && wrong.contains("byte 0: 0x1 -> 0x0"), "{wrong}");
     let finding = saved.join("judge-interpreter-elect-highest-16");
-    for name in ["module.spv", "module.spvasm", "with-lane-map.spv", "buffer-1.3.bin", "judge.json", "README.md"] {
+    for name in [
+        "module.spv",
+        "module.spvasm",
+        "module.amber",
+        "with-lane-map.spv",
+        "buffer-1.3.bin",
+        "judge.json",
+        "README.md",
+    ] {
         assert!(finding.join(name).is_file(), "{name}");
     }
     // The command in it shows the same.
@@ -78,12 +86,26 @@ fn a_shader_is_judged_on_devices_and_what_is_wrong_is_saved() {
             < std::fs::metadata(finding.join("module.spv")).expect("it is there").len()
     );
     run(["judge", &path(&small), "--device", "interpreter:elect_highest@16"]).expect(1);
-    // No other command takes it for a finding.
-    for command in ["explain", "minimize", "show"] {
-        run([command, &path(&finding)]).fails_with(&["tangle judge"]);
+    // Other commands take the finding.
+    let minimized = run(["minimize", &path(&finding)]).expect(0).stdout;
+    assert!(minimized.contains("OpGroupNonUniformElect") && minimized.contains("wrong:"), "{minimized}");
+    let small = finding.join("minimized");
+    let size = |folder: &Path| std::fs::metadata(folder.join("module.spv")).expect("it is there").len();
+    assert!(size(&small) < size(&finding));
+    run(["minimize", &path(&small), "--device", "interpreter@16"]).fails_with(&["does not fail there"]);
+    let exported = folder.path().join("exported");
+    run(["export", &path(&small), "--out", &path(&exported)]).expect(0);
+    for name in ["module.amber", "module.spv", "module.spvasm", "README.md"] {
+        assert!(exported.join(name).is_file(), "{name}");
     }
-    for (command, out) in [("report", "out.html"), ("export", "out")] {
-        run([command, &path(&finding), "--out", &path(&folder.path().join(out))]).fails_with(&["tangle judge"]);
+    let holds = run(["judge", &path(&exported.join("module.amber")), "--subgroup-size", "16"]).expect(0).stdout;
+    assert!(holds.contains("0 do not, 0 are not determined"), "{holds}");
+    let page = folder.path().join("out.html");
+    run(["report", &path(&small), "--out", &path(&page)]).expect(0);
+    assert!(read(&page).contains("Words that differ") && read(&page).contains("OpGroupNonUniformElect"));
+    run(["report", &path(&small), "--out", &path(&folder.path().join("out.md"))]).fails_with(&[".html"]);
+    for command in ["explain", "show"] {
+        run([command, &path(&finding)]).fails_with(&["tangle judge"]);
     }
     run(["judge", file.to_str().expect("a path"), "--device", "no_such_device"]).expect(2);
 }

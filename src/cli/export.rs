@@ -10,7 +10,7 @@ use tangle_report::export::bundle;
 use tangle_report::subject::{Basis, Elsewhere, Subject};
 
 use super::exhibit::{RunArgs, load, start_of, try_on};
-use super::{Found, say};
+use super::{Found, foreign, say};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -30,6 +30,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
+    if let Some(finding) = foreign::read(&args.case)? {
+        return foreign::export(&finding, &args.out);
+    }
     let mut subject = load(&args.case, &args.run)?;
     let stage = subject.case.entry_point.stage;
     anyhow::ensure!(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -11,6 +12,7 @@ use tangle_interpreter::{BindingKind, BufferState, End, Limits, Outcome, Tier};
 use tangle_judge::compare::{Difference, compare};
 use tangle_judge::contents::Contents;
 use tangle_judge::device::{Compared, Device, Made, Ready, Word};
+use tangle_judge::finding::{Finding, TIERS, bytes_of, tier_name};
 use tangle_judge::made::{Maker, still_differs};
 use tangle_judge::reduce::reduce;
 use tangle_judge::run::{Inputs, Judged, judge};
@@ -18,7 +20,7 @@ use tangle_judge::script::{self, Expectation};
 use tangle_judge::source::Source;
 use tangle_runner::{Inventory, Options, ProbeOptions};
 
-use super::output::{put, say};
+use super::output::{put, say, say_stderr};
 use super::{DriverArgs, Found};
 
 #[derive(clap::Args)]
@@ -129,16 +131,9 @@ fn subgroup_size(text: &str) -> Result<u32, String> {
     size.ok_or_else(|| "a subgroup size is a power of two up to 128".into())
 }
 
-const TIERS: [(&str, Tier); 3] =
-    [("plain", Tier::Plain), ("subgroup_uniform", Tier::SubgroupUniform), ("maximal", Tier::Maximal)];
-
 fn tier(text: &str) -> Result<Tier, String> {
     let found = TIERS.iter().find(|(name, _)| *name == text).map(|&(_, tier)| tier);
     found.ok_or_else(|| "the tiers are plain, subgroup_uniform and maximal".into())
-}
-
-fn tier_name(tier: Tier) -> &'static str {
-    TIERS.iter().find(|(_, known)| *known == tier).map_or("unknown", |(name, _)| name)
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
@@ -192,9 +187,10 @@ fn against_what_is_made(
     let (Some(file), Some(difference)) = (&args.reduce, compare(&judged.outcome, &made.outcome).0) else {
         return Ok(found);
     };
-    let small =
-        reduce(words, &mut |words| still_differs(words, inputs, &difference, &mut |words| maker.make(words).ok()));
-    tangle_files::write_atomically(file, &small.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())?;
+    let small = reduce(words, Some(Instant::now() + TIME), &mut |words| {
+        still_differs(words, inputs, &difference, &mut |words| maker.make(words).ok())
+    });
+    tangle_files::write_atomically(file, &bytes_of(&small))?;
     Ok(found)
 }
 
@@ -220,25 +216,77 @@ fn inputs(args: &Args) -> anyhow::Result<Inputs> {
     })
 }
 
-/// The devices by name.
-fn devices(args: &Args) -> anyhow::Result<Vec<Device>> {
+/// The devices by name. `timeout`: the most processor time for a run.
+pub fn devices(drivers: &DriverArgs, names: &[String], timeout: Option<Duration>) -> anyhow::Result<Vec<Device>> {
     let is_vulkan = |name: &&String| name.split(['@', ':']).next() != Some("interpreter");
-    let drivers = args.drivers.drivers()?;
-    let probed = match args.device.iter().any(|name| is_vulkan(&name)) {
+    let drivers = drivers.drivers()?;
+    let probed = match names.iter().any(|name| is_vulkan(&name)) {
         true => drivers.all()?,
         false => drivers.own.clone(),
     };
     let inventory = Inventory::probe(&probed, &ProbeOptions::default());
-    let own = drivers.own.iter().map(|driver| &driver.name).filter(|name| !args.device.contains(name));
+    let own = drivers.own.iter().map(|driver| &driver.name).filter(|name| !names.contains(name));
     let open = |name: &String| {
         if !is_vulkan(&name) {
             let Interpreter { subgroup_size, fault } = name.parse()?;
             return Ok(Device::Interpreter { name: name.clone(), subgroup_size, fault });
         }
         let (driver, info) = inventory.device(name)?;
-        Ok(Device::Vulkan(Box::new(tangle_runner::Device::open(driver, info.index, &Options::default())?)))
+        let options = Options { timeout, ..Options::default() };
+        Ok(Device::Vulkan(Box::new(tangle_runner::Device::open(driver, info.index, &options)?)))
     };
-    own.chain(&args.device).map(open).collect()
+    own.chain(names).map(open).collect()
+}
+
+/// How long a module is made smaller if nobody says it.
+pub const TIME: Duration = Duration::from_secs(120);
+
+/// The most processor time for one candidate.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How often progress is told.
+const PROGRESS: Duration = Duration::from_secs(2);
+
+/// What is known of a device.
+pub fn about(device: &Device) -> anyhow::Result<Value> {
+    Ok(match device {
+        Device::Vulkan(device) => serde_json::to_value(device.info())?,
+        Device::Interpreter { name, .. } => Value::from(name.clone()),
+    })
+}
+
+/// A smaller module that the device still fails on as it does on this one, where it gives a result in time. On the way the size is told
+/// now and then.
+///
+/// # Errors
+/// If the device cannot be opened once more.
+pub fn reduced_on(
+    words: &[u32],
+    inputs: &Inputs,
+    drivers: &DriverArgs,
+    device: &str,
+    made: &Made,
+    deadline: Instant,
+) -> anyhow::Result<Vec<u32>> {
+    // A candidate may loop for ever on a device that is wrong; one that did not end at first has to have its time.
+    let timeout = matches!(made, Made::Wrong { .. }).then_some(TIMEOUT);
+    let mut opened = devices(drivers, &[device.to_owned()], timeout)?;
+    let at = opened.iter().position(|opened| opened.name() == device).unwrap_or(0);
+    let device = opened.swap_remove(at);
+    let mut told = Instant::now();
+    let mut tried = 0;
+    Ok(reduce(words, Some(deadline), &mut |candidate| {
+        tried += 1;
+        let Ok(judged) = judge(candidate, inputs) else { return false };
+        let Ok(ready) = Ready::new(candidate, inputs, &judged.interface) else { return false };
+        let same = std::mem::discriminant(made) == std::mem::discriminant(&device.judge(&ready));
+        let keeps = judged.outcome.end == End::Completed && same;
+        if keeps && told.elapsed() > PROGRESS {
+            told = Instant::now();
+            say_stderr!("{} words -> {} words; {tried} candidates", words.len(), candidate.len());
+        }
+        keeps
+    }))
 }
 
 fn on_devices(args: &Args, words: &[u32], inputs: &Inputs, judged: &Judged) -> anyhow::Result<Found> {
@@ -246,30 +294,32 @@ fn on_devices(args: &Args, words: &[u32], inputs: &Inputs, judged: &Judged) -> a
     let mut something = false;
     let (mut ran, mut reduced) = (false, false);
     let mut rows = Vec::new();
-    for device in devices(args)? {
+    for device in devices(&args.drivers, &args.device, None)? {
         let made = device.judge(&ready);
         let wrong = matches!(made, Made::Wrong { .. } | Made::Failed(_) | Made::Undefined(_));
         something |= wrong;
         ran |= !matches!(made, Made::NotRun(_));
         if let (true, Some(folder)) = (wrong, &args.save) {
             let folder = folder.join(format!("judge-{}", device.name().replace(|c: char| !c.is_alphanumeric(), "-")));
-            save(&folder, args, words, inputs, &ready, &device, &made)?;
+            let finding = Finding {
+                source: args.file.display().to_string(),
+                device: device.name().to_owned(),
+                about: about(&device)?,
+                made: made.clone(),
+                words: words.to_vec(),
+                inputs: inputs.clone(),
+            };
+            finding.save(&folder)?;
+            say!("  saved: {}", folder.display())?;
         }
-        let fails = |made: &Made| matches!(made, Made::Wrong { .. } | Made::Failed(_));
-        if let (true, Some(file)) = (fails(&made) && !reduced, &args.reduce) {
+        if let (true, Some(file)) = (made.is_failure() && !reduced, &args.reduce) {
             reduced = true;
-            let small = reduce(words, &mut |words| {
-                let Ok(judged) = judge(words, inputs) else { return false };
-                let Ok(ready) = Ready::new(words, inputs, &judged.interface) else { return false };
-                let same = std::mem::discriminant(&made) == std::mem::discriminant(&device.judge(&ready));
-                judged.outcome.end == End::Completed && same
-            });
-            let bytes: Vec<u8> = small.iter().flat_map(|word| word.to_le_bytes()).collect();
-            tangle_files::write_atomically(file, &bytes)?;
+            let small = reduced_on(words, inputs, &args.drivers, device.name(), &made, Instant::now() + TIME)?;
+            tangle_files::write_atomically(file, &bytes_of(&small))?;
         }
         match args.json {
             true => rows.push(made_as_json(device.name(), &made)),
-            false => put(format_args!("{}", made_as_text(device.name(), &made)))?,
+            false => put(format_args!("{}", made.text(device.name())))?,
         }
     }
     if args.json {
@@ -277,29 +327,6 @@ fn on_devices(args: &Args, words: &[u32], inputs: &Inputs, judged: &Judged) -> a
     }
     anyhow::ensure!(ran, "no device ran {}", args.file.display());
     Ok(found(something))
-}
-
-fn made_as_text(device: &str, made: &Made) -> String {
-    match made {
-        Made::Right(compared) => {
-            format!("{device}: right: {} words compared, {} left open\n", compared.words, compared.open)
-        }
-        Made::Wrong { compared, copy } => {
-            let Compared { words, open, different, first } = compared;
-            let mut text =
-                format!("{device}: wrong: {different} of {words} words compared differ, {open} left open; {copy}\n");
-            for word in first {
-                let Word { set, binding, offset, expected, found } = word;
-                let _ = writeln!(text, "  set {set} binding {binding}, byte {offset}: {expected:#x} -> {found:#x}");
-            }
-            text
-        }
-        Made::Failed(what) => format!("{device}: failed: {what}\n"),
-        Made::Undefined(what) => {
-            format!("{device}: not compared: undefined behaviour with this device's lane map: {what}\n")
-        }
-        Made::NotRun(why) => format!("{device}: not run: {why}\n"),
-    }
 }
 
 fn made_as_json(device: &str, made: &Made) -> Value {
@@ -317,67 +344,6 @@ fn made_as_json(device: &str, made: &Made) -> Value {
         Made::Undefined(what) => json!({ "device": device, "result": "undefined_behaviour", "what": what }),
         Made::NotRun(why) => json!({ "device": device, "result": "not_run", "what": why }),
     }
-}
-
-/// A folder that shows it again: the module, what it was run with, what differs, and the command.
-fn save(
-    folder: &Path,
-    args: &Args,
-    words: &[u32],
-    inputs: &Inputs,
-    ready: &Ready<'_>,
-    device: &Device,
-    made: &Made,
-) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let write = |name: &str, bytes: &[u8]| {
-        let file = folder.join(name);
-        tangle_files::write_atomically(&file, bytes)
-    };
-    let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
-    let mut command = "tangle judge module.spv".to_owned();
-    write("module.spv", &bytes(words))?;
-    write("with-lane-map.spv", &bytes(ready.copy()))?;
-    write("module.spvasm", tangle_runner::toolchain::disassemble(words).unwrap_or_default().as_bytes())?;
-    for ((set, binding), contents) in &inputs.buffers {
-        let name = format!("buffer-{set}.{binding}.bin");
-        write(&name, contents)?;
-        let _ = write!(command, " --buffer {set}.{binding}={name}");
-    }
-    if !inputs.push.is_empty() {
-        write("push.bin", &inputs.push)?;
-        command.push_str(" --push push.bin");
-    }
-    for (id, value) in &inputs.specialization {
-        let _ = write!(command, " --spec {id}={value:#x}");
-    }
-    if let Some(entry) = &inputs.entry {
-        let _ = write!(command, " --entry {entry}");
-    }
-    if let Some(tier) = inputs.tier {
-        let _ = write!(command, " --as {}", tier_name(tier));
-    }
-    let [x, y, z] = inputs.workgroups;
-    let _ = write!(
-        command,
-        " --workgroups {x},{y},{z} --subgroup-size {} --device {}",
-        inputs.subgroup_size,
-        device.name()
-    );
-    let about = match device {
-        Device::Vulkan(device) => serde_json::to_value(device.info())?,
-        Device::Interpreter { name, .. } => Value::from(name.clone()),
-    };
-    let report = json!({ "source": args.file.display().to_string(), "command": command, "device": about,
-        "made": made_as_json(device.name(), made), "runner": tangle_runner::toolchain::version() });
-    write("judge.json", serde_json::to_string_pretty(&report)?.as_bytes())?;
-    write("README.md", format!(
-        "{}\nIn this folder:\n\n    {command}\n\n`module.spv` is the shader, `with-lane-map.spv` the copy that first writes `SubgroupId`,\n\
-         `SubgroupLocalInvocationId`, `SubgroupSize` and `NumSubgroups` of every invocation into its last buffer. `judge.json`\n\
-         says what differs and on which device.\n",
-        made_as_text(device.name(), made)).as_bytes())?;
-    say!("  saved: {}", folder.display())?;
-    Ok(())
 }
 
 fn found(something: bool) -> Found {

@@ -20,7 +20,7 @@ use tangle_minimizer::{Progress, Size, statements};
 use tangle_program::case::Case;
 use tangle_runner::config::Drivers;
 
-use super::{DriverArgs, Found, duration, progress, read_case, say, say_stderr, timeout};
+use super::{DriverArgs, Found, duration, foreign, progress, read_case, say, say_stderr, timeout};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -64,6 +64,10 @@ pub struct Args {
 static STOP: AtomicBool = AtomicBool::new(false);
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
+    if let Some(finding) = foreign::read(&args.case)? {
+        let out = args.out.as_deref();
+        return foreign::minimize(&args.case, &finding, args.device.as_ref(), &args.drivers, args.time, out);
+    }
     let original = read_case(&args.case)?;
     let found = read_finding(&args.case)?;
     let place = args.out.as_deref().map_or_else(|| MinimizedPath::of(&args.case), MinimizedPath::new);

@@ -12,6 +12,7 @@ mod devices;
 mod exhibit;
 mod explain;
 mod export;
+mod foreign;
 mod fuzz;
 mod judge;
 mod matrix;
@@ -365,7 +366,7 @@ fn read_case(path: &Path) -> anyhow::Result<Case> {
     let file = if path.is_dir() { path.join("case.json") } else { path.to_owned() };
     anyhow::ensure!(
         !path.join("judge.json").exists(),
-        "{} is of `tangle judge`: a module without a tree, which no other command takes (its README.md has the command that runs it again)",
+        "{} is of `tangle judge`: a module without a tree, which only `minimize`, `export` and `report` take (its README.md has the command that runs it again)",
         path.display()
     );
     anyhow::ensure!(

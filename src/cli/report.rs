@@ -10,7 +10,7 @@ use tangle_report::html::address;
 use tangle_report::reporter::{self, names};
 
 use super::exhibit::{RunArgs, load};
-use super::{Found, say};
+use super::{Found, foreign, say};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -26,6 +26,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
+    if let Some(finding) = foreign::read(&args.what)? {
+        return foreign::report(&finding, &args.out);
+    }
     let reporter = reporter::for_file(&args.out, args.format.as_deref())?;
     let report = match campaign::read(&args.what)? {
         Some(mut campaign) => {

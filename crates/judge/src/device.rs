@@ -9,8 +9,10 @@
 //! | any | differs | [`Made::Wrong`]: the map is of that very run |
 //! | differs | as determined | the added code makes it go away. The module's own lane map is not known: [`Made::Wrong`] only if no division into subgroups of consecutive invocations, of any size of the device, explains it |
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
+use serde::{Deserialize, Serialize};
 use tangle_interpreter::faults::Planted;
 use tangle_interpreter::{
     Binding, BindingKind, Dispatch, End, Interface, LaneMap, Module, Outcome, Pipeline, PipelineOptions, Place,
@@ -39,7 +41,7 @@ pub enum Device {
 }
 
 /// A word that differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Word {
     /// `DescriptorSet`.
     pub set: u32,
@@ -54,7 +56,7 @@ pub struct Word {
 }
 
 /// What was compared.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
     /// Words that are determined.
     pub words: u64,
@@ -67,7 +69,8 @@ pub struct Compared {
 }
 
 /// What a device made of a module.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Made {
     /// Everything that is determined is as it has to be.
     Right(Compared),
@@ -76,7 +79,7 @@ pub enum Made {
         /// What was compared, in the run that shows it.
         compared: Compared,
         /// What the copy with the prologue has to do with it, in words.
-        copy: &'static str,
+        copy: Cow<'static, str>,
     },
     /// It crashed, hung, or reported an error.
     Failed(String),
@@ -166,12 +169,15 @@ impl Device {
                 (0, 0) => return Made::Right(of_module),
                 (0, _) => away = true,
                 (_, 0) => {
-                    return Made::Wrong { compared: of_copy, copy: "only with the prologue that writes the lane map" };
+                    return Made::Wrong {
+                        compared: of_copy,
+                        copy: "only with the prologue that writes the lane map".into(),
+                    };
                 }
                 _ => {
                     return Made::Wrong {
                         compared: of_copy,
-                        copy: "with the prologue that writes the lane map and without",
+                        copy: "with the prologue that writes the lane map and without".into(),
                     };
                 }
             }
@@ -191,11 +197,11 @@ impl Device {
         match made {
             Some(compared) if away => Made::Wrong {
                 compared,
-                copy: "the prologue that writes the lane map makes it go away; no lane map of consecutive invocations explains it",
+                copy: "the prologue that writes the lane map makes it go away; no lane map of consecutive invocations explains it".into(),
             },
             Some(compared) => Made::Wrong {
                 compared,
-                copy: "the lane map cannot be observed; none of consecutive invocations explains it",
+                copy: "the lane map cannot be observed; none of consecutive invocations explains it".into(),
             },
             None => Made::NotRun("the device names no subgroup size".into()),
         }

@@ -15,6 +15,7 @@ pub mod contents;
 pub mod data;
 pub mod device;
 pub mod edit;
+pub mod finding;
 pub mod made;
 pub mod reduce;
 pub mod run;

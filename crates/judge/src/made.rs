@@ -129,7 +129,7 @@ mod tests {
         let difference = compare(&outcome(&words), &outcome(&made)).0.expect("they differ");
         let mut keeps = |words: &[u32]| still_differs(words, &inputs, &difference, &mut and_is_or);
         assert!(keeps(&words));
-        let small = reduce(&words, &mut keeps);
+        let small = reduce(&words, None, &mut keeps);
         assert!(keeps(&small) && toolchain::validate(&small, SpirvVersion::V1_6).is_ok());
         let count = |words: &[u32]| {
             let module = Instructions::read(words).expect("a module");

@@ -11,6 +11,7 @@
 //! | a value becomes a constant | null, or true: `OpCopyObject` of it, so that what it was computed from can go |
 
 use std::collections::{BTreeSet, HashSet};
+use std::time::Instant;
 
 use rspirv::grammar::{INSTRUCTION_TABLE, OperandKind};
 use tangle_program::case::SpirvVersion;
@@ -21,10 +22,10 @@ use crate::edit::{Instructions, instruction, op, opcode};
 /// Modules that are tried at most.
 const TRIES: u32 = 20_000;
 
-/// A smaller module of which `keeps` is true, as it is of this one. The words themselves if they are no module.
-pub fn reduce(words: &[u32], keeps: &mut dyn FnMut(&[u32]) -> bool) -> Vec<u32> {
+/// A smaller module of which `keeps` is true, as it is of this one: the best that is found before the deadline. The words themselves if they are no module.
+pub fn reduce(words: &[u32], deadline: Option<Instant>, keeps: &mut dyn FnMut(&[u32]) -> bool) -> Vec<u32> {
     let Some(best) = Instructions::read(words) else { return words.to_vec() };
-    let mut reducer = Reducer { best, keeps, left: TRIES };
+    let mut reducer = Reducer { best, keeps, left: TRIES, deadline };
     loop {
         let before = cost(&reducer.best.list);
         reducer.instructions();
@@ -42,6 +43,7 @@ struct Reducer<'a> {
     best: Instructions,
     keeps: &'a mut dyn FnMut(&[u32]) -> bool,
     left: u32,
+    deadline: Option<Instant>,
 }
 
 /// What is made smaller. Constants count for nothing, and copies, which values become, for little.
@@ -79,6 +81,9 @@ fn is_structure(words: &[u32]) -> bool {
 impl Reducer<'_> {
     /// True if this is better, which it is from then on.
     fn accept(&mut self, list: Vec<Vec<u32>>) -> bool {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            self.left = 0;
+        }
         if self.left == 0 || cost(&list) >= cost(&self.best.list) {
             return false;
         }
@@ -332,7 +337,7 @@ mod tests {
             judged.outcome.end == End::Completed && matches!(device.judge(&ready), Made::Wrong { .. })
         };
         assert!(keeps(&words));
-        let small = reduce(&words, &mut keeps);
+        let small = reduce(&words, None, &mut keeps);
         let count = |words: &[u32]| {
             let module = Instructions::read(words).unwrap();
             module.list.len() - module.first_function()

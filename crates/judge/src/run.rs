@@ -8,7 +8,7 @@ use tangle_interpreter::{
 };
 
 /// What a module is run with. What is not given is made: [`Inputs::buffers`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// Contents of buffers by set and binding. A storage or uniform buffer that is not named is as large as its type, with [`DEFAULT_ITEMS`]
     /// elements where that ends in a run-time array, and all 0.

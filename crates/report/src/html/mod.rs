@@ -6,7 +6,8 @@
 //!   Campaign (statistics, findings, samples) ────► campaign ───────┤
 //!   Coverage (operations, contexts, types) ──────► coverage ───────┤
 //!   Matrix (bugs against devices) ───────────────► matrix ─────────┤
-//!   Record (a page of the bug book) ─────────────► bugs ───────────┘
+//!   Record (a page of the bug book) ─────────────► bugs ───────────┤
+//!   ModulePage (somebody else's shader) ─────────► module ─────────┘
 //! ```
 //!
 //! Everything that is not a literal of this module goes through [`Html::text`] or an attribute, which escape it.
@@ -19,6 +20,7 @@ pub mod finding;
 mod lanes;
 mod listing;
 pub mod matrix;
+pub mod module;
 
 use std::fmt::{self, Display, Write as _};
 

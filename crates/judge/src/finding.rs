@@ -1,0 +1,415 @@
+//! A module that a device fails on, as `tangle judge --save` leaves it: a folder that other commands take.
+//!
+//! | file | |
+//! |---|---|
+//! | `judge.json` | what it was run with, on which device, and what came of it |
+//! | `module.spv`, `module.spvasm` | the module |
+//! | `with-lane-map.spv` | the copy that first writes the lane map |
+//! | `buffer-SET.BINDING.bin`, `push.bin` | contents |
+//! | `module.amber` | the same as an AmberScript, with the words that differ as `EXPECT`s |
+//! | `README.md` | what is wrong, and the command that shows it |
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tangle_interpreter::{BindingKind, Limits, Module, Pipeline, PipelineOptions, Tier};
+use tangle_runner::toolchain;
+
+use crate::contents::MAX_BYTES;
+use crate::device::{Compared, Made, Ready, Word};
+use crate::run::{Inputs, dispatch};
+
+/// The file that makes a folder one of these.
+pub const FILE: &str = "judge.json";
+
+/// The most that is read of [`FILE`], bytes.
+const MOST: u64 = 1 << 20;
+
+/// A module that a device fails on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The file that was judged.
+    pub source: String,
+    /// Name of the device.
+    pub device: String,
+    /// What is known of the device.
+    pub about: Value,
+    /// What it made of the module.
+    pub made: Made,
+    /// The module.
+    pub words: Vec<u32>,
+    /// What it was run with.
+    pub inputs: Inputs,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    format: u32,
+    source: String,
+    device: String,
+    about: Value,
+    made: Made,
+    command: String,
+    runner: String,
+    workgroups: [u32; 3],
+    subgroup_size: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    entry: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tier: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    specialization: BTreeMap<u32, u64>,
+    /// Set and binding of each file with contents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    buffers: Vec<(u32, u32)>,
+    steps: u64,
+}
+
+/// The names of the tiers.
+pub const TIERS: [(&str, Tier); 3] =
+    [("plain", Tier::Plain), ("subgroup_uniform", Tier::SubgroupUniform), ("maximal", Tier::Maximal)];
+
+/// The name of a tier.
+pub fn tier_name(tier: Tier) -> &'static str {
+    TIERS.iter().find(|(_, known)| *known == tier).map_or("unknown", |(name, _)| name)
+}
+
+fn buffer_file(set: u32, binding: u32) -> String {
+    format!("buffer-{set}.{binding}.bin")
+}
+
+/// Words as bytes.
+pub fn bytes_of(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn words_of(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
+
+impl Finding {
+    /// The command that shows it, in its folder.
+    pub fn command(&self) -> String {
+        let inputs = &self.inputs;
+        let mut command = "tangle judge module.spv".to_owned();
+        for &(set, binding) in inputs.buffers.keys() {
+            let _ = write!(command, " --buffer {set}.{binding}={}", buffer_file(set, binding));
+        }
+        if !inputs.push.is_empty() {
+            command.push_str(" --push push.bin");
+        }
+        for (id, value) in &inputs.specialization {
+            let _ = write!(command, " --spec {id}={value:#x}");
+        }
+        if let Some(entry) = &inputs.entry {
+            let _ = write!(command, " --entry {entry}");
+        }
+        if let Some(tier) = inputs.tier {
+            let _ = write!(command, " --as {}", tier_name(tier));
+        }
+        let [x, y, z] = inputs.workgroups;
+        let size = inputs.subgroup_size;
+        let _ = write!(command, " --workgroups {x},{y},{z} --subgroup-size {size} --device {}", self.device);
+        command
+    }
+
+    /// What is wrong, in a few lines.
+    pub fn text(&self) -> String {
+        self.made.text(&self.device)
+    }
+
+    /// Saves it in a folder, which is made if need be.
+    ///
+    /// # Errors
+    /// If something cannot be written, or the module cannot be run on devices.
+    pub fn save(&self, folder: &Path) -> anyhow::Result<()> {
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        let write = |name: &str, bytes: &[u8]| tangle_files::write_atomically(&folder.join(name), bytes);
+        let inputs = &self.inputs;
+        let interface = self.pipeline()?.interface().clone();
+        let ready = Ready::new(&self.words, inputs, &interface).map_err(anyhow::Error::msg)?;
+        write("module.spv", &bytes_of(&self.words))?;
+        write("with-lane-map.spv", &bytes_of(ready.copy()))?;
+        write("module.spvasm", self.assembly().as_bytes())?;
+        write("module.amber", self.amber()?.as_bytes())?;
+        for (&(set, binding), contents) in &inputs.buffers {
+            write(&buffer_file(set, binding), contents)?;
+        }
+        if !inputs.push.is_empty() {
+            write("push.bin", &inputs.push)?;
+        }
+        write("README.md", self.readme().as_bytes())?;
+        let file = File {
+            format: 1,
+            source: self.source.clone(),
+            device: self.device.clone(),
+            about: self.about.clone(),
+            made: self.made.clone(),
+            command: self.command(),
+            runner: toolchain::version(),
+            workgroups: inputs.workgroups,
+            subgroup_size: inputs.subgroup_size,
+            entry: inputs.entry.clone(),
+            tier: inputs.tier.map(|tier| tier_name(tier).to_owned()),
+            specialization: inputs.specialization.clone(),
+            buffers: inputs.buffers.keys().copied().collect(),
+            steps: inputs.limits.steps,
+        };
+        // Last: with it the folder is a finding.
+        write(FILE, serde_json::to_string_pretty(&file)?.as_bytes())
+    }
+
+    /// Reads what [`Finding::save`] left; `None` if the folder is none of these.
+    ///
+    /// # Errors
+    /// If it cannot be read or understood.
+    pub fn read(folder: &Path) -> anyhow::Result<Option<Finding>> {
+        let path = folder.join(FILE);
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let contents = |name: &str, most: u64| {
+            let path = folder.join(name);
+            tangle_files::read(&path, most).with_context(|| path.display().to_string())
+        };
+        let mut file: File =
+            serde_json::from_slice(&contents(FILE, MOST)?).with_context(|| path.display().to_string())?;
+        anyhow::ensure!(file.format == 1, "{}: format {} is newer than this tangle", path.display(), file.format);
+        let mut inputs = Inputs {
+            workgroups: file.workgroups,
+            subgroup_size: file.subgroup_size,
+            entry: file.entry.take(),
+            specialization: std::mem::take(&mut file.specialization),
+            limits: Limits { steps: file.steps, ..Limits::default() },
+            ..Inputs::default()
+        };
+        if let Some(name) = file.tier.take() {
+            let tier = TIERS.iter().find(|(known, _)| *known == name).map(|&(_, tier)| tier);
+            inputs.tier = Some(tier.with_context(|| format!("{}: '{name}' is no tier", path.display()))?);
+        }
+        for &(set, binding) in &file.buffers {
+            inputs.buffers.insert((set, binding), contents(&buffer_file(set, binding), MAX_BYTES)?);
+        }
+        if folder.join("push.bin").is_file() {
+            inputs.push = contents("push.bin", MAX_BYTES)?;
+        }
+        let words = words_of(&contents("module.spv", MAX_BYTES)?);
+        let File { source, device, about, made, .. } = file;
+        Ok(Some(Finding { source, device, about, made, words, inputs }))
+    }
+
+    fn pipeline(&self) -> anyhow::Result<Pipeline> {
+        let Inputs { entry, specialization, tier, .. } = &self.inputs;
+        let options = PipelineOptions { entry: entry.clone(), specialization: specialization.clone(), tier: *tier };
+        Ok(Pipeline::new(&Module::parse(&self.words)?, &options)?)
+    }
+
+    /// The module, for people.
+    pub fn assembly(&self) -> String {
+        toolchain::disassemble(&self.words).unwrap_or_default()
+    }
+
+    /// What is wrong, what is beside it, and how to see it.
+    pub fn readme(&self) -> String {
+        format!(
+            "# {device} fails on {source}\n\n{text}\nIn this folder:\n\n    {command}\n\nor, without tangle, `amber module.amber` (https://github.com/google/amber).\n\n\
+             `module.spv` is the shader, of {source}; `with-lane-map.spv` is the copy that first writes `SubgroupId`, `SubgroupLocalInvocationId`,\n\
+             `SubgroupSize` and `NumSubgroups` of every invocation into its last buffer. `judge.json` says what differs and on which device. What must\n\
+             come out is what an interpreter of SPIR-V determines with the lanes that the device showed.\n",
+            device = self.device,
+            text = self.text().lines().map(|line| format!("    {line}\n")).collect::<String>(),
+            command = self.command(),
+            source = self.source,
+        )
+    }
+
+    /// The same as an AmberScript, which runs on any Vulkan device and fails where this device does: the first of the words that differ are its `EXPECT`s.
+    /// They hold for the lanes of this device.
+    ///
+    /// # Errors
+    /// If the module cannot be decoded, or has what AmberScript cannot say.
+    pub fn amber(&self) -> anyhow::Result<String> {
+        let pipeline = self.pipeline()?;
+        let interface = pipeline.interface();
+        let dispatch = dispatch(interface, &self.inputs)?;
+        let minor = self.words.get(1).map_or(0, |version| version >> 8 & 0xFF);
+        let mut text = format!(
+            "#!amber\n# {} on {}: made by tangle judge\n\nSHADER compute shader SPIRV-ASM TARGET_ENV spv1.{minor}\n{}END\n\n",
+            one_line(&self.source),
+            one_line(&self.device),
+            self.assembly(),
+        );
+        let mut binds = String::new();
+        for buffer in &dispatch.buffers {
+            let (set, binding) = (buffer.set, buffer.binding);
+            let found = interface.bindings.iter().find(|found| (found.set, found.binding) == (set, binding));
+            let kind = match found.map(|found| found.kind) {
+                Some(BindingKind::UniformBuffer) => "uniform",
+                _ => "storage",
+            };
+            data(&mut text, &format!("buffer_{set}_{binding}"), &buffer.bytes);
+            let _ = writeln!(
+                binds,
+                "  BIND BUFFER buffer_{set}_{binding} AS {kind} DESCRIPTOR_SET {set} BINDING {binding}"
+            );
+        }
+        if !dispatch.push.is_empty() {
+            data(&mut text, "push", &dispatch.push);
+            binds.push_str("  BIND BUFFER push AS push_constant\n");
+        }
+        let _ = write!(text, "PIPELINE compute pipeline\n  ATTACH shader TYPE compute ENTRY_POINT {}", interface.entry);
+        for constant in &interface.spec_constants {
+            if let Some(value) = self.inputs.specialization.get(&constant.id) {
+                let _ = write!(text, " SPECIALIZE {} AS uint32 {}", constant.id, *value as u32);
+            }
+        }
+        let [x, y, z] = self.inputs.workgroups;
+        let _ = write!(text, "\n{binds}END\n\nRUN pipeline {x} {y} {z}\n\n");
+        for Word { set, binding, offset, expected, .. } in self.made.different() {
+            let _ = writeln!(text, "EXPECT buffer_{set}_{binding} IDX {offset} EQ {expected}");
+        }
+        Ok(text)
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// A buffer of words.
+fn data(text: &mut String, name: &str, bytes: &[u8]) {
+    let mut bytes = bytes.to_vec();
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    let words = words_of(&bytes);
+    match words.iter().all(|&word| word == 0) {
+        true => drop(writeln!(text, "BUFFER {name} DATA_TYPE uint32 SIZE {} FILL 0\n", words.len())),
+        false => {
+            let _ = writeln!(text, "BUFFER {name} DATA_TYPE uint32 DATA");
+            for row in words.chunks(16) {
+                let row: Vec<String> = row.iter().map(u32::to_string).collect();
+                let _ = writeln!(text, "{}", row.join(" "));
+            }
+            text.push_str("END\n\n");
+        }
+    }
+}
+
+impl Made {
+    /// The first of the words that differ.
+    pub fn different(&self) -> &[Word] {
+        match self {
+            Made::Wrong { compared, .. } => &compared.first,
+            Made::Right(_) | Made::Failed(_) | Made::Undefined(_) | Made::NotRun(_) => &[],
+        }
+    }
+
+    /// True if the device is at fault.
+    pub fn is_failure(&self) -> bool {
+        matches!(self, Made::Wrong { .. } | Made::Failed(_))
+    }
+
+    /// For people: a line for the device, and one for each word that is shown.
+    pub fn text(&self, device: &str) -> String {
+        match self {
+            Made::Right(compared) => {
+                format!("{device}: right: {} words compared, {} left open\n", compared.words, compared.open)
+            }
+            Made::Wrong { compared, copy } => {
+                let Compared { words, open, different, first } = compared;
+                let mut text = format!(
+                    "{device}: wrong: {different} of {words} words compared differ, {open} left open; {copy}\n"
+                );
+                for word in first {
+                    let Word { set, binding, offset, expected, found } = word;
+                    let _ = writeln!(text, "  set {set} binding {binding}, byte {offset}: {expected:#x} -> {found:#x}");
+                }
+                text
+            }
+            Made::Failed(what) => format!("{device}: failed: {what}\n"),
+            Made::Undefined(what) => {
+                format!("{device}: not compared: undefined behaviour with this device's lane map: {what}\n")
+            }
+            Made::NotRun(why) => format!("{device}: not run: {why}\n"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tangle_interpreter::faults::Planted;
+
+    use super::*;
+    use crate::device::Device;
+    use crate::run::judge;
+    use crate::script;
+    use crate::source::Source;
+
+    fn finding() -> Finding {
+        let text = "#version 450
+            #extension GL_KHR_shader_subgroup_basic : require
+            layout(local_size_x = 8) in;
+            layout(constant_id = 4) const uint step = 1u;
+            layout(push_constant) uniform Push { uint more; };
+            layout(set = 1, binding = 3) readonly buffer In { uint a[]; };
+            layout(set = 0, binding = 3) buffer Out { uint b[8]; };
+            layout(set = 0, binding = 4) uniform Fixed { uint c; };
+            void main() { uint i = gl_LocalInvocationIndex; b[i] = a[i] + c + more + (subgroupElect() ? step : 0u); }";
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("shader.comp");
+        std::fs::write(&file, text).expect("it is written");
+        let Ok(Source::Module(words)) = Source::read(&file, None) else { panic!("it compiles") };
+        let ramp = |count: u32| (0..count).flat_map(u32::to_le_bytes).collect::<Vec<u8>>();
+        let inputs = Inputs {
+            buffers: BTreeMap::from([((1, 3), ramp(8)), ((0, 4), 5u32.to_le_bytes().to_vec())]),
+            push: 7u32.to_le_bytes().to_vec(),
+            specialization: BTreeMap::from([(4, 100)]),
+            subgroup_size: 8,
+            ..Inputs::default()
+        };
+        let judged = judge(&words, &inputs).expect("it runs");
+        let device = Device::Interpreter {
+            name: "interpreter:elect_highest@8".into(),
+            subgroup_size: 8,
+            fault: Some(Planted::ElectHighest),
+        };
+        let ready = Ready::new(&words, &inputs, &judged.interface).expect("devices run it");
+        let made = device.judge(&ready);
+        assert_eq!(made.different().len(), 2, "{made:?}");
+        Finding { source: "shader.comp".into(), device: device.name().into(), about: Value::Null, made, words, inputs }
+    }
+
+    #[test]
+    fn what_is_saved_is_read() {
+        let (finding, folder) = (finding(), tempfile::tempdir().expect("a folder"));
+        assert_eq!(Finding::read(folder.path()).expect("nothing is there"), None);
+        finding.save(folder.path()).expect("it is saved");
+        assert_eq!(Finding::read(folder.path()).expect("it is read"), Some(finding));
+        for (broken, says) in [("{}", "missing"), ("[1", "judge.json"), ("{\"format\": 9}", "missing")] {
+            std::fs::write(folder.path().join(FILE), broken).expect("it is written");
+            let error = format!("{:#}", Finding::read(folder.path()).expect_err(broken));
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    /// Its `EXPECT`s hold where the module is executed right, and no other value would do.
+    #[test]
+    fn the_script_expects_what_is_right() {
+        let finding = finding();
+        let text = finding.amber().expect("a script");
+        let hold = |text: &str| -> Vec<bool> {
+            let folder = tempfile::tempdir().expect("a folder");
+            let file = folder.path().join("module.amber");
+            std::fs::write(&file, text).expect("it is written");
+            let Ok(Source::Script(script)) = Source::read(&file, None) else { panic!("no script: {text}") };
+            let found = script::run(&script, 8, Limits::default()).expect("it runs");
+            found.iter().map(|expectation| expectation.result == script::Result::Holds).collect()
+        };
+        assert_eq!(hold(&text), [true, true], "{text}");
+        assert_eq!(hold(&text.replace("EQ 112", "EQ 113")), [false, true], "{text}");
+    }
+}
