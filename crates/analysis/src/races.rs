@@ -9,6 +9,14 @@
 //! | own | stores, which go to the invocation's own slot, and loads of that slot |
 //! | read | loads of any slot |
 //! | atomic | atomics on any slot |
+//! | subgroup | stores to the own slot, and loads of slots of lanes of the tangle that performs the load ([`Load::is_of_peer`]), ordered by `subgroupBarrier()` |
+//!
+//! `subgroupBarrier()` orders the lanes that execute it together, no others (rule Y5). A load from a peer needs one behind every store, and a
+//! store one behind every load from a peer, which the lanes that perform the two have executed together. That is known in `main` only: at tier maximal
+//! outside of switches, where a lane of a later statement's tangle was in the tangle of every earlier statement of the same blocks (rules
+//! X3 to X5 and X8); at the weaker tiers where control flow is uniform in the workgroup (rule E7). At tier maximal a barrier in a block orders
+//! nothing behind the end of that block, where lanes come that were not there, and loads of lanes that jump out of a block stay without order in
+//! it.
 //!
 //! `barrier()` orders all invocations of the workgroup only where all of them execute it together: where control flow is uniform in
 //! the workgroup by the rules of docs/rules.md, section E, behind conditions that are visibly equal for all, and after no divergent
@@ -20,6 +28,9 @@
 use crate::uniform::{Tangles, is_uniform};
 use tangle_program::case::{Case, Tier};
 use tangle_program::memory::{ArrayId, Shared, Sync};
+use tangle_program::subgroup::SubgroupOp;
+#[cfg(doc)]
+use tangle_program::tree::Load;
 use tangle_program::tree::{Block, Expr, Function, FunctionId, Loop, LoopKind, Program, Stmt, walk_block};
 
 /// What is wrong, and in which statement of which function.
@@ -40,6 +51,8 @@ impl Ways {
     const STORE: Ways = Ways(2);
     const LOAD: Ways = Ways(4);
     const ATOMIC: Ways = Ways(8);
+    /// Loads of slots of lanes of the same tangle.
+    const PEER_LOAD: Ways = Ways(16);
 
     const fn or(self, other: Ways) -> Ways {
         Ways(self.0 | other.0)
@@ -52,18 +65,72 @@ impl Ways {
     /// True if different invocations may use the array in these ways without order.
     const fn is_free(self) -> bool {
         let stores = self.has(Ways::STORE) && self.has(Ways::LOAD.or(Ways::ATOMIC));
-        let atomics = self.has(Ways::ATOMIC) && self.has(Ways::LOAD.or(Ways::OWN_LOAD));
+        let atomics = self.has(Ways::ATOMIC) && self.has(Ways::LOAD.or(Ways::OWN_LOAD).or(Ways::PEER_LOAD));
         !stores && !atomics
     }
 }
 
+/// How deep a block is nested: the body of a function has depth 1. What is ordered by a barrier, or not, holds down to a depth.
+type Depth = u32;
+
+/// Nowhere, or in no block at all.
+const NOWHERE: Depth = Depth::MAX;
+
+/// How an array was used since the last barrier of the workgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Use {
+    ways: Ways,
+    /// The stores are ordered by a subgroup barrier for the lanes that are together in a block of this depth or deeper.
+    stores_ordered: Depth,
+    /// There are loads from peers that only a subgroup barrier of this depth or less orders; [`NOWHERE`] if there are none.
+    loads_pending: Depth,
+}
+
+impl Default for Use {
+    fn default() -> Self {
+        Use { ways: Ways::default(), stores_ordered: 0, loads_pending: NOWHERE }
+    }
+}
+
+impl Use {
+    /// On some of the paths that come together.
+    fn join(&mut self, other: Use) {
+        self.ways = self.ways.or(other.ways);
+        self.stores_ordered = self.stores_ordered.max(other.stores_ordered);
+        self.loads_pending = self.loads_pending.min(other.loads_pending);
+    }
+
+    /// The lanes that executed a subgroup barrier of this depth are ordered.
+    fn order(&mut self, depth: Depth) {
+        self.stores_ordered = self.stores_ordered.min(depth);
+        if self.loads_pending >= depth {
+            self.loads_pending = NOWHERE;
+        }
+    }
+
+    /// The lanes come to a block of this depth out of one that is nested in it.
+    fn leave_to(&mut self, depth: Depth) {
+        if self.stores_ordered > depth {
+            self.stores_ordered = NOWHERE;
+        }
+        self.keep_loads(depth);
+    }
+
+    /// Lanes have gone, with their loads, to a block of this depth.
+    fn keep_loads(&mut self, depth: Depth) {
+        if self.loads_pending != NOWHERE {
+            self.loads_pending = self.loads_pending.min(depth);
+        }
+    }
+}
+
 /// By array: how it was used since the last barrier.
-type Phase = Vec<Ways>;
+type Phase = Vec<Use>;
 
 /// What a caller must know of a function.
 #[derive(Clone, Debug)]
 struct Summary {
-    uses: Phase,
+    uses: Vec<Ways>,
     /// Lanes may come back by different returns.
     returns_apart: bool,
 }
@@ -88,6 +155,8 @@ struct Level {
     iteration_parted: bool,
     broken: Option<Phase>,
     continued: Option<Phase>,
+    /// By array: the depth to which lanes have left it alone with loads from peers pending; empty if none have.
+    gone: Vec<Depth>,
 }
 
 /// Checks a whole case.
@@ -140,14 +209,30 @@ impl<'a> Walk<'a> {
     }
 
     fn nothing(&self) -> Phase {
-        vec![Ways::default(); self.shared.len()]
+        vec![Use::default(); self.shared.len()]
+    }
+
+    /// That of the innermost block.
+    fn depth(&self) -> Depth {
+        self.levels.len() as Depth + 1
+    }
+
+    /// True if the lanes of the tangle are known to have executed together what comes before in the blocks around.
+    fn knows_tangle(&self, flow: &Flow) -> bool {
+        let known = match self.tier {
+            Tier::Maximal => !self.levels.iter().any(|level| level.is_switch),
+            Tier::Plain | Tier::SubgroupUniform => flow.uniform,
+        };
+        self.is_main && known
     }
 
     /// Everything a function does, whatever the path.
-    fn uses_of(&self, function: &Function) -> Phase {
-        let mut uses = self.nothing();
+    fn uses_of(&self, function: &Function) -> Vec<Ways> {
+        let mut uses = vec![Ways::default(); self.shared.len()];
         walk_block(&function.body, &mut |stmt| {
             self.each_use(stmt, &mut |array, way| {
+                // Nothing is known of tangles in a function.
+                let way = if way == Ways::PEER_LOAD { Ways::LOAD } else { way };
                 if let Some(uses) = uses.get_mut(array as usize) {
                     *uses = uses.or(way);
                 }
@@ -191,8 +276,8 @@ impl<'a> Walk<'a> {
             (Some(_), None) => {}
             (Some(into), Some(from)) => {
                 for (array, (x, y)) in into.iter_mut().zip(from).enumerate() {
-                    *x = x.or(y);
-                    self.check(array, *x)?;
+                    x.join(y);
+                    self.check(array, x.ways)?;
                 }
             }
         }
@@ -203,14 +288,37 @@ impl<'a> Walk<'a> {
         if ways.is_free() {
             return Ok(());
         }
-        let name = self.shared.get(array).map_or("?", |array| array.name.as_str());
+        let name = self.name_of(array);
         Err(format!("a data race: since the last barrier '{name}' is used in ways that need an order"))
     }
 
+    fn name_of(&self, array: usize) -> &str {
+        self.shared.get(array).map_or("?", |array| array.name.as_str())
+    }
+
     fn touch(&self, flow: &mut Flow, array: ArrayId, way: Ways) -> Checked<()> {
+        let depth = self.depth();
+        let way = if way == Ways::PEER_LOAD && !self.knows_tangle(flow) { Ways::LOAD } else { way };
         let Some(used) = flow.phase.as_mut().and_then(|phase| phase.get_mut(array as usize)) else { return Ok(()) };
-        *used = used.or(way);
-        self.check(array as usize, *used)
+        used.ways = used.ways.or(way);
+        self.check(array as usize, used.ways)?;
+        let needs = |first: &str, then: &str| {
+            let name = self.name_of(array as usize);
+            Err(format!("a data race: no subgroup barrier orders a {first} '{name}' and a later {then}"))
+        };
+        if way.has(Ways::PEER_LOAD) {
+            if used.stores_ordered > depth {
+                return needs("store to", "load from a peer");
+            }
+            used.loads_pending = used.loads_pending.min(depth);
+        }
+        if way.has(Ways::STORE) {
+            if used.loads_pending != NOWHERE {
+                return needs("load of a peer from", "store");
+            }
+            used.stores_ordered = NOWHERE;
+        }
+        Ok(())
     }
 
     fn uses(&self, flow: &mut Flow, stmt: &Stmt) -> Checked<()> {
@@ -287,6 +395,10 @@ impl<'a> Walk<'a> {
                 let apart = self.summaries.get(*function as usize).is_some_and(|summary| summary.returns_apart);
                 flow.uniform &= !apart || self.tier == Tier::Maximal;
             }
+            Stmt::Barrier(SubgroupOp::Barrier) if self.knows_tangle(&flow) => {
+                let depth = self.depth();
+                flow.phase.iter_mut().flatten().for_each(|used| used.order(depth));
+            }
             Stmt::Assign { .. }
             | Stmt::Log { .. }
             | Stmt::Barrier(_)
@@ -308,10 +420,19 @@ impl<'a> Walk<'a> {
         wait: fn(&mut Level) -> &mut Option<Phase>,
         flow: &mut Flow,
     ) -> Checked<()> {
-        let phase = flow.phase.take();
+        let mut phase = flow.phase.take();
+        // Those that return come to no barrier any more.
+        let depth = target.map_or(0, |target| target as Depth + 1);
+        phase.iter_mut().flatten().for_each(|used| used.leave_to(depth));
         if !flow.uniform {
             let left = target.map_or(0, |target| target + 1);
-            self.levels[left..].iter_mut().for_each(|level| level.parted = true);
+            let with = phase.iter().flatten().map(|used| used.loads_pending);
+            let with: Vec<Depth> = if self.is_main { with.collect() } else { Vec::new() };
+            for level in &mut self.levels[left..] {
+                level.parted = true;
+                level.gone.resize(with.len(), NOWHERE);
+                level.gone.iter_mut().zip(&with).for_each(|(gone, depth)| *gone = (*gone).min(*depth));
+            }
             self.returned_apart |= target.is_none();
         }
         let Some(target) = target else {
@@ -333,6 +454,7 @@ impl<'a> Walk<'a> {
     fn selection(&mut self, decides: &Expr, blocks: &[(&Block, bool)], flow: Flow) -> Checked<Flow> {
         let uniform = flow.uniform && is_uniform(decides, Tangles::Loose);
         let is_switch = blocks.iter().any(|(_, falls)| *falls);
+        let depth = self.depth();
         self.levels.push(Level { is_switch, ..Level::default() });
         let mut after = None;
         let mut fallen: Option<Phase> = None;
@@ -346,7 +468,9 @@ impl<'a> Walk<'a> {
             self.join(&mut after, end.phase)?;
         }
         let level = self.levels.pop().unwrap_or_default();
+        after.iter_mut().flatten().for_each(|used: &mut Use| used.leave_to(depth));
         self.join(&mut after, level.broken)?;
+        keep(&mut after, &level.gone);
         Ok(Flow { phase: after, uniform: flow.uniform && !level.parted })
     }
 
@@ -364,6 +488,7 @@ impl<'a> Walk<'a> {
             let level = self.levels.pop().unwrap_or_default();
             let next = next?;
             self.join(&mut after, level.broken)?;
+            keep(&mut after, &level.gone);
             let mut phase = head.phase.clone();
             self.join(&mut phase, next.phase)?;
             let again = Flow { phase, uniform: head.uniform && next.uniform && !level.iteration_parted };
@@ -400,9 +525,21 @@ impl<'a> Walk<'a> {
             self.loads(&mut flow, &test.cond)?;
         }
         self.loads(&mut flow, &l.bound)?;
-        self.join(after, flow.phase.clone())?;
+        let outside = self.depth() - 1;
+        let mut left = flow.phase.clone();
+        left.iter_mut().flatten().for_each(|used| used.leave_to(outside));
+        self.join(after, left)?;
+        if !flow.uniform {
+            // Some lanes leave here, and others go on.
+            flow.phase.iter_mut().flatten().for_each(|used| used.keep_loads(outside));
+        }
         Ok(flow)
     }
+}
+
+/// Where lanes go on without some that have gone with loads pending.
+fn keep(phase: &mut Option<Phase>, gone: &[Depth]) {
+    phase.iter_mut().flatten().zip(gone).for_each(|(used, depth)| used.loads_pending = used.loads_pending.min(*depth));
 }
 
 /// The expressions that decide how often a loop runs.
@@ -417,7 +554,12 @@ fn heads(l: &Loop) -> impl Iterator<Item = &Expr> {
 fn each_load(expr: &Expr, visit: &mut dyn FnMut(ArrayId, Ways)) {
     expr.walk(&mut |expr| {
         if let Expr::Load(load) = expr {
-            visit(load.array, if load.is_own() { Ways::OWN_LOAD } else { Ways::LOAD });
+            let way = match load {
+                load if load.is_own() => Ways::OWN_LOAD,
+                load if load.is_of_peer() => Ways::PEER_LOAD,
+                _ => Ways::LOAD,
+            };
+            visit(load.array, way);
         }
     });
 }

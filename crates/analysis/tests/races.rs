@@ -9,7 +9,10 @@ use tangle_emit::glsl::glsl;
 use tangle_program::case::{Case, Tier};
 use tangle_program::memory::{AtomicOp, Shared, StorageClass, Sync, buffer_bytes};
 use tangle_program::ops::BinaryOp;
-use tangle_program::tree::{Atomic, Block, Builtin, Expr, Function, Load, LoopKind, Stmt, VarId};
+use tangle_program::subgroup::{Fold, SubgroupOp};
+use tangle_program::tree::{
+    Arm, Atomic, Block, Builtin, Expr, Function, Label, Load, LoopKind, Stmt, SubgroupCall, VarId,
+};
 use tangle_program::types::{Scalar, Type};
 
 const X: VarId = 0;
@@ -139,6 +142,201 @@ fn barriers_stand_in_uniform_control_flow() {
         refused(&of(body.clone()), "control flow may not be uniform");
         let maximal = with_functions(Tier::Maximal, Vec::new(), body);
         refused(&maximal, "control flow may not be uniform");
+    }
+}
+
+fn of_own(op: SubgroupOp, cluster: Option<u32>) -> Expr {
+    Expr::Subgroup(SubgroupCall { op, args: vec![own()], cluster })
+}
+
+/// The slot of a lane of the same tangle.
+fn peer() -> Expr {
+    of_own(SubgroupOp::BroadcastFirst, None)
+}
+
+fn from_peer() -> Stmt {
+    load(0, peer())
+}
+
+fn sync() -> Stmt {
+    Stmt::Barrier(SubgroupOp::Barrier)
+}
+
+fn loop_of(body: Block) -> Stmt {
+    counted(I, uint(3), [], body)
+}
+
+/// `main` at tier maximal, and why it is refused, if it is.
+#[test]
+fn subgroup_exchange_at_tier_maximal() {
+    const LOAD: &str = "orders a store to 's0' and a later load from a peer";
+    const STORE: &str = "orders a load of a peer from 's0' and a later store";
+    const WAYS: &str = "used in ways that need an order";
+    let divergent = |body: Block| counted(I, binary(lane(), BinaryOp::BitAnd, uint(3)), [], body);
+    let arm = |body: Block| branch(odd(), body, []);
+    let leave = |jump: Stmt| branch(odd(), [jump], []);
+    let loaded = || Expr::Load(Load { array: 0, scalar: Scalar::Uint, index: Box::new(peer()) });
+    let table: Vec<(&str, Block, Option<&str>)> = vec![
+        ("store, barrier, load", vec![store(0), sync(), from_peer()], None),
+        ("no barrier", vec![store(0), from_peer()], Some(LOAD)),
+        ("load, barrier, store", vec![from_peer(), sync(), store(0)], None),
+        ("load, no barrier, store", vec![from_peer(), store(0)], Some(STORE)),
+        ("a load in the value of a store", vec![Stmt::Store { array: 0, value: loaded() }], Some(STORE)),
+        ("the barrier of the workgroup", vec![store(0), barrier(), from_peer(), barrier(), store(0)], None),
+        ("loads only", vec![from_peer(), load(0, reversed()), from_peer()], None),
+        ("a slot of anybody", vec![store(0), sync(), load(0, reversed())], Some(WAYS)),
+        ("atomics", vec![from_peer(), sync(), add(0)], Some(WAYS)),
+        (
+            "a memory barrier only",
+            vec![store(0), Stmt::Barrier(SubgroupOp::MemoryBarrierShared), from_peer()],
+            Some(LOAD),
+        ),
+        ("all in an arm", vec![arm(vec![store(0), sync(), from_peer(), sync(), store(0)])], None),
+        ("a store in an arm", vec![arm(vec![store(0)]), sync(), from_peer()], None),
+        ("a load in an arm", vec![store(0), sync(), arm(vec![from_peer()])], None),
+        ("barrier and load in an arm", vec![store(0), arm(vec![sync(), from_peer()])], None),
+        ("a barrier in an arm", vec![store(0), arm(vec![sync()]), from_peer()], Some(LOAD)),
+        ("barriers in both arms", vec![store(0), branch(odd(), [sync()], [sync()]), from_peer()], Some(LOAD)),
+        ("an exchange in an arm, then a load", vec![arm(vec![store(0), sync(), from_peer()]), from_peer()], Some(LOAD)),
+        ("a load, and a barrier in an arm", vec![from_peer(), arm(vec![sync(), store(0)])], Some(STORE)),
+        ("an exchange in an arm, then a store", vec![arm(vec![from_peer(), sync()]), store(0)], None),
+        ("a load in an arm, then a store", vec![arm(vec![from_peer()]), store(0)], Some(STORE)),
+        (
+            "a load in an arm, a barrier in another",
+            vec![arm(vec![from_peer()]), arm(vec![sync(), store(0)])],
+            Some(STORE),
+        ),
+        // Lanes of other tangles have slots of their own.
+        ("store and load in two arms", vec![branch(odd(), [store(0)], [from_peer()])], None),
+        ("two barriers in a loop", vec![loop_of(vec![store(0), sync(), from_peer(), sync()])], None),
+        ("the same, left by lanes one by one", vec![divergent(vec![store(0), sync(), from_peer(), sync()])], None),
+        ("one barrier in a loop", vec![loop_of(vec![store(0), sync(), from_peer()])], Some(STORE)),
+        ("the other barrier in a loop", vec![loop_of(vec![store(0), from_peer(), sync()])], Some(LOAD)),
+        ("barrier first", vec![loop_of(vec![sync(), store(0), sync(), from_peer()])], None),
+        // Who leaves has loaded, and does not come to the next barrier.
+        ("the same, left one by one", vec![divergent(vec![sync(), store(0), sync(), from_peer()])], Some(STORE)),
+        (
+            "a break with a load pending",
+            vec![loop_of(vec![store(0), sync(), from_peer(), leave(Stmt::Break), sync()])],
+            Some(STORE),
+        ),
+        ("a break without", vec![loop_of(vec![store(0), sync(), from_peer(), sync(), leave(Stmt::Break)])], None),
+        (
+            "a continue with a load pending",
+            vec![loop_of(vec![from_peer(), leave(Stmt::Continue), sync(), store(0), sync()])],
+            Some(STORE),
+        ),
+        (
+            "a continue before the barrier",
+            vec![loop_of(vec![store(0), leave(Stmt::Continue), sync(), from_peer(), sync()])],
+            None,
+        ),
+        (
+            "a barrier before a continue",
+            vec![loop_of(vec![from_peer(), sync(), store(0), branch(odd(), [sync(), Stmt::Continue], []), sync()])],
+            Some(LOAD),
+        ),
+        ("a return with a load pending", vec![from_peer(), leave(Stmt::Return(None)), sync(), store(0)], Some(STORE)),
+        ("a return with stores", vec![store(0), leave(Stmt::Return(None)), sync(), from_peer()], None),
+        ("a store in a loop, a load behind it", vec![divergent(vec![store(0), sync()]), from_peer()], Some(LOAD)),
+        ("a barrier behind the loop", vec![divergent(vec![store(0)]), sync(), from_peer()], None),
+        (
+            "in a loop, a barrier before it",
+            vec![store(0), sync(), divergent(vec![from_peer()]), sync(), store(0)],
+            None,
+        ),
+        // Lanes of different segments may be together, or not.
+        (
+            "in a switch",
+            vec![Stmt::Switch {
+                selector: binary(lane(), BinaryOp::BitAnd, uint(1)),
+                arms: vec![Arm {
+                    labels: vec![Label::Case(0)],
+                    body: vec![store(0), sync(), from_peer(), Stmt::Break],
+                }],
+                control: Default::default(),
+            }],
+            Some(WAYS),
+        ),
+    ];
+    for (what, body, why) in table {
+        let case = with_functions(Tier::Maximal, Vec::new(), body);
+        match (validate(&case), why) {
+            (Ok(_), None) => {}
+            (Err(invalid), Some(why)) => assert!(invalid.reason.contains(why), "{what}: {invalid}"),
+            (Err(invalid), None) => panic!("{what}: {invalid}"),
+            (Ok(_), Some(_)) => panic!("{what} is accepted"),
+        }
+    }
+    let exchange = || vec![store(0), sync(), from_peer()];
+    let call = || Stmt::Call { function: 0, args: vec![], dest: None };
+    let exchanges = function("exchanges", |f| {
+        f.add_local("x", Type::UINT);
+        exchange()
+    });
+    refused(&with_functions(Tier::Maximal, vec![exchanges], vec![call()]), WAYS);
+    let waits = || function("waits", |_| vec![sync()]);
+    refused(&with_functions(Tier::Maximal, vec![waits()], vec![store(0), call(), from_peer()]), LOAD);
+    accepted(&with_functions(Tier::Maximal, vec![waits()], vec![store(0), sync(), call(), from_peer()]));
+}
+
+/// Where control flow is uniform in the workgroup the lanes of a subgroup are together at every tier.
+#[test]
+fn subgroup_exchange_at_the_weaker_tiers() {
+    let uniform = || binary(Expr::Uniform(0), BinaryOp::Lt, uint(2));
+    for tier in [Tier::Plain, Tier::SubgroupUniform] {
+        for body in [
+            vec![store(0), sync(), from_peer(), sync(), store(0)],
+            vec![branch(odd(), [store(0)], []), sync(), from_peer()],
+            vec![loop_of(vec![store(0), sync(), from_peer(), sync()])],
+            vec![branch(uniform(), [store(0), sync(), from_peer()], [])],
+            vec![loop_of(vec![branch(odd(), [Stmt::Break], []), store(0)]), sync(), from_peer()],
+        ] {
+            accepted(&with_functions(tier, Vec::new(), body));
+        }
+        for (body, why) in [
+            (vec![store(0), from_peer()], "no subgroup barrier"),
+            (vec![branch(odd(), [store(0), sync(), from_peer()], [])], "in ways that need an order"),
+            (vec![store(0), sync(), branch(odd(), [from_peer()], [])], "in ways that need an order"),
+            (
+                vec![store(0), branch(odd(), [Stmt::Return(None)], []), sync(), from_peer()],
+                "in ways that need an order",
+            ),
+            (
+                vec![loop_of(vec![branch(odd(), [Stmt::Break], []), store(0), sync(), from_peer()])],
+                "in ways that need an order",
+            ),
+        ] {
+            refused(&with_functions(tier, Vec::new(), body), why);
+        }
+    }
+}
+
+/// Indices that are those of a lane of the tangle that loads.
+#[test]
+fn peers() {
+    use SubgroupOp::{BroadcastFirst, Clustered, Exclusive, Inclusive, Reduce};
+    let both = |x, y| binary(x, BinaryOp::BitXor, y);
+    let pair =
+        |x, y, cluster| both(both(of_own(Clustered(x), Some(cluster)), of_own(Clustered(y), Some(cluster))), own());
+    let number = |expr| binary(expr, BinaryOp::BitAnd, uint(7));
+    for (index, is_peer) in [
+        (of_own(BroadcastFirst, None), true),
+        (of_own(Reduce(Fold::Min), None), true),
+        (of_own(Reduce(Fold::Max), None), true),
+        (of_own(Inclusive(Fold::Max), None), true),
+        (of_own(Clustered(Fold::Min), Some(4)), true),
+        (Expr::subgroup(Reduce(Fold::Max), [of_own(Clustered(Fold::Min), Some(2))]), true),
+        (pair(Fold::Min, Fold::Max, 2), true),
+        // The greatest and the least of more than two, and of none.
+        (number(pair(Fold::Min, Fold::Max, 4)), false),
+        (pair(Fold::Min, Fold::Min, 2), false),
+        (number(of_own(Exclusive(Fold::Max), None)), false),
+        (number(of_own(Reduce(Fold::Or), None)), false),
+        (number(Expr::subgroup(BroadcastFirst, [lane()])), false),
+    ] {
+        let case = with_functions(Tier::Maximal, Vec::new(), vec![store(0), sync(), load(0, index)]);
+        if is_peer { accepted(&case) } else { refused(&case, "in ways that need an order") }
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::control::{LoopControl, SelectionControl};
 use crate::memory::{ArrayId, AtomicOp, Shared, Sync};
 use crate::ops::{BinaryOp, Intrinsic, UnaryOp};
-use crate::subgroup::SubgroupOp;
+use crate::subgroup::{Fold, SubgroupOp};
 use crate::types::{Scalar, Type};
 
 /// Index of a variable in its function: parameters first, then locals.
@@ -489,6 +489,46 @@ impl Load {
     pub fn is_own(&self) -> bool {
         *self.index == Expr::Builtin(Builtin::LocalIndex)
     }
+
+    /// True if it visibly goes to the slot of an invocation of the tangle that performs it, the invocation itself perhaps.
+    pub fn is_of_peer(&self) -> bool {
+        !self.is_own() && is_peer(&self.index)
+    }
+}
+
+/// True if the value is the local index of an invocation of the tangle that evaluates the expression: the invocation's own, one chosen by an
+/// operation that gives the value of an active lane, or of a pair of lanes both of which are chosen so the one that is not the
+/// invocation itself, if there are two.
+fn is_peer(expr: &Expr) -> bool {
+    match expr {
+        Expr::Builtin(Builtin::LocalIndex) => true,
+        Expr::Subgroup(call) => chooses(call.op) && call.args.iter().all(is_peer),
+        Expr::Binary(BinaryOp::BitXor, pair, own) => match &**pair {
+            Expr::Binary(BinaryOp::BitXor, x, y) => {
+                **own == Expr::Builtin(Builtin::LocalIndex) && is_of_pair(x, Fold::Min) && is_of_pair(y, Fold::Max)
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// True for an operation that gives every lane the operand of a lane that takes part (rules P1, P3 and P10).
+fn chooses(op: SubgroupOp) -> bool {
+    match op {
+        SubgroupOp::BroadcastFirst => true,
+        SubgroupOp::Reduce(fold) | SubgroupOp::Inclusive(fold) | SubgroupOp::Clustered(fold) => {
+            matches!(fold, Fold::Min | Fold::Max)
+        }
+        _ => false,
+    }
+}
+
+/// The least or the greatest local index of a cluster of two.
+fn is_of_pair(expr: &Expr, fold: Fold) -> bool {
+    matches!(expr, Expr::Subgroup(call) if call.op == SubgroupOp::Clustered(fold)
+        && call.cluster == Some(2)
+        && call.args == [Expr::Builtin(Builtin::LocalIndex)])
 }
 
 /// Built-in variables of GLSL and values derived from them.
