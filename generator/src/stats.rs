@@ -52,6 +52,8 @@ constructs! {
     Discard,
     /// A store to shared memory.
     Store,
+    /// A load, from memory that lanes share, of what a lane of the same tangle stores.
+    PeerLoad,
     /// An atomic.
     Atomic,
     /// `barrier()` or a memory barrier.
@@ -637,6 +639,7 @@ impl Counter<'_> {
                     Shape::Struct(_) => Construct::StructMember,
                 });
             }
+            Expr::Load(load) => self.count_if(load.is_of_peer(), Construct::PeerLoad),
             Expr::Subgroup(call) => {
                 self.count_if(call.args.iter().any(has_operation), Construct::NestedOperation);
             }

@@ -106,6 +106,8 @@ choices! {
         ShortCircuit = 8,
         /// Where a key is known, operations whose operand has to be uniform.
         Keyed = 5,
+        /// Values exchanged through memory between lanes that a subgroup barrier orders.
+        SubgroupExchange = 5,
     }
 }
 

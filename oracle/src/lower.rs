@@ -73,6 +73,8 @@ pub(crate) enum Step {
     Barrier {
         /// Number of the static instruction.
         id: usize,
+        /// It makes lanes wait for each other: no mere memory barrier.
+        synchronises: bool,
     },
     SetElement {
         var: usize,
@@ -422,7 +424,7 @@ impl Lowering<'_> {
                 let dest = dest.map(|dest| self.var(dest)).transpose()?.map(|(dest, _)| dest);
                 Step::Call { decision, function: *function as usize, args, dest }
             }
-            Stmt::Barrier(op) => Step::Barrier { id: self.operation(*op) },
+            Stmt::Barrier(op) => Step::Barrier { id: self.operation(*op), synchronises: *op == SubgroupOp::Barrier },
             Stmt::SetElement { var, index, value } => {
                 let (var, ty) = self.var(*var)?;
                 Step::SetElement { var, shape: ty.shape, index: self.node(index)?, value: self.node(value)? }

@@ -177,6 +177,11 @@ pub trait Rules {
         false
     }
 
+    /// True if loads behind a subgroup barrier do not find what other lanes wrote before it. `partial`: not by all lanes of the subgroup.
+    fn is_late(&mut self, _storage: StorageClass, _partial: bool) -> bool {
+        false
+    }
+
     /// The lanes that perform an atomic: the active ones.
     fn atomic_lanes(&mut self, _scopes: &[Scope], active: Mask) -> Mask {
         active

@@ -462,6 +462,30 @@ fn faults_of_memory() {
         ),
         (F::AtomicXorIsOr, own(Scalar::Uint, 1, vec![atomic(Op::Xor, lane(), None, uint(1))]), "A=FF:[0]", "A=FF:[1]"),
     ]);
+    let own = || Expr::Builtin(Builtin::LocalIndex);
+    let exchanged = || {
+        let greatest = op(SubgroupOp::Reduce(Fold::Max), [own()]);
+        vec![store(), Stmt::Barrier(SubgroupOp::Barrier), log(A, [load(Scalar::Uint, greatest)])]
+    };
+    let in_storage = |storage| with_array(Scalar::Uint, 0, storage, exchanged());
+    let apart = || with_array(Scalar::Uint, 0, SHARED, [when(odd(), exchanged())]);
+    check(vec![
+        (F::SubgroupBarrierIgnored, in_storage(SHARED), "A=FF:[8]", "A=FF:[0 0 0 0 0 0 0 8]"),
+        (
+            F::BufferSubgroupBarrierIgnored,
+            in_storage(StorageClass::StorageBuffer),
+            "A=FF:[8]",
+            "A=FF:[0 0 0 0 0 0 0 8]",
+        ),
+        (F::PartialSubgroupBarrierIgnored, apart(), "A=AA:[8]", "A=AA:[0 0 0 8]"),
+    ]);
+    for (fault, case) in [
+        (F::SubgroupBarrierIgnored, in_storage(StorageClass::StorageBuffer)),
+        (F::BufferSubgroupBarrierIgnored, in_storage(SHARED)),
+        (F::PartialSubgroupBarrierIgnored, in_storage(SHARED)),
+    ] {
+        assert_eq!(logged(&case, || Planted::new(fault)), logged(&case, || Spec), "{fault:?} elsewhere");
+    }
     for (fault, storage) in [(F::BarrierIgnored, StorageClass::StorageBuffer), (F::BufferBarrierIgnored, SHARED)] {
         let case = stored(storage, neighbour());
         assert_eq!(logged(&case, || Planted::new(fault)), logged(&case, || Spec), "{fault:?} elsewhere");

@@ -73,6 +73,8 @@ enum Hook {
     Slot(fn(usize, usize) -> usize),
     /// Loads from other invocations' slots come before the last barrier.
     Stale(StorageClass),
+    /// The same of subgroup barriers, by the storage and whether only some lanes of the subgroup execute it.
+    Late(fn(StorageClass, bool) -> bool),
     /// Only the first lane of a subgroup performs an atomic.
     FirstAtomic,
     AtomicLanes(fn(&[Scope], Mask) -> Mask),
@@ -265,6 +267,10 @@ impl Rules for Planted {
 
     fn is_stale(&mut self, storage: StorageClass, own: bool) -> bool {
         matches!(self.fault.hook(), Hook::Stale(of) if of == storage && !own)
+    }
+
+    fn is_late(&mut self, storage: StorageClass, partial: bool) -> bool {
+        matches!(self.fault.hook(), Hook::Late(is_late) if is_late(storage, partial))
     }
 
     fn atomic_lanes(&mut self, scopes: &[Scope], active: Mask) -> Mask {

@@ -400,6 +400,12 @@ faults! {
     BarrierIgnored => Hook::Stale(StorageClass::Workgroup),
     /// Loads from an array in a buffer do not see what other invocations wrote before the last barrier.
     BufferBarrierIgnored => Hook::Stale(StorageClass::StorageBuffer),
+    /// Loads from shared memory are hoisted over `subgroupBarrier()`.
+    SubgroupBarrierIgnored => Hook::Late(|storage, _| storage == StorageClass::Workgroup),
+    /// Loads from an array in a buffer are hoisted over `subgroupBarrier()`.
+    BufferSubgroupBarrierIgnored => Hook::Late(|storage, _| storage == StorageClass::StorageBuffer),
+    /// `subgroupBarrier()` does nothing where control flow has parted.
+    PartialSubgroupBarrierIgnored => Hook::Late(|_, partial| partial),
     /// Of the lanes of a subgroup that perform an atomic together only the first one does.
     AtomicFirstLaneOnly => Hook::FirstAtomic,
     /// An atomic in the `then` side of an `if` is performed by all lanes that reached the `if`.

@@ -9,15 +9,17 @@
 //! - otherwise both are unknown.
 //!
 //! Who touches an element later in the phase is not known yet when a value is returned: a pass that finds out too late is run again
-//! with what it has learnt. After a lane is lost nothing is known of what it does to memory: another pass takes every load for unknown.
+//! with what it has learnt. Loads from lanes of the same tangle come behind a subgroup barrier, which orders the lanes that execute it. After a lane is lost nothing is known of what it does to memory: another pass takes every load for unknown.
 
 use std::collections::BTreeSet;
 
 use tangle_program::memory::{AtomicOp, Shared, StorageClass};
+use tangle_program::subgroup::lanes;
 use tangle_program::types::Scalar;
 
 use super::{Frame, Machine, Pass, Stop};
 use crate::lower::{AtomicCode, Node};
+use crate::map::Subgroup;
 use crate::mask::Mask;
 use crate::rules::Rules;
 use crate::value::{Provenance, Taint, Value};
@@ -56,6 +58,14 @@ struct Touch {
     mixed: bool,
     /// An old value was taken for certain.
     returned: bool,
+    /// The lane that stores.
+    writer: Option<usize>,
+    /// Its subgroup, and the lanes of that which a subgroup barrier has ordered behind its last store.
+    behind: (usize, u128),
+    /// The subgroup whose lanes load, and those that no subgroup barrier has ordered before what the writer does next.
+    readers: (usize, u128),
+    /// Lanes of several subgroups load.
+    read_apart: bool,
 }
 
 struct Array {
@@ -67,6 +77,8 @@ struct Array {
     from: Provenance,
     /// What the last two barriers found: for a device whose barriers come late.
     at_barrier: [Vec<u64>; 2],
+    /// The same for subgroup barriers, from the first one on that comes late.
+    at_subgroup_barrier: Option<[Vec<u64>; 2]>,
 }
 
 /// The shared memory of a workgroup.
@@ -89,6 +101,7 @@ impl Memory {
                 touched: vec![Touch::default(); cells.len()],
                 from: Provenance::default(),
                 at_barrier: [cells.clone(), cells.clone()],
+                at_subgroup_barrier: None,
                 cells,
             }
         });
@@ -106,15 +119,37 @@ impl Memory {
 }
 
 impl Array {
-    /// Notes an access and says whether it is free of data races.
-    fn touch(&mut self, index: usize, lane: usize, write: bool, atomic: bool) -> Result<(), Stop> {
+    /// Notes an access of a slot, which is a lane of a subgroup, and says whether it is free of data races.
+    fn touch(
+        &mut self,
+        index: usize,
+        slot: usize,
+        (subgroup, lane): (usize, usize),
+        write: bool,
+        atomic: bool,
+    ) -> Result<(), Stop> {
         let touch = &mut self.touched[index];
-        let other = touch.several || touch.lane.is_some_and(|first| first != lane);
-        let racy = other && (write || touch.writes) && !(atomic && touch.atomic);
+        let other = touch.several || touch.lane.is_some_and(|first| first != slot);
+        let racy = match (write, touch.writer) {
+            _ if atomic || touch.op.is_some() => other && (write || touch.writes) && !(atomic && touch.atomic),
+            (true, writer) => {
+                let before = if touch.readers.0 == subgroup { touch.readers.1 & !(1 << lane) } else { touch.readers.1 };
+                writer.is_some_and(|writer| writer != slot) || touch.read_apart || before != 0
+            }
+            (false, Some(writer)) => writer != slot && (touch.behind.0 != subgroup || touch.behind.1 >> lane & 1 == 0),
+            (false, None) => false,
+        };
         touch.atomic = atomic && (touch.atomic || touch.lane.is_none());
         touch.several = other;
-        touch.lane = touch.lane.or(Some(lane));
+        touch.lane = touch.lane.or(Some(slot));
         touch.writes |= write;
+        if write && !atomic {
+            (touch.writer, touch.behind) = (Some(slot), (subgroup, 0));
+        }
+        if !write {
+            touch.read_apart |= touch.readers.1 != 0 && touch.readers.0 != subgroup;
+            touch.readers = (subgroup, touch.readers.1 | 1 << lane);
+        }
         if racy { Err(Stop::Invalid("a data race in shared memory".into())) } else { Ok(()) }
     }
 }
@@ -182,9 +217,13 @@ impl<'a, R: Rules> Machine<'a, R> {
             // Only a faulty device gets out of range.
             let Some(&cell) = array.cells.get(at) else { continue };
             if known == Certainty::Known && predicting {
-                array.touch(at, slot, false, false)?;
+                array.touch(at, slot, self.layout.lane_of(slot), false, false)?;
             }
-            let bits = if self.rules.is_stale(array.storage, own) { array.at_barrier[0][at] } else { cell };
+            let bits = match &array.at_subgroup_barrier {
+                _ if self.rules.is_stale(array.storage, own) => array.at_barrier[0][at],
+                Some([late, _]) if !own => late[at],
+                _ => cell,
+            };
             found.note(slot, bits, known.max(array.certainty[at]));
         }
         Ok(found.value(from))
@@ -200,7 +239,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             *cell = value.columns[0][slot];
             state.certainty[at] = certainty(value, slot);
             if predicting {
-                state.touch(at, slot, true, false)?;
+                state.touch(at, slot, self.layout.lane_of(slot), true, false)?;
             }
         }
         Ok(())
@@ -278,7 +317,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             if at >= state.cells.len() {
                 return Err(Stop::Invalid("an index out of range".into()));
             }
-            state.touch(at, slot, true, true)?;
+            state.touch(at, slot, self.layout.lane_of(slot), true, true)?;
             let touch = &mut state.touched[at];
             touch.mixed |= touch.op.is_some_and(|op| op != code.op);
             touch.op = Some(code.op);
@@ -304,9 +343,37 @@ impl<'a, R: Rules> Machine<'a, R> {
             if observing {
                 array.at_barrier.swap(0, 1);
                 array.at_barrier[1].clone_from(&array.cells);
+                array.at_subgroup_barrier = None;
             }
         }
         Ok(())
+    }
+
+    /// `subgroupBarrier()` by lanes of a subgroup together: what they have written is there for each other (rule Y10).
+    pub(super) fn subgroup_barrier(&mut self, subgroup: usize, here: u128) {
+        let Subgroup { first, live, .. } = self.layout.subgroups[subgroup];
+        let (predicting, observing) = (self.predicting(), self.observing());
+        for array in &mut self.memory.arrays {
+            let late = observing && self.rules.is_late(array.storage, here != live);
+            if late && array.at_subgroup_barrier.is_none() {
+                let found = array.at_barrier[1].clone();
+                array.at_subgroup_barrier = Some([found.clone(), found]);
+            }
+            for lane in lanes(here) {
+                let own = self.layout.index[first + lane] as usize;
+                if let (Some([before, last]), Some(cell)) = (&mut array.at_subgroup_barrier, array.cells.get(own)) {
+                    before[own] = if late { last[own] } else { *cell };
+                    last[own] = *cell;
+                }
+                let Some(touch) = array.touched.get_mut(own).filter(|_| predicting) else { continue };
+                if touch.writer == Some(first + lane) {
+                    touch.behind.1 |= here;
+                }
+                if touch.readers.0 == subgroup {
+                    touch.readers.1 &= !here;
+                }
+            }
+        }
     }
 
     /// After a pass: lost lanes may have done anything to memory.

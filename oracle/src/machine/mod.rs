@@ -440,10 +440,15 @@ impl<'a, R: Rules> Machine<'a, R> {
             Step::Call { decision, function, args, dest } => {
                 self.call(frame, *decision, *function, args, *dest, (a, u))
             }
-            Step::Barrier { id } => {
-                for subgroup in &self.layout.subgroups {
+            Step::Barrier { id, synchronises } => {
+                for (number, subgroup) in self.layout.subgroups.iter().enumerate() {
                     let here = a.lanes(subgroup.first, subgroup.size);
                     self.counts.executed[*id][usize::from(here != subgroup.live)] += u64::from(here.count_ones());
+                    // Who is together is known at tier maximal, and where control flow is uniform (rule E7).
+                    let known = self.tier == Tier::Maximal || here == u.lanes(subgroup.first, subgroup.size);
+                    if *synchronises && known && !self.memory.is_empty() {
+                        self.subgroup_barrier(number, here);
+                    }
                 }
                 Ok((a, u))
             }

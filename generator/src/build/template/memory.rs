@@ -54,6 +54,7 @@ impl Builder<'_> {
             (if exact { 6 } else { 0 }, Self::counted_compaction),
             (if exact && self.has(SubgroupOp::Reduce(Fold::Max)) { 3 } else { 0 }, Self::scanned_compaction),
             (if exact { 3 } else { 0 }, Self::elected_load),
+            (if exact { 6 } else { 0 }, Self::subgroup_exchange),
         ];
         self.draw.weighted(&weights)(self, out);
     }
@@ -160,6 +161,31 @@ impl Builder<'_> {
         ])
     }
 
+    /// The slot of a lane of the tangle that is here, which holds for any tangle ([`Load::is_of_peer`]).
+    fn peer_slot(&mut self, len: u32) -> Expr {
+        let clusters = self.config.categories.contains(&Category::Clustered);
+        let of = |op, cluster| Expr::Subgroup(SubgroupCall { op, args: vec![local_index()], cluster });
+        let fold = self.draw.pick(&[Fold::Min, Fold::Max]);
+        let weights = [2, 3, 2, if clusters { 3 } else { 0 }, if clusters && len.is_power_of_two() { 6 } else { 0 }];
+        let (op, cluster) = match self.draw.index(weights.into_iter()) {
+            1 => (SubgroupOp::Reduce(fold), None),
+            2 => (SubgroupOp::Inclusive(fold), None),
+            3 if self.sure_size() >= 4 => (SubgroupOp::Clustered(fold), Some(4)),
+            // Of a pair of lanes the other one, if it is there.
+            4 if self.sure_size() >= 2 && self.has(SubgroupOp::Clustered(Fold::Min)) => {
+                let [least, greatest] = [Fold::Min, Fold::Max].map(|fold| of(SubgroupOp::Clustered(fold), Some(2)));
+                return bin(BinaryOp::BitXor, bin(BinaryOp::BitXor, least, greatest), local_index());
+            }
+            _ => (SubgroupOp::BroadcastFirst, None),
+        };
+        if self.has(op) { of(op, cluster) } else { token() }
+    }
+
+    fn subgroup_barrier_here(&mut self, out: &mut Block) {
+        self.frame.charge(Cost { words: 0, steps: 1 });
+        out.push(Stmt::Barrier(SubgroupOp::Barrier));
+    }
+
     // --- shapes ---
 
     /// Everybody writes a slot and reads another one.
@@ -249,13 +275,7 @@ impl Builder<'_> {
                 body
             },
         );
-        // What is uniform to the tier may differ between subgroups, in the head of a loop and where a call in it returns.
-        if let Stmt::Loop(l) = &mut stmt {
-            if let LoopKind::For { init, update, .. } = &mut l.kind {
-                *init = uint(0);
-                update.clear();
-            }
-        }
+        plain_head(&mut stmt);
         out.push(stmt);
         self.log(vec![Expr::Var(sum)], out);
     }
@@ -488,5 +508,100 @@ impl Builder<'_> {
         let told = Expr::subgroup(SubgroupOp::BroadcastFirst, [Expr::Var(loaded)]);
         self.set(loaded, told, out);
         self.log(vec![Expr::Var(loaded)], out);
+    }
+
+    /// True if lanes may exchange values through memory here, whatever control flow has parted them.
+    pub(crate) fn may_exchange_in_subgroup(&self) -> bool {
+        let together = self.frame.level == 0 && self.frame.flow.tangle_is_stable();
+        together && self.has_workgroups() && self.frame.affords(LEAST) && self.has(SubgroupOp::Barrier)
+    }
+
+    /// Lanes that are together here write their slots, and read each other's behind a subgroup barrier; once, or in a loop with two.
+    pub(crate) fn subgroup_exchange(&mut self, out: &mut Block) {
+        if !self.has(SubgroupOp::Barrier) {
+            return self.exchange(out);
+        }
+        let len = self.entry_point.group_size();
+        let len = if self.draw.percent(60) { len.next_power_of_two() } else { len };
+        let Some((array, ty)) = self.array(len, 5) else { return self.assignment(out) };
+        if self.draw.percent(25) && self.affordable_trips() >= 4 {
+            return self.subgroup_exchange_in_loop(array, ty, len, out);
+        }
+        if self.draw.percent(35) {
+            let cond = self.own_condition();
+            let stmt = self.branch(
+                cond,
+                |b| {
+                    let value = b.own_value(ty);
+                    vec![b.store(array, value)]
+                },
+                |_| Vec::new(),
+            );
+            out.push(stmt);
+        } else {
+            let value = self.own_value(ty);
+            let store = self.store(array, value);
+            out.push(store);
+        }
+        self.subgroup_barrier_here(out);
+        for _ in 0..1 + self.draw.below(2) {
+            let index = self.peer_slot(len);
+            self.read(array, index, out);
+        }
+        let again = self.draw.percent(30);
+        // The next iteration stores what these lanes may still load.
+        if again || self.frame.in_loop() || self.draw.percent(20) {
+            self.subgroup_barrier_here(out);
+        }
+        if again {
+            let value = self.own_value(ty);
+            let store = self.store(array, value);
+            out.push(store);
+            self.subgroup_barrier_here(out);
+            let index = self.peer_slot(len);
+            self.read(array, index, out);
+            if self.frame.in_loop() {
+                self.subgroup_barrier_here(out);
+            }
+        }
+    }
+
+    fn subgroup_exchange_in_loop(&mut self, array: ArrayId, ty: Type, len: u32, out: &mut Block) {
+        let sum = self.frame.local("total", ty, Class::Unpredictable, Role::Private);
+        let value = self.own_value(ty);
+        self.set(sum, value, out);
+        let trips = 2 + self.draw.below(2);
+        let form = self.draw.pick(&[LoopForm::For, LoopForm::While, LoopForm::DoWhile, LoopForm::Forever]);
+        let head = LoopHead { form, bound: (uint(trips), trips), decision: Decision::Uniform };
+        let op = self.draw.pick(&[BinaryOp::Add, BinaryOp::BitXor]);
+        let (mut stmt, _) = self.repeat(
+            head,
+            |_, _| None,
+            |b, _| {
+                let mut body = Vec::new();
+                let store = b.store(array, Expr::Var(sum));
+                body.push(store);
+                b.subgroup_barrier_here(&mut body);
+                let index = b.peer_slot(len);
+                let value = b.load(array, index);
+                b.set(sum, bin(op, Expr::Var(sum), value), &mut body);
+                b.observe(Moment::Assignment, &[sum], &mut body);
+                b.subgroup_barrier_here(&mut body);
+                body
+            },
+        );
+        plain_head(&mut stmt);
+        out.push(stmt);
+        self.log(vec![Expr::Var(sum)], out);
+    }
+}
+
+/// What is uniform to the tier may differ between subgroups, in the head of a loop and where a call in it returns.
+fn plain_head(stmt: &mut Stmt) {
+    if let Stmt::Loop(l) = stmt {
+        if let LoopKind::For { init, update, .. } = &mut l.kind {
+            *init = uint(0);
+            update.clear();
+        }
     }
 }

@@ -61,6 +61,7 @@ impl Builder<'_> {
             Template::QuadExchange => self.quad_exchange(out),
             Template::MaxPooling => self.max_pooling(out),
             Template::Keyed => self.keyed(out),
+            Template::SubgroupExchange => self.subgroup_exchange(out),
         }
     }
 
@@ -85,6 +86,7 @@ impl Builder<'_> {
             Template::Compaction | Template::Sandwich => self.has(SubgroupOp::Ballot),
             Template::SiblingArms | Template::Repeated | Template::EdgeLanes => true,
             Template::Keyed => self.has_dynamic_broadcast() || self.has(SubgroupOp::Rotate),
+            Template::SubgroupExchange => self.may_exchange_in_subgroup(),
             Template::ShortCircuit => flow.tolerates_choices() && self.has(SubgroupOp::Any),
             Template::ShuffleScan => loops(3) && self.has(SubgroupOp::ShuffleUp),
             Template::Butterfly => self.has(SubgroupOp::ShuffleXor),

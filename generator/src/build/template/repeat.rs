@@ -122,8 +122,12 @@ impl Builder<'_> {
             let var = self.private("key", Type::UINT);
             self.set(var, key, out);
             key = Expr::Var(var);
-        } else if key.any(&mut |part| matches!(part, Expr::Var(_))) {
-            // What it is made of could be written in the arm.
+        } else if key.any(&mut |part| match part {
+            Expr::Var(_) | Expr::Float(..) => true,
+            Expr::Cast(to, _) => to.is_float(),
+            _ => false,
+        }) {
+            // What it is made of could be written in the arm, and equal floats may be zeros of either sign.
             key = bin(BinaryOp::BitAnd, lane(), uint(mask));
         }
         let known = match self.draw.below(3) {
