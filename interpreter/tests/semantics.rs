@@ -636,6 +636,32 @@ fn undefined_behaviour() {
     assert!(undefined.location.source.is_some(), "{undefined}");
 }
 
+/// What a subgroup barrier orders: the lanes that execute it together, and the memory that it names.
+#[test]
+fn exchange_within_a_subgroup() {
+    for memory in ["s", "data"] {
+        let last = |before: &str| format!("{memory}[lane] = lane; {before} LOG({memory}[subgroupMax(lane)]);");
+        check_all(&last("subgroupBarrier();"), "7 7 7 7 7 7 7 7");
+        let apart = format!("if (lane < 4u) {{ {} }}", last("subgroupBarrier();"));
+        check("", &apart, &[(Tier::Maximal, "3 3 3 3 - - - -")]);
+        let twice = format!("{} subgroupBarrier(); {memory}[lane] = 5u;", last("subgroupBarrier();"));
+        check_all(&twice, "7 7 7 7 7 7 7 7");
+        let declarations = "#extension GL_KHR_memory_scope_semantics : require";
+        for racy in [
+            last(""),
+            last("subgroupMemoryBarrier();"),
+            last("controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, 0, 0);"),
+            last("if (lane < 4u) subgroupBarrier(); else subgroupBarrier();"),
+            last("if (lane < 4u) subgroupBarrier();"),
+            format!("{} {memory}[lane] = 5u;", last("subgroupBarrier();")),
+        ] {
+            let outcome = run(&compile(declarations, &racy), Tier::Maximal, None);
+            let is_race = matches!(&outcome.end, End::Undefined(undefined) if undefined.rule == Rule::DataRace);
+            assert!(is_race, "{racy}: {}", text(&outcome));
+        }
+    }
+}
+
 #[test]
 fn reasons_name_the_instruction() {
     let outcome = run(&compile("", "LOG(subgroupShuffleUp(lane, 1u)); // HERE"), Tier::Maximal, None);

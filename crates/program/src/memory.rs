@@ -2,7 +2,8 @@
 //!
 //! What an invocation reads must not depend on who came first (rules A1 and A2; docs/rules.md, section Y). The forms are chosen so that the rules of
 //! `tangle_analysis::races` can prove it: an invocation *stores* to the slot of its own number only, anybody may *load* any slot, and
-//! *atomics* go anywhere; `barrier()` divides a run into phases in which an array is used in one of these ways.
+//! *atomics* go anywhere; `barrier()` divides a run into phases in which an array is used in one of these ways. Within a phase lanes that are
+//! together in a subgroup may load what they have stored, ordered by `subgroupBarrier()` ([`crate::tree::Load::is_of_peer`]).
 
 use serde::{Deserialize, Serialize};
 
