@@ -264,6 +264,8 @@ pub(crate) struct Uses {
     pub(crate) hints: bool,
     /// Integer dot products.
     pub(crate) dots: bool,
+    /// In HLSL: a function of the shader for a ballot, which asks for the lane or for the number of lanes.
+    pub(crate) ballots: bool,
 }
 
 impl Uses {
@@ -284,6 +286,7 @@ impl Uses {
             attributes: self.attributes | other.attributes,
             hints: self.hints | other.hints,
             dots: self.dots | other.dots,
+            ballots: self.ballots | other.ballots,
         }
     }
 
@@ -509,6 +512,7 @@ impl Planner<'_> {
                 if hlsl::counts_lanes(call.op) {
                     self.helpers.insert((Helper::Lanes, Type::UINT));
                 }
+                self.uses.ballots |= hlsl::counts_lanes(call.op) || call.op == SubgroupOp::InverseBallot;
             }
             Expr::Bool(_)
             | Expr::Int(_)

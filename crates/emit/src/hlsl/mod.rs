@@ -6,7 +6,8 @@
 //! - Buffers are structured buffers with `[[vk::binding]]`; what is private to an invocation in GLSL is `static`.
 //! - `SubgroupId` and `NumSubgroups` do not exist: the lane map says that they were not observed.
 //! - A subgroup operation is the wave intrinsic of the same meaning, or a function of the shader that a person would write, too:
-//!   `InclusiveSum(x)` is `WavePrefixSum(x) + x`, and what is asked of ballots is asked of the bits of a `uint4`.
+//!   `InclusiveSum(x)` is `WavePrefixSum(x) + x`, and what is asked of ballots is asked of the bits of a `uint4`. `main` leaves the lane and
+//!   the number of lanes for them in `static` variables.
 //! - Where HLSL has another type than the tree (`sign`, `countbits`, `firstbitlow`, bitwise wave intrinsics) a conversion says so.
 //! - Literals of `int` that only meet each other are converted: HLSL 2021 computes with such literals in 64 bits.
 
@@ -80,6 +81,10 @@ impl<'a> Printer<'a> {
         put_line!(self, "static uint3 LocalId;");
         put_line!(self, "static uint LocalIndex;");
         put_line!(self, "static uint invocation;");
+        if uses.ballots {
+            put_line!(self, "static uint LaneIndex;");
+            put_line!(self, "static uint LaneCount;");
+        }
         if uses.entries != 0 {
             self.log_macros(uses);
         }
@@ -156,7 +161,7 @@ impl<'a> Printer<'a> {
                 put_line!(self, "bool InverseBallot(uint4 mask) {{");
                 put_line!(
                     self,
-                    "    return (mask[WaveGetLaneIndex() >> 5u] >> (WaveGetLaneIndex() & 31u) & 1u) != 0u;"
+                    "    return (mask[LaneIndex >> 5u] >> (LaneIndex & 31u) & 1u) != 0u;"
                 );
                 put_line!(self, "}}");
             }
@@ -167,9 +172,9 @@ impl<'a> Printer<'a> {
             }
             Op::BallotBitCount | Op::BallotInclusiveBitCount | Op::BallotExclusiveBitCount => {
                 let (name, end) = match op {
-                    Op::BallotBitCount => ("BallotBitCount", "WaveGetLaneCount()"),
-                    Op::BallotInclusiveBitCount => ("BallotInclusiveBitCount", "WaveGetLaneIndex() + 1u"),
-                    _ => ("BallotExclusiveBitCount", "WaveGetLaneIndex()"),
+                    Op::BallotBitCount => ("BallotBitCount", "LaneCount"),
+                    Op::BallotInclusiveBitCount => ("BallotInclusiveBitCount", "LaneIndex + 1u"),
+                    _ => ("BallotExclusiveBitCount", "LaneIndex"),
                 };
                 put_line!(self, "uint {name}(uint4 mask) {{");
                 put_line!(self, "    uint4 counts = countbits(mask & LanesBelow({end}));");
@@ -178,7 +183,7 @@ impl<'a> Printer<'a> {
             }
             Op::BallotFindLsb => {
                 put_line!(self, "uint BallotFindLSB(uint4 mask) {{");
-                put_line!(self, "    mask &= LanesBelow(WaveGetLaneCount());");
+                put_line!(self, "    mask &= LanesBelow(LaneCount);");
                 put_line!(self, "    uint low = min(firstbitlow(mask.x), min(firstbitlow(mask.y), 96u) + 32u);");
                 put_line!(
                     self,
@@ -197,7 +202,7 @@ impl<'a> Printer<'a> {
                 put_line!(self, "    return end + first * min(end, 1u);");
                 put_line!(self, "}}");
                 put_line!(self, "uint BallotFindMSB(uint4 mask) {{");
-                put_line!(self, "    mask &= LanesBelow(WaveGetLaneCount());");
+                put_line!(self, "    mask &= LanesBelow(LaneCount);");
                 put_line!(self, "    uint low = max(EndOfBits(mask.x, 0u), EndOfBits(mask.y, 32u));");
                 put_line!(self, "    uint high = max(EndOfBits(mask.z, 64u), EndOfBits(mask.w, 96u));");
                 put_line!(self, "    return max(low, high) - 1u;");
@@ -222,6 +227,10 @@ impl<'a> Printer<'a> {
         self.builtin_copies(Uses { lane: true, subgroup_size: true, workgroup_index: true, ..uses });
         let invocations = self.case.entry_point.group_size();
         put_line!(self, "invocation = workgroup_index * {invocations}u + LocalIndex;");
+        if uses.ballots {
+            put_line!(self, "LaneIndex = lane;");
+            put_line!(self, "LaneCount = subgroup_size;");
+        }
         if uses.entries != 0 {
             put_line!(self, "log_base = invocation * {}u;", log_stride(self.case));
             put_line!(self, "cursor = 0u;");
