@@ -159,10 +159,7 @@ impl<'a> Printer<'a> {
             }
             Op::InverseBallot => {
                 put_line!(self, "bool InverseBallot(uint4 mask) {{");
-                put_line!(
-                    self,
-                    "    return (mask[LaneIndex >> 5u] >> (LaneIndex & 31u) & 1u) != 0u;"
-                );
+                put_line!(self, "    return (mask[LaneIndex >> 5u] >> (LaneIndex & 31u) & 1u) != 0u;");
                 put_line!(self, "}}");
             }
             Op::BallotBitExtract => {
