@@ -244,7 +244,7 @@ pub const TIME: Duration = Duration::from_secs(120);
 /// The most processor time for one candidate.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How often progress is told.
+/// How often progress is shown.
 const PROGRESS: Duration = Duration::from_secs(2);
 
 /// What is known of a device.
@@ -255,7 +255,7 @@ pub fn about(device: &Device) -> anyhow::Result<Value> {
     })
 }
 
-/// A smaller module that the device still fails on as it does on this one, where it gives a result in time. On the way the size is told
+/// A smaller module that the device still fails on as it does on this one, where it gives a result in time. On the way the size is shown
 /// now and then.
 ///
 /// # Errors

@@ -186,13 +186,9 @@ impl Builder<'_> {
         out.push(Stmt::Barrier(SubgroupOp::Barrier));
     }
 
-    // --- shapes ---
-
-    /// Everybody writes a slot and reads another one.
-    fn exchange(&mut self, out: &mut Block) {
-        let len = self.entry_point.group_size();
-        let Some((array, ty)) = self.array(len, 7) else { return self.assignment(out) };
-        if self.draw.percent(30) {
+    /// Lanes write their own slots: all of them, or with a probability of `percent` those for which a condition holds.
+    fn store_of_lanes(&mut self, array: ArrayId, ty: Type, percent: u32, out: &mut Block) {
+        if self.draw.percent(percent) {
             let cond = self.own_condition();
             let stmt = self.branch(
                 cond,
@@ -208,6 +204,15 @@ impl Builder<'_> {
             let store = self.store(array, value);
             out.push(store);
         }
+    }
+
+    // --- shapes ---
+
+    /// Everybody writes a slot and reads another one.
+    fn exchange(&mut self, out: &mut Block) {
+        let len = self.entry_point.group_size();
+        let Some((array, ty)) = self.array(len, 7) else { return self.assignment(out) };
+        self.store_of_lanes(array, ty, 30, out);
         self.barrier_here(out);
         let index = self.other_slot(len);
         let var = self.read(array, index, out);
@@ -527,22 +532,7 @@ impl Builder<'_> {
         if self.draw.percent(25) && self.affordable_trips() >= 4 {
             return self.subgroup_exchange_in_loop(array, ty, len, out);
         }
-        if self.draw.percent(35) {
-            let cond = self.own_condition();
-            let stmt = self.branch(
-                cond,
-                |b| {
-                    let value = b.own_value(ty);
-                    vec![b.store(array, value)]
-                },
-                |_| Vec::new(),
-            );
-            out.push(stmt);
-        } else {
-            let value = self.own_value(ty);
-            let store = self.store(array, value);
-            out.push(store);
-        }
+        self.store_of_lanes(array, ty, 35, out);
         self.subgroup_barrier_here(out);
         for _ in 0..1 + self.draw.below(2) {
             let index = self.peer_slot(len);
