@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use tangle_interpreter::End;
+use tangle_judge::contents::bytes_of;
 use tangle_judge::device::{Made, Ready};
-use tangle_judge::finding::{Finding, bytes_of};
+use tangle_judge::finding::Finding;
 use tangle_judge::run::judge;
 use tangle_report::html::module::{ModulePage, module_page};
 

@@ -103,7 +103,7 @@ pub(crate) fn opcode(words: &[u32]) -> u32 {
 fn string(text: &str) -> Vec<u32> {
     let mut bytes = text.as_bytes().to_vec();
     bytes.resize((bytes.len() + 1).next_multiple_of(4), 0);
-    bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+    crate::contents::words_of(&bytes)
 }
 
 /// Words of the string that these begin with.

@@ -19,7 +19,7 @@ use serde_json::Value;
 use tangle_interpreter::{BindingKind, Limits, Module, Pipeline, PipelineOptions, Tier};
 use tangle_runner::toolchain;
 
-use crate::contents::MAX_BYTES;
+use crate::contents::{MAX_BYTES, bytes_of, words_of};
 use crate::device::{Compared, Made, Ready, Word};
 use crate::run::{Inputs, dispatch};
 
@@ -81,15 +81,6 @@ pub fn tier_name(tier: Tier) -> &'static str {
 
 fn buffer_file(set: u32, binding: u32) -> String {
     format!("buffer-{set}.{binding}.bin")
-}
-
-/// Words as bytes.
-pub fn bytes_of(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-fn words_of(bytes: &[u8]) -> Vec<u32> {
-    bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
 }
 
 impl Finding {

@@ -83,7 +83,7 @@ fn words(name: &str, bytes: &[u8]) -> Result<Vec<u32>, SourceError> {
         let problem = format!("{} bytes are no whole number of words", bytes.len());
         return Err(SourceError::Module { name: name.into(), problem });
     }
-    Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
+    Ok(crate::contents::words_of(bytes))
 }
 
 /// The module of an assembly file: for the version that the disassembler noted in it, else for the newest for which it is valid.
