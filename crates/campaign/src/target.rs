@@ -301,15 +301,12 @@ impl Target {
     pub fn fitted<'c>(&self, case: &'c Case) -> Cow<'c, Case> {
         let Some(own) = self.executor.front_end() else { return Cow::Borrowed(case) };
         let mut case = Case { variant: Variant::compiled(own.clone()), ..case.clone() };
-        if let Some(row) = tangle_compilers::row(own) {
-            case.entry_point.spirv = case.entry_point.spirv.max(row.least_spirv);
-            let mut fitted = case.clone();
-            (row.fitted)(&mut fitted);
-            if validate(&fitted).is_ok() {
-                case = fitted;
-            }
-        }
-        Cow::Owned(tangle_emit::fitted(own.language, case))
+        let Some(row) = tangle_compilers::row(own) else { return Cow::Owned(tangle_emit::fitted(own.language, case)) };
+        case.entry_point.spirv = case.entry_point.spirv.max(row.least_spirv);
+        let of_language = tangle_emit::fitted(own.language, case);
+        let mut of_compiler = of_language.clone();
+        (row.fitted)(&mut of_compiler);
+        Cow::Owned(if validate(&of_compiler).is_ok() { of_compiler } else { of_language })
     }
 
     /// Runs one case as far as it was prepared, or [dressed](Target::dressed), and waits for it.

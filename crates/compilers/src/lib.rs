@@ -13,6 +13,7 @@
 //!
 //! GLSL by glslang, what every case is without a choice, has no row: it is `tangle_runner::toolchain::compile`.
 
+mod clang;
 mod dxc;
 mod dxc_api;
 pub mod faults;
@@ -31,7 +32,7 @@ use tangle_program::case::{Case, SpirvVersion, Tier};
 use tangle_program::variant::{FrontEnd, Language};
 
 /// Every compiler.
-pub static TABLE: &[Compiler] = &[glslang::HLSL, dxc::HLSL, slang::HLSL, naga::WGSL, spirv_cross::GLSL];
+pub static TABLE: &[Compiler] = &[glslang::HLSL, dxc::HLSL, slang::HLSL, clang::HLSL, naga::WGSL, spirv_cross::GLSL];
 
 /// A row.
 pub struct Compiler {

@@ -324,6 +324,11 @@ pub(crate) fn is_sliced(case: &Case, array: &Shared) -> bool {
     !array.storage.is_workgroup() && case.entry_point.groups() != 1
 }
 
+/// True if arrays are in a buffer.
+pub(crate) fn has_buffer_arrays(case: &Case) -> bool {
+    case.program.shared.iter().any(|array| !array.storage.is_workgroup())
+}
+
 pub(crate) fn plan(case: &Case, function: &Function, dialect: Dialect) -> Plan {
     let mut planner = Planner {
         case,
@@ -1077,13 +1082,12 @@ impl<'a> Printer<'a> {
     }
 
     pub(crate) fn barrier(&mut self) {
-        let in_buffer = self.case.program.shared.iter().any(|array| !array.storage.is_workgroup());
-        self.put(match (self.dialect, in_buffer) {
-            (Dialect::Hlsl, true) => "AllMemoryBarrierWithGroupSync();",
-            (Dialect::Hlsl, false) => "GroupMemoryBarrierWithGroupSync();",
-            (_, true) => "memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();",
-            (_, false) => "barrier();",
+        self.put(match (self.dialect, has_buffer_arrays(self.case)) {
+            (Dialect::Hlsl, in_buffer) => hlsl::spelling::sync(Sync::Barrier, in_buffer),
+            (_, true) => "memoryBarrierBuffer(); barrier(); memoryBarrierBuffer",
+            (_, false) => "barrier",
         });
+        self.put("();");
     }
 
     /// The copies that take mediump away (rules P14 and P15), and the index of the workgroup in the dispatch.
@@ -1238,7 +1242,7 @@ impl<'a> Body<'_, 'a> {
             Stmt::Barrier(op) => put!(self.printer, "{}();", op.info().name),
             Stmt::Sync(Sync::Barrier) => self.printer.barrier(),
             Stmt::Sync(sync) => match self.printer.dialect {
-                Dialect::Hlsl => put!(self.printer, "{}();", hlsl::spelling::sync(*sync)),
+                Dialect::Hlsl => put!(self.printer, "{}();", hlsl::spelling::sync(*sync, false)),
                 _ => put!(self.printer, "{}();", spelling::sync(*sync)),
             },
             Stmt::SetElement { var, index, value } => {

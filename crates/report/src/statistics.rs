@@ -1,5 +1,6 @@
 //! The statistics of a campaign: what was run, what was compared, what was found. Plain data, saved as JSON in `campaign.json`.
 
+use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -41,6 +42,9 @@ pub struct Statistics {
     pub seconds: f64,
 }
 
+/// The most names of things that a device lacks.
+const MOST_LACKING: usize = 200;
+
 /// What happened on one device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceEntry {
@@ -50,6 +54,9 @@ pub struct DeviceEntry {
     pub cases: u64,
     /// Cases that the device cannot run.
     pub unsupported: u64,
+    /// What it lacks for these, with the number of cases that need it; a case may need several.
+    #[serde(default)]
+    pub lacking: BTreeMap<String, u64>,
     /// Cases that were left out: other data of programs that the device only compiles, that failed with some data, or that have no more.
     #[serde(default)]
     pub left_out: u64,
@@ -214,12 +221,20 @@ impl DeviceEntry {
 }
 
 impl DeviceEntry {
+    /// What it lacks, what most cases need first.
+    pub fn most_lacking(&self) -> Vec<(&str, u64)> {
+        let mut lacking: Vec<(&str, u64)> = self.lacking.iter().map(|(what, &count)| (what.as_str(), count)).collect();
+        lacking.sort_by_key(|&(_, count)| Reverse(count));
+        lacking
+    }
+
     /// Adds another campaign, or another part of the same.
     fn merge(&mut self, other: DeviceEntry) {
         let DeviceEntry {
             next_case,
             cases,
             unsupported,
+            lacking,
             left_out,
             verdicts,
             counts,
@@ -233,6 +248,9 @@ impl DeviceEntry {
         self.next_case = self.next_case.max(next_case);
         self.cases += cases;
         self.unsupported += unsupported;
+        for (what, count) in lacking {
+            *self.lacking.entry(what).or_default() += count;
+        }
         self.left_out += left_out;
         for (verdict, count) in verdicts {
             *self.verdicts.entry(verdict).or_default() += count;
@@ -281,6 +299,16 @@ impl Statistics {
                 entry.cases += 1;
                 *entry.verdicts.entry(verdict.into()).or_default() += 1;
                 entry.counts.add(counts);
+            }
+        }
+    }
+
+    /// Enters what a device lacks for a case that it cannot run. Names beyond the first [`MOST_LACKING`] are not kept.
+    pub fn enter_lacking(&mut self, device: &str, missing: &[String]) {
+        let lacking = &mut self.devices.entry(device.into()).or_default().lacking;
+        for what in missing {
+            if lacking.len() < MOST_LACKING || lacking.contains_key(what) {
+                *lacking.entry(what.clone()).or_default() += 1;
             }
         }
     }

@@ -61,6 +61,9 @@ fn enter(
         (Finish::Failed(_), None) => (Some("short_of_memory"), Counts::default()),
         (_, None) => (Some("no_worker"), Counts::default()),
     };
+    if let Finish::Unsupported { missing } = &conclusion.finish {
+        statistics.enter_lacking(&target.name, missing);
+    }
     statistics.enter(&target.name, index, verdict, counts);
 }
 

@@ -25,7 +25,7 @@ use tangle_program::tree::{Atomic, Expr, SubgroupCall};
 use tangle_program::types::{Scalar, Shape, Type};
 
 use crate::glsl::{Body, Context, Dialect, Helper, Printed, Printer, Uses, print_in, put, put_line};
-pub use share::{fitted, lacks};
+pub use share::{QUALIFIERS, fitted, intrinsics, lacks, wave_intrinsic, words};
 use spelling::{TypeName, Wave};
 pub(crate) use spelling::{counts_lanes, is_helper};
 
@@ -57,7 +57,7 @@ impl<'a> Printer<'a> {
         if uses.push {
             let words: Vec<String> = (0..data.push.len()).map(|k| format!("w{k}")).collect();
             put_line!(self, "struct Push {{ uint {}; }};", words.join(", "));
-            put_line!(self, "[[vk::push_constant]] ConstantBuffer<Push> push_words;");
+            put_line!(self, "[[vk::push_constant]] Push push_words;");
         }
         put_line!(self, "[[vk::binding({MAP}, 0)]] RWStructuredBuffer<uint> map_words;");
         put_line!(self, "[[vk::binding({LOG}, 0)]] RWStructuredBuffer<uint> log_words;");

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use tangle_analysis::validate::validate;
 use tangle_program::case::{Case, Stage, Tier};
+use tangle_program::memory::{AtomicOp, Sync};
 use tangle_program::needs::{declared_types, scalar_of};
 use tangle_program::ops::{BinaryOp, Intrinsic};
-use tangle_program::subgroup::SubgroupOp;
+use tangle_program::subgroup::{SubgroupOp, TABLE};
 use tangle_program::tree::{Block, Builtin, Expr, Function, Stmt, SubgroupCall, walk_block};
-use tangle_program::types::{Scalar, Shape};
+use tangle_program::types::{Scalar, Shape, Type};
 
 use super::spelling::{self, Wave};
+use crate::glsl::has_buffer_arrays;
 
 /// What HLSL lacks for a case, in words; empty if it can say all.
 pub fn lacks(case: &Case) -> Vec<String> {
@@ -59,6 +61,9 @@ fn lacking_of(function: &Function, expr: &Expr) -> Option<String> {
         Expr::Intrinsic(op, _) if spelling::intrinsic(*op).starts_with("NO_") => {
             Some(format!("{} in HLSL", op.info().name))
         }
+        Expr::Intrinsic(op, args) if rounds_doubles(function, *op, args) => {
+            Some(format!("{} of double in HLSL", op.info().name))
+        }
         Expr::Vector(ty, _) if matches!(ty.shape, Shape::Array(_)) => Some("array values in HLSL".into()),
         Expr::Subgroup(call) => {
             let ty = call.args.first().and_then(|arg| arg.ty(function));
@@ -69,6 +74,61 @@ fn lacking_of(function: &Function, expr: &Expr) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// True for a rounding of a double: `floor`, `ceil` and `trunc` take floats (reference, floor: "Type: scalar, vector, or matrix", "float"), and
+/// would give the rounded float.
+fn rounds_doubles(function: &Function, op: Intrinsic, args: &[Expr]) -> bool {
+    matches!(op, Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc)
+        && args.first().and_then(|arg| arg.ty(function)).is_some_and(|ty| ty.scalar == Scalar::Double)
+}
+
+/// The wave intrinsic that an operation on an operand of this type becomes, also where a function of the shader calls it; `None` if none.
+pub fn wave_intrinsic(op: SubgroupOp, ty: Option<Type>) -> Option<&'static str> {
+    match spelling::wave(op, ty) {
+        Wave::Call("InclusiveSum") => Some("WavePrefixSum"),
+        Wave::Call("InclusiveProduct") => Some("WavePrefixProduct"),
+        Wave::Call("WaveActiveParity") => Some("WaveActiveCountBits"),
+        Wave::Call(_) if spelling::is_helper(op) => None,
+        Wave::Call(name) | Wave::Bits(name) => Some(name),
+        Wave::Relative(_) | Wave::Rotate => Some("WaveReadLaneAt"),
+        Wave::AllEqual => Some("WaveActiveAllEqual"),
+        Wave::Lacking => None,
+    }
+}
+
+/// What the shader of a case has of the words that a compiler may not know yet: intrinsic functions that act on more than one invocation (of
+/// waves, atomic, of memory), and [`QUALIFIERS`].
+pub fn words(case: &Case) -> BTreeSet<&'static str> {
+    let [coherent, precise] = QUALIFIERS;
+    let mut called: BTreeSet<_> = has_buffer_arrays(case).then_some(coherent).into_iter().collect();
+    for function in &case.program.functions {
+        called.extend(function.locals.iter().any(|local| local.precise).then_some(precise));
+        walk_block(&function.body, &mut |stmt| {
+            match stmt {
+                Stmt::Atomic(atomic) => drop(called.insert(spelling::atomic(atomic.op))),
+                Stmt::Sync(sync) => drop(called.insert(spelling::sync(*sync, has_buffer_arrays(case)))),
+                _ => {}
+            }
+            let wave = |expr: &Expr| match expr {
+                Expr::Subgroup(call) => wave_intrinsic(call.op, call.args.first().and_then(|arg| arg.ty(function))),
+                _ => None,
+            };
+            stmt.direct_exprs().for_each(|expr| expr.walk(&mut |expr| called.extend(wave(expr))));
+        });
+    }
+    called
+}
+
+/// Qualifiers of declarations.
+pub const QUALIFIERS: [&str; 2] = ["globallycoherent", "precise"];
+
+/// All functions that [`words`] may give.
+pub fn intrinsics() -> BTreeSet<&'static str> {
+    let operands = [Some(Type::BOOL), Some(Type::UINT)];
+    let waves = TABLE.iter().flat_map(|row| operands.map(|ty| wave_intrinsic(row.op, ty))).flatten();
+    let syncs = Sync::ALL.into_iter().flat_map(|sync| [false, true].map(|in_buffer| spelling::sync(sync, in_buffer)));
+    waves.chain(AtomicOp::ALL.map(spelling::atomic)).chain(syncs).collect()
 }
 
 /// The nearest case that HLSL can say, as far as that is a valid one: without subgroup barriers and hints, with other reductions in place of
@@ -101,6 +161,7 @@ fn fit(function: &Function, expr: &mut Expr) {
             Intrinsic::Expect | Intrinsic::BitfieldExtract | Intrinsic::BitfieldInsert | Intrinsic::Mix,
             args,
         ) => args.first().cloned(),
+        Expr::Intrinsic(op, args) if rounds_doubles(function, *op, args) => args.first().cloned(),
         Expr::Intrinsic(Intrinsic::MulHigh, args) => match args.as_slice() {
             [x, y] => Some(Expr::binary(BinaryOp::Mul, x.clone(), y.clone())),
             _ => None,

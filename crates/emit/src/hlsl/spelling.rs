@@ -111,9 +111,10 @@ pub(crate) const fn atomic(op: AtomicOp) -> &'static str {
     }
 }
 
-/// A barrier of the workgroup: those of HLSL order at least as much.
-pub(crate) const fn sync(sync: Sync) -> &'static str {
+/// A barrier of the workgroup, where arrays are in a buffer or not: those of HLSL order at least as much.
+pub(crate) const fn sync(sync: Sync, in_buffer: bool) -> &'static str {
     match sync {
+        Sync::Barrier if in_buffer => "AllMemoryBarrierWithGroupSync",
         Sync::Barrier => "GroupMemoryBarrierWithGroupSync",
         Sync::MemoryShared => "GroupMemoryBarrier",
         Sync::MemoryBuffer => "DeviceMemoryBarrier",

@@ -234,7 +234,13 @@ fn device_table(html: &mut Html, devices: &[(&str, &DeviceEntry)]) {
             };
             html.element("td", &[("class", &class)], thousands(count));
         }
-        html.element("td", &[("class", &"n")], thousands(device.unsupported));
+        let lacking: Vec<String> = device
+            .most_lacking()
+            .iter()
+            .take(8)
+            .map(|(what, count)| format!("{what}: {}", thousands(*count)))
+            .collect();
+        html.element("td", &[("class", &"n"), ("title", &lacking.join("\n"))], thousands(device.unsupported));
         html.element("td", &[("class", &"n")], thousands(device.restarts));
         if !compiled_only {
             let counts = device.counts;

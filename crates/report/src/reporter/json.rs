@@ -55,6 +55,7 @@ impl Reporter for Json {
                 "device": name,
                 "cases": device.cases,
                 "unsupported": device.unsupported,
+                "lacking": device.lacking,
                 "verdicts": device.verdicts,
                 "checked": device.counts.checked,
                 "open": device.counts.tainted,

@@ -103,6 +103,7 @@ impl Reporter for Text {
         let mut text = bugs(campaign) + &not_minimized(campaign);
         for (name, device) in &campaign.statistics.devices {
             text += &line(&format!("{name}: {}", counts(device)));
+            text += &lacking(device);
         }
         Ok(Some(text + &rest(campaign)))
     }
@@ -358,6 +359,14 @@ fn more(all: usize, what: &str, campaign: &Campaign) -> String {
 
 fn line(text: &str) -> String {
     shortened(text, WIDTH) + "\n"
+}
+
+/// What most of the cases that a device cannot run need, in a line; empty if it can run all.
+fn lacking(device: &DeviceEntry) -> String {
+    let most = device.most_lacking();
+    let shown: Vec<String> =
+        most.iter().take(4).map(|(what, count)| format!("{what} ({} cases)", thousands(*count))).collect();
+    if shown.is_empty() { String::new() } else { line(&format!("  lacks {}", shown.join(", "))) }
 }
 
 /// What a device did, in a line.
