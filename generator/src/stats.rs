@@ -386,11 +386,8 @@ fn breaks_and_continues(body: &Block) -> bool {
             match stmt {
                 Stmt::Break => found.0 = true,
                 Stmt::Continue => found.1 = true,
-                Stmt::If { then, otherwise, .. } => {
-                    find(then, found);
-                    find(otherwise, found);
-                }
-                _ => {}
+                Stmt::Loop(_) | Stmt::Switch { .. } => {}
+                _ => stmt.nested_blocks().for_each(|inner| find(inner, found)),
             }
         }
     }

@@ -253,7 +253,13 @@ impl<'a> Scope<'a> {
             Builtin::LocalZ => below(z),
             Builtin::WorkgroupIndex => below(product(self.entry_point.workgroups().count)),
             Builtin::Helper => Interval::new(0, 1),
-            _ => Interval::all(Scalar::Uint),
+            Builtin::SubgroupId
+            | Builtin::NumSubgroups
+            | Builtin::EqMask
+            | Builtin::GeMask
+            | Builtin::GtMask
+            | Builtin::LeMask
+            | Builtin::LtMask => Interval::all(Scalar::Uint),
         };
         range.wrapped(Scalar::Uint)
     }
@@ -356,7 +362,8 @@ fn binary(op: BinaryOp, scalar: Scalar, x: Interval, y: Interval) -> Interval {
         BinaryOp::Shl | BinaryOp::Shr if !y.is_within(Interval::new(0, i128::from(scalar.size()) - 1)) => all,
         BinaryOp::Shl => corners(|x, y| x.checked_mul(1 << y)),
         BinaryOp::Shr => corners(|x, y| Some(x >> y)),
-        _ => all,
+        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Eq | BinaryOp::Ne => all,
+        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => all,
     }
 }
 

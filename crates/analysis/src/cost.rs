@@ -91,7 +91,8 @@ impl Costs<'_> {
             }
             Stmt::Loop(l) => self.repeated(l),
             Stmt::Call { function, .. } => self.callees.get(*function as usize).copied().unwrap_or_default(),
-            _ => Cost::default(),
+            // What is nested in any other runs once at most.
+            _ => stmt.nested_blocks().fold(Cost::default(), |cost, block| cost.then(self.block(block))),
         };
         Cost::STEP.then(nested)
     }

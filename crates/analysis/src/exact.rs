@@ -39,7 +39,7 @@ use crate::bounds::{Interval, MAX_SUBGROUP_SIZE, Scope};
 use crate::info::ExprInfo;
 use tangle_program::case::SubgroupSize;
 use tangle_program::ops::{BinaryOp, Intrinsic};
-use tangle_program::subgroup::{Fold, Gives, SubgroupOp};
+use tangle_program::subgroup::{Fold, Gives};
 use tangle_program::tree::{Expr, SubgroupCall};
 use tangle_program::types::Scalar;
 
@@ -103,7 +103,7 @@ impl Extent {
             Fold::Mul => {
                 Extent { most: self.most.max(1.0).powi(lanes as i32), grain: self.grain.saturating_mul(lanes as i32) }
             }
-            _ => self,
+            Fold::Min | Fold::Max | Fold::And | Fold::Or | Fold::Xor => self,
         }
     }
 }
@@ -170,14 +170,8 @@ impl Scope<'_> {
             SubgroupSize::Required(size) => size,
             SubgroupSize::Default | SubgroupSize::Varying => MAX_SUBGROUP_SIZE,
         };
-        Some(match call.op {
-            SubgroupOp::Reduce(fold) | SubgroupOp::Inclusive(fold) | SubgroupOp::Exclusive(fold) => {
-                // The identities: zero, one, and infinities, which are undefined (`SubgroupOp::starts_infinite`).
-                value.folded(fold, lanes)
-            }
-            SubgroupOp::Clustered(fold) => value.folded(fold, call.cluster.unwrap_or(lanes)),
-            _ => value,
-        })
+        // The identities of scans: zero, one, and infinities, which are undefined (`SubgroupOp::starts_infinite`).
+        Some(call.op.fold().map_or(value, |fold| value.folded(fold, call.cluster.unwrap_or(lanes))))
     }
 }
 
@@ -199,6 +193,7 @@ mod tests {
     use super::*;
     use tangle_program::case::{Data, EntryPoint, SpirvVersion};
     use tangle_program::ops::UnaryOp;
+    use tangle_program::subgroup::SubgroupOp;
     use tangle_program::tree::{Builtin, Function, Local};
     use tangle_program::types::Type;
 

@@ -91,20 +91,25 @@ impl Uniforms {
 
 /// True if the front end may fold it.
 fn is_constant(expr: &Expr) -> bool {
-    let mut constant = true;
-    expr.walk(&mut |part| {
-        constant &= !matches!(
-            part,
-            Expr::Var(_)
-                | Expr::Builtin(_)
-                | Expr::Input(_)
-                | Expr::Uniform(_)
-                | Expr::Push(_)
-                | Expr::Constant(_)
-                | Expr::Subgroup(_)
-        );
-    });
-    constant
+    match expr {
+        Expr::Bool(_) | Expr::Int(_) | Expr::Uint(_) | Expr::Float(..) => true,
+        Expr::Unary(..)
+        | Expr::Binary(..)
+        | Expr::Select(..)
+        | Expr::Cast(..)
+        | Expr::Intrinsic(..)
+        | Expr::Vector(..)
+        | Expr::Component(..)
+        | Expr::Element(..) => expr.operands().all(is_constant),
+        Expr::Var(_)
+        | Expr::Builtin(_)
+        | Expr::Input(_)
+        | Expr::Uniform(_)
+        | Expr::Push(_)
+        | Expr::Constant(_)
+        | Expr::Subgroup(_)
+        | Expr::Load(_) => false,
+    }
 }
 
 #[cfg(test)]

@@ -605,7 +605,15 @@ impl Builtin {
         match self {
             Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask => Type::MASK,
             Builtin::Helper => Type::BOOL,
-            _ => Type::UINT,
+            Builtin::Lane
+            | Builtin::SubgroupSize
+            | Builtin::SubgroupId
+            | Builtin::NumSubgroups
+            | Builtin::LocalIndex
+            | Builtin::LocalX
+            | Builtin::LocalY
+            | Builtin::LocalZ
+            | Builtin::WorkgroupIndex => Type::UINT,
         }
     }
 }
@@ -921,6 +929,28 @@ impl Stmt {
             | Stmt::Sync(_)
             | Stmt::Discard(_)
             | Stmt::Assume(_) => Vec::new(),
+        }
+    }
+
+    /// The array in memory that this statement accesses by itself, to change it (not those that its expressions load from).
+    pub fn array_mut(&mut self) -> Option<&mut ArrayId> {
+        match self {
+            Stmt::Store { array, .. } => Some(array),
+            Stmt::Atomic(atomic) => Some(&mut atomic.array),
+            Stmt::Assign { .. }
+            | Stmt::Log { .. }
+            | Stmt::If { .. }
+            | Stmt::Switch { .. }
+            | Stmt::Loop(_)
+            | Stmt::Break
+            | Stmt::Continue
+            | Stmt::Return(_)
+            | Stmt::Call { .. }
+            | Stmt::Barrier(_)
+            | Stmt::SetElement { .. }
+            | Stmt::Sync(_)
+            | Stmt::Assume(_)
+            | Stmt::Discard(_) => None,
         }
     }
 

@@ -105,7 +105,16 @@ fn segment(parent: &Expr, number: usize) -> String {
         Expr::Subgroup(_) => format!("group_non_uniform.args[{number}]"),
         Expr::Load(_) => "load.index".into(),
         Expr::Element(..) => format!("access_chain[{number}]"),
-        _ => String::new(),
+        Expr::Bool(_)
+        | Expr::Int(_)
+        | Expr::Uint(_)
+        | Expr::Float(..)
+        | Expr::Var(_)
+        | Expr::Builtin(_)
+        | Expr::Input(_)
+        | Expr::Uniform(_)
+        | Expr::Push(_)
+        | Expr::Constant(_) => String::new(),
     }
 }
 

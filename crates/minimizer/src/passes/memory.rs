@@ -2,7 +2,7 @@
 
 use tangle_program::case::Case;
 use tangle_program::memory::{ArrayId, StorageClass};
-use tangle_program::tree::{Expr, Program, Stmt, walk_block};
+use tangle_program::tree::{Expr, Program, Stmt};
 
 use super::{Candidates, each};
 use crate::access::{each_expr_mut, each_stmt_mut, edit_stmt, stmts};
@@ -27,42 +27,27 @@ pub fn candidates(case: &Case) -> Candidates<'_> {
 /// Drops the arrays that are not mentioned.
 pub fn drop_unused_arrays(program: &mut Program) {
     let mut used = vec![false; program.shared.len()];
-    let mut mark = |array: ArrayId| {
-        if let Some(used) = used.get_mut(array as usize) {
+    each_array_mut(program, &mut |array| {
+        if let Some(used) = used.get_mut(*array as usize) {
             *used = true;
         }
-    };
-    for function in &program.functions {
-        walk_block(&function.body, &mut |stmt| {
-            match stmt {
-                Stmt::Store { array, .. } => mark(*array),
-                Stmt::Atomic(atomic) => mark(atomic.array),
-                _ => {}
-            }
-            stmt.direct_exprs().for_each(|expr| {
-                expr.walk(&mut |expr| {
-                    if let Expr::Load(load) = expr {
-                        mark(load.array);
-                    }
-                });
-            });
-        });
-    }
+    });
     if used.iter().all(|used| *used) {
         return;
     }
-    let number =
-        |array: ArrayId| used[..used.len().min(array as usize)].iter().filter(|used| **used).count() as ArrayId;
-    each_stmt_mut(program, &mut |_, stmt| match stmt {
-        Stmt::Store { array, .. } => *array = number(*array),
-        Stmt::Atomic(atomic) => atomic.array = number(atomic.array),
-        _ => {}
-    });
-    each_expr_mut(program, &mut |_, expr| {
-        if let Expr::Load(load) = expr {
-            load.array = number(load.array);
-        }
+    each_array_mut(program, &mut |array| {
+        *array = used[..used.len().min(*array as usize)].iter().filter(|used| **used).count() as ArrayId;
     });
     let mut kept = used.iter();
     program.shared.retain(|_| *kept.next().unwrap_or(&true));
+}
+
+/// Visits every mention of an array.
+fn each_array_mut(program: &mut Program, visit: &mut dyn FnMut(&mut ArrayId)) {
+    each_stmt_mut(program, &mut |_, stmt| stmt.array_mut().into_iter().for_each(&mut *visit));
+    each_expr_mut(program, &mut |_, expr| {
+        if let Expr::Load(load) = expr {
+            visit(&mut load.array);
+        }
+    });
 }

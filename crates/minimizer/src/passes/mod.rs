@@ -139,13 +139,10 @@ fn without_jumps(block: &[Stmt], target: Target) -> Vec<Stmt> {
         });
         for stmt in block {
             match stmt {
-                Stmt::If { then, otherwise, .. } => {
-                    strip(then, target, break_leaves);
-                    strip(otherwise, target, break_leaves);
-                }
+                Stmt::Loop(_) => {}
                 // A break in there leaves that switch, a continue the loop around both.
                 Stmt::Switch { arms, .. } => arms.iter_mut().for_each(|arm| strip(&mut arm.body, target, false)),
-                _ => {}
+                _ => stmt.nested_blocks_mut().into_iter().for_each(|block| strip(block, target, break_leaves)),
             }
         }
     }

@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 
 use tangle_program::case::Case;
-use tangle_program::tree::{Arg, Block, Direction, Function, Loop, LoopKind, Program, SiteId, Stmt, VarId, walk_block};
+use tangle_program::tree::{Arg, Block, Direction, Function, Program, SiteId, Stmt, VarId, walk_block};
 
 use super::variables::drop_unused;
 use super::{Candidates, chunks, each, zero};
@@ -237,34 +237,11 @@ impl<'a> Marks<'a> {
     }
 
     fn kept_stmt(&mut self, stmt: &Stmt) -> Stmt {
-        match stmt {
-            Stmt::If { cond, then, otherwise, control } => Stmt::If {
-                cond: cond.clone(),
-                then: self.kept(then),
-                otherwise: self.kept(otherwise),
-                control: *control,
-            },
-            Stmt::Switch { selector, arms, control } => {
-                let mut arms = arms.clone();
-                arms.iter_mut().for_each(|arm| arm.body = self.kept(&arm.body));
-                Stmt::Switch { selector: selector.clone(), arms, control: *control }
-            }
-            Stmt::Loop(l) => {
-                let mut l = Loop::clone(l);
-                if let Some(test) = &mut l.test {
-                    test.before = self.kept(&test.before);
-                }
-                l.body = self.kept(&l.body);
-                if let LoopKind::For { update, .. } = &mut l.kind {
-                    *update = self.kept(update);
-                }
-                Stmt::Loop(Box::new(l))
-            }
-            Stmt::Call { function, args, dest } => {
-                let dest = dest.filter(|dest| self.has_var(self.current, *dest));
-                Stmt::Call { function: *function, args: args.clone(), dest }
-            }
-            _ => stmt.clone(),
+        let mut stmt = stmt.clone();
+        stmt.nested_blocks_mut().into_iter().for_each(|block| *block = self.kept(block));
+        if let Stmt::Call { dest, .. } = &mut stmt {
+            *dest = dest.filter(|dest| self.has_var(self.current, *dest));
         }
+        stmt
     }
 }
