@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use tangle_files::words::to_bytes;
 use tangle_interpreter::End;
-use tangle_judge::contents::bytes_of;
 use tangle_judge::device::{Made, Ready};
 use tangle_judge::finding::Finding;
 use tangle_judge::run::judge;
@@ -65,7 +65,7 @@ pub fn export(finding: &Finding, out: &Path) -> anyhow::Result<Found> {
     std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
     let files = [
         ("module.amber", finding.amber()?.into_bytes()),
-        ("module.spv", bytes_of(&finding.words)),
+        ("module.spv", to_bytes(&finding.words)),
         ("module.spvasm", finding.assembly().into_bytes()),
         ("README.md", finding.readme().into_bytes()),
     ];

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use tangle_campaign::executor::interpreter::Interpreter;
+use tangle_files::words::to_bytes;
 use tangle_interpreter::{BindingKind, BufferState, End, Limits, Outcome, Tier};
 use tangle_judge::compare::{Difference, compare};
 use tangle_judge::contents::Contents;
-use tangle_judge::contents::bytes_of;
 use tangle_judge::device::{Compared, Device, Made, Ready, Word};
 use tangle_judge::finding::{Finding, TIERS, tier_name};
 use tangle_judge::made::{Maker, still_differs};
@@ -191,7 +191,7 @@ fn against_what_is_made(
     let small = reduce(words, Some(Instant::now() + TIME), &mut |words| {
         still_differs(words, inputs, &difference, &mut |words| maker.make(words).ok())
     });
-    tangle_files::write_atomically(file, &bytes_of(&small))?;
+    tangle_files::write_atomically(file, &to_bytes(&small))?;
     Ok(found)
 }
 
@@ -316,7 +316,7 @@ fn on_devices(args: &Args, words: &[u32], inputs: &Inputs, judged: &Judged) -> a
         if let (true, Some(file)) = (made.is_failure() && !reduced, &args.reduce) {
             reduced = true;
             let small = reduced_on(words, inputs, &args.drivers, device.name(), &made, Instant::now() + TIME)?;
-            tangle_files::write_atomically(file, &bytes_of(&small))?;
+            tangle_files::write_atomically(file, &to_bytes(&small))?;
         }
         match args.json {
             true => rows.push(made_as_json(device.name(), &made)),

@@ -66,7 +66,7 @@ fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
         absent => absent,
     };
     let module = glslang::module(call, SourceLanguage::GLSL).map_err(|failure| by("glslang, before it", failure))?;
-    let bytes: Vec<u8> = module.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let bytes = tangle_files::words::to_bytes(&module);
     let folder = started::folder(&[])?;
     let failed = |error: std::io::Error| Failure::Absent(format!("cannot write a module: {error}"));
     std::fs::write(folder.path().join("first.spv"), bytes).map_err(failed)?;

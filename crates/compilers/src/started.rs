@@ -8,6 +8,8 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use tangle_files::words;
+
 use crate::Failure;
 
 /// The most processor time, seconds.
@@ -84,7 +86,7 @@ pub fn module(bytes: &[u8]) -> Result<Vec<u32>, Failure> {
     if !whole {
         return Err(Failure::Refused(format!("it writes {} bytes that are no SPIR-V", bytes.len())));
     }
-    Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
+    Ok(words::from_bytes(bytes))
 }
 
 /// A folder with these files, gone when it is dropped.

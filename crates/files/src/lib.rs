@@ -11,6 +11,7 @@
 //! (`fsync(2)`, Linux man-pages 6.9).
 
 pub mod text;
+pub mod words;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};

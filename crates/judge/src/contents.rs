@@ -9,16 +9,6 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 /// More than any test needs, and little enough not to be missed.
 pub const MAX_BYTES: u64 = 256 << 20;
 
-/// Words as bytes.
-pub fn bytes_of(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-/// Bytes as words; what is left of a last one is dropped.
-pub(crate) fn words_of(bytes: &[u8]) -> Vec<u32> {
-    bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
-}
-
 /// Contents of a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Contents {

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
+use tangle_files::words;
 use tangle_interpreter::faults::Planted;
 use tangle_interpreter::{
     Binding, BindingKind, Dispatch, End, Interface, LaneMap, Module, Outcome, Pipeline, PipelineOptions, Place,
@@ -259,7 +260,7 @@ impl<'a> Ready<'a> {
         let groups = dispatch.workgroups.iter().map(|&side| u64::from(side)).product::<u64>();
         let buffer = |(number, place): (u32, (u32, u32))| {
             let bytes = dispatch.buffers.iter().find(|b| (b.set, b.binding) == place).map_or(&[][..], |b| &b.bytes);
-            let words = bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+            let words = words::from_bytes(bytes);
             let is_uniform = self.binding(place).is_some_and(|binding| binding.kind == BindingKind::UniformBuffer);
             Buffer {
                 binding: number,
@@ -396,7 +397,7 @@ fn interpret(job: &Job, subgroup_size: u32, fault: Option<Planted>) -> Result<Co
     for launch in &job.launches {
         let bytes = |init: &Init| match init {
             Init::Zero { words } => vec![0; *words as usize * 4],
-            Init::Data(words) => words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+            Init::Data(words) => words::to_bytes(words),
         };
         let buffer = |buffer: &Buffer| tangle_interpreter::Buffer {
             binding: buffer.binding,
@@ -412,10 +413,8 @@ fn interpret(job: &Job, subgroup_size: u32, fault: Option<Planted>) -> Result<Co
                 limits: tangle_interpreter::Limits::default(),
             })
             .map_err(failed)?;
-        let words = |state: &tangle_interpreter::BufferState| -> Vec<u32> {
-            state.bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
-        };
-        let buffers = outcome.buffers.iter().map(|state| ReadBack::trimmed(&words(state), None)).collect();
+        let read = |state: &tangle_interpreter::BufferState| ReadBack::trimmed(&words::from_bytes(&state.bytes), None);
+        let buffers = outcome.buffers.iter().map(read).collect();
         launches.push(LaunchOutput { buffers });
     }
     Ok(Completed { launches, ..Completed::default() })

@@ -103,7 +103,7 @@ pub(crate) fn opcode(words: &[u32]) -> u32 {
 fn string(text: &str) -> Vec<u32> {
     let mut bytes = text.as_bytes().to_vec();
     bytes.resize((bytes.len() + 1).next_multiple_of(4), 0);
-    crate::contents::words_of(&bytes)
+    tangle_files::words::from_bytes(&bytes)
 }
 
 /// Words of the string that these begin with.

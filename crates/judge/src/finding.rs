@@ -16,10 +16,11 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tangle_files::words::{from_bytes, to_bytes};
 use tangle_interpreter::{BindingKind, Limits, Module, Pipeline, PipelineOptions, Tier};
 use tangle_runner::toolchain;
 
-use crate::contents::{MAX_BYTES, bytes_of, words_of};
+use crate::contents::MAX_BYTES;
 use crate::device::{Compared, Made, Ready, Word};
 use crate::run::{Inputs, dispatch};
 
@@ -124,8 +125,8 @@ impl Finding {
         let inputs = &self.inputs;
         let interface = self.pipeline()?.interface().clone();
         let ready = Ready::new(&self.words, inputs, &interface).map_err(anyhow::Error::msg)?;
-        write("module.spv", &bytes_of(&self.words))?;
-        write("with-lane-map.spv", &bytes_of(ready.copy()))?;
+        write("module.spv", &to_bytes(&self.words))?;
+        write("with-lane-map.spv", &to_bytes(ready.copy()))?;
         write("module.spvasm", self.assembly().as_bytes())?;
         write("module.amber", self.amber()?.as_bytes())?;
         for (&(set, binding), contents) in &inputs.buffers {
@@ -189,7 +190,7 @@ impl Finding {
         if folder.join("push.bin").is_file() {
             inputs.push = contents("push.bin", MAX_BYTES)?;
         }
-        let words = words_of(&contents("module.spv", MAX_BYTES)?);
+        let words = from_bytes(&contents("module.spv", MAX_BYTES)?);
         let File { source, device, about, made, .. } = file;
         Ok(Some(Finding { source, device, about, made, words, inputs }))
     }
@@ -276,7 +277,7 @@ fn one_line(text: &str) -> String {
 fn data(text: &mut String, name: &str, bytes: &[u8]) {
     let mut bytes = bytes.to_vec();
     bytes.resize(bytes.len().next_multiple_of(4), 0);
-    let words = words_of(&bytes);
+    let words = from_bytes(&bytes);
     match words.iter().all(|&word| word == 0) {
         true => drop(writeln!(text, "BUFFER {name} DATA_TYPE uint32 SIZE {} FILL 0\n", words.len())),
         false => {

@@ -49,7 +49,7 @@ impl Maker {
     pub fn make(&self, module: &[u32]) -> anyhow::Result<Vec<u32>> {
         let folder = tempfile::tempdir()?;
         let [from, to] = ["in.spv", "out.spv"].map(|name| folder.path().join(name));
-        std::fs::write(&from, crate::contents::bytes_of(module))?;
+        std::fs::write(&from, tangle_files::words::to_bytes(module))?;
         let place = |word: &str, name: &str, file: &Path| word.replace(name, &file.to_string_lossy());
         let mut words = self.words.iter().map(|word| place(&place(word, "{in}", &from), "{out}", &to));
         let program = words.next().unwrap_or_default();
@@ -70,7 +70,7 @@ impl Maker {
         };
         anyhow::ensure!(status.success(), "{self}: {status}");
         let bytes = std::fs::read(&to).with_context(|| format!("{self}: it leaves no module"))?;
-        Ok(crate::contents::words_of(&bytes))
+        Ok(tangle_files::words::from_bytes(&bytes))
     }
 }
 

@@ -83,7 +83,7 @@ fn words(name: &str, bytes: &[u8]) -> Result<Vec<u32>, SourceError> {
         let problem = format!("{} bytes are no whole number of words", bytes.len());
         return Err(SourceError::Module { name: name.into(), problem });
     }
-    Ok(crate::contents::words_of(bytes))
+    Ok(tangle_files::words::from_bytes(bytes))
 }
 
 /// The module of an assembly file: for the version that the disassembler noted in it, else for the newest for which it is valid.

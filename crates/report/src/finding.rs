@@ -173,8 +173,7 @@ impl Finding<'_> {
         write("device.json", &json(&cleaned(self.device_info.clone())))?;
         write("report.txt", self.report.as_bytes())?;
         if !self.spirv.is_empty() {
-            let bytes: Vec<u8> = self.spirv.iter().flat_map(|word| word.to_le_bytes()).collect();
-            write("shader.spv", &bytes)?;
+            write("shader.spv", &tangle_files::words::to_bytes(self.spirv))?;
             write("shader.spvasm", self.disassembly.as_bytes())?;
         }
         if let Some(observation) = self.observation {

@@ -205,11 +205,11 @@ fn read_shader(folder: &Path) -> Result<Option<SavedShader>, ReadError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(wrong(&module, error)),
     };
-    let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+    let spirv = tangle_files::words::from_bytes(&bytes);
     let glsl = read_text(&folder.join("shader.comp"))?;
     let disassembly = read_text(&folder.join("shader.spvasm"))?;
     let both = glsl.zip(disassembly);
-    Ok(both.map(|(glsl, disassembly)| SavedShader { glsl, spirv: words.collect(), disassembly }))
+    Ok(both.map(|(glsl, disassembly)| SavedShader { glsl, spirv, disassembly }))
 }
 
 fn read_case(path: &Path) -> Result<Case, ReadError> {

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tangle_features::{Feature, FeatureSet, TABLE};
+use tangle_files::words::to_bytes;
 
 /// What a module says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -168,9 +169,16 @@ fn execution_mode_needs(number: u32) -> impl Iterator<Item = Feature> {
     needing(move |spirv| spirv.execution_modes.iter().any(|&mode| mode as u32 == number))
 }
 
+/// A literal string: its words end with a byte that is 0 (SPIR-V 1.6 §2.2.1).
+pub(crate) fn text(words: &[u32]) -> String {
+    let bytes = to_bytes(words);
+    let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
+}
+
 fn extension_needs(name: &[u32]) -> impl Iterator<Item = Feature> {
-    let bytes: Vec<u8> = name.iter().flat_map(|word| word.to_le_bytes()).take_while(|&byte| byte != 0).collect();
-    needing(move |spirv| spirv.extensions.iter().any(|extension| extension.as_bytes() == bytes))
+    let name = text(name);
+    needing(move |spirv| spirv.extensions.contains(&&*name))
 }
 
 #[cfg(test)]

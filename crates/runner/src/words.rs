@@ -155,17 +155,14 @@ pub(crate) mod as_bytes {
 
     use serde::de::{Error, Visitor};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use tangle_files::words::{from_bytes, to_bytes};
 
     /// Writes the words.
     pub fn serialize<S: Serializer>(words: &[u32], serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
             return words.serialize(serializer);
         }
-        let mut bytes = vec![0; words.len() * 4];
-        for (bytes, word) in bytes.chunks_exact_mut(4).zip(words) {
-            bytes.copy_from_slice(&word.to_le_bytes());
-        }
-        serializer.serialize_bytes(&bytes)
+        serializer.serialize_bytes(&to_bytes(words))
     }
 
     /// Reads them back.
@@ -186,11 +183,11 @@ pub(crate) mod as_bytes {
         }
 
         fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<u32>, E> {
-            let words = bytes.chunks_exact(4);
-            if !words.remainder().is_empty() {
-                return Err(E::invalid_length(bytes.len(), &self));
+            if bytes.len().is_multiple_of(4) {
+                Ok(from_bytes(bytes))
+            } else {
+                Err(E::invalid_length(bytes.len(), &self))
             }
-            Ok(words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
         }
     }
 }

@@ -134,7 +134,7 @@ fn dispatch(launch: &Launch, lane_map: spirv::LaneMap) -> spirv::Dispatch {
         binding: buffer.binding,
         bytes: match &buffer.init {
             Init::Zero { words } => vec![0; *words as usize * 4],
-            Init::Data(words) => words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+            Init::Data(words) => tangle_files::words::to_bytes(words),
         },
         ..spirv::Buffer::default()
     };

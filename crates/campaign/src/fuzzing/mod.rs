@@ -68,7 +68,7 @@ const BUFFERS: u64 = 1 << 20;
 /// # Panics
 /// If an invariant of the interpreter does not hold.
 pub fn module(bytes: &[u8]) -> bool {
-    let words: Vec<u32> = bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    let words = tangle_files::words::from_bytes(bytes);
     let pipeline = Module::parse(&words).and_then(|module| Pipeline::new(&module, &PipelineOptions::default()));
     let pipeline = match pipeline {
         Ok(pipeline) => pipeline,

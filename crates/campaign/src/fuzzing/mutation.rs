@@ -11,6 +11,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
 use tangle_analysis::validate::validate;
+use tangle_files::words::to_bytes;
 use tangle_mutator::Dice;
 use tangle_program::case::Case;
 use tangle_program::variant::Variant;
@@ -132,14 +133,12 @@ pub fn mutate_module(data: &mut [u8], size: usize, max_size: usize, seed: u32, r
     let mut birth = vec![0; BYTES[0]];
     SmallRng::seed_from_u64(seed.into()).fill_bytes(&mut birth);
     let case = Case { variant: Variant::Unoptimised, ..input::from_bytes(&birth) };
-    let words = prepare(case).map(|prepared| prepared.spirv).unwrap_or_default();
-    if words.is_empty() || words.len() * 4 > max_size {
+    let bytes = to_bytes(&prepare(case).map(|prepared| prepared.spirv).unwrap_or_default());
+    if bytes.is_empty() || bytes.len() > max_size {
         return raw(data, size, max_size);
     }
-    for (to, word) in data.chunks_exact_mut(4).zip(&words) {
-        to.copy_from_slice(&word.to_le_bytes());
-    }
-    words.len() * 4
+    data[..bytes.len()].copy_from_slice(&bytes);
+    bytes.len()
 }
 
 /// The JSON with one value put in the place of another.

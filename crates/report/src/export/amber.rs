@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use tangle_analysis::cost::log_stride;
 use tangle_features::Needs;
+use tangle_files::words::to_bytes;
 use tangle_oracle::relation::Relation;
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{SpirvVersion, SubgroupSize};
@@ -126,8 +127,7 @@ fn shader(text: &mut String, source: &Source<'_>) {
 /// The bytes. Nothing may stand between the last one and END: Amber would read it for ever.
 fn hex(spirv: &[u32]) -> String {
     let row = |words: &[u32]| {
-        let bytes: Vec<String> =
-            words.iter().flat_map(|word| word.to_le_bytes()).map(|byte| format!("{byte:02x}")).collect();
+        let bytes: Vec<String> = to_bytes(words).iter().map(|byte| format!("{byte:02x}")).collect();
         bytes.join(" ")
     };
     spirv.chunks(ROW / 2).map(row).collect::<Vec<_>>().join("\n")

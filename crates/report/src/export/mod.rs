@@ -128,7 +128,7 @@ fn files(analysis: &Analysis<'_>, source: &Source<'_>, expected: Option<&Expecte
         files.push(("repro.c", repro::repro(source, &needs, expected).into_bytes()));
         files.push(("case.amber", amber::amber(source, &needs, expected).into_bytes()));
         files.push(("case.shader_test", vkrunner::vkrunner(source, &needs, expected).into_bytes()));
-        files.push(("shader.spv", source.spirv.iter().flat_map(|word| word.to_le_bytes()).collect()));
+        files.push(("shader.spv", tangle_files::words::to_bytes(source.spirv)));
         files.push(("shader.spvasm", source.disassembly.as_bytes().to_vec()));
     }
     if let Some(neighbour) = &analysis.subject.neighbour {

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::info::{OpenGlInfo, Subgroups};
+use crate::spirv::text;
 
 /// Operation codes, storage classes, execution modes and masks (SPIR-V 1.3 §3).
 mod code {
@@ -127,9 +128,7 @@ pub(super) fn missing(words: &[u32], context: &OpenGlInfo) -> Vec<String> {
                 Some(_) => {}
             },
             (code::EXTENSION, name) => {
-                let bytes: Vec<u8> =
-                    name.iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0).collect();
-                let name = String::from_utf8_lossy(&bytes).into_owned();
+                let name = text(name);
                 if !has_extension(&name) {
                     lacks(name);
                 }
