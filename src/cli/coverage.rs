@@ -15,7 +15,7 @@ use tangle_oracle::coverage::{Cell, Coverage, EXEMPTIONS, Fill, reachable};
 use tangle_program::case::Tier;
 use tangle_program::subgroup::{Category, OpInfo, SubgroupOp, TABLE};
 use tangle_program::types::Scalar;
-use tangle_report::html;
+use tangle_report::reporter::{Html, Reporter as _};
 use tangle_report::text::thousands;
 
 use super::fuzz::{profile, tier};
@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         None => BTreeMap::from([("reference".to_owned(), measure(choice, args.cases)?)]),
     };
     if let Some(file) = &args.html {
-        write_atomically(file, html::coverage::coverage(&by_device).as_bytes())?;
+        write_atomically(file, Html.coverage(&by_device)?.unwrap_or_default().as_bytes())?;
     }
     if args.json {
         say!("{}", serde_json::to_string(&by_device)?)?;

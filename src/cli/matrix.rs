@@ -7,8 +7,8 @@ use tangle_campaign::matrix::{Subject, matrix};
 use tangle_campaign::replay::find_cases;
 use tangle_files::write_atomically;
 use tangle_identity::Known;
-use tangle_report::html;
-use tangle_report::html::matrix::{Matrix, Meaning};
+use tangle_report::matrix::{Matrix, MatrixRow, Meaning};
+use tangle_report::reporter::{Html, Reporter as _};
 
 use super::output::put;
 use super::progress::watch;
@@ -40,11 +40,11 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     let matrix = watch("runs", all, &done, || matrix(&targets, &subjects, &done));
     print(&matrix)?;
     if let Some(file) = &args.html {
-        let page = html::matrix::matrix(&matrix);
+        let page = Html.matrix(&matrix)?.unwrap_or_default();
         write_atomically(file, page.as_bytes())?;
         say!("{} ({} bytes)", file.display(), page.len())?;
     }
-    let is_bad = |row: &html::matrix::MatrixRow| row.cells.iter().any(|cell| cell.meaning == Meaning::Bad);
+    let is_bad = |row: &MatrixRow| row.cells.iter().any(|cell| cell.meaning == Meaning::Bad);
     Ok(if matrix.rows.iter().any(is_bad) { Found::Something } else { Found::Nothing })
 }
 

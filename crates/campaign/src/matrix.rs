@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use tangle_identity::Kind;
 use tangle_identity::book::version_numbers as numbers;
 use tangle_program::case::Case;
-use tangle_report::html::matrix::{Matrix, MatrixCell, MatrixDevice, MatrixRow, Meaning};
+use tangle_report::matrix::{Matrix, MatrixCell, MatrixDevice, MatrixRow, Meaning};
 
 use crate::everywhere::everywhere;
 use crate::prepare::Prep;

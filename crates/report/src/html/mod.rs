@@ -14,12 +14,12 @@
 
 pub mod bugs;
 pub mod campaign;
-pub mod coverage;
+pub(crate) mod coverage;
 pub mod curves;
 pub mod finding;
 mod lanes;
 mod listing;
-pub mod matrix;
+pub(crate) mod matrix;
 pub mod module;
 
 use std::fmt::{self, Display, Write as _};

@@ -1,8 +1,13 @@
 //! HTML: one file, no script, nothing loaded from anywhere.
 
+use std::collections::BTreeMap;
+
+use tangle_oracle::coverage::Coverage;
+
 use super::{ReportError, Reporter};
 use crate::campaign::Campaign;
 use crate::html;
+use crate::matrix::Matrix;
 use crate::subject::Analysis;
 
 /// Pages that load nothing.
@@ -16,5 +21,13 @@ impl Reporter for Html {
 
     fn campaign(&self, campaign: &Campaign) -> Result<Option<String>, ReportError> {
         Ok(Some(html::campaign::campaign(campaign)))
+    }
+
+    fn matrix(&self, matrix: &Matrix) -> Result<Option<String>, ReportError> {
+        Ok(Some(html::matrix::matrix(matrix)))
+    }
+
+    fn coverage(&self, by_device: &BTreeMap<String, Coverage>) -> Result<Option<String>, ReportError> {
+        Ok(Some(html::coverage::coverage(by_device)))
     }
 }

@@ -1,4 +1,4 @@
-//! Formats: each shows a finding, a campaign and the replay of a folder, or those of them that it has a form for.
+//! Formats: each shows a finding, a campaign, the replay of a folder, a matrix and coverage, or those of them that it has a form for.
 //!
 //! To add one, implement [`Reporter`] in a file of its own and name it in [`FORMATS`]; nothing else knows of formats.
 
@@ -8,9 +8,13 @@ pub mod junit;
 pub mod markdown;
 pub mod text;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use tangle_oracle::coverage::Coverage;
+
 use crate::campaign::Campaign;
+use crate::matrix::Matrix;
 use crate::replay::Replay;
 use crate::subject::Analysis;
 
@@ -48,6 +52,22 @@ pub trait Reporter: Sync {
     /// # Errors
     /// If it cannot be written in this format.
     fn replay(&self, _replay: &Replay) -> Result<Option<String>, ReportError> {
+        Ok(None)
+    }
+
+    /// Cases against devices.
+    ///
+    /// # Errors
+    /// If it cannot be written in this format.
+    fn matrix(&self, _matrix: &Matrix) -> Result<Option<String>, ReportError> {
+        Ok(None)
+    }
+
+    /// What was covered on each device, by its name.
+    ///
+    /// # Errors
+    /// If it cannot be written in this format.
+    fn coverage(&self, _by_device: &BTreeMap<String, Coverage>) -> Result<Option<String>, ReportError> {
         Ok(None)
     }
 }
