@@ -157,11 +157,13 @@ pub struct Spirv {
     pub execution_modes: &'static [spirv::ExecutionMode],
     /// Any of these extensions, where its capabilities do not say so.
     pub extensions: &'static [&'static str],
+    /// The extension that a module declares for its capabilities, where there is one.
+    pub declares: Option<&'static str>,
 }
 
 impl Spirv {
     /// Nothing of it.
-    pub const NOTHING: Spirv = Spirv { capabilities: &[], execution_modes: &[], extensions: &[] };
+    pub const NOTHING: Spirv = Spirv { capabilities: &[], execution_modes: &[], extensions: &[], declares: None };
 
     /// A capability.
     pub const fn capability(capabilities: &'static [spirv::Capability]) -> Spirv {
@@ -176,6 +178,11 @@ impl Spirv {
     /// An extension.
     pub const fn extension(extensions: &'static [&'static str]) -> Spirv {
         Spirv { extensions, ..Spirv::NOTHING }
+    }
+
+    /// The same, with the extension that has it.
+    pub const fn declaring(self, extension: &'static str) -> Spirv {
+        Spirv { declares: Some(extension), ..self }
     }
 }
 

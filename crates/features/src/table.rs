@@ -161,7 +161,7 @@ features! {
     SubgroupRotate = "shaderSubgroupRotate"
         in member!(PhysicalDeviceShaderSubgroupRotateFeaturesKHR.shader_subgroup_rotate, ROTATE), {
         asked_by: &[Ask::Category(Category::Rotate), Ask::Category(Category::RotateClustered)],
-        spirv: Spirv::capability(&[Capability::GroupNonUniformRotateKHR]),
+        spirv: Spirv::capability(&[Capability::GroupNonUniformRotateKHR]).declaring("SPV_KHR_subgroup_rotate"),
     }
     /// `subgroupClusteredRotate`.
     SubgroupRotateClustered = "shaderSubgroupRotateClustered"
@@ -180,7 +180,7 @@ features! {
         ],
         // The extension depends on that of maximal reconvergence.
         requires: &[Feature::MaximalReconvergence],
-        spirv: Spirv::capability(&[Capability::QuadControlKHR]),
+        spirv: Spirv::capability(&[Capability::QuadControlKHR]).declaring("SPV_KHR_quad_control"),
     }
     /// `subgroupBroadcast` with an index that is no constant of the module (VUID-RuntimeSpirv-subgroupBroadcastDynamicId-06276 and 06277
     /// are content with specialisation constants).
@@ -326,7 +326,7 @@ features! {
             Ask::Statement("assumptions", |_, stmt| matches!(stmt, Stmt::Assume(_))),
             Ask::Expression("expected values", |expr| matches!(expr, Expr::Intrinsic(Intrinsic::Expect, _))),
         ],
-        spirv: Spirv::capability(&[Capability::ExpectAssumeKHR]),
+        spirv: Spirv::capability(&[Capability::ExpectAssumeKHR]).declaring("SPV_KHR_expect_assume"),
     }
     /// `OpUDot`, `OpSDot` and those that accumulate, of packed bytes.
     IntegerDotProduct = "shaderIntegerDotProduct"
@@ -340,7 +340,8 @@ features! {
             Capability::DotProductInput4x8BitPacked,
             Capability::DotProductInput4x8Bit,
             Capability::DotProductInputAll,
-        ]),
+        ])
+        .declaring("SPV_KHR_integer_dot_product"),
     }
     /// Mesh shaders.
     MeshShader = "meshShader"

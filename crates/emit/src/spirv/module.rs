@@ -6,7 +6,7 @@ use rspirv::spirv::{
     AddressingModel, BuiltIn, Capability, Decoration, ExecutionMode, ExecutionModel, MemoryModel, Op, StorageClass,
 };
 use rustc_hash::FxHashMap;
-use tangle_features::{Feature, FeatureSet, needs};
+use tangle_features::{FeatureSet, needs};
 use tangle_program::case::{Case, SpirvVersion, Tier, interface};
 use tangle_program::memory::ArrayId;
 use tangle_program::tree::Stmt;
@@ -101,18 +101,9 @@ impl<'a> Module<'a> {
             for &capability in row.spirv.capabilities.iter().filter(|capability| !other.contains(capability)) {
                 self.builder.capability(capability);
             }
-            for &extension in row.spirv.extensions {
+            for &extension in row.spirv.extensions.iter().chain(&row.spirv.declares) {
                 self.builder.extension(extension);
             }
-        }
-        let extensions = [
-            (Feature::SubgroupRotate, "SPV_KHR_subgroup_rotate"),
-            (Feature::QuadControl, "SPV_KHR_quad_control"),
-            (Feature::ExpectAssume, "SPV_KHR_expect_assume"),
-            (Feature::IntegerDotProduct, "SPV_KHR_integer_dot_product"),
-        ];
-        for (_, extension) in extensions.into_iter().filter(|(feature, _)| self.features.contains(*feature)) {
-            self.builder.extension(extension);
         }
         match self.case.tier {
             Tier::Plain => {}
