@@ -14,7 +14,7 @@ use tangle_oracle::judge::Verdict;
 use tangle_program::case::Tier;
 use tangle_program::variant::Variant;
 use tangle_runner::worker::REWRITE_VARIABLE;
-use tangle_runner::{Api, DriverConfig, DriverMode, Inventory, Options, ProbeOptions, Subgroups, drivers};
+use tangle_runner::{Api, DeviceOptions, DriverConfig, DriverMode, Inventory, ProbeOptions, Subgroups, drivers};
 
 /// Programs on each device. What the planted faults are tried on are those that pass.
 const PROGRAMS: u64 = 90;
@@ -71,10 +71,10 @@ fn devices() -> Vec<(DriverConfig, u32, Dialect)> {
 
 fn open(driver: &DriverConfig, index: u32) -> Target {
     // A test program cannot be its own worker.
-    let options = Options {
+    let options = DeviceOptions {
         worker_exe: Some(PathBuf::from(TANGLE)),
         timeout: Some(Duration::from_secs(60)),
-        ..Options::default()
+        ..DeviceOptions::default()
     };
     Target::driver(driver, index, &options).unwrap_or_else(|error| panic!("{error:#}"))
 }

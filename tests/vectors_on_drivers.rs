@@ -16,7 +16,7 @@ use tangle_campaign::target::{Conclusion, Finish, Target};
 use tangle_emit::glsl::Dialect;
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::{Case, Tier};
-use tangle_runner::{DriverMode, Inventory, Options, ProbeOptions, drivers};
+use tangle_runner::{DeviceOptions, DriverMode, Inventory, ProbeOptions, drivers};
 
 /// A case of the corpus.
 struct Entry {
@@ -156,8 +156,11 @@ fn the_corpus_on_every_vulkan_device() {
     }
     let mut wrong = Vec::new();
     for (driver, info) in &devices {
-        let options =
-            Options { worker_exe: worker.clone(), timeout: Some(Duration::from_secs(60)), ..Options::default() };
+        let options = DeviceOptions {
+            worker_exe: worker.clone(),
+            timeout: Some(Duration::from_secs(60)),
+            ..DeviceOptions::default()
+        };
         let target = Target::driver(driver, info.index, &options).unwrap_or_else(|error| panic!("{error:#}"));
         let Outcome { wrong: found, line, .. } = run_corpus(&target, &expectations);
         note!("{line}");

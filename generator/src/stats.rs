@@ -261,7 +261,7 @@ impl Stats {
             let passed = function.params.iter().map(|param| param.ty).chain(function.result);
             passed.filter(|ty| !ty.is_single()).for_each(|_| counter.count(Construct::AggregateParameter));
             function.locals.iter().for_each(|local| counter.count_if(local.precise, Construct::Precise));
-            counter.block(&function.body, Place::TOP);
+            counter.block(&function.body, Surroundings::TOP);
         }
         let several = counter.call_sites.iter().filter(|&&sites| sites > 1).count() as u64;
         if several > 0 {
@@ -324,7 +324,7 @@ enum Inside {
 
 /// What is around a statement.
 #[derive(Clone, Copy)]
-struct Place {
+struct Surroundings {
     innermost: Inside,
     /// Loops around it in its function.
     loops: u32,
@@ -336,11 +336,12 @@ struct Place {
     depth: u32,
 }
 
-impl Place {
-    const TOP: Place = Place { innermost: Inside::Function, loops: 0, switches: 0, breaks_switch: false, depth: 0 };
+impl Surroundings {
+    const TOP: Surroundings =
+        Surroundings { innermost: Inside::Function, loops: 0, switches: 0, breaks_switch: false, depth: 0 };
 
-    fn inside(self, innermost: Inside) -> Place {
-        Place { innermost, depth: self.depth + 1, ..self }
+    fn inside(self, innermost: Inside) -> Surroundings {
+        Surroundings { innermost, depth: self.depth + 1, ..self }
     }
 }
 
@@ -411,7 +412,7 @@ impl Counter<'_> {
         self.function + 1 == self.functions.len()
     }
 
-    fn block(&mut self, block: &Block, place: Place) {
+    fn block(&mut self, block: &Block, place: Surroundings) {
         for pair in block.windows(2) {
             let both = guarded_exit(&pair[0]).is_some() && guarded_exit(&pair[1]).is_some();
             self.count_if(both, Construct::ConsecutiveExits);
@@ -435,7 +436,7 @@ impl Counter<'_> {
         }
     }
 
-    fn stmt(&mut self, stmt: &Stmt, place: Place) {
+    fn stmt(&mut self, stmt: &Stmt, place: Surroundings) {
         match stmt {
             Stmt::Assign { value, .. } => {
                 self.count(Construct::Assign);
@@ -509,7 +510,7 @@ impl Counter<'_> {
         self.expr(expr);
     }
 
-    fn branch(&mut self, cond: &Expr, then: &Block, otherwise: &Block, place: Place) {
+    fn branch(&mut self, cond: &Expr, then: &Block, otherwise: &Block, place: Surroundings) {
         self.count(if otherwise.is_empty() { Construct::If } else { Construct::IfElse });
         self.steering(cond);
         let jumps = |block: &Block| block.last().is_some_and(Stmt::is_jump);
@@ -521,11 +522,11 @@ impl Counter<'_> {
         self.block(otherwise, place.inside(Inside::Branch));
     }
 
-    fn switch(&mut self, selector: &Expr, arms: &[Arm], place: Place) {
+    fn switch(&mut self, selector: &Expr, arms: &[Arm], place: Surroundings) {
         self.count(Construct::Switch);
         self.count_if(place.switches > 0, Construct::NestedSwitch);
         self.steering(selector);
-        let inside = Place { switches: place.switches + 1, breaks_switch: true, ..place.inside(Inside::Switch) };
+        let inside = Surroundings { switches: place.switches + 1, breaks_switch: true, ..place.inside(Inside::Switch) };
         for (k, arm) in arms.iter().enumerate() {
             let is_last = k + 1 == arms.len();
             let falls = !is_last && !arm.body.last().is_some_and(Stmt::is_jump);
@@ -536,8 +537,8 @@ impl Counter<'_> {
         }
     }
 
-    fn repeated(&mut self, l: &Loop, place: Place) {
-        let head = Place { loops: place.loops + 1, ..place.inside(Inside::LoopHead) };
+    fn repeated(&mut self, l: &Loop, place: Surroundings) {
+        let head = Surroundings { loops: place.loops + 1, ..place.inside(Inside::LoopHead) };
         self.count(match l.kind {
             LoopKind::For { .. } => Construct::For,
             LoopKind::While => Construct::While,
@@ -563,10 +564,10 @@ impl Counter<'_> {
             self.expr(init);
             self.block(update, head);
         }
-        self.block(&l.body, Place { innermost: Inside::Loop, switches: 0, breaks_switch: false, ..head });
+        self.block(&l.body, Surroundings { innermost: Inside::Loop, switches: 0, breaks_switch: false, ..head });
     }
 
-    fn call(&mut self, function: usize, args: &[Arg], place: Place) {
+    fn call(&mut self, function: usize, args: &[Arg], place: Surroundings) {
         self.count(Construct::Call);
         self.count_if(place.innermost == Inside::LoopHead, Construct::CallInLoopHead);
         self.count_if(place.loops > 0, Construct::CallInLoop);

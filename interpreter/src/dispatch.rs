@@ -27,7 +27,7 @@ pub struct PipelineOptions {
 
 /// Where one invocation sits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LanePosition {
     /// Index of the subgroup in the workgroup, counted from 0 without gaps. It names the subgroup and is not `SubgroupId`.
     pub subgroup: u32,
     /// `SubgroupLocalInvocationId`, below the subgroup size.
@@ -46,7 +46,7 @@ pub struct LaneMap {
     pub subgroup_size: u32,
     /// For every workgroup, by its linear index: the place of each invocation, by local invocation index. With one element it holds for every
     /// workgroup.
-    pub workgroups: Vec<Vec<Place>>,
+    pub workgroups: Vec<Vec<LanePosition>>,
 }
 
 impl LaneMap {
@@ -54,8 +54,12 @@ impl LaneMap {
     pub fn linear(invocations: u32, subgroup_size: u32) -> LaneMap {
         let size = subgroup_size.max(1);
         let num_subgroups = invocations.div_ceil(size);
-        let place =
-            |index: u32| Place { subgroup: index / size, lane: index % size, subgroup_id: index / size, num_subgroups };
+        let place = |index: u32| LanePosition {
+            subgroup: index / size,
+            lane: index % size,
+            subgroup_id: index / size,
+            num_subgroups,
+        };
         LaneMap { subgroup_size, workgroups: vec![(0..invocations).map(place).collect()] }
     }
 }

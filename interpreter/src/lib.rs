@@ -113,7 +113,7 @@ pub mod pipeline;
 pub mod trace;
 mod types;
 
-pub use dispatch::{Buffer, Dispatch, LaneMap, Limits, PipelineOptions, Place, Tier};
+pub use dispatch::{Buffer, Dispatch, LaneMap, LanePosition, Limits, PipelineOptions, Tier};
 pub use module::{Binding, BindingKind, ImageShape, Interface, Module, SpecConstant};
 pub use outcome::{BufferState, End, Error, Location, Outcome, Reason, Rule, UndefinedBehaviour, Why};
 pub use pipeline::Pipeline;

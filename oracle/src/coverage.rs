@@ -48,20 +48,20 @@ impl AddAssign for Cell {
 
 /// The cells of an operation, with one type or with all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct CoverageRow {
     /// Anywhere.
     pub anywhere: Cell,
     /// By context; contexts where it never stood are left out.
     pub contexts: BTreeMap<Context, Cell>,
 }
 
-impl Row {
+impl CoverageRow {
     /// The cell of a context.
     pub fn cell(&self, context: Context) -> Cell {
         self.contexts.get(&context).copied().unwrap_or_default()
     }
 
-    fn add(&mut self, other: &Row) {
+    fn add(&mut self, other: &CoverageRow) {
         self.anywhere += other.anywhere;
         for (&context, &cell) in &other.contexts {
             *self.contexts.entry(context).or_default() += cell;
@@ -79,7 +79,7 @@ pub struct Coverage {
     pub cases: u64,
     /// Rows by operation and type.
     #[serde(with = "rows")]
-    operations: BTreeMap<SubgroupOp, BTreeMap<Option<Type>, Row>>,
+    operations: BTreeMap<SubgroupOp, BTreeMap<Option<Type>, CoverageRow>>,
 }
 
 impl Coverage {
@@ -118,14 +118,14 @@ impl Coverage {
     }
 
     /// An operation with all types together.
-    pub fn operation(&self, op: SubgroupOp) -> Row {
-        let mut sum = Row::default();
+    pub fn operation(&self, op: SubgroupOp) -> CoverageRow {
+        let mut sum = CoverageRow::default();
         self.types(op).for_each(|(_, row)| sum.add(row));
         sum
     }
 
     /// An operation by type.
-    pub fn types(&self, op: SubgroupOp) -> impl Iterator<Item = (Option<Type>, &Row)> {
+    pub fn types(&self, op: SubgroupOp) -> impl Iterator<Item = (Option<Type>, &CoverageRow)> {
         self.operations.get(&op).into_iter().flatten().map(|(&ty, row)| (ty, row))
     }
 }
@@ -272,26 +272,24 @@ mod rows {
     use tangle_program::subgroup::SubgroupOp;
     use tangle_program::types::Type;
 
-    use super::{NO_TYPE, Row};
+    use super::{CoverageRow, NO_TYPE};
 
-    type Rows = BTreeMap<SubgroupOp, BTreeMap<Option<Type>, Row>>;
+    type Rows = BTreeMap<SubgroupOp, BTreeMap<Option<Type>, CoverageRow>>;
 
     pub fn serialize<S: Serializer>(rows: &Rows, serializer: S) -> Result<S::Ok, S::Error> {
         let name = |ty: &Option<Type>| ty.map_or_else(|| NO_TYPE.into(), |ty| ty.to_string());
-        serializer.collect_map(
-            rows.iter().map(|(op, types)| {
-                (op, types.iter().map(|(ty, row)| (name(ty), row)).collect::<BTreeMap<String, &Row>>())
-            }),
-        )
+        serializer.collect_map(rows.iter().map(|(op, types)| {
+            (op, types.iter().map(|(ty, row)| (name(ty), row)).collect::<BTreeMap<String, &CoverageRow>>())
+        }))
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rows, D::Error> {
-        let named = BTreeMap::<SubgroupOp, BTreeMap<String, Row>>::deserialize(deserializer)?;
+        let named = BTreeMap::<SubgroupOp, BTreeMap<String, CoverageRow>>::deserialize(deserializer)?;
         let ty = |name: String| match name.as_str() {
             NO_TYPE => Ok(None),
             name => name.parse().map(Some).map_err(D::Error::custom),
         };
-        let types = |types: BTreeMap<String, Row>| {
+        let types = |types: BTreeMap<String, CoverageRow>| {
             types.into_iter().map(|(name, row)| Ok((ty(name)?, row))).collect::<Result<_, D::Error>>()
         };
         named.into_iter().map(|(op, named)| Ok((op, types(named)?))).collect()

@@ -86,7 +86,7 @@ impl BuildArgs {
 
     /// Opens what was built in a folder, under a name.
     fn open(&self, folder: &Path, name: &str) -> anyhow::Result<Target> {
-        let options = tangle_runner::Options { timeout: self.timeout, in_flight: 8, ..Default::default() };
+        let options = tangle_runner::DeviceOptions { timeout: self.timeout, in_flight: 8, ..Default::default() };
         let mut drivers = Drivers::default();
         let mut names = Vec::new();
         match (&self.driver, &self.device) {

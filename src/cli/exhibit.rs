@@ -164,7 +164,7 @@ fn compile(case: &Case) -> SavedShader {
 impl RunArgs {
     /// Opens devices by name.
     pub fn open(&self, names: &[String]) -> anyhow::Result<Vec<Target>> {
-        let options = tangle_runner::Options { timeout: self.timeout, in_flight: 1, ..Default::default() };
+        let options = tangle_runner::DeviceOptions { timeout: self.timeout, in_flight: 1, ..Default::default() };
         tangle_campaign::target::open(names, &self.drivers.drivers()?, Jobs::One, &options, |warning| {
             say_stderr!("warning: {warning}")
         })

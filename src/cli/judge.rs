@@ -19,7 +19,7 @@ use tangle_judge::reduce::reduce;
 use tangle_judge::run::{Inputs, Judged, judge};
 use tangle_judge::script::{self, Expectation};
 use tangle_judge::source::Source;
-use tangle_runner::{Inventory, Options, ProbeOptions};
+use tangle_runner::{DeviceOptions, Inventory, ProbeOptions};
 
 use super::output::{put, say, say_stderr};
 use super::{DriverArgs, Found};
@@ -233,7 +233,7 @@ pub fn devices(drivers: &DriverArgs, names: &[String], timeout: Option<Duration>
             return Ok(Device::Interpreter { name: name.clone(), subgroup_size, fault });
         }
         let (driver, info) = inventory.device(name)?;
-        let options = Options { timeout, ..Options::default() };
+        let options = DeviceOptions { timeout, ..DeviceOptions::default() };
         Ok(Device::Vulkan(Box::new(tangle_runner::Device::open(driver, info.index, &options)?)))
     };
     own.chain(names).map(open).collect()

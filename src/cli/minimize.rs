@@ -200,8 +200,8 @@ fn open(args: &Args, drivers: &Drivers, name: &str) -> anyhow::Result<Vec<Target
     })
 }
 
-fn options(args: &Args) -> tangle_runner::Options {
-    tangle_runner::Options { timeout: args.timeout, in_flight: 8, ..Default::default() }
+fn options(args: &Args) -> tangle_runner::DeviceOptions {
+    tangle_runner::DeviceOptions { timeout: args.timeout, in_flight: 8, ..Default::default() }
 }
 
 /// What is needed of a `finding.json`.

@@ -243,7 +243,7 @@ impl DeviceArgs {
         let (drivers, timeout) = (self.drivers.drivers()?, self.timeout);
         self.compiler.iter().for_each(CompilerName::settle);
         Ok(Box::new(move |name| {
-            let options = tangle_runner::Options { timeout, in_flight: 8, ..Default::default() };
+            let options = tangle_runner::DeviceOptions { timeout, in_flight: 8, ..Default::default() };
             let targets = tangle_campaign::target::open(&[name.to_owned()], &drivers, Jobs::One, &options, |_| {})?;
             targets.into_iter().next().with_context(|| format!("device {name} does not come up"))
         }))
@@ -264,7 +264,7 @@ impl DeviceArgs {
                 let value = variable.beside(driver.env.get(&variable.name).map(String::as_str));
                 driver.env.insert(variable.name.clone(), value);
             }
-            let options = tangle_runner::Options { timeout, in_flight: 8, ..Default::default() };
+            let options = tangle_runner::DeviceOptions { timeout, in_flight: 8, ..Default::default() };
             let targets = tangle_campaign::target::open(&[name.to_owned()], &drivers, Jobs::One, &options, |_| {})?;
             targets.into_iter().next().with_context(|| format!("device {name} does not come up"))
         })
@@ -272,7 +272,7 @@ impl DeviceArgs {
 
     /// Opens one device by its name.
     fn open_only(&self, name: &str, jobs: Jobs) -> anyhow::Result<Target> {
-        let options = tangle_runner::Options { timeout: self.timeout, in_flight: 8, ..Default::default() };
+        let options = tangle_runner::DeviceOptions { timeout: self.timeout, in_flight: 8, ..Default::default() };
         let (names, drivers) = ([name.to_owned()], self.drivers.drivers()?);
         let targets = tangle_campaign::target::open(&names, &drivers, jobs, &options, |warning| {
             say_stderr!("warning: {warning}")
@@ -281,7 +281,7 @@ impl DeviceArgs {
     }
 
     fn open(&self, jobs: Jobs) -> anyhow::Result<Vec<Target>> {
-        let options = tangle_runner::Options { timeout: self.timeout, in_flight: 8, ..Default::default() };
+        let options = tangle_runner::DeviceOptions { timeout: self.timeout, in_flight: 8, ..Default::default() };
         let drivers = self.drivers.drivers()?;
         let warn = |warning| say_stderr!("warning: {warning}");
         let mut targets = Vec::new();

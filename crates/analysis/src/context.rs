@@ -116,30 +116,30 @@ pub fn operations(program: &Program) -> Vec<Placed> {
     for (id, function) in program.functions.iter().enumerate() {
         let mut walk = Walk { divergence: &divergence, id, function, placed: &mut placed };
         let contexts = Contexts::default().with_if(id + 1 < program.functions.len(), Context::Callee);
-        walk.block(&function.body, Place { contexts, apart: divergence.is_called_apart(id) });
+        walk.block(&function.body, Point { contexts, apart: divergence.is_called_apart(id) });
     }
     placed
 }
 
 /// What is known of a place in the text.
 #[derive(Clone, Copy)]
-struct Place {
+struct Point {
     contexts: Contexts,
     /// A part of the lanes may be here.
     apart: bool,
 }
 
-impl Place {
-    fn inside(self, context: Context) -> Place {
-        Place { contexts: self.contexts.with(context), ..self }
+impl Point {
+    fn inside(self, context: Context) -> Point {
+        Point { contexts: self.contexts.with(context), ..self }
     }
 
-    fn inside_if(self, condition: bool, context: Context) -> Place {
-        Place { contexts: self.contexts.with_if(condition, context), ..self }
+    fn inside_if(self, condition: bool, context: Context) -> Point {
+        Point { contexts: self.contexts.with_if(condition, context), ..self }
     }
 
-    fn apart_if(self, condition: bool) -> Place {
-        Place { apart: self.apart || condition, ..self }
+    fn apart_if(self, condition: bool) -> Point {
+        Point { apart: self.apart || condition, ..self }
     }
 }
 
@@ -151,7 +151,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn block(&mut self, block: &Block, mut place: Place) {
+    fn block(&mut self, block: &Block, mut place: Point) {
         for stmt in block {
             self.stmt(stmt, place);
             let left = [
@@ -168,7 +168,7 @@ impl Walk<'_> {
         }
     }
 
-    fn stmt(&mut self, stmt: &Stmt, place: Place) {
+    fn stmt(&mut self, stmt: &Stmt, place: Point) {
         match stmt {
             Stmt::Loop(l) => self.repeated(l, place),
             Stmt::If { cond, then, otherwise, .. } => {
@@ -195,7 +195,7 @@ impl Walk<'_> {
         }
     }
 
-    fn repeated(&mut self, l: &Loop, place: Place) {
+    fn repeated(&mut self, l: &Loop, place: Point) {
         let inside = place.apart_if(self.divergence.parts_lanes(self.id, l));
         if let LoopKind::For { init, update, .. } = &l.kind {
             self.expr(init, place);
@@ -213,7 +213,7 @@ impl Walk<'_> {
         self.block(&l.body, inside.inside(Context::LoopBody));
     }
 
-    fn expr(&mut self, expr: &Expr, place: Place) {
+    fn expr(&mut self, expr: &Expr, place: Point) {
         match expr {
             Expr::Binary(BinaryOp::And | BinaryOp::Or, lhs, rhs) => {
                 self.expr(lhs, place);
@@ -236,11 +236,11 @@ impl Walk<'_> {
     }
 
     /// An operand that is evaluated by the lanes which a condition chooses.
-    fn chosen(&self, cond: &Expr, place: Place) -> Place {
+    fn chosen(&self, cond: &Expr, place: Point) -> Point {
         place.apart_if(self.divergence.varies(self.id, cond)).inside(Context::Choice)
     }
 
-    fn place(&mut self, op: SubgroupOp, ty: Option<Type>, place: Place) {
+    fn place(&mut self, op: SubgroupOp, ty: Option<Type>, place: Point) {
         let whole = if place.apart { Context::Partial } else { Context::Uniform };
         self.placed.push(Placed { op, ty, contexts: place.contexts.with(whole) });
     }

@@ -3,7 +3,7 @@
 use tangle_files::text::Line;
 use tangle_identity::failure::{Crash, Doing, DriverError, End, ToolStep, message};
 use tangle_identity::place::Frame;
-use tangle_identity::{Detail, Kind, Place, Signature};
+use tangle_identity::{CrashPlace, Detail, Kind, Signature};
 use tangle_runner::stack::{self, Module};
 use tangle_runner::toolchain::ToolchainError;
 use tangle_runner::{Outcome, Shortage, Stage, WorkerEnd};
@@ -16,7 +16,7 @@ pub fn signature(outcome: &Outcome) -> Option<Signature> {
     let (kind, detail) = match outcome {
         Outcome::Crashed { end, stage, stderr } => {
             let (frames, said) = stack::split(stderr);
-            let place = Place::of(frames.iter().map(frame));
+            let place = CrashPlace::of(frames.iter().map(frame));
             // What it prints has the program in it.
             let message = if place.is_none() { message(&said) } else { None };
             let crash = Crash { end: how(end), doing: doing(*stage), place, message };

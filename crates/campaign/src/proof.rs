@@ -68,7 +68,7 @@ fn lane_map(target: &Target, case: &Case, words: &[u32]) -> Option<spirv::LaneMa
                 let invocation = layout.invocation(subgroup.first + lane);
                 let record = words.get(case.entry_point.ordinal(invocation) * MAP_WORDS..)?;
                 let told = |word: u32, otherwise: u32| if word == NOT_OBSERVED { otherwise } else { word };
-                *places.get_mut(invocation.index as usize)? = Some(spirv::Place {
+                *places.get_mut(invocation.index as usize)? = Some(spirv::LanePosition {
                     subgroup: number,
                     lane: lane as u32,
                     subgroup_id: told(*record.get(2)?, number),

@@ -137,7 +137,7 @@ pub fn reduce(
     judge.against = options.against.as_ref();
     judge.repeats = repeats(before);
     judge.deadline = options.time.map(|time| started + time);
-    let options = tangle_minimizer::Options {
+    let options = tangle_minimizer::MinimizeOptions {
         time: options.time.map(|time| time.saturating_sub(started.elapsed())),
         candidates: options.candidates,
         batch: judge.batch(),

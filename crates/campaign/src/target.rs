@@ -13,7 +13,7 @@ use tangle_program::case::{Case, Tier};
 use tangle_program::variant::Variant;
 use tangle_runner::config::{Drivers, MOST_JOBS, advice};
 use tangle_runner::{
-    Completed, DeviceError, DeviceInfo, DeviceType, DriverConfig, DriverMode, Inventory, Options, Outcome,
+    Completed, DeviceError, DeviceInfo, DeviceOptions, DeviceType, DriverConfig, DriverMode, Inventory, Outcome,
     ProbeOptions, StartProblem, Times,
 };
 
@@ -236,7 +236,7 @@ impl Target {
     ///
     /// # Errors
     /// If its worker does not come up.
-    pub fn driver(driver: &DriverConfig, index: u32, options: &Options) -> anyhow::Result<Target> {
+    pub fn driver(driver: &DriverConfig, index: u32, options: &DeviceOptions) -> anyhow::Result<Target> {
         Ok(Target::new(Box::new(Driver::open(driver, index, options)?)))
     }
 
@@ -350,7 +350,7 @@ pub fn open(
     names: &[String],
     drivers: &Drivers,
     jobs: Jobs,
-    options: &Options,
+    options: &DeviceOptions,
     mut warn: impl FnMut(String),
 ) -> anyhow::Result<Vec<Target>> {
     let mut targets = Vec::new();

@@ -23,7 +23,7 @@ const SAID: u64 = 1 << 20;
 
 /// What a program said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct ProgramOutput {
     /// On its standard output.
     pub stdout: Vec<u8>,
     /// On its standard error output.
@@ -34,7 +34,7 @@ pub struct Said {
 ///
 /// # Errors
 /// [`Failure::Absent`] if it cannot be started; [`Failure::Refused`] with what it said if it fails, crashes or does not end.
-pub fn run(command: &mut Command) -> Result<Said, Failure> {
+pub fn run(command: &mut Command) -> Result<ProgramOutput, Failure> {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // SAFETY: between fork and exec nothing is called but setrlimit and prctl, which are async-signal-safe.
@@ -67,7 +67,7 @@ pub fn run(command: &mut Command) -> Result<Said, Failure> {
     let stderr = reader.join().unwrap_or_default();
     let said = stderr.trim();
     match (status.code(), status.signal()) {
-        (Some(0), _) => Ok(Said { stdout, stderr }),
+        (Some(0), _) => Ok(ProgramOutput { stdout, stderr }),
         (_, Some(libc::SIGXCPU | libc::SIGKILL)) => {
             Err(Failure::Refused(format!("{name} does not end in {SECONDS} seconds\n{said}")))
         }

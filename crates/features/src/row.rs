@@ -14,7 +14,7 @@ use crate::Feature;
 
 /// One feature.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct FeatureRow {
     /// The feature.
     pub feature: Feature,
     /// Its name in the Vulkan specification: the member of the feature structure, the bit of the subgroup operations, or the extension
@@ -186,10 +186,10 @@ impl Spirv {
     }
 }
 
-impl Row {
+impl FeatureRow {
     /// A row on which nothing else is said.
-    pub(crate) const fn new(feature: Feature, name: &'static str, vulkan: Vulkan) -> Row {
-        Row {
+    pub(crate) const fn new(feature: Feature, name: &'static str, vulkan: Vulkan) -> FeatureRow {
+        FeatureRow {
             feature,
             name,
             asked_by: &[],

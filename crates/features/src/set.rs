@@ -6,11 +6,11 @@ use std::str::FromStr;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Feature, Row, TABLE};
+use crate::{Feature, FeatureRow, TABLE};
 
 impl Feature {
     /// Its row.
-    pub const fn row(self) -> &'static Row {
+    pub const fn row(self) -> &'static FeatureRow {
         &TABLE[self as usize]
     }
 
@@ -81,7 +81,7 @@ impl FeatureSet {
     }
 
     /// The rows of the members, in the order of [`Feature::ALL`].
-    pub fn rows(self) -> impl Iterator<Item = &'static Row> {
+    pub fn rows(self) -> impl Iterator<Item = &'static FeatureRow> {
         self.iter().map(Feature::row)
     }
 

@@ -13,7 +13,7 @@ use tangle_program::subgroup::{Category, Param};
 use tangle_program::tree::{Builtin, Discard, Expr, Program, Stmt};
 use tangle_program::types::Scalar;
 
-use crate::row::{Ask, Member, OpenGl, Origin, Row, Spirv, Vulkan};
+use crate::row::{Ask, FeatureRow, Member, OpenGl, Origin, Spirv, Vulkan};
 
 /// Declares [`Feature`] and [`TABLE`] from one row for each: documentation, variant, Vulkan name, where the device says it, the rest.
 macro_rules! features {
@@ -31,9 +31,9 @@ macro_rules! features {
         }
 
         /// The rows, in the order of [`Feature::ALL`].
-        pub const TABLE: &[Row] = &[$(
+        pub const TABLE: &[FeatureRow] = &[$(
             #[allow(clippy::needless_update, reason = "a row may say everything")]
-            Row { $($field: $value,)* ..Row::new(Feature::$variant, $name, $vulkan) },
+            FeatureRow { $($field: $value,)* ..FeatureRow::new(Feature::$variant, $name, $vulkan) },
         )*];
     };
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tangle_program::case::Case;
 
 use crate::failure::{Crash, Doing};
-use crate::place::Place;
+use crate::place::CrashPlace;
 use crate::signature::{Detail, Kind, Signature};
 use crate::skeleton::{Skeleton, skeleton};
 
@@ -37,7 +37,7 @@ pub enum BugId {
         /// What the driver was doing.
         doing: Doing,
         /// Where it dies.
-        place: Place,
+        place: CrashPlace,
     },
     /// What does not depend on the program, or is said by a message.
     Failure(Signature),
@@ -50,7 +50,7 @@ pub enum BugId {
 enum Facts {
     WrongResult { optimised: bool, shape: Skeleton },
     Dies { kind: Kind, doing: Doing, shape: Skeleton },
-    Crashes { doing: Doing, place: Place },
+    Crashes { doing: Doing, place: CrashPlace },
     Failure(Signature),
 }
 
@@ -183,7 +183,7 @@ mod tests {
         let fault = BugId::of(&crash(End::Signal(11), "fatal"), &minimal());
         assert_eq!(abort, fault);
         let at = |symbol, end, program: &Case| {
-            let place = Place::of([Frame::Library { path: "libLLVM.so.19", symbol, function: Some(7) }]);
+            let place = CrashPlace::of([Frame::Library { path: "libLLVM.so.19", symbol, function: Some(7) }]);
             let crash = Crash { end, doing: Doing::Pipeline, place, message: None };
             BugId::of(&Signature { kind: Kind::Crash, detail: Detail::Crash(crash) }, program)
         };

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::place::Place;
+use crate::place::CrashPlace;
 
 /// How a worker process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ pub struct Crash {
     pub doing: Doing,
     /// Where it died.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<CrashPlace>,
     /// Where that is not known: what the driver said of the reason, without addresses and numbers ([`message`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,

@@ -33,6 +33,6 @@ pub mod trace;
 pub use account::Account;
 pub use bug::BugId;
 pub use known::{DeviceId, Known};
-pub use place::Place;
+pub use place::CrashPlace;
 pub use signature::{Detail, Kind, Signature};
 pub use skeleton::{Skeleton, operators, skeleton};

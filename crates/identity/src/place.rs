@@ -7,7 +7,7 @@
 //! |---|---|---|---|
 //! | the library, by its name without its version | yes | yes | yes |
 //! | an exported function's name, without its parameters | yes | yes | as long as the function is called so |
-//! | the offset of a function that exports no name | yes | yes | no: [`Place::in_any_build`] leaves it out |
+//! | the offset of a function that exports no name | yes | yes | no: [`CrashPlace::in_any_build`] leaves it out |
 //! | addresses, instructions in a function, lines | no, yes, where a debugger is | no | no |
 //!
 //! The worker itself says where it was (`tangle_runner::stack`): no debugger takes part, so that a signature does not depend on who has one.
@@ -68,7 +68,7 @@ pub enum Frame<'a> {
 /// The innermost functions of a driver that dies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Place(Vec<Function>);
+pub struct CrashPlace(Vec<Function>);
 
 /// A function, as far as it is the same in the next run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -84,9 +84,9 @@ enum Function {
     In { library: String },
 }
 
-impl Place {
+impl CrashPlace {
     /// From the frames of a stack; `None` if a driver's are not among them.
-    pub fn of<'a>(frames: impl IntoIterator<Item = Frame<'a>>) -> Option<Place> {
+    pub fn of<'a>(frames: impl IntoIterator<Item = Frame<'a>>) -> Option<CrashPlace> {
         let mut functions: Vec<Function> = Vec::new();
         let mut most = FUNCTIONS;
         for frame in frames {
@@ -118,7 +118,7 @@ impl Place {
                 break;
             }
         }
-        (!functions.is_empty()).then_some(Place(functions))
+        (!functions.is_empty()).then_some(CrashPlace(functions))
     }
 
     /// True if it says as much of every build of the driver: all of its functions have names.
@@ -128,12 +128,12 @@ impl Place {
 
     /// What of it can be compared with another build's.
     #[must_use]
-    pub fn in_any_build(&self) -> Place {
+    pub fn in_any_build(&self) -> CrashPlace {
         let without = |function: &Function| match function {
             Function::At { library, .. } => Function::In { library: library.clone() },
             other => other.clone(),
         };
-        Place(self.0.iter().map(without).collect())
+        CrashPlace(self.0.iter().map(without).collect())
     }
 }
 
@@ -161,7 +161,7 @@ fn readable(symbol: &str) -> String {
     demangled().unwrap_or_else(|| symbol.to_owned()).chars().take(NAME).collect()
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for CrashPlace {
     /// `llvm::report_fatal_error, llvm::SelectionDAGISel::CannotYetSelect of libLLVM, libvulkan_lvp+0x1f30`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, function) in self.0.iter().enumerate() {
@@ -223,14 +223,15 @@ mod tests {
             ),
             (vec![at("/lib/ld-linux-x86-64.so.2", None, 1)], None),
         ] {
-            assert_eq!(Place::of(frames.clone()).map(|place| place.to_string()).as_deref(), want, "{frames:?}");
+            assert_eq!(CrashPlace::of(frames.clone()).map(|place| place.to_string()).as_deref(), want, "{frames:?}");
         }
     }
 
     #[test]
     fn builds_are_compared_by_what_they_have_in_common() {
-        let [old, new] = [5, 6].map(|function| Place::of([SELECT, at("libx.so", None, function)]).expect("frames"));
+        let [old, new] =
+            [5, 6].map(|function| CrashPlace::of([SELECT, at("libx.so", None, function)]).expect("frames"));
         assert!(old != new && old.in_any_build() == new.in_any_build());
-        assert!(!old.is_of_any_build() && Place::of([SELECT]).is_some_and(|place| place.is_of_any_build()));
+        assert!(!old.is_of_any_build() && CrashPlace::of([SELECT]).is_some_and(|place| place.is_of_any_build()));
     }
 }

@@ -14,7 +14,7 @@ use tangle_program::variant::Variant;
 
 use crate::account::Account;
 use crate::failure::{Crash, Doing, DriverError, ToolFault, ToolStep};
-use crate::place::Place;
+use crate::place::CrashPlace;
 use crate::skeleton::category_name;
 use crate::trace::after_loop;
 
@@ -472,7 +472,7 @@ impl Signature {
     pub fn in_any_build(&self) -> Signature {
         let mut signature = self.clone();
         if let Detail::Crash(crash) = &mut signature.detail {
-            crash.place = crash.place.as_ref().map(Place::in_any_build);
+            crash.place = crash.place.as_ref().map(CrashPlace::in_any_build);
         }
         signature
     }
@@ -703,7 +703,7 @@ mod tests {
         let said = Some("assert(n < #)".into());
         let crash = Crash { end: End::Signal(11), doing: Doing::Pipeline, place: None, message: said };
         let library = Frame::Library { path: "libx.so.1", symbol: Some("_ZN1a1bEi"), function: None };
-        let place = Place::of([library, Frame::Generated]);
+        let place = CrashPlace::of([library, Frame::Generated]);
         let placed = Crash { place, message: None, ..crash.clone() };
         let error = DriverError { call: "vkX".into(), result: "VK_ERROR_UNKNOWN".into(), doing: Doing::Pipeline };
         let table = [
@@ -786,7 +786,7 @@ mod tests {
         assert!(crash(Doing::Pipeline, Some("assert")).fails_like(&old));
         assert!(!crash(Doing::Run, None).fails_like(&old));
         assert!(!crash(Doing::Pipeline, None).fails_like(&crash(Doing::Pipeline, Some("assert"))));
-        let place = Place::of([Frame::Generated]);
+        let place = CrashPlace::of([Frame::Generated]);
         let placed = Crash { end: End::Signal(11), doing: Doing::Pipeline, place, message: None };
         let placed = Signature { kind: Kind::Crash, detail: Detail::Crash(placed) };
         for before in [&old, &crash(Doing::Pipeline, None), &crash(Doing::Pipeline, Some("assert"))] {

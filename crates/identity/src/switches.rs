@@ -35,15 +35,15 @@ impl std::fmt::Display for Variable {
 }
 
 /// Switches of one driver, by Vulkan's `driverName`: variable, values that are tried one by one, whether it is a list.
-struct Row {
+struct DriverSwitch {
     driver: &'static str,
     name: &'static str,
     values: &'static [&'static str],
     is_list: bool,
 }
 
-const fn list(driver: &'static str, name: &'static str, values: &'static [&'static str]) -> Row {
-    Row { driver, name, values, is_list: true }
+const fn list(driver: &'static str, name: &'static str, values: &'static [&'static str]) -> DriverSwitch {
+    DriverSwitch { driver, name, values, is_list: true }
 }
 
 /// Those that change how shaders are compiled. Sources, in Mesa 25.0: `docs/envvars.rst` (ACO_DEBUG, INTEL_DEBUG, INTEL_SIMD_DEBUG,
@@ -51,9 +51,9 @@ const fn list(driver: &'static str, name: &'static str, values: &'static [&'stat
 /// their `help` prints: `src/gallium/auxiliary/gallivm/lp_bld_init_common.c` (GALLIVM_PERF), `src/amd/vulkan/radv_instance.c` (RADV_DEBUG),
 /// `src/freedreno/ir3/ir3_compiler.c` (IR3_SHADER_DEBUG), `src/panfrost/compiler/bifrost_compile.c` (BIFROST_MESA_DEBUG),
 /// `src/broadcom/common/v3d_debug.c` (V3D_DEBUG).
-const TABLE: [Row; 11] = [
+const TABLE: [DriverSwitch; 11] = [
     list("llvmpipe", "GALLIVM_PERF", &["nopt"]),
-    Row { driver: "llvmpipe", name: "LP_NATIVE_VECTOR_WIDTH", values: &["128", "256", "512"], is_list: false },
+    DriverSwitch { driver: "llvmpipe", name: "LP_NATIVE_VECTOR_WIDTH", values: &["128", "256", "512"], is_list: false },
     list("radv", "ACO_DEBUG", &["noopt", "novn", "nosched"]),
     list("radv", "RADV_DEBUG", &["llvm"]),
     list("Intel open-source Mesa driver", "INTEL_SIMD_DEBUG", &["cs8", "cs16", "cs32"]),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tangle_files::words;
 use tangle_interpreter::faults::Planted;
 use tangle_interpreter::{
-    Binding, BindingKind, Dispatch, End, Interface, LaneMap, Module, Outcome, Pipeline, PipelineOptions, Place,
+    Binding, BindingKind, Dispatch, End, Interface, LaneMap, LanePosition, Module, Outcome, Pipeline, PipelineOptions,
 };
 use tangle_program::case::SpirvVersion;
 use tangle_runner::{
@@ -309,18 +309,18 @@ impl<'a> Ready<'a> {
             let mut ids: Vec<u32> = rows.iter().map(|row| row[0]).collect();
             ids.sort_unstable();
             ids.dedup();
-            let place = |row: &&[u32]| Place {
+            let place = |row: &&[u32]| LanePosition {
                 subgroup: ids.binary_search(&row[0]).unwrap_or(0) as u32,
                 lane: row[1],
                 subgroup_id: row[0],
                 num_subgroups: row[3],
             };
-            rows.iter().map(place).collect::<Vec<Place>>()
+            rows.iter().map(place).collect::<Vec<LanePosition>>()
         };
         let one_size = words.chunks_exact(MAP_WORDS).all(|row| row[2] == size);
         let map =
             LaneMap { subgroup_size: size, workgroups: words.chunks_exact(n * MAP_WORDS).map(workgroup).collect() };
-        let fits = |places: &Vec<Place>| {
+        let fits = |places: &Vec<LanePosition>| {
             let mut seats: Vec<(u32, u32)> = places.iter().map(|place| (place.subgroup, place.lane)).collect();
             seats.sort_unstable();
             seats.windows(2).all(|pair| pair[0] != pair[1]) && seats.iter().all(|seat| seat.1 < size)

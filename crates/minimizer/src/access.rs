@@ -40,7 +40,7 @@ pub fn edit_block(program: &mut Program, number: usize, edit: impl FnOnce(&mut B
 
 /// Where a statement stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct StmtAt {
     /// Its function.
     pub function: FunctionId,
     /// The number of its block.
@@ -50,16 +50,16 @@ pub struct Place {
 }
 
 /// Every statement with its place, block by block.
-pub fn stmts(program: &Program) -> Vec<(Place, &Stmt)> {
+pub fn stmts(program: &Program) -> Vec<(StmtAt, &Stmt)> {
     let mut all = Vec::new();
     for (number, (function, block)) in blocks(program).into_iter().enumerate() {
-        all.extend(block.iter().enumerate().map(|(index, stmt)| (Place { function, block: number, index }, stmt)));
+        all.extend(block.iter().enumerate().map(|(index, stmt)| (StmtAt { function, block: number, index }, stmt)));
     }
     all
 }
 
 /// Changes the statement at this place.
-pub fn edit_stmt(program: &mut Program, place: Place, edit: impl FnOnce(&mut Stmt)) {
+pub fn edit_stmt(program: &mut Program, place: StmtAt, edit: impl FnOnce(&mut Stmt)) {
     edit_block(program, place.block, |block| {
         if let Some(stmt) = block.get_mut(place.index) {
             edit(stmt);
@@ -68,7 +68,7 @@ pub fn edit_stmt(program: &mut Program, place: Place, edit: impl FnOnce(&mut Stm
 }
 
 /// Puts statements in the place of another. What would stand behind a jump is dropped.
-pub fn replace_stmt(program: &mut Program, place: Place, with: Vec<Stmt>) {
+pub fn replace_stmt(program: &mut Program, place: StmtAt, with: Vec<Stmt>) {
     edit_block(program, place.block, |block| {
         if place.index < block.len() {
             let rest = if with.last().is_some_and(Stmt::is_jump) { block.len() } else { place.index + 1 };
@@ -122,7 +122,7 @@ pub fn each_expr_mut(program: &mut Program, visit: &mut dyn FnMut(FunctionId, &m
 #[derive(Clone, Copy, Debug)]
 pub struct ExprAt<'a> {
     /// Where its statement is.
-    pub place: Place,
+    pub place: StmtAt,
     /// The statement.
     pub stmt: &'a Stmt,
     /// Which of the statement's direct expressions it is or is a part of.

@@ -10,7 +10,7 @@ use tangle_emit::glsl::glsl;
 use tangle_program::case::Case;
 
 use crate::passes::{Pass, TABLE, slice};
-use crate::{Check, Minimized, Options, Progress, Size};
+use crate::{Check, MinimizeOptions, Minimized, Progress, Size};
 
 /// What a device sees of a case, as a hash. Cases with one key have one answer.
 type Key = [u64; 2];
@@ -44,7 +44,7 @@ enum Step {
 }
 
 pub struct Engine<'a, C, P> {
-    options: &'a Options,
+    options: &'a MinimizeOptions,
     check: C,
     progress: P,
     started: Instant,
@@ -63,7 +63,7 @@ where
     C: FnMut(&[Case]) -> Vec<Check>,
     P: FnMut(&Progress<'_>) -> ControlFlow<()>,
 {
-    pub fn new(case: &Case, options: &'a Options, check: C, progress: P) -> Engine<'a, C, P> {
+    pub fn new(case: &Case, options: &'a MinimizeOptions, check: C, progress: P) -> Engine<'a, C, P> {
         Engine {
             options,
             check,

@@ -37,7 +37,7 @@ pub use size::{Size, statements};
 
 /// How a case is minimised.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct MinimizeOptions {
     /// How long at most; `None` for no end.
     pub time: Option<Duration>,
     /// How many candidates are given to the judge at most; `None` for no end.
@@ -48,9 +48,9 @@ pub struct Options {
     pub focus: Option<SiteId>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { time: None, candidates: None, batch: 4, focus: None }
+impl Default for MinimizeOptions {
+    fn default() -> MinimizeOptions {
+        MinimizeOptions { time: None, candidates: None, batch: 4, focus: None }
     }
 }
 
@@ -104,7 +104,7 @@ pub struct Minimized {
 /// batch, and may end the search, too.
 pub fn minimize(
     case: &Case,
-    options: &Options,
+    options: &MinimizeOptions,
     check: impl FnMut(&[Case]) -> Vec<Check>,
     progress: impl FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Minimized {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tangle_analysis::validate::validate;
 use tangle_emit::glsl::glsl;
 use tangle_generator::{Config, from_seed};
-use tangle_minimizer::{Check, Minimized, Options, Progress, Size, TABLE, minimize, statements};
+use tangle_minimizer::{Check, MinimizeOptions, Minimized, Progress, Size, TABLE, minimize, statements};
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::{Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
@@ -49,14 +49,14 @@ fn first_failing(fault: Fault) -> (Case, Option<SiteId>) {
     found.unwrap_or_else(|| panic!("no case shows {}", fault.name()))
 }
 
-fn reduce(case: &Case, fault: Fault, options: &Options) -> Minimized {
+fn reduce(case: &Case, fault: Fault, options: &MinimizeOptions) -> Minimized {
     reduce_until(case, fault, options, |_| ControlFlow::Continue(()))
 }
 
 fn reduce_until(
     case: &Case,
     fault: Fault,
-    options: &Options,
+    options: &MinimizeOptions,
     progress: impl FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Minimized {
     let answers = |cases: &[Case]| cases.iter().map(|case| check(case, fault)).collect();
@@ -77,7 +77,7 @@ fn planted_faults_become_small() {
     for &fault in Fault::ALL {
         let (case, focus) = first_failing(fault);
         let started = Instant::now();
-        let minimized = reduce(&case, fault, &Options { focus, ..Options::default() });
+        let minimized = reduce(&case, fault, &MinimizeOptions { focus, ..MinimizeOptions::default() });
         let after = statements(&minimized.case.program);
         println!(
             "{:32} {:3} -> {after:2} statements, {:4} tried, {:3} accepted, {:.2} s",
@@ -117,7 +117,7 @@ fn the_result_does_not_depend_on_the_batches() {
     for fault in SOME {
         let (case, focus) = first_failing(fault);
         let with = |batch| {
-            let minimized = reduce(&case, fault, &Options { focus, batch, ..Options::default() });
+            let minimized = reduce(&case, fault, &MinimizeOptions { focus, batch, ..MinimizeOptions::default() });
             (minimized.case, minimized.neighbour, minimized.accepted)
         };
         let one = with(1);
@@ -131,7 +131,7 @@ fn the_result_does_not_depend_on_the_batches() {
 fn it_is_1_minimal_without_a_focus_too() {
     for fault in SOME {
         let (case, _) = first_failing(fault);
-        let minimized = reduce(&case, fault, &Options::default());
+        let minimized = reduce(&case, fault, &MinimizeOptions::default());
         assert!(minimized.finished);
         for pass in TABLE {
             for candidate in (pass.candidates)(&minimized.case).filter(|candidate| validate(candidate).is_ok()) {
@@ -139,7 +139,7 @@ fn it_is_1_minimal_without_a_focus_too() {
             }
         }
         // Once more finds nothing.
-        let again = reduce(&minimized.case, fault, &Options::default());
+        let again = reduce(&minimized.case, fault, &MinimizeOptions::default());
         assert_eq!((again.case, again.accepted), (minimized.case, 0), "{}", fault.name());
     }
 }
@@ -149,18 +149,19 @@ fn stopped_it_gives_the_best_so_far_and_can_go_on() {
     for fault in SOME {
         let (case, focus) = first_failing(fault);
         let mut best = case.clone();
-        let stopped = reduce_until(&case, fault, &Options { focus, ..Options::default() }, |progress| {
-            assert_eq!(progress.size, Size::of(progress.best));
-            if progress.improved {
-                assert!(progress.size < Size::of(&best));
-                best = progress.best.clone();
-            }
-            if progress.accepted == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+        let stopped =
+            reduce_until(&case, fault, &MinimizeOptions { focus, ..MinimizeOptions::default() }, |progress| {
+                assert_eq!(progress.size, Size::of(progress.best));
+                if progress.improved {
+                    assert!(progress.size < Size::of(&best));
+                    best = progress.best.clone();
+                }
+                if progress.accepted == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
         assert!(!stopped.finished);
         assert_eq!((&stopped.case, stopped.accepted), (&best, 5), "{}", fault.name());
         assert_eq!(check(&stopped.case, fault), Check::Fails);
-        let rest = reduce(&stopped.case, fault, &Options::default());
+        let rest = reduce(&stopped.case, fault, &MinimizeOptions::default());
         assert!(rest.finished && Size::of(&rest.case) < Size::of(&stopped.case), "{}", fault.name());
     }
 }
@@ -168,16 +169,20 @@ fn stopped_it_gives_the_best_so_far_and_can_go_on() {
 #[test]
 fn limits_end_the_search() {
     let (case, _) = first_failing(Fault::ScanReversed);
-    let few = reduce(&case, Fault::ScanReversed, &Options { candidates: Some(3), batch: 1, ..Options::default() });
+    let few = reduce(
+        &case,
+        Fault::ScanReversed,
+        &MinimizeOptions { candidates: Some(3), batch: 1, ..MinimizeOptions::default() },
+    );
     assert_eq!((few.tried, few.finished), (3, false));
-    let short = Options { time: Some(Duration::ZERO), batch: 1, ..Options::default() };
+    let short = MinimizeOptions { time: Some(Duration::ZERO), batch: 1, ..MinimizeOptions::default() };
     assert_eq!(reduce(&case, Fault::ScanReversed, &short).tried, 1);
 }
 
 #[test]
 fn a_judge_that_cannot_go_on_ends_the_search() {
     let (case, _) = first_failing(Fault::ScanReversed);
-    let minimized = minimize(&case, &Options::default(), |_| Vec::new(), |_| ControlFlow::Continue(()));
+    let minimized = minimize(&case, &MinimizeOptions::default(), |_| Vec::new(), |_| ControlFlow::Continue(()));
     assert_eq!((minimized.case, minimized.tried, minimized.finished), (case, 0, false));
 }
 
@@ -191,7 +196,7 @@ fn an_answer_is_for_one_variant() {
         let answer = |case: &Case| if case.variant == Variant::Size { check(case, fault) } else { Check::Passes };
         cases.iter().map(answer).collect()
     };
-    let options = Options { focus, ..Options::default() };
+    let options = MinimizeOptions { focus, ..MinimizeOptions::default() };
     let minimized = minimize(&case, &options, answers, |_| ControlFlow::Continue(()));
     assert_eq!(minimized.case.variant, Variant::Size);
     assert_eq!(minimized.case.program, reduce(&case, fault, &options).case.program);

@@ -1,6 +1,6 @@
 //! Control flow: more of it, other lanes in it, things moved out of it.
 
-use tangle_minimizer::access::{Place, blocks, edit_block, edit_stmt, exprs, replace_expr, stmts};
+use tangle_minimizer::access::{StmtAt, blocks, edit_block, edit_stmt, exprs, replace_expr, stmts};
 use tangle_program::case::Case;
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{BinaryOp, UnaryOp};
@@ -123,7 +123,7 @@ pub fn after_loop(case: &mut Case, dice: &mut Dice) -> Option<()> {
 }
 
 /// A subgroup operation on a variable behind a statement, logged.
-fn observe_after(case: &mut Case, place: Place, var: VarId, dice: &mut Dice) -> Option<()> {
+fn observe_after(case: &mut Case, place: StmtAt, var: VarId, dice: &mut Dice) -> Option<()> {
     let function = &case.program.functions[place.function as usize];
     let ty = function.var_type(var)?;
     let op = dice.one([
@@ -167,12 +167,12 @@ pub fn relocate(case: &mut Case, dice: &mut Dice) -> Option<()> {
 }
 
 /// A place of a function where a statement can be put: before another, or in a block that has none.
-fn somewhere(case: &Case, function: FunctionId, dice: &mut Dice) -> Option<Place> {
-    let places: Vec<Place> = blocks(&case.program)
+fn somewhere(case: &Case, function: FunctionId, dice: &mut Dice) -> Option<StmtAt> {
+    let places: Vec<StmtAt> = blocks(&case.program)
         .into_iter()
         .enumerate()
         .filter(|(_, (id, _))| *id == function)
-        .flat_map(|(block, (_, stmts))| (0..stmts.len().max(1)).map(move |index| Place { function, block, index }))
+        .flat_map(|(block, (_, stmts))| (0..stmts.len().max(1)).map(move |index| StmtAt { function, block, index }))
         .collect();
     dice.pick(&places).copied()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tangle_minimizer::access::{Place, stmts};
+use tangle_minimizer::access::{StmtAt, stmts};
 use tangle_program::case::{Case, Tier};
 use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::subgroup::SubgroupOp;
@@ -30,13 +30,13 @@ pub fn fresh_local(program: &mut Program, function: FunctionId, ty: Type) -> Var
 }
 
 /// The place of some statement.
-pub fn any_stmt(case: &Case, dice: &mut Dice) -> Option<Place> {
+pub fn any_stmt(case: &Case, dice: &mut Dice) -> Option<StmtAt> {
     stmt_where(case, dice, |_| true)
 }
 
 /// The place of some statement of a kind.
-pub fn stmt_where(case: &Case, dice: &mut Dice, wanted: impl Fn(&Stmt) -> bool) -> Option<Place> {
-    let found: Vec<Place> =
+pub fn stmt_where(case: &Case, dice: &mut Dice, wanted: impl Fn(&Stmt) -> bool) -> Option<StmtAt> {
+    let found: Vec<StmtAt> =
         stmts(&case.program).into_iter().filter(|(_, stmt)| wanted(stmt)).map(|(place, _)| place).collect();
     dice.pick(&found).copied()
 }

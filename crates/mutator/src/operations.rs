@@ -1,7 +1,7 @@
 //! Operations and values.
 
 use tangle_minimizer::access::{
-    Place, each_expr_mut, each_stmt_mut, edit_block, edit_stmt, exprs, replace_expr, stmts,
+    StmtAt, each_expr_mut, each_stmt_mut, edit_block, edit_stmt, exprs, replace_expr, stmts,
 };
 use tangle_program::case::{Case, SubgroupSize};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
@@ -33,7 +33,7 @@ pub fn family(case: &mut Case, dice: &mut Dice) -> Option<()> {
     Some(())
 }
 
-fn another_barrier(case: &mut Case, place: Place, dice: &mut Dice) -> Option<()> {
+fn another_barrier(case: &mut Case, place: StmtAt, dice: &mut Dice) -> Option<()> {
     let barriers: Vec<SubgroupOp> =
         TABLE.iter().filter(|info| info.gives == Gives::Nothing).map(|info| info.op).collect();
     let op = *dice.pick(&barriers)?;

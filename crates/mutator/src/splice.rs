@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tangle_minimizer::access::{
-    Place, blocks, each_block_mut, each_expr_mut, each_stmt_mut, edit_block, mentioned, rename_vars, stmts,
+    StmtAt, blocks, each_block_mut, each_expr_mut, each_stmt_mut, edit_block, mentioned, rename_vars, stmts,
 };
 use tangle_program::case::{Case, Data};
 use tangle_program::tree::{Block, Expr, Function, FunctionId, Program, Stmt, VarId, walk_block};
@@ -31,7 +31,7 @@ pub fn within(case: &mut Case, dice: &mut Dice) -> Option<()> {
 pub fn across(case: &mut Case, other: &Case, dice: &mut Dice) -> Option<()> {
     let (from, run) = run(other, dice)?;
     let main = case.program.functions.len() - 1;
-    let here: Vec<Place> = stmts(&case.program)
+    let here: Vec<StmtAt> = stmts(&case.program)
         .into_iter()
         .map(|(place, _)| place)
         .filter(|place| place.function as usize == main)
@@ -72,7 +72,7 @@ fn run(case: &Case, dice: &mut Dice) -> Option<(FunctionId, Block)> {
     Some((place.function, block[place.index..end].to_vec()))
 }
 
-fn insert(case: &mut Case, to: Place, mut run: Block) {
+fn insert(case: &mut Case, to: StmtAt, mut run: Block) {
     // What follows is to be reached.
     if run.last().is_some_and(Stmt::is_jump) {
         run.pop();

@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use tangle_runner::{
-    Buffer, BufferKind, Device, Init, Inventory, Job, Launch, Options, Outcome, ProbeOptions, ReadBackMode,
+    Buffer, BufferKind, Device, DeviceOptions, Init, Inventory, Job, Launch, Outcome, ProbeOptions, ReadBackMode,
     SpirvVersion, Times, drivers, toolchain, worker,
 };
 
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{} drivers probed in {:.0?}; {}", inventory.probes.len(), begin.elapsed(), toolchain::version());
     let (driver, info) = inventory.device(&name)?;
     println!("{}: {}, {}", info.name, info.device_name, info.driver_info);
-    let device = Device::open(driver, info.index, &Options::default())?;
+    let device = Device::open(driver, info.index, &DeviceOptions::default())?;
 
     let begin = Instant::now();
     let modules: Vec<_> = (0..count).map(|seed| toolchain::compile(&shader(seed, slice), SpirvVersion::V1_3)).collect();

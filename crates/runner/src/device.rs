@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How a device is run.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct DeviceOptions {
     /// The most time for one job: of the processor, all threads and children of the worker together, or of a device that says how
     /// long it works for a process. Time in which the worker waits for a processor is not counted; time in which it is blocked by
     /// something else counts a third. `None`: the driver's entry says it, or 10 s.
@@ -43,9 +43,9 @@ pub struct Options {
     pub weight: f64,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for DeviceOptions {
+    fn default() -> DeviceOptions {
+        DeviceOptions {
             timeout: None,
             in_flight: 3,
             worker_exe: None,
@@ -58,7 +58,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl DeviceOptions {
     /// The time-out in force for a driver.
     pub fn timeout_for(&self, driver: &DriverConfig) -> Duration {
         self.timeout.or_else(|| driver.timeout()).unwrap_or(TIMEOUT)
@@ -111,7 +111,7 @@ impl DeviceStats {
 pub struct Device {
     info: DeviceInfo,
     driver: DriverConfig,
-    options: Options,
+    options: DeviceOptions,
     shared: Arc<Shared>,
     commands: Option<Sender<Queued>>,
     /// Dropped to stop whatever the supervisor waits for.
@@ -127,7 +127,7 @@ impl Device {
     /// # Errors
     ///
     /// When the worker does not come up or has no such device.
-    pub fn open(driver: &DriverConfig, index: u32, options: &Options) -> Result<Device, DeviceError> {
+    pub fn open(driver: &DriverConfig, index: u32, options: &DeviceOptions) -> Result<Device, DeviceError> {
         let shared = Arc::new(Shared::new(options.in_flight));
         let (commands, queue) = unbounded();
         let (alive, cancelled) = bounded(0);
@@ -158,7 +158,7 @@ impl Device {
     }
 
     /// How it was opened.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &DeviceOptions {
         &self.options
     }
 
@@ -167,7 +167,7 @@ impl Device {
         &self.driver
     }
 
-    /// Queues a job; waits while as many jobs as [`Options::in_flight`] are unfinished.
+    /// Queues a job; waits while as many jobs as [`DeviceOptions::in_flight`] are unfinished.
     pub fn submit(&self, job: Job) {
         self.submit_to(job, &self.outcomes);
     }
@@ -190,7 +190,7 @@ impl Device {
         self.queue(job, Some(suspicion), completions);
     }
 
-    /// Queues a job unless as many as [`Options::in_flight`] are unfinished.
+    /// Queues a job unless as many as [`DeviceOptions::in_flight`] are unfinished.
     ///
     /// # Errors
     ///

@@ -21,13 +21,13 @@
 //! A program that opens devices begins its `main` with [`worker::run_if_requested`], because its workers are itself:
 //!
 //! ```no_run
-//! use tangle_runner::{Device, Inventory, Job, Options, ProbeOptions, drivers};
+//! use tangle_runner::{Device, Inventory, Job, DeviceOptions, ProbeOptions, drivers};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     tangle_runner::worker::run_if_requested();
 //!     let inventory = Inventory::probe(&drivers(None)?, &ProbeOptions::default());
 //!     let (driver, info) = inventory.device("lvp")?;
-//!     let device = Device::open(driver, info.index, &Options::default())?;
+//!     let device = Device::open(driver, info.index, &DeviceOptions::default())?;
 //!     println!("{}", device.run(Job { id: 1, ..Job::default() }));
 //!     Ok(())
 //! }
@@ -53,7 +53,7 @@ mod words;
 pub mod worker;
 
 pub use config::{DriverConfig, drivers};
-pub use device::{Completion, Device, DeviceStats, Options};
+pub use device::{Completion, Device, DeviceOptions, DeviceStats};
 pub use error::{ConfigError, DeviceError, StartProblem};
 pub use info::{
     ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, OpenGlInfo, SubgroupInfo, Subgroups, Uuid, WorkgroupLimits,

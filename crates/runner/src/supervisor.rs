@@ -22,7 +22,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, at, never, select};
 
 use crate::check::Expected;
 use crate::config::DriverConfig;
-use crate::device::{Completion, Options, Shared};
+use crate::device::{Completion, DeviceOptions, Shared};
 use crate::error::StartProblem;
 use crate::info::DeviceInfo;
 use crate::job::{Outcome, Stage, Stall, Suspicion, WorkerEnd};
@@ -131,7 +131,7 @@ impl Supervisor {
     pub(crate) fn new(
         driver: &DriverConfig,
         index: u32,
-        options: &Options,
+        options: &DeviceOptions,
         submitted: Receiver<Queued>,
         cancelled: Receiver<()>,
         shared: Arc<Shared>,

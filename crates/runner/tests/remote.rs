@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{inventory, marked_job, null_driver, options, probe_options, words, worker_exe};
-use tangle_runner::{Device, DriverConfig, DriverMode, Inventory, Options, Outcome, Stage, WorkerEnd};
+use tangle_runner::{Device, DeviceOptions, DriverConfig, DriverMode, Inventory, Outcome, Stage, WorkerEnd};
 
 /// The null device behind this command.
 fn remote(fault: &str, command: &[&str]) -> DriverConfig {
@@ -24,8 +24,8 @@ fn near(fault: &str) -> DriverConfig {
 }
 
 /// A worker as other machines have it: found by the relay, not by its parent.
-fn remote_options() -> Options {
-    Options { worker_exe: None, ..options() }
+fn remote_options() -> DeviceOptions {
+    DeviceOptions { worker_exe: None, ..options() }
 }
 
 /// Runs jobs 1 to `count` and checks that each gets its outcome; gives that of `third`.
@@ -52,7 +52,7 @@ fn a_crash_on_another_machine_is_blamed_on_its_job() {
 
 #[test]
 fn a_hang_on_another_machine_times_out() {
-    let options = Options { timeout: Some(Duration::from_millis(1500)), ..remote_options() };
+    let options = DeviceOptions { timeout: Some(Duration::from_millis(1500)), ..remote_options() };
     let device = Device::open(&near("hang@3"), 0, &options).unwrap();
     assert!(matches!(third_of(&device, 5), Outcome::TimedOut { stage: Stage::Pipeline, .. }));
 }
@@ -195,7 +195,7 @@ fn over_ssh_to_this_machine() {
     let outcome = third_of(&device, 5);
     assert!(matches!(outcome, Outcome::Crashed { end: WorkerEnd::Signal(libc::SIGSEGV), .. }), "{outcome}");
 
-    let options = Options { timeout: Some(Duration::from_secs(30)), ..remote_options() };
+    let options = DeviceOptions { timeout: Some(Duration::from_secs(30)), ..remote_options() };
     let device = Device::open(&over_ssh(&null_driver("")), 0, &options).unwrap();
     assert_eq!(words(device.run(marked_job(1)), 0), [1]);
     server.cut();

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use common::{completed, marked_job, null_driver, options, probe_options, words};
 use tangle_runner::{
-    Device, DeviceError, DriverConfig, Inventory, Options, Outcome, Scheduler, Shortage, Stage, Stall, StartProblem,
-    WorkerEnd,
+    Device, DeviceError, DeviceOptions, DriverConfig, Inventory, Outcome, Scheduler, Shortage, Stage, Stall,
+    StartProblem, WorkerEnd,
 };
 
 /// Submits jobs 1 to `count` and gives their outcomes in the order they came.
@@ -25,7 +25,7 @@ fn run_all(device: &Device, count: u64) -> Vec<(u64, Outcome)> {
 }
 
 /// Runs six jobs with a fault in the third: the outcome of that one, after checking that the others went as they should.
-fn fault_in_third(fault: &str, options: &Options) -> (Outcome, Device) {
+fn fault_in_third(fault: &str, options: &DeviceOptions) -> (Outcome, Device) {
     let device = Device::open(&null_driver(fault), 0, options).unwrap();
     let mut outcomes = run_all(&device, 6);
     let ids: Vec<u64> = outcomes.iter().map(|(id, _)| *id).collect();
@@ -52,7 +52,7 @@ fn a_crash_is_blamed_on_its_job_alone() {
 #[test]
 fn a_hang_times_out_and_is_blamed_on_its_job_alone() {
     let timeout = Duration::from_millis(1500);
-    let (outcome, device) = fault_in_third("hang@3", &Options { timeout: Some(timeout), ..options() });
+    let (outcome, device) = fault_in_third("hang@3", &DeviceOptions { timeout: Some(timeout), ..options() });
     let Outcome::TimedOut { stage, how, after, stderr } = outcome else { panic!("{outcome}") };
     assert_eq!((stage, how), (Stage::Pipeline, Stall::Blocked));
     assert!(after >= timeout && after < timeout * 4, "{after:?}");
@@ -63,7 +63,7 @@ fn a_hang_times_out_and_is_blamed_on_its_job_alone() {
 #[test]
 fn an_endless_computation_times_out_by_its_processor_time() {
     let timeout = Duration::from_millis(1000);
-    let (outcome, _) = fault_in_third("spin@3", &Options { timeout: Some(timeout), ..options() });
+    let (outcome, _) = fault_in_third("spin@3", &DeviceOptions { timeout: Some(timeout), ..options() });
     let Outcome::TimedOut { how, after, .. } = outcome else { panic!("{outcome}") };
     assert_eq!(how, Stall::Processor);
     assert!(after >= timeout && after < timeout * 4, "{after:?}");
@@ -82,7 +82,7 @@ fn noted(fault: &str, folder: &std::path::Path) -> DriverConfig {
 fn time_in_which_a_worker_does_not_run_is_not_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let timeout = Some(Duration::from_secs(4));
-    let device = Device::open(&noted("slow@1", folder.path()), 0, &Options { timeout, ..options() }).unwrap();
+    let device = Device::open(&noted("slow@1", folder.path()), 0, &DeviceOptions { timeout, ..options() }).unwrap();
     let pid: i32 = std::fs::read_to_string(folder.path().join("pid")).unwrap().trim().parse().unwrap();
     let signal = |signal| {
         // SAFETY: kill takes any process id; this is the worker of this test.
@@ -101,7 +101,7 @@ fn time_in_which_a_worker_does_not_run_is_not_its_own() {
 
 #[test]
 fn what_comes_through_alone_with_more_time_is_slow_and_no_hang() {
-    let options = Options { timeout: Some(Duration::from_millis(1000)), ..options() };
+    let options = DeviceOptions { timeout: Some(Duration::from_millis(1000)), ..options() };
     let device = Device::open(&null_driver("slow@1,spin@2"), 0, &options).unwrap();
     assert_eq!(words(device.run(marked_job(1)), 0), [1]);
     let stats = device.stats();
@@ -152,7 +152,7 @@ fn spoilt_answers_cost_their_job_and_no_other() {
     let faults: Vec<String> = (1..=200).step_by(2).map(|id| format!("mutate@{id}")).collect();
     // An answer that lacks its last bytes is waited for; nothing of that is said by the worker any more.
     let options =
-        Options { timeout: Some(Duration::from_millis(100)), start_timeout: Duration::from_secs(5), ..options() };
+        DeviceOptions { timeout: Some(Duration::from_millis(100)), start_timeout: Duration::from_secs(5), ..options() };
     let device = Device::open(&null_driver(&faults.join(",")), 0, &options).unwrap();
     for id in 1..=200 {
         device.submit(marked_job(id));
@@ -167,7 +167,7 @@ fn spoilt_answers_cost_their_job_and_no_other() {
 #[test]
 fn twenty_devices_share_the_processors() {
     let scheduler = Scheduler::new(NonZero::new(2).unwrap());
-    let options = Options { scheduler, ..options() };
+    let options = DeviceOptions { scheduler, ..options() };
     let devices: Vec<Device> = (0..20).map(|_| Device::open(&null_driver(""), 0, &options).unwrap()).collect();
     std::thread::scope(|scope| {
         for device in &devices {
@@ -217,7 +217,8 @@ fn several_faults_in_a_row_each_cost_one_worker() {
 fn two_hundred_jobs_with_a_fault_in_every_ninth_all_get_their_outcome() {
     let faults: Vec<String> =
         (9..=200).step_by(9).map(|id| format!("{}@{id}", ["crash", "exit", "garbage", "lost"][id / 9 % 4])).collect();
-    let device = Device::open(&null_driver(&faults.join(",")), 0, &Options { in_flight: 5, ..options() }).unwrap();
+    let device =
+        Device::open(&null_driver(&faults.join(",")), 0, &DeviceOptions { in_flight: 5, ..options() }).unwrap();
     for (expected, (id, outcome)) in (1..).zip(run_all(&device, 200)) {
         assert_eq!(id, expected);
         match outcome {
@@ -231,7 +232,7 @@ fn two_hundred_jobs_with_a_fault_in_every_ninth_all_get_their_outcome() {
 
 #[test]
 fn workers_that_die_before_a_job_are_given_up_in_the_end() {
-    let options = Options { max_start_failures: 3, ..options() };
+    let options = DeviceOptions { max_start_failures: 3, ..options() };
     let device = Device::open(&null_driver("quit@2"), 0, &options).unwrap();
     assert_eq!(words(device.run(marked_job(1)), 0), [1]);
     let Outcome::WorkerLost { reason } = device.run(marked_job(2)) else { panic!("job 2 has no worker") };
@@ -243,7 +244,7 @@ fn workers_that_die_before_a_job_are_given_up_in_the_end() {
 fn a_driver_that_does_not_come_up_is_an_error_with_what_it_printed() {
     let error = Device::open(&null_driver("init"), 0, &options()).err().unwrap();
     assert_eq!(error.to_string(), "driver null: worker exited with code 3 while starting: fault: cannot initialise");
-    let options = Options { start_timeout: Duration::from_millis(300), ..options() };
+    let options = DeviceOptions { start_timeout: Duration::from_millis(300), ..options() };
     let error = Device::open(&null_driver("silent"), 0, &options).err().unwrap();
     assert!(matches!(error, DeviceError::Driver { problem: StartProblem::Silent { .. }, .. }), "{error}");
 }
@@ -257,7 +258,7 @@ fn a_device_that_is_not_there_is_an_error() {
 #[test]
 fn a_program_that_is_no_worker_is_an_error() {
     let open = |program: &str| {
-        let options = Options { worker_exe: Some(program.into()), ..options() };
+        let options = DeviceOptions { worker_exe: Some(program.into()), ..options() };
         Device::open(&null_driver(""), 0, &options).err().unwrap().to_string()
     };
     assert!(open("/nonexistent/worker").contains("cannot start worker /nonexistent/worker"));
@@ -267,7 +268,7 @@ fn a_program_that_is_no_worker_is_an_error() {
 
 #[test]
 fn no_more_jobs_are_in_flight_than_asked_for() {
-    let device = Device::open(&null_driver("hang@1"), 0, &Options { in_flight: 2, ..options() }).unwrap();
+    let device = Device::open(&null_driver("hang@1"), 0, &DeviceOptions { in_flight: 2, ..options() }).unwrap();
     assert!(device.try_submit(marked_job(1)).is_ok());
     assert!(device.try_submit(marked_job(2)).is_ok());
     assert_eq!(device.try_submit(marked_job(3)).unwrap_err().id, 3);

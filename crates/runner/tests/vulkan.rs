@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use common::{compile, completed, each_device, executing_devices, inventory, job, options, storage, words};
 use tangle_runner::{
-    Buffer, BufferKind, Device, DeviceType, DriverMode, Feature, Init, Job, Launch, Optimisation, Options, Outcome,
-    ReadBackMode, SpirvVersion, Stage, SubgroupFlags, toolchain,
+    Buffer, BufferKind, Device, DeviceOptions, DeviceType, DriverMode, Feature, Init, Job, Launch, Optimisation,
+    Outcome, ReadBackMode, SpirvVersion, Stage, SubgroupFlags, toolchain,
 };
 
 const SQUARES: &str = "#version 460
@@ -200,7 +200,7 @@ fn a_shader_that_never_ends_times_out_and_the_next_job_runs() {
     let (driver, info) = executing_devices()[0];
     assert_eq!(info.device_type, DeviceType::Cpu, "an endless shader is not tried on a real GPU");
     let timeout = Duration::from_secs(3);
-    let device = Device::open(driver, info.index, &Options { timeout: Some(timeout), ..options() }).unwrap();
+    let device = Device::open(driver, info.index, &DeviceOptions { timeout: Some(timeout), ..options() }).unwrap();
     let mut endless = job(1, ENDLESS, vec![storage(0, Init::Zero { words: 2 })]);
     endless.launches[0].groups = [65_535, 64, 1];
     device.submit(endless);

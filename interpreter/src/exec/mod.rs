@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::alu::Fault;
 use crate::code::*;
 use crate::decode::{FloatModes, Names};
-use crate::dispatch::{Dispatch, Place, Tier};
+use crate::dispatch::{Dispatch, LanePosition, Tier};
 use crate::faults::Planted;
 use crate::lanes::Lanes;
 use crate::outcome::{Location, Reason, Rule, UndefinedBehaviour, Why};
@@ -52,7 +52,7 @@ pub(crate) struct Subgroup {
 pub(crate) struct Layout {
     pub size: u32,
     pub subgroups: Vec<Subgroup>,
-    pub places: Vec<Place>,
+    pub places: Vec<LanePosition>,
 }
 
 /// Values of all columns, and their taints.

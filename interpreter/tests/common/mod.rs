@@ -7,7 +7,7 @@ use tangle_generator::{Config, Profile, from_seed};
 use tangle_interpreter::faults::Planted;
 use tangle_interpreter::trace::{Instance, Observer};
 use tangle_interpreter::{
-    Buffer, Dispatch, End, LaneMap, Limits, Module, Outcome, Pipeline, PipelineOptions, Place, Tier,
+    Buffer, Dispatch, End, LaneMap, LanePosition, Limits, Module, Outcome, Pipeline, PipelineOptions, Tier,
 };
 use tangle_oracle::map;
 use tangle_oracle::predict::{ExpectedLog, predict};
@@ -43,8 +43,12 @@ pub fn maps(case: &Case, size: u32, placement: Placement) -> (map::LaneMap, Lane
     let n = case.entry_point.group_size();
     let placements: Vec<(u32, u32)> = (0..n).map(|index| placement(index, size)).collect();
     let subgroups = placements.iter().map(|placement| placement.0 + 1).max().unwrap_or(0);
-    let place =
-        |&(subgroup, lane): &(u32, u32)| Place { subgroup, lane, subgroup_id: subgroup, num_subgroups: subgroups };
+    let place = |&(subgroup, lane): &(u32, u32)| LanePosition {
+        subgroup,
+        lane,
+        subgroup_id: subgroup,
+        num_subgroups: subgroups,
+    };
     let ours = LaneMap { subgroup_size: size, workgroups: vec![placements.iter().map(place).collect()] };
     (map::LaneMap::from_fn(case, size, |index| placement(index, size), subgroups), ours)
 }

@@ -25,13 +25,13 @@ use crate::rules::Rules;
 use crate::value::{Provenance, Taint, Value};
 
 /// An element in one phase: phase, array, index.
-pub(crate) type Place = (u32, usize, usize);
+pub(crate) type ElementInPhase = (u32, usize, usize);
 
 /// What earlier passes have learnt.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Learnt {
     /// Elements that several lanes touch in a phase.
-    pub contended: BTreeSet<Place>,
+    pub contended: BTreeSet<ElementInPhase>,
     /// Lanes are lost: loads are unknown.
     pub open: bool,
 }

@@ -9,7 +9,7 @@ use tangle_program::subgroup::{Param, SubgroupOp};
 use tangle_program::tree::{Builtin, Expr, Function, Load, SubgroupCall};
 use tangle_program::types::{Scalar, Shape, Type};
 
-use super::statement::{Checker, Place};
+use super::statement::{Checker, Enclosing};
 use super::{At, Checked, Invalid, invalid, refuse};
 use crate::bounds::{Interval, MAX_SUBGROUP_SIZE};
 use crate::info::ExprInfo;
@@ -231,14 +231,14 @@ fn cluster(call: &SubgroupCall) -> Checked {
 
 impl Checker<'_, '_> {
     /// Checks an expression completely, everything below it first.
-    pub(super) fn expr(&self, expr: &Expr, place: Place) -> Checked<ExprInfo> {
+    pub(super) fn expr(&self, expr: &Expr, place: Enclosing) -> Checked<ExprInfo> {
         let mut known = Vec::new();
         self.below(expr, place, &mut known)?;
         Ok(known.pop().expect("it was just found out"))
     }
 
     /// Checks an expression, and puts what is known of it on the stack.
-    fn below(&self, expr: &Expr, place: Place, known: &mut Vec<ExprInfo>) -> Checked {
+    fn below(&self, expr: &Expr, place: Enclosing, known: &mut Vec<ExprInfo>) -> Checked {
         let first = known.len();
         for (i, operand) in expr.operands().enumerate() {
             self.below(operand, place, known).at(|| segment(expr, i))?;
@@ -257,7 +257,7 @@ impl Checker<'_, '_> {
     }
 
     /// Checks an expression that must have this type.
-    pub(super) fn expr_of(&self, expr: &Expr, expected: Type, place: Place) -> Checked<ExprInfo> {
+    pub(super) fn expr_of(&self, expr: &Expr, expected: Type, place: Enclosing) -> Checked<ExprInfo> {
         let info = self.expr(expr, place)?;
         match info.ty {
             Some(ty) if ty != expected => invalid(format!("is {ty}, must be {expected}")),
@@ -266,7 +266,7 @@ impl Checker<'_, '_> {
     }
 
     /// What the values of the operands must be, so that the expression is defined: `operands` says what is known of them.
-    fn guard(&self, expr: &Expr, operands: &[ExprInfo], place: Place) -> Checked {
+    fn guard(&self, expr: &Expr, operands: &[ExprInfo], place: Enclosing) -> Checked {
         let data = &self.case.data;
         match (expr, operands) {
             (Expr::Input(k), _) => exists(*k, data.inputs.len(), "input"),
@@ -318,7 +318,7 @@ impl Checker<'_, '_> {
         in_range(index, array).at(|| "index".into())
     }
 
-    fn subgroup(&self, call: &SubgroupCall, operands: &[ExprInfo], place: Place) -> Checked {
+    fn subgroup(&self, call: &SubgroupCall, operands: &[ExprInfo], place: Enclosing) -> Checked {
         let info = call.op.info();
         if let SubgroupSize::Required(size) = self.case.entry_point.subgroup_size {
             let least = needs::least_subgroup_size(call);
@@ -366,7 +366,7 @@ fn partition(arg: &Expr, known: &ExprInfo) -> Checked {
 }
 
 /// rule P6
-fn uniform(known: &ExprInfo, place: Place) -> Checked {
+fn uniform(known: &ExprInfo, place: Enclosing) -> Checked {
     if !known.uniformity.holds_in(place.tangles) {
         refuse!("must be uniform, by itself and visibly");
     }

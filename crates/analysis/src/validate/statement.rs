@@ -31,7 +31,7 @@ enum Counter {
 
 /// What is around a statement.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct Enclosing {
     around: Around,
     in_loop: bool,
     pub(super) tangles: Tangles,
@@ -83,7 +83,7 @@ impl<'a, 's> Checker<'a, 's> {
                 }
             }
         });
-        let place = Place { around: Around::Function, in_loop: false, tangles };
+        let place = Enclosing { around: Around::Function, in_loop: false, tangles };
         self.block(&function.body, place).at(|| "body".into())?;
         if function.result.is_some() && !matches!(function.body.last(), Some(Stmt::Return(_))) {
             return invalid("a function with a result ends with a return").at(|| "body".into());
@@ -95,7 +95,7 @@ impl<'a, 's> Checker<'a, 's> {
         self.id as usize + 1 == self.case.program.functions.len()
     }
 
-    fn block(&mut self, block: &Block, place: Place) -> Checked {
+    fn block(&mut self, block: &Block, place: Enclosing) -> Checked {
         let mut jumped = false;
         each(block, |stmt| {
             if jumped {
@@ -128,7 +128,7 @@ impl<'a, 's> Checker<'a, 's> {
         checked
     }
 
-    fn stmt(&mut self, stmt: &Stmt, place: Place) -> Checked {
+    fn stmt(&mut self, stmt: &Stmt, place: Enclosing) -> Checked {
         self.builtins(stmt)?;
         if let Stmt::Assign { var, value } = stmt {
             let known = self.assign(*var, value, place).at(|| "assign".into())?;
@@ -146,7 +146,7 @@ impl<'a, 's> Checker<'a, 's> {
     }
 
     /// What statements other than assignments must be.
-    fn rules(&mut self, stmt: &Stmt, place: Place) -> Checked {
+    fn rules(&mut self, stmt: &Stmt, place: Enclosing) -> Checked {
         match stmt {
             Stmt::Assign { .. } => Ok(()),
             Stmt::Log { site, values } => self.log(*site, values, place).at(|| "log".into()),
@@ -201,7 +201,7 @@ impl<'a, 's> Checker<'a, 's> {
     }
 
     /// Statements printed with the comma operator.
-    fn comma_list(&mut self, block: &Block, place: Place) -> Checked {
+    fn comma_list(&mut self, block: &Block, place: Enclosing) -> Checked {
         each(block, |stmt| match stmt {
             Stmt::Assign { .. } | Stmt::Log { .. } | Stmt::Call { .. } => self.stmt(stmt, place),
             _ => invalid("only assign, log and call can stand in the head of a loop"),
@@ -221,13 +221,13 @@ impl<'a, 's> Checker<'a, 's> {
         self.function.var_name(var).unwrap_or("?")
     }
 
-    fn assign(&self, var: VarId, value: &Expr, place: Place) -> Checked<ExprInfo> {
+    fn assign(&self, var: VarId, value: &Expr, place: Enclosing) -> Checked<ExprInfo> {
         let expected = self.written(var).at(|| "var".into())?;
         self.stored(value, expected, place).at(|| "value".into())
     }
 
     /// Checks what is stored to a variable.
-    fn stored(&self, value: &Expr, expected: Type, place: Place) -> Checked<ExprInfo> {
+    fn stored(&self, value: &Expr, expected: Type, place: Enclosing) -> Checked<ExprInfo> {
         let known = self.expr_of(value, expected, place)?;
         if !known.fits(expected) {
             refuse!("may be more than a variable of {expected} can hold");
@@ -235,7 +235,7 @@ impl<'a, 's> Checker<'a, 's> {
         Ok(known)
     }
 
-    fn set_element(&self, var: VarId, index: &Expr, value: &Expr, place: Place) -> Checked {
+    fn set_element(&self, var: VarId, index: &Expr, value: &Expr, place: Enclosing) -> Checked {
         let ty = self.written(var).at(|| "var".into())?;
         let known = self.expr_of(index, Type::UINT, place).at(|| "index".into())?;
         let element = element(Some(ty), index, &known).at(|| "index".into())?;
@@ -249,7 +249,7 @@ impl<'a, 's> Checker<'a, 's> {
         }
     }
 
-    fn store(&self, array: ArrayId, value: &Expr, place: Place) -> Checked {
+    fn store(&self, array: ArrayId, value: &Expr, place: Enclosing) -> Checked {
         let array = self.array(array)?;
         if array.len < self.case.entry_point.group_size() {
             return invalid(format!("'{}' has no slot for every invocation", array.name)).at(|| "array".into());
@@ -257,7 +257,7 @@ impl<'a, 's> Checker<'a, 's> {
         self.expr_of(value, array.ty(), place).map(drop).at(|| "value".into())
     }
 
-    fn atomic(&self, atomic: &Atomic, place: Place) -> Checked {
+    fn atomic(&self, atomic: &Atomic, place: Enclosing) -> Checked {
         let array = self.array(atomic.array)?;
         let index = self.expr_of(&atomic.index, Type::UINT, place).at(|| "index".into())?;
         in_range(&index, array).at(|| "index".into())?;
@@ -278,7 +278,7 @@ impl<'a, 's> Checker<'a, 's> {
         Ok(())
     }
 
-    fn log(&mut self, site: SiteId, values: &[Expr], place: Place) -> Checked {
+    fn log(&mut self, site: SiteId, values: &[Expr], place: Enclosing) -> Checked {
         if site == 0 {
             return invalid("0 marks the unwritten part of a log").at(|| "site".into());
         }
@@ -306,13 +306,13 @@ impl<'a, 's> Checker<'a, 's> {
         Ok(())
     }
 
-    fn switch(&mut self, selector: &Expr, arms: &[Arm], place: Place) -> Checked {
+    fn switch(&mut self, selector: &Expr, arms: &[Arm], place: Enclosing) -> Checked {
         let scalar = self.selector(selector, place).at(|| "selector".into())?;
         if arms.is_empty() {
             return invalid("a switch has at least one arm").at(|| "arms".into());
         }
         let mut seen = HashSet::new();
-        let inside = Place { around: Around::LoopOrSwitch, tangles: Tangles::Loose, ..place };
+        let inside = Enclosing { around: Around::LoopOrSwitch, tangles: Tangles::Loose, ..place };
         each(arms, |arm| {
             if arm.labels.is_empty() {
                 return invalid("an arm has at least one label").at(|| "labels".into());
@@ -330,7 +330,7 @@ impl<'a, 's> Checker<'a, 's> {
         .at(|| "arms".into())
     }
 
-    fn selector(&self, selector: &Expr, place: Place) -> Checked<Scalar> {
+    fn selector(&self, selector: &Expr, place: Enclosing) -> Checked<Scalar> {
         let info = self.expr(selector, place)?;
         match info.ty {
             Some(Type::INT | Type::UINT) => {}
@@ -341,9 +341,9 @@ impl<'a, 's> Checker<'a, 's> {
         Ok(info.scalar())
     }
 
-    fn repeated(&mut self, l: &Loop, place: Place) -> Checked {
+    fn repeated(&mut self, l: &Loop, place: Enclosing) -> Checked {
         self.counter(l.counter).at(|| "counter".into())?;
-        let inside = Place { around: Around::LoopOrSwitch, in_loop: true, ..place };
+        let inside = Enclosing { around: Around::LoopOrSwitch, in_loop: true, ..place };
         match &l.kind {
             LoopKind::For { init, step, update } => {
                 self.bound(init, place).at(|| "kind.for.init".into())?;
@@ -383,20 +383,20 @@ impl<'a, 's> Checker<'a, 's> {
         Ok(())
     }
 
-    fn bound(&self, bound: &Expr, place: Place) -> Checked<ExprInfo> {
+    fn bound(&self, bound: &Expr, place: Enclosing) -> Checked<ExprInfo> {
         let info = self.expr_of(bound, Type::UINT, place)?;
         defined(&info, "decides how often a loop runs")?;
         Ok(info)
     }
 
-    fn condition(&self, cond: &Expr, place: Place) -> Checked<ExprInfo> {
+    fn condition(&self, cond: &Expr, place: Enclosing) -> Checked<ExprInfo> {
         let info = self.expr_of(cond, Type::BOOL, place)?;
         defined(&info, "is a condition")?;
         Ok(info)
     }
 
     /// SPV_KHR_expect_assume: if the condition is false, behaviour is undefined.
-    fn assumption(&self, cond: &Expr, place: Place) -> Checked {
+    fn assumption(&self, cond: &Expr, place: Enclosing) -> Checked {
         if self.condition(cond, place)?.range != Interval::exactly(1) {
             refuse!("is assumed, but not known to hold");
         }
@@ -406,7 +406,7 @@ impl<'a, 's> Checker<'a, 's> {
         Ok(())
     }
 
-    fn returned(&self, value: Option<&Expr>, place: Place) -> Checked {
+    fn returned(&self, value: Option<&Expr>, place: Enclosing) -> Checked {
         match (self.function.result, value) {
             (None, None) => Ok(()),
             (Some(ty), Some(value)) => self.stored(value, ty, place).map(drop),
@@ -415,7 +415,7 @@ impl<'a, 's> Checker<'a, 's> {
         }
     }
 
-    fn call(&self, function: FunctionId, args: &[Arg], dest: Option<VarId>, place: Place) -> Checked {
+    fn call(&self, function: FunctionId, args: &[Arg], dest: Option<VarId>, place: Enclosing) -> Checked {
         let callee = match self.case.program.functions.get(function as usize) {
             Some(callee) if function < self.id => callee,
             _ => {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
-use tangle_runner::{Api, Completion, Device, DeviceStats, DriverConfig, DriverMode, Options};
+use tangle_runner::{Api, Completion, Device, DeviceOptions, DeviceStats, DriverConfig, DriverMode};
 
 use super::{Description, Executor, Runs, Task, Worker};
 use crate::capabilities::{Capabilities, dialect};
@@ -27,9 +27,9 @@ impl Driver {
     ///
     /// # Errors
     /// If its worker does not come up.
-    pub fn open(driver: &DriverConfig, index: u32, options: &Options) -> anyhow::Result<Driver> {
+    pub fn open(driver: &DriverConfig, index: u32, options: &DeviceOptions) -> anyhow::Result<Driver> {
         let weight = if driver.mode == DriverMode::Execute { EXECUTING } else { COMPILING };
-        let options = Options { weight, ..options.clone() };
+        let options = DeviceOptions { weight, ..options.clone() };
         Ok(Driver { first: Device::open(driver, index, &options)?, more: Vec::new() })
     }
 }
@@ -88,7 +88,7 @@ impl Executor for Driver {
     fn print_machine_code(&self, prepared: &Prepared, file: &Path) {
         let Some(driver) = printing(self.first.driver(), &self.first.info().driver_name) else { return };
         let options =
-            Options { timeout: Some(PRINTING), stderr: Some(file.to_owned()), ..self.first.options().clone() };
+            DeviceOptions { timeout: Some(PRINTING), stderr: Some(file.to_owned()), ..self.first.options().clone() };
         if let Ok(device) = Device::open(&driver, self.first.info().index, &options) {
             let _ = device.run(job(prepared, dialect(device.info()), 0));
         }

@@ -20,7 +20,7 @@ use tangle_oracle::judge::Verdict;
 use tangle_oracle::map::LaneMap;
 use tangle_oracle::reference::observe;
 use tangle_program::case::Case;
-use tangle_runner::Options;
+use tangle_runner::DeviceOptions;
 use tangle_runner::config::Drivers;
 
 use super::feedback::{self, Watched};
@@ -89,7 +89,7 @@ fn words(variable: &str) -> Vec<String> {
 impl Devices {
     fn open() -> Devices {
         let names = words("TANGLE_FUZZ_DEVICES");
-        let targets = open(&names, &Drivers::default(), Jobs::One, &Options::default(), |warning| {
+        let targets = open(&names, &Drivers::default(), Jobs::One, &DeviceOptions::default(), |warning| {
             eprintln!("warning: {warning}")
         })
         .unwrap_or_else(|error| panic!("{error:#}"));

@@ -17,7 +17,7 @@ use tangle_program::variant::Freedom;
 use super::Id;
 use super::blocks::{BlockId, Role};
 use super::module::Global;
-use super::statement::{Body, Place};
+use super::statement::{Body, VarStorage};
 
 /// A value and its type.
 pub(super) type Value = (Id, Type);
@@ -96,14 +96,14 @@ impl Body<'_, '_> {
 
     pub fn read(&mut self, var: VarId, ty: Type) -> Id {
         match self.places.get(var as usize) {
-            Some(&Place::Memory(pointer)) => self.load(pointer, ty),
+            Some(&VarStorage::Memory(pointer)) => self.load(pointer, ty),
             _ => self.blocks.read(self.module, var, ty),
         }
     }
 
     pub fn write(&mut self, var: VarId, value: Id) {
         match self.places.get(var as usize) {
-            Some(&Place::Memory(pointer)) => self.store(pointer, value),
+            Some(&VarStorage::Memory(pointer)) => self.store(pointer, value),
             _ => self.blocks.write(var, value),
         }
     }
@@ -597,7 +597,7 @@ impl Body<'_, '_> {
     fn element(&mut self, x: &Expr, index: &Expr) -> Value {
         let in_memory = match x {
             Expr::Var(var) => match self.places.get(*var as usize) {
-                Some(&Place::Memory(pointer)) => self.function.var_type(*var).map(|ty| (pointer, ty)),
+                Some(&VarStorage::Memory(pointer)) => self.function.var_type(*var).map(|ty| (pointer, ty)),
                 _ => None,
             },
             _ => None,

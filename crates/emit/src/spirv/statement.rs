@@ -30,7 +30,7 @@ const ALL_MEMORY: MemorySemantics =
 
 /// Where a variable lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum VarStorage {
     /// In values ([`Blocks`]).
     Value,
     /// In a variable of the storage class Function.
@@ -54,7 +54,7 @@ pub(super) struct Body<'m, 'a> {
     pub blocks: Blocks,
     pub undefined: &'m MayBeUndefined<'a>,
     /// For each variable.
-    pub places: Vec<Place>,
+    pub places: Vec<VarStorage>,
     /// True while what is computed leads to a variable that is precise.
     pub precise: bool,
     /// True while nothing may branch.
@@ -229,7 +229,7 @@ impl<'a> Body<'_, 'a> {
             // Only memory has dynamic indices, except for vectors.
             let is_value = (ty.is_single() || !indexed[number]) && self.module.draws.takes(Freedom::Phis)
                 || (ty.is_single() || !indexed[number]) && self.module.draws.takes(Freedom::Phis);
-            self.places.push(Place::Value);
+            self.places.push(VarStorage::Value);
             let var = number as VarId;
             let Some(param) = function.params.get(number) else {
                 if !is_value {
@@ -243,7 +243,7 @@ impl<'a> Body<'_, 'a> {
                 (Direction::In, false) => {
                     let variable = self.variable(ty, None);
                     self.module.name(variable, &param.name);
-                    self.places[number] = Place::Memory(variable);
+                    self.places[number] = VarStorage::Memory(variable);
                     self.store(variable, pointer);
                 }
                 (Direction::Inout, true) => {
@@ -252,9 +252,9 @@ impl<'a> Body<'_, 'a> {
                     self.copied_out.push((var, pointer));
                 }
                 (Direction::Out, true) => self.copied_out.push((var, pointer)),
-                (Direction::Inout, false) => self.places[number] = Place::Memory(pointer),
+                (Direction::Inout, false) => self.places[number] = VarStorage::Memory(pointer),
                 (Direction::Out, false) => {
-                    self.places[number] = Place::Memory(pointer);
+                    self.places[number] = VarStorage::Memory(pointer);
                     let zero = self.module.zero(ty);
                     self.store(pointer, zero);
                 }
@@ -273,7 +273,7 @@ impl<'a> Body<'_, 'a> {
         if let Some(name) = self.function.var_name(var) {
             self.module.name(variable, name);
         }
-        self.places[var as usize] = Place::Memory(variable);
+        self.places[var as usize] = VarStorage::Memory(variable);
     }
 
     /// Records the lane map while the lanes of a subgroup still execute everything together (docs/rules.md, section M).
@@ -570,7 +570,7 @@ impl<'a> Body<'_, 'a> {
         let ty = self.function.var_type(var).unwrap_or(Type::UINT);
         let Some((element, _)) = ty.indexed() else { return };
         let pointer = match self.places.get(var as usize) {
-            Some(&Place::Memory(pointer)) => {
+            Some(&VarStorage::Memory(pointer)) => {
                 let pointer = self.element_pointer(pointer, element, index);
                 let (value, _) = self.eval(value);
                 return self.store(pointer, value);
@@ -606,7 +606,7 @@ impl<'a> Body<'_, 'a> {
                 Arg::In(ref value) => operands.push(self.eval(value).0),
                 Arg::Out(var) => match self.places.get(var as usize).copied() {
                     // A parameter of this function cannot be passed on everywhere; a variable of its own can.
-                    Some(Place::Memory(variable))
+                    Some(VarStorage::Memory(variable))
                         if var as usize >= self.function.params.len() && self.takes(Freedom::Forms) =>
                     {
                         operands.push(variable);

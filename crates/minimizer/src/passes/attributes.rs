@@ -5,12 +5,12 @@ use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::tree::Stmt;
 
 use super::{Candidates, each};
-use crate::access::{Place, each_stmt_mut, edit_stmt, stmts};
+use crate::access::{StmtAt, each_stmt_mut, edit_stmt, stmts};
 
 /// What is asked less.
 enum Edit {
     Everything,
-    Statement(Place),
+    Statement(StmtAt),
     /// All `precise`.
     Qualifiers,
     /// That of one local, by function and number.

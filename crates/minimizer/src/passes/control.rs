@@ -6,12 +6,12 @@ use tangle_program::tree::{Arm, Expr, Label, Loop, LoopKind, Stmt};
 use tangle_program::types::{Scalar, Type};
 
 use super::{Candidates, Target, each, without_jumps};
-use crate::access::{Place, edit_stmt, replace_stmt, stmts};
+use crate::access::{StmtAt, edit_stmt, replace_stmt, stmts};
 use crate::size::stmt_weight;
 
 /// Puts a part of an `if`, switch or loop in its place; heaviest statements first.
 pub fn unwrap(case: &Case) -> Candidates<'_> {
-    let mut edits: Vec<(u64, Place, Vec<Stmt>)> = Vec::new();
+    let mut edits: Vec<(u64, StmtAt, Vec<Stmt>)> = Vec::new();
     for (place, stmt) in stmts(&case.program) {
         let scalar = |selector: &Expr| {
             let function = &case.program.functions[place.function as usize];
@@ -158,7 +158,7 @@ fn simpler_loops(l: &Loop) -> Vec<Loop> {
 #[derive(Clone, Copy, Debug)]
 enum Body {
     Function(usize),
-    Loop(Place),
+    Loop(StmtAt),
 }
 
 /// Puts what follows an `if` that returns, or continues its loop, into its `else`, without the jump.

@@ -8,7 +8,7 @@ use tangle_program::types::{Scalar, Type};
 
 use super::types::{component_of, opposite};
 use super::{Candidates, each, smaller, splat, zero};
-use crate::access::{ExprAt, Place, edit_stmt, exprs, replace_expr, stmts};
+use crate::access::{ExprAt, StmtAt, edit_stmt, exprs, replace_expr, stmts};
 use crate::size::weight;
 
 /// The most parts of an expression that are tried in its place.
@@ -170,9 +170,9 @@ fn forms(expr: &Expr, function: &Function) -> Vec<Expr> {
 #[derive(Clone, Copy, Debug)]
 enum Number<'a> {
     Literal(ExprAt<'a>, Scalar, u32),
-    Step(Place, u32),
+    Step(StmtAt, u32),
     Cluster(ExprAt<'a>, u32),
-    Label(Place, usize, usize, i64),
+    Label(StmtAt, usize, usize, i64),
 }
 
 /// Makes numbers smaller: a power of two, the half, one less.

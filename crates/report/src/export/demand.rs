@@ -1,10 +1,10 @@
 //! The Vulkan features that a case needs, and how the formats ask for them.
 
-use tangle_features::{Needs, Row, Vulkan};
+use tangle_features::{FeatureRow, Needs, Vulkan};
 use tangle_program::case::SpirvVersion;
 
 /// What a case needs beside subgroup operations, which no extension has and nothing switches on.
-pub(super) fn demands(needs: &Needs) -> impl Iterator<Item = &'static Row> {
+pub(super) fn demands(needs: &Needs) -> impl Iterator<Item = &'static FeatureRow> {
     needs.features.rows().filter(|row| !matches!(row.vulkan, Vulkan::Operation(_) | Vulkan::Stage(_)))
 }
 
@@ -15,7 +15,7 @@ pub(super) fn vulkan_minor(needs: &Needs) -> u32 {
         SpirvVersion::V1_5 => 2,
         SpirvVersion::V1_4 | SpirvVersion::V1_3 => 1,
     };
-    let without_extension = |row: &'static Row| match row.vulkan {
+    let without_extension = |row: &'static FeatureRow| match row.vulkan {
         Vulkan::Member(member) if member.origin.extension.is_none() => member.origin.core_since,
         _ => None,
     };
@@ -26,7 +26,7 @@ pub(super) fn vulkan_minor(needs: &Needs) -> u32 {
 pub(super) fn extensions(needs: &Needs) -> Vec<&'static str> {
     let spirv_1_4 = (needs.spirv == SpirvVersion::V1_4).then_some("VK_KHR_spirv_1_4");
     let mut names: Vec<&str> = Vec::new();
-    for name in demands(needs).filter_map(Row::extension).chain(spirv_1_4) {
+    for name in demands(needs).filter_map(FeatureRow::extension).chain(spirv_1_4) {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -36,7 +36,7 @@ pub(super) fn extensions(needs: &Needs) -> Vec<&'static str> {
 
 /// What is lost where a format has no name for a feature, with something about the drivers that let it pass; of an extension that is all there
 /// is to ask for, only that another does as well.
-pub(super) fn nameless(row: &Row, aside: &str) -> Option<String> {
+pub(super) fn nameless(row: &FeatureRow, aside: &str) -> Option<String> {
     let name = row.name;
     match (row.vulkan, row.extension()) {
         (Vulkan::Extension(_), _) => {

@@ -79,7 +79,7 @@ pub struct DriverConfig {
     /// Environment of the worker, over what tangle sets.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// The most processor time for one job, seconds; see [`crate::Options::timeout`].
+    /// The most processor time for one job, seconds; see [`crate::DeviceOptions::timeout`].
     #[serde(default)]
     pub timeout_s: Option<f64>,
     /// How many workers a campaign may run on this driver at once.

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tangle_runner::{
-    Api, Buffer, BufferKind, Completed, Device, DeviceInfo, DriverConfig, DriverMode, Init, Inventory, Job, Launch,
-    Options, Outcome, ProbeOptions, ReadBackMode, SpirvVersion, drivers, toolchain,
+    Api, Buffer, BufferKind, Completed, Device, DeviceInfo, DeviceOptions, DriverConfig, DriverMode, Init, Inventory,
+    Job, Launch, Outcome, ProbeOptions, ReadBackMode, SpirvVersion, drivers, toolchain,
 };
 
 /// The worker that Cargo built beside the tests; a test program cannot be its own worker, because its `main` is the test
@@ -19,8 +19,8 @@ pub fn worker_exe() -> PathBuf {
 }
 
 /// Options with that worker and a time-out that a loaded machine keeps.
-pub fn options() -> Options {
-    Options { worker_exe: Some(worker_exe()), timeout: Some(Duration::from_secs(60)), ..Options::default() }
+pub fn options() -> DeviceOptions {
+    DeviceOptions { worker_exe: Some(worker_exe()), timeout: Some(Duration::from_secs(60)), ..DeviceOptions::default() }
 }
 
 pub fn probe_options() -> ProbeOptions {
