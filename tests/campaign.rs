@@ -178,7 +178,7 @@ fn check_finding(folder: &Path, entry: &Value) {
         }
     }
     let files = if read_back { 9 } else { 7 };
-    // What the driver's compiler made of it, where it tells.
+    // What the driver's compiler made of it, where it says so.
     let files = files + usize::from(at("isa.txt").exists());
     assert_eq!(tree(folder).len(), files, "{:?}", tree(folder));
 }
@@ -207,7 +207,7 @@ fn timeless(summary: &Value) -> Value {
     json!({ "devices": summary["devices"], "findings": summary["findings"], "operations": summary["operations"] })
 }
 
-/// Checks that two such values are equal; a failure tells the differences only.
+/// Checks that two such values are equal; a failure shows the differences only.
 #[track_caller]
 fn assert_same(found: &Value, expected: &Value, why: &str) {
     fn compare(at: &str, found: &Value, expected: &Value, differences: &mut Vec<String>) {
@@ -359,7 +359,7 @@ fn ctrl_c_ends_a_campaign_between_cases() {
     assert_eq!(ran.code(), 1, "{ran}");
     let stopped = read_json(&campaign.summary_file());
     let state = read_json(&campaign.out().join("campaign.json"));
-    assert_same(&timeless(&stopped), &timeless(&state["ledger"]), "what is told is not what was saved");
+    assert_same(&timeless(&stopped), &timeless(&state["ledger"]), "what is reported is not what was saved");
     let farthest = |summary: &Value| {
         let entries = summary["devices"].as_object().expect("devices").values();
         entries.map(|entry| number(&entry["next_case"])).max().expect("a device")
@@ -503,7 +503,7 @@ fn crashes_and_hangs_are_findings_and_the_campaign_goes_on() {
             .expect("a hang")
             .join("report.txt"),
     );
-    assert!(report.contains("fault: hang in job 6"), "the driver's last words are told: {report}");
+    assert!(report.contains("fault: hang in job 6"), "the driver's stderr is reported: {report}");
     note!("faults: {seen:?}");
 }
 

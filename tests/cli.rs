@@ -382,7 +382,7 @@ fn a_bad_devices_file_is_told_with_the_line() {
     }
     let ran =
         run_alone(Path::new("/nonexistent.toml"), &["devices"]).fails_with(&["/nonexistent.toml", "No such file"]);
-    assert_eq!(ran.stderr.matches("No such file").count(), 1, "the reason is told once: {ran}");
+    assert_eq!(ran.stderr.matches("No such file").count(), 1, "the reason is given once: {ran}");
 }
 
 #[test]
@@ -708,7 +708,7 @@ fn a_full_disk_under_standard_output_is_told() {
         number(&read_json(&Path::new(out).join("campaign.json"))["ledger"]["devices"]["reference"]["next_case"]),
         2
     );
-    // Nobody can be told of a standard error that is full; the work is done all the same.
+    // Nothing can be said of a standard error that is full; the work is done all the same.
     let mut command = tangle(["fuzz", "--cases", "4", "--device", "reference", "--out", out]);
     let status = command.stderr(device_full()).stdout(Stdio::null()).status().expect("the command starts");
     assert!(status.code().is_some_and(|code| code < 2), "{status}");
@@ -909,7 +909,7 @@ fn a_summary_that_cannot_be_written_costs_only_the_summary() {
     let mut command = faulty_campaign(folder.path(), 10);
     command.args(["--summary", "/dev/full"]);
     let ran = finish(command).fails_with(&["cannot write /dev/full", "No space left"]);
-    assert!(ran.stdout.contains("reference:mask_always_full: 10 cases"), "the books are told: {ran}");
+    assert!(ran.stdout.contains("reference:mask_always_full: 10 cases"), "the summary is printed: {ran}");
     assert_eq!(number(&books(folder.path())["next_case"]), 10);
     let full = std::fs::metadata("/dev/full").expect("it is there").file_type();
     assert!(std::os::unix::fs::FileTypeExt::is_char_device(&full), "/dev/full was replaced by a file");
@@ -1017,7 +1017,7 @@ fn a_wrong_constant_is_the_front_ends() {
     assert!(ran.stdout.contains("constants in variables pass"), "{ran}");
 }
 
-/// A pass with a mistake, which takes the byte of OpBitwiseOr for that of OpBitwiseAnd: what it changes is told, and becomes small.
+/// A pass with a mistake, which takes the byte of OpBitwiseOr for that of OpBitwiseAnd: what it changes is reported, and minimised.
 #[test]
 fn what_a_command_makes_of_a_shader_is_compared_and_reduced() {
     let folder = scratch();
@@ -1067,7 +1067,7 @@ fn the_stage_to_blame_is_shown_by_executing_its_modules() {
         write(folder.path(), "case.json", case.to_string())
     };
     let passes = "spirv-opt:eliminate-local-single-block,ccp,simplify-instructions,merge-blocks";
-    for (variant, device, fault, told) in [
+    for (variant, device, fault, expected) in [
         ("spirv-opt-O", "interpreter", "compile:and-is-or", "front end (glslang): the interpreter executed its module"),
         (passes, "interpreter", "optimise:and-is-or-after-ccp", "optimiser (spirv-opt): --ccp, pass 2 of 4: "),
         ("spirv-opt-O", "interpreter", "optimise:and-is-or-after-ccp", "optimiser (spirv-opt): --ccp, pass 18 of 44: "),
@@ -1087,7 +1087,7 @@ fn the_stage_to_blame_is_shown_by_executing_its_modules() {
         ]);
         command.env("TANGLE_TOOLCHAIN_FAULT", fault);
         let ran = start(command).finish_within(LIMIT).expect(1);
-        assert!(ran.stdout.contains(&format!("stage to blame on {device}: {told}")), "{variant} {fault}: {ran}");
+        assert!(ran.stdout.contains(&format!("stage to blame on {device}: {expected}")), "{variant} {fault}: {ran}");
     }
 }
 
@@ -1101,21 +1101,21 @@ fn the_stage_to_blame_is_saved_and_told() {
     let saved = tree(folder.path()).into_iter().find(|path| path.ends_with("case.json")).expect("a finding");
     let finding = folder.path().join(saved).parent().expect("it has a folder").to_owned();
     let finding = finding.to_str().expect("a path");
-    let told = "driver: the same module is right on reference";
+    let expected = "driver: the same module is right on reference";
     let ran = run(["run", finding, "--variants", "--device", faulty, "--device", "reference"]).expect(1);
-    assert!(ran.stdout.contains(&format!("stage to blame on {faulty}: {told}")), "{ran}");
+    assert!(ran.stdout.contains(&format!("stage to blame on {faulty}: {expected}")), "{ran}");
     // Five variants, and the wrong site logged alone.
     assert_eq!(read_json(&Path::new(finding).join("variants.json"))["rows"].as_array().map(Vec::len), Some(6));
     let explained = run(["explain", finding]).expect(1);
-    assert!(explained.stdout.contains(&format!("stage to blame: {told}")), "{explained}");
+    assert!(explained.stdout.contains(&format!("stage to blame: {expected}")), "{explained}");
     let page = folder.path().join("page.html");
     run(["report", finding, "--out", page.to_str().expect("a path")]).expect(0);
-    assert!(read(&page).contains(told));
+    assert!(read(&page).contains(expected));
     let bundle = folder.path().join("bundle");
     run(["export", finding, "--out", bundle.to_str().expect("a path")]).expect(0);
     let readme = read(&bundle.join("README.md"));
     assert!(
-        readme.contains(told) && readme.contains("| variant | reference:mask_always_full | reference |"),
+        readme.contains(expected) && readme.contains("| variant | reference:mask_always_full | reference |"),
         "{readme}"
     );
 }

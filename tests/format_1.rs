@@ -10,7 +10,7 @@ use common::*;
 use tangle_identity::Kind;
 use tangle_report::SavedFinding;
 
-/// The folders; what is in them that later findings have, too; the kind; what is told.
+/// The folders; what is in them that later findings have, too; the kind; what is reported.
 const FINDINGS: [(&str, &[&str], Kind, &str); 3] = [
     ("value", &["lane-map.json", "observation.json", "neighbour.json"], Kind::Value, "does not keep the value of"),
     ("crash", &["minimized.json", "neighbour.json"], Kind::Crash, "worker killed by SIGSEGV"),
@@ -50,7 +50,7 @@ fn findings_of_format_1_are_read_whole() {
 #[test]
 fn findings_of_format_1_are_taken_by_every_command() {
     let scratch = tempfile::tempdir().expect("a temporary folder");
-    for (name, _, _, told) in FINDINGS {
+    for (name, _, _, reported) in FINDINGS {
         let folder = copy(name, scratch.path());
         let finding = folder.to_str().expect("a path");
         let beside = |name: &str| scratch.path().join(name).display().to_string();
@@ -59,7 +59,7 @@ fn findings_of_format_1_are_taken_by_every_command() {
         run(&["show", finding], 0);
         run(&["run", finding, "--device", "reference"], 0);
         let explained = run(&["explain", finding], 1);
-        assert!(explained.stdout.contains(told), "{explained}");
+        assert!(explained.stdout.contains(reported), "{explained}");
         run(&["export", finding, "--out", &bundle], 0);
         run(&["report", finding, "--out", &page], 0);
         run(&["replay", finding, "--device", "reference"], 0);

@@ -122,8 +122,8 @@ fn run_corpus(target: &Target, expectations: &Expectations) -> Outcome {
                     outcome.wrong.push(format!("{}: {result}, but {expected} is expected ({why})", line()));
                 }
                 (None, result) => {
-                    let told = tangle_campaign::finding::describe(&case, &conclusion.finish);
-                    outcome.wrong.push(format!("{}: {result}\n{told}", line()));
+                    let described = tangle_campaign::finding::describe(&case, &conclusion.finish);
+                    outcome.wrong.push(format!("{}: {result}\n{described}", line()));
                 }
             }
         }

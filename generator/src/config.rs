@@ -44,7 +44,7 @@ pub struct Config {
     pub broadcast_dynamic_id: bool,
     /// Whether atomics on 64-bit integers in shared memory may be used (`shaderSharedInt64Atomics`).
     pub shared_int64_atomics: bool,
-    /// Whether the compiler may be told what to expect and to assume (`shaderExpectAssume`).
+    /// Whether programs may give the compiler hints (`shaderExpectAssume`).
     pub expect_assume: bool,
     /// Whether fragments may be demoted (`shaderDemoteToHelperInvocation`).
     pub demote: bool,

@@ -1,4 +1,4 @@
-//! What cases can be told apart by, to leave out those that show a bug that is known already.
+//! What distinguishes cases, to leave out those that show a bug that is known already.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -24,7 +24,7 @@
 //!                                                                   └── class: Flow, Class
 //! ```
 //!
-//! [`vary`] makes other inputs for a program that is there. [`Stats`] counts what cases contain; a [`Combination`] of that is what a campaign can be told to avoid.
+//! [`vary`] makes other inputs for a program that is there. [`Stats`] counts what cases contain; a [`Combination`] of that is what a campaign can avoid.
 
 pub mod config;
 pub mod feature;

@@ -86,7 +86,7 @@ choices! {
         EdgeLanes = 8,
         /// A lane-dependent number of iterations, the value used after the loop.
         CarriedLoop = 10,
-        /// An inner loop that tells the outer one to stop.
+        /// An inner loop that makes the outer one stop.
         NestedExit = 7,
         /// A prefix sum of shuffles.
         ShuffleScan = 4,
@@ -172,7 +172,7 @@ pub(crate) struct Weights {
     pub(crate) attributes: u32,
     /// Percentage of parameters, results and components that are aggregates or elements of one.
     pub(crate) aggregates: u32,
-    /// Percentage of conditions and numbers of which the compiler is told what to expect; without it it is told nothing to assume.
+    /// Percentage of conditions and numbers for which the compiler gets an expected value; without it nothing is assumed, either.
     pub(crate) hints: u32,
     /// Every so many-th local of a floating-point type is `precise`; 0: none.
     pub(crate) precise: usize,

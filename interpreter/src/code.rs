@@ -522,7 +522,7 @@ pub(crate) struct Code {
     pub columns: u32,
     /// Function of the entry point.
     pub entry: u32,
-    /// Bytes that races are told apart by: the smallest access there is.
+    /// Bytes in whose units races are detected: the smallest access there is.
     pub granule: u32,
     /// Some atomic or fence acquires or releases, so that atomics may order other accesses.
     pub fences: bool,

@@ -205,12 +205,12 @@ impl Pipeline {
         let memory = run.memory;
         // Of all reasons, those that some byte has are named, in the order of the bytes.
         let mut numbers = vec![0; run.reasons.len() + 1];
-        let mut told = Vec::new();
+        let mut named = Vec::new();
         let mut number = |taint: u32| {
             let index = (taint & !(1 << 31)) as usize;
             if index != 0 && numbers[index] == 0 {
-                told.push(index - 1);
-                numbers[index] = told.len() as u32;
+                named.push(index - 1);
+                numbers[index] = named.len() as u32;
             }
             numbers[index]
         };
@@ -226,7 +226,7 @@ impl Pipeline {
         Outcome {
             end: run.end,
             buffers,
-            reasons: run.reasons.describe(&told, code, &self.decoded.names),
+            reasons: run.reasons.describe(&named, code, &self.decoded.names),
             steps,
             tangles: run.tangles,
             lost: run.lost,

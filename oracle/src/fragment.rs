@@ -1,7 +1,7 @@
 //! The lane map of a fragment shader: fragments and the helper invocations beside them (docs/rules.md, section H).
 //!
 //! Which fragments there are is known from the triangles ([`Draw::covers`]). A fragment writes down its own lane, the ballot at entry, the
-//! token that names its subgroup, and what its three neighbours in the quad tell it of themselves: that is how helpers, which can write
+//! token that names its subgroup, and what its three neighbours in the quad report of themselves: that is how helpers, which can write
 //! nothing, are known. Nothing is known of quads in which nobody is a fragment; who may be in one is in [`Layout::others`].
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ struct Record {
     size: u32,
     token: u32,
     ballot: u128,
-    /// What the lane 1, 2 and 3 away (by exclusive or) tells of itself.
+    /// What the lane 1, 2 and 3 away (by exclusive or) reports of itself.
     quad: [u32; 3],
 }
 
@@ -37,8 +37,8 @@ impl Record {
     }
 }
 
-/// Number and helper flag of a neighbour that tells `word`, if it is in that lane.
-fn told(word: u32, lane: u32) -> Option<(u32, bool)> {
+/// Number and helper flag of a neighbour that reports `word`, if it is in that lane.
+fn reported(word: u32, lane: u32) -> Option<(u32, bool)> {
     (word >> 1 & 127 == lane).then_some((word >> 8, word & 1 == 1))
 }
 
@@ -188,7 +188,7 @@ impl Checker<'_> {
         Some((lanes, known & !real, unknown))
     }
 
-    /// Checks what a neighbour in the quad tells of itself, and notes it if it is a helper.
+    /// Checks what a neighbour in the quad reports of itself, and notes it if it is a helper.
     fn neighbour(
         &mut self,
         by_lane: &mut BTreeMap<u32, (u32, bool)>,
@@ -205,7 +205,7 @@ impl Checker<'_> {
         let y = if which & 2 == 2 { along(y, record.lane >> 1 & 1)? } else { y };
         let [columns, rows, _] = self.draw.grid();
         let expected = (triangle * rows + y) * columns + x;
-        let Some((number, helper)) = told(word, lane).filter(|&(number, _)| number == expected) else {
+        let Some((number, helper)) = reported(word, lane).filter(|&(number, _)| number == expected) else {
             let seen = format!(
                 "{} is lane {}; lane {lane} has to be its neighbour at ({x}, {y}), and tells {word:#x}",
                 self.name(index),

@@ -1,7 +1,7 @@
 //! The lane map of a stage before rasterisation (docs/rules.md, section I).
 //!
 //! An invocation has a place of its own for each execution of its vertex or primitive ([`Items::EXECUTIONS`]), by an atomic count. Nothing says which of
-//! them share a subgroup: the token and the ballot at entry tell.
+//! them share a subgroup: the token and the ballot at entry show it.
 
 use std::collections::BTreeMap;
 

@@ -18,7 +18,7 @@
 //! - [`relation`] finds the few words of an observation that already say that it is wrong there.
 //! - [`coverage`] counts operations by type and context.
 //!
-//! docs/oracle-rules.md tells where each rule is, and how to add one.
+//! docs/oracle-rules.md says where each rule is, and how to add one.
 
 pub mod coverage;
 pub mod faults;

@@ -35,7 +35,7 @@ pub(crate) struct Group {
     pub counts: OpCounts,
 }
 
-/// One execution of a log site, as [`Prediction::events`] tells it.
+/// One execution of a log site, as [`Prediction::events`] gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedEvent {
     /// The group of invocations.

@@ -4,7 +4,7 @@
 //! ([`crate::observed`]). An observation that nothing explains holds a *relation* that is broken: a few of its words that already cannot stand
 //! together, whatever the others are. They are found by leaving out words as long as the rest is still wrong ([`predict_shown`]).
 //!
-//! So a program that knows nothing of this oracle can tell that a device is wrong: it has every word that one legal value is known for,
+//! So a program that knows nothing of this oracle can show that a device is wrong: it has every word that one legal value is known for,
 //! and these combinations. It never fails on a device that is right.
 
 use std::collections::BTreeMap;

@@ -55,7 +55,7 @@ struct BuildArgs {
 }
 
 impl BuildArgs {
-    /// What tells one way to build from another.
+    /// What distinguishes ways to build.
     fn text(&self) -> String {
         format!(
             "{}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
@@ -233,13 +233,13 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     let back = git.check_out(&head);
     let outcome = outcome?;
     back?;
-    tell(args, &git, &search, &subjects, &outcome)?;
+    report(args, &git, &search, &subjects, &outcome)?;
     let is_found = |found: &Where| !matches!(found, Where::Nothing(_));
     anyhow::ensure!(outcome.found.iter().any(is_found), "no case says where to look");
     Ok(Found::Nothing)
 }
 
-fn tell(args: &Args, git: &Git, search: &Search<'_>, subjects: &[Subject], outcome: &Outcome) -> anyhow::Result<()> {
+fn report(args: &Args, git: &Git, search: &Search<'_>, subjects: &[Subject], outcome: &Outcome) -> anyhow::Result<()> {
     let what = if search.wanted == Wanted::FirstBad { "fails since" } else { "passes since" };
     let (old, new) = (git.describe(&search.old)?, git.describe(&search.new)?);
     let failed = match outcome.failed {

@@ -47,7 +47,7 @@ impl SwitchArgs {
         let open = devices.switched()?;
         let member = |name: &str| target.info[name].as_str().unwrap_or_default();
         let mut all = Vec::new();
-        // A device that is part of tangle has no driver to be told anything.
+        // A device that is part of tangle has no driver that could take a switch.
         if built_in(&target.name).is_none() {
             all = variables(member("driver_name"), member("driver_info"));
             let own = |(name, value): &(String, String)| Variable {
@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
             match args.switches.try_on(&args.devices, target, &case, signature) {
                 Ok(switches) => {
                     known += 1;
-                    tell(folder, &switches)?;
+                    report(folder, &switches)?;
                     if finding.is_some() {
                         save(folder, &switches)?;
                     }
@@ -101,7 +101,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     Ok(Found::Nothing)
 }
 
-fn tell(folder: &Path, switches: &Switches) -> anyhow::Result<()> {
+fn report(folder: &Path, switches: &Switches) -> anyhow::Result<()> {
     say!("{} on {}: {}", folder.display(), switches.device, switches.sentences())?;
     for (what, list) in [("fails with", &switches.fails), ("nothing is known of", &switches.says_nothing)] {
         if !list.is_empty() {

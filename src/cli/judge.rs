@@ -274,7 +274,7 @@ pub fn reduced_on(
     let mut opened = devices(drivers, &[device.to_owned()], timeout)?;
     let at = opened.iter().position(|opened| opened.name() == device).unwrap_or(0);
     let device = opened.swap_remove(at);
-    let mut told = Instant::now();
+    let mut reported = Instant::now();
     let mut tried = 0;
     Ok(reduce(words, Some(deadline), &mut |candidate| {
         tried += 1;
@@ -282,8 +282,8 @@ pub fn reduced_on(
         let Ok(ready) = Ready::new(candidate, inputs, &judged.interface) else { return false };
         let same = std::mem::discriminant(made) == std::mem::discriminant(&device.judge(&ready));
         let keeps = judged.outcome.end == End::Completed && same;
-        if keeps && told.elapsed() > PROGRESS {
-            told = Instant::now();
+        if keeps && reported.elapsed() > PROGRESS {
+            reported = Instant::now();
             say_stderr!("{} words -> {} words; {tried} candidates", words.len(), candidate.len());
         }
         keeps

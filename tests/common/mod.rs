@@ -170,7 +170,7 @@ where
     finish(tangle(args))
 }
 
-/// A Vulkan device of this machine, as `tangle devices --json` tells.
+/// A Vulkan device of this machine, as `tangle devices --json` lists it.
 #[derive(Clone, Debug)]
 pub struct DeviceFacts {
     pub name: String,

@@ -115,7 +115,7 @@ impl<'a> Scope<'a> {
         scope
     }
 
-    /// The scope of a function whose body is not there yet. Nothing is known of its variables but what [`Scope::learn`] is told.
+    /// The scope of a function whose body is not there yet. Nothing is known of its variables but what [`Scope::learn`] is given.
     pub fn unfinished(function: &'a Function, entry_point: &'a EntryPoint, data: &'a Data) -> Scope<'a> {
         let inputs = vec![OnceCell::new(); data.inputs.len()];
         Scope {

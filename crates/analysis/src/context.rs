@@ -1,6 +1,6 @@
 //! Where the subgroup operations of a program stand: what control flow is around each of them, and what came before it.
 //!
-//! Read off the text, with [`Divergence`] for what may part the lanes of a subgroup. It tells programs apart, for statistics: what lanes
+//! Read off the text, with [`Divergence`] for what may part the lanes of a subgroup. It distinguishes programs, for statistics: what lanes
 //! really do is the oracle's business.
 
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Which loops the lanes of a subgroup may leave at different times.
 //!
 //! A conservative analysis over the whole program, by the text alone: which variables may differ between lanes, which statements may
-//! run with a part of the lanes, and from both, which loops let lanes go one by one. It tells shapes of programs apart, no more: what lanes
+//! run with a part of the lanes, and from both, which loops let lanes go one by one. It distinguishes shapes of programs, no more: what lanes
 //! really do is the oracle's business.
 
 use crate::uniform::{Tangles, is_uniform};

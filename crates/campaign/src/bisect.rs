@@ -212,7 +212,7 @@ pub struct Search<'a> {
     pub git: &'a Git,
     /// What makes a build: answers of other ways to build are not taken.
     pub build: String,
-    /// Names that tell the cases apart for ever.
+    /// Names that identify the cases for ever.
     pub cases: Vec<String>,
     /// Which commit is looked for.
     pub wanted: Wanted,
@@ -404,7 +404,7 @@ mod tests {
         // Two ends, eight steps for the first case, a few less for the second, and what fails.
         assert!(outcome.built <= 2 + 8 + 7, "{outcome:?}", outcome = (outcome.built, outcome.failed));
         assert!(builds.values().all(|&times| times == 1), "{builds:?}");
-        // What lies between commits that do not build is not told apart.
+        // What lies between commits that do not build is not distinguished.
         search.build = "another".into();
         search.cases = vec!["c".into()];
         let outcome = search

@@ -67,12 +67,12 @@ fn lane_map(target: &Target, case: &Case, words: &[u32]) -> Option<spirv::LaneMa
             for lane in lanes(subgroup.live) {
                 let invocation = layout.invocation(subgroup.first + lane);
                 let record = words.get(case.entry_point.ordinal(invocation) * MAP_WORDS..)?;
-                let told = |word: u32, otherwise: u32| if word == NOT_OBSERVED { otherwise } else { word };
+                let reported = |word: u32, otherwise: u32| if word == NOT_OBSERVED { otherwise } else { word };
                 *places.get_mut(invocation.index as usize)? = Some(spirv::LanePosition {
                     subgroup: number,
                     lane: lane as u32,
-                    subgroup_id: told(*record.get(2)?, number),
-                    num_subgroups: told(*record.get(3)?, layout.subgroups.len() as u32),
+                    subgroup_id: reported(*record.get(2)?, number),
+                    num_subgroups: reported(*record.get(3)?, layout.subgroups.len() as u32),
                 });
             }
         }

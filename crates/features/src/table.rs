@@ -284,7 +284,7 @@ features! {
         in member!(PhysicalDevice16BitStorageFeatures.uniform_and_storage_buffer16_bit_access, VULKAN_1_1), {
         spirv: Spirv::capability(&[Capability::UniformAndStorageBuffer16BitAccess]),
     }
-    /// 64-bit integer atomics on buffers. The capability does not tell them from those on shared memory, so both features are asked for
+    /// 64-bit integer atomics on buffers. The capability does not distinguish them from those on shared memory, so both features are asked for
     /// by either; for a module alone, buffers are the common case.
     BufferInt64Atomics = "shaderBufferInt64Atomics"
         in member!(PhysicalDeviceVulkan12Features.shader_buffer_int64_atomics, VULKAN_1_2), {

@@ -114,7 +114,7 @@ pub struct Event {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// Tells it from all others, for ever.
+    /// Identifies it, for ever.
     pub id: String,
     /// What it is, in a line.
     #[serde(default)]

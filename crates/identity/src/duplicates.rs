@@ -1,12 +1,12 @@
-//! Which bugs of a book may have one cause: joined, or told apart, by what was seen of both.
+//! Which bugs of a book may have one cause: joined, or separated, by what was seen of both.
 //!
-//! | evidence | joins | tells apart |
+//! | evidence | joins | separates |
 //! |---|---|---|
 //! | versions on which both were tried | the same have them, and some do not | one has the one and not the other |
 //! | the driver's own switches, on one version | one makes both pass | one makes the one pass and not the other |
 //! | shape of the minimal program | it is the same | - |
 //!
-//! One cause is suggested where two of the three join and none tells apart: a coarse switch (no optimisation at all) makes many bugs pass, and many
+//! One cause is suggested where two of the three join and none separates: a coarse switch (no optimisation at all) makes many bugs pass, and many
 //! came with one version. What is suggested is for people to confirm (`tangle bugs set ID --duplicate-of OTHER`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ use crate::switches::Switches;
 pub struct Evidence {
     /// What they have in common, in words, one for each kind of evidence.
     pub same: Vec<String>,
-    /// What tells them apart, in words.
+    /// What separates them, in words.
     pub differs: Vec<String>,
 }
 
@@ -148,7 +148,7 @@ mod tests {
             ((".xx", &[], &[], "s"), (".xx", &[], &[], "t"), Unknown),
             (("xx", &[], &[], "s"), ("xx", &[], &[], "s"), Unknown),
             (("xx", &["A=1"], &[], "s"), ("xx", &["A=1"], &[], "t"), Unknown),
-            // One that tells apart is.
+            // One that separates is.
             ((".xx", &["A=1"], &[], "s"), ("..x", &["A=1"], &[], "s"), Apart),
             ((".xx", &["A=1"], &["B=1"], "s"), (".xx", &["A=1", "B=1"], &[], "s"), Apart),
             ((".xx", &[], &["A=1"], "s"), (".xx", &["A=1"], &[], "s"), Apart),

@@ -113,7 +113,7 @@ impl CrashPlace {
             if !functions.contains(&function) {
                 functions.push(function);
             }
-            // What called generated code cannot be told from it.
+            // What called generated code cannot be distinguished from it.
             if is_last || functions.len() == most {
                 break;
             }

@@ -2,8 +2,8 @@
 //!
 //! A case that always fails is run with one thing changed at a time: a debug switch of the driver, `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT`,
 //! a single pass of `spirv-opt`. None of them changes what the program means. What makes it pass is no proof of where the fault is: a pass that
-//! is left out may only have made the pattern that another one gets wrong. That one case passes with a switch with which another fails tells
-//! two bugs apart ([`crate::duplicates`]).
+//! is left out may only have made the pattern that another one gets wrong. That one case passes with a switch with which another fails
+//! separates two bugs ([`crate::duplicates`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,7 @@ const TABLE: [DriverSwitch; 11] = [
     list("Honeykrisp", "AGX_MESA_DEBUG", &["noopt"]),
 ];
 
-/// Passes that every driver of Mesa may be told to leave out (`NIR_SKIP`): those of `src/compiler/nir/nir.h` that optimise, and have to do with
+/// Passes that every driver of Mesa can leave out (`NIR_SKIP`): those of `src/compiler/nir/nir.h` that optimise, and have to do with
 /// compute, and without which drivers get what they can still compile. A build without assertions does not look at the variable.
 const NIR_PASSES: [&str; 31] = [
     "nir_copy_prop",

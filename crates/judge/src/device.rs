@@ -321,9 +321,9 @@ impl<'a> Ready<'a> {
         let map =
             LaneMap { subgroup_size: size, workgroups: words.chunks_exact(n * MAP_WORDS).map(workgroup).collect() };
         let fits = |places: &Vec<LanePosition>| {
-            let mut seats: Vec<(u32, u32)> = places.iter().map(|place| (place.subgroup, place.lane)).collect();
-            seats.sort_unstable();
-            seats.windows(2).all(|pair| pair[0] != pair[1]) && seats.iter().all(|seat| seat.1 < size)
+            let mut positions: Vec<(u32, u32)> = places.iter().map(|place| (place.subgroup, place.lane)).collect();
+            positions.sort_unstable();
+            positions.windows(2).all(|pair| pair[0] != pair[1]) && positions.iter().all(|position| position.1 < size)
         };
         let is_size = size.is_power_of_two() && size <= 128;
         (is_size && one_size && map.workgroups.iter().all(fits)).then_some(map)

@@ -100,7 +100,7 @@ pub struct Minimized {
 /// Minimises a case that fails.
 ///
 /// `check` judges candidates, all of them valid. It gives one answer for each, in order; it may leave out those behind the first
-/// [`Check::Fails`]. Other answers that are missing mean that it cannot go on, and end the search. `progress` is told after every
+/// [`Check::Fails`]. Other answers that are missing mean that it cannot go on, and end the search. `progress` is called after every
 /// batch, and may end the search, too.
 pub fn minimize(
     case: &Case,

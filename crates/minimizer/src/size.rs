@@ -43,7 +43,7 @@ impl Size {
         for array in &case.program.shared {
             size.code += 4;
             size.names += letters(&array.name);
-            size.numbers += bits(u64::from(array.init)) + oddity(array.scalar);
+            size.numbers += bits(u64::from(array.init)) + type_rank(array.scalar);
         }
         case.program.functions.iter().for_each(|function| size.add_function(function));
         size
@@ -54,12 +54,12 @@ impl Size {
         for param in &function.params {
             self.code += 4 + param.ty.components() as u64 + if param.direction == Direction::In { 0 } else { 2 };
             self.names += letters(&param.name);
-            self.numbers += oddity(param.ty.scalar);
+            self.numbers += type_rank(param.ty.scalar);
         }
         for local in &function.locals {
             self.code += 1 + local.ty.components() as u64 + u64::from(local.precise);
             self.names += letters(&local.name);
-            self.numbers += oddity(local.ty.scalar);
+            self.numbers += type_rank(local.ty.scalar);
         }
         self.names += letters(&function.name);
         self.add_block(&function.body);
@@ -119,7 +119,7 @@ impl Size {
         self.numbers += match expr {
             Expr::Int(n) => 1 + bits(u64::from(n.unsigned_abs())) + u64::from(*n < 0),
             Expr::Uint(n) => bits(u64::from(*n)),
-            Expr::Float(scalar, n) => oddity(*scalar) + bits(u64::from(n.unsigned_abs())) + u64::from(*n < 0),
+            Expr::Float(scalar, n) => type_rank(*scalar) + bits(u64::from(n.unsigned_abs())) + u64::from(*n < 0),
             Expr::Subgroup(call) => call.cluster.map_or(0, |n| bits(u64::from(n))),
             _ => 0,
         };
@@ -217,7 +217,7 @@ pub(crate) fn is_closed(expr: &Expr) -> bool {
 }
 
 /// How far a type is from uint and bool.
-fn oddity(scalar: Scalar) -> u64 {
+fn type_rank(scalar: Scalar) -> u64 {
     match scalar {
         Scalar::Bool | Scalar::Uint => 0,
         Scalar::Int => 1,

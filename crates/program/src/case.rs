@@ -157,7 +157,7 @@ pub mod interface {
     /// lowest lane that is no helper, by shuffle), the four words of `subgroupBallot(true)` at entry, what the horizontal, the vertical and
     /// the diagonal neighbour in the quad are ([`neighbour`]), and [`MAP_WRITTEN`].
     pub const FRAGMENT_MAP_WORDS: usize = 11;
-    /// What an invocation tells its quad: its number in the group, its lane, and whether it is a helper.
+    /// What an invocation reports to its quad: its number in the group, its lane, and whether it is a helper.
     pub const fn neighbour(index: u32, lane: u32, helper: bool) -> u32 {
         index << 8 | (lane & 127) << 1 | helper as u32
     }

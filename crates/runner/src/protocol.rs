@@ -1,5 +1,5 @@
 //! What parent and worker say to each other: frames of a mark, a length (4 bytes each, little-endian) and that many bytes
-//! of postcard. The mark tells at once when something else got into the pipe.
+//! of postcard. The mark shows at once when something else got into the pipe.
 //!
 //! ```text
 //!   parent                                worker

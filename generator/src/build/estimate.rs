@@ -1,8 +1,8 @@
-//! A guess at who gets where, so that little of a program is dead.
+//! An estimate of which invocations are active where, so that little of a program is dead.
 //!
-//! Some invocations, the first ones of the dispatch, are followed: [`Crowd`] is a set of them. As far as loops are not involved the
-//! guess knows their variables ([`Guess`]) and so tells for whom a condition holds; where it does not know it believes that a
-//! condition keeps everybody. Nothing relies on the guess but taste: conditions that are always true or contradict the ones around
+//! Some invocations, the first ones of the dispatch, are followed: [`EstimatedMask`] is a set of them. As far as loops are not involved the
+//! estimate knows their variables ([`Guess`]), and so for which of them a condition holds; where it does not know it assumes that a
+//! condition holds for all. Nothing relies on the estimate but taste: conditions that are always true or contradict the ones around
 //! them are drawn again, labels are chosen among the values that occur. Subgroups are guessed to be of [`GUESSED_SIZE`]
 //! consecutive invocations.
 
@@ -30,22 +30,22 @@ impl Guess {
         Guess([value.into(); FOLLOWED])
     }
 
-    /// This guess, and `other` for those in the crowd.
-    pub(crate) fn overwritten(mut self, other: Guess, crowd: Crowd) -> Guess {
-        crowd.members().for_each(|i| self.0[i] = other.0[i]);
+    /// This guess, and `other` for those of the mask.
+    pub(crate) fn overwritten(mut self, other: Guess, estimated: EstimatedMask) -> Guess {
+        estimated.members().for_each(|i| self.0[i] = other.0[i]);
         self
     }
 }
 
 /// A set of followed invocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Crowd(u32);
+pub(crate) struct EstimatedMask(u32);
 
-impl Crowd {
+impl EstimatedMask {
     /// All that exist in the launch.
-    pub(crate) fn everybody(entry_point: &EntryPoint) -> Crowd {
+    pub(crate) fn all(entry_point: &EntryPoint) -> EstimatedMask {
         let count = entry_point.invocations();
-        Crowd(u32::MAX >> (32 - count.clamp(1, FOLLOWED as u32)))
+        EstimatedMask(u32::MAX >> (32 - count.clamp(1, FOLLOWED as u32)))
     }
 
     pub(crate) fn is_empty(self) -> bool {
@@ -56,23 +56,23 @@ impl Crowd {
         self.0.count_ones()
     }
 
-    pub(crate) fn and(self, other: Crowd) -> Crowd {
-        Crowd(self.0 & other.0)
+    pub(crate) fn and(self, other: EstimatedMask) -> EstimatedMask {
+        EstimatedMask(self.0 & other.0)
     }
 
-    pub(crate) fn or(self, other: Crowd) -> Crowd {
-        Crowd(self.0 | other.0)
+    pub(crate) fn or(self, other: EstimatedMask) -> EstimatedMask {
+        EstimatedMask(self.0 | other.0)
     }
 
-    pub(crate) fn without(self, other: Crowd) -> Crowd {
-        Crowd(self.0 & !other.0)
+    pub(crate) fn without(self, other: EstimatedMask) -> EstimatedMask {
+        EstimatedMask(self.0 & !other.0)
     }
 
-    pub(crate) const NOBODY: Crowd = Crowd(0);
+    pub(crate) const NONE: EstimatedMask = EstimatedMask(0);
 
-    fn of(column: &Column) -> Crowd {
+    fn of(column: &Column) -> EstimatedMask {
         let bit = |(i, &value): (usize, &u64)| u32::from(value != 0) << i;
-        Crowd(column.iter().enumerate().map(bit).fold(0, |all, bit| all | bit))
+        EstimatedMask(column.iter().enumerate().map(bit).fold(0, |all, bit| all | bit))
     }
 
     fn members(self) -> impl Iterator<Item = usize> {
@@ -88,14 +88,14 @@ pub(crate) struct Estimate<'a> {
     pub(crate) guesses: &'a [Option<Guess>],
     /// Scalar types of the variables.
     pub(crate) scalar_of: &'a dyn Fn(VarId) -> Scalar,
-    /// Who is here.
-    pub(crate) crowd: Crowd,
+    /// Those that are active here.
+    pub(crate) estimated: EstimatedMask,
 }
 
 impl Estimate<'_> {
-    /// Those for whom the condition holds, if that can be told.
-    pub(crate) fn holds(&self, cond: &Expr) -> Option<Crowd> {
-        self.column(cond).map(|(column, _)| Crowd::of(&column))
+    /// Those for whom the condition holds, if that is known.
+    pub(crate) fn holds(&self, cond: &Expr) -> Option<EstimatedMask> {
+        self.column(cond).map(|(column, _)| EstimatedMask::of(&column))
     }
 
     /// What a variable holds after it was set to this.
@@ -104,11 +104,11 @@ impl Estimate<'_> {
     }
 
     /// The values that the expression has here, ascending, and who has them.
-    pub(crate) fn values(&self, expr: &Expr) -> Option<Vec<(u32, Crowd)>> {
+    pub(crate) fn values(&self, expr: &Expr) -> Option<Vec<(u32, EstimatedMask)>> {
         let (column, _) = self.column(expr)?;
-        let mut values: Vec<(u32, Crowd)> = Vec::new();
-        for i in self.crowd.members() {
-            let (value, own) = (column[i] as u32, Crowd(1 << i));
+        let mut values: Vec<(u32, EstimatedMask)> = Vec::new();
+        for i in self.estimated.members() {
+            let (value, own) = (column[i] as u32, EstimatedMask(1 << i));
             match values.binary_search_by_key(&value, |&(value, _)| value) {
                 Ok(at) => values[at].1 = values[at].1.or(own),
                 Err(at) => values.insert(at, (value, own)),
@@ -183,7 +183,7 @@ impl Estimate<'_> {
                 return None;
             };
             let (predicate, _) = self.column(args.first()?)?;
-            return Some((self.counts(Crowd::of(&predicate).and(self.crowd)), Scalar::Uint));
+            return Some((self.counts(EstimatedMask::of(&predicate).and(self.estimated)), Scalar::Uint));
         }
         let args = call.args.iter().map(|arg| self.column(arg)).collect::<Option<Vec<_>>>()?;
         let scalar = args.first().map_or(Scalar::Bool, |(_, scalar)| *scalar);
@@ -193,7 +193,7 @@ impl Estimate<'_> {
         }
         let mut result = [0; FOLLOWED];
         for first in (0..FOLLOWED).step_by(GUESSED_SIZE) {
-            let tangle = u128::from(self.crowd.0 >> first) & ((1 << GUESSED_SIZE) - 1);
+            let tangle = u128::from(self.estimated.0 >> first) & ((1 << GUESSED_SIZE) - 1);
             if tangle == 0 {
                 continue;
             }
@@ -206,7 +206,7 @@ impl Estimate<'_> {
         Some((result, gives.scalar))
     }
 
-    fn counts(&self, of: Crowd) -> Column {
+    fn counts(&self, of: EstimatedMask) -> Column {
         let mut counts = [0; FOLLOWED];
         for first in (0..FOLLOWED).step_by(GUESSED_SIZE) {
             let bits = (of.0 >> first) & ((1 << GUESSED_SIZE) - 1);

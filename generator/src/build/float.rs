@@ -1,6 +1,6 @@
 //! Floating-point numbers: expressions that stay exact ([`tangle_analysis::exact`]).
 //!
-//! An expression is first made like any other, then [`Builder::fitted`] makes what could round or grow too large small again: by a turn
+//! An expression is first made like any other, then [`Builder::fitted`] makes what could round or grow too large small again: by a way
 //! through the integers (`float(int(x) & 127)`), which keeps sums in a loop going round, or by a clamp where the value may be
 //! undefined, as such a value must not be converted to an integer.
 

@@ -3,7 +3,7 @@
 use tangle_program::tree::{Direction, Expr, Function, Local, Param, VarId};
 use tangle_program::types::Type;
 
-use super::estimate::{Crowd, Guess};
+use super::estimate::{EstimatedMask, Guess};
 use crate::class::{Class, Flow, Leaving};
 
 /// What a variable is for.
@@ -88,7 +88,7 @@ pub(crate) struct Frame {
     pub(crate) guesses: Vec<Option<Guess>>,
     pub(crate) flow: Flow,
     /// Who is believed to come here.
-    pub(crate) crowd: Crowd,
+    pub(crate) estimated: EstimatedMask,
     pub(crate) opens: Vec<Open>,
     /// How often this point runs in one call, at most.
     pub(crate) trips: u32,
@@ -119,13 +119,13 @@ pub(crate) struct Key {
 }
 
 impl Frame {
-    pub(crate) fn new(name: String, flow: Flow, crowd: Crowd, limit: Cost, level: u32) -> Frame {
+    pub(crate) fn new(name: String, flow: Flow, estimated: EstimatedMask, limit: Cost, level: u32) -> Frame {
         Frame {
             function: Function { name, params: Vec::new(), result: None, locals: Vec::new(), body: Vec::new() },
             vars: Vec::new(),
             guesses: Vec::new(),
             flow,
-            crowd,
+            estimated,
             opens: Vec::new(),
             trips: 1,
             spent: Cost::default(),
@@ -209,7 +209,7 @@ impl Frame {
         self.opens.push(Open { kind, leaving: Leaving::Together, exits: Exits::Free });
     }
 
-    /// Closes the innermost construct; tells how lanes may have left it.
+    /// Closes the innermost construct; returns how lanes may have left it.
     pub(crate) fn close(&mut self) -> Leaving {
         let open = self.opens.pop().expect("a construct is open");
         self.together -= u32::from(open.exits == Exits::Uniform);

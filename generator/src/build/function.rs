@@ -140,7 +140,7 @@ impl Builder<'_> {
         let limit = Cost { words: room.words / 2, steps: room.steps / 2 };
         let level = self.frame.level + 1;
         let together = u32::from(self.frame.must_come_back_together());
-        let frame = Frame::new(String::new(), entry, self.frame.crowd, limit, level);
+        let frame = Frame::new(String::new(), entry, self.frame.estimated, limit, level);
         let caller = std::mem::replace(&mut self.frame, frame);
         self.frame.together = together;
         for (&(direction, ty, class), guess) in params.iter().zip(guesses) {

@@ -1,4 +1,4 @@
-//! What the compiler is told and need not use: what to expect and to assume (GL_EXT_expect_assume), and `precise`.
+//! Hints that a compiler need not use: values to expect and conditions to assume (GL_EXT_expect_assume), and `precise`.
 
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::tree::MAX_EXPR_DEPTH;

@@ -30,7 +30,7 @@ use crate::class::Flow;
 use crate::config::{Config, Density, Size};
 use crate::draw::Draw;
 use crate::weights::Weights;
-use estimate::{Crowd, Estimate};
+use estimate::{Estimate, EstimatedMask};
 use frame::{Cost, Frame};
 use function::Made;
 
@@ -121,8 +121,8 @@ impl<'a> Builder<'a> {
         if !config.expect_assume {
             weights.hints = 0;
         }
-        let everybody = Crowd::everybody(&entry_point);
-        let frame = Frame::new("main".into(), Flow::entry(config.tier), everybody, limit, 0);
+        let all = EstimatedMask::all(&entry_point);
+        let frame = Frame::new("main".into(), Flow::entry(config.tier), all, limit, 0);
         Builder {
             draw,
             config,
@@ -196,7 +196,7 @@ impl<'a> Builder<'a> {
             data: &self.data,
             guesses: &frame.guesses,
             scalar_of: &scalar_of,
-            crowd: frame.crowd,
+            estimated: frame.estimated,
         })
     }
 
@@ -205,9 +205,9 @@ impl<'a> Builder<'a> {
         let frame::Var { ty, class, .. } = self.frame.var(var);
         let value = self.fitted(value, ty, class);
         let guess = self.estimate(|guess| guess.guess(&value));
-        let crowd = self.frame.crowd;
+        let estimated = self.frame.estimated;
         let old = &mut self.frame.guesses[var as usize];
-        *old = old.zip(guess).map(|(old, new)| old.overwritten(new, crowd));
+        *old = old.zip(guess).map(|(old, new)| old.overwritten(new, estimated));
         self.frame.touch(var);
         self.frame.charge(Cost { words: 0, steps: 1 });
         Stmt::Assign { var, value }
@@ -215,7 +215,7 @@ impl<'a> Builder<'a> {
 
     /// True if nobody comes here, or the source or the budget of the case is used up.
     fn is_done(&self) -> bool {
-        self.frame.crowd.is_empty()
+        self.frame.estimated.is_empty()
             || self.statements == 0
             || self.draw.is_exhausted()
             || !self.frame.affords(Cost { words: 0, steps: 4 })

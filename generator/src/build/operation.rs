@@ -162,7 +162,7 @@ impl Builder<'_> {
         Expr::subgroup(SubgroupOp::Partition, [key])
     }
 
-    /// A value whose combination tells which lanes took part.
+    /// A value whose combination shows which lanes took part.
     pub(crate) fn revealing(&mut self, fold: Fold, scalar: Scalar) -> Expr {
         use BinaryOp::{Add, BitAnd, BitOr, BitXor, Mul, Shl};
         let bit = || bin(Shl, number(scalar, 1), bin(BitAnd, lane(), uint(scalar.size() - 1)));

@@ -589,7 +589,7 @@ impl<'a> Decoder<'a> {
             return Err(invalid(format!("Op{opcode:?} with a result of another type")));
         }
         let outs = self.temps(expected);
-        // Sizes that are no power of two up to 128 are told apart by 0 and 255.
+        // Sizes that are no power of two up to 128 are recorded as 0 and 255.
         let cluster = if clustered && at < inst.operands.len() && !(cluster.is_power_of_two() && cluster <= 128) {
             255
         } else {

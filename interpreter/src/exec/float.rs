@@ -22,7 +22,7 @@ use crate::outcome::Why;
 /// What an operand can be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
-    /// One of these: from, to. The sign of a zero is not told apart.
+    /// One of these: from, to. The sign of a zero is not distinguished.
     Range(f64, f64),
     Infinite(bool),
     Nan,

@@ -96,7 +96,7 @@ pub(crate) enum Pass {
     Survey,
     /// Predict. `visitors[op * subgroups + subgroup]`; none at tier maximal. `classes[subgroup]`: the path-class rule may be used.
     Predict { visitors: Vec<u128>, classes: Vec<bool> },
-    /// Behave as a device: values are what they are. `visitors`, as above, tell where tangles are open; none if the device does
+    /// Behave as a device: values are what they are. `visitors`, as above, say where tangles are open; none if the device does
     /// not care.
     Observe { visitors: Vec<u128> },
 }

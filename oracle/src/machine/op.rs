@@ -301,7 +301,7 @@ pub(crate) struct Evaluated {
 }
 
 impl Evaluated {
-    /// The lanes whose result cannot be told.
+    /// The lanes whose result is not known.
     pub fn open(&self) -> u128 {
         self.undefined | self.unknown
     }

@@ -127,7 +127,7 @@ fn whole(classes: &[Class], group: &Group<'_, '_>) -> Result<Option<u128>, ()> {
     Ok(last)
 }
 
-/// What the instances tell of the segments that they are in.
+/// What the instances show of the segments that they are in.
 pub(crate) fn divide(group: &Group<'_, '_>, instances: &Instances, segments: &mut Segments) {
     for &member in group.members.iter().filter(|&&member| !group.steps[member].segments.is_empty()) {
         let step = &group.steps[member];

@@ -32,7 +32,7 @@
 //! 1. Each group of classes is solved: some division of it into instances gives every result seen ([`solve`]). Masks of
 //!    `subgroupBallot(true)` are read directly ([`masks`]): own bit (O1), only visitors (O2), one instance for all of its members (O3),
 //!    whole classes (O5). The instances they show must be in an acyclic order (O4).
-//!    Classes that are in one instance in every division are together, too: that tells more of the order.
+//!    Classes that are in one instance in every division are together, too: that shows more of the order.
 //! 2. Results seen are **adopted**, those of a tangle that is now known are computed, and the lanes of an instance shown get a common
 //!    path. The program is followed again with that, until nothing new comes out. So code behind an adopted value is judged
 //!    exactly, and an operation between two ballots by what they show (O6, O7, O8; O11 is O7 for `subgroupElect`).
@@ -119,7 +119,7 @@ pub(crate) struct Seen<'a> {
 }
 
 /// Follows what the lanes of a group logged, from a prediction that leaves something open. `None` if it
-/// cannot be told who visits what.
+/// is not known who visits what.
 pub(crate) fn follow<'a>(
     case: &'a Case,
     code: &'a Code,

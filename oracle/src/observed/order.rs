@@ -16,7 +16,7 @@ use tangle_program::subgroup::lanes;
 use super::solve::{Class, Instances};
 use super::trace::{Known, Step};
 
-/// What tells events apart.
+/// What distinguishes events.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Name {
     Shown(u64),

@@ -67,7 +67,7 @@ pub(crate) struct Group<'s, 'a> {
     pub members: Vec<usize>,
     /// The lanes that it is about: those of a quad for quad operations, which nobody else waits for.
     pub within: u128,
-    /// What tells groups of one operation apart, where time does.
+    /// What distinguishes groups of one operation, where time does.
     pub time: u32,
     pub tier: Tier,
 }
@@ -343,14 +343,14 @@ pub(crate) fn solve(steps: &[Step<'_>], known: &[Known], tier: Tier, found: &[bo
             rest.push((group, group.classes(By::Seen)));
         }
     }
-    // At tier maximal paths do not tell straight code: they leave out the decisions that lanes come together behind.
+    // At tier maximal paths do not show straight code: they leave out the decisions that lanes come together behind.
     let ends = (tier != Tier::Maximal).then(|| Ends::new(steps, &instances));
     let mut segments = Segments::default();
     for (group, ..) in &shows {
         masks::divide(group, &instances, &mut segments);
     }
     let mut left = Cell::new(LEARNING);
-    // Who must be together in one operation tells more of the order and the segments, and that more of other operations.
+    // Who must be together in one operation shows more of the order and the segments, and that more of other operations.
     let around = loop {
         let shown = shows.iter().map(|(_, classes, _)| classes);
         let open: Vec<&[Class]> = shown.chain(rest.iter().map(|(_, classes)| classes)).map(Vec::as_slice).collect();
@@ -403,7 +403,7 @@ pub(crate) fn solve(steps: &[Step<'_>], known: &[Known], tier: Tier, found: &[bo
     bindings
 }
 
-/// What other operations tell of who can be together.
+/// What other operations show of who can be together.
 struct Around<'e, 's, 'a> {
     ends: Option<&'e Ends<'s, 'a>>,
     order: Order,
@@ -540,13 +540,13 @@ impl Group<'_, '_> {
         for (i, class) in classes.iter().enumerate() {
             let alone = self.evaluate(&[class]);
             let known = !partners[i].contains(&true);
-            let mut crowd = vec![class];
+            let mut candidates = vec![class];
             for (j, other) in classes.iter().enumerate() {
-                if partners[i][j] && crowd.iter().all(|class| class.lanes & other.lanes == 0) {
-                    crowd.push(other);
+                if partners[i][j] && candidates.iter().all(|class| class.lanes & other.lanes == 0) {
+                    candidates.push(other);
                 }
             }
-            let together = self.evaluate(&crowd);
+            let together = self.evaluate(&candidates);
             self.bind(class, &alone, &together, known, bindings);
         }
     }

@@ -7,7 +7,7 @@ pub type Construct = u32;
 /// Where an instruction stands.
 pub type Pc = u32;
 
-/// What decides a choice; the number that it gives tells the way.
+/// What decides a choice; the number that it gives is the way.
 #[derive(Clone, Debug)]
 pub enum By {
     Mask(u32),

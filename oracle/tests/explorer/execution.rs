@@ -66,7 +66,7 @@ enum Wait {
     Unclear(u32),
 }
 
-/// What tells states apart: how lanes came here does not matter.
+/// What distinguishes states: how lanes came here does not matter.
 type Met = (Vec<Lane>, Vec<u32>, bool, [Vec<u32>; 2]);
 
 struct Explorer<'a> {

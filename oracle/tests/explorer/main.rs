@@ -109,7 +109,7 @@ fn trimmed(logs: &Logs) -> Logs {
     logs.iter().map(trim).collect()
 }
 
-/// Looks at programs of a style; tells the first few mutants that pass.
+/// Looks at programs of a style; prints the first few mutants that pass.
 fn look(tier: Tier, style: Style, shapes: &[(u32, u32)], count: u64) -> Figures {
     let mut figures = Figures::default();
     let mut told = 0;

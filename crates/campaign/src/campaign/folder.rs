@@ -63,7 +63,7 @@ pub(super) struct State {
     pub(super) format: u32,
     /// Of tangle, when it was saved.
     pub(super) version: String,
-    /// Tells this campaign from all others; empty in those of versions that had none.
+    /// Identifies this campaign; empty in those of versions that had none.
     #[serde(default)]
     pub(super) id: String,
     /// What it was merged from, if it is no campaign that ran.
@@ -117,7 +117,7 @@ impl State {
         }
     }
 
-    /// Tells this campaign from all others.
+    /// Identifies this campaign.
     pub(super) fn id(&self) -> String {
         match self.id.is_empty() {
             false => self.id.clone(),

@@ -7,7 +7,7 @@ use tangle_program::tree::{Builtin, Discard, Expr, Stmt, walk_block};
 
 use super::Dialect;
 
-/// Lines behind `#version`. The pragma tells shaderc the stage; without one it is compute.
+/// Lines behind `#version`. The pragma gives shaderc the stage; without one it is compute.
 pub(super) fn header(case: &Case) -> Vec<&'static str> {
     match case.entry_point.stage {
         Stage::Compute => Vec::new(),

@@ -116,7 +116,7 @@ impl Blocks {
         }
     }
 
-    /// Tells that all predecessors of a block are known.
+    /// Notes that all predecessors of a block are known.
     pub fn seal(&mut self, module: &mut Module<'_>, block: BlockId) {
         self.all[block].sealed = true;
         for phi in 0..self.all[block].phis.len() {

@@ -191,7 +191,7 @@ impl Reach {
 pub enum Defined {
     /// All of them.
     Always,
-    /// None that could be told without the tangle.
+    /// None that is known without the tangle.
     Never,
     /// The second operand is the number of a lane that is found in the tangle itself.
     LaneInTangle,
@@ -229,7 +229,7 @@ pub struct OpInfo {
     pub name: &'static str,
     /// The name in cases (SPIR-V 1.6 §3.49.24 and the extensions of each): the instruction without `Op` and without the kind of its
     /// operands (`OpGroupNonUniformIAdd`, `SMin` and `LogicalAnd` are `Add`, `Min` and `And`), then the group operation, or what else
-    /// tells operations of one instruction apart. Barriers are said by their scope and the memory that they order.
+    /// distinguishes the operations of one instruction. Barriers are said by their scope and the memory that they order.
     pub spirv: &'static str,
     /// Category: decides extension and feature.
     pub category: Category,

@@ -155,7 +155,7 @@ fn work(backend: &mut dyn Backend, faults: &Faults, output: &mut File) -> Result
     for job in read_jobs()? {
         faults.before(job.id);
         let mut progress = |stage| {
-            // A parent that is gone cannot be told; the reader thread is about to see the end of input.
+            // A parent that is gone gets no message; the reader thread is about to see the end of input.
             let _ = protocol::write(output, &FromWorker::Started { id: job.id, stage });
             faults.at_stage(job.id, stage, output);
         };

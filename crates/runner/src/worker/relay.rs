@@ -1,5 +1,5 @@
 //! The far end of a device on another machine. It starts the worker there, hands frames on in both directions, and says how the worker
-//! ended: a crash is then told from a lost connection, and the worker does not outlive the connection.
+//! ended: a crash can then be distinguished from a lost connection, and the worker does not outlive the connection.
 //!
 //! ```text
 //!   tangle ── ssh ──▶ relay ──▶ worker ──▶ driver

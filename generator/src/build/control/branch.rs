@@ -6,7 +6,7 @@ use tangle_program::types::Scalar;
 
 use super::super::Builder;
 use super::super::condition::Cond;
-use super::super::estimate::Crowd;
+use super::super::estimate::EstimatedMask;
 use super::super::frame::Kind;
 use super::super::log::Moment;
 use super::super::statement::ends_in_jump;
@@ -24,7 +24,7 @@ pub(crate) enum Outlook {
 /// Where the arms of a branch end.
 struct Ends {
     flows: Vec<Flow>,
-    crowd: Crowd,
+    estimated: EstimatedMask,
 }
 
 impl Builder<'_> {
@@ -52,7 +52,7 @@ impl Builder<'_> {
     /// What is believed of a condition here.
     pub(crate) fn outlook(&self, cond: &Expr) -> Outlook {
         let Some(holds) = self.estimate(|guess| guess.holds(cond)) else { return Outlook::Mixed };
-        let here = self.frame.crowd;
+        let here = self.frame.estimated;
         match (here.and(holds).is_empty(), here.without(holds).is_empty()) {
             (_, true) => Outlook::Always,
             (true, _) => Outlook::Never,
@@ -75,19 +75,19 @@ impl Builder<'_> {
         otherwise: impl FnOnce(&mut Self) -> Block,
     ) -> Stmt {
         self.step();
-        let (before, here) = (self.frame.flow, self.frame.crowd);
+        let (before, here) = (self.frame.flow, self.frame.estimated);
         let holds = self.estimate(|guess| guess.holds(&cond.expr));
         let (yes, no) = holds.map_or((here, here), |holds| (here.and(holds), here.without(holds)));
         self.frame.open(Kind::If);
         self.frame.tested.push(cond.source);
-        let mut ends = Ends { flows: Vec::with_capacity(2), crowd: Crowd::NOBODY };
+        let mut ends = Ends { flows: Vec::with_capacity(2), estimated: EstimatedMask::NONE };
         let inside = before.arm(cond.decision);
         let then = self.branch_arm(inside, yes, then, &mut ends);
         let otherwise = self.branch_arm(inside, no, otherwise, &mut ends);
         self.frame.tested.pop();
         let leaving = self.frame.close();
         self.frame.flow = before.after_branch(cond.decision, leaving, &ends.flows);
-        self.frame.crowd = ends.crowd;
+        self.frame.estimated = ends.estimated;
         let control = self.selection_control();
         let cond = self.with_expectation(cond.expr, Scalar::Bool);
         Stmt::If { cond, then, otherwise, control }
@@ -96,16 +96,16 @@ impl Builder<'_> {
     fn branch_arm(
         &mut self,
         flow: Flow,
-        crowd: Crowd,
+        estimated: EstimatedMask,
         make: impl FnOnce(&mut Self) -> Block,
         ends: &mut Ends,
     ) -> Block {
         self.frame.flow = flow;
-        self.frame.crowd = crowd;
+        self.frame.estimated = estimated;
         let block = make(self);
         if !ends_in_jump(&block) {
             ends.flows.push(self.frame.flow);
-            ends.crowd = ends.crowd.or(self.frame.crowd);
+            ends.estimated = ends.estimated.or(self.frame.estimated);
         }
         block
     }

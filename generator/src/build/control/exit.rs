@@ -63,7 +63,7 @@ impl Builder<'_> {
 
     /// True if some are believed to take an exit, and enough to go on without them.
     pub(crate) fn leaves_enough(&self, cond: &Expr) -> bool {
-        let here = self.frame.crowd;
+        let here = self.frame.estimated;
         let Some(holds) = self.estimate(|guess| guess.holds(cond)) else { return true };
         !here.and(holds).is_empty() && 4 * here.without(holds).count() >= here.count()
     }

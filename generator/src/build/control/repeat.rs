@@ -189,7 +189,7 @@ impl Builder<'_> {
         let (bound, most) = set.bound;
         let most = most.max(1);
         let init = self.loop_init(set.form, set.decision);
-        let (before, here) = (self.frame.flow, self.frame.crowd);
+        let (before, here) = (self.frame.flow, self.frame.estimated);
         let trips = self.frame.trips;
         let counter = self.frame.local("n", Type::UINT, Class::Clean, Role::Counter);
         self.frame.vars[counter as usize].uniform = before.is_uniform() && set.decision == Decision::Uniform;
@@ -212,7 +212,7 @@ impl Builder<'_> {
         self.frame.flow = inside;
         let body = body(self, counter);
         self.frame.flow = inside;
-        self.frame.crowd = here;
+        self.frame.estimated = here;
         // The guess followed the first iteration only.
         self.frame.forget_since(entered);
         let kind = self.loop_kind(set.form, init, most);

@@ -6,7 +6,7 @@ use tangle_program::tree::{Arm, Block, Expr, Label, Stmt};
 use tangle_program::types::Scalar;
 
 use super::super::Builder;
-use super::super::estimate::Crowd;
+use super::super::estimate::EstimatedMask;
 use super::super::expression::{bin, cast, uint};
 use super::super::frame::{Jump, Kind};
 use super::super::log::Moment;
@@ -24,7 +24,7 @@ impl Builder<'_> {
     pub(crate) fn switch_statement(&mut self, out: &mut Block) {
         let (selector, decision, most) = self.selector();
         let signed = self.draw.percent(30);
-        let here = self.frame.crowd;
+        let here = self.frame.estimated;
         let values = self.estimate(|guess| guess.values(&selector)).filter(|values| !values.is_empty());
         let labels = self.labels(most, values.as_deref());
         let before = self.frame.flow;
@@ -32,19 +32,19 @@ impl Builder<'_> {
         self.frame.open(Kind::Switch);
         let mut arms: Vec<Arm> = Vec::with_capacity(labels.len());
         let count = labels.len();
-        let mut fallen: Option<(Flow, Crowd)> = None;
+        let mut fallen: Option<(Flow, EstimatedMask)> = None;
         for (k, labels) in labels.into_iter().enumerate() {
             self.frame.flow = segment_flow(before, decision, &labels, fallen.map(|(flow, _)| flow));
             let direct = values.as_ref().map_or(here, |values| who(values, &labels));
-            self.frame.crowd = fallen.map_or(direct, |(_, crowd)| direct.or(crowd));
+            self.frame.estimated = fallen.map_or(direct, |(_, estimated)| direct.or(estimated));
             let falling = if k + 1 == count { Falling::Forbidden } else { Falling::Allowed };
             let body = self.sharing((count - k) as u32, |b| b.segment(falling));
-            fallen = (!ends_in_jump(&body)).then_some((self.frame.flow, self.frame.crowd));
+            fallen = (!ends_in_jump(&body)).then_some((self.frame.flow, self.frame.estimated));
             arms.push(Arm { labels, body });
         }
         let leaving = self.frame.close();
         self.frame.flow = before.after(leaving);
-        self.frame.crowd = here;
+        self.frame.estimated = here;
         let selector = if signed { cast(Scalar::Int, selector) } else { selector };
         let selector = self.with_expectation(selector, if signed { Scalar::Int } else { Scalar::Uint });
         let control = self.selection_control();
@@ -83,7 +83,7 @@ impl Builder<'_> {
     }
 
     /// The labels of each arm, in order: of values up to `most`, those that are believed to occur first.
-    fn labels(&mut self, most: u32, values: Option<&[(u32, Crowd)]>) -> Vec<Vec<Label>> {
+    fn labels(&mut self, most: u32, values: Option<&[(u32, EstimatedMask)]>) -> Vec<Vec<Label>> {
         let mut cases: Vec<i64> = match values {
             Some(values) => values.iter().map(|&(value, _)| i64::from(value)).collect(),
             None => (0..=i64::from(most)).collect(),
@@ -92,8 +92,8 @@ impl Builder<'_> {
             cases.push(i64::from(most) + 1);
         }
         if self.draw.percent(35) {
-            let turn = self.draw.below(cases.len() as u32) as usize;
-            cases.rotate_left(turn);
+            let by = self.draw.below(cases.len() as u32) as usize;
+            cases.rotate_left(by);
         }
         let arms = 1 + self.draw.range(1, 3) as usize;
         let mut labels: Vec<Vec<Label>> = Vec::new();
@@ -143,12 +143,12 @@ impl Builder<'_> {
 }
 
 /// Those whose value has one of the labels.
-fn who(values: &[(u32, Crowd)], labels: &[Label]) -> Crowd {
+fn who(values: &[(u32, EstimatedMask)], labels: &[Label]) -> EstimatedMask {
     if labels.contains(&Label::Default) {
-        return values.iter().fold(Crowd::NOBODY, |all, &(_, crowd)| all.or(crowd));
+        return values.iter().fold(EstimatedMask::NONE, |all, &(_, estimated)| all.or(estimated));
     }
     let named = values.iter().filter(|&&(value, _)| labels.contains(&Label::Case(value.into())));
-    named.fold(Crowd::NOBODY, |all, &(_, crowd)| all.or(crowd))
+    named.fold(EstimatedMask::NONE, |all, &(_, estimated)| all.or(estimated))
 }
 
 fn segment_flow(before: Flow, decision: Decision, labels: &[Label], fallen: Option<Flow>) -> Flow {

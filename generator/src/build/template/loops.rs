@@ -85,7 +85,7 @@ impl Builder<'_> {
             return out;
         }
         let with_else = self.draw.percent(35);
-        let turn = self.branch(
+        let step = self.branch(
             divergent(compare(BinaryOp::Eq, key, Expr::Var(first)), Source::Var(key)),
             |b| {
                 let mut block = Vec::new();
@@ -100,7 +100,7 @@ impl Builder<'_> {
             },
             |b| if with_else { b.filled(1) } else { Vec::new() },
         );
-        out.push(turn);
+        out.push(step);
         if self.draw.percent(35) {
             self.extend(1, &mut out);
         }
@@ -204,8 +204,8 @@ impl Builder<'_> {
             |b| {
                 let mut block = Vec::new();
                 let ty = b.frame.var(sum).ty;
-                let turn = if ty == Type::UINT { Expr::Var(counter) } else { b.own_value(ty) };
-                b.add_to(sum, turn, &mut block);
+                let step = if ty == Type::UINT { Expr::Var(counter) } else { b.own_value(ty) };
+                b.add_to(sum, step, &mut block);
                 b.extend(1, &mut block);
                 b.push_jump(Jump::Break, &mut block);
                 block
@@ -298,7 +298,7 @@ impl Builder<'_> {
                 b.set(lowest, Expr::subgroup(SubgroupOp::Reduce(fold), [lane()]), &mut body);
                 b.observe(Moment::Assignment, &[lowest], &mut body);
                 let mine = bin(BinaryOp::Eq, lane(), Expr::Var(lowest));
-                let turn = b.branch(
+                let step = b.branch(
                     divergent(mine, Source::Lane),
                     |b| {
                         let mut block = Vec::new();
@@ -310,7 +310,7 @@ impl Builder<'_> {
                     },
                     |_| Vec::new(),
                 );
-                body.push(turn);
+                body.push(step);
                 b.extend(1, &mut body);
                 body
             },

@@ -407,7 +407,7 @@ impl Builder<'_> {
         self.read(places, local_index(), out);
     }
 
-    /// The elected lane counts those that meet the condition, and tells the others where they begin.
+    /// The elected lane counts those that meet the condition, and the others get from it where they begin.
     fn counted(&mut self, counters: ArrayId, per_subgroup: bool, each: u32, wanted: &Expr, out: &mut Block) -> VarId {
         let base = self.frame.local("base", Type::UINT, Class::Unpredictable, Role::Private);
         let count = self.frame.local("count", Type::UINT, self.frame.flow.class(), Role::Private);
@@ -442,7 +442,7 @@ impl Builder<'_> {
     }
 
     /// Lanes keep several values or none. A scan says where within the subgroup; the highest lane, which knows how many there are, makes
-    /// room for all by one atomic, and a maximum tells the others where it is.
+    /// room for all by one atomic, and the others get its place by a maximum.
     fn scanned_compaction(&mut self, out: &mut Block) {
         let len = self.entry_point.group_size();
         let Some((counter, _)) = self.array_of(Scalar::Uint, 1, 0) else { return self.assignment(out) };
@@ -510,8 +510,8 @@ impl Builder<'_> {
             |_| Vec::new(),
         );
         out.push(stmt);
-        let told = Expr::subgroup(SubgroupOp::BroadcastFirst, [Expr::Var(loaded)]);
-        self.set(loaded, told, out);
+        let first = Expr::subgroup(SubgroupOp::BroadcastFirst, [Expr::Var(loaded)]);
+        self.set(loaded, first, out);
         self.log(vec![Expr::Var(loaded)], out);
     }
 

@@ -109,7 +109,7 @@ impl Builder<'_> {
         out.push(stmt);
     }
 
-    /// Operations with uniform operands where a condition tells what a key is: the same in all lanes that are there, something else in
+    /// Operations with uniform operands where a condition fixes what a key is: the same in all lanes that are there, something else in
     /// the others.
     pub(super) fn keyed(&mut self, out: &mut Block) {
         let mask = self.draw.pick(&[3, 1, 7]);

@@ -37,7 +37,7 @@ const STAGES: [(u32, &str); 8] = [
 const FEATURES: u32 = 0x1FF;
 
 /// The extensions that are listed: those about subgroups, shaders' types and modules.
-const TOLD: [&str; 11] = [
+const LISTED: [&str; 11] = [
     "GL_KHR_shader_subgroup",
     "GL_ARB_shader_ballot",
     "GL_ARB_shader_group_vote",
@@ -74,7 +74,7 @@ pub(super) fn describe(gl: &glow::Context, platform: &str) -> Result<DeviceInfo,
         language: text(glow::SHADING_LANGUAGE_VERSION),
         subgroups: Subgroups::None,
         takes_spirv: has("GL_ARB_gl_spirv") || (version.major, version.minor) >= (4, 6),
-        extensions: TOLD.into_iter().filter(|name| has(name)).map(str::to_owned).collect(),
+        extensions: LISTED.into_iter().filter(|name| has(name)).map(str::to_owned).collect(),
         spirv_extensions: Vec::new(),
     };
     if has("GL_ARB_spirv_extensions") || (version.major, version.minor) >= (4, 6) {

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_opengl_does_not_take_is_told() {
+    fn what_opengl_does_not_take_is_named() {
         const V1_3: u32 = 0x0001_0300;
         let rows: [(u32, &[&[u32]], &str); 11] = [
             (V1_3, &[&[17, 1], &[17, 61], &[17, 64], &[59, 1, 2, 12]], ""),
@@ -192,12 +192,12 @@ mod tests {
             (V1_3, &[&[246, 1, 2, 1]], ""),
             (V1_3, &[&[332, 1, 2]], "instruction 332 of a module (not in OpenGL)"),
         ];
-        for (version, instructions, told) in rows {
-            assert_eq!(missing(&module(version, instructions), &context(Subgroups::Khr)).join(", "), told);
+        for (version, instructions, expected) in rows {
+            assert_eq!(missing(&module(version, instructions), &context(Subgroups::Khr)).join(", "), expected);
         }
         // 1.3 comes with KHR_shader_subgroup only.
-        let told = missing(&module(V1_3, &[&[17, 61]]), &context(Subgroups::Arb)).join(", ");
-        assert_eq!(told, "GL_KHR_shader_subgroup, SPIR-V 1.3 (not in OpenGL)");
+        let expected = missing(&module(V1_3, &[&[17, 61]]), &context(Subgroups::Arb)).join(", ");
+        assert_eq!(expected, "GL_KHR_shader_subgroup, SPIR-V 1.3 (not in OpenGL)");
         // Storage buffers without a class of their own; a uniform block stays one.
         let buffers: [&[u32]; 6] =
             [&[71, 7, 2], &[71, 8, 2], &[32, 1, 12, 7], &[32, 2, 2, 8], &[59, 1, 3, 12], &[59, 2, 4, 2]];
