@@ -186,9 +186,9 @@ fn started_with(path: &Path, version: SpirvVersion, more: &[&str], source: &str)
 fn reason(said: &str) -> String {
     let after = |mark: &'static str| said.lines().filter_map(move |line| Some(line.split_once(mark)?.1.trim()));
     // What follows names registers.
-    let backend = after("error in backend: ").map(|what| what.split(": %").next().unwrap_or(what)).next();
+    let backend = after("error in backend: ").next().map(|what| what.split(": %").next().unwrap_or(what));
     let cause = backend.or_else(|| after("LLVM ERROR: ").next());
-    match (after("Running pass '").last().and_then(|rest| rest.split('\'').next()), cause) {
+    match (after("Running pass '").next_back().and_then(|rest| rest.split('\'').next()), cause) {
         (Some(pass), None) => format!("it crashes in the pass {pass}"),
         (Some(pass), Some(cause)) => format!("{cause}, in the pass {pass}"),
         (None, Some(cause)) => cause.to_owned(),
