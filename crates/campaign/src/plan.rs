@@ -149,7 +149,11 @@ impl Plan {
         let tier = choice.tier;
         let mut classes: Vec<Vec<(Config, u32)>> = Vec::new();
         for target in targets {
-            let capabilities = &target.capabilities;
+            let capabilities =
+                match choice.variant.as_ref().and_then(Variant::front_end).and_then(tangle_compilers::row) {
+                    Some(compiler) => &target.capabilities.through(compiler),
+                    None => &target.capabilities,
+                };
             let tiers = TIER_WEIGHTS
                 .into_iter()
                 .filter(|&(offered, _)| tier.is_none_or(|tier| tier == offered) && capabilities.offers(offered));
@@ -235,7 +239,10 @@ impl Plan {
                 {
                     workgroups.default_size = None;
                 }
-                return case;
+                return match case.variant.front_end().cloned() {
+                    Some(front_end) => tangle_compilers::fitted(&front_end, case),
+                    None => case,
+                };
             }
         }
     }

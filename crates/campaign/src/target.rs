@@ -297,16 +297,11 @@ impl Target {
         Cow::Owned(dressed)
     }
 
-    /// The nearest to a random case that this device can run ([`tangle_emit::fitted`]): compiled as it comes.
+    /// The nearest to a random case that this device can run ([`tangle_compilers::fitted`]): compiled as it comes.
     pub fn fitted<'c>(&self, case: &'c Case) -> Cow<'c, Case> {
         let Some(own) = self.executor.front_end() else { return Cow::Borrowed(case) };
-        let mut case = Case { variant: Variant::compiled(own.clone()), ..case.clone() };
-        let Some(row) = tangle_compilers::row(own) else { return Cow::Owned(tangle_emit::fitted(own.language, case)) };
-        case.entry_point.spirv = case.entry_point.spirv.max(row.least_spirv);
-        let of_language = tangle_emit::fitted(own.language, case);
-        let mut of_compiler = of_language.clone();
-        (row.fitted)(&mut of_compiler);
-        Cow::Owned(if validate(&of_compiler).is_ok() { of_compiler } else { of_language })
+        let case = Case { variant: Variant::compiled(own.clone()), ..case.clone() };
+        Cow::Owned(tangle_compilers::fitted(own, case))
     }
 
     /// Runs one case as far as it was prepared, or [dressed](Target::dressed), and waits for it.

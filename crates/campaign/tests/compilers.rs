@@ -2,7 +2,8 @@
 
 use tangle_campaign::plan::{Choice, Plan};
 use tangle_campaign::prepare::{Prepared, prepare};
-use tangle_campaign::target::{Finish, Target};
+use tangle_campaign::target::{Conclusion, Finish, Target};
+use tangle_compilers::TABLE;
 use tangle_compilers::faults::FAULTS;
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::Case;
@@ -66,6 +67,32 @@ fn planted_faults_are_found(compiler: &str, programs: u64) {
     assert!(planted >= 15, "{planted}");
     // A shift of numbers without their highest bit is the same, arithmetic or not.
     assert!(missed.len() * 20 <= planted, "missed: {missed:?}");
+}
+
+/// Of what is fitted to a compiler nothing turns out to be something that cannot be run.
+#[test]
+fn compilers_run_what_is_fitted_to_them() {
+    for row in TABLE {
+        let name = row.front_end().to_string();
+        if let Err(reason) = row.found() {
+            println!("note: {name}: {reason}");
+            continue;
+        }
+        let target = target(&name);
+        let prepared: Vec<_> = cases(&target, 24).into_iter().map(prepare).collect();
+        let mut right = 0;
+        for conclusion in prepared.iter().map(|prepared| match prepared {
+            Ok(prepared) => target.run(prepared),
+            Err(fault) => Conclusion::from(fault),
+        }) {
+            let unsupported = matches!(conclusion.finish, Finish::Unsupported { .. });
+            assert!(!unsupported, "{name}: {:?}", conclusion.finish);
+            let judged = matches!(&conclusion.finish, Finish::Judged(judged) if judged.verdict == Verdict::Pass);
+            right += u32::from(judged);
+        }
+        println!("note: {name}: {right} of {} programs are right", prepared.len());
+        assert!(prepared.len() >= 8, "{name}");
+    }
 }
 
 #[test]

@@ -11,12 +11,12 @@ use tangle_features::Feature;
 use tangle_program::case::{Case, SpirvVersion, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Fold, SubgroupOp};
-use tangle_program::tree::{Block, Expr, Function};
+use tangle_program::tree::{Expr, Function};
 use tangle_program::types::Type;
 use tangle_program::variant::Language;
 use tempfile::TempDir;
 
-use crate::{Call, Compiler, Failure, Found, absent, installed, started};
+use crate::{Call, Compiler, Failure, Found, absent, change_exprs, installed, started};
 
 pub(crate) const HLSL: Compiler = Compiler {
     name: "clang",
@@ -122,25 +122,15 @@ fn lacks(case: &Case) -> Vec<String> {
 /// What is nearest to the operations that it does not know, of those that it does.
 fn fitted(case: &mut Case) {
     let unknown = lacking();
-    for function in &mut case.program.functions {
-        // No value depends on it.
-        if unknown.contains("precise") {
-            function.locals.iter_mut().for_each(|local| local.precise = false);
-        }
-        let declarations = Function { body: Block::new(), ..function.clone() };
-        fit_block(&declarations, &mut function.body, &unknown);
+    // No value depends on it.
+    if unknown.contains("precise") {
+        let functions = case.program.functions.iter_mut();
+        functions.flat_map(|function| &mut function.locals).for_each(|local| local.precise = false);
     }
-}
-
-fn fit_block(function: &Function, block: &mut Block, unknown: &BTreeSet<&str>) {
-    for stmt in block {
-        stmt.direct_exprs_mut().into_iter().for_each(|expr| fit(function, expr, unknown));
-        stmt.nested_blocks_mut().into_iter().for_each(|block| fit_block(function, block, unknown));
-    }
+    change_exprs(case, &mut |function, expr| fit(function, expr, &unknown));
 }
 
 fn fit(function: &Function, expr: &mut Expr, unknown: &BTreeSet<&str>) {
-    expr.operands_mut().into_iter().for_each(|operand| fit(function, operand, unknown));
     let Expr::Subgroup(call) = expr else { return };
     let Some(value) = call.args.first().cloned() else { return };
     let ty = value.ty(function);

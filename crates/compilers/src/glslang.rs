@@ -10,7 +10,7 @@ use tangle_program::ops::BinaryOp;
 use tangle_program::tree::{Expr, walk_block};
 use tangle_program::variant::Language;
 
-use crate::{Call, Compiler, Failure, Found};
+use crate::{Call, Compiler, Failure, Found, change_exprs};
 
 pub(crate) const HLSL: Compiler = Compiler {
     name: "glslang",
@@ -27,7 +27,7 @@ pub(crate) const HLSL: Compiler = Compiler {
         Feature::SubgroupPartitioned,
     ],
     lacks,
-    fitted: |_| {},
+    fitted,
     find: |_| Ok(Found { path: None, version: "shaderc crate 0.10.1".into() }),
     compile,
     command: |version| {
@@ -35,14 +35,17 @@ pub(crate) const HLSL: Compiler = Compiler {
     },
 };
 
-/// Wave operations where HLSL 2018 and HLSL 2021 differ in which lanes execute them: glslang follows neither in so many words.
-fn lacks(case: &Case) -> Vec<String> {
+/// True for wave operations where HLSL 2018 and HLSL 2021 differ in which lanes execute them: glslang follows neither in so many words.
+fn is_skipped(expr: &Expr) -> bool {
     let waves = |expr: &Expr| expr.any(&mut |part| matches!(part, Expr::Subgroup(_)));
-    let is_skipped = |expr: &Expr| match expr {
+    match expr {
         Expr::Select(_, x, y) => waves(x) || waves(y),
         Expr::Binary(BinaryOp::And | BinaryOp::Or, _, y) => waves(y),
         _ => false,
-    };
+    }
+}
+
+fn lacks(case: &Case) -> Vec<String> {
     let mut lacking = false;
     for function in &case.program.functions {
         walk_block(&function.body, &mut |stmt| {
@@ -50,6 +53,17 @@ fn lacks(case: &Case) -> Vec<String> {
         });
     }
     if lacking { vec!["wave operations that && || ?: may skip, with glslang".into()] } else { Vec::new() }
+}
+
+/// The operand that may be skipped, always.
+fn fitted(case: &mut Case) {
+    change_exprs(case, &mut |_, expr| {
+        if is_skipped(expr)
+            && let Expr::Select(_, operand, _) | Expr::Binary(_, _, operand) = expr
+        {
+            *expr = operand.as_ref().clone();
+        }
+    });
 }
 
 thread_local! {

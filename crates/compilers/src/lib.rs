@@ -22,17 +22,21 @@ mod naga;
 mod slang;
 mod spirv_cross;
 pub mod started;
+mod tint;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use tangle_features::Feature;
-use tangle_program::case::{Case, SpirvVersion, Tier};
+use tangle_analysis::validate::validate;
+use tangle_features::{Feature, for_stage};
+use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
+use tangle_program::tree::{Block, Expr, Function};
 use tangle_program::variant::{FrontEnd, Language};
 
 /// Every compiler.
-pub static TABLE: &[Compiler] = &[glslang::HLSL, dxc::HLSL, slang::HLSL, clang::HLSL, naga::WGSL, spirv_cross::GLSL];
+pub static TABLE: &[Compiler] =
+    &[glslang::HLSL, dxc::HLSL, slang::HLSL, clang::HLSL, naga::WGSL, tint::WGSL, spirv_cross::GLSL];
 
 /// A row.
 pub struct Compiler {
@@ -96,7 +100,7 @@ impl Compiler {
         FrontEnd { language: self.language, compiler: self.name.to_owned() }
     }
 
-    /// The features of Vulkan that neither it nor its language knows.
+    /// The features of Vulkan that neither it nor its language knows, and those of the stages that it is not given: all but compute.
     pub fn without(&self) -> impl Iterator<Item = Feature> {
         let promise = [
             (Tier::SubgroupUniform, Feature::SubgroupUniformControlFlow),
@@ -129,7 +133,9 @@ impl Compiler {
                 Feature::BufferInt64Atomics,
             ],
         };
-        of_language.iter().chain(self.lacks_features).copied().chain(unpromised)
+        let stages = Stage::ALL.into_iter().filter(|stage| *stage != Stage::Compute);
+        let of_stages = stages.flat_map(|stage| for_stage(stage).iter());
+        of_language.iter().chain(self.lacks_features).copied().chain(unpromised).chain(of_stages)
     }
 
     /// Finds it, at a place that [`set_path`] named if it did.
@@ -160,6 +166,34 @@ pub fn missing(front_end: &FrontEnd, case: &Case) -> Vec<String> {
         }
         Ok(_) => (row.lacks)(case),
         Err(reason) => vec![format!("compiler {front_end} ({reason})")],
+    }
+}
+
+/// The nearest to a random case that a front end can say ([`tangle_emit::fitted`]), as far as that is a valid one.
+pub fn fitted(front_end: &FrontEnd, mut case: Case) -> Case {
+    let Some(row) = row(front_end) else { return tangle_emit::fitted(front_end.language, case) };
+    case.entry_point.spirv = case.entry_point.spirv.max(row.least_spirv);
+    let of_language = tangle_emit::fitted(front_end.language, case);
+    let mut of_compiler = of_language.clone();
+    (row.fitted)(&mut of_compiler);
+    if validate(&of_compiler).is_ok() { of_compiler } else { of_language }
+}
+
+/// Has every expression of a case be changed, operands before what they are operands of. The function that it is in is given without its body.
+fn change_exprs(case: &mut Case, change: &mut dyn FnMut(&Function, &mut Expr)) {
+    fn of_expr(function: &Function, expr: &mut Expr, change: &mut dyn FnMut(&Function, &mut Expr)) {
+        expr.operands_mut().into_iter().for_each(|operand| of_expr(function, operand, change));
+        change(function, expr);
+    }
+    fn of_block(function: &Function, block: &mut Block, change: &mut dyn FnMut(&Function, &mut Expr)) {
+        for stmt in block {
+            stmt.direct_exprs_mut().into_iter().for_each(|expr| of_expr(function, expr, change));
+            stmt.nested_blocks_mut().into_iter().for_each(|block| of_block(function, block, change));
+        }
+    }
+    for function in &mut case.program.functions {
+        let declarations = Function { body: Block::new(), ..function.clone() };
+        of_block(&declarations, &mut function.body, change);
     }
 }
 

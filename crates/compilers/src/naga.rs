@@ -7,10 +7,10 @@ use naga::valid::{Capabilities, ValidationFlags, Validator};
 use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
-use tangle_program::tree::{Block, Builtin, Expr, walk_block};
+use tangle_program::tree::{Builtin, Expr, walk_block};
 use tangle_program::variant::Language;
 
-use crate::{Call, Compiler, Failure, Found};
+use crate::{Call, Compiler, Failure, Found, change_exprs};
 
 pub(crate) const WGSL: Compiler = Compiler {
     name: "naga",
@@ -56,22 +56,13 @@ fn fitted(case: &mut Case) {
     }
     let workgroups = case.entry_point.workgroups_mut();
     workgroups.size = [workgroups.size.iter().product(), 1, 1];
-    case.program.functions.iter_mut().for_each(|function| fit(&mut function.body));
-}
-
-fn fit(block: &mut Block) {
-    fn replace(expr: &mut Expr) {
-        expr.operands_mut().into_iter().for_each(replace);
+    change_exprs(case, &mut |_, expr| {
         if is_elect(expr) {
             let lane = Expr::Builtin(Builtin::Lane);
             let first = Expr::subgroup(SubgroupOp::BroadcastFirst, [lane.clone()]);
             *expr = Expr::binary(BinaryOp::Eq, first, lane);
         }
-    }
-    for stmt in block {
-        stmt.direct_exprs_mut().into_iter().for_each(replace);
-        stmt.nested_blocks_mut().into_iter().for_each(fit);
-    }
+    });
 }
 
 fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {

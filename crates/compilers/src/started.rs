@@ -1,12 +1,13 @@
-//! Compilers that are programs of their own: started for a shader, with limits that hold when nobody watches.
+//! Compilers that are programs of their own: started for a shader, or kept running ([`Server`]), with limits that hold when nobody watches.
 //!
 //! The program runs under the process of the toolchain that started it and dies with it. Processor time and memory are limited by the system,
 //! so that one that hangs or eats memory ends by itself, and what became of it is a message and no more.
 
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use tangle_files::words;
 
@@ -66,14 +67,90 @@ pub fn run(command: &mut Command) -> Result<ProgramOutput, Failure> {
     let status = child.wait().map_err(|error| Failure::Absent(format!("{name}: {error}")))?;
     let stderr = reader.join().unwrap_or_default();
     let said = stderr.trim();
-    match (status.code(), status.signal()) {
-        (Some(0), _) => Ok(ProgramOutput { stdout, stderr }),
-        (_, Some(libc::SIGXCPU | libc::SIGKILL)) => {
-            Err(Failure::Refused(format!("{name} does not end in {SECONDS} seconds\n{said}")))
+    if status.success() { Ok(ProgramOutput { stdout, stderr }) } else { Err(ended(&name, status, said)) }
+}
+
+/// What is said of a program that ended and should not have.
+fn ended(name: &str, status: ExitStatus, said: &str) -> Failure {
+    Failure::Refused(match (status.code(), status.signal()) {
+        (_, Some(libc::SIGXCPU | libc::SIGKILL)) => format!("{name} does not end in {SECONDS} seconds\n{said}"),
+        (_, Some(signal)) => format!("{name} crashes with signal {signal}\n{said}"),
+        (code, None) if said.is_empty() => format!("{name} fails with code {code:?}"),
+        _ => said.to_owned(),
+    })
+}
+
+/// A program that is kept running and answers a line with a line. It limits its own processor time, has
+/// the memory of this process, and dies with this thread.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    name: &'static str,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    stderr: File,
+}
+
+impl Server {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// [`Failure::Absent`] if it cannot be started.
+    pub fn start(command: &mut Command, name: &'static str) -> Result<Server, Failure> {
+        let failed = |error: std::io::Error| Failure::Absent(format!("cannot start {name}: {error}"));
+        let stderr = tempfile::tempfile().map_err(failed)?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr.try_clone().map_err(failed)?);
+        // SAFETY: between fork and exec nothing is called but prctl, which is async-signal-safe.
+        unsafe {
+            command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                Ok(())
+            });
         }
-        (_, Some(signal)) => Err(Failure::Refused(format!("{name} crashes with signal {signal}\n{said}"))),
-        (code, None) if said.is_empty() => Err(Failure::Refused(format!("{name} fails with code {code:?}"))),
-        _ => Err(Failure::Refused(said.to_owned())),
+        let mut child = command.spawn().map_err(failed)?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(stdin), Some(stdout)) => Ok(Server { child, name, stdin, stdout: BufReader::new(stdout), stderr }),
+            _ => Err(Failure::Absent(format!("{name} has no pipes"))),
+        }
+    }
+
+    /// What it answers to a line, which has no line end.
+    ///
+    /// # Errors
+    /// As [`Server::line`].
+    pub fn ask(&mut self, line: &str) -> Result<String, Failure> {
+        match writeln!(self.stdin, "{line}").and_then(|()| self.stdin.flush()) {
+            Ok(()) => self.line(),
+            Err(_) => Err(self.ended()),
+        }
+    }
+
+    /// The next line.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] with what it said last if it ended.
+    pub fn line(&mut self) -> Result<String, Failure> {
+        let mut line = String::new();
+        match self.stdout.read_line(&mut line) {
+            Ok(_) if line.ends_with('\n') => Ok(line),
+            _ => Err(self.ended()),
+        }
+    }
+
+    fn ended(&mut self) -> Failure {
+        let Ok(status) = self.child.wait() else { return Failure::Absent(format!("{} is gone", self.name)) };
+        let mut said = Vec::new();
+        if self.stderr.rewind().is_ok() {
+            let _ = (&self.stderr).take(SAID).read_to_end(&mut said);
+        }
+        ended(self.name, status, String::from_utf8_lossy(&said).trim())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

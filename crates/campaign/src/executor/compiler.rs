@@ -12,7 +12,7 @@ use crossbeam_channel::Sender;
 use tangle_compilers::faults::{FAULTS, Fault};
 use tangle_compilers::{Compiler, Found};
 use tangle_program::variant::{FrontEnd, Language};
-use tangle_runner::{Completion, FeatureSet};
+use tangle_runner::Completion;
 
 use super::interpreter::Interpreter;
 use super::{BuiltIn, Description, Executor, Task, Worker, subgroup_size};
@@ -84,12 +84,9 @@ impl Worker for CompilerDevice {
 
 impl Executor for CompilerDevice {
     fn description(&self) -> Description {
-        let mut capabilities = Capabilities::reference(self.interpreter.subgroup_size);
-        let without: FeatureSet = self.row.without().collect();
-        capabilities.features = capabilities.features.without(without);
         Description {
             name: self.name.clone(),
-            capabilities,
+            capabilities: Capabilities::reference(self.interpreter.subgroup_size).through(self.row),
             info: serde_json::json!({
                 "name": self.name,
                 "device_name": self.row.about,

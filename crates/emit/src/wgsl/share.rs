@@ -330,13 +330,17 @@ impl Fit<'_> {
         }
         match (call.op, call.op.info().gives) {
             (SubgroupOp::AllEqual, _) if ty == Type::BOOL => Some(Expr::subgroup(SubgroupOp::All, [value.clone()])),
-            (SubgroupOp::AllEqual, _) if is_selectable(ty) && ty.scalar != Scalar::Bool => {
+            (SubgroupOp::AllEqual, _) if is_selectable(ty) => {
+                // Bools travel as numbers.
+                let value = match ty.scalar {
+                    Scalar::Bool => Expr::Cast(Scalar::Uint, Box::new(value.clone())),
+                    _ => value.clone(),
+                };
                 let first = Expr::subgroup(SubgroupOp::BroadcastFirst, [value.clone()]);
-                let same = Expr::binary(BinaryOp::Eq, value.clone(), first);
+                let same = Expr::binary(BinaryOp::Eq, value, first);
                 let same = if ty.width > 1 { Expr::Intrinsic(Intrinsic::All, vec![same]) } else { same };
                 Some(Expr::subgroup(SubgroupOp::All, [same]))
             }
-            // Bools travel as numbers.
             (op, Gives::Same) if ty.scalar == Scalar::Bool && has(op, Type { scalar: Scalar::Uint, ..ty }) => {
                 let mut args = call.args.clone();
                 args[0] = Expr::Cast(Scalar::Uint, Box::new(value.clone()));

@@ -1,0 +1,139 @@
+//! Tint, Chrome's compiler of WGSL: as Dawn uses it on Vulkan, or somebody's own build of the program `tint`.
+//!
+//! Dawn comes as the Python package `wgpudawn`, and a script (`tint.py`) that is kept running has it dump the modules that it gives to
+//! the Vulkan driver: with Dawn's choices of transforms for that driver, indices restricted to what they index among them, and arrays of the
+//! workgroup filled with zeros. The driver is SwiftShader where the set-up has it, since Dawn asks for more than old drivers have.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use shaderc::{CompileOptions, EnvVersion, TargetEnv};
+use tangle_features::Feature;
+use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
+use tangle_program::variant::Language;
+
+use crate::started::Server;
+use crate::{Call, Compiler, Failure, Found, absent, installed, started};
+
+pub(crate) const WGSL: Compiler = Compiler {
+    name: "tint",
+    language: Language::Wgsl,
+    about: "Tint, Chrome's shader compiler, in Dawn",
+    promise: Tier::Plain,
+    // With Dawn's toggle `use_spirv_1_4`, on by default where the driver takes it.
+    least_spirv: SpirvVersion::V1_4,
+    // SwiftShader has none, and without them Dawn refuses the shader.
+    lacks_features: &[Feature::ShaderFloat16],
+    lacks,
+    fitted: |_| {},
+    find,
+    compile,
+    command: |_| Some("tint --format spirv --output-name shader.spv shader.wgsl".into()),
+};
+
+/// The most invocations of a workgroup, and the most in its third dimension, that every device has (WebGPU, Limits:
+/// `maxComputeInvocationsPerWorkgroup`, `maxComputeWorkgroupSizeZ`).
+const MOST_INVOCATIONS: u32 = 256;
+const MOST_IN_Z: u32 = 64;
+
+fn lacks(case: &Case) -> Vec<String> {
+    let mut lacking = Vec::new();
+    if case.entry_point.stage == Stage::Compute {
+        let size = case.entry_point.workgroups().size;
+        if size.iter().product::<u32>() > MOST_INVOCATIONS || size[2] > MOST_IN_Z {
+            lacking.push("workgroups larger than WebGPU's limits".to_owned());
+        }
+    }
+    lacking
+}
+
+/// The file of the Python package by which it is recognised.
+const PACKAGE: &str = "wgpudawn/__init__.py";
+
+fn find(named: Option<&Path>) -> Result<Found, String> {
+    if let Some(path) = named {
+        let version = path.display().to_string();
+        return match path.is_file() || path.join(PACKAGE).is_file() {
+            true => Ok(Found { path: Some(path.to_owned()), version }),
+            false => {
+                Err(format!("{version} is neither the program tint nor a folder with the Python package wgpudawn"))
+            }
+        };
+    }
+    let folder = installed(WGSL.name).ok_or_else(|| absent(WGSL.name))?;
+    let version = std::fs::read_to_string(folder.join("version")).unwrap_or_default();
+    Ok(Found { path: Some(folder), version: version.trim().to_owned() })
+}
+
+/// Answers a line for each shader; see there.
+const SCRIPT: &str = include_str!("tint.py");
+
+thread_local! {
+    static RUNNING: RefCell<Option<(PathBuf, Server)>> = const { RefCell::new(None) };
+}
+
+fn start(folder: &Path) -> Result<Server, Failure> {
+    let mut command = Command::new("python3");
+    command.args(["-I", "-c", SCRIPT]).arg(folder);
+    let swiftshader = tangle_files::cache_folder().map(|cache| cache.join("drivers/swiftshader/swiftshader.json"));
+    if let Some(manifest) = swiftshader.filter(|manifest| manifest.is_file()) {
+        command.env("VK_DRIVER_FILES", &manifest).env("VK_ICD_FILENAMES", manifest);
+    }
+    let mut server = Server::start(&mut command, "Dawn")?;
+    match answer(&server.line()?)? {
+        ("ready", _) => Ok(server),
+        (_, reason) => Err(Failure::Absent(format!("Dawn does not start: {reason}"))),
+    }
+}
+
+/// The one member of an answer, which is an object: `ready`, `absent`, `spirv` or `refused`.
+fn answer(line: &str) -> Result<(&'static str, String), Failure> {
+    let value: Value = serde_json::from_str(line).map_err(|_| Failure::Absent(format!("Dawn answers: {line}")))?;
+    ["ready", "absent", "spirv", "refused"]
+        .into_iter()
+        .find_map(|kind| Some((kind, value.get(kind)?.as_str()?.to_owned())))
+        .ok_or_else(|| Failure::Absent(format!("Dawn answers: {line}")))
+}
+
+fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
+    let Some(path) = call.path else { return Err(Failure::Absent(absent(WGSL.name))) };
+    if path.is_file() {
+        return compile_by_program(path, call);
+    }
+    RUNNING.with_borrow_mut(|running| {
+        let mut server = match running.take() {
+            Some((folder, server)) if folder == path => server,
+            _ => start(path)?,
+        };
+        // One that dies is not kept.
+        let line = server.ask(&Value::from(call.source).to_string())?;
+        *running = Some((path.to_owned(), server));
+        match answer(&line)? {
+            ("spirv", text) => assembled(&text),
+            (_, message) => Err(Failure::Refused(message)),
+        }
+    })
+}
+
+/// The module of a text that has its version in a comment, as the disassembler of SPIRV-Tools writes it.
+fn assembled(text: &str) -> Result<Vec<u32>, Failure> {
+    let absent = |error: shaderc::Error| Failure::Absent(error.to_string());
+    let mut options = CompileOptions::new().map_err(absent)?;
+    options.set_target_env(TargetEnv::Vulkan, EnvVersion::Vulkan1_3 as u32);
+    let module = shaderc::Compiler::new().map_err(absent)?.assemble(text, Some(&options));
+    let refused = |reason: &str| Failure::Refused(format!("what it dumps cannot be assembled: {reason}"));
+    let mut words = module.map_err(|error| refused(&error.to_string()))?.as_binary().to_vec();
+    let version = text.lines().find_map(|line| line.strip_prefix("; Version: 1.")?.trim().parse::<u32>().ok());
+    words[1] = 1 << 16 | version.ok_or_else(|| refused("it has no version"))? << 8;
+    Ok(words)
+}
+
+fn compile_by_program(program: &Path, call: &Call<'_>) -> Result<Vec<u32>, Failure> {
+    let folder = started::folder(&[("shader.wgsl", call.source)])?;
+    let mut command = Command::new(program);
+    command.args(["--format", "spirv", "--output-name", "shader.spv", "shader.wgsl"]).current_dir(folder.path());
+    started::run(&mut command)?;
+    started::module(&started::read(&folder, "shader.spv")?)
+}
