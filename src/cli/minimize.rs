@@ -20,7 +20,7 @@ use tangle_minimizer::{Progress, Size, statements};
 use tangle_program::case::Case;
 use tangle_runner::config::Drivers;
 
-use super::{DriverArgs, Found, duration, foreign, progress, read_case, say, say_stderr, timeout};
+use super::{CompilerName, DriverArgs, Found, duration, foreign, progress, read_case, say, say_stderr, timeout};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -29,6 +29,9 @@ pub struct Args {
     /// Device to run on, by the name `tangle devices` shows; that of the finding if not given
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
+    /// Compiler to run on, as `tangle fuzz` takes it: `NAME=PATH` for a build of your own
+    #[arg(long, value_name = "NAME", conflicts_with = "device")]
+    compiler: Option<CompilerName>,
     #[command(flatten)]
     drivers: DriverArgs,
     /// The most processor time for one candidate; for a hang that is what every candidate that hangs costs
@@ -68,18 +71,29 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         let out = args.out.as_deref();
         return foreign::minimize(&args.case, &finding, args.device.as_ref(), &args.drivers, args.time, out);
     }
-    let original = read_case(&args.case)?;
+    let mut original = read_case(&args.case)?;
+    let mut device = args.device.clone();
+    if let Some(compiler) = &args.compiler {
+        compiler.settle();
+        let name = compiler.devices.first().context("a compiler without a language")?;
+        original.variant = name.parse().map_err(anyhow::Error::msg)?;
+        device = Some(name.clone());
+    }
     let found = read_finding(&args.case)?;
     let place = args.out.as_deref().map_or_else(|| MinimizedPath::of(&args.case), MinimizedPath::new);
     place.check(&original)?;
     let drivers = args.drivers.drivers()?;
-    let name = match (&args.device, drivers.own.first(), &found) {
+    let name = match (&device, drivers.own.first(), &found) {
         (Some(name), ..) => name.clone(),
         (None, Some(own), _) => own.name.clone(),
         (None, None, Some(found)) => found.device.clone(),
         (None, None, None) => anyhow::bail!("say with --device where the case fails"),
     };
     let targets = open(args, &drivers, &name)?;
+    if let (Some(_), Some(target)) = (&args.compiler, targets.first()) {
+        let missing = target.missing(&original);
+        anyhow::ensure!(missing.is_empty(), "{name} cannot run the case: it lacks {}", missing.join(", "));
+    }
     let unfinished = if args.fresh { None } else { place.unfinished(&original) };
     let resumed = unfinished.is_some();
     let start = unfinished.unwrap_or_else(|| original.clone());
