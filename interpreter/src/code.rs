@@ -5,6 +5,7 @@
 
 use rspirv::spirv;
 
+use crate::outcome::Why;
 use crate::types::{Scalar, TypeId};
 
 /// Number of a column.
@@ -254,7 +255,7 @@ pub(crate) enum Op {
         saturate: bool,
     },
     /// Everything the result could be is open: an operation that has no rule here.
-    Open,
+    Open(Why),
     /// Index of the chain.
     Chain(u32),
     /// Index of the texel; `a`: the image, if it is a value; `ins`: coordinates. The address, or [`NO_TEXEL`].
@@ -369,6 +370,8 @@ pub(crate) struct Texel {
     /// Of a coordinate.
     pub width: u8,
     pub signed: bool,
+    /// The last of the coordinates is a level, of which there is one.
+    pub has_level: bool,
 }
 
 /// The address of a texel outside of its image.
@@ -458,6 +461,8 @@ pub(crate) enum ObjectKind {
         texel: u32,
     },
     Push,
+    /// A sampler.
+    Nothing,
     /// Bytes.
     Workgroup(u64),
 }

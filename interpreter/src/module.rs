@@ -2,6 +2,7 @@
 
 use rspirv::binary::{self, Consumer, ParseAction};
 use rspirv::dr;
+use rspirv::grammar::reflect::is_block_terminator;
 use rspirv::grammar::{INSTRUCTION_TABLE, OperandKind};
 use rspirv::spirv::{self, Op};
 
@@ -15,18 +16,22 @@ pub enum BindingKind {
     StorageBuffer,
     /// `VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER`
     UniformBuffer,
-    /// `VK_DESCRIPTOR_TYPE_STORAGE_IMAGE` or `VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER`, of a format whose values are kept as they are.
+    /// `VK_DESCRIPTOR_TYPE_STORAGE_IMAGE` or `VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER`.
     StorageImage,
+    /// `VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE`, `VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER` or `VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER`. It has one level.
+    SampledImage,
+    /// `VK_DESCRIPTOR_TYPE_SAMPLER`: nothing is bound to it.
+    Sampler,
     /// Anything else: not supported.
     Other,
 }
 
-/// A storage image as its type says.
+/// An image as its type says. Where that names no format a texel has four components of the sampled type, in 32 bits each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageShape {
     /// Bytes of a texel.
     pub texel: u32,
-    /// Coordinates of a texel: one to three; the layer of an array counts as one more.
+    /// Coordinates of a texel: one to three; the layer of an array counts as one more. A cube has two.
     pub dimensions: u32,
 }
 
@@ -45,7 +50,7 @@ pub struct Binding {
     pub size: u64,
     /// Bytes of an element of that run-time array, if there is one.
     pub element: Option<u64>,
-    /// For a storage image.
+    /// For an image.
     pub image: Option<ImageShape>,
     /// Name in the module (`OpName` of the variable, else of its type), if there is one.
     pub name: Option<String>,
@@ -157,13 +162,13 @@ fn check_instructions(words: &[u32]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The loader of `rspirv`, which knows no instructions between functions but those of SPIR-V 1.0: here come `OpExecutionModeId` and the non-semantic
+/// The loader of `rspirv`, which knows no instructions outside of blocks but those of SPIR-V 1.0: here come `OpExecutionModeId` and the non-semantic
 /// `OpExtInst`.
 #[derive(Default)]
 struct Reader {
     loader: dr::Loader,
     execution_modes: Vec<dr::Instruction>,
-    in_function: bool,
+    in_block: bool,
 }
 
 impl Consumer for Reader {
@@ -185,9 +190,9 @@ impl Consumer for Reader {
                 self.execution_modes.push(inst);
                 return ParseAction::Continue;
             }
-            Op::ExtInst if !self.in_function => return ParseAction::Continue,
-            Op::Function => self.in_function = true,
-            Op::FunctionEnd => self.in_function = false,
+            Op::ExtInst | Op::ExtInstWithForwardRefsKHR if !self.in_block => return ParseAction::Continue,
+            Op::Label => self.in_block = true,
+            opcode if is_block_terminator(opcode) => self.in_block = false,
             _ => {}
         }
         self.loader.consume_instruction(inst)

@@ -59,6 +59,8 @@ pub enum Why {
     Precision,
     /// Open: read from outside of an image: undefined, or zeros with `robustImageAccess` (Vulkan, "Texel Replacement").
     OutsideImage,
+    /// Open: sampled from an image; what filtering gives is not computed.
+    Sampled,
     /// Open: written by an invocation whose path is unknown, or by one that might have been.
     Path,
     /// Open: the specification leaves the choice to the implementation (sign of a zero, NaN payload, bits of a ballot outside the tangle, …).
@@ -83,6 +85,7 @@ impl Why {
             Why::Tangle => "the lanes that execute it together are not determined",
             Why::Order => "the order of accesses is not determined",
             Why::Precision => "determined up to its precision only",
+            Why::Sampled => "sampled from an image",
             Why::Path => "written on a path that is not determined",
             Why::Implementation => "the implementation chooses",
         }
@@ -122,6 +125,8 @@ pub struct BufferState {
     pub binding: u32,
     /// Element of an array of descriptors.
     pub element: u32,
+    /// The device address, of a buffer that has one.
+    pub address: Option<u64>,
     /// Contents. Where a byte is not determined, one possible value of it.
     pub bytes: Vec<u8>,
     /// For every byte 0 if it must be what [`bytes`](Self::bytes) says, else `n` for the reason `n - 1` in [`Outcome::reasons`]. Empty if all are

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::decode::{Decoded, decode};
-use crate::dispatch::{Dispatch, LaneMap, PipelineOptions};
+use crate::dispatch::{Buffer, Dispatch, LaneMap, PipelineOptions};
 use crate::exec::{Columns, Knowledge, Layout, Machine, Memory, Reasons, Shared, Stop, Subgroup, location};
 use crate::faults::Planted;
 use crate::lanes::Lanes;
@@ -220,7 +220,8 @@ impl Pipeline {
                 Some(object) => (object.bytes.clone(), object.states(&mut number)),
                 None => (buffer.bytes.clone(), Vec::new()),
             };
-            BufferState { set: buffer.set, binding: buffer.binding, element: buffer.element, bytes, states }
+            let Buffer { set, binding, element, address, .. } = *buffer;
+            BufferState { set, binding, element, address, bytes, states }
         });
         let buffers = buffers.collect();
         Outcome {

@@ -55,16 +55,58 @@ pub(crate) struct MatrixLayout {
     pub row_major: bool,
 }
 
-/// A storage image.
+/// An image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Image {
-    /// Coordinates of a texel: one to three, and one for the layer.
+    /// Coordinates of a texel: one to three, and one for the layer. Of a cube those of a face.
     pub dimensions: u32,
     /// What is read and written.
     pub sampled: Scalar,
-    /// Of the format: components of a texel, and what one is in memory.
-    pub components: u32,
-    pub scalar: Scalar,
+    /// How a texel lies in memory.
+    pub format: Format,
+    /// The type names a format.
+    pub has_format: bool,
+    /// Read with a sampler or by `OpImageFetch`, and not written.
+    pub is_sampled: bool,
+    /// Several samples for each texel: none of them is kept.
+    pub multisampled: bool,
+}
+
+/// How a texel lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Format {
+    /// What is stored, and how many of it.
+    pub stored: Scalar,
+    pub count: u32,
+    /// Bits of the components, from the lowest, if they lie in one stored word together. 0 where there are fewer.
+    pub fields: Option<[u8; 4]>,
+    pub encoding: Encoding,
+}
+
+/// What the bits of a component say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// The value itself.
+    Plain,
+    /// Normalised fixed point; signed or not.
+    Normalised(bool),
+    /// A float without a sign, with five bits of exponent.
+    SmallFloat,
+}
+
+impl Format {
+    /// Bytes of a texel.
+    pub fn bytes(self) -> u32 {
+        self.count * self.stored.bytes()
+    }
+
+    /// Components of a texel.
+    pub fn components(self) -> usize {
+        match self.fields {
+            Some(fields) => fields.iter().filter(|bits| **bits > 0).count(),
+            None => self.count as usize,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -81,6 +123,9 @@ pub(crate) enum Type {
     Pointer(u32, TypeId),
     Function,
     Image(Image),
+    /// An image with a sampler.
+    SampledImage(TypeId),
+    Sampler,
     /// Declared only.
     Opaque(&'static str),
 }
@@ -114,7 +159,9 @@ impl Types {
     /// Adds a type whose parts are there already.
     pub fn add(&mut self, ty: Type) -> Result<TypeId, Error> {
         let (cells, depth) = match &ty {
-            Type::Void | Type::Opaque(_) | Type::Image(_) | Type::Function => (0, 0),
+            Type::Void | Type::Opaque(_) | Type::Image(_) | Type::SampledImage(_) | Type::Sampler | Type::Function => {
+                (0, 0)
+            }
             Type::Scalar(_) | Type::Pointer(..) => (1, 0),
             Type::Vector(part, n) | Type::Matrix(part, n) => {
                 (self.cells[*part as usize].saturating_mul(u64::from(*n)), self.depth[*part as usize] + 1)
@@ -143,6 +190,23 @@ impl Types {
         self.cells.push(cells);
         self.depth.push(depth);
         Ok(self.types.len() as TypeId - 1)
+    }
+
+    /// True for images and samplers, which are no values.
+    pub fn is_opaque(&self, ty: TypeId) -> bool {
+        matches!(self.get(ty), Type::Opaque(_) | Type::Image(_) | Type::SampledImage(_) | Type::Sampler)
+    }
+
+    /// The image of an image type, with a sampler or without.
+    pub fn image(&self, ty: TypeId) -> Option<Image> {
+        match *self.get(ty) {
+            Type::Image(image) => Some(image),
+            Type::SampledImage(image) => match *self.get(image) {
+                Type::Image(image) => Some(image),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// Completes a pointer that was declared by `OpTypeForwardPointer`.
@@ -199,7 +263,13 @@ impl Types {
             Type::Vector(part, n) | Type::Matrix(part, n) => (0..*n).for_each(|_| self.scalars(*part, out)),
             Type::Array(part, n, _) => (0..*n).for_each(|_| self.scalars(*part, out)),
             Type::Struct(members) => members.iter().for_each(|m| self.scalars(m.ty, out)),
-            Type::Void | Type::RuntimeArray(..) | Type::Function | Type::Image(_) | Type::Opaque(_) => {}
+            Type::Void
+            | Type::RuntimeArray(..)
+            | Type::Function
+            | Type::Image(_)
+            | Type::SampledImage(_)
+            | Type::Sampler
+            | Type::Opaque(_) => {}
         }
     }
 
@@ -309,7 +379,13 @@ impl Types {
                     self.leaves(member.ty, base.saturating_add(offset), member.matrix, None, out);
                 }
             }
-            Type::Void | Type::RuntimeArray(..) | Type::Function | Type::Image(_) | Type::Opaque(_) => {}
+            Type::Void
+            | Type::RuntimeArray(..)
+            | Type::Function
+            | Type::Image(_)
+            | Type::SampledImage(_)
+            | Type::Sampler
+            | Type::Opaque(_) => {}
         }
     }
 

@@ -389,6 +389,125 @@ fn storage_images() {
     }
 }
 
+/// Normalised fixed point, packed words and small floats; an image whose type names no format has four components of 32 bits.
+#[test]
+fn formats_of_storage_images() {
+    let images = "#extension GL_EXT_shader_image_load_formatted : require
+        layout(set = 0, binding = 2, rgba8) uniform image2D u;
+        layout(set = 0, binding = 3, rg16_snorm) uniform image2D sn;
+        layout(set = 0, binding = 4, rgb10_a2) uniform image2D p;
+        layout(set = 0, binding = 5, rgb10_a2ui) uniform uimage2D q;
+        layout(set = 0, binding = 6, r11f_g11f_b10f) uniform image2D f;
+        layout(set = 0, binding = 7) uniform image2D any;
+        ivec2 own() { return ivec2(lane % 4u, lane / 4u); }
+        void logged(vec4 x) { for (int i = 0; i < 4; i++) LOG(x[i] == 0.0 ? 0u : floatBitsToUint(x[i])); }";
+    let all = |words: &str| [words; 8].join(" ");
+    for (body, words) in [
+        // The ends are exact; what lies between two integers becomes any of them.
+        ("imageStore(u, own(), vec4(-3.0, 1.0, 7.0, 0.0)); logged(imageLoad(u, own()));", all("0,3f800000,3f800000,0")),
+        ("imageStore(u, own(), vec4(0.3)); LOG(uint(imageLoad(u, own()).x * 1000.0));", all("?")),
+        (
+            "imageStore(sn, own(), vec4(-1.0, 1.0, 5.0, 5.0)); logged(imageLoad(sn, own()));",
+            all("bf800000,3f800000,0,3f800000"),
+        ),
+        (
+            "imageStore(sn, own(), vec4(-7.0, 0.0, 0.0, 0.0)); logged(imageLoad(sn, own()));",
+            all("bf800000,0,0,3f800000"),
+        ),
+        (
+            "imageStore(p, own(), vec4(1.0, 0.0, 1.0, 1.0)); logged(imageLoad(p, own()));",
+            all("3f800000,0,3f800000,3f800000"),
+        ),
+        (
+            "imageStore(q, own(), uvec4(1023u, lane, 5u, 3u)); uvec4 x = imageLoad(q, own()); LOG(x.x); LOG(x.y); LOG(x.z); LOG(x.w);",
+            (0..8).map(|lane| format!("3ff,{lane},5,3")).collect::<Vec<_>>().join(" "),
+        ),
+        // 1.5 and 65024 have few bits, 1/3 has not, and there is no sign.
+        (
+            "imageStore(f, own(), vec4(1.5, 65024.0, 0.0, 9.0)); logged(imageLoad(f, own()));",
+            all("3fc00000,477e0000,0,3f800000"),
+        ),
+        (
+            "imageStore(f, own(), vec4(1.5, 1.0 / 3.0, 1.0, 9.0)); LOG(floatBitsToUint(imageLoad(f, own()).y));",
+            all("?"),
+        ),
+        ("imageStore(f, own(), vec4(-1.5, 0.0, 0.0, 0.0)); LOG(floatBitsToUint(imageLoad(f, own()).x));", all("?")),
+        (
+            "imageStore(any, own(), vec4(0.5, 1.0, 2.0, 0.25)); logged(imageLoad(any, own()));",
+            all("3f000000,3f800000,40000000,3e800000"),
+        ),
+    ] {
+        check(images, body, &[(Tier::Maximal, &words), (Tier::Plain, &words)]);
+    }
+}
+
+/// Images that are read only: fetches of the one level are exact, what is sampled is open, and no reason to go astray.
+#[test]
+fn sampled_images() {
+    let images = "#extension GL_EXT_samplerless_texture_functions : require
+        layout(set = 0, binding = 2) uniform sampler2D x;
+        layout(set = 0, binding = 3) uniform utexture3D v;
+        layout(set = 0, binding = 4) uniform sampler how;
+        layout(set = 0, binding = 5) uniform texture2DArray a[2];
+        layout(set = 0, binding = 6) uniform samplerCube c;
+        layout(set = 0, binding = 7) uniform isamplerBuffer t;
+        layout(set = 0, binding = 8) uniform sampler2DMS m;
+        float of(sampler2D y) { return texelFetch(y, ivec2(0), 0).x; }
+        ivec2 own() { return ivec2(lane % 4u, lane / 4u); }";
+    let all = |words: &str| [words; 8].join(" ");
+    for (body, words) in [
+        ("LOG(uint(texelFetch(x, own(), 0).x == 0.0)); LOG(uint(of(x)));", all("1,0")),
+        ("LOG(uint(texelFetchOffset(x, own(), 0, ivec2(1, 0)).x));", "0 0 0 ? 0 0 0 ?".into()),
+        // There is one level.
+        ("LOG(uint(texelFetch(x, own(), int(lane & 1u)).x));", "0 ? 0 ? 0 ? 0 ?".into()),
+        ("LOG(texelFetch(v, ivec3(own(), 1), 0).w); LOG(uint(textureSize(v, 0).z));", all("0,2")),
+        (
+            "LOG(uint(textureSize(x, int(lane & 1u)).x)); LOG(uint(textureQueryLevels(x)));",
+            "4,1 ?,1 4,1 ?,1 4,1 ?,1 4,1 ?,1".into(),
+        ),
+        (
+            "LOG(uint(texture(x, vec2(0.5)).x)); LOG(lane);",
+            (0..8).map(|lane| format!("?,{lane}")).collect::<Vec<_>>().join(" "),
+        ),
+        ("LOG(uint(textureLod(sampler2DArray(a[lane & 1u], how), vec3(0.5), 0.0).x)); LOG(1u);", all("?,1")),
+        (
+            "LOG(uint(textureSize(a[1], 0).z)); LOG(uint(textureSize(c, 0).y)); LOG(uint(textureGather(c, vec3(1.0)).x));",
+            all("2,2,?"),
+        ),
+        ("LOG(uint(texelFetch(t, int(lane)).x)); LOG(uint(textureSize(t)));", "0,4 0,4 0,4 0,4 ?,4 ?,4 ?,4 ?,4".into()),
+        ("LOG(uint(texelFetch(m, own(), 0).x)); LOG(uint(textureSize(m).x));", all("?,4")),
+    ] {
+        check(images, body, &[(Tier::Maximal, &words), (Tier::Plain, &words)]);
+    }
+    let outcome = run(&compile(images, "LOG(floatBitsToUint(texture(x, vec2(0.5)).x));"), Tier::Maximal, None);
+    let state = outcome.buffers[1].states[0] as usize;
+    assert_eq!(outcome.reasons[state - 1].why, Why::Sampled);
+}
+
+/// `packUnorm4x8` and its relatives round to the nearest; from the middle between two integers to any of them.
+#[test]
+fn normalised_words() {
+    let all = |words: &str| [words; 8].join(" ");
+    for (body, words) in [
+        (
+            "LOG(packUnorm4x8(vec4(0.0, 1.0, 0.31, -2.0))); LOG(packSnorm4x8(vec4(-1.0, 1.0, 0.3, -7.0)));",
+            all("4fff00,81267f81"),
+        ),
+        ("LOG(packUnorm2x16(vec2(1.0, 0.25))); LOG(packSnorm2x16(vec2(-1.0, 0.25)));", all("4000ffff,20008001")),
+        ("LOG(packUnorm2x16(vec2(0.5, 1.0)));", all("?")),
+        (
+            "vec4 x = unpackUnorm4x8(0xFF330000u); LOG(uint(x.x < 0.001)); LOG(uint(abs(x.z - 0.2) < 0.001 && abs(x.w - 1.0) < 0.001));",
+            all("1,1"),
+        ),
+        (
+            "vec2 x = unpackSnorm2x16(0x80008001u); LOG(uint(abs(x.x + 1.0) < 0.001 && x.y >= -1.0 && x.y < -0.99));",
+            all("1"),
+        ),
+    ] {
+        check("", body, &[(Tier::Plain, &words)]);
+    }
+}
+
 /// Functions whose results are "correct" or "correctly rounded", and what GLSL.std.450 leaves undefined of them.
 #[test]
 fn parts_of_floats() {
@@ -671,14 +790,39 @@ fn reasons_name_the_instruction() {
     assert!(reason.to_string().contains("OpGroupNonUniformShuffleUp"), "{reason}");
 }
 
+/// An undefined value that decides something is traced to the instruction that left it undefined.
+#[test]
+fn undefined_behaviour_names_the_origin_of_its_operand() {
+    for (body, says) in [
+        (
+            "int x = 5 - int(lane); if (x % 2 == 0) LOG(1u);",
+            "the condition is undefined: undefined for these operands: OpSMod",
+        ),
+        ("uint x; if (lane > 9u) x = 1u; LOG(data[x]);", "the address is never written"),
+    ] {
+        let found = text(&run(&compile("", body), Tier::Maximal, None));
+        assert!(found.contains(says), "{body}: {found}");
+    }
+}
+
+/// `radians`, `degrees` and `distance` by the formulas that their precision is inherited from.
+#[test]
+fn formulas_with_inherited_precision() {
+    for (body, words) in [
+        ("float x = radians(float(lane) * 0.0 + 180.0); LOG(uint(x * 1000.0)); LOG(floatBitsToUint(x));", "c45,?"),
+        ("float x = degrees(float(lane) * 0.0 + 1.0); LOG(uint(x));", "39"),
+        ("float x = distance(vec2(lane, 4.0), vec2(lane + 3u, 0.0)); LOG(uint(x + 0.5)); LOG(uint(x < 5.1));", "5,1"),
+    ] {
+        check("", body, &[(Tier::Plain, &[words; 8].join(" "))]);
+    }
+}
+
 /// Once, where it is declared, whatever is done with it.
 #[test]
 fn what_is_not_supported_is_named() {
     for (image, body, named) in [
-        ("rgba8) uniform image2D x", "imageStore(x, ivec2(0), vec4(1.0));", "of fixed point"),
         ("r32ui) uniform uimage2DMS x", "LOG(uint(imageSize(x).x));", "a multisampled storage image"),
         ("r32ui) uniform uimageCube x", "LOG(imageLoad(x, ivec3(0)).x);", "of other than one to three dimensions"),
-        ("set = 0) uniform sampler2D x", "LOG(uint(texelFetch(x, ivec2(0), 0).x));", "OpTypeSampledImage"),
     ] {
         let words = compile(&format!("layout(set = 0, binding = 2, {image};"), body);
         let refused = Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default());

@@ -48,7 +48,10 @@ pub struct Args {
     /// Contents of a buffer, as `0.1=zeros:64`; repeat for several. `ramp:WORDS`, `random:SEED:BYTES` or a file; else zeros
     #[arg(long, value_name = "SET.BINDING=CONTENTS", value_parser = buffer)]
     buffer: Vec<((u32, u32), Contents)>,
-    /// Extent of a storage image, as `0.1=16x16`; repeat for several. `--buffer` gives its texels, row by row; else it has 64 in each dimension
+    /// Contents of a buffer at a device address, as `0x10000=zeros:64`; repeat for several. A pointer has to be in the push constants or in a buffer
+    #[arg(long, value_name = "ADDRESS=CONTENTS", value_parser = memory)]
+    memory: Vec<(u64, Contents)>,
+    /// Extent of an image, as `0.1=16x16`; repeat for several. `--buffer` gives its texels, row by row; else it has 64 in each dimension
     #[arg(long, value_name = "SET.BINDING=WxHxD", value_parser = image)]
     image: Vec<((u32, u32), [u32; 3])>,
     /// Contents of the push constants, in the same words
@@ -93,6 +96,16 @@ fn binding(text: &str) -> Option<((u32, u32), &str)> {
 fn buffer(text: &str) -> Result<((u32, u32), Contents), String> {
     let (place, contents) = binding(text).ok_or("not of the form SET.BINDING=CONTENTS")?;
     contents.parse().map(|contents| (place, contents)).map_err(|error| format!("{error}"))
+}
+
+fn memory(text: &str) -> Result<(u64, Contents), String> {
+    let (address, contents) = text.split_once('=').ok_or("not of the form ADDRESS=CONTENTS")?;
+    let address = match address.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => address.parse(),
+    };
+    let address = address.map_err(|error| format!("the address: {error}"))?;
+    contents.parse().map(|contents| (address, contents)).map_err(|error| format!("{error}"))
 }
 
 fn image(text: &str) -> Result<((u32, u32), [u32; 3]), String> {
@@ -204,8 +217,13 @@ fn inputs(args: &Args) -> anyhow::Result<Inputs> {
     for (place, contents) in &args.buffer {
         buffers.insert(*place, contents.bytes()?);
     }
+    let mut memory = BTreeMap::new();
+    for (address, contents) in &args.memory {
+        memory.insert(*address, contents.bytes()?);
+    }
     Ok(Inputs {
         buffers,
+        memory,
         images: args.image.iter().copied().collect(),
         push: args.push.as_ref().map_or(Ok(Vec::new()), Contents::bytes)?,
         specialization: args.spec.iter().copied().collect(),
@@ -382,9 +400,16 @@ fn as_json(judged: &Judged) -> Value {
     let words = |buffer: &BufferState| -> Vec<Value> {
         (0..buffer.bytes.len() / 4).map(|word| buffer.word(4 * word).map_or(Value::Null, Value::from)).collect()
     };
-    let buffers: Vec<Value> = outcome.buffers.iter().map(|buffer| {
-        json!({ "set": buffer.set, "binding": buffer.binding, "element": buffer.element, "words": words(buffer) })
-    }).collect();
+    let buffers: Vec<Value> = outcome
+        .buffers
+        .iter()
+        .map(|buffer| match buffer.address {
+            Some(address) => json!({ "address": address, "words": words(buffer) }),
+            None => json!({
+                "set": buffer.set, "binding": buffer.binding, "element": buffer.element, "words": words(buffer),
+            }),
+        })
+        .collect();
     let undefined = match &outcome.end {
         End::Completed => Value::Null,
         End::Undefined(what) => Value::from(what.to_string()),
@@ -440,14 +465,11 @@ fn as_text(judged: &Judged) -> String {
 fn buffer_text(buffer: &BufferState, name: &str, outcome: &Outcome, text: &mut String) {
     let words: Vec<Option<u32>> = (0..buffer.bytes.len() / 4).map(|word| buffer.word(4 * word)).collect();
     let open = words.iter().filter(|word| word.is_none()).count();
-    let _ = writeln!(
-        text,
-        "\nset {} binding {} {name}: {} words, {} determined, {open} open",
-        buffer.set,
-        buffer.binding,
-        words.len(),
-        words.len() - open
-    );
+    let place = match buffer.address {
+        Some(address) => format!("address {address:#x}"),
+        None => format!("set {} binding {} {name}", buffer.set, buffer.binding),
+    };
+    let _ = writeln!(text, "\n{place}: {} words, {} determined, {open} open", words.len(), words.len() - open);
     let shown = |word: &Option<u32>| word.map_or("?".into(), |word| format!("{word:#x}"));
     for (row, words) in words.chunks(COLUMNS).enumerate().take(ROWS) {
         let cells: Vec<String> = words.iter().map(shown).collect();

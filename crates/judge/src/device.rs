@@ -218,8 +218,12 @@ impl<'a> Ready<'a> {
         if interface.bindings.iter().any(|binding| binding.count != Some(1)) {
             return Err("arrays of descriptors are not run on devices".into());
         }
-        if interface.bindings.iter().any(|binding| binding.kind == BindingKind::StorageImage) {
-            return Err("storage images are not run on devices".into());
+        if !inputs.memory.is_empty() {
+            return Err("buffers at device addresses are not run on devices".into());
+        }
+        let is_image = |binding: &Binding| binding.image.is_some() || binding.kind == BindingKind::Sampler;
+        if interface.bindings.iter().any(is_image) {
+            return Err("images and samplers are not run on devices".into());
         }
         if interface.spec_constants.iter().any(|constant| constant.width > 32) {
             return Err("specialisation constants of 64 bits are not run on devices".into());

@@ -13,9 +13,11 @@ pub struct Inputs {
     /// Contents of buffers by set and binding. A storage or uniform buffer that is not named is as large as its type, with [`DEFAULT_ITEMS`]
     /// elements where that ends in a run-time array, and all 0.
     pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
-    /// Width, height, and depth or layers of storage images by set and binding; [`DEFAULT_SIDE`] in each dimension without. Their texels are those of
+    /// Width, height, and depth or layers of images by set and binding; [`DEFAULT_SIDE`] in each dimension without. Their texels are those of
     /// the buffer of this name: row by row, slice by slice.
     pub images: BTreeMap<(u32, u32), [u32; 3]>,
+    /// Contents of buffers at device addresses, which no descriptor names.
+    pub memory: BTreeMap<u64, Vec<u8>>,
     /// Push constants; zeros behind what is given.
     pub push: Vec<u8>,
     /// Specialisation constants: bits by `SpecId`.
@@ -38,6 +40,9 @@ pub const DEFAULT_ITEMS: u64 = 1024;
 /// Texels in each dimension of an image that nobody gave an extent for.
 pub const DEFAULT_SIDE: u32 = 64;
 
+/// The descriptor set of buffers without a descriptor: more than any device has. Their bindings count from 0 by address.
+pub const NO_SET: u32 = u32::MAX;
+
 /// Bytes of an image at most.
 const MAX_IMAGE: u64 = 256 << 20;
 
@@ -46,6 +51,7 @@ impl Default for Inputs {
         Inputs {
             buffers: BTreeMap::new(),
             images: BTreeMap::new(),
+            memory: BTreeMap::new(),
             push: Vec::new(),
             specialization: BTreeMap::new(),
             workgroups: [1; 3],
@@ -88,7 +94,7 @@ pub fn judge(words: &[u32], inputs: &Inputs) -> Result<Judged, Error> {
 /// The dispatch of a module with these inputs.
 ///
 /// # Errors
-/// If a buffer or an extent is given for a binding that the module does not have, or that is no image.
+/// If a buffer or an extent is given for a binding that the module does not have, or that is no image, or if buffers at addresses overlap.
 pub fn dispatch(interface: &Interface, inputs: &Inputs) -> Result<Dispatch, Error> {
     let has = |key: &(u32, u32)| interface.bindings.iter().any(|binding| (binding.set, binding.binding) == *key);
     if let Some((set, binding)) = inputs.buffers.keys().find(|key| !has(key)) {
@@ -97,8 +103,25 @@ pub fn dispatch(interface: &Interface, inputs: &Inputs) -> Result<Dispatch, Erro
     let is_image =
         |key: &(u32, u32)| interface.bindings.iter().any(|b| (b.set, b.binding) == *key && b.image.is_some());
     if let Some((set, binding)) = inputs.images.keys().find(|key| !is_image(key)) {
-        return Err(Error::Dispatch(format!("the module has no storage image {binding} in set {set}")));
+        return Err(Error::Dispatch(format!("the module has no image {binding} in set {set}")));
     }
+    let ends = inputs.memory.iter().map(|(address, bytes)| address.checked_add(bytes.len() as u64));
+    let next = inputs.memory.keys().skip(1).map(|&address| Some(address)).chain([None]);
+    for (end, next) in ends.zip(next) {
+        let Some(end) = end else { return Err(Error::Dispatch("a buffer ends behind the last address".into())) };
+        if let Some(next) = next.filter(|&next| next < end) {
+            return Err(Error::Dispatch(format!(
+                "the buffer at {next:#x} begins before the one before it ends, at {end:#x}"
+            )));
+        }
+    }
+    let memory = inputs.memory.iter().zip(0..).map(|((&address, bytes), binding)| Buffer {
+        set: NO_SET,
+        binding,
+        address: Some(address),
+        bytes: bytes.clone(),
+        ..Buffer::default()
+    });
     let buffers: Result<Vec<_>, _> = interface.bindings.iter().map(|binding| buffers(binding, inputs)).collect();
     let invocations = interface.workgroup_size.iter().product();
     let mut push = inputs.push.clone();
@@ -106,7 +129,7 @@ pub fn dispatch(interface: &Interface, inputs: &Inputs) -> Result<Dispatch, Erro
     Ok(Dispatch {
         workgroups: inputs.workgroups,
         lane_map: LaneMap::linear(invocations, inputs.subgroup_size),
-        buffers: buffers?.concat(),
+        buffers: buffers?.into_iter().flatten().chain(memory).collect(),
         push,
         limits: inputs.limits,
     })
@@ -114,7 +137,7 @@ pub fn dispatch(interface: &Interface, inputs: &Inputs) -> Result<Dispatch, Erro
 
 /// The buffers of a binding: one for each element of an array of descriptors.
 fn buffers(binding: &Binding, inputs: &Inputs) -> Result<Vec<Buffer>, Error> {
-    if binding.kind == BindingKind::Other {
+    if matches!(binding.kind, BindingKind::Other | BindingKind::Sampler) {
         return Ok(Vec::new());
     }
     let place = (binding.set, binding.binding);

@@ -55,7 +55,7 @@ impl<'a> Decoder<'a> {
             let ty = self.type_of(param.result_type.unwrap_or(0))?;
             let id = param.result_id.ok_or_else(|| invalid("a parameter without an id"))?;
             let count = self.checked_cells(ty)?;
-            if matches!(self.types.get(ty), Type::Opaque(_) | Type::Image(_)) {
+            if self.types.is_opaque(ty) {
                 self.unsupported("parameters of opaque types");
             }
             let first = self.permanent_columns(count)?;
@@ -187,7 +187,7 @@ impl<'a> Decoder<'a> {
             if inst.operands.first() != Some(&Operand::StorageClass(StorageClass::Function)) {
                 return Err(invalid("a variable in a function of another storage class"));
             }
-            if matches!(self.types.get(pointee), Type::Opaque(_) | Type::Image(_) | Type::RuntimeArray(..)) {
+            if self.types.is_opaque(pointee) || matches!(self.types.get(pointee), Type::RuntimeArray(..)) {
                 self.unsupported("variables of opaque types");
             }
             let count = self.checked_cells(pointee)?;

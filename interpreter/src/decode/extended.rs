@@ -4,9 +4,10 @@ use rspirv::dr;
 use smallvec::smallvec;
 
 use super::instructions::{float_width, integer_width};
+use super::texel::Rounding;
 use super::{Cells, Decoder, id_at, invalid, literal_at};
 use crate::code::*;
-use crate::outcome::Error;
+use crate::outcome::{Error, Why};
 use crate::types::Type;
 
 impl Decoder<'_> {
@@ -107,13 +108,35 @@ impl Decoder<'_> {
                 }
                 self.define(id, ty, first)
             }
-            // Length, Normalize
-            66 | 69 => {
+            // Radians, Degrees: "x × C, where C is a correctly rounded constant" (Vulkan, "Precision of GLSL.std.450 Instructions")
+            11 | 12 => {
+                let ids = arity(1)?;
+                self.each_of(inst, ids, &mut |this, scalars, x| {
+                    let w = float_width(scalars[0])?;
+                    if w != 32 {
+                        return Ok(this.emit(Op::Open(Why::Precision), [x[0], NONE, NONE]));
+                    }
+                    let factor = if number == 11 { 1f32.to_radians() } else { 1f32.to_degrees() };
+                    let factor = this.float_constant(factor);
+                    let product = this.emit(Op::Float2(Float2::Mul, w), [x[0], factor, NONE]);
+                    Ok(this.emit(Op::Inherited(w), [product, NONE, NONE]))
+                })
+            }
+            // Length, Normalize, Distance
+            66 | 69 | 67 => {
                 let (id, ty) = self.result(inst)?;
-                let (x, scalar) = self.vector(arity(1)?[0])?;
+                let (mut x, scalar) = self.vector(arity(1)?[0])?;
                 let w = float_width(scalar)?;
+                if number == 67 {
+                    let (y, _) = self.vector(arity(2)?[1])?;
+                    if x.len() != y.len() {
+                        return Err(invalid("a distance of vectors with different numbers of components"));
+                    }
+                    let pairs = x.iter().zip(&y);
+                    x = pairs.map(|(&x, &y)| self.emit(Op::Float2(Float2::Sub, w), [x, y, NONE])).collect();
+                }
                 let square = self.float_dot(w, &x, &x);
-                if number == 66 {
+                if number != 69 {
                     let root = self.emit(Op::Float1(Float1::Sqrt, w), [square, NONE, NONE]);
                     let length = self.emit(Op::Inherited(w), [root, NONE, NONE]);
                     return self.define(id, ty, smallvec![length]);
@@ -151,6 +174,35 @@ impl Decoder<'_> {
                 let out = halves.iter().map(|&c| self.emit(Op::FloatConvert(16, 32), [c, NONE, NONE])).collect();
                 self.define(id, ty, out)
             }
+            // PackSnorm4x8, PackUnorm4x8, PackSnorm2x16, PackUnorm2x16: "round(clamp(c, 0, +1) * 255.0)" and the like
+            54..=57 => {
+                let (id, ty) = self.result(inst)?;
+                let (cells, _) = self.vector(arity(1)?[0])?;
+                let (bits, signed) = (if number < 56 { 8 } else { 16 }, number % 2 == 0);
+                let mut parts = Cells::new();
+                for &cell in &cells {
+                    let integer = self.to_normalised(cell, bits, signed, Rounding::Nearest);
+                    parts.push(self.emit(Op::Resize(32, bits, false), [integer, NONE, NONE]));
+                }
+                let out = self.rebundle(&parts, bits, 32);
+                self.define(id, ty, out)
+            }
+            // UnpackSnorm2x16, UnpackUnorm2x16, UnpackSnorm4x8, UnpackUnorm4x8: "f / 255.0", "clamp(f / 127.0, -1, +1)"
+            60 | 61 | 63 | 64 => {
+                let (id, ty) = self.result(inst)?;
+                let (cells, _) = self.vector(arity(1)?[0])?;
+                let (bits, signed) = (if number < 62 { 16 } else { 8 }, number == 60 || number == 63);
+                let (low, high) = (self.float_constant(-1.0), self.float_constant(1.0));
+                let mut out = Cells::new();
+                for part in self.rebundle(&cells, 32, bits) {
+                    let quotient = self.normalised_quotient(part, bits, bits, signed);
+                    out.push(match signed {
+                        true => self.emit(Op::FClamp(32), [quotient, low, high]),
+                        false => quotient,
+                    });
+                }
+                self.define(id, ty, out)
+            }
             // Cross
             68 => {
                 let (id, ty) = self.result(inst)?;
@@ -170,7 +222,7 @@ impl Decoder<'_> {
                 self.define(id, ty, out)
             }
             // Results of which nothing but their being computed is said here.
-            11..=25 | 33 | 34 | 49 | 54..=57 | 60 | 61 | 63 | 64 | 67 | 70..=72 | 47 => self.open(inst, &ids),
+            15..=25 | 33 | 34 | 47 | 49 | 70..=72 => self.open(inst, &ids),
             other => {
                 self.unsupported(format!("GLSL.std.450 instruction {other}"));
                 let (id, ty) = self.result(inst)?;
@@ -187,7 +239,7 @@ impl Decoder<'_> {
             let cells = self.cells(operand)?;
             all.extend(cells);
         }
-        let d = self.emit_row(Op::Open, &all);
+        let d = self.emit_row(Op::Open(Why::Precision), &all);
         let count = self.checked_cells(ty)?;
         self.define(id, ty, smallvec![d; count])
     }

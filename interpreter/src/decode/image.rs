@@ -1,13 +1,16 @@
-//! Storage images: loads, stores, sizes, and pointers to texels for atomics (SPIR-V 1.6 §3.52.10). An image is a buffer of texels, row by row, slice by
-//! slice; how many there are is known of its descriptor.
+//! Images (SPIR-V 1.6 §3.52.10): loads, stores, fetches, sizes, and pointers to texels for atomics. An image is a buffer of texels, row by row, slice
+//! by slice; how many there are is known of its descriptor. It has one level. What is sampled is open: filtering is not computed.
 
 use rspirv::dr::{self, Operand};
 use rspirv::spirv::{Dim, ImageFormat, ImageOperands, Op as Opcode};
 
-use super::instructions::{float_width, integer_width};
+use smallvec::smallvec;
+
+use super::instructions::integer_width;
+use super::texel::format_of;
 use super::{Cells, Decoder, Def, Pointer, id_at, invalid, literal_at};
 use crate::code::*;
-use crate::outcome::Error;
+use crate::outcome::{Error, Why};
 use crate::types::{Image, Scalar, Type};
 
 /// Operands that change nothing: what they promise of memory is checked by barriers alone.
@@ -19,43 +22,48 @@ const HARMLESS: ImageOperands = ImageOperands::MAKE_TEXEL_AVAILABLE
     .union(ImageOperands::ZERO_EXTEND)
     .union(ImageOperands::NONTEMPORAL);
 
-/// Components and what one of them is, of the formats whose values are kept as they are.
-fn format_of(format: ImageFormat) -> Option<(u32, Scalar)> {
-    use ImageFormat as F;
-    let (components, scalar) = match format {
-        F::Rgba32f => (4, Scalar::Float(32)),
-        F::Rg32f => (2, Scalar::Float(32)),
-        F::R32f => (1, Scalar::Float(32)),
-        F::Rgba16f => (4, Scalar::Float(16)),
-        F::Rg16f => (2, Scalar::Float(16)),
-        F::R16f => (1, Scalar::Float(16)),
-        F::Rgba32i => (4, Scalar::Int(32, true)),
-        F::Rg32i => (2, Scalar::Int(32, true)),
-        F::R32i => (1, Scalar::Int(32, true)),
-        F::Rgba32ui => (4, Scalar::Int(32, false)),
-        F::Rg32ui => (2, Scalar::Int(32, false)),
-        F::R32ui => (1, Scalar::Int(32, false)),
-        F::Rgba16i => (4, Scalar::Int(16, true)),
-        F::Rg16i => (2, Scalar::Int(16, true)),
-        F::R16i => (1, Scalar::Int(16, true)),
-        F::Rgba16ui => (4, Scalar::Int(16, false)),
-        F::Rg16ui => (2, Scalar::Int(16, false)),
-        F::R16ui => (1, Scalar::Int(16, false)),
-        F::Rgba8i => (4, Scalar::Int(8, true)),
-        F::Rg8i => (2, Scalar::Int(8, true)),
-        F::R8i => (1, Scalar::Int(8, true)),
-        F::Rgba8ui => (4, Scalar::Int(8, false)),
-        F::Rg8ui => (2, Scalar::Int(8, false)),
-        F::R8ui => (1, Scalar::Int(8, false)),
-        F::R64i => (1, Scalar::Int(64, true)),
-        F::R64ui => (1, Scalar::Int(64, false)),
-        _ => return None,
-    };
-    Some((components, scalar))
+/// Samples of a texel of a multisampled image, of which the bound one could have any number.
+const SAMPLES: u64 = 4;
+
+pub(super) fn is_image(opcode: Opcode) -> bool {
+    use Opcode as O;
+    is_sampling(opcode)
+        || matches!(
+            opcode,
+            O::Image
+                | O::SampledImage
+                | O::ImageFetch
+                | O::ImageRead
+                | O::ImageWrite
+                | O::ImageTexelPointer
+                | O::ImageQuerySize
+                | O::ImageQuerySizeLod
+                | O::ImageQueryLevels
+                | O::ImageQuerySamples
+        )
+}
+
+/// Instructions whose result is open, whatever the image holds.
+fn is_sampling(opcode: Opcode) -> bool {
+    use Opcode as O;
+    matches!(
+        opcode,
+        O::ImageSampleImplicitLod
+            | O::ImageSampleExplicitLod
+            | O::ImageSampleDrefImplicitLod
+            | O::ImageSampleDrefExplicitLod
+            | O::ImageSampleProjImplicitLod
+            | O::ImageSampleProjExplicitLod
+            | O::ImageSampleProjDrefImplicitLod
+            | O::ImageSampleProjDrefExplicitLod
+            | O::ImageGather
+            | O::ImageDrefGather
+            | O::ImageQueryLod
+    )
 }
 
 impl Decoder<'_> {
-    /// `OpTypeImage`: a storage image, or what is named where it is used.
+    /// `OpTypeImage`, or what is named where it is used.
     pub(super) fn image_type(&self, inst: &dr::Instruction) -> Result<Type, Error> {
         let sampled = self.types.scalar(self.type_of(id_at(inst, 0)?)?);
         let (Some(Operand::Dim(dim)), Some(&Operand::ImageFormat(format))) =
@@ -64,123 +72,193 @@ impl Decoder<'_> {
             return Err(invalid("OpTypeImage without its operands"));
         };
         let (arrayed, multisampled, use_of) = (literal_at(inst, 3)?, literal_at(inst, 4)?, literal_at(inst, 5)?);
+        let is_sampled = use_of == 1;
         let dimensions = match dim {
             Dim::Dim1D | Dim::DimBuffer => 1,
             Dim::Dim2D => 2,
             Dim::Dim3D => 3,
+            Dim::DimCube if is_sampled => 2,
             _ => return Ok(Type::Opaque("an image of other than one to three dimensions")),
         };
-        Ok(match (use_of, multisampled, sampled, format_of(format)) {
-            (2, 0, Some(sampled), Some((components, scalar))) => {
-                Type::Image(Image { dimensions: dimensions + arrayed.min(1), sampled, components, scalar })
-            }
-            (2, 0, Some(_), None) => {
-                Type::Opaque("a storage image without a format, or with one of fixed point or of packed floats")
-            }
-            (2, ..) => Type::Opaque("a multisampled storage image"),
-            _ => Type::Opaque("a sampled image"),
-        })
+        let (Some(sampled), 1 | 2) = (sampled, use_of) else { return Ok(Type::Opaque("an image of unknown use")) };
+        let has_format = format != ImageFormat::Unknown;
+        let Some(format) = format_of(format, sampled) else { return Ok(Type::Opaque("an image of this format")) };
+        if multisampled != 0 && !is_sampled {
+            return Ok(Type::Opaque("a multisampled storage image"));
+        }
+        Ok(Type::Image(Image {
+            dimensions: dimensions + arrayed.min(1),
+            sampled,
+            format,
+            has_format,
+            is_sampled,
+            multisampled: multisampled != 0,
+        }))
     }
 
     /// The image that an id stands for, and where it is.
     fn image(&self, id: u32) -> Result<(Pointer, Image), Error> {
         let pointer = self.pointer(id)?;
-        match *self.types.get(pointer.pointee) {
-            Type::Image(image) => Ok((pointer, image)),
-            _ => Err(invalid(format!("%{id} is no image"))),
-        }
+        let image = self.types.image(pointer.pointee).ok_or_else(|| invalid(format!("%{id} is no image")))?;
+        Ok((pointer, image))
     }
 
-    /// A column with the address of the texel at some coordinates.
-    fn texel(&mut self, pointer: &Pointer, image: Image, coordinates: u32) -> Result<Reg, Error> {
-        let (cells, scalar) = self.vector(coordinates)?;
+    /// A column with the address of the texel at some coordinates, of a level if there is one.
+    fn texel(
+        &mut self,
+        pointer: &Pointer,
+        image: Image,
+        coordinates: &[Reg],
+        scalar: Scalar,
+        level: Option<Reg>,
+    ) -> Result<Reg, Error> {
         let Scalar::Int(width, signed) = scalar else { return Err(invalid("coordinates that are no integers")) };
-        let Some(cells) = cells.get(..image.dimensions as usize) else {
+        let Some(cells) = coordinates.get(..image.dimensions as usize) else {
             return Err(invalid("fewer coordinates than an image has dimensions"));
         };
-        let size = u64::from(image.components * image.scalar.bytes());
-        self.code.texels.push(Texel { base: pointer.base, size, width, signed });
+        let mut ins = Cells::from_slice(cells);
+        ins.extend(level);
+        let size = u64::from(image.format.bytes());
+        self.code.texels.push(Texel { base: pointer.base, size, width, signed, has_level: level.is_some() });
         let (op, d) = (Op::Texel(self.code.texels.len() as u32 - 1), self.temp());
-        self.push(op, d, [Self::base_operand(pointer), NONE, NONE], &[], cells);
+        self.push(op, d, [Self::base_operand(pointer), NONE, NONE], &[], &ins);
         Ok(d)
     }
 
-    /// An access to all components of a texel.
+    /// The same without a level.
+    fn storage_texel(&mut self, pointer: &Pointer, image: Image, coordinates: u32) -> Result<Reg, Error> {
+        let (cells, scalar) = self.vector(coordinates)?;
+        self.texel(pointer, image, &cells, scalar, None)
+    }
+
+    /// An access to all that is stored of a texel.
     fn texel_access(&mut self, texel: Reg, pointer: &Pointer, image: Image) -> u32 {
-        let bytes = image.scalar.bytes();
-        self.code.granule = self.code.granule.min(bytes);
+        let stored = image.format.stored;
+        self.code.granule = self.code.granule.min(stored.bytes());
         self.code.accesses.push(Access {
             base: Base::Reg(texel),
             space: Space::Bytes,
-            leaves: (0..image.components).map(|at| (at * bytes, image.scalar)).collect(),
-            read_only: pointer.read_only,
+            leaves: (0..image.format.count).map(|at| (at * stored.bytes(), stored)).collect(),
+            read_only: pointer.read_only || image.is_sampled,
             synchronises: false,
             texel: true,
         });
         self.code.accesses.len() as u32 - 1
     }
 
-    fn only_harmless(&mut self, inst: &dr::Instruction, at: usize) {
-        if let Some(Operand::ImageOperands(operands)) = inst.operands.get(at) {
-            if !HARMLESS.contains(*operands) {
-                self.unsupported(format!("Op{:?} with {operands:?}", inst.class.opcode));
+    /// The mask of the image operands at a position, and the ids that follow.
+    fn image_operands(&self, inst: &dr::Instruction, at: usize) -> (ImageOperands, Vec<u32>) {
+        match inst.operands.get(at) {
+            Some(Operand::ImageOperands(mask)) => {
+                let ids = (at + 1..inst.operands.len()).filter_map(|at| id_at(inst, at).ok());
+                (*mask, ids.collect())
             }
+            _ => (ImageOperands::empty(), Vec::new()),
         }
     }
 
-    /// `OpImageRead`. Components that the format does not have are 0, and 1 for the fourth (Vulkan, "Conversion to RGBA").
+    fn only(&mut self, inst: &dr::Instruction, operands: ImageOperands, supported: ImageOperands) {
+        if !supported.contains(operands) {
+            self.unsupported(format!("Op{:?} with {operands:?}", inst.class.opcode));
+        }
+    }
+
+    /// `OpImageRead`.
     fn image_read(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
-        let (id, ty) = self.result(inst)?;
-        self.only_harmless(inst, 2);
+        let (operands, _) = self.image_operands(inst, 2);
+        self.only(inst, operands, HARMLESS);
         let (pointer, image) = self.image(id_at(inst, 0)?)?;
-        let texel = self.texel(&pointer, image, id_at(inst, 1)?)?;
-        let loaded = self.temps(image.components as usize);
-        let access = self.texel_access(texel, &pointer, image);
-        self.push(Op::Load(access), NONE, [texel, NONE, NONE], &loaded, &[]);
+        let texel = self.storage_texel(&pointer, image, id_at(inst, 1)?)?;
+        self.read_texel(inst, &pointer, image, texel)
+    }
+
+    /// The value of a texel. Components that the format does not have are 0, and 1 for the fourth (Vulkan, "Conversion to RGBA").
+    fn read_texel(&mut self, inst: &dr::Instruction, pointer: &Pointer, image: Image, texel: Reg) -> Result<(), Error> {
+        let (id, ty) = self.result(inst)?;
+        let stored = self.temps(image.format.count as usize);
+        let access = self.texel_access(texel, pointer, image);
+        self.push(Op::Load(access), NONE, [texel, NONE, NONE], &stored, &[]);
+        let components = self.decode_texel(image.format, &stored, image.sampled)?;
         let count = self.checked_cells(ty)?;
+        let one = match image.sampled {
+            Scalar::Float(16) => 0x3C00,
+            Scalar::Float(_) => u64::from(1f32.to_bits()),
+            _ => 1,
+        };
         let mut out = Cells::new();
         for at in 0..count {
-            out.push(match (loaded.get(at), image.scalar, image.sampled) {
-                (None, ..) => {
-                    let one = match image.sampled {
-                        Scalar::Float(_) => u64::from(1f32.to_bits()),
-                        _ => 1,
-                    };
-                    self.constant_column(if at == 3 { one } else { 0 })
-                }
-                // 32 bits, too, since a denormal may be flushed.
-                (Some(&x), Scalar::Float(from), sampled) => {
-                    self.emit(Op::FloatConvert(from, float_width(sampled)?), [x, NONE, NONE])
-                }
-                (Some(&x), Scalar::Int(from, signed), sampled) => match integer_width(sampled)? {
-                    to if to == from => x,
-                    to => self.emit(Op::Resize(from, to, signed), [x, NONE, NONE]),
-                },
-                (Some(&x), ..) => x,
+            out.push(match components.get(at) {
+                Some(&component) => component,
+                None => self.constant_column(if at == 3 { one } else { 0 }),
             });
         }
         self.define(id, ty, out)
     }
 
-    /// `OpImageWrite`.
-    fn image_write(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
-        self.only_harmless(inst, 3);
+    /// `OpImageFetch`: the texel itself. There is one level; what another has is open ("LOD Selection": it is out of range), and so is what a
+    /// multisampled image holds.
+    fn image_fetch(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
         let (pointer, image) = self.image(id_at(inst, 0)?)?;
-        let texel = self.texel(&pointer, image, id_at(inst, 1)?)?;
+        if image.multisampled {
+            return self.sampled(inst);
+        }
+        let (operands, ids) = self.image_operands(inst, 2);
+        let offsets = ImageOperands::CONST_OFFSET | ImageOperands::OFFSET;
+        self.only(inst, operands, HARMLESS | ImageOperands::LOD | offsets);
+        let (mut cells, scalar) = self.vector(id_at(inst, 1)?)?;
+        // In the order of the bits of the mask (SPIR-V 1.6 §3.14).
+        let mut ids = ids.into_iter();
+        let mut level = None;
+        if operands.contains(ImageOperands::LOD) {
+            level = Some(self.scalar(ids.next().ok_or_else(|| invalid("Lod without its operand"))?)?.0);
+        }
+        if operands.intersects(offsets) {
+            let (offset, _) = self.vector(ids.next().ok_or_else(|| invalid("an offset without its operand"))?)?;
+            let width = integer_width(scalar)?;
+            for (cell, &by) in cells.iter_mut().zip(&offset) {
+                *cell = self.emit(Op::Int2(Int2::Add, width), [*cell, by, NONE]);
+            }
+        }
+        let texel = self.texel(&pointer, image, &cells, scalar, level)?;
+        self.read_texel(inst, &pointer, image, texel)
+    }
+
+    /// A result that depends on a sampler or on samples.
+    fn sampled(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+        let (id, ty) = self.result(inst)?;
+        let count = self.checked_cells(ty)?;
+        let out = (0..count).map(|_| self.emit_row(Op::Open(Why::Sampled), &[])).collect();
+        self.define(id, ty, out)
+    }
+
+    /// `OpSampledImage` and `OpImage`: the same image with a sampler, or without.
+    fn retyped(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+        let (id, ty) = self.result(inst)?;
+        let (pointer, _) = self.image(id_at(inst, 0)?)?;
+        if self.types.image(ty).is_none() {
+            return Err(invalid("an image of no image type"));
+        }
+        self.defs.insert(id, Def::Pointer(Box::new(Pointer { pointee: ty, ..pointer })));
+        Ok(())
+    }
+
+    /// `OpImageWrite`. Of a format that is not named it is only known that it has no more components than are written.
+    fn image_write(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+        let (operands, _) = self.image_operands(inst, 3);
+        self.only(inst, operands, HARMLESS);
+        let (pointer, image) = self.image(id_at(inst, 0)?)?;
+        let texel = self.storage_texel(&pointer, image, id_at(inst, 1)?)?;
         let (values, scalar) = self.vector(id_at(inst, 2)?)?;
-        if values.len() < image.components as usize {
+        let mut values = values;
+        let components = image.format.components();
+        if values.len() < components && image.has_format {
             return Err(invalid("a texel of fewer components than the format's"));
         }
-        let mut parts = Cells::new();
-        for &x in &values[..image.components as usize] {
-            parts.push(match image.scalar {
-                Scalar::Float(to) => self.emit(Op::FloatConvert(float_width(scalar)?, to), [x, NONE, NONE]),
-                Scalar::Int(to, signed) if integer_width(scalar)? > to => {
-                    self.emit(Op::Narrow(to, signed), [x, NONE, NONE])
-                }
-                _ => x,
-            });
+        values.truncate(components);
+        while values.len() < components {
+            values.push(self.emit_row(Op::Open(Why::Implementation), &[]));
         }
+        let parts = self.encode_texel(image.format, &values, scalar)?;
         let access = self.texel_access(texel, &pointer, image);
         self.push(Op::Store(access), NONE, [texel, NONE, NONE], &[], &parts);
         Ok(())
@@ -190,12 +268,12 @@ impl Decoder<'_> {
     fn texel_pointer(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let (pointer, image) = self.image(id_at(inst, 0)?)?;
-        let base = Base::Reg(self.texel(&pointer, image, id_at(inst, 1)?)?);
+        let base = Base::Reg(self.storage_texel(&pointer, image, id_at(inst, 1)?)?);
         let pointee = match *self.types.get(ty) {
             Type::Pointer(_, pointee) => pointee,
             _ => return Err(invalid("a texel without a pointer to it")),
         };
-        if self.types.scalar(pointee).map(Scalar::width) != Some(image.scalar.width()) {
+        if self.types.scalar(pointee).map(Scalar::width) != Some(image.format.stored.width()) {
             return Err(invalid("a pointer to a texel of another type"));
         }
         let texel = Pointer { ty, pointee, base, offset: 0, texel: true, ..pointer };
@@ -203,17 +281,24 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// `OpImageQuerySize`.
+    /// `OpImageQuerySize` and `OpImageQuerySizeLod`: of other levels than the first, which there are not, it is open.
     fn image_size(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let (pointer, image) = self.image(id_at(inst, 0)?)?;
-        let outs = self.temps(image.dimensions as usize);
+        let mut outs = self.temps(image.dimensions as usize);
         if outs.len() != self.checked_cells(ty)? {
-            return Err(invalid("OpImageQuerySize of another number of components"));
+            return Err(invalid("the size of an image of another number of components"));
         }
-        self.code.texels.push(Texel { base: pointer.base, size: 0, width: 32, signed: true });
+        self.code.texels.push(Texel { base: pointer.base, size: 0, width: 32, signed: true, has_level: false });
         let op = Op::ImageSize(self.code.texels.len() as u32 - 1);
         self.push(op, NONE, [Self::base_operand(&pointer), NONE, NONE], &outs, &[]);
+        if inst.class.opcode == Opcode::ImageQuerySizeLod {
+            let (level, scalar) = self.scalar(id_at(inst, 1)?)?;
+            let zero = self.constant_column(0);
+            let is_first = self.emit(Op::Int2(Int2::Equal, integer_width(scalar)?), [level, zero, NONE]);
+            let open = self.emit_row(Op::Open(Why::OutsideImage), &[]);
+            outs = outs.iter().map(|&side| self.emit(Op::Select, [is_first, side, open])).collect();
+        }
         self.define(id, ty, outs)
     }
 
@@ -235,6 +320,15 @@ impl Decoder<'_> {
             Opcode::ImageRead => self.image_read(inst),
             Opcode::ImageWrite => self.image_write(inst),
             Opcode::ImageTexelPointer => self.texel_pointer(inst),
+            Opcode::ImageFetch => self.image_fetch(inst),
+            Opcode::Image | Opcode::SampledImage => self.retyped(inst),
+            Opcode::ImageQueryLevels | Opcode::ImageQuerySamples => {
+                let (id, ty) = self.result(inst)?;
+                let levels = inst.class.opcode == Opcode::ImageQueryLevels;
+                let count = self.constant_column(if levels { 1 } else { SAMPLES });
+                self.define(id, ty, smallvec![count])
+            }
+            opcode if is_sampling(opcode) => self.sampled(inst),
             _ => self.image_size(inst),
         }
     }

@@ -4,9 +4,10 @@ use rspirv::dr::{self, Operand};
 use rspirv::spirv::Op as Opcode;
 use smallvec::smallvec;
 
+use super::image::is_image;
 use super::{Cells, Decoder, Def, id_at, invalid, literal_at};
 use crate::code::*;
-use crate::outcome::Error;
+use crate::outcome::{Error, Why};
 use crate::types::{Scalar, Type, TypeId};
 
 /// Emits one component of a result: scalar types and columns of the operands, to the column of the result.
@@ -30,7 +31,7 @@ impl Decoder<'_> {
             O::Store => self.store(inst),
             O::CopyMemory => self.copy_memory(inst),
             O::ArrayLength => self.array_length(inst),
-            O::ImageRead | O::ImageWrite | O::ImageQuerySize | O::ImageTexelPointer => self.image_instruction(inst),
+            _ if is_image(opcode) => self.image_instruction(inst),
             O::ControlBarrier | O::MemoryBarrier => self.barrier(inst),
             O::AssumeTrueKHR => {
                 let (a, _) = self.scalar(id_at(inst, 0)?)?;
@@ -121,7 +122,9 @@ impl Decoder<'_> {
                     Ok(this.emit(Op::FloatConvert(float_width(scalars[0])?, to), [x[0], NONE, NONE]))
                 })
             }
-            O::QuantizeToF16 => self.each(inst, 1, |this, _, x| Ok(this.emit(Op::Open, [x[0], NONE, NONE]))),
+            O::QuantizeToF16 => {
+                self.each(inst, 1, |this, _, x| Ok(this.emit(Op::Open(Why::Precision), [x[0], NONE, NONE])))
+            }
             O::ConvertSToF | O::ConvertUToF => {
                 let (_, _, to, _) = self.result_vector(inst)?;
                 let to = float_width(to)?;

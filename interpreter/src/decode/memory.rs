@@ -178,10 +178,9 @@ impl Decoder<'_> {
         if self.types.cells(pointer.pointee) > 1 << 16 {
             return Err(Error::Memory("an access to too many scalars".into()));
         }
-        if matches!(
-            self.types.get(pointer.pointee),
-            Type::RuntimeArray(..) | Type::Opaque(_) | Type::Image(_) | Type::Void
-        ) {
+        if self.types.is_opaque(pointer.pointee)
+            || matches!(self.types.get(pointer.pointee), Type::RuntimeArray(..) | Type::Void)
+        {
             return Err(invalid("an access to a type without values"));
         }
         if pointer.space == Space::Cells {
@@ -225,7 +224,7 @@ impl Decoder<'_> {
     pub(super) fn load(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let pointer = self.pointer(id_at(inst, 0)?)?;
-        if matches!(self.types.get(ty), Type::Image(_)) {
+        if matches!(self.types.get(ty), Type::Image(_) | Type::SampledImage(_) | Type::Sampler) {
             self.defs.insert(id, Def::Pointer(Box::new(pointer)));
             return Ok(());
         }

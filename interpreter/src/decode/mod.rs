@@ -6,6 +6,7 @@ mod finish;
 mod image;
 mod instructions;
 mod memory;
+mod texel;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -172,11 +173,15 @@ pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decod
         return Err(Error::Memory(format!("{count} instructions")));
     }
     let mut decoder = Decoder::new(&module.dr, options);
-    let (entry_id, interface) = decoder.globals()?;
-    decoder.functions(entry_id)?;
-    if !decoder.unsupported.is_empty() {
+    let read = decoder.globals().and_then(|(entry_id, interface)| {
+        decoder.functions(entry_id)?;
+        Ok((entry_id, interface))
+    });
+    // What is not supported may be why something else looks invalid.
+    if !decoder.unsupported.is_empty() && !matches!(read, Err(Error::Memory(_))) {
         return Err(Error::Unsupported(decoder.unsupported.into_iter().collect()));
     }
+    let (entry_id, interface) = read?;
     decoder.finish()?;
     let float_modes = decoder.float_modes(entry_id);
     Ok(Decoded { code: decoder.code, interface, names: decoder.names, float_modes })
@@ -458,9 +463,13 @@ impl<'a> Decoder<'a> {
             }
             Opcode::TypeArray => {
                 let part = self.type_of(id_at(inst, 0)?)?;
-                let length = self.literal_constant(id_at(inst, 1)?)?;
+                let length_id = id_at(inst, 1)?;
+                let length = self.literal_constant(length_id)?;
                 if length == 0 {
-                    return Err(invalid("an array of length 0"));
+                    return Err(match self.is_specialised(length_id) {
+                        true => Error::Dispatch("an array of length 0: its length is a specialisation constant".into()),
+                        false => invalid("an array of length 0"),
+                    });
                 }
                 Type::Array(part, length, self.decoration(id).array_stride)
             }
@@ -509,17 +518,31 @@ impl<'a> Decoder<'a> {
                 Type::Function
             }
             Opcode::TypeImage => self.image_type(inst)?,
-            Opcode::TypeSampler => Type::Opaque("OpTypeSampler"),
-            Opcode::TypeSampledImage => Type::Opaque("OpTypeSampledImage"),
+            Opcode::TypeSampler => Type::Sampler,
+            Opcode::TypeSampledImage => {
+                let image = self.type_of(id_at(inst, 0)?)?;
+                match *self.types.get(image) {
+                    Type::Image(_) => Type::SampledImage(image),
+                    Type::Opaque(what) => Type::Opaque(what),
+                    _ => return Err(invalid("OpTypeSampledImage of no image")),
+                }
+            }
             Opcode::TypeAccelerationStructureKHR => Type::Opaque("OpTypeAccelerationStructureKHR"),
             other => {
                 self.unsupported(format!("Op{other:?}"));
-                Type::Opaque("type")
+                Type::Opaque("a type that is not supported")
             }
         };
         let ty = self.types.add(ty)?;
         self.type_ids.insert(id, ty);
         Ok(())
+    }
+
+    /// True for a constant whose value specialisation decides.
+    fn is_specialised(&self, id: u32) -> bool {
+        let of_specialisation = [Opcode::SpecConstant, Opcode::SpecConstantOp];
+        let mut all = self.module.types_global_values.iter();
+        all.any(|inst| inst.result_id == Some(id) && of_specialisation.contains(&inst.class.opcode))
     }
 
     pub fn checked_cells(&self, ty: TypeId) -> Result<usize, Error> {
@@ -897,11 +920,14 @@ impl<'a> Decoder<'a> {
                     element = Some(self.types.stride(*part, *stride));
                 }
             }
-            Type::Image(shape) => {
-                kind = BindingKind::StorageImage;
-                let texel = shape.components * shape.scalar.bytes();
-                image = Some(ImageShape { texel, dimensions: shape.dimensions });
+            Type::Image(_) | Type::SampledImage(_) => {
+                if let Some(shape) = self.types.image(block) {
+                    kind = if shape.is_sampled { BindingKind::SampledImage } else { BindingKind::StorageImage };
+                    read_only |= shape.is_sampled;
+                    image = Some(ImageShape { texel: shape.format.bytes(), dimensions: shape.dimensions });
+                }
             }
+            Type::Sampler => kind = BindingKind::Sampler,
             Type::Opaque(what) => {
                 let what = *what;
                 self.unsupported(what);
@@ -923,11 +949,12 @@ impl<'a> Decoder<'a> {
         }
         let first = self.code.objects.len() as u32;
         for element in 0..elements as u32 {
-            self.object(
-                ObjectKind::Buffer { set, binding, element, texel: image.map_or(0, |image| image.texel) },
-                read_only,
-                size,
-            )?;
+            let texel = image.map_or(0, |image| image.texel);
+            let object = match kind {
+                BindingKind::Sampler => ObjectKind::Nothing,
+                _ => ObjectKind::Buffer { set, binding, element, texel },
+            };
+            self.object(object, read_only, size)?;
         }
         pointer.base = Base::Bytes { object: first, offset: 0 };
         self.bindings.push(Binding {

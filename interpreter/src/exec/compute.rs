@@ -59,7 +59,7 @@ impl Machine<'_> {
             Op::Clamp(scalar) => self.clamp(inst, scalar)?,
             Op::Relax(scalar) => self.relax(inst, scalar),
             Op::Dot { from, to, signs, saturate } => self.dot(inst, from, to, signs, saturate)?,
-            Op::Open => self.open(inst),
+            Op::Open(why) => self.open(inst, why),
             Op::Float1(..)
             | Op::Float2(..)
             | Op::Fma(_)
@@ -369,8 +369,8 @@ impl Machine<'_> {
         })
     }
 
-    fn open(&mut self, inst: &Inst) {
-        let precision = self.reasons.taint(Why::Precision, inst.place);
+    fn open(&mut self, inst: &Inst, why: Why) {
+        let open = self.reasons.taint(why, inst.place);
         let code = self.code;
         let few = [inst.a, inst.b, inst.c];
         for at in 0..self.active.len() {
@@ -378,7 +378,7 @@ impl Machine<'_> {
             let operands =
                 few.iter().copied().filter(|reg| *reg != NONE).chain(code.pool[inst.ins.range()].iter().copied());
             let worst = operands.map(|reg| self.columns.taint(reg, slot)).max().unwrap_or(0);
-            let taint = if worst & POISON != 0 { worst } else { precision };
+            let taint = if worst & POISON != 0 { worst } else { open };
             self.columns.set(inst.d, slot, 0, taint);
         }
     }

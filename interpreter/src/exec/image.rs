@@ -1,4 +1,4 @@
-//! Storage images: where a texel is, and how many there are.
+//! Images: where a texel is, and how many there are.
 
 use super::{Machine, POISON};
 use crate::alu;
@@ -18,9 +18,10 @@ impl Machine<'_> {
     }
 
     pub(super) fn texel(&mut self, inst: &Inst, texel: u32) {
-        let Texel { base, size, width, signed } = self.code.texels[texel as usize];
+        let Texel { base, size, width, signed, has_level } = self.code.texels[texel as usize];
         let code = self.code;
-        let coordinates = &code.pool[inst.ins.range()];
+        let ins = &code.pool[inst.ins.range()];
+        let (coordinates, level) = ins.split_at(ins.len() - usize::from(has_level));
         for at in 0..self.active.len() {
             let slot = self.active[at] as usize;
             let (pointer, mut taint, extent) = self.image_of(inst, base, slot);
@@ -35,6 +36,14 @@ impl Machine<'_> {
                 }
                 inside &= (!signed || alu::signed(bits, width) >= 0) && bits < u64::from(limit);
                 *to = bits;
+            }
+            for &reg in level {
+                let (bits, t) = self.columns.get(reg, slot);
+                if t != 0 {
+                    let why = if t & POISON != 0 { Why::Path } else { self.reasons.why(t) };
+                    taint = taint.max(self.reasons.taint(why, inst.place));
+                }
+                inside &= bits == 0;
             }
             let [x, y, z] = place;
             let number = (z * u64::from(extent[1]) + y) * u64::from(extent[0]) + x;

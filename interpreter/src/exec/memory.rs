@@ -240,6 +240,7 @@ impl Memory {
         for (index, object) in code.objects.iter().enumerate() {
             let made = Bytes { read_only: object.read_only, object: Some(index as u32), domain: 1, ..Bytes::default() };
             let bytes = match object.kind {
+                ObjectKind::Nothing => made,
                 ObjectKind::Workgroup(size) => Bytes { domain: 0, bytes: vec![0; size as usize], ..made },
                 ObjectKind::Push => {
                     if (dispatch.push.len() as u64) < object.size {
@@ -684,7 +685,8 @@ impl Machine<'_> {
         if taint & POISON != 0 {
             let why = self.reasons.why(taint);
             let rule = if why == Why::OutOfBounds { Rule::OutOfBounds } else { Rule::Poison };
-            return Err(self.undefined(rule, inst.place, vec![slot as u32], format!("the address is {}", why.text())));
+            let detail = format!("the address is {}", self.origin(taint));
+            return Err(self.undefined(rule, inst.place, vec![slot as u32], detail));
         }
         Ok((pointer, taint))
     }

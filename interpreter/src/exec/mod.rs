@@ -442,6 +442,15 @@ impl<'a> Machine<'a> {
         }))
     }
 
+    /// Why a value is undefined, and the instruction that made it so.
+    fn origin(&self, taint: u32) -> String {
+        let index = (taint & !POISON) as usize;
+        match self.reasons.describe(&[index.wrapping_sub(1)], self.code, self.names).first() {
+            Some(reason) => reason.to_string(),
+            None => self.reasons.why(taint).text().to_owned(),
+        }
+    }
+
     fn fault_of(
         &mut self,
         fault: Fault,
@@ -666,7 +675,7 @@ impl<'a> Machine<'a> {
             }
         }
         if !poisoned.is_empty() {
-            let why = self.reasons.why(taint).text().to_owned();
+            let why = self.origin(taint);
             return Err(self.undefined(Rule::Poison, place, poisoned, format!("the condition is undefined: {why}")));
         }
         if known != lanes {

@@ -122,6 +122,15 @@ pub fn validate(module: &[u32], version: SpirvVersion) -> Result<(), String> {
     spirv_tools::Context::new(version).validate(module)
 }
 
+/// Checks a module as [`validate`] does, for a device with `scalarBlockLayout` and `workgroupMemoryExplicitLayoutScalarBlockLayout`.
+///
+/// # Errors
+///
+/// The validator's message.
+pub fn validate_scalar_layout(module: &[u32], version: SpirvVersion) -> Result<(), String> {
+    spirv_tools::Context::new(version).validate_scalar_layout(module)
+}
+
 /// The module as text, with friendly names and indentation.
 ///
 /// # Errors

@@ -56,6 +56,16 @@ mod ffi {
             count: usize,
             diagnostic: *mut *mut Diagnostic,
         ) -> c_int;
+        pub fn spvValidatorOptionsCreate() -> *mut c_void;
+        pub fn spvValidatorOptionsDestroy(options: *mut c_void);
+        pub fn spvValidatorOptionsSetScalarBlockLayout(options: *mut c_void, value: bool);
+        pub fn spvValidatorOptionsSetWorkgroupScalarBlockLayout(options: *mut c_void, value: bool);
+        pub fn spvValidateWithOptions(
+            context: *const c_void,
+            options: *const c_void,
+            binary: *const Binary,
+            diagnostic: *mut *mut Diagnostic,
+        ) -> c_int;
         pub fn spvBinaryToText(
             context: *const c_void,
             words: *const u32,
@@ -125,6 +135,24 @@ impl Context {
         let mut diagnostic = ptr::null_mut();
         // SAFETY: the context is alive, the slice is valid for its length, and the diagnostic is freed below.
         let status = unsafe { ffi::spvValidateBinary(self.0, module.as_ptr(), module.len(), &mut diagnostic) };
+        let message = take_message(diagnostic);
+        if status == SUCCESS { Ok(()) } else { Err(message.unwrap_or_else(|| format!("validator status {status}"))) }
+    }
+
+    /// The same with `scalarBlockLayout` and `workgroupMemoryExplicitLayoutScalarBlockLayout`.
+    pub(super) fn validate_scalar_layout(&self, module: &[u32]) -> Result<(), String> {
+        let mut diagnostic = ptr::null_mut();
+        let binary = ffi::Binary { code: module.as_ptr().cast_mut(), word_count: module.len() };
+        // SAFETY: the context is alive, the binary is only read and valid for its length, the options are made and destroyed here, and the
+        // diagnostic is freed below.
+        let status = unsafe {
+            let options = ffi::spvValidatorOptionsCreate();
+            ffi::spvValidatorOptionsSetScalarBlockLayout(options, true);
+            ffi::spvValidatorOptionsSetWorkgroupScalarBlockLayout(options, true);
+            let status = ffi::spvValidateWithOptions(self.0, options, &binary, &mut diagnostic);
+            ffi::spvValidatorOptionsDestroy(options);
+            status
+        };
         let message = take_message(diagnostic);
         if status == SUCCESS { Ok(()) } else { Err(message.unwrap_or_else(|| format!("validator status {status}"))) }
     }
