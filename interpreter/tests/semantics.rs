@@ -3,6 +3,9 @@
 //! One workgroup of eight invocations, one subgroup. Each lane writes words with `LOG`; a row shows them in hexadecimal, lane by lane: `3,?` are two words,
 //! of which the second is not determined; `~` says that nothing is known of a lane's words from there on; `-` that it writes none, `.` that it skips one.
 
+use std::collections::BTreeMap;
+
+use rspirv::spirv::Op;
 use tangle_interpreter::faults::Planted;
 use tangle_interpreter::{
     Buffer, Dispatch, End, Error, LaneMap, Limits, Module, Outcome, Pipeline, PipelineOptions, Rule, Tier, Why,
@@ -814,6 +817,26 @@ fn formulas_with_inherited_precision() {
         ("float x = distance(vec2(lane, 4.0), vec2(lane + 3u, 0.0)); LOG(uint(x + 0.5)); LOG(uint(x < 5.1));", "5,1"),
     ] {
         check("", body, &[(Tier::Plain, &[words; 8].join(" "))]);
+    }
+}
+
+/// A specialisation constant in another width, where no rounding decides what it is.
+#[test]
+fn specialisation_constants_of_another_width() {
+    let declarations = "#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+        layout(constant_id = 3) const float of = 1.5;";
+    let module = compile(declarations, "const float16_t half_of = float16_t(of); LOG(uint(float(half_of) * 2.0));");
+    assert!(Module::parse(&module).expect("a module").uses(Op::SpecConstantOp));
+    let pipeline = |of: f32| {
+        let specialization = BTreeMap::from([(3, u64::from(of.to_bits()))]);
+        let options = PipelineOptions { specialization, ..PipelineOptions::default() };
+        Pipeline::new(&Module::parse(&module).expect("a module"), &options)
+    };
+    assert_eq!(text(&run(&module, Tier::Plain, None)), ["3"; 8].join(" "));
+    assert!(pipeline(-2.0).is_ok());
+    for rounded in [0.1, 1e-6] {
+        let refused = pipeline(rounded).expect_err("rounding decides").to_string();
+        assert!(refused.contains("of a number that is rounded"), "{refused}");
     }
 }
 

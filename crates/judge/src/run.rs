@@ -159,3 +159,72 @@ fn buffers(binding: &Binding, inputs: &Inputs) -> Result<Vec<Buffer>, Error> {
     let buffer = |element| Buffer { set, binding, element, bytes: bytes.clone(), extent, ..Buffer::default() };
     Ok((0..count).map(buffer).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::amber::{Language, Shader};
+    use crate::source::module;
+
+    fn words(source: &str) -> Vec<u32> {
+        let (target, source) = ("spv1.5".into(), source.into());
+        module("test", &Shader { language: Language::Glsl, target, source, line: 1 }).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// Pointers in the push constants lead to buffers that no descriptor names; a scalar layout is valid.
+    #[test]
+    fn buffers_at_device_addresses() {
+        let words = words(
+            "#version 460
+            #extension GL_EXT_buffer_reference : require
+            #extension GL_EXT_scalar_block_layout : require
+            layout(buffer_reference, scalar) buffer Words { uint first; uvec3 x; };
+            layout(push_constant) uniform Push { Words from; Words to; };
+            layout(local_size_x = 3) in;
+            void main() { to.x[gl_LocalInvocationIndex] = from.x[gl_LocalInvocationIndex] * 2u; }",
+        );
+        let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let inputs = Inputs {
+            memory: BTreeMap::from([(0x2_0000, bytes(&[0, 3, 4, 5])), (0x1_0000, bytes(&[9, 9, 9, 9]))]),
+            push: bytes(&[0x2_0000, 0, 0x1_0000, 0]),
+            ..Inputs::default()
+        };
+        let outcome = judge(&words, &inputs).unwrap().outcome;
+        let found: Vec<_> = (0..4).map(|at| outcome.buffers[0].word(4 * at)).collect();
+        assert_eq!(found, [Some(9), Some(6), Some(8), Some(10)]);
+        assert_eq!(outcome.buffers[0].address, Some(0x1_0000));
+        let inputs = Inputs { push: bytes(&[0x2_0004, 0, 0x1_0000, 0]), ..inputs };
+        assert!(matches!(judge(&words, &inputs).unwrap().outcome.end, tangle_interpreter::End::Undefined(_)));
+        for (second, says) in [(0x1_000F, "begins before"), (u64::MAX, "behind the last address")] {
+            let memory = BTreeMap::from([(0x1_0000, vec![0; 16]), (second, vec![0; 16])]);
+            let error = judge(&words, &Inputs { memory, ..inputs.clone() }).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    /// Nothing has to be given for samplers and images.
+    #[test]
+    fn images_without_inputs() {
+        let module = words(
+            "#version 460
+            layout(binding = 0) uniform sampler s;
+            layout(binding = 1) uniform texture2D t;
+            layout(binding = 2, rgba8) uniform image2D to;
+            layout(local_size_x = 8) in;
+            void main() {
+                ivec2 at = ivec2(gl_LocalInvocationIndex, 0);
+                imageStore(to, at, textureLod(sampler2D(t, s), vec2(0.5), 0.0));
+                imageStore(to, at + ivec2(0, 1), vec4(1.0));
+            }",
+        );
+        let outcome = judge(&module, &Inputs::default()).unwrap().outcome;
+        let image = outcome.buffers.iter().find(|buffer| buffer.binding == 2).unwrap();
+        let row = 4 * DEFAULT_SIDE as usize;
+        assert_eq!([0, row, 2 * row].map(|at| image.word(at)), [None, Some(0xFFFF_FFFF), Some(0)]);
+        let array = "#version 460\nlayout(local_size_x = 1) in; layout(constant_id = 7) const uint n = 1u;
+            layout(binding = 0) buffer B { uint x; }; void main() { uint a[n]; a[x & 1u] = x; x = a[0]; }";
+        let inputs = Inputs { specialization: BTreeMap::from([(7, 0)]), ..Inputs::default() };
+        let error = judge(&words(array), &inputs).unwrap_err().to_string();
+        assert!(error.contains("its length is a specialisation constant"), "{error}");
+    }
+}

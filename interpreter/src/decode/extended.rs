@@ -181,7 +181,7 @@ impl Decoder<'_> {
                 let (bits, signed) = (if number < 56 { 8 } else { 16 }, number % 2 == 0);
                 let mut parts = Cells::new();
                 for &cell in &cells {
-                    let integer = self.to_normalised(cell, bits, signed, Rounding::Nearest);
+                    let integer = self.encode_normalised(cell, bits, signed, Rounding::Nearest);
                     parts.push(self.emit(Op::Resize(32, bits, false), [integer, NONE, NONE]));
                 }
                 let out = self.rebundle(&parts, bits, 32);

@@ -7,8 +7,20 @@ use super::instructions::int2_of;
 use super::{Decoder, TEMP, invalid};
 use crate::alu;
 use crate::code::*;
+use crate::exec::float::{decode, encode};
 use crate::outcome::Error;
 use crate::types::{Scalar, TypeId};
+
+/// A float of another width, if rounding and the flushing of denormals do not matter.
+fn converted(from: u8, to: u8, bits: u64) -> Option<u64> {
+    let least = match to {
+        16 => 2f64.powi(-14),
+        32 => f64::from(f32::MIN_POSITIVE),
+        _ => f64::MIN_POSITIVE,
+    };
+    let value = decode(from, bits);
+    encode(to, value).filter(|_| value == 0.0 || value.abs() >= least)
+}
 
 impl Decoder<'_> {
     /// `OpSpecConstantOp` (SPIR-V 1.6 §3.52.7).
@@ -100,6 +112,13 @@ impl Decoder<'_> {
                 Opcode::UConvert => at(0)?.map(|x| x & alu::mask(to)),
                 Opcode::SConvert => at(0)?.map(|x| alu::signed(x, w) as u64 & alu::mask(to)),
                 Opcode::Bitcast if w == to => at(0)?,
+                Opcode::FConvert => match at(0)? {
+                    Some(bits) => Some(converted(w, to, bits).unwrap_or_else(|| {
+                        self.unsupported("OpSpecConstantOp with OpFConvert of a number that is rounded");
+                        0
+                    })),
+                    None => None,
+                },
                 _ => match int2_of(*opcode) {
                     Some(op) => match (at(0)?, at(1)?) {
                         (Some(x), Some(y)) => alu::int2(op, w, x, y).ok(),

@@ -122,7 +122,7 @@ impl Decoder<'_> {
             }),
             (Encoding::Plain, _) => Ok(x),
             (Encoding::Normalised(signed), _) => {
-                let value = self.from_normalised(x, width, bits, signed);
+                let value = self.decode_normalised(x, width, bits, signed);
                 Ok(self.emit(Op::FloatConvert(32, float_width(sampled)?), [value, NONE, NONE]))
             }
             (Encoding::SmallFloat, _) => {
@@ -164,7 +164,7 @@ impl Decoder<'_> {
             (Encoding::Plain, _) => Ok(x),
             (Encoding::Normalised(signed), _) => {
                 let float = self.emit(Op::FloatConvert(float_width(scalar)?, 32), [x, NONE, NONE]);
-                let integer = self.to_normalised(float, bits, signed, Rounding::Either);
+                let integer = self.encode_normalised(float, bits, signed, Rounding::Either);
                 Ok(if width < 32 { self.emit(Op::Resize(32, width, false), [integer, NONE, NONE]) } else { integer })
             }
             // A number that such a float has is that one. Others are rounded, and negative ones clamped: open.
@@ -192,7 +192,7 @@ impl Decoder<'_> {
     /// A 32-bit float from normalised fixed point of `bits` bits, in a column of `width`: `c / (2^b - 1)`, or `max(c / (2^(b-1) - 1), -1)`, each
     /// a division with the precision of one (Vulkan, "Conversion From Normalized Fixed-Point to Floating-Point"). Zero and the ends are exact:
     /// "the integer value -127 corresponds to -1.0 and the value 127 corresponds to 1.0".
-    fn from_normalised(&mut self, x: Reg, width: u8, bits: u8, signed: bool) -> Reg {
+    fn decode_normalised(&mut self, x: Reg, width: u8, bits: u8, signed: bool) -> Reg {
         let most = greatest(bits, signed);
         let least = most.wrapping_neg() & crate::alu::mask(width);
         let mut value = self.normalised_quotient(x, width, bits, signed);
@@ -213,7 +213,7 @@ impl Decoder<'_> {
     }
 
     /// Normalised fixed point of `bits` bits, in a column of 32, from a 32-bit float.
-    pub(super) fn to_normalised(&mut self, x: Reg, bits: u8, signed: bool, rounding: Rounding) -> Reg {
+    pub(super) fn encode_normalised(&mut self, x: Reg, bits: u8, signed: bool, rounding: Rounding) -> Reg {
         let (low, high) = (self.float_constant(if signed { -1.0 } else { 0.0 }), self.float_constant(1.0));
         let clamped = self.emit(Op::FClamp(32), [x, low, high]);
         let factor = self.float_constant(greatest(bits, signed) as f32);

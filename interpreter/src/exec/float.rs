@@ -50,7 +50,7 @@ fn format(w: u8) -> (i32, i32, i32) {
 }
 
 /// The number that the bits stand for.
-pub(super) fn decode(w: u8, bits: u64) -> f64 {
+pub(crate) fn decode(w: u8, bits: u64) -> f64 {
     match w {
         16 => {
             let (sign, exponent, fraction) = (bits >> 15 & 1, (bits >> 10 & 0x1F) as i32, (bits & 0x3FF) as f64);
@@ -68,7 +68,7 @@ pub(super) fn decode(w: u8, bits: u64) -> f64 {
 }
 
 /// The bits of a number that is representable.
-pub(super) fn encode(w: u8, x: f64) -> Option<u64> {
+pub(crate) fn encode(w: u8, x: f64) -> Option<u64> {
     match w {
         16 => {
             if x == 0.0 {

@@ -2,7 +2,7 @@
 
 mod compute;
 mod converge;
-mod float;
+pub(crate) mod float;
 mod group;
 mod image;
 mod memory;
