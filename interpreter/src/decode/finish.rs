@@ -112,13 +112,12 @@ impl Decoder<'_> {
                 Opcode::UConvert => at(0)?.map(|x| x & alu::mask(to)),
                 Opcode::SConvert => at(0)?.map(|x| alu::signed(x, w) as u64 & alu::mask(to)),
                 Opcode::Bitcast if w == to => at(0)?,
-                Opcode::FConvert => match at(0)? {
-                    Some(bits) => Some(converted(w, to, bits).unwrap_or_else(|| {
+                Opcode::FConvert => at(0)?.map(|bits| {
+                    converted(w, to, bits).unwrap_or_else(|| {
                         self.unsupported("OpSpecConstantOp with OpFConvert of a number that is rounded");
                         0
-                    })),
-                    None => None,
-                },
+                    })
+                }),
                 _ => match int2_of(*opcode) {
                     Some(op) => match (at(0)?, at(1)?) {
                         (Some(x), Some(y)) => alu::int2(op, w, x, y).ok(),
