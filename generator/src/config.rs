@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use tangle_program::case::{SpirvVersion, Stage, Tier};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::types::Scalar;
 
@@ -52,6 +53,8 @@ pub struct Config {
     pub terminate: bool,
     /// Whether there are integer dot products (`shaderIntegerDotProduct`).
     pub dot_product: bool,
+    /// The classes of arrays of descriptors that may be indexed, by what differs between invocations, too (descriptor indexing).
+    pub resources: BTreeSet<ResourceClass>,
     /// Whether workgroup sizes may be specialised from SPIR-V 1.6 on (`maintenance4`).
     pub local_size_id: bool,
     /// SPIR-V versions to choose from, those that have the stage; not empty.
@@ -90,6 +93,7 @@ impl Default for Config {
             demote: true,
             terminate: true,
             dot_product: true,
+            resources: ResourceClass::ALL.into(),
             local_size_id: true,
             spirv: SpirvVersion::ALL.into(),
             max_workgroup: [1024, 1024, 64],

@@ -120,6 +120,10 @@ constructs! {
     DynamicComponent,
     /// An array, matrix or struct as a parameter or result.
     AggregateParameter,
+    /// A word of a resource whose index is the same everywhere.
+    UniformDescriptor,
+    /// A word of a resource whose index may differ between lanes.
+    NonUniformDescriptor,
     /// What the compiler may expect.
     Expect,
     /// What the compiler may assume.
@@ -638,6 +642,10 @@ impl Counter<'_> {
                 });
             }
             Expr::Load(load) => self.count_if(load.is_of_peer(), Construct::PeerLoad),
+            Expr::Resource(resource) => self.count(match resource.non_uniform {
+                true => Construct::NonUniformDescriptor,
+                false => Construct::UniformDescriptor,
+            }),
             Expr::Subgroup(call) => {
                 self.count_if(call.args.iter().any(has_operation), Construct::NestedOperation);
             }

@@ -108,6 +108,8 @@ choices! {
         Keyed = 5,
         /// Values exchanged through memory between lanes that a subgroup barrier orders.
         SubgroupExchange = 5,
+        /// A resource chosen by an index that is the same where it is used, and is something else in the other lanes.
+        Descriptor = 4,
     }
 }
 
@@ -174,6 +176,8 @@ pub(crate) struct Weights {
     pub(crate) aggregates: u32,
     /// Percentage of conditions and numbers for which the compiler gets an expected value; without it nothing is assumed, either.
     pub(crate) hints: u32,
+    /// Percentage of numbers that are words of resources.
+    pub(crate) resources: u32,
     /// Every so many-th local of a floating-point type is `precise`; 0: none.
     pub(crate) precise: usize,
 }
@@ -192,6 +196,7 @@ impl Weights {
         attributes: 10,
         aggregates: 10,
         hints: 6,
+        resources: 4,
         precise: 0,
     };
 
@@ -230,6 +235,7 @@ impl Weights {
         self.aggregates *= draw.pick(&[0, 0, 2, 4]);
         self.hints *= draw.pick(&[0, 0, 0, 3]);
         self.precise = draw.pick(&[0, 0, 1, 2]);
+        self.resources *= draw.pick(&[0, 0, 1, 3]);
     }
 }
 

@@ -7,6 +7,7 @@ use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::float;
 use tangle_program::memory::{ArrayId, AtomicOp, Sync};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
+use tangle_program::resource::{Resource, ResourceClass};
 use tangle_program::subgroup::{OpInfo, Param, SubgroupOp};
 use tangle_program::tree::{
     Arg, Builtin, Direction, Discard, Expr, Function, Label, LoopKind, Program, SiteId, Stmt, SubgroupCall, VarId,
@@ -194,6 +195,11 @@ pub(crate) enum Node {
         array: usize,
         index: Box<Node>,
     },
+    Resource {
+        class: ResourceClass,
+        non_uniform: bool,
+        index: Box<Node>,
+    },
     Element {
         of: Box<Node>,
         shape: Shape,
@@ -232,7 +238,7 @@ impl Node {
             | Node::Push(_)
             | Node::Constant(_) => false,
             Node::Unary { arg, .. } | Node::Cast { arg, .. } | Node::Component { arg, .. } => arg.is_tangled(),
-            Node::Load { index, .. } => index.is_tangled(),
+            Node::Load { index, .. } | Node::Resource { index, .. } => index.is_tangled(),
             Node::Element { of, index, .. } => of.is_tangled() || index.is_tangled(),
             Node::Binary { lhs, rhs, .. } | Node::ShortCircuit { lhs, rhs, .. } => lhs.is_tangled() || rhs.is_tangled(),
             Node::Select { cond, then, otherwise, .. } => {
@@ -550,6 +556,10 @@ impl Lowering<'_> {
                 (Node::Element { of, shape: ty.shape, index, width: element.components() }, element)
             }
             Expr::Subgroup(call) => self.subgroup(call)?,
+            Expr::Resource(Resource { class, index, non_uniform }) => {
+                let index = self.boxed(index)?;
+                (Node::Resource { class: *class, non_uniform: *non_uniform, index }, Type::UINT)
+            }
             Expr::Load(load) => {
                 let (array, index) = (self.array(load.array)?, self.boxed(&load.index)?);
                 (Node::Load { array, index }, Type::scalar(load.scalar))

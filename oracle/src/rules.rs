@@ -7,6 +7,7 @@
 use tangle_program::case::{EntryPoint, SpecConstant};
 use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Instance, OpInfo, Ub};
 use tangle_program::tree::{Builtin, Discard, Expr, Function, Loop, Stmt};
 use tangle_program::types::{Scalar, Shape};
@@ -224,6 +225,11 @@ pub trait Rules {
 
     /// Which of `count` elements lanes access: pairs of a lane's slot and the number of the element.
     fn elements(&mut self, _access: Access, _shape: Shape, _count: usize, _places: &mut [(usize, usize)]) {}
+
+    /// Which resource of an array of descriptors each lane accesses: pairs of a lane's slot and the number of the resource. `indices` has those
+    /// of all slots, of lanes that are not active, too.
+    fn resources(&mut self, _class: ResourceClass, _non_uniform: bool, _indices: &[u64], _chosen: &mut [(usize, u64)]) {
+    }
 
     /// What a fragment that is given up does: what the statement says. Nothing if `None`.
     fn discard(&mut self, how: Discard) -> Option<Discard> {

@@ -16,6 +16,7 @@ use tangle_program::case::{Case, SpecConstant, Tier};
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::memory::{AtomicOp, Shared, StorageClass, Sync};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
+use tangle_program::resource::{Resource, ResourceClass};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{
     Arg, Atomic, Builtin, Direction, Expr, Label, Load, Local, LoopKind, Param, Stmt, SubgroupCall,
@@ -570,6 +571,37 @@ fn faults_of_elements() {
         ),
     ]);
     assert_eq!(logged(&two_subgroups(), || Planted::new(F::ElementOfFirstLane)), logged(&two_subgroups(), || Spec));
+}
+
+/// `array[index]` of resources that hold 10, 11, 12 and 13.
+fn resource(class: ResourceClass, index: Expr, non_uniform: bool) -> Expr {
+    Expr::Resource(Resource { class, index: Box::new(index), non_uniform })
+}
+
+#[test]
+fn faults_of_descriptors() {
+    use Fault as F;
+    use ResourceClass::{StorageBuffer, StorageImage, StorageTexelBuffer, UniformBuffer};
+    let by_lane = || bin(lane(), BinaryOp::BitAnd, uint(3));
+    let with = |body: Vec<Stmt>| {
+        let mut case = main_of(body);
+        case.data.resources = vec![10, 11, 12, 13];
+        case
+    };
+    let some = |class| with(vec![when(among(0x36), [log(A, [resource(class, by_lane(), true)])])]);
+    // The variable is 0 in lane 0, which does not come there.
+    let uniform = |class| {
+        let inside = vec![set(1, uint(2)), log(A, [resource(class, var(1), false)])];
+        with(vec![when(among(0x36), inside)])
+    };
+    check(vec![
+        (F::DescriptorOfFirstLane, some(StorageBuffer), "A=36:[11 12 10 11]", "A=36:[11]"),
+        (F::UniformDescriptorOfLane0, uniform(UniformBuffer), "A=36:[12]", "A=36:[10]"),
+        (F::FirstStorageImage, some(StorageImage), "A=36:[11 12 10 11]", "A=36:[10]"),
+        (F::UniformBufferOfTwo, uniform(UniformBuffer), "A=36:[12]", "A=36:[10]"),
+        (F::NextStorageBuffer, some(StorageBuffer), "A=36:[11 12 10 11]", "A=36:[12 13 11 12]"),
+        (F::TexelBufferOfFirstLane, some(StorageTexelBuffer), "A=36:[11 12 10 11]", "A=36:[11]"),
+    ]);
 }
 
 #[test]

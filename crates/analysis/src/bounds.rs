@@ -231,6 +231,10 @@ impl<'a> Scope<'a> {
             }
             Expr::Subgroup(call) => self.subgroup(call.op, scalar, of(0)),
             Expr::Element(..) => of(0),
+            Expr::Resource(_) => {
+                let words = self.data.resources.iter().map(|&word| Interval::exactly(word.into()));
+                words.reduce(Interval::hull).unwrap_or(Interval::all(scalar))
+            }
         }
     }
 

@@ -119,6 +119,7 @@ impl Divergence {
             | Expr::Vector(..)
             | Expr::Component(..)
             | Expr::Load(_)
+            | Expr::Resource(_)
             | Expr::Element(..) => expr.operands().any(|operand| self.varies(function, operand)),
         }
     }

@@ -157,7 +157,8 @@ impl Scope<'_> {
             | Expr::Uniform(_)
             | Expr::Push(_)
             | Expr::Constant(_)
-            | Expr::Load(_) => return None,
+            | Expr::Load(_)
+            | Expr::Resource(_) => return None,
         };
         extent.is_exact(scalar).then_some(extent)
     }

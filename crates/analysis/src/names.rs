@@ -4,7 +4,7 @@
 //! of the printer; the other words that have a meaning are listed here.
 
 /// The names that a printed shader uses for itself, besides `LOG0`, `SPEC0` and so on. A program must not use them.
-pub const OWN_NAMES: [&str; 36] = [
+pub const OWN_NAMES: [&str; 42] = [
     "ADD_CARRY",
     "Arrays",
     "FLOAT_WORD",
@@ -16,6 +16,8 @@ pub const OWN_NAMES: [&str; 36] = [
     "Map",
     "Push",
     "SUB_BORROW",
+    "StorageBufferOf",
+    "UniformBufferOf",
     "Uniforms",
     "cursor",
     "entry",
@@ -37,8 +39,12 @@ pub const OWN_NAMES: [&str; 36] = [
     "of_item",
     "pixel",
     "push_words",
+    "storage_buffers",
+    "storage_images",
+    "storage_texels",
     "subgroup_size",
     "triangle",
+    "uniform_buffers",
     "uniform_words",
     "workgroup_index",
 ];

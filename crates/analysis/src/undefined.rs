@@ -51,6 +51,7 @@ pub(crate) fn makes_undefined(
         | Expr::Intrinsic(..)
         | Expr::Vector(..)
         | Expr::Component(..)
+        | Expr::Resource(_)
         | Expr::Element(..) => false,
     }
 }

@@ -51,7 +51,7 @@ impl Uniformity {
             | Expr::Push(_)
             | Expr::Constant(_) => Uniformity::Everywhere,
             Expr::Var(_) | Expr::Builtin(_) | Expr::Input(_) | Expr::Load(_) => Uniformity::Varying,
-            Expr::Unary(..) | Expr::Cast(..) | Expr::Component(..) => all(1),
+            Expr::Unary(..) | Expr::Cast(..) | Expr::Component(..) | Expr::Resource(_) => all(1),
             // These evaluate some operands with a part of the lanes.
             Expr::Binary(BinaryOp::And | BinaryOp::Or, ..) | Expr::Select(..) => Uniformity::Varying,
             Expr::Binary(..) | Expr::Element(..) => all(2),

@@ -8,6 +8,7 @@ use common::*;
 use tangle_analysis::validate::{Invalid, MAX_EXPRS, MAX_FUNCTIONS, MAX_STATEMENTS, MAX_VARS, validate};
 use tangle_program::case::{Case, Data, SpecConstant, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::ops::BinaryOp;
+use tangle_program::resource::{Resource, ResourceClass};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{
     Block, Direction, Expr, Function, Label, Local, LoopKind, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Param, Program, Stmt,
@@ -552,6 +553,38 @@ fn only(stmt: Stmt) -> Block {
 }
 
 /// rule P6
+/// Rule Y11.
+#[test]
+fn resources() {
+    let with = |index, non_uniform| {
+        let mut case = base();
+        case.data.resources = vec![5, 6, 7, 8];
+        let resource = Resource { class: ResourceClass::StorageImage, index: Box::new(index), non_uniform };
+        case.program.functions[2].body = only(assign(2, Expr::Resource(resource)));
+        case
+    };
+    let low = |word| binary(word, BinaryOp::BitAnd, uint(3));
+    for (index, non_uniform, problem) in [
+        (uint(3), false, None),
+        (low(Expr::Uniform(0)), false, None),
+        (low(lane()), true, None),
+        (uint(4), false, Some("may be 4 to 4, but there are 4 resources")),
+        (lane(), true, Some("may be 0 to 127, but there are 4 resources")),
+        (low(lane()), false, Some("must be the same in all invocations, by itself and visibly, or non-uniform")),
+        // The same in a subgroup is not enough.
+        (low(first_lane()), false, Some("must be the same in all invocations, by itself and visibly, or non-uniform")),
+    ] {
+        let case = with(index, non_uniform);
+        match problem {
+            None => valid(&case),
+            Some(problem) => {
+                let path = "program.functions[2].body[0].assign.value.resource.index".to_owned();
+                assert_eq!(refused(&case), (path, problem.into()));
+            }
+        }
+    }
+}
+
 #[test]
 fn uniform_operands() {
     let with = |body: Block| {

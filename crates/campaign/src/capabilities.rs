@@ -6,10 +6,11 @@ use tangle_analysis::validate::MAX_WORKGROUP;
 use tangle_compilers::Compiler;
 use tangle_emit::glsl::Dialect;
 use tangle_emit::glsl::spelling::{self, TypeName, in_arb};
-use tangle_features::{Vulkan, for_category, for_scalar, for_stage, for_tier, needs};
+use tangle_features::{Vulkan, for_category, for_resource, for_scalar, for_stage, for_tier, needs};
 use tangle_generator::Config;
 use tangle_oracle::map::SizePromise;
 use tangle_program::case::{Case, SpirvVersion, Stage, SubgroupSize, Tier};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Category, SubgroupOp, TABLE};
 use tangle_program::tree::{Builtin, Expr, Stmt, walk_block};
 use tangle_program::types::Scalar;
@@ -311,6 +312,7 @@ impl Capabilities {
             shared_int64_atomics: has(Feature::SharedInt64Atomics) && has(Feature::BufferInt64Atomics),
             expect_assume: has(Feature::ExpectAssume),
             dot_product: has(Feature::IntegerDotProduct),
+            resources: ResourceClass::ALL.into_iter().filter(|&class| self.has_all(for_resource(class))).collect(),
             local_size_id: has(Feature::Maintenance4),
             broadcast_dynamic_id: has(Feature::SubgroupBroadcastDynamicId) && !loose,
             spirv: SpirvVersion::ALL

@@ -12,6 +12,7 @@ use tangle_oracle::judge::Observation;
 use tangle_program::case::interface::{ARRAYS, CORNERS, INPUTS, LOG, MAP, UNIFORMS};
 use tangle_program::case::{self, Case, Draw, SpirvVersion, Stage, SubgroupSize};
 use tangle_program::memory::buffer_bytes;
+use tangle_program::resource::{ResourceClass, resource_classes};
 use tangle_program::variant::Variant;
 use tangle_runner::{
     Buffer, BufferKind, Init, ItemPipeline, Job, Launch, LaunchOutput, Module, Optimisation, Pipeline, Raster,
@@ -220,6 +221,7 @@ fn launch(case: &Case) -> Launch {
         let init = Init::Data(words);
         buffers.push(Buffer { binding: UNIFORMS, kind: BufferKind::Uniform, init, read_back: ReadBackMode::None });
     }
+    buffers.extend(resources(case));
     let groups = match &case.entry_point.launch {
         case::Launch::Workgroups(workgroups) => workgroups.count,
         case::Launch::Draw(draw) => {
@@ -233,6 +235,29 @@ fn launch(case: &Case) -> Launch {
         },
     };
     Launch { groups, push_constants: case.data.push.iter().flat_map(|word| word.to_ne_bytes()).collect(), buffers }
+}
+
+/// The resources of the arrays of descriptors that a program has.
+fn resources(case: &Case) -> impl Iterator<Item = Buffer> + '_ {
+    let used = resource_classes(&case.program);
+    let classes = ResourceClass::ALL.into_iter().filter(move |class| used.contains(class));
+    classes.flat_map(|class| {
+        let kind = match class {
+            ResourceClass::StorageBuffer => BufferKind::Storage,
+            ResourceClass::UniformBuffer => BufferKind::Uniform,
+            ResourceClass::StorageTexelBuffer => BufferKind::StorageTexels,
+            ResourceClass::StorageImage => BufferKind::StorageImage,
+        };
+        let resource = move |word| {
+            let init = Init::Data(match kind {
+                // std140 rounds a block up.
+                BufferKind::Uniform => vec![word, 0, 0, 0],
+                _ => vec![word],
+            });
+            Buffer { binding: class.binding(), kind, init, read_back: ReadBackMode::None }
+        };
+        case.data.resources.iter().copied().map(resource)
+    })
 }
 
 /// Corners in clip coordinates: x and y of each, as floats. The viewport is the framebuffer.

@@ -28,6 +28,7 @@ use tangle_program::control::SelectionControl;
 use tangle_program::memory::{ArrayId, Shared, Sync};
 use tangle_program::needs::{category_of, declared_scalars, declared_types, operated_scalar, scalar_of};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
+use tangle_program::resource::{Resource, ResourceClass};
 use tangle_program::subgroup::{Category, Param, SubgroupOp};
 use tangle_program::tree::{
     Arg, Arm, Atomic, Block, Builtin, Direction, Discard, Expr, Function, FunctionId, Label, Local, Loop, LoopKind,
@@ -264,6 +265,10 @@ pub(crate) struct Uses {
     pub(crate) hints: bool,
     /// Integer dot products.
     pub(crate) dots: bool,
+    /// Bit `class as u8`: an array of descriptors.
+    pub(crate) resources: u8,
+    /// A non-uniform index of one.
+    pub(crate) non_uniform: bool,
     /// In HLSL: a function of the shader for a ballot, which asks for the lane or for the number of lanes.
     pub(crate) ballots: bool,
 }
@@ -286,6 +291,8 @@ impl Uses {
             attributes: self.attributes | other.attributes,
             hints: self.hints | other.hints,
             dots: self.dots | other.dots,
+            resources: self.resources | other.resources,
+            non_uniform: self.non_uniform | other.non_uniform,
             ballots: self.ballots | other.ballots,
         }
     }
@@ -505,6 +512,10 @@ impl Planner<'_> {
             Expr::Push(_) => self.uses.push = true,
             Expr::Constant(k) => self.uses.constants |= 1 << (*k).min(31),
             Expr::Load(load) => self.array(load.array),
+            Expr::Resource(resource) => {
+                self.uses.resources |= 1 << resource.class as u8;
+                self.uses.non_uniform |= resource.non_uniform;
+            }
             Expr::Intrinsic(Intrinsic::Expect, _) => self.uses.hints = true,
             Expr::Intrinsic(op, _) if op.is_dot() => self.uses.dots = true,
             Expr::Intrinsic(op @ (Intrinsic::MulHigh | Intrinsic::AddCarry | Intrinsic::SubBorrow), args) => {
@@ -747,6 +758,9 @@ impl<'a> Printer<'a> {
         if uses.attributes && !self.dialect.is_opengl() {
             put_line!(self, "#extension GL_EXT_control_flow_attributes : require");
         }
+        if uses.non_uniform {
+            put_line!(self, "#extension GL_EXT_nonuniform_qualifier : require");
+        }
         match self.case.tier {
             Tier::Plain => {}
             Tier::SubgroupUniform => put_line!(self, "#extension GL_EXT_subgroup_uniform_control_flow : require"),
@@ -854,10 +868,37 @@ impl<'a> Printer<'a> {
         } else if uses.push {
             put_line!(self, "layout(push_constant) uniform Push {{ uint push_words[{}]; }};", data.push.len());
         }
+        self.resources(uses);
         // Atomics read, too.
         let access = if self.case.entry_point.items().is_some() { "" } else { "writeonly " };
         put_line!(self, "layout({set}binding = {MAP}, std430) {access}buffer Map {{ uint map_words[]; }};");
         put_line!(self, "layout({set}binding = {LOG}, std430) writeonly buffer Log {{ uint log_words[]; }};");
+    }
+
+    /// Arrays of descriptors.
+    fn resources(&mut self, uses: Uses) {
+        let count = self.case.data.resources.len();
+        for class in ResourceClass::ALL.into_iter().filter(|&class| uses.resources >> class as u8 & 1 == 1) {
+            let (binding, name) = (class.binding(), class.name());
+            let layout = format!("layout({}binding = {binding}", self.set());
+            match class {
+                ResourceClass::StorageBuffer => {
+                    put_line!(
+                        self,
+                        "{layout}, std430) readonly buffer StorageBufferOf {{ uint word; }} {name}[{count}];"
+                    );
+                }
+                ResourceClass::UniformBuffer => {
+                    put_line!(self, "{layout}, std140) uniform UniformBufferOf {{ uint word; }} {name}[{count}];");
+                }
+                ResourceClass::StorageTexelBuffer => {
+                    put_line!(self, "{layout}, r32ui) uniform readonly uimageBuffer {name}[{count}];");
+                }
+                ResourceClass::StorageImage => {
+                    put_line!(self, "{layout}, r32ui) uniform readonly uimage2D {name}[{count}];");
+                }
+            }
+        }
     }
 
     pub(crate) fn log_macros(&mut self, uses: Uses) {
@@ -1354,6 +1395,22 @@ impl<'a> Body<'_, 'a> {
     }
 
     /// `array[`, and where the slice of the workgroup begins.
+    /// The word of a resource.
+    fn resource(&mut self, resource: &Resource) {
+        let name = resource.class.name();
+        let (before, behind) = match resource.class {
+            ResourceClass::StorageBuffer | ResourceClass::UniformBuffer => ("", ".word"),
+            ResourceClass::StorageTexelBuffer => ("imageLoad(", ", 0).x"),
+            ResourceClass::StorageImage => ("imageLoad(", ", ivec2(0)).x"),
+        };
+        put!(self.printer, "{before}{name}[");
+        if resource.non_uniform {
+            self.put("nonuniformEXT(");
+        }
+        self.expr(&resource.index, Context::Open);
+        put!(self.printer, "{}]{behind}", if resource.non_uniform { ")" } else { "" });
+    }
+
     pub(crate) fn element_of(&mut self, array: ArrayId) {
         match self.printer.case.program.shared.get(array as usize) {
             Some(array) => {
@@ -1743,6 +1800,7 @@ impl<'a> Body<'_, 'a> {
                 self.expr(x, Context::Postfix);
                 self.index(x.ty(self.function), index);
             }
+            Expr::Resource(resource) => self.resource(resource),
             Expr::Load(load) => {
                 self.element_of(load.array);
                 self.expr(&load.index, self.index_context(load.array));

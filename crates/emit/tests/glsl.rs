@@ -9,6 +9,7 @@ use tangle_analysis::validate::validate;
 use tangle_emit::glsl::{expression, glsl, print};
 use tangle_program::case::Tier;
 use tangle_program::ops::{BinaryOp, UnaryOp};
+use tangle_program::resource::{Resource, ResourceClass};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Expr, LoopKind, Stmt};
 use tangle_program::types::{Scalar, Type};
@@ -37,6 +38,10 @@ fn parentheses() {
     let [a, b, c] = [0, 1, 2].map(|var| move || Expr::Var(var));
     let neg = |x| Expr::unary(UnaryOp::Neg, x);
     let not = |x| Expr::unary(UnaryOp::Not, x);
+    let resource = |class, non_uniform| {
+        let index = Box::new(binary(lane(), BitAnd, uint(3)));
+        Expr::Resource(Resource { class, index, non_uniform })
+    };
     for (expr, want) in [
         (binary(binary(a(), Add, b()), Sub, c()), "a + b - c"),
         (binary(a(), Sub, binary(b(), Add, c())), "a - (b + c)"),
@@ -78,6 +83,13 @@ fn parentheses() {
         (Expr::Uint(65_536), "0x10000u"),
         (Expr::Uniform(6), "uniform_words[1].z"),
         (Expr::Constant(1), "SPEC1"),
+        (resource(ResourceClass::StorageBuffer, false), "storage_buffers[lane & 3u].word"),
+        (resource(ResourceClass::UniformBuffer, true), "uniform_buffers[nonuniformEXT(lane & 3u)].word"),
+        (resource(ResourceClass::StorageTexelBuffer, false), "imageLoad(storage_texels[lane & 3u], 0).x"),
+        (
+            resource(ResourceClass::StorageImage, true),
+            "imageLoad(storage_images[nonuniformEXT(lane & 3u)], ivec2(0)).x",
+        ),
     ] {
         assert_eq!(expression(&case, &case.program.functions[0], &expr), want);
     }

@@ -1,10 +1,11 @@
 //! What is left out on a device that lacks features.
 
 use tangle_program::case::{Stage, Tier};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::Category;
 use tangle_program::types::Scalar;
 
-use crate::{Api, Ask, Feature, FeatureSet, TABLE, for_category, for_scalar, for_stage, for_tier};
+use crate::{Api, Ask, Feature, FeatureSet, TABLE, for_category, for_resource, for_scalar, for_stage, for_tier};
 
 /// Something that is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub fn left_out(features: FeatureSet, api: Api) -> Vec<LeftOut> {
     left_out.extend(grouped(api, "stages ", stages));
     left_out.extend(grouped(api, "operations ", categories));
     left_out.extend(grouped(api, "types ", scalars));
+    let resources = ResourceClass::ALL.into_iter().map(|class| (class.name(), lacking(for_resource(class))));
+    left_out.extend(grouped(api, "arrays of descriptors: ", resources));
     let mut said: Vec<&str> = Vec::new();
     for row in TABLE.iter().filter(|row| !features.contains(row.feature)) {
         for what in row.asked_by.iter().filter_map(words) {
@@ -44,7 +47,13 @@ fn words(ask: &Ask) -> Option<&'static str> {
     match *ask {
         Ask::Always => Some("every case"),
         Ask::EntryPoint(what, _) | Ask::Statement(what, _) | Ask::Expression(what, _) => Some(what),
-        Ask::Category(_) | Ask::Tier(_) | Ask::Stage(_) | Ask::Scalar(_) | Ask::Operand(_) => None,
+        Ask::Category(_)
+        | Ask::Tier(_)
+        | Ask::Stage(_)
+        | Ask::Scalar(_)
+        | Ask::Operand(_)
+        | Ask::Resource(_)
+        | Ask::NonUniform(_) => None,
     }
 }
 

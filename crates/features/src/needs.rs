@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
 use tangle_program::needs::{category_of, declared_scalars, least_subgroup_size, operated_scalar, scalar_of};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::Category;
 use tangle_program::tree::{Expr, Function, Program, Stmt, walk_block};
 use tangle_program::types::Scalar;
 
 use crate::{Ask, Feature, FeatureSet, TABLE};
 
-/// What a device must offer to run a case. The limits of the validation are not repeated here: buffers and push constants of every valid
-/// case fit on every device. The launch of the case says the rest.
+/// What a device must offer to run a case. The limits of the validation are not repeated here: but for arrays of descriptors, buffers and push
+/// constants of every valid case fit on every device. The launch of the case says the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// Features.
@@ -41,6 +42,8 @@ pub fn needs(case: &Case) -> Needs {
         Ask::Stage(stage) => case.entry_point.stage == stage,
         Ask::Scalar(scalar) => uses.scalars.contains(&scalar),
         Ask::Operand(scalar) => uses.operands.contains(&scalar),
+        Ask::Resource(class) => uses.resources.contains(&class),
+        Ask::NonUniform(class) => uses.non_uniform.contains(&class),
         Ask::EntryPoint(_, asks) => asks(&case.entry_point),
         Ask::Statement(..) | Ask::Expression(..) => false,
     }));
@@ -62,6 +65,8 @@ struct Uses {
     categories: BTreeSet<Category>,
     scalars: BTreeSet<Scalar>,
     operands: BTreeSet<Scalar>,
+    resources: BTreeSet<ResourceClass>,
+    non_uniform: BTreeSet<ResourceClass>,
     /// Features that a statement or an expression asked for.
     asked: FeatureSet,
     min_subgroup_size: u32,
@@ -77,6 +82,8 @@ impl Uses {
             categories: BTreeSet::new(),
             scalars: BTreeSet::new(),
             operands: BTreeSet::new(),
+            resources: BTreeSet::new(),
+            non_uniform: BTreeSet::new(),
             asked: FeatureSet::EMPTY,
             min_subgroup_size: 1,
             of_statements: asks()
@@ -106,6 +113,10 @@ impl Uses {
         self.categories.extend(category_of(expr));
         let asking = self.of_expressions.iter().filter(|(_, asks)| asks(expr));
         self.asked.extend(asking.map(|(feature, _)| *feature));
+        if let Expr::Resource(resource) = expr {
+            self.resources.insert(resource.class);
+            self.non_uniform.extend(resource.non_uniform.then_some(resource.class));
+        }
         if let Expr::Subgroup(call) = expr {
             self.min_subgroup_size = self.min_subgroup_size.max(least_subgroup_size(call));
         }
@@ -130,6 +141,11 @@ pub fn for_tier(tier: Tier) -> FeatureSet {
 /// The features behind a stage; none for compute.
 pub fn for_stage(stage: Stage) -> FeatureSet {
     having(|ask| matches!(ask, Ask::Stage(of) if *of == stage)).with_required()
+}
+
+/// The features behind arrays of descriptors of a class, with indices that differ between invocations.
+pub fn for_resource(class: ResourceClass) -> FeatureSet {
+    having(|ask| matches!(ask, Ask::Resource(of) | Ask::NonUniform(of) if *of == class)).with_required()
 }
 
 /// The features behind a type in which something is computed and on which subgroup operations work; none for those of GLSL without

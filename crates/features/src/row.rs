@@ -6,6 +6,7 @@ use std::ffi::CStr;
 use serde::{Deserialize, Serialize};
 
 use tangle_program::case::{EntryPoint, Stage, Tier};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::Category;
 use tangle_program::tree::{Expr, Program, Stmt};
 use tangle_program::types::Scalar;
@@ -53,6 +54,10 @@ pub enum Ask {
     Scalar(Scalar),
     /// A subgroup operation works on a value of this type.
     Operand(Scalar),
+    /// An array of descriptors of this class.
+    Resource(ResourceClass),
+    /// A non-uniform index of one.
+    NonUniform(ResourceClass),
     /// Something about the entry point; the text says what.
     EntryPoint(&'static str, fn(&EntryPoint) -> bool),
     /// A statement; the text says which, in the plural.

@@ -9,6 +9,7 @@ use ash::vk::{self, TaggedStructure as _};
 use spirv::{Capability, ExecutionMode};
 use tangle_program::case::{EntryPoint, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::ops::Intrinsic;
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Category, Param};
 use tangle_program::tree::{Builtin, Discard, Expr, Program, Stmt};
 use tangle_program::types::Scalar;
@@ -342,6 +343,55 @@ features! {
             Capability::DotProductInputAll,
         ])
         .declaring("SPV_KHR_integer_dot_product"),
+    }
+    /// Arrays of storage buffers with an index that is no constant.
+    StorageBufferArrayDynamicIndexing = "shaderStorageBufferArrayDynamicIndexing"
+        in member!(PhysicalDeviceFeatures2.features.shader_storage_buffer_array_dynamic_indexing, VULKAN_1_1), {
+        asked_by: &[Ask::Resource(ResourceClass::StorageBuffer)],
+        spirv: Spirv::capability(&[Capability::StorageBufferArrayDynamicIndexing]),
+    }
+    /// Arrays of storage buffers with an index that differs between invocations.
+    StorageBufferArrayNonUniformIndexing = "shaderStorageBufferArrayNonUniformIndexing"
+        in member!(PhysicalDeviceVulkan12Features.shader_storage_buffer_array_non_uniform_indexing, VULKAN_1_2), {
+        asked_by: &[Ask::NonUniform(ResourceClass::StorageBuffer)],
+        spirv: Spirv::capability(&[Capability::StorageBufferArrayNonUniformIndexing]).declaring("SPV_EXT_descriptor_indexing"),
+    }
+    /// Arrays of uniform buffers with an index that is no constant.
+    UniformBufferArrayDynamicIndexing = "shaderUniformBufferArrayDynamicIndexing"
+        in member!(PhysicalDeviceFeatures2.features.shader_uniform_buffer_array_dynamic_indexing, VULKAN_1_1), {
+        asked_by: &[Ask::Resource(ResourceClass::UniformBuffer)],
+        spirv: Spirv::capability(&[Capability::UniformBufferArrayDynamicIndexing]),
+    }
+    /// Arrays of uniform buffers with an index that differs between invocations.
+    UniformBufferArrayNonUniformIndexing = "shaderUniformBufferArrayNonUniformIndexing"
+        in member!(PhysicalDeviceVulkan12Features.shader_uniform_buffer_array_non_uniform_indexing, VULKAN_1_2), {
+        asked_by: &[Ask::NonUniform(ResourceClass::UniformBuffer)],
+        spirv: Spirv::capability(&[Capability::UniformBufferArrayNonUniformIndexing]).declaring("SPV_EXT_descriptor_indexing"),
+    }
+    /// Arrays of texels of storage images with an index that is no constant.
+    StorageTexelBufferArrayDynamicIndexing = "shaderStorageTexelBufferArrayDynamicIndexing"
+        in member!(PhysicalDeviceVulkan12Features.shader_storage_texel_buffer_array_dynamic_indexing, VULKAN_1_2), {
+        asked_by: &[Ask::Resource(ResourceClass::StorageTexelBuffer)],
+        spirv: Spirv::capability(&[Capability::StorageTexelBufferArrayDynamicIndexing])
+            .declaring("SPV_EXT_descriptor_indexing"),
+    }
+    /// Arrays of texels of storage images with an index that differs between invocations.
+    StorageTexelBufferArrayNonUniformIndexing = "shaderStorageTexelBufferArrayNonUniformIndexing"
+        in member!(PhysicalDeviceVulkan12Features.shader_storage_texel_buffer_array_non_uniform_indexing, VULKAN_1_2), {
+        asked_by: &[Ask::NonUniform(ResourceClass::StorageTexelBuffer)],
+        spirv: Spirv::capability(&[Capability::StorageTexelBufferArrayNonUniformIndexing]).declaring("SPV_EXT_descriptor_indexing"),
+    }
+    /// Arrays of storage images with an index that is no constant.
+    StorageImageArrayDynamicIndexing = "shaderStorageImageArrayDynamicIndexing"
+        in member!(PhysicalDeviceFeatures2.features.shader_storage_image_array_dynamic_indexing, VULKAN_1_1), {
+        asked_by: &[Ask::Resource(ResourceClass::StorageImage)],
+        spirv: Spirv::capability(&[Capability::StorageImageArrayDynamicIndexing]),
+    }
+    /// Arrays of storage images with an index that differs between invocations.
+    StorageImageArrayNonUniformIndexing = "shaderStorageImageArrayNonUniformIndexing"
+        in member!(PhysicalDeviceVulkan12Features.shader_storage_image_array_non_uniform_indexing, VULKAN_1_2), {
+        asked_by: &[Ask::NonUniform(ResourceClass::StorageImage)],
+        spirv: Spirv::capability(&[Capability::StorageImageArrayNonUniformIndexing]).declaring("SPV_EXT_descriptor_indexing"),
     }
     /// Mesh shaders.
     MeshShader = "meshShader"

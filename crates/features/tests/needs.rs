@@ -7,6 +7,7 @@ use common::*;
 use tangle_features::{Feature, FeatureSet, Needs, needs};
 use tangle_program::case::{Case, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::ops::Intrinsic;
+use tangle_program::resource::{Resource, ResourceClass};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Builtin, Expr, Stmt, SubgroupCall};
 use tangle_program::types::{Scalar, Type};
@@ -124,6 +125,17 @@ fn dynamic_broadcasts() {
     let broadcast = |lane| beside(of(Expr::subgroup(SubgroupOp::Broadcast, [uint(1), lane])));
     assert_eq!(broadcast(uint(3)), []);
     assert_eq!(broadcast(Expr::Uniform(0)), [Feature::SubgroupBroadcastDynamicId]);
+}
+
+#[test]
+fn arrays_of_descriptors() {
+    let of_image = |non_uniform| {
+        let index = Box::new(lane());
+        beside(of(Expr::Resource(Resource { class: ResourceClass::StorageImage, index, non_uniform })))
+    };
+    let dynamic = Feature::StorageImageArrayDynamicIndexing;
+    assert_eq!(of_image(false), [dynamic]);
+    assert_eq!(of_image(true), [dynamic, Feature::StorageImageArrayNonUniformIndexing]);
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! Cases that are the same test.
 
-use tangle_program::case::{Case, SpecConstant};
+use tangle_program::case::{Case, Data, SpecConstant};
 
 /// The case without what is only names and data: cases with the same normal form are the same test.
 pub fn normal_form(case: &Case) -> String {
     let mut case = case.clone();
     case.about.clear();
     case.origin = Default::default();
-    let data = case.data.inputs.iter_mut().flatten().chain(&mut case.data.uniforms).chain(&mut case.data.push);
-    data.for_each(|word| *word = 0);
+    let Data { inputs, uniforms, push, resources, .. } = &mut case.data;
+    let words = inputs.iter_mut().flatten().chain(uniforms).chain(push).chain(resources);
+    words.for_each(|word| *word = 0);
     case.data.constants.fill(SpecConstant::default());
     (0..).zip(&mut case.program.shared).for_each(|(number, array): (u32, _)| array.name = format!("s{number}"));
     for (number, function) in case.program.functions.iter_mut().enumerate() {

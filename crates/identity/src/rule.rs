@@ -6,6 +6,7 @@ use tangle_oracle::judge::Kind as Wrong;
 use tangle_oracle::map::MapRule;
 use tangle_oracle::observed::{Severity, TangleRule};
 use tangle_program::case::{Case, Tier};
+use tangle_program::resource::resource_classes;
 use tangle_program::subgroup::OpInfo;
 use tangle_program::types::Scalar;
 
@@ -82,17 +83,31 @@ fn variable_rule(found: &AfterLoop) -> Rule {
     )
 }
 
+/// Which resource of an array of descriptors a lane reads (rule Y11).
+fn resource_rule() -> Rule {
+    Rule::quoted(
+        "Vulkan, VUID-RuntimeSpirv-subgroupSize-10149",
+        "the resource through which that memory is accessed is not uniform within the invocation group, and not uniform within the \
+         subgroup, then the operand corresponding to that resource (e.g. the pointer or sampled image operand) must be decorated with \
+         NonUniform",
+        "Each invocation reads the resource of its own index. Where the decoration is left out here, all invocations of the dispatch that \
+         come to the access have the same index; what it is in those that do not come there does not matter.",
+    )
+}
+
 fn value_rules(account: &Account<'_>, first: &First) -> Vec<Rule> {
     if let Some(found) = after_loop(account, first) {
         return vec![variable_rule(&found)];
     }
     let Some((info, scalar)) = wrong_operation(account, first) else {
-        return vec![Rule::paraphrased(
+        let mut rules = vec![Rule::paraphrased(
             "GLSL 4.60, §4.1.3 Integers and §5.9 Expressions",
             "The value follows from the lane's own operands: integers that wrap around, comparisons, selections. Where \
              a result of a subgroup operation went into it, that result is determined, too. A variable belongs to the lane: what \
              other lanes do, or have done before, changes nothing in it.",
         )];
+        rules.extend((!resource_classes(&account.case.program).is_empty()).then(resource_rule));
+        return rules;
     };
     if let Some(rule) = first.lanes.iter().find_map(|&lane| account.lanes[lane].broken_rule()) {
         return observed_rules(rule, operation_rule(info, scalar));

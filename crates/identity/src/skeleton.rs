@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use tangle_emit::glsl::spelling::{self, TypeName};
 use tangle_program::case::Case;
 use tangle_program::memory::{AtomicOp, Sync};
+use tangle_program::resource::resource_classes;
 use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::tree::{
     Arg, Block, Builtin, Discard, Expr, Function, FunctionId, Label, Loop, LoopKind, Program, Stmt, VarId, walk_block,
@@ -60,6 +61,7 @@ pub enum Skeleton {
 pub enum Extra {
     HalfFloats,
     LongIntegers,
+    Descriptors,
     Barrier,
     Call,
     Continue,
@@ -191,7 +193,7 @@ pub fn skeleton(case: &Case) -> Skeleton {
     let Some(main) = program.main() else { return Skeleton::Shape { parts: Vec::new(), with: BTreeSet::new() } };
     let mut writer = Writer { program, detail: Detail::of(program), is_after_loop: false };
     let parts = writer.block(main, &main.body, &mut Scope::default());
-    if writer.is_after_loop { after_loop(program) } else { Skeleton::Shape { parts, with: types_to_blame(program) } }
+    if writer.is_after_loop { after_loop(program) } else { Skeleton::Shape { parts, with: to_blame(program) } }
 }
 
 impl Skeleton {
@@ -245,6 +247,7 @@ impl fmt::Display for Extra {
             Extra::Barrier => "barrier",
             Extra::Call => "call",
             Extra::Continue => "continue",
+            Extra::Descriptors => "arrays of descriptors",
             Extra::Doubles => "doubles",
             Extra::Return => "return",
             Extra::SharedMemory => "shared memory",
@@ -346,11 +349,12 @@ pub fn operators(case: &Case) -> BTreeSet<&'static str> {
     found
 }
 
-/// The kinds of types other than bool, int, uint and float in a program without subgroup operations; nothing in any other.
-fn types_to_blame(program: &Program) -> BTreeSet<Extra> {
+/// Arrays of descriptors, and the kinds of types other than bool, int, uint and float in a program without subgroup operations.
+fn to_blame(program: &Program) -> BTreeSet<Extra> {
     let blocks = || program.functions.iter().flat_map(|function| &function.body);
+    let descriptors = (!resource_classes(program).is_empty()).then_some(Extra::Descriptors);
     if blocks().any(has_operation) {
-        return BTreeSet::new();
+        return descriptors.into_iter().collect();
     }
     let kind = |scalar: Scalar| {
         scalar.is_extended().then(|| match (scalar.is_float(), scalar.size() < 32) {
@@ -360,7 +364,7 @@ fn types_to_blame(program: &Program) -> BTreeSet<Extra> {
             (true, false) => Extra::Doubles,
         })
     };
-    let mut kinds = BTreeSet::new();
+    let mut kinds: BTreeSet<Extra> = descriptors.into_iter().collect();
     for function in &program.functions {
         let params = function.params.iter().map(|param| param.ty);
         let types = params.chain(function.locals.iter().map(|local| local.ty)).chain(function.result);
@@ -381,7 +385,7 @@ fn types_to_blame(program: &Program) -> BTreeSet<Extra> {
 /// The skeleton of a program that uses values after their loops.
 fn after_loop(program: &Program) -> Skeleton {
     let mut of_operation = false;
-    let mut with = types_to_blame(program);
+    let mut with = to_blame(program);
     for function in &program.functions {
         walk_block(&function.body, &mut |stmt| match stmt {
             Stmt::Loop(_) => of_operation |= has_operation(stmt),

@@ -108,7 +108,8 @@ fn is_constant(expr: &Expr) -> bool {
         | Expr::Push(_)
         | Expr::Constant(_)
         | Expr::Subgroup(_)
-        | Expr::Load(_) => false,
+        | Expr::Load(_)
+        | Expr::Resource(_) => false,
     }
 }
 

@@ -172,6 +172,8 @@ fn node(expr: &Expr) -> u64 {
         Expr::Select(..) | Expr::Intrinsic(..) => 4,
         Expr::Subgroup(call) => 6 + call.op.info().rank,
         Expr::Load(_) => 10,
+        Expr::Resource(resource) if resource.non_uniform => 12,
+        Expr::Resource(_) => 11,
         Expr::Element(..) => 7,
     }
 }
@@ -187,7 +189,8 @@ fn letters(name: &str) -> u64 {
 
 fn data(data: &Data) -> u64 {
     let constants = data.constants.iter().flat_map(|constant| [&constant.default, &constant.value]);
-    let words = data.inputs.iter().flatten().chain(&data.uniforms).chain(&data.push).chain(constants);
+    let words =
+        data.inputs.iter().flatten().chain(&data.uniforms).chain(&data.push).chain(&data.resources).chain(constants);
     words.map(|&word| 1 + 2 * bits(u64::from(word))).sum()
 }
 

@@ -97,6 +97,7 @@ pub fn data(case: &mut Case, dice: &mut Dice) -> Option<()> {
     let mut sources: Vec<&mut [u32]> = data.inputs.iter_mut().map(Vec::as_mut_slice).collect();
     sources.push(&mut data.uniforms);
     sources.push(&mut data.push);
+    sources.push(&mut data.resources);
     sources.retain(|words| !words.is_empty());
     let chosen = dice.below(sources.len());
     let words = sources.into_iter().nth(chosen)?;

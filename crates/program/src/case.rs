@@ -105,6 +105,9 @@ pub struct Data {
     /// Words of the push constants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub push: Vec<u32>,
+    /// What the resources of every array of descriptors hold, a word each ([`crate::resource`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<u32>,
     /// Specialisation constants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constants: Vec<SpecConstant>,
@@ -145,6 +148,9 @@ pub mod interface {
     pub const ARRAYS: u32 = 4;
     /// Uniform buffer that stands for push constants where there are none (OpenGL): words in `uvec4`s (std140).
     pub const PUSH: u32 = 5;
+
+    /// Arrays of descriptors, by [class](crate::resource::ResourceClass): the first binding.
+    pub const FIRST_RESOURCE: u32 = 6;
 
     /// `constant_id` of specialisation constant 0. Before it come the three sides of the workgroup.
     pub const FIRST_CONSTANT: u32 = 3;

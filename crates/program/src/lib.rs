@@ -9,7 +9,7 @@
 //! - [`types`]: bool, integers, floats and their vectors; [`float`]: the numbers of the floating-point types.
 //! - [`control`]: what is asked of the compiler for a branch or a loop.
 //! - [`ops`]: operators and built-in functions on a lane's own values, and what they compute.
-//! - [`memory`]: shared arrays, atomics, barriers.
+//! - [`memory`]: shared arrays, atomics, barriers; [`resource`]: arrays of descriptors.
 //! - [`subgroup`]: the table of subgroup operations; one row says everything about one operation, its meaning included.
 //! - [`entry_point`]: the stage, what starts it, and how an invocation is identified.
 //! - [`case`]: all of it together, and the interface between a printed shader and who runs it; [`json`]: its text.
@@ -25,6 +25,7 @@ pub mod json;
 pub mod memory;
 pub mod needs;
 pub mod ops;
+pub mod resource;
 pub mod subgroup;
 pub mod tree;
 pub mod types;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::control::{LoopControl, SelectionControl};
 use crate::memory::{ArrayId, AtomicOp, Shared, Sync};
 use crate::ops::{BinaryOp, Intrinsic, UnaryOp};
+use crate::resource::Resource;
 use crate::subgroup::{Fold, SubgroupOp};
 use crate::types::{Scalar, Type};
 
@@ -450,6 +451,8 @@ pub enum Expr {
     Subgroup(SubgroupCall),
     /// `array[index]`
     Load(Load),
+    /// A word of a resource of an array of descriptors, a uint.
+    Resource(Resource),
     /// `a[i]`: an element of an array, a column of a matrix, a member of a struct (by a literal), a component of a vector. The index is
     /// a uint in range.
     #[serde(rename = "access_chain", alias = "element")]
@@ -660,6 +663,7 @@ impl Expr {
             | Expr::Constant(_) => ([self; 3], 0, &[]),
             Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => ([x; 3], 1, &[]),
             Expr::Load(load) => ([&load.index; 3], 1, &[]),
+            Expr::Resource(resource) => ([&resource.index; 3], 1, &[]),
             Expr::Binary(_, x, y) | Expr::Element(x, y) => ([x, y, y], 2, &[]),
             Expr::Select(c, x, y) => ([c, x, y], 3, &[]),
             Expr::Intrinsic(_, args) | Expr::Vector(_, args) => ([self; 3], 0, args),
@@ -683,6 +687,7 @@ impl Expr {
             | Expr::Constant(_) => Vec::new(),
             Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => vec![x],
             Expr::Load(load) => vec![&mut load.index],
+            Expr::Resource(resource) => vec![&mut resource.index],
             Expr::Binary(_, x, y) | Expr::Element(x, y) => vec![x, y],
             Expr::Select(c, x, y) => vec![c, x, y],
             Expr::Intrinsic(_, args) | Expr::Vector(_, args) => args.iter_mut().collect(),
@@ -712,7 +717,12 @@ impl Expr {
         match self {
             Expr::Bool(_) => Some(Type::BOOL),
             Expr::Int(_) => Some(Type::INT),
-            Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) | Expr::Constant(_) => Some(Type::UINT),
+            Expr::Uint(_)
+            | Expr::Input(_)
+            | Expr::Uniform(_)
+            | Expr::Push(_)
+            | Expr::Constant(_)
+            | Expr::Resource(_) => Some(Type::UINT),
             Expr::Float(scalar, _) => Some(Type::scalar(*scalar)),
             Expr::Var(var) => function.var_type(*var),
             Expr::Builtin(builtin) => Some(builtin.ty()),

@@ -99,6 +99,7 @@ fn cases() -> Vec<(String, Case)> {
                     inputs: vec![vec![7; count]; 2],
                     uniforms: vec![1, 2, 3],
                     push: vec![u32::MAX],
+                    resources: Vec::new(),
                     constants: vec![SpecConstant { default: 1, value: 2 }],
                 };
                 other.entry_point.workgroups_mut().default_size = (i % 2 == 1).then_some([1, 1, 1]);

@@ -5,7 +5,7 @@
 //! `docs/rules.md`.
 
 use crate::info::{DeviceInfo, DriverMode};
-use crate::job::{Buffer, BufferKind, Completed, Job, Launch, Pipeline, ReadBackMode, ShaderStage};
+use crate::job::{Buffer, BufferKind, Completed, Init, Job, Launch, Pipeline, ReadBackMode, ShaderStage};
 use crate::protocol::{LARGEST_JOB, SMALL};
 use crate::spirv::{ModuleFacts, inspect};
 use tangle_features::{Api, Feature};
@@ -139,7 +139,10 @@ fn launch_problems(launch: &Launch, problems: &mut Vec<String>) {
     }
     for (index, buffer) in launch.buffers.iter().enumerate() {
         buffer_problems(buffer, problems);
-        if launch.buffers[..index].iter().any(|earlier| earlier.binding == buffer.binding) {
+        // The elements of an array stand behind one another and are alike.
+        let is_next = |last: &Buffer| (last.binding, last.kind) == (buffer.binding, buffer.kind);
+        let (before, earlier) = (index.checked_sub(1).map(|last| &launch.buffers[last]), &launch.buffers[..index]);
+        if !before.is_some_and(is_next) && earlier.iter().any(|earlier| earlier.binding == buffer.binding) {
             problems.push(format!("binding {} is used twice", buffer.binding));
         }
     }
@@ -148,6 +151,15 @@ fn launch_problems(launch: &Launch, problems: &mut Vec<String>) {
 fn buffer_problems(buffer: &Buffer, problems: &mut Vec<String>) {
     if buffer.init.words() == 0 {
         problems.push(format!("the buffer at binding {} is empty", buffer.binding));
+    }
+    let is_image = buffer.kind == BufferKind::StorageImage;
+    if is_image && !matches!(&buffer.init, Init::Data(words) if words.len() == 1) {
+        problems.push(format!("the image at binding {} is not of one given texel", buffer.binding));
+    }
+    if matches!(buffer.kind, BufferKind::StorageImage | BufferKind::StorageTexels)
+        && buffer.read_back != ReadBackMode::None
+    {
+        problems.push(format!("the texels at binding {} cannot be read back", buffer.binding));
     }
     if buffer.read_back == ReadBackMode::Slices(0) {
         problems.push(format!("the buffer at binding {} has slices of no words", buffer.binding));
@@ -269,6 +281,8 @@ fn missing_limits(job: &Job, facts: &ModuleFacts, device: &DeviceInfo, missing: 
             let (name, limit) = match buffer.kind {
                 BufferKind::Storage => ("maxStorageBufferRange", limits.max_storage_buffer_range),
                 BufferKind::Uniform => ("maxUniformBufferRange", limits.max_uniform_buffer_range),
+                // Every device has room for these (65,536 texels, images of 4,096 by 4,096).
+                BufferKind::StorageTexels | BufferKind::StorageImage => ("maxTexelBufferElements", 4 << 16),
             };
             let bytes = buffer.init.words().saturating_mul(4);
             at_most(name, bytes, u64::from(limit).min(limits.max_allocation));
@@ -276,6 +290,8 @@ fn missing_limits(job: &Job, facts: &ModuleFacts, device: &DeviceInfo, missing: 
         let count = |kind| launch.buffers.iter().filter(|buffer| buffer.kind == kind).count() as u64;
         at_most("maxPerStageDescriptorStorageBuffers", count(BufferKind::Storage), limits.max_storage_buffers.into());
         at_most("maxPerStageDescriptorUniformBuffers", count(BufferKind::Uniform), limits.max_uniform_buffers.into());
+        let images = count(BufferKind::StorageTexels) + count(BufferKind::StorageImage);
+        at_most("maxPerStageDescriptorStorageImages", images, limits.max_storage_images.into());
     }
     missing.dedup();
 }
@@ -402,7 +418,8 @@ mod tests {
         job.required_subgroup_size = Some(8);
         job.subgroup_flags = VARYING;
         job.launches[0].push_constants = vec![0; 3];
-        job.launches[0].buffers = vec![storage(0, 1), storage(0, 0)];
+        // The first two are an array of descriptors.
+        job.launches[0].buffers = vec![storage(0, 1), storage(0, 0), storage(1, 1), storage(0, 1)];
         job.launches[0].buffers[1].read_back = ReadBackMode::Slices(0);
         job.launches.push(Launch { buffers: vec![storage(1, 1 << 29)], ..Launch::default() });
         let expected = [
@@ -412,7 +429,7 @@ mod tests {
             "the buffer at binding 0 has slices of no words",
             "binding 0 is used twice",
             "launches differ in bindings or push constants",
-            "2147483652 bytes of buffers are more than 1073741824",
+            "2147483660 bytes of buffers are more than 1073741824",
         ];
         assert_eq!(problems(&job), expected);
     }

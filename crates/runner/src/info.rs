@@ -242,6 +242,9 @@ pub struct Limits {
     pub max_storage_buffers: u32,
     /// `maxPerStageDescriptorUniformBuffers`.
     pub max_uniform_buffers: u32,
+    /// `maxPerStageDescriptorStorageImages`, texel buffers included.
+    #[serde(default)]
+    pub max_storage_images: u32,
     /// `maxMemoryAllocationSize`, bytes.
     pub max_allocation: u64,
     /// `timestampPeriod`, nanoseconds for one tick.

@@ -154,7 +154,7 @@ pub struct Launch {
     pub groups: [u32; 3],
     /// Push constants, a multiple of 4 bytes.
     pub push_constants: Vec<u8>,
-    /// Buffers of descriptor set 0.
+    /// Buffers of descriptor set 0. Those of one binding stand behind one another: they are the elements of an array of descriptors.
     pub buffers: Vec<Buffer>,
 }
 
@@ -178,6 +178,16 @@ pub enum BufferKind {
     Storage,
     /// `uniform` block.
     Uniform,
+    /// `uimageBuffer`: texels of the format R32_UINT, of which every device can do this.
+    StorageTexels,
+    /// `uimage2D` of one texel of that format.
+    StorageImage,
+}
+
+impl BufferKind {
+    /// Every kind.
+    pub const ALL: [BufferKind; 4] =
+        [BufferKind::Storage, BufferKind::Uniform, BufferKind::StorageTexels, BufferKind::StorageImage];
 }
 
 /// Contents of a buffer before the dispatch.

@@ -52,7 +52,7 @@ impl Stream {
 }
 
 /// The data of a case.
-pub(crate) fn data(draw: &mut Draw<'_>, entry_point: &EntryPoint) -> Data {
+pub(crate) fn data(draw: &mut Draw<'_>, entry_point: &EntryPoint, resources: bool) -> Data {
     let invocations = entry_point.invocations();
     // The first input is small numbers: there is always something that makes some lanes meet.
     let first = column(draw, Pattern::Small, invocations);
@@ -68,6 +68,7 @@ pub(crate) fn data(draw: &mut Draw<'_>, entry_point: &EntryPoint) -> Data {
         inputs,
         uniforms: (0..uniforms).map(|k| constant(draw, k)).collect(),
         push: (0..push).map(|k| constant(draw, k)).collect(),
+        resources: if resources { resource_words(draw) } else { Vec::new() },
         constants: (0..constants).map(|k| specialised(draw, k)).collect(),
     }
 }
@@ -101,6 +102,13 @@ fn column(draw: &mut Draw<'_>, pattern: Pattern, count: u32) -> Vec<u32> {
     (0..count).map(word).collect()
 }
 
+/// As many as a power of two, so that a mask makes an index; no two are equal, so that each tells which resource it is from.
+fn resource_words(draw: &mut Draw<'_>) -> Vec<u32> {
+    let count = draw.weighted(&[(4, 4), (1, 2), (1, 8)]);
+    let (first, step) = (draw.word(), draw.pick(&[1, 3, 0x9E37_79B9, 0x8000_0001]));
+    (0..count).map(|k: u32| first.wrapping_add(k.wrapping_mul(step))).collect()
+}
+
 /// How far other data of a program may be from those that it was made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Distance {
@@ -123,7 +131,13 @@ pub(crate) fn other(draw: &mut Draw<'_>, of: &Data, farthest: Distance) -> Data 
         };
         (0..).zip(words).map(word).collect()
     };
-    Data { inputs, uniforms: words(&of.uniforms), push: words(&of.push), constants: of.constants.clone() }
+    Data {
+        inputs,
+        uniforms: words(&of.uniforms),
+        push: words(&of.push),
+        resources: of.resources.clone(),
+        constants: of.constants.clone(),
+    }
 }
 
 fn other_column(draw: &mut Draw<'_>, k: u32, words: &[u32], farthest: Distance) -> Vec<u32> {

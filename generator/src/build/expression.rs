@@ -273,6 +273,11 @@ impl Builder<'_> {
         if want.depth == 0 || self.draw.is_exhausted() {
             return self.leaf(scalar, want);
         }
+        let resources = if self.has_resources() { self.weights.resources } else { 0 };
+        if resources > 0 && self.draw.percent(resources) {
+            let word = self.resource(want);
+            return if scalar == Scalar::Uint { word } else { cast(scalar, word) };
+        }
         let kind = Arithmetic::ALL[self.draw.index(self.weights.arithmetic.iter().copied())];
         match kind {
             Arithmetic::Leaf => self.leaf(scalar, want),

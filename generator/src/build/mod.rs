@@ -15,6 +15,7 @@ mod hint;
 pub(crate) mod idiom;
 mod log;
 mod operation;
+mod resource;
 mod series;
 mod statement;
 mod template;
@@ -92,7 +93,7 @@ pub(crate) fn case(bytes: &[u8], config: &Config) -> Case {
     draw.window(LAUNCH.0, LAUNCH.1);
     let entry_point = entry_point::entry_point(&mut draw, config);
     draw.window(DATA.0, DATA.1);
-    let data = data::data(&mut draw, &entry_point);
+    let data = data::data(&mut draw, &entry_point, !config.resources.is_empty());
     Builder::new(draw, config, weights, density, entry_point, data).finish()
 }
 

@@ -45,6 +45,7 @@ mod table;
 use tangle_program::case::SpecConstant;
 use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Instance, OpInfo, Ub, lanes};
 use tangle_program::tree::Builtin;
 use tangle_program::types::{Scalar, Shape};
@@ -96,11 +97,24 @@ enum Hook {
     FirstElement(Access),
     /// The element of so many that a lane accesses.
     Element(fn(Access, Shape, usize, usize) -> usize),
+    /// The resource of an array of descriptors that a lane accesses.
+    Resource(fn(&Choosing) -> u64),
     /// Nobody goes on after an assumption.
     Assumed,
     Specialised(fn(SpecConstant) -> u32),
     /// A built-in variable of a lane.
     Builtin(fn(Builtin, usize, u128) -> u128),
+}
+
+/// How a lane comes to a resource.
+struct Choosing {
+    class: ResourceClass,
+    non_uniform: bool,
+    own: u64,
+    /// What the lowest active lane of its subgroup has.
+    of_first_active: u64,
+    /// What lane 0 has, which may not be active.
+    of_lane_0: u64,
 }
 
 /// Whether a fault of open tangles shows where only one lane comes by.
@@ -364,6 +378,18 @@ impl Rules for Planted {
                 Hook::Element(change) => *element = change(access, shape, count, *element),
                 _ => {}
             }
+        }
+    }
+
+    fn resources(&mut self, class: ResourceClass, non_uniform: bool, indices: &[u64], chosen: &mut [(usize, u64)]) {
+        let Hook::Resource(choose) = self.fault.hook() else { return };
+        let mut leader: Option<(usize, u64)> = None;
+        for (slot, own) in chosen {
+            let subgroup = *slot / self.size;
+            let (_, of_first_active) = *leader.filter(|(of, _)| *of == subgroup).get_or_insert((subgroup, *own));
+            leader = Some((subgroup, of_first_active));
+            let of_lane_0 = indices[subgroup * self.size];
+            *own = choose(&Choosing { class, non_uniform, own: *own, of_first_active, of_lane_0 });
         }
     }
 

@@ -2,6 +2,7 @@
 
 use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Fold, SubgroupOp as Op, first_lanes, lanes};
 use tangle_program::tree::{Builtin, Expr};
 use tangle_program::types::{Scalar, Shape};
@@ -454,6 +455,29 @@ faults! {
     MembersReversed => Hook::Element(|access, shape, count, element| match (access, shape) {
         (Access::Read, Shape::Struct(_)) => count - 1 - element,
         _ => element,
+    }),
+
+    // Arrays of descriptors.
+    /// A non-uniform index is taken from the lowest active lane.
+    DescriptorOfFirstLane => Hook::Resource(|c| if c.non_uniform { c.of_first_active } else { c.own }),
+    /// An index that is the same in all active lanes is taken from lane 0, active or not.
+    UniformDescriptorOfLane0 => Hook::Resource(|c| if c.non_uniform { c.own } else { c.of_lane_0 }),
+    /// Whatever image is chosen, it is the first one.
+    FirstStorageImage => Hook::Resource(|c| if c.class == ResourceClass::StorageImage { 0 } else { c.own }),
+    /// Uniform buffers are chosen by the low bit of their index.
+    UniformBufferOfTwo => Hook::Resource(|c| match c.class {
+        ResourceClass::UniformBuffer => c.own & 1,
+        _ => c.own,
+    }),
+    /// A non-uniform index of a storage buffer is that of the next one.
+    NextStorageBuffer => Hook::Resource(|c| match c.class {
+        ResourceClass::StorageBuffer if c.non_uniform => c.own + 1,
+        _ => c.own,
+    }),
+    /// A texel buffer is chosen by the lowest lane that is active, whatever the decoration says.
+    TexelBufferOfFirstLane => Hook::Resource(|c| match c.class {
+        ResourceClass::StorageTexelBuffer => c.of_first_active,
+        _ => c.own,
     }),
 
     // Types that GLSL lacks.

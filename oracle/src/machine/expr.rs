@@ -5,6 +5,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 use tangle_program::case::InvocationId;
 use tangle_program::ops::{self, BinaryOp, Gives, Intrinsic, Undefined};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Severity, first_lanes};
 use tangle_program::tree::Builtin;
 use tangle_program::types::Scalar;
@@ -115,6 +116,10 @@ impl<'a, R: Rules> Machine<'a, R> {
                 Value { columns: smallvec::smallvec![Rc::clone(&arg.columns[*index])], names, ..arg }
             }
             Node::Subgroup(op) => self.subgroup(frame, op, a, u)?,
+            Node::Resource { class, non_uniform, index } => {
+                let index = self.eval(frame, index, a, u)?;
+                self.resource(*class, *non_uniform, &index, a)
+            }
             Node::Load { array, index } => self.load(frame, *array, index, a, u)?,
             Node::Element { of, shape, index, width } => {
                 let of = self.eval(frame, of, a, u)?;
@@ -122,6 +127,20 @@ impl<'a, R: Rules> Machine<'a, R> {
                 self.element(&of, *shape, &index, *width, a)
             }
         })
+    }
+
+    /// The word of the resource that each lane chooses (rule Y11).
+    fn resource(&mut self, class: ResourceClass, non_uniform: bool, index: &Value, a: &Mask) -> Value {
+        let words = &self.case.data.resources;
+        let lanes = a.minus(&self.lost);
+        let mut chosen: Vec<(usize, u64)> = lanes.slots().map(|slot| (slot, index.columns[0][slot])).collect();
+        self.rules.resources(class, non_uniform, &index.columns[0], &mut chosen);
+        let mut column = vec![0; self.layout.slots];
+        for (slot, which) in chosen {
+            // Where the index is undefined, and on a faulty device, it may be out of range.
+            column[slot] = words.get(which as usize % words.len().max(1)).copied().unwrap_or(0).into();
+        }
+        Value { taint: index.taint.clone(), from: index.from.clone(), ..Value::scalar(column) }
     }
 
     fn constant(&self, bits: u64) -> Value {

@@ -5,6 +5,7 @@ use tangle_program::case::{SpirvVersion, SubgroupSize};
 use tangle_program::memory::Shared;
 use tangle_program::needs;
 use tangle_program::ops::{BinaryOp, Intrinsic, Kind};
+use tangle_program::resource::Resource;
 use tangle_program::subgroup::{Param, SubgroupOp};
 use tangle_program::tree::{Builtin, Expr, Function, Load, SubgroupCall};
 use tangle_program::types::{Scalar, Shape, Type};
@@ -13,6 +14,7 @@ use super::statement::{Checker, Enclosing};
 use super::{At, Checked, Invalid, invalid, refuse};
 use crate::bounds::{Interval, MAX_SUBGROUP_SIZE};
 use crate::info::ExprInfo;
+use crate::uniform::Uniformity;
 
 /// The type of an expression of a function, after a check of everything below it. (Whether inputs, uniforms and push
 /// constants exist is up to the whole case; whether operands are in range, to [`validate`](super::validate).)
@@ -66,7 +68,8 @@ fn type_from(expr: &Expr, function: &Function, tys: &[Type]) -> Checked<Type> {
             Ok(x.indexed().map_or(x, |(element, _)| element))
         }
         (Expr::Load(load), &[Type::UINT]) => Ok(Type::scalar(load.scalar)),
-        (Expr::Element(..) | Expr::Load(_), _) => mismatch(expr, "[]", tys),
+        (Expr::Resource(_), &[Type::UINT]) => Ok(Type::UINT),
+        (Expr::Element(..) | Expr::Load(_) | Expr::Resource(_), _) => mismatch(expr, "[]", tys),
         (Expr::Unary(..) | Expr::Binary(..) | Expr::Cast(..) | Expr::Component(..), _) => {
             mismatch(expr, tag(expr), tys)
         }
@@ -104,6 +107,7 @@ fn segment(parent: &Expr, number: usize) -> String {
         Expr::Component(..) => "composite_extract[0]".into(),
         Expr::Subgroup(_) => format!("group_non_uniform.args[{number}]"),
         Expr::Load(_) => "load.index".into(),
+        Expr::Resource(_) => "resource.index".into(),
         Expr::Element(..) => format!("access_chain[{number}]"),
         Expr::Bool(_)
         | Expr::Int(_)
@@ -140,6 +144,7 @@ fn tag(expr: &Expr) -> &'static str {
         Expr::Component(..) => "composite_extract",
         Expr::Subgroup(_) => "group_non_uniform",
         Expr::Load(_) => "load",
+        Expr::Resource(_) => "resource",
         Expr::Element(..) => "access_chain",
     }
 }
@@ -287,6 +292,9 @@ impl Checker<'_, '_> {
             (Expr::Intrinsic(op, args), _) => intrinsic(*op, args, operands).at(|| "ext_inst[1]".into()),
             (Expr::Subgroup(call), _) => self.subgroup(call, operands, place).at(|| "group_non_uniform".into()),
             (Expr::Load(load), [index]) => self.load(load, index).at(|| "load".into()),
+            (Expr::Resource(resource), [index]) => {
+                self.resource(resource, index).at(|| "index".into()).at(|| "resource".into())
+            }
             (Expr::Element(_, index), [x, known]) => {
                 element(x.ty, index, known).map(drop).at(|| "access_chain[1]".into())
             }
@@ -304,6 +312,7 @@ impl Checker<'_, '_> {
                 | Expr::Vector(..)
                 | Expr::Component(..)
                 | Expr::Load(_)
+                | Expr::Resource(_)
                 | Expr::Element(..),
                 _,
             ) => Ok(()),
@@ -316,6 +325,18 @@ impl Checker<'_, '_> {
             return invalid(format!("'{}' holds {}", array.name, array.scalar.name())).at(|| "type".into());
         }
         in_range(index, array).at(|| "index".into())
+    }
+
+    /// Rule Y11.
+    fn resource(&self, resource: &Resource, index: &ExprInfo) -> Checked {
+        let (range, count) = (index.range, self.case.data.resources.len());
+        if !range.is_within(Interval::new(0, count as i128 - 1)) {
+            refuse!("may be {} to {}, but there are {count} resources", range.lo, range.hi);
+        }
+        if !resource.non_uniform && index.uniformity != Uniformity::Everywhere {
+            refuse!("must be the same in all invocations, by itself and visibly, or non-uniform");
+        }
+        defined(index, "is an index")
     }
 
     fn subgroup(&self, call: &SubgroupCall, operands: &[ExprInfo], place: Enclosing) -> Checked {

@@ -20,6 +20,7 @@ use std::fmt;
 
 use tangle_program::case::{Case, Centre, Data, Draw, EntryPoint, FORMAT, Items, Launch, Stage, SubgroupSize, Tier};
 use tangle_program::memory::{MAX_SHARED_BYTES, is_element};
+use tangle_program::resource::MAX_RESOURCES;
 use tangle_program::tree::{Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt};
 use tangle_program::types::Type;
 use tangle_program::variant::Variant;
@@ -322,6 +323,7 @@ fn data(data: &Data, entry_point: &EntryPoint) -> Checked {
     for (name, len, most) in [
         ("uniforms", data.uniforms.len(), MAX_UNIFORM_WORDS),
         ("push", data.push.len(), MAX_PUSH_WORDS),
+        ("resources", data.resources.len(), MAX_RESOURCES),
         ("constants", data.constants.len(), MAX_CONSTANTS),
     ] {
         if len > most {

@@ -15,7 +15,7 @@ use tangle_interpreter::faults::Planted;
 use tangle_oracle::judge::Observation;
 use tangle_program::case::interface::{LOG, MAP};
 use tangle_program::case::{Case, SubgroupSize};
-use tangle_runner::{Completed, Completion, Init, Job, Launch, LaunchOutput, Outcome};
+use tangle_runner::{BufferKind, Completed, Completion, Init, Job, Launch, LaunchOutput, Outcome};
 
 use super::{BuiltIn, Description, Executor, Task, Worker, subgroup_size};
 use crate::capabilities::Capabilities;
@@ -130,18 +130,23 @@ impl Interpreter {
 
 /// What a launch is to the interpreter.
 fn dispatch(launch: &Launch, lane_map: spirv::LaneMap) -> spirv::Dispatch {
-    let buffer = |buffer: &tangle_runner::Buffer| spirv::Buffer {
+    let buffer = |(index, buffer): (usize, &tangle_runner::Buffer)| spirv::Buffer {
         binding: buffer.binding,
+        element: launch.buffers[..index].iter().filter(|earlier| earlier.binding == buffer.binding).count() as u32,
         bytes: match &buffer.init {
             Init::Zero { words } => vec![0; *words as usize * 4],
             Init::Data(words) => tangle_files::words::to_bytes(words),
+        },
+        extent: match buffer.kind {
+            BufferKind::Storage | BufferKind::Uniform => [0; 3],
+            BufferKind::StorageTexels | BufferKind::StorageImage => [buffer.init.words() as u32, 1, 1],
         },
         ..spirv::Buffer::default()
     };
     spirv::Dispatch {
         workgroups: launch.groups,
         lane_map,
-        buffers: launch.buffers.iter().map(buffer).collect(),
+        buffers: launch.buffers.iter().enumerate().map(buffer).collect(),
         push: launch.push_constants.clone(),
         limits: spirv::Limits::default(),
     }

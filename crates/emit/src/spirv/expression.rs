@@ -4,11 +4,12 @@ use std::sync::OnceLock;
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::grammar::INSTRUCTION_TABLE;
-use rspirv::spirv::{BuiltIn, Decoration, GroupOperation, Op, PackedVectorFormat, Scope, StorageClass};
+use rspirv::spirv::{BuiltIn, Capability, Decoration, GroupOperation, Op, PackedVectorFormat, Scope, StorageClass};
 use rustc_hash::FxHashMap;
 use tangle_program::control::SelectionControl;
 use tangle_program::memory::ArrayId;
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
+use tangle_program::resource::{Resource, ResourceClass};
 use tangle_program::subgroup::{Fold, OpInfo, Param, SubgroupOp};
 use tangle_program::tree::{Builtin, Expr, SubgroupCall, VarId};
 use tangle_program::types::{Scalar, Shape, Type};
@@ -16,7 +17,7 @@ use tangle_program::variant::Freedom;
 
 use super::Id;
 use super::blocks::{BlockId, Role};
-use super::module::Global;
+use super::module::{Global, block_storage};
 use super::statement::{Body, VarStorage};
 
 /// A value and its type.
@@ -134,7 +135,7 @@ impl Body<'_, '_> {
     /// operand of its instructions is undefined behaviour.
     pub fn is_eager(&self, expr: &Expr) -> bool {
         let may = match expr {
-            Expr::Subgroup(_) | Expr::Load(_) | Expr::Element(..) => false,
+            Expr::Subgroup(_) | Expr::Load(_) | Expr::Resource(_) | Expr::Element(..) => false,
             Expr::Var(var) => !self.undefined.var(self.number as u32, *var),
             Expr::Binary(op, ..) => !tangle_program::ops::binary_may_be_undefined(*op),
             Expr::Cast(to, x) => !to.is_integer() || x.ty(self.function).is_some_and(|ty| !ty.scalar.is_float()),
@@ -241,7 +242,40 @@ impl Body<'_, '_> {
                 let pointer = self.array_element(load.array, index);
                 (self.load(pointer, ty), ty)
             }
+            Expr::Resource(resource) => (self.resource(resource), Type::UINT),
             Expr::Subgroup(call) => self.subgroup(call),
+        }
+    }
+
+    /// The word of a resource. What leads to it is decorated where its index is not uniform: the pointer that is read through, or the image.
+    fn resource(&mut self, resource: &Resource) -> Id {
+        let (index, _) = self.eval(&resource.index);
+        let array = self.module.global(Global::Resources(resource.class));
+        if let Some(storage) = block_storage(resource.class) {
+            let member = self.module.uint(0);
+            let pointer = self.access(storage, Type::UINT, array, &[index, member]);
+            self.mark(resource, pointer);
+            return self.load(pointer, Type::UINT);
+        }
+        let image = self.module.global(Global::Resource(resource.class));
+        let pointer = self.module.pointer_to(StorageClass::UniformConstant, image);
+        let pointer = self.op_of(Op::AccessChain, pointer, [array, index].map(Operand::IdRef).into());
+        self.mark(resource, pointer);
+        let image = self.op_of(Op::Load, image, vec![Operand::IdRef(pointer)]);
+        self.mark(resource, image);
+        let zero = self.module.uint(0);
+        let at = match resource.class {
+            ResourceClass::StorageImage => self.ids(Op::CompositeConstruct, Type::vector(Scalar::Uint, 2), [zero; 2]),
+            _ => zero,
+        };
+        let texel = self.ids(Op::ImageRead, Type::MASK, [image, at]);
+        self.extract(texel, Type::UINT, &[0])
+    }
+
+    fn mark(&mut self, resource: &Resource, id: Id) {
+        if resource.non_uniform {
+            self.module.declare_capability(Capability::ShaderNonUniform);
+            self.module.decorate(id, Decoration::NonUniform, &[]);
         }
     }
 

@@ -1,14 +1,18 @@
 //! What is declared outside of functions.
 
+use std::collections::BTreeSet;
+
 use rspirv::binary::Assemble;
 use rspirv::dr::{Builder, Function, Instruction, Operand};
 use rspirv::spirv::{
-    AddressingModel, BuiltIn, Capability, Decoration, ExecutionMode, ExecutionModel, MemoryModel, Op, StorageClass,
+    AddressingModel, BuiltIn, Capability, Decoration, Dim, ExecutionMode, ExecutionModel, ImageFormat, MemoryModel, Op,
+    StorageClass,
 };
 use rustc_hash::FxHashMap;
 use tangle_features::{FeatureSet, needs};
 use tangle_program::case::{Case, SpirvVersion, Tier, interface};
 use tangle_program::memory::ArrayId;
+use tangle_program::resource::ResourceClass;
 use tangle_program::tree::Stmt;
 use tangle_program::types::{Scalar, Shape, Type};
 use tangle_program::variant::Freedom;
@@ -64,6 +68,19 @@ pub(super) enum Global {
     Constant(u32),
     /// A block that is a runtime array of words.
     Words,
+    /// An array of descriptors.
+    Resources(ResourceClass),
+    /// The type of its resources.
+    Resource(ResourceClass),
+}
+
+/// Where the blocks of a class of resources are; `None` of images.
+pub(super) const fn block_storage(class: ResourceClass) -> Option<StorageClass> {
+    match class {
+        ResourceClass::StorageBuffer => Some(StorageClass::StorageBuffer),
+        ResourceClass::UniformBuffer => Some(StorageClass::Uniform),
+        ResourceClass::StorageTexelBuffer | ResourceClass::StorageImage => None,
+    }
 }
 
 impl<'a> Module<'a> {
@@ -95,20 +112,23 @@ impl<'a> Module<'a> {
 
     fn preamble(&mut self) {
         self.builder.capability(Capability::Shader);
+        let mut extensions: Vec<&str> = Vec::new();
         for row in self.features.rows() {
             // Of the integer dot products only those of packed operands are printed; the others need more features.
             let other = [Capability::DotProductInput4x8Bit, Capability::DotProductInputAll];
             for &capability in row.spirv.capabilities.iter().filter(|capability| !other.contains(capability)) {
                 self.builder.capability(capability);
             }
-            for &extension in row.spirv.extensions.iter().chain(&row.spirv.declares) {
-                self.builder.extension(extension);
-            }
+            extensions.extend(row.spirv.extensions.iter().chain(&row.spirv.declares).copied());
         }
-        match self.case.tier {
-            Tier::Plain => {}
-            Tier::SubgroupUniform => self.builder.extension("SPV_KHR_subgroup_uniform_control_flow"),
-            Tier::Maximal => self.builder.extension("SPV_KHR_maximal_reconvergence"),
+        extensions.extend(match self.case.tier {
+            Tier::Plain => None,
+            Tier::SubgroupUniform => Some("SPV_KHR_subgroup_uniform_control_flow"),
+            Tier::Maximal => Some("SPV_KHR_maximal_reconvergence"),
+        });
+        let mut declared = BTreeSet::new();
+        for extension in extensions.into_iter().filter(|&extension| declared.insert(extension)) {
+            self.builder.extension(extension);
         }
         self.builder.memory_model(AddressingModel::Logical, MemoryModel::GLSL450);
     }
@@ -347,6 +367,8 @@ impl<'a> Module<'a> {
                 let array = self.runtime_array();
                 self.block(vec![(array, 0)])
             }
+            Global::Resource(class) => self.resource(class),
+            Global::Resources(class) => self.resources(class),
             Global::Inputs => self.words(interface::INPUTS, Decoration::NonWritable, "Inputs"),
             Global::Map => self.words(interface::MAP, Decoration::NonReadable, "Map"),
             Global::Log => self.words(interface::LOG, Decoration::NonReadable, "Log"),
@@ -380,6 +402,40 @@ impl<'a> Module<'a> {
                 self.decorate(id, Decoration::SpecId, &[interface::FIRST_CONSTANT + k]);
                 id
             }
+        }
+    }
+
+    /// A block of one word, or an image of such texels.
+    fn resource(&mut self, class: ResourceClass) -> Id {
+        let word = self.ty(Type::UINT);
+        let dim = match class {
+            ResourceClass::StorageBuffer | ResourceClass::UniformBuffer => return self.block(vec![(word, 0)]),
+            ResourceClass::StorageTexelBuffer => {
+                self.declare_capability(Capability::ImageBuffer);
+                Dim::DimBuffer
+            }
+            ResourceClass::StorageImage => Dim::Dim2D,
+        };
+        self.builder.type_image(word, dim, 0, 0, 0, 2, ImageFormat::R32ui, None)
+    }
+
+    fn resources(&mut self, class: ResourceClass) -> Id {
+        let count = self.uint(self.case.data.resources.len() as u32);
+        let element = self.global(Global::Resource(class));
+        let array = self.global_instruction(Op::TypeArray, None, [element, count].map(Operand::IdRef));
+        let storage = block_storage(class).unwrap_or(StorageClass::UniformConstant);
+        let id = self.buffer(storage, array, class.binding(), class.name());
+        if storage != StorageClass::Uniform {
+            self.decorate(id, Decoration::NonWritable, &[]);
+        }
+        id
+    }
+
+    /// Declares a capability, once.
+    pub fn declare_capability(&mut self, capability: Capability) {
+        let operand = Operand::Capability(capability);
+        if !self.builder.module_ref().capabilities.iter().any(|known| known.operands.first() == Some(&operand)) {
+            self.builder.capability(capability);
         }
     }
 

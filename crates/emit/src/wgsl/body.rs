@@ -548,6 +548,8 @@ impl<'p, 'a> Body<'p, 'a> {
                 self.expr(&load.index, self.index_context(load.array));
                 self.put(if atomic { "])" } else { "]" });
             }
+            // Not in WGSL ([`super::lacks`]).
+            Expr::Resource(resource) => put!(self.printer, "NO_{}", resource.class.name()),
             Expr::Subgroup(call) => self.subgroup(call),
         }
         self.put(if parentheses { ")" } else { "" });

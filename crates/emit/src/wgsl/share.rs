@@ -107,6 +107,7 @@ fn lacking_of(function: &Function, expr: &Expr) -> Option<String> {
     match expr {
         Expr::Builtin(builtin) if spelling::builtin(*builtin).starts_with("NO_") => Some(format!("{builtin:?}")),
         Expr::Constant(_) => Some("specialisation constants of SPIR-V".into()),
+        Expr::Resource(_) => Some("arrays of descriptors".into()),
         Expr::Select(_, x, y) if !is_select(function, x, y) => Some("?: that evaluates one of its values".into()),
         Expr::Intrinsic(op, _) if spelling::intrinsic(*op).starts_with("NO_") => Some(op.info().name.to_owned()),
         Expr::Subgroup(call) if !can_say(function, call) => {
@@ -153,6 +154,7 @@ fn is_constant(expr: &Expr) -> bool {
                 | Expr::Constant(_)
                 | Expr::Subgroup(_)
                 | Expr::Load(_)
+                | Expr::Resource(_)
         )
     })
 }
@@ -300,6 +302,7 @@ impl Fit<'_> {
                 let constant = self.constants.get(*k as usize);
                 constant.map(|constant| Expr::Uint(constant.default))
             }
+            Expr::Resource(resource) => Some((*resource.index).clone()),
             Expr::Intrinsic(Intrinsic::Expect, args) => args.first().cloned(),
             Expr::Intrinsic(Intrinsic::MulHigh, args) => match args.as_slice() {
                 [x, y] => Some(Expr::binary(BinaryOp::Mul, x.clone(), y.clone())),

@@ -13,6 +13,8 @@ enum Source {
     Uniform(u32),
     Push(u32),
     Constant(u32),
+    /// Of the resources, in all arrays of descriptors.
+    Resource(u32),
 }
 
 impl Source {
@@ -32,8 +34,14 @@ impl Source {
             Source::Uniform(k) => Expr::Uniform(k),
             Source::Push(k) => Expr::Push(k),
             Source::Constant(k) => Expr::Constant(k),
+            // Nothing reads one alone.
+            Source::Resource(k) => Expr::Uint(k),
         }
     }
+}
+
+fn resources(data: &Data) -> impl Iterator<Item = Source> {
+    (0..data.resources.len()).map(|k| Source::Resource(k as u32))
 }
 
 fn all(data: &Data) -> Vec<Source> {
@@ -50,6 +58,7 @@ fn remove(data: &mut Data, source: Source) {
         Source::Uniform(k) => drop(data.uniforms.remove(k as usize)),
         Source::Push(k) => drop(data.push.remove(k as usize)),
         Source::Constant(k) => drop(data.constants.remove(k as usize)),
+        Source::Resource(k) => drop(data.resources.remove(k as usize)),
     }
 }
 
@@ -77,7 +86,10 @@ fn read_instead(case: &mut Case, source: Source, value: &Expr) {
 /// Drops all sources that nothing reads; then puts a literal, the lane or another source in the place of each one.
 pub fn sources(case: &Case) -> Candidates<'_> {
     let used: Vec<Source> = exprs(&case.program).iter().filter_map(|at| Source::of(at.expr)).collect();
-    let sources = all(&case.data);
+    let reads_resources = exprs(&case.program).iter().any(|at| matches!(at.expr, Expr::Resource(_)));
+    let mut sources = all(&case.data);
+    // They are read one by one or, as far as can be seen, all of them.
+    sources.extend(resources(&case.data).filter(|_| !reads_resources));
     let (used, unused): (Vec<Source>, Vec<Source>) = sources.into_iter().partition(|source| used.contains(source));
     let mut edits: Vec<Vec<(Source, Expr)>> = Vec::new();
     if !unused.is_empty() {
@@ -108,6 +120,7 @@ fn constant(data: &Data, source: Source) -> Option<u32> {
         Source::Uniform(k) => Some(data.uniforms[k as usize]),
         Source::Push(k) => Some(data.push[k as usize]),
         Source::Constant(k) => Some(data.constants[k as usize].value),
+        Source::Resource(k) => Some(data.resources[k as usize]),
     }
 }
 
@@ -119,12 +132,13 @@ const RUNS: usize = 40;
 pub fn values(case: &Case) -> Candidates<'_> {
     let invocations = case.entry_point.group_size().max(1);
     let mut edits: Vec<(Source, Vec<u32>)> = Vec::new();
-    for source in all(&case.data) {
+    for source in all(&case.data).into_iter().chain(resources(&case.data)) {
         let words = match source {
             Source::Input(k) => case.data.inputs[k as usize].clone(),
             Source::Uniform(k) => vec![case.data.uniforms[k as usize]],
             Source::Push(k) => vec![case.data.push[k as usize]],
             Source::Constant(k) => vec![case.data.constants[k as usize].value],
+            Source::Resource(k) => vec![case.data.resources[k as usize]],
         };
         let local = || (0..words.len() as u32).map(|i| i % invocations);
         let whole =
@@ -150,6 +164,7 @@ pub fn values(case: &Case) -> Candidates<'_> {
         Source::Uniform(k) => case.data.uniforms[k as usize] = new[0],
         Source::Push(k) => case.data.push[k as usize] = new[0],
         Source::Constant(k) => case.data.constants[k as usize].value = new[0],
+        Source::Resource(k) => case.data.resources[k as usize] = new[0],
     })
 }
 

@@ -19,7 +19,7 @@ pub fn case(functions: Vec<Function>) -> Case {
         tier: Tier::Maximal,
         entry_point: EntryPoint::compute([8, 1, 1], [1, 1, 1], SpirvVersion::V1_3),
         variant: tangle_program::variant::Variant::default(),
-        data: Data { inputs: vec![(0..8).collect(), vec![5; 8]], uniforms: vec![7], push: vec![9], constants: vec![] },
+        data: Data { inputs: vec![(0..8).collect(), vec![5; 8]], uniforms: vec![7], push: vec![9], ..Data::default() },
         program: Program { shared: Vec::new(), functions },
     }
 }

@@ -115,6 +115,7 @@ fn expressions() -> Case {
         inputs: vec![(0..invocations).collect(), (0..invocations).map(|i| i * i).collect()],
         uniforms: vec![1, 2, 3, 4, 5, 6],
         push: vec![7, 8],
+        resources: Vec::new(),
         constants: vec![SpecConstant { default: 3, value: 70_000 }, SpecConstant { default: 1, value: 4 }],
     };
     case

@@ -8,6 +8,7 @@ use tangle_files::words::to_bytes;
 use tangle_oracle::relation::Relation;
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{SpirvVersion, SubgroupSize};
+use tangle_program::resource::{ResourceClass, resource_classes};
 
 use super::demand::{demands, extensions, nameless, vulkan_minor};
 use super::expected::Expected;
@@ -147,12 +148,37 @@ fn buffers(text: &mut String, source: &Source<'_>) {
     data("inputs", &input_words(source.case));
     data("uniforms", &uniform_words(source.case));
     data("push", &source.case.data.push);
+    resources(text, source);
     let invocations = source.case.entry_point.invocations() as usize;
     let arrays = array_words(source.case);
     let sizes = [("map", invocations * MAP_WORDS), ("log", log_words(source.case)), ("arrays", arrays)];
     for (name, words) in sizes.into_iter().filter(|size| size.1 != 0) {
         let _ = writeln!(text, "BUFFER {name} DATA_TYPE uint32 SIZE {words} FILL 0");
     }
+}
+
+/// The resources of arrays of descriptors, one by one.
+fn resources(text: &mut String, source: &Source<'_>) {
+    for class in resource_classes(&source.case.program) {
+        for (number, word) in source.case.data.resources.iter().enumerate() {
+            let name = resource_name(class, number);
+            let _ = match class {
+                // std140 rounds a block up.
+                ResourceClass::UniformBuffer => {
+                    writeln!(text, "BUFFER {name} DATA_TYPE uint32 DATA\n{word} 0 0 0\nEND")
+                }
+                ResourceClass::StorageBuffer => writeln!(text, "BUFFER {name} DATA_TYPE uint32 DATA\n{word}\nEND"),
+                ResourceClass::StorageTexelBuffer => writeln!(text, "BUFFER {name} DATA_TYPE uint32 DATA\n{word}\nEND"),
+                ResourceClass::StorageImage => {
+                    writeln!(text, "IMAGE {name} FORMAT R32_UINT DIM_2D WIDTH 1 HEIGHT 1 FILL {word}")
+                }
+            };
+        }
+    }
+}
+
+fn resource_name(class: ResourceClass, number: usize) -> String {
+    format!("{}_{number}", class.name())
 }
 
 /// The shader that looks for broken relations: a script compares words with numbers only, not several words at once.
@@ -239,6 +265,17 @@ fn pipeline(text: &mut String, source: &Source<'_>) {
     ];
     for (name, kind, binding, _) in bindings.into_iter().filter(|binding| binding.3) {
         let _ = writeln!(text, "  BIND BUFFER {name} AS {kind} DESCRIPTOR_SET 0 BINDING {binding}");
+    }
+    for class in resource_classes(&source.case.program) {
+        let names: Vec<String> = (0..data.resources.len()).map(|number| resource_name(class, number)).collect();
+        let kind = match class {
+            ResourceClass::StorageBuffer => "storage",
+            ResourceClass::UniformBuffer => "uniform",
+            ResourceClass::StorageTexelBuffer => "storage_texel_buffer",
+            ResourceClass::StorageImage => "storage_image",
+        };
+        let (names, binding) = (names.join(" "), class.binding());
+        let _ = writeln!(text, "  BIND BUFFER_ARRAY {names} AS {kind} DESCRIPTOR_SET 0 BINDING {binding}");
     }
     if !data.push.is_empty() {
         text.push_str("  BIND BUFFER push AS push_constant\n");

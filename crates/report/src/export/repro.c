@@ -55,6 +55,12 @@ static const uint32_t uniforms[UNIFORM_WORDS + 1];
 static const uint32_t push_constants[PUSH_WORDS + 1];
 static const uint32_t constant_ids[CONSTANTS + 1];
 static const uint32_t constant_values[CONSTANTS + 1];
+#if DESCRIPTOR_ARRAYS
+/* Arrays of descriptors: where each is bound, its VkDescriptorType, and the word that each resource of an array holds. */
+static const uint32_t array_bindings[DESCRIPTOR_ARRAYS + 1];
+static const uint32_t array_types[DESCRIPTOR_ARRAYS + 1];
+static const uint32_t resources[RESOURCES + 1];
+#endif
 
 /* The lane map that the expected values are for: MAP_WORDS words for each invocation. */
 static const uint32_t expected_map[HAS_EXPECTED_VALUES ? ALL * MAP_WORDS : 1];
@@ -456,6 +462,9 @@ struct work {
     VkPipeline pipeline;
     VkCommandBuffer commands;
     VkFence fence;
+#if DESCRIPTOR_ARRAYS
+    VkImage images[RESOURCES];
+#endif
 };
 
 static const VkDescriptorType binding_types[BINDINGS] = {
@@ -464,12 +473,22 @@ static const VkDescriptorType binding_types[BINDINGS] = {
 
 static void create_layout(const struct device *device, struct work *work)
 {
-    VkDescriptorSetLayoutBinding bindings[BINDINGS];
+    VkDescriptorSetLayoutBinding bindings[BINDINGS + DESCRIPTOR_ARRAYS];
     for (uint32_t i = 0; i < BINDINGS; i++)
         bindings[i] = (VkDescriptorSetLayoutBinding){
             .binding = i, .descriptorType = binding_types[i], .descriptorCount = 1, .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+#if DESCRIPTOR_ARRAYS
+    for (uint32_t i = 0; i < DESCRIPTOR_ARRAYS; i++)
+        bindings[BINDINGS + i] = (VkDescriptorSetLayoutBinding){
+            .binding = array_bindings[i],
+            .descriptorType = (VkDescriptorType)array_types[i],
+            .descriptorCount = RESOURCES,
+            .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+#endif
     VkDescriptorSetLayoutCreateInfo set_info = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = BINDINGS, .pBindings = bindings};
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+        .bindingCount = BINDINGS + DESCRIPTOR_ARRAYS,
+        .pBindings = bindings};
     CHECK(vkCreateDescriptorSetLayout(device->handle, &set_info, NULL, &work->set_layout));
     VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = PUSH_WORDS * 4};
     VkPipelineLayoutCreateInfo layout = {
@@ -525,13 +544,95 @@ static void create_buffers(const struct device *device, struct work *work)
     work->buffers[ARRAYS] = create_buffer(device, storage, ARRAY_WORDS + 1, NULL);
 }
 
+#if DESCRIPTOR_ARRAYS
+static const VkImageSubresourceRange one_texel = {.aspectMask = VK_IMAGE_ASPECT_COLOR_BIT, .levelCount = 1, .layerCount = 1};
+
+/* An image of one texel. What is in it is recorded with the commands. */
+static VkImageView create_image(const struct device *device, VkImage *image)
+{
+    VkImageCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+        .imageType = VK_IMAGE_TYPE_2D,
+        .format = VK_FORMAT_R32_UINT,
+        .extent = {1, 1, 1},
+        .mipLevels = 1,
+        .arrayLayers = 1,
+        .samples = VK_SAMPLE_COUNT_1_BIT,
+        .usage = VK_IMAGE_USAGE_STORAGE_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT};
+    CHECK(vkCreateImage(device->handle, &info, NULL, image));
+    VkMemoryRequirements needs;
+    vkGetImageMemoryRequirements(device->handle, *image, &needs);
+    uint32_t type = 0;
+    while ((needs.memoryTypeBits >> type & 1) == 0)
+        type++;
+    VkMemoryAllocateInfo allocate = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = needs.size, .memoryTypeIndex = type};
+    VkDeviceMemory memory;
+    CHECK(vkAllocateMemory(device->handle, &allocate, NULL, &memory));
+    CHECK(vkBindImageMemory(device->handle, *image, memory, 0));
+    VkImageViewCreateInfo view_info = {
+        .sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO,
+        .image = *image,
+        .viewType = VK_IMAGE_VIEW_TYPE_2D,
+        .format = VK_FORMAT_R32_UINT,
+        .subresourceRange = one_texel};
+    VkImageView view;
+    CHECK(vkCreateImageView(device->handle, &view_info, NULL, &view));
+    return view;
+}
+
+/* Makes a resource and points its descriptor to it. */
+static void write_resource(const struct device *device, struct work *work, uint32_t array, uint32_t element)
+{
+    VkDescriptorType type = (VkDescriptorType)array_types[array];
+    VkDescriptorBufferInfo buffer = {.range = VK_WHOLE_SIZE};
+    VkDescriptorImageInfo image = {.imageLayout = VK_IMAGE_LAYOUT_GENERAL};
+    VkBufferView view = VK_NULL_HANDLE;
+    if (type == VK_DESCRIPTOR_TYPE_STORAGE_IMAGE) {
+        image.imageView = create_image(device, &work->images[element]);
+    } else {
+        VkBufferUsageFlags usage = type == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER ? VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT
+            : type == VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER              ? VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT
+                                                                           : VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+        uint32_t words[4] = {resources[element], 0, 0, 0};
+        buffer.buffer = create_buffer(device, usage, 4, words).handle;
+        VkBufferViewCreateInfo view_info = {
+            .sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO,
+            .buffer = buffer.buffer,
+            .format = VK_FORMAT_R32_UINT,
+            .range = VK_WHOLE_SIZE};
+        if (type == VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER)
+            CHECK(vkCreateBufferView(device->handle, &view_info, NULL, &view));
+    }
+    VkWriteDescriptorSet write = {
+        .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+        .dstSet = work->set,
+        .dstBinding = array_bindings[array],
+        .dstArrayElement = element,
+        .descriptorCount = 1,
+        .descriptorType = type,
+        .pBufferInfo = &buffer,
+        .pTexelBufferView = &view,
+        .pImageInfo = &image};
+    vkUpdateDescriptorSets(device->handle, 1, &write, 0, NULL);
+}
+#endif
+
 static void create_set(const struct device *device, struct work *work)
 {
-    VkDescriptorPoolSize sizes[BINDINGS];
+    VkDescriptorPoolSize sizes[BINDINGS + DESCRIPTOR_ARRAYS];
     for (uint32_t i = 0; i < BINDINGS; i++)
         sizes[i] = (VkDescriptorPoolSize){.type = binding_types[i], .descriptorCount = 1};
+#if DESCRIPTOR_ARRAYS
+    for (uint32_t i = 0; i < DESCRIPTOR_ARRAYS; i++)
+        sizes[BINDINGS + i] =
+            (VkDescriptorPoolSize){.type = (VkDescriptorType)array_types[i], .descriptorCount = RESOURCES};
+#endif
     VkDescriptorPoolCreateInfo pool_info = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = 1, .poolSizeCount = BINDINGS, .pPoolSizes = sizes};
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+        .maxSets = 1,
+        .poolSizeCount = BINDINGS + DESCRIPTOR_ARRAYS,
+        .pPoolSizes = sizes};
     VkDescriptorPool pool;
     CHECK(vkCreateDescriptorPool(device->handle, &pool_info, NULL, &pool));
     VkDescriptorSetAllocateInfo allocate = {
@@ -551,7 +652,36 @@ static void create_set(const struct device *device, struct work *work)
             .pBufferInfo = &buffer};
         vkUpdateDescriptorSets(device->handle, 1, &write, 0, NULL);
     }
+#if DESCRIPTOR_ARRAYS
+    for (uint32_t i = 0; i < DESCRIPTOR_ARRAYS * RESOURCES; i++)
+        write_resource(device, work, i / RESOURCES, i % RESOURCES);
+#endif
 }
+
+#if DESCRIPTOR_ARRAYS
+/* Puts the texel into an image. */
+static void record_image(VkCommandBuffer commands, VkImage image, uint32_t texel)
+{
+    VkImageMemoryBarrier barrier = {
+        .sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER,
+        .dstAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
+        .newLayout = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
+        .srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
+        .dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
+        .image = image,
+        .subresourceRange = one_texel};
+    vkCmdPipelineBarrier(
+        commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0, NULL, 0, NULL, 1, &barrier);
+    VkClearColorValue color = {.uint32 = {texel}};
+    vkCmdClearColorImage(commands, image, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, &color, 1, &one_texel);
+    barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
+    barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT;
+    barrier.oldLayout = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL;
+    barrier.newLayout = VK_IMAGE_LAYOUT_GENERAL;
+    vkCmdPipelineBarrier(
+        commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 0, NULL, 0, NULL, 1, &barrier);
+}
+#endif
 
 static void record_commands(const struct device *device, struct work *work)
 {
@@ -563,6 +693,11 @@ static void record_commands(const struct device *device, struct work *work)
     VkCommandBuffer commands = work->commands;
     VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     CHECK(vkBeginCommandBuffer(commands, &begin));
+#if DESCRIPTOR_ARRAYS
+    for (uint32_t i = 0; i < RESOURCES; i++)
+        if (work->images[i] != VK_NULL_HANDLE)
+            record_image(commands, work->images[i], resources[i]);
+#endif
     vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, work->pipeline);
     vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, work->layout, 0, 1, &work->set, 0, NULL);
     if (PUSH_WORDS != 0)

@@ -11,6 +11,7 @@ use tangle_oracle::relation::{Relation, ShownWord};
 use tangle_program::case::interface::MAP_WORDS;
 use tangle_program::case::{Case, SubgroupSize, Workgroups};
 use tangle_program::memory::buffer_bytes;
+use tangle_program::resource::{ResourceClass, resource_classes};
 
 use super::demand::demands;
 use super::expected::Expected;
@@ -23,18 +24,37 @@ const TIME_LIMIT_SECONDS: u32 = 30;
 
 /// The program.
 pub(super) fn repro(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) -> String {
-    filled(&[
-        ("@HEAD@", head(source)),
-        ("@CONSTANTS@", constants(source, needs, expected)),
-        ("@FEATURES@", features(needs)),
-        ("@DATA@", data(source, expected)),
-        ("@SHADER@", shader(source.glsl)),
-    ])
+    let template = chosen(!resource_classes(&source.case.program).is_empty());
+    filled(
+        &template,
+        &[
+            ("@HEAD@", head(source)),
+            ("@CONSTANTS@", constants(source, needs, expected)),
+            ("@FEATURES@", features(needs)),
+            ("@DATA@", data(source, expected)),
+            ("@SHADER@", shader(source.glsl)),
+        ],
+    )
+}
+
+/// The template with what is in `#if DESCRIPTOR_ARRAYS`, or without it.
+fn chosen(arrays: bool) -> String {
+    let mut inside = false;
+    let mut text = String::new();
+    for line in TEMPLATE.split_inclusive('\n') {
+        match line {
+            "#if DESCRIPTOR_ARRAYS\n" => inside = true,
+            "#endif\n" if inside => inside = false,
+            _ if inside && !arrays => {}
+            _ => text.push_str(line),
+        }
+    }
+    text
 }
 
 /// The template with parts in the places of marks, in the order in which the marks stand in it. What looks like a mark in a part is none.
-fn filled(parts: &[(&str, String)]) -> String {
-    let (mut text, mut rest) = (String::new(), TEMPLATE);
+fn filled(template: &str, parts: &[(&str, String)]) -> String {
+    let (mut text, mut rest) = (String::new(), template);
     for (mark, part) in parts {
         let Some((before, behind)) = rest.split_once(mark) else { continue };
         text.push_str(before);
@@ -93,6 +113,8 @@ fn constants(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) ->
     define("UNIFORM_WORDS", number(uniform_words(source.case).len()), "");
     define("PUSH_WORDS", number(source.case.data.push.len()), "");
     define("CONSTANTS", number(source.case.specialization().len()), "given to the pipeline");
+    define("DESCRIPTOR_ARRAYS", number(resource_classes(&source.case.program).len()), "");
+    define("RESOURCES", number(source.case.data.resources.len()), "in each of them");
     define("ARRAY_WORDS", number(array_words(source.case)), "of the arrays in a buffer");
     define("HAS_EXPECTED_VALUES", flag(expected.is_some()), "");
     define("EXPECTED_WORDS", number(count(Expected::words)), "");
@@ -130,6 +152,14 @@ fn data(source: &Source<'_>, expected: Option<&Expected>) -> String {
     array(&mut text, "uint32_t inputs[INPUT_WORDS + 1]", &input_words(source.case));
     array(&mut text, "uint32_t uniforms[UNIFORM_WORDS + 1]", &uniform_words(source.case));
     array(&mut text, "uint32_t push_constants[PUSH_WORDS + 1]", &source.case.data.push);
+    let classes = resource_classes(&source.case.program);
+    if !classes.is_empty() {
+        let bindings: Vec<u32> = classes.iter().map(|class| class.binding()).collect();
+        let types: Vec<u32> = classes.iter().map(|&class| descriptor_type(class)).collect();
+        array(&mut text, "uint32_t array_bindings[DESCRIPTOR_ARRAYS + 1]", &bindings);
+        array(&mut text, "uint32_t array_types[DESCRIPTOR_ARRAYS + 1]", &types);
+        array(&mut text, "uint32_t resources[RESOURCES + 1]", &source.case.data.resources);
+    }
     let (ids, values): (Vec<u32>, Vec<u32>) = source.case.specialization().into_iter().unzip();
     array(&mut text, "uint32_t constant_ids[CONSTANTS + 1]", &ids);
     array(&mut text, "uint32_t constant_values[CONSTANTS + 1]", &values);
@@ -151,6 +181,16 @@ fn data(source: &Source<'_>, expected: Option<&Expected>) -> String {
     text.push_str("    {0, 0, 0, NULL},\n};\n");
     relations(&mut text, source.relations);
     text
+}
+
+/// `VkDescriptorType`.
+const fn descriptor_type(class: ResourceClass) -> u32 {
+    match class {
+        ResourceClass::StorageImage => 3,
+        ResourceClass::StorageTexelBuffer => 5,
+        ResourceClass::UniformBuffer => 6,
+        ResourceClass::StorageBuffer => 7,
+    }
 }
 
 fn relations(text: &mut String, relations: &[Relation]) {
@@ -248,7 +288,7 @@ mod tests {
     fn a_name_that_looks_like_a_mark_is_none() {
         let marks = ["@HEAD@", "@CONSTANTS@", "@FEATURES@", "@DATA@", "@SHADER@"];
         let parts = marks.map(|mark| (mark, format!("[in place of {} of @CONSTANTS@]", mark.trim_matches('@'))));
-        let text = filled(&parts);
+        let text = filled(TEMPLATE, &parts);
         for (mark, part) in &parts {
             assert_eq!(text.matches(part.as_str()).count(), 1, "{mark}");
         }

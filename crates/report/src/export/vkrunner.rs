@@ -8,6 +8,7 @@ use tangle_features::Needs;
 use tangle_oracle::relation::ShownWord;
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{SpirvVersion, SubgroupSize};
+use tangle_program::resource::resource_classes;
 
 use super::demand::{demands, extensions, nameless, vulkan_minor};
 use super::expected::Expected;
@@ -89,6 +90,9 @@ pub(super) fn limits(source: &Source<'_>, needs: &Needs) -> Vec<String> {
     }
     if needs.spirv == SpirvVersion::V1_6 {
         limits.push("Its older version, in C, skips every script that requires Vulkan 1.3.".into());
+    }
+    if !resource_classes(&source.case.program).is_empty() {
+        limits.push("It cannot bind arrays of descriptors: it fails where the others run.".into());
     }
     limits.push("It cannot ask for subgroup operations: a device without them fails instead of being left out.".into());
     if source.relations.iter().any(|relation| relation.words.len() > 1) {

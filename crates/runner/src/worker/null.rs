@@ -94,6 +94,7 @@ pub(crate) fn null_device(driver: &str, mode: DriverMode) -> DeviceInfo {
             max_push_constants_size: 128,
             max_storage_buffers: 16,
             max_uniform_buffers: 16,
+            max_storage_images: 16,
             max_allocation: 1 << 30,
             timestamp_period: 1.0,
             ..Limits::default()

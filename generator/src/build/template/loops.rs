@@ -94,6 +94,10 @@ impl Builder<'_> {
                     if b.draw.percent(30) {
                         b.keyed_operation(&mut block);
                     }
+                    if b.has_resources() && b.draw.percent(25) {
+                        // Lanes of other subgroups may be here with another key.
+                        b.keep_resource(Expr::Var(first), true, &mut block);
+                    }
                     b.one_turn(sum, done, &mut block);
                 });
                 block

@@ -62,6 +62,7 @@ impl Builder<'_> {
             Template::MaxPooling => self.max_pooling(out),
             Template::Keyed => self.keyed(out),
             Template::SubgroupExchange => self.subgroup_exchange(out),
+            Template::Descriptor => self.descriptor(out),
         }
     }
 
@@ -87,6 +88,7 @@ impl Builder<'_> {
             Template::SiblingArms | Template::Repeated | Template::EdgeLanes => true,
             Template::Keyed => self.has_dynamic_broadcast() || self.has(SubgroupOp::Rotate),
             Template::SubgroupExchange => self.may_exchange_in_subgroup(),
+            Template::Descriptor => self.has_resources(),
             Template::ShortCircuit => flow.tolerates_choices() && self.has(SubgroupOp::Any),
             Template::ShuffleScan => loops(3) && self.has(SubgroupOp::ShuffleUp),
             Template::Butterfly => self.has(SubgroupOp::ShuffleXor),

@@ -139,8 +139,12 @@ impl Builder<'_> {
         let stmt = self.branch(
             Cond { expr, decision: Decision::Divergent, source: Source::Other },
             |b| {
+                let resource = (b.has_resources() && b.draw.percent(25)).then(|| key.clone());
                 b.knowing([Key { expr: key, exact: false }], |b| {
                     let mut block = Vec::new();
+                    if let Some(key) = resource {
+                        b.keep_resource(key, false, &mut block);
+                    }
                     for _ in 0..count {
                         b.keyed_operation(&mut block);
                     }
@@ -153,6 +157,34 @@ impl Builder<'_> {
             |b| if with_else { b.filled(1) } else { Vec::new() },
         );
         out.push(stmt);
+    }
+
+    /// `k = x & 3; if (c) { k = u & 3; v = array[k]; … } w = array[nonuniformEXT(k)];`
+    pub(super) fn descriptor(&mut self, out: &mut Block) {
+        let which = self.private("which", Type::UINT);
+        let own = self.varying(Scalar::Uint, Want::own(1));
+        let index = self.resource_index(own);
+        self.set(which, index, out);
+        let cond = self.own_condition();
+        let (with_else, more) = (self.draw.percent(30), self.draw.percent(30));
+        let stmt = self.branch(
+            cond,
+            |b| {
+                let mut block = Vec::new();
+                let word = b.constant_word();
+                let index = b.resource_index(word);
+                b.set(which, index, &mut block);
+                b.keep_resource(Expr::Var(which), false, &mut block);
+                if more {
+                    b.extend(1, &mut block);
+                }
+                b.observe(Moment::Place, &[], &mut block);
+                block
+            },
+            |b| if with_else { b.filled(1) } else { Vec::new() },
+        );
+        out.push(stmt);
+        self.keep_resource(Expr::Var(which), true, out);
     }
 
     /// An operation with an operand that has to be uniform, its result kept.

@@ -145,6 +145,8 @@ pub(super) fn describe(gl: &glow::Context, platform: &str) -> Result<DeviceInfo,
         max_storage_buffers: number(glow::MAX_COMPUTE_SHADER_STORAGE_BLOCKS)
             .min(number(glow::MAX_SHADER_STORAGE_BUFFER_BINDINGS)),
         max_uniform_buffers: number(glow::MAX_COMPUTE_UNIFORM_BLOCKS),
+        // Not made there.
+        max_storage_images: 0,
         // glBufferData takes a signed size.
         max_allocation: i32::MAX as u64,
         timestamp_period: 0.0,

@@ -35,6 +35,10 @@ impl Buffers<'_> {
         let target = match kind {
             BufferKind::Storage => glow::SHADER_STORAGE_BUFFER,
             BufferKind::Uniform => glow::UNIFORM_BUFFER,
+            // A device has no room for them ([`super::describe`]).
+            BufferKind::StorageTexels | BufferKind::StorageImage => {
+                return Err(Failure::Error { call: "glBindImageTexture", result: "not made here".to_owned() });
+            }
         };
         // SAFETY: the context is current; the bytes live until the call returns.
         unsafe {

@@ -172,6 +172,7 @@ fn from_core(core: &vk::PhysicalDeviceProperties) -> DeviceInfo {
             max_push_constants_size: limits.max_push_constants_size,
             max_storage_buffers: limits.max_per_stage_descriptor_storage_buffers,
             max_uniform_buffers: limits.max_per_stage_descriptor_uniform_buffers,
+            max_storage_images: limits.max_per_stage_descriptor_storage_images,
             max_allocation: 0,
             timestamp_period: limits.timestamp_period,
             ..Limits::default()

@@ -7,9 +7,10 @@ use ash::vk;
 use super::graphics::{self, Draw};
 use super::layout::{Layout, descriptor_type};
 use super::memory::{Memory, Placement};
+use super::texels::{Texels, View};
 use super::{Failure, InCall};
 use crate::info::DeviceType;
-use crate::job::{Launch, LaunchOutput, ReadBack, ReadBackMode, ShaderStage, Stage, Times};
+use crate::job::{BufferKind, Launch, LaunchOutput, ReadBack, ReadBackMode, ShaderStage, Stage, Times};
 use crate::worker::progress::{Progress, micros};
 
 /// Queue, commands and memory, kept from launch to launch.
@@ -64,7 +65,8 @@ impl Dispatcher {
     ) -> Result<LaunchOutput, Failure> {
         progress.enter(Stage::Prepare { launch: index });
         let begin = Instant::now();
-        self.record(device, work, launch)?;
+        // Lives until the launch has ended.
+        let _texels = self.record(device, work, launch)?;
         times.prepare_us += micros(begin);
         progress.enter(Stage::Submit { launch: index });
         let begin = Instant::now();
@@ -82,11 +84,12 @@ impl Dispatcher {
         Ok(output)
     }
 
-    fn record(&mut self, device: &ash::Device, work: Work, launch: &Launch) -> Result<(), Failure> {
+    fn record<'a>(&mut self, device: &'a ash::Device, work: Work, launch: &Launch) -> Result<Texels<'a>, Failure> {
         for (index, buffer) in launch.buffers.iter().enumerate() {
             self.memory.reserve(device, index, buffer.init.words())?;
         }
-        self.write_descriptors(device, launch, work.layout.set);
+        let texels = Texels::new(device, &self.memory, launch)?;
+        self.write_descriptors(device, launch, &texels, work.layout.set);
         let commands = self.commands;
         // SAFETY: nothing recorded from this pool is being executed.
         unsafe { device.reset_command_pool(self.command_pool, vk::CommandPoolResetFlags::empty()) }
@@ -99,6 +102,7 @@ impl Dispatcher {
         }
         let placement = self.memory.placement();
         let shader = Side { stage: pipeline_stage(work.layout.stage), ..SHADER };
+        texels.fill(commands, launch, shader.stage);
         if placement == Placement::Staged {
             barrier(device, commands, FILLED, shader);
         }
@@ -111,7 +115,8 @@ impl Dispatcher {
             Placement::Staged => self.record_downloads(device, launch, shader),
         }
         // SAFETY: recording began above.
-        unsafe { device.end_command_buffer(commands) }.in_call("vkEndCommandBuffer")
+        unsafe { device.end_command_buffer(commands) }.in_call("vkEndCommandBuffer")?;
+        Ok(texels)
     }
 
     fn record_downloads(&self, device: &ash::Device, launch: &Launch, shader: Side) {
@@ -124,18 +129,39 @@ impl Dispatcher {
         barrier(device, self.commands, FILLED, HOST);
     }
 
-    fn write_descriptors(&self, device: &ash::Device, launch: &Launch, set: vk::DescriptorSet) {
-        let infos: Vec<_> = (0..launch.buffers.len()).map(|index| [self.memory.slot(index).descriptor()]).collect();
+    fn write_descriptors(&self, device: &ash::Device, launch: &Launch, texels: &Texels<'_>, set: vk::DescriptorSet) {
+        let infos: Vec<_> = (0..launch.buffers.len())
+            .map(|index| {
+                let (buffer_view, image_view) = match texels.view(index) {
+                    View::None => Default::default(),
+                    View::Buffer(view) => (view, vk::ImageView::null()),
+                    View::Image { view, .. } => (vk::BufferView::null(), view),
+                };
+                let image = vk::DescriptorImageInfo {
+                    image_view,
+                    image_layout: vk::ImageLayout::GENERAL,
+                    ..Default::default()
+                };
+                ([self.memory.slot(index).descriptor()], [buffer_view], [image])
+            })
+            .collect();
         let writes: Vec<_> = launch
             .buffers
             .iter()
+            .enumerate()
             .zip(&infos)
-            .map(|(buffer, info)| {
-                vk::WriteDescriptorSet::default()
+            .map(|((index, buffer), (range, view, image))| {
+                let before = launch.buffers[..index].iter().filter(|earlier| earlier.binding == buffer.binding);
+                let write = vk::WriteDescriptorSet::default()
                     .dst_set(set)
                     .dst_binding(buffer.binding)
-                    .descriptor_type(descriptor_type(buffer.kind))
-                    .buffer_info(info)
+                    .dst_array_element(before.count() as u32)
+                    .descriptor_type(descriptor_type(buffer.kind));
+                match buffer.kind {
+                    BufferKind::Storage | BufferKind::Uniform => write.buffer_info(range),
+                    BufferKind::StorageTexels => write.texel_buffer_view(view),
+                    BufferKind::StorageImage => write.image_info(image),
+                }
             })
             .collect();
         // SAFETY: the set is not in use by the device, and its layout has these bindings.

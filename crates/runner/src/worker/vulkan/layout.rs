@@ -8,7 +8,8 @@ use super::{Failure, InCall};
 use crate::info::DriverMode;
 use crate::job::{BufferKind, Launch, ShaderStage};
 
-/// What makes two layouts the same: the stage, push-constant bytes, and each buffer's binding and kind.
+/// What makes two layouts the same: the stage, push-constant bytes, and each buffer's binding and kind. The elements of an array of
+/// descriptors stand behind one another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Signature {
     stage: ShaderStage,
@@ -55,6 +56,8 @@ pub(super) fn descriptor_type(kind: BufferKind) -> vk::DescriptorType {
     match kind {
         BufferKind::Storage => vk::DescriptorType::STORAGE_BUFFER,
         BufferKind::Uniform => vk::DescriptorType::UNIFORM_BUFFER,
+        BufferKind::StorageTexels => vk::DescriptorType::STORAGE_TEXEL_BUFFER,
+        BufferKind::StorageImage => vk::DescriptorType::STORAGE_IMAGE,
     }
 }
 
@@ -96,8 +99,8 @@ fn create(device: &ash::Device, signature: &Signature, mode: DriverMode) -> Resu
     let stage_flags = stage_flag(signature.stage);
     let bindings: Vec<_> = signature
         .bindings
-        .iter()
-        .map(|&(binding, kind)| layout_binding(binding, kind, buffer_stages(signature.stage)))
+        .chunk_by(|one, next| one.0 == next.0)
+        .map(|array| layout_binding(array, buffer_stages(signature.stage)))
         .collect();
     let create_info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
     // SAFETY: the bindings are alive, of core types, and each number occurs once (check.rs).
@@ -118,15 +121,16 @@ fn create(device: &ash::Device, signature: &Signature, mode: DriverMode) -> Resu
     Ok(Layout { stage: signature.stage, pipeline, set })
 }
 
+/// The binding of an array of descriptors, `array` being its elements, at least one.
 fn layout_binding(
-    binding: u32,
-    kind: BufferKind,
+    array: &[(u32, BufferKind)],
     stages: vk::ShaderStageFlags,
 ) -> vk::DescriptorSetLayoutBinding<'static> {
+    let (binding, kind) = array[0];
     vk::DescriptorSetLayoutBinding::default()
         .binding(binding)
         .descriptor_type(descriptor_type(kind))
-        .descriptor_count(1)
+        .descriptor_count(array.len() as u32)
         .stage_flags(stages)
 }
 
@@ -136,7 +140,7 @@ fn allocate_set(
     signature: &Signature,
 ) -> Result<vk::DescriptorSet, Failure> {
     let count = |kind| signature.bindings.iter().filter(|binding| binding.1 == kind).count() as u32;
-    let sizes: Vec<_> = [BufferKind::Storage, BufferKind::Uniform]
+    let sizes: Vec<_> = BufferKind::ALL
         .into_iter()
         .filter(|&kind| count(kind) > 0)
         .map(|kind| vk::DescriptorPoolSize { ty: descriptor_type(kind), descriptor_count: count(kind) })

@@ -114,6 +114,7 @@ impl Memory {
     fn allocate(&self, device: &ash::Device, capacity: u64, placement: Placement) -> Result<Block, Failure> {
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::UNIFORM_BUFFER
+            | vk::BufferUsageFlags::STORAGE_TEXEL_BUFFER
             | vk::BufferUsageFlags::TRANSFER_SRC
             | vk::BufferUsageFlags::TRANSFER_DST;
         let create_info = vk::BufferCreateInfo::default().size(capacity).usage(usage);
@@ -129,6 +130,15 @@ impl Memory {
         let mut block = Block { buffer, memory, capacity, words: std::ptr::null_mut() };
         block.bind(device, placement).inspect_err(|_| block.free(device))?;
         Ok(block)
+    }
+
+    /// Memory for an image that only the device works on.
+    pub(super) fn allocate_for_image(
+        &self,
+        device: &ash::Device,
+        requirements: &vk::MemoryRequirements,
+    ) -> Result<vk::DeviceMemory, Failure> {
+        self.allocate_memory(device, requirements, Placement::Staged)
     }
 
     fn allocate_memory(

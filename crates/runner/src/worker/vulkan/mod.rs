@@ -7,6 +7,7 @@
 //!   session.rs    one opened device: what lives from job to job
 //!   layout.rs     descriptor and pipeline layouts, kept by signature
 //!   memory.rs     buffers, kept and grown
+//!   texels.rs     views of buffers, and images, for one launch
 //!   execute.rs    one job, stage by stage
 //!   graphics.rs   what stands around a stage that is no compute shader
 //!   dispatch.rs   one launch of its pipeline
@@ -21,6 +22,7 @@ mod instance;
 mod layout;
 mod memory;
 mod session;
+mod texels;
 
 use ash::vk;
 
