@@ -354,6 +354,8 @@ pub(crate) struct Access {
     /// Where the scalars lie from the pointer: bytes, or cells.
     pub leaves: Vec<(u32, Scalar)>,
     pub read_only: bool,
+    /// All lanes of a subgroup have to access the same descriptor.
+    pub uniform_descriptor: bool,
     /// Ordered by acquire and release, or volatile: not checked for races.
     pub synchronises: bool,
     /// To a texel: nothing is there at [`NO_TEXEL`].

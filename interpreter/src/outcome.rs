@@ -157,6 +157,9 @@ pub enum Rule {
     Division,
     /// An operand that has to be dynamically uniform is not (`OpGroupNonUniformBroadcast`, rotate delta, quad broadcast index).
     NonUniformOperand,
+    /// A resource is not the same in all lanes of a subgroup, and what names it is not decorated `NonUniform` (Vulkan,
+    /// VUID-RuntimeSpirv-subgroupSize-10149).
+    NonUniformDescriptor,
     /// `OpGroupNonUniformInverseBallot` with different ballots in one tangle.
     NonUniformBallot,
     /// The cluster size exceeds the subgroup size, or is no power of two.
@@ -186,6 +189,9 @@ impl Rule {
             Rule::Division => "integer division by zero, or overflow of a signed division",
             Rule::NonUniformOperand => {
                 "an operand that must be dynamically uniform differs between lanes of the tangle"
+            }
+            Rule::NonUniformDescriptor => {
+                "the resource differs between lanes of a subgroup, and is not decorated NonUniform"
             }
             Rule::NonUniformBallot => "OpGroupNonUniformInverseBallot with different ballots in one tangle",
             Rule::ClusterSize => "the cluster size is no power of two, or exceeds the subgroup size",

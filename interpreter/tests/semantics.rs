@@ -342,7 +342,8 @@ fn workgroup_blocks() {
 /// Storage images: a texel for each lane, and what is outside of them.
 #[test]
 fn storage_images() {
-    let images = "layout(set = 0, binding = 2, r32ui) uniform uimage2D u;
+    let images = "#extension GL_EXT_nonuniform_qualifier : require
+        layout(set = 0, binding = 2, r32ui) uniform uimage2D u;
         layout(set = 0, binding = 3, rgba8i) uniform iimage2D i;
         layout(set = 0, binding = 4, rg16f) uniform image2DArray f;
         layout(set = 0, binding = 5, rgba32f) uniform image3D v;
@@ -378,7 +379,11 @@ fn storage_images() {
              LOG(floatBitsToUint(x.x)); LOG(uint(x.y)); LOG(uint(imageLoad(v, ivec3(own(), 0)).w));",
             "3fc00000,1,0 3fc00000,2,0 3fc00000,3,0 3fc00000,4,0 3fc00000,5,0 3fc00000,6,0 3fc00000,7,0 3fc00000,8,0",
         ),
-        ("imageStore(several[lane & 1u], int(lane >> 1), ivec4(lane)); LOG(uint(imageLoad(several[lane & 1u], int(lane >> 1)).x));", "0 1 2 3 4 5 6 7"),
+        (
+            "imageStore(several[nonuniformEXT(lane & 1u)], int(lane >> 1), ivec4(lane));
+             LOG(uint(imageLoad(several[nonuniformEXT(lane & 1u)], int(lane >> 1)).x));",
+            "0 1 2 3 4 5 6 7",
+        ),
         (
             "if (lane < 5u) imageStore(t, int(lane), uvec4(0xFFFFu)); LOG(uint(imageSize(t))); LOG(imageLoad(t, int(lane)).x);",
             "4,ffff 4,ffff 4,ffff 4,ffff 4,? 4,? 4,? 4,?",
@@ -672,6 +677,70 @@ fn physical_storage_buffer_addresses() {
     ] {
         let End::Undefined(undefined) = run(offset).expect("it runs").end else { panic!("nothing is undefined") };
         assert_eq!((undefined.rule, &undefined.lanes), (rule, &lanes), "{undefined}");
+    }
+}
+
+/// Which descriptor each lane uses: without `NonUniform` the same one in all lanes of a subgroup that use one together.
+#[test]
+fn descriptors_that_differ_between_lanes() {
+    let run = |body: &str| {
+        let glsl = format!(
+            "#version 450
+            #extension GL_EXT_nonuniform_qualifier : require
+            #extension GL_KHR_shader_subgroup_ballot : require
+            #extension GL_EXT_maximal_reconvergence : require
+            layout(local_size_x = 8) in;
+            layout(set = 0, binding = 0) buffer A {{ uint word; }} array[2];
+            layout(set = 0, binding = 1, r32ui) uniform uimage2D images[2];
+            layout(set = 0, binding = 2) buffer B {{ uint result[8]; }};
+            void main() [[maximally_reconverges]] {{ uint lane = gl_LocalInvocationIndex; {body} }}"
+        );
+        let words = toolchain::compile(&glsl, SpirvVersion::V1_5).expect("it compiles");
+        let pipeline = Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default());
+        let place = |binding, element| Buffer { binding, element, ..Buffer::default() };
+        let outcome = pipeline.expect("supported").run(&Dispatch {
+            workgroups: [1; 3],
+            lane_map: LaneMap::linear(8, 4),
+            buffers: vec![
+                Buffer { bytes: vec![10, 0, 0, 0], ..place(0, 0) },
+                Buffer { bytes: vec![11, 0, 0, 0], ..place(0, 1) },
+                Buffer { bytes: vec![20, 0, 0, 0], extent: [1; 3], ..place(1, 0) },
+                Buffer { bytes: vec![21, 0, 0, 0], extent: [1; 3], ..place(1, 1) },
+                Buffer { bytes: vec![0; 32], ..place(2, 0) },
+            ],
+            push: Vec::new(),
+            limits: Limits::default(),
+        });
+        let outcome = outcome.expect("it runs");
+        match outcome.end {
+            End::Completed => {
+                Ok((0..8).map(|lane| outcome.buffers[4].word(4 * lane).unwrap_or(99)).collect::<Vec<_>>())
+            }
+            End::Undefined(undefined) => Err((undefined.rule, undefined.lanes)),
+        }
+    };
+    let refused = |lanes: &[u32]| Err((Rule::NonUniformDescriptor, lanes.to_vec()));
+    let every = [0, 1, 2, 3, 4, 5, 6, 7];
+    for (body, wanted) in [
+        ("result[lane] = array[nonuniformEXT(lane & 1u)].word;", Ok(vec![10, 11, 10, 11, 10, 11, 10, 11])),
+        ("result[lane] = array[lane & 1u].word;", refused(&every)),
+        (
+            "result[lane] = imageLoad(images[nonuniformEXT(lane & 1u)], ivec2(0)).x;",
+            Ok(vec![20, 21, 20, 21, 20, 21, 20, 21]),
+        ),
+        ("result[lane] = imageLoad(images[lane & 1u], ivec2(0)).x;", refused(&every)),
+        ("if (lane != 0u) atomicAdd(array[lane & 1u].word, 1u);", refused(&every[1..])),
+        // Each subgroup has its own.
+        ("result[lane] = array[lane >> 2u].word;", Ok(vec![10, 10, 10, 10, 11, 11, 11, 11])),
+        // Those that are not active do not count.
+        ("if ((lane & 1u) == 1u) result[lane] = array[lane & 1u].word;", Ok(vec![0, 11, 0, 11, 0, 11, 0, 11])),
+        (
+            "for (;;) { uint i = subgroupBroadcastFirst(lane & 1u);
+                if (i == (lane & 1u)) { result[lane] = array[lane & 1u].word; break; } }",
+            Ok(vec![10, 11, 10, 11, 10, 11, 10, 11]),
+        ),
+    ] {
+        assert_eq!(run(body), wanted, "{body}");
     }
 }
 

@@ -267,9 +267,12 @@ fn body(case: &Case) -> String {
     }
     let constants: Vec<u32> = case.data.constants.iter().map(|constant| constant.value).collect();
     let data = &case.data;
-    for (name, words) in
-        [("uniforms", &data.uniforms), ("push constants", &data.push), ("specialisation constants", &constants)]
-    {
+    for (name, words) in [
+        ("uniforms", &data.uniforms),
+        ("push constants", &data.push),
+        ("resources of arrays of descriptors", &data.resources),
+        ("specialisation constants", &constants),
+    ] {
         if !words.is_empty() {
             let _ = writeln!(text, "// {name}: {}", listed(words));
         }

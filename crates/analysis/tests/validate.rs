@@ -552,7 +552,6 @@ fn only(stmt: Stmt) -> Block {
     vec![stmt]
 }
 
-/// rule P6
 /// Rule Y11.
 #[test]
 fn resources() {
@@ -585,6 +584,7 @@ fn resources() {
     }
 }
 
+/// rule P6
 #[test]
 fn uniform_operands() {
     let with = |body: Block| {

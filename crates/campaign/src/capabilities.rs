@@ -10,7 +10,7 @@ use tangle_features::{Vulkan, for_category, for_resource, for_scalar, for_stage,
 use tangle_generator::Config;
 use tangle_oracle::map::SizePromise;
 use tangle_program::case::{Case, SpirvVersion, Stage, SubgroupSize, Tier};
-use tangle_program::resource::ResourceClass;
+use tangle_program::resource::{MAX_RESOURCES, ResourceClass};
 use tangle_program::subgroup::{Category, SubgroupOp, TABLE};
 use tangle_program::tree::{Builtin, Expr, Stmt, walk_block};
 use tangle_program::types::Scalar;
@@ -106,6 +106,9 @@ impl Capabilities {
             max_workgroup_count: [65535; 3],
             max_push_constants_size: 128,
             max_storage_buffer_range: u32::MAX,
+            max_storage_buffers: u32::MAX,
+            max_uniform_buffers: u32::MAX,
+            max_storage_images: u32::MAX,
             ..Limits::default()
         };
         let (task, mesh) = (limits.workgroups(Stage::Compute), limits.workgroups(Stage::Compute));
@@ -219,6 +222,21 @@ impl Capabilities {
         }
     }
 
+    /// True if there is room for the longest array of descriptors of a class beside a shader's other buffers, and beside an array of the other
+    /// class of images.
+    fn has_room_for(&self, class: ResourceClass) -> bool {
+        /// Lane map, log, arrays in memory, inputs, corners.
+        const STORAGE_BUFFERS: u32 = 5;
+        let most = MAX_RESOURCES as u32;
+        match class {
+            ResourceClass::StorageBuffer => self.limits.max_storage_buffers >= STORAGE_BUFFERS + most,
+            ResourceClass::UniformBuffer => self.limits.max_uniform_buffers > most,
+            ResourceClass::StorageTexelBuffer | ResourceClass::StorageImage => {
+                self.limits.max_storage_images >= 2 * most
+            }
+        }
+    }
+
     fn missing_limits(&self, case: &Case, missing: &mut Vec<String>) {
         let limits = &self.limits;
         let is_source = self.dialect.is_opengl() && case.variant.is_compiled_only();
@@ -312,7 +330,10 @@ impl Capabilities {
             shared_int64_atomics: has(Feature::SharedInt64Atomics) && has(Feature::BufferInt64Atomics),
             expect_assume: has(Feature::ExpectAssume),
             dot_product: has(Feature::IntegerDotProduct),
-            resources: ResourceClass::ALL.into_iter().filter(|&class| self.has_all(for_resource(class))).collect(),
+            resources: ResourceClass::ALL
+                .into_iter()
+                .filter(|&class| self.has_all(for_resource(class)) && self.has_room_for(class))
+                .collect(),
             local_size_id: has(Feature::Maintenance4),
             broadcast_dynamic_id: has(Feature::SubgroupBroadcastDynamicId) && !loose,
             spirv: SpirvVersion::ALL

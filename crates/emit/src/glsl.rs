@@ -297,6 +297,11 @@ impl Uses {
         }
     }
 
+    /// The arrays of descriptors that there are.
+    pub(crate) fn resource_classes(self) -> impl Iterator<Item = ResourceClass> {
+        ResourceClass::ALL.into_iter().filter(move |&class| self.resources >> class as u8 & 1 == 1)
+    }
+
     fn add_category(&mut self, category: Category) {
         self.categories |= 1 << category as u16;
         if category == Category::QuadControl {
@@ -878,7 +883,7 @@ impl<'a> Printer<'a> {
     /// Arrays of descriptors.
     fn resources(&mut self, uses: Uses) {
         let count = self.case.data.resources.len();
-        for class in ResourceClass::ALL.into_iter().filter(|&class| uses.resources >> class as u8 & 1 == 1) {
+        for class in uses.resource_classes() {
             let (binding, name) = (class.binding(), class.name());
             let layout = format!("layout({}binding = {binding}", self.set());
             match class {
@@ -1394,23 +1399,27 @@ impl<'a> Body<'_, 'a> {
         }
     }
 
-    /// `array[`, and where the slice of the workgroup begins.
     /// The word of a resource.
     fn resource(&mut self, resource: &Resource) {
         let name = resource.class.name();
+        let is_hlsl = self.printer.dialect == Dialect::Hlsl;
         let (before, behind) = match resource.class {
-            ResourceClass::StorageBuffer | ResourceClass::UniformBuffer => ("", ".word"),
+            ResourceClass::UniformBuffer => ("", ".word"),
+            ResourceClass::StorageBuffer | ResourceClass::StorageTexelBuffer if is_hlsl => ("", "[0u]"),
+            ResourceClass::StorageImage if is_hlsl => ("", "[uint2(0u, 0u)]"),
+            ResourceClass::StorageBuffer => ("", ".word"),
             ResourceClass::StorageTexelBuffer => ("imageLoad(", ", 0).x"),
             ResourceClass::StorageImage => ("imageLoad(", ", ivec2(0)).x"),
         };
         put!(self.printer, "{before}{name}[");
         if resource.non_uniform {
-            self.put("nonuniformEXT(");
+            self.put(if is_hlsl { "NonUniformResourceIndex(" } else { "nonuniformEXT(" });
         }
         self.expr(&resource.index, Context::Open);
         put!(self.printer, "{}]{behind}", if resource.non_uniform { ")" } else { "" });
     }
 
+    /// `array[`, and where the slice of the workgroup begins.
     pub(crate) fn element_of(&mut self, array: ArrayId) {
         match self.printer.case.program.shared.get(array as usize) {
             Some(array) => {

@@ -349,6 +349,8 @@ features! {
         in member!(PhysicalDeviceFeatures2.features.shader_storage_buffer_array_dynamic_indexing, VULKAN_1_1), {
         asked_by: &[Ask::Resource(ResourceClass::StorageBuffer)],
         spirv: Spirv::capability(&[Capability::StorageBufferArrayDynamicIndexing]),
+        amber: Some("shaderStorageBufferArrayDynamicIndexing"),
+        vkrunner: true,
     }
     /// Arrays of storage buffers with an index that differs between invocations.
     StorageBufferArrayNonUniformIndexing = "shaderStorageBufferArrayNonUniformIndexing"
@@ -361,6 +363,8 @@ features! {
         in member!(PhysicalDeviceFeatures2.features.shader_uniform_buffer_array_dynamic_indexing, VULKAN_1_1), {
         asked_by: &[Ask::Resource(ResourceClass::UniformBuffer)],
         spirv: Spirv::capability(&[Capability::UniformBufferArrayDynamicIndexing]),
+        amber: Some("shaderUniformBufferArrayDynamicIndexing"),
+        vkrunner: true,
     }
     /// Arrays of uniform buffers with an index that differs between invocations.
     UniformBufferArrayNonUniformIndexing = "shaderUniformBufferArrayNonUniformIndexing"
@@ -368,14 +372,14 @@ features! {
         asked_by: &[Ask::NonUniform(ResourceClass::UniformBuffer)],
         spirv: Spirv::capability(&[Capability::UniformBufferArrayNonUniformIndexing]).declaring("SPV_EXT_descriptor_indexing"),
     }
-    /// Arrays of texels of storage images with an index that is no constant.
+    /// Arrays of storage texel buffers with an index that is no constant.
     StorageTexelBufferArrayDynamicIndexing = "shaderStorageTexelBufferArrayDynamicIndexing"
         in member!(PhysicalDeviceVulkan12Features.shader_storage_texel_buffer_array_dynamic_indexing, VULKAN_1_2), {
         asked_by: &[Ask::Resource(ResourceClass::StorageTexelBuffer)],
         spirv: Spirv::capability(&[Capability::StorageTexelBufferArrayDynamicIndexing])
             .declaring("SPV_EXT_descriptor_indexing"),
     }
-    /// Arrays of texels of storage images with an index that differs between invocations.
+    /// Arrays of storage texel buffers with an index that differs between invocations.
     StorageTexelBufferArrayNonUniformIndexing = "shaderStorageTexelBufferArrayNonUniformIndexing"
         in member!(PhysicalDeviceVulkan12Features.shader_storage_texel_buffer_array_non_uniform_indexing, VULKAN_1_2), {
         asked_by: &[Ask::NonUniform(ResourceClass::StorageTexelBuffer)],
@@ -386,6 +390,8 @@ features! {
         in member!(PhysicalDeviceFeatures2.features.shader_storage_image_array_dynamic_indexing, VULKAN_1_1), {
         asked_by: &[Ask::Resource(ResourceClass::StorageImage)],
         spirv: Spirv::capability(&[Capability::StorageImageArrayDynamicIndexing]),
+        amber: Some("shaderStorageImageArrayDynamicIndexing"),
+        vkrunner: true,
     }
     /// Arrays of storage images with an index that differs between invocations.
     StorageImageArrayNonUniformIndexing = "shaderStorageImageArrayNonUniformIndexing"

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use tangle_program::case::{Case, Data, EntryPoint, Launch, SubgroupSize, Workgroups};
+use tangle_program::resource::ResourceClass;
 use tangle_program::tree::{
     Arg, Block, Builtin, Direction, Expr, Function, Label, LoopKind, Program, Stmt, walk_block,
 };
@@ -172,8 +173,10 @@ fn node(expr: &Expr) -> u64 {
         Expr::Select(..) | Expr::Intrinsic(..) => 4,
         Expr::Subgroup(call) => 6 + call.op.info().rank,
         Expr::Load(_) => 10,
-        Expr::Resource(resource) if resource.non_uniform => 12,
-        Expr::Resource(_) => 11,
+        Expr::Resource(resource) => {
+            let is_plain = resource.class == ResourceClass::StorageBuffer;
+            11 + u64::from(resource.non_uniform) + u64::from(!is_plain)
+        }
         Expr::Element(..) => 7,
     }
 }

@@ -5,6 +5,7 @@ mod common;
 use common::*;
 use tangle_program::case::{Case, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::ops::{BinaryOp, UnaryOp};
+use tangle_program::resource::{Resource, ResourceClass};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Arg, Arm, Direction, Expr, Function, Label, Loop, LoopKind, Param, Stmt, Test};
 use tangle_program::types::{Scalar, Type};
@@ -511,6 +512,27 @@ fn data() {
         assert!(inputs.contains(&&expected.to_vec()), "{expected:?}");
     }
     assert!(found.iter().any(|case| case.data.uniforms == [4]), "a power of two");
+}
+
+/// Simpler descriptors, and fewer of them.
+#[test]
+fn descriptors() {
+    let index = Box::new(Expr::binary(BinaryOp::BitAnd, Expr::Input(0), uint(3)));
+    let resource = Resource { class: ResourceClass::StorageImage, index, non_uniform: true };
+    let mut program = in_main(&[], vec![logs(1, [Expr::Resource(resource)])]);
+    program.data.resources = vec![10, 11, 12, 13];
+    let halved = candidates("resources", &program);
+    assert_eq!(halved[0].data.resources, [10, 11]);
+    assert_eq!(
+        body(&halved[0]),
+        "LOG1(1, imageLoad(storage_images[nonuniformEXT(input_words[invocation * 2u] & 1u)], ivec2(0)).x);"
+    );
+    // Without the decoration the index would have to be the same everywhere.
+    includes(
+        "expressions",
+        &program,
+        &["LOG1(1, storage_buffers[nonuniformEXT(input_words[invocation * 2u] & 3u)].word);"],
+    );
 }
 
 /// A vertex shader becomes a compute shader; then fewer instances, then fewer vertices, each execution with its own input words.

@@ -144,8 +144,8 @@ fn bring_data(part: &mut Program, from: &Data, case: &mut Case) {
         Expr::Uniform(k) => *k = uniforms.of(*k, &from.uniforms, &mut data.uniforms, 64),
         Expr::Push(k) => *k = push.of(*k, &from.push, &mut data.push, 16),
         Expr::Constant(k) => *k = constants.of(*k, &from.constants, &mut data.constants, 16),
-        // All cases have as many: the index is in range of either's.
-        Expr::Resource(_) if data.resources.is_empty() => data.resources.clone_from(&from.resources),
+        // More do no harm: what was in range stays so.
+        Expr::Resource(_) => data.resources.extend(from.resources.iter().skip(data.resources.len())),
         _ => {}
     });
     for input in &mut data.inputs {

@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::case::interface::FIRST_RESOURCE;
 use crate::tree::{Expr, Program, walk_block};
 
-/// The most resources of an array: with its other buffers a shader stays below what most devices offer
-/// (`maxPerStageDescriptorStorageBuffers`, `maxPerStageDescriptorUniformBuffers`).
+/// The most resources of an array. What a device has room for it says itself (`maxPerStageDescriptorStorageBuffers` and the like).
 pub const MAX_RESOURCES: usize = 8;
 
 /// What the resources of an array are.
@@ -22,7 +21,7 @@ pub enum ResourceClass {
     StorageBuffer,
     /// `uniform` blocks.
     UniformBuffer,
-    /// `uimageBuffer`: texels of a storage image.
+    /// `uimageBuffer`: storage texel buffers.
     StorageTexelBuffer,
     /// `uimage2D`
     StorageImage,

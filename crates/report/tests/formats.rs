@@ -107,6 +107,8 @@ fn cases() -> Vec<(String, Case)> {
             all.push((format!("{name} as SPIR-V {spirv:?}"), other));
         }
     }
+    let descriptors = include_str!("../../../corpus/regressions/descriptors_of_each_class.json");
+    all.push(("descriptors".into(), Case::from_json(descriptors).expect("a case")));
     all
 }
 
@@ -172,6 +174,10 @@ impl<'a> Amber<'a> {
                     let words: Vec<u32> = data.map(number).collect::<Result<_, _>>()?;
                     amber.buffers.insert(name, words.len());
                 }
+                ["IMAGE", name, "FORMAT", "R32_UINT", "DIM_2D", "WIDTH", "1", "HEIGHT", "1", "FILL", texel] => {
+                    number(texel)?;
+                    amber.buffers.insert(name, 1);
+                }
                 ["PIPELINE", "compute", _] => amber.pipeline(&mut lines)?,
                 ["RUN", _, x, y, z] => {
                     [x, y, z].map(number).into_iter().collect::<Result<Vec<u32>, _>>()?;
@@ -208,6 +214,14 @@ impl<'a> Amber<'a> {
                     if self.buffers.contains_key(name) =>
                 {
                     number(binding)?;
+                }
+                ["BIND", "BUFFER_ARRAY", ref names @ .., "AS", kind, "DESCRIPTOR_SET", "0", "BINDING", binding]
+                    if names.len() > 1 && names.iter().all(|name| self.buffers.contains_key(name)) =>
+                {
+                    number(binding)?;
+                    if !["storage", "uniform", "storage_texel_buffer", "storage_image"].contains(&kind) {
+                        return Err(format!("no kind of descriptor: {line}"));
+                    }
                 }
                 ["END"] if in_subgroup => in_subgroup = false,
                 ["END"] => return Ok(()),

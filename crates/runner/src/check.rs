@@ -281,8 +281,10 @@ fn missing_limits(job: &Job, facts: &ModuleFacts, device: &DeviceInfo, missing: 
             let (name, limit) = match buffer.kind {
                 BufferKind::Storage => ("maxStorageBufferRange", limits.max_storage_buffer_range),
                 BufferKind::Uniform => ("maxUniformBufferRange", limits.max_uniform_buffer_range),
-                // Every device has room for these (65,536 texels, images of 4,096 by 4,096).
-                BufferKind::StorageTexels | BufferKind::StorageImage => ("maxTexelBufferElements", 4 << 16),
+                // Of maxTexelBufferElements every device has as many.
+                BufferKind::StorageTexels => ("maxTexelBufferElements", 4 << 16),
+                // Of one texel (`buffer_problems`).
+                BufferKind::StorageImage => continue,
             };
             let bytes = buffer.init.words().saturating_mul(4);
             at_most(name, bytes, u64::from(limit).min(limits.max_allocation));

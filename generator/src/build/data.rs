@@ -124,6 +124,9 @@ pub(crate) enum Distance {
 /// pipeline.
 pub(crate) fn other(draw: &mut Draw<'_>, of: &Data, farthest: Distance) -> Data {
     let inputs = (0..).zip(&of.inputs).map(|(k, words)| other_column(draw, k, words, farthest)).collect();
+    // What is added to all leaves them different.
+    let added = if farthest == Distance::Anything && draw.percent(50) { draw.word() } else { 0 };
+    let resources = of.resources.iter().map(|word| word.wrapping_add(added)).collect();
     let mut words = |words: &[u32]| -> Vec<u32> {
         let word = |(k, &word)| match farthest {
             Distance::Anything if draw.percent(50) => constant(draw, k),
@@ -131,13 +134,7 @@ pub(crate) fn other(draw: &mut Draw<'_>, of: &Data, farthest: Distance) -> Data 
         };
         (0..).zip(words).map(word).collect()
     };
-    Data {
-        inputs,
-        uniforms: words(&of.uniforms),
-        push: words(&of.push),
-        resources: of.resources.clone(),
-        constants: of.constants.clone(),
-    }
+    Data { inputs, uniforms: words(&of.uniforms), push: words(&of.push), resources, constants: of.constants.clone() }
 }
 
 fn other_column(draw: &mut Draw<'_>, k: u32, words: &[u32], farthest: Distance) -> Vec<u32> {

@@ -207,6 +207,7 @@ impl<'a> Decoder<'a> {
                 step: None,
                 read_only: false,
                 descriptors: false,
+                uniform_descriptor: false,
                 texel: false,
             };
             self.defs.insert(id, Def::Pointer(Box::new(pointer)));
@@ -280,6 +281,7 @@ impl<'a> Decoder<'a> {
                     step: None,
                     read_only: false,
                     descriptors: false,
+                    uniform_descriptor: false,
                     texel: false,
                 }))
             }

@@ -140,6 +140,7 @@ impl Decoder<'_> {
             space: Space::Bytes,
             leaves: (0..image.format.count).map(|at| (at * stored.bytes(), stored)).collect(),
             read_only: pointer.read_only || image.is_sampled,
+            uniform_descriptor: pointer.uniform_descriptor,
             synchronises: false,
             texel: true,
         });
@@ -238,7 +239,7 @@ impl Decoder<'_> {
         if self.types.image(ty).is_none() {
             return Err(invalid("an image of no image type"));
         }
-        self.defs.insert(id, Def::Pointer(Box::new(Pointer { pointee: ty, ..pointer })));
+        self.define_pointer(id, Pointer { pointee: ty, ..pointer });
         Ok(())
     }
 
@@ -277,7 +278,7 @@ impl Decoder<'_> {
             return Err(invalid("a pointer to a texel of another type"));
         }
         let texel = Pointer { ty, pointee, base, offset: 0, texel: true, ..pointer };
-        self.defs.insert(id, Def::Pointer(Box::new(texel)));
+        self.define_pointer(id, texel);
         Ok(())
     }
 

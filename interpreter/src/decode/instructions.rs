@@ -50,8 +50,8 @@ impl Decoder<'_> {
         let (id, ty) = self.result(inst)?;
         let source = id_at(inst, 0)?;
         if let Some(Def::Pointer(pointer)) = self.defs.get(&source) {
-            let pointer = Def::Pointer(pointer.clone());
-            self.defs.insert(id, pointer);
+            let pointer = (**pointer).clone();
+            self.define_pointer(id, pointer);
             return Ok(());
         }
         let cells = self.cells(source)?;

@@ -88,8 +88,14 @@ impl Decoder<'_> {
             let reg = self.chain(&pointer, terms);
             (pointer.base, pointer.offset) = (Base::Reg(reg), 0);
         }
-        self.defs.insert(id, Def::Pointer(Box::new(pointer)));
+        self.define_pointer(id, pointer);
         Ok(())
+    }
+
+    /// A pointer, or an image or sampler, which may be marked as one that differs between invocations.
+    pub(super) fn define_pointer(&mut self, id: u32, mut pointer: Pointer) {
+        pointer.uniform_descriptor &= !self.decoration(id).non_uniform;
+        self.defs.insert(id, Def::Pointer(Box::new(pointer)));
     }
 
     /// One index.
@@ -162,6 +168,7 @@ impl Decoder<'_> {
                 }
             }
             _ => {
+                pointer.uniform_descriptor |= is_descriptor;
                 let (index, _) = self.scalar(index)?;
                 terms.push(Term { index, width: index_width, stride, limit });
             }
@@ -207,6 +214,7 @@ impl Decoder<'_> {
             space: pointer.space,
             leaves: narrow,
             read_only: pointer.read_only,
+            uniform_descriptor: pointer.uniform_descriptor,
             synchronises,
             texel: pointer.texel,
         });
@@ -225,7 +233,7 @@ impl Decoder<'_> {
         let (id, ty) = self.result(inst)?;
         let pointer = self.pointer(id_at(inst, 0)?)?;
         if matches!(self.types.get(ty), Type::Image(_) | Type::SampledImage(_) | Type::Sampler) {
-            self.defs.insert(id, Def::Pointer(Box::new(pointer)));
+            self.define_pointer(id, pointer);
             return Ok(());
         }
         if let &Type::Opaque(what) = self.types.get(ty) {

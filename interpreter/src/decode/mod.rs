@@ -51,6 +51,8 @@ pub(crate) struct Pointer {
     pub read_only: bool,
     /// The next index chooses a descriptor.
     pub descriptors: bool,
+    /// An index that is no constant has chosen the descriptor, and nothing says that it may differ between invocations (`NonUniform`).
+    pub uniform_descriptor: bool,
     /// To a texel, or to nowhere.
     pub texel: bool,
 }
@@ -75,6 +77,7 @@ struct Decorations {
     built_in: Option<u32>,
     array_stride: Option<u32>,
     read_only: bool,
+    non_uniform: bool,
     relaxed: bool,
     buffer_block: bool,
     block: bool,
@@ -363,6 +366,7 @@ impl<'a> Decoder<'a> {
                         Decoration::BuiltIn => entry.built_in = value,
                         Decoration::ArrayStride => entry.array_stride = value,
                         Decoration::NonWritable => entry.read_only = true,
+                        Decoration::NonUniform => entry.non_uniform = true,
                         Decoration::RelaxedPrecision => entry.relaxed = true,
                         Decoration::BufferBlock => entry.buffer_block = true,
                         Decoration::Block => entry.block = true,
@@ -759,6 +763,7 @@ impl<'a> Decoder<'a> {
             step: None,
             read_only: decorations.read_only,
             descriptors: false,
+            uniform_descriptor: false,
             texel: false,
         };
         match class {

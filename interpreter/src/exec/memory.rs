@@ -727,9 +727,37 @@ impl Machine<'_> {
 
     // ---- accesses ----
 
+    /// A descriptor that an index without `NonUniform` has chosen is the same in all lanes of a subgroup that access it together (Vulkan,
+    /// VUID-RuntimeSpirv-subgroupSize-10149). Descriptors of one buffer are not distinguished.
+    fn one_descriptor(&mut self, inst: &Inst, access: &Access) -> Result<(), Stop> {
+        if !access.uniform_descriptor {
+            return Ok(());
+        }
+        let mut chosen: Vec<(u32, u32)> = Vec::new();
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (pointer, open) = self.usable(inst, slot, access.base)?;
+            if open != 0 || access.texel && pointer == NO_TEXEL {
+                continue;
+            }
+            let Some((object, _)) = self.memory.resolve(access.space, pointer) else { continue };
+            let subgroup = self.layout.places[slot].subgroup;
+            match chosen.iter().find(|(of, _)| *of == subgroup) {
+                None => chosen.push((subgroup, object)),
+                Some((_, first)) if *first == object => {}
+                Some(_) => {
+                    let slots = self.active.clone();
+                    return Err(self.undefined(Rule::NonUniformDescriptor, inst.place, slots, String::new()));
+                }
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn load(&mut self, inst: &Inst, access: u32) -> Result<(), Stop> {
         let code = self.code;
         let access = &code.accesses[access as usize];
+        self.one_descriptor(inst, access)?;
         let outs = &code.pool[inst.outs.range()];
         self.steps += outs.len() as u64 / SCALARS_PER_STEP;
         if access.space == Space::Cells {
@@ -816,6 +844,7 @@ impl Machine<'_> {
     pub(super) fn store(&mut self, inst: &Inst, access: u32) -> Result<(), Stop> {
         let code = self.code;
         let access = &code.accesses[access as usize];
+        self.one_descriptor(inst, access)?;
         let ins = &code.pool[inst.ins.range()];
         self.steps += ins.len() as u64 / SCALARS_PER_STEP;
         if access.read_only {
@@ -959,6 +988,7 @@ impl Machine<'_> {
     pub(super) fn atomic(&mut self, inst: &Inst, access: u32, op: AtomicOp, scalar: Scalar) -> Result<(), Stop> {
         let code = self.code;
         let access = &code.accesses[access as usize];
+        self.one_descriptor(inst, access)?;
         if access.space == Space::Cells {
             let slots = self.active.clone();
             return Err(self.undefined(Rule::OutOfBounds, inst.place, slots, "an atomic on private memory".into()));

@@ -16,6 +16,7 @@ use tangle_oracle::rules::{Drawn, MinimalReconvergence, Spec};
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{self, Case, SubgroupSize};
 use tangle_program::memory::buffer_bytes;
+use tangle_program::resource::{ResourceClass, resource_classes};
 use tangle_program::variant::{PASSES, Variant};
 use tangle_runner::toolchain;
 
@@ -79,6 +80,23 @@ fn bytes_of(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
+/// The resources of the arrays of descriptors of a case.
+fn resources(case: &Case) -> impl Iterator<Item = Buffer> + '_ {
+    resource_classes(&case.program).into_iter().flat_map(|class| {
+        (0..).zip(&case.data.resources).map(move |(element, &word)| Buffer {
+            binding: class.binding(),
+            element,
+            // std140 rounds a block up.
+            bytes: bytes_of(&[word, 0, 0, 0][..if class == ResourceClass::UniformBuffer { 4 } else { 1 }]),
+            extent: match class {
+                ResourceClass::StorageBuffer | ResourceClass::UniformBuffer => [0; 3],
+                ResourceClass::StorageTexelBuffer | ResourceClass::StorageImage => [1; 3],
+            },
+            ..Buffer::default()
+        })
+    })
+}
+
 /// The dispatch of a case.
 pub fn dispatch(case: &Case, lane_map: LaneMap) -> Dispatch {
     let n = case.entry_point.invocations() as usize;
@@ -97,7 +115,10 @@ pub fn dispatch(case: &Case, lane_map: LaneMap) -> Dispatch {
             buffer(MAP, vec![0; n * MAP_WORDS * 4]),
             buffer(LOG, vec![0; n * log_stride(case) as usize * 4]),
             buffer(ARRAYS, vec![0; arrays.next_multiple_of(4) as usize]),
-        ],
+        ]
+        .into_iter()
+        .chain(resources(case))
+        .collect(),
         push: bytes_of(&case.data.push),
         limits: Limits { steps: 2_000_000, ..Limits::default() },
     }

@@ -20,6 +20,7 @@ use tangle_analysis::cost::log_stride;
 use tangle_program::case::{Case, SpecConstant, interface};
 use tangle_program::memory::Shared;
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Atomic, Expr, SubgroupCall};
 use tangle_program::types::{Scalar, Shape, Type};
@@ -59,6 +60,7 @@ impl<'a> Printer<'a> {
             put_line!(self, "struct Push {{ uint {}; }};", words.join(", "));
             put_line!(self, "[[vk::push_constant]] Push push_words;");
         }
+        self.hlsl_resources(uses);
         put_line!(self, "[[vk::binding({MAP}, 0)]] RWStructuredBuffer<uint> map_words;");
         put_line!(self, "[[vk::binding({LOG}, 0)]] RWStructuredBuffer<uint> log_words;");
         let (shared, in_buffer): (Vec<&Shared>, Vec<&Shared>) =
@@ -87,6 +89,24 @@ impl<'a> Printer<'a> {
         }
         if uses.entries != 0 {
             self.log_macros(uses);
+        }
+    }
+
+    /// Arrays of descriptors.
+    fn hlsl_resources(&mut self, uses: Uses) {
+        let count = self.case.data.resources.len();
+        for class in uses.resource_classes() {
+            let ty = match class {
+                ResourceClass::StorageBuffer => "StructuredBuffer<uint>",
+                ResourceClass::UniformBuffer => "ConstantBuffer<UniformBufferOf>",
+                ResourceClass::StorageTexelBuffer => "RWBuffer<uint>",
+                ResourceClass::StorageImage => "RWTexture2D<uint>",
+            };
+            if class == ResourceClass::UniformBuffer {
+                put_line!(self, "struct UniformBufferOf {{ uint word; }};");
+            }
+            let (binding, name) = (class.binding(), class.name());
+            put_line!(self, "[[vk::binding({binding}, 0)]] {ty} {name}[{count}];");
         }
     }
 

@@ -65,7 +65,6 @@ fn lacking_of(function: &Function, expr: &Expr) -> Option<String> {
             Some(format!("{} of double in HLSL", op.info().name))
         }
         Expr::Vector(ty, _) if matches!(ty.shape, Shape::Array(_)) => Some("array values in HLSL".into()),
-        Expr::Resource(_) => Some("arrays of descriptors in HLSL".into()),
         Expr::Subgroup(call) => {
             let ty = call.args.first().and_then(|arg| arg.ty(function));
             (spelling::wave(call.op, ty) == Wave::Lacking).then(|| {
@@ -162,7 +161,6 @@ fn fit(function: &Function, expr: &mut Expr) {
             Intrinsic::Expect | Intrinsic::BitfieldExtract | Intrinsic::BitfieldInsert | Intrinsic::Mix,
             args,
         ) => args.first().cloned(),
-        Expr::Resource(resource) => Some((*resource.index).clone()),
         Expr::Intrinsic(op, args) if rounds_doubles(function, *op, args) => args.first().cloned(),
         Expr::Intrinsic(Intrinsic::MulHigh, args) => match args.as_slice() {
             [x, y] => Some(Expr::binary(BinaryOp::Mul, x.clone(), y.clone())),

@@ -1,6 +1,7 @@
 //! Data: fewer words, simpler words.
 
 use tangle_program::case::{Case, Data};
+use tangle_program::ops::BinaryOp;
 use tangle_program::tree::{Builtin, Expr};
 
 use super::{Candidates, chunks, each};
@@ -107,6 +108,23 @@ pub fn sources(case: &Case) -> Candidates<'_> {
         for (source, value) in edits {
             read_instead(case, source, &value);
         }
+    })
+}
+
+/// Half as many resources in each array of descriptors, and indices that are taken by as small a mask.
+pub fn resources_halved(case: &Case) -> Candidates<'_> {
+    let half = case.data.resources.len() / 2;
+    let edits = if half > 0 { vec![half] } else { Vec::new() };
+    each(case, edits, |case, half| {
+        case.data.resources.truncate(half);
+        each_expr_mut(&mut case.program, &mut |_, expr| {
+            let Expr::Resource(resource) = expr else { return };
+            if let Expr::Binary(BinaryOp::BitAnd, _, mask) = &mut *resource.index {
+                if let Expr::Uint(mask) = &mut **mask {
+                    *mask &= half as u32 - 1;
+                }
+            }
+        });
     })
 }
 

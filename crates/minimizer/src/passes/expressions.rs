@@ -2,6 +2,7 @@
 
 use tangle_program::case::Case;
 use tangle_program::ops::{self, BinaryOp, UnaryOp};
+use tangle_program::resource::{Resource, ResourceClass};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Arm, Builtin, Expr, Function, Label, LoopKind, Stmt};
 use tangle_program::types::{Scalar, Type};
@@ -161,6 +162,11 @@ fn forms(expr: &Expr, function: &Function) -> Vec<Expr> {
             };
             found.extend(whole.zip(call.args.first()).map(|(op, value)| Expr::subgroup(op, [value.clone()])));
             found
+        }
+        Expr::Resource(resource) => {
+            let of = |class, non_uniform| Expr::Resource(Resource { class, non_uniform, ..resource.clone() });
+            let plain = ResourceClass::StorageBuffer;
+            [of(plain, false), of(plain, resource.non_uniform), of(resource.class, false)].into()
         }
         _ => Vec::new(),
     }

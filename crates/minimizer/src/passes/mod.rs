@@ -64,6 +64,7 @@ pub const TABLE: &[Pass] = &[
     Pass { name: "elements", about: "make single values of arrays, matrices and structs", candidates: types::elements },
     Pass { name: "memory", about: "forget what atomics return", candidates: memory::candidates },
     Pass { name: "merge", about: "make one of two variables", candidates: variables::merge },
+    Pass { name: "resources", about: "halve arrays of descriptors", candidates: data::resources_halved },
     Pass { name: "data", about: "simplify the data", candidates: data::values },
     Pass { name: "defaults", about: "simplify what constants are in the module", candidates: data::defaults },
     Pass { name: "launch", about: "ask for less: sizes, flags, versions, tier", candidates: launch::demands },

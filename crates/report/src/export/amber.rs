@@ -275,7 +275,9 @@ fn pipeline(text: &mut String, source: &Source<'_>) {
             ResourceClass::StorageImage => "storage_image",
         };
         let (names, binding) = (names.join(" "), class.binding());
-        let _ = writeln!(text, "  BIND BUFFER_ARRAY {names} AS {kind} DESCRIPTOR_SET 0 BINDING {binding}");
+        // An array of one is no array.
+        let array = if data.resources.len() > 1 { "BUFFER_ARRAY" } else { "BUFFER" };
+        let _ = writeln!(text, "  BIND {array} {names} AS {kind} DESCRIPTOR_SET 0 BINDING {binding}");
     }
     if !data.push.is_empty() {
         text.push_str("  BIND BUFFER push AS push_constant\n");

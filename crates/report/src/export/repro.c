@@ -290,6 +290,16 @@ static int missing(const struct device *device)
     if ((SUBGROUP_OPERATIONS & ~device->subgroup.supportedOperations) != 0)
         count += lacks(name, "some of the subgroup operations");
 
+#if DESCRIPTOR_ARRAYS
+    uint32_t storage = 4, uniform = 1, images = 0;
+    for (uint32_t i = 0; i < DESCRIPTOR_ARRAYS; i++)
+        *(array_types[i] == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER     ? &storage
+                : array_types[i] == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER ? &uniform
+                                                                      : &images) += RESOURCES;
+    if (storage > limits->maxPerStageDescriptorStorageBuffers || uniform > limits->maxPerStageDescriptorUniformBuffers
+        || images > limits->maxPerStageDescriptorStorageImages)
+        count += lacks(name, "room for so many descriptors");
+#endif
     struct feature_block blocks[MAX_FEATURES];
     vkGetPhysicalDeviceFeatures2(device->physical, chain_features(device, blocks, 0));
     for (const struct feature *feature = features; feature->name != NULL; feature++) {
@@ -1015,7 +1025,7 @@ int main(int argc, char **argv)
         (unsigned)device.properties.vendorID, (unsigned)device.properties.deviceID, (unsigned)device.properties.driverVersion,
         (unsigned)device.subgroup.subgroupSize);
     open_device(&device);
-    struct work work;
+    struct work work = {0};
     create_layout(&device, &work);
     watch_the_driver();
     allow_time();

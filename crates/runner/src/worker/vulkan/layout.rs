@@ -103,7 +103,7 @@ fn create(device: &ash::Device, signature: &Signature, mode: DriverMode) -> Resu
         .map(|array| layout_binding(array, buffer_stages(signature.stage)))
         .collect();
     let create_info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
-    // SAFETY: the bindings are alive, of core types, and each number occurs once (check.rs).
+    // SAFETY: the bindings are alive, of core types, and the elements of one binding stand together (check.rs).
     let set_layout =
         unsafe { device.create_descriptor_set_layout(&create_info, None) }.in_call("vkCreateDescriptorSetLayout")?;
     let set_layouts = [set_layout];
