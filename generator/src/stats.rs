@@ -130,6 +130,8 @@ constructs! {
     Assume,
     /// A `precise` local.
     Precise,
+    /// A function whose variables hold more than a hundred components.
+    ManyVariables,
     /// A `switch`.
     Switch,
     /// A segment that falls through into the next.
@@ -265,6 +267,8 @@ impl Stats {
             let passed = function.params.iter().map(|param| param.ty).chain(function.result);
             passed.filter(|ty| !ty.is_single()).for_each(|_| counter.count(Construct::AggregateParameter));
             function.locals.iter().for_each(|local| counter.count_if(local.precise, Construct::Precise));
+            let held: usize = function.locals.iter().map(|local| local.ty.components()).sum();
+            counter.count_if(held > 100, Construct::ManyVariables);
             counter.block(&function.body, Surroundings::TOP);
         }
         let several = counter.call_sites.iter().filter(|&&sites| sites > 1).count() as u64;

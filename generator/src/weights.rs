@@ -110,6 +110,8 @@ choices! {
         SubgroupExchange = 5,
         /// A resource chosen by an index that is the same where it is used, and is something else in the other lanes.
         Descriptor = 4,
+        /// More live values than registers, through a loop that lanes leave one by one.
+        Pressure = 1,
     }
 }
 

@@ -25,7 +25,14 @@ pub(crate) const HLSL: Compiler = Compiler {
     promise: Tier::Plain,
     // The oldest of its environments.
     least_spirv: SpirvVersion::V1_5,
-    lacks_features: &[Feature::SubgroupPartitioned, Feature::SharedInt64Atomics, Feature::BufferInt64Atomics],
+    lacks_features: &[
+        Feature::SubgroupPartitioned,
+        Feature::SharedInt64Atomics,
+        Feature::BufferInt64Atomics,
+        // It has neither `ConstantBuffer` nor `RWTexture2D` yet.
+        Feature::UniformBufferArrayDynamicIndexing,
+        Feature::StorageImageArrayDynamicIndexing,
+    ],
     lacks,
     fitted,
     find,

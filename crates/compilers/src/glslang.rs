@@ -25,6 +25,11 @@ pub(crate) const HLSL: Compiler = Compiler {
         // `asuint` of doubles.
         Feature::ShaderFloat64,
         Feature::SubgroupPartitioned,
+        // It has no `NonUniformResourceIndex`, and of structured buffers no arrays.
+        Feature::StorageBufferArrayDynamicIndexing,
+        Feature::UniformBufferArrayDynamicIndexing,
+        Feature::StorageTexelBufferArrayDynamicIndexing,
+        Feature::StorageImageArrayDynamicIndexing,
     ],
     lacks,
     fitted,

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use common::{completed, marked_job, null_driver, options, probe_options, words};
 use tangle_runner::{
-    Device, DeviceError, DeviceOptions, DriverConfig, Inventory, Outcome, Scheduler, Shortage, Stage, Stall,
-    StartProblem, WorkerEnd,
+    Buffer, BufferKind, Device, DeviceError, DeviceOptions, DriverConfig, Inventory, Outcome, Scheduler, Shortage,
+    Stage, Stall, StartProblem, WorkerEnd,
 };
 
 /// Submits jobs 1 to `count` and gives their outcomes in the order they came.
@@ -312,7 +312,8 @@ fn jobs_that_contradict_themselves_are_turned_away() {
     no_launch.launches.clear();
     assert_eq!(device.run(no_launch), Outcome::Invalid { problems: vec!["no launch".into()] });
     let mut twice = marked_job(2);
-    let again = twice.launches[0].buffers[0].clone();
+    // Of one kind they were an array.
+    let again = Buffer { kind: BufferKind::Uniform, ..twice.launches[0].buffers[0].clone() };
     twice.launches[0].buffers.push(again);
     assert_eq!(device.run(twice), Outcome::Invalid { problems: vec!["binding 0 is used twice".into()] });
     let mut no_module = marked_job(3);

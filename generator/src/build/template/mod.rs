@@ -7,6 +7,7 @@
 mod exchange;
 mod loops;
 mod memory;
+mod pressure;
 mod repeat;
 
 use tangle_program::case::Tier;
@@ -16,9 +17,12 @@ use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
 use super::expression::{Want, bin};
-use super::frame::Role;
+use super::frame::{Cost, Role};
 use crate::class::Class;
 use crate::weights::Template;
+
+/// What more live values than registers cost at least.
+const PRESSURE: Cost = Cost { words: 8, steps: 120 };
 
 /// An operation on one value that always gives a defined result of the same type: what makes a wrong tangle visible.
 #[derive(Clone, Copy)]
@@ -63,6 +67,7 @@ impl Builder<'_> {
             Template::Keyed => self.keyed(out),
             Template::SubgroupExchange => self.subgroup_exchange(out),
             Template::Descriptor => self.descriptor(out),
+            Template::Pressure => self.pressure(out),
         }
     }
 
@@ -89,6 +94,7 @@ impl Builder<'_> {
             Template::Keyed => self.has_dynamic_broadcast() || self.has(SubgroupOp::Rotate),
             Template::SubgroupExchange => self.may_exchange_in_subgroup(),
             Template::Descriptor => self.has_resources(),
+            Template::Pressure => loops(3) && self.frame.affords(PRESSURE),
             Template::ShortCircuit => flow.tolerates_choices() && self.has(SubgroupOp::Any),
             Template::ShuffleScan => loops(3) && self.has(SubgroupOp::ShuffleUp),
             Template::Butterfly => self.has(SubgroupOp::ShuffleXor),
