@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use tangle_program::case::{SpirvVersion, Stage, Tier};
+use tangle_program::case::{DerivativeGroup, SpirvVersion, Stage, Tier};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::types::Scalar;
@@ -36,6 +36,8 @@ pub struct Config {
     pub max_subgroup_size: u32,
     /// Sizes that pipelines may require; empty if the device cannot.
     pub required_sizes: Vec<u32>,
+    /// The derivative groups that workgroups may have.
+    pub derivative_groups: Vec<DerivativeGroup>,
     /// Whether pipelines may ask for full subgroups (`computeFullSubgroups`).
     pub full_subgroups: bool,
     /// Whether pipelines may allow varying subgroup sizes (`subgroupSizeControl`).
@@ -85,6 +87,7 @@ impl Default for Config {
             min_subgroup_size: 4,
             max_subgroup_size: 128,
             required_sizes: Vec::new(),
+            derivative_groups: DerivativeGroup::ALL.to_vec(),
             full_subgroups: false,
             varying_size: false,
             broadcast_dynamic_id: true,

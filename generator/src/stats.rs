@@ -208,6 +208,8 @@ constructs! {
     SpecConstant,
     /// A workgroup size given by specialisation constants.
     SpecWorkgroup,
+    /// Quads that the module says (`DerivativeGroupQuadsKHR`, `DerivativeGroupLinearKHR`).
+    DerivativeGroup,
     /// A condition, selector or bound with a subgroup operation in it.
     SteeringOperation,
     /// A subgroup operation in an operand of another.
@@ -278,6 +280,7 @@ impl Stats {
         if case.entry_point.workgroups().default_size.is_some() {
             counter.constructs.insert(Construct::SpecWorkgroup, 1);
         }
+        counter.count_if(case.entry_point.workgroups().derivative_group.is_some(), Construct::DerivativeGroup);
         let mut found = BTreeMap::<_, u64>::new();
         for placed in operations(&case.program) {
             *found.entry((placed.op, placed.ty)).or_default() += 1;

@@ -51,6 +51,7 @@ fn devices() -> Vec<Config> {
         max_workgroup_subgroups: u32::MAX,
         ..Config::default()
     };
+    let swiftshader = Config { derivative_groups: Vec::new(), ..swiftshader };
     let bare = Config { categories: [Category::Basic].into(), min_subgroup_size: 1, ..Config::default() };
     let narrow = Config { max_workgroup: [16, 2, 1], max_invocations: 16, max_workgroups: 1, ..Config::default() };
     vec![swiftshader, wide, bare, narrow]
@@ -120,6 +121,12 @@ fn assert_within(case: &Case, config: &Config) {
             _ => config.max_subgroup_size,
         };
         assert!(config.full_subgroups && workgroups.size[0].is_multiple_of(multiple_of), "VUIDs 02757 to 02759");
+    }
+    if let Some(group) = workgroups.derivative_group {
+        assert!(
+            config.derivative_groups.contains(&group) && group.divides(workgroups.size) && sure >= 4,
+            "VUIDs 10151, 10152"
+        );
     }
     let shared = case.program.shared.iter().map(|array| array.scalar);
     let declared = case.program.functions.iter().flat_map(declared_scalars);

@@ -80,6 +80,8 @@ pub struct Interface {
     pub stage: spirv::ExecutionModel,
     /// Invocations of a workgroup in x, y, z.
     pub workgroup_size: [u32; 3],
+    /// True if quads are of local invocation ids (`DerivativeGroupQuadsKHR`); otherwise they may be of consecutive indices.
+    pub quads_of_ids: bool,
     /// The strongest tier that the execution modes ask for.
     pub tier: Tier,
     /// Buffers and other resources.

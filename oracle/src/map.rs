@@ -62,7 +62,8 @@ pub enum MapRule {
     SubgroupIds,
     /// Each fragment of a triangle is executed, and no store of another invocation has an effect (rules H1 and H5).
     Coverage,
-    /// The lanes of a quad are those of neighbouring pixels, in their order (rule H2).
+    /// The lanes of a quad are those of neighbouring pixels, in their order (rule H2), or in a workgroup those that the derivative group says
+    /// (rule M9).
     Quads,
     /// At tier maximal helper invocations are active from the beginning (rule H4).
     ActiveHelpers,
@@ -91,7 +92,7 @@ impl MapRule {
             }
             MapRule::SubgroupIds => "gl_SubgroupID is one number in each subgroup and differs between subgroups",
             MapRule::Coverage => "exactly the fragments of the triangles execute the shader and store",
-            MapRule::Quads => "lanes 4q to 4q+3 are a quad of neighbouring fragments or helpers, in the order of rows",
+            MapRule::Quads => "lanes 4q to 4q+3 are a quad of neighbouring invocations, in the order of rows",
             MapRule::ActiveHelpers => "helper invocations are active as long as their quad has a fragment",
             MapRule::Executions => "each vertex or primitive is executed at least once, and writes a record each time",
             MapRule::NoHelpers => "outside of fragment shaders no helper invocations take part in subgroup operations",
@@ -260,7 +261,7 @@ impl LaneMap {
         (usable.then_some(LaneMap { groups }), checker.faults)
     }
 
-    /// The usual map: subgroups of `size` consecutive invocations.
+    /// The usual map: subgroups of `size` consecutive invocations, or quads.
     pub fn linear(case: &Case, size: u32) -> LaneMap {
         match &case.entry_point.launch {
             Launch::Workgroups(_) => {}
@@ -269,8 +270,12 @@ impl LaneMap {
                 return LaneMap::of_executions(&(0..items.identities()).collect::<Vec<u32>>(), size);
             }
         }
-        let n = case.entry_point.group_size();
-        LaneMap::from_fn(case, size, |index| (index / size, index % size), n.div_ceil(size))
+        let (n, workgroups) = (case.entry_point.group_size(), case.entry_point.workgroups());
+        let place = |index: u32| {
+            let place = workgroups.quad(index).map_or(index, |(quad, position)| 4 * quad + position);
+            (place / size, place % size)
+        };
+        LaneMap::from_fn(case, size, place, n.div_ceil(size))
     }
 
     /// The map of a draw before rasterisation in which these invocations are executed, in subgroups of `size` that follow each other.
@@ -387,6 +392,10 @@ impl Checker<'_> {
         if self.fatal_since(before) {
             return None;
         }
+        self.quads(&records, &groups);
+        if self.fatal_since(before) {
+            return None;
+        }
         self.subgroup_ids(&records, &groups);
         self.full_subgroups(&records, &groups);
         let size = records[0].size as usize;
@@ -483,6 +492,34 @@ impl Checker<'_> {
                 MapRule::Token,
                 format!("token {} is not the index of the lowest lane, {lowest:?}", first.token),
             );
+        }
+    }
+
+    /// Rule M9. All four invocations of a quad are there, since the workgroup is whole quads.
+    fn quads(&mut self, records: &[Record], groups: &[Vec<usize>]) {
+        let workgroups = self.case.entry_point.workgroups();
+        for group in groups {
+            let mut of_lanes = std::collections::BTreeMap::<u32, u32>::new();
+            for &index in group {
+                let Some((quad, position)) = workgroups.quad(index as u32) else { return };
+                let lane = records[index].lane;
+                let first = *of_lanes.entry(lane / 4).or_insert(quad);
+                if lane % 4 != position {
+                    self.fault(
+                        MapRule::Quads,
+                        format!("invocation {index}, number {position} of its quad, is lane {lane}"),
+                    );
+                } else if first != quad {
+                    self.fault(
+                        MapRule::Quads,
+                        format!(
+                            "lanes {} to {} are not one quad: invocation {index} is of another",
+                            lane / 4 * 4,
+                            lane / 4 * 4 + 3
+                        ),
+                    );
+                }
+            }
         }
     }
 

@@ -37,8 +37,6 @@ pub fn observe<R: Rules>(case: &Case, map: &LaneMap, mut rules: impl FnMut() -> 
         }
     }
     let mut words = map.words(case);
-    if !case.entry_point.stage.has_workgroups() {
-        rules().map_written(&case.entry_point, &mut words);
-    }
+    rules().map_written(&case.entry_point, &mut words);
     Ok(Observation { map: words, logs, open: Vec::new() })
 }

@@ -257,7 +257,7 @@ pub trait Rules {
         now
     }
 
-    /// The lane map of invocations without workgroups, as the device writes it.
+    /// The lane map as the device writes it.
     fn map_written(&mut self, _entry_point: &EntryPoint, _words: &mut [u32]) {}
 
     /// The lanes that go on after an assumption: all of them.

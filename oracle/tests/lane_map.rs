@@ -9,7 +9,7 @@ use tangle_oracle::map::{LaneMap, MapRule, SizePromise};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::Spec;
 use tangle_program::case::interface::MAP_WORDS;
-use tangle_program::case::{Case, GroupId, SpirvVersion, SubgroupSize};
+use tangle_program::case::{Case, DerivativeGroup, GroupId, SpirvVersion, SubgroupSize};
 
 /// Words of a record ([`tangle_program::case::interface::MAP_WORDS`]).
 const LANE: usize = 0;
@@ -177,6 +177,45 @@ fn full_subgroups_where_they_are_promised() {
     // The x dimension decides, not the product (rule M4).
     case.entry_point.workgroups_mut().size = [4, 4, 1];
     assert_eq!(judged(&case, &observed(&case)).0.verdict, Verdict::Pass);
+}
+
+#[test]
+fn quads_are_those_of_the_derivative_group() {
+    let with = |group, size| {
+        let mut case = sixteen();
+        let workgroups = case.entry_point.workgroups_mut();
+        (workgroups.derivative_group, workgroups.size) = (Some(group), size);
+        case
+    };
+    let of_ids = with(DerivativeGroup::Quads, [4, 4, 1]);
+    // Invocations 1 and 4 are beside and below invocation 0.
+    let exchange = |one: u32, other: u32| {
+        move |_: usize, record: &mut [u32]| {
+            let lane = record[LANE];
+            record[LANE] = if lane == one {
+                other
+            } else if lane == other {
+                one
+            } else {
+                lane
+            };
+        }
+    };
+    is_fatal(MapRule::Quads, broken(&of_ids, exchange(1, 2)));
+    // Each is where it belongs in a quad, but not in its own.
+    is_fatal(MapRule::Quads, broken(&of_ids, exchange(3, 7)));
+    // Lanes that follow each other are no quads of ids, and the other way round.
+    let of_indices = with(DerivativeGroup::Linear, [4, 4, 1]);
+    for (case, other) in [(&of_ids, &of_indices), (&of_indices, &of_ids)] {
+        is_fatal(MapRule::Quads, judged(case, &right(other, 8)));
+    }
+    // Two layers: quads do not cross them.
+    let layers = with(DerivativeGroup::Quads, [2, 2, 4]);
+    assert_eq!(judged(&layers, &right(&layers, 8)).0.verdict, Verdict::Pass);
+    // What the module does not say is free.
+    let mut free = of_ids.clone();
+    free.entry_point.workgroups_mut().derivative_group = None;
+    assert_eq!(judged(&free, &right(&of_ids, 8)).0.verdict, Verdict::Pass);
 }
 
 #[test]

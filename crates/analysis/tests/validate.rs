@@ -6,7 +6,7 @@ mod common;
 use common::tour::{self, cast};
 use common::*;
 use tangle_analysis::validate::{Invalid, MAX_EXPRS, MAX_FUNCTIONS, MAX_STATEMENTS, MAX_VARS, validate};
-use tangle_program::case::{Case, Data, SpecConstant, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{Case, Data, DerivativeGroup, SpecConstant, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::resource::{Resource, ResourceClass};
 use tangle_program::subgroup::SubgroupOp;
@@ -928,6 +928,18 @@ fn launch_and_data() {
         change(&|c| c.entry_point.workgroups_mut().default_size = Some([64, 64, 1])),
         say("entry_point.launch.workgroups.default_size", "4096 invocations: must be 1 to 1024")
     );
+    for (size, subgroup_size, group, message) in [
+        ([8, 1, 1], SubgroupSize::Default, DerivativeGroup::Quads, "workgroups of 8x1x1 are not whole quads (quads)"),
+        ([7, 2, 1], SubgroupSize::Default, DerivativeGroup::Linear, "workgroups of 7x2x1 are not whole quads (linear)"),
+        ([8, 1, 1], SubgroupSize::Required(2), DerivativeGroup::Linear, "a subgroup of 2 has no quads"),
+    ] {
+        let changed = change(&|c| {
+            c.entry_point.subgroup_size = subgroup_size;
+            let workgroups = c.entry_point.workgroups_mut();
+            (workgroups.size, workgroups.derivative_group) = (size, Some(group));
+        });
+        assert_eq!(changed, say("entry_point.launch.workgroups.derivative_group", message));
+    }
     assert_eq!(change(&|c| c.data.push = vec![0; 33]), say("data.push", "33 words, more than 32"));
 }
 

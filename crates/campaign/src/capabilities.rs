@@ -9,7 +9,7 @@ use tangle_emit::glsl::spelling::{self, TypeName, in_arb};
 use tangle_features::{Vulkan, for_category, for_resource, for_scalar, for_stage, for_tier, needs};
 use tangle_generator::Config;
 use tangle_oracle::map::SizePromise;
-use tangle_program::case::{Case, SpirvVersion, Stage, SubgroupSize, Tier};
+use tangle_program::case::{Case, DerivativeGroup, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::resource::{MAX_RESOURCES, ResourceClass};
 use tangle_program::subgroup::{Category, SubgroupOp, TABLE};
 use tangle_program::tree::{Builtin, Expr, Stmt, walk_block};
@@ -323,6 +323,13 @@ impl Capabilities {
             min_subgroup_size: sizes.min,
             max_subgroup_size: sizes.max,
             required_sizes: if self.required_size.contains(&stage) { powers.collect() } else { Vec::new() },
+            derivative_groups: [
+                (DerivativeGroup::Quads, Feature::ComputeDerivativeGroupQuads),
+                (DerivativeGroup::Linear, Feature::ComputeDerivativeGroupLinear),
+            ]
+            .into_iter()
+            .filter_map(|(group, feature)| (stage == Stage::Compute && has(feature)).then_some(group))
+            .collect(),
             full_subgroups: has(Feature::ComputeFullSubgroups) && stage.has_workgroups(),
             demote: has(Feature::DemoteToHelperInvocation),
             terminate: has(Feature::TerminateInvocation),

@@ -234,6 +234,11 @@ impl Plan {
                     // The printer knows compute shaders.
                     case.variant = Variant::Unoptimised;
                 }
+                let asked = self.choice.variant.is_some();
+                if !asked && case.entry_point.workgroups().derivative_group.is_some() && !case.variant.is_printed() {
+                    // glslang declares an extension that newer drivers do not take (`Feature::ComputeShaderDerivativesNv`).
+                    case.variant = Variant::Printed(Printing::PLAIN);
+                }
                 if let (true, Launch::Workgroups(workgroups)) =
                     (case.variant.loses_workgroup_size(), &mut case.entry_point.launch)
                 {

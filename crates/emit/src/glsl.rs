@@ -823,9 +823,8 @@ impl<'a> Printer<'a> {
 
     fn local_size(&mut self) {
         stage::interface(&self.case.entry_point).iter().for_each(|line| put_line!(self, "{line}"));
-        let Launch::Workgroups(Workgroups { size: [x, y, z], default_size, .. }) = self.case.entry_point.launch else {
-            return;
-        };
+        let Launch::Workgroups(workgroups) = self.case.entry_point.launch else { return };
+        let Workgroups { size: [x, y, z], default_size, derivative_group, .. } = workgroups;
         match default_size.filter(|_| !self.dialect.is_opengl()) {
             None => put_line!(self, "layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;"),
             Some([dx, dy, dz]) => {
@@ -833,6 +832,10 @@ impl<'a> Printer<'a> {
                 put_line!(self, "layout(local_size_x = {dx}, local_size_y = {dy}, local_size_z = {dz}) in;");
                 put_line!(self, "layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;");
             }
+        }
+        if let Some(group) = derivative_group {
+            // Behind the size, which it is checked against.
+            put_line!(self, "layout(derivative_group_{}NV) in;", group.name());
         }
     }
 

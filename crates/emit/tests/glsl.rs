@@ -7,7 +7,7 @@ use common::tour;
 use common::*;
 use tangle_analysis::validate::validate;
 use tangle_emit::glsl::{expression, glsl, print};
-use tangle_program::case::Tier;
+use tangle_program::case::{DerivativeGroup, Tier};
 use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::resource::{Resource, ResourceClass};
 use tangle_program::subgroup::SubgroupOp;
@@ -148,6 +148,18 @@ fn only_what_is_used_is_declared() {
     insta::assert_snapshot!(glsl(&case));
     case.tier = Tier::Plain;
     assert!(!glsl(&case).contains("reconverge"));
+}
+
+/// glslang checks the size when it comes to the derivative group, and so wants it first.
+#[test]
+fn derivative_groups_stand_behind_the_size() {
+    let mut case = case("", main_of(|_| vec![]));
+    let workgroups = case.entry_point.workgroups_mut();
+    (workgroups.size, workgroups.derivative_group) = ([4, 2, 1], Some(DerivativeGroup::Quads));
+    let text = glsl(&case);
+    let size = "layout(local_size_x = 4, local_size_y = 2, local_size_z = 1) in;\n";
+    assert!(text.contains("#extension GL_NV_compute_shader_derivatives : require\n"), "{text}");
+    assert!(text.contains(&format!("{size}layout(derivative_group_quadsNV) in;\n")), "{text}");
 }
 
 #[test]

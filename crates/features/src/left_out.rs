@@ -46,7 +46,9 @@ pub fn left_out(features: FeatureSet, api: Api) -> Vec<LeftOut> {
 fn words(ask: &Ask) -> Option<&'static str> {
     match *ask {
         Ask::Always => Some("every case"),
-        Ask::EntryPoint(what, _) | Ask::Statement(what, _) | Ask::Expression(what, _) => Some(what),
+        Ask::EntryPoint(what, _) | Ask::Case(what, _) | Ask::Statement(what, _) | Ask::Expression(what, _) => {
+            Some(what)
+        }
         Ask::Category(_)
         | Ask::Tier(_)
         | Ask::Stage(_)

@@ -35,6 +35,9 @@ pub fn needs(case: &Case) -> Needs {
             stmt.direct_exprs().for_each(|expr| expr.walk(&mut |expr| uses.expression(function, expr)));
         });
     }
+    if case.entry_point.workgroups().derivative_group.is_some() {
+        uses.min_subgroup_size = uses.min_subgroup_size.max(4);
+    }
     let features = uses.asked.union(having(|ask| match *ask {
         Ask::Always => true,
         Ask::Category(category) => uses.categories.contains(&category),
@@ -45,6 +48,7 @@ pub fn needs(case: &Case) -> Needs {
         Ask::Resource(class) => uses.resources.contains(&class),
         Ask::NonUniform(class) => uses.non_uniform.contains(&class),
         Ask::EntryPoint(_, asks) => asks(&case.entry_point),
+        Ask::Case(_, asks) => asks(case),
         Ask::Statement(..) | Ask::Expression(..) => false,
     }));
     Needs {

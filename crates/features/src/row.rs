@@ -5,7 +5,7 @@ use std::ffi::CStr;
 
 use serde::{Deserialize, Serialize};
 
-use tangle_program::case::{EntryPoint, Stage, Tier};
+use tangle_program::case::{Case, EntryPoint, Stage, Tier};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::Category;
 use tangle_program::tree::{Expr, Program, Stmt};
@@ -60,6 +60,8 @@ pub enum Ask {
     NonUniform(ResourceClass),
     /// Something about the entry point; the text says what.
     EntryPoint(&'static str, fn(&EntryPoint) -> bool),
+    /// Something about the case as a whole; the text says what.
+    Case(&'static str, fn(&Case) -> bool),
     /// A statement; the text says which, in the plural.
     Statement(&'static str, fn(&Program, &Stmt) -> bool),
     /// An expression; the text says which, in the plural.

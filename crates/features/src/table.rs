@@ -7,7 +7,7 @@ use std::mem::offset_of;
 
 use ash::vk::{self, TaggedStructure as _};
 use spirv::{Capability, ExecutionMode};
-use tangle_program::case::{EntryPoint, SpirvVersion, Stage, SubgroupSize, Tier};
+use tangle_program::case::{DerivativeGroup, EntryPoint, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::ops::Intrinsic;
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Category, Param};
@@ -58,6 +58,8 @@ const VULKAN_1_1: Origin = Origin::core(1);
 /// (VUID-VkDeviceCreateInfo-pNext-02830). A Vulkan 1.1 device offers none of them, even where it has the older extension.
 const VULKAN_1_2: Origin = Origin::core(2);
 const SIZE_CONTROL: Origin = Origin::promoted(ash::ext::subgroup_size_control::NAME, 3);
+/// The extension of NVIDIA has the same structure, but does not take modules that declare this one's SPIR-V.
+const DERIVATIVES: Origin = Origin::extension(c"VK_KHR_compute_shader_derivatives");
 const ROTATE: Origin = Origin::extension(ash::khr::shader_subgroup_rotate::NAME);
 
 features! {
@@ -204,6 +206,30 @@ features! {
         in member!(PhysicalDeviceSubgroupSizeControlFeatures.compute_full_subgroups, SIZE_CONTROL), {
         asked_by: &[Ask::EntryPoint("full subgroups", |entry_point| entry_point.full_subgroups)],
         amber: Some("SubgroupSizeControl.computeFullSubgroups"),
+    }
+    /// Quads of two by two local invocation ids. The structure has the number of that of VK_NV_compute_shader_derivatives.
+    ComputeDerivativeGroupQuads = "computeDerivativeGroupQuads"
+        in member!(PhysicalDeviceComputeShaderDerivativesFeaturesNV.compute_derivative_group_quads, DERIVATIVES), {
+        asked_by: &[Ask::EntryPoint("quads of local ids", |entry_point| has_quads(entry_point, DerivativeGroup::Quads))],
+        spirv: Spirv::capability(&[Capability::ComputeDerivativeGroupQuadsKHR])
+            .declaring("SPV_KHR_compute_shader_derivatives"),
+    }
+    /// Quads of four local invocation indices in a row.
+    ComputeDerivativeGroupLinear = "computeDerivativeGroupLinear"
+        in member!(PhysicalDeviceComputeShaderDerivativesFeaturesNV.compute_derivative_group_linear, DERIVATIVES), {
+        asked_by: &[Ask::EntryPoint("quads of local indices", |entry_point| has_quads(entry_point, DerivativeGroup::Linear))],
+        spirv: Spirv::capability(&[Capability::ComputeDerivativeGroupLinearKHR])
+            .declaring("SPV_KHR_compute_shader_derivatives"),
+    }
+    /// Modules that declare `SPV_NV_compute_shader_derivatives`, as glslang makes them. The extension that came after it does not take them
+    /// (vk.xml, `spirvextension`).
+    ComputeShaderDerivativesNv = "VK_NV_compute_shader_derivatives"
+        in Vulkan::Extension(ash::nv::compute_shader_derivatives::NAME), {
+        opengl: OpenGl::Language(&["GL_NV_compute_shader_derivatives"]),
+        asked_by: &[Ask::Case("quads of local ids in GLSL", |case| {
+            case.entry_point.workgroups().derivative_group.is_some() && !case.variant.is_printed()
+        })],
+        spirv: Spirv::extension(&["SPV_NV_compute_shader_derivatives"]),
     }
     /// 8-bit integers in shader arithmetic.
     ShaderInt8 = "shaderInt8" in member!(PhysicalDeviceVulkan12Features.shader_int8, VULKAN_1_2), {
@@ -509,6 +535,10 @@ fn is_dynamic_broadcast(expr: &Expr) -> bool {
     let Expr::Subgroup(call) = expr else { return false };
     let mut operands = call.op.info().params.iter().zip(&call.args);
     operands.any(|(param, arg)| *param == Param::BroadcastLane && !matches!(arg, Expr::Uint(_) | Expr::Constant(_)))
+}
+
+fn has_quads(entry_point: &EntryPoint, group: DerivativeGroup) -> bool {
+    entry_point.workgroups().derivative_group == Some(group)
 }
 
 fn is_local_size_id(entry_point: &EntryPoint) -> bool {

@@ -5,12 +5,13 @@ mod common;
 
 use common::*;
 use tangle_features::{Feature, FeatureSet, Needs, needs};
-use tangle_program::case::{Case, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{Case, DerivativeGroup, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::ops::Intrinsic;
 use tangle_program::resource::{Resource, ResourceClass};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Builtin, Expr, Stmt, SubgroupCall};
 use tangle_program::types::{Scalar, Type};
+use tangle_program::variant::{Printing, Variant};
 
 fn case_of(value: Expr) -> Case {
     case(
@@ -57,6 +58,17 @@ fn tiers_and_launches() {
         (changed(|case| case.entry_point.subgroup_size = SubgroupSize::Varying), &[Feature::SubgroupSizeControl]),
         (changed(|case| case.entry_point.subgroup_size = SubgroupSize::Required(8)), &[Feature::SubgroupSizeControl]),
         (changed(|case| case.entry_point.full_subgroups = true), &[Feature::ComputeFullSubgroups]),
+        (
+            changed(|case| case.entry_point.workgroups_mut().derivative_group = Some(DerivativeGroup::Quads)),
+            &[Feature::ComputeDerivativeGroupQuads, Feature::ComputeShaderDerivativesNv],
+        ),
+        (
+            changed(|case| {
+                case.entry_point.workgroups_mut().derivative_group = Some(DerivativeGroup::Linear);
+                case.variant = Variant::Printed(Printing::PLAIN);
+            }),
+            &[Feature::ComputeDerivativeGroupLinear],
+        ),
         (changed(|case| case.entry_point.workgroups_mut().default_size = Some([1; 3])), &[]),
         (
             changed(|case| {

@@ -185,7 +185,7 @@ impl Device {
         }
         let mut made = None;
         for size in self.sizes().filter(|size| size.is_power_of_two()) {
-            let expected = match ready.expect(LaneMap::linear(ready.invocations, size)) {
+            let expected = match ready.expect(LaneMap::of(ready.interface, size)) {
                 Ok(expected) => expected,
                 Err(other) => return other,
             };
@@ -252,7 +252,7 @@ impl<'a> Ready<'a> {
         // It was made once, so it can be made again.
         dispatch(self.interface, self.inputs).unwrap_or_else(|_| Dispatch {
             workgroups: self.inputs.workgroups,
-            lane_map: LaneMap::linear(self.invocations, self.inputs.subgroup_size),
+            lane_map: LaneMap::of(self.interface, self.inputs.subgroup_size),
             buffers: Vec::new(),
             push: Vec::new(),
             limits: self.inputs.limits,
@@ -396,7 +396,6 @@ fn interpret(job: &Job, subgroup_size: u32, fault: Option<Planted>) -> Result<Co
     if let Some(fault) = fault {
         pipeline = pipeline.with_fault(fault);
     }
-    let invocations = pipeline.interface().workgroup_size.iter().product();
     let mut launches = Vec::new();
     for launch in &job.launches {
         let bytes = |init: &Init| match init {
@@ -411,7 +410,7 @@ fn interpret(job: &Job, subgroup_size: u32, fault: Option<Planted>) -> Result<Co
         let outcome = pipeline
             .run(&Dispatch {
                 workgroups: launch.groups,
-                lane_map: LaneMap::linear(invocations, subgroup_size),
+                lane_map: LaneMap::of(pipeline.interface(), subgroup_size),
                 buffers: launch.buffers.iter().map(buffer).collect(),
                 push: launch.push_constants.clone(),
                 limits: tangle_interpreter::Limits::default(),

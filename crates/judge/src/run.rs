@@ -123,12 +123,11 @@ pub fn dispatch(interface: &Interface, inputs: &Inputs) -> Result<Dispatch, Erro
         ..Buffer::default()
     });
     let buffers: Result<Vec<_>, _> = interface.bindings.iter().map(|binding| buffers(binding, inputs)).collect();
-    let invocations = interface.workgroup_size.iter().product();
     let mut push = inputs.push.clone();
     push.resize(push.len().max(interface.push_size as usize), 0);
     Ok(Dispatch {
         workgroups: inputs.workgroups,
-        lane_map: LaneMap::linear(invocations, inputs.subgroup_size),
+        lane_map: LaneMap::of(interface, inputs.subgroup_size),
         buffers: buffers?.into_iter().flatten().chain(memory).collect(),
         push,
         limits: inputs.limits,

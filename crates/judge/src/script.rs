@@ -134,7 +134,7 @@ impl<'a> Machine<'a> {
         let size = pipeline.subgroup_size.unwrap_or(self.subgroup_size);
         let mut dispatch = Dispatch {
             workgroups,
-            lane_map: LaneMap::linear(ready.interface().workgroup_size.iter().product(), size),
+            lane_map: LaneMap::of(ready.interface(), size),
             buffers: Vec::new(),
             push: Vec::new(),
             limits: self.limits,

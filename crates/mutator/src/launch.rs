@@ -1,6 +1,6 @@
 //! Launch and data.
 
-use tangle_program::case::{Case, Launch, SpecConstant, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{Case, DerivativeGroup, Launch, SpecConstant, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::variant::{Freedom, PASSES, Printing, Variant};
 
 use crate::dice::Dice;
@@ -72,6 +72,11 @@ fn another_size(size: SubgroupSize, dice: &mut Dice) -> SubgroupSize {
 
 /// Gives every invocation an input again: what is there is repeated.
 pub fn fit(case: &mut Case) {
+    if let Launch::Workgroups(workgroups) = &mut case.entry_point.launch {
+        let sizes = [Some(workgroups.size), workgroups.default_size];
+        let divides = |group: &DerivativeGroup| sizes.into_iter().flatten().all(|size| group.divides(size));
+        workgroups.derivative_group = workgroups.derivative_group.filter(divides);
+    }
     let invocations = case.entry_point.invocations() as usize;
     for input in &mut case.data.inputs {
         *input = resized(input, invocations);

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::entry_point::{
-    Centre, Draw, EntryPoint, GroupId, InvocationId, Items, Launch, SpirvVersion, Stage, SubgroupSize, Workgroups,
+    Centre, DerivativeGroup, Draw, EntryPoint, GroupId, InvocationId, Items, Launch, SpirvVersion, Stage, SubgroupSize,
+    Workgroups,
 };
 use crate::tree::Program;
 use crate::variant::Variant;

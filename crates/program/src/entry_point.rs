@@ -139,7 +139,7 @@ pub enum Launch {
 impl Launch {
     /// A dispatch of so many workgroups of this size.
     pub const fn workgroups(size: [u32; 3], count: [u32; 3]) -> Launch {
-        Launch::Workgroups(Workgroups { size, count, default_size: None })
+        Launch::Workgroups(Workgroups { size, count, ..Workgroups::SINGLE })
     }
 }
 
@@ -245,9 +245,60 @@ pub struct Workgroups {
     /// If the size is given by specialisation constants when the pipeline is made: the one that the module has by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_size: Option<[u32; 3]>,
+    /// How the invocations form quads, if the module says so (SPV_KHR_compute_shader_derivatives). Otherwise only the lanes say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub derivative_group: Option<DerivativeGroup>,
+}
+
+/// How the invocations of a workgroup form quads (Vulkan, Shaders, Quad).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DerivativeGroup {
+    /// `DerivativeGroupQuadsKHR`: squares of two by two local invocation ids, row by row.
+    Quads,
+    /// `DerivativeGroupLinearKHR`: four local invocation indices in a row.
+    Linear,
+}
+
+impl DerivativeGroup {
+    /// Both.
+    pub const ALL: [DerivativeGroup; 2] = [DerivativeGroup::Quads, DerivativeGroup::Linear];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DerivativeGroup::Quads => "quads",
+            DerivativeGroup::Linear => "linear",
+        }
+    }
+
+    /// True if workgroups of this size are whole quads (VUID-StandaloneSpirv-DerivativeGroupQuadsKHR-10151 and
+    /// -DerivativeGroupLinearKHR-10152).
+    pub fn divides(self, [x, y, z]: [u32; 3]) -> bool {
+        match self {
+            DerivativeGroup::Quads => x.is_multiple_of(2) && y.is_multiple_of(2),
+            DerivativeGroup::Linear => product([x % 4, y % 4, z % 4]).is_multiple_of(4),
+        }
+    }
 }
 
 impl Workgroups {
+    /// One invocation.
+    const SINGLE: Workgroups = Workgroups { size: [1; 3], count: [1; 3], default_size: None, derivative_group: None };
+
+    /// The quad of the invocation with this `LocalInvocationIndex`, of those of its workgroup, and which of the quad it is; `None` if the module says
+    /// nothing about quads.
+    pub fn quad(&self, index: u32) -> Option<(u32, u32)> {
+        let [width, height, _] = self.size;
+        Some(match self.derivative_group? {
+            DerivativeGroup::Quads => {
+                let [x, y, z] = self.position(index);
+                (x / 2 + width / 2 * (y / 2 + height / 2 * z), x % 2 + y % 2 * 2)
+            }
+            DerivativeGroup::Linear => (index / 4, index % 4),
+        })
+    }
+
     /// `LocalInvocationId` of the invocation with this `LocalInvocationIndex`.
     pub const fn position(&self, index: u32) -> [u32; 3] {
         let [x, y, _] = self.size;
@@ -293,8 +344,8 @@ impl EntryPoint {
     pub fn workgroups(&self) -> Workgroups {
         match &self.launch {
             Launch::Workgroups(workgroups) => *workgroups,
-            Launch::Draw(draw) => Workgroups { size: draw.grid(), count: [1; 3], default_size: None },
-            Launch::Items(items) => Workgroups { size: items.grid(), count: [1; 3], default_size: None },
+            Launch::Draw(draw) => Workgroups { size: draw.grid(), ..Workgroups::SINGLE },
+            Launch::Items(items) => Workgroups { size: items.grid(), ..Workgroups::SINGLE },
         }
     }
 

@@ -1,7 +1,8 @@
 //! The entry point: how a case is launched.
 
 use tangle_program::case::{
-    Centre, Draw as Drawn, EntryPoint, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier, Workgroups,
+    Centre, DerivativeGroup, Draw as Drawn, EntryPoint, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier,
+    Workgroups,
 };
 use tangle_program::subgroup::Category;
 
@@ -57,13 +58,52 @@ pub(crate) fn entry_point(draw: &mut Draw<'_>, config: &Config) -> EntryPoint {
         SubgroupSize::Required(size) => config.max_invocations.min(size.saturating_mul(config.max_workgroup_subgroups)),
         SubgroupSize::Default | SubgroupSize::Varying => config.max_invocations,
     };
-    let size = workgroup(draw, config, most.max(1));
+    let mut size = workgroup(draw, config, most.max(1));
+    let derivative_group = derivative_group(draw, config, subgroup_size, &mut size, most);
     let count = if size.iter().product::<u32>() > ALONE { [1; 3] } else { groups(draw, config) };
     let full_subgroups = full_allowed(config, subgroup_size, size[0]) && draw.percent(60);
     let specialised = spirv < SpirvVersion::V1_6 || config.local_size_id;
     let default_size = (specialised && draw.percent(12)).then(|| draw.pick(&DEFAULT_WORKGROUPS));
-    let launch = Launch::Workgroups(Workgroups { size, count, default_size });
+    let default_size = default_size.filter(|&size| derivative_group.is_none_or(|group| group.divides(size)));
+    let launch = Launch::Workgroups(Workgroups { size, count, default_size, derivative_group });
     EntryPoint { stage: config.stage, launch, subgroup_size, full_subgroups, spirv }
+}
+
+/// Of so many workgroups in a hundred the module says how they form quads.
+const QUADS_PERCENT: u32 = 10;
+
+/// How invocations form quads, with a workgroup of whole ones.
+fn derivative_group(
+    draw: &mut Draw<'_>,
+    config: &Config,
+    subgroup_size: SubgroupSize,
+    size: &mut [u32; 3],
+    most: u32,
+) -> Option<DerivativeGroup> {
+    let has_quads = !matches!(subgroup_size, SubgroupSize::Required(..4)) && config.min_subgroup_size >= 4;
+    if config.derivative_groups.is_empty() || !has_quads || !draw.percent(QUADS_PERCENT) {
+        return None;
+    }
+    let group = draw.pick(&config.derivative_groups);
+    let [x, y, z] = *size;
+    let [width, height] = [config.max_workgroup[0], config.max_workgroup[1]];
+    let whole = match group {
+        // One row is folded into two, or more.
+        DerivativeGroup::Quads if y == 1 => {
+            let rows = draw.pick(&[2, 4, 8]);
+            [(x / rows).next_multiple_of(2), rows, z]
+        }
+        DerivativeGroup::Quads => [x.next_multiple_of(2), y.next_multiple_of(2), z],
+        DerivativeGroup::Linear if group.divides(*size) => *size,
+        DerivativeGroup::Linear => [x.next_multiple_of(4), y, z],
+    };
+    let whole = whole.map(|side| side.max(1));
+    let fits = whole[0] <= width && whole[1] <= height && whole.iter().product::<u32>() <= most;
+    if !fits || !group.divides(whole) {
+        return None;
+    }
+    *size = whole;
+    Some(group)
 }
 
 /// Sizes of a framebuffer with their weights.

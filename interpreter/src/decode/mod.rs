@@ -267,6 +267,7 @@ impl<'a> Decoder<'a> {
             entry,
             stage,
             workgroup_size,
+            quads_of_ids: self.has_mode(entry_id, spirv::ExecutionMode::DerivativeGroupQuadsKHR),
             tier,
             bindings: std::mem::take(&mut self.bindings),
             push_size: self.push_size,
@@ -665,16 +666,17 @@ impl<'a> Decoder<'a> {
         size.ok_or_else(|| invalid("the entry point has no workgroup size"))
     }
 
+    fn has_mode(&self, entry: u32, wanted: spirv::ExecutionMode) -> bool {
+        self.module.execution_modes.iter().any(|inst| {
+            inst.operands.first() == Some(&Operand::IdRef(entry))
+                && inst.operands.get(1) == Some(&Operand::ExecutionMode(wanted))
+        })
+    }
+
     fn declared_tier(&self, entry: u32) -> Tier {
-        let has = |wanted| {
-            self.module.execution_modes.iter().any(|inst| {
-                inst.operands.first() == Some(&Operand::IdRef(entry))
-                    && inst.operands.get(1) == Some(&Operand::ExecutionMode(wanted))
-            })
-        };
-        if has(spirv::ExecutionMode::MaximallyReconvergesKHR) {
+        if self.has_mode(entry, spirv::ExecutionMode::MaximallyReconvergesKHR) {
             Tier::Maximal
-        } else if has(spirv::ExecutionMode::SubgroupUniformControlFlowKHR) {
+        } else if self.has_mode(entry, spirv::ExecutionMode::SubgroupUniformControlFlowKHR) {
             Tier::SubgroupUniform
         } else {
             Tier::Plain

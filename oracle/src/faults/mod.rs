@@ -41,6 +41,7 @@ pub mod items;
 mod operation;
 mod peephole;
 mod table;
+pub mod workgroup;
 
 use tangle_program::case::SpecConstant;
 use tangle_program::memory::{AtomicOp, StorageClass};

@@ -18,7 +18,9 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use tangle_program::case::{Case, Centre, Data, Draw, EntryPoint, FORMAT, Items, Launch, Stage, SubgroupSize, Tier};
+use tangle_program::case::{
+    Case, Centre, Data, Draw, EntryPoint, FORMAT, Items, Launch, Stage, SubgroupSize, Tier, Workgroups,
+};
 use tangle_program::memory::{MAX_SHARED_BYTES, is_element};
 use tangle_program::resource::MAX_RESOURCES;
 use tangle_program::tree::{Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt};
@@ -218,7 +220,25 @@ fn entry_point(entry_point: &EntryPoint) -> Checked {
                 .at(|| "launch.workgroups.default_size".into());
         }
     }
-    Ok(())
+    derivative_group(entry_point, workgroups).at(|| "launch.workgroups.derivative_group".into())
+}
+
+/// Workgroups, and subgroups of a size that is asked for, are whole quads.
+fn derivative_group(entry_point: &EntryPoint, workgroups: &Workgroups) -> Checked {
+    let Some(group) = workgroups.derivative_group else { return Ok(()) };
+    // Whether other stages may have one is a property of the device (meshAndTaskShaderDerivatives).
+    if entry_point.stage != Stage::Compute {
+        refuse!("quads are said of compute shaders, not of {} shaders", entry_point.stage.name());
+    }
+    for [x, y, z] in std::iter::once(workgroups.size).chain(workgroups.default_size) {
+        if !group.divides([x, y, z]) {
+            refuse!("workgroups of {x}x{y}x{z} are not whole quads ({})", group.name());
+        }
+    }
+    match entry_point.subgroup_size {
+        SubgroupSize::Required(size) if size < 4 => refuse!("a subgroup of {size} has no quads"),
+        _ => Ok(()),
+    }
 }
 
 /// Something is covered, and no rasteriser can be in doubt of what.

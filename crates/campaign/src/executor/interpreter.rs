@@ -87,13 +87,13 @@ impl From<spirv::Error> for Stopped {
 impl Interpreter {
     /// Runs the launches of a job.
     fn run(self, job: &Job, cases: &[&Case]) -> Result<Vec<LaunchOutput>, Stopped> {
-        let observed = self.observe(job, cases, |case| {
+        let observed = self.observe(job, cases, |case, interface| {
             let size = match case.entry_point.subgroup_size {
                 // A required subgroup size is granted. Lanes are in the order of local indices.
                 SubgroupSize::Required(size) => size,
                 SubgroupSize::Default | SubgroupSize::Varying => self.subgroup_size,
             };
-            spirv::LaneMap::linear(case.entry_point.group_size(), size)
+            spirv::LaneMap::of(interface, size)
         })?;
         Ok(observed.iter().map(launch_output).collect())
     }
@@ -103,7 +103,7 @@ impl Interpreter {
         self,
         job: &Job,
         cases: &[&Case],
-        lane_map: impl Fn(&Case) -> spirv::LaneMap,
+        lane_map: impl Fn(&Case, &spirv::Interface) -> spirv::LaneMap,
     ) -> Result<Vec<Observation>, Stopped> {
         let options = spirv::PipelineOptions {
             specialization: job.specialization.iter().map(|&(id, value)| (id, value.into())).collect(),
@@ -114,7 +114,7 @@ impl Interpreter {
             pipeline = pipeline.with_fault(fault);
         }
         let observe = |(number, (launch, case)): (u32, (&Launch, &&Case))| {
-            let outcome = pipeline.run(&dispatch(launch, lane_map(case)))?;
+            let outcome = pipeline.run(&dispatch(launch, lane_map(case, pipeline.interface())))?;
             match outcome.end {
                 spirv::End::Completed => observation(launch, case, &outcome.buffers),
                 // Of long loops nothing is said.
@@ -157,7 +157,7 @@ pub(crate) fn execute(prepared: &Prepared, lane_map: &spirv::LaneMap) -> Result<
     let case = &prepared.case;
     let job = job_with(prepared, Dialect::Vulkan, [case], 0);
     let interpreter = Interpreter { subgroup_size: lane_map.subgroup_size, fault: None };
-    let mut observed = interpreter.observe(&job, &[case], |_| lane_map.clone())?;
+    let mut observed = interpreter.observe(&job, &[case], |_, _| lane_map.clone())?;
     observed.pop().ok_or_else(|| Stopped::Unsupported("a case without a launch".into()))
 }
 

@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use crossbeam_channel::Sender;
 use tangle_oracle::faults::fragment::{FragmentFault, PlantedFragment};
 use tangle_oracle::faults::items::{ItemFault, PlantedItem};
+use tangle_oracle::faults::workgroup::{PlantedWorkgroup, WorkgroupFault};
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::Observation;
 use tangle_oracle::map::LaneMap;
@@ -41,6 +42,8 @@ pub enum Behaviour {
     Fragment(FragmentFault),
     /// One planted fault of the stages before rasterisation.
     Item(ItemFault),
+    /// One planted fault of the lane map of workgroups.
+    Workgroup(WorkgroupFault),
 }
 
 /// How the reference device runs a case.
@@ -64,9 +67,11 @@ impl FromStr for Reference {
                 let fault = Fault::ALL.iter().find(|fault| fault.name() == name);
                 let of_fragments = FragmentFault::ALL.iter().find(|fault| fault.name() == name);
                 let of_items = ItemFault::ALL.iter().find(|fault| fault.name() == name);
+                let of_workgroups = WorkgroupFault::ALL.iter().find(|fault| fault.name() == name);
                 let fault = fault.map(|&fault| Behaviour::Planted(fault));
                 let fault = fault.or_else(|| of_fragments.map(|&fault| Behaviour::Fragment(fault)));
                 let fault = fault.or_else(|| of_items.map(|&fault| Behaviour::Item(fault)));
+                let fault = fault.or_else(|| of_workgroups.map(|&fault| Behaviour::Workgroup(fault)));
                 fault.ok_or_else(|| anyhow!("no planted fault '{name}'"))?
             }
         };
@@ -91,6 +96,7 @@ impl Reference {
             Behaviour::Planted(fault) => reference::observe(case, &map, || Planted::new(fault))?,
             Behaviour::Fragment(fault) => reference::observe(case, &map, || PlantedFragment(fault))?,
             Behaviour::Item(fault) => reference::observe(case, &map, || PlantedItem(fault))?,
+            Behaviour::Workgroup(fault) => reference::observe(case, &map, || PlantedWorkgroup(fault))?,
         })
     }
 }

@@ -10,7 +10,10 @@ use super::Dialect;
 /// Lines behind `#version`. The pragma gives shaderc the stage; without one it is compute.
 pub(super) fn header(case: &Case) -> Vec<&'static str> {
     match case.entry_point.stage {
-        Stage::Compute => Vec::new(),
+        Stage::Compute => {
+            let group = case.entry_point.workgroups().derivative_group;
+            group.iter().map(|_| "#extension GL_NV_compute_shader_derivatives : require").collect()
+        }
         Stage::Task => vec!["#pragma shader_stage(task)", "#extension GL_EXT_mesh_shader : require"],
         Stage::Mesh => vec!["#pragma shader_stage(mesh)", "#extension GL_EXT_mesh_shader : require"],
         Stage::Vertex => vec!["#pragma shader_stage(vertex)"],

@@ -27,6 +27,9 @@ pub fn lacks(case: &Case) -> Vec<String> {
     if case.entry_point.workgroups().default_size.is_some() {
         lacking.insert("specialised workgroup sizes in HLSL".into());
     }
+    if case.entry_point.workgroups().derivative_group.is_some() {
+        lacking.insert("derivative groups in HLSL".into());
+    }
     for function in &case.program.functions {
         for ty in declared_types(function) {
             if matches!(ty.shape, Shape::Array(_)) {
@@ -138,7 +141,8 @@ pub fn fitted(mut case: Case) -> Case {
     if case.entry_point.stage != Stage::Compute {
         return before;
     }
-    case.entry_point.workgroups_mut().default_size = None;
+    let workgroups = case.entry_point.workgroups_mut();
+    (workgroups.default_size, workgroups.derivative_group) = (None, None);
     for function in &mut case.program.functions {
         let declarations = Function { body: Block::new(), ..function.clone() };
         fit_block(&declarations, &mut function.body);

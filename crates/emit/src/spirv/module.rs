@@ -10,7 +10,7 @@ use rspirv::spirv::{
 };
 use rustc_hash::FxHashMap;
 use tangle_features::{FeatureSet, needs};
-use tangle_program::case::{Case, SpirvVersion, Tier, interface};
+use tangle_program::case::{Case, DerivativeGroup, SpirvVersion, Tier, interface};
 use tangle_program::memory::ArrayId;
 use tangle_program::resource::ResourceClass;
 use tangle_program::tree::Stmt;
@@ -140,6 +140,13 @@ impl<'a> Module<'a> {
         match workgroups.default_size {
             None => self.builder.execution_mode(main, ExecutionMode::LocalSize, workgroups.size),
             Some(default) => self.specialised_size(main, default),
+        }
+        let derivative_group = workgroups.derivative_group.map(|group| match group {
+            DerivativeGroup::Quads => ExecutionMode::DerivativeGroupQuadsKHR,
+            DerivativeGroup::Linear => ExecutionMode::DerivativeGroupLinearKHR,
+        });
+        if let Some(mode) = derivative_group {
+            self.builder.execution_mode(main, mode, []);
         }
         match self.case.tier {
             Tier::Plain => {}

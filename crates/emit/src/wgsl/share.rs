@@ -26,6 +26,9 @@ pub fn lacks(case: &Case) -> Vec<String> {
     if case.entry_point.workgroups().default_size.is_some() {
         lacking.insert("specialised workgroup sizes".into());
     }
+    if case.entry_point.workgroups().derivative_group.is_some() {
+        lacking.insert("derivative groups".into());
+    }
     lacking.extend(case.program.shared.iter().filter_map(|array| scalar_lacking(array.scalar)));
     for (at, function) in case.program.functions.iter().enumerate() {
         lacking.extend(declared_types(function).filter_map(|ty| scalar_lacking(ty.scalar)));
@@ -189,7 +192,8 @@ pub fn fitted(mut case: Case) -> Case {
     if case.entry_point.stage != Stage::Compute {
         return before;
     }
-    case.entry_point.workgroups_mut().default_size = None;
+    let workgroups = case.entry_point.workgroups_mut();
+    (workgroups.default_size, workgroups.derivative_group) = (None, None);
     let last = case.program.functions.len().saturating_sub(1);
     for (at, function) in case.program.functions.iter_mut().enumerate() {
         let declarations = Function { body: Block::new(), ..function.clone() };

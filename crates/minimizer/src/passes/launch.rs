@@ -168,7 +168,7 @@ pub fn workgroup(case: &Case) -> Candidates<'_> {
 /// Asks for less: every demand alone.
 pub fn demands(case: &Case) -> Candidates<'_> {
     let mut edits: Vec<Demand> = Vec::new();
-    edits.extend([Demand::FullSubgroups, Demand::PlainWorkgroup]);
+    edits.extend([Demand::FullSubgroups, Demand::PlainWorkgroup, Demand::DerivativeGroup]);
     edits.extend([SubgroupSize::Default, SubgroupSize::Varying].map(Demand::Size));
     edits.extend(SpirvVersion::ALL.map(Demand::Spirv));
     edits.extend(Tier::ALL.map(Demand::Tier));
@@ -177,6 +177,11 @@ pub fn demands(case: &Case) -> Candidates<'_> {
         Demand::PlainWorkgroup => {
             if let Launch::Workgroups(workgroups) = &mut case.entry_point.launch {
                 workgroups.default_size = None;
+            }
+        }
+        Demand::DerivativeGroup => {
+            if let Launch::Workgroups(workgroups) = &mut case.entry_point.launch {
+                workgroups.derivative_group = None;
             }
         }
         Demand::Size(size) => case.entry_point.subgroup_size = size,
@@ -189,6 +194,7 @@ pub fn demands(case: &Case) -> Candidates<'_> {
 enum Demand {
     FullSubgroups,
     PlainWorkgroup,
+    DerivativeGroup,
     Size(SubgroupSize),
     Spirv(SpirvVersion),
     Tier(Tier),

@@ -1,7 +1,7 @@
 //! The page of a finding.
 
 use tangle_oracle::map::MapFault;
-use tangle_program::case::{Case, GroupId, SubgroupSize};
+use tangle_program::case::{Case, DerivativeGroup, GroupId, SubgroupSize};
 
 use super::lanes::picture;
 use super::listing::{code, listing};
@@ -383,6 +383,10 @@ fn case_facts(subject: &Subject) -> Vec<(String, String)> {
         ("Stage".to_owned(), case.entry_point.stage.name().to_owned()),
         ("Workgroup".into(), by(case.entry_point.workgroups().size)),
         ("Workgroups".into(), by(case.entry_point.workgroups().count)),
+        (
+            "Quads".into(),
+            case.entry_point.workgroups().derivative_group.map_or("by lanes", DerivativeGroup::name).into(),
+        ),
         ("Subgroup size".into(), size),
         ("Full subgroups".into(), if case.entry_point.full_subgroups { "required" } else { "not required" }.into()),
         ("SPIR-V".into(), spirv.unwrap_or_default()),

@@ -1,0 +1,70 @@
+//! The stages with workgroups: right devices with quads of every kind, and planted faults of the lane map.
+
+use tangle_analysis::validate::validate;
+use tangle_generator::{Config, from_seed};
+use tangle_oracle::faults::workgroup::{PlantedWorkgroup, WorkgroupFault};
+use tangle_oracle::judge::{Judgement, Verdict, judge};
+use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::reference::observe;
+use tangle_oracle::rules::{MinimalReconvergence, Rules, Spec};
+use tangle_program::case::{Case, DerivativeGroup, Stage, SubgroupSize, Tier};
+
+const STAGES: [Stage; 3] = [Stage::Compute, Stage::Task, Stage::Mesh];
+
+fn run<R: Rules>(case: &Case, rules: impl FnMut() -> R) -> Judgement {
+    let size = if let SubgroupSize::Required(size) = case.entry_point.subgroup_size { size } else { 8 };
+    let observation = observe(case, &LaneMap::linear(case, size), rules).expect("a generated case is well-formed");
+    judge(case, &observation, SizePromise { default: 8, min: 4, max: 128 })
+}
+
+fn case(seed: u64, stage: Stage) -> Case {
+    let tier = Tier::ALL[seed as usize % Tier::ALL.len()];
+    let config = Config { stage, tier, max_subgroup_size: 32, required_sizes: vec![4, 8, 16, 32], ..Config::default() };
+    from_seed(seed, &config)
+}
+
+#[test]
+fn right_devices_pass_with_quads_of_every_kind() {
+    let mut seen = [0; 2];
+    for (seed, group) in (0..400).flat_map(|seed| DerivativeGroup::ALL.map(|group| (seed, group))) {
+        let mut case = case(seed, Stage::Compute);
+        let workgroups = case.entry_point.workgroups_mut();
+        let default_divides = workgroups.default_size.is_none_or(|size| group.divides(size));
+        if !group.divides(workgroups.size) || !default_divides {
+            continue;
+        }
+        workgroups.derivative_group = Some(group);
+        validate(&case).unwrap_or_else(|invalid| panic!("seed {seed}: {invalid}"));
+        for judgement in [run(&case, || Spec), run(&case, || MinimalReconvergence)] {
+            assert!(
+                matches!(judgement.verdict, Verdict::Pass | Verdict::Vacuous),
+                "seed {seed}, {group:?}: {judgement:?}"
+            );
+        }
+        seen[group as usize] += 1;
+    }
+    assert!(seen.iter().all(|&cases| cases > 20), "{seen:?}");
+}
+
+#[test]
+fn planted_faults_are_caught() {
+    const CASES: u64 = 200;
+    let mut missed = Vec::new();
+    for (&fault, stage) in WorkgroupFault::ALL.iter().flat_map(|fault| STAGES.map(|stage| (fault, stage))) {
+        let is_of_quads = fault.name().starts_with("quad_");
+        if is_of_quads && stage != Stage::Compute {
+            continue;
+        }
+        let caught = (0..CASES).find(|&seed| {
+            let verdict = run(&case(seed, stage), || PlantedWorkgroup(fault)).verdict;
+            matches!(verdict, Verdict::Mismatch(_) | Verdict::LaneMap)
+        });
+        match caught {
+            Some(seed) => {
+                eprintln!("{:8} {:30} caught by case {:3}  {}", stage.name(), fault.name(), seed + 1, fault.about());
+            }
+            None => missed.push((stage.name(), fault.name())),
+        }
+    }
+    assert!(missed.is_empty(), "not caught within {CASES} cases: {missed:?}");
+}
