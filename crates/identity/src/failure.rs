@@ -119,7 +119,8 @@ pub struct ToolFault {
 impl ToolFault {
     /// From all that it said.
     pub fn new(step: ToolStep, said: &str) -> ToolFault {
-        let line: String = without_ids(said.lines().next().unwrap_or_default()).chars().take(TOOL_MESSAGE).collect();
+        let line: String =
+            without_places(&without_ids(said.lines().next().unwrap_or_default())).chars().take(TOOL_MESSAGE).collect();
         ToolFault { step, message: line }
     }
 }
@@ -238,6 +239,23 @@ fn without_ids(message: &str) -> String {
     message.split('\'').enumerate().map(part).collect::<Vec<_>>().join("'")
 }
 
+/// A message of a compiler or of SPIRV-Tools without the places that differ from program to program: the line and column in `x.comp:3:5: error`,
+/// the position in `starting at word 12`.
+fn without_places(message: &str) -> String {
+    let mut text = String::new();
+    let mut rest = message;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        let (before, from) = rest.split_at(at);
+        let end = from.find(|c: char| !c.is_ascii_digit()).unwrap_or(from.len());
+        let (digits, behind) = from.split_at(end);
+        let is_line = (before.ends_with(':') || text.ends_with(':') && before.is_empty()) && behind.starts_with(':');
+        text.push_str(before);
+        text.push_str(if is_line || before.ends_with(" at word ") { "…" } else { digits });
+        rest = behind;
+    }
+    text + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,6 +280,9 @@ mod tests {
             ("construct '12[%12]' does not dominate '7[%main]'.", "construct '…' does not dominate '…'."),
             ("Prior to SPIR-V 1.4, 'UConvert' needs it", "Prior to SPIR-V 1.4, 'UConvert' needs it"),
             ("it's odd\nmore", "it's odd"),
+            ("shader.comp:23: error: 'x3' : no such name", "shader.comp:…: error: 'x3' : no such name"),
+            ("hlsl.hlsl:7:41: error: 8: no", "hlsl.hlsl:…:…: error: 8: no"),
+            ("OpConstant starting at word 1020 has 4 words", "OpConstant starting at word … has 4 words"),
         ] {
             assert_eq!(ToolFault::new(ToolStep::Validate, message).message, want);
         }
