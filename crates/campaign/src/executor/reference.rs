@@ -11,9 +11,10 @@ use tangle_oracle::faults::workgroup::{PlantedWorkgroup, WorkgroupFault};
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::Observation;
 use tangle_oracle::map::LaneMap;
+use tangle_oracle::predict::NotDefined;
 use tangle_oracle::reference;
-use tangle_oracle::rules::{MinimalReconvergence, Spec};
-use tangle_program::case::{Case, SubgroupSize};
+use tangle_oracle::rules::{MinimalReconvergence, Rules, Spec};
+use tangle_program::case::{Case, Launch, SubgroupSize};
 use tangle_runner::{Completed, Completion, Outcome};
 
 use super::{BuiltIn, Description, Executor, Runs, Task, Worker, subgroup_size};
@@ -38,12 +39,8 @@ pub enum Behaviour {
     MinimalReconvergence,
     /// One planted fault.
     Planted(Fault),
-    /// One planted fault of fragment shaders.
-    Fragment(FragmentFault),
-    /// One planted fault of the stages before rasterisation.
-    Item(ItemFault),
-    /// One planted fault of the lane map of workgroups.
-    Workgroup(WorkgroupFault),
+    /// The planted faults of one name of those that the ways to launch a shader have of their own.
+    OfLaunch(Option<WorkgroupFault>, Option<FragmentFault>, Option<ItemFault>),
 }
 
 /// How the reference device runs a case.
@@ -65,13 +62,12 @@ impl FromStr for Reference {
             Some((_, "minimal")) => Behaviour::MinimalReconvergence,
             Some((_, name)) => {
                 let fault = Fault::ALL.iter().find(|fault| fault.name() == name);
-                let of_fragments = FragmentFault::ALL.iter().find(|fault| fault.name() == name);
-                let of_items = ItemFault::ALL.iter().find(|fault| fault.name() == name);
-                let of_workgroups = WorkgroupFault::ALL.iter().find(|fault| fault.name() == name);
-                let fault = fault.map(|&fault| Behaviour::Planted(fault));
-                let fault = fault.or_else(|| of_fragments.map(|&fault| Behaviour::Fragment(fault)));
-                let fault = fault.or_else(|| of_items.map(|&fault| Behaviour::Item(fault)));
-                let fault = fault.or_else(|| of_workgroups.map(|&fault| Behaviour::Workgroup(fault)));
+                let of_workgroups = WorkgroupFault::ALL.iter().find(|fault| fault.name() == name).copied();
+                let of_fragments = FragmentFault::ALL.iter().find(|fault| fault.name() == name).copied();
+                let of_items = ItemFault::ALL.iter().find(|fault| fault.name() == name).copied();
+                let is_of_launch = of_workgroups.is_some() || of_fragments.is_some() || of_items.is_some();
+                let of_launch = is_of_launch.then_some(Behaviour::OfLaunch(of_workgroups, of_fragments, of_items));
+                let fault = fault.map(|&fault| Behaviour::Planted(fault)).or(of_launch);
                 fault.ok_or_else(|| anyhow!("no planted fault '{name}'"))?
             }
         };
@@ -94,10 +90,20 @@ impl Reference {
             Behaviour::Spec => reference::observe(case, &map, || Spec)?,
             Behaviour::MinimalReconvergence => reference::observe(case, &map, || MinimalReconvergence)?,
             Behaviour::Planted(fault) => reference::observe(case, &map, || Planted::new(fault))?,
-            Behaviour::Fragment(fault) => reference::observe(case, &map, || PlantedFragment(fault))?,
-            Behaviour::Item(fault) => reference::observe(case, &map, || PlantedItem(fault))?,
-            Behaviour::Workgroup(fault) => reference::observe(case, &map, || PlantedWorkgroup(fault))?,
+            Behaviour::OfLaunch(of_workgroups, of_fragments, of_items) => match case.entry_point.launch {
+                Launch::Workgroups(_) => observe_with(case, &map, of_workgroups.map(PlantedWorkgroup))?,
+                Launch::Draw(_) => observe_with(case, &map, of_fragments.map(PlantedFragment))?,
+                Launch::Items(_) => observe_with(case, &map, of_items.map(PlantedItem))?,
+            },
         })
+    }
+}
+
+/// A device with a planted fault, or a right one without.
+fn observe_with<R: Rules + Clone>(case: &Case, map: &LaneMap, fault: Option<R>) -> Result<Observation, NotDefined> {
+    match fault {
+        Some(fault) => reference::observe(case, map, || fault.clone()),
+        None => reference::observe(case, map, || Spec),
     }
 }
 
@@ -140,5 +146,27 @@ impl Executor for ReferenceDevice {
 
     fn runs(&self) -> Runs {
         Runs::Tree
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fragment shaders and derivative groups both have a fault of this name.
+    #[test]
+    fn a_fault_is_that_of_the_launch() {
+        let maps = |text: &str, device: &str| {
+            let case = Case::from_json(text).expect("a saved case");
+            let device: Reference = device.parse().expect("a device");
+            device.observe(&case).expect("the case is well-formed").map
+        };
+        for text in [
+            include_str!("../../../../corpus/language/quads_of_local_ids.json"),
+            include_str!("../../../../corpus/fragments/demote_entire_quad.json"),
+        ] {
+            assert_ne!(maps(text, "reference:quad_transposed"), maps(text, "reference"));
+            assert_eq!(maps(text, "reference:count_lost"), maps(text, "reference"), "a fault of items alone");
+        }
     }
 }
