@@ -533,6 +533,8 @@ pub(crate) struct Code {
     pub granule: u32,
     /// Some atomic or fence acquires or releases, so that atomics may order other accesses.
     pub fences: bool,
+    /// Stores of one value do not race.
+    pub equal_stores: bool,
     pub atomics: bool,
     /// Subgroup instructions, for the classes of their visitors.
     pub group_count: u32,

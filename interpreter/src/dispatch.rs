@@ -25,6 +25,9 @@ pub struct PipelineOptions {
     pub specialization: BTreeMap<u32, u64>,
     /// Judge by this tier instead of by the execution modes of the entry point.
     pub tier: Option<Tier>,
+    /// Several invocations may store one value to a location without any order: that is no data race for once. Such shaders are common, and what
+    /// they leave is the same on every device; the specification makes no such exception.
+    pub equal_stores: bool,
 }
 
 /// Where one invocation sits.

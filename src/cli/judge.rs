@@ -45,9 +45,10 @@ pub struct Args {
     /// Write a smaller module that the first of the devices that fails still fails on, or that the command still changes
     #[arg(long, value_name = "FILE")]
     reduce: Option<PathBuf>,
-    /// Contents of a buffer, as `0.1=zeros:64`; repeat for several. `ramp:WORDS`, `random:SEED:BYTES` or a file; else zeros
+    /// Contents of a buffer, as `0.1=zeros:64`, or of an element of an array of descriptors, as `0.1[3]=zeros:64`; repeat for several.
+    /// `ramp:WORDS`, `random:SEED:BYTES` or a file; else zeros
     #[arg(long, value_name = "SET.BINDING=CONTENTS", value_parser = buffer)]
-    buffer: Vec<((u32, u32), Contents)>,
+    buffer: Vec<(Place, Contents)>,
     /// Contents of a buffer at a device address, as `0x10000=zeros:64`; repeat for several. A pointer has to be in the push constants or in a buffer
     #[arg(long, value_name = "ADDRESS=CONTENTS", value_parser = memory)]
     memory: Vec<(u64, Contents)>,
@@ -69,6 +70,9 @@ pub struct Args {
     /// Judge by this tier instead of by the module's own execution modes
     #[arg(long = "as", value_name = "TIER", value_parser = tier)]
     tier: Option<Tier>,
+    /// Stores of one value by several invocations to one location are no data race. The specification makes no such exception
+    #[arg(long, conflicts_with = "device")]
+    equal_stores: bool,
     /// The entry point, where the module has several for compute
     #[arg(long, value_name = "NAME")]
     entry: Option<String>,
@@ -93,8 +97,21 @@ fn binding(text: &str) -> Option<((u32, u32), &str)> {
     Some(((set.parse().ok()?, binding.parse().ok()?), rest))
 }
 
-fn buffer(text: &str) -> Result<((u32, u32), Contents), String> {
-    let (place, contents) = binding(text).ok_or("not of the form SET.BINDING=CONTENTS")?;
+/// Set, binding, and element of an array of descriptors if one is named.
+type Place = (u32, u32, Option<u32>);
+
+fn buffer(text: &str) -> Result<(Place, Contents), String> {
+    let place = |text: &str| {
+        let (set, binding) = text.split_once('.')?;
+        let (binding, element) = match binding.strip_suffix(']') {
+            Some(rest) => rest.split_once('[').map(|(binding, element)| (binding, Some(element)))?,
+            None => (binding, None),
+        };
+        let element = element.map(str::parse).transpose().ok()?;
+        Some((set.parse().ok()?, binding.parse().ok()?, element))
+    };
+    let found = text.split_once('=').and_then(|(text, contents)| Some((place(text)?, contents)));
+    let (place, contents) = found.ok_or("not of the form SET.BINDING=CONTENTS or SET.BINDING[ELEMENT]=CONTENTS")?;
     contents.parse().map(|contents| (place, contents)).map_err(|error| format!("{error}"))
 }
 
@@ -213,9 +230,12 @@ fn judged(file: &Path, words: &[u32], inputs: &Inputs) -> anyhow::Result<Judged>
 }
 
 fn inputs(args: &Args) -> anyhow::Result<Inputs> {
-    let mut buffers = BTreeMap::new();
-    for (place, contents) in &args.buffer {
-        buffers.insert(*place, contents.bytes()?);
+    let (mut buffers, mut elements) = (BTreeMap::new(), BTreeMap::new());
+    for ((set, binding, element), contents) in &args.buffer {
+        match element {
+            None => buffers.insert((*set, *binding), contents.bytes()?),
+            Some(element) => elements.insert((*set, *binding, *element), contents.bytes()?),
+        };
     }
     let mut memory = BTreeMap::new();
     for (address, contents) in &args.memory {
@@ -223,6 +243,8 @@ fn inputs(args: &Args) -> anyhow::Result<Inputs> {
     }
     Ok(Inputs {
         buffers,
+        elements,
+        equal_stores: args.equal_stores,
         memory,
         images: args.image.iter().copied().collect(),
         push: args.push.as_ref().map_or(Ok(Vec::new()), Contents::bytes)?,

@@ -339,6 +339,7 @@ impl<'a> Ready<'a> {
             entry: self.inputs.entry.clone(),
             specialization: self.inputs.specialization.clone(),
             tier: self.inputs.tier,
+            equal_stores: self.inputs.equal_stores,
         };
         let outcome = Module::parse(self.words)
             .and_then(|module| Pipeline::new(&module, &options))

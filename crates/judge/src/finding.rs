@@ -196,8 +196,9 @@ impl Finding {
     }
 
     fn pipeline(&self) -> anyhow::Result<Pipeline> {
-        let Inputs { entry, specialization, tier, .. } = &self.inputs;
-        let options = PipelineOptions { entry: entry.clone(), specialization: specialization.clone(), tier: *tier };
+        let Inputs { entry, specialization, tier, equal_stores, .. } = &self.inputs;
+        let (entry, specialization) = (entry.clone(), specialization.clone());
+        let options = PipelineOptions { entry, specialization, tier: *tier, equal_stores: *equal_stores };
         Ok(Pipeline::new(&Module::parse(&self.words)?, &options)?)
     }
 

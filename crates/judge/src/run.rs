@@ -13,6 +13,8 @@ pub struct Inputs {
     /// Contents of buffers by set and binding. A storage or uniform buffer that is not named is as large as its type, with [`DEFAULT_ITEMS`]
     /// elements where that ends in a run-time array, and all 0.
     pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
+    /// Contents of single elements of arrays of descriptors, by set, binding and element; the others are as [`Inputs::buffers`] says.
+    pub elements: BTreeMap<(u32, u32, u32), Vec<u8>>,
     /// Width, height, and depth or layers of images by set and binding; [`DEFAULT_SIDE`] in each dimension without. Their texels are those of
     /// the buffer of this name: row by row, slice by slice.
     pub images: BTreeMap<(u32, u32), [u32; 3]>,
@@ -30,6 +32,8 @@ pub struct Inputs {
     pub entry: Option<String>,
     /// The convergence rules to judge by, instead of the module's own.
     pub tier: Option<Tier>,
+    /// Stores of one value by several invocations are no data race ([`PipelineOptions::equal_stores`]).
+    pub equal_stores: bool,
     /// Where to give up.
     pub limits: Limits,
 }
@@ -50,6 +54,7 @@ impl Default for Inputs {
     fn default() -> Inputs {
         Inputs {
             buffers: BTreeMap::new(),
+            elements: BTreeMap::new(),
             images: BTreeMap::new(),
             memory: BTreeMap::new(),
             push: Vec::new(),
@@ -58,6 +63,7 @@ impl Default for Inputs {
             subgroup_size: 32,
             entry: None,
             tier: None,
+            equal_stores: false,
             limits: Limits::default(),
         }
     }
@@ -83,6 +89,7 @@ pub fn judge(words: &[u32], inputs: &Inputs) -> Result<Judged, Error> {
         entry: inputs.entry.clone(),
         specialization: inputs.specialization.clone(),
         tier: inputs.tier,
+        equal_stores: inputs.equal_stores,
     };
     let pipeline = Pipeline::new(&Module::parse(words)?, &options)?;
     let interface = pipeline.interface().clone();
@@ -99,6 +106,13 @@ pub fn dispatch(interface: &Interface, inputs: &Inputs) -> Result<Dispatch, Erro
     let has = |key: &(u32, u32)| interface.bindings.iter().any(|binding| (binding.set, binding.binding) == *key);
     if let Some((set, binding)) = inputs.buffers.keys().find(|key| !has(key)) {
         return Err(Error::Dispatch(format!("the module has no binding {binding} in set {set}")));
+    }
+    let elements = |key: &(u32, u32, u32)| {
+        let binding = interface.bindings.iter().find(|b| (b.set, b.binding) == (key.0, key.1));
+        binding.map_or(0, |binding| binding.count.unwrap_or(1))
+    };
+    if let Some(&(set, binding, element)) = inputs.elements.keys().find(|key| key.2 >= elements(key)) {
+        return Err(Error::Dispatch(format!("the module has no element {element} of binding {binding} in set {set}")));
     }
     let is_image =
         |key: &(u32, u32)| interface.bindings.iter().any(|b| (b.set, b.binding) == *key && b.image.is_some());
@@ -150,12 +164,16 @@ fn buffers(binding: &Binding, inputs: &Inputs) -> Result<Vec<Buffer>, Error> {
             return Err(Error::Dispatch(format!("an image of {size} bytes, {MAX_IMAGE} are allowed")));
         }
     }
-    let mut bytes = inputs.buffers.get(&place).cloned().unwrap_or_else(|| vec![0; size as usize]);
-    if binding.image.is_some() {
-        bytes.resize(size as usize, 0);
-    }
+    let is_image = binding.image.is_some();
     let (set, binding, count) = (binding.set, binding.binding, binding.count.unwrap_or(1));
-    let buffer = |element| Buffer { set, binding, element, bytes: bytes.clone(), extent, ..Buffer::default() };
+    let buffer = |element| {
+        let given = inputs.elements.get(&(set, binding, element)).or_else(|| inputs.buffers.get(&place));
+        let mut bytes = given.cloned().unwrap_or_else(|| vec![0; size as usize]);
+        if is_image {
+            bytes.resize(size as usize, 0);
+        }
+        Buffer { set, binding, element, bytes, extent, ..Buffer::default() }
+    };
     Ok((0..count).map(buffer).collect())
 }
 

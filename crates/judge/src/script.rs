@@ -128,7 +128,7 @@ impl<'a> Machine<'a> {
         let options = PipelineOptions {
             entry: pipeline.entry.clone(),
             specialization: pipeline.specialization.clone(),
-            tier: None,
+            ..PipelineOptions::default()
         };
         let ready = Pipeline::new(&self.modules[shader], &options).map_err(failed)?;
         let size = pipeline.subgroup_size.unwrap_or(self.subgroup_size);

@@ -263,6 +263,7 @@ impl<'a> Decoder<'a> {
         }
         let workgroup_size = self.workgroup_size(entry_id)?;
         let tier = self.options.tier.unwrap_or_else(|| self.declared_tier(entry_id));
+        self.code.equal_stores = self.options.equal_stores;
         let interface = Interface {
             entry,
             stage,

@@ -5,7 +5,7 @@
 //! the storage class. Modules with atomics or fences that acquire or release are not checked for races; what an invocation reads there of another's
 //! unordered writes is open.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Layout, Machine, POISON, Reasons, Stop};
 use crate::alu;
@@ -218,6 +218,8 @@ pub(crate) struct Memory {
     n: u32,
     workgroup: u32,
     checks_races: bool,
+    /// [`PipelineOptions::equal_stores`](crate::PipelineOptions), and by object and granule: who else has stored what is there, and when.
+    equal: Option<FxHashMap<(u32, usize), Vec<(u32, u32)>>>,
     /// By invocation and kind of memory: a fence was executed since the last control barrier.
     fenced: Vec<Orders>,
     lost: bool,
@@ -233,6 +235,7 @@ impl Memory {
             granule: u64::from(code.granule.max(1)),
             n,
             checks_races: !(code.fences && code.atomics),
+            equal: code.equal_stores.then(FxHashMap::default),
             ..Memory::default()
         };
         let whole = |at: usize| dispatch.buffers[at].same_as.filter(|&other| other < at).unwrap_or(at);
@@ -315,6 +318,8 @@ impl Memory {
                 bytes.taints.reset(if object.zeroed { 0 } else { never }, &mut self.budget);
             }
         }
+        let objects = &self.objects;
+        self.equal.iter_mut().for_each(|equal| equal.retain(|(object, _), _| objects[*object as usize].domain != 0));
         for order in &mut self.orders {
             *order = Order { floor: 0, now: vec![1; self.n as usize], seen: Vec::new(), lanes: size };
         }
@@ -444,7 +449,7 @@ impl Memory {
         let shift = self.granule.trailing_zeros();
         let (first, last) = ((offset >> shift) as usize, ((offset + size - 1) >> shift) as usize);
         let time = self.orders[bytes.domain].now[slot];
-        if first == last {
+        if first == last && self.equal.is_none() {
             let shadow = bytes.shadow.at(first, bytes.granules, &mut self.budget)?;
             let alone = |who: u32| who == 0 || who == me;
             if alone(shadow.writer) && alone(shadow.reader) && shadow.atomic == 0 {
@@ -488,6 +493,9 @@ impl Memory {
                 }
                 ordered = false;
             }
+            if let (Some(who), true) = (self.late_equal(object, at, follows), self.checks_races) {
+                return Err(Clash::Race(who, true));
+            }
             let mut next = shadow;
             if writes {
                 if self.checks_races {
@@ -499,6 +507,7 @@ impl Memory {
                     self.free.push(shadow.reader & !MANY);
                 }
                 next = Shadow { writer: me, written: time, ..Shadow::default() };
+                self.equal.iter_mut().for_each(|equal| _ = equal.remove(&(object, at)));
             } else if shadow.reader & MANY != 0 {
                 let list = &mut self.readers[(shadow.reader & !MANY) as usize];
                 match list.binary_search_by_key(&me, |(who, _)| *who) {
@@ -517,6 +526,50 @@ impl Memory {
             *bytes.shadow.at(at, bytes.granules, &mut self.budget)? = next;
         }
         Ok(ordered)
+    }
+
+    /// Another invocation that has stored what is there, and that is not followed.
+    fn late_equal(&self, object: u32, at: usize, follows: impl Fn(u32, u32) -> bool) -> Option<u32> {
+        let list = self.equal.as_ref()?.get(&(object, at))?;
+        list.iter().find(|(who, when)| !follows(*who, *when)).map(|(who, _)| *who)
+    }
+
+    /// Notes a store of what is there, which follows no other store. False if it clashes with other accesses than stores.
+    fn touch_equal(
+        &mut self,
+        object: u32,
+        offset: u64,
+        size: u64,
+        slot: usize,
+        layout: &Layout,
+    ) -> Result<bool, Stop> {
+        let (domain, me) = (self.objects[object as usize].domain, self.invocation(slot));
+        let time = self.orders[domain].now[slot];
+        let shift = self.granule.trailing_zeros();
+        let granules = (offset >> shift) as usize..=((offset + size - 1) >> shift) as usize;
+        for at in granules.clone() {
+            let shadow = self.objects[object as usize].shadow.get(at);
+            let follows =
+                |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
+            if !follows(shadow.atomic, shadow.acted) || self.late_reader(shadow, follows).is_some() {
+                return Ok(false);
+            }
+        }
+        for at in granules {
+            let mut shadow = self.objects[object as usize].shadow.get(at);
+            let before = (shadow.writer, shadow.written);
+            if shadow.reader & MANY != 0 {
+                self.free.push(shadow.reader & !MANY);
+            }
+            shadow = Shadow { writer: me, written: time, ..Shadow::default() };
+            self.budget.take(size_of::<(u32, u32)>() * 4)?;
+            if let (Some(equal), true) = (&mut self.equal, before.0 != 0) {
+                equal.entry((object, at)).or_default().push(before);
+            }
+            let bytes = &mut self.objects[object as usize];
+            *bytes.shadow.at(at, bytes.granules, &mut self.budget)? = shadow;
+        }
+        Ok(true)
     }
 
     /// A reader that a write does not follow.
@@ -553,6 +606,9 @@ impl Memory {
         if self.checks_races {
             if !follows(shadow.writer, shadow.written) {
                 return Err(Clash::Race(shadow.writer, true));
+            }
+            if let Some(who) = self.late_equal(object, at, follows) {
+                return Err(Clash::Race(who, true));
             }
             if let (Some(who), true) = (self.late_reader(shadow, follows), kind != 1) {
                 return Err(Clash::Race(who, false));
@@ -873,16 +929,30 @@ impl Machine<'_> {
             }
             for (&(leaf, scalar), &reg) in access.leaves.iter().zip(ins) {
                 let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
+                let (value, taint) = self.columns.get(reg, slot);
                 if !access.synchronises {
                     if let Err(clash) = self.memory.touch(object, first, size, slot, true, layout) {
+                        if taint == 0 && self.stores_equal(object, first, size, slot, value)? {
+                            continue;
+                        }
                         return Err(self.clash(inst, slot, object, first, clash));
                     }
                 }
-                let (value, taint) = self.columns.get(reg, slot);
                 self.write(object, first as usize, size as usize, value, taint)?;
             }
         }
         Ok(())
+    }
+
+    /// True if this is a store of what is there, and such stores are allowed: [`PipelineOptions::equal_stores`](crate::PipelineOptions).
+    fn stores_equal(&mut self, object: u32, first: u64, size: u64, slot: usize, value: u64) -> Result<bool, Stop> {
+        let bytes = &self.memory.objects[object as usize];
+        let (at, length) = (first as usize, size as usize);
+        let same = bytes.bytes[at..at + length] == value.to_le_bytes()[..length] && bytes.taint(at, length) == 0;
+        if self.memory.equal.is_none() || !same {
+            return Ok(false);
+        }
+        self.memory.touch_equal(object, first, size, slot, self.layout)
     }
 
     fn write(&mut self, object: u32, at: usize, size: usize, value: u64, taint: u32) -> Result<(), Stop> {

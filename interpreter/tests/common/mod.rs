@@ -126,7 +126,7 @@ pub fn dispatch(case: &Case, lane_map: LaneMap) -> Dispatch {
 
 pub fn options(case: &Case) -> PipelineOptions {
     let specialization = case.specialization().into_iter().map(|(id, value)| (id, u64::from(value))).collect();
-    PipelineOptions { entry: None, specialization, tier: Some(tier(case.tier)) }
+    PipelineOptions { specialization, tier: Some(tier(case.tier)), ..PipelineOptions::default() }
 }
 
 /// Runs the module of a case.
