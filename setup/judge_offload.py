@@ -682,6 +682,8 @@ def run_test(args, compiler, path, folder):
             here = folder / str(at)
             here.mkdir(exist_ok=True)
             pipeline = Pipeline(parts[pipeline])
+            if not pipeline.results and not checked(text, list(pipeline.buffers)):
+                raise Unreadable("no expected values: an image, or patterns")
             module = compiled(compiler, parts, source, arguments, here)
             if isinstance(module, tuple):
                 rows.append(module)

@@ -219,6 +219,62 @@ mod tests {
         }
     }
 
+    /// Stores of one value by several invocations pass if they may; whatever else clashes with one of them is a race all the same.
+    #[test]
+    fn equal_stores() {
+        let run = |body: &str, equal_stores| {
+            let source = format!(
+                "#version 460
+                layout(local_size_x = 8) in;
+                layout(binding = 0) buffer B {{ uint x[8]; }};
+                shared uint s;
+                void main() {{ uint i = gl_LocalInvocationIndex; {body} }}"
+            );
+            let inputs = Inputs { equal_stores, subgroup_size: 4, workgroups: [2, 1, 1], ..Inputs::default() };
+            let outcome = judge(&words(&source), &inputs).unwrap().outcome;
+            let is_race = matches!(&outcome.end, tangle_interpreter::End::Undefined(what) if what.to_string().contains("data race"));
+            (!is_race).then(|| outcome.buffers[0].word(0))
+        };
+        for (body, left) in [
+            ("x[0] = 7u;", Some(Some(7))),
+            ("s = 7u; barrier(); if (i == 3u) x[0] = s;", Some(Some(7))),
+            ("s = 7u; barrier(); s = 8u; barrier(); x[0] = s;", Some(Some(8))),
+            ("x[0] = i;", None),
+            ("x[0] = 7u; if (i == 0u) x[0] = 8u;", None),
+            ("x[0] = 7u; if (i == 7u) x[0] = 8u;", None),
+            ("x[0] = 7u; x[1] = x[0];", None),
+            ("x[0] = 7u; atomicMax(x[0], 7u);", None),
+            ("atomicMax(x[0], 7u); x[0] = 7u;", None),
+            ("s = gl_WorkGroupID.x; barrier(); x[0] = s;", None),
+        ] {
+            assert_eq!(run(body, false), None, "{body}");
+            assert_eq!(run(body, true), left, "{body}");
+        }
+    }
+
+    /// Each element of an array of descriptors has its own contents, the others those of the binding.
+    #[test]
+    fn elements_of_arrays() {
+        let words = words(
+            "#version 460
+            layout(local_size_x = 1) in;
+            layout(binding = 2) buffer B { uint x; } b[3];
+            layout(binding = 0) buffer To { uint to[3]; };
+            void main() { to[0] = b[0].x; to[1] = b[1].x; to[2] = b[2].x; }",
+        );
+        let inputs = Inputs {
+            buffers: BTreeMap::from([((0, 2), vec![5, 0, 0, 0])]),
+            elements: BTreeMap::from([((0, 2, 1), vec![6, 0, 0, 0])]),
+            ..Inputs::default()
+        };
+        let outcome = judge(&words, &inputs).unwrap().outcome;
+        let to = outcome.buffers.iter().find(|buffer| buffer.binding == 0).unwrap();
+        assert_eq!([0, 4, 8].map(|at| to.word(at)), [Some(5), Some(6), Some(5)]);
+        let elements = BTreeMap::from([((0, 2, 3), vec![0; 4])]);
+        let error = judge(&words, &Inputs { elements, ..inputs }).unwrap_err().to_string();
+        assert!(error.contains("no element 3"), "{error}");
+    }
+
     /// Nothing has to be given for samplers and images.
     #[test]
     fn images_without_inputs() {

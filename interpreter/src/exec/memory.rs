@@ -535,14 +535,7 @@ impl Memory {
     }
 
     /// Notes a store of what is there, which follows no other store. False if it clashes with other accesses than stores.
-    fn touch_equal(
-        &mut self,
-        object: u32,
-        offset: u64,
-        size: u64,
-        slot: usize,
-        layout: &Layout,
-    ) -> Result<bool, Stop> {
+    fn touch_equal(&mut self, object: u32, offset: u64, size: u64, slot: usize, layout: &Layout) -> Result<bool, Stop> {
         let (domain, me) = (self.objects[object as usize].domain, self.invocation(slot));
         let time = self.orders[domain].now[slot];
         let shift = self.granule.trailing_zeros();
