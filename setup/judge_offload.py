@@ -196,6 +196,8 @@ class Pipeline:
             raise Unreadable("no compute shader")
         self.entry = spec["Shaders"][0].get("Entry", "main")
         self.constants = spec["Shaders"][0].get("SpecializationConstants") or []
+        if ((spec.get("RuntimeSettings") or {}).get("DirectX") or {}).get("RootParameters"):
+            raise Unreadable("a root signature of DirectX")
         groups = (spec.get("DispatchParameters") or {}).get("DispatchGroupCount") or spec["Shaders"][0].get("DispatchSize")
         self.workgroups = [int(count) for count in groups or [1, 1, 1]]
         self.buffers = {buffer["Name"]: Buffer(buffer) for buffer in spec.get("Buffers") or []}
@@ -654,6 +656,8 @@ def executed(args, command, pipeline, checks, without_format):
 
 def compiled(compiler, parts, source, arguments, folder):
     """The module's path, or (kind, detail)."""
+    if compiler.name == "glslang" and "-enable-16bit-types" in arguments:
+        return "refused", "it has no types of 16 bits"
     for name, text in parts.items():
         if name:
             path = folder / name

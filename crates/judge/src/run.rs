@@ -142,10 +142,24 @@ pub fn dispatch(interface: &Interface, inputs: &Inputs) -> Result<Dispatch, Erro
     Ok(Dispatch {
         workgroups: inputs.workgroups,
         lane_map: LaneMap::of(interface, inputs.subgroup_size),
-        buffers: buffers?.into_iter().flatten().chain(memory).collect(),
+        buffers: distinct(buffers?.into_iter().flatten()).chain(memory).collect(),
         push,
         limits: inputs.limits,
     })
+}
+
+/// One buffer for each descriptor, also where several variables have it: the largest.
+fn distinct(buffers: impl Iterator<Item = Buffer>) -> impl Iterator<Item = Buffer> {
+    let (mut kept, mut places) = (Vec::<Buffer>::new(), BTreeMap::new());
+    for buffer in buffers {
+        let at = *places.entry((buffer.set, buffer.binding, buffer.element)).or_insert(kept.len());
+        match kept.get_mut(at) {
+            Some(known) if known.bytes.len() < buffer.bytes.len() => *known = buffer,
+            Some(_) => {}
+            None => kept.push(buffer),
+        }
+    }
+    kept.into_iter()
 }
 
 /// The buffers of a binding: one for each element of an array of descriptors.
@@ -250,6 +264,21 @@ mod tests {
             assert_eq!(run(body, false), None, "{body}");
             assert_eq!(run(body, true), left, "{body}");
         }
+    }
+
+    /// Two variables with one binding are one buffer, and it is reported once.
+    #[test]
+    fn variables_with_one_binding() {
+        let words = words(
+            "#version 460
+            layout(local_size_x = 1) in;
+            layout(binding = 0) buffer A { uint x; } a;
+            layout(binding = 0) buffer B { uvec2 y; } b;
+            void main() { a.x = 3u; b.y.y = 4u; }",
+        );
+        let outcome = judge(&words, &Inputs::default()).unwrap().outcome;
+        assert_eq!(outcome.buffers.len(), 1);
+        assert_eq!([0, 4].map(|at| outcome.buffers[0].word(at)), [Some(3), Some(4)]);
     }
 
     /// Each element of an array of descriptors has its own contents, the others those of the binding.
