@@ -157,7 +157,7 @@ fn check_finding(folder: &Path, entry: &Value) {
     let at = |name: &str| folder.join(name);
     let case = Case::from_json(&read(&at("case.json"))).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     validate(&case).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    assert!(read(&at("shader.comp")).contains("void main()"));
+    assert!(read(&at(&format!("shader.{}", case.extension()))).contains("void main()"));
     let finding = read_json(&at("finding.json"));
     assert_eq!((number(&finding["format"]), text(&finding["device"])), (1, device.clone()));
     assert_eq!((&finding["kind"], &finding["detail"]), (&entry["kind"], &entry["detail"]));
@@ -278,7 +278,8 @@ fn findings_reproduce(campaign: &Campaign, summary: &Value) {
         let device = text(&entry["device"]);
         let folder = campaign.out().join(text(&entry["folders"][0]));
         let shown = run([Path::new("show"), &folder]).expect(0);
-        assert_eq!(shown.stdout, read(&folder.join("shader.comp")));
+        let case = Case::from_json(&read(&folder.join("case.json"))).expect("the finding's case");
+        assert_eq!(shown.stdout, read(&folder.join(format!("shader.{}", case.extension()))));
         let ran = run([Path::new("run"), &folder, Path::new("--json"), Path::new("--device"), Path::new(&device)]);
         let again = &ran.json()[0];
         let saved = read_json(&folder.join("finding.json"));

@@ -605,6 +605,9 @@ fn show_prints_glsl_json_and_expectations() {
         |more: &[&str]| run([OsStr::new("show"), case.as_os_str()].into_iter().chain(more.iter().map(OsStr::new)));
     assert!(show(&[]).expect(0).stdout.contains("void main() [[maximally_reconverges]] {"));
     assert_eq!(show(&["--json"]).expect(0).stdout, read(&case));
+    // As a compiler gets it.
+    let hlsl = show(&["--compiler", "hlsl@glslang"]).expect(0).stdout;
+    assert!(hlsl.contains("[numthreads(") && hlsl.contains("// 0:7 = 7"), "{hlsl}");
     for more in [&["--subgroup-size", "8"][..], &["--device", "reference"]] {
         let margin: Vec<String> =
             show(more).expect(0).stdout.lines().filter_map(|line| Some(line.split_once("// ")?.1.to_owned())).collect();

@@ -1,14 +1,15 @@
-//! What was tested: operation × type × context, over many cases.
+//! What was tested: operation × type × context, and operation × type × stage, over many cases.
 //!
 //! A cell counts places in programs (*generated*), executions by lanes (*reached*), and compared values that came from such a place
 //! (*checked*). An operation that is generated and never checked is not tested. Cells that stay empty for a reason are listed in one
 //! table, [`EXEMPTIONS`]; every other empty cell is a [`Gap`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 use tangle_analysis::context::{Context, Placed};
+use tangle_program::case::Stage;
 use tangle_program::subgroup::{Gives, OpInfo, SubgroupOp, TABLE};
 use tangle_program::types::{Scalar, Type};
 
@@ -53,6 +54,9 @@ pub struct CoverageRow {
     pub anywhere: Cell,
     /// By context; contexts where it never stood are left out.
     pub contexts: BTreeMap<Context, Cell>,
+    /// By stage; those where it never stood are left out.
+    #[serde(default)]
+    pub stages: BTreeMap<Stage, Cell>,
 }
 
 impl CoverageRow {
@@ -61,8 +65,16 @@ impl CoverageRow {
         self.contexts.get(&context).copied().unwrap_or_default()
     }
 
+    /// The cell of a stage.
+    pub fn in_stage(&self, stage: Stage) -> Cell {
+        self.stages.get(&stage).copied().unwrap_or_default()
+    }
+
     fn add(&mut self, other: &CoverageRow) {
         self.anywhere += other.anywhere;
+        for (&stage, &cell) in &other.stages {
+            *self.stages.entry(stage).or_default() += cell;
+        }
         for (&context, &cell) in &other.contexts {
             *self.contexts.entry(context).or_default() += cell;
         }
@@ -83,9 +95,9 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Adds a case that ran: the operations of its program ([`tangle_analysis::context::operations`]), and
+    /// Adds a case that ran: its stage, the operations of its program ([`tangle_analysis::context::operations`]), and
     /// [`crate::judge::Judgement::op_use`]: nothing of a case without prediction was reached.
-    pub fn add(&mut self, program: &[Placed], used: &[OpUse]) {
+    pub fn add(&mut self, stage: Stage, program: &[Placed], used: &[OpUse]) {
         self.cases += 1;
         for (number, placed) in program.iter().enumerate() {
             let used = used.get(number).copied().unwrap_or_default();
@@ -96,6 +108,7 @@ impl Coverage {
             };
             let row = self.operations.entry(placed.op).or_default().entry(placed.ty).or_default();
             row.anywhere += place;
+            *row.stages.entry(stage).or_default() += place;
             for context in placed.contexts.iter().filter(|&context| context != Context::Partial) {
                 *row.contexts.entry(context).or_default() += place;
             }
@@ -122,6 +135,11 @@ impl Coverage {
         let mut sum = CoverageRow::default();
         self.types(op).for_each(|(_, row)| sum.add(row));
         sum
+    }
+
+    /// The stages that any of it stood in.
+    pub fn stages(&self) -> BTreeSet<Stage> {
+        self.operations.values().flat_map(BTreeMap::values).flat_map(|row| row.stages.keys().copied()).collect()
     }
 
     /// An operation by type.
@@ -194,6 +212,16 @@ pub fn reachable(info: &OpInfo, context: Context) -> (Fill, Option<&'static str>
         Some(Fill::Generated | Fill::Empty) => Fill::Empty,
     };
     (best, exempt.map(|exempt| exempt.reason))
+}
+
+/// How far the cell of an operation in a stage can get.
+pub fn reachable_in(info: &OpInfo, stage: Stage) -> Fill {
+    match info.gives {
+        // There is no memory of a workgroup to order.
+        _ if info.op == SubgroupOp::MemoryBarrierShared && !stage.has_workgroups() => Fill::Empty,
+        Gives::Nothing => Fill::Reached,
+        _ => Fill::Checked,
+    }
 }
 
 /// An empty cell that should not be.

@@ -11,8 +11,8 @@ use tangle_campaign::plan::Choice;
 use tangle_files::write_atomically;
 use tangle_generator::Profile;
 use tangle_generator::pairs::{Kind, Pairs, possible};
-use tangle_oracle::coverage::{Cell, Coverage, EXEMPTIONS, Fill, reachable};
-use tangle_program::case::Tier;
+use tangle_oracle::coverage::{Cell, Coverage, CoverageRow, EXEMPTIONS, Fill, reachable, reachable_in};
+use tangle_program::case::{Stage, Tier};
 use tangle_program::subgroup::{Category, OpInfo, SubgroupOp, TABLE};
 use tangle_program::types::Scalar;
 use tangle_report::reporter::{Html, Reporter as _};
@@ -47,12 +47,15 @@ pub struct Args {
     /// Types across instead of contexts
     #[arg(long)]
     types: bool,
+    /// Stages across instead of contexts: those that anything stood in
+    #[arg(long, conflicts_with = "types")]
+    stages: bool,
     /// The types of one operation down, and contexts across
-    #[arg(long, value_name = "NAME", value_parser = operation, conflicts_with = "types")]
+    #[arg(long, value_name = "NAME", value_parser = operation, conflicts_with_all = ["types", "stages"])]
     operation: Option<SubgroupOp>,
     /// What stands together in the random programs: operations and operators with their types, control constructs with those in them
     /// and behind them. Counts programs
-    #[arg(long, conflicts_with_all = ["campaign", "types", "operation", "html", "count"])]
+    #[arg(long, conflicts_with_all = ["campaign", "types", "stages", "operation", "html", "count"])]
     pairs: bool,
     /// All counts of all operations, types and contexts as JSON, by device; with --pairs, those of the pairs
     #[arg(long)]
@@ -140,25 +143,30 @@ fn show_pairs(args: &Args, pairs: &Pairs) -> anyhow::Result<()> {
 const CELL: usize = 4;
 
 fn show(args: &Args, device: &str, coverage: &Coverage) -> Result<(), OutputError> {
-    let (filled, all) = coverage.filled();
-    say!("{device}: {} cases; {filled} of {all} cells are filled", thousands(coverage.cases))?;
+    let (full, all) = coverage.filled();
+    say!("{device}: {} cases; {full} of {all} cells are filled", thousands(coverage.cases))?;
     if let Some(op) = args.operation {
         return one_operation(args.count, op, coverage);
     }
-    let heads: Vec<String> = match args.types {
-        true => Scalar::ALL.iter().map(|scalar| scalar.name().to_owned()).collect(),
-        false => Context::ALL.iter().map(|context| context.short().to_owned()).collect(),
+    let stages = coverage.stages();
+    let heads: Vec<String> = match () {
+        () if args.types => Scalar::ALL.iter().map(|scalar| scalar.name().to_owned()).collect(),
+        () if args.stages => stages.iter().map(|stage| stage.glsl_extension().to_owned()).collect(),
+        () => Context::ALL.iter().map(|context| context.short().to_owned()).collect(),
     };
     for category in Category::ALL {
         row(&format!("-- {}", category.name().replace('_', " ")), &heads)?;
         let shown = |info: &&OpInfo| info.category == category && !(args.types && info.scalars.is_empty());
         for info in TABLE.iter().filter(shown) {
-            let cells: Vec<String> = match args.types {
-                true => Scalar::ALL.iter().map(|&scalar| type_cell(args.count, info, scalar, coverage)).collect(),
-                false => {
-                    let operation = coverage.operation(info.op);
-                    Context::ALL.iter().map(|&at| context_cell(args.count, info, at, operation.cell(at))).collect()
+            let operation = coverage.operation(info.op);
+            let cells: Vec<String> = match () {
+                () if args.types => {
+                    Scalar::ALL.iter().map(|&scalar| type_cell(args.count, info, scalar, coverage)).collect()
                 }
+                () if args.stages => {
+                    stages.iter().map(|&stage| stage_cell(args.count, info, stage, &operation)).collect()
+                }
+                () => Context::ALL.iter().map(|&at| context_cell(args.count, info, at, operation.cell(at))).collect(),
             };
             row(info.name.trim_start_matches("subgroup"), &cells)?;
         }
@@ -185,6 +193,10 @@ fn row(name: &str, cells: &[String]) -> Result<(), OutputError> {
 
 fn context_cell(count: Measure, info: &OpInfo, at: Context, cell: Cell) -> String {
     filled(count, cell, reachable(info, at).0)
+}
+
+fn stage_cell(count: Measure, info: &OpInfo, stage: Stage, row: &CoverageRow) -> String {
+    filled(count, row.in_stage(stage), reachable_in(info, stage))
 }
 
 /// A cell of scalars and vectors together, as full as the emptier of the two.
@@ -252,6 +264,10 @@ fn legend(args: &Args) -> Result<(), OutputError> {
     }
     if args.types {
         say!("a cell has scalars and vectors together, and is as full as the emptier of the two")?;
+    } else if args.stages {
+        for stage in Stage::ALL {
+            say!("{:>4}  {}", stage.glsl_extension(), stage.name().replace('_', " "))?;
+        }
     } else {
         for context in Context::ALL {
             say!("{:>4}  {}", context.short(), context.about().trim_end_matches('.'))?;
@@ -277,6 +293,10 @@ mod tests {
     #[test]
     fn heads_fit_into_a_cell() {
         let contexts = Context::ALL.iter().map(|context| context.short());
-        contexts.chain(Scalar::ALL.map(Scalar::name)).for_each(|head| assert!(head.chars().count() <= CELL, "{head}"));
+        let stages = Stage::ALL.map(Stage::glsl_extension);
+        contexts
+            .chain(Scalar::ALL.map(Scalar::name))
+            .chain(stages)
+            .for_each(|head| assert!(head.chars().count() <= CELL, "{head}"));
     }
 }

@@ -1,10 +1,12 @@
 //! `tangle devices`
 
+use std::collections::BTreeSet;
+
 use tangle_campaign::capabilities::Capabilities;
 use tangle_campaign::skips::skips;
 use tangle_campaign::target::{inventory, with_advice};
 use tangle_features::LeftOut;
-use tangle_program::case::Tier;
+use tangle_program::case::{Stage, Tier};
 use tangle_program::subgroup::Category;
 use tangle_runner::{DeviceInfo, DriverMode, Subgroups};
 
@@ -12,7 +14,7 @@ use super::output::put;
 use super::table::Table;
 use super::{DriverArgs, Found, say};
 
-/// Two tables: what each device promises, and what a campaign leaves out on it, with the reason.
+/// Three tables: what each device promises, which operations run in which of its stages, and what a campaign leaves out on it, with the reason.
 #[derive(clap::Args)]
 pub struct Args {
     /// Only this device; repeat for several
@@ -40,6 +42,8 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         say!("{}", serde_json::to_string_pretty(&all)?)?;
     } else {
         put(format_args!("{}", promises(&devices)))?;
+        say!("")?;
+        put(format_args!("{}", by_stage(&devices)))?;
         if let Some(contexts) = contexts(&devices) {
             say!("")?;
             put(format_args!("{contexts}"))?;
@@ -84,6 +88,41 @@ fn promises(devices: &[&DeviceInfo]) -> Table {
         ]);
     }
     table
+}
+
+/// Which operations cases have in which stages of each device: a row for those that have the same.
+fn by_stage(devices: &[&DeviceInfo]) -> Table {
+    let mut table = Table::new(["device", "cases of stages", "have operations"]);
+    for info in devices {
+        let capabilities = Capabilities::of(info);
+        let mut rows: Vec<(String, Vec<&str>)> = Vec::new();
+        for stage in Stage::ALL.into_iter().filter(|&stage| capabilities.offers_stage(stage)) {
+            let here = some_operations(&capabilities.config(stage, Tier::Maximal).categories);
+            match rows.iter_mut().find(|(operations, _)| *operations == here) {
+                Some((_, stages)) => stages.push(stage.name()),
+                None => rows.push((here, vec![stage.name()])),
+            }
+        }
+        for (operations, names) in rows {
+            let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+            table.row([info.name.clone(), stages(&names), operations]);
+        }
+    }
+    table
+}
+
+/// Their names, or which are not among them where that is shorter.
+fn some_operations(categories: &BTreeSet<Category>) -> String {
+    let names = |has: bool| -> Vec<&str> {
+        let wanted = Category::ALL.into_iter().filter(|category| categories.contains(category) == has);
+        wanted.map(Category::name).collect()
+    };
+    let (here, lacking) = (names(true), names(false));
+    match lacking.len() {
+        0 => "all".into(),
+        few if few < here.len() => format!("all but {}", lacking.join(" ")),
+        _ => here.join(" "),
+    }
 }
 
 /// What OpenGL contexts say besides: how each was got, where its subgroup operations come from, whether quads are in all stages, what modules it
@@ -199,5 +238,10 @@ mod tests {
             assert_eq!(stages(&names(all)), shown);
         }
         assert_eq!(operations(&names("basic vote")), "basic vote");
+        let all: BTreeSet<Category> = Category::ALL.into_iter().collect();
+        assert_eq!(some_operations(&all), "all");
+        let without: BTreeSet<Category> = all.into_iter().filter(|category| *category != Category::Quad).collect();
+        assert_eq!(some_operations(&without), "all but quad");
+        assert_eq!(some_operations(&BTreeSet::from([Category::Vote, Category::Ballot])), "vote ballot");
     }
 }

@@ -542,7 +542,7 @@ mod tests {
 
     #[test]
     fn what_the_command_line_takes() {
-        assert_eq!(buffer("1.2=zeros:4").unwrap(), ((1, 2), Contents::Zeros(4)));
+        assert_eq!(buffer("1.2=zeros:4").unwrap(), ((1, 2, None), Contents::Zeros(4)));
         for text in ["1=zeros:4", "1.x=zeros:4", "1.2", "1.2=ramp:x"] {
             assert!(buffer(text).is_err(), "{text}");
         }

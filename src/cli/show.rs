@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use tangle_campaign::prepare::{Prepared, prepare};
-use tangle_campaign::target::Finish;
 use tangle_oracle::map::LaneMap;
 use tangle_oracle::predict::{LoggedEvent, predict};
 use tangle_program::case::Case;
@@ -20,7 +19,7 @@ pub struct Args {
     /// The case: a JSON file, the folder of a finding, or an artifact of `cargo fuzz`
     case: PathBuf,
     /// Show what is expected with linear subgroups of this size
-    #[arg(long, value_name = "SIZE", conflicts_with = "device")]
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["device", "compiler"])]
     subgroup_size: Option<u32>,
     #[command(flatten)]
     devices: DeviceArgs,
@@ -35,8 +34,9 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         put(format_args!("{}", case.to_json()))?;
         return Ok(Found::Nothing);
     }
+    let (case, map) = as_run(args, case)?;
     let printed = tangle_emit::print(&case);
-    match lane_map(args, &case)? {
+    match map {
         None => put(format_args!("{}", printed.text))?,
         Some(map) => {
             let prediction = predict(&case, &map)?;
@@ -54,27 +54,29 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     Ok(Found::Nothing)
 }
 
-fn lane_map(args: &Args, case: &Case) -> anyhow::Result<Option<LaneMap>> {
+/// The case as the device runs it, and the lane map that is asked for.
+fn as_run(args: &Args, case: Case) -> anyhow::Result<(Case, Option<LaneMap>)> {
     if let Some(size) = args.subgroup_size {
         anyhow::ensure!(size.is_power_of_two() && size <= 128, "a subgroup size is a power of two up to 128");
-        return Ok(Some(LaneMap::linear(case, size)));
+        let map = LaneMap::linear(&case, size);
+        return Ok((case, Some(map)));
     }
     if args.devices.are_default() {
-        return Ok(None);
+        return Ok((case, None));
     }
     let target = args.devices.open(Jobs::One)?.into_iter().next().context("no device")?;
+    let case = target.dressed(&case).into_owned();
+    let missing = target.missing(&case);
+    anyhow::ensure!(missing.is_empty(), "{} lacks {}", target.name, missing.join(", "));
     let prepared = match target.runs_modules() {
         true => prepare(case.clone())?,
         false => Prepared::without_module(case.clone()),
     };
     let conclusion = target.run(&prepared);
-    let observation = match (&conclusion.finish, &conclusion.observation) {
-        (Finish::Unsupported { missing }, _) => anyhow::bail!("{} lacks {}", target.name, missing.join(", ")),
-        (_, Some(observation)) => observation,
-        (_, None) => anyhow::bail!("{} gave no lane map", target.name),
-    };
-    let (map, _) = LaneMap::check(case, &observation.map, target.capabilities.sizes);
-    map.map(Some).with_context(|| format!("{} gave a lane map that breaks the rules", target.name))
+    let observation = conclusion.observation.with_context(|| format!("{} gave no lane map", target.name))?;
+    let (map, _) = LaneMap::check(&case, &observation.map, target.capabilities.sizes);
+    let map = map.with_context(|| format!("{} gave a lane map that breaks the rules", target.name))?;
+    Ok((case, Some(map)))
 }
 
 /// Events shown beside one line.

@@ -54,7 +54,7 @@ pub fn measure(choice: Choice, cases: u64) -> anyhow::Result<Coverage> {
             let target = &targets[index as usize % targets.len()];
             let prepared = Prepared::without_module(case);
             if let Finish::Judged(judgement) = target.run(&prepared).finish {
-                coverage.add(&operations(&prepared.case.program), &judgement.op_use);
+                coverage.add(prepared.case.entry_point.stage, &operations(&prepared.case.program), &judgement.op_use);
             }
         }
     };

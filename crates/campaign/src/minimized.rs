@@ -123,7 +123,7 @@ impl MinimizedPath {
         write(RECORD, &(serde_json::to_string_pretty(&record(original, reduction, time))? + "\n"))?;
         if let Some(neighbour) = &reduction.minimized.neighbour {
             write("neighbour.json", &neighbour.to_json())?;
-            write("neighbour.comp", &source(neighbour))?;
+            write(&format!("neighbour.{}", neighbour.extension()), &source(neighbour))?;
         }
         if self.out.exists() {
             fs::rename(&self.out, &old).with_context(|| format!("cannot replace {}", self.out.display()))?;

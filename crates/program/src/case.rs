@@ -7,7 +7,7 @@ pub use crate::entry_point::{
     Workgroups,
 };
 use crate::tree::Program;
-use crate::variant::Variant;
+use crate::variant::{Language, Variant};
 
 /// The version this code writes. Every older version stays readable.
 pub const FORMAT: u32 = 2;
@@ -131,6 +131,14 @@ impl Case {
         let sides = workgroups.default_size.map(|_| (0..).zip(workgroups.size));
         let constants = self.data.constants.iter().map(|constant| constant.value);
         sides.into_iter().flatten().chain((interface::FIRST_CONSTANT..).zip(constants)).collect()
+    }
+
+    /// The extension of files with its shader: of the language of its variant, in GLSL of the stage.
+    pub fn extension(&self) -> &'static str {
+        match self.variant.language() {
+            Language::Glsl => self.entry_point.stage.glsl_extension(),
+            language => language.name(),
+        }
     }
 }
 

@@ -80,6 +80,20 @@ impl Stage {
         }
     }
 
+    /// The extension of files with a shader of the stage in GLSL, by which glslang knows it.
+    pub const fn glsl_extension(self) -> &'static str {
+        match self {
+            Stage::Compute => "comp",
+            Stage::Task => "task",
+            Stage::Mesh => "mesh",
+            Stage::Fragment => "frag",
+            Stage::Vertex => "vert",
+            Stage::TessellationControl => "tesc",
+            Stage::TessellationEvaluation => "tese",
+            Stage::Geometry => "geom",
+        }
+    }
+
     /// The stage with a name.
     pub fn from_name(name: &str) -> Option<Stage> {
         Stage::ALL.into_iter().find(|stage| stage.name() == name)

@@ -3,7 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `case.json` | the test case; `tangle run` takes it |
-//! | `shader.comp` | its GLSL |
+//! | `shader.comp` | its shader, with the extension of the language and, in GLSL, of the stage ([`Case::extension`]) |
 //! | `shader.spv`, `shader.spvasm` | the SPIR-V the driver saw, and its disassembly |
 //! | `finding.json` | kind, signature, verdict or failure |
 //! | `device.json` | the device's identity and properties |
@@ -44,7 +44,7 @@ pub struct SaveError {
 pub struct Finding<'a> {
     /// The case.
     pub case: &'a Case,
-    /// Its GLSL.
+    /// Its shader.
     pub glsl: &'a str,
     /// Its module; empty if there is none.
     pub spirv: &'a [u32],
@@ -168,7 +168,7 @@ impl Finding<'_> {
             result: &self.result,
         };
         write("case.json", self.case.to_json().as_bytes())?;
-        write("shader.comp", self.glsl.as_bytes())?;
+        write(&format!("shader.{}", self.case.extension()), self.glsl.as_bytes())?;
         write("finding.json", &json(&summary))?;
         write("device.json", &json(&cleaned(self.device_info.clone())))?;
         write("report.txt", self.report.as_bytes())?;

@@ -138,7 +138,7 @@ impl SavedFinding {
         has_all("lane-map.json", map.as_ref().map(Vec::len))?;
         has_all("observation.json", logs.as_ref().map(Vec::len))?;
         Ok(SavedFinding {
-            shader: read_shader(folder)?.filter(|shader| shader.glsl == tangle_emit::source(&case)),
+            shader: read_shader(folder, &case)?.filter(|shader| shader.glsl == tangle_emit::source(&case)),
             case,
             signature: summary.signature,
             device: summary.device,
@@ -198,7 +198,7 @@ fn map_words(rows: &[MapRow]) -> Vec<u32> {
     words
 }
 
-fn read_shader(folder: &Path) -> Result<Option<SavedShader>, ReadError> {
+fn read_shader(folder: &Path, case: &Case) -> Result<Option<SavedShader>, ReadError> {
     let module = folder.join("shader.spv");
     let bytes = match tangle_files::read(&module, tangle_files::MOST) {
         Ok(bytes) => bytes,
@@ -206,7 +206,11 @@ fn read_shader(folder: &Path) -> Result<Option<SavedShader>, ReadError> {
         Err(error) => return Err(wrong(&module, error)),
     };
     let spirv = tangle_files::words::from_bytes(&bytes);
-    let glsl = read_text(&folder.join("shader.comp"))?;
+    let glsl = match read_text(&folder.join(format!("shader.{}", case.extension())))? {
+        // Folders of before 2026-11-24 have it under this name in every language and stage.
+        None => read_text(&folder.join("shader.comp"))?,
+        glsl => glsl,
+    };
     let disassembly = read_text(&folder.join("shader.spvasm"))?;
     let both = glsl.zip(disassembly);
     Ok(both.map(|(glsl, disassembly)| SavedShader { glsl, spirv, disassembly }))

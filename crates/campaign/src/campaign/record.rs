@@ -9,7 +9,7 @@ use tangle_analysis::context::{Placed, operations};
 use tangle_generator::Stats;
 use tangle_identity::Signature;
 use tangle_oracle::judge::{Counts, Verdict};
-use tangle_program::case::Case;
+use tangle_program::case::{Case, Stage};
 use tangle_report::finding::{CaseNumber, Finding};
 use tangle_report::statistics::{COMPILED, Statistics};
 
@@ -31,6 +31,7 @@ pub(super) struct Completed {
 /// What is entered of a case that ran. Many may wait for their turn ([`queue`]): the case and what was read back are kept only where they
 /// will be saved.
 pub(super) struct Ran {
+    stage: Stage,
     stats: Stats,
     operations: Vec<Placed>,
     signature: Option<Signature>,
@@ -90,8 +91,8 @@ impl Campaign {
                 conclusion.observation = None;
             }
             let recovered = self.recovered.take(&target.name, case);
-            let (stats, operations) = (Stats::of(case), operations(&case.program));
-            let ran = Ran { stats, operations, signature, is_old, witness, recovered };
+            let (stage, stats, operations) = (case.entry_point.stage, Stats::of(case), operations(&case.program));
+            let ran = Ran { stage, stats, operations, signature, is_old, witness, recovered };
             completed.insert(*number, Some(Completed { conclusion, ran: Some(ran) }));
         }
         completed.into_iter().collect()
@@ -110,7 +111,7 @@ impl Campaign {
     /// Saves the finding, if it is one, and then enters the conclusion: what is counted is on disk.
     pub(super) fn conclude(&self, target: &Target, index: u64, completed: &Completed) -> anyhow::Result<()> {
         let Completed { conclusion, ran } = completed;
-        let Some(Ran { stats, operations, signature, is_old, witness, recovered }) = ran else {
+        let Some(Ran { stage, stats, operations, signature, is_old, witness, recovered }) = ran else {
             self.update(|statistics| enter(statistics, target, index, conclusion, None));
             return Ok(());
         };
@@ -133,7 +134,7 @@ impl Campaign {
             Finish::Judged(judgement) => &judgement.op_use[..],
             _ => &[],
         };
-        self.coverage().entry(target.name.clone()).or_default().add(operations, used);
+        self.coverage().entry(target.name.clone()).or_default().add(*stage, operations, used);
         let nth = self.update(|statistics| {
             enter(statistics, target, index, conclusion, signature.as_ref());
             statistics.enter_operations(operations, used);

@@ -4,7 +4,7 @@
 //!   Analysis ─► lane map, Account (what has to happen) ─► Expected (the same as flat tables)
 //!                                                            │
 //!   README.md ◄── what each format cannot carry ◄── repro.c, case.amber, case.shader_test
-//!   shader.comp, shader.spv, shader.spvasm, neighbour.comp
+//!   shader.comp (or with another extension), shader.spv, shader.spvasm, neighbour.comp
 //! ```
 //!
 //! Where it is the device's choice who executes an operation together, several values are legal. Such words are not compared one by one: what is
@@ -35,7 +35,6 @@ use tangle_identity::signature::Kind;
 use tangle_oracle::predict::NotDefined;
 use tangle_oracle::relation::{Relation, relations};
 use tangle_program::case::Case;
-use tangle_program::variant::Language;
 
 use crate::finding::SaveError;
 use crate::subject::{Analysis, Basis, Subject};
@@ -48,22 +47,25 @@ use expected::Expected;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bundle {
     /// Name and contents of each file.
-    pub files: Vec<(&'static str, Vec<u8>)>,
+    pub files: Vec<(String, Vec<u8>)>,
 }
 
-/// Every file that a bundle can have, and what it is.
-pub const FILES: [(&str, &str); 10] = [
+/// Every file that a bundle can have, and what it is. One that ends with a dot has the extension of the case ([`Case::extension`]).
+pub const FILES: [(&str, &str); 8] = [
     ("README.md", "this text"),
     ("repro.c", "one C program against the Vulkan loader that checks itself"),
     ("case.amber", "the same for Amber (AmberScript)"),
     ("case.shader_test", "the same for VkRunner"),
-    ("shader.comp", "the GLSL"),
-    ("shader.hlsl", "the HLSL"),
-    ("shader.wgsl", "the WGSL"),
+    ("shader.spvasm", "the disassembly of the module"),
     ("shader.spv", "the module that the driver got"),
-    ("shader.spvasm", "its disassembly"),
-    ("neighbour.comp", "the nearest program that passes"),
+    ("shader.", "the shader"),
+    ("neighbour.", "the nearest program that passes"),
 ];
+
+/// The row of a file.
+fn row(file: &str) -> Option<usize> {
+    FILES.iter().position(|(name, _)| file == *name || name.ends_with('.') && file.starts_with(name))
+}
 
 /// What the files are made from.
 struct Source<'a> {
@@ -116,28 +118,25 @@ pub fn bundle(subject: &Subject) -> Result<Bundle, NotDefined> {
     Ok(Bundle { files: files(&analysis, &source, expected.as_ref()) })
 }
 
-fn files(analysis: &Analysis<'_>, source: &Source<'_>, expected: Option<&Expected>) -> Vec<(&'static str, Vec<u8>)> {
+fn files(analysis: &Analysis<'_>, source: &Source<'_>, expected: Option<&Expected>) -> Vec<(String, Vec<u8>)> {
     let needs = needs(source.case);
-    let shader = match source.case.variant.language() {
-        Language::Glsl => "shader.comp",
-        Language::Hlsl => "shader.hlsl",
-        Language::Wgsl => "shader.wgsl",
-    };
+    let shader = format!("shader.{}", source.case.extension());
     let mut files = vec![(shader, source.glsl.as_bytes().to_vec())];
+    let mut add = |name: &str, contents: Vec<u8>| files.push((name.to_owned(), contents));
     if repro::is_possible(source) {
-        files.push(("repro.c", repro::repro(source, &needs, expected).into_bytes()));
-        files.push(("case.amber", amber::amber(source, &needs, expected).into_bytes()));
-        files.push(("case.shader_test", vkrunner::vkrunner(source, &needs, expected).into_bytes()));
-        files.push(("shader.spv", tangle_files::words::to_bytes(source.spirv)));
-        files.push(("shader.spvasm", source.disassembly.as_bytes().to_vec()));
+        add("repro.c", repro::repro(source, &needs, expected).into_bytes());
+        add("case.amber", amber::amber(source, &needs, expected).into_bytes());
+        add("case.shader_test", vkrunner::vkrunner(source, &needs, expected).into_bytes());
+        add("shader.spv", tangle_files::words::to_bytes(source.spirv));
+        add("shader.spvasm", source.disassembly.as_bytes().to_vec());
     }
     if let Some(neighbour) = &analysis.subject.neighbour {
-        files.push(("neighbour.comp", tangle_emit::source(neighbour).into_bytes()));
+        add(&format!("neighbour.{}", neighbour.extension()), tangle_emit::source(neighbour).into_bytes());
     }
-    let made: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    let made: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     let readme = readme::readme(&readme::Page { analysis, source, needs: &needs, made: &made });
-    files.push(("README.md", readme.into_bytes()));
-    files.sort_by_key(|(name, _)| FILES.iter().position(|(known, _)| known == name));
+    files.push(("README.md".into(), readme.into_bytes()));
+    files.sort_by_key(|(name, _)| row(name));
     files
 }
 
@@ -213,23 +212,21 @@ impl Bundle {
     pub fn write(&self, folder: &Path) -> Result<(), SaveError> {
         let error = |path: PathBuf| move |source: io::Error| SaveError { path, source };
         fs::create_dir_all(folder).map_err(error(folder.into()))?;
+        let mut older = Vec::new();
         for entry in fs::read_dir(folder).map_err(error(folder.into()))? {
             let name = entry.map_err(error(folder.into()))?.file_name();
-            if !FILES.iter().any(|(known, _)| name == *known) {
+            if name.to_str().and_then(row).is_none() {
                 let what = format!("the folder holds other files ({})", name.to_string_lossy());
                 return Err(error(folder.into())(io::Error::new(io::ErrorKind::DirectoryNotEmpty, what)));
             }
+            older.push(folder.join(name));
         }
-        for (name, _) in FILES {
+        for (name, contents) in &self.files {
             let path = folder.join(name);
-            match self.files.iter().find(|(file, _)| *file == name) {
-                Some((_, contents)) => fs::write(&path, contents).map_err(error(path))?,
-                // Left over from an older bundle.
-                None if path.exists() => fs::remove_file(&path).map_err(error(path))?,
-                None => {}
-            }
+            older.retain(|old| *old != path);
+            fs::write(&path, contents).map_err(error(path))?;
         }
-        Ok(())
+        older.into_iter().try_for_each(|path| fs::remove_file(&path).map_err(error(path)))
     }
 
     /// The contents of a file.

@@ -7,7 +7,7 @@ use tangle_features::Needs;
 use tangle_program::case::Case;
 use tangle_program::variant::{Compiled, Printing, Variant};
 
-use super::{FILES, Source, amber, environment, limits, vkrunner};
+use super::{FILES, Source, amber, environment, limits, row, vkrunner};
 use crate::difference::difference;
 use crate::subject::{Analysis, Basis, Elsewhere, Subject};
 use crate::text::capital;
@@ -267,7 +267,8 @@ fn reproduction(text: &mut String, page: &Page<'_>) {
         let optimise =
             if flags.is_empty() { String::new() } else { format!("spirv-opt {flags} shader.spv -o shader.spv && ") };
         let command = &format!(
-            "glslangValidator --target-env vulkan1.3 shader.comp -o shader.spv && {optimise}spirv-val shader.spv"
+            "glslangValidator --target-env vulkan1.3 shader.{} -o shader.spv && {optimise}spirv-val shader.spv",
+            page.source.case.extension()
         );
         return paragraph(text, fenced(command, "sh"));
     }
@@ -371,8 +372,10 @@ fn launch_differs(case: &Case, neighbour: &Case) -> bool {
 
 fn contents(text: &mut String, page: &Page<'_>) {
     paragraph(text, "## In this folder");
-    let made = FILES.iter().filter(|(name, _)| page.made.contains(name));
-    let rows = made.map(|(name, what)| format!("| `{name}` | {what} |"));
+    let mut made: Vec<(usize, &str)> =
+        page.made.iter().chain(&["README.md"]).filter_map(|name| Some((row(name)?, *name))).collect();
+    made.sort_unstable();
+    let rows = made.into_iter().map(|(row, name)| format!("| `{name}` | {} |", FILES[row].1));
     paragraph(text, format_args!("| file | is |\n|---|---|\n{}", lines(rows)));
     if !page.made.contains(&"repro.c") {
         return;

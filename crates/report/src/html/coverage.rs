@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tangle_analysis::context::Context;
-use tangle_oracle::coverage::{Cell, Coverage, EXEMPTIONS, Fill, reachable};
+use tangle_oracle::coverage::{Cell, Coverage, EXEMPTIONS, Fill, reachable, reachable_in};
 use tangle_program::subgroup::{Category, OpInfo, TABLE};
 use tangle_program::types::Scalar;
 
@@ -35,6 +35,8 @@ pub(super) fn section(html: &mut Html, device: &str, coverage: &Coverage) {
     html.facts(Context::ALL.iter().map(|context| (context.short().to_owned(), context.about().to_owned())));
     html.raw("</details>\n<details>").element("summary", &[], "By type: scalars, and vectors of all widths");
     types(html, coverage);
+    html.raw("</details>\n<details>").element("summary", &[], "By stage: those that anything stood in");
+    stages(html, coverage);
     html.raw("</details>\n</section>\n");
 }
 
@@ -67,6 +69,19 @@ fn types(html: &mut Html, coverage: &Coverage) {
                 html.raw("<td></td><td></td>");
             }
         }
+    });
+}
+
+fn stages(html: &mut Html, coverage: &Coverage) {
+    let stages = coverage.stages();
+    html.raw("<div class=\"scroll\"><table class=\"heat\">\n<thead><tr><th></th>");
+    for stage in &stages {
+        html.element("th", &[("title", &stage.name().replace('_', " "))], stage.glsl_extension());
+    }
+    html.raw("</tr></thead>\n<tbody>\n");
+    rows(html, |html, info| {
+        let row = coverage.operation(info.op);
+        stages.iter().for_each(|&stage| cell(html, row.in_stage(stage), reachable_in(info, stage)));
     });
 }
 
