@@ -219,6 +219,8 @@ pub struct UndefinedBehaviour {
     pub lanes: Vec<u32>,
     /// The values, in words.
     pub detail: String,
+    /// Why the value is undefined that decided, where one did.
+    pub why: Option<Why>,
 }
 
 impl fmt::Display for UndefinedBehaviour {

@@ -865,15 +865,24 @@ fn reasons_name_the_instruction() {
 /// An undefined value that decides something is traced to the instruction that left it undefined.
 #[test]
 fn undefined_behaviour_names_the_origin_of_its_operand() {
-    for (body, says) in [
+    for (body, says, why) in [
         (
             "int x = 5 - int(lane); if (x % 2 == 0) LOG(1u);",
             "the condition is undefined: undefined for these operands: OpSMod",
+            Why::Operands,
         ),
-        ("uint x; if (lane > 9u) x = 1u; LOG(data[x]);", "the address is never written"),
+        (
+            "if (subgroupShuffleUp(lane, 1u) < 3u) LOG(1u);",
+            "the condition is undefined: the source lane is not active: OpGroupNonUniformShuffleUp",
+            Why::InactiveSource,
+        ),
+        ("uint x; if (lane > 9u) x = 1u; LOG(data[x]);", "the address is undefined: never written", Why::Uninitialised),
     ] {
-        let found = text(&run(&compile("", body), Tier::Maximal, None));
+        let outcome = run(&compile("", body), Tier::Maximal, None);
+        let found = text(&outcome);
         assert!(found.contains(says), "{body}: {found}");
+        let End::Undefined(met) = outcome.end else { panic!("{body}: {found}") };
+        assert_eq!((met.rule, met.why), (Rule::Poison, Some(why)), "{body}");
     }
 }
 

@@ -457,13 +457,15 @@ impl<'a> Walk<'a> {
         let depth = self.depth();
         self.levels.push(Level { is_switch, ..Level::default() });
         let mut after = None;
-        let mut fallen: Option<Phase> = None;
+        let mut fallen = Flow { phase: None, uniform: true };
         for (block, falls) in blocks {
             let mut phase = flow.phase.clone();
-            self.join(&mut phase, fallen.take())?;
+            // Of those that fall through, some may have left by a `break`.
+            let uniform = uniform && (fallen.uniform || fallen.phase.is_none());
+            self.join(&mut phase, fallen.phase.take())?;
             let end = self.block(block, Flow { phase, uniform })?;
             if *falls {
-                fallen = end.phase.clone();
+                fallen = end.clone();
             }
             self.join(&mut after, end.phase)?;
         }

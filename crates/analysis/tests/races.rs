@@ -125,6 +125,12 @@ fn barriers_stand_in_uniform_control_flow() {
         // Lanes that break and continue come back behind the loop.
         vec![counted(I, uint(3), [], [branch(odd(), [Stmt::Break], []), add(0)]), barrier()],
         vec![counted(I, uint(3), [], [branch(uniform(), [Stmt::Break], []), barrier()])],
+        // All of them fall through, or none.
+        vec![Stmt::Switch {
+            selector: Expr::Uniform(0),
+            arms: vec![arm(Label::Default, [branch(uniform(), [Stmt::Break], [])]), arm(Label::Case(0), [barrier()])],
+            control: Default::default(),
+        }],
     ] {
         accepted(&of(body));
     }
@@ -138,6 +144,12 @@ fn barriers_stand_in_uniform_control_flow() {
         vec![repeat(LoopKind::Forever, I, uint(3), None, [barrier(), branch(odd(), [Stmt::Continue], [])])],
         // Some invocations are gone.
         vec![branch(odd(), [Stmt::Return(None)], []), barrier()],
+        // Some have left before the others fall through.
+        vec![Stmt::Switch {
+            selector: Expr::Uniform(0),
+            arms: vec![arm(Label::Default, [branch(odd(), [Stmt::Break], [])]), arm(Label::Case(0), [barrier()])],
+            control: Default::default(),
+        }],
     ] {
         refused(&of(body.clone()), "control flow may not be uniform");
         let maximal = with_functions(Tier::Maximal, Vec::new(), body);

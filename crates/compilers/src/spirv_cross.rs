@@ -19,8 +19,10 @@ pub(crate) const GLSL: Compiler = Compiler {
     promise: Tier::Plain,
     least_spirv: SpirvVersion::V1_3,
     // "Invalid group operation." is what it says of partitioned operations; subgroup operations on integers of 8, 16 and 64 bits miss their
-    // extension in what it prints.
+    // extension in what it prints. The execution modes of derivative groups are lost in it without a word.
     lacks_features: &[
+        Feature::ComputeDerivativeGroupQuads,
+        Feature::ComputeDerivativeGroupLinear,
         Feature::SubgroupPartitioned,
         Feature::QuadControl,
         Feature::ExpectAssume,

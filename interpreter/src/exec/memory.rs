@@ -732,10 +732,7 @@ impl Machine<'_> {
             Base::Reg(reg) => self.columns.get(reg, slot),
         };
         if taint & POISON != 0 {
-            let why = self.reasons.why(taint);
-            let rule = if why == Why::OutOfBounds { Rule::OutOfBounds } else { Rule::Poison };
-            let detail = format!("the address is {}", self.origin(taint));
-            return Err(self.undefined(rule, inst.place, vec![slot as u32], detail));
+            return Err(self.poison(inst.place, vec![slot as u32], "address", taint));
         }
         Ok((pointer, taint))
     }

@@ -439,7 +439,19 @@ impl<'a> Machine<'a> {
             workgroup: self.workgroup,
             lanes: slots,
             detail,
+            why: None,
         }))
+    }
+
+    /// An undefined value decides where invocations go, or what they access.
+    fn poison(&self, place: u32, slots: Vec<u32>, what: &str, taint: u32) -> Stop {
+        let why = self.reasons.why(taint);
+        let rule = if why == Why::OutOfBounds { Rule::OutOfBounds } else { Rule::Poison };
+        let mut stop = self.undefined(rule, place, slots, format!("the {what} is undefined: {}", self.origin(taint)));
+        if let Stop::Undefined(met) = &mut stop {
+            met.why = Some(why);
+        }
+        stop
     }
 
     /// Why a value is undefined, and the instruction that made it so.
@@ -675,8 +687,7 @@ impl<'a> Machine<'a> {
             }
         }
         if !poisoned.is_empty() {
-            let why = self.origin(taint);
-            return Err(self.undefined(Rule::Poison, place, poisoned, format!("the condition is undefined: {why}")));
+            return Err(self.poison(place, poisoned, "condition", taint));
         }
         if known != lanes {
             self.memory.lose();

@@ -121,11 +121,22 @@ impl Interpreter {
                 spirv::End::Undefined(met) if met.rule == spirv::Rule::NoTermination => {
                     Err(Stopped::Unsupported("programs of so many steps".into()))
                 }
+                // A value that the case's own operations leave undefined, as a shuffle from an inactive lane does, is one that no result
+                // may depend on; the case's `&&` and `?:` may evaluate it. A compiler that makes branches of them has lost nothing, and
+                // GLSL does not say that to branch on such a value is undefined behaviour. Where nothing was written, the compiler did not.
+                spirv::End::Undefined(met) if of_the_case(met.rule, met.why) => Err(Stopped::Unsupported(
+                    "a decision by a value that the operations of the case leave undefined".into(),
+                )),
                 spirv::End::Undefined(met) => Err(Stopped::Undefined(number, met)),
             }
         };
         (0..).zip(job.launches.iter().zip(cases)).map(observe).collect()
     }
+}
+
+/// True if an operation left undefined what control flow depends on, and no lost store of the compiler.
+fn of_the_case(rule: spirv::Rule, why: Option<spirv::Why>) -> bool {
+    rule == spirv::Rule::Poison && matches!(why, Some(spirv::Why::InactiveSource | spirv::Why::Operands))
 }
 
 /// What a launch is to the interpreter.
@@ -225,5 +236,25 @@ impl Executor for InterpreterDevice {
 
     fn open_workers(&mut self, jobs: NonZero<usize>, _warn: &mut dyn FnMut(String)) {
         self.jobs = jobs;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the operations of a case leave undefined is the case's; what nothing was written to is the compiler's.
+    #[test]
+    fn whose_undefined_value_it_is() {
+        for (rule, why, expected) in [
+            (spirv::Rule::Poison, Some(spirv::Why::InactiveSource), true),
+            (spirv::Rule::Poison, Some(spirv::Why::Operands), true),
+            (spirv::Rule::Poison, Some(spirv::Why::Uninitialised), false),
+            (spirv::Rule::Poison, Some(spirv::Why::Undef), false),
+            (spirv::Rule::OutOfBounds, Some(spirv::Why::OutOfBounds), false),
+            (spirv::Rule::DataRace, None, false),
+        ] {
+            assert_eq!(of_the_case(rule, why), expected, "{rule:?} {why:?}");
+        }
     }
 }
