@@ -226,6 +226,10 @@ fn a_barrier_behind_a_path_that_depends_on_an_open_value() {
     check("", body, &[(Tier::Maximal, "2 2 2 2 2 2 2 2")]);
     let error = attempt(&compile("", body), Tier::Plain, None).expect_err("it is open");
     assert!(error.to_string().contains("OpControlBarrier") && error.to_string().contains("that is open"), "{error}");
+    // A fence orders what those do that are known to come, whether the others came to it or not.
+    let exchange = "if (lane < 6u) { if (lane < 2u) data[lane] = 1u; if (b() != 0x3Fu) LOG(1u); }
+        data[lane + 8u] = lane; memoryBarrierBuffer(); barrier(); if (lane > 5u) data[lane + 8u - (lane & 1u) * 2u + 1u] = 5u;";
+    check("", exchange, &[(Tier::Plain, "~ ~ ~ ~ ~ ~ ~ ~")]);
     let apart = "if (lane < 6u) barrier(); LOG(2u);";
     let outcome = attempt(&compile("", apart), Tier::Plain, None).expect("it runs");
     assert!(matches!(outcome.end, End::Undefined(what) if what.rule == Rule::BarrierInDivergence));

@@ -644,7 +644,7 @@ impl Machine<'_> {
         }
         let lost = !self.lost.is_empty();
         let taint = if lost { self.reasons.taint(Why::Path, inst.place) } else { 0 };
-        self.memory.workgroup_barrier(orders, taint);
+        self.memory.workgroup_barrier(orders, &self.active, taint);
         Ok(())
     }
 }

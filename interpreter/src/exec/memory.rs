@@ -381,10 +381,10 @@ impl Memory {
         }
     }
 
-    /// All invocations of the workgroup are ordered. With a taint, what was written before may since have been overwritten by an invocation whose path
-    /// is unknown.
-    pub fn workgroup_barrier(&mut self, orders: Orders, taint: u32) {
-        let orders = self.ordered_by(orders, 0..self.n as usize);
+    /// All invocations of the workgroup are ordered; those in `slots` are known to come, each behind its own fences. With a taint, what was written
+    /// before may since have been overwritten by one of the others, whose path is unknown.
+    pub fn workgroup_barrier(&mut self, orders: Orders, slots: &[u32], taint: u32) {
+        let orders = self.ordered_by(orders, slots.iter().map(|slot| *slot as usize));
         for (domain, order) in self.orders.iter_mut().enumerate() {
             if !orders[domain] {
                 continue;
