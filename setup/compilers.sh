@@ -143,7 +143,7 @@ setup_compilers() {
         if [[ -f $cache/compilers/$name/version || (-f $cache/compilers/$name.failed && $failed == skip) ]]; then
             continue
         elif [[ $name != spirv-cross ]] && ! python3 -m pip --version >/dev/null 2>&1; then
-            warn "compiler $name: not to be had without pip (Debian: python3-pip); --compiler $name=PATH tests one that is there"
+            warn "compiler $name: cannot be installed without pip (Debian: python3-pip); --compiler $name=PATH tests one that is there"
         else
             get_compiler "$name"
         fi

@@ -159,7 +159,7 @@ get_driver() {
     if [[ $ok == no ]]; then
         rm -rf "$work"
         touch "$dir.failed"
-        warn "driver $name: not to be had, so $(without "$dir"): $(grep -m 1 -E '^E: ' "$log" || tail -n 1 "$log")"
+        warn "driver $name: could not be obtained, so $(without "$dir"): $(grep -m 1 -E '^E: ' "$log" || tail -n 1 "$log")"
         say "  whole log: $log" >&2
         return
     fi
@@ -210,7 +210,7 @@ setup_drivers() {
         elif [[ -f $dir.failed && $failed == skip ]]; then
             warn "driver $name: could not be obtained the last time, so it will not be tested (\`./x setup\` tries again)"
         elif ! have apt-get || ! have dpkg-deb; then
-            warn "driver $name: not to be had without apt and dpkg (docs/devices-setup.md says how to add a driver by hand)"
+            warn "driver $name: cannot be installed without apt and dpkg (docs/devices-setup.md says how to add a driver by hand)"
         else
             get_driver "$name"
         fi

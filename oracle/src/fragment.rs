@@ -207,7 +207,7 @@ impl Checker<'_> {
         let expected = (triangle * rows + y) * columns + x;
         let Some((number, helper)) = reported(word, lane).filter(|&(number, _)| number == expected) else {
             let seen = format!(
-                "{} is lane {}; lane {lane} has to be its neighbour at ({x}, {y}), and tells {word:#x}",
+                "{} is lane {}; lane {lane} has to be its neighbour at ({x}, {y}), and reports {word:#x}",
                 self.name(index),
                 record.lane
             );

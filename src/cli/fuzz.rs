@@ -241,7 +241,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
         }
     };
     let statistics = campaign.statistics();
-    // Each is to be had although the other fails.
+    // Each is written although the other fails.
     let saved = args.summary.as_deref().map_or(Ok(()), |file| write_summary(file, &statistics));
     let report = tangle_report::campaign::Campaign {
         statistics: statistics.clone(),

@@ -1,4 +1,4 @@
-//! A device to compare with: what it does wrong, too, is no news about another one. The build before a change, or the one that is installed.
+//! A device to compare with: what it does wrong, too, says nothing about another one. The build before a change, or the one that is installed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use tangle_identity::Signature;
 use crate::prepare::Prep;
 use crate::target::{Conclusion, Target};
 
-/// How often a case runs there before it counts as right: what fails now and then is no news either.
+/// How often a case runs there before it counts as right: what fails now and then does not count either.
 const RUNS: u32 = 2;
 
 /// A device to compare with. Clones are the same device.

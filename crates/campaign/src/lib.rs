@@ -10,7 +10,7 @@
 //!   isa ── what a driver's compiler made of a finding
 //!   coverage ── what the cases of a campaign would cover, on the reference device
 //!   everywhere ── cases on all devices in one go;  matrix ── devices against known bugs
-//!   against ── a device whose failures are no news;  shard ── a part of the sequence
+//!   against ── a device whose failures are expected;  shard ── a part of the sequence
 //!   reduce ── a failing case made small (tangle-minimizer)
 //!   background ── findings made small while a campaign goes on;  minimized ── what that leaves on disk
 //!   variants ── a case as every variant on every device: which stage is to blame

@@ -156,7 +156,7 @@ impl Device {
             Err(Made::Failed(what)) => {
                 return Made::Failed(format!("with a prologue that writes the lane map: {what}"));
             }
-            // Without subgroups there is no lane map to be had.
+            // Without subgroups there is no lane map.
             Err(_) => (None, Vec::new()),
         };
         let mut away = false;

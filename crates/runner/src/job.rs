@@ -419,7 +419,7 @@ pub struct Times {
     pub read_back_us: u64,
     /// Destroying module and pipeline.
     pub cleanup_us: u64,
-    /// The whole job, from its first check to its last word.
+    /// The whole job, from its first check to its answer.
     pub total_us: u64,
 }
 

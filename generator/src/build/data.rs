@@ -102,7 +102,7 @@ fn column(draw: &mut Draw<'_>, pattern: Pattern, count: u32) -> Vec<u32> {
     (0..count).map(word).collect()
 }
 
-/// As many as a power of two, so that a mask makes an index; no two are equal, so that each tells which resource it is from.
+/// As many as a power of two, so that a mask makes an index; no two are equal, so that each shows which resource it is from.
 fn resource_words(draw: &mut Draw<'_>) -> Vec<u32> {
     let count = draw.weighted(&[(4, 4), (1, 2), (1, 8)]);
     let (first, step) = (draw.word(), draw.pick(&[1, 3, 0x9E37_79B9, 0x8000_0001]));
