@@ -147,6 +147,62 @@ fn who_is_a_helper_changes() {
     assert_eq!(expected(&quad(Tier::Plain, body), 4), "0: 1 0, 1: 1 0 2 1, 2: 1 0 2 0, 3: 1 0 2 0");
 }
 
+fn pattern(name: &str) -> String {
+    let path = format!("{}/../corpus/fragments/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let case = Case::from_json(&std::fs::read_to_string(path).expect(name)).expect(name);
+    validate(&case).expect(name);
+    expected(&case, 4)
+}
+
+/// What the invocations of four by four pixels log, by number; in subgroups of four lane 0 is left above in its quad, lane 1 beside it.
+fn by_pixel(log: impl Fn(u32, u32, u32) -> String) -> String {
+    let all = (0..16).map(|index| (index, log(index % 4, index / 4, index % 2 + index / 4 % 2 * 2)));
+    let logs: Vec<String> = all.filter(|(_, log)| !log.is_empty()).map(|(index, log)| format!("{index}: {log}")).collect();
+    logs.join(", ")
+}
+
+/// VK-GL-CTS, maximal.fragment: who goes, as the cases of the corpus have it. Of a half quad both that stay see four lanes and their neighbour's number.
+#[test]
+fn patterns_of_maximal_reconvergence() {
+    let gone: [(&str, fn(u32, u32) -> bool); 8] = [
+        ("demote_entire_quad", |x, y| x < 2 && y < 2),
+        ("demote_half_quad_backslash", |x, y| x % 2 == y % 2),
+        ("demote_half_quad_bottom", |_, y| y % 2 == 1),
+        ("demote_half_quad_left", |x, _| x % 2 == 0),
+        ("demote_half_quad_right", |x, _| x % 2 == 1),
+        ("demote_half_quad_slash", |x, y| x % 2 != y % 2),
+        ("demote_half_quad_top", |_, y| y % 2 == 0),
+        ("demote_invocation", |x, y| x % 2 == 0 && y % 2 == 0),
+    ];
+    for (name, gone) in gone {
+        let want = by_pixel(|x, y, lane| {
+            let after = if gone(x, y) { String::new() } else { format!(" 2 f 3 {}", lane ^ 1) };
+            format!("1 {lane}{after}")
+        });
+        assert_eq!(pattern(name), want, "{name}");
+    }
+    // Lane 0 is gone for good: it is in no ballot, and lane 1 swaps with nobody.
+    let after = ["", " 2 e 3 ?", " 2 e 3 3", " 2 e 3 2"];
+    assert_eq!(pattern("terminate_invocation"), by_pixel(|_, _, lane| format!("1 {lane}{}", after[lane as usize])));
+}
+
+/// VK-GL-CTS, terminate_invocation: even lanes are gone, or helpers.
+#[test]
+fn patterns_of_termination() {
+    let odd = |lane: u32, log: &str| if lane % 2 == 1 { log.to_owned() } else { String::new() };
+    let is_pixel = |x, y| x < 3 && y < 3;
+    assert_eq!(pattern("terminate_bit_count"), by_pixel(|_, _, lane| odd(lane, "1 4 2 2")));
+    assert_eq!(
+        pattern("terminate_then_access"),
+        by_pixel(|_, _, lane| format!("1 {lane}{}", odd(lane, &format!(" 3 {lane}"))))
+    );
+    // A framebuffer of three by three pixels: the quads at the right and below have helpers.
+    let all = by_pixel(|x, y, _| if is_pixel(x, y) { "1 0".to_owned() } else { String::new() });
+    assert_eq!(pattern("terminate_helpers"), all);
+    let quads = by_pixel(|x, y, lane| if is_pixel(x, y) { odd(lane, "1 0") } else { String::new() });
+    assert_eq!(pattern("terminate_then_quad_any"), quads);
+}
+
 const PROMISE: SizePromise = SizePromise { default: 8, min: 4, max: 128 };
 
 fn run<R: Rules>(case: &Case, size: u32, rules: impl Fn() -> R) -> Judgement {
