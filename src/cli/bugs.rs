@@ -18,7 +18,7 @@ use tangle_identity::known::Effect;
 use tangle_identity::{BugId, DeviceId, Known};
 use tangle_program::case::Case;
 use tangle_report::SavedFinding;
-use tangle_report::export::bundle;
+use tangle_report::export::{bundle, exportable};
 use tangle_report::html::bugs::{bug, file_name, index};
 use tangle_report::reporter::{Markdown, Reporter as _};
 use tangle_report::subject::{Basis, Subject};
@@ -495,6 +495,9 @@ const TRIED_FOR_A_PICTURE: usize = 3;
 fn file(args: &FileArgs) -> anyhow::Result<Found> {
     let book = Book::read(&args.book.book)?;
     let record = find(&book, &args.id)?;
+    if let (Some(_), Some(case)) = (&args.out, case_of(&book, record)?) {
+        exportable(&case)?;
+    }
     let has_evidence = SavedFinding::is_at(&book.folder.join(&record.id));
     let targets = if has_evidence { Vec::new() } else { args.devices.open(Jobs::One)? };
     let subject = subject(&book, record, &targets)?.with_context(|| format!("{} has no case", record.id))?;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{ReportError, Reporter};
 use crate::campaign::Campaign;
-use crate::export::bundle;
+use crate::export::readme;
 use crate::replay::Replay;
 use crate::subject::Analysis;
 use crate::text::thousands;
@@ -15,8 +15,7 @@ pub struct Markdown;
 
 impl Reporter for Markdown {
     fn finding(&self, finding: &Analysis<'_>) -> Result<Option<String>, ReportError> {
-        let bundle = bundle(finding.subject).map_err(|error| ReportError(error.to_string()))?;
-        Ok(bundle.file("README.md").map(|text| String::from_utf8_lossy(text).into_owned()))
+        readme(finding.subject).map(Some).map_err(|error| ReportError(error.to_string()))
     }
 
     fn campaign(&self, campaign: &Campaign) -> Result<Option<String>, ReportError> {
