@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::*;
+use tangle_analysis::validate::validate;
+use tangle_identity::book::Book;
+use tangle_program::case::Case;
 
 const FAULTY: &str = "reference:if_merge_loses_last_lane";
 
@@ -102,12 +105,61 @@ fn a_fault_of_calls_is_gone_when_the_optimiser_takes_them_away() {
     }
 }
 
+/// The book of the checkout: a list has no state, no versions and no history, and `retest` would leave it alone.
 #[test]
-fn every_page_of_the_own_book_can_be_read() {
-    let ran = bugs(root(), &["list", "--all"]).expect(0);
-    let pages = ran.stdout.lines().count() - 1;
-    assert!(pages > 20, "{ran}");
-    note!("{pages} bugs in known/");
+fn the_own_book_has_pages_only_and_each_has_a_case() {
+    let book = Book::read(&root().join("known")).expect("it can be read");
+    assert_eq!(book.lists, Vec::<PathBuf>::new(), "a list of bugs is no page");
+    assert!(!book.records.is_empty());
+    for record in &book.records {
+        let id = &record.id;
+        assert!(!record.title.is_empty() && !record.drivers.is_empty() && !record.history.is_empty(), "{id}");
+        let path = record.shown_by().unwrap_or_else(|| panic!("{id} has no case"));
+        let case = Case::from_json(&read(&book.folder.join(path))).unwrap_or_else(|error| panic!("{id}: {error}"));
+        validate(&case).unwrap_or_else(|error| panic!("{id}: {error}"));
+        assert!(!record.ranges().is_empty(), "{id} has no version that was tried");
+        let tried = record.versions.iter().all(|seen| record.is_about("", &seen.driver) || !record.devices.is_empty());
+        assert!(tried, "{id} has versions of drivers that it does not name");
+    }
+    note!("{} bugs in known/", book.records.len());
+}
+
+/// What makes modules is tried without any driver: the compilers that are linked in, and those that the set-up got. A version that the page does not
+/// have is news, and one that it has must do as it says.
+#[test]
+fn bugs_of_compilers_show_where_their_pages_say() {
+    let book = Book::read(&root().join("known")).expect("it can be read");
+    let ids = book.records.iter().filter(|record| record.is_of_compiler()).map(|record| record.id.as_str());
+    let words: Vec<&str> = ["retest", "--dry-run"].into_iter().chain(ids).collect();
+    let ran = bugs(root(), &words).expect(0);
+    for part in ["does not show any more", "where it did not before", "open again", "fixed: "] {
+        assert!(!ran.stdout.contains(part), "{part}: {ran}");
+    }
+    let last = ran.stdout.lines().last().unwrap_or_default();
+    let results: usize = last.split(' ').next().and_then(|word| word.parse().ok()).expect("a number of results");
+    // glslang, naga and the optimiser are always here.
+    assert!(results >= 18, "{ran}");
+    note!("bugs of compilers: {last}");
+}
+
+/// A page says how a failure is told; another failure of the same program is not taken for it.
+#[test]
+fn another_failure_of_a_compiler_is_not_the_bug() {
+    let place = tempfile::tempdir().expect("a temporary folder");
+    let case = root().join("corpus/regressions/hlsl_all_equal_of_vector.json");
+    for (signature, result) in
+        [("Expected operand to be vector bool", "shows on hlsl@glslang"), ("killed by SIGSEGV", "")]
+    {
+        let page = format!(
+            "id = 'a'\ndrivers = ['hlsl@glslang']\nsignature = '{signature}'\nexample = '{}'\n",
+            case.display()
+        );
+        fs::create_dir_all(place.path().join("known")).expect("ours");
+        fs::write(place.path().join("known/a.toml"), page).expect("ours");
+        let ran = bugs(place.path(), &["retest", "--dry-run"]).expect(0);
+        assert!(ran.stdout.contains(result), "{ran}");
+        assert_eq!(ran.stdout.starts_with("0 results"), result.is_empty(), "{ran}");
+    }
 }
 
 /// A repository with so many commits, each of which chooses a device.

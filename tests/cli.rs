@@ -432,6 +432,12 @@ fn a_matrix_shows_who_fails() {
     assert!(ran.stdout.lines().any(|line| line.starts_with("full masks  .  ")), "{ran}");
     assert!(ran.stdout.contains("(known: fixed in 2)") && ran.stderr.contains("b is left out"), "{ran}");
     assert!(read(&page).contains("mask_always_full"), "the page has its devices");
+    let report = folder.path().join("matrix.json");
+    let args = [std::ffi::OsStr::new("matrix"), bugs.as_os_str(), std::ffi::OsStr::new("--report"), report.as_os_str()];
+    run(args.into_iter().chain(devices)).expect(1);
+    assert!(read(&report).contains("\"what\": \"matrix\""));
+    run(["matrix", "--report", "x.xyz", "V16.json"]).fails_with(&["'xyz' is no format of reports"]);
+    run(["coverage", "--cases", "1", "--report", "x.xml"]).fails_with(&["x.xml: this format has no form for that"]);
     let case = vector("V16");
     let ran = run([Path::new("matrix"), &case, Path::new("--device"), Path::new("reference")]).expect(0);
     assert!(ran.stdout.lines().any(|line| line == "V16   ."), "{ran}");

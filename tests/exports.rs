@@ -424,3 +424,24 @@ fn what_cannot_be_exported_is_told() {
     }
     assert!(!Path::new(&out).exists());
 }
+
+/// A folder with the name of a compute bundle and a shader of another stage in it would be a false reproducer.
+#[test]
+fn a_shader_of_another_stage_is_not_exported_as_a_compute_shader() {
+    let folder = scratch();
+    let case = shown(&root().join("corpus/fragments/demote_in_loop.json"));
+    let out = shown(&folder.path().join("bundle"));
+    let refused = ["no bundle has fragment shaders yet", "compute"];
+    run(["export", &case, "--subgroup-size", "8", "--out", &out]).fails_with(&refused);
+    let book = folder.path().join("book");
+    std::fs::create_dir(&book).expect("ours");
+    let page = format!("id = \"a\"\ncase = \"{case}\"\n");
+    std::fs::write(book.join("a.toml"), page).expect("ours");
+    let book = shown(&book);
+    let file = ["bugs", "file", "a", "--book", &book, "--device", "reference"];
+    run(file.into_iter().chain(["--out", &out])).fails_with(&refused);
+    assert!(!Path::new(&out).exists());
+    // The text alone is of any stage, and names no program that is not there.
+    let ran = run(file).expect(0);
+    assert!(ran.stdout.contains("fragment shaders") && !ran.stdout.contains("repro.c"), "{ran}");
+}

@@ -253,7 +253,8 @@ fn report(args: &Args, git: &Git, search: &Search<'_>, subjects: &[Subject], out
                 let failure = subject.signature.as_ref().map_or(String::new(), |signature| format!(" ({signature})"));
                 say!("{}: {commit}\n", subject.name)?;
                 say!(
-                    "The compute shader of the attached case{failure} {what} {}, which is the first such commit of {effort}.",
+                    "The {} shader of the attached case{failure} {what} {}, which is the first such commit of {effort}.",
+                    subject.prep.case().entry_point.stage.name().replace('_', " "),
                     git.describe(commit)?
                 )?;
                 say!("Reproduce: `{}`, then `{}`.\n", args.build.build, reproduce(args, subject))?;

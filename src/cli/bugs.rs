@@ -1,5 +1,6 @@
 //! `tangle bugs`
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
@@ -7,18 +8,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use tangle_campaign::campaign;
+use tangle_campaign::executor::built_in;
 use tangle_campaign::prepare::Prep;
 use tangle_campaign::reduce::content_hash;
 use tangle_campaign::retest::retest;
 use tangle_campaign::target::Target;
 use tangle_files::{create_folder, write_atomically};
-use tangle_identity::book::{Book, Event, Record, Seen, SeenVersion, State, version_numbers};
+use tangle_identity::book::{Book, Event, OPTIMISER, Record, Seen, SeenVersion, State, version_numbers};
 use tangle_identity::duplicates::{Relation, compare};
 use tangle_identity::known::Effect;
-use tangle_identity::{BugId, DeviceId, Known};
-use tangle_program::case::Case;
+use tangle_identity::{BugId, DeviceId, Known, Signature};
+use tangle_program::case::{Case, Tier};
+use tangle_program::subgroup::Severity;
 use tangle_report::SavedFinding;
-use tangle_report::export::bundle;
+use tangle_report::export::{bundle, exportable};
 use tangle_report::html::bugs::{bug, file_name, index};
 use tangle_report::reporter::{Markdown, Reporter as _};
 use tangle_report::subject::{Basis, Subject};
@@ -352,7 +355,7 @@ fn run_retest(args: &RetestArgs) -> anyhow::Result<Found> {
         }
     }
     anyhow::ensure!(!bugs.is_empty(), "there is no bug to run in {}", book.folder.display());
-    let targets = args.devices.open(Jobs::One)?;
+    let targets = targets(&args.devices, bugs.iter().map(|(at, _)| &book.records[*at]))?;
     let (all, done) = (targets.len() * bugs.len(), AtomicUsize::new(0));
     let (today, mut changed, mut runs) = (today(), 0, 0);
     watch("runs", all, &done, || {
@@ -377,6 +380,29 @@ fn run_retest(args: &RetestArgs) -> anyhow::Result<Found> {
     Ok(Found::Nothing)
 }
 
+/// The devices that are named; without any, all drivers of the machine and, where a bug is theirs, the compilers and the interpreter.
+fn targets<'a>(devices: &DeviceArgs, records: impl Iterator<Item = &'a Record> + Clone) -> anyhow::Result<Vec<Target>> {
+    if !devices.are_default() {
+        return devices.open(Jobs::One);
+    }
+    let mut targets = Vec::new();
+    if records.clone().any(|record| !record.is_of_compiler()) {
+        targets = devices.open(Jobs::One)?;
+    }
+    let mut makers: BTreeSet<&str> = BTreeSet::new();
+    for driver in records.filter(|record| record.is_of_compiler()).flat_map(|record| &record.drivers) {
+        makers.insert(if driver == OPTIMISER { "interpreter" } else { driver });
+    }
+    for maker in makers {
+        match Target::built_in(maker) {
+            Ok(target) => targets.push(target),
+            Err(error) => say_stderr!("note: {error:#}"),
+        }
+    }
+    anyhow::ensure!(!targets.is_empty(), "no device is here that has a bug of these");
+    Ok(targets)
+}
+
 fn run_blame(args: &BlameArgs) -> anyhow::Result<Found> {
     let mut book = Book::read(&args.book.book)?;
     for id in &args.ids {
@@ -386,7 +412,7 @@ fn run_blame(args: &BlameArgs) -> anyhow::Result<Found> {
         true => record.state.is_open(),
         false => args.ids.contains(&record.id),
     };
-    let targets = args.devices.open(Jobs::One)?;
+    let targets = targets(&args.devices, book.records.iter().filter(|record| wanted(record)))?;
     let (today, mut entered) = (today(), 0);
     for at in 0..book.records.len() {
         let record = &book.records[at];
@@ -468,25 +494,46 @@ fn duplicates(args: &ListArgs) -> anyhow::Result<Found> {
 /// The finding of a bug: as it is in the book, or of a run on a device that it is about, or what the case has to do.
 fn subject(book: &Book, record: &Record, targets: &[Target]) -> anyhow::Result<Option<Subject>> {
     let evidence = book.folder.join(&record.id);
-    if SavedFinding::is_at(&evidence) {
-        return Ok(Some(exhibit::of_finding(SavedFinding::read(&evidence)?)));
-    }
-    let Some(case) = case_of(book, record)? else { return Ok(None) };
-    let mut subject = exhibit::of_case(case);
-    let about = targets.iter().filter(|target| {
-        record.concerns(&target.id()) && target.executes() && target.missing(&subject.case).is_empty()
-    });
-    for target in about.take(TRIED_FOR_A_PICTURE) {
-        let mut one = subject.clone();
-        if exhibit::run(&mut one, target).is_ok() && one.signature.is_some() {
-            return Ok(Some(one));
+    let case = match SavedFinding::is_at(&evidence) {
+        true => {
+            let subject = exhibit::of_finding(SavedFinding::read(&evidence)?);
+            let is_doubtful = subject.signature.as_ref().is_some_and(|own| own.severity() == Severity::Strong);
+            if !is_doubtful || subject.passes_at_maximal || targets.is_empty() {
+                return Ok(Some(subject));
+            }
+            // Where it shows here, it can be judged at tier maximal, too.
+            let case = subject.case.clone();
+            return Ok(Some(shown(record, &case, targets).unwrap_or(subject)));
         }
+        false => case_of(book, record)?,
+    };
+    let Some(case) = case else { return Ok(None) };
+    if let Some(subject) = shown(record, &case, targets) {
+        return Ok(Some(subject));
     }
+    let mut subject = exhibit::of_case(case);
     subject.basis = Basis::Linear(match subject.case.entry_point.subgroup_size {
         tangle_program::case::SubgroupSize::Required(size) => size,
         _ => 8,
     });
     Ok(Some(subject))
+}
+
+/// What a device at hand shows of a bug, at the tier at which it is clearest.
+fn shown(record: &Record, case: &Case, targets: &[Target]) -> Option<Subject> {
+    let runs = |target: &&Target| {
+        // A bug of the optimiser is shown without a driver.
+        let is_own = !record.is_of_compiler() || built_in(&target.name).is_some();
+        is_own && record.concerns(&target.id()) && target.executes()
+    };
+    let about = targets.iter().filter(runs).map(|target| (target, target.dressed(case)));
+    for (target, case) in about.filter(|(target, case)| target.missing(case).is_empty()).take(TRIED_FOR_A_PICTURE) {
+        let mut one = exhibit::of_case(case.into_owned());
+        if exhibit::run(&mut one, target).is_ok() && one.signature.as_ref().is_some_and(|own| record.may_be(own)) {
+            return Some(exhibit::clearest(one, target));
+        }
+    }
+    None
 }
 
 /// Devices on which a bug is looked for to be shown.
@@ -495,14 +542,22 @@ const TRIED_FOR_A_PICTURE: usize = 3;
 fn file(args: &FileArgs) -> anyhow::Result<Found> {
     let book = Book::read(&args.book.book)?;
     let record = find(&book, &args.id)?;
-    let has_evidence = SavedFinding::is_at(&book.folder.join(&record.id));
-    let targets = if has_evidence { Vec::new() } else { args.devices.open(Jobs::One)? };
+    if let (Some(_), Some(case)) = (&args.out, case_of(&book, record)?) {
+        exportable(&case)?;
+    }
+    // What has no device any more is shown as it was found, or as what the case has to do.
+    let targets = targets(&args.devices, std::iter::once(record)).unwrap_or_else(|error| {
+        say_stderr!("warning: no device: {error:#}");
+        Vec::new()
+    });
     let subject = subject(&book, record, &targets)?.with_context(|| format!("{} has no case", record.id))?;
     let text = Markdown.finding(&subject.analyse()?)?.context("there is nothing to say of it")?;
     // The report has a title of its own.
     let body = text.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
     say!("{}", title(record, &args.tracker))?;
-    say!("\nSeverity: {}.\n", meaning(record))?;
+    let severity = subject.signature.as_ref().map_or(record.severity, Signature::severity);
+    say!("\nSeverity: {}.\n", meaning(severity))?;
+    say!("Clearest at tier {}{}.\n", subject.case.tier.name(), how_clear(&subject))?;
     for range in record.ranges() {
         say!("Versions: {range}.\n")?;
     }
@@ -533,9 +588,17 @@ fn title(record: &Record, tracker: &str) -> String {
     }
 }
 
-fn meaning(record: &Record) -> &'static str {
-    use tangle_program::subgroup::Severity;
-    match record.severity {
+/// What other tiers say.
+fn how_clear(subject: &Subject) -> &'static str {
+    match (subject.case.tier, subject.passes_at_maximal) {
+        (Tier::Maximal, _) => "",
+        (_, true) => "; at tier maximal the device does the same program right",
+        (_, false) => ", without any promise of reconvergence",
+    }
+}
+
+fn meaning(severity: Severity) -> &'static str {
+    match severity {
         Severity::Hard => "hard (a sentence of the specification, below, says otherwise)",
         Severity::Strong => "strong (it follows from sentences of the specification; no conformance test covers it)",
         Severity::Quality => "quality (the specification leaves the method to the implementation)",
@@ -544,10 +607,11 @@ fn meaning(record: &Record) -> &'static str {
 
 fn site(args: &SiteArgs) -> anyhow::Result<Found> {
     let book = Book::read(&args.book.book)?;
-    let needs_devices = book.records.iter().any(|record| !SavedFinding::is_at(&book.folder.join(&record.id)));
-    let targets = match args.no_run || !needs_devices {
+    let mut without =
+        book.records.iter().filter(|record| !SavedFinding::is_at(&book.folder.join(&record.id))).peekable();
+    let targets = match args.no_run || without.peek().is_none() {
         true => Vec::new(),
-        false => args.devices.open(Jobs::One).unwrap_or_else(|error| {
+        false => targets(&args.devices, without).unwrap_or_else(|error| {
             say_stderr!("warning: no device: {error:#}");
             Vec::new()
         }),

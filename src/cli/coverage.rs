@@ -8,18 +8,17 @@ use tangle_analysis::context::Context;
 use tangle_campaign::campaign::read_coverage;
 use tangle_campaign::coverage::{measure, pairs};
 use tangle_campaign::plan::Choice;
-use tangle_files::write_atomically;
 use tangle_generator::Profile;
 use tangle_generator::pairs::{Kind, Pairs, possible};
 use tangle_oracle::coverage::{Cell, Coverage, CoverageRow, EXEMPTIONS, Fill, reachable, reachable_in};
 use tangle_program::case::{Stage, Tier};
 use tangle_program::subgroup::{Category, OpInfo, SubgroupOp, TABLE};
 use tangle_program::types::Scalar;
-use tangle_report::reporter::{Html, Reporter as _};
 use tangle_report::text::thousands;
 
 use super::fuzz::{profile, tier};
 use super::output::OutputError;
+use super::report::ReportArgs;
 use super::{Found, say};
 
 #[derive(clap::Args)]
@@ -55,14 +54,13 @@ pub struct Args {
     operation: Option<SubgroupOp>,
     /// What stands together in the random programs: operations and operators with their types, control constructs with those in them
     /// and behind them. Counts programs
-    #[arg(long, conflicts_with_all = ["campaign", "types", "stages", "operation", "html", "count"])]
+    #[arg(long, conflicts_with_all = ["campaign", "types", "stages", "operation", "report", "html", "count"])]
     pairs: bool,
     /// All counts of all operations, types and contexts as JSON, by device; with --pairs, those of the pairs
     #[arg(long)]
     json: bool,
-    /// Write a page with a heat map; nothing beside it is needed
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 /// What a cell shows.
@@ -80,6 +78,7 @@ fn operation(name: &str) -> Result<SubgroupOp, String> {
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
     let choice = Choice { seed: args.seed, profile: args.profile, tier: args.tier, ..Choice::default() };
+    let reports = args.report.open()?;
     if args.pairs {
         show_pairs(args, &pairs(choice, args.cases)?)?;
         return Ok(Found::Nothing);
@@ -96,9 +95,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         }
         None => BTreeMap::from([("reference".to_owned(), measure(choice, args.cases)?)]),
     };
-    if let Some(file) = &args.html {
-        write_atomically(file, Html.coverage(&by_device)?.unwrap_or_default().as_bytes())?;
-    }
+    reports.write(|reporter| reporter.coverage(&by_device))?;
     if args.json {
         say!("{}", serde_json::to_string(&by_device)?)?;
         return Ok(Found::Nothing);

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tangle_campaign::clearest::{AtMaximal, at_maximal};
 use tangle_campaign::finding::describe;
 use tangle_campaign::prepare::{Prepared, prepare};
 use tangle_campaign::target::{Conclusion, Finish, Jobs, Target};
@@ -131,6 +132,25 @@ pub(super) fn run(subject: &mut Subject, target: &Target) -> anyhow::Result<()> 
     subject.passes_at_maximal = false;
     Ok(())
 }
+
+/// The same at tier maximal, where the device offers it and the failure is beyond doubt only there.
+pub(super) fn clearest(subject: Subject, target: &Target) -> Subject {
+    let signature = subject.signature.clone();
+    let run_at = |case: &Case| try_on(&of_case(case.clone()), target);
+    match at_maximal(target, &subject.case, signature.as_ref(), RUNS, run_at) {
+        Ok(AtMaximal::Wrong(found)) => {
+            let mut raised = of_case(found.0);
+            // What comes and goes may be right this time.
+            let is_shown = run(&mut raised, target).is_ok() && raised.signature.is_some();
+            if is_shown { raised } else { subject }
+        }
+        Ok(AtMaximal::Right) => Subject { passes_at_maximal: true, ..subject },
+        _ => subject,
+    }
+}
+
+/// Runs of a case that passes at tier maximal.
+const RUNS: u32 = 3;
 
 /// Runs the case on another device.
 pub fn try_on(subject: &Subject, target: &Target) -> anyhow::Result<Conclusion> {

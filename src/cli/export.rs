@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use tangle_campaign::target::Finish;
 use tangle_identity::Kind;
 use tangle_oracle::judge::Verdict;
-use tangle_program::case::{Stage, SubgroupSize};
-use tangle_report::export::bundle;
+use tangle_program::case::SubgroupSize;
+use tangle_report::export::{bundle, exportable};
 use tangle_report::subject::{Basis, Elsewhere, Subject};
 
 use super::exhibit::{RunArgs, load, start_of, try_on};
@@ -34,12 +34,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         return foreign::export(&finding, &args.out);
     }
     let mut subject = load(&args.case, &args.run)?;
-    let stage = subject.case.entry_point.stage;
-    anyhow::ensure!(
-        stage == Stage::Compute,
-        "no bundle has {} shaders yet: only compute shaders are exported",
-        stage.name()
-    );
+    exportable(&subject.case)?;
     if args.subgroup_size.is_some() {
         // What a device did on other lanes has no place beside these expectations.
         subject.basis = Basis::Nothing;

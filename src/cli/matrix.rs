@@ -5,13 +5,12 @@ use std::sync::atomic::AtomicUsize;
 
 use tangle_campaign::matrix::{Subject, matrix};
 use tangle_campaign::replay::find_cases;
-use tangle_files::write_atomically;
 use tangle_identity::Known;
 use tangle_report::matrix::{Matrix, MatrixRow, Meaning};
-use tangle_report::reporter::{Html, Reporter as _};
 
 use super::output::put;
 use super::progress::watch;
+use super::report::ReportArgs;
 use super::table::Table;
 use super::{DeviceArgs, Found, Jobs, read_case, say, say_stderr};
 
@@ -24,12 +23,12 @@ pub struct Args {
     what: Vec<PathBuf>,
     #[command(flatten)]
     devices: DeviceArgs,
-    /// Write an HTML page, too
-    #[arg(long, value_name = "FILE.html")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
+    let reports = args.report.open()?;
     let mut subjects = Vec::new();
     for path in &args.what {
         subjects.extend(subjects_at(path)?);
@@ -39,11 +38,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     let (all, done) = (targets.len() * subjects.len(), AtomicUsize::new(0));
     let matrix = watch("runs", all, &done, || matrix(&targets, &subjects, &done));
     print(&matrix)?;
-    if let Some(file) = &args.html {
-        let page = Html.matrix(&matrix)?.unwrap_or_default();
-        write_atomically(file, page.as_bytes())?;
-        say!("{} ({} bytes)", file.display(), page.len())?;
-    }
+    reports.write(|reporter| reporter.matrix(&matrix))?;
     let is_bad = |row: &MatrixRow| row.cells.iter().any(|cell| cell.meaning == Meaning::Bad);
     Ok(if matrix.rows.iter().any(is_bad) { Found::Something } else { Found::Nothing })
 }

@@ -7,10 +7,10 @@ use anyhow::Context as _;
 use tangle_campaign::campaign;
 use tangle_files::write_atomically;
 use tangle_report::html::address;
-use tangle_report::reporter::{self, names};
+use tangle_report::reporter::{self, ReportError, Reporter, names};
 
 use super::exhibit::{RunArgs, load};
-use super::{Found, foreign, say};
+use super::{Found, foreign, say, say_stderr};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -23,6 +23,45 @@ pub struct Args {
     out: PathBuf,
     #[arg(long, value_name = "FORMAT", help = format!("The format: {}", names()))]
     format: Option<String>,
+}
+
+/// Reports of what a command shows.
+#[derive(clap::Args)]
+pub(super) struct ReportArgs {
+    #[arg(long, value_name = "FILE", help = format!("Write a report, too; its extension says the format: {}", names()))]
+    report: Option<PathBuf>,
+    /// The same as --report with an HTML page, whatever the file is called
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// Files, each with its format.
+pub(super) struct Reports<'a>(Vec<(&'a Path, &'static dyn Reporter)>);
+
+impl ReportArgs {
+    /// The files that are asked for. A format that is none is told before anything runs.
+    pub(super) fn open(&self) -> Result<Reports<'_>, ReportError> {
+        let named =
+            self.report.iter().map(|file| (file, None)).chain(self.html.iter().map(|file| (file, Some("html"))));
+        let open = named.map(|(file, format)| Ok((file.as_path(), reporter::for_file(file, format)?)));
+        open.collect::<Result<_, _>>().map(Reports)
+    }
+}
+
+impl Reports<'_> {
+    /// Writes them. `make` has a format show what there is.
+    pub(super) fn write(
+        &self,
+        make: impl Fn(&dyn Reporter) -> Result<Option<String>, ReportError>,
+    ) -> anyhow::Result<()> {
+        for (file, format) in &self.0 {
+            let report =
+                make(*format)?.with_context(|| format!("{}: this format has no form for that", file.display()))?;
+            write_atomically(file, report.as_bytes())?;
+            say_stderr!("{} ({} bytes)", file.display(), report.len());
+        }
+        Ok(())
+    }
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {

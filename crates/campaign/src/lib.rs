@@ -16,6 +16,7 @@
 //!   variants ── a case as every variant on every device: which stage is to blame
 //!   proof ── the modules of a case executed: which step changed what it means
 //!   blame ── what makes a failing case pass: switches of the driver, passes
+//!   clearest ── at which tier a violation is beyond doubt
 //!   retest ── the bugs of a book on the devices at hand
 //!   bench ── what a case costs, and how fast a campaign is
 //!   bisect ── which commit of a driver it was
@@ -32,6 +33,7 @@ pub mod blackbox;
 pub mod blame;
 pub mod campaign;
 pub mod capabilities;
+pub mod clearest;
 pub mod corpus;
 pub mod coverage;
 mod crash_mark;

@@ -15,16 +15,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
-use tangle_analysis::validate::validate;
 use tangle_identity::{Detail, Kind, Signature};
 use tangle_minimizer::{Check, Minimized, Progress, minimize};
 use tangle_oracle::judge::Verdict;
-use tangle_program::case::{Case, Tier};
-use tangle_program::subgroup::Severity;
+use tangle_program::case::Case;
 use tangle_report::saved::Rate;
 use tangle_runner::Completion;
 
 use crate::against::Against;
+use crate::clearest::{AtMaximal, at_maximal, is_pass, raised};
 use crate::executor::Task;
 use crate::prepare::{Prep, Prepared, prepare};
 use crate::target::{Conclusion, Finish, Target};
@@ -80,17 +79,6 @@ pub struct Reduction {
     pub after: Rate,
     /// True if what it breaks rests on less than a sentence, and the device does the same program right at tier maximal.
     pub passes_at_maximal: bool,
-}
-
-/// What came of a case whose mismatch rests on less than a sentence, at tier maximal.
-enum AtMaximal {
-    /// It is wrong there beyond doubt.
-    Wrong(Box<(Case, Conclusion)>),
-    /// It is right there.
-    Right,
-    /// Nothing that says more: the mismatch is beyond doubt already, the device does not offer the tier, the program would not be valid
-    /// there, or it fails there in another way.
-    Unsaid,
 }
 
 /// Jobs that a worker has at a time: one runs, the other waits while this side prepares and judges.
@@ -285,36 +273,15 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Judges a case at tier maximal, if its tier is weaker and what it breaks rests on less than a sentence (lanes on one path of divergent
-    /// control flow, say). What fails there beyond doubt is what there is to report.
+    /// Judges a failure at tier maximal, too: what is wrong there beyond doubt is what there is to report.
     fn at_maximal(&mut self, case: &Case, first: &Conclusion) -> anyhow::Result<AtMaximal> {
-        let is_doubtful = first.signature(case).is_some_and(|signature| signature.severity() == Severity::Strong);
-        let Some(case) = self.raised(case).filter(|_| is_doubtful) else { return Ok(AtMaximal::Unsaid) };
-        let is_wrong = |signature: &Signature| {
-            matches!(signature.kind, Kind::Value | Kind::Path) && signature.severity() == Severity::Hard
-        };
-        for _ in 0..self.repeats {
-            let conclusion = self.one(&case)?;
-            if conclusion.signature(&case).is_some_and(|signature| is_wrong(&signature)) {
-                return Ok(AtMaximal::Wrong(Box::new((case, conclusion))));
-            }
-            if !is_pass(&conclusion) {
-                return Ok(AtMaximal::Unsaid);
-            }
-        }
-        Ok(AtMaximal::Right)
-    }
-
-    /// The case at tier maximal, if it is of a weaker one and can run there.
-    fn raised(&self, case: &Case) -> Option<Case> {
-        let target = self.targets.first().filter(|_| case.tier != Tier::Maximal)?;
-        let case = Case { tier: Tier::Maximal, ..case.clone() };
-        (validate(&case).is_ok() && target.missing(&case).is_empty()).then_some(case)
+        let Some(target) = self.targets.first() else { return Ok(AtMaximal::Unsaid) };
+        at_maximal(target, case, first.signature(case).as_ref(), self.repeats, |case| self.one(case))
     }
 
     /// A case that passes at its own tier, at tier maximal, if it passes there, too.
     fn right_at_maximal(&mut self, case: &Case) -> anyhow::Result<Option<Case>> {
-        let Some(case) = self.raised(case) else { return Ok(None) };
+        let Some(case) = self.targets.first().and_then(|target| raised(target, case)) else { return Ok(None) };
         for _ in 0..self.repeats {
             if !is_pass(&self.one(&case)?) {
                 return Ok(None);
@@ -481,11 +448,6 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// True if something was compared, and everything was right.
-fn is_pass(conclusion: &Conclusion) -> bool {
-    matches!(&conclusion.finish, Finish::Judged(judgement) if judgement.verdict == Verdict::Pass)
-}
-
 fn first_wrong_site(conclusion: &Conclusion) -> Option<u32> {
     match &conclusion.finish {
         Finish::Judged(judgement) => match &judgement.verdict {
@@ -545,8 +507,9 @@ impl Open {
 mod tests {
     use std::num::NonZero;
 
+    use tangle_program::case::Tier;
     use tangle_program::ops::BinaryOp;
-    use tangle_program::subgroup::SubgroupOp;
+    use tangle_program::subgroup::{Severity, SubgroupOp};
     use tangle_program::tree::{Builtin, Expr, Stmt};
     use tangle_program::types::Scalar;
 

@@ -1,13 +1,19 @@
 //! A bug of a book on the devices at hand.
 
+use std::borrow::Cow;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use tangle_identity::book::{Record, Seen, Tried};
+use tangle_identity::Kind;
+use tangle_identity::book::{OPTIMISER, Record, Seen, Tried};
 use tangle_identity::known::Effect;
+use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::Severity;
+use tangle_runner::toolchain;
 
+use crate::clearest::{AtMaximal, at_maximal};
+use crate::executor::{built_in, interpreter};
 use crate::prepare::Prep;
 use crate::target::{Conclusion, Finish, Target};
 
@@ -22,11 +28,7 @@ pub fn retest(targets: &[Target], record: &Record, prep: &Prep, done: &AtomicUsi
     let work = || {
         loop {
             let Some(target) = next.lock().unwrap_or_else(PoisonError::into_inner).next() else { return };
-            let member = |name: &str| target.info[name].as_str().unwrap_or_default().trim().to_owned();
-            let (driver, version) = (member("driver_name"), member("driver_info"));
-            let is_about = record.is_about(&target.name, &driver);
-            if let Some((result, severity)) = is_about.then(|| seen(target, record, prep)).flatten() {
-                let tried = Tried { device: target.name.clone(), driver, version, result, severity };
+            if let Some(tried) = try_on(target, record, prep) {
                 all.lock().unwrap_or_else(PoisonError::into_inner).push(tried);
             }
             done.fetch_add(1, Ordering::Relaxed);
@@ -40,27 +42,79 @@ pub fn retest(targets: &[Target], record: &Record, prep: &Prep, done: &AtomicUsi
 }
 
 /// What a device says about a bug; `None` if nothing.
-fn seen(target: &Target, record: &Record, prep: &Prep) -> Option<(Seen, Option<Severity>)> {
-    let Prep::Ready(prepared) = prep else { return None };
-    let mut result = None;
-    for _ in 0..RUNS {
-        let conclusion = target.run(prepared);
-        let seen = said(record, &conclusion, prep)?;
-        let signature = conclusion.signature(prep.case()).filter(|_| seen == Seen::Bad);
-        result = Some((seen, signature.map(|signature| signature.severity())));
-        if seen == Seen::Bad {
-            break;
-        }
+fn try_on(target: &Target, record: &Record, prep: &Prep) -> Option<Tried> {
+    let (driver, version) = made_by(target, record);
+    let is_optimiser = record.drivers.iter().any(|own| own == OPTIMISER);
+    // What other compilers make is no module of the case's.
+    if !record.is_about(&target.name, &driver) || is_optimiser && driver != OPTIMISER {
+        return None;
     }
-    result
+    // A compiler makes the module itself.
+    let own = match target.dressed(prep.case()) {
+        Cow::Owned(case) => Some(Prep::of(case)),
+        Cow::Borrowed(_) => None,
+    };
+    let seen = seen(target, record, own.as_ref().unwrap_or(prep))?;
+    let (result, severity, clearest) = match seen {
+        Shown::Good => (Seen::Good, None, None),
+        Shown::Bad(severity, clearest) => (Seen::Bad, severity, clearest),
+    };
+    Some(Tried { device: target.name.clone(), driver, version, result, severity, clearest })
 }
 
-fn said(record: &Record, conclusion: &Conclusion, prep: &Prep) -> Option<Seen> {
-    if let Some(signature) = conclusion.signature(prep.case()) {
-        let effect = Effect::of(signature.kind);
-        return (effect.is_none() || effect == Some(record.effect)).then_some(Seen::Bad);
+/// Whose version is tried: the device's driver or compiler, or the optimiser, whose modules the interpreter runs.
+fn made_by(target: &Target, record: &Record) -> (String, String) {
+    let is_interpreter = built_in(&target.name).is_some_and(|kind| kind.word == interpreter::BUILT_IN.word);
+    if is_interpreter && record.drivers.iter().any(|driver| driver == OPTIMISER) {
+        return (OPTIMISER.to_owned(), toolchain::optimiser_version());
     }
-    match (&conclusion.finish, conclusion.status(prep.case())) {
+    let member = |name: &str| target.info[name].as_str().unwrap_or_default().trim().to_owned();
+    (member("driver_name"), member("driver_info"))
+}
+
+/// What a run shows.
+enum Shown {
+    Good,
+    /// The bug, what it rests on, and the tier at which it does if that is another than the case's.
+    Bad(Option<Severity>, Option<Tier>),
+}
+
+fn seen(target: &Target, record: &Record, prep: &Prep) -> Option<Shown> {
+    let case = prep.case();
+    for _ in 0..RUNS {
+        let conclusion = run(target, prep);
+        if said(record, &conclusion, case)? == Seen::Bad {
+            let signature = conclusion.signature(case);
+            let at_maximal =
+                at_maximal(target, case, signature.as_ref(), RUNS, |case| Ok(run(target, &Prep::of(case.clone()))));
+            return Some(match at_maximal {
+                Ok(AtMaximal::Wrong(_)) => Shown::Bad(Some(Severity::Hard), Some(Tier::Maximal)),
+                _ => Shown::Bad(signature.map(|signature| signature.severity()), None),
+            });
+        }
+    }
+    Some(Shown::Good)
+}
+
+fn run(target: &Target, prep: &Prep) -> Conclusion {
+    match prep {
+        Prep::Ready(prepared) => target.run(prepared),
+        Prep::Faulty(_, fault) => fault.into(),
+    }
+}
+
+fn said(record: &Record, conclusion: &Conclusion, case: &Case) -> Option<Seen> {
+    if let Some(signature) = conclusion.signature(case) {
+        let is_it = match Effect::of(signature.kind) {
+            // A wrong result is another bug than a crash.
+            Some(effect) => effect == record.effect,
+            // What a compiler or the optimiser does not make is no driver's fault.
+            None if signature.kind == Kind::Toolchain => record.is_of_compiler(),
+            None => true,
+        };
+        return (is_it && record.may_be(&signature)).then_some(Seen::Bad);
+    }
+    match (&conclusion.finish, conclusion.status(case)) {
         // That a pipeline could be created speaks against a bug only if the bug is that it cannot.
         (Finish::Compiled, _) => (record.effect == Effect::Dies).then_some(Seen::Good),
         (_, "pass") => Some(Seen::Good),
@@ -70,8 +124,6 @@ fn said(record: &Record, conclusion: &Conclusion, prep: &Prep) -> Option<Seen> {
 
 #[cfg(test)]
 mod tests {
-    use tangle_program::case::Case;
-
     use super::*;
 
     #[test]

@@ -29,8 +29,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use tangle_analysis::validate::validate;
-use tangle_features::{Feature, for_stage};
-use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
+use tangle_features::{Feature, of_stages_only};
+use tangle_program::case::{Case, SpirvVersion, Tier};
 use tangle_program::tree::{Block, Expr, Function};
 use tangle_program::variant::{FrontEnd, Language};
 
@@ -133,8 +133,7 @@ impl Compiler {
                 Feature::BufferInt64Atomics,
             ],
         };
-        let stages = Stage::ALL.into_iter().filter(|stage| *stage != Stage::Compute);
-        let of_stages = stages.flat_map(|stage| for_stage(stage).iter());
+        let of_stages = of_stages_only().iter();
         of_language.iter().chain(self.lacks_features).copied().chain(unpromised).chain(of_stages)
     }
 
@@ -230,6 +229,18 @@ mod tests {
             assert_eq!(text.parse(), Ok(row.front_end()), "{text}");
             assert_eq!(named(&text).len(), 1, "{text}");
             assert!(!named(row.name).is_empty());
+        }
+    }
+    /// Fragment shaders need shuffles and quads, too: a compiler that is not given them has these nevertheless.
+    #[test]
+    fn what_a_stage_needs_is_left_to_compute_shaders() {
+        for row in TABLE {
+            let without: Vec<Feature> = row.without().collect();
+            for feature in [Feature::SubgroupShuffle, Feature::SubgroupQuad] {
+                let is_own = row.lacks_features.contains(&feature);
+                assert_eq!(without.contains(&feature), is_own, "{} {feature:?}", row.front_end());
+            }
+            assert!(without.contains(&Feature::SubgroupsInFragment), "{}", row.front_end());
         }
     }
 }

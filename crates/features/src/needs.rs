@@ -9,7 +9,7 @@ use tangle_program::subgroup::Category;
 use tangle_program::tree::{Expr, Function, Program, Stmt, walk_block};
 use tangle_program::types::Scalar;
 
-use crate::{Ask, Feature, FeatureSet, TABLE};
+use crate::{Ask, Feature, FeatureRow, FeatureSet, TABLE};
 
 /// What a device must offer to run a case. The limits of the validation are not repeated here: but for arrays of descriptors, buffers and push
 /// constants of every valid case fit on every device. The launch of the case says the rest.
@@ -145,6 +145,13 @@ pub fn for_tier(tier: Tier) -> FeatureSet {
 /// The features behind a stage; none for compute.
 pub fn for_stage(stage: Stage) -> FeatureSet {
     having(|ask| matches!(ask, Ask::Stage(of) if *of == stage)).with_required()
+}
+
+/// The features that stages ask for, and nothing of a compute shader does.
+pub fn of_stages_only() -> FeatureSet {
+    let is_of_stages =
+        |row: &&FeatureRow| !row.asked_by.is_empty() && row.asked_by.iter().all(|ask| matches!(ask, Ask::Stage(_)));
+    TABLE.iter().filter(is_of_stages).map(|row| row.feature).collect()
 }
 
 /// The features behind arrays of descriptors of a class, with indices that differ between invocations.

@@ -7,7 +7,8 @@
 //! tracker = "https://gitlab.freedesktop.org/…"
 //! duplicate_of = "…"                        # the id of another
 //! severity = "hard"
-//! drivers = ["llvmpipe"]                    # the drivers that have it, in Vulkan's words (`driverName`)
+//! clearest = "maximal"                      # the tier at which it is, if not that of the case
+//! drivers = ["llvmpipe"]                    # the drivers that have it, in Vulkan's words (`driverName`); or compilers, "hlsl@dxc"; or "spirv-opt"
 //! devices = ["lavapipe-*-w512"]             # only on devices of these names
 //! note = "…"
 //! case = "cases/….json"                     # and signature, skeleton, example, effect, avoid: as in `known.rs`
@@ -30,11 +31,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use regex::Regex;
 use serde::{Deserialize, Serialize};
 use tangle_generator::Combination;
+use tangle_program::case::Tier;
 use tangle_program::subgroup::Severity;
 
 use crate::known::{DeviceId, Effect, KnownError};
+use crate::signature::Signature;
 use crate::switches::Switches;
 
 /// What is known of a bug's life.
@@ -131,7 +135,10 @@ pub struct Record {
     /// What it rests on.
     #[serde(default)]
     pub severity: Severity,
-    /// Names of the drivers that have it; none: every driver.
+    /// The tier at which the violation rests on [`Record::severity`], where it is another than that of the case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clearest: Option<Tier>,
+    /// Names of the drivers that have it, of compilers as `tangle compilers` has them, or [`OPTIMISER`]; none: every driver.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drivers: Vec<String>,
     /// Only devices of these names, with `*` for anything.
@@ -173,8 +180,25 @@ fn as_text<S: serde::Serializer>(all: &[Combination], serializer: S) -> Result<S
     serializer.collect_seq(all.iter().map(ToString::to_string))
 }
 
-/// The first number with a dot in it, `Mesa 22.3.6 (LLVM 15.0.6)` say, by its parts.
+/// The word among a bug's drivers for SPIRV-Tools' optimiser: its modules are wrong on every device, and the interpreter shows them without a
+/// driver.
+pub const OPTIMISER: &str = "spirv-opt";
+
+/// The first number with a dot in it, `Mesa 22.3.6 (LLVM 15.0.6)` say, by its parts. Behind an OpenGL version (`4.6 (Core Profile) Mesa 26.2.6`,
+/// `4.6.0 NVIDIA 580.159.04`: "<version number><space><vendor-specific information>", OpenGL 4.6 §22.2) the driver's own counts.
 pub fn version_numbers(text: &str) -> Vec<u32> {
+    let driver = text.split_once(' ').filter(|(api, rest)| is_api_version(api) && !dotted(rest).is_empty());
+    dotted(driver.map_or(text, |(_, rest)| rest))
+}
+
+/// `4.6`, `4.6.0`
+fn is_api_version(word: &str) -> bool {
+    let mut parts = word.split('.');
+    let is_digit = |part: &str| part.len() == 1 && part.bytes().all(|c| c.is_ascii_digit());
+    parts.clone().count() <= 3 && parts.next().is_some_and(is_digit) && parts.next().is_some_and(is_digit)
+}
+
+fn dotted(text: &str) -> Vec<u32> {
     let words = text.split(|c: char| !c.is_ascii_digit() && c != '.');
     let dotted = words.map(|word| word.trim_matches('.')).find(|word| word.contains('.'));
     dotted.into_iter().flat_map(|word| word.split('.')).filter_map(|number| number.parse().ok()).collect()
@@ -193,6 +217,8 @@ pub struct Tried {
     pub result: Seen,
     /// What the failure rests on, where it shows.
     pub severity: Option<Severity>,
+    /// The tier at which it rests on that, where it is another than that of the case.
+    pub clearest: Option<Tier>,
 }
 
 impl Record {
@@ -219,13 +245,28 @@ impl Record {
 
     /// True if the device is one that the book speaks of: its driver and name are those of the bug, whatever its version.
     pub fn is_about(&self, name: &str, driver: &str) -> bool {
-        let is_driver = self.drivers.is_empty() || self.drivers.iter().any(|own| own == driver.trim());
+        let is_driver =
+            self.drivers.is_empty() || self.drivers.iter().any(|own| own == driver.trim() || own == OPTIMISER);
         let is_device = self.devices.is_empty() || self.devices.iter().any(|own| crate::pattern::glob(own, name, None));
         is_driver && is_device
     }
 
+    /// True if a failure may be this bug: where a signature identifies it, the failure has that signature.
+    pub fn may_be(&self, failure: &Signature) -> bool {
+        let by_signature = self.signature.as_deref().filter(|_| self.case.is_none() && self.skeleton.is_none());
+        by_signature.is_none_or(|text| Regex::new(text).is_ok_and(|regex| regex.is_match(&failure.to_string())))
+    }
+
+    /// True if a compiler of shaders or the optimiser has it, and no driver.
+    pub fn is_of_compiler(&self) -> bool {
+        self.drivers.iter().any(|driver| driver.contains('@') || driver == OPTIMISER)
+    }
+
     /// True if a device may have it: its version is one that was seen to, or between or beside such versions with no good one nearer.
     pub fn concerns(&self, device: &DeviceId) -> bool {
+        if self.drivers.iter().any(|own| own == OPTIMISER) {
+            return self.is_about(&device.name, OPTIMISER);
+        }
         let own = self.drivers.iter().find(|own| {
             device.driver.strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
         });
@@ -304,11 +345,15 @@ impl Record {
         }
         let mut news = Vec::new();
         let about = tried.iter().filter(|one| self.is_about(&one.device, &one.driver));
-        if let Some(severity) = about.filter_map(|one| one.severity).min()
-            && severity != self.severity
+        let clearest = about.filter_map(|one| Some((one.severity?, one.clearest))).min();
+        if let Some((severity, clearest)) = clearest
+            && (severity, clearest) != (self.severity, self.clearest)
+            // A device without the tier says nothing against it.
+            && !(self.clearest.is_some() && severity > self.severity)
         {
-            news.push(format!("severity {}, as the specification is read today", severity.name()));
-            self.severity = severity;
+            let at = clearest.map_or(String::new(), |tier| format!(" at tier {}", tier.name()));
+            news.push(format!("severity {}{at}, as the specification is read today", severity.name()));
+            (self.severity, self.clearest) = (severity, clearest);
         }
         for ((driver, version), (result, devices)) in &by_version {
             let on = format!("{driver} {version} ({})", devices.join(", "));
@@ -466,6 +511,7 @@ mod tests {
             version: format!("V {version}"),
             result,
             severity: None,
+            clearest: None,
         };
         all.iter().map(one).collect()
     }
@@ -513,6 +559,58 @@ mod tests {
         }
         let again = Record::parse(&bug.to_text().expect("it can be written")).expect("it can be read");
         assert_eq!(again, bug);
+    }
+
+    #[test]
+    fn a_severity_says_at_which_tier() {
+        let mut bug = record();
+        let at = |severity, clearest| Tried {
+            severity: Some(severity),
+            clearest,
+            ..tried(&[("l", "1.0", Seen::Bad)]).swap_remove(0)
+        };
+        let table = [
+            (at(Severity::Strong, None), Some("severity strong, as")),
+            (at(Severity::Hard, Some(Tier::Maximal)), Some("severity hard at tier maximal, as")),
+            (at(Severity::Hard, Some(Tier::Maximal)), None),
+            // At the case's own tier is simpler.
+            (at(Severity::Hard, None), Some("severity hard, as")),
+        ];
+        for (one, expected) in table {
+            let said = bug.retest(&[one], "");
+            let severity = said.iter().find(|what| what.starts_with("severity"));
+            assert!(severity.is_some() == expected.is_some(), "{said:?} {expected:?}");
+            assert!(
+                expected.is_none_or(|expected| severity.is_some_and(|said| said.starts_with(expected))),
+                "{said:?}"
+            );
+        }
+    }
+
+    /// A module of the optimiser is wrong whoever runs it.
+    #[test]
+    fn a_bug_of_the_optimiser_is_about_every_device() {
+        let mut bug = Record { drivers: vec![OPTIMISER.into()], ..record() };
+        bug.retest(&tried(&[(OPTIMISER, "2026.1", Seen::Bad)]), "");
+        assert!(bug.concerns(&DeviceId { name: "d".into(), driver: "l V 2.0".into() }));
+        assert_eq!(bug.ranges(), ["spirv-opt: bad in 2026.1"]);
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_driver() {
+        let table: [(&str, &[u32]); 8] = [
+            ("Mesa 22.3.6 (LLVM 15.0.6)", &[22, 3, 6]),
+            ("580.159.04", &[580, 159, 4]),
+            ("4.6 (Core Profile) Mesa 26.2.6-1", &[26, 2, 6]),
+            ("4.6.0 NVIDIA 580.159.04", &[580, 159, 4]),
+            ("2.0.294 (LLPC)", &[2, 0, 294]),
+            ("DXC 1.7 (d66bdf94)", &[1, 7]),
+            ("Slang 2026.14.1", &[2026, 14, 1]),
+            ("", &[]),
+        ];
+        for (text, numbers) in table {
+            assert_eq!(version_numbers(text), numbers, "{text}");
+        }
     }
 
     #[test]

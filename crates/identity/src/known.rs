@@ -1,4 +1,4 @@
-//! Bugs that are known, in a file that a person edits: one for each family of drivers, `known/lavapipe.toml` say.
+//! Bugs that are known: pages of a bug book ([`crate::book`]), or a file with a list that a person edits, one for each family of drivers say.
 //!
 //! ```toml
 //! [[bug]]
@@ -506,6 +506,7 @@ mod tests {
     fn the_files_of_the_checkout_are_good() {
         let known = Known::read(&[Path::new(env!("CARGO_MANIFEST_DIR")).join("../../known")]).expect("they are good");
         assert!(known.bugs().len() >= 4, "{known:?}");
+        assert!(known.bugs().iter().all(|bug| bug.page.is_some()), "each is a page of the book");
     }
 
     #[test]

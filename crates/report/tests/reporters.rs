@@ -2,17 +2,20 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use common::{PROMISE, observe, vectors};
 use serde_json::Value;
 use tangle_emit::glsl::glsl;
 use tangle_identity::Signature;
+use tangle_oracle::coverage::Coverage;
 use tangle_oracle::faults::Fault;
 use tangle_oracle::judge::judge;
 use tangle_report::campaign::Campaign;
+use tangle_report::matrix::{Matrix, MatrixCell, MatrixDevice, MatrixRow, Meaning};
 use tangle_report::replay::Replay;
-use tangle_report::reporter::{FORMATS, Json, Reporter, for_file};
+use tangle_report::reporter::{FORMATS, Json, Markdown, Reporter, for_file};
 use tangle_report::saved::SavedShader;
 use tangle_report::subject::{Basis, Subject, TestedDevice};
 
@@ -69,6 +72,48 @@ fn files_say_their_format_and_the_option_overrides_it() {
     }
 }
 
+/// Two cases on two devices.
+fn matrix() -> Matrix {
+    let cell = |status, meaning| MatrixCell { status, meaning };
+    let device = |name: &str| MatrixDevice { name: name.into(), driver: format!("driver of {name}") };
+    let row = |name: &str, cells| MatrixRow {
+        name: name.into(),
+        about: "last bad 1".into(),
+        cells,
+        history: vec!["d: bad in 1".into()],
+    };
+    let (bad, good, open) = (cell("value", Meaning::Bad), cell("pass", Meaning::Good), cell("compiled", Meaning::Open));
+    Matrix {
+        devices: vec![device("a"), device("b|c")],
+        rows: vec![row("one", vec![bad, good]), row("two", vec![open, good])],
+    }
+}
+
+fn covered() -> BTreeMap<String, Coverage> {
+    BTreeMap::from([("a".to_owned(), Coverage::default())])
+}
+
+/// The object of the only device, with the fields that all reports have.
+fn only_device(text: &str) -> String {
+    let object: Value = serde_json::from_str(text).expect("it is JSON");
+    assert_eq!((&object["what"], object["devices"].as_array().map(Vec::len)), (&"coverage".into(), Some(1)));
+    object["devices"][0].to_string()
+}
+
+#[test]
+fn a_matrix_says_who_fails_in_every_format() {
+    let text = Json.matrix(&matrix()).expect("it can be shown").expect("it has a form");
+    let object: Value = serde_json::from_str(&text).expect("it is JSON");
+    let bad = |row: usize, device: usize| object["rows"][row]["results"][device]["bad"].clone();
+    assert_eq!([bad(0, 0), bad(0, 1), bad(1, 0)], [Value::Bool(true), Value::Bool(false), Value::Null]);
+    let text = Markdown.matrix(&matrix()).expect("it can be shown").expect("it has a form");
+    for line in ["| case | a | b|c |", "| one | value | pass |", "| one | d: bad in 1 | last bad 1 |"] {
+        assert!(text.contains(&line.replace("b|c", "b\\|c")), "{line}: {text}");
+    }
+    let text = Markdown.coverage(&covered()).expect("it can be shown").expect("it has a form");
+    assert!(text.contains("## a: 0 of ") && text.contains("| subgroupElect | 0 "), "{text}");
+}
+
 /// Each table of docs/reports.md names every field, and no field that is not there.
 #[test]
 fn the_fields_of_json_are_those_of_the_documentation() {
@@ -80,6 +125,8 @@ fn the_fields_of_json_are_those_of_the_documentation() {
         ("### A finding", finding),
         ("### A campaign", Json.campaign(&Campaign::default())),
         ("### A replay", Json.replay(&Replay::default())),
+        ("### A matrix", Json.matrix(&matrix())),
+        ("### Coverage", Json.coverage(&covered()).map(|text| text.as_deref().map(only_device))),
     ] {
         let text = made.expect("it can be shown").expect("it has a form");
         let object: Value = serde_json::from_str(&text).expect("it is JSON");

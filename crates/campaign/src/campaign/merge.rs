@@ -17,8 +17,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::num::NonZero;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, anyhow};
 use serde::{Deserialize, Serialize};
@@ -107,6 +110,7 @@ pub fn merge(out: &Path, sources: &[PathBuf]) -> anyhow::Result<Merged> {
     let mut parts = stored_parts(out)?;
     let mut changed: BTreeSet<String> = BTreeSet::new();
     let mut used = !parts.is_empty();
+    let mut taken: Vec<&Path> = Vec::new();
     for source in sources {
         if is_same(source, out) {
             continue;
@@ -126,9 +130,10 @@ pub fn merge(out: &Path, sources: &[PathBuf]) -> anyhow::Result<Merged> {
                 parts.insert(id, part);
             }
         }
-        merged.new += take_findings(source, out)?;
+        taken.push(source);
     }
     anyhow::ensure!(used, "no campaign to merge: {}", merged.notes.join("; "));
+    merged.new = take_findings(&taken, out)?;
     folder.keep();
     // Everything is on the disk before the statistics that names it.
     for id in &changed {
@@ -245,21 +250,38 @@ fn finding_folders(folder: &Path) -> Vec<String> {
     all
 }
 
-/// Takes over the findings of a folder: how many were not there.
-fn take_findings(source: &Path, out: &Path) -> anyhow::Result<usize> {
-    let mut new = 0;
-    let mut made = BTreeSet::new();
-    for name in finding_folders(source) {
-        let (from, to) = (source.join(&name), out.join(&name));
-        let device = to.parent().unwrap_or(out);
-        if made.insert(device.to_owned()) {
-            create_folder(device).with_context(|| format!("cannot create {}", device.display()))?;
-            remove_partials(device);
-        }
-        let taken = if to.exists() { better(&from, &to) } else { put(&from, &to).map(|()| new += 1) };
-        taken.with_context(|| format!("cannot take over {}", from.display()))?;
+/// Takes over the findings of folders, several at a time, for it is the file system that takes the time: how many were not there. Forms of one
+/// finding are taken over one after the other.
+fn take_findings(sources: &[&Path], out: &Path) -> anyhow::Result<usize> {
+    let mut forms: BTreeMap<String, Vec<&Path>> = BTreeMap::new();
+    for source in sources {
+        finding_folders(source).into_iter().for_each(|name| forms.entry(name).or_default().push(source));
     }
-    Ok(new)
+    let places: BTreeSet<PathBuf> = forms.keys().filter_map(|name| Some(out.join(name).parent()?.to_owned())).collect();
+    for device in places {
+        create_folder(&device).with_context(|| format!("cannot create {}", device.display()))?;
+        remove_partials(&device);
+    }
+    let (waiting, new) = (Mutex::new(forms.iter()), AtomicUsize::new(0));
+    let work = || -> anyhow::Result<()> {
+        loop {
+            let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((name, sources)) = next else { return Ok(()) };
+            for source in sources {
+                let (from, to) = (source.join(name), out.join(name));
+                let is_new = !to.exists();
+                let taken = if is_new { put(&from, &to) } else { better(&from, &to) };
+                taken.with_context(|| format!("cannot take over {}", from.display()))?;
+                new.fetch_add(usize::from(is_new), Ordering::Relaxed);
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| anyhow!("a thread ended"))?)
+    })?;
+    Ok(new.into_inner())
 }
 
 /// What belongs to the minimised form of a finding.

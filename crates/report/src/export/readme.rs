@@ -256,6 +256,13 @@ fn command(case: &Case) -> Option<String> {
 fn reproduction(text: &mut String, page: &Page<'_>) {
     paragraph(text, "## Reproduce");
     if !page.made.contains(&"repro.c") {
+        if page.made.contains(&"shader.spv") {
+            let stage = page.source.case.entry_point.stage.name();
+            return paragraph(
+                text,
+                format_args!("`tangle run` of the case: no program without tangle runs {stage} shaders yet."),
+            );
+        }
         if page.analysis.subject.case.variant.is_printed() {
             return paragraph(text, "There is no valid module: the failure is in tangle's own printer of SPIR-V.");
         }

@@ -254,11 +254,6 @@ fn shader(glsl: &str) -> String {
     text
 }
 
-/// True if the program can be made to run a case: there is a module.
-pub(super) fn is_possible(source: &Source<'_>) -> bool {
-    !source.spirv.is_empty()
-}
-
 /// Words of the buffer for arrays.
 pub(super) fn array_words(case: &Case) -> usize {
     buffer_bytes(&case.program.shared, case.entry_point.groups()).div_ceil(4) as usize

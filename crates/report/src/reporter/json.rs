@@ -1,11 +1,15 @@
 //! JSON for other programs: docs/reports.md says what the fields mean. Fields are added, and none is renamed or removed while [`FORMAT`] stays.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 use tangle_identity::Signature;
+use tangle_oracle::coverage::Coverage;
 
 use super::{ReportError, Reporter};
 use crate::campaign::Campaign;
+use crate::matrix::{Matrix, MatrixDevice, MatrixRow, Meaning};
 use crate::replay::{Record, Replay};
 use crate::statistics::{BugEntry, SignatureEntry};
 use crate::subject::Analysis;
@@ -121,6 +125,44 @@ impl Reporter for Json {
             "records": replay.records.iter().map(record).collect::<Vec<_>>(),
             "trouble": replay.trouble,
         }))
+    }
+
+    fn matrix(&self, matrix: &Matrix) -> Result<Option<String>, ReportError> {
+        let row = |row: &MatrixRow| {
+            let results = matrix.devices.iter().zip(&row.cells).map(
+                |(device, cell)| json!({ "device": device.name, "status": cell.status, "bad": is_bad(cell.meaning) }),
+            );
+            json!({
+                "case": row.name,
+                "about": row.about,
+                "results": results.collect::<Vec<_>>(),
+                "versions": row.history,
+            })
+        };
+        let device = |device: &MatrixDevice| json!({ "device": device.name, "driver": device.driver });
+        text(&json!({
+            "format": FORMAT,
+            "what": "matrix",
+            "devices": matrix.devices.iter().map(device).collect::<Vec<_>>(),
+            "rows": matrix.rows.iter().map(row).collect::<Vec<_>>(),
+        }))
+    }
+
+    fn coverage(&self, by_device: &BTreeMap<String, Coverage>) -> Result<Option<String>, ReportError> {
+        let devices = by_device.iter().map(|(name, coverage)| {
+            let (filled, cells) = coverage.filled();
+            json!({ "device": name, "filled": filled, "cells": cells, "counts": coverage })
+        });
+        text(&json!({ "format": FORMAT, "what": "coverage", "devices": devices.collect::<Vec<_>>() }))
+    }
+}
+
+/// True if the bug is there, false if not, `null` where nothing is known.
+const fn is_bad(meaning: Meaning) -> Option<bool> {
+    match meaning {
+        Meaning::Bad => Some(true),
+        Meaning::Good => Some(false),
+        Meaning::Open => None,
     }
 }
 

@@ -1,10 +1,16 @@
 //! Markdown: what a bug tracker takes.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+use tangle_analysis::context::Context;
+use tangle_oracle::coverage::{Cell, Coverage, Fill, reachable};
+use tangle_program::subgroup::TABLE;
 
 use super::{ReportError, Reporter};
 use crate::campaign::Campaign;
-use crate::export::bundle;
+use crate::export::readme;
+use crate::matrix::{Matrix, MatrixRow};
 use crate::replay::Replay;
 use crate::subject::Analysis;
 use crate::text::thousands;
@@ -15,8 +21,7 @@ pub struct Markdown;
 
 impl Reporter for Markdown {
     fn finding(&self, finding: &Analysis<'_>) -> Result<Option<String>, ReportError> {
-        let bundle = bundle(finding.subject).map_err(|error| ReportError(error.to_string()))?;
-        Ok(bundle.file("README.md").map(|text| String::from_utf8_lossy(text).into_owned()))
+        readme(finding.subject).map(Some).map_err(|error| ReportError(error.to_string()))
     }
 
     fn campaign(&self, campaign: &Campaign) -> Result<Option<String>, ReportError> {
@@ -60,6 +65,48 @@ impl Reporter for Markdown {
         let _ = writeln!(text, "```\n{}```", replay.summary());
         Ok(Some(text))
     }
+
+    fn matrix(&self, matrix: &Matrix) -> Result<Option<String>, ReportError> {
+        let mut text = String::from("# Matrix\n\n");
+        let devices = matrix.devices.iter().map(|device| [device.name.clone(), device.driver.clone()]);
+        table(&mut text, "Devices", ["device", "driver"], devices);
+        let heads = std::iter::once("case").chain(matrix.devices.iter().map(|device| device.name.as_str()));
+        let rows = matrix.rows.iter().map(|row| {
+            std::iter::once(row.name.clone()).chain(row.cells.iter().map(|cell| cell.status.to_owned())).collect()
+        });
+        table_of(&mut text, "Results", heads.collect(), rows.collect());
+        let known = |row: &MatrixRow| {
+            let about = row.about.clone();
+            row.history.iter().map(|line| [row.name.clone(), line.clone(), about.clone()]).collect::<Vec<_>>()
+        };
+        table(&mut text, "Versions", ["case", "versions that were tried", "known"], matrix.rows.iter().flat_map(known));
+        Ok(Some(text))
+    }
+
+    fn coverage(&self, by_device: &BTreeMap<String, Coverage>) -> Result<Option<String>, ReportError> {
+        let mut text = String::from("# Coverage\n\nCompared values by operation and context.\n\n");
+        for (device, coverage) in by_device {
+            let (filled, cells) = coverage.filled();
+            let heading =
+                format!("{device}: {filled} of {cells} cells are filled by {} cases", thousands(coverage.cases));
+            let heads = std::iter::once("operation").chain(Context::ALL.iter().map(|context| context.short()));
+            let rows = TABLE.iter().map(|info| {
+                let row = coverage.operation(info.op);
+                let cells = Context::ALL.iter().map(|&at| checked(reachable(info, at).0, row.cell(at)));
+                std::iter::once(info.name.to_owned()).chain(cells).collect()
+            });
+            table_of(&mut text, &heading, heads.collect(), rows.collect());
+        }
+        Ok(Some(text))
+    }
+}
+
+/// What was compared of a cell; nothing where nothing can be.
+fn checked(best: Fill, cell: Cell) -> String {
+    match best {
+        Fill::Checked => thousands(cell.checked),
+        _ => String::new(),
+    }
 }
 
 /// A heading and a table; nothing if it has no rows.
@@ -69,14 +116,19 @@ fn table<const N: usize>(
     columns: [&str; N],
     rows: impl Iterator<Item = [String; N]>,
 ) {
-    let mut rows = rows.peekable();
-    if rows.peek().is_none() {
+    table_of(text, heading, columns.to_vec(), rows.map(Vec::from).collect());
+}
+
+fn table_of(text: &mut String, heading: &str, columns: Vec<&str>, rows: Vec<Vec<String>>) {
+    if rows.is_empty() {
         return;
     }
-    let _ = writeln!(text, "## {heading}\n\n| {} |\n|{}", columns.join(" | "), "---|".repeat(N));
+    let clean = |cell: &str| cell.replace('|', "\\|").replace('<', "&lt;").replace(['\n', '\r'], " ");
+    let line = |cells: &mut dyn Iterator<Item = &str>| cells.map(clean).collect::<Vec<_>>().join(" | ");
+    let rule = "---|".repeat(columns.len());
+    let _ = writeln!(text, "## {heading}\n\n| {} |\n|{rule}", line(&mut columns.into_iter()));
     for row in rows {
-        let cells = row.map(|cell| cell.replace('|', "\\|").replace('<', "&lt;").replace(['\n', '\r'], " "));
-        let _ = writeln!(text, "| {} |", cells.join(" | "));
+        let _ = writeln!(text, "| {} |", line(&mut row.iter().map(String::as_str)));
     }
     text.push('\n');
 }

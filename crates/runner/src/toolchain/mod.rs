@@ -164,8 +164,13 @@ pub fn version() -> String {
     format!(
         "shaderc crate {SHADERC_CRATE}, glslang {}, SPIRV-Tools {}",
         spirv_tools::glslang_version(),
-        spirv_tools::spirv_tools_version()
+        optimiser_version()
     )
+}
+
+/// The version of SPIRV-Tools, whose optimiser it is.
+pub fn optimiser_version() -> String {
+    spirv_tools::spirv_tools_version()
 }
 
 #[cfg(test)]
