@@ -5,7 +5,7 @@ use tangle_analysis::cost::log_stride;
 use tangle_generator::{Config, from_seed};
 use tangle_interpreter::{Buffer, Dispatch, LaneMap, Limits, Module, Pipeline, PipelineOptions};
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
-use tangle_program::case::{Case, Tier};
+use tangle_program::case::{Case, SpirvVersion, Tier};
 use tangle_program::memory::buffer_bytes;
 use tangle_runner::toolchain;
 
@@ -83,5 +83,41 @@ fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(all, benches);
+/// One program with more and more iterations: what an instruction costs must not depend on how many there are.
+fn sizes(criterion: &mut Criterion) {
+    let glsl = "#version 450
+        #extension GL_KHR_shader_subgroup_arithmetic : require
+        layout(local_size_x = 64) in;
+        layout(push_constant) uniform Push { uint n; };
+        layout(set = 0, binding = 0) buffer Out { uint words[]; };
+        void main() {
+            uint x = gl_LocalInvocationIndex;
+            for (uint i = 0u; i < n; i++) {
+                if ((x & 1u) == 0u) { x = x * 3u + subgroupAdd(x); } else { x = (x >> 1u) ^ i; }
+            }
+            words[gl_LocalInvocationIndex] = x;
+        }";
+    let words = toolchain::compile(glsl, SpirvVersion::V1_6).expect("it compiles");
+    let module = Module::parse(&words).expect("a module");
+    let pipeline = Pipeline::new(&module, &PipelineOptions::default()).expect("supported");
+    let mut group = criterion.benchmark_group("iterations");
+    group.sample_size(10);
+    for iterations in [100u32, 1_000, 10_000, 100_000] {
+        let dispatch = Dispatch {
+            workgroups: [1, 1, 1],
+            lane_map: LaneMap::linear(64, SIZE),
+            buffers: vec![Buffer { bytes: vec![0; 256], ..Buffer::default() }],
+            push: iterations.to_le_bytes().to_vec(),
+            limits: Limits::default(),
+        };
+        let steps = pipeline.run(&dispatch).map_or(0, |outcome| outcome.steps);
+        group.throughput(Throughput::Elements(steps));
+        group.bench_function(BenchmarkId::from_parameter(iterations), |bencher| {
+            bencher.iter(|| pipeline.run(&dispatch).map_or(0, |outcome| outcome.steps));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(all, benches, sizes);
 criterion_main!(all);

@@ -226,11 +226,13 @@ pub(crate) enum Op {
     Clamp(Scalar),
     Float1(Float1, u8),
     Float2(Float2, u8),
+    /// A sum, difference, product or quotient that may be rearranged with those that made its operands.
+    Rearranged(Float2, u8),
     Fma(u8),
     FClamp(u8),
     FMix(u8),
-    /// `ins`: what is added, in any order.
-    FloatSum(u8),
+    /// The operand as it stands: what made it is not rearranged with what it is used for.
+    Settled,
     /// A result whose precision is inherited from the formula that gave the operand.
     Inherited(u8),
     /// Widths of the number and of the exponent of two.

@@ -74,7 +74,8 @@
 //! # What is not promised
 //!
 //! - Modules are taken to be valid: run `spirv-val` first. An invalid one gives an error or some outcome, but no panic, and nothing beyond the limits.
-//! - Floating-point expressions are taken as they stand; rearranging, which is allowed without `NoContraction`, is not modelled.
+//! - Expressions of floats without `NoContraction` may be rearranged through variables, phis, selections and calls, but not through memory that others
+//!   see, nor by identities of functions (`exec/expansion.rs` lists what continues an expression).
 //! - `Coherent` and the scopes of the Vulkan memory model are not checked: every barrier that names the storage class orders.
 //! - `undefined` means that this execution has undefined behaviour. That no execution has any is not shown, except for what depends on lane sets as above.
 //!

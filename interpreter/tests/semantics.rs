@@ -569,6 +569,42 @@ fn formulas_in_any_form() {
     }
 }
 
+/// "Implementations may rearrange floating-point operations using any of the mathematical properties governing the expressions in precise arithmetic"
+/// (Vulkan, "Evaluation of Expressions"), but not those decorated with `NoContraction`, as all are that lead to a `precise` variable: what is logged
+/// without and with it.
+#[test]
+fn expressions_may_be_rearranged() {
+    // 8388608 + z is 2^23: a quarter is lost beside it.
+    for (statements, plain, precise) in [
+        // As it stands (2^23 - (2^23 - 1)) + 0.25; also 2^23 + (-(2^23 - 1) + 0.25), which has to be rounded.
+        ("x = ((8388608.0 + z) + (-8388607.0 + z)) + 0.25;", "?", "3fa00000"),
+        ("x = ((8388608.0 + z) + (-8388600.0 + z)) + 4.0;", "41400000", "41400000"),
+        // Through a variable, a phi, a selection, a minimum, a component chosen at run time, a call.
+        ("P float y = (8388608.0 + z) + (-8388607.0 + z); x = y + 0.25;", "?", "3fa00000"),
+        ("P float y = z; if (lane < 9u) { y = (8388608.0 + z) - (8388607.0 + z); } x = y - 0.25;", "?", "3f400000"),
+        ("P float y = (8388608.0 + z) - (8388607.0 + z); x = (lane < 9u ? y : z) + 0.25;", "?", "3fa00000"),
+        ("P float y = (8388608.0 + z) - (8388607.0 + z); x = 0.25 - min(abs(y), 2.0);", "?", "bf400000"),
+        ("P float y[2]; y[0] = (8388608.0 + z) - (8388607.0 + z); x = y[min(lane, 0u)] + 0.25;", "?", "3fa00000"),
+        ("x = far(z) + 0.25;", "?", "3fa00000"),
+        // Products of sums, also when they are multiplied out.
+        ("x = ((4097.0 + z) - 4096.0) * ((4097.0 + z) - 4096.0);", "?", "3f800000"),
+        ("x = (3.0 + z) * (5.0 + z) - (7.0 + z);", "41000000", "41000000"),
+        // Nothing overflows as it stands; 1e20 × 1e30 does.
+        ("x = ((1e-20 + z) * 1e20) * 1e30; x = x < 2e30 && x > 1e29 ? 1.0 : 2.0;", "?", "3f800000"),
+        // Beside what is taken away again little is lost.
+        ("x = ((1.0 + z) / 3.0 + 1024.0) - 1024.0; x = x < 0.5 ? 1.0 : 2.0;", "3f800000", "3f800000"),
+    ] {
+        for (qualifier, word) in [("", plain), ("precise", precise)] {
+            let declarations = format!(
+                "#define P {qualifier}
+                 float far(float z) {{ P float y = (8388608.0 + z) - (8388607.0 + z); return y; }}"
+            );
+            let body = format!("float z = uintBitsToFloat(data[0]); P float x; {statements} LOG(floatBitsToUint(x));");
+            check(&declarations, &body, &[(Tier::Maximal, &[word; 8].join(" "))]);
+        }
+    }
+}
+
 #[test]
 fn floats_of_64_bits() {
     check_all(

@@ -134,7 +134,13 @@ fn fitted(case: &mut Case) {
         let functions = case.program.functions.iter_mut();
         functions.flat_map(|function| &mut function.locals).for_each(|local| local.precise = false);
     }
-    change_exprs(case, &mut |function, expr| fit(function, expr, &unknown));
+    // Clang 22 crashes on most push constants: their words stand behind those of the uniform buffer.
+    let first = case.data.uniforms.len() as u32;
+    case.data.uniforms.append(&mut case.data.push);
+    change_exprs(case, &mut |function, expr| match expr {
+        Expr::Push(k) => *expr = Expr::Uniform(first + *k),
+        expr => fit(function, expr, &unknown),
+    });
 }
 
 fn fit(function: &Function, expr: &mut Expr, unknown: &BTreeSet<&str>) {

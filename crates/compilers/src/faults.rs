@@ -21,6 +21,11 @@ enum Change {
     Swap(u16, usize, usize),
     /// A selection's first instructions, up to one of a subgroup, move before its branch.
     Hoist,
+    /// The last subgroup operation before a selection's branch moves behind it, into the true side.
+    Sink,
+    /// What a merge block begins with, up to an operation of a subgroup and the store of its result, is done at the end of each arm: the lanes do not
+    /// come together before it.
+    IntoArms,
 }
 
 const fn opcode(name: &'static str, from: u16, to: u16) -> Fault {
@@ -34,6 +39,9 @@ const fn swap(name: &'static str, of: u16, first: usize, second: usize) -> Fault
 const BRANCH_CONDITIONAL: u16 = 250;
 const SELECTION_MERGE: u16 = 247;
 const LABEL: u16 = 248;
+const BRANCH: u16 = 249;
+const STORE: u16 = 62;
+const PHI: u16 = 245;
 
 /// Every fault.
 pub const FAULTS: &[Fault] = &[
@@ -41,6 +49,8 @@ pub const FAULTS: &[Fault] = &[
     Fault { name: "reduce-to-inclusive", change: Change::GroupOperation(0, 1) },
     Fault { name: "reduce-to-exclusive", change: Change::GroupOperation(0, 2) },
     Fault { name: "hoist", change: Change::Hoist },
+    Fault { name: "sink", change: Change::Sink },
+    Fault { name: "merge-into-arms", change: Change::IntoArms },
     swap("swap-arms", BRANCH_CONDITIONAL, 2, 3),
     swap("swap-select", 169, 4, 5),
     swap("swap-subtraction", 130, 3, 4),
@@ -92,6 +102,8 @@ impl Fault {
                 words.swap(at + first, at + second);
             }
             Change::Hoist => return hoist(module, &places),
+            Change::Sink => return sink(module, &places),
+            Change::IntoArms => return into_arms(module, &places),
         }
         Some(words)
     }
@@ -114,10 +126,7 @@ fn instructions(module: &[u32]) -> impl Iterator<Item = (usize, usize, u16)> + '
 
 /// Moves what a selection's true side begins with, up to its first subgroup operation, before the selection. Only what reads and computes
 /// moves.
-fn hoist(module: &[u32], places: &[(usize, usize, u16)]) -> Option<Vec<u32>> {
-    // Loads, access chains, composites, conversions and arithmetic.
-    let moves = |op: u16| matches!(op, 61 | 65 | 79..=84 | 109..=124 | 126..=205);
-    let is_group = |op: u16| (333..=366).contains(&op);
+fn hoist(module: &[u32], places: &[Place]) -> Option<Vec<u32>> {
     for pair in places.windows(2).rev() {
         let [(merge, _, SELECTION_MERGE), (branch, 4.., BRANCH_CONDITIONAL)] = *pair else { continue };
         let target = module[branch + 2];
@@ -133,6 +142,91 @@ fn hoist(module: &[u32], places: &[(usize, usize, u16)]) -> Option<Vec<u32>> {
         words.extend(&module[first..end]);
         words.extend(&module[merge..first]);
         words.extend(&module[end..]);
+        return Some(words);
+    }
+    None
+}
+
+/// Loads, access chains, composites, conversions and arithmetic.
+fn moves(op: u16) -> bool {
+    matches!(op, 61 | 65 | 79..=84 | 109..=124 | 126..=205)
+}
+
+fn is_group(op: u16) -> bool {
+    (333..=366).contains(&op)
+}
+
+type Place = (usize, usize, u16);
+
+/// True if an instruction has this word among its operands.
+fn mentions(module: &[u32], &(at, length, _): &Place, id: u32) -> bool {
+    length > 1 && module[at + 1..at + length].contains(&id)
+}
+
+/// Where the block of a label begins, behind its label and its phis.
+fn beginning(module: &[u32], places: &[Place], label: u32) -> Option<usize> {
+    let block = places.iter().position(|&(at, _, op)| op == LABEL && module.get(at + 1) == Some(&label))? + 1;
+    Some(block + places[block..].iter().take_while(|(_, _, op)| *op == PHI).count())
+}
+
+/// Moves a subgroup operation, and what stores its result, from before a selection into its true side. Nothing else may use the result.
+fn sink(module: &[u32], places: &[Place]) -> Option<Vec<u32>> {
+    for (merge, pair) in places.windows(2).enumerate().rev() {
+        let [(at, _, SELECTION_MERGE), (branch, 4.., BRANCH_CONDITIONAL)] = *pair else { continue };
+        let (target, end) = (module[branch + 2], module[at + 1]);
+        let block = places[..merge].iter().rposition(|&(_, _, op)| op == LABEL)?;
+        let before = &places[block..merge];
+        let Some(group) = before.windows(2).rposition(|pair| is_group(pair[0].2) && pair[1].2 == STORE) else {
+            continue;
+        };
+        let (operation, store) = (before[group], before[group + 1]);
+        let result = module[operation.0 + 2];
+        let uses = places.iter().filter(|place| mentions(module, place, result)).count();
+        let into = beginning(module, places, target).filter(|&into| into > merge);
+        let (Some(into), 2, true) = (into, uses, module[store.0 + 2] == result && target != end) else { continue };
+        let (first, last, into) = (operation.0, store.0 + store.1, places[into].0);
+        return Some([&module[..first], &module[last..into], &module[first..last], &module[into..]].concat());
+    }
+    None
+}
+
+/// Moves the beginning of a merge block into the arms, each of which gets a copy with ids of its own. None of the results may be used behind it.
+fn into_arms(module: &[u32], places: &[Place]) -> Option<Vec<u32>> {
+    for &(at, _, _) in places.iter().rev().filter(|(_, _, op)| *op == SELECTION_MERGE) {
+        let merge = module[at + 1];
+        let is_edge = |place: &&Place| place.2 == BRANCH && module[place.0 + 1] == merge;
+        let ends: Vec<usize> = places.iter().filter(is_edge).map(|place| place.0).collect();
+        let mentioned = places.iter().filter(|place| (249..=251).contains(&place.2) && mentions(module, place, merge));
+        let Some(begin) = beginning(module, places, merge) else { continue };
+        // Its label is named by its header and by the arms alone; there are no phis.
+        if ends.len() < 2 || mentioned.count() != ends.len() || places[begin - 1].2 != LABEL {
+            continue;
+        }
+        let Some(length) = places[begin..].iter().position(|&(_, _, op)| !moves(op)) else { continue };
+        let [(_, _, group), (store, size, STORE), ..] = places[begin + length..] else { continue };
+        let moved = &places[begin..begin + length + 1];
+        let results: Vec<u32> = moved.iter().map(|&(at, ..)| module[at + 2]).collect();
+        let behind = &places[begin + length + 2..];
+        let stays = |id: &u32| behind.iter().any(|place| mentions(module, place, *id));
+        if !is_group(group) || results.iter().any(stays) || ends.iter().any(|&end| end > places[begin].0) {
+            continue;
+        }
+        let (first, last) = (places[begin].0, store + size);
+        let mut words = Vec::with_capacity(module.len() + ends.len() * (last - first));
+        let (mut from, mut bound) = (0, module[3]);
+        for end in ends {
+            words.extend(&module[from..end]);
+            for &(at, length, _) in &places[begin..begin + moved.len() + 1] {
+                words.push(module[at]);
+                let renamed = |word: &u32| results.iter().position(|id| id == word).map_or(*word, |k| bound + k as u32);
+                words.extend(module[at + 1..at + length].iter().map(renamed));
+            }
+            bound += results.len() as u32;
+            from = end;
+        }
+        words.extend(&module[from..first]);
+        words.extend(&module[last..]);
+        words[3] = bound;
         return Some(words);
     }
     None

@@ -38,7 +38,7 @@ use tangle_program::types::{Scalar, Shape, Type};
 use tangle_program::variant::Language;
 use tangle_program::variant::Variant;
 
-use crate::{hlsl, wgsl};
+use crate::{NOTHING, hlsl, wgsl};
 use spelling::TypeName;
 
 /// Whose GLSL it is. What a case says differently in OpenGL, and where that rests, stands in docs/opengl.md.
@@ -1013,7 +1013,7 @@ impl<'a> Printer<'a> {
     /// A built-in variable, or what has a copy of it.
     fn builtin(&self, builtin: Builtin) -> &'static str {
         match self.dialect {
-            Dialect::Hlsl => hlsl::spelling::builtin(builtin),
+            Dialect::Hlsl => hlsl::spelling::builtin(builtin).unwrap_or(NOTHING),
             _ => spelling::builtin(builtin),
         }
     }
@@ -1731,7 +1731,9 @@ impl<'a> Body<'_, 'a> {
                 Some(name) if self.printer.dialect == Dialect::OpenGlArb => {
                     put!(self.printer, "uvec4(unpackUint2x32({name}), 0u, 0u)");
                 }
-                _ if self.printer.dialect == Dialect::Hlsl => self.put(hlsl::spelling::builtin(*builtin)),
+                _ if self.printer.dialect == Dialect::Hlsl => {
+                    self.put(hlsl::spelling::builtin(*builtin).unwrap_or(NOTHING))
+                }
                 _ => {
                     let stage = self.printer.case.entry_point.stage;
                     self.put(stage::builtin(stage, *builtin).unwrap_or_else(|| spelling::builtin(*builtin)));

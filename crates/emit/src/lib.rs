@@ -18,6 +18,9 @@ use tangle_program::variant::Language;
 
 pub use glsl::{Printed, expression};
 
+/// What stands where a language has no word for what a program says: nothing compiles that.
+pub(crate) const NOTHING: &str = "NO_SUCH_WORD";
+
 /// The shader of a case in the language of its variant, with the place of each statement. What the language does not have ([`lacks`]) is
 /// printed as something that does not compile.
 pub fn print(case: &Case) -> Printed<'_> {

@@ -73,7 +73,9 @@ impl Decoder<'_> {
                         50 => Op::Fma(w),
                         _ => Op::FClamp(w),
                     };
-                    Ok(this.emit(op, [x[0], x[1], x[2]]))
+                    let x = this.settled(inst, x.iter().copied().collect());
+                    let d = this.emit(op, [x[0], x[1], x[2]]);
+                    Ok(this.settled(inst, smallvec![d])[0])
                 })
             }
             // Ldexp
@@ -118,22 +120,26 @@ impl Decoder<'_> {
                     }
                     let factor = if number == 11 { 1f32.to_radians() } else { 1f32.to_degrees() };
                     let factor = this.float_constant(factor);
-                    let product = this.emit(Op::Float2(Float2::Mul, w), [x[0], factor, NONE]);
-                    Ok(this.emit(Op::Inherited(w), [product, NONE, NONE]))
+                    let x = this.settled(inst, smallvec![x[0]]);
+                    let product = this.emit(Op::Rearranged(Float2::Mul, w), [x[0], factor, NONE]);
+                    let d = this.emit(Op::Inherited(w), [product, NONE, NONE]);
+                    Ok(this.settled(inst, smallvec![d])[0])
                 })
             }
             // Length, Normalize, Distance
             66 | 69 | 67 => {
                 let (id, ty) = self.result(inst)?;
-                let (mut x, scalar) = self.vector(arity(1)?[0])?;
+                let (x, scalar) = self.vector(arity(1)?[0])?;
+                let mut x = self.settled(inst, x);
                 let w = float_width(scalar)?;
                 if number == 67 {
                     let (y, _) = self.vector(arity(2)?[1])?;
                     if x.len() != y.len() {
                         return Err(invalid("a distance of vectors with different numbers of components"));
                     }
+                    let y = self.settled(inst, y);
                     let pairs = x.iter().zip(&y);
-                    x = pairs.map(|(&x, &y)| self.emit(Op::Float2(Float2::Sub, w), [x, y, NONE])).collect();
+                    x = pairs.map(|(&x, &y)| self.emit(Op::Rearranged(Float2::Sub, w), [x, y, NONE])).collect();
                 }
                 let square = self.float_dot(w, &x, &x);
                 if number != 69 {
@@ -143,10 +149,11 @@ impl Decoder<'_> {
                 }
                 let inverse = self.emit(Op::Float1(Float1::InverseSqrt, w), [square, NONE, NONE]);
                 let out = x.iter().map(|&x| {
-                    let product = self.emit(Op::Float2(Float2::Mul, w), [x, inverse, NONE]);
+                    let product = self.emit(Op::Rearranged(Float2::Mul, w), [x, inverse, NONE]);
                     self.emit(Op::Inherited(w), [product, NONE, NONE])
                 });
                 let out = out.collect();
+                let out = self.settled(inst, out);
                 self.define(id, ty, out)
             }
             // PackDouble2x32, UnpackDouble2x32
@@ -209,16 +216,18 @@ impl Decoder<'_> {
                 let [a, b] = [arity(2)?[0], ids[1]];
                 let ((x, scalar), (y, _)) = (self.vector(a)?, self.vector(b)?);
                 let w = float_width(scalar)?;
+                let (x, y) = (self.settled(inst, x), self.settled(inst, y));
                 if x.len() != 3 || y.len() != 3 {
                     return Err(invalid("a cross product of other than three components"));
                 }
                 let mut out = Cells::new();
                 for (i, j) in [(1, 2), (2, 0), (0, 1)] {
-                    let first = self.emit(Op::Float2(Float2::Mul, w), [x[i], y[j], NONE]);
-                    let second = self.emit(Op::Float2(Float2::Mul, w), [y[i], x[j], NONE]);
-                    let difference = self.emit(Op::Float2(Float2::Sub, w), [first, second, NONE]);
+                    let first = self.emit(Op::Rearranged(Float2::Mul, w), [x[i], y[j], NONE]);
+                    let second = self.emit(Op::Rearranged(Float2::Mul, w), [y[i], x[j], NONE]);
+                    let difference = self.emit(Op::Rearranged(Float2::Sub, w), [first, second, NONE]);
                     out.push(self.emit(Op::Inherited(w), [difference, NONE, NONE]));
                 }
+                let out = self.settled(inst, out);
                 self.define(id, ty, out)
             }
             // Results of which nothing but their being computed is said here.

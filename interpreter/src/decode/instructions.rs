@@ -97,8 +97,11 @@ impl Decoder<'_> {
                     _ => Float2::Mod,
                 };
                 let relaxed = self.is_relaxed(inst.result_id.unwrap_or(0));
+                let rearranged = self.is_rearranged(inst) && opcode != O::FRem && opcode != O::FMod;
                 self.each(inst, 2, |this, scalars, x| {
-                    let d = this.emit(Op::Float2(op, float_width(scalars[0])?), [x[0], x[1], NONE]);
+                    let w = float_width(scalars[0])?;
+                    let op = if rearranged { Op::Rearranged(op, w) } else { Op::Float2(op, w) };
+                    let d = this.emit(op, [x[0], x[1], NONE]);
                     Ok(this.relax(d, scalars[0], relaxed))
                 })
             }
@@ -429,20 +432,23 @@ impl Decoder<'_> {
     }
 
     fn float2(&mut self, op: Float2, w: u8, x: Reg, y: Reg) -> Reg {
-        self.emit(Op::Float2(op, w), [x, y, NONE])
+        self.emit(Op::Rearranged(op, w), [x, y, NONE])
+    }
+
+    /// Operands or results of an instruction that is not rearranged with others, although its own formula may be.
+    pub(super) fn settled(&mut self, inst: &dr::Instruction, cells: Cells) -> Cells {
+        if self.is_rearranged(inst) {
+            return cells;
+        }
+        cells.iter().map(|&cell| self.emit(Op::Settled, [cell, NONE, NONE])).collect()
     }
 
     /// A sum of products of floats, whose precision is inherited from them (Vulkan, "Precision of core SPIR-V Instructions"): "the formula given may be
     /// transformed using the mathematical associativity, commutativity and distributivity", so that they are added in any order.
     pub(super) fn float_dot(&mut self, w: u8, x: &[Reg], y: &[Reg]) -> Reg {
         let products: Vec<Reg> = x.iter().zip(y).map(|(&x, &y)| self.float2(Float2::Mul, w, x, y)).collect();
-        let sum = match products[..] {
-            [] => return NONE,
-            [one] => one,
-            [x, y] => self.float2(Float2::Add, w, x, y),
-            _ => self.emit_row(Op::FloatSum(w), &products),
-        };
-        self.emit(Op::Inherited(w), [sum, NONE, NONE])
+        let sum = products.into_iter().reduce(|sum, product| self.float2(Float2::Add, w, sum, product));
+        sum.map_or(NONE, |sum| self.emit(Op::Inherited(w), [sum, NONE, NONE]))
     }
 
     /// Matrices and vectors; a matrix is a row of columns.
@@ -475,6 +481,7 @@ impl Decoder<'_> {
         let w = float_width(scalar)?;
         let b_id = id_at(inst, 1)?;
         let b = self.cells(b_id)?;
+        let (a, b) = (self.settled(inst, a), self.settled(inst, b));
         let (b_rows, b_columns, _) = shape(self, b_id)?;
         let check = |fits: bool| if fits { Ok(()) } else { Err(invalid("matrices that do not fit")) };
         match inst.class.opcode {
@@ -507,6 +514,7 @@ impl Decoder<'_> {
                 }
             }
         }
+        let out = self.settled(inst, out);
         self.define(id, ty, out)
     }
 

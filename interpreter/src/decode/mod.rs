@@ -79,6 +79,7 @@ struct Decorations {
     read_only: bool,
     non_uniform: bool,
     relaxed: bool,
+    no_contraction: bool,
     buffer_block: bool,
     block: bool,
 }
@@ -239,6 +240,11 @@ impl<'a> Decoder<'a> {
         self.decorations.get(&id).is_some_and(|d| d.relaxed)
     }
 
+    /// It may be rearranged with others (Vulkan, "Evaluation of Expressions").
+    pub fn is_rearranged(&self, inst: &dr::Instruction) -> bool {
+        !inst.result_id.and_then(|id| self.decorations.get(&id)).is_some_and(|d| d.no_contraction)
+    }
+
     pub fn pointer_stride(&self, ty: TypeId) -> Option<u32> {
         self.pointer_strides.get(&ty).copied()
     }
@@ -370,6 +376,7 @@ impl<'a> Decoder<'a> {
                         Decoration::NonWritable => entry.read_only = true,
                         Decoration::NonUniform => entry.non_uniform = true,
                         Decoration::RelaxedPrecision => entry.relaxed = true,
+                        Decoration::NoContraction => entry.no_contraction = true,
                         Decoration::BufferBlock => entry.buffer_block = true,
                         Decoration::Block => entry.block = true,
                         _ => {}

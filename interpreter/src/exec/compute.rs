@@ -33,6 +33,34 @@ macro_rules! each_operation {
 
 impl Machine<'_> {
     pub(super) fn instruction(&mut self, inst: &Inst) -> Result<(), Stop> {
+        self.execute(inst)?;
+        if !self.expansions.is_empty() && !self.continues_expansions(inst) {
+            self.forget_expansions(inst);
+        }
+        Ok(())
+    }
+
+    /// True if what stands behind the result is known, whatever it is.
+    fn continues_expansions(&self, inst: &Inst) -> bool {
+        match inst.op {
+            Op::Load(access) | Op::Store(access) => self.code.accesses[access as usize].space == Space::Cells,
+            Op::Rearranged(..)
+            | Op::Float1(..)
+            | Op::Float2(..)
+            | Op::Fma(_)
+            | Op::FMix(_)
+            | Op::FClamp(_)
+            | Op::Inherited(_)
+            | Op::Relax(_)
+            | Op::Select
+            | Op::VectorExtract
+            | Op::VectorInsert
+            | Op::Call(_) => true,
+            _ => false,
+        }
+    }
+
+    fn execute(&mut self, inst: &Inst) -> Result<(), Stop> {
         match inst.op {
             Op::Int1(op, w) => self.unary(inst, |x| Ok(alu::int1(op, w, x)))?,
             Op::Int2(op, w) => self.int2(inst, self.planted_int2(op), w)?,
@@ -47,7 +75,11 @@ impl Machine<'_> {
             }
             Op::Select => self.select(inst),
             Op::BitFieldInsert(w) => {
-                self.row(inst, |x| alu::bit_field_insert(w, x[0], x[1], x[2], x[3]))?;
+                let code = self.code;
+                if let [base, insert, offset, count] = code.pool[inst.ins.range()] {
+                    let insert_bits = |x: &[u64]| alu::bit_field_insert(w, x[0], x[1], x[2], x[3]);
+                    self.determined(inst, [base, insert, offset, count], insert_bits)?;
+                }
             }
             Op::BitFieldExtract(w, is_signed) => {
                 let up = u64::from(self.is(Planted::BitFieldShifted));
@@ -62,6 +94,7 @@ impl Machine<'_> {
             Op::Open(why) => self.open(inst, why),
             Op::Float1(..)
             | Op::Float2(..)
+            | Op::Rearranged(..)
             | Op::Fma(_)
             | Op::FClamp(_)
             | Op::FMix(_)
@@ -74,7 +107,7 @@ impl Machine<'_> {
             | Op::FloatConvert(..)
             | Op::IntToFloat(..)
             | Op::FloatToInt(..) => self.float(inst)?,
-            Op::FloatSum(w) => self.float_sum(inst, w),
+            Op::Settled => self.mov(inst.d, inst.a),
             Op::VectorExtract => self.vector_extract(inst),
             Op::VectorInsert => self.vector_insert(inst),
             Op::Chain(chain) => self.chain(inst, chain),
@@ -130,6 +163,11 @@ impl Machine<'_> {
         } else {
             self.clear(to);
         }
+        if self.expansions.has(from) || self.expansions.has(to) {
+            for at in 0..self.active.len() {
+                self.hand_on(to, from, self.active[at] as usize);
+            }
+        }
     }
 
     #[inline(always)]
@@ -174,12 +212,28 @@ impl Machine<'_> {
     }
 
     fn ternary(&mut self, inst: &Inst, f: impl Fn(u64, u64, u64) -> Result<u64, Fault>) -> Result<(), Stop> {
-        self.general(inst, &[inst.a, inst.b, inst.c], &|x: &[u64]| f(x[0], x[1], x[2]))
+        self.determined(inst, [inst.a, inst.b, inst.c], |x| f(x[0], x[1], x[2]))
     }
 
-    fn row(&mut self, inst: &Inst, f: impl Fn(&[u64]) -> Result<u64, Fault>) -> Result<(), Stop> {
-        let code = self.code;
-        self.general(inst, &code.pool[inst.ins.range()], &|x: &[u64]| f(x))
+    /// Of so many operands, without taints if they have none.
+    fn determined<const N: usize>(
+        &mut self,
+        inst: &Inst,
+        operands: [Reg; N],
+        f: impl Fn(&[u64]) -> Result<u64, Fault>,
+    ) -> Result<(), Stop> {
+        let mut failed = operands.iter().any(|&reg| self.columns.is_tainted(reg));
+        if !failed {
+            let (columns, d) = (operands.map(|reg| self.columns.bits(reg)), self.columns.bits(inst.d));
+            lanes!(self, slot => {
+                match f(&columns.map(|column| column[slot].get())) {
+                    Ok(value) => d[slot].set(value),
+                    Err(_) => failed = true,
+                }
+            });
+            self.clear(inst.d);
+        }
+        if failed { self.general(inst, &operands, &|x: &[u64]| f(x)) } else { Ok(()) }
     }
 
     /// Lane by lane, with taints. A result is determined if it is the same for every value that the operands can have.
@@ -291,16 +345,25 @@ impl Machine<'_> {
                 d[slot].set(value);
             });
             self.clear(inst.d);
+            if self.expansions.has(b) || self.expansions.has(c) || self.expansions.has(inst.d) {
+                for at in 0..self.active.len() {
+                    let slot = self.active[at] as usize;
+                    let chosen = if self.columns.bits(a)[slot].get() != 0 { b } else { c };
+                    self.hand_on(inst.d, chosen, slot);
+                }
+            }
             return;
         }
-        for &slot in &self.active {
-            let slot = slot as usize;
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
             let (cond, taint) = self.columns.get(a, slot);
             let (x, y) = (self.columns.get(b, slot), self.columns.get(c, slot));
             let (value, found) = if cond != 0 { x } else { y };
-            // An open condition between equal values decides nothing.
-            let same = taint & POISON == 0 && x == y && x.1 == 0;
+            // An open condition between equal values decides nothing, if nothing but the values stands behind them.
+            let are_values = !self.expansions.has(b) && !self.expansions.has(c);
+            let same = taint & POISON == 0 && x == y && x.1 == 0 && are_values;
             let taint = if taint != 0 && !same { self.reasons.derived(taint) } else { found };
+            self.hand_on(inst.d, if cond != 0 { b } else { c }, slot);
             self.columns.set(inst.d, slot, value, taint);
         }
     }
@@ -333,6 +396,7 @@ impl Machine<'_> {
             if taint != 0 {
                 continue;
             }
+            self.relax_expansion(inst.d, slot);
             let taint = match scalar {
                 Scalar::Int(w, true) if i16::try_from(alu::signed(bits, w)).is_ok() => 0,
                 Scalar::Int(_, false) if bits <= u64::from(u16::MAX) => 0,
@@ -390,7 +454,10 @@ impl Machine<'_> {
             let slot = self.active[at] as usize;
             let (index, taint) = self.columns.get(inst.a, slot);
             let (value, found) = match components.get(usize::try_from(index).unwrap_or(usize::MAX)) {
-                Some(&reg) => self.columns.get(reg, slot),
+                Some(&reg) => {
+                    self.hand_on(inst.d, reg, slot);
+                    self.columns.get(reg, slot)
+                }
                 None => (0, self.reasons.taint(Why::OutOfBounds, inst.place)),
             };
             let taint = if taint != 0 { self.reasons.derived(taint) } else { found };
@@ -412,6 +479,7 @@ impl Machine<'_> {
             };
             for (c, (&out, &old)) in outs.iter().zip(components).enumerate() {
                 let (value, found) = if c as u64 == index { inserted } else { self.columns.get(old, slot) };
+                self.hand_on(out, if c as u64 == index { inst.b } else { old }, slot);
                 self.columns.set(out, slot, value, if taint != 0 { taint } else { found });
             }
         }

@@ -8,15 +8,17 @@
 //! - The sign of a zero, infinities and NaNs are only promised with `SignedZeroInfNanPreserve`; denormals may be flushed without `DenormPreserve`.
 //! - What is "inherited from a formula" may lie as far from the exact result, on either side, as anything that the formula may give when it is rearranged
 //!   by associativity, commutativity and distributivity (Vulkan, "Inherited From Formula").
-//! - Rearranging by the implementation, which may be done without `NoContraction`, is not modelled: an expression is taken as it stands.
+//! - Without `NoContraction` an expression may be rearranged: `expansion.rs`.
 
 use std::f64::consts::{LN_2, PI};
 
+use super::expansion::{Expansion, bytes_of_column};
 use super::{Machine, POISON, Stop};
 use crate::alu;
 use crate::code::*;
 use crate::decode::FloatModes;
 use crate::faults::Planted;
+use crate::lanes::Lanes;
 use crate::outcome::Why;
 
 /// What an operand can be.
@@ -41,7 +43,7 @@ pub(super) enum Answer {
 }
 
 /// Significant bits, smallest exponent of a normal number, largest one.
-fn format(w: u8) -> (i32, i32, i32) {
+pub(super) fn format(w: u8) -> (i32, i32, i32) {
     match w {
         16 => (11, -14, 15),
         32 => (24, -126, 127),
@@ -114,14 +116,14 @@ fn nearest(w: u8, x: f64) -> u64 {
 }
 
 /// A sum, and whether it is exact.
-fn add(x: f64, y: f64) -> (f64, bool) {
+pub(super) fn add(x: f64, y: f64) -> (f64, bool) {
     let sum = x + y;
     let part = sum - x;
     let error = (x - (sum - part)) + (y - part);
     (sum, error == 0.0)
 }
 
-fn mul(x: f64, y: f64) -> (f64, bool) {
+pub(super) fn mul(x: f64, y: f64) -> (f64, bool) {
     let product = x * y;
     // Below this the error of the product is no number of 64 bits.
     let has_error = product.abs() > 2f64.powi(-960) || x == 0.0 || y == 0.0;
@@ -137,14 +139,8 @@ fn ulp(w: u8, x: f64) -> f64 {
     2f64.powi(exponent - digits + 1) * 1.000_001
 }
 
-/// The distance of the numbers of this width around one.
-fn ulp_of(w: u8, x: f64) -> f64 {
-    let (digits, least, _) = format(w);
-    if x == 0.0 { 0.0 } else { 2f64.powi(exponent_of(x).max(least) - digits + 1) }
-}
-
 /// The exponent `e` of a number that is not 0 and of magnitude `2^e` to less than `2^(e+1)`.
-fn exponent_of(x: f64) -> i32 {
+pub(super) fn exponent_of(x: f64) -> i32 {
     match (x.to_bits() >> 52 & 0x7FF) as i32 {
         0 => exponent_of(x * 2f64.powi(64)) - 64,
         biased => biased - 1023,
@@ -180,6 +176,11 @@ fn ldexp(w: u8, x: Number, n: i64) -> Answer {
         return Answer::Open(Why::Operands);
     }
     if n < least { Answer::Between(low.min(0.0), high.max(0.0)) } else { Answer::Between(low, high) }
+}
+
+/// Roundings of a sum or product that may be as far off as a division of this width: 2.5 ULP, of 32 bits at most.
+fn division_roundings(w: u8) -> f64 {
+    3.0 * 2f64.powi(format(w).0 - format(w.min(32)).0)
 }
 
 /// What lies within so many ULP of an interval.
@@ -244,14 +245,16 @@ fn below(x: f64) -> f64 {
     -above(-x)
 }
 
-/// Both ends of an interval, a little wider if they are not exact.
-fn widen(low: (f64, bool), high: (f64, bool)) -> Answer {
-    let low = if low.1 { low.0 } else { below(low.0) };
-    let high = if high.1 { high.0 } else { above(high.0) };
+fn between((low, high): (f64, f64)) -> Answer {
     Answer::Between(low, high)
 }
 
-fn between_all(ends: impl Iterator<Item = (f64, bool)>) -> Answer {
+/// Both ends of an interval, a little wider if they are not exact.
+pub(super) fn widen(low: (f64, bool), high: (f64, bool)) -> (f64, f64) {
+    (if low.1 { low.0 } else { below(low.0) }, if high.1 { high.0 } else { above(high.0) })
+}
+
+pub(super) fn between_all(ends: impl Iterator<Item = (f64, bool)>) -> (f64, f64) {
     let (mut low, mut high) = ((f64::INFINITY, true), (f64::NEG_INFINITY, true));
     for end in ends {
         if end.0 < low.0 || (end.0 == low.0 && !end.1) {
@@ -349,7 +352,18 @@ impl Machine<'_> {
                     poison = poison.max(if value.1 & POISON != 0 { value.1 } else { 0 });
                 }
             }
-            let (bits, taint) = if poison != 0 { (0, poison) } else { self.float_lane(inst, values) };
+            if poison != 0 {
+                self.columns.set(inst.d, slot, 0, poison);
+                continue;
+            }
+            let expansion = self.expanded(inst, values, slot);
+            let (bits, taint) = match (inst.op, expansion) {
+                (Op::Rearranged(..) | Op::Fma(_) | Op::FMix(_), Some(expansion)) => {
+                    self.rearranged(inst, values, slot, &expansion)
+                }
+                _ => self.float_lane(inst, values),
+            };
+            self.expand(inst.d, slot, expansion.unwrap_or_default());
             self.columns.set(inst.d, slot, bits, taint);
         }
         if self.full {
@@ -357,6 +371,129 @@ impl Machine<'_> {
             self.columns.tainted[inst.d as usize].set(any);
         }
         Ok(())
+    }
+
+    /// Notes what stands behind a value.
+    fn expand(&mut self, reg: Reg, slot: usize, expansion: Expansion) {
+        if !self.expansions.has(reg) && !expansion.is_leaf() {
+            self.exhausted |= self.memory.budget.take(bytes_of_column(self.n)).is_err();
+            self.expansions.make(reg, self.n);
+        }
+        self.expansions.set(reg, slot, expansion);
+    }
+
+    /// What stands behind the result of an instruction; `None` if that is the value alone.
+    fn expanded(&self, inst: &Inst, values: [(u64, u32); 3], slot: usize) -> Option<Expansion> {
+        let regs = [inst.a, inst.b, inst.c];
+        let number = |w, at: usize| self.number(w, values[at].0, values[at].1);
+        let of = |w, at: usize| self.expansions.get(regs[at], slot).of(number(w, at));
+        // Minima and the like make no expansion, they continue one.
+        let has_one = || regs.iter().any(|&reg| reg != NONE && !self.expansions.get(reg, slot).is_leaf());
+        match inst.op {
+            Op::Rearranged(Float2::Div, w) => {
+                let (Number::Range(low, high), Some(x)) = (number(w, 1), of(w, 0)) else { return None };
+                let is_apart_from_zero = low > 0.0 || high < 0.0;
+                is_apart_from_zero.then(|| x.over((low, high), division_roundings(w)))
+            }
+            Op::Rearranged(op, w) => {
+                let op = if self.is(Planted::FloatSubIsAdd) && op == Float2::Sub { Float2::Add } else { op };
+                let (x, y) = (of(w, 0)?, of(w, 1)?);
+                match op {
+                    Float2::Add => Some(x.plus(y)),
+                    Float2::Sub => Some(x.plus(y.negated())),
+                    Float2::Mul => Some(x.times(y)),
+                    _ => None,
+                }
+            }
+            Op::Fma(w) => Some(of(w, 0)?.times(of(w, 1)?).plus(of(w, 2)?)),
+            // x × (1 - a) + y × a
+            Op::FMix(w) => {
+                let (x, y, a) = (of(w, 0)?, of(w, 1)?, of(w, 2)?);
+                let one = Expansion::default().of(Number::Range(1.0, 1.0))?;
+                Some(x.times(one.plus(a.negated())).plus(y.times(a)))
+            }
+            Op::Inherited(w) if has_one() => match (of(w, 0)?, number(w, 0)) {
+                (x, Number::Range(low, high)) if low != high => {
+                    Some(x.blurred((low - (high - low), high + (high - low))))
+                }
+                (x, _) => Some(x),
+            },
+            Op::Float1(Float1::Negate, w) if has_one() => Some(of(w, 0)?.negated()),
+            Op::Float1(Float1::Abs, w) if has_one() => {
+                let x = of(w, 0)?;
+                let (low, high) = x.exact();
+                let least = if low > 0.0 || high < 0.0 { low.abs().min(high.abs()) } else { 0.0 };
+                Some(x.or(x, (least, low.abs().max(high.abs()))))
+            }
+            Op::Float2(op @ (Float2::Min | Float2::NMin | Float2::Max | Float2::NMax), w) if has_one() => {
+                let (x, y) = (of(w, 0)?, of(w, 1)?);
+                let pick = if matches!(op, Float2::Min | Float2::NMin) { f64::min } else { f64::max };
+                let ((a, b), (c, d)) = (x.exact(), y.exact());
+                Some(x.or(y, (pick(a, c), pick(b, d))))
+            }
+            Op::FClamp(w) if has_one() => {
+                let (x, low, high) = (of(w, 0)?, of(w, 1)?, of(w, 2)?);
+                let clamp = |x: f64, low: f64, high: f64| x.max(low).min(high);
+                let ((a, b), (c, d), (e, f)) = (x.exact(), low.exact(), high.exact());
+                Some(x.or(low, (a, b)).or(high, (clamp(a, c, e), clamp(b, d, f))))
+            }
+            _ => None,
+        }
+    }
+
+    /// The result of an expression that may be rearranged. Where both operands are taken as they stand there is nothing to rearrange.
+    fn rearranged(&mut self, inst: &Inst, values: [(u64, u32); 3], slot: usize, expansion: &Expansion) -> (u64, u32) {
+        let (w, one_operation) = match inst.op {
+            Op::Rearranged(_, w) => {
+                let is_one_value = |reg| self.expansions.get(reg, slot).is_one_value();
+                (w, is_one_value(inst.a) && is_one_value(inst.b))
+            }
+            Op::Fma(w) | Op::FMix(w) => (w, false),
+            _ => return (0, self.reasons.taint(Why::Precision, inst.place)),
+        };
+        if one_operation {
+            return self.float_lane(inst, values);
+        }
+        let (digits, least, _) = format(w);
+        let tiny = 2f64.powi(if self.modes(w).denorm_preserve { least - digits + 1 } else { least });
+        let answer = expansion.result(w, tiny).map_or(Answer::Open(Why::Implementation), between);
+        self.answer(w, answer, inst.place)
+    }
+
+    /// An expression that is computed in 16 bits, or may be.
+    pub(super) fn relax_expansion(&mut self, reg: Reg, slot: usize) {
+        let expansion = self.expansions.get(reg, slot);
+        if !expansion.is_leaf() {
+            self.expansions.set(reg, slot, expansion.coarser(11, 2f64.powi(14)));
+        }
+    }
+
+    /// What stands behind a value of a column stands behind one of another, too.
+    pub(super) fn hand_on(&mut self, to: Reg, from: Reg, slot: usize) {
+        self.expand(to, slot, self.expansions.get(from, slot));
+    }
+
+    /// The same for the phis of a block, all at once.
+    pub(super) fn hand_on_phis(&mut self, moves: &[Reg], lanes: &Lanes) {
+        for slot in lanes.iter() {
+            let behind: Vec<Expansion> = moves.chunks_exact(2).map(|pair| self.expansions.get(pair[1], slot)).collect();
+            for (pair, expansion) in moves.chunks_exact(2).zip(behind) {
+                self.expand(pair[0], slot, expansion);
+            }
+        }
+    }
+
+    /// Nothing stands behind the results of an instruction but their values.
+    pub(super) fn forget_expansions(&mut self, inst: &Inst) {
+        let code = self.code;
+        let outs = code.pool[inst.outs.range()].iter().copied();
+        for reg in std::iter::once(inst.d).chain(outs) {
+            if self.expansions.has(reg) {
+                for &slot in &self.active {
+                    self.expansions.set(reg, slot as usize, Expansion::default());
+                }
+            }
+        }
     }
 
     fn float_lane(&mut self, inst: &Inst, values: [(u64, u32); 3]) -> (u64, u32) {
@@ -367,37 +504,19 @@ impl Machine<'_> {
                 let answer = self.float1(op, w, x, values[0].0);
                 self.answer(w, answer, place)
             }
-            Op::Float2(op, w) => {
+            Op::Float2(op, w) | Op::Rearranged(op, w) => {
                 let (x, y) = (self.number(w, values[0].0, values[0].1), self.number(w, values[1].0, values[1].1));
                 let op = if self.is(Planted::FloatSubIsAdd) && op == Float2::Sub { Float2::Add } else { op };
                 let answer = self.float2(op, w, x, y);
                 self.answer(w, answer, place)
             }
-            Op::Fma(w) => {
-                let product = self.two(Float2::Mul, w, values[0], values[1], place);
-                let sum = self.two(Float2::Add, w, product, values[2], place);
-                self.inherited(w, &[sum], place)
+            // Some operand is no number.
+            Op::Fma(w) | Op::FMix(w) => {
+                let operands = values.map(|(bits, taint)| self.number(w, bits, taint));
+                let unknown = operands.contains(&Number::Unknown);
+                (0, self.reasons.taint(if unknown { Why::Precision } else { Why::Implementation }, place))
             }
-            Op::FMix(w) => {
-                let [x, y, a] = values;
-                let one = (encode(w, 1.0).unwrap_or(0), 0);
-                let mut two = |op, x, y| self.two(op, w, x, y, place);
-                let (rest, xa, ya) = (two(Float2::Sub, one, a), two(Float2::Mul, x, a), two(Float2::Mul, y, a));
-                // x × (1 - a) + y × a, and what becomes of it: (x - x × a) + y × a in any order, x + (y - x) × a.
-                let first = two(Float2::Mul, x, rest);
-                let apart = two(Float2::Sub, y, x);
-                let step = two(Float2::Mul, apart, a);
-                let (less, both, steps) = (two(Float2::Sub, x, xa), two(Float2::Add, x, ya), two(Float2::Sub, ya, xa));
-                let forms = [
-                    two(Float2::Add, first, ya),
-                    two(Float2::Add, x, step),
-                    two(Float2::Add, less, ya),
-                    two(Float2::Sub, both, xa),
-                    two(Float2::Add, x, steps),
-                ];
-                self.inherited(w, &forms, place)
-            }
-            Op::Inherited(w) => self.inherited(w, &values[..1], place),
+            Op::Inherited(w) => self.inherited(w, values[0], place),
             Op::Ldexp(w, exponent) => {
                 let (power, power_taint) = values[1];
                 let number = self.number(w, values[0].0, values[0].1);
@@ -491,69 +610,14 @@ impl Machine<'_> {
         }
     }
 
-    /// What may come of a formula that may be computed in each of these forms: one interval holds all of them, and as much on both sides of it, since the
-    /// exact result is in it somewhere and what is returned as far from that as any of them.
-    fn inherited(&mut self, w: u8, forms: &[(u64, u32)], place: u32) -> (u64, u32) {
-        let first = forms[0];
-        if forms.iter().all(|&form| form == first && form.1 == 0) {
-            return first;
+    /// What may come of a formula: its exact result lies somewhere in the interval, and what is returned as far from that, on either side, as anything else
+    /// in it.
+    fn inherited(&mut self, w: u8, (bits, taint): (u64, u32), place: u32) -> (u64, u32) {
+        match self.number(w, bits, taint) {
+            _ if taint == 0 => (bits, 0),
+            Number::Range(low, high) => self.answer(w, Answer::Between(low - (high - low), high + (high - low)), place),
+            _ => (0, self.reasons.derived(taint)),
         }
-        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for &(bits, taint) in forms {
-            match self.number(w, bits, taint) {
-                Number::Range(from, to) => (low, high) = (low.min(from), high.max(to)),
-                // Where one form overflows anything may come.
-                _ if taint != 0 => return (0, self.reasons.derived(taint)),
-                _ => return (0, self.reasons.taint(Why::Implementation, place)),
-            }
-        }
-        self.answer(w, Answer::Between(low - (high - low), high + (high - low)), place)
-    }
-
-    /// A sum in any order: exact where no order rounds; else an error of an ULP of all magnitudes together for each addition, and what is flushed.
-    pub(super) fn float_sum(&mut self, inst: &Inst, w: u8) {
-        let code = self.code;
-        let operands = &code.pool[inst.ins.range()];
-        for at in 0..self.active.len() {
-            let slot = self.active[at] as usize;
-            let values: Vec<(u64, u32)> = operands.iter().map(|&reg| self.columns.get(reg, slot)).collect();
-            let poison = values.iter().map(|value| value.1).filter(|taint| taint & POISON != 0).max();
-            let (bits, taint) = match poison {
-                Some(poison) => (0, poison),
-                None => {
-                    let answer = self.sum_of(w, &values);
-                    self.answer(w, answer, inst.place)
-                }
-            };
-            self.columns.set(inst.d, slot, bits, taint);
-        }
-        if self.full {
-            let any = self.columns.taints(inst.d).iter().any(|taint| taint.get() != 0);
-            self.columns.tainted[inst.d as usize].set(any);
-        }
-    }
-
-    fn sum_of(&self, w: u8, values: &[(u64, u32)]) -> Answer {
-        let mut ends = Vec::with_capacity(values.len());
-        for &(bits, taint) in values {
-            match self.number(w, bits, taint) {
-                Number::Range(low, high) => ends.push((low, high)),
-                Number::Unknown => return Answer::Open(Why::Precision),
-                Number::Infinite(_) | Number::Nan => return Answer::Open(Why::Implementation),
-            }
-        }
-        let exact: Vec<f64> = ends.iter().filter(|(low, high)| low == high).map(|&(x, _)| x).collect();
-        if exact.len() == ends.len() {
-            if let Some(sum) = self.exact_fold(w, Fold::FAdd, &exact) {
-                return Answer::Between(sum, sum);
-            }
-        }
-        let (low, high) = ends.iter().fold((0.0, 0.0), |(low, high), end| (low + end.0, high + end.1));
-        let magnitude: f64 = ends.iter().map(|(low, high)| low.abs().max(high.abs())).sum();
-        let flushed = 2f64.powi(format(w).1);
-        // One more than there are additions, for those of the host.
-        let error = ends.len() as f64 * (ulp_of(w, magnitude) + flushed);
-        Answer::Between(low - error, high + error)
     }
 
     /// One operation inside of another one.
@@ -634,9 +698,9 @@ impl Machine<'_> {
             return Answer::Open(if unknown { Why::Precision } else { Why::Implementation });
         };
         match op {
-            Float2::Add => widen(add(a, c), add(b, d)),
-            Float2::Sub => widen(add(a, -d), add(b, -c)),
-            Float2::Mul => between_all([mul(a, c), mul(a, d), mul(b, c), mul(b, d)].into_iter()),
+            Float2::Add => between(widen(add(a, c), add(b, d))),
+            Float2::Sub => between(widen(add(a, -d), add(b, -c))),
+            Float2::Mul => between(between_all([mul(a, c), mul(a, d), mul(b, c), mul(b, d)].into_iter())),
             // 2.5 ULP for divisors of this size.
             Float2::Div => {
                 let (_, least, most) = format(w.min(32));

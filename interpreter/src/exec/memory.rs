@@ -2,8 +2,8 @@
 //!
 //! An access races with another one of another invocation to the same location if one of them writes, not both are atomic, and neither is ordered before
 //! the other (Vulkan memory model, "Data Race"). What orders accesses of different invocations here: control barriers whose semantics acquire and release
-//! the storage class. Modules with atomics or fences that acquire or release are not checked for races; what an invocation reads there of another's
-//! unordered writes is open.
+//! the storage class. Modules with atomics and with atomics or fences that acquire or release are not checked for races, since a chain of them may order any
+//! two accesses; what an invocation reads there of another's unordered writes is open.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -865,7 +865,10 @@ impl Machine<'_> {
             for (&(cell, _), &out) in access.leaves.iter().zip(outs) {
                 let (bits, taint) = match self.cell(pointer, cell) {
                     _ if open != 0 => (0, self.reasons.derived(open)),
-                    Some(reg) => self.columns.get(reg, slot),
+                    Some(reg) => {
+                        self.hand_on(out, reg, slot);
+                        self.columns.get(reg, slot)
+                    }
                     None => {
                         return Err(self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], String::new()));
                     }
@@ -1019,7 +1022,10 @@ impl Machine<'_> {
             for (&(cell, _), &reg) in access.leaves.iter().zip(ins) {
                 let (bits, taint) = self.columns.get(reg, slot);
                 match self.cell(pointer, cell) {
-                    Some(to) => self.columns.set(to, slot, bits, taint),
+                    Some(to) => {
+                        self.hand_on(to, reg, slot);
+                        self.columns.set(to, slot, bits, taint);
+                    }
                     None => {
                         return Err(self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], String::new()));
                     }

@@ -2,6 +2,7 @@
 
 mod compute;
 mod converge;
+mod expansion;
 pub(crate) mod float;
 mod group;
 mod image;
@@ -22,6 +23,8 @@ use crate::outcome::{Location, Reason, Rule, UndefinedBehaviour, Why};
 use crate::trace::{Instance, Observer, Tangle};
 use converge::Claims;
 pub(crate) use converge::Knowledge;
+use expansion::Expansions;
+use float::Number;
 pub(crate) use memory::Memory;
 
 /// Taints with this bit are undefined values; the others are open ones. The greater of two taints is that of what depends on both.
@@ -74,6 +77,16 @@ impl Columns {
             taints: vec![Cell::new(0); columns * n],
             tainted: vec![Cell::new(false); columns],
         }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bits.len() * (size_of::<u64>() + size_of::<u32>())
+    }
+
+    /// As new ones.
+    pub fn clear(&self) {
+        self.bits.iter().for_each(|cell| cell.set(0));
+        self.untaint();
     }
 
     /// Nothing is tainted.
@@ -291,6 +304,9 @@ pub(crate) struct Machine<'a> {
     pub columns: &'a Columns,
     pub memory: &'a mut Memory,
     pub reasons: &'a mut Reasons,
+    expansions: Expansions,
+    /// [`Machine::expansions`] take more memory than there is.
+    exhausted: bool,
     frames: Vec<Frame>,
     classes: converge::Classes,
     claims: Claims,
@@ -345,6 +361,8 @@ impl<'a> Machine<'a> {
             columns: shared.columns,
             memory,
             reasons,
+            expansions: Expansions::default(),
+            exhausted: false,
             frames: Vec::new(),
             classes: converge::Classes::new(n),
             claims: Claims::new(shared.tier, shared.code.group_count as usize * layout.subgroups.len()),
@@ -563,6 +581,9 @@ impl<'a> Machine<'a> {
             }
         }
         self.steps += u64::from(block.end - at) + 1;
+        if self.exhausted {
+            return Err(Stop::Memory);
+        }
         // Constructs are nested in each other, so no more are open than there are blocks.
         if self.frames.len() > code.blocks.len() + 64 {
             let slots = self.active.clone();
@@ -803,6 +824,9 @@ impl<'a> Machine<'a> {
     /// All phis of a block take their values at once (SPIR-V 1.6 `OpPhi`).
     fn phis(&mut self, moves: &[Reg], overlap: bool, lanes: &Lanes) {
         let overlap = overlap && !self.is(Planted::PhisOneByOne);
+        if !self.expansions.is_empty() {
+            self.hand_on_phis(moves, lanes);
+        }
         let mut scratch = std::mem::take(&mut self.scratch);
         for slot in lanes.iter() {
             scratch.clear();

@@ -25,6 +25,7 @@ use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Atomic, Expr, SubgroupCall};
 use tangle_program::types::{Scalar, Shape, Type};
 
+use crate::NOTHING;
 use crate::glsl::{Body, Context, Dialect, Helper, Printed, Printer, Uses, print_in, put, put_line};
 pub use share::{QUALIFIERS, fitted, intrinsics, lacks, wave_intrinsic, words};
 use spelling::{TypeName, Wave};
@@ -361,7 +362,7 @@ impl<'a> Body<'_, 'a> {
         if let Some(result) = result {
             put!(self.printer, "{}(", converted(result));
         }
-        self.put(spelling::intrinsic(op));
+        self.put(spelling::intrinsic(op).unwrap_or(NOTHING));
         let operand = operand.filter(|&operand| operand != ty.scalar);
         if let Some(operand) = operand {
             put!(self.printer, "({}", converted(operand));
@@ -429,7 +430,7 @@ impl<'a> Body<'_, 'a> {
                 self.expr(delta, Context::Right(BinaryOp::BitXor));
                 self.put(") % WaveGetLaneCount())");
             }
-            _ => put!(self.printer, "NO_SUCH_OPERATION"),
+            _ => self.put(NOTHING),
         }
     }
 

@@ -41,7 +41,20 @@ pub fn lacks(case: &Case) -> Vec<String> {
             match stmt {
                 Stmt::Barrier(op) => drop(lacking.insert(format!("{} in HLSL", op.info().name))),
                 Stmt::Assume(_) => drop(lacking.insert("assumptions in HLSL".into())),
-                _ => {}
+                Stmt::Discard(_) => drop(lacking.insert("discard in compute shaders".into())),
+                Stmt::Assign { .. }
+                | Stmt::Log { .. }
+                | Stmt::If { .. }
+                | Stmt::Switch { .. }
+                | Stmt::Loop(_)
+                | Stmt::Break
+                | Stmt::Continue
+                | Stmt::Return(_)
+                | Stmt::Call { .. }
+                | Stmt::SetElement { .. }
+                | Stmt::Store { .. }
+                | Stmt::Atomic(_)
+                | Stmt::Sync(_) => {}
             }
             stmt.direct_exprs().for_each(|expr| expr.walk(&mut |expr| lacking.extend(lacking_of(function, expr))));
         });
@@ -58,12 +71,8 @@ fn lacking_of(function: &Function, expr: &Expr) -> Option<String> {
         return Some(lacking);
     }
     match expr {
-        Expr::Builtin(builtin) if spelling::builtin(*builtin).starts_with("NO_") => {
-            Some(format!("{builtin:?} in HLSL"))
-        }
-        Expr::Intrinsic(op, _) if spelling::intrinsic(*op).starts_with("NO_") => {
-            Some(format!("{} in HLSL", op.info().name))
-        }
+        Expr::Builtin(builtin) if spelling::builtin(*builtin).is_none() => Some(format!("{builtin:?} in HLSL")),
+        Expr::Intrinsic(op, _) if spelling::intrinsic(*op).is_none() => Some(format!("{} in HLSL", op.info().name)),
         Expr::Intrinsic(op, args) if rounds_doubles(function, *op, args) => {
             Some(format!("{} of double in HLSL", op.info().name))
         }

@@ -78,22 +78,25 @@ pub(crate) fn name(name: &str) -> Cow<'_, str> {
     if WORDS.binary_search(&name).is_ok() { format!("{name}_").into() } else { name.into() }
 }
 
-/// A built-in variable, or what the shader has a copy of it in.
-pub(crate) const fn builtin(builtin: Builtin) -> &'static str {
+/// A built-in variable, or what the shader has a copy of it in; `None` if HLSL has none.
+pub(crate) const fn builtin(builtin: Builtin) -> Option<&'static str> {
     match builtin {
-        Builtin::Lane => "lane",
-        Builtin::SubgroupSize => "subgroup_size",
-        Builtin::LocalIndex => "LocalIndex",
-        Builtin::LocalX => "LocalId.x",
-        Builtin::LocalY => "LocalId.y",
-        Builtin::LocalZ => "LocalId.z",
-        Builtin::WorkgroupIndex => "workgroup_index",
-        // HLSL has none: `lacks` says so.
+        Builtin::Lane => Some("lane"),
+        Builtin::SubgroupSize => Some("subgroup_size"),
+        Builtin::LocalIndex => Some("LocalIndex"),
+        Builtin::LocalX => Some("LocalId.x"),
+        Builtin::LocalY => Some("LocalId.y"),
+        Builtin::LocalZ => Some("LocalId.z"),
+        Builtin::WorkgroupIndex => Some("workgroup_index"),
         // Compute shaders have no helper invocations.
-        Builtin::Helper => "NO_HELPER",
-        Builtin::SubgroupId => "NO_SUBGROUP_ID",
-        Builtin::NumSubgroups => "NO_NUM_SUBGROUPS",
-        Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask => "NO_LANE_MASK",
+        Builtin::Helper
+        | Builtin::SubgroupId
+        | Builtin::NumSubgroups
+        | Builtin::EqMask
+        | Builtin::GeMask
+        | Builtin::GtMask
+        | Builtin::LeMask
+        | Builtin::LtMask => None,
     }
 }
 
@@ -140,26 +143,26 @@ pub(crate) const fn loop_control(control: LoopControl) -> &'static str {
     }
 }
 
-/// A function on a lane's own values, by what it is called in the shader; those in capitals are functions of the shader itself.
-pub(crate) const fn intrinsic(op: Intrinsic) -> &'static str {
+/// A function on a lane's own values, by what it is called in the shader; those in capitals are functions of the shader itself; `None` if
+/// HLSL has none.
+pub(crate) const fn intrinsic(op: Intrinsic) -> Option<&'static str> {
     match op {
-        Intrinsic::Min => "min",
-        Intrinsic::Max => "max",
-        Intrinsic::Clamp => "clamp",
-        Intrinsic::Abs => "abs",
-        Intrinsic::Sign => "sign",
-        Intrinsic::BitfieldReverse => "reversebits",
-        Intrinsic::BitCount => "countbits",
-        Intrinsic::FindLsb => "firstbitlow",
-        Intrinsic::FindMsb => "firstbithigh",
-        Intrinsic::Floor => "floor",
-        Intrinsic::Ceil => "ceil",
-        Intrinsic::Trunc => "trunc",
-        Intrinsic::AddCarry => "ADD_CARRY",
-        Intrinsic::SubBorrow => "SUB_BORROW",
-        Intrinsic::Any => "any",
-        Intrinsic::All => "all",
-        // HLSL has none: `lacks` says so.
+        Intrinsic::Min => Some("min"),
+        Intrinsic::Max => Some("max"),
+        Intrinsic::Clamp => Some("clamp"),
+        Intrinsic::Abs => Some("abs"),
+        Intrinsic::Sign => Some("sign"),
+        Intrinsic::BitfieldReverse => Some("reversebits"),
+        Intrinsic::BitCount => Some("countbits"),
+        Intrinsic::FindLsb => Some("firstbitlow"),
+        Intrinsic::FindMsb => Some("firstbithigh"),
+        Intrinsic::Floor => Some("floor"),
+        Intrinsic::Ceil => Some("ceil"),
+        Intrinsic::Trunc => Some("trunc"),
+        Intrinsic::AddCarry => Some("ADD_CARRY"),
+        Intrinsic::SubBorrow => Some("SUB_BORROW"),
+        Intrinsic::Any => Some("any"),
+        Intrinsic::All => Some("all"),
         Intrinsic::BitfieldExtract
         | Intrinsic::BitfieldInsert
         | Intrinsic::Expect
@@ -172,7 +175,7 @@ pub(crate) const fn intrinsic(op: Intrinsic) -> &'static str {
         | Intrinsic::Pack64
         | Intrinsic::Unpack8
         | Intrinsic::Unpack16
-        | Intrinsic::Unpack32 => "NO_SUCH_FUNCTION",
+        | Intrinsic::Unpack32 => None,
     }
 }
 
@@ -248,7 +251,20 @@ pub(crate) fn wave(op: SubgroupOp, ty: Option<Type>) -> Wave {
         Op::PartitionedExclusive(Fold::And) => Wave::Bits("WaveMultiPrefixBitAnd"),
         Op::PartitionedExclusive(Fold::Or) => Wave::Bits("WaveMultiPrefixBitOr"),
         Op::PartitionedExclusive(Fold::Xor) => Wave::Bits("WaveMultiPrefixBitXor"),
-        _ => Wave::Lacking,
+        Op::Inclusive(Fold::Min | Fold::Max | Fold::And | Fold::Or | Fold::Xor)
+        | Op::Exclusive(Fold::Min | Fold::Max | Fold::And | Fold::Or | Fold::Xor)
+        | Op::PartitionedExclusive(Fold::Min | Fold::Max)
+        | Op::Clustered(_)
+        | Op::Partitioned(_)
+        | Op::PartitionedInclusive(_)
+        | Op::ClusteredRotate
+        | Op::QuadAll
+        | Op::QuadAny
+        | Op::Barrier
+        | Op::MemoryBarrier
+        | Op::MemoryBarrierBuffer
+        | Op::MemoryBarrierShared
+        | Op::MemoryBarrierImage => Wave::Lacking,
     }
 }
 

@@ -707,7 +707,33 @@ impl Body<'_, '_> {
                 operands.push(Operand::IdRef(self.uint(direction)));
                 None
             }
-            _ => None,
+            SubgroupOp::Elect
+            | SubgroupOp::All
+            | SubgroupOp::Any
+            | SubgroupOp::AllEqual
+            | SubgroupOp::Broadcast
+            | SubgroupOp::BroadcastFirst
+            | SubgroupOp::Ballot
+            | SubgroupOp::InverseBallot
+            | SubgroupOp::BallotBitExtract
+            | SubgroupOp::BallotFindLsb
+            | SubgroupOp::BallotFindMsb
+            | SubgroupOp::Shuffle
+            | SubgroupOp::ShuffleXor
+            | SubgroupOp::ShuffleUp
+            | SubgroupOp::ShuffleDown
+            | SubgroupOp::QuadBroadcast
+            | SubgroupOp::Rotate
+            | SubgroupOp::ClusteredRotate
+            | SubgroupOp::QuadAll
+            | SubgroupOp::QuadAny
+            | SubgroupOp::Partition
+            // These have no result, and are no expressions.
+            | SubgroupOp::Barrier
+            | SubgroupOp::MemoryBarrier
+            | SubgroupOp::MemoryBarrierBuffer
+            | SubgroupOp::MemoryBarrierShared
+            | SubgroupOp::MemoryBarrierImage => None,
         };
         operands.extend(call.cluster.map(|size| Operand::IdRef(self.module.cluster_size(size))));
         let without_scope = matches!(call.op, SubgroupOp::QuadAll | SubgroupOp::QuadAny | SubgroupOp::Partition);

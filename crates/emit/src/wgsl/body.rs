@@ -12,6 +12,7 @@ use tangle_program::types::{Scalar, Shape, Type};
 use super::share::contains_return;
 use super::spelling::{self, TypeName, Wave};
 use super::{has_slice, is_atomic};
+use crate::NOTHING;
 use crate::glsl::{Context, Declared, Printer, entry_words, parts, put, put_line, words_of};
 
 /// Prints the statements of one function.
@@ -109,7 +110,8 @@ impl<'p, 'a> Body<'p, 'a> {
                 self.put(";");
             }
             Stmt::Barrier(_) | Stmt::Sync(_) | Stmt::Assume(_) | Stmt::Discard(_) | Stmt::Loop(_) => {
-                self.put("NO_SUCH_STATEMENT;");
+                self.put(NOTHING);
+                self.put(";");
             }
         }
         self.printer.end_line();
@@ -148,7 +150,20 @@ impl<'p, 'a> Body<'p, 'a> {
                 }
                 self.put(")");
             }
-            _ => {}
+            // Nothing else stands in a line of its own.
+            Stmt::If { .. }
+            | Stmt::Switch { .. }
+            | Stmt::Loop(_)
+            | Stmt::Break
+            | Stmt::Continue
+            | Stmt::Return(_)
+            | Stmt::Barrier(_)
+            | Stmt::SetElement { .. }
+            | Stmt::Store { .. }
+            | Stmt::Atomic(_)
+            | Stmt::Sync(_)
+            | Stmt::Assume(_)
+            | Stmt::Discard(_) => self.put(NOTHING),
         }
     }
 
@@ -228,7 +243,7 @@ impl<'p, 'a> Body<'p, 'a> {
         if let Some(dest) = atomic.dest {
             self.assigned(dest);
         }
-        put!(self.printer, "{}(&", spelling::atomic(atomic.op));
+        put!(self.printer, "{}(&", spelling::atomic(atomic.op).unwrap_or(NOTHING));
         self.element_of(atomic.array);
         self.expr(&atomic.index, self.index_context(atomic.array));
         self.put("], ");
@@ -487,7 +502,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 put!(self.printer, "{:?}{suffix}", f64::from(*quarters) / 4.0);
             }
             Expr::Var(var) => self.place_of(*var, context != Context::Open),
-            Expr::Builtin(builtin) => self.put(spelling::builtin(*builtin)),
+            Expr::Builtin(builtin) => self.put(spelling::builtin(*builtin).unwrap_or(NOTHING)),
             Expr::Input(k) => {
                 let n = self.printer.case.data.inputs.len();
                 match (n, k) {
@@ -501,7 +516,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 put!(self.printer, "uniform_words[{}].{component}", k / 4);
             }
             Expr::Push(k) => put!(self.printer, "push_words.w{k}"),
-            Expr::Constant(k) => put!(self.printer, "NO_SPEC{k}"),
+            Expr::Constant(_) => self.put(NOTHING),
             Expr::Unary(UnaryOp::Neg, x) if ty().is_some_and(|ty| ty.scalar == Scalar::Uint) => {
                 match ty() {
                     Some(ty) if ty.width > 1 => put!(self.printer, "{}() - ", TypeName(ty)),
@@ -549,7 +564,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 self.put(if atomic { "])" } else { "]" });
             }
             // Not in WGSL ([`super::lacks`]).
-            Expr::Resource(resource) => put!(self.printer, "NO_{}", resource.class.name()),
+            Expr::Resource(_) => self.put(NOTHING),
             Expr::Subgroup(call) => self.subgroup(call),
         }
         self.put(if parentheses { ")" } else { "" });
@@ -557,7 +572,7 @@ impl<'p, 'a> Body<'p, 'a> {
 
     fn intrinsic(&mut self, op: Intrinsic, args: &[Expr]) {
         let ty = args.first().and_then(|arg| arg.ty(self.function)).unwrap_or(Type::UINT);
-        let name = spelling::intrinsic(op);
+        let name = spelling::intrinsic(op).unwrap_or(NOTHING);
         match (op, args) {
             (Intrinsic::AddCarry | Intrinsic::SubBorrow, _) => self.call_of(&spelling::of_width(op, ty.width), args),
             // It gives what it takes; the tree has an int.
@@ -617,7 +632,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 self.expr(delta, Context::Right(BinaryOp::Add));
                 self.put(") % subgroup_size)");
             }
-            _ => self.put("NO_SUCH_OPERATION()"),
+            _ => self.put(NOTHING),
         }
     }
 

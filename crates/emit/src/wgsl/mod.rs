@@ -26,6 +26,7 @@ use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Direction, Expr, Function, MAX_ENTRY_WORDS, Stmt, SubgroupCall, walk_block};
 use tangle_program::types::{Scalar, Shape, Type};
 
+use crate::NOTHING;
 use crate::glsl::{Context, Dialect, Helper, Plan, Printed, Printer, Uses, is_sliced, plan, put, put_line};
 use body::Body;
 pub use share::{fitted, lacks};
@@ -100,7 +101,7 @@ impl<'a> Printer<'a> {
         put_line!(self, "@group(0) @binding({LOG}) var<storage, read_write> log_words: array<u32>;");
         let case = self.case;
         let element = |at: usize, array: &Shared| {
-            let scalar = spelling::scalar(array.scalar);
+            let scalar = spelling::scalar(array.scalar).unwrap_or(NOTHING);
             if is_atomic(case, at as u32) { format!("atomic<{scalar}>") } else { scalar.to_owned() }
         };
         let numbered = || case.program.shared.iter().enumerate();
@@ -375,7 +376,7 @@ impl<'a> Printer<'a> {
         let case = self.case;
         let invocations = case.entry_point.group_size();
         for (at, array) in case.program.shared.iter().enumerate() {
-            let (len, ty) = (array.len, spelling::scalar(array.scalar));
+            let (len, ty) = (array.len, spelling::scalar(array.scalar).unwrap_or(NOTHING));
             let init = match array.scalar {
                 Scalar::Uint => format!("{}u", array.init),
                 _ => format!("{ty}({}u)", array.init),

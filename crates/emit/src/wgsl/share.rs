@@ -47,7 +47,7 @@ pub fn lacks(case: &Case) -> Vec<String> {
 }
 
 fn scalar_lacking(scalar: Scalar) -> Option<String> {
-    spelling::scalar(scalar).starts_with("NO_").then(|| scalar.name().to_owned())
+    spelling::scalar(scalar).is_none().then(|| scalar.name().to_owned())
 }
 
 /// A barrier has to be where uniformity analysis can see that all invocations come (WGSL, "Uniformity": for a synchronization builtin an
@@ -86,7 +86,18 @@ fn lacking_of_statement(stmt: &Stmt) -> Option<String> {
             Some("atomic exchange by comparison that does not fail without a reason".into())
         }
         Stmt::Switch { arms, .. } if falls_through(arms) => Some("fall through".into()),
-        _ => None,
+        Stmt::Assign { .. }
+        | Stmt::Log { .. }
+        | Stmt::If { .. }
+        | Stmt::Switch { .. }
+        | Stmt::Loop(_)
+        | Stmt::Break
+        | Stmt::Continue
+        | Stmt::Return(_)
+        | Stmt::Call { .. }
+        | Stmt::SetElement { .. }
+        | Stmt::Store { .. }
+        | Stmt::Atomic(_) => None,
     }
 }
 
@@ -108,11 +119,11 @@ fn lacking_of(function: &Function, expr: &Expr) -> Option<String> {
         return Some(lacking);
     }
     match expr {
-        Expr::Builtin(builtin) if spelling::builtin(*builtin).starts_with("NO_") => Some(format!("{builtin:?}")),
+        Expr::Builtin(builtin) if spelling::builtin(*builtin).is_none() => Some(format!("{builtin:?}")),
         Expr::Constant(_) => Some("specialisation constants of SPIR-V".into()),
         Expr::Resource(_) => Some("arrays of descriptors".into()),
         Expr::Select(_, x, y) if !is_select(function, x, y) => Some("?: that evaluates one of its values".into()),
-        Expr::Intrinsic(op, _) if spelling::intrinsic(*op).starts_with("NO_") => Some(op.info().name.to_owned()),
+        Expr::Intrinsic(op, _) if spelling::intrinsic(*op).is_none() => Some(op.info().name.to_owned()),
         Expr::Subgroup(call) if !can_say(function, call) => {
             let ty = call.args.first().and_then(|arg| arg.ty(function));
             let of = ty.map_or_else(String::new, |ty| format!(" of {}", spelling::TypeName(ty)));

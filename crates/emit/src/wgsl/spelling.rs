@@ -9,22 +9,23 @@ use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::Builtin;
 use tangle_program::types::{Scalar, Shape, Type};
 
-/// A scalar type.
-pub(crate) const fn scalar(scalar: Scalar) -> &'static str {
+use crate::NOTHING;
+
+/// A scalar type; `None` if WGSL has none.
+pub(crate) const fn scalar(scalar: Scalar) -> Option<&'static str> {
     match scalar {
-        Scalar::Bool => "bool",
-        Scalar::Int => "i32",
-        Scalar::Uint => "u32",
-        Scalar::Float16 => "f16",
-        Scalar::Float => "f32",
-        // WGSL has none: `lacks` says so.
+        Scalar::Bool => Some("bool"),
+        Scalar::Int => Some("i32"),
+        Scalar::Uint => Some("u32"),
+        Scalar::Float16 => Some("f16"),
+        Scalar::Float => Some("f32"),
         Scalar::Int8
         | Scalar::Uint8
         | Scalar::Int16
         | Scalar::Uint16
         | Scalar::Int64
         | Scalar::Uint64
-        | Scalar::Double => "NO_SUCH_TYPE",
+        | Scalar::Double => None,
     }
 }
 
@@ -34,7 +35,7 @@ pub(crate) struct TypeName(pub Type);
 
 impl fmt::Display for TypeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = scalar(self.0.scalar);
+        let name = scalar(self.0.scalar).unwrap_or(NOTHING);
         let single = TypeName(Type { shape: Shape::Single, ..self.0 });
         match (self.0.shape, self.0.width) {
             (Shape::Single, 1) => f.write_str(name),
@@ -76,37 +77,37 @@ pub(crate) fn array(array: &Shared) -> String {
     if array.storage.is_workgroup() { name.into_owned() } else { format!("Arrays.{name}") }
 }
 
-/// What the shader has a copy of a built-in value in.
-pub(crate) const fn builtin(builtin: Builtin) -> &'static str {
+/// What the shader has a copy of a built-in value in; `None` if WGSL has none.
+pub(crate) const fn builtin(builtin: Builtin) -> Option<&'static str> {
     match builtin {
-        Builtin::Lane => "lane",
-        Builtin::SubgroupSize => "subgroup_size",
-        Builtin::SubgroupId => "subgroupId",
-        Builtin::NumSubgroups => "numSubgroups",
-        Builtin::LocalIndex => "localIndex",
-        Builtin::LocalX => "localId.x",
-        Builtin::LocalY => "localId.y",
-        Builtin::LocalZ => "localId.z",
-        Builtin::WorkgroupIndex => "workgroup_index",
+        Builtin::Lane => Some("lane"),
+        Builtin::SubgroupSize => Some("subgroup_size"),
+        Builtin::SubgroupId => Some("subgroupId"),
+        Builtin::NumSubgroups => Some("numSubgroups"),
+        Builtin::LocalIndex => Some("localIndex"),
+        Builtin::LocalX => Some("localId.x"),
+        Builtin::LocalY => Some("localId.y"),
+        Builtin::LocalZ => Some("localId.z"),
+        Builtin::WorkgroupIndex => Some("workgroup_index"),
         // Compute shaders have no helper invocations.
-        Builtin::Helper => "NO_HELPER",
-        // WGSL has none: `lacks` says so.
-        Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask => "NO_LANE_MASK",
+        Builtin::Helper | Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask => {
+            None
+        }
     }
 }
 
-/// The function of an atomic operation.
-pub(crate) const fn atomic(op: AtomicOp) -> &'static str {
+/// The function of an atomic operation; `None` if WGSL has none.
+pub(crate) const fn atomic(op: AtomicOp) -> Option<&'static str> {
     match op {
-        AtomicOp::Add => "atomicAdd",
-        AtomicOp::Min => "atomicMin",
-        AtomicOp::Max => "atomicMax",
-        AtomicOp::And => "atomicAnd",
-        AtomicOp::Or => "atomicOr",
-        AtomicOp::Xor => "atomicXor",
-        AtomicOp::Exchange => "atomicExchange",
-        // `atomicCompareExchangeWeak` may fail without a reason: `lacks` says so.
-        AtomicOp::CompSwap => "NO_SUCH_FUNCTION",
+        AtomicOp::Add => Some("atomicAdd"),
+        AtomicOp::Min => Some("atomicMin"),
+        AtomicOp::Max => Some("atomicMax"),
+        AtomicOp::And => Some("atomicAnd"),
+        AtomicOp::Or => Some("atomicOr"),
+        AtomicOp::Xor => Some("atomicXor"),
+        AtomicOp::Exchange => Some("atomicExchange"),
+        // `atomicCompareExchangeWeak` may fail without a reason.
+        AtomicOp::CompSwap => None,
     }
 }
 
@@ -118,30 +119,29 @@ pub(crate) const fn binary(op: BinaryOp) -> &'static str {
     }
 }
 
-/// A function on an invocation's own values.
-pub(crate) const fn intrinsic(op: Intrinsic) -> &'static str {
+/// A function on an invocation's own values; `None` if WGSL has none.
+pub(crate) const fn intrinsic(op: Intrinsic) -> Option<&'static str> {
     match op {
-        Intrinsic::Min => "min",
-        Intrinsic::Max => "max",
-        Intrinsic::Clamp => "clamp",
-        Intrinsic::Abs => "abs",
-        Intrinsic::Sign => "sign",
-        Intrinsic::BitfieldExtract => "extractBits",
-        Intrinsic::BitfieldInsert => "insertBits",
-        Intrinsic::BitfieldReverse => "reverseBits",
-        Intrinsic::BitCount => "countOneBits",
-        Intrinsic::FindLsb => "firstTrailingBit",
-        Intrinsic::FindMsb => "firstLeadingBit",
-        Intrinsic::Floor => "floor",
-        Intrinsic::Ceil => "ceil",
-        Intrinsic::Trunc => "trunc",
-        Intrinsic::AddCarry => "addCarry",
-        Intrinsic::SubBorrow => "subBorrow",
-        Intrinsic::Dot => "dot4I8Packed",
-        Intrinsic::Mix => "select",
-        Intrinsic::Any => "any",
-        Intrinsic::All => "all",
-        // WGSL has none: `lacks` says so.
+        Intrinsic::Min => Some("min"),
+        Intrinsic::Max => Some("max"),
+        Intrinsic::Clamp => Some("clamp"),
+        Intrinsic::Abs => Some("abs"),
+        Intrinsic::Sign => Some("sign"),
+        Intrinsic::BitfieldExtract => Some("extractBits"),
+        Intrinsic::BitfieldInsert => Some("insertBits"),
+        Intrinsic::BitfieldReverse => Some("reverseBits"),
+        Intrinsic::BitCount => Some("countOneBits"),
+        Intrinsic::FindLsb => Some("firstTrailingBit"),
+        Intrinsic::FindMsb => Some("firstLeadingBit"),
+        Intrinsic::Floor => Some("floor"),
+        Intrinsic::Ceil => Some("ceil"),
+        Intrinsic::Trunc => Some("trunc"),
+        Intrinsic::AddCarry => Some("addCarry"),
+        Intrinsic::SubBorrow => Some("subBorrow"),
+        Intrinsic::Dot => Some("dot4I8Packed"),
+        Intrinsic::Mix => Some("select"),
+        Intrinsic::Any => Some("any"),
+        Intrinsic::All => Some("all"),
         Intrinsic::Expect
         | Intrinsic::MulHigh
         | Intrinsic::DotAccSat
@@ -150,16 +150,14 @@ pub(crate) const fn intrinsic(op: Intrinsic) -> &'static str {
         | Intrinsic::Pack64
         | Intrinsic::Unpack8
         | Intrinsic::Unpack16
-        | Intrinsic::Unpack32 => "NO_SUCH_FUNCTION",
+        | Intrinsic::Unpack32 => None,
     }
 }
 
 /// A function of the shader itself for operands of so many components: WGSL has no overloading.
 pub(crate) fn of_width(op: Intrinsic, width: u8) -> String {
-    match width {
-        1 => intrinsic(op).to_owned(),
-        width => format!("{}{width}", intrinsic(op)),
-    }
+    let name = intrinsic(op).unwrap_or(NOTHING);
+    if width == 1 { name.to_owned() } else { format!("{name}{width}") }
 }
 
 /// How a subgroup operation is said.
@@ -225,7 +223,22 @@ pub(crate) fn wave(op: SubgroupOp, ty: Option<Type>) -> Wave {
         Op::Inclusive(Fold::Mul) => Wave::Call("subgroupInclusiveMul"),
         Op::Exclusive(Fold::Add) => Wave::Call("subgroupExclusiveAdd"),
         Op::Exclusive(Fold::Mul) => Wave::Call("subgroupExclusiveMul"),
-        _ => Wave::Lacking,
+        Op::AllEqual
+        | Op::Inclusive(Fold::Min | Fold::Max | Fold::And | Fold::Or | Fold::Xor)
+        | Op::Exclusive(Fold::Min | Fold::Max | Fold::And | Fold::Or | Fold::Xor)
+        | Op::Clustered(_)
+        | Op::Partitioned(_)
+        | Op::PartitionedInclusive(_)
+        | Op::PartitionedExclusive(_)
+        | Op::Partition
+        | Op::ClusteredRotate
+        | Op::QuadAll
+        | Op::QuadAny
+        | Op::Barrier
+        | Op::MemoryBarrier
+        | Op::MemoryBarrierBuffer
+        | Op::MemoryBarrierShared
+        | Op::MemoryBarrierImage => Wave::Lacking,
     }
 }
 
