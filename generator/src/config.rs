@@ -47,6 +47,8 @@ pub struct Config {
     pub broadcast_dynamic_id: bool,
     /// Whether atomics on 64-bit integers in shared memory may be used (`shaderSharedInt64Atomics`).
     pub shared_int64_atomics: bool,
+    /// The sizes in bits below 32 that elements of arrays in buffers may have (`storageBuffer8BitAccess`, `storageBuffer16BitAccess`).
+    pub narrow_storage: BTreeSet<u32>,
     /// Whether programs may give the compiler hints (`shaderExpectAssume`).
     pub expect_assume: bool,
     /// Whether fragments may be demoted (`shaderDemoteToHelperInvocation`).
@@ -92,6 +94,7 @@ impl Default for Config {
             varying_size: false,
             broadcast_dynamic_id: true,
             shared_int64_atomics: true,
+            narrow_storage: [8, 16].into(),
             expect_assume: true,
             demote: true,
             terminate: true,

@@ -66,7 +66,7 @@ fn construct(stmt: &Stmt) -> Option<&'static str> {
             LoopKind::For { .. } => "for",
             LoopKind::While => "while",
             LoopKind::DoWhile => "do-while",
-            LoopKind::Forever => "forever",
+            LoopKind::Forever | LoopKind::Endless => "forever",
         },
         Stmt::Call { .. } => "call",
         _ => return None,

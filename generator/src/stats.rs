@@ -12,8 +12,10 @@ use tangle_analysis::idiom::{Idiom, idiom, rotation};
 use tangle_program::case::Case;
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{BinaryOp, Gives, Intrinsic};
-use tangle_program::subgroup::SubgroupOp;
-use tangle_program::tree::{Arg, Arm, Block, Expr, Function, Label, Loop, LoopKind, Stmt};
+use tangle_program::subgroup::{Param, SubgroupOp};
+use tangle_program::tree::{
+    Arg, Arm, Block, Expr, Function, Label, Local, Loop, LoopKind, Stmt, SubgroupCall, VarId, walk_block,
+};
 use tangle_program::types::{Shape, Type};
 
 /// Declares [`Construct`] with the list of its variants.
@@ -54,6 +56,10 @@ constructs! {
     Store,
     /// A load, from memory that lanes share, of what a lane of the same tangle stores.
     PeerLoad,
+    /// A store to an element of 8 or 16 bits.
+    NarrowStore,
+    /// A load of an element of 8 or 16 bits.
+    NarrowLoad,
     /// An atomic.
     Atomic,
     /// `barrier()` or a memory barrier.
@@ -72,14 +78,24 @@ constructs! {
     DoWhile,
     /// A `for (;;)` loop.
     Forever,
+    /// A `for (;;)` loop without a counter and a bound.
+    Endless,
     /// A loop that lanes of a subgroup may leave at different times.
     DivergentLoop,
     /// A loop with a literal bound of 0 or 1.
     LiteralTrip,
+    /// A loop of one trip that writes an element by its index.
+    OneTripElement,
+    /// An array of more than 32 elements in a variable.
+    LargeArray,
     /// A `do … while` loop without a branch in its body or its condition.
     SingleBlockLoop,
     /// In a loop, variables that exchange what they hold.
     Rotation,
+    /// A variable as an operand that has to be uniform.
+    UniformVariable,
+    /// A loop that carries such a variable from one iteration to the next.
+    CarriedUniform,
     /// A store by a single invocation of the workgroup.
     SingleStore,
     /// A loop with a bound that may be 50 or more.
@@ -271,6 +287,8 @@ impl Stats {
             function.locals.iter().for_each(|local| counter.count_if(local.precise, Construct::Precise));
             let held: usize = function.locals.iter().map(|local| local.ty.components()).sum();
             counter.count_if(held > 100, Construct::ManyVariables);
+            let is_large = |local: &&Local| matches!(local.ty.shape, Shape::Array(33..));
+            function.locals.iter().filter(is_large).for_each(|_| counter.count(Construct::LargeArray));
             counter.block(&function.body, Surroundings::TOP);
         }
         let several = counter.call_sites.iter().filter(|&&sites| sites > 1).count() as u64;
@@ -391,6 +409,27 @@ fn greatest(bound: &Expr) -> Option<u32> {
     }
 }
 
+/// The operands of a call that have to be uniform.
+fn uniform_operands(call: &SubgroupCall) -> impl Iterator<Item = &Expr> {
+    let is_uniform = |param: &Param| matches!(param, Param::BroadcastLane | Param::UniformUint | Param::UniformMask);
+    call.op.info().params.iter().zip(&call.args).filter(move |(param, _)| is_uniform(param)).map(|(_, arg)| arg)
+}
+
+/// True if a variable is in an operand that has to be uniform.
+fn has_uniform(block: &Block, var: VarId) -> bool {
+    let mut found = false;
+    walk_block(block, &mut |stmt| {
+        let mut look = |part: &Expr| match part {
+            Expr::Subgroup(call) => {
+                found |= uniform_operands(call).any(|arg| arg.any(&mut |part| *part == Expr::Var(var)))
+            }
+            _ => {}
+        };
+        stmt.direct_exprs().for_each(|expr| expr.walk(&mut look));
+    });
+    found
+}
+
 /// True if the loop itself is left and continued by statements of its body.
 fn breaks_and_continues(body: &Block) -> bool {
     fn find(block: &Block, found: &mut (bool, bool)) {
@@ -482,8 +521,10 @@ impl Counter<'_> {
                 self.count(Construct::ElementStore);
                 stmt.direct_exprs().for_each(|expr| self.expr(expr));
             }
-            Stmt::Store { .. } => {
+            Stmt::Store { value, .. } => {
                 self.count(Construct::Store);
+                let narrow = value.ty(&self.functions[self.function]).is_some_and(|ty| ty.scalar.size() < 32);
+                self.count_if(narrow, Construct::NarrowStore);
                 stmt.direct_exprs().for_each(|expr| self.expr(expr));
             }
             Stmt::Atomic(_) => {
@@ -555,11 +596,21 @@ impl Counter<'_> {
             LoopKind::While => Construct::While,
             LoopKind::DoWhile => Construct::DoWhile,
             LoopKind::Forever => Construct::Forever,
+            LoopKind::Endless => Construct::Endless,
         });
         self.count_if(self.divergence.parts_lanes(self.function, l), Construct::DivergentLoop);
         self.count_if(matches!(l.bound, Expr::Uint(0 | 1)), Construct::LiteralTrip);
+        let writes_element = l.body.iter().any(|stmt| matches!(stmt, Stmt::SetElement { .. }));
+        self.count_if(l.bound == Expr::Uint(1) && writes_element, Construct::OneTripElement);
         self.count_if(l.is_single_block(), Construct::SingleBlockLoop);
         self.count_if(greatest(&l.bound).is_some_and(|bound| bound >= 50), Construct::LongLoop);
+        let carried = l.body.iter().any(|stmt| match stmt {
+            Stmt::Assign { var, value } => {
+                value.any(&mut |part| part == &Expr::Var(*var)) && has_uniform(&l.body, *var)
+            }
+            _ => false,
+        });
+        self.count_if(carried, Construct::CarriedUniform);
         self.count_if(place.loops > 0, Construct::NestedLoop);
         self.count_if(place.loops > 1, Construct::DeepLoop);
         self.count_if(breaks_and_continues(&l.body), Construct::BreakAndContinue);
@@ -648,13 +699,18 @@ impl Counter<'_> {
                     Shape::Struct(_) => Construct::StructMember,
                 });
             }
-            Expr::Load(load) => self.count_if(load.is_of_peer(), Construct::PeerLoad),
+            Expr::Load(load) => {
+                self.count_if(load.is_of_peer(), Construct::PeerLoad);
+                self.count_if(load.scalar.size() < 32, Construct::NarrowLoad);
+            }
             Expr::Resource(resource) => self.count(match resource.non_uniform {
                 true => Construct::NonUniformDescriptor,
                 false => Construct::UniformDescriptor,
             }),
             Expr::Subgroup(call) => {
                 self.count_if(call.args.iter().any(has_operation), Construct::NestedOperation);
+                let is_variable = |arg: &Expr| arg.any(&mut |part| matches!(part, Expr::Var(_)));
+                self.count_if(uniform_operands(call).any(is_variable), Construct::UniformVariable);
             }
             _ => {}
         }

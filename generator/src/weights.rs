@@ -50,6 +50,8 @@ choices! {
         Series = 4,
         /// In a loop, variables that exchange what they hold.
         Rotation = 9,
+        /// A variable for operands that have to be uniform.
+        Uniform = 5,
     }
 }
 
@@ -60,6 +62,8 @@ choices! {
         While = 7,
         DoWhile = 7,
         Forever = 7,
+        /// Without a counter: only templates know that all lanes leave.
+        Endless = 0,
     }
 }
 
@@ -111,7 +115,11 @@ choices! {
         /// A resource chosen by an index that is the same where it is used, and is something else in the other lanes.
         Descriptor = 4,
         /// More live values than registers, through a loop that lanes leave one by one.
-        Pressure = 1,
+        Pressure = 3,
+        /// `for (;;)` without a counter, which all lanes leave by what they have of their own.
+        Endless = 4,
+        /// A loop of one trip in which comparisons choose a vector and an index its elements.
+        ChosenIndex = 3,
     }
 }
 
@@ -275,7 +283,7 @@ const fn op_weights() -> [u32; TABLE.len()] {
 fn perturb(draw: &mut Draw<'_>, weights: &mut [u32], off: u32) {
     const BOOSTED: u32 = 32;
     let kept = 256 - off * 256 / 100;
-    let old = weights.iter().sum::<u32>();
+    let old: Vec<u32> = weights.to_vec();
     for weight in weights.iter_mut() {
         let fate = u32::from(draw.byte());
         *weight *= match fate {
@@ -284,7 +292,7 @@ fn perturb(draw: &mut Draw<'_>, weights: &mut [u32], off: u32) {
             _ => 1,
         };
     }
-    if old > 0 && weights.iter().all(|&weight| weight == 0) {
-        weights.fill(4);
+    if weights.iter().all(|&weight| weight == 0) {
+        weights.iter_mut().zip(old).for_each(|(weight, old)| *weight = if old > 0 { 4 } else { 0 });
     }
 }

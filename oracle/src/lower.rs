@@ -392,7 +392,7 @@ impl Lowering<'_> {
                     }
                     LoopKind::While => Form::While,
                     LoopKind::DoWhile => Form::DoWhile,
-                    LoopKind::Forever => Form::Forever,
+                    LoopKind::Forever | LoopKind::Endless => Form::Forever,
                 };
                 let (before, cond) = match &l.test {
                     Some(test) => (self.block(&test.before)?, Some(self.node(&test.cond)?)),

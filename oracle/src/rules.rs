@@ -173,6 +173,16 @@ pub trait Rules {
         index
     }
 
+    /// What a load of an element finds.
+    fn loaded(&mut self, _scalar: Scalar, cells: &[u64], at: usize) -> u64 {
+        cells[at]
+    }
+
+    /// Another element of an array of so many that a store overwrites, with what comes behind the value that is stored.
+    fn clobbered(&mut self, _scalar: Scalar, _at: usize, _len: usize) -> Option<usize> {
+        None
+    }
+
     /// True if a load from an array there does not find what was written before the last barrier. `own`: of the invocation's own slot.
     fn is_stale(&mut self, _storage: StorageClass, _own: bool) -> bool {
         false

@@ -178,6 +178,7 @@ fn faults_of_control_flow() {
         (F::ZeroTripRuns, bounded(LoopKind::While, uint(0)), "A=FF:[0]", "A=FF:[1]"),
         (F::OneTripSkipped, bounded(LoopKind::While, uint(1)), "A=FF:[1]", "A=FF:[0]"),
         (F::SingleBlockLoopOnce, bounded(LoopKind::DoWhile, uint(3)), "A=FF:[3]", "A=FF:[1]"),
+        (F::EndlessLoopOnce, bounded(LoopKind::Endless, uint(32)), "A=FF:[32]", "A=FF:[1]"),
         (F::LongLoopStops, bounded(LoopKind::Forever, uint(100)), "A=FF:[100]", "A=FF:[48]"),
         (F::AssumptionUnreachable, main_of([see(A), Stmt::Assume(Expr::Bool(true)), see(B)]), "A=FF B=FF", "A=FF B=-"),
         (F::EarlyReturnNoCopyOut, out(), "A=FF:[7 7 7 7 8 8 8 8]", "A=FF:[1 1 1 1 8 8 8 8]"),
@@ -426,6 +427,11 @@ fn faults_of_memory() {
         case
     };
     let large = || bin(Expr::Cast(Scalar::Uint64, Box::new(uint(1))), BinaryOp::Shl, uint(32));
+    let put = |scalar, value| Stmt::Store { array: 0, value: Expr::Cast(scalar, Box::new(value)) };
+    let narrow = |scalar, stores: Vec<Stmt>, value| {
+        let body = [stores, vec![Stmt::Sync(Sync::Barrier), log(A, [value])]].concat();
+        with_array(scalar, 5, StorageClass::StorageBuffer, body)
+    };
     check(vec![
         (F::StoreToNextSlot, stored(SHARED, lane()), "A=FF:[1 2 3 4 5 6 7 8]", "A=FF:[0 1 2 3 4 5 6 7]"),
         (F::BarrierIgnored, stored(SHARED, neighbour()), "A=FF:[2 1 4 3 6 5 8 7]", "A=FF:[0]"),
@@ -434,6 +440,32 @@ fn faults_of_memory() {
             stored(StorageClass::StorageBuffer, neighbour()),
             "A=FF:[2 1 4 3 6 5 8 7]",
             "A=FF:[0]",
+        ),
+        (
+            F::NarrowLoadsSwapped,
+            narrow(Scalar::Uint8, vec![put(Scalar::Uint8, lane())], load(Scalar::Uint8, lane())),
+            "A=FF:[0 1 2 3 4 5 6 7]",
+            "A=FF:[1 0 3 2 5 4 7 6]",
+        ),
+        (
+            F::NarrowLoadLosesSign,
+            narrow(
+                Scalar::Int8,
+                vec![put(Scalar::Int8, bin(lane(), BinaryOp::Add, uint(0x80)))],
+                bin(number(load(Scalar::Int8, lane())), BinaryOp::BitAnd, uint(0xFF)),
+            ),
+            "A=FF:[128 129 130 131 132 133 134 135]",
+            "A=FF:[0 1 2 3 4 5 6 7]",
+        ),
+        (
+            F::NarrowStoreClobbers,
+            narrow(
+                Scalar::Uint16,
+                vec![when(bin(lane(), BinaryOp::Eq, uint(3)), [put(Scalar::Uint16, lane())])],
+                load(Scalar::Uint16, lane()),
+            ),
+            "A=FF:[5 5 5 3 5 5 5 5]",
+            "A=FF:[5 5 5 3 0 5 5 5]",
         ),
         (F::AtomicFirstLaneOnly, two(), "A=FFFF:[16]", "A=FFFF:[2]"),
         (F::AtomicIgnoresIf, counted_once(when(odd(), [add()])), "A=FF:[4]", "A=FF:[8]"),
@@ -528,7 +560,46 @@ fn faults_of_elements() {
         case.entry_point.workgroups_mut().size = [16, 1, 1];
         case
     };
+    let large = Type { shape: Shape::Array(64), ..Type::vector(Scalar::Uint, 2) };
+    let pair = Type::vector(Scalar::Uint, 2);
+    let crowded = |mut case: Case| {
+        case.program.functions[0].locals.extend([Local::new("x1", Type::UINT), Local::new("x2", large)]);
+        case
+    };
     check(vec![
+        (
+            F::LargeArrayWraps,
+            with_aggregate(
+                Type { shape: Shape::Array(64), ..Type::UINT },
+                vec![],
+                [Stmt::SetElement { var: 0, index: uint(40), value: uint(7) }, log(A, [element(uint(8))])],
+            ),
+            "A=FF:[0]",
+            "A=FF:[7]",
+        ),
+        (
+            F::ElementLostInOneTrip,
+            crowded(with_aggregate(
+                pair,
+                vec![uint(1), uint(2)],
+                [
+                    counted(1, uint(1), [], [Stmt::SetElement { var: 0, index: uint(0), value: uint(9) }]),
+                    log(A, [element(uint(0))]),
+                ],
+            )),
+            "A=FF:[9]",
+            "A=FF:[1]",
+        ),
+        (
+            F::SpilledOperandLost,
+            crowded(with_aggregate(
+                pair,
+                vec![uint(5), uint(6)],
+                [log(A, [Expr::Component(Box::new(bin(var(0), BinaryOp::BitXor, var(0))), 0)])],
+            )),
+            "A=FF:[0]",
+            "A=FF:[5]",
+        ),
         (
             F::ElementOfFirstLane,
             with_aggregate(array, numbers(), [when(among(0x1E), [log(A, [element(by_lane())])])]),
@@ -858,6 +929,7 @@ fn faults_of_uniform_operands() {
     let odd = |value: Expr| main_of([when(bin(key(), BinaryOp::Eq, uint(1)), [log(A, [value])])]);
     let wide = || Expr::Cast(Scalar::Uint64, Box::new(lane()));
     let high = bin(wide(), BinaryOp::Shl, uint(32));
+    let mask = Expr::Vector(Type::MASK, vec![bin(key(), BinaryOp::Mul, uint(0x28)), uint(0), uint(0), uint(0)]);
     check(vec![
         (F::BroadcastIdOfLaneZero, odd(op(Op::Broadcast, [lane(), key()])), "A=AA:[1]", "A=AA:[0]"),
         (
@@ -866,6 +938,7 @@ fn faults_of_uniform_operands() {
             "A=AA:[3 5 7 1]",
             "A=AA:[1 3 5 7]",
         ),
+        (F::InverseBallotOfLaneZero, odd(number(op(Op::InverseBallot, [mask]))), "A=AA:[0 1 1 0]", "A=AA:[0]"),
         (F::AllEqualLowWord, of(0x0F, number(op(Op::AllEqual, [high]))), "A=0F:[0]", "A=0F:[1]"),
     ]);
 }

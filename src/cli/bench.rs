@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tangle_campaign::bench::{Bucket, Cost, Speed, Stage, costs, curve, exponent, speed};
 use tangle_campaign::plan::{Choice, INPUTS};
+use tangle_campaign::planted::{DriverCost, Question, Worth, worth};
 use tangle_campaign::target::Jobs;
 
 use super::output::OutputError;
@@ -20,9 +21,9 @@ pub struct Args {
     /// Seed of the sequence of cases
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How many cases are timed stage by stage, on each device
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    cases: usize,
+    /// How many cases are timed stage by stage, on each device; with --planted, how many programs are looked at
+    #[arg(long, value_name = "N", default_value_t = const { NonZero::new(200).unwrap() })]
+    cases: NonZero<u32>,
     /// How long a campaign runs on each device
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "20s")]
     time: Duration,
@@ -32,6 +33,12 @@ pub struct Args {
     /// Workers of the campaign [default: what devices.toml says, or else one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZero<usize>>,
+    /// Instead, in how many programs each planted fault shows on the reference device, and how many faults that makes for a driver's time
+    #[arg(long, conflicts_with_all = ["device", "time", "jobs"])]
+    planted: bool,
+    /// With --planted, what a driver takes for a program: lavapipe, nvidia, or PIPELINE,DISPATCH in milliseconds
+    #[arg(long, value_name = "NAME", default_value = "lavapipe", requires = "planted")]
+    driver_cost: DriverCost,
     /// Everything as JSON
     #[arg(long)]
     json: bool,
@@ -68,13 +75,16 @@ struct Measured {
 static STOP: AtomicBool = AtomicBool::new(false);
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
+    if args.planted {
+        return planted(args);
+    }
     ctrlc::set_handler(|| STOP.store(true, Ordering::SeqCst))?;
     let targets = args.devices.open(Jobs::One)?;
     let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
     let choice = Choice { seed: args.seed, inputs: args.inputs, ..Choice::default() };
     let mut all = Vec::new();
     for target in targets {
-        let costs = costs(&target, &choice, args.cases)?;
+        let costs = costs(&target, &choice, args.cases.get() as usize)?;
         all.push((target.name.clone(), costs));
     }
     let mut measured = Vec::new();
@@ -100,6 +110,33 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         say!("{}", serde_json::to_string_pretty(&measured)?)?;
     }
     Ok(Found::Nothing)
+}
+
+fn planted(args: &Args) -> anyhow::Result<Found> {
+    let (programs, inputs) = (args.cases.into(), args.inputs);
+    let worth = worth(&Question { first: args.seed, programs, inputs, cost: args.driver_cost });
+    if args.json {
+        say!("{}", serde_json::to_string_pretty(&worth)?)?;
+    } else {
+        show_worth(&worth)?;
+    }
+    Ok(Found::Nothing)
+}
+
+fn show_worth(worth: &Worth) -> Result<(), OutputError> {
+    let Worth { programs, program_ms, expected, faults } = worth;
+    let mut table = Table::new(["programs", "fault", "what is wrong"]);
+    for shown in faults {
+        let share = 100.0 * shown.programs as f64 / *programs as f64;
+        table.row([format!("{share:.1} %"), shown.fault.clone(), shown.about.to_owned()]);
+    }
+    say!("{table}")?;
+    let median = faults.get(faults.len() / 2).map_or(0, |shown| shown.programs);
+    say!("{programs} programs of {program_ms:.0} ms each; half of the faults show in {median} or fewer of them")?;
+    for expected in expected {
+        say!("after {} s of the driver: {:.1} of {} faults", expected.seconds, expected.faults, faults.len())?;
+    }
+    Ok(())
 }
 
 fn show(measured: &Measured) -> Result<(), OutputError> {

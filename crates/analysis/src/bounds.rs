@@ -177,7 +177,7 @@ impl<'a> Scope<'a> {
                 init.max(bound.saturating_sub(1).saturating_add(i128::from(*step)))
             }
             LoopKind::DoWhile => bound.max(1),
-            LoopKind::While | LoopKind::Forever => bound,
+            LoopKind::While | LoopKind::Forever | LoopKind::Endless => bound,
         };
         Interval::new(0, last).wrapped(Scalar::Uint)
     }
@@ -191,7 +191,7 @@ impl<'a> Scope<'a> {
                 (distance + step - 1).max(0) / step
             }
             LoopKind::DoWhile => bound.max(1),
-            LoopKind::While | LoopKind::Forever => bound,
+            LoopKind::While | LoopKind::Forever | LoopKind::Endless => bound,
         };
         u64::try_from(iterations).unwrap_or(0)
     }

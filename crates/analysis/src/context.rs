@@ -203,7 +203,7 @@ impl Walk<'_> {
         }
         let condition = match &l.kind {
             LoopKind::DoWhile => Context::DoWhileCondition,
-            LoopKind::For { .. } | LoopKind::While | LoopKind::Forever => Context::LoopCondition,
+            LoopKind::For { .. } | LoopKind::While | LoopKind::Forever | LoopKind::Endless => Context::LoopCondition,
         };
         if let Some(test) = &l.test {
             self.block(&test.before, inside.inside(condition));

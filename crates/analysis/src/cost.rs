@@ -102,11 +102,13 @@ impl Costs<'_> {
         let test = Cost::STEP.then(l.test.as_ref().map_or(Cost::default(), |test| self.block(&test.before)));
         let tests = match l.kind {
             LoopKind::DoWhile => iterations,
-            LoopKind::For { .. } | LoopKind::While | LoopKind::Forever => iterations.saturating_add(1),
+            LoopKind::For { .. } | LoopKind::While | LoopKind::Forever | LoopKind::Endless => {
+                iterations.saturating_add(1)
+            }
         };
         let update = match &l.kind {
             LoopKind::For { update, .. } => self.block(update),
-            LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => Cost::default(),
+            LoopKind::While | LoopKind::DoWhile | LoopKind::Forever | LoopKind::Endless => Cost::default(),
         };
         test.times(tests).then(self.block(&l.body).then(update).times(iterations))
     }

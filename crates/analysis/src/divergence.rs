@@ -59,7 +59,7 @@ impl Divergence {
     fn is_left_by(&self, function: usize, l: &Loop, body: Left) -> bool {
         let started = match &l.kind {
             LoopKind::For { init, .. } => self.varies(function, init),
-            LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => false,
+            LoopKind::While | LoopKind::DoWhile | LoopKind::Forever | LoopKind::Endless => false,
         };
         let test = l.test.as_ref().is_some_and(|test| self.varies(function, &test.cond));
         started || test || body.whole.meets(Exits::LOOP) || self.varies(function, &l.bound)

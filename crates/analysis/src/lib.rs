@@ -9,6 +9,7 @@
 //!                       undefined  values that may be poison
 //!                       uniform    operands that must be equal over a tangle
 //!                       races      barriers, and who may touch shared memory between them
+//!                       leaving    loops that all lanes leave by themselves
 //!                       names      identifiers that the languages of shaders leave free
 //! ```
 //!
@@ -27,6 +28,7 @@ pub mod divergence;
 pub mod exact;
 pub mod idiom;
 pub mod info;
+pub mod leaving;
 pub mod names;
 pub mod races;
 pub mod undefined;

@@ -548,7 +548,7 @@ fn keep(phase: &mut Option<Phase>, gone: &[Depth]) {
 fn heads(l: &Loop) -> impl Iterator<Item = &Expr> {
     let init = match &l.kind {
         LoopKind::For { init, .. } => Some(init),
-        LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => None,
+        LoopKind::While | LoopKind::DoWhile | LoopKind::Forever | LoopKind::Endless => None,
     };
     init.into_iter().chain(l.test.as_ref().map(|test| &test.cond)).chain([&l.bound])
 }

@@ -73,7 +73,8 @@ impl Uniformity {
 /// A variable is as uniform as the value of the one assignment that reaches the place: every lane that comes there executed it.
 /// In the first arm of `if (x == y)` with a uniform `y`, `x` is `y` in every lane. Both hold for less lanes, too, so in what is nested
 /// in the place; they end where a variable is written that they speak of. What is known [in exact tangles](Tangles::Exact) holds on
-/// because, outside of switches, the tangle of a later statement of the same iteration has no lane that the earlier one did not have.
+/// because, outside of switches, the tangle of a later statement of the same iteration has no lane that the earlier one did not have. The
+/// next iteration has none, either: what each iteration assigns, all of its lanes together, it holds there, too ([`Here::carrying`]).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Here {
     expressions: Vec<(Expr, Uniformity)>,
@@ -96,6 +97,21 @@ impl Here {
     pub(crate) fn forget(&mut self, written: &[VarId]) {
         let mentions = |expr: &Expr| expr.any(&mut |part| matches!(part, Expr::Var(var) if written.contains(var)));
         self.expressions.retain(|(expr, _)| !mentions(expr));
+    }
+
+    /// Which of these variables are uniform.
+    pub(crate) fn variables(&self, among: &[VarId]) -> Vec<VarId> {
+        let of = |(expr, _): &(Expr, Uniformity)| if let Expr::Var(var) = expr { Some(*var) } else { None };
+        self.expressions.iter().filter_map(of).filter(|var| among.contains(var)).collect()
+    }
+
+    /// What is known in every iteration of a loop that writes variables, of which some stay uniform as it goes on: in exact tangles, since lanes
+    /// of several iterations may come together in others.
+    pub(crate) fn carrying(&self, written: &[VarId], carried: &[VarId]) -> Here {
+        let mut inside = self.clone();
+        inside.forget(written);
+        carried.iter().for_each(|var| inside.learn(Expr::Var(*var), Uniformity::InExactTangles, Tangles::Exact));
+        inside
     }
 
     /// A condition holds, `of` telling how uniform what it compares is.

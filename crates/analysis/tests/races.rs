@@ -387,8 +387,15 @@ fn elements() {
     large.program.shared[0].len = 5000;
     refused(&large, "bytes, more than");
     let mut narrow = of(vec![]);
+    narrow.program.shared[0].scalar = Scalar::Bool;
+    refused(&narrow, "an array holds integers, not bool");
     narrow.program.shared[0].scalar = Scalar::Int8;
-    refused(&narrow, "integers of 32 or 64 bits");
+    assert_eq!(validate(&narrow), Ok(()));
+    narrow.program.shared[0].init = 256;
+    refused(&narrow, "256 is more than i8 holds");
+    let mut narrow = of(vec![add(0)]);
+    narrow.program.shared[0].scalar = Scalar::Uint16;
+    refused(&narrow, "atomics are on 32 or 64 bits, not on u16");
 }
 
 #[test]

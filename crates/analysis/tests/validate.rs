@@ -11,7 +11,8 @@ use tangle_program::ops::BinaryOp;
 use tangle_program::resource::{Resource, ResourceClass};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{
-    Block, Direction, Expr, Function, Label, Local, LoopKind, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Param, Program, Stmt,
+    Block, Direction, Expr, Function, Label, Local, Loop, LoopKind, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Param, Program,
+    Stmt,
 };
 use tangle_program::types::{Scalar, Shape, Type};
 
@@ -624,6 +625,107 @@ fn uniform_operands() {
     let got = quiet.add_local("got", Type::UINT);
     quiet.body = only(assign(got, Expr::subgroup(SubgroupOp::Rotate, [lane(), first_lane()])));
     assert_eq!(refused(&case).0, "program.functions[1].body[0].assign.value.group_non_uniform.args[1]");
+}
+
+/// Loops without a counter, all of whose lanes leave by themselves.
+#[test]
+fn endless_loops() {
+    let x = || Expr::Var(2);
+    let minus = |value| binary(x(), BinaryOp::Sub, uint(value));
+    let leave = |cond| Stmt::If { cond, then: vec![Stmt::Break], otherwise: vec![], control: Default::default() };
+    let skip =
+        Stmt::If { cond: lane_bits(1, 1), then: vec![Stmt::Continue], otherwise: vec![], control: Default::default() };
+    let none = || leave(binary(x(), BinaryOp::Eq, uint(0)));
+    let shift = |by| assign(2, binary(x(), BinaryOp::Shr, uint(by)));
+    let elect = || leave(Expr::subgroup(SubgroupOp::Elect, []));
+    let first = || assign(7, Expr::subgroup(SubgroupOp::BroadcastFirst, [x()]));
+    let same = || leave(binary(x(), BinaryOp::Eq, Expr::Var(7)));
+    let with = |bound, body: Block| {
+        let mut case = base();
+        case.program.functions[2].body = only(Stmt::Loop(Box::new(Loop {
+            kind: LoopKind::Endless,
+            counter: 5,
+            bound: uint(bound),
+            test: None,
+            body,
+            control: Default::default(),
+        })));
+        case
+    };
+    for (bound, body) in [
+        (32, vec![shift(1), none()]),
+        (32, vec![assign(2, binary(x(), BinaryOp::BitAnd, minus(1))), log(1, 2), none(), skip.clone()]),
+        (128, vec![elect()]),
+        (128, vec![first(), same()]),
+    ] {
+        valid(&with(bound, body));
+    }
+    for body in [
+        vec![],
+        vec![none()],
+        vec![none(), shift(1)],
+        vec![shift(0), none()],
+        vec![skip.clone(), shift(1), none()],
+        vec![shift(1), none(), assign(2, uint(1))],
+        vec![assign(2, binary(x(), BinaryOp::BitAnd, minus(2))), none()],
+        vec![first(), same(), assign(2, uint(1))],
+        vec![first(), same(), assign(7, uint(1))],
+        vec![same(), first()],
+    ] {
+        assert_eq!(refused(&with(32, body.clone())).1, "is not known to be left by all lanes", "{body:?}");
+    }
+    assert_eq!(
+        refused(&with(31, vec![shift(1), none()])).1,
+        "all lanes have left after 32 iterations: the bound is that"
+    );
+    let counts = vec![shift(1), none(), assign(7, Expr::Var(5))];
+    assert_eq!(refused(&with(32, counts)).1, "has no counter that could be read");
+}
+
+/// Rule P6: what a loop carries from one iteration to the next.
+#[test]
+fn uniform_operands_of_iterations() {
+    let rotate = || assign(7, Expr::subgroup(SubgroupOp::Rotate, [lane(), Expr::Var(2)]));
+    let plus = |value| assign(2, binary(Expr::Var(2), BinaryOp::Add, value));
+    let some = |then: Stmt| Stmt::If {
+        cond: lane_bits(1, 1),
+        then: vec![then],
+        otherwise: vec![],
+        control: Default::default(),
+    };
+    let with = |before: Expr, body: Block, after: Block| {
+        let repeated = Stmt::Loop(Box::new(Loop {
+            kind: LoopKind::While,
+            counter: 5,
+            bound: uint(4),
+            test: None,
+            body,
+            control: Default::default(),
+        }));
+        let mut case = base();
+        case.program.functions[2].body = [vec![assign(2, before), repeated], after].concat();
+        case
+    };
+    let (one, own) = (|| uint(1), || Expr::Input(0));
+    // All lanes of an iteration make the same of the same, whether others have left the loop or not.
+    valid(&with(one(), vec![rotate(), plus(one())], vec![]));
+    valid(&with(first_lane(), vec![plus(Expr::Uniform(0)), some(Stmt::Break), rotate()], vec![]));
+    valid(&with(one(), vec![plus(first_lane()), rotate(), some(Stmt::Continue)], vec![]));
+    let not_uniform = "must be uniform, by itself and visibly";
+    for (why, case) in [
+        ("lanes differ before", with(own(), vec![rotate(), plus(one())], vec![])),
+        ("lanes differ later", with(one(), vec![rotate(), plus(own())], vec![])),
+        ("some lanes write", with(one(), vec![rotate(), some(plus(one()))], vec![])),
+        ("some lanes do not come to it", with(one(), vec![rotate(), some(Stmt::Continue), plus(one())], vec![])),
+        ("it is written elsewhere, too", with(one(), vec![rotate(), plus(one()), some(plus(one()))], vec![])),
+        ("lanes leave in different iterations", with(one(), vec![some(Stmt::Break), plus(one())], vec![rotate()])),
+    ] {
+        assert_eq!(refused(&case).1, not_uniform, "{why}");
+    }
+    // Without maximal reconvergence, lanes of several iterations may be together.
+    let mut case = with(one(), vec![rotate(), plus(one())], vec![]);
+    case.tier = Tier::Plain;
+    assert_eq!(refused(&case).1, not_uniform);
 }
 
 /// GLSL 4.60 §5.11, and what an aggregate may be used for.

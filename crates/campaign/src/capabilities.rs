@@ -335,6 +335,10 @@ impl Capabilities {
             terminate: has(Feature::TerminateInvocation),
             varying_size: has(Feature::SubgroupSizeControl),
             shared_int64_atomics: has(Feature::SharedInt64Atomics) && has(Feature::BufferInt64Atomics),
+            narrow_storage: [(8, Feature::StorageBuffer8Bit), (16, Feature::StorageBuffer16Bit)]
+                .into_iter()
+                .filter_map(|(bits, feature)| has(feature).then_some(bits))
+                .collect(),
             expect_assume: has(Feature::ExpectAssume),
             dot_product: has(Feature::IntegerDotProduct),
             resources: ResourceClass::ALL

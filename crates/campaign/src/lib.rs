@@ -18,7 +18,7 @@
 //!   blame ── what makes a failing case pass: switches of the driver, passes
 //!   clearest ── at which tier a violation is beyond doubt
 //!   retest ── the bugs of a book on the devices at hand
-//!   bench ── what a case costs, and how fast a campaign is
+//!   bench ── what a case costs, and how fast a campaign is;  planted ── how many planted faults the cases show for a driver's time
 //!   bisect ── which commit of a driver it was
 //!   blackbox ── cases for others to run;  fuzzing ── what the cargo fuzz targets do
 //!   corpus ── new cases for a regression corpus
@@ -46,6 +46,7 @@ pub mod isa;
 pub mod matrix;
 pub mod minimized;
 pub mod plan;
+pub mod planted;
 pub mod prepare;
 pub mod proof;
 pub mod reduce;

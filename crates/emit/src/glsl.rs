@@ -488,6 +488,9 @@ impl Planner<'_> {
 
     fn repeated(&mut self, l: &Loop) {
         self.uses.attributes |= !l.control.is_unspecified();
+        if l.kind == LoopKind::Endless {
+            return self.block(&l.body);
+        }
         if let LoopKind::For { init, .. } = &l.kind {
             self.expr(init);
         }
@@ -753,6 +756,12 @@ impl<'a> Printer<'a> {
         }
         if self.case.program.shared.iter().any(|array| array.scalar.size() == 64) {
             put_line!(self, "#extension GL_EXT_shader_atomic_int64 : require");
+        }
+        for bits in [8, 16] {
+            let is_narrow = |array: &Shared| !array.storage.is_workgroup() && array.scalar.size() == bits;
+            if self.case.program.shared.iter().any(is_narrow) {
+                put_line!(self, "#extension GL_EXT_shader_{bits}bit_storage : require");
+            }
         }
         if uses.hints {
             put_line!(self, "#extension GL_EXT_expect_assume : require");
@@ -1585,7 +1594,7 @@ impl<'a> Body<'_, 'a> {
     }
 
     fn repeated(&mut self, stmt: &'a Stmt, l: &'a Loop) {
-        if !matches!(l.kind, LoopKind::For { .. }) {
+        if !matches!(l.kind, LoopKind::For { .. } | LoopKind::Endless) {
             self.printer.start_line();
             self.assigned(l.counter);
             self.put("0u;");
@@ -1633,6 +1642,10 @@ impl<'a> Body<'_, 'a> {
                 self.put(" while (");
                 self.test(l);
                 self.put(");");
+            }
+            LoopKind::Endless => {
+                self.put("for (;;)");
+                self.nested(&l.body);
             }
             LoopKind::Forever => {
                 self.put("for (;;)");

@@ -7,7 +7,7 @@ use std::mem::offset_of;
 
 use ash::vk::{self, TaggedStructure as _};
 use spirv::{Capability, ExecutionMode};
-use tangle_program::case::{DerivativeGroup, EntryPoint, SpirvVersion, Stage, SubgroupSize, Tier};
+use tangle_program::case::{Case, DerivativeGroup, EntryPoint, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::ops::Intrinsic;
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Category, Param};
@@ -294,7 +294,8 @@ features! {
     /// 8-bit members of storage buffers.
     StorageBuffer8Bit = "storageBuffer8BitAccess"
         in member!(PhysicalDeviceVulkan12Features.storage_buffer8_bit_access, VULKAN_1_2), {
-        spirv: Spirv::capability(&[Capability::StorageBuffer8BitAccess]),
+        asked_by: &[Ask::Case("arrays of 8-bit integers in a buffer", |case| has_buffer_array(case, 8))],
+        spirv: Spirv::capability(&[Capability::StorageBuffer8BitAccess]).declaring("SPV_KHR_8bit_storage"),
     }
     /// 8-bit members of uniform buffers.
     UniformAndStorageBuffer8Bit = "uniformAndStorageBuffer8BitAccess"
@@ -304,6 +305,7 @@ features! {
     /// 16-bit members of storage buffers.
     StorageBuffer16Bit = "storageBuffer16BitAccess"
         in member!(PhysicalDevice16BitStorageFeatures.storage_buffer16_bit_access, VULKAN_1_1), {
+        asked_by: &[Ask::Case("arrays of 16-bit integers in a buffer", |case| has_buffer_array(case, 16))],
         spirv: Spirv::capability(&[Capability::StorageBuffer16BitAccess]),
     }
     /// 16-bit members of uniform buffers.
@@ -525,6 +527,11 @@ features! {
 }
 
 const INT64_ATOMICS: &str = "atomics on 64-bit integers";
+
+/// An array of integers of a size lies in a buffer.
+fn has_buffer_array(case: &Case, bits: u32) -> bool {
+    case.program.shared.iter().any(|array| !array.storage.is_workgroup() && array.scalar.size() == bits)
+}
 
 fn is_int64_atomic(program: &Program, stmt: &Stmt) -> bool {
     let Stmt::Atomic(atomic) = stmt else { return false };

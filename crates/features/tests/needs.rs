@@ -6,6 +6,7 @@ mod common;
 use common::*;
 use tangle_features::{Feature, FeatureSet, Needs, needs};
 use tangle_program::case::{Case, DerivativeGroup, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::memory::{Shared, StorageClass};
 use tangle_program::ops::Intrinsic;
 use tangle_program::resource::{Resource, ResourceClass};
 use tangle_program::subgroup::{Fold, SubgroupOp};
@@ -182,4 +183,20 @@ fn heads_of_loops_count() {
         }),
     );
     assert!(needs(&case).features.contains(Feature::SubgroupRotate));
+}
+
+/// Arrays of 8 and 16 bits: a feature more where they lie in a buffer.
+#[test]
+fn narrow_arrays() {
+    use Feature as F;
+    for (scalar, storage, features) in [
+        (Scalar::Uint8, StorageClass::StorageBuffer, &[F::ShaderInt8, F::StorageBuffer8Bit][..]),
+        (Scalar::Int16, StorageClass::StorageBuffer, &[F::ShaderInt16, F::StorageBuffer16Bit]),
+        (Scalar::Uint8, StorageClass::Workgroup, &[F::ShaderInt8]),
+        (Scalar::Uint, StorageClass::StorageBuffer, &[]),
+    ] {
+        let mut case = case_of(uint(1));
+        case.program.shared = vec![Shared { name: "s".into(), scalar, len: 8, init: 0, storage }];
+        assert_eq!(beside(needs(&case)), features, "{scalar:?} {storage:?}");
+    }
 }

@@ -527,7 +527,7 @@ impl<'a> Writer<'a> {
         let body = self.block(function, &l.body, scope);
         let update = match &l.kind {
             LoopKind::For { update, .. } => self.block(function, update, scope),
-            LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => Vec::new(),
+            LoopKind::While | LoopKind::DoWhile | LoopKind::Forever | LoopKind::Endless => Vec::new(),
         };
         let mut test = Vec::new();
         if let Some(t) = &l.test {
@@ -543,7 +543,7 @@ impl<'a> Writer<'a> {
         let kind = match l.kind {
             LoopKind::For { .. } | LoopKind::While => Repeat::While,
             LoopKind::DoWhile => Repeat::DoWhile,
-            LoopKind::Forever => Repeat::Forever,
+            LoopKind::Forever | LoopKind::Endless => Repeat::Forever,
         };
         Part::Loop { kind, test, body }
     }

@@ -97,7 +97,7 @@ impl Size {
                         self.numbers += bits(u64::from(*step));
                         u64::from(!update.is_empty())
                     }
-                    LoopKind::Forever => 1,
+                    LoopKind::Forever | LoopKind::Endless => 1,
                     LoopKind::While | LoopKind::DoWhile => 2,
                 };
                 6 + test + kind

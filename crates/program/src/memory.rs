@@ -34,7 +34,7 @@ pub enum StorageClass {
 pub struct Shared {
     /// GLSL identifier.
     pub name: String,
-    /// Element type: an integer of 32 or 64 bits.
+    /// Element type: an integer. Atomics are on 32 or 64 bits.
     #[serde(rename = "type")]
     pub scalar: Scalar,
     /// Number of elements.
@@ -79,8 +79,8 @@ pub fn buffer_bytes(arrays: &[Shared], workgroups: u32) -> u64 {
     })
 }
 
-/// True for the types that arrays and atomics have (GLSL 4.60 §8.11, GL_EXT_shader_atomic_int64).
-pub const fn is_element(scalar: Scalar) -> bool {
+/// True for the types that atomics have (GLSL 4.60 §8.11, GL_EXT_shader_atomic_int64).
+pub const fn has_atomics(scalar: Scalar) -> bool {
     matches!(scalar, Scalar::Int | Scalar::Uint | Scalar::Int64 | Scalar::Uint64)
 }
 

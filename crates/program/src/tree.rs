@@ -318,12 +318,13 @@ pub enum Label {
 /// | while | `i = 0; while (test && i < bound) { i++; body }` |
 /// | do-while | `i = 0; do { i++; body } while (test && i < bound);` |
 /// | forever | `i = 0; for (;;) { if (i >= bound) break; i++; body }` |
+/// | endless | `for (;;) { body }`: all lanes are known to leave within `bound` iterations (`tangle_analysis::leaving`) |
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Loop {
     /// Which form is printed.
     pub kind: LoopKind,
-    /// A uint local that nothing else writes. It keeps its value after the loop.
+    /// A uint local that nothing else writes. It keeps its value after the loop. Nothing reads that of an endless loop.
     pub counter: VarId,
     /// A uint with a statically known small upper bound (`tangle_analysis::bounds`); evaluated at every test, by the lanes
     /// for which the test held.
@@ -353,7 +354,7 @@ impl Loop {
     }
 }
 
-/// The four loop forms of GLSL.
+/// The loop forms of GLSL.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LoopKind {
@@ -374,6 +375,8 @@ pub enum LoopKind {
     DoWhile,
     /// `for (;;) { … }`
     Forever,
+    /// `for (;;) { … }` without a counter and a bound.
+    Endless,
 }
 
 /// The condition of a loop.
@@ -780,7 +783,7 @@ impl Stmt {
             Stmt::Loop(l) => {
                 let init = match &l.kind {
                     LoopKind::For { init, .. } => Some(init),
-                    LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => None,
+                    LoopKind::While | LoopKind::DoWhile | LoopKind::Forever | LoopKind::Endless => None,
                 };
                 ([init, l.test.as_ref().map(|test| &test.cond), Some(&l.bound)], &[], &[])
             }
@@ -808,7 +811,7 @@ impl Stmt {
             Stmt::Loop(l) => {
                 let init = match &mut l.kind {
                     LoopKind::For { init, .. } => Some(init),
-                    LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => None,
+                    LoopKind::While | LoopKind::DoWhile | LoopKind::Forever | LoopKind::Endless => None,
                 };
                 let test = l.test.as_mut().map(|test| &mut test.cond);
                 init.into_iter().chain(test).chain([&mut l.bound]).collect()
@@ -839,7 +842,7 @@ impl Stmt {
             Stmt::Loop(l) => {
                 let update = match &l.kind {
                     LoopKind::For { update, .. } => Some(update),
-                    LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => None,
+                    LoopKind::While | LoopKind::DoWhile | LoopKind::Forever | LoopKind::Endless => None,
                 };
                 ([l.test.as_ref().map(|test| &test.before), Some(&l.body), update], &[])
             }
@@ -868,7 +871,7 @@ impl Stmt {
             Stmt::Loop(l) => {
                 let update = match &mut l.kind {
                     LoopKind::For { update, .. } => Some(update),
-                    LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => None,
+                    LoopKind::While | LoopKind::DoWhile | LoopKind::Forever | LoopKind::Endless => None,
                 };
                 let before = l.test.as_mut().map(|test| &mut test.before);
                 before.into_iter().chain([&mut l.body]).chain(update).collect()

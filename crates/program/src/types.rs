@@ -307,7 +307,7 @@ impl Type {
         single
             && match self.shape {
                 Shape::Single => true,
-                Shape::Array(n) => (2..=8).contains(&n),
+                Shape::Array(n) => (2..=64).contains(&n),
                 Shape::Matrix(n) => (2..=4).contains(&n) && self.width > 1 && self.scalar.is_float(),
                 Shape::Struct(n) => (2..=4).contains(&n),
             }

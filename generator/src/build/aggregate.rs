@@ -87,9 +87,7 @@ impl Builder<'_> {
             let index = self.index(ty);
             let value = self.expr(element, Want::of(Class::Clean, 2));
             let value = self.fitted(value, element, Class::Clean);
-            self.frame.charge(Cost { words: 0, steps: 1 });
-            self.frame.touch(var);
-            out.push(Stmt::SetElement { var, index, value });
+            self.set_element(var, index, value, out);
         }
         if self.draw.percent(15) {
             let copy = self.frame.local("copy", ty, Class::Clean, Role::Data);
@@ -103,6 +101,13 @@ impl Builder<'_> {
             out.push(assign);
             self.observe(Moment::Operation, &[result], out);
         }
+    }
+
+    /// `var[index] = value;`
+    pub(crate) fn set_element(&mut self, var: VarId, index: Expr, value: Expr, out: &mut Block) {
+        self.frame.charge(Cost { words: 0, steps: 1 });
+        self.frame.touch(var);
+        out.push(Stmt::SetElement { var, index, value });
     }
 
     /// An aggregate or a vector whose elements can be written: an old one, or a new one.

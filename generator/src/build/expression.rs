@@ -103,6 +103,24 @@ pub(crate) fn as_number(scalar: Scalar, word: Expr) -> Expr {
     }
 }
 
+/// False of what glslang folds by itself, and wrongly: `abs` and `sign` of constants of 8, 16 and 64 bits. No driver would see them.
+pub(crate) fn is_left_to_drivers(scalar: Scalar, operand: &Expr) -> bool {
+    let is_read = |part: &Expr| {
+        matches!(
+            part,
+            Expr::Var(_)
+                | Expr::Builtin(_)
+                | Expr::Input(_)
+                | Expr::Uniform(_)
+                | Expr::Push(_)
+                | Expr::Load(_)
+                | Expr::Resource(_)
+                | Expr::Subgroup(_)
+        )
+    };
+    scalar.is_word() || operand.any(&mut |part| is_read(part))
+}
+
 impl Builder<'_> {
     /// An expression of any type.
     pub(crate) fn expr(&mut self, ty: Type, want: Want) -> Expr {
@@ -116,7 +134,7 @@ impl Builder<'_> {
 
     /// A readable variable, one that was written lately rather than another.
     pub(crate) fn variable(&mut self, ty: Type, class: Class) -> Option<VarId> {
-        let fits = |var: &super::frame::Var| var.ty == ty && var.class <= class;
+        let fits = |var: &super::frame::Var| var.ty == ty && var.class <= class && var.role != Role::Hidden;
         let count = self.frame.vars.iter().filter(|var| fits(var)).count() as u32;
         if count == 0 {
             return None;
@@ -389,8 +407,7 @@ impl Builder<'_> {
         let op = match (scalar, self.draw.below(10)) {
             (scalar, 0..=5) if !scalar.is_word() => self.draw.pick(&[Intrinsic::Min, Intrinsic::Max, Intrinsic::Clamp]),
             (_, 0..=5) => self.draw.pick(&both),
-            // Of other widths glslang folds `abs` and `sign` of a constant by itself, and wrongly: no driver would see them.
-            (scalar, 6 | 7) if scalar.is_signed() && scalar.is_word() => self.draw.pick(&signed),
+            (scalar, 6 | 7) if scalar.is_signed() => self.draw.pick(&signed),
             _ => self.draw.pick(&gives_int),
         };
         if op.info().gives == Gives::Int {
@@ -399,6 +416,9 @@ impl Builder<'_> {
             return if scalar == Scalar::Int { result } else { cast(scalar, result) };
         }
         let args = self.intrinsic_args(op, scalar, want);
+        if signed.contains(&op) && !is_left_to_drivers(scalar, &args[0]) {
+            return self.leaf(scalar, want);
+        }
         Expr::Intrinsic(op, args)
     }
 

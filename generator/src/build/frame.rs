@@ -15,6 +15,8 @@ pub(crate) enum Role {
     Counter,
     /// Only the template that made it writes it.
     Private,
+    /// Nothing reads or writes it.
+    Hidden,
 }
 
 /// What the generator knows about a variable.
@@ -110,10 +112,11 @@ pub(crate) struct Frame {
     pub(crate) keys: Vec<Key>,
 }
 
-/// A uint that control flow makes uniform in a part of the program, where nothing writes what it is made of.
+/// A uint or a mask that is uniform in a part of the program, by control flow or by assignment, where nothing else writes what it is made of.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub(crate) expr: Expr,
+    pub(crate) ty: Type,
     /// Only as long as tangles are exact.
     pub(crate) exact: bool,
 }

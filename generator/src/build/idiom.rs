@@ -7,7 +7,7 @@ use tangle_program::tree::Expr;
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::expression::{Want, bin, cast, number, uint};
+use super::expression::{Want, bin, cast, is_left_to_drivers, number, uint};
 
 /// Makes an expression of a type.
 type Make = fn(&mut Builder<'_>, Scalar, Want) -> Expr;
@@ -380,8 +380,11 @@ fn extreme(b: &mut Builder<'_>, scalar: Scalar, want: Want) -> Expr {
             let found = b.draw.pick(&[FindMsb, BitCount, FindLsb]);
             retyped(Scalar::Int, signed, call(found, [lowest]))
         }
-        8 if signed == Scalar::Int => call(Abs, [call(Max, [x, Expr::Int(-i32::MAX)])]),
-        8 | 9 if signed == Scalar::Int => call(Sign, [x]),
+        8 if is_left_to_drivers(signed, &x) => {
+            let least = Expr::Int(-(i32::MAX >> (32 - scalar.size().min(32))));
+            call(Abs, [call(Max, [x, retyped(Scalar::Int, signed, least)])])
+        }
+        8 | 9 if is_left_to_drivers(signed, &x) => call(Sign, [x]),
         _ => call(Min, [call(Max, [x, b.far(signed)]), b.far(signed)]),
     };
     retyped(signed, scalar, value)

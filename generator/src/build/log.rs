@@ -8,7 +8,7 @@ use tangle_program::types::{Scalar, Type};
 
 use super::expression::{bin, cast, uint};
 use super::float::hashed;
-use super::frame::{Cost, Frame, Role};
+use super::frame::{Cost, Frame, Role, Var};
 use super::{Builder, FINAL_WORDS};
 use crate::class::Class;
 use crate::config::Density;
@@ -129,7 +129,8 @@ impl Builder<'_> {
         limit.steps = limit.steps.max(spent.steps) + super::FINAL_STEPS;
         let observed = |class: Class| {
             let vars = self.frame.vars.iter().enumerate();
-            vars.filter(move |(_, var)| var.class == class && var.written > 0).map(|(id, _)| id as VarId)
+            let is_seen = move |var: &Var| var.class == class && var.written > 0 && var.role != Role::Hidden;
+            vars.filter(move |(_, var)| is_seen(var)).map(|(id, _)| id as VarId)
         };
         let clean: Vec<VarId> = observed(Class::Clean).collect();
         let rest: Vec<VarId> = observed(Class::Unpredictable).chain(observed(Class::MaybeUndefined)).collect();

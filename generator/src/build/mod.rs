@@ -246,6 +246,11 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// An operation with an operand that has to be uniform, and need not be a literal.
+    fn has_uniform_operands(&self) -> bool {
+        self.has_dynamic_broadcast() || self.has(SubgroupOp::Rotate)
+    }
+
     /// `subgroupBroadcast` from a lane that is not a literal.
     fn has_dynamic_broadcast(&self) -> bool {
         self.config.broadcast_dynamic_id && self.entry_point.spirv >= SpirvVersion::V1_5

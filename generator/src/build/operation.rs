@@ -7,11 +7,12 @@
 use tangle_program::case::{SpecConstant, SpirvVersion, SubgroupSize};
 use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::subgroup::{Category, Defined, Fold, Gives, OpInfo, Param, SubgroupOp, TABLE};
-use tangle_program::tree::{Builtin, Expr, SubgroupCall};
+use tangle_program::tree::{Block, Builtin, Expr, SubgroupCall, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
 use super::expression::{Want, as_number, bin, cast, lane, number, uint};
+use super::frame::Key;
 use crate::class::Class;
 
 /// Whether the operands of an operation make its result defined.
@@ -253,6 +254,9 @@ impl Builder<'_> {
     }
 
     fn uniform_mask(&mut self, class: Class) -> Expr {
+        if let (Some(key), true) = (self.key_here(Type::MASK), self.draw.percent(60)) {
+            return key;
+        }
         if !self.frame.flow.tangle_is_stable() || self.draw.percent(15) {
             let words = (0..4).map(|_| self.constant_word()).collect();
             return Expr::Vector(Type::MASK, words);
@@ -308,7 +312,10 @@ impl Builder<'_> {
             },
             (_, Operands::Free) => match self.draw.below(8) {
                 0 => uint(1),
-                1..=3 => uint(self.draw.pick(&[1, 2, 3, 4, 5, 8])),
+                1..=3 => {
+                    let most = (self.sure_size() / 2).max(8);
+                    uint(self.draw.pick(&[1, 2, 3, 4, 5, 8, 16, 32, 64]).min(most))
+                }
                 4 => self.uniform_uint(3),
                 5 | 6 => bin(BitAnd, lane(), uint(self.draw.pick(&[1, 2, 3]))),
                 _ => bin(BitAnd, self.arithmetic(Scalar::Uint, defined), uint(3)),
@@ -332,16 +339,57 @@ impl Builder<'_> {
         uint(self.draw.pick(&[0, 1, 2, 3, last, 5]).min(last))
     }
 
-    /// One of the keys that may be used here.
-    fn key_here(&mut self) -> Option<Expr> {
+    /// One of the keys of a type that may be used here.
+    fn key_here(&mut self, ty: Type) -> Option<Expr> {
         let exact = self.frame.flow.is_exact() && self.frame.flow.tangle_is_stable();
-        let keys: Vec<&Expr> = self.frame.keys.iter().filter(|key| exact || !key.exact).map(|key| &key.expr).collect();
+        let fits = |key: &&Key| key.ty == ty && (exact || !key.exact);
+        let keys: Vec<&Expr> = self.frame.keys.iter().filter(fits).map(|key| &key.expr).collect();
         if keys.is_empty() { None } else { Some(self.draw.pick(&keys).clone()) }
+    }
+
+    /// What is made where these keys are known, and those that it makes itself.
+    pub(crate) fn knowing<R>(&mut self, keys: impl IntoIterator<Item = Key>, make: impl FnOnce(&mut Self) -> R) -> R {
+        let before = self.frame.keys.len();
+        self.frame.keys.extend(keys);
+        let made = make(self);
+        self.frame.keys.truncate(before);
+        made
+    }
+
+    /// `k = …;`: what operands have to be, in a variable that is known to the end of the block.
+    pub(crate) fn uniform_variable(&mut self, out: &mut Block) {
+        let masks = self.has(SubgroupOp::InverseBallot) && self.draw.percent(35);
+        let (ty, value) = match masks {
+            true => (Type::MASK, self.uniform_mask(Class::Clean)),
+            false => (Type::UINT, self.uniform_uint(7)),
+        };
+        let var = self.private("same", ty);
+        self.set(var, value, out);
+        let exact = self.frame.flow.tangle_is_stable();
+        self.frame.keys.push(Key { expr: Expr::Var(var), ty, exact });
+        self.keyed_operation(out);
+    }
+
+    /// `k = …; loop { … k = k + …; … }`: the body of a loop that carries what operands have to be, from one iteration to the next.
+    pub(crate) fn carrying(&mut self, var: VarId, make: impl FnOnce(&mut Self) -> Block) -> Block {
+        let key = Key { expr: Expr::Var(var), ty: Type::UINT, exact: true };
+        self.knowing([key], |b| {
+            let mut out = Vec::new();
+            if b.draw.percent(50) {
+                b.keyed_operation(&mut out);
+            }
+            let step = b.uniform_uint(3);
+            let op = b.draw.pick(&[BinaryOp::Add, BinaryOp::BitXor, BinaryOp::Add, BinaryOp::Sub]);
+            b.set(var, bin(op, Expr::Var(var), step), &mut out);
+            b.keyed_operation(&mut out);
+            out.extend(make(b));
+            out
+        })
     }
 
     /// An operation with an operand that must be uniform, with its type and class.
     pub(crate) fn uniform_operation(&mut self) -> Option<(Expr, Type, Class)> {
-        let fits = |param: &Param| matches!(param, Param::BroadcastLane | Param::UniformUint);
+        let fits = |param: &Param| matches!(param, Param::BroadcastLane | Param::UniformUint | Param::UniformMask);
         let info = self.choose(Class::MaybeUndefined, |info| info.params.iter().any(fits))?;
         let value = self.value_type(info);
         let (expr, class) = self.call(info, value, Class::MaybeUndefined);
@@ -352,7 +400,7 @@ impl Builder<'_> {
     pub(crate) fn uniform_uint(&mut self, most: u32) -> Expr {
         let masked = |x: Expr| bin(BinaryOp::BitAnd, x, uint(most));
         let from_tangle = self.frame.flow.tangle_is_stable() && self.frame.flow.is_exact();
-        if let (Some(key), true) = (self.key_here(), self.draw.percent(70)) {
+        if let (Some(key), true) = (self.key_here(Type::UINT), self.draw.percent(70)) {
             return masked(key);
         }
         match self.draw.below(8) {

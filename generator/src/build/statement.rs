@@ -168,6 +168,7 @@ impl Builder<'_> {
             Statement::Assume => self.assumption(out),
             Statement::Series => self.series(out),
             Statement::Rotation => self.rotation(out),
+            Statement::Uniform => self.uniform_variable(out),
         }
     }
 
@@ -185,6 +186,7 @@ impl Builder<'_> {
             Statement::Assume => self.weights.hints > 0,
             Statement::Series => self.frame.trips <= FEW_TRIPS,
             Statement::Rotation => self.frame.in_loop(),
+            Statement::Uniform => self.has_uniform_operands(),
             Statement::Assign | Statement::Operation | Statement::Witness => true,
         };
         let weight = match kind {

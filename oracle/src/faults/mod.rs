@@ -73,6 +73,10 @@ enum Hook {
     CopiedOut(fn(&Mask, Mask) -> Mask),
     /// The slot of an array of so many elements that a store goes to.
     Slot(fn(usize, usize) -> usize),
+    /// What a load of an element of this type finds.
+    Load(fn(Scalar, &[u64], usize) -> u64),
+    /// The other element of so many that a store of this type sets to 0.
+    Clobber(fn(Scalar, usize, usize) -> Option<usize>),
     /// Loads from other invocations' slots come before the last barrier.
     Stale(StorageClass),
     /// The same of subgroup barriers, by the storage and whether only some lanes of the subgroup execute it.
@@ -277,6 +281,20 @@ impl Rules for Planted {
         match self.fault.hook() {
             Hook::Slot(change) => change(index, len),
             _ => index,
+        }
+    }
+
+    fn loaded(&mut self, scalar: Scalar, cells: &[u64], at: usize) -> u64 {
+        match self.fault.hook() {
+            Hook::Load(change) => change(scalar, cells, at),
+            _ => cells[at],
+        }
+    }
+
+    fn clobbered(&mut self, scalar: Scalar, at: usize, len: usize) -> Option<usize> {
+        match self.fault.hook() {
+            Hook::Clobber(change) => change(scalar, at, len),
+            _ => None,
         }
     }
 

@@ -172,3 +172,24 @@ pub(super) fn single_store_of_lane_zero(stmts: &[Stmt]) -> Option<(usize, Vec<St
     let cond = Expr::binary(BinaryOp::And, cond.clone(), lowest);
     Some((1, vec![Stmt::If { cond, then: then.clone(), otherwise: otherwise.clone(), control: *control }]))
 }
+
+pub(super) fn element_lost_in_one_trip(stmts: &[Stmt]) -> Option<(usize, Vec<Stmt>)> {
+    let Some(Stmt::Loop(l)) = stmts.first() else { return None };
+    let writes_element = |stmt: &Stmt| matches!(stmt, Stmt::SetElement { .. });
+    if l.bound != Expr::Uint(1) || !l.body.iter().any(writes_element) {
+        return None;
+    }
+    let mut kept = l.clone();
+    kept.body.retain(|stmt| !writes_element(stmt));
+    Some((1, vec![Stmt::Loop(kept)]))
+}
+
+pub(super) fn spilled_operand_lost(expr: &Expr, function: &Function) -> Option<Expr> {
+    let held: usize = function.locals.iter().map(|local| local.ty.components()).sum();
+    match expr {
+        Expr::Binary(BinaryOp::BitXor, x, y) if held > 100 && matches!(**y, Expr::Var(_)) => {
+            x.ty(function).is_some_and(|ty| ty.width > 1).then(|| Expr::clone(x))
+        }
+        _ => None,
+    }
+}

@@ -4,7 +4,7 @@ use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Fold, SubgroupOp as Op, first_lanes, lanes};
-use tangle_program::tree::{Builtin, Expr};
+use tangle_program::tree::{Builtin, Expr, LoopKind};
 use tangle_program::types::{Scalar, Shape};
 
 use super::operation::{integer_like, is_narrow};
@@ -88,6 +88,8 @@ faults! {
     OneTripSkipped => Hook::Bound(|l| (l.bound == Expr::Uint(1)).then_some(Expr::Uint(0))),
     /// A `do … while` loop of one block runs once.
     SingleBlockLoopOnce => Hook::Bound(|l| l.is_single_block().then_some(Expr::Uint(0))),
+    /// A loop without a counter runs once.
+    EndlessLoopOnce => Hook::Bound(|l| (l.kind == LoopKind::Endless).then_some(Expr::Uint(1))),
     /// No loop runs more than 48 times.
     LongLoopStops => Hook::Bound(|l| Some(Expr::Intrinsic(Intrinsic::Min, vec![l.bound.clone(), Expr::Uint(48)]))),
     /// An assignment in the body of a loop also changes the variable of lanes that left it in the same iteration.
@@ -306,6 +308,11 @@ faults! {
         Op::Rotate => o.with_operand(1, out, |_| o.operand(1, 0)),
         _ => None,
     }),
+    /// `subgroupInverseBallot` reads the mask in lane 0, active or not.
+    InverseBallotOfLaneZero => Hook::Operation(|o, out| match o.op() {
+        Op::InverseBallot => o.each(out, |lane| o.operand(lane / 32, 0) >> (lane % 32) & 1),
+        _ => None,
+    }),
     /// `subgroupAllEqual` of 64-bit integers compares their low words.
     AllEqualLowWord => Hook::Operation(|o, out| match o.op() {
         Op::AllEqual if o.scalar().is_integer() && o.scalar().size() == 64 => {
@@ -397,6 +404,18 @@ faults! {
     // Shared memory.
     /// A store goes to the slot of the next invocation.
     StoreToNextSlot => Hook::Slot(|index, len| (index + 1) % len),
+    /// Loads of 8 and 16 bits find the element beside it, where two are loaded at once.
+    NarrowLoadsSwapped => Hook::Load(|scalar, cells, at| match cells.get(at ^ 1) {
+        Some(&beside) if is_narrow(scalar) => beside,
+        _ => cells[at],
+    }),
+    /// Loads of signed integers of 8 and 16 bits lose the sign.
+    NarrowLoadLosesSign => Hook::Load(|scalar, cells, at| match is_narrow(scalar) && scalar.is_signed() {
+        true => cells[at] & scalar.bits() >> 1,
+        false => cells[at],
+    }),
+    /// Stores of 8 and 16 bits write twice as much, the upper half being 0.
+    NarrowStoreClobbers => Hook::Clobber(|scalar, at, len| Some(at + 1).filter(|&next| is_narrow(scalar) && next < len)),
     /// Loads from shared memory do not see what other invocations wrote before the last barrier.
     BarrierIgnored => Hook::Stale(StorageClass::Workgroup),
     /// Loads from an array in a buffer do not see what other invocations wrote before the last barrier.
@@ -714,6 +733,15 @@ faults! {
     // What becomes of whole statements.
     /// Variables that are exchanged by way of another one are copied without it.
     RingWithoutATemporary => Hook::Rewrite(peephole::ring_without_a_temporary),
+    /// In a loop with a literal bound of 1, elements are not written.
+    ElementLostInOneTrip => Hook::Rewrite(peephole::element_lost_in_one_trip),
+    /// Where the variables of a function hold more than a hundred components, of the vectors that `^` puts together the second one is lost.
+    SpilledOperandLost => Hook::Peephole(peephole::spilled_operand_lost),
+    /// Of arrays in variables the elements from the 33rd on are those before.
+    LargeArrayWraps => Hook::Element(|_, shape, _, element| match shape {
+        Shape::Array(_) => element % 32,
+        Shape::Single | Shape::Matrix(_) | Shape::Struct(_) => element,
+    }),
     /// A store that a single invocation makes is lost if that is not lane 0.
     SingleStoreOfLaneZero => Hook::Rewrite(peephole::single_store_of_lane_zero),
 

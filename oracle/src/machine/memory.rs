@@ -215,7 +215,10 @@ impl<'a, R: Rules> Machine<'a, R> {
             let own = at == self.layout.index[slot] as usize;
             let array = &mut self.memory.arrays[array];
             // Only a faulty device gets out of range.
-            let Some(&cell) = array.cells.get(at) else { continue };
+            if at >= array.cells.len() {
+                continue;
+            }
+            let cell = self.rules.loaded(array.scalar, &array.cells, at);
             if known == Certainty::Known && predicting {
                 array.touch(at, slot, self.layout.lane_of(slot), false, false)?;
             }
@@ -238,6 +241,9 @@ impl<'a, R: Rules> Machine<'a, R> {
             let Some(cell) = state.cells.get_mut(at) else { continue };
             *cell = value.columns[0][slot];
             state.certainty[at] = certainty(value, slot);
+            if let Some(other) = self.rules.clobbered(state.scalar, at, state.cells.len()) {
+                state.cells[other] = 0;
+            }
             if predicting {
                 state.touch(at, slot, self.layout.lane_of(slot), true, false)?;
             }

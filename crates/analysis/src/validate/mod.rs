@@ -21,7 +21,7 @@ use std::fmt;
 use tangle_program::case::{
     Case, Centre, Data, Draw, EntryPoint, FORMAT, Items, Launch, Stage, SubgroupSize, Tier, Workgroups,
 };
-use tangle_program::memory::{MAX_SHARED_BYTES, is_element};
+use tangle_program::memory::MAX_SHARED_BYTES;
 use tangle_program::resource::MAX_RESOURCES;
 use tangle_program::tree::{Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt};
 use tangle_program::types::Type;
@@ -420,9 +420,11 @@ fn shared(case: &Case) -> Checked {
             return invalid("'slot' counts the elements when arrays are filled").at(|| "name".into());
         }
         names::check(&array.name).or_else(invalid).at(|| "name".into())?;
-        if !is_element(array.scalar) {
-            return invalid(format!("an array holds integers of 32 or 64 bits, not {}", array.scalar.name()))
-                .at(|| "type".into());
+        if !array.scalar.is_integer() {
+            return invalid(format!("an array holds integers, not {}", array.scalar.name())).at(|| "type".into());
+        }
+        if u64::from(array.init) > array.scalar.bits() {
+            return invalid(format!("{} is more than {} holds", array.init, array.scalar.name())).at(|| "init".into());
         }
         if array.len == 0 {
             return invalid("an array has at least one element").at(|| "len".into());

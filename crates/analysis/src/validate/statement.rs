@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use tangle_program::case::{Case, Stage};
-use tangle_program::memory::{ArrayId, AtomicOp, Shared};
+use tangle_program::case::{Case, Stage, SubgroupSize};
+use tangle_program::memory::{ArrayId, AtomicOp, Shared, has_atomics};
 use tangle_program::subgroup::{Gives, SubgroupOp};
 use tangle_program::tree::{
     Arg, Arm, Atomic, Block, Builtin, Direction, Discard, Expr, Function, FunctionId, Label, Loop, LoopKind,
@@ -13,9 +13,10 @@ use tangle_program::types::{Scalar, Type};
 
 use super::expression::{defined, element, in_range};
 use super::{At, Checked, each, invalid, refuse, variable_names};
-use crate::bounds::{Interval, MAX_LOOP_ITERATIONS, Scope};
+use crate::bounds::{Interval, MAX_LOOP_ITERATIONS, MAX_SUBGROUP_SIZE, Scope};
 use crate::cost::value_words;
 use crate::info::ExprInfo;
+use crate::leaving::{self, may_continue};
 use crate::undefined::MayBeUndefined;
 use crate::uniform::Tangles;
 
@@ -137,12 +138,38 @@ impl<'a, 's> Checker<'a, 's> {
         }
         let written = written_in(stmt);
         // Lanes come to a loop's body with what they wrote there before, and to a segment with what the one before it wrote.
-        if matches!(stmt, Stmt::Loop(_) | Stmt::Switch { .. }) {
-            self.scope.here.forget(&written);
+        match stmt {
+            Stmt::Loop(l) => self.enter_loop(l, &written, place),
+            Stmt::Switch { .. } => self.scope.here.forget(&written),
+            _ => {}
         }
         self.rules(stmt, place)?;
         self.scope.here.forget(&written);
         Ok(())
+    }
+
+    /// Of the variables that a loop writes, those stay uniform in its iterations that each iteration gives a uniform value, all of its lanes
+    /// together: lanes that go on to the next one have executed the same assignments. Their values may be made of such variables.
+    fn enter_loop(&mut self, l: &Loop, written: &[VarId], place: Enclosing) {
+        let known = self.scope.here.variables(written);
+        if known.is_empty() || place.tangles != Tangles::Exact {
+            return self.scope.here.forget(written);
+        }
+        let by_all: Vec<(VarId, &Expr)> = of_each_iteration(l).collect();
+        let times = |var: VarId| written.iter().filter(|other| **other == var).count();
+        let is_by_all = |var: &VarId| by_all.iter().filter(|(other, _)| other == var).count() == times(*var);
+        let mut carried: Vec<VarId> = known.into_iter().filter(is_by_all).collect();
+        let before = self.scope.here.clone();
+        loop {
+            self.scope.here = before.carrying(written, &carried);
+            let varies = |value: &Expr| !self.scope.info(value).uniformity.holds_in(place.tangles);
+            let lost: Vec<VarId> = by_all.iter().filter(|(_, value)| varies(value)).map(|(var, _)| *var).collect();
+            let count = carried.len();
+            carried.retain(|var| !lost.contains(var));
+            if carried.len() == count {
+                return;
+            }
+        }
     }
 
     /// What statements other than assignments must be.
@@ -259,6 +286,10 @@ impl<'a, 's> Checker<'a, 's> {
 
     fn atomic(&self, atomic: &Atomic, place: Enclosing) -> Checked {
         let array = self.array(atomic.array)?;
+        if !has_atomics(array.scalar) {
+            return invalid(format!("atomics are on 32 or 64 bits, not on {}", array.scalar.name()))
+                .at(|| "array".into());
+        }
         let index = self.expr_of(&atomic.index, Type::UINT, place).at(|| "index".into())?;
         in_range(&index, array).at(|| "index".into())?;
         match (&atomic.compare, atomic.op) {
@@ -353,9 +384,10 @@ impl<'a, 's> Checker<'a, 's> {
                 }
                 self.part(|checker| checker.comma_list(update, place)).at(|| "kind.for.update".into())?;
             }
-            LoopKind::Forever if l.test.is_some() => {
+            LoopKind::Forever | LoopKind::Endless if l.test.is_some() => {
                 return invalid("a forever loop has no test").at(|| "test".into());
             }
+            LoopKind::Endless => self.leaves(l).at(|| "kind".into())?,
             LoopKind::Forever | LoopKind::While | LoopKind::DoWhile => {}
         }
         if let Some(test) = &l.test {
@@ -369,6 +401,30 @@ impl<'a, 's> Checker<'a, 's> {
             return invalid(format!("can be {most}, more than {MAX_LOOP_ITERATIONS}")).at(|| "bound".into());
         }
         self.part(|checker| checker.block(&l.body, inside)).at(|| "body".into())
+    }
+
+    /// All lanes leave an endless loop, and nothing reads its counter, which is not printed.
+    fn leaves(&self, l: &Loop) -> Checked {
+        let lanes = match self.case.entry_point.subgroup_size {
+            SubgroupSize::Required(size) => size,
+            SubgroupSize::Default | SubgroupSize::Varying => MAX_SUBGROUP_SIZE,
+        };
+        let Some(rounds) = leaving::rounds(l, self.function, lanes) else {
+            refuse!("is not known to be left by all lanes");
+        };
+        if l.bound != Expr::Uint(rounds) {
+            return invalid(format!("all lanes have left after {rounds} iterations: the bound is that"))
+                .at(|| "bound".into());
+        }
+        let mut is_read = false;
+        walk_block(&self.function.body, &mut |stmt| {
+            let reads = |expr: &Expr| expr.any(&mut |part| *part == Expr::Var(l.counter));
+            is_read |= stmt.direct_exprs().any(reads);
+        });
+        if is_read {
+            refuse!("has no counter that could be read");
+        }
+        Ok(())
     }
 
     fn counter(&mut self, counter: VarId) -> Checked {
@@ -461,7 +517,18 @@ impl<'a, 's> Checker<'a, 's> {
     }
 }
 
-/// The variables that a statement and those in it write, counters of loops among them.
+/// The assignments of a loop that all lanes of an iteration execute: those of its head and, in its body, those before a `continue` may come.
+fn of_each_iteration(l: &Loop) -> impl Iterator<Item = (VarId, &Expr)> {
+    let update: &[Stmt] = if let LoopKind::For { update, .. } = &l.kind { update } else { &[] };
+    let before: &[Stmt] = l.test.as_ref().map_or(&[], |test| &test.before);
+    let body = l.body.iter().take_while(|stmt| !may_continue(stmt));
+    update.iter().chain(before).chain(body).filter_map(|stmt| match stmt {
+        Stmt::Assign { var, value } => Some((*var, value)),
+        _ => None,
+    })
+}
+
+/// The variables that a statement and those in it write, counters of loops among them, each as often as it is written.
 fn written_in(stmt: &Stmt) -> Vec<VarId> {
     let mut written = Vec::new();
     let mut note = |stmt: &Stmt| {

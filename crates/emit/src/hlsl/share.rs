@@ -30,6 +30,7 @@ pub fn lacks(case: &Case) -> Vec<String> {
     if case.entry_point.workgroups().derivative_group.is_some() {
         lacking.insert("derivative groups in HLSL".into());
     }
+    lacking.extend(case.program.shared.iter().filter_map(|array| scalar_lacking(array.scalar)));
     for function in &case.program.functions {
         for ty in declared_types(function) {
             if matches!(ty.shape, Shape::Array(_)) {

@@ -953,9 +953,11 @@ impl<'a> Body<'_, 'a> {
     fn repeated(&mut self, l: &'a Loop) {
         let first = match &l.kind {
             LoopKind::For { init, .. } => self.eval(init).0,
-            LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => self.uint(0),
+            LoopKind::While | LoopKind::DoWhile | LoopKind::Forever | LoopKind::Endless => self.uint(0),
         };
-        self.write(l.counter, first);
+        if l.kind != LoopKind::Endless {
+            self.write(l.counter, first);
+        }
         let header = self.begin_header();
         let merge = self.new_block(Role::Merge);
         let test = l.test.as_ref();
@@ -976,10 +978,12 @@ impl<'a> Body<'_, 'a> {
             let next = self.new_block(Role::Other);
             self.targets.push(Target { on_break: merge, on_continue: Some(next) });
             let in_continue = !self.in_continue && can_be_continue(&l.body) && self.takes(Freedom::BodyAsContinue);
-            if is_do_while {
-                self.test_behind(l, header, merge, next, in_continue);
-            } else {
-                self.test_before(l, header, merge, next, in_continue, test_is_straight);
+            match l.kind {
+                LoopKind::Endless => self.untested(l, header, merge, next),
+                LoopKind::DoWhile => self.test_behind(l, header, merge, next, in_continue),
+                LoopKind::For { .. } | LoopKind::While | LoopKind::Forever => {
+                    self.test_before(l, header, merge, next, in_continue, test_is_straight);
+                }
             }
             self.targets.pop();
         }
@@ -987,7 +991,20 @@ impl<'a> Body<'_, 'a> {
         self.enter_merge(merge);
     }
 
-    /// `for`, `while` and endless loops.
+    /// A loop that is left by its body alone.
+    fn untested(&mut self, l: &'a Loop, header: BlockId, merge: BlockId, next: BlockId) {
+        let merges = self.loop_merge(merge, next, l.control);
+        self.blocks.push(merges);
+        let body = self.new_block(Role::Arm);
+        self.jump(body);
+        self.enter(body);
+        self.block(&l.body);
+        self.branch(next);
+        self.enter(next);
+        self.jump(header);
+    }
+
+    /// `for` and `while` loops, and those that test their bound alone.
     fn test_before(
         &mut self,
         l: &'a Loop,

@@ -353,6 +353,12 @@ impl<'p, 'a> Body<'p, 'a> {
                 self.counted(l);
                 self.closed();
             }
+            LoopKind::Endless => {
+                self.place(stmt);
+                self.opened("loop");
+                self.block(&l.body);
+                self.closed();
+            }
             LoopKind::While | LoopKind::Forever => {
                 self.begin(l, |body| body.put("0u"));
                 self.place(stmt);

@@ -102,7 +102,7 @@ impl Builder<'_> {
     ) -> Block {
         self.frame.flow = flow;
         self.frame.estimated = estimated;
-        let block = make(self);
+        let block = self.knowing([], make);
         if !ends_in_jump(&block) {
             ends.flows.push(self.frame.flow);
             ends.estimated = ends.estimated.or(self.frame.estimated);

@@ -88,14 +88,32 @@ impl Builder<'_> {
         };
         // Long loops are light ones.
         let size = if bound.1 > 8 { 2 } else { 2 + self.draw.below(3) };
+        let carried = self.carried_variable(out);
         let written = self.frame.clock;
         let (stmt, counter) = self.repeat(
             LoopHead { form, bound, decision },
             |b, _| if is_light { None } else { b.test(form, decision) },
-            |b, _| if is_light { b.light_body() } else { b.loop_body(size, form) },
+            |b, _| {
+                let rest = |b: &mut Self| if is_light { b.light_body() } else { b.loop_body(size, form) };
+                match carried {
+                    Some(var) => b.carrying(var, rest),
+                    None => rest(b),
+                }
+            },
         );
         out.push(stmt);
         self.after_loop(counter, written, out);
+    }
+
+    /// Now and then, where the lanes of an iteration are known, a variable that is the same in all of them.
+    fn carried_variable(&mut self, out: &mut Block) -> Option<VarId> {
+        let wanted = self.frame.flow.tangle_is_stable() && self.has_uniform_operands() && self.draw.percent(12);
+        wanted.then(|| {
+            let var = self.private("same", Type::UINT);
+            let start = self.uniform_uint(7);
+            self.set(var, start, out);
+            var
+        })
     }
 
     /// One or two assignments, perhaps an operation.
@@ -143,7 +161,7 @@ impl Builder<'_> {
             LoopForm::For => 35,
             LoopForm::While => 75,
             LoopForm::DoWhile => 60,
-            LoopForm::Forever => 0,
+            LoopForm::Forever | LoopForm::Endless => 0,
         };
         if !self.draw.percent(percent) {
             return None;
@@ -191,7 +209,8 @@ impl Builder<'_> {
         let init = self.loop_init(set.form, set.decision);
         let (before, here) = (self.frame.flow, self.frame.estimated);
         let trips = self.frame.trips;
-        let counter = self.frame.local("n", Type::UINT, Class::Clean, Role::Counter);
+        let role = if set.form == LoopForm::Endless { Role::Hidden } else { Role::Counter };
+        let counter = self.frame.local("n", Type::UINT, Class::Clean, role);
         self.frame.vars[counter as usize].uniform = before.is_uniform() && set.decision == Decision::Uniform;
         self.frame.touch(counter);
         let entered = self.frame.clock;
@@ -206,11 +225,11 @@ impl Builder<'_> {
         self.step();
         // The first test decides whether anybody comes in.
         self.frame.guesses[counter as usize] = Some(Guess::all(0));
-        let test = test(self, counter);
+        let test = self.knowing([], |b| test(b, counter));
         self.frame.guesses[counter as usize] = None;
         self.frame.trips = trips * most;
         self.frame.flow = inside;
-        let body = body(self, counter);
+        let body = self.knowing([], |b| body(b, counter));
         self.frame.flow = inside;
         self.frame.estimated = here;
         // The guess followed the first iteration only.
@@ -242,6 +261,7 @@ impl Builder<'_> {
             LoopForm::While => LoopKind::While,
             LoopForm::DoWhile => LoopKind::DoWhile,
             LoopForm::Forever => LoopKind::Forever,
+            LoopForm::Endless => LoopKind::Endless,
         }
     }
 }

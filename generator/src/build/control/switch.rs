@@ -38,7 +38,7 @@ impl Builder<'_> {
             let direct = values.as_ref().map_or(here, |values| who(values, &labels));
             self.frame.estimated = fallen.map_or(direct, |(_, estimated)| direct.or(estimated));
             let falling = if k + 1 == count { Falling::Forbidden } else { Falling::Allowed };
-            let body = self.sharing((count - k) as u32, |b| b.segment(falling));
+            let body = self.sharing((count - k) as u32, |b| b.knowing([], |b| b.segment(falling)));
             fallen = (!ends_in_jump(&body)).then_some((self.frame.flow, self.frame.estimated));
             arms.push(Arm { labels, body });
         }

@@ -1,14 +1,16 @@
 //! Loops: lanes that leave one after another, values that they take with them.
 
-use tangle_program::ops::{BinaryOp, UnaryOp};
+use tangle_analysis::bounds::MAX_SUBGROUP_SIZE;
+use tangle_program::case::SubgroupSize;
+use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Block, Expr, Test, VarId};
-use tangle_program::types::Type;
+use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
 use super::super::condition::Cond;
 use super::super::control::LoopHead;
-use super::super::expression::{as_number, bin, lane, uint};
+use super::super::expression::{Want, as_number, bin, lane, number, uint};
 use super::super::float::splat;
 use super::super::frame::{Jump, Key, Source};
 use super::super::log::Moment;
@@ -39,6 +41,140 @@ fn not(expr: Expr) -> Expr {
 }
 
 impl Builder<'_> {
+    /// `for (;;) { …; if (…) { …; break; } … }` without a counter: in each iteration one lane of every tangle leaves, or less is left of what
+    /// every lane has ([`tangle_analysis::leaving`]).
+    pub(super) fn endless(&mut self, out: &mut Block) {
+        let trips = self.affordable_trips();
+        let lanes = match self.entry_point.subgroup_size {
+            SubgroupSize::Required(size) => size,
+            SubgroupSize::Default | SubgroupSize::Varying => MAX_SUBGROUP_SIZE,
+        };
+        let narrow = [Scalar::Uint8, Scalar::Uint16].into_iter().filter(|scalar| self.config.scalars.contains(scalar));
+        let scalars: Vec<Scalar> = narrow.chain([Scalar::Uint]).collect();
+        let exact = self.is_maximal() && self.frame.flow.is_exact() && lanes <= trips;
+        let of = |op, weight| if exact && self.has(op) { weight } else { 0 };
+        let weights = [6, of(SubgroupOp::Elect, 3), of(SubgroupOp::BroadcastFirst, 3)];
+        match self.draw.index(weights.into_iter()) {
+            0 => {
+                let scalar = self.draw.pick(&scalars);
+                self.until_nothing_is_left(scalar, out);
+            }
+            1 => {
+                let way_out =
+                    |_: &mut Self, _: &mut Block| divergent(Expr::subgroup(SubgroupOp::Elect, []), Source::Other);
+                self.without_counter(lanes, way_out, out);
+            }
+            _ => {
+                let key = self.private("key", Type::UINT);
+                let word = self.key(7);
+                self.set(key, word, out);
+                let first = self.private("first", Type::UINT);
+                let way_out = |b: &mut Self, body: &mut Block| {
+                    b.set(first, Expr::subgroup(SubgroupOp::BroadcastFirst, [Expr::Var(key)]), body);
+                    divergent(compare(BinaryOp::Eq, key, Expr::Var(first)), Source::Var(key))
+                };
+                self.without_counter(lanes, way_out, out);
+            }
+        }
+    }
+
+    /// As long as a word of the lane's own is not 0, which loses bits from one iteration to the next.
+    fn until_nothing_is_left(&mut self, scalar: Scalar, out: &mut Block) {
+        let rest = self.private("rest", Type::scalar(scalar));
+        let own = self.own_value(Type::UINT);
+        let few = bin(BinaryOp::BitAnd, own, uint(self.draw.pick(&[0xFF, 0xF, 0x8421, 0xFFFF_FFFF])));
+        self.set(rest, as_number(scalar, few), out);
+        let by = self.draw.pick(&[1, 0, 2, 3]);
+        let way_out = |b: &mut Self, body: &mut Block| {
+            let less = match by {
+                0 => bin(BinaryOp::BitAnd, Expr::Var(rest), bin(BinaryOp::Sub, Expr::Var(rest), number(scalar, 1))),
+                by => bin(BinaryOp::Shr, Expr::Var(rest), uint(by)),
+            };
+            b.set(rest, less, body);
+            divergent(compare(BinaryOp::Eq, rest, number(scalar, 0)), Source::Var(rest))
+        };
+        self.without_counter(scalar.size(), way_out, out);
+    }
+
+    /// A loop that lanes leave under the condition that `way_out` gives, all of them within so many iterations.
+    fn without_counter(&mut self, rounds: u32, way_out: impl FnOnce(&mut Self, &mut Block) -> Cond, out: &mut Block) {
+        let ty = self.number_type();
+        let sum = self.result_variable(ty, Class::Clean);
+        let (early, late, last) = (self.draw.percent(40), self.draw.percent(50), self.draw.percent(50));
+        let (stmt, _) = self.repeat(
+            counted(LoopForm::Endless, rounds, Decision::Divergent),
+            |_, _| None,
+            |b, _| {
+                let mut body = Vec::new();
+                let seen = |b: &mut Self, block: &mut Block| {
+                    let (detector, value) = (b.detector(ty), b.own_value(ty));
+                    b.detect(detector, ty, value, block);
+                };
+                if early {
+                    seen(b, &mut body);
+                }
+                let cond = way_out(b, &mut body);
+                let leave = b.branch(
+                    cond,
+                    |b| {
+                        let mut block = Vec::new();
+                        if last {
+                            seen(b, &mut block);
+                        }
+                        let value = b.own_value(ty);
+                        b.set(sum, value, &mut block);
+                        b.push_jump(Jump::Break, &mut block);
+                        block
+                    },
+                    |_| Vec::new(),
+                );
+                body.push(leave);
+                if late {
+                    seen(b, &mut body);
+                } else {
+                    b.assignment(&mut body);
+                }
+                body
+            },
+        );
+        out.push(stmt);
+        self.observe(Moment::Loop, &[sum], out);
+    }
+
+    /// `for (one trip) { v = mix(v, w, v < w); v[i] = x; r = op(v[j]); }`
+    pub(super) fn chosen_index(&mut self, out: &mut Block) {
+        let scalar = match self.extended_scalar() {
+            Some(scalar) if !scalar.is_float() && self.draw.percent(50) => scalar,
+            _ => self.draw.pick(&[Scalar::Uint, Scalar::Int]),
+        };
+        let ty = Type::vector(scalar, self.draw.range(2, 4) as u8);
+        let var = self.private("chosen", ty);
+        let start = self.own_value(ty);
+        self.set(var, start, out);
+        let written = self.frame.clock;
+        let together = !self.is_maximal() && self.frame.flow.is_uniform();
+        let decision = if together { Decision::Uniform } else { Decision::Divergent };
+        let head = counted(self.form(), 1, decision);
+        let (stmt, counter) = self.repeat(head, |_, _| None, |b, _| b.chosen_body(var, ty));
+        out.push(stmt);
+        self.after_loop(counter, written, out);
+        let result = self.result_variable(ty, Class::Clean);
+        self.keep(result, Expr::Var(var), out);
+    }
+
+    fn chosen_body(&mut self, var: VarId, ty: Type) -> Block {
+        let mut out = Vec::new();
+        let (other, cond) = (self.own_value(ty), self.compared(ty.width, Want::own(0)));
+        self.set(var, Expr::Intrinsic(Intrinsic::Mix, vec![Expr::Var(var), other, cond]), &mut out);
+        let (index, value) = (self.index(ty), self.own_value(Type::scalar(ty.scalar)));
+        self.set_element(var, index, value, &mut out);
+        let element = Expr::Element(Box::new(Expr::Var(var)), Box::new(self.index(ty)));
+        let of = Type::scalar(ty.scalar);
+        let detector = self.detector(of);
+        self.detect(detector, of, element, &mut out);
+        out
+    }
+
     /// Lanes with equal keys leave together, one key an iteration.
     pub(super) fn waterfall(&mut self, out: &mut Block) {
         let mask = if self.affordable_trips() >= 8 { self.draw.pick(&[3, 7, 3, 1]) } else { 3 };
@@ -89,7 +225,7 @@ impl Builder<'_> {
             divergent(compare(BinaryOp::Eq, key, Expr::Var(first)), Source::Var(key)),
             |b| {
                 let mut block = Vec::new();
-                let keys = [key, first].map(|var| Key { expr: Expr::Var(var), exact: true });
+                let keys = [key, first].map(|var| Key { expr: Expr::Var(var), ty: Type::UINT, exact: true });
                 b.knowing(keys, |b| {
                     if b.draw.percent(30) {
                         b.keyed_operation(&mut block);

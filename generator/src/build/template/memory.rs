@@ -14,7 +14,7 @@ use tangle_program::types::{Scalar, Type};
 use super::super::Builder;
 use super::super::condition::Cond;
 use super::super::control::LoopHead;
-use super::super::expression::{as_number, bin, lane, uint};
+use super::super::expression::{as_number, bin, cast, lane, uint};
 use super::super::frame::{Cost, Role, Source};
 use super::super::log::Moment;
 use crate::class::{Class, Decision};
@@ -74,8 +74,24 @@ impl Builder<'_> {
         self.array_of(scalar, len, init)
     }
 
+    /// The same, perhaps of elements of 8 or 16 bits: without atomics.
+    fn plain_array(&mut self, len: u32, init: u32) -> Option<(ArrayId, Type)> {
+        let narrow: Vec<Scalar> =
+            self.config.scalars.iter().copied().filter(|scalar| scalar.is_integer() && scalar.size() < 32).collect();
+        if narrow.is_empty() || self.draw.percent(65) {
+            return self.array(len, init);
+        }
+        let scalar = self.draw.pick(&narrow);
+        self.array_of(scalar, len, init)
+    }
+
     fn array_of(&mut self, scalar: Scalar, len: u32, init: u32) -> Option<(ArrayId, Type)> {
-        let storage = if self.draw.percent(35) { StorageClass::StorageBuffer } else { StorageClass::Workgroup };
+        let (in_buffers, percent) = match scalar.size() {
+            size @ (8 | 16) => (self.config.narrow_storage.contains(&size), 65),
+            _ => (true, 35),
+        };
+        let in_buffer = self.draw.percent(percent) && in_buffers;
+        let storage = if in_buffer { StorageClass::StorageBuffer } else { StorageClass::Workgroup };
         let array = Shared { name: format!("s{}", self.shared.len()), scalar, len, init, storage };
         let used: u64 = self.shared.iter().map(Shared::bytes).sum();
         if used + array.bytes() > MAX_SHARED_BYTES {
@@ -149,6 +165,27 @@ impl Builder<'_> {
         var
     }
 
+    /// Elements beside each other, from one that begins a word, put together: what a compiler loads at once.
+    fn beside_each_other(&mut self, array: ArrayId, len: u32) -> Option<Expr> {
+        let scalar = self.shared[array as usize].scalar;
+        let count = 32 / scalar.size();
+        if count < 2 || len < count {
+            return None;
+        }
+        let word = match self.draw.below(3) {
+            0 => local_index(),
+            1 => self.constant_word(),
+            _ => self.own_value(Type::UINT),
+        };
+        let first = bin(BinaryOp::Mul, Self::wrapped(word, len / count), uint(count));
+        let part = |b: &Self, k: u32| {
+            let index = if k == 0 { first.clone() } else { bin(BinaryOp::Add, first.clone(), uint(k)) };
+            let value = cast(Scalar::Uint, b.load(array, index));
+            if k == 0 { value } else { bin(BinaryOp::Shl, value, uint(k * scalar.size())) }
+        };
+        Some((1..count).fold(part(self, 0), |sum, k| bin(BinaryOp::Add, sum, part(self, k))))
+    }
+
     /// A function of a value that comes to the same in any order, and a first value that shows its effect.
     fn commutative(&mut self) -> (AtomicOp, u32) {
         self.draw.pick(&[
@@ -211,11 +248,16 @@ impl Builder<'_> {
     /// Everybody writes a slot and reads another one.
     fn exchange(&mut self, out: &mut Block) {
         let len = self.entry_point.group_size();
-        let Some((array, ty)) = self.array(len, 7) else { return self.assignment(out) };
+        let Some((array, ty)) = self.plain_array(len, 7) else { return self.assignment(out) };
         self.store_of_lanes(array, ty, 30, out);
         self.barrier_here(out);
         let index = self.other_slot(len);
         let var = self.read(array, index, out);
+        if let Some(word) = self.beside_each_other(array, len) {
+            let whole = self.result_variable(Type::UINT, Class::Unpredictable);
+            self.set(whole, word, out);
+            self.log(vec![Expr::Var(whole)], out);
+        }
         // Pooling over the neighbours: what a subgroup makes of what came from another.
         if self.draw.percent(50) && self.has(SubgroupOp::Reduce(Fold::Max)) {
             let clustered = self.config.categories.contains(&Category::Clustered) && self.sure_size() >= 4;
@@ -230,7 +272,7 @@ impl Builder<'_> {
     /// Single invocations write their slots, and everybody reads them: the address is the same in all lanes that are there.
     fn single_stores(&mut self, out: &mut Block) {
         let len = self.entry_point.group_size();
-        let Some((array, ty)) = self.array(len, 9) else { return self.assignment(out) };
+        let Some((array, ty)) = self.plain_array(len, 9) else { return self.assignment(out) };
         let writers: Vec<u32> = (0..self.draw.range(1, 3)).map(|_| self.draw.below(len)).collect();
         for &writer in &writers {
             let expr = bin(BinaryOp::Eq, local_index(), uint(writer));
@@ -255,7 +297,7 @@ impl Builder<'_> {
     /// The same several times over, with two barriers in a loop.
     fn exchange_in_loop(&mut self, out: &mut Block) {
         let len = self.entry_point.group_size();
-        let Some((array, ty)) = self.array(len, 0) else { return self.assignment(out) };
+        let Some((array, ty)) = self.plain_array(len, 0) else { return self.assignment(out) };
         let sum = self.frame.local("total", ty, Class::Unpredictable, Role::Private);
         let value = self.own_value(ty);
         self.set(sum, value, out);
@@ -491,7 +533,7 @@ impl Builder<'_> {
     /// One lane loads for all.
     fn elected_load(&mut self, out: &mut Block) {
         let len = self.entry_point.group_size();
-        let Some((array, ty)) = self.array(len, 0) else { return self.assignment(out) };
+        let Some((array, ty)) = self.plain_array(len, 0) else { return self.assignment(out) };
         let value = self.own_value(ty);
         let store = self.store(array, value);
         out.push(store);
@@ -528,7 +570,7 @@ impl Builder<'_> {
         }
         let len = self.entry_point.group_size();
         let len = if self.draw.percent(60) { len.next_power_of_two() } else { len };
-        let Some((array, ty)) = self.array(len, 5) else { return self.assignment(out) };
+        let Some((array, ty)) = self.plain_array(len, 5) else { return self.assignment(out) };
         if self.draw.percent(25) && self.affordable_trips() >= 4 {
             return self.subgroup_exchange_in_loop(array, ty, len, out);
         }
@@ -587,7 +629,7 @@ impl Builder<'_> {
 }
 
 /// What is uniform to the tier may differ between subgroups, in the head of a loop and where a call in it returns.
-fn plain_head(stmt: &mut Stmt) {
+pub(super) fn plain_head(stmt: &mut Stmt) {
     if let Stmt::Loop(l) = stmt {
         if let LoopKind::For { init, update, .. } = &mut l.kind {
             *init = uint(0);

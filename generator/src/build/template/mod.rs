@@ -68,6 +68,8 @@ impl Builder<'_> {
             Template::SubgroupExchange => self.subgroup_exchange(out),
             Template::Descriptor => self.descriptor(out),
             Template::Pressure => self.pressure(out),
+            Template::ChosenIndex => self.chosen_index(out),
+            Template::Endless => self.endless(out),
         }
     }
 
@@ -91,10 +93,12 @@ impl Builder<'_> {
             Template::VoteFastPath => flow.is_exact() && self.has(SubgroupOp::Any),
             Template::Compaction | Template::Sandwich => self.has(SubgroupOp::Ballot),
             Template::SiblingArms | Template::Repeated | Template::EdgeLanes => true,
-            Template::Keyed => self.has_dynamic_broadcast() || self.has(SubgroupOp::Rotate),
+            Template::Keyed => self.has_uniform_operands(),
             Template::SubgroupExchange => self.may_exchange_in_subgroup(),
             Template::Descriptor => self.has_resources(),
             Template::Pressure => loops(3) && self.frame.affords(PRESSURE),
+            Template::ChosenIndex => loops(1),
+            Template::Endless => loops(32),
             Template::ShortCircuit => flow.tolerates_choices() && self.has(SubgroupOp::Any),
             Template::ShuffleScan => loops(3) && self.has(SubgroupOp::ShuffleUp),
             Template::Butterfly => self.has(SubgroupOp::ShuffleXor),
@@ -108,11 +112,11 @@ impl Builder<'_> {
     // --- parts ---
 
     /// A variable that only its template writes.
-    fn private(&mut self, stem: &str, ty: Type) -> VarId {
+    pub(crate) fn private(&mut self, stem: &str, ty: Type) -> VarId {
         self.frame.local(stem, ty, Class::Clean, Role::Private)
     }
 
-    fn set(&mut self, var: VarId, value: Expr, out: &mut Block) {
+    pub(crate) fn set(&mut self, var: VarId, value: Expr, out: &mut Block) {
         let assign = self.assign(var, value);
         out.push(assign);
     }

@@ -140,7 +140,7 @@ impl Builder<'_> {
             Cond { expr, decision: Decision::Divergent, source: Source::Other },
             |b| {
                 let resource = (b.has_resources() && b.draw.percent(25)).then(|| key.clone());
-                b.knowing([Key { expr: key, exact: false }], |b| {
+                b.knowing([Key { expr: key, ty: Type::UINT, exact: false }], |b| {
                     let mut block = Vec::new();
                     if let Some(key) = resource {
                         b.keep_resource(key, false, &mut block);
@@ -188,19 +188,10 @@ impl Builder<'_> {
     }
 
     /// An operation with an operand that has to be uniform, its result kept.
-    pub(super) fn keyed_operation(&mut self, out: &mut Block) {
+    pub(crate) fn keyed_operation(&mut self, out: &mut Block) {
         let Some((value, ty, class)) = self.uniform_operation() else { return self.operation_statement(out) };
         let var = self.result_variable(ty, class);
         self.keep(var, value, out);
-    }
-
-    /// What is made where these keys are known.
-    pub(super) fn knowing<const N: usize, R>(&mut self, keys: [Key; N], make: impl FnOnce(&mut Self) -> R) -> R {
-        let before = self.frame.keys.len();
-        self.frame.keys.extend(keys);
-        let made = make(self);
-        self.frame.keys.truncate(before);
-        made
     }
 
     /// A fast path for subgroups that agree.
