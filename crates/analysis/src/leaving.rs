@@ -9,7 +9,7 @@
 //! | `if (subgroupElect()) { …; break; }` | as many as a subgroup has lanes: of every tangle, whoever is in it, one lane leaves (rule O11) |
 //! | `y = subgroupBroadcastFirst(x);` on an `x` that the loop does not write, then `if (x == y) { …; break; }` | the same: the lowest lane of every tangle leaves |
 
-use tangle_program::ops::BinaryOp;
+use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Expr, Function, Loop, Stmt, VarId, walk_block};
 
@@ -45,8 +45,16 @@ pub fn rounds(l: &Loop, function: &Function, lanes: u32) -> Option<u32> {
 /// The condition under which lanes break here.
 fn exit(stmt: &Stmt) -> Option<&Expr> {
     match stmt {
-        Stmt::If { cond, then, .. } if then.last() == Some(&Stmt::Break) => Some(cond),
+        Stmt::If { cond, then, .. } if then.last() == Some(&Stmt::Break) => Some(without_expectation(cond)),
         _ => None,
+    }
+}
+
+/// What is left of a condition without what the compiler may expect of it.
+fn without_expectation(cond: &Expr) -> &Expr {
+    match cond {
+        Expr::Intrinsic(Intrinsic::Expect, args) => args.first().map_or(cond, without_expectation),
+        _ => cond,
     }
 }
 

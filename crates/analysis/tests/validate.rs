@@ -7,7 +7,7 @@ use common::tour::{self, cast};
 use common::*;
 use tangle_analysis::validate::{Invalid, MAX_EXPRS, MAX_FUNCTIONS, MAX_STATEMENTS, MAX_VARS, validate};
 use tangle_program::case::{Case, Data, DerivativeGroup, SpecConstant, SpirvVersion, SubgroupSize, Tier};
-use tangle_program::ops::BinaryOp;
+use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::resource::{Resource, ResourceClass};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{
@@ -656,6 +656,10 @@ fn endless_loops() {
         (32, vec![shift(1), none()]),
         (32, vec![assign(2, binary(x(), BinaryOp::BitAnd, minus(1))), log(1, 2), none(), skip.clone()]),
         (128, vec![elect()]),
+        (
+            128,
+            vec![leave(tour::intrinsic(Intrinsic::Expect, [Expr::subgroup(SubgroupOp::Elect, []), Expr::Bool(true)]))],
+        ),
         (128, vec![first(), same()]),
     ] {
         valid(&with(bound, body));
