@@ -93,7 +93,7 @@ impl Profile {
                 {
                     weights.scale_template(template, 200);
                 }
-                weights.loops = [10; LoopForm::COUNT];
+                weights.loops = LoopForm::BASE.map(|weight| if weight > 0 { 10 } else { 0 });
                 weights.conditions[Condition::Iteration as usize] *= 2;
             }
             Profile::Ops => {
