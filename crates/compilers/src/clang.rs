@@ -11,8 +11,8 @@ use tangle_features::Feature;
 use tangle_program::case::{Case, SpirvVersion, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Fold, SubgroupOp};
-use tangle_program::tree::{Expr, Function};
-use tangle_program::types::Type;
+use tangle_program::tree::{Block, Expr, Function, Stmt};
+use tangle_program::types::{Scalar, Shape, Type};
 use tangle_program::variant::Language;
 use tempfile::TempDir;
 
@@ -134,13 +134,32 @@ fn fitted(case: &mut Case) {
         let functions = case.program.functions.iter_mut();
         functions.flat_map(|function| &mut function.locals).for_each(|local| local.precise = false);
     }
-    // Clang 22 crashes on most push constants: their words stand behind those of the uniform buffer.
+    // Clang 22 crashes on most shaders with push constants: their words go behind those of the uniform buffer.
     let first = case.data.uniforms.len() as u32;
     case.data.uniforms.append(&mut case.data.push);
     change_exprs(case, &mut |function, expr| match expr {
         Expr::Push(k) => *expr = Expr::Uniform(first + *k),
         expr => fit(function, expr, &unknown),
     });
+    // It crashes on the bit patterns of floats.
+    for function in &mut case.program.functions {
+        let declarations = Function { body: Block::new(), ..function.clone() };
+        log_no_floats(&declarations, &mut function.body);
+    }
+}
+
+/// Logs whole numbers in place of floats.
+fn log_no_floats(function: &Function, block: &mut Block) {
+    for stmt in block {
+        if let Stmt::Log { values, .. } = stmt {
+            let is_float =
+                |value: &Expr| value.ty(function).is_some_and(|ty| ty.scalar.is_float() && ty.shape == Shape::Single);
+            for value in values.iter_mut().filter(|value| is_float(value)) {
+                *value = Expr::Cast(Scalar::Int, Box::new(value.clone()));
+            }
+        }
+        stmt.nested_blocks_mut().into_iter().for_each(|block| log_no_floats(function, block));
+    }
 }
 
 fn fit(function: &Function, expr: &mut Expr, unknown: &BTreeSet<&str>) {

@@ -13,8 +13,8 @@ use tangle_files::words;
 
 use crate::Failure;
 
-/// The most processor time, seconds.
-const SECONDS: libc::rlim_t = 60;
+/// The most processor time, seconds: a hundred times what the slowest of them takes for a shader.
+const SECONDS: libc::rlim_t = 20;
 
 /// The most memory, bytes.
 const MEMORY: libc::rlim_t = 4 << 30;
