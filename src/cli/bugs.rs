@@ -633,7 +633,7 @@ fn site(args: &SiteArgs) -> anyhow::Result<Found> {
         write_atomically(&args.out.join(&name), report.as_bytes())?;
         campaigns.push((name, campaign));
     }
-    let first = index("Bugs of drivers", &book.records, &campaigns);
+    let first = index("Bugs of drivers and compilers", &book.records, &campaigns);
     write_atomically(&args.out.join("index.html"), first.as_bytes())?;
     say!(
         "{}: {} bugs, {shown} with lanes, {} campaigns",

@@ -95,8 +95,30 @@ fn lately(html: &mut Html, place: &str, campaign: &Campaign) {
         ("minimised to".to_owned(), format!("{} bugs, {new} of them not known", statistics.bugs.len())),
     ];
     html.facts(facts.into_iter().chain(covered));
-    html.raw("<p>").element("a", &[("href", &address(place))], "its report").raw("</p>\n</section>\n");
+    let bugs = campaign.bugs();
+    if !bugs.is_empty() {
+        html.raw("<div class=\"scroll\"><table class=\"statistics\">\n<thead><tr><th>found</th><th>cases</th></tr></thead>\n<tbody>\n");
+        for bug in bugs.iter().take(BUGS_SHOWN) {
+            html.raw("<tr><td class=\"what\">").text(capital(&bug.title()));
+            html.raw("<br><span class=\"sub\">").text(&bug.device);
+            if let Some(known) = &bug.known {
+                html.raw(", known: ").text(known);
+            }
+            html.raw("</span></td>").element("td", &[], thousands(statistics.cases_of(bug))).raw("</tr>\n");
+        }
+        html.raw("</tbody></table></div>\n");
+        if let Some(left @ 1..) = bugs.len().checked_sub(BUGS_SHOWN) {
+            html.element("p", &[], format_args!("and {left} more")).raw("\n");
+        }
+    }
+    html.raw("<p>")
+        .element("a", &[("href", &address(place))], "Its report, with the coverage of operations")
+        .raw("</p>\n");
+    html.raw("</section>\n");
 }
+
+/// Bugs of a campaign on the first page.
+const BUGS_SHOWN: usize = 12;
 
 /// The page of a bug. `shown` is the finding, or what the case has to do, if either is known.
 pub fn bug(record: &Record, shown: Option<&Analysis<'_>>) -> String {
@@ -166,10 +188,12 @@ fn history(html: &mut Html, record: &Record) {
 
 #[cfg(test)]
 mod tests {
+    use tangle_identity::BugId;
     use tangle_identity::book::Event;
     use tangle_identity::switches::Switches;
 
     use super::*;
+    use crate::statistics::BugEntry;
 
     fn record(id: &str, state: State) -> Record {
         Record {
@@ -181,6 +205,30 @@ mod tests {
             switches: vec![Switches { passes: vec!["A=<1>".into()], ..Switches::default() }],
             history: vec![Event { date: "2026-01-02".into(), what: "added & seen".into() }],
             ..Record::default()
+        }
+    }
+
+    #[test]
+    fn what_a_campaign_found_stands_on_the_first_page() {
+        let mut campaign = Campaign::default();
+        for number in 0..BUGS_SHOWN + 2 {
+            campaign.statistics.enter_bug(BugEntry {
+                device: "dev<ice>".into(),
+                bug: BugId::Text(format!("shape {number}")),
+                operators: Default::default(),
+                known: (number > 0).then(|| "known <one>".to_owned()),
+                signatures: Default::default(),
+                witnesses: 1,
+                representative: String::new(),
+                statements: 1,
+                severity: Default::default(),
+                flake: None,
+            });
+        }
+        let index = index("Bugs", &[], &[("campaign-1.html".into(), campaign)]);
+        for part in ["Shape 0", "dev&lt;ice&gt;", "known: known &lt;one&gt;", "and 2 more", "href=\"campaign-1.html\""]
+        {
+            assert!(index.contains(part), "{part}: {index}");
         }
     }
 
