@@ -8,6 +8,10 @@ use std::process::Command;
 
 use common::*;
 use regex::Regex;
+use tangle_oracle::map::MapRule;
+use tangle_oracle::observed::TangleRule;
+use tangle_program::subgroup::TABLE;
+use tangle_program::types::Scalar;
 
 /// The numbers of the rules that the book defines, in its order.
 fn defined(book: &str) -> Vec<String> {
@@ -59,6 +63,24 @@ fn every_rule_that_is_cited_is_in_the_book() {
     }
     assert!(dangling.is_empty(), "cited and not in docs/rules.md:\n{}", dangling.join("\n"));
     note!("{citations} citations of {} rules", rules.len());
+}
+
+#[test]
+fn every_rule_that_a_report_names_is_in_the_book() {
+    let rules: BTreeSet<String> = defined(&read(&root().join("docs/rules.md"))).into_iter().collect();
+    let of_tangles = TangleRule::ALL.iter().map(|rule| rule.number());
+    let of_maps = MapRule::ALL.iter().map(|rule| rule.number());
+    let of_operations =
+        TABLE.iter().flat_map(|info| info.scalars.iter().chain(&[Scalar::Uint]).map(|&scalar| info.rule(scalar)));
+    for number in of_tangles.chain(of_maps).chain(of_operations) {
+        assert!(rules.contains(&number.to_string()), "{number} is not in docs/rules.md");
+    }
+    // Those that stand in the code of reports by themselves.
+    let source = read(&root().join("crates/identity/src/rule.rs"));
+    let pair = Regex::new(r"\('([A-Z])', (\d+)\)").expect("a pattern");
+    let named: Vec<String> = pair.captures_iter(&source).map(|found| format!("{}{}", &found[1], &found[2])).collect();
+    assert!(named.len() > 8, "{named:?}");
+    named.iter().for_each(|number| assert!(rules.contains(number), "{number} is not in docs/rules.md"));
 }
 
 /// Pages of other projects, which are named with their project.

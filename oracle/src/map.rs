@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 use tangle_program::case::interface::{MAP_WORDS, MAP_WRITTEN, MAP_WRITTEN_ARB, NOT_OBSERVED};
 use tangle_program::case::{Case, EntryPoint, GroupId, InvocationId, Launch, SpirvVersion, SubgroupSize};
+use tangle_program::rule::RuleNumber;
 use tangle_program::subgroup::{Severity, first_lanes, lanes};
 
 use crate::fragment;
@@ -43,7 +44,7 @@ impl SizePromise {
 pub enum MapRule {
     /// Every invocation runs the prologue.
     Written,
-    /// The token, a `subgroupBroadcastFirst`, names an invocation of the same subgroup (rule P5).
+    /// The token, a `subgroupBroadcastFirst`, names an invocation of the same subgroup (rule P1).
     Token,
     /// `gl_SubgroupInvocationID < gl_SubgroupSize`, different for every lane of a subgroup (Vulkan, SubgroupLocalInvocationId).
     LaneIds,
@@ -75,6 +76,41 @@ pub enum MapRule {
 }
 
 impl MapRule {
+    /// Every rule.
+    pub const ALL: [MapRule; 14] = [
+        MapRule::Written,
+        MapRule::Token,
+        MapRule::LaneIds,
+        MapRule::Size,
+        MapRule::EntryBallot,
+        MapRule::FullSubgroups,
+        MapRule::SubgroupIdRange,
+        MapRule::NumSubgroups,
+        MapRule::SubgroupIds,
+        MapRule::Coverage,
+        MapRule::Quads,
+        MapRule::ActiveHelpers,
+        MapRule::Executions,
+        MapRule::NoHelpers,
+    ];
+
+    /// Its number in docs/rules.md.
+    pub const fn number(self) -> RuleNumber {
+        match self {
+            MapRule::Token => RuleNumber::new('P', 1),
+            MapRule::LaneIds => RuleNumber::new('M', 2),
+            MapRule::Size => RuleNumber::new('M', 3),
+            MapRule::FullSubgroups => RuleNumber::new('M', 4),
+            MapRule::SubgroupIdRange | MapRule::NumSubgroups | MapRule::SubgroupIds => RuleNumber::new('M', 6),
+            MapRule::Written | MapRule::EntryBallot => RuleNumber::new('M', 7),
+            MapRule::Coverage => RuleNumber::new('H', 1),
+            MapRule::Quads => RuleNumber::new('H', 2),
+            MapRule::ActiveHelpers => RuleNumber::new('H', 4),
+            MapRule::Executions => RuleNumber::new('I', 1),
+            MapRule::NoHelpers => RuleNumber::new('I', 3),
+        }
+    }
+
     /// What the rule says, in one line.
     pub const fn text(self) -> &'static str {
         match self {

@@ -157,7 +157,8 @@ fn pattern(name: &str) -> String {
 /// What the invocations of four by four pixels log, by number; in subgroups of four lane 0 is left above in its quad, lane 1 beside it.
 fn by_pixel(log: impl Fn(u32, u32, u32) -> String) -> String {
     let all = (0..16).map(|index| (index, log(index % 4, index / 4, index % 2 + index / 4 % 2 * 2)));
-    let logs: Vec<String> = all.filter(|(_, log)| !log.is_empty()).map(|(index, log)| format!("{index}: {log}")).collect();
+    let logs: Vec<String> =
+        all.filter(|(_, log)| !log.is_empty()).map(|(index, log)| format!("{index}: {log}")).collect();
     logs.join(", ")
 }
 

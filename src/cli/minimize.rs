@@ -109,7 +109,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         Some(name) => open(args, &drivers, name)?.into_iter().next().map(Against::new),
         None => None,
     };
-    let options = ReduceOptions { same, time: args.time, candidates: args.tries, from, against };
+    let options = ReduceOptions { same, time: args.time, processor_time: None, candidates: args.tries, from, against };
     say_stderr!("{}{}", if resumed { "going on from an earlier run: " } else { "" }, summary(&start));
     let started = Instant::now();
     let reduced = watched(&targets, &start, signature, &options, |best| place.note(&original, best));

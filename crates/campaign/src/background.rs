@@ -1,25 +1,31 @@
 //! Findings made small while the campaign goes on, on a worker of their own.
 //!
 //! ```text
-//!   campaign ── a finding is saved ──► queue ──► one at a time: reduce, at most a minute ──► <finding>/minimized/
-//!                                                                            └─► name of the bug ──► statistics
+//!   campaign ── a finding is saved ──► queue ──► recognised: passes with the change of a bug that is known here? ──► statistics
+//!                                       ▲  │                                                                           ▲
+//!                              unfinished  └──► one at a time: reduce, a turn ──► <finding>/minimized/ ──► name of the bug ──┘
 //! ```
 //!
-//! The first witness of each signature comes first, what is slow to reproduce comes last. When the search is over, what is left in
-//! the queue gets a little more time. What is not done then is reported, and a campaign that is taken up again goes on from what was reached.
+//! The first witness of each signature comes first, what is slow to reproduce comes last. A turn is so much processor time, of this thread and
+//! of the worker. What is not done then goes on from what was reached when all others have had a turn, with twice as much; and what was
+//! recognised is minimised then, to make sure. When the search is over, what is left gets a little more time. What is not done then is reported,
+//! and a campaign that is taken up again goes on from what was reached.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use tangle_identity::{Kind, Signature};
+use tangle_identity::failure::Crash;
+use tangle_identity::known::{Bug, Effect};
+use tangle_identity::{Change, Detail, Kind, Signature};
 use tangle_program::case::Case;
 use tangle_report::saved::Rate;
 
 use crate::against::Against;
+use crate::counterfactual::{Failing, is_alike};
 use crate::minimized::MinimizedPath;
 use crate::reduce::{ReduceOptions, content_hash, reduce};
 use crate::target::Target;
@@ -28,8 +34,11 @@ use crate::variants;
 /// Opens another worker of a device.
 pub type Opener = Box<dyn Fn(&str) -> anyhow::Result<Target> + Send + Sync>;
 
-/// Longest time for one finding.
-const EACH: Duration = Duration::from_secs(60);
+/// Processor time of a finding's first turn.
+const TURN: Duration = Duration::from_secs(30);
+
+/// The urgency of further witnesses of what takes long to reproduce: nearly always they show the same bug.
+const LATE: u8 = 3;
 
 /// Time between two looks at an empty queue.
 const NAP: Duration = Duration::from_millis(50);
@@ -58,6 +67,57 @@ pub struct Small {
     pub signature: Signature,
     /// How often it fails.
     pub rate: Rate,
+    /// What it passes without.
+    pub passes_without: BTreeSet<Change>,
+}
+
+/// What came of a finding.
+#[derive(Debug)]
+pub enum Progressed {
+    /// It is minimised.
+    Minimized(Box<Small>),
+    /// It passes with a change that a bug is known by.
+    Recognised {
+        /// The finding.
+        request: Box<Request>,
+        /// The change.
+        change: Change,
+    },
+}
+
+/// What a bug of a device is recognised by.
+#[derive(Clone, Debug, PartialEq)]
+struct Clue {
+    /// How it fails.
+    fails: Fails,
+    /// What it passes with.
+    change: Change,
+}
+
+/// How a bug fails, as far as it is known.
+#[derive(Clone, Debug, PartialEq)]
+enum Fails {
+    Like(Signature),
+    /// Of an entry of known bugs.
+    With(Effect),
+}
+
+/// A finding in the queue.
+#[derive(Debug)]
+struct Waiting {
+    request: Request,
+    /// Turns that it has had.
+    turns: u32,
+}
+
+/// A place in the queue; the smallest is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    /// How often others come first.
+    round: u32,
+    urgency: u8,
+    nth: usize,
+    number: u64,
 }
 
 /// Makes findings small, one at a time.
@@ -67,7 +127,13 @@ pub struct Background {
     devices: Vec<String>,
     /// A device that what is made small must not fail on.
     against: Option<Against>,
-    queue: Mutex<BTreeMap<(u8, usize, u64), Request>>,
+    queue: Mutex<BTreeMap<Place, Waiting>>,
+    /// Processor time of a first turn.
+    turn: Duration,
+    /// By device.
+    clues: Mutex<BTreeMap<String, Vec<Clue>>>,
+    /// Signatures of which a finding was minimised or recognised, with their devices: their other findings are not missed.
+    explained: Mutex<BTreeSet<(String, Signature)>>,
     number: AtomicU64,
     /// When to stop, known when the search is over.
     deadline: OnceLock<Instant>,
@@ -85,6 +151,9 @@ impl Background {
             devices,
             against,
             queue: Mutex::default(),
+            turn: TURN,
+            clues: Mutex::default(),
+            explained: Mutex::default(),
             number: AtomicU64::new(0),
             deadline: OnceLock::new(),
             unfinished: Mutex::default(),
@@ -94,14 +163,35 @@ impl Background {
 
     /// Puts a finding into the queue: witness number `nth` of its signature, from 0.
     pub fn ask(&self, request: Request, nth: usize) {
-        let Some(urgency) = urgency(request.signature.kind, nth) else { return };
+        let Some(urgency) = urgency(&request.signature, nth) else { return };
         let number = self.number.fetch_add(1, Ordering::Relaxed);
-        self.queue().insert((urgency, nth, number), request);
+        self.queue().insert(Place { round: 0, urgency, nth, number }, Waiting { request, turns: 0 });
     }
 
-    /// How many are waiting.
+    /// How many have had no turn yet and may be a bug of their own.
     pub fn waiting(&self) -> usize {
-        self.queue().len()
+        self.queue().keys().filter(|place| place.round == 0 && place.urgency < LATE).count()
+    }
+
+    /// Findings that fail like this one on a device and pass with one of the changes are the same bug.
+    pub fn learn(&self, device: &str, signature: &Signature, changes: &BTreeSet<Change>) {
+        self.add_clues(device, changes.iter().map(|&change| Clue { fails: Fails::Like(signature.clone()), change }));
+    }
+
+    /// The same of a known bug.
+    pub fn learn_known(&self, device: &str, bug: &Bug) {
+        let clue = |&change| Clue { fails: Fails::With(bug.effect), change };
+        self.add_clues(device, bug.passes_without.iter().map(clue));
+    }
+
+    fn add_clues(&self, device: &str, new: impl Iterator<Item = Clue>) {
+        let mut clues = lock(&self.clues);
+        let clues = clues.entry(device.to_owned()).or_default();
+        new.for_each(|clue| {
+            if !clues.contains(&clue) {
+                clues.push(clue)
+            }
+        });
     }
 
     /// Says that the search is over, and how much time there is for what is left.
@@ -123,40 +213,99 @@ impl Background {
     }
 
     /// Works through the queue until the search is over, and a little longer. `stop` ends it at once.
-    pub fn work(&self, stop: &AtomicBool, mut done: impl FnMut(Small)) {
+    pub fn work(&self, stop: &AtomicBool, mut done: impl FnMut(Progressed)) {
         let mut workers = BTreeMap::<String, Vec<Target>>::new();
         while !self.is_over() && !stop.load(Ordering::SeqCst) {
-            let Some((_, request)) = self.queue().pop_first() else {
+            let Some((place, waiting)) = self.queue().pop_first() else {
                 if self.deadline.get().is_some() {
                     break;
                 }
                 std::thread::sleep(NAP);
                 continue;
             };
-            self.now(Some((request.folder.clone(), "minimising")));
-            match self.minimize(&request, &mut workers, stop) {
-                Ok(small) => done(small),
-                Err(reason) => drop(self.unfinished().insert(request.folder, reason)),
-            }
+            self.take_turn(place, waiting, &mut workers, stop, &mut done);
             self.now(None);
         }
-        let mut unfinished = self.unfinished();
-        for request in std::mem::take(&mut *self.queue()).into_values() {
-            unfinished.insert(request.folder, "there was no time left".into());
+        let mut unfinished = lock(&self.unfinished);
+        let explained = lock(&self.explained);
+        for Waiting { request, turns } in std::mem::take(&mut *self.queue()).into_values() {
+            let reason = match turns {
+                0 => "the campaign ended before they were tried",
+                _ => "they still became smaller when the campaign ended",
+            };
+            if !explained.contains(&(request.device, request.signature)) {
+                unfinished.insert(request.folder, reason.into());
+            }
         }
+    }
+
+    fn take_turn(
+        &self,
+        place: Place,
+        waiting: Waiting,
+        workers: &mut BTreeMap<String, Vec<Target>>,
+        stop: &AtomicBool,
+        done: &mut impl FnMut(Progressed),
+    ) {
+        let request = &waiting.request;
+        let later = Place { round: place.round + 1, ..place };
+        if place.round == 0 {
+            self.now(Some((request.folder.clone(), "recognising")));
+            if let Some(change) = self.recognised(request, workers) {
+                self.explain(request);
+                done(Progressed::Recognised { request: Box::new(request.clone()), change });
+                drop(self.queue().insert(later, waiting));
+                return;
+            }
+        }
+        self.now(Some((request.folder.clone(), "minimising")));
+        match self.minimize(&waiting, workers, stop) {
+            Ok(Some(small)) => {
+                self.explain(request);
+                self.learn(&request.device, &small.signature, &small.passes_without);
+                done(Progressed::Minimized(small));
+            }
+            Ok(None) => {
+                drop(self.queue().insert(later, Waiting { turns: waiting.turns + 1, ..waiting }));
+            }
+            Err(reason) => drop(lock(&self.unfinished).insert(waiting.request.folder, reason)),
+        }
+    }
+
+    fn explain(&self, request: &Request) {
+        lock(&self.explained).insert((request.device.clone(), request.signature.clone()));
     }
 
     /// The folders of those that are not minimised, with the reasons.
     pub fn left_over(&self) -> BTreeMap<PathBuf, String> {
-        self.unfinished().clone()
+        lock(&self.unfinished).clone()
     }
 
+    /// A change that a bug of the device is known by and that a finding passes with.
+    fn recognised(&self, request: &Request, workers: &mut BTreeMap<String, Vec<Target>>) -> Option<Change> {
+        let fails = |clue: &Clue| match &clue.fails {
+            Fails::Like(signature) => is_alike(&request.signature, signature),
+            Fails::With(effect) => Effect::of(request.signature.kind) == Some(*effect),
+        };
+        let clues = lock(&self.clues).get(&request.device).cloned().unwrap_or_default();
+        let changes: BTreeSet<Change> = clues.iter().filter(|clue| fails(clue)).map(|clue| clue.change).collect();
+        if !changes.iter().any(|change| change.apply(&request.case).is_some()) {
+            return None;
+        }
+        self.open(&request.device, workers).ok()?;
+        let target = workers.get(&request.device)?.first()?;
+        let failing = Failing::confirm(target, &request.case, &request.signature)?;
+        changes.into_iter().find(|&change| failing.is_right_without(change))
+    }
+
+    /// A turn of a finding. `None` if it is not finished.
     fn minimize(
         &self,
-        request: &Request,
+        waiting: &Waiting,
         workers: &mut BTreeMap<String, Vec<Target>>,
         stop: &AtomicBool,
-    ) -> Result<Small, String> {
+    ) -> Result<Option<Box<Small>>, String> {
+        let Waiting { request, turns } = waiting;
         let started = Instant::now();
         self.open(&request.device, workers)?;
         let targets = workers.get(&request.device).map_or(&[][..], Vec::as_slice);
@@ -164,7 +313,7 @@ impl Background {
         let place = MinimizedPath::of(&request.folder);
         let start = place.unfinished(original).unwrap_or_else(|| original.clone());
         let options = ReduceOptions {
-            time: Some(EACH),
+            processor_time: Some(self.turn.saturating_mul(2u32.saturating_pow(*turns))),
             from: Some(content_hash(original)),
             against: self.against.clone(),
             ..ReduceOptions::default()
@@ -179,13 +328,18 @@ impl Background {
             place.save(&targets[0], original, &reduction, started.elapsed()).map_err(|error| format!("{error:#}"))?;
         }
         if !reduction.minimized.finished {
-            return Err("there was no time left".into());
+            return Ok(None);
         }
-        let case = reduction.minimized.case;
-        let small = Small { request: request.clone(), signature: reduction.signature, case, rate: reduction.after };
+        let small = Small {
+            request: request.clone(),
+            signature: reduction.signature,
+            case: reduction.minimized.case,
+            rate: reduction.after,
+            passes_without: reduction.passes_without,
+        };
         self.now(Some((small.request.folder.clone(), "looking for the stage to blame for")));
         self.blame(&small, &place, workers)?;
-        Ok(small)
+        Ok(Some(Box::new(small)))
     }
 
     /// Opens a worker of a device, unless there is one.
@@ -219,24 +373,110 @@ impl Background {
         self.deadline.get().is_some_and(|deadline| Instant::now() >= *deadline)
     }
 
-    fn queue(&self) -> std::sync::MutexGuard<'_, BTreeMap<(u8, usize, u64), Request>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn unfinished(&self) -> std::sync::MutexGuard<'_, BTreeMap<PathBuf, String>> {
-        self.unfinished.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, BTreeMap<Place, Waiting>> {
+        lock(&self.queue)
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Small numbers come first; `None`: not at all.
-const fn urgency(kind: Kind, nth: usize) -> Option<u8> {
-    match kind {
-        Kind::Value | Kind::Path => Some(0),
+fn urgency(signature: &Signature, nth: usize) -> Option<u8> {
+    let is_placed =
+        || matches!(&signature.detail, Detail::Crash(Crash { place: Some(place), .. }) if place.is_of_any_build());
+    match signature.kind {
+        Kind::Value | Kind::Path | Kind::VulkanError | Kind::OpenGlError => Some(0),
+        Kind::LaneMap | Kind::Toolchain => (nth == 0).then_some(0),
         // One witness says it all.
-        Kind::LaneMap | Kind::VulkanError | Kind::OpenGlError | Kind::Toolchain if nth == 0 => Some(0),
+        Kind::Crash if nth > 0 && is_placed() => None,
         // Every candidate that fails costs a worker, or the whole time limit.
         Kind::Crash | Kind::DeviceLost | Kind::OutOfMemory | Kind::Implausible if nth == 0 => Some(1),
         Kind::Hang if nth == 0 => Some(2),
-        _ => None,
+        Kind::Crash | Kind::DeviceLost | Kind::OutOfMemory | Kind::Implausible | Kind::Hang => Some(LATE),
+        Kind::Invalid => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tangle_program::tree::{Builtin, Expr, Stmt};
+
+    use super::*;
+    use crate::counterfactual::tests::{assumed, branched};
+    use crate::prepare::prepare;
+
+    fn background(turn: Duration) -> Background {
+        let background = Background::new(Box::new(Target::built_in), Vec::new(), None);
+        background.wind_up(Duration::from_secs(3600));
+        Background { turn, ..background }
+    }
+
+    fn request(device: &str, case: Case, folder: PathBuf) -> Request {
+        let target = Target::built_in(device).expect("there is such a fault");
+        let signature = target.run(&prepare(case.clone()).expect("it compiles")).signature(&case).expect("it fails");
+        Request { device: device.into(), case, signature, folder }
+    }
+
+    fn all(background: &Background) -> Vec<&'static str> {
+        let mut all = Vec::new();
+        background.work(&AtomicBool::new(false), |progress| {
+            all.push(match progress {
+                Progressed::Minimized(_) => "minimised",
+                Progressed::Recognised { .. } => "recognised",
+            });
+        });
+        all
+    }
+
+    #[test]
+    fn what_a_turn_does_not_finish_is_finished_later() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let mut case = assumed();
+        let log =
+            |site| Stmt::Log { site, values: vec![Expr::Builtin(Builtin::Lane), Expr::Builtin(Builtin::LocalIndex)] };
+        case.program.functions.last_mut().expect("main").body.extend((10..16).map(log));
+        let request = request("reference:assumption_unreachable", case, place.path().into());
+        let background = background(Duration::from_micros(1));
+        let waiting = Waiting { request: request.clone(), turns: 0 };
+        let turn = background.minimize(&waiting, &mut BTreeMap::new(), &AtomicBool::new(false));
+        assert!(matches!(turn, Ok(None)), "a microsecond is not enough");
+        background.ask(request, 0);
+        assert_eq!(all(&background), ["minimised"]);
+        assert!(background.left_over().is_empty(), "{:?}", background.left_over());
+    }
+
+    #[test]
+    fn what_ends_before_its_turn_is_missed_unless_its_signature_is_explained() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let one = request("reference:assumption_unreachable", assumed(), place.path().join("1"));
+        let background = background(TURN);
+        background.ask(one.clone(), 0);
+        background.ask(Request { folder: place.path().join("2"), ..one.clone() }, 1);
+        background.work(&AtomicBool::new(true), |_| panic!("it is stopped"));
+        assert_eq!(background.left_over().len(), 2);
+        let background = self::background(TURN);
+        background.explain(&one);
+        background.ask(one, 0);
+        background.work(&AtomicBool::new(true), |_| panic!("it is stopped"));
+        assert!(background.left_over().is_empty());
+    }
+
+    #[test]
+    fn a_finding_that_passes_with_the_change_of_a_bug_is_that_bug() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let change = "assumeEXT in straight code".parse::<Change>().expect("a change");
+        for (device, case, expected) in [
+            ("reference:assumption_unreachable", assumed(), &["recognised", "minimised"][..]),
+            // It has an assumption, too, and fails for another reason.
+            ("reference:if_merge_loses_last_lane", branched(), &["minimised"]),
+        ] {
+            let request = request(device, case, place.path().join(device));
+            let background = background(TURN);
+            background.learn(device, &request.signature, &[change].into());
+            background.ask(request, 0);
+            assert_eq!(all(&background), expected, "{device}");
+        }
     }
 }

@@ -35,6 +35,7 @@ pub mod campaign;
 pub mod capabilities;
 pub mod clearest;
 pub mod corpus;
+pub mod counterfactual;
 pub mod coverage;
 mod crash_mark;
 pub mod everywhere;

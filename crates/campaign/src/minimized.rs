@@ -1,6 +1,7 @@
 //! Where a minimised finding goes: a finding's folder that also says how it was made (`minimized.json`, `neighbour.json`), and beside
 //! it, until that is finished, the smallest case so far (`minimized.best.json`), from which a later run goes on.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use serde::Deserialize;
 use tangle_analysis::validate::validate;
 use tangle_emit::source;
 use tangle_files::write_atomically;
+use tangle_identity::Change;
 use tangle_minimizer::statements;
 use tangle_program::case::Case;
 use tangle_report::SavedFinding;
@@ -81,9 +83,16 @@ impl MinimizedPath {
 
     /// The minimised finding, if it is there and no step further fails.
     pub fn finished(&self) -> Option<SavedFinding> {
-        let record: Record =
-            serde_json::from_slice(&tangle_files::read(&self.out.join(RECORD), tangle_files::MOST).ok()?).ok()?;
-        record.finished.then(|| SavedFinding::read(&self.out).ok()).flatten()
+        self.record()?.finished.then(|| SavedFinding::read(&self.out).ok()).flatten()
+    }
+
+    /// What the minimised finding passes without.
+    pub fn passes_without(&self) -> BTreeSet<Change> {
+        self.record().map(|record| record.passes_without).unwrap_or_default()
+    }
+
+    fn record(&self) -> Option<Record> {
+        serde_json::from_slice(&tangle_files::read(&self.out.join(RECORD), tangle_files::MOST).ok()?).ok()
     }
 
     /// Saves a result. A folder is written beside its place and put there at once; an older result goes only then.
@@ -168,6 +177,8 @@ const RECORD: &str = "minimized.json";
 #[derive(Deserialize)]
 struct Record {
     finished: bool,
+    #[serde(default)]
+    passes_without: BTreeSet<Change>,
 }
 
 fn record(original: &Case, reduction: &Reduction, time: Duration) -> serde_json::Value {
@@ -182,6 +193,7 @@ fn record(original: &Case, reduction: &Reduction, time: Duration) -> serde_json:
         "fails_before": reduction.before,
         "fails_after": reduction.after,
         "passes_at_maximal": reduction.passes_at_maximal,
+        "passes_without": reduction.passes_without,
     })
 }
 

@@ -9,21 +9,22 @@
 //!          └───────────────────────────── fails / passes / other ◄───────────────────────────────────────┘
 //! ```
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
-use tangle_identity::{Detail, Kind, Signature};
+use tangle_identity::{Change, Detail, Kind, Signature};
 use tangle_minimizer::{Check, Minimized, Progress, minimize};
-use tangle_oracle::judge::Verdict;
 use tangle_program::case::Case;
 use tangle_report::saved::Rate;
-use tangle_runner::Completion;
+use tangle_runner::{Completion, Outcome, thread_time};
 
 use crate::against::Against;
 use crate::clearest::{AtMaximal, at_maximal, is_pass, raised};
+use crate::counterfactual::Failing;
 use crate::executor::Task;
 use crate::prepare::{Prep, Prepared, prepare};
 use crate::target::{Conclusion, Finish, Target};
@@ -54,6 +55,8 @@ pub struct ReduceOptions {
     pub same: Same,
     /// How long at most; `None` for no end.
     pub time: Option<Duration>,
+    /// How much processor time at most, that of this thread and of the workers together; `None` for no end.
+    pub processor_time: Option<Duration>,
     /// How many candidates are run at most; `None` for no end.
     pub candidates: Option<u64>,
     /// [`content_hash`] of the original, if the case is what an earlier reduction reached.
@@ -79,10 +82,14 @@ pub struct Reduction {
     pub after: Rate,
     /// True if what it breaks rests on less than a sentence, and the device does the same program right at tier maximal.
     pub passes_at_maximal: bool,
+    /// What it passes without, if it is finished.
+    pub passes_without: BTreeSet<Change>,
 }
 
 /// Jobs that a worker has at a time: one runs, the other waits while this side prepares and judges.
 const IN_FLIGHT: usize = 2;
+/// What a worker counts for that replaces one which crashed or hung.
+const REPLACEMENT: Duration = Duration::from_millis(250);
 /// Runs that show whether a failure comes every time.
 const RUNS: u32 = 3;
 /// Runs that show how often it comes if not.
@@ -103,7 +110,7 @@ pub fn reduce(
     stop: &AtomicBool,
     mut progress: impl FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> anyhow::Result<Reduction> {
-    let started = Instant::now();
+    let (started, processor_began) = (Instant::now(), thread_time());
     let mut judge = Judge::new(targets, stop);
     let mut first = judge.one(case)?;
     let airtight = match options.same {
@@ -125,6 +132,7 @@ pub fn reduce(
     judge.against = options.against.as_ref();
     judge.repeats = repeats(before);
     judge.deadline = options.time.map(|time| started + time);
+    judge.processor_time = options.processor_time.map(|time| processor_began + time);
     let options = tangle_minimizer::MinimizeOptions {
         time: options.time.map(|time| time.saturating_sub(started.elapsed())),
         candidates: options.candidates,
@@ -179,7 +187,9 @@ pub fn reduce(
     minimized.case.origin.minimized_from = Some(from.unwrap_or_else(|| content_hash(case)));
     let prep = Prep::of(minimized.case.clone());
     let Some(signature) = conclusion.signature(prep.case()) else { bail!("the minimised case does not fail any more") };
-    Ok(Reduction { minimized, prep, conclusion, signature, before, after, passes_at_maximal })
+    let failing = minimized.finished.then(|| Failing::confirm(&targets[0], prep.case(), &signature)).flatten();
+    let passes_without = failing.map(|failing| failing.passes_without()).unwrap_or_default();
+    Ok(Reduction { minimized, prep, conclusion, signature, before, after, passes_at_maximal, passes_without })
 }
 
 /// Names the content of a case, whatever its file is called.
@@ -219,6 +229,10 @@ struct Judge<'a> {
     targets: &'a [Target],
     stop: &'a AtomicBool,
     deadline: Option<Instant>,
+    /// When it is over, by the processor time of this thread and of the workers together.
+    processor_time: Option<Duration>,
+    /// What the workers have spent.
+    by_workers: Duration,
     /// Until it is known, nothing is the same failure.
     criterion: Option<Criterion>,
     /// A device that a candidate must not fail on.
@@ -239,6 +253,8 @@ impl<'a> Judge<'a> {
             targets,
             stop,
             deadline: None,
+            processor_time: None,
+            by_workers: Duration::ZERO,
             criterion: None,
             against: None,
             repeats: 1,
@@ -266,6 +282,7 @@ impl<'a> Judge<'a> {
             Ok(prepared) => target.run(&prepared),
             Err(fault) => Conclusion::from(&fault),
         };
+        self.by_workers += spent(&conclusion);
         match &conclusion.finish {
             Finish::NoWorker { reason } => bail!("device {}: {reason}", target.name),
             Finish::Unsupported { missing } => bail!("device {} lacks {}", target.name, missing.join(", ")),
@@ -437,6 +454,7 @@ impl<'a> Judge<'a> {
         let Some(at) = open.jobs.iter().position(|(id, _)| *id == completion.job) else { return };
         let (_, i) = open.jobs.remove(at);
         let conclusion = Conclusion::of(&cases[i], &self.targets[0].capabilities, completion.outcome);
+        self.by_workers += spent(&conclusion);
         let answer = self.answer(&cases[i], &conclusion);
         open.ran(i, answer);
     }
@@ -445,17 +463,21 @@ impl<'a> Judge<'a> {
         self.trouble.is_some()
             || self.stop.load(Ordering::SeqCst)
             || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            || self.processor_time.is_some_and(|end| thread_time() + self.by_workers >= end)
+    }
+}
+
+/// Processor time that a run took of its worker.
+fn spent(conclusion: &Conclusion) -> Duration {
+    match &conclusion.finish {
+        Finish::Failed(Outcome::TimedOut { after, .. }) => *after + REPLACEMENT,
+        Finish::Failed(_) => REPLACEMENT,
+        _ => Duration::from_micros(conclusion.times.processor_us),
     }
 }
 
 fn first_wrong_site(conclusion: &Conclusion) -> Option<u32> {
-    match &conclusion.finish {
-        Finish::Judged(judgement) => match &judgement.verdict {
-            Verdict::Mismatch(mismatch) => Some(mismatch.site).filter(|site| *site > 0),
-            _ => None,
-        },
-        _ => None,
-    }
+    conclusion.mismatch().map(|mismatch| mismatch.site).filter(|site| *site > 0)
 }
 
 /// The candidates of a batch, and what is known of them.

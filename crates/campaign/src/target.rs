@@ -8,7 +8,7 @@ use serde::Serialize;
 use tangle_analysis::validate::validate;
 use tangle_identity::failure::{ToolFault, ToolStep};
 use tangle_identity::{Detail, DeviceId, Kind, Signature};
-use tangle_oracle::judge::{Judgement, Observation, Verdict, judge};
+use tangle_oracle::judge::{Judgement, Mismatch, Observation, Verdict, judge};
 use tangle_program::case::{Case, Tier};
 use tangle_program::variant::Variant;
 use tangle_runner::config::{Drivers, MOST_JOBS, advice};
@@ -192,6 +192,14 @@ impl Conclusion {
             (None, Finish::NoWorker { .. }) => "no worker",
             (None, Finish::Failed(_)) => "short of memory",
             (None, _) => "pass",
+        }
+    }
+
+    /// What is wrong with the device's results, if anything.
+    pub fn mismatch(&self) -> Option<&Mismatch> {
+        match &self.finish {
+            Finish::Judged(Judgement { verdict: Verdict::Mismatch(mismatch), .. }) => Some(mismatch),
+            _ => None,
         }
     }
 

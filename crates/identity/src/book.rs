@@ -11,7 +11,7 @@
 //! drivers = ["llvmpipe"]                    # the drivers that have it, in Vulkan's words (`driverName`); or compilers, "hlsl@dxc"; or "spirv-opt"
 //! devices = ["lavapipe-*-w512"]             # only on devices of these names
 //! note = "…"
-//! case = "cases/….json"                     # and signature, skeleton, example, effect, avoid: as in `known.rs`
+//! case = "cases/….json"                     # and signature, skeleton, example, effect, avoid, passes_without: as in `known.rs`
 //!
 //! [[versions]]                              # what was seen, version by version
 //! driver = "llvmpipe"
@@ -37,6 +37,7 @@ use tangle_generator::Combination;
 use tangle_program::case::Tier;
 use tangle_program::subgroup::Severity;
 
+use crate::change::Change;
 use crate::known::{DeviceId, Effect, KnownError};
 use crate::signature::Signature;
 use crate::switches::Switches;
@@ -165,6 +166,9 @@ pub struct Record {
     /// As in [`crate::known`].
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "as_text")]
     pub avoid: Vec<Combination>,
+    /// As in [`crate::known`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passes_without: Vec<Change>,
     /// What was seen, version by version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<SeenVersion>,

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tangle_program::case::Case;
 
-use crate::failure::{Crash, Doing};
+use crate::failure::{Crash, Doing, DriverError};
 use crate::place::CrashPlace;
 use crate::signature::{Detail, Kind, Signature};
 use crate::skeleton::{Skeleton, skeleton};
@@ -39,6 +39,15 @@ pub enum BugId {
         /// Where it dies.
         place: CrashPlace,
     },
+    /// The driver returns an error. One error stands for all that a driver cannot do, so that the program belongs to the bug.
+    Error {
+        /// Of which interface the error is.
+        kind: Kind,
+        /// The error.
+        error: DriverError,
+        /// The minimal program.
+        shape: Skeleton,
+    },
     /// What does not depend on the program, or is said by a message.
     Failure(Signature),
     /// As an older campaign has it.
@@ -51,6 +60,7 @@ enum Facts {
     WrongResult { optimised: bool, shape: Skeleton },
     Dies { kind: Kind, doing: Doing, shape: Skeleton },
     Crashes { doing: Doing, place: CrashPlace },
+    Error { kind: Kind, error: DriverError, shape: Skeleton },
     Failure(Signature),
 }
 
@@ -68,6 +78,7 @@ impl From<Wire> for BugId {
             Some(Facts::WrongResult { optimised, shape }) => BugId::WrongResult { optimised, shape },
             Some(Facts::Dies { kind, doing, shape }) => BugId::Dies { kind, doing, shape },
             Some(Facts::Crashes { doing, place }) => BugId::Crashes { doing, place },
+            Some(Facts::Error { kind, error, shape }) => BugId::Error { kind, error, shape },
             Some(Facts::Failure(signature)) => BugId::Failure(signature),
             None => BugId::Text(name),
         }
@@ -81,6 +92,7 @@ impl From<BugId> for Wire {
             BugId::WrongResult { optimised, shape } => Some(Facts::WrongResult { optimised, shape }),
             BugId::Dies { kind, doing, shape } => Some(Facts::Dies { kind, doing, shape }),
             BugId::Crashes { doing, place } => Some(Facts::Crashes { doing, place }),
+            BugId::Error { kind, error, shape } => Some(Facts::Error { kind, error, shape }),
             BugId::Failure(signature) => Some(Facts::Failure(signature)),
             BugId::Text(_) => None,
         };
@@ -107,7 +119,20 @@ impl BugId {
                 | Detail::OutOfMemory(doing)
                 | Detail::Implausible(doing),
             ) => BugId::Dies { kind, doing: *doing, shape: shape() },
+            (kind, Detail::Driver(error)) => BugId::Error { kind, error: error.clone(), shape: shape() },
             _ => BugId::Failure(signature.clone()),
+        }
+    }
+
+    /// True if programs of both fail alike: in results, in the driver's error, or with the same end at the same work or place.
+    pub fn fails_like(&self, other: &BugId) -> bool {
+        match (self, other) {
+            (BugId::WrongResult { .. }, BugId::WrongResult { .. }) => true,
+            (BugId::Dies { kind, doing, .. }, BugId::Dies { kind: other_kind, doing: other_doing, .. }) => {
+                (kind, doing) == (other_kind, other_doing)
+            }
+            (BugId::Error { error, .. }, BugId::Error { error: other, .. }) => error == other,
+            (bug, other) => bug == other,
         }
     }
 
@@ -118,6 +143,9 @@ impl BugId {
                 BugId::WrongResult { optimised: *optimised, shape: shape.simpler()? }
             }
             BugId::Dies { kind, doing, shape } => BugId::Dies { kind: *kind, doing: *doing, shape: shape.simpler()? },
+            BugId::Error { kind, error, shape } => {
+                BugId::Error { kind: *kind, error: error.clone(), shape: shape.simpler()? }
+            }
             BugId::Crashes { .. } | BugId::Failure(_) | BugId::Text(_) => return None,
         })
     }
@@ -132,6 +160,7 @@ impl fmt::Display for BugId {
             }
             BugId::Dies { kind, doing, shape } => write!(f, "{} while {doing}: {shape}", kind.name()),
             BugId::Crashes { doing, place } => write!(f, "crash while {doing} in {place}"),
+            BugId::Error { kind, error, shape } => write!(f, "{}: {error}: {shape}", kind.name()),
             BugId::Failure(signature) => signature.fmt(f),
             BugId::Text(name) => f.write_str(name),
         }
@@ -175,6 +204,23 @@ mod tests {
         }
         let old: BugId = serde_json::from_str(r#"{"name":"wrong result: after-loop"}"#).expect("a bug");
         assert_eq!(old, BugId::Text("wrong result: after-loop".into()));
+    }
+
+    #[test]
+    fn an_error_is_as_many_bugs_as_there_are_minimal_programs() {
+        let error = |result: &str| {
+            let call = "vkCreateComputePipelines".into();
+            let detail = Detail::Driver(DriverError { call, result: result.into(), doing: Doing::Pipeline });
+            Signature { kind: Kind::VulkanError, detail }
+        };
+        let other = Case::from_json(include_str!("../../../corpus/vectors/V07.json")).expect("a case");
+        let unknown = BugId::of(&error("VK_ERROR_UNKNOWN"), &minimal());
+        assert_eq!(unknown, BugId::of(&error("VK_ERROR_UNKNOWN"), &minimal()));
+        assert_ne!(unknown, BugId::of(&error("VK_ERROR_UNKNOWN"), &other));
+        assert_ne!(unknown, BugId::of(&error("VK_ERROR_INVALID_SHADER_NV"), &minimal()));
+        assert!(unknown.to_string().contains("VK_ERROR_UNKNOWN") && unknown.to_string().ends_with("subgroupAdd(uint)"));
+        let json = serde_json::to_string(&unknown).expect("plain data");
+        assert_eq!(serde_json::from_str::<BugId>(&json).expect("it was just written"), unknown, "{json}");
     }
 
     #[test]

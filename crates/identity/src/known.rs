@@ -5,7 +5,7 @@
 //! name = "loop-value"                       # unique in the file
 //! link = "https://gitlab.freedesktop.org/…" # the tracker
 //! devices = ["lvp", "llvmpipe Mesa 22.*"]   # names as `tangle devices` shows them, or driver name and version; none: every device
-//! # What identifies the bug; one of the three is enough:
+//! # What identifies the bug; one of these is enough:
 //! signature = "^hang: while creating"       # a regular expression, found anywhere in a finding's signature
 //! skeleton = "after-loop"                   # the shape of the minimal program, as `tangle fuzz --minimize` prints it
 //! case = "loop-value.json"                  # a minimal case, beside this file: its skeleton counts
@@ -14,6 +14,7 @@
 //! first_bad = "22.2.0"                      # for people
 //! last_bad = "22.3.7"
 //! fixed_in = "23.0.0"
+//! passes_without = ["subgroupBarrier in a loop"] # what its programs pass without ([`Change`]): findings that are not minimised are identified, too
 //! avoid = ["subgroupBarrier"]               # what `--avoid-known` steers a campaign away from: operations, constructs, combinations
 //! ```
 //!
@@ -35,6 +36,7 @@ use tangle_program::subgroup::Category;
 use tangle_program::tree::{Expr, Stmt, walk_block};
 
 use crate::book::{Record, is_page};
+use crate::change::Change;
 use crate::pattern::{glob, problem};
 use crate::signature::{Kind, Signature};
 use crate::skeleton::{Skeleton, operators, skeleton};
@@ -100,6 +102,8 @@ struct Entry {
     fixed_in: String,
     #[serde(default)]
     avoid: Vec<Combination>,
+    #[serde(default)]
+    passes_without: Vec<Change>,
 }
 
 /// A known bug.
@@ -120,7 +124,10 @@ pub struct Bug {
     page: Option<Record>,
     signature: Option<Regex>,
     shapes: Vec<Shape>,
-    effect: Effect,
+    /// What comes of it, where programs identify it.
+    pub effect: Effect,
+    /// What its programs pass without.
+    pub passes_without: BTreeSet<Change>,
     /// Whether it takes a module that `spirv-opt` made.
     optimised: bool,
 }
@@ -221,7 +228,7 @@ impl Known {
     /// The known bug that a signature alone identifies.
     pub fn by_signature(&self, device: &DeviceId, signature: &Signature) -> Option<&Bug> {
         let text = signature.to_string();
-        self.on(device).find(|bug| bug.signature.as_ref().is_some_and(|regex| regex.is_match(&text)))
+        self.bugs_on(device).find(|bug| bug.signature.as_ref().is_some_and(|regex| regex.is_match(&text)))
     }
 
     /// The known bug that a minimised case shows.
@@ -242,16 +249,23 @@ impl Known {
             let made_alike = bug.effect == Effect::Dies || bug.optimised == minimal.variant.is_optimised();
             effect == Some(bug.effect) && made_alike && bug.shapes.iter().any(is_it)
         };
-        let by_skeleton = self.on(device).find(fits);
+        let by_skeleton = self.bugs_on(device).find(fits);
         by_skeleton.or_else(|| self.by_signature(device, signature))
+    }
+
+    /// The known bug whose programs fail like this and pass with one of these changes.
+    pub fn by_change(&self, device: &DeviceId, signature: &Signature, changes: &BTreeSet<Change>) -> Option<&Bug> {
+        let effect = Effect::of(signature.kind);
+        self.bugs_on(device).find(|bug| effect == Some(bug.effect) && !bug.passes_without.is_disjoint(changes))
     }
 
     /// What to avoid on a device.
     pub fn avoid(&self, device: &DeviceId) -> BTreeSet<Combination> {
-        self.on(device).flat_map(|bug| bug.avoid.iter().cloned()).collect()
+        self.bugs_on(device).flat_map(|bug| bug.avoid.iter().cloned()).collect()
     }
 
-    fn on(&self, device: &DeviceId) -> impl Iterator<Item = &Bug> {
+    /// The bugs that a device may have.
+    pub fn bugs_on(&self, device: &DeviceId) -> impl Iterator<Item = &Bug> {
         self.bugs.iter().filter(|bug| bug.concerns(device))
     }
 }
@@ -314,14 +328,16 @@ fn of_page(record: Record, file: &Path) -> Result<Bug, String> {
         last_bad: String::new(),
         fixed_in: String::new(),
         avoid: record.avoid.clone(),
+        passes_without: record.passes_without.clone(),
     };
     Ok(Bug { versions: record.ranges().join("; "), page: Some(record), ..entry.bug(file)? })
 }
 
 impl Entry {
     fn bug(self, file: &Path) -> Result<Bug, String> {
-        if self.signature.is_none() && self.skeleton.is_none() && self.case.is_none() {
-            return Err("it needs a signature, a skeleton or a case to be identified by".into());
+        let has_program = self.skeleton.is_some() || self.case.is_some() || !self.passes_without.is_empty();
+        if self.signature.is_none() && !has_program {
+            return Err("it needs a signature, a skeleton, a case or a change to be identified by".into());
         }
         let of_any = |skeleton| Shape { skeleton, categories: BTreeSet::new(), operators: BTreeSet::new() };
         let mut shapes: Vec<Shape> = self.skeleton.into_iter().map(of_any).collect();
@@ -348,6 +364,7 @@ impl Entry {
             effect: self.effect,
             optimised: minimal.is_some_and(|case| case.variant.is_optimised()),
             avoid,
+            passes_without: self.passes_without.into_iter().collect(),
         })
     }
 }
@@ -400,6 +417,25 @@ mod tests {
             assert_eq!(found, bug, "{device:?} {signature}");
             let barrier = "subgroupBarrier".parse().expect("an operation");
             assert_eq!(known.avoid(&device).contains(&barrier), !driver.contains("23"), "{device:?}");
+        }
+    }
+
+    #[test]
+    fn a_bug_is_told_by_what_it_passes_without() {
+        let known = read("[[bug]]\nname = 'a'\npasses_without = ['subgroupBarrier in a loop']\ndevices = ['lvp']\n");
+        let known = known.expect("it is good");
+        let device = |name: &str| DeviceId { name: name.into(), driver: String::new() };
+        let signature = |kind| Signature { kind, detail: Detail::Text(String::new()) };
+        let changes = |text: &str| BTreeSet::from([text.parse::<Change>().expect("a change")]);
+        for (name, kind, change, is_known) in [
+            ("lvp", Kind::Path, "subgroupBarrier in a loop", true),
+            ("lvp", Kind::Path, "subgroupBarrier in a switch", false),
+            ("lvp", Kind::Crash, "subgroupBarrier in a loop", false),
+            ("other", Kind::Path, "subgroupBarrier in a loop", false),
+        ] {
+            let found = known.by_change(&device(name), &signature(kind), &changes(change));
+            assert_eq!(found.is_some(), is_known, "{name} {} {change}", kind.name());
+            assert_eq!(known.bugs_on(&device(name)).count(), usize::from(name == "lvp"));
         }
     }
 
@@ -513,6 +549,7 @@ mod tests {
     fn a_bad_file_is_named_with_its_bug() {
         let table = [
             ("[[bug]]\nname = 'a'\n", "bug 'a': it needs a signature"),
+            ("[[bug]]\nname = 'a'\npasses_without = ['subgroupAdd in a loop']\n", "'subgroupAdd in a loop'"),
             ("[[bug]]\nname = 'a'\nsignature = '('\n", "bug 'a': no regular expression"),
             ("[[bug]]\nname = 'a'\nsignature = 'x'\navoid = ['subgroupNothing']\n", "'subgroupNothing'"),
             ("[[bug]]\nname = 'a'\ncase = 'gone.json'\n", "gone.json"),

@@ -1,7 +1,7 @@
 //! What a finding is: which findings show one bug, which bug that is, and which stage and rule it is about.
 //!
 //! In: a case, what a device did, and the judgement. Out: a [`Signature`] under which findings of one kind are counted together, the
-//! [`skeleton`](mod@skeleton) that minimal programs of one bug share, the bug in a list of [`known`] ones, the [`stage`] to blame.
+//! [`skeleton`](mod@skeleton) that minimal programs of one bug share, the [`change`] without which it passes, the bug in a list of [`known`] ones, the [`stage`] to blame.
 //!
 //! An [`Account`] says what every lane had to do and did, step by step, and [`flow`] who has to be where between the steps; [`rule`]
 //! names the rule that the first wrong step breaks.
@@ -16,6 +16,7 @@
 pub mod account;
 pub mod book;
 pub mod bug;
+pub mod change;
 pub mod duplicates;
 pub mod failure;
 pub mod flow;
@@ -32,6 +33,7 @@ pub mod trace;
 
 pub use account::Account;
 pub use bug::BugId;
+pub use change::Change;
 pub use known::{DeviceId, Known};
 pub use place::CrashPlace;
 pub use signature::{Detail, Kind, Signature};

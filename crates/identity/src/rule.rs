@@ -7,6 +7,7 @@ use tangle_oracle::map::MapRule;
 use tangle_oracle::observed::{Severity, TangleRule};
 use tangle_program::case::{Case, Tier};
 use tangle_program::resource::resource_classes;
+use tangle_program::rule::RuleNumber;
 use tangle_program::subgroup::OpInfo;
 use tangle_program::types::Scalar;
 
@@ -17,6 +18,8 @@ use crate::trace::{AfterLoop, after_loop};
 /// One rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
+    /// Its numbers in docs/rules.md; none for what a device or a compiler owes to every program.
+    pub numbers: Vec<RuleNumber>,
     /// Document and section.
     pub source: &'static str,
     /// What it says there, word for word; empty if it is paraphrased.
@@ -27,11 +30,25 @@ pub struct Rule {
 
 impl Rule {
     fn quoted(source: &'static str, quote: impl Into<String>, because: impl Into<String>) -> Rule {
-        Rule { source, quote: quote.into(), because: because.into() }
+        Rule { numbers: Vec::new(), source, quote: quote.into(), because: because.into() }
     }
 
     fn paraphrased(source: &'static str, because: impl Into<String>) -> Rule {
         Rule::quoted(source, "", because)
+    }
+
+    fn numbered<const N: usize>(self, numbers: [(char, u8); N]) -> Rule {
+        let numbers = numbers.map(|(section, number)| RuleNumber::new(section, number));
+        Rule { numbers: numbers.into(), ..self }
+    }
+
+    /// The source, with the numbers behind it.
+    pub fn heading(&self) -> String {
+        if self.numbers.is_empty() {
+            return self.source.to_owned();
+        }
+        let numbers: Vec<String> = self.numbers.iter().map(ToString::to_string).collect();
+        format!("{} (docs/rules.md, {})", self.source, numbers.join(" and "))
     }
 }
 
@@ -60,6 +77,7 @@ fn path_rule() -> Rule {
         "Each lane goes where its own condition or selector sends it. Every value that steers control flow in this program has one \
          legal result, so that each lane has one legal path.",
     )
+    .numbered([('R', 3)])
 }
 
 /// What a lane's variables owe to it (rule Y9).
@@ -71,7 +89,8 @@ fn variable_rule(found: &AfterLoop) -> Rule {
                 "`{}` is loaded at this lane's own index: what other lanes load after this one has left the loop changes nothing in it.",
                 found.variable
             ),
-        );
+        )
+        .numbered([('Y', 9)]);
     }
     Rule::quoted(
         "SPIR-V 1.6 rev 6, Storage Class, Function",
@@ -81,6 +100,7 @@ fn variable_rule(found: &AfterLoop) -> Rule {
             found.variable
         ),
     )
+    .numbered([('Y', 9)])
 }
 
 /// Which resource of an array of descriptors a lane reads (rule Y11).
@@ -93,6 +113,7 @@ fn resource_rule() -> Rule {
         "Each invocation reads the resource of its own index. Where the decoration is left out here, all invocations of the dispatch that \
          come to the access have the same index; what it is in those that do not come there does not matter.",
     )
+    .numbered([('Y', 11)])
 }
 
 fn value_rules(account: &Account<'_>, first: &First) -> Vec<Rule> {
@@ -105,7 +126,8 @@ fn value_rules(account: &Account<'_>, first: &First) -> Vec<Rule> {
             "The value follows from the lane's own operands: integers that wrap around, comparisons, selections. Where \
              a result of a subgroup operation went into it, that result is determined, too. A variable belongs to the lane: what \
              other lanes do, or have done before, changes nothing in it.",
-        )];
+        )
+        .numbered([('Y', 9)])];
         rules.extend((!resource_classes(&account.case.program).is_empty()).then(resource_rule));
         return rules;
     };
@@ -139,9 +161,12 @@ fn operation_rule(info: &OpInfo, scalar: Scalar) -> Rule {
         "" => {
             "The result is the value of the lane ((id + delta) & (n - 1)) + (id & ~(n - 1)), for clusters of n.".into()
         }
-        _ => format!("{}() is executed by the lanes that have to be here, and by no others.", info.name),
+        _ => format!(
+            "{}() is executed by the invocations of its tangle, the expected lanes, and by no others.",
+            info.name
+        ),
     };
-    Rule::quoted(info.source, info.quotation(scalar), because)
+    Rule { numbers: vec![info.rule(scalar)], ..Rule::quoted(info.source, info.quotation(scalar), because) }
 }
 
 /// Why just these lanes execute an operation together. `partial`: some lanes of a subgroup are elsewhere.
@@ -151,7 +176,8 @@ fn tangle_rules(case: &Case, partial: bool) -> Vec<Rule> {
         "Invocations will continue to execute the same dynamic instances as long as they follow the same control-flow path.",
         "All lanes that come here at all took one path to it since control flow was last uniform, and no others ever execute \
          this instruction.",
-    );
+    )
+    .numbered([('E', 8)]);
     let reconverges = |because: &str| {
         Rule::quoted(
             SPIRV_UNIFORM,
@@ -160,6 +186,7 @@ fn tangle_rules(case: &Case, partial: bool) -> Vec<Rule> {
              block.",
             because,
         )
+        .numbered([('R', 6), ('E', 7)])
     };
     match (case.tier, partial) {
         (Tier::Maximal, _) => vec![
@@ -168,8 +195,9 @@ fn tangle_rules(case: &Case, partial: bool) -> Vec<Rule> {
                 "'T(L)' will include all non-escaping invocations in 'T(M)'",
                 "(Reconvergence.) L is the merge block or continue target of M, or follows the function call: all lanes come \
                  together again that did not leave by another way.",
-            ),
-            Rule::quoted(MAXIMAL, NOT_MERGED, "(Non-reconvergence.) No other lanes can be here."),
+            )
+            .numbered([('X', 3)]),
+            Rule::quoted(MAXIMAL, NOT_MERGED, "(Non-reconvergence.) No other lanes can be here.").numbered([('X', 8)]),
         ],
         (_, true) => vec![same_path],
         (Tier::SubgroupUniform, false) => vec![
@@ -178,7 +206,8 @@ fn tangle_rules(case: &Case, partial: bool) -> Vec<Rule> {
                 "Extends the definition of *Uniform Control Flow* to apply to each *Subgroup* scope instance in addition to the \
                  *invocation group*.",
                 "The entry point has this execution mode.",
-            ),
+            )
+            .numbered([('T', 2)]),
             reconverges(
                 "Control flow is uniform for the subgroup from the entry point on, or again, here: all of its lanes are together.",
             ),
@@ -205,7 +234,7 @@ fn observed_rules(rule: TangleRule, operation: Rule) -> Vec<Rule> {
          those of one legal choice.",
         capital(rule.text())
     );
-    vec![match rule {
+    let broken = match rule {
         TangleRule::OwnBit | TangleRule::Visitors | TangleRule::Partition => {
             Rule::quoted("SPIR-V 1.6 rev 6, §2.2.5 Control Flow (tangle)", tangle, because)
         }
@@ -218,7 +247,8 @@ fn observed_rules(rule: TangleRule, operation: Rule) -> Vec<Rule> {
         TangleRule::PathClass | TangleRule::StraightCode => Rule::quoted(SPIRV_UNIFORM, same_path, because),
         TangleRule::Reconvergence => Rule::quoted(MAXIMAL, NOT_MERGED, because),
         TangleRule::Operation | TangleRule::Elect => Rule::quoted(operation.source, operation.quote, because),
-    }]
+    };
+    vec![Rule { numbers: vec![rule.number()], ..broken }]
 }
 
 fn capital(text: &str) -> String {
@@ -242,7 +272,7 @@ pub fn of_map(rule: MapRule) -> Rule {
         MapRule::ActiveHelpers | MapRule::NoHelpers => "Vulkan, Shaders, Helper Invocations",
         MapRule::Executions => "Vulkan, Shaders, Shader Memory Access Ordering",
     };
-    Rule::paraphrased(source, format!("{}.", rule.text()))
+    Rule { numbers: vec![rule.number()], ..Rule::paraphrased(source, format!("{}.", rule.text())) }
 }
 
 /// What a device owes to every valid program.
@@ -270,7 +300,7 @@ pub fn of_failure(signature: &Signature) -> Vec<Rule> {
         Kind::Value | Kind::Path | Kind::LaneMap | Kind::Invalid => return Vec::new(),
     };
     let valid = "The module passes spirv-val for its Vulkan environment and has no undefined behaviour on any path.";
-    vec![Rule::paraphrased("Vulkan, Fundamentals, Valid Usage", format!("{valid} {because}"))]
+    vec![Rule::paraphrased("Vulkan, Fundamentals, Valid Usage", format!("{valid} {because}")).numbered([('D', 1)])]
 }
 
 /// How well a mismatch stands, where that is not by a sentence alone (docs/rules.md, severity). `passes_at_maximal`: the device does the same

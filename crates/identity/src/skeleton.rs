@@ -346,6 +346,11 @@ pub fn operators(case: &Case) -> BTreeSet<&'static str> {
         let exprs = blocks().flat_map(Stmt::direct_exprs);
         exprs.for_each(|expr| expr.walk(&mut |expr| found.extend(spelling::operator(expr))));
     }
+    // To a compiler the four orders of two values are one: `a <= b` is `!(b < a)`.
+    let is_order = |operator: &&str| matches!(*operator, "<" | "<=" | ">" | ">=");
+    if !found.is_empty() && found.iter().all(is_order) {
+        found = BTreeSet::from(["<"]);
+    }
     found
 }
 

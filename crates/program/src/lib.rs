@@ -26,6 +26,7 @@ pub mod memory;
 pub mod needs;
 pub mod ops;
 pub mod resource;
+pub mod rule;
 pub mod subgroup;
 pub mod tree;
 pub mod types;

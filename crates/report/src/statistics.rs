@@ -9,7 +9,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use tangle_analysis::context::Placed;
 use tangle_generator::Stats;
-use tangle_identity::{BugId, Kind, Signature};
+use tangle_identity::{BugId, Change, Kind, Signature};
 use tangle_oracle::judge::Counts;
 use tangle_oracle::predict::OpUse;
 use tangle_program::subgroup::Severity;
@@ -129,6 +129,12 @@ pub struct BugEntry {
     /// The operators that all their minimal programs have, where one of them is to blame ([`tangle_identity::operators`]).
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub operators: BTreeSet<String>,
+    /// The changes that all their minimal programs pass with: what they are recognised by, whatever their shapes.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub passes_without: BTreeSet<Change>,
+    /// Findings that pass with one of these changes and are not minimised, by their folders: they show the bug, too.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub recognised: BTreeMap<String, Signature>,
     /// The known bug that it is, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known: Option<String>,
@@ -177,9 +183,16 @@ fn signatures_of_any_format<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
 }
 
 impl BugEntry {
-    /// True if findings with this signature were minimised to the bug.
+    /// True if findings with this signature were minimised to the bug, or recognised as it.
     pub fn has(&self, finding: &SignatureEntry) -> bool {
-        self.device == finding.device && self.signatures.contains(&finding.signature)
+        let mut signatures = self.signatures.iter().chain(self.recognised.values());
+        self.device == finding.device && signatures.any(|signature| *signature == finding.signature)
+    }
+
+    /// True if the minimal programs of both fail alike, and pass with the same change.
+    fn passes_like(&self, other: &BugEntry) -> bool {
+        let is_same = self.device == other.device && self.known == other.known;
+        is_same && self.bug.fails_like(&other.bug) && !self.passes_without.is_disjoint(&other.passes_without)
     }
 
     /// True if its minimal programs may show what those of another entry show: they are known to, or half of their operators are the same.
@@ -189,21 +202,30 @@ impl BugEntry {
         self.device == other.device && self.known == other.known && (self.known.is_some() || has_half)
     }
 
-    /// The bug, and the operators of which one is to blame.
+    /// The bug, the operators of which one is to blame, and what it passes without.
     pub fn title(&self) -> String {
         let operators: Vec<&str> = self.operators.iter().map(String::as_str).collect();
-        if operators.is_empty() { self.bug.to_string() } else { format!("{} ({})", self.bug, operators.join(" ")) }
+        let operators = if operators.is_empty() { String::new() } else { format!(" ({})", operators.join(" ")) };
+        let changes: Vec<String> = self.passes_without.iter().map(ToString::to_string).collect();
+        let changes = if changes.is_empty() {
+            String::new()
+        } else {
+            format!("; passes without {}", changes.join(", or without "))
+        };
+        format!("{}{operators}{changes}", self.bug)
     }
 
     /// Takes over the witnesses of the same bug.
     fn take(&mut self, other: BugEntry) {
         self.operators.retain(|operator| other.operators.contains(operator));
+        self.passes_without.retain(|change| other.passes_without.contains(change));
         // One that fails every time represents the others better.
         let order = |bug: &BugEntry| (bug.flake.is_some(), bug.statements);
         let is_better = order(&other) < order(self);
         self.severity = self.severity.min(other.severity);
         self.witnesses += other.witnesses;
         self.signatures.extend(other.signatures);
+        self.recognised.extend(other.recognised);
         if is_better {
             self.statements = other.statements;
             self.representative = other.representative;
@@ -357,10 +379,11 @@ impl Statistics {
         }
     }
 
-    /// Counts a minimised finding. A bug that a simpler one on the same device explains goes into that.
+    /// Counts a minimised finding. A bug that a simpler one on the same device explains goes into that, and one that passes with the same
+    /// change.
     pub fn enter_bug(&mut self, bug: BugEntry) {
-        let is_explained_by =
-            |a: &BugEntry, b: &BugEntry| a.is_like(b) && (a.bug == b.bug || a.bug.simpler().as_ref() == Some(&b.bug));
+        let has_shape = |a: &BugEntry, b: &BugEntry| a.bug == b.bug || a.bug.simpler().as_ref() == Some(&b.bug);
+        let is_explained_by = |a: &BugEntry, b: &BugEntry| a.is_like(b) && has_shape(a, b) || a.passes_like(b);
         if let Some(entry) = self.bugs.iter_mut().find(|entry| is_explained_by(&bug, entry)) {
             entry.take(bug);
             return;
@@ -372,6 +395,30 @@ impl Statistics {
         if let Some(bug) = self.bugs.last_mut() {
             explained.into_iter().for_each(|entry| bug.take(entry));
         }
+    }
+
+    /// Counts a finding that is not minimised as the bug of a device whose programs pass with the same change, known under a name perhaps.
+    /// False if there is none.
+    pub fn recognise(
+        &mut self,
+        device: &str,
+        change: Change,
+        known: Option<&str>,
+        folder: &str,
+        signature: &Signature,
+    ) -> bool {
+        let is_it = |bug: &&mut BugEntry| match known {
+            Some(name) => bug.known.as_deref() == Some(name),
+            None => bug.passes_without.contains(&change),
+        };
+        let Some(bug) = self.bugs.iter_mut().filter(|bug| bug.device == device).find(is_it) else { return false };
+        bug.recognised.insert(folder.to_owned(), signature.clone());
+        true
+    }
+
+    /// A finding that was recognised is minimised: what comes of that says more.
+    pub fn forget_recognised(&mut self, folder: &str) {
+        self.bugs.iter_mut().for_each(|bug| drop(bug.recognised.remove(folder)));
     }
 
     /// Adds up campaigns. The order decides nothing but which of equally small programs represents a bug.
@@ -477,6 +524,8 @@ impl Statistics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tangle_identity::failure::Doing;
+    use tangle_identity::skeleton::Part;
     use tangle_identity::{Detail, Skeleton};
 
     fn bug(bug: BugId, signature: &Signature, statements: usize, known: Option<&str>) -> BugEntry {
@@ -485,6 +534,8 @@ mod tests {
             representative: format!("{bug}-{statements}"),
             bug,
             operators: BTreeSet::new(),
+            passes_without: BTreeSet::new(),
+            recognised: BTreeMap::new(),
             known: known.map(Into::into),
             signatures: [signature.clone()].into(),
             witnesses: 1,
@@ -545,6 +596,50 @@ mod tests {
         let shown: Vec<(String, u64)> = statistics.bugs.iter().map(|bug| (bug.title(), bug.witnesses)).collect();
         let wanted = [("log (-)", 2), ("log (& << >>)", 1), ("log (-)", 2), ("log", 1)];
         assert_eq!(shown, wanted.map(|(title, witnesses)| (title.to_string(), witnesses)));
+    }
+
+    #[test]
+    fn bugs_that_pass_with_one_change_are_one_whatever_their_shapes() {
+        let signature = |what: &str| Signature { kind: Kind::Value, detail: Detail::Text(what.into()) };
+        let change = |text: &str| text.parse::<Change>().expect("a change");
+        let (in_loop, in_switch) = (change("subgroupBarrier in a loop"), change("subgroupBarrier in a switch"));
+        let shape = |part| BugId::WrongResult {
+            optimised: false,
+            shape: Skeleton::Shape { parts: vec![part], with: BTreeSet::new() },
+        };
+        let [log, exit, jump] = [Part::Log, Part::Break, Part::Continue].map(shape);
+        let dies = BugId::Dies {
+            kind: Kind::Hang,
+            doing: Doing::Run,
+            shape: Skeleton::Shape { parts: Vec::new(), with: BTreeSet::new() },
+        };
+        let with = |id: &BugId, what: &str, changes: &[Change]| BugEntry {
+            passes_without: changes.iter().copied().collect(),
+            ..bug(id.clone(), &signature(what), 3, None)
+        };
+        let mut statistics = Statistics::default();
+        for entry in [
+            with(&log, "a", &[in_loop, in_switch]),
+            with(&exit, "b", &[in_loop]),
+            // Another place, no change, another failure: other bugs.
+            with(&exit, "c", &[in_switch]),
+            with(&jump, "d", &[]),
+            with(&dies, "e", &[in_loop]),
+        ] {
+            statistics.enter_bug(entry);
+        }
+        let rows: Vec<(u64, usize)> =
+            statistics.bugs.iter().map(|bug| (bug.witnesses, bug.passes_without.len())).collect();
+        assert_eq!(rows, [(2, 1), (1, 1), (1, 0), (1, 1)]);
+        assert!(statistics.bugs[0].title().ends_with("; passes without subgroupBarrier in a loop"));
+        let found = statistics.finding("lvp", &signature("f"), 9).clone();
+        assert!(!statistics.recognise("other", in_loop, None, "findings/f", &found.signature));
+        assert!(statistics.recognise("lvp", in_loop, None, "findings/f", &found.signature));
+        assert!(statistics.bugs[0].has(&found), "it is that bug");
+        let json = serde_json::to_string(&statistics.bugs[0]).expect("plain data");
+        assert_eq!(serde_json::from_str::<BugEntry>(&json).expect("it was just written"), statistics.bugs[0]);
+        statistics.forget_recognised("findings/f");
+        assert!(!statistics.bugs[0].has(&found), "it was minimised to another");
     }
 
     #[test]

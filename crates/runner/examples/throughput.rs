@@ -80,6 +80,7 @@ fn add(sum: &mut Times, times: &Times) {
     sum.read_back_us += times.read_back_us;
     sum.cleanup_us += times.cleanup_us;
     sum.total_us += times.total_us;
+    sum.processor_us += times.processor_us;
 }
 
 fn mean(sum: &Times, count: u64) -> Times {
@@ -91,6 +92,7 @@ fn mean(sum: &Times, count: u64) -> Times {
         read_back_us: sum.read_back_us / count,
         cleanup_us: sum.cleanup_us / count,
         total_us: sum.total_us / count,
+        processor_us: sum.processor_us / count,
     }
 }
 

@@ -421,6 +421,9 @@ pub struct Times {
     pub cleanup_us: u64,
     /// The whole job, from its first check to its answer.
     pub total_us: u64,
+    /// Processor time of the worker, all its threads together.
+    #[serde(default)]
+    pub processor_us: u64,
 }
 
 impl Times {

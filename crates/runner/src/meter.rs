@@ -16,6 +16,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::job::Stall;
@@ -65,6 +66,21 @@ impl Usage {
 pub fn processor_time() -> Duration {
     let of = |process| Stat::of(&format!("/proc/{process}/stat")).map(|stat| stat.processor);
     family(std::process::id()).into_iter().filter_map(of).sum()
+}
+
+/// Processor time of this process alone, all its threads together.
+pub(crate) fn process_time() -> Duration {
+    clock(ClockId::ProcessCPUTime)
+}
+
+/// Processor time of the thread that asks.
+pub fn thread_time() -> Duration {
+    clock(ClockId::ThreadCPUTime)
+}
+
+fn clock(id: ClockId) -> Duration {
+    let time = clock_gettime(id);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 /// A process and everything that it started, directly or not.

@@ -1,29 +1,30 @@
-//! The rules for observed tangles, by their numbers in docs/rules.md.
+//! The rules for observed tangles.
 
 use serde::{Deserialize, Serialize};
+use tangle_program::rule::RuleNumber;
 use tangle_program::subgroup::Severity;
 
 /// A rule that what a device shows of its tangles must keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TangleRule {
-    /// O1
+    /// Rule O1.
     OwnBit,
-    /// O2
+    /// Rule O2.
     Visitors,
-    /// O3
+    /// Rule O3.
     Partition,
-    /// O4
+    /// Rule O4.
     Order,
-    /// O5
+    /// Rule O5.
     PathClass,
-    /// O6
+    /// Rule O6.
     StraightCode,
-    /// S3
+    /// Rule S3.
     Reconvergence,
-    /// O7 and O8
+    /// Rule O8, and the sharper O7.
     Operation,
-    /// O11
+    /// Rule O11.
     Elect,
 }
 
@@ -40,6 +41,21 @@ impl TangleRule {
         TangleRule::Operation,
         TangleRule::Elect,
     ];
+
+    /// Its number in docs/rules.md; of those that an operation's result breaks the weakest.
+    pub const fn number(self) -> RuleNumber {
+        match self {
+            TangleRule::OwnBit => RuleNumber::new('O', 1),
+            TangleRule::Visitors => RuleNumber::new('O', 2),
+            TangleRule::Partition => RuleNumber::new('O', 3),
+            TangleRule::Order => RuleNumber::new('O', 4),
+            TangleRule::PathClass => RuleNumber::new('O', 5),
+            TangleRule::StraightCode => RuleNumber::new('O', 6),
+            TangleRule::Reconvergence => RuleNumber::new('S', 3),
+            TangleRule::Operation => RuleNumber::new('O', 8),
+            TangleRule::Elect => RuleNumber::new('O', 11),
+        }
+    }
 
     /// How well it stands.
     pub const fn severity(self) -> Severity {

@@ -35,7 +35,7 @@ use std::{fmt, fs};
 
 use anyhow::Context as _;
 use tangle_files::create_folder;
-use tangle_identity::{BugId, Known, operators};
+use tangle_identity::{BugId, Change, Known, operators};
 use tangle_minimizer::statements;
 use tangle_oracle::coverage::Coverage;
 use tangle_program::case::Case;
@@ -43,7 +43,7 @@ use tangle_report::SavedFinding;
 use tangle_runner::processor_time;
 
 use crate::against::Against;
-use crate::background::{Background, Opener, Request, Small};
+use crate::background::{Background, Opener, Progressed, Request, Small};
 use crate::isa;
 use crate::minimized::MinimizedPath;
 use crate::plan::{Choice, Plan};
@@ -267,6 +267,10 @@ impl Campaign {
     pub fn minimizing(mut self, open: Opener) -> Campaign {
         let devices = self.targets.iter().map(|target| target.name.clone()).collect();
         let background = Background::new(open, devices, self.against.clone());
+        for target in &self.targets {
+            let id = target.id();
+            self.options.known.bugs_on(&id).for_each(|bug| background.learn_known(&target.name, bug));
+        }
         // A campaign that was killed may have saved more than it booked: what is on disk counts.
         self.update(|statistics| statistics.bugs.clear());
         let is_fatal = |entry: &SignatureEntry| {
@@ -279,11 +283,13 @@ impl Campaign {
                 let case =
                     fs::read_to_string(folder.join("case.json")).ok().and_then(|text| Case::from_json(&text).ok());
                 let Some(case) = case else { continue };
-                let small = MinimizedPath::of(&folder).finished();
+                let place = MinimizedPath::of(&folder);
                 let request = Request { device, case, signature, folder };
-                match small {
+                match place.finished() {
                     Some(SavedFinding { case, signature, rate, .. }) => {
-                        self.enter_small(&Small { request, case, signature, rate: rate.unwrap_or_default() });
+                        let (rate, passes_without) = (rate.unwrap_or_default(), place.passes_without());
+                        background.learn(&request.device, &signature, &passes_without);
+                        self.enter_small(&Small { request, case, signature, rate, passes_without });
                     }
                     None => background.ask(request, nth),
                 }
@@ -444,21 +450,63 @@ impl Campaign {
         sample::take(statistics, &self.coverage(), self.background.as_ref().map_or(0, Background::waiting))
     }
 
+    /// Counts what came of a finding in the background.
+    fn enter_progress(&self, progress: &Progressed) {
+        match progress {
+            Progressed::Minimized(small) => self.enter_small(small),
+            Progressed::Recognised { request, change } => self.enter_recognised(request, *change),
+        }
+    }
+
+    /// Counts a finding as the bug whose programs pass with the same change.
+    fn enter_recognised(&self, request: &Request, change: Change) {
+        let Request { device, case, signature, folder } = request;
+        let known = &self.options.known;
+        let known = self.target(device).and_then(|target| known.by_change(&target.id(), signature, &[change].into()));
+        let name = known.map(|bug| bug.name.as_str());
+        let folder = self.relative(folder);
+        self.update(|statistics| {
+            let is_entered = statistics.recognise(device, change, name, &folder, signature);
+            if let (false, Some(name)) = (is_entered, name) {
+                statistics.enter_bug(BugEntry {
+                    device: device.clone(),
+                    bug: BugId::Text(name.into()),
+                    operators: BTreeSet::new(),
+                    passes_without: [change].into(),
+                    recognised: [(folder.clone(), signature.clone())].into(),
+                    known: Some(name.into()),
+                    signatures: BTreeSet::new(),
+                    witnesses: 0,
+                    representative: folder,
+                    statements: statements(&case.program),
+                    severity: signature.severity(),
+                    flake: None,
+                });
+            }
+        });
+    }
+
     /// Counts a minimised finding as the bug that it shows.
     fn enter_small(&self, small: &Small) {
-        let Small { request, case, signature, rate } = small;
-        let target = self.target(&request.device);
-        let known = target.and_then(|target| self.options.known.by_case(&target.id(), signature, case));
-        let folder = request.folder.strip_prefix(self.folder.path()).unwrap_or(&request.folder).join("minimized");
+        let Small { request, case, signature, rate, passes_without } = small;
+        let known = self.target(&request.device).and_then(|target| {
+            let (known, id) = (&self.options.known, target.id());
+            known.by_case(&id, signature, case).or_else(|| known.by_change(&id, signature, passes_without))
+        });
+        let folder = self.relative(&request.folder);
+        let representative = Path::new(&folder).join("minimized").display().to_string();
         self.update(|statistics| {
+            statistics.forget_recognised(&folder);
             statistics.enter_bug(BugEntry {
                 device: request.device.clone(),
                 bug: BugId::of(signature, case),
                 operators: operators(case).into_iter().map(Into::into).collect(),
+                passes_without: passes_without.clone(),
+                recognised: BTreeMap::new(),
                 known: known.map(|bug| bug.name.clone()),
                 signatures: [request.signature.clone()].into(),
                 witnesses: 1,
-                representative: folder.display().to_string(),
+                representative,
                 statements: statements(&case.program),
                 severity: signature.severity(),
                 flake: Some(*rate).filter(|rate| !rate.is_always()),

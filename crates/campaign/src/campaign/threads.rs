@@ -46,7 +46,7 @@ impl Threads {
         let (small, dumps) = (Arc::clone(campaign), Arc::clone(campaign));
         let small = move || {
             if let Some(background) = &small.background {
-                background.work(small.stop, |result| small.enter_small(&result));
+                background.work(small.stop, |result| small.enter_progress(&result));
             }
         };
         let dumps = move || {

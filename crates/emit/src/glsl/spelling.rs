@@ -256,7 +256,7 @@ pub const fn sync(sync: Sync) -> &'static str {
 }
 
 /// What stands before an `if` or a switch, with the space after it.
-pub(super) const fn selection_control(control: SelectionControl) -> &'static str {
+pub const fn selection_control(control: SelectionControl) -> &'static str {
     match control {
         SelectionControl::Unspecified => "",
         SelectionControl::Flatten => "[[flatten]] ",
@@ -265,7 +265,7 @@ pub(super) const fn selection_control(control: SelectionControl) -> &'static str
 }
 
 /// What stands before a loop, with the space after it.
-pub(super) const fn loop_control(control: LoopControl) -> &'static str {
+pub const fn loop_control(control: LoopControl) -> &'static str {
     match control {
         LoopControl::Unspecified => "",
         LoopControl::Unroll => "[[unroll]] ",

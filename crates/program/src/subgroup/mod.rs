@@ -21,6 +21,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rule::RuleNumber;
 use crate::types::{Scalar, Type};
 pub use fold::Fold;
 pub(crate) use table::serialize_spirv_name;
@@ -262,6 +263,27 @@ pub struct OpInfo {
 }
 
 impl OpInfo {
+    /// The rule that its results of a type follow from.
+    pub fn rule(&self, scalar: Scalar) -> RuleNumber {
+        let of_operations = |number| RuleNumber::new('P', number);
+        match (self.op, self.category) {
+            (SubgroupOp::Elect, _) => RuleNumber::new('O', 11),
+            (SubgroupOp::AllEqual, _) => of_operations(13),
+            (_, Category::Quad | Category::QuadControl) => of_operations(11),
+            (_, Category::Clustered | Category::RotateClustered) => of_operations(10),
+            (_, Category::Partitioned) => of_operations(12),
+            (_, Category::Arithmetic) if scalar.is_float() => {
+                of_operations(if self.float_severity == Severity::Quality { 8 } else { 9 })
+            }
+            (_, Category::Ballot) if self.reach == Reach::Own => of_operations(5),
+            (_, Category::Arithmetic | Category::Ballot) => of_operations(3),
+            (
+                _,
+                Category::Basic | Category::Vote | Category::Shuffle | Category::ShuffleRelative | Category::Rotate,
+            ) => of_operations(1),
+        }
+    }
+
     /// True if the result depends on which other lanes are in `T`, or on their operands.
     pub const fn tangle_dependent(&self) -> bool {
         !matches!(self.reach, Reach::Own)

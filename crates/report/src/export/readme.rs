@@ -238,11 +238,12 @@ fn why_it_is_wrong(text: &mut String, page: &Page<'_>) {
         return;
     }
     paragraph(text, "## Why this is wrong");
-    for Rule { source, quote, because } in rules {
+    for rule in rules {
+        let (heading, Rule { quote, because, .. }) = (rule.heading(), rule);
         if quote.is_empty() {
-            paragraph(text, format_args!("- {source}: {because}"));
+            paragraph(text, format_args!("- {heading}: {because}"));
         } else {
-            paragraph(text, format_args!("- {source}:\n\n  > {quote}\n\n  {because}"));
+            paragraph(text, format_args!("- {heading}:\n\n  > {quote}\n\n  {because}"));
         }
     }
 }

@@ -412,6 +412,8 @@ mod tests {
         statistics.enter_bug(BugEntry {
             device: "a<i>".into(),
             bug: BugId::Text("<b>".into()),
+            passes_without: Default::default(),
+            recognised: Default::default(),
             operators: BTreeSet::from(["<".into()]),
             known: Some("<u>".into()),
             signatures: BTreeSet::from([signature]),

@@ -237,12 +237,12 @@ fn rules(html: &mut Html, rules: &[Rule]) {
     }
     html.section("Why this is wrong");
     html.raw("<dl>\n");
-    for Rule { source, quote, because } in rules {
-        html.element("dt", &[], source).raw("<dd>");
-        if !quote.is_empty() {
-            html.element("blockquote", &[], quote);
+    for rule in rules {
+        html.element("dt", &[], rule.heading()).raw("<dd>");
+        if !rule.quote.is_empty() {
+            html.element("blockquote", &[], &rule.quote);
         }
-        html.element("p", &[], because).raw("</dd>\n");
+        html.element("p", &[], &rule.because).raw("</dd>\n");
     }
     html.raw("</dl>\n</section>\n");
 }

@@ -26,7 +26,10 @@ impl Reporter for Json {
     fn finding(&self, finding: &Analysis<'_>) -> Result<Option<String>, ReportError> {
         let subject = finding.subject;
         let rules = finding.rules.iter();
-        let rules = rules.map(|rule| json!({ "source": rule.source, "quote": rule.quote, "because": rule.because }));
+        let rules = rules.map(|rule| {
+            let numbers: Vec<String> = rule.numbers.iter().map(ToString::to_string).collect();
+            json!({ "numbers": numbers, "source": rule.source, "quote": rule.quote, "because": rule.because })
+        });
         text(&json!({
             "format": FORMAT,
             "what": "finding",
@@ -72,6 +75,8 @@ impl Reporter for Json {
                 "device": bug.device,
                 "bug": bug.bug.to_string(),
                 "operators": bug.operators,
+                "passes_without": bug.passes_without,
+                "recognised": bug.recognised.len(),
                 "known": bug.known,
                 "severity": bug.severity.name(),
                 "cases": statistics.cases_of(bug),

@@ -134,12 +134,12 @@ fn why(text: &mut String, rules: &[Rule], colour: Colour) {
         return;
     }
     text.push_str("\nwhy this is wrong\n");
-    for Rule { source, quote, because } in rules {
-        let _ = writeln!(text, "  {}", colour.paint(Style::Bold, source));
-        if !quote.is_empty() {
-            wrapped(text, &format!("\"{quote}\""));
+    for rule in rules {
+        let _ = writeln!(text, "  {}", colour.paint(Style::Bold, rule.heading()));
+        if !rule.quote.is_empty() {
+            wrapped(text, &format!("\"{}\"", rule.quote));
         }
-        wrapped(text, because);
+        wrapped(text, &rule.because);
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use crate::job::{Completed, Job, LaunchOutput, Outcome, Stage};
+use crate::meter::process_time;
 use crate::protocol::{self, FromWorker};
 
 /// Test hook: environment variable with a comma-separated list of faults.
@@ -223,12 +224,8 @@ pub(crate) fn mutate(frame: &mut Vec<u8>, number: u64) {
 
 /// Uses up so many milliseconds of processor time.
 pub(crate) fn compute(milliseconds: u64) {
-    let clock = || {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-        time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
-    };
-    let end = clock().saturating_add(milliseconds);
-    while clock() < end {}
+    let end = process_time() + Duration::from_millis(milliseconds);
+    while process_time() < end {}
 }
 
 fn crash() -> ! {

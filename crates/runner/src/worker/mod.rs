@@ -29,6 +29,7 @@ use crossbeam_channel::{Receiver, unbounded};
 use crate::config::WORKER_VARIABLE;
 use crate::info::{DeviceInfo, DriverMode};
 use crate::job::{Job, Outcome, Stage};
+use crate::meter::process_time;
 use crate::protocol::{self, FromWorker, ReadError, ToWorker};
 use fault::Faults;
 use tangle_features::Api;
@@ -159,13 +160,17 @@ fn work(backend: &mut dyn Backend, faults: &Faults, output: &mut File) -> Result
             let _ = protocol::write(output, &FromWorker::Started { id: job.id, stage });
             faults.at_stage(job.id, stage, output);
         };
-        let outcome = match faults.replaces(&job) {
+        let before = process_time();
+        let mut outcome = match faults.replaces(&job) {
             Some(outcome) => {
                 progress(Stage::Check);
                 outcome
             }
             None => backend.run(&job, &mut progress),
         };
+        if let Outcome::Completed(completed) = &mut outcome {
+            completed.times.processor_us = process_time().saturating_sub(before).as_micros() as u64;
+        }
         let done = FromWorker::Done { id: job.id, outcome };
         faults.answer(job.id, &done, output).map_err(unwritten)?;
     }

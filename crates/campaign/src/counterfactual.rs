@@ -1,0 +1,172 @@
+//! Which changes a failing case passes with: what makes it one bug with others ([`Change`]).
+
+use std::collections::BTreeSet;
+
+use tangle_identity::change::still_compares;
+use tangle_identity::{Account, Change, Kind, Signature};
+use tangle_oracle::judge::{Mismatch, Observation};
+use tangle_oracle::map::LaneMap;
+use tangle_program::case::Case;
+
+use crate::clearest::is_pass;
+use crate::prepare::Prep;
+use crate::target::{Conclusion, Target};
+
+/// How often a case has to fail as it is, and to pass with a change. What fails now and then passes by itself.
+const RUNS: u32 = 2;
+
+/// A case that fails on a device every time.
+pub struct Failing<'a> {
+    target: &'a Target,
+    case: &'a Case,
+    /// What is wrong, if the device gives a result.
+    wrong: Option<Mismatch>,
+}
+
+impl<'a> Failing<'a> {
+    /// Runs a case. `None` if it does not fail every time as it was found to, or if a failure is nothing that a program is to blame for, or
+    /// takes too long to be tried again and again.
+    pub fn confirm(target: &'a Target, case: &'a Case, found: &Signature) -> Option<Failing<'a>> {
+        if !matches!(found.kind, Kind::Value | Kind::Path | Kind::Crash | Kind::VulkanError | Kind::OpenGlError) {
+            return None;
+        }
+        let prep = Prep::of(case.clone());
+        let mut wrong = None;
+        for _ in 0..RUNS {
+            let conclusion = target.run_dressed(&prep);
+            if !is_alike(&conclusion.signature(case)?, found) {
+                return None;
+            }
+            wrong = conclusion.mismatch().cloned();
+        }
+        Some(Failing { target, case, wrong })
+    }
+
+    /// Every change that it passes with.
+    pub fn passes_without(&self) -> BTreeSet<Change> {
+        Change::of(self.case).filter(|change| self.is_right_without(*change)).collect()
+    }
+
+    /// True if it passes with a change, and what was wrong is compared again.
+    pub fn is_right_without(&self, change: Change) -> bool {
+        let Some(changed) = change.apply(self.case) else { return false };
+        let prep = Prep::of(changed);
+        (0..RUNS).all(|_| self.is_right(prep.case(), &self.target.run_dressed(&prep)))
+    }
+
+    fn is_right(&self, changed: &Case, conclusion: &Conclusion) -> bool {
+        let compares = |wrong: &Mismatch, seen: &Observation| {
+            let (map, _) = LaneMap::check(changed, &seen.map, self.target.capabilities.sizes);
+            let account = map.and_then(|map| Account::new(changed, map, Some(seen)).ok());
+            account.is_some_and(|account| still_compares(wrong, &account))
+        };
+        is_pass(conclusion)
+            && match (&self.wrong, &conclusion.observation) {
+                (Some(wrong), Some(seen)) => compares(wrong, seen),
+                (Some(_), None) => false,
+                (None, _) => true,
+            }
+    }
+}
+
+/// True if findings may be of one bug, by their signatures.
+pub fn is_alike(one: &Signature, other: &Signature) -> bool {
+    one.fails_like(other) || other.fails_like(one)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use tangle_identity::failure::{Crash, Doing, End};
+    use tangle_identity::{BugId, Detail};
+    use tangle_program::ops::BinaryOp;
+    use tangle_program::tree::{Block, Builtin, Expr, Stmt};
+
+    use super::*;
+
+    fn case(body: Block) -> Case {
+        let text = include_str!("../../../corpus/vectors/V01.json");
+        let mut case = Case::from_json(text).expect("a case of the corpus");
+        case.program.functions.last_mut().expect("main").body = body;
+        case
+    }
+
+    fn log(site: u32) -> Stmt {
+        Stmt::Log { site, values: vec![Expr::Builtin(Builtin::Lane)] }
+    }
+
+    fn branch(then: Block) -> Stmt {
+        let cond = Expr::binary(BinaryOp::Lt, Expr::Builtin(Builtin::Lane), Expr::Uint(2));
+        Stmt::If { cond, then, otherwise: Vec::new(), control: Default::default() }
+    }
+
+    /// An assumption and a log.
+    pub(crate) fn assumed() -> Case {
+        case(vec![Stmt::Assume(Expr::Bool(true)), log(1)])
+    }
+
+    /// An assumption, a divergent `if`, and a log behind both.
+    pub(crate) fn branched() -> Case {
+        case(vec![Stmt::Assume(Expr::Bool(true)), branch(vec![log(1)]), log(2)])
+    }
+
+    fn found(target: &Target, case: &Case) -> Signature {
+        target.run_dressed(&Prep::of(case.clone())).signature(case).expect("it fails")
+    }
+
+    fn passes_without(device: &str, case: &Case) -> (BugId, Vec<String>) {
+        let target = Target::built_in(device).expect("there is such a fault");
+        let signature = found(&target, case);
+        let failing = Failing::confirm(&target, case, &signature).expect("it fails every time");
+        let changes = failing.passes_without().into_iter().map(String::from).collect();
+        (BugId::of(&signature, case), changes)
+    }
+
+    #[test]
+    fn one_fault_passes_with_one_change_in_every_shape_and_another_does_not() {
+        let here = "assumeEXT in straight code";
+        let in_if = case(vec![branch(vec![Stmt::Assume(Expr::Bool(true)), log(1)]), log(2)]);
+        let device = "reference:assumption_unreachable";
+        let (one, changes) = passes_without(device, &assumed());
+        assert_eq!(changes, [here]);
+        let (other, changes) = passes_without(device, &branched());
+        assert_eq!(changes, [here]);
+        assert_ne!(one, other, "the shapes alone make two of it");
+        assert_eq!(passes_without(device, &in_if).1, ["assumeEXT in an if"]);
+        // The same program, and another fault: nothing that can be taken out is to blame.
+        assert_eq!(passes_without("reference:if_merge_loses_last_lane", &branched()).1, [""; 0]);
+    }
+
+    #[test]
+    fn a_run_in_which_the_value_is_not_compared_says_nothing() {
+        let target = Target::built_in("reference:assumption_unreachable").expect("there is such a fault");
+        let right = Target::built_in("reference").expect("it is built in");
+        let failing = target.run_dressed(&Prep::of(assumed()));
+        let wrong = failing.mismatch().expect("it fails");
+        for (changed, expected) in [
+            (case(vec![log(1)]), true),
+            (case(vec![Stmt::Log { site: 1, values: vec![Expr::Uint(7)] }]), false),
+            (case(vec![Stmt::Log { site: 1, values: Vec::new() }]), false),
+            (case(vec![log(2)]), false),
+            (case(vec![branch(vec![log(1)])]), false),
+            (case(Vec::new()), false),
+        ] {
+            let seen = right.run_dressed(&Prep::of(changed.clone())).observation.expect("it runs");
+            let (map, _) = LaneMap::check(&changed, &seen.map, right.capabilities.sizes);
+            let account = Account::new(&changed, map.expect("it is right"), Some(&seen)).expect("it is defined");
+            assert_eq!(still_compares(wrong, &account), expected, "{changed:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fail_like_that_is_not_confirmed() {
+        let target = Target::built_in("reference:assumption_unreachable").expect("there is such a fault");
+        let crash = Crash { end: End::Signal(11), doing: Doing::Pipeline, place: None, message: None };
+        let crash = Signature { kind: Kind::Crash, detail: Detail::Crash(crash) };
+        let hang = Signature { kind: Kind::Hang, detail: Detail::Hang(Doing::Run) };
+        for signature in [crash, hang] {
+            assert!(Failing::confirm(&target, &assumed(), &signature).is_none(), "{signature}");
+        }
+        let right = Target::built_in("reference").expect("it is built in");
+        assert!(Failing::confirm(&right, &assumed(), &found(&target, &assumed())).is_none());
+    }
+}
