@@ -419,11 +419,10 @@ fn uniform_operands(call: &SubgroupCall) -> impl Iterator<Item = &Expr> {
 fn has_uniform(block: &Block, var: VarId) -> bool {
     let mut found = false;
     walk_block(block, &mut |stmt| {
-        let mut look = |part: &Expr| match part {
-            Expr::Subgroup(call) => {
-                found |= uniform_operands(call).any(|arg| arg.any(&mut |part| *part == Expr::Var(var)))
+        let mut look = |part: &Expr| {
+            if let Expr::Subgroup(call) = part {
+                found |= uniform_operands(call).any(|arg| arg.any(&mut |part| *part == Expr::Var(var)));
             }
-            _ => {}
         };
         stmt.direct_exprs().for_each(|expr| expr.walk(&mut look));
     });
