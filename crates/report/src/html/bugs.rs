@@ -216,6 +216,8 @@ mod tests {
                 device: "dev<ice>".into(),
                 bug: BugId::Text(format!("shape {number}")),
                 operators: Default::default(),
+                passes_without: Default::default(),
+                recognised: Default::default(),
                 known: (number > 0).then(|| "known <one>".to_owned()),
                 signatures: Default::default(),
                 witnesses: 1,
