@@ -401,6 +401,7 @@ fn urgency(signature: &Signature, nth: usize) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
+    use tangle_identity::Known;
     use tangle_program::tree::{Builtin, Expr, Stmt};
 
     use super::*;
@@ -477,6 +478,23 @@ mod tests {
             background.learn(device, &request.signature, &[change].into());
             background.ask(request, 0);
             assert_eq!(all(&background), expected, "{device}");
+        }
+    }
+
+    #[test]
+    fn a_finding_that_passes_with_the_change_of_a_known_bug_is_that_bug() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let file = place.path().join("known.toml");
+        let device = "reference:assumption_unreachable";
+        for (change, expected) in
+            [("assumeEXT in straight code", &["recognised", "minimised"][..]), ("assumeEXT in a loop", &["minimised"])]
+        {
+            std::fs::write(&file, format!("[[bug]]\nname = 'a'\npasses_without = ['{change}']\n")).expect("ours");
+            let known = Known::read(&[file.clone()]).expect("it is good");
+            let background = background(TURN);
+            background.learn_known(device, &known.bugs()[0]);
+            background.ask(request(device, assumed(), place.path().join(change)), 0);
+            assert_eq!(all(&background), expected, "{change}");
         }
     }
 }

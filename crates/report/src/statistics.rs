@@ -196,10 +196,14 @@ impl BugEntry {
     }
 
     /// True if its minimal programs may show what those of another entry show: they are known to, or half of their operators are the same.
+    /// Those that pass with different changes do not.
     fn is_like(&self, other: &BugEntry) -> bool {
         let (a, b) = (&self.operators, &other.operators);
         let has_half = 2 * a.intersection(b).count() >= a.len().max(b.len());
-        self.device == other.device && self.known == other.known && (self.known.is_some() || has_half)
+        let (a, b) = (&self.passes_without, &other.passes_without);
+        let may_pass_alike = a.is_empty() || b.is_empty() || !a.is_disjoint(b);
+        let is_same = self.device == other.device && self.known == other.known;
+        is_same && may_pass_alike && (self.known.is_some() || has_half)
     }
 
     /// The bug, the operators of which one is to blame, and what it passes without.
@@ -227,6 +231,10 @@ impl BugEntry {
         self.signatures.extend(other.signatures);
         self.recognised.extend(other.recognised);
         if is_better {
+            // A simpler one that explains it keeps its name.
+            if other.bug.simpler().as_ref() != Some(&self.bug) {
+                self.bug = other.bug;
+            }
             self.statements = other.statements;
             self.representative = other.representative;
             self.flake = other.flake;
@@ -620,7 +628,7 @@ mod tests {
         let mut statistics = Statistics::default();
         for entry in [
             with(&log, "a", &[in_loop, in_switch]),
-            with(&exit, "b", &[in_loop]),
+            BugEntry { statements: 2, ..with(&exit, "b", &[in_loop]) },
             // Another place, no change, another failure: other bugs.
             with(&exit, "c", &[in_switch]),
             with(&jump, "d", &[]),
@@ -631,6 +639,7 @@ mod tests {
         let rows: Vec<(u64, usize)> =
             statistics.bugs.iter().map(|bug| (bug.witnesses, bug.passes_without.len())).collect();
         assert_eq!(rows, [(2, 1), (1, 1), (1, 0), (1, 1)]);
+        assert_eq!(statistics.bugs[0].bug, exit, "the smallest names it");
         assert!(statistics.bugs[0].title().ends_with("; passes without subgroupBarrier in a loop"));
         let found = statistics.finding("lvp", &signature("f"), 9).clone();
         assert!(!statistics.recognise("other", in_loop, None, "findings/f", &found.signature));
