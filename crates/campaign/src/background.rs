@@ -490,7 +490,7 @@ mod tests {
             [("assumeEXT in straight code", &["recognised", "minimised"][..]), ("assumeEXT in a loop", &["minimised"])]
         {
             std::fs::write(&file, format!("[[bug]]\nname = 'a'\npasses_without = ['{change}']\n")).expect("ours");
-            let known = Known::read(&[file.clone()]).expect("it is good");
+            let known = Known::read(std::slice::from_ref(&file)).expect("it is good");
             let background = background(TURN);
             background.learn_known(device, &known.bugs()[0]);
             background.ask(request(device, assumed(), place.path().join(change)), 0);
