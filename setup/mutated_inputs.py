@@ -4,7 +4,8 @@
     setup/mutated_inputs.py --tangle target/release/tangle --number 20000
 
 Whatever is in a file, tangle reads it or says in a line what is wrong: no panic, no signal, at most 10 seconds of processor time and 1 GB of
-memory. What breaks that is kept in the folder named at the end. (Frames between tangle and its workers: `spoilt_answers_cost_their_job_and_no_other` in
+memory, and it does not sleep: it ends within 2 minutes. What breaks that is kept in the folder named at the end. A build with debug assertions also
+finds arithmetic that overflows. (Frames between tangle and its workers: `spoilt_answers_cost_their_job_and_no_other` in
 crates/runner/tests/supervision.rs.)"""
 
 import argparse
@@ -13,16 +14,21 @@ import os
 import random
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 10
+# By the clock, for what waits and computes nothing: far more than a busy machine needs.
+LONGEST = 120
 MEMORY = 1 << 30
 # Address space is more than memory: a program reserves stacks and arenas that it does not touch.
 ADDRESSES = 4 << 30
+FUZZ = ["fuzz", "--device", "reference:mask_always_full", "--seed", "11", "--profile", "small", "--minimize", "off"]
 NUMBERS = [0, -1, 1, 2**31, 2**32 - 1, 2**32, 2**63, 2**64 - 1, 1e308, 0.5, 10**30]
 WORDS = ["", "..", "/", "/dev/zero", "\u001b[31m", "x" * 100_000, "\u0000", "%s%n", "@CONSTANTS@"]
 DEVICES = """[[driver]]
@@ -114,12 +120,22 @@ def fault_of(command, folder):
     """What a command does that it must not, in words."""
     with tempfile.TemporaryFile() as output:
         child = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, preexec_fn=limit
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, preexec_fn=limit,
+            start_new_session=True,
         )
-        _, status, usage = os.wait4(child.pid, 0)
+        end = time.monotonic() + LONGEST
+        ended, status, usage = os.wait4(child.pid, os.WNOHANG)
+        while not ended and time.monotonic() < end:
+            time.sleep(0.005)
+            ended, status, usage = os.wait4(child.pid, os.WNOHANG)
+        if not ended:
+            os.killpg(child.pid, signal.SIGKILL)
+            os.wait4(child.pid, 0)
         child.returncode = 0
         output.seek(0)
         said = output.read(1 << 20).decode(errors="replace")
+    if not ended:
+        return f"still runs after {LONGEST} seconds", said
     code = os.waitstatus_to_exitcode(status)
     memory = usage.ru_maxrss * 1024
     if code < 0:
@@ -138,15 +154,17 @@ class Inputs:
         self.tangle = tangle
         self.cases = sorted((ROOT / "corpus").glob("*/*.json"))
         self.campaign = folder / "campaign"
-        ran = subprocess.run(
-            [tangle, "fuzz", "--device", "reference:mask_always_full", "--cases", "100", "--seed", "11", "--profile", "small", "--minimize",
-             "off", "--out", self.campaign],
-            capture_output=True, check=False,
-        )
+        ran = subprocess.run([tangle, *FUZZ, "--cases", "100", "--out", self.campaign], capture_output=True, check=False)
         if not list(self.campaign.glob("findings/*/*/finding.json")):
             sys.exit(f"the campaign found nothing: {ran.stderr.decode()}")
         self.finding = sorted(self.campaign.glob("findings/*/*"))[0]
-        self.kinds = [self.case, self.case, self.of_finding, self.of_campaign, self.devices]
+        # What a run that was killed leaves.
+        (self.campaign / "in-flight/reference_mask_always_full/101.json").write_bytes(self.cases[0].read_bytes())
+        (self.campaign / "in-flight/reference_mask_always_full/running-0").write_bytes((13).to_bytes(8, "little"))
+        running = {"boot": "another", "kills": None, "trial": None}
+        suspects = {"running": running, "suspects": [], "guilty": {"reference:mask_always_full": {"12": "crashed"}}}
+        (self.campaign / "suspects.json").write_text(json.dumps(suspects))
+        self.kinds = [self.case, self.case, self.of_finding, self.of_campaign, self.devices, self.run_on, self.run_on]
 
     def case(self, rng, folder):
         data = rng.choice(self.cases).read_bytes()
@@ -157,13 +175,31 @@ class Inputs:
         shutil.copytree(self.finding, folder / "finding")
         file = rng.choice(sorted(path for path in (folder / "finding").iterdir() if path.is_file()))
         file.write_bytes(mutated(file.read_bytes(), rng))
-        return rng.choice([["explain", "finding"], ["show", "finding"], ["report", "finding", "--out", "out.html"]])
+        return rng.choice(
+            [
+                ["explain", "finding"],
+                ["show", "finding"],
+                ["report", "finding", "--out", "out.html"],
+                ["replay", "finding", "--device", "reference"],
+                ["minimize", "finding", "--tries", "50", "--time", "20s"],
+            ]
+        )
+
+    def mutated_campaign(self, rng, folder):
+        shutil.copytree(self.campaign, folder / "campaign")
+        files = [path for path in (folder / "campaign").rglob("*") if path.is_file() and path.suffix in (".json", ".jsonl", "")]
+        # What there is one of as often as what there are hundreds of.
+        names = sorted({path.name for path in files})
+        name = rng.choice(names)
+        file = rng.choice(sorted(path for path in files if path.name == name))
+        file.write_bytes(mutated(file.read_bytes(), rng))
+
+    def run_on(self, rng, folder):
+        self.mutated_campaign(rng, folder)
+        return [*FUZZ, "--cases", "120", "--out", "campaign"]
 
     def of_campaign(self, rng, folder):
-        shutil.copytree(self.campaign, folder / "campaign")
-        files = [path for path in (folder / "campaign").rglob("*") if path.is_file() and path.suffix in (".json", ".jsonl")]
-        file = rng.choice(sorted(files))
-        file.write_bytes(mutated(file.read_bytes(), rng))
+        self.mutated_campaign(rng, folder)
         return rng.choice([["report", "campaign", "--out", "out"], ["coverage", "campaign"], ["merge", "--out", "merged", "campaign"]])
 
     def devices(self, rng, folder):

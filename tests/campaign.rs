@@ -486,8 +486,8 @@ fn crashes_and_hangs_are_findings_and_the_campaign_goes_on() {
     let entry = &summary["devices"]["null"];
     // The null device runs nothing, so that what it does run breaks the first rule of the lane map.
     assert_eq!(entry["verdicts"], json!({ "crash": 3, "hang": 1, "device_lost": 1, "lane_map": 15 }), "{ran}");
-    // One for each fault, and one more because a case that hangs is given a second try.
-    assert_eq!(number(&entry["restarts"]), 6);
+    // Two for each fault: what fails so is given a second try.
+    assert_eq!(number(&entry["restarts"]), 10);
     let mut seen = BTreeMap::new();
     for entry in summary["findings"].as_array().expect("findings") {
         check_finding(&campaign.out().join(text(&entry["folders"][0])), entry);
@@ -506,6 +506,60 @@ fn crashes_and_hangs_are_findings_and_the_campaign_goes_on() {
     );
     assert!(report.contains("fault: hang in job 6"), "the driver's stderr is reported: {report}");
     note!("faults: {seen:?}");
+}
+
+/// What fails once, and not when it runs again alone, is kept apart: no finding, and nothing lost.
+#[test]
+fn a_crash_that_does_not_come_again_is_a_flake() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let faults = "crash@3!,lost@5!,crash@7,kill@9!";
+    let file = null_devices_file(folder.path(), faults);
+    let state = folder.path().join("had-").display().to_string();
+    let entry = read(&file)
+        .replace("TANGLE_WORKER_NULL", &format!("TANGLE_WORKER_FAULT_STATE = \"{state}\", TANGLE_WORKER_NULL"));
+    std::fs::write(&file, entry).expect("the test's folder can be written");
+    let file = file.to_str().expect("a path");
+    let campaign = Campaign::new(2, &["null"]).with(&["--devices", file, "--jobs", "2", "--inputs", "1"]);
+    let (ran, summary) = campaign.run_to(12);
+    let entry = &summary["devices"]["null"];
+    assert_eq!(entry["verdicts"], json!({ "crash": 1, "lane_map": 11 }), "{ran}");
+    assert_eq!(number(&entry["killed"]), 1, "{entry}");
+    let flakes = summary["flakes"].as_array().expect("flakes");
+    let kinds: Vec<String> = flakes.iter().map(|flake| text(&flake["kind"])).collect();
+    assert_eq!(kinds, ["crash", "device_lost"], "{summary}");
+    for flake in flakes {
+        let saved = campaign.out().join(text(&flake["folders"][0]));
+        assert!(read(&saved.join("report.txt")).contains("It did not come again when the case ran"), "{ran}");
+        assert!(ran.stdout.contains(&format!("flake on null: {}: ", text(&flake["kind"]))), "{ran}");
+    }
+    let of_crash = |path: &PathBuf| path.to_string_lossy().contains("/crash-");
+    assert_eq!(finding_folders(&campaign.out()).into_iter().filter(of_crash).count(), 1);
+}
+
+/// A driver that hangs when it is asked for its devices holds up no deadline.
+#[test]
+fn deadlines_hold_while_devices_come_up() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = null_devices_file(folder.path(), "silent");
+    let (file, out) = (file.to_str().expect("a path"), folder.path().join("out"));
+    let case = vector("V01");
+    let of_null = |args: &[&str], out: &Path| {
+        let mut command = tangle([args, &["--device", "null", "--devices", file]].concat());
+        command.arg("--out").arg(out);
+        start(command)
+    };
+    let minimize = of_null(&["minimize", case.to_str().expect("a path"), "--time", "1s"], &folder.path().join("small"));
+    let fuzz = of_null(&["fuzz", "--time", "1s"], &folder.path().join("other"));
+    let stopped = of_null(&["fuzz"], &out);
+    // The handler is there when the campaign has its folder.
+    while !out.join("campaign.lock").exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    signal(stopped.child.id() as i32, libc::SIGTERM);
+    for ran in [minimize, stopped, fuzz] {
+        let _ = ran.finish_within(LIMIT).fails_with(&["the time is over, and a device does not come up"]);
+    }
 }
 
 #[test]
@@ -611,8 +665,8 @@ fn limited_worker(folder: &Path, lives: usize) -> PathBuf {
 #[test]
 fn a_lost_worker_leaves_its_cases_to_the_others() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    // One life for the probe and one for each of two workers: the one that crashes does not come back.
-    let script = limited_worker(folder.path(), 3);
+    // One life for the probe, one for each of two workers, and one for the second try: the one that crashes does not come back.
+    let script = limited_worker(folder.path(), 4);
     let file = folder.path().join("null.toml");
     let entry = format!(
         "[[driver]]\nname = \"null\"\nprefix = [\"{}\"]\nenv = {{ TANGLE_WORKER_NULL = \"1\", TANGLE_WORKER_FAULT = \"crash@7\" }}\n",
@@ -653,14 +707,16 @@ fn a_device_without_workers_ends_and_the_others_go_on() {
 #[test]
 fn a_driver_that_does_not_come_back_ends_the_campaign_and_nothing_is_lost() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = null_devices_file(folder.path(), "crash@2,quit@5");
-    let campaign = Campaign::new(2, &["null"]).with(&["--devices", file.to_str().expect("a path"), "--inputs", "1"]);
+    // Four jobs are sent ahead: the crash comes again alone before that.
+    let file = null_devices_file(folder.path(), "crash@2,quit@9");
+    let file = file.to_str().expect("a path");
+    let campaign = Campaign::new(2, &["null"]).with(&["--devices", file, "--jobs", "1", "--inputs", "1"]);
     let ran = start(campaign.command(&["--cases", "20"])).finish_within(LIMIT);
-    let _ = ran.fails_with(&["device null", "gave up", "quit before job 5"]);
+    let _ = ran.fails_with(&["device null", "gave up", "quit before job 9"]);
     let saved = tree(&campaign.out().join("findings"));
     assert!(saved.iter().any(|path| path.to_string_lossy().contains("crash-")), "{saved:?}");
     let state = read_json(&campaign.out().join("campaign.json"));
-    assert_eq!(number(&state["ledger"]["devices"]["null"]["next_case"]), 5, "{state}");
+    assert_eq!(number(&state["ledger"]["devices"]["null"]["next_case"]), 9, "{state}");
     // With the driver repaired it goes on with the case that it had not run.
     null_devices_file(folder.path(), "");
     start(campaign.command(&["--cases", "20"])).finish_within(LIMIT).expect(1);

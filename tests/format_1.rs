@@ -48,6 +48,20 @@ fn findings_of_format_1_are_read_whole() {
 }
 
 #[test]
+fn a_lane_map_without_its_invocations_is_told() {
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let folder = copy("value", scratch.path());
+    let finding = folder.to_str().expect("a path");
+    for (map, part) in [("[]", "lane-map.json: it has 0 rows"), ("[[]]", "lane-map.json"), ("{}", "lane-map.json")] {
+        fs::write(folder.join("lane-map.json"), map).expect("it is ours");
+        for command in [&["explain", finding][..], &["report", finding, "--out", "page.html"]] {
+            let ran = start(tangle(command)).finish_within(LIMIT).expect(2);
+            assert!(ran.stderr.contains(part) && ran.stderr.lines().count() == 1, "{ran}");
+        }
+    }
+}
+
+#[test]
 fn findings_of_format_1_are_taken_by_every_command() {
     let scratch = tempfile::tempdir().expect("a temporary folder");
     for (name, _, _, reported) in FINDINGS {

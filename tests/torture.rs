@@ -141,6 +141,57 @@ fn killed_again_and_again() {
     ends_as_undisturbed(&out, 2, "killed");
 }
 
+/// Workers are killed from outside, as the out-of-memory killer does it: their cases run again, and nothing of it is a finding.
+#[test]
+fn workers_are_killed_again_and_again() {
+    let place = folder();
+    let file = null_devices_file(place.path(), "");
+    let run = |out: &Path, is_disturbed: bool| {
+        let mut command = tangle(["fuzz", "--minimize", "off", "--profile", "small", "--seed", "11", "--cases"]);
+        command.args([
+            &(100 * disturbances()).to_string(),
+            "--inputs",
+            "1",
+            "--jobs",
+            "3",
+            "--device",
+            "null",
+            "--devices",
+        ]);
+        let mut running = start({
+            command.arg(&file).arg("--out").arg(out);
+            command
+        });
+        let mut killed = 0;
+        while is_disturbed && running.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            // Time for a case to come again alone.
+            std::thread::sleep(Duration::from_millis(700));
+            let workers = children(running.child.id());
+            if let Some(worker) = workers.get(killed % workers.len().max(1)) {
+                signal(*worker, libc::SIGKILL);
+                killed += 1;
+            }
+        }
+        let ran = running.finish_within(LIMIT).expect(1);
+        let (mut result, findings) = result(out);
+        for count in ["killed", "short_of_memory"] {
+            result["devices"]["null"].as_object_mut().expect("a device").remove(count);
+        }
+        (result, findings, killed, ran)
+    };
+    let (expected, files, ..) = run(&place.path().join("undisturbed"), false);
+    let (found, there, killed, ran) = run(&place.path().join("out"), true);
+    assert!(killed > 0, "no worker was killed: {ran}");
+    assert_eq!((found, there), (expected, files), "{killed} workers killed: {ran}");
+}
+
+/// The processes that a process started.
+fn children(process: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>()).collect()
+}
+
 #[test]
 fn the_power_goes() {
     let mut place = folder();
@@ -194,6 +245,64 @@ fn rebuild(folder: &Path, shadow: &Path, to: &Path) {
         }
     }
     below(&fs::metadata(folder).expect("it is there").ino().to_string(), shadow, folder, to);
+}
+
+/// A control group with a limit of memory, gone when dropped.
+struct MemoryGroup(PathBuf);
+
+impl MemoryGroup {
+    /// `None` where this user may not make one.
+    fn new(name: &str, bytes: u64) -> Option<MemoryGroup> {
+        // cgroups(7): version 1, and version 2.
+        [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")].into_iter().find_map(
+            |(root, limit)| {
+                let folder = Path::new(root).join(name);
+                fs::create_dir(&folder).ok()?;
+                let group = MemoryGroup(folder);
+                fs::write(group.0.join(limit), bytes.to_string()).ok().map(|()| group)
+            },
+        )
+    }
+
+    /// Has a command run in it.
+    fn confine(&self, command: &Command) -> Command {
+        let mut confined = Command::new("/bin/sh");
+        confined.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(self.0.join("cgroup.procs"));
+        confined.arg(command.get_program()).args(command.get_args());
+        confined.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        confined
+    }
+}
+
+impl Drop for MemoryGroup {
+    fn drop(&mut self) {
+        // What was started in it may be ending.
+        for _ in 0..100 {
+            if fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+#[test]
+fn memory_runs_out() {
+    let mut ended = 0;
+    for number in 0..disturbances() {
+        let name = format!("tangle-torture-{}-{number}", std::process::id());
+        let Some(group) = MemoryGroup::new(&name, (16 + 8 * (number % 8)) << 20) else {
+            note!("memory: no control group can be made here");
+            return;
+        };
+        let place = folder();
+        let out = place.path().join("out");
+        let ran = start(group.confine(&campaign(&out, 2, &[]))).finish_within(LIMIT);
+        ended += u64::from(ran.status.code() != Some(1));
+        drop(group);
+        ends_as_undisturbed(&out, 2, "without memory");
+    }
+    assert!(ended > 0, "there was memory enough every time");
 }
 
 #[test]

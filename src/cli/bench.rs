@@ -12,7 +12,7 @@ use tangle_campaign::target::Jobs;
 
 use super::output::OutputError;
 use super::table::Table;
-use super::{DeviceArgs, Found, duration, say};
+use super::{DeviceArgs, Found, duration, inputs, jobs, say};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -28,11 +28,11 @@ pub struct Args {
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "20s")]
     time: Duration,
     /// With how many inputs the campaign runs each program
-    #[arg(long, value_name = "N", default_value_t = INPUTS)]
+    #[arg(long, value_name = "N", default_value_t = INPUTS, value_parser = inputs)]
     inputs: NonZero<u32>,
     /// Workers of the campaign [default: what devices.toml says, or else one for each processor]
-    #[arg(long, value_name = "N")]
-    jobs: Option<NonZero<usize>>,
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    jobs: Option<Jobs>,
     /// Instead, in how many programs each planted fault shows on the reference device, and how many faults that makes for a driver's time
     #[arg(long, conflicts_with_all = ["device", "time", "jobs"])]
     planted: bool,
@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     let mut measured = Vec::new();
     for (name, (device, costs)) in names.iter().zip(all) {
         // Opened for itself: it has all processors.
-        let target = args.devices.open_only(name, args.jobs.map_or(Jobs::Shared, Jobs::Each))?;
+        let target = args.devices.open_only(name, args.jobs.unwrap_or(Jobs::Shared))?;
         let folder = std::env::temp_dir().join(format!("tangle-bench-{}-{}", std::process::id(), measured.len()));
         let speed = speed(target, choice.clone(), args.time, &folder, &STOP);
         let _ = std::fs::remove_dir_all(&folder);

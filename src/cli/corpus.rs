@@ -1,13 +1,15 @@
 //! `tangle corpus`
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::Context as _;
 use tangle_campaign::corpus::{Addition, add};
 use tangle_campaign::reduce::ReduceOptions;
 use tangle_program::case::Case;
 
-use super::minimize::watched;
+use super::deadline::{Deadline, Grace};
+use super::minimize::{LATE, STOP, watched};
 use super::{DeviceArgs, Found, Jobs, read_case, say, say_stderr};
 
 #[derive(clap::Args)]
@@ -69,6 +71,7 @@ fn minimized(args: &AddArgs) -> anyhow::Result<Case> {
     targets.truncate(1);
     let name = targets.first().context("no device")?.name.clone();
     say_stderr!("minimising on {name}");
+    let _running = Deadline::watch((Instant::now(), None), &STOP, Grace::RUNNING, LATE);
     let reduction = watched(&targets, &case, None, &ReduceOptions::default(), |_| Ok(()))?;
     anyhow::ensure!(
         reduction.minimized.finished,

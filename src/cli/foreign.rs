@@ -11,7 +11,9 @@ use tangle_judge::finding::Finding;
 use tangle_judge::run::judge;
 use tangle_report::html::module::{ModulePage, module_page};
 
+use super::deadline::{Deadline, Grace};
 use super::judge::{TIME, about, devices, reduced_on};
+use super::minimize::STOP;
 use super::{DriverArgs, Found, say, say_stderr};
 
 /// Reads a finding of `tangle judge`; `None` for anything else.
@@ -28,7 +30,9 @@ pub fn minimize(
     time: Option<Duration>,
     out: Option<&Path>,
 ) -> anyhow::Result<Found> {
-    let started = Instant::now();
+    let (started, time) = (Instant::now(), time.unwrap_or(TIME));
+    let _watch =
+        Deadline::watch((started, Some(time)), &STOP, Grace::RUNNING, "the time is over, and the device still runs");
     let names: Vec<String> = match device {
         Some(name) => vec![name.clone()],
         None if drivers.driver.is_empty() => vec![finding.device.clone()],
@@ -44,7 +48,7 @@ pub fn minimize(
     };
     let before = made(&finding.words)?;
     anyhow::ensure!(before.is_failure(), "it does not fail there: {}", before.text(device.name()).trim_end());
-    let deadline = started + time.unwrap_or(TIME);
+    let deadline = started + time;
     let words = reduced_on(&finding.words, inputs, drivers, device.name(), &before, deadline)?;
     let small = Finding {
         device: device.name().to_owned(),

@@ -6,7 +6,7 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use tangle_campaign::against::Against;
@@ -24,11 +24,12 @@ use tangle_report::Reporter as _;
 use tangle_report::reporter::Text;
 use tangle_report::statistics::{SignatureEntry, Statistics};
 
+use super::deadline::{Deadline, Grace, NOT_OPEN};
 use super::output::put;
 use super::progress::Progress;
 use super::summary::{print_counts, print_operations};
 use super::view::View;
-use super::{DeviceArgs, Found, duration, say_stderr, severity};
+use super::{DeviceArgs, Found, duration, inputs, jobs, say_stderr, severity};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -72,7 +73,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     variant: Option<Variant>,
     /// With how many inputs each program runs: compiling is what costs. Cases that have a program in common count as so many
-    #[arg(long, value_name = "N", default_value_t = INPUTS)]
+    #[arg(long, value_name = "N", default_value_t = INPUTS, value_parser = inputs)]
     inputs: NonZero<u32>,
     /// Workers of each device, which run cases side by side [default: what devices.toml says, or else the processors shared among
     /// the devices]
@@ -121,10 +122,6 @@ enum Minimize {
     Off,
 }
 
-fn jobs(text: &str) -> Result<Jobs, String> {
-    Jobs::each(text.parse().map_err(|_| "a number from 1 on".to_owned())?)
-}
-
 pub(super) fn profile(name: &str) -> Result<Profile, String> {
     let names = || Profile::ALL.iter().map(|(profile, _)| profile.name()).collect::<Vec<_>>().join(", ");
     Profile::from_name(name).ok_or_else(|| format!("there is no profile '{name}'; there are: {}", names()))
@@ -162,6 +159,7 @@ fn size(text: &str) -> Result<u64, String> {
 static STOP: AtomicBool = AtomicBool::new(false);
 
 pub fn run(args: Args) -> anyhow::Result<Found> {
+    let began = Instant::now();
     if let Some(file) = &args.summary {
         // Known at the end of a campaign, it would be known too late.
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -186,6 +184,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
     })?;
     let graphics = args.stage.iter().any(|&stage| stage != Stage::Compute);
     let jobs = args.jobs.unwrap_or(if graphics { Jobs::Graphics } else { Jobs::Shared });
+    let opening = Deadline::watch((began, args.time), &STOP, Grace::OPENING, NOT_OPEN);
     let mut targets = args.devices.open(jobs)?;
     if let Some(name) = &args.against {
         // It may be one of several that were given by their paths.
@@ -218,7 +217,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
         processor_time: args.cpu_time,
         until_first: args.until_first,
     };
-    let mut campaign = Campaign::new(options, folder, targets, &STOP)?;
+    let mut campaign = Campaign::new(options, folder, targets, &STOP)?.since(began);
     campaign.notes().iter().for_each(|note| say_stderr!("note: {note}"));
     if let Some(name) = &args.against {
         campaign = campaign.against(Against::new(args.devices.open_only(name, Jobs::One)?));
@@ -227,6 +226,9 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
         campaign = campaign.minimizing(args.devices.opener()?);
     }
     let campaign = Arc::new(campaign);
+    drop(opening);
+    let running =
+        Deadline::watch((began, args.time), &STOP, Grace::RUNNING, "the time is over; the same command goes on");
     let ended = match args.view {
         true => {
             let title = format!("tangle fuzz, seed {seed}, {}", args.out.display());
@@ -240,6 +242,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
             ended
         }
     };
+    drop(running);
     let statistics = campaign.statistics();
     // Each is written although the other fails.
     let saved = args.summary.as_deref().map_or(Ok(()), |file| write_summary(file, &statistics));
@@ -262,6 +265,9 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
             Loss::Workers { .. } => say_stderr!("warning: device {device} {loss}"),
             Loss::Device { .. } => ended.push(format!("device {device} {loss}")),
         }
+    }
+    if let Some(panic) = statistics.panics.first() {
+        ended.push(format!("{}, a bug of tangle, in case {}", panic.message, panic.first_case));
     }
     anyhow::ensure!(ended.is_empty(), "{}", ended.join("; "));
     let decides =

@@ -20,6 +20,7 @@ use tangle_minimizer::{Progress, Size, statements};
 use tangle_program::case::Case;
 use tangle_runner::config::Drivers;
 
+use super::deadline::{Deadline, Grace, NOT_OPEN};
 use super::{CompilerName, DriverArgs, Found, duration, foreign, progress, read_case, say, say_stderr, timeout};
 
 #[derive(clap::Args)]
@@ -64,9 +65,14 @@ pub struct Args {
     jobs: Option<u8>,
 }
 
-static STOP: AtomicBool = AtomicBool::new(false);
+pub(super) static STOP: AtomicBool = AtomicBool::new(false);
+
+/// What is said when the time is over and a device still runs something.
+pub(super) const LATE: &str =
+    "the time is over, and the device still runs a case; what was reached is kept, and the same command goes on";
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
+    let began = Instant::now();
     if let Some(finding) = foreign::read(&args.case)? {
         let out = args.out.as_deref();
         return foreign::minimize(&args.case, &finding, args.device.as_ref(), &args.drivers, args.time, out);
@@ -89,7 +95,10 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         (None, None, Some(found)) => found.device.clone(),
         (None, None, None) => anyhow::bail!("say with --device where the case fails"),
     };
+    let opening = Deadline::watch((began, args.time), &STOP, Grace::OPENING, NOT_OPEN);
     let targets = open(args, &drivers, &name)?;
+    drop(opening);
+    let _running = Deadline::watch((began, args.time), &STOP, Grace::RUNNING, LATE);
     if let (Some(_), Some(target)) = (&args.compiler, targets.first()) {
         let missing = target.missing(&original);
         anyhow::ensure!(missing.is_empty(), "{name} cannot run the case: it lacks {}", missing.join(", "));
@@ -109,7 +118,8 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         Some(name) => open(args, &drivers, name)?.into_iter().next().map(Against::new),
         None => None,
     };
-    let options = ReduceOptions { same, time: args.time, processor_time: None, candidates: args.tries, from, against };
+    let time = args.time.map(|time| time.saturating_sub(began.elapsed()));
+    let options = ReduceOptions { same, time, processor_time: None, candidates: args.tries, from, against };
     say_stderr!("{}{}", if resumed { "going on from an earlier run: " } else { "" }, summary(&start));
     let started = Instant::now();
     let reduced = watched(&targets, &start, signature, &options, |best| place.note(&original, best));
@@ -144,7 +154,6 @@ pub(super) fn watched(
             std::process::exit(2);
         }
     })?;
-    end_in_time(options.time);
     let (started, mut display) = (Instant::now(), progress::Progress::new());
     let mut unsaved = None;
     let reduced = reduce(targets, case, signature, options, &STOP, |report| {
@@ -156,33 +165,6 @@ pub(super) fn watched(
     });
     display.end();
     unsaved.map_or(reduced, Err)
-}
-
-/// How much longer than its time a command may take, for what runs then.
-const GRACE: Duration = Duration::from_secs(15);
-
-/// The same when it is stopped.
-const GRACE_OF_STOP: Duration = Duration::from_secs(7);
-
-/// Ends the command when its time is over or it was stopped, whatever a driver is doing then. What was reached is on disk.
-fn end_in_time(limit: Option<Duration>) {
-    let started = Instant::now();
-    let mut stopped: Option<Instant> = None;
-    std::thread::spawn(move || {
-        loop {
-            std::thread::sleep(Duration::from_millis(100));
-            if STOP.load(Ordering::SeqCst) {
-                stopped.get_or_insert_with(Instant::now);
-            }
-            let is_late = limit.is_some_and(|limit| started.elapsed() >= limit + GRACE);
-            if is_late || stopped.is_some_and(|stopped| stopped.elapsed() >= GRACE_OF_STOP) {
-                say_stderr!(
-                    "error: the time is over, and the device still runs a case; what was reached is kept, and the same command goes on"
-                );
-                std::process::exit(2);
-            }
-        }
-    });
 }
 
 /// The other devices of a finding's table of variants.

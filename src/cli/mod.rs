@@ -8,6 +8,7 @@ mod cases;
 mod compilers;
 mod corpus;
 mod coverage;
+mod deadline;
 mod devices;
 mod exhibit;
 mod explain;
@@ -29,6 +30,7 @@ mod table;
 mod view;
 
 use std::fmt::Write as _;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -38,6 +40,7 @@ use clap::{Parser, Subcommand};
 use tangle_analysis::validate::validate;
 use tangle_campaign::background::Opener;
 use tangle_campaign::fuzzing::input;
+use tangle_campaign::plan::MOST_INPUTS;
 use tangle_campaign::target::{Jobs, Target};
 use tangle_identity::switches::Variable;
 use tangle_program::case::Case;
@@ -347,8 +350,23 @@ fn severity(text: &str) -> Result<Severity, String> {
     named.ok_or_else(|| format!("a severity is one of {}", names()))
 }
 
+/// The longest time that a command may be given: far more than anybody waits, far less than the clock has.
+const LONGEST_TIME: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
 fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text).map_err(|error| format!("{error} (write 30s, 5m or 2h)"))
+    let time = humantime::parse_duration(text).map_err(|error| format!("{error} (write 30s, 5m or 2h)"))?;
+    if time <= LONGEST_TIME { Ok(time) } else { Err("it must be at most 10 years".into()) }
+}
+
+/// How many workers each device has.
+fn jobs(text: &str) -> Result<Jobs, String> {
+    Jobs::each(text.parse().map_err(|_| "a number from 1 on".to_owned())?)
+}
+
+/// With how many data each program runs.
+fn inputs(text: &str) -> Result<NonZero<u32>, String> {
+    let inputs: Option<NonZero<u32>> = text.parse().ok();
+    inputs.filter(|inputs| inputs.get() <= MOST_INPUTS).ok_or_else(|| format!("a number from 1 to {MOST_INPUTS}"))
 }
 
 /// A time limit for one case.

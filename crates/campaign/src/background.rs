@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -25,6 +26,7 @@ use tangle_program::case::Case;
 use tangle_report::saved::Rate;
 
 use crate::against::Against;
+use crate::campaign::panic_message;
 use crate::counterfactual::{Failing, is_alike};
 use crate::minimized::MinimizedPath;
 use crate::reduce::{ReduceOptions, content_hash, reduce};
@@ -223,7 +225,11 @@ impl Background {
                 std::thread::sleep(NAP);
                 continue;
             };
-            self.take_turn(place, waiting, &mut workers, stop, &mut done);
+            let folder = waiting.request.folder.clone();
+            let turn = AssertUnwindSafe(|| self.take_turn(place, waiting, &mut workers, stop, &mut done));
+            if let Err(panic) = catch_unwind(turn) {
+                lock(&self.unfinished).insert(folder, panic_message(&*panic));
+            }
             self.now(None);
         }
         let mut unfinished = lock(&self.unfinished);

@@ -72,6 +72,9 @@ const VARIANT_WEIGHTS: &[(Drawn, u32)] = &[
 /// How many data a program gets, if not asked for: `docs/speed.md` has what was measured.
 pub const INPUTS: NonZero<u32> = NonZero::new(8).unwrap();
 
+/// The most data of a program: all of them are in memory at once.
+pub const MOST_INPUTS: u32 = 1_000;
+
 /// How many programs are made for one that has nothing but what ARB_shader_ballot has. One that does not is left out on such a device.
 const MOST_TRIES: u32 = 200;
 

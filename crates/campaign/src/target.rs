@@ -126,6 +126,8 @@ pub struct Conclusion {
     pub observation: Option<Observation>,
     /// Where the worker's time went.
     pub times: Times,
+    /// A failure that came before, and not when the case ran again with nothing beside it.
+    pub flake: Option<Outcome>,
 }
 
 impl From<&ToolchainFault> for Conclusion {
@@ -140,7 +142,7 @@ impl From<&ToolchainFault> for Conclusion {
 impl Conclusion {
     /// A conclusion with nothing read back.
     pub fn without_data(finish: Finish) -> Conclusion {
-        Conclusion { finish, observation: None, times: Times::default() }
+        Conclusion { finish, observation: None, times: Times::default(), flake: None }
     }
 
     /// Judges the outcome of a job with one launch.
@@ -179,7 +181,8 @@ impl Conclusion {
 
     fn judged(case: &Case, capabilities: &Capabilities, observation: Observation) -> Conclusion {
         let judgement = judge(case, &observation, capabilities.sizes);
-        Conclusion { finish: Finish::Judged(judgement), observation: Some(observation), times: Times::default() }
+        let observation = Some(observation);
+        Conclusion { finish: Finish::Judged(judgement), observation, times: Times::default(), flake: None }
     }
 
     /// The result in a word: a kind of finding, or `pass`, `vacuous`, `compiled`, `not run`, `no worker`, `short of memory`.

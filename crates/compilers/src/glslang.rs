@@ -105,7 +105,7 @@ pub(crate) fn module(call: &Call<'_>, language: SourceLanguage) -> Result<Vec<u3
         match compiler.compile_into_spirv(call.source, ShaderKind::Compute, name, "main", Some(&options)) {
             Ok(module) => Ok(module.as_binary().to_vec()),
             Err(shaderc::Error::CompilationError(_, message)) => Err(Failure::Refused(message.trim().to_owned())),
-            Err(error) => Err(absent(error)),
+            Err(error) => Err(Failure::Refused(error.to_string())),
         }
     })
 }

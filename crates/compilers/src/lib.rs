@@ -90,7 +90,7 @@ pub struct Call<'a> {
 pub enum Failure {
     /// The compiler refuses the shader, crashes or hangs, and says or shows so.
     Refused(String),
-    /// It does not run here: nothing is said of the shader.
+    /// It does not run here, or was killed from outside: nothing is said of the shader.
     Absent(String),
 }
 

@@ -16,6 +16,9 @@ use crate::Failure;
 /// The most processor time, seconds: a hundred times what the slowest of them takes for a shader.
 const SECONDS: libc::rlim_t = 20;
 
+/// How much later the system kills what does not end by `SIGXCPU`, seconds.
+const RESPITE: libc::rlim_t = 5;
+
 /// The most memory, bytes.
 const MEMORY: libc::rlim_t = 4 << 30;
 
@@ -34,7 +37,8 @@ pub struct ProgramOutput {
 /// Runs a command to its end.
 ///
 /// # Errors
-/// [`Failure::Absent`] if it cannot be started; [`Failure::Refused`] with what it said if it fails, crashes or does not end.
+/// [`Failure::Absent`] if it cannot be started, or is killed from outside; [`Failure::Refused`] with what it said if it fails, crashes or does
+/// not end.
 pub fn run(command: &mut Command) -> Result<ProgramOutput, Failure> {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -42,7 +46,8 @@ pub fn run(command: &mut Command) -> Result<ProgramOutput, Failure> {
     unsafe {
         command.pre_exec(|| {
             let limit = |most| libc::rlimit { rlim_cur: most, rlim_max: most };
-            libc::setrlimit(libc::RLIMIT_CPU, &limit(SECONDS));
+            // SIGXCPU comes first: SIGKILL alone may be anybody's.
+            libc::setrlimit(libc::RLIMIT_CPU, &libc::rlimit { rlim_cur: SECONDS, rlim_max: SECONDS + RESPITE });
             libc::setrlimit(libc::RLIMIT_AS, &limit(MEMORY));
             libc::setrlimit(libc::RLIMIT_CORE, &limit(0));
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -72,12 +77,32 @@ pub fn run(command: &mut Command) -> Result<ProgramOutput, Failure> {
 
 /// What is said of a program that ended and should not have.
 fn ended(name: &str, status: ExitStatus, said: &str) -> Failure {
-    Failure::Refused(match (status.code(), status.signal()) {
-        (_, Some(libc::SIGXCPU | libc::SIGKILL)) => format!("{name} does not end in {SECONDS} seconds\n{said}"),
+    let message = match (status.code(), status.signal()) {
+        (_, Some(libc::SIGXCPU)) => format!("{name} does not end in {SECONDS} seconds\n{said}"),
+        (_, Some(signal)) if is_from_outside(signal) => {
+            return Failure::Absent(format!("{name} was killed by signal {signal}"));
+        }
+        (Some(code), _) if is_passed_on(code) => {
+            return Failure::Absent(format!("{name} was killed: exit code {code}"));
+        }
         (_, Some(signal)) => format!("{name} crashes with signal {signal}\n{said}"),
         (code, None) if said.is_empty() => format!("{name} fails with code {code:?}"),
         _ => said.to_owned(),
-    })
+    };
+    Failure::Refused(message)
+}
+
+/// True for a signal that a process does not cause by what it does: somebody sent it, or the system.
+pub fn is_from_outside(signal: i32) -> bool {
+    const FAULTS: [i32; 7] =
+        [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS];
+    !FAULTS.contains(&signal)
+}
+
+/// True for an exit code by which a shell or `timeout` that stands between passes such a signal on: 128 and its number.
+pub fn is_passed_on(code: i32) -> bool {
+    const PASSED_ON: [i32; 5] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGKILL, libc::SIGTERM];
+    PASSED_ON.contains(&(code - 128))
 }
 
 /// A program that is kept running and answers a line with a line. It limits its own processor time, has
@@ -185,4 +210,24 @@ pub fn folder(files: &[(&str, &str)]) -> Result<tempfile::TempDir, Failure> {
 /// If there is no such file: the program did not say that it failed, and made nothing.
 pub fn read(folder: &tempfile::TempDir, name: &str) -> Result<Vec<u8>, Failure> {
     std::fs::read(folder.path().join(name)).map_err(|error| Failure::Refused(format!("it writes no module: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_killed_from_outside_says_nothing_of_the_shader() {
+        for (script, expected) in [
+            ("kill -KILL $$", Failure::Absent("sh was killed by signal 9".into())),
+            ("kill -TERM $$", Failure::Absent("sh was killed by signal 15".into())),
+            ("exit 137", Failure::Absent("sh was killed: exit code 137".into())),
+            ("echo no >&2; exit 1", Failure::Refused("no".into())),
+            ("exit 2", Failure::Refused("sh fails with code Some(2)".into())),
+            ("kill -SEGV $$", Failure::Refused("sh crashes with signal 11\n".into())),
+            ("kill -XCPU $$", Failure::Refused(format!("sh does not end in {SECONDS} seconds\n"))),
+        ] {
+            assert_eq!(run(Command::new("/bin/sh").args(["-c", script])), Err(expected), "{script}");
+        }
+    }
 }

@@ -105,7 +105,8 @@ impl Clean {
     }
 }
 
-fn is_unseen(c: char) -> bool {
+/// True of control characters, of those that change the direction of text, and of those that cannot be seen.
+pub fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use crate::contents::{MAX_BYTES, read_bounded};
+use crate::contents::MAX_BYTES;
 use crate::data::{ItemType, Layout};
 
 /// A script that cannot be run.
@@ -390,8 +390,8 @@ impl<'a> Reader<'a> {
         if !name.components().all(|part| matches!(part, Component::Normal(_))) {
             return Err(self.error(format!("the file {} is not below the script's folder", name.display())));
         }
-        let contents =
-            read_bounded(&self.folder.join(name), MAX_BYTES).map_err(|error| self.error(error.to_string()))?;
+        let contents = tangle_files::read(&self.folder.join(name), MAX_BYTES);
+        let contents = contents.map_err(|error| self.error(format!("cannot read {}: {error}", name.display())))?;
         match kind {
             "TEXT" => {
                 let text = String::from_utf8(contents).map_err(|_| self.error("the file is no text"))?;

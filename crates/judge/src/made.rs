@@ -4,15 +4,17 @@ use std::fmt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::str::FromStr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tangle_interpreter::End;
+use tangle_runner::wait_within;
 
 use crate::compare::{Difference, compare};
 use crate::run::{Inputs, judge};
 
-/// What takes longer than this makes nothing: a command may hang on what a reducer gives it.
+/// What takes more processor time than this makes nothing, nor what is blocked three times as long: a command may hang on what a reducer
+/// gives it.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A command that makes a module of a module: words in which `{in}` and `{out}` stand for files.
@@ -56,20 +58,11 @@ impl Maker {
         let mut command = Command::new(&program);
         command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().with_context(|| format!("cannot run {program}"))?;
-        let begin = Instant::now();
-        let status = loop {
-            match child.try_wait()? {
-                Some(status) => break status,
-                None if begin.elapsed() > LIMIT => {
-                    let _ = child.kill();
-                    child.wait()?;
-                    anyhow::bail!("{self}: does not end in {} seconds", LIMIT.as_secs());
-                }
-                None => std::thread::sleep(Duration::from_millis(1)),
-            }
-        };
+        let status = wait_within(&mut child, LIMIT)?;
+        let status = status.with_context(|| format!("{self}: does not end in {} seconds", LIMIT.as_secs()))?;
         anyhow::ensure!(status.success(), "{self}: {status}");
-        let bytes = std::fs::read(&to).with_context(|| format!("{self}: it leaves no module"))?;
+        let bytes =
+            tangle_files::read(&to, tangle_files::MOST).with_context(|| format!("{self}: it leaves no module"))?;
         Ok(tangle_files::words::from_bytes(&bytes))
     }
 }
@@ -154,5 +147,7 @@ mod tests {
         assert_eq!(copied("cp {in} {out}").expect("a module"), [1, 2, 3]);
         assert!(copied("false {in} {out}").is_err() && copied("true {in} {out}").is_err());
         assert!(copied("no-such-program {in} {out}").is_err());
+        // What takes the place of the module is no module, and is not waited for.
+        assert!(copied("mkfifo {out} -m 644 {in}x").is_err());
     }
 }

@@ -14,6 +14,8 @@ use crate::statistics::{BugEntry, SignatureEntry, Statistics};
 pub struct Campaign {
     /// What it is: seed, profile, version; names and values.
     pub about: Vec<(String, String)>,
+    /// Which versions of tangle and of drivers it went on with, and from where on: a sentence each.
+    pub sections: Vec<String>,
     /// Its devices, in the order of its sequence.
     pub devices: Vec<String>,
     /// What it ran, compared and found.

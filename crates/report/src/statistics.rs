@@ -27,6 +27,12 @@ pub struct Statistics {
     pub devices: BTreeMap<String, DeviceEntry>,
     /// Everything that was found, by device and signature.
     pub findings: Vec<SignatureEntry>,
+    /// Failures that came once, and not when the case ran again with nothing beside it: no findings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flakes: Vec<SignatureEntry>,
+    /// Panics of tangle itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub panics: Vec<PanicEntry>,
     /// What was minimised, by device and bug.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bugs: Vec<BugEntry>,
@@ -116,6 +122,19 @@ pub struct SignatureEntry {
     pub last_case: u64,
     /// Folders of those that were saved.
     pub folders: Vec<String>,
+}
+
+/// Programs that tangle itself panicked with: they are left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PanicEntry {
+    /// The device that they were for.
+    pub device: String,
+    /// What the panic says.
+    pub message: String,
+    /// How many programs.
+    pub programs: u64,
+    /// Number of the first case of the first of them.
+    pub first_case: u64,
 }
 
 /// Minimised findings that show the same on one device, whatever their signatures were.
@@ -310,6 +329,53 @@ impl SignatureEntry {
     }
 }
 
+/// The entry for a signature on a device, new or not.
+fn entry_of<'a>(
+    entries: &'a mut Vec<SignatureEntry>,
+    device: &str,
+    signature: &Signature,
+    index: u64,
+) -> &'a mut SignatureEntry {
+    let known = entries.iter().position(|entry| entry.device == device && entry.signature == *signature);
+    let at = known.unwrap_or_else(|| {
+        entries.push(SignatureEntry {
+            device: device.into(),
+            signature: signature.clone(),
+            cases: 0,
+            first_case: index,
+            last_case: index,
+            folders: Vec::new(),
+        });
+        entries.len() - 1
+    });
+    &mut entries[at]
+}
+
+/// Entries of several campaigns by device and signature: there may be a hundred thousand.
+#[derive(Default)]
+struct Entries(BTreeMap<(String, Signature), SignatureEntry>);
+
+impl Entries {
+    fn add(&mut self, entries: Vec<SignatureEntry>) {
+        for entry in entries {
+            match self.0.entry((entry.device.clone(), entry.signature.clone())) {
+                Entry::Vacant(place) => drop(place.insert(entry)),
+                Entry::Occupied(place) => place.into_mut().merge(entry),
+            }
+        }
+    }
+
+    /// In order, each folder once.
+    fn all(self) -> Vec<SignatureEntry> {
+        let mut all: Vec<SignatureEntry> = self.0.into_values().collect();
+        for entry in &mut all {
+            entry.folders.sort();
+            entry.folders.dedup();
+        }
+        all
+    }
+}
+
 impl StageTimes {
     /// Share of the worker's busy time that the driver had, 0 to 1.
     pub fn driver_share(&self) -> f64 {
@@ -364,19 +430,26 @@ impl Statistics {
 
     /// The entry for a signature on a device, new or not.
     pub fn finding(&mut self, device: &str, signature: &Signature, index: u64) -> &mut SignatureEntry {
-        let known = self.findings.iter().position(|entry| entry.device == device && entry.signature == *signature);
-        let at = known.unwrap_or_else(|| {
-            self.findings.push(SignatureEntry {
-                device: device.into(),
-                signature: signature.clone(),
-                cases: 0,
-                first_case: index,
-                last_case: index,
-                folders: Vec::new(),
-            });
-            self.findings.len() - 1
-        });
-        &mut self.findings[at]
+        entry_of(&mut self.findings, device, signature, index)
+    }
+
+    /// The entry for the signature of failures that came once, new or not.
+    pub fn flake(&mut self, device: &str, signature: &Signature, index: u64) -> &mut SignatureEntry {
+        entry_of(&mut self.flakes, device, signature, index)
+    }
+
+    /// Counts a program that tangle panicked with. True if none like it was there.
+    pub fn enter_panic(&mut self, device: &str, first_case: u64, message: &str) -> bool {
+        let there = self.panics.iter_mut().find(|entry| entry.device == device && entry.message == message);
+        match there {
+            Some(entry) => entry.programs += 1,
+            None => {
+                let (device, message) = (device.to_owned(), message.to_owned());
+                self.panics.push(PanicEntry { device, message, programs: 1, first_case });
+                return true;
+            }
+        }
+        false
     }
 
     /// Counts a case that shows a known bug.
@@ -432,21 +505,17 @@ impl Statistics {
     /// Adds up campaigns. The order decides nothing but which of equally small programs represents a bug.
     pub fn sum(campaigns: impl IntoIterator<Item = Statistics>) -> Statistics {
         let mut sum = Statistics::default();
-        // By device and signature: there may be a hundred thousand.
-        let mut findings: BTreeMap<(String, Signature), SignatureEntry> = BTreeMap::new();
+        let (mut findings, mut flakes) = (Entries::default(), Entries::default());
         let mut known: BTreeMap<(String, String), u64> = BTreeMap::new();
         let mut bugs: Vec<BugEntry> = Vec::new();
         for one in campaigns {
             for (device, entry) in one.devices {
                 sum.devices.entry(device).or_default().merge(entry);
             }
-            for entry in one.findings {
-                match findings.entry((entry.device.clone(), entry.signature.clone())) {
-                    Entry::Vacant(place) => drop(place.insert(entry)),
-                    Entry::Occupied(place) => place.into_mut().merge(entry),
-                }
-            }
+            findings.add(one.findings);
+            flakes.add(one.flakes);
             bugs.extend(one.bugs);
+            sum.panics.extend(one.panics);
             for entry in one.known {
                 *known.entry((entry.device, entry.bug)).or_default() += entry.cases;
             }
@@ -459,11 +528,7 @@ impl Statistics {
         // Which of three programs share an operator with which first.
         bugs.sort_by_cached_key(|bug| (bug.statements, bug.operators.clone(), bug.representative.clone()));
         bugs.into_iter().for_each(|bug| sum.enter_bug(bug));
-        sum.findings = findings.into_values().collect();
-        for entry in &mut sum.findings {
-            entry.folders.sort();
-            entry.folders.dedup();
-        }
+        (sum.findings, sum.flakes) = (findings.all(), flakes.all());
         sum.bugs.sort_by(|a, b| (&a.device, a.bug.to_string()).cmp(&(&b.device, b.bug.to_string())));
         sum.known = known.into_iter().map(|((device, bug), cases)| KnownEntry { device, bug, cases }).collect();
         sum

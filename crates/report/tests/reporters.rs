@@ -8,7 +8,7 @@ use std::path::Path;
 use common::{PROMISE, observe, vectors};
 use serde_json::Value;
 use tangle_emit::glsl::glsl;
-use tangle_identity::Signature;
+use tangle_identity::{Detail, Kind, Signature};
 use tangle_oracle::coverage::Coverage;
 use tangle_oracle::faults::Fault;
 use tangle_oracle::judge::judge;
@@ -55,6 +55,18 @@ fn every_format_has_a_form_for_a_finding() {
     for (name, format) in FORMATS {
         let text = format.finding(&analysis).expect("it can be shown").unwrap_or_else(|| panic!("{name}: no form"));
         assert!(text.to_lowercase().contains(&headline.to_lowercase()), "{name}: {text}");
+    }
+}
+
+#[test]
+fn every_format_for_people_shows_flakes_and_changes_of_versions() {
+    let mut campaign =
+        Campaign { sections: vec!["lvp goes on at case 7 with 26 instead of 25".into()], ..Campaign::default() };
+    let lost = Signature { kind: Kind::DeviceLost, detail: Detail::Text("while it ran".into()) };
+    campaign.statistics.flake("lvp", &lost, 3).cases += 1;
+    for (name, format) in FORMATS.iter().filter(|(name, _)| *name != "xml") {
+        let text = format.campaign(&campaign).expect("it can be shown").unwrap_or_else(|| panic!("{name}: no form"));
+        assert!(text.contains("lvp goes on at case 7") && text.contains("while it ran"), "{name}: {text}");
     }
 }
 

@@ -213,7 +213,7 @@ impl Device {
     /// confirmed as in [`Device::submit_alone`].
     pub fn run(&self, job: Job) -> Outcome {
         let outcome = self.run_once(job.clone(), None);
-        match outcome.suspicion() {
+        match outcome.suspicion().filter(|suspicion| suspicion.is_cleared_by_success()) {
             Some(suspicion) => self.run_once(job, Some(suspicion)),
             None => outcome,
         }
@@ -334,7 +334,7 @@ impl Shared {
             Some(Suspicion::Slow) => state.stats.slow += 1,
             Some(Suspicion::Killed) => state.stats.killed += 1,
             Some(Suspicion::OutOfMemory) => state.stats.short_of_memory += 1,
-            None => {}
+            Some(Suspicion::Crashed | Suspicion::Lost) | None => {}
         }
         self.place.notify_all();
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use crate::words::ReadBack;
+use tangle_compilers::started;
 use tangle_features::FeatureSet;
 use tangle_files::text::{Line, Lines, line, list};
 pub use tangle_program::case::Stage as ShaderStage;
@@ -328,13 +329,15 @@ impl Outcome {
         }
     }
 
-    /// What it may be other than a fault of the driver: then it counts for nothing until it comes again with nothing beside it
+    /// What it may be other than a fault that the job shows: then it is no finding until it comes again with nothing beside it
     /// ([`crate::Device::submit_alone`]). `None` of what needs no confirmation.
     pub fn suspicion(&self) -> Option<Suspicion> {
         match self {
             Outcome::TimedOut { .. } => Some(Suspicion::Slow),
             Outcome::OutOfMemory { .. } => Some(Suspicion::OutOfMemory),
             Outcome::Crashed { end, .. } if end.is_from_outside() => Some(Suspicion::Killed),
+            Outcome::Crashed { .. } => Some(Suspicion::Crashed),
+            Outcome::DeviceLost { .. } => Some(Suspicion::Lost),
             _ => None,
         }
     }
@@ -349,6 +352,17 @@ pub enum Suspicion {
     Killed,
     /// Memory that ran out: others may have used it up.
     OutOfMemory,
+    /// A crash: what ran before it in the same process may have led there.
+    Crashed,
+    /// A lost device: the reset of a GPU hits everything that runs on it.
+    Lost,
+}
+
+impl Suspicion {
+    /// True if what does not come again was nothing at all. A crash and a lost device were there, whoever is to blame.
+    pub const fn is_cleared_by_success(self) -> bool {
+        matches!(self, Suspicion::Slow | Suspicion::Killed | Suspicion::OutOfMemory)
+    }
 }
 
 /// Who says that there is no memory.
@@ -513,15 +527,11 @@ pub enum WorkerEnd {
 }
 
 impl WorkerEnd {
-    /// True for a signal that a process does not cause by what it does: somebody sent it, or the system. A shell or `timeout` that
-    /// stands between passes it on as an exit code of 128 and the number.
+    /// True for a signal that a process does not cause by what it does, also one that a shell passes on.
     pub fn is_from_outside(&self) -> bool {
-        const FAULTS: [i32; 7] =
-            [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS];
-        const PASSED_ON: [i32; 5] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGKILL, libc::SIGTERM];
         match self {
-            WorkerEnd::Signal(number) => !FAULTS.contains(number),
-            WorkerEnd::Exit(code) => PASSED_ON.contains(&(code - 128)),
+            WorkerEnd::Signal(number) => started::is_from_outside(*number),
+            WorkerEnd::Exit(code) => started::is_passed_on(*code),
             WorkerEnd::Garbage(_) | WorkerEnd::OutOfMemory(_) => false,
         }
     }

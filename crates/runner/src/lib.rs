@@ -64,7 +64,7 @@ pub use job::{
     Pipeline, Raster, ReadBack, ReadBackMode, ShaderStage, Shortage, Source, Stage, Stall, SubgroupFlags, Suspicion,
     Times, WorkerEnd,
 };
-pub use meter::{processor_time, thread_time};
+pub use meter::{processor_time, thread_time, wait_within};
 pub use scheduler::Scheduler;
 pub use tangle_features::{Api, Feature, FeatureSet, UnknownFeature};
 pub use tangle_program::case::SpirvVersion;

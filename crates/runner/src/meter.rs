@@ -13,8 +13,9 @@
 //! (it was stopped, the machine slept) are not blocked.
 
 use std::collections::HashSet;
-use std::fs;
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -81,6 +82,29 @@ pub fn thread_time() -> Duration {
 fn clock(id: ClockId) -> Duration {
     let time = clock_gettime(id);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+/// Waits for a process to end. `None` if it uses more processor time than the limit, or is blocked three times as long: then it is killed.
+///
+/// # Errors
+/// If it cannot be waited for.
+pub fn wait_within(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let mut meter = Meter::new(limit);
+    let mut next_look = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        let now = Instant::now();
+        if now >= next_look {
+            next_look = now + TICK;
+            if Usage::of(child.id()).and_then(|usage| meter.look(now, usage, TICK)).is_some() {
+                let _ = child.kill();
+                return child.wait().map(|_| None);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// A process and everything that it started, directly or not.
@@ -201,7 +225,7 @@ impl Meter {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Child, Command, Stdio};
+    use std::process::{Command, Stdio};
 
     use super::*;
 
@@ -260,6 +284,15 @@ mod tests {
         let mut clients = HashSet::new();
         assert_eq!(engine_time(fdinfo, &mut clients), Duration::from_nanos(2000));
         assert_eq!(engine_time(fdinfo, &mut clients), Duration::ZERO, "the same client");
+    }
+
+    #[test]
+    fn what_computes_or_waits_for_ever_is_killed() {
+        for (script, ends) in [("exit 0", true), ("while :; do :; done", false), ("exec sleep 600", false)] {
+            let mut child = shell(script);
+            let status = wait_within(&mut child.0, Duration::from_millis(300)).unwrap();
+            assert_eq!(status.is_some_and(|status| status.success()), ends, "{script}");
+        }
     }
 
     struct Killed(Child);

@@ -124,6 +124,8 @@ pub(crate) enum Answer {
     Text(String),
     /// A step fails, and says why.
     Refused(Step, Lines),
+    /// A compiler that is a program of its own does not run, or was killed from outside: nothing is said of the shader.
+    Absent(Line),
 }
 
 /// From the worker to the parent.

@@ -2,12 +2,13 @@
 
 mod common;
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::Instant;
 
 use common::worker_exe;
 use tangle_runner::SpirvVersion;
-use tangle_runner::toolchain::{FAULT, compile_and_validate, compile_by, make, read};
+use tangle_runner::toolchain::{FAULT, compile_and_validate, compile_by, make, make_by, read};
 
 const SHADER: &str = "#version 460
     layout(local_size_x = 8) in;
@@ -66,6 +67,30 @@ fn what_goes_wrong_is_a_failure_of_its_step() {
         let results = with(fault);
         assert_eq!(results.len(), 3, "{fault}");
         assert!(results.iter().all(|result| result.starts_with(expected)), "{fault}: {results:?}");
+    }
+}
+
+/// A compiler that the out-of-memory killer or somebody else ends has not refused the shader.
+#[test]
+fn a_compiler_that_is_killed_from_outside_is_no_failure_of_its_shader() {
+    compile_by(worker_exe());
+    let folder = tempfile::tempdir().unwrap();
+    let (compiler, front_end) = (folder.path().join("slangc"), "hlsl@slang".parse().unwrap());
+    tangle_compilers::set_path("slang", compiler.clone());
+    for (script, expected) in [
+        ("kill -KILL $$", "the shader toolchain does not run: 4 of its processes were killed: "),
+        ("kill -SEGV $$", "it does not compile: slangc crashes with signal 11"),
+        // Once only.
+        (
+            "test -e ../again || { touch ../again; kill -KILL $$; }; echo error: no; exit 1",
+            "it does not compile: error: no",
+        ),
+    ] {
+        let script = script.replace("../again", &folder.path().join("again").display().to_string());
+        std::fs::write(&compiler, format!("#!/bin/sh\n({script}) >&2\n")).unwrap();
+        std::fs::set_permissions(&compiler, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let said = make_by(&front_end, "", SpirvVersion::V1_3, &[]).unwrap_err().to_string();
+        assert!(said.starts_with(expected), "{script}: {said}");
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -17,7 +18,7 @@ use tangle_files::sync_folder;
 use tangle_program::case::Case;
 use tangle_program::variant::FrontEnd;
 use tangle_report::statistics::DeviceEntry;
-use tangle_runner::{Completion, DeviceStats, Suspicion};
+use tangle_runner::{Completion, DeviceStats, Outcome};
 
 use super::in_flight::{Batch, InFlight, JobResult};
 use super::queue::{Next, OrderedQueue};
@@ -35,8 +36,12 @@ const SHARED: usize = 128;
 /// Jobs a worker has at a time: one runs, the others wait while this side prepares and judges.
 const IN_FLIGHT: usize = 4;
 
-/// How many hangs of one signature are confirmed on a device; what looks like them after that is counted and left out.
-const HANGS: u64 = 3;
+/// What the names of files begin with that say which program runs in this process.
+pub(super) const RUNNING: &str = "running-";
+
+/// How many hangs or crashes of one signature are confirmed on a device. A hang that looks like them after that is counted and left out; a crash
+/// is one more of them.
+const CONFIRMED: u64 = 3;
 
 /// A device's way through the programs of its campaign's shard, by their places in it: what came of the cases of each, `None` of those that
 /// were left out.
@@ -58,11 +63,34 @@ struct Assigned<'a> {
     stats: DeviceStats,
     /// Where its outcomes come in.
     completions: (Sender<Completion>, Receiver<Completion>),
+    /// Where the program is noted that runs in this process, if programs do.
+    running: Option<Running>,
 }
 
-impl<'a> Assigned<'a> {
-    fn new() -> Assigned<'a> {
-        Assigned { programs: BTreeMap::new(), stats: DeviceStats::default(), completions: unbounded() }
+/// The file that says which program runs in this process: what takes tangle with it is known by it, and it costs next to nothing.
+struct Running {
+    file: File,
+    path: PathBuf,
+}
+
+impl Running {
+    /// The file of a worker, by its number among those of its device.
+    fn of_worker(folder: &Path, number: usize) -> anyhow::Result<Running> {
+        let path = folder.join(format!("{RUNNING}{number}"));
+        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Running { file, path })
+    }
+
+    fn note(&self, program: u64) -> anyhow::Result<()> {
+        let written = self.file.write_all_at(&program.to_le_bytes(), 0);
+        written.with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Best effort: what is counted is not taken for what ran.
+        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -76,6 +104,11 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// The case with the first data, if it was made.
+    pub(super) fn first_case(&self) -> Option<Arc<Case>> {
+        self.cases.get()?.first()?.clone()
+    }
+
     fn prep(&self, front_end: Option<&FrontEnd>) -> Arc<OnceLock<Arc<Prep>>> {
         let mut preps = self.preps.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(preps.entry(front_end.cloned()).or_default())
@@ -123,10 +156,14 @@ impl Campaign {
             let queue = &queue;
             let threads: Vec<_> = workers
                 .into_iter()
-                .map(|worker| {
+                .enumerate()
+                .map(|(number, worker)| {
                     scope.spawn(move || {
                         let lease = queue.lease();
-                        let reason = self.work_with(target, worker, queue)?;
+                        let running = worker
+                            .is_in_process()
+                            .then(|| Running::of_worker(&self.folder.in_flight(&target.name), number));
+                        let reason = self.work_with(target, worker, queue, running.transpose()?)?;
                         lease.leave();
                         Ok(reason)
                     })
@@ -148,8 +185,15 @@ impl Campaign {
     }
 
     /// One worker's part of its device's way. Gives the reason if the worker is lost.
-    fn work_with(&self, target: &Target, worker: &dyn Worker, queue: &Queue) -> anyhow::Result<Option<String>> {
-        let mut assigned = Assigned::new();
+    fn work_with(
+        &self,
+        target: &Target,
+        worker: &dyn Worker,
+        queue: &Queue,
+        running: Option<Running>,
+    ) -> anyhow::Result<Option<String>> {
+        let (programs, stats) = (BTreeMap::new(), DeviceStats::default());
+        let mut assigned = Assigned { programs, stats, completions: unbounded(), running };
         loop {
             let mut next = Next::Wait;
             while assigned.programs.len() < IN_FLIGHT {
@@ -217,7 +261,35 @@ impl Campaign {
         program: u64,
         pass: Option<Pass<'a>>,
     ) -> anyhow::Result<()> {
-        let batch = match self.next_program(target, worker, program)? {
+        match self.contained(target, program, || self.begin(target, worker, queue, assigned, program, pass))? {
+            Some(()) => Ok(()),
+            None => self.pass_over(target, queue, assigned, program),
+        }
+    }
+
+    /// Enters a program, with which tangle itself failed, as one that was left out.
+    fn pass_over(
+        &self,
+        target: &Target,
+        queue: &Queue,
+        assigned: &mut Assigned<'_>,
+        program: u64,
+    ) -> anyhow::Result<()> {
+        assigned.programs.remove(&program);
+        let left_out = self.numbers(target, program).map(|number| (number, None)).collect();
+        self.enter(target, queue, program, left_out)
+    }
+
+    fn begin<'a>(
+        &'a self,
+        target: &Target,
+        worker: &dyn Worker,
+        queue: &Queue,
+        assigned: &mut Assigned<'a>,
+        program: u64,
+        pass: Option<Pass<'a>>,
+    ) -> anyhow::Result<()> {
+        let batch = match self.next_program(target, assigned.running.as_ref(), program)? {
             NextProgram::Completed(completed) => return self.enter(target, queue, program, completed),
             NextProgram::Ready(batch) => batch,
         };
@@ -241,9 +313,26 @@ impl Campaign {
     ) -> anyhow::Result<Option<String>> {
         let completion = assigned.completions.1.recv().context("the device's supervisor ended")?;
         let program = completion.job;
+        match self.contained(target, program, || self.take(target, worker, queue, assigned, completion))? {
+            Some(reason) => Ok(reason),
+            None => self.pass_over(target, queue, assigned, program).map(|()| None),
+        }
+    }
+
+    /// Takes an outcome. Gives the reason if the worker is lost.
+    fn take(
+        &self,
+        target: &Target,
+        worker: &dyn Worker,
+        queue: &Queue,
+        assigned: &mut Assigned<'_>,
+        completion: Completion,
+    ) -> anyhow::Result<Option<String>> {
+        let program = completion.job;
         let Some((in_flight, _)) = assigned.programs.get_mut(&program) else { return Ok(None) };
         let started = Instant::now();
-        let result = in_flight.receive(&target.capabilities, completion.outcome);
+        let is_settled = |outcome: &Outcome| self.is_settled(target, outcome);
+        let result = in_flight.receive(&target.capabilities, completion.outcome, is_settled);
         let stats = worker.stats();
         self.update_device(target, |entry| {
             entry.times.judge += started.elapsed().as_secs_f64();
@@ -251,7 +340,7 @@ impl Campaign {
         });
         assigned.stats = stats;
         match result {
-            JobResult::Rerun if self.is_settled(target, in_flight) => {
+            JobResult::LeftOut => {
                 self.update_device(target, |entry| entry.unconfirmed += 1);
                 let left_out = self.completed(target, in_flight.batch(), Vec::new());
                 assigned.programs.remove(&program);
@@ -268,12 +357,13 @@ impl Campaign {
         Ok(None)
     }
 
-    /// True of a time-out that looks like one that was confirmed often enough. Each confirmation takes up to ten times the limit, in which
-    /// no other worker runs.
-    fn is_settled(&self, target: &Target, in_flight: &InFlight) -> bool {
-        let time_out = in_flight.unconfirmed().filter(|outcome| outcome.suspicion() == Some(Suspicion::Slow));
-        let Some(signature) = time_out.and_then(failure::signature) else { return false };
-        self.update(|statistics| statistics.found(&target.name, &signature).is_some_and(|entry| entry.cases >= HANGS))
+    /// True of a failure that looks like one that was confirmed often enough. Each confirmation of a time-out takes up to ten times the limit,
+    /// and in each no other worker runs.
+    fn is_settled(&self, target: &Target, outcome: &Outcome) -> bool {
+        let Some(signature) = failure::signature(outcome) else { return false };
+        self.update(|statistics| {
+            statistics.found(&target.name, &signature).is_some_and(|entry| entry.cases >= CONFIRMED)
+        })
     }
 
     /// Takes what came of a program, and concludes those whose turn it is.
@@ -299,9 +389,12 @@ impl Campaign {
                     // Entered before a save failed in the middle of the program.
                     continue;
                 }
-                match completed {
-                    Some(completed) => self.conclude(target, *index, completed)?,
-                    None => self.update(|statistics| statistics.leave_out(&target.name, *index)),
+                let conclude = |completed: &Completed| {
+                    let program = index / self.plan.inputs();
+                    self.contained(target, program, || self.conclude(target, *index, completed))
+                };
+                if completed.as_ref().map(conclude).transpose()?.flatten().is_none() {
+                    self.update(|statistics| statistics.leave_out(&target.name, *index));
                 }
                 // Cases that did not run have no file.
                 let _ = fs::remove_file(self.in_flight_path(target, *index));
@@ -318,7 +411,7 @@ impl Campaign {
     }
 
     /// The program of this number, ready to run, or over if it cannot.
-    fn next_program(&self, target: &Target, worker: &dyn Worker, program: u64) -> anyhow::Result<NextProgram> {
+    fn next_program(&self, target: &Target, running: Option<&Running>, program: u64) -> anyhow::Result<NextProgram> {
         let numbers = self.numbers(target, program);
         let shared = self.shared(program);
         let all = shared.cases.get_or_init(|| {
@@ -349,12 +442,13 @@ impl Campaign {
             let case = Case::clone(case);
             let prep = Arc::new(Prep::Ready(Prepared { shader: source(&case), case, spirv: Vec::new() }));
             cases.truncate(1);
-            let conclusion = Conclusion::without_data(Finish::Fatal { how });
+            let conclusion = Conclusion::without_data(Finish::Fatal { how: how.to_string() });
             let batch = Batch { numbers, prep, cases };
             return Ok(NextProgram::Completed(self.completed(target, &batch, vec![(0, conclusion)])));
         }
-        if !worker.is_in_process() {
-            self.note_in_flight(target, &cases)?;
+        match running {
+            Some(running) => running.note(program)?,
+            None => self.note_in_flight(target, &cases)?,
         }
         let made = shared.prep(target.executor.front_end());
         let prep = made.get_or_init(|| {
@@ -375,7 +469,7 @@ impl Campaign {
         Ok(NextProgram::Ready(Batch { numbers, prep, cases }))
     }
 
-    fn shared(&self, program: u64) -> Arc<Shared> {
+    pub(super) fn shared(&self, program: u64) -> Arc<Shared> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = Arc::clone(shared.entry(program).or_default());
         while shared.len() > SHARED {

@@ -27,6 +27,7 @@ use tangle_report::statistics::Statistics;
 
 use super::merge::MergedFrom;
 use super::sample::read_samples;
+use super::section::all_changes;
 use crate::plan::Choice;
 
 /// The version of `campaign.json` that this code reads and writes.
@@ -41,8 +42,8 @@ pub(super) const COVERAGE: &str = "coverage";
 /// The file that says that a process has the folder.
 const LOCK: &str = "campaign.lock";
 
-/// The most that is read of a state, in bytes.
-const MOST: u64 = 1 << 30;
+/// The most that is read of a state, in bytes: read, it takes several times as much memory.
+const MOST: u64 = 128 << 20;
 
 /// A part of a campaign that ran with the same versions of everything.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -346,6 +347,11 @@ impl Folder {
         self.path.join("findings")
     }
 
+    /// Where failures are kept that came once: a folder for each device.
+    pub(super) fn flakes(&self) -> PathBuf {
+        self.path.join("flakes")
+    }
+
     /// Where the cases are that a device has, or may have, at the moment.
     pub(super) fn in_flight(&self, device: &str) -> PathBuf {
         self.path.join("in-flight").join(device.replace(['/', ':'], "_"))
@@ -438,7 +444,7 @@ pub fn read(folder: &Path) -> anyhow::Result<Option<report::Campaign>> {
     else {
         return Ok(None);
     };
-    let State { version, choice, devices, statistics, merged, .. } = state;
+    let State { version, choice, devices, sections, statistics, merged, .. } = state;
     let seeds = merged.as_ref().map_or([choice.seed].into(), |merged| merged.seeds.clone());
     let about = [
         merged.map(|merged| ("campaigns", merged.parts.to_string())),
@@ -461,6 +467,7 @@ pub fn read(folder: &Path) -> anyhow::Result<Option<report::Campaign>> {
         samples: read_samples(folder)?,
         coverage: read_coverage(folder)?.unwrap_or_default(),
         folder: folder.to_owned(),
+        sections: all_changes(&sections),
         devices,
         statistics,
         ..report::Campaign::default()

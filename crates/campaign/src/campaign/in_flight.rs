@@ -1,19 +1,22 @@
 //! A program on its way through a device, with all its inputs in one job.
 //!
 //! When a job fails in one of its launches, that one is run again alone: the finding that is saved is a case with one input, and has to
-//! be what fails. What may have other reasons than the case (a time-out, a signal from outside, memory that ran out) runs again in any
-//! case, with no other worker beside it and ten times the time ([`Device::submit_alone`]), and counts only if it comes again. What other
+//! be what fails. What may have other reasons than the case (a time-out, a signal from outside, memory that ran out, a crash, a lost device:
+//! [`Outcome::suspicion`]) runs again in any case, with no other worker beside it and ten times the time ([`Device::submit_alone`]). What other
 //! inputs of the program would have given is left out then.
 //!
 //! | job | alone | the case |
 //! |---|---|---|
 //! | fails | fails | failed as it did alone |
-//! | crashes, or breaks off with an error | does not | failed as it did in company; the stage names the launch |
+//! | breaks off with an error | does not | failed as it did in company; the stage names the launch |
+//! | crashes, or loses the device | does not | runs again in company; fails if it does then; else it is what it was alone, and a [flake](Conclusion::flake) |
 //! | times out, is killed, has no memory | does not | is what it was alone |
 //! | runs; the lane map of a GPU breaks a rule | does not | is what it was alone |
 //!
-//! Of a GPU, since others may use it: a display server, another process. What undefined behaviour a module has is known by the launch, and
-//! nothing runs again.
+//! Of a GPU, since others may use it: a display server, another process. A crash like those that came again often enough is one without
+//! being seen again, and a time-out like that is left out. What undefined behaviour a module has is known by the launch, and nothing runs again.
+//!
+//! [`Device::submit_alone`]: tangle_runner::Device::submit_alone
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +24,7 @@ use std::sync::Arc;
 use crossbeam_channel::Sender;
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::Case;
-use tangle_runner::{Completion, Outcome};
+use tangle_runner::{Completion, Outcome, Suspicion};
 
 use crate::capabilities::Capabilities;
 use crate::executor::{Task, Worker};
@@ -42,10 +45,29 @@ pub(super) struct Batch {
 /// A batch that a worker is working on.
 pub(super) struct InFlight {
     batch: Batch,
-    /// Which of its cases runs again alone, and what came of the job with all of them.
-    alone: Option<(usize, Outcome)>,
+    /// What runs again, if something does.
+    again: Option<Again>,
     /// What came of all of them, if one is to be cleared of a wrong lane map.
     together: Vec<Conclusion>,
+}
+
+/// A failed job that runs again.
+struct Again {
+    /// Which of its cases it failed in.
+    at: usize,
+    /// Whether that one runs alone, or all of them again.
+    alone: bool,
+    /// What came of the job with all of them.
+    before: Outcome,
+    /// Why nothing may run beside it, if nothing may.
+    suspicion: Option<Suspicion>,
+}
+
+impl Again {
+    /// True if what came before was something, although it does not come again.
+    fn is_flake(&self) -> bool {
+        self.suspicion.is_some_and(|suspicion| !suspicion.is_cleared_by_success())
+    }
 }
 
 /// What comes of a completion.
@@ -54,95 +76,123 @@ pub(super) enum JobResult {
     Completed(Vec<(usize, Conclusion)>),
     /// A case is to run again.
     Rerun,
+    /// A time-out like those that were confirmed often enough.
+    LeftOut,
     /// There is no worker any more.
     NoWorker(String),
 }
 
 impl InFlight {
     pub(super) fn new(batch: Batch) -> InFlight {
-        InFlight { batch, alone: None, together: Vec::new() }
+        InFlight { batch, again: None, together: Vec::new() }
     }
 
     pub(super) fn batch(&self) -> &Batch {
         &self.batch
     }
 
-    /// What is to be confirmed, if the job failed in a way that may not be its own fault.
-    pub(super) fn unconfirmed(&self) -> Option<&Outcome> {
-        self.alone.as_ref().map(|(_, before)| before).filter(|before| before.suspicion().is_some())
-    }
-
     /// Has a worker run what is to run now.
     pub(super) fn submit(&self, worker: &dyn Worker, id: u64, completions: &Sender<Completion>) {
         let cases: Vec<&Case> = self.asked().iter().map(|(_, case)| &**case).collect();
         if let Prep::Ready(prepared) = &*self.batch.prep {
-            let suspicion = self.alone.as_ref().and_then(|(_, before)| before.suspicion());
+            let suspicion = self.again.as_ref().and_then(|again| again.suspicion);
             worker.submit(&Task { id, prepared, cases: &cases, suspicion }, completions);
         }
     }
 
     /// The cases of the job that runs now.
     fn asked(&self) -> &[(u64, Arc<Case>)] {
-        match self.alone {
-            Some((at, _)) => &self.batch.cases[at..=at],
-            None => &self.batch.cases,
+        match &self.again {
+            Some(Again { at, alone: true, .. }) => &self.batch.cases[*at..=*at],
+            _ => &self.batch.cases,
         }
     }
 
-    /// Takes the outcome of the job.
-    pub(super) fn receive(&mut self, capabilities: &Capabilities, outcome: Outcome) -> JobResult {
-        if self.alone.is_none()
-            && let Some(at) = suspect(&outcome, self.batch.cases.len())
+    /// Takes the outcome of the job. `is_settled` says of one that fails whether enough like it were confirmed.
+    pub(super) fn receive(
+        &mut self,
+        capabilities: &Capabilities,
+        outcome: Outcome,
+        is_settled: impl Fn(&Outcome) -> bool,
+    ) -> JobResult {
+        let launches = self.batch.cases.len();
+        if self.again.is_none()
+            && let Some(stage) = outcome.failed_in()
         {
-            self.alone = Some((at, outcome));
-            return JobResult::Rerun;
+            let launch = stage.launch().and_then(|launch| usize::try_from(launch).ok());
+            let suspicion = match outcome.suspicion() {
+                Some(Suspicion::Slow) if is_settled(&outcome) => return JobResult::LeftOut,
+                Some(Suspicion::Crashed) if is_settled(&outcome) => None,
+                suspicion => suspicion,
+            };
+            let at = if suspicion.is_some() { Some(launch.unwrap_or(0)) } else { launch.filter(|_| launches > 1) };
+            if let Some(at) = at.filter(|&at| at < launches) {
+                self.again = Some(Again { at, alone: true, before: outcome, suspicion });
+                return JobResult::Rerun;
+            }
         }
-        let cases = self.asked().iter().map(|(_, case)| &**case);
         let undefined = match outcome {
-            Outcome::Undefined { launch, .. } => (launch as usize).min(cases.len().saturating_sub(1)),
+            Outcome::Undefined { launch, .. } => (launch as usize).min(self.asked().len().saturating_sub(1)),
             _ => 0,
         };
+        let cases = self.asked().iter().map(|(_, case)| &**case);
         let mut conclusions = Conclusion::of_launches(cases, capabilities, outcome.clone());
         if let Finish::NoWorker { reason } = &conclusions[0].finish {
             return JobResult::NoWorker(reason.clone());
         }
         if capabilities.may_be_disturbed
-            && self.alone.is_none()
+            && self.again.is_none()
             && let Some(at) = conclusions.iter().position(has_wrong_lane_map)
         {
-            (self.alone, self.together) = (Some((at, outcome)), conclusions);
+            self.again = Some(Again { at, alone: true, before: outcome, suspicion: None });
+            self.together = conclusions;
             return JobResult::Rerun;
         }
-        let first = self.alone.as_ref().map_or(undefined, |(at, _)| *at);
+        let Some(again) = self.again.take() else {
+            return JobResult::Completed((undefined..).zip(conclusions).collect());
+        };
         if !self.together.is_empty() {
-            self.alone = None;
+            let suspicion = outcome.suspicion();
+            if again.suspicion.is_none() && suspicion.is_some() {
+                // It is to be confirmed, too.
+                self.again = Some(Again { before: outcome, suspicion, ..again });
+                return JobResult::Rerun;
+            }
             let mut together = std::mem::take(&mut self.together);
-            together[first] = conclusions.swap_remove(0);
+            let mut alone = conclusions.swap_remove(0);
+            if again.is_flake() && suspicion.is_none() {
+                alone.flake = Some(again.before);
+            }
+            together[again.at] = alone;
             return JobResult::Completed((0..).zip(together).collect());
         }
-        if let Some((_, before)) = self.alone.take()
-            && before.suspicion().is_none()
-            && !matches!(conclusions[0].finish, Finish::Failed(_))
+        self.confirm(again, conclusions)
+    }
+
+    /// What a failure is, given what came of it the next time.
+    fn confirm(&mut self, again: Again, mut conclusions: Vec<Conclusion>) -> JobResult {
+        let (at, is_flake) = (again.at, again.is_flake());
+        // One for each launch, unless the job broke off or has only one.
+        let is_whole = !again.alone && conclusions.len() == self.batch.cases.len();
+        let here = if is_whole { at } else { 0 };
+        let fails = matches!(conclusions[here].finish, Finish::Failed(_));
+        if !fails && is_flake {
+            if again.alone && self.batch.cases.len() > 1 {
+                self.again = Some(Again { alone: false, ..again });
+                return JobResult::Rerun;
+            }
+            conclusions[here].flake = Some(again.before);
+        } else if !fails && again.suspicion.is_none() && conclusions[here].signature(&self.batch.cases[at].1).is_none()
         {
-            conclusions = vec![Conclusion::without_data(Finish::Failed(before))];
+            conclusions = vec![Conclusion::without_data(Finish::Failed(again.before))];
         }
+        let first = if is_whole { 0 } else { at };
         JobResult::Completed((first..).zip(conclusions).collect())
     }
 }
 
 fn has_wrong_lane_map(conclusion: &Conclusion) -> bool {
     matches!(&conclusion.finish, Finish::Judged(judgement) if judgement.verdict == Verdict::LaneMap)
-}
-
-/// The launch of a failed job that is to run again alone, of so many.
-fn suspect(outcome: &Outcome, launches: usize) -> Option<usize> {
-    let stage = outcome.failed_in()?;
-    let launch = stage.launch().and_then(|launch| usize::try_from(launch).ok());
-    match outcome.suspicion() {
-        Some(_) => Some(launch.unwrap_or(0)),
-        None => launch.filter(|_| launches > 1),
-    }
-    .filter(|&launch| launch < launches)
 }
 
 #[cfg(test)]
@@ -193,20 +243,23 @@ mod tests {
 
     /// What comes of a job, and of the one with a single launch if there is one: places and results.
     fn result(cases: u64, outcomes: &[Outcome]) -> Vec<String> {
-        result_on(&Capabilities::reference(8), cases, outcomes)
+        result_on(&Capabilities::reference(8), cases, outcomes, false)
     }
 
-    fn result_on(capabilities: &Capabilities, cases: u64, outcomes: &[Outcome]) -> Vec<String> {
+    fn result_on(capabilities: &Capabilities, cases: u64, outcomes: &[Outcome], is_settled: bool) -> Vec<String> {
         let mut in_flight = in_flight(cases);
         let mut seen = Vec::new();
         for outcome in outcomes {
-            seen.push(match in_flight.receive(capabilities, outcome.clone()) {
-                JobResult::Rerun => format!("again {}", in_flight.asked()[0].0),
+            seen.push(match in_flight.receive(capabilities, outcome.clone(), |_| is_settled) {
+                JobResult::LeftOut => "left out".into(),
+                JobResult::Rerun if in_flight.asked().len() == 1 => format!("again {}", in_flight.asked()[0].0),
+                JobResult::Rerun => "again, all".into(),
                 JobResult::NoWorker(reason) => reason,
                 JobResult::Completed(over) => {
                     let one = |(at, conclusion): (usize, Conclusion)| {
                         let signature = conclusion.signature(&case()).map(|signature| signature.to_string());
-                        format!("{at} {}", signature.unwrap_or_else(|| conclusion.status(&case()).into()))
+                        let flake = if conclusion.flake.is_some() { " (flake)" } else { "" };
+                        format!("{at} {}{flake}", signature.unwrap_or_else(|| conclusion.status(&case()).into()))
                     };
                     over.into_iter().map(one).collect::<Vec<_>>().join(", ")
                 }
@@ -238,9 +291,18 @@ mod tests {
             (&Capabilities::reference(8), vec![spoilt.clone()], vec!["0 pass, 1 lane_map, 2 pass"]),
             (&gpu, vec![spoilt.clone(), job(&[&right])], vec!["again 1", "0 pass, 1 pass, 2 pass"]),
             (&gpu, vec![spoilt.clone(), job(&[&wrong])], vec!["again 1", "0 pass, 1 lane_map, 2 pass"]),
-            (&gpu, vec![spoilt.clone(), crash(Stage::Pipeline)], vec!["again 1", "0 pass, 1 crash, 2 pass"]),
+            (
+                &gpu,
+                vec![spoilt.clone(), crash(Stage::Pipeline), crash(Stage::Pipeline)],
+                vec!["again 1", "again 1", "0 pass, 1 crash, 2 pass"],
+            ),
+            (
+                &gpu,
+                vec![spoilt.clone(), crash(Stage::Pipeline), job(&[&right])],
+                vec!["again 1", "again 1", "0 pass, 1 pass (flake), 2 pass"],
+            ),
         ] {
-            let statuses: Vec<String> = result_on(capabilities, 3, &outcomes)
+            let statuses: Vec<String> = result_on(capabilities, 3, &outcomes, false)
                 .iter()
                 .map(|seen| {
                     seen.split(", ").map(|one| one.split(": ").next().unwrap_or(one)).collect::<Vec<_>>().join(", ")
@@ -254,19 +316,52 @@ mod tests {
     fn a_launch_that_fails_runs_again_alone() {
         let (wait, pipeline) = (|launch| Stage::Wait { launch }, Stage::Pipeline);
         let lost = Outcome::WorkerLost { reason: "gone".into() };
-        let rows: [(u64, Vec<Outcome>, &[&str]); 14] = [
+        let error = |stage| Outcome::VulkanError { call: "vkWaitForFences".into(), result: "VK_TIMEOUT".into(), stage };
+        let device_lost = |stage| Outcome::DeviceLost { stage };
+        let rows: [(u64, Vec<Outcome>, &[&str]); 20] = [
             (3, vec![completed(3)], &["0 pass, 1 pass, 2 pass"]),
-            (3, vec![crash(pipeline)], &["0 crash: killed by SIGSEGV while creating the pipeline"]),
-            (1, vec![crash(wait(0))], &["0 crash: killed by SIGSEGV while running the dispatch"]),
+            (
+                3,
+                vec![crash(pipeline), crash(pipeline)],
+                &["again 0", "0 crash: killed by SIGSEGV while creating the pipeline"],
+            ),
+            (
+                1,
+                vec![crash(wait(0)), crash(wait(0))],
+                &["again 0", "0 crash: killed by SIGSEGV while running the dispatch"],
+            ),
             (
                 3,
                 vec![crash(wait(2)), crash(wait(0))],
                 &["again 2", "2 crash: killed by SIGSEGV while running the dispatch"],
             ),
+            // In company only.
             (
                 3,
-                vec![crash(wait(2)), completed(1)],
-                &["again 2", "2 crash: killed by SIGSEGV while running the dispatch"],
+                vec![crash(wait(2)), completed(1), crash(wait(2))],
+                &["again 2", "again, all", "2 crash: killed by SIGSEGV while running the dispatch"],
+            ),
+            (
+                3,
+                vec![crash(wait(2)), completed(1), completed(3)],
+                &["again 2", "again, all", "0 pass, 1 pass, 2 pass (flake)"],
+            ),
+            (
+                3,
+                vec![crash(pipeline), completed(1), completed(3)],
+                &["again 0", "again, all", "0 pass (flake), 1 pass, 2 pass"],
+            ),
+            (1, vec![crash(wait(0)), completed(1)], &["again 0", "0 pass (flake)"]),
+            (1, vec![device_lost(wait(0)), completed(1)], &["again 0", "0 pass (flake)"]),
+            (
+                1,
+                vec![device_lost(wait(0)), device_lost(wait(0))],
+                &["again 0", "0 device_lost: while running the dispatch"],
+            ),
+            (
+                3,
+                vec![error(wait(2)), completed(1)],
+                &["again 2", "2 vulkan_error: vkWaitForFences returned VK_TIMEOUT while running the dispatch"],
             ),
             (1, vec![time_out(wait(0)), completed(1)], &["again 0", "0 pass"]),
             (3, vec![time_out(wait(1)), completed(1)], &["again 1", "1 pass"]),
@@ -289,6 +384,25 @@ mod tests {
         ];
         for (cases, outcomes, expected) in rows {
             assert_eq!(result(cases, &outcomes), expected, "{outcomes:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_like_confirmed_failures_needs_no_confirmation() {
+        let (wait, pipeline) = (|launch| Stage::Wait { launch }, Stage::Pipeline);
+        let rows: [(u64, Vec<Outcome>, &[&str]); 4] = [
+            (3, vec![crash(pipeline)], &["0 crash: killed by SIGSEGV while creating the pipeline"]),
+            (3, vec![time_out(pipeline)], &["left out"]),
+            (
+                3,
+                vec![crash(wait(1)), completed(1)],
+                &["again 1", "1 crash: killed by SIGSEGV while running the dispatch"],
+            ),
+            // The reset of a GPU looks the same to all that run on it.
+            (1, vec![Outcome::DeviceLost { stage: wait(0) }, completed(1)], &["again 0", "0 pass (flake)"]),
+        ];
+        for (cases, outcomes, expected) in rows {
+            assert_eq!(result_on(&Capabilities::reference(8), cases, &outcomes, true), expected, "{outcomes:?}");
         }
     }
 }

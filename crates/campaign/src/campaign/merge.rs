@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, anyhow};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::{Deserialize, Serialize};
 use tangle_files::{create_folder, partial, remove_partials, write_atomically};
 use tangle_identity::Signature;
@@ -41,6 +42,9 @@ const PARTS: &str = "parts";
 
 /// Where findings are.
 const FINDINGS: &str = "findings";
+
+/// Where failures are that came once.
+const FLAKES: &str = "flakes";
 
 /// About how many samples a merged folder has.
 const SAMPLES: u64 = 2_000;
@@ -133,7 +137,8 @@ pub fn merge(out: &Path, sources: &[PathBuf]) -> anyhow::Result<Merged> {
         taken.push(source);
     }
     anyhow::ensure!(used, "no campaign to merge: {}", merged.notes.join("; "));
-    merged.new = take_findings(&taken, out)?;
+    merged.new = take(&taken, out, FINDINGS)?;
+    take(&taken, out, FLAKES)?;
     folder.keep();
     // Everything is on the disk before the statistics that names it.
     for id in &changed {
@@ -143,7 +148,7 @@ pub fn merge(out: &Path, sources: &[PathBuf]) -> anyhow::Result<Merged> {
     sync_all(out)?;
     let (state, coverage) = sum(&parts, there.map_or(0, |state| state.save));
     folder.write(&state, &coverage)?;
-    merged.findings = finding_folders(out).len();
+    merged.findings = folders_below(out, FINDINGS).len();
     merged.parts = parts.len();
     merged.statistics = state.statistics;
     Ok(merged)
@@ -204,7 +209,7 @@ fn parts_of(source: &Path) -> anyhow::Result<Vec<Part>> {
     // A newer one would have something twice.
     let coverage = coverage.filter(|saved| saved.save <= state.save).max_by_key(|saved| saved.save);
     let counted: BTreeSet<&String> = state.statistics.findings.iter().flat_map(|entry| &entry.folders).collect();
-    let mut uncounted: Vec<Uncounted> = finding_folders(source)
+    let mut uncounted: Vec<Uncounted> = folders_below(source, FINDINGS)
         .into_iter()
         .filter(|folder| !counted.contains(folder))
         .filter_map(|folder| read_uncounted(source, folder))
@@ -229,8 +234,8 @@ fn read_uncounted(source: &Path, folder: String) -> Option<Uncounted> {
     Some(Uncounted { folder, device, number, signature })
 }
 
-/// The findings of a folder, `findings/<device>/<name>`, in order. What is being written, or was set aside, is none.
-fn finding_folders(folder: &Path) -> Vec<String> {
+/// The findings of a folder, `findings/<device>/<name>`, in order, or its flakes. What is being written, or was set aside, is none.
+fn folders_below(folder: &Path, kind: &str) -> Vec<String> {
     let below = |path: &Path| {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
         entries.filter_map(|entry| {
@@ -239,23 +244,23 @@ fn finding_folders(folder: &Path) -> Vec<String> {
             (is_whole && entry.file_type().ok()?.is_dir()).then_some(name)
         })
     };
-    let findings = folder.join(FINDINGS);
+    let findings = folder.join(kind);
     let devices = below(&findings);
     let mut all: Vec<String> = devices
         .flat_map(|device| {
-            below(&findings.join(&device)).map(move |name| format!("{FINDINGS}/{device}/{name}")).collect::<Vec<_>>()
+            below(&findings.join(&device)).map(move |name| format!("{kind}/{device}/{name}")).collect::<Vec<_>>()
         })
         .collect();
     all.sort();
     all
 }
 
-/// Takes over the findings of folders, several at a time, for it is the file system that takes the time: how many were not there. Forms of one
-/// finding are taken over one after the other.
-fn take_findings(sources: &[&Path], out: &Path) -> anyhow::Result<usize> {
+/// Takes over the findings of folders, or their flakes, several at a time, for it is the file system that takes the time: how many were not there.
+/// Forms of one finding are taken over one after the other.
+fn take(sources: &[&Path], out: &Path, kind: &str) -> anyhow::Result<usize> {
     let mut forms: BTreeMap<String, Vec<&Path>> = BTreeMap::new();
     for source in sources {
-        finding_folders(source).into_iter().for_each(|name| forms.entry(name).or_default().push(source));
+        folders_below(source, kind).into_iter().for_each(|name| forms.entry(name).or_default().push(source));
     }
     let places: BTreeSet<PathBuf> = forms.keys().filter_map(|name| Some(out.join(name).parent()?.to_owned())).collect();
     for device in places {
@@ -310,9 +315,19 @@ fn better(from: &Path, to: &Path) -> std::io::Result<()> {
     for (source, of_minimized) in sources {
         link_tree(source, &place, &|name| is_of_minimized(name) == of_minimized)?;
     }
-    let old = partial(to);
+    replace(&place, to)
+}
+
+/// Puts a folder in the place of another, which goes: at no time is one of them not whole under a name of its own.
+fn replace(from: &Path, to: &Path) -> std::io::Result<()> {
+    if renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE).is_ok() {
+        return fs::remove_dir_all(from);
+    }
+    // The file system cannot exchange names. What is called so is left alone if this is the end.
+    let mut old = to.as_os_str().to_owned();
+    old.push(".damaged");
     fs::rename(to, &old)?;
-    fs::rename(&place, to)?;
+    fs::rename(from, to)?;
     fs::remove_dir_all(&old)
 }
 
@@ -356,7 +371,7 @@ fn hash(folder: &Path, wants: &dyn Fn(&str) -> bool) -> [u8; 32] {
         hasher.update(name.as_bytes());
         match path.is_dir() {
             true => hasher.update(&hash(&path, &|_| true)),
-            false => hasher.update(&fs::read(&path).unwrap_or_default()),
+            false => hasher.update(&tangle_files::read(&path, tangle_files::MOST).unwrap_or_default()),
         };
     }
     *hasher.finalize().as_bytes()

@@ -17,6 +17,7 @@ mod disk;
 mod folder;
 mod in_flight;
 mod merge;
+mod panics;
 mod queue;
 mod record;
 mod recovered;
@@ -52,6 +53,7 @@ use disk::Disk;
 use folder::{Earlier, State};
 pub use folder::{Folder, Section, read, read_coverage};
 pub use merge::{Merged, merge};
+pub(crate) use panics::message as panic_message;
 use recovered::{Waiting, recover};
 use sample::Log;
 pub use sample::{STATS, memory, read_samples};
@@ -215,7 +217,8 @@ impl Campaign {
                 recovered.count()
             ));
         }
-        notes.extend(section::begin(&mut state.sections, &targets, &statistics));
+        let changes = section::begin(&mut state.sections, &targets, &statistics);
+        notes.extend(changes.into_iter().map(|change| format!("{change}: a new section of the statistics begins")));
         folder.keep();
         for target in &targets {
             let folder = folder.in_flight(&target.name);
@@ -255,6 +258,12 @@ impl Campaign {
         })
     }
 
+    /// Has its time begin earlier: when its devices began to be opened.
+    #[must_use]
+    pub fn since(self, started: Instant) -> Campaign {
+        Campaign { started, ..self }
+    }
+
     /// Sets aside what another device fails on, too, and counts it as known.
     #[must_use]
     pub fn against(mut self, against: Against) -> Campaign {
@@ -280,8 +289,9 @@ impl Campaign {
             for (nth, folder) in entry.folders.iter().enumerate() {
                 let folder = self.folder.path().join(folder);
                 let (device, signature) = (entry.device.clone(), entry.signature.clone());
-                let case =
-                    fs::read_to_string(folder.join("case.json")).ok().and_then(|text| Case::from_json(&text).ok());
+                let case = tangle_files::read_text(&folder.join("case.json"))
+                    .ok()
+                    .and_then(|text| Case::from_json(&text).ok());
                 let Some(case) = case else { continue };
                 let place = MinimizedPath::of(&folder);
                 let request = Request { device, case, signature, folder };
@@ -344,6 +354,7 @@ impl Campaign {
             progress(&Moment { line, sample: &sample, statistics: &statistics, remaining });
             if every.save() {
                 self.note_failure(self.save_state().and_then(|()| log.offer(&sample)));
+                self.note_failure(self.suspects.note_survival());
             }
             if every.measure() {
                 self.disk.measure(self.folder.path());
@@ -561,13 +572,46 @@ fn take_in_flight(folder: &Folder, targets: &[Target], statistics: &Statistics, 
         let next_case = statistics.devices.get(&target.name).map_or(0, |entry| entry.next_case);
         for entry in fs::read_dir(folder.in_flight(&target.name)).into_iter().flatten().flatten() {
             let path = entry.path();
-            let index = path.file_stem().and_then(|stem| stem.to_str()?.parse::<u64>().ok());
-            if let Some(index) = index.filter(|index| *index >= next_case) {
-                items.insert(Item { device: target.name.clone(), program: index / inputs });
+            let program = program_in_flight(&path, inputs);
+            if let Some(program) =
+                program.filter(|program| program.saturating_add(1).saturating_mul(inputs) > next_case)
+            {
+                items.insert(Item { device: target.name.clone(), program });
             }
             // It is written again when it runs again.
             let _ = fs::remove_file(path);
         }
     }
     items.into_iter().collect()
+}
+
+/// The program that a file in the folder of what is in flight stands for: a case by its number, or what ran in this process.
+fn program_in_flight(path: &Path, inputs: u64) -> Option<u64> {
+    let stem = path.file_stem()?.to_str()?;
+    if stem.starts_with(device::RUNNING) {
+        let bytes = tangle_files::read(path, 8).ok()?;
+        return Some(u64::from_le_bytes(bytes.try_into().ok()?));
+    }
+    stem.parse::<u64>().ok().map(|index| index / inputs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_flight_is_known_by_its_file() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        for (name, contents, expected) in [
+            ("17.json", &b"{}"[..], Some(4)),
+            ("running-0", &7_u64.to_le_bytes()[..], Some(7)),
+            ("running-1", b"", None),
+            ("running-2", b"more than eight bytes", None),
+            ("x.json", b"{}", None),
+        ] {
+            let path = place.path().join(name);
+            fs::write(&path, contents).expect("it is ours");
+            assert_eq!(program_in_flight(&path, 4), expected, "{name}");
+        }
+    }
 }

@@ -17,6 +17,7 @@ use super::Campaign;
 use super::in_flight::Batch;
 use super::recovered::Recovered;
 use crate::background::Request;
+use crate::failure;
 use crate::finding::finding;
 use crate::prepare::Prep;
 use crate::target::{Conclusion, Finish, Target};
@@ -35,9 +36,11 @@ pub(super) struct Ran {
     stats: Stats,
     operations: Vec<Placed>,
     signature: Option<Signature>,
+    /// What it failed with once, and its signature.
+    flake: Option<(Conclusion, Signature)>,
     /// True if the device to compare with fails on it, too.
     is_old: bool,
-    /// The case, if it is a finding of which there are not enough yet.
+    /// The case, if it is a finding of which there are not enough yet, or a flake.
     witness: Option<Prep>,
     /// What was saved of it by a run that ended before it was counted.
     recovered: Option<Recovered>,
@@ -86,13 +89,18 @@ impl Campaign {
                 against.fails_too_on(&target.name, *number / self.plan.inputs(), &prep(), signature)
             });
             let is_wanted = |signature: &Signature| !is_old && self.is_wanted(target, *number, signature);
-            let witness = signature.as_ref().filter(|signature| is_wanted(signature)).map(|_| prep());
+            let flake = conclusion.flake.take().and_then(|outcome| {
+                let signature = failure::signature(&outcome)?;
+                Some((Conclusion::without_data(Finish::Failed(outcome)), signature))
+            });
+            let is_witness = signature.as_ref().is_some_and(is_wanted) || flake.is_some();
+            let witness = is_witness.then(prep);
             if witness.is_none() {
                 conclusion.observation = None;
             }
             let recovered = self.recovered.take(&target.name, case);
             let (stage, stats, operations) = (case.entry_point.stage, Stats::of(case), operations(&case.program));
-            let ran = Ran { stage, stats, operations, signature, is_old, witness, recovered };
+            let ran = Ran { stage, stats, operations, signature, flake, is_old, witness, recovered };
             completed.insert(*number, Some(Completed { conclusion, ran: Some(ran) }));
         }
         completed.into_iter().collect()
@@ -111,7 +119,7 @@ impl Campaign {
     /// Saves the finding, if it is one, and then enters the conclusion: what is counted is on disk.
     pub(super) fn conclude(&self, target: &Target, index: u64, completed: &Completed) -> anyhow::Result<()> {
         let Completed { conclusion, ran } = completed;
-        let Some(Ran { stage, stats, operations, signature, is_old, witness, recovered }) = ran else {
+        let Some(Ran { stage, stats, operations, signature, flake, is_old, witness, recovered }) = ran else {
             self.update(|statistics| enter(statistics, target, index, conclusion, None));
             return Ok(());
         };
@@ -119,6 +127,9 @@ impl Campaign {
         let known = signature.as_ref().and_then(|signature| self.options.known.by_signature(&target.id(), signature));
         let old = self.against.as_ref().filter(|_| *is_old).map(|against| format!("fails on {}, too", against.name()));
         let known = known.map(|bug| bug.name.clone()).or(old);
+        if let (Some((failed, signature)), Some(prep)) = (flake, witness) {
+            self.keep_flake(target, index, prep, failed, signature)?;
+        }
         let folder = match (signature, witness) {
             (Some(signature), Some(prep)) if known.is_none() => {
                 self.save_witness(target, index, prep, conclusion, signature)?
@@ -179,16 +190,51 @@ impl Campaign {
         if !self.is_wanted(target, index, signature) {
             return Ok(None);
         }
+        let number = CaseNumber { seed: self.plan.seed(), number: index };
+        let finding = Finding { number: Some(number), ..finding(target, prep, conclusion, signature.clone()) };
+        let folder = self.save(target, &finding, &self.folder.findings())?;
+        self.ask_for_dump(&target.name, &folder);
+        Ok(Some(folder))
+    }
+
+    /// Saves a failure that came once unless there are enough of its kind, and counts it apart: it is no finding.
+    fn keep_flake(
+        &self,
+        target: &Target,
+        index: u64,
+        prep: &Prep,
+        conclusion: &Conclusion,
+        signature: &Signature,
+    ) -> anyhow::Result<()> {
+        let saved = self.update(|statistics| statistics.flake(&target.name, signature, index).folders.len());
+        let folder = if saved < self.options.witnesses {
+            let number = Some(CaseNumber { seed: self.plan.seed(), number: index });
+            let finding = finding(target, prep, conclusion, signature.clone());
+            let report =
+                format!("{}\nIt did not come again when the case ran with nothing beside it.\n", finding.report);
+            let finding = Finding { number, report, ..finding };
+            Some(self.save(target, &finding, &self.folder.flakes())?)
+        } else {
+            None
+        };
+        self.update(|statistics| {
+            let entry = statistics.flake(&target.name, signature, index);
+            entry.cases += 1;
+            entry.last_case = index;
+            entry.folders.extend(folder.map(|folder| self.relative(&folder)));
+        });
+        Ok(())
+    }
+
+    /// Saves a finding below a folder of the campaign's.
+    fn save(&self, target: &Target, finding: &Finding<'_>, below: &Path) -> anyhow::Result<PathBuf> {
         let started = Instant::now();
         self.folder.check()?;
         self.disk.check(self.folder.path())?;
-        let number = CaseNumber { seed: self.plan.seed(), number: index };
-        let finding = Finding { number: Some(number), ..finding(target, prep, conclusion, signature.clone()) };
-        let folder = finding.save(&self.folder.findings())?;
+        let folder = finding.save(below)?;
         self.disk.add(&folder);
-        self.ask_for_dump(&target.name, &folder);
         self.update_device(target, |entry| entry.times.save += started.elapsed().as_secs_f64());
-        Ok(Some(folder))
+        Ok(folder)
     }
 
     /// A finding's folder as the statistics have it: below that of the campaign.

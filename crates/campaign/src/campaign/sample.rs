@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
+use rustix::fs::OFlags;
 use tangle_oracle::coverage::Coverage;
 use tangle_report::campaign::{DeviceSample, Sample};
 use tangle_report::statistics::{DeviceEntry, Statistics};
@@ -54,7 +56,7 @@ pub fn memory() -> Option<u64> {
 /// If the file cannot be read.
 pub fn read_samples(folder: &Path) -> anyhow::Result<Vec<Sample>> {
     let path = folder.join(STATS);
-    match fs::read_to_string(&path) {
+    match tangle_files::read_text(&path) {
         Ok(text) => Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
@@ -77,11 +79,19 @@ pub(super) struct Log {
 impl Log {
     pub(super) fn open(folder: &Path) -> anyhow::Result<Log> {
         let path = folder.join(STATS);
-        let file = File::options().create(true).append(true).open(&path);
-        let mut file = file.with_context(|| format!("cannot write {}", path.display()))?;
+        let cannot = || format!("cannot write {}", path.display());
+        // Opening a pipe would wait for whoever reads it.
+        let flags = OFlags::NONBLOCK.bits() as i32;
+        let file = File::options().read(true).append(true).create(true).custom_flags(flags).open(&path);
+        let mut file = file.with_context(cannot)?;
+        anyhow::ensure!(file.metadata()?.is_file(), "{}: it is no regular file", cannot());
         // The last line of a run that was killed may have no end.
-        if fs::read(&path).is_ok_and(|text| text.last().is_some_and(|&byte| byte != b'\n')) {
-            file.write_all(b"\n").with_context(|| format!("cannot write {}", path.display()))?;
+        let mut last = [b'\n'];
+        if file.seek(SeekFrom::End(-1)).is_ok() {
+            file.read_exact(&mut last).with_context(cannot)?;
+        }
+        if last != *b"\n" {
+            file.write_all(b"\n").with_context(cannot)?;
         }
         Ok(Log { file, last: 0.0 })
     }

@@ -30,16 +30,20 @@ fn version(info: &serde_json::Value) -> String {
     format!("{} {}", word("driver_name"), word("driver_info")).trim().to_owned()
 }
 
+/// What changed from one section to the next, a sentence each.
+pub(super) fn all_changes(sections: &[Section]) -> Vec<String> {
+    sections.windows(2).flat_map(|pair| changes(&pair[0], &pair[1])).collect()
+}
+
 fn changes(last: &Section, now: &Section) -> Vec<String> {
-    let begins = |what: String| format!("{what}: a new section of the statistics begins");
     let mut changes = Vec::new();
     if last.tangle != now.tangle {
-        changes.push(begins(format!("tangle {} goes on instead of {}", now.tangle, last.tangle)));
+        changes.push(format!("tangle {} goes on instead of {}", now.tangle, last.tangle));
     }
     for (device, driver) in &now.drivers {
         if let Some(before) = last.drivers.get(device).filter(|before| *before != driver) {
             let case = now.first_cases.get(device).copied().unwrap_or_default();
-            changes.push(begins(format!("{device} goes on at case {case} with {driver} instead of {before}")));
+            changes.push(format!("{device} goes on at case {case} with {driver} instead of {before}"));
         }
     }
     changes
@@ -68,5 +72,7 @@ mod tests {
         let notes = begin(&mut sections, &with("2.0"), &statistics);
         assert!(notes.len() == 1 && notes[0].contains("instead of 0.0.1"), "{notes:?}");
         assert_eq!(sections.len(), 3);
+        let all = all_changes(&sections);
+        assert!(all.last() == notes.last() && all.iter().any(|change| change.contains("with 2.0")), "{all:?}");
     }
 }

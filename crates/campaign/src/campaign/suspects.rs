@@ -7,10 +7,12 @@
 //! | crashed, was killed when memory ran out, or the machine went down | are suspects: each runs again alone |
 //! | ended like that while a suspect ran alone | that one is guilty: a finding, and passed over |
 //!
-//! What happened is seen from the boot that the kernel names, from its count of processes that were killed for memory, and from a mark that a
-//! crashing tangle leaves. A plain `kill -9` leaves none of these.
+//! What happened is seen from the boot that the kernel names, from the counts of processes that were killed for memory (those of this process's
+//! control group, where the kernel keeps them), and from a mark that a crashing tangle leaves. A plain `kill -9` leaves none of these: the counts are
+//! noted anew while the campaign runs, so that what was killed long before is not held against it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,6 +22,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use tangle_files::write_atomically;
 
+use super::folder::set_aside;
 use crate::crash_mark;
 
 /// The file that says what runs, and what is suspected.
@@ -34,13 +37,80 @@ pub(super) struct Item {
     pub(super) program: u64,
 }
 
+/// How a run ended that did not end as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Ended {
+    /// With the machine.
+    #[serde(rename = "machine_down", alias = "the machine went down")]
+    MachineDown,
+    /// By a signal of its own.
+    #[serde(rename = "crashed", alias = "tangle crashed")]
+    Crashed,
+    /// By the system, for want of memory.
+    #[serde(rename = "out_of_memory", alias = "tangle ended when memory ran out")]
+    OutOfMemory,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ended::MachineDown => "the machine went down",
+            Ended::Crashed => "tangle crashed",
+            Ended::OutOfMemory => "tangle ended when memory ran out",
+        })
+    }
+}
+
+/// How many processes were killed for memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Kills {
+    /// On the machine, since it came up: `oom_kill` in `/proc/vmstat`, proc(5).
+    machine: u64,
+    /// In the control group of this process: its file, and `oom_kill` in that (Linux, `Documentation/admin-guide/cgroup-v2.rst`,
+    /// `memory.events`; `cgroup-v1/memory.rst`, `memory.oom_control`).
+    group: Option<(PathBuf, u64)>,
+}
+
+impl Kills {
+    fn now() -> Kills {
+        let machine = oom_kills(Path::new("/proc/vmstat")).unwrap_or(0);
+        let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let group = groups.lines().filter_map(events).find_map(|file| oom_kills(&file).map(|count| (file, count)));
+        Kills { machine, group }
+    }
+
+    /// True if something was killed since then: in the control group that it was, if that can still be said.
+    fn any_since(&self, now: &Kills) -> bool {
+        let in_group = self.group.as_ref().and_then(|(file, before)| Some(oom_kills(file)? > *before));
+        in_group.unwrap_or(now.machine > self.machine)
+    }
+}
+
+/// The file that counts in a control group, by its line of `/proc/self/cgroup` (cgroups(7)): version 2, or the memory controller of version 1.
+fn events(line: &str) -> Option<PathBuf> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (controllers, group) = (parts.next()?, parts.next()?.trim_start_matches('/'));
+    let (root, file) = match controllers {
+        "" => ("/sys/fs/cgroup", "memory.events"),
+        _ if controllers.split(',').any(|name| name == "memory") => ("/sys/fs/cgroup/memory", "memory.oom_control"),
+        _ => return None,
+    };
+    Some(Path::new(root).join(group).join(file))
+}
+
+fn oom_kills(file: &Path) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+}
+
 /// What a run leaves if it does not end cleanly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Running {
     /// The kernel's name of this boot: `/proc/sys/kernel/random/boot_id`.
     boot: String,
-    /// Processes killed for memory since then: `oom_kill` in `/proc/vmstat`.
-    killed_for_memory: u64,
+    /// When this was noted last; `None` of versions that did not.
+    #[serde(default)]
+    kills: Option<Kills>,
     /// The suspect that runs alone.
     trial: Option<Item>,
 }
@@ -52,7 +122,7 @@ struct State {
     running: Option<Running>,
     suspects: BTreeSet<Item>,
     /// With what they ended.
-    guilty: BTreeMap<String, BTreeMap<u64, String>>,
+    guilty: BTreeMap<String, BTreeMap<u64, Ended>>,
 }
 
 /// The suspects of a campaign.
@@ -66,20 +136,19 @@ pub(super) struct Suspects {
 
 impl Running {
     fn now() -> Running {
-        let line = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        let count = line("/proc/vmstat").lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok());
-        let boot = line("/proc/sys/kernel/random/boot_id").trim().to_owned();
-        Running { boot, killed_for_memory: count.unwrap_or(0), trial: None }
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
+        Running { boot, kills: Some(Kills::now()), trial: None }
     }
 
-    /// What ended, and how, if that was not somebody's wish.
-    fn ended(&self, now: &Running, crashed: bool) -> Option<&'static str> {
+    /// How it ended, if that was not somebody's wish.
+    fn ended(&self, now: &Running, crashed: bool) -> Option<Ended> {
+        let killed = || Some(self.kills.as_ref()?.any_since(now.kills.as_ref()?));
         if self.boot != now.boot {
-            Some("the machine went down")
+            Some(Ended::MachineDown)
         } else if crashed {
-            Some("tangle crashed")
-        } else if now.killed_for_memory > self.killed_for_memory {
-            Some("tangle ended when memory ran out")
+            Some(Ended::Crashed)
+        } else if killed().unwrap_or(false) {
+            Some(Ended::OutOfMemory)
         } else {
             None
         }
@@ -95,17 +164,17 @@ impl Suspects {
         folder: &Path,
         in_flight: impl FnOnce() -> Vec<Item>,
     ) -> anyhow::Result<(Suspects, Vec<String>)> {
-        let read = || serde_json::from_slice(&tangle_files::read(&folder.join(FILE), tangle_files::MOST).ok()?).ok();
-        let mut state: State = read().unwrap_or_default();
+        let (mut state, problem) = read(&folder.join(FILE))?;
         let crashed = crash_mark::is_there(folder);
-        let (now, mut notes) = (Running::now(), Vec::new());
+        let now = Running::now();
+        let mut notes: Vec<String> = problem.into_iter().collect();
         let earlier = state.running.take();
         let how = earlier.as_ref().and_then(|earlier| earlier.ended(&now, crashed));
         let in_flight = in_flight();
         if let Some(how) = how {
             notes.push(state.suspect(how, earlier.and_then(|earlier| earlier.trial), in_flight));
         }
-        let is_careful = how.is_some_and(|how| how.contains("machine"));
+        let is_careful = how == Some(Ended::MachineDown);
         state.running = Some(now);
         let suspects =
             Suspects { folder: folder.to_owned(), state: Mutex::new(state), gate: Gate::default(), is_careful };
@@ -124,9 +193,22 @@ impl Suspects {
         self.save(&state)
     }
 
+    /// Notes what was killed for memory so far: that was not the end of this run.
+    ///
+    /// # Errors
+    /// If that cannot be noted.
+    pub(super) fn note_survival(&self) -> anyhow::Result<()> {
+        let (kills, mut state) = (Some(Kills::now()), self.state());
+        match &mut state.running {
+            Some(running) if running.kills != kills => running.kills = kills,
+            _ => return Ok(()),
+        }
+        self.save(&state)
+    }
+
     /// How a program ends tangle or the machine, if it is known to.
-    pub(super) fn guilty(&self, device: &str, program: u64) -> Option<String> {
-        self.state().guilty.get(device)?.get(&program).cloned()
+    pub(super) fn guilty(&self, device: &str, program: u64) -> Option<Ended> {
+        self.state().guilty.get(device)?.get(&program).copied()
     }
 
     /// True if a program is to run alone.
@@ -170,16 +252,29 @@ impl Suspects {
     }
 }
 
+/// The state in a folder, and what is wrong with it: one that cannot be read is set aside.
+fn read(file: &Path) -> anyhow::Result<(State, Option<String>)> {
+    let problem = match tangle_files::read(file, tangle_files::MOST) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((State::default(), None)),
+        Err(error) => error.to_string(),
+        Ok(text) => match serde_json::from_slice(&text) {
+            Ok(state) => return Ok((state, None)),
+            Err(error) => error.to_string(),
+        },
+    };
+    Ok((State::default(), Some(set_aside(file, &problem)?)))
+}
+
 impl State {
     /// Takes note of what ran when something ended; says so.
-    fn suspect(&mut self, how: &str, trial: Option<Item>, in_flight: Vec<Item>) -> String {
+    fn suspect(&mut self, how: Ended, trial: Option<Item>, in_flight: Vec<Item>) -> String {
         if let Some(item) = trial {
             self.suspects.remove(&item);
             let note = format!(
                 "{how} twice while {} ran program {}: it is a finding and passed over",
                 item.device, item.program
             );
-            self.guilty.entry(item.device).or_default().insert(item.program, how.to_owned());
+            self.guilty.entry(item.device).or_default().insert(item.program, how);
             return note;
         }
         let count = in_flight.len();
@@ -254,18 +349,75 @@ mod tests {
     }
 
     #[test]
-    fn only_what_nobody_wished_makes_suspects() {
-        let running = |boot: &str, killed_for_memory| Running { boot: boot.into(), killed_for_memory, trial: None };
-        let before = running("a", 3);
-        let table = [
-            (running("a", 3), false, None),
-            (running("a", 3), true, Some("tangle crashed")),
-            (running("a", 4), false, Some("tangle ended when memory ran out")),
-            (running("b", 0), false, Some("the machine went down")),
-        ];
-        for (now, crashed, expected) in table {
-            assert_eq!(before.ended(&now, crashed), expected);
+    fn control_groups_are_those_of_both_versions() {
+        for (line, expected) in [
+            ("0::/user.slice/x", Some("/sys/fs/cgroup/user.slice/x/memory.events")),
+            ("4:memory:/a/b", Some("/sys/fs/cgroup/memory/a/b/memory.oom_control")),
+            ("5:cpu,memory:/", Some("/sys/fs/cgroup/memory/memory.oom_control")),
+            ("5:cpu,cpuacct:/a", None),
+            ("", None),
+        ] {
+            assert_eq!(events(line), expected.map(PathBuf::from), "{line}");
         }
+    }
+
+    #[test]
+    fn only_what_nobody_wished_makes_suspects() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let events = place.path().join("memory.events");
+        fs::write(&events, "low 0\noom 4\noom_kill 2\n").expect("it is ours");
+        let on_machine = |machine| Kills { machine, group: None };
+        let in_group = |machine, count| Kills { machine, group: Some((events.clone(), count)) };
+        let gone = Kills { machine: 3, group: Some((place.path().join("gone"), 2)) };
+        let running =
+            |boot: &str, kills: &Kills| Running { boot: boot.into(), kills: Some(kills.clone()), trial: None };
+        let table = [
+            (running("a", &on_machine(3)), running("a", &on_machine(3)), false, None),
+            (running("a", &on_machine(3)), running("a", &on_machine(3)), true, Some(Ended::Crashed)),
+            (running("a", &on_machine(3)), running("a", &on_machine(4)), false, Some(Ended::OutOfMemory)),
+            (running("a", &on_machine(3)), running("b", &on_machine(0)), false, Some(Ended::MachineDown)),
+            // Something else on the machine was killed.
+            (running("a", &in_group(3, 2)), running("a", &in_group(9, 2)), false, None),
+            (running("a", &in_group(3, 1)), running("a", &in_group(9, 2)), false, Some(Ended::OutOfMemory)),
+            // The group does not exist any more.
+            (running("a", &gone), running("a", &in_group(3, 2)), false, None),
+            (running("a", &gone), running("a", &in_group(4, 2)), false, Some(Ended::OutOfMemory)),
+        ];
+        for (before, now, crashed, expected) in table {
+            assert_eq!(before.ended(&now, crashed), expected, "{before:?} {now:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_killed_for_memory_before_is_not_held_against_a_later_kill() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let (first, _) = Suspects::begin(place.path(), || vec![item(3)]).expect("it can be written");
+        // As if something had been killed since the last note.
+        if let Some(running) = &mut first.state().running {
+            running.kills = Some(Kills::default());
+        }
+        first.note_survival().expect("it can be written");
+        let noted: State = read(&place.path().join(FILE)).expect("it is there").0;
+        assert_eq!(noted.running.expect("it runs").kills, Some(Kills::now()));
+    }
+
+    #[test]
+    fn a_file_of_older_versions_is_read_and_a_broken_one_is_told() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let file = place.path().join(FILE);
+        let begin = || Suspects::begin(place.path(), Vec::new).expect("it can be written");
+        let old = r#"{"running":{"boot":"x","killed_for_memory":7,"trial":null},"suspects":[],"guilty":{"lvp":{"3":"tangle crashed"}}}"#;
+        fs::write(&file, old).expect("it is ours");
+        let (suspects, notes) = begin();
+        assert_eq!(suspects.guilty("lvp", 3), Some(Ended::Crashed));
+        assert!(notes[0].contains("the machine went down"), "{notes:?}");
+        fs::write(&file, "{").expect("it is ours");
+        let (suspects, notes) = begin();
+        assert_eq!(suspects.guilty("lvp", 3), None);
+        assert!(
+            notes[0].contains("suspects.json is damaged") && file.with_extension("json.damaged").exists(),
+            "{notes:?}"
+        );
     }
 
     #[test]
@@ -293,7 +445,7 @@ mod tests {
         crash();
         let (third, notes) = begin(&[3]);
         assert!(notes[0].contains("passed over"), "{notes:?}");
-        assert_eq!(third.guilty("lvp", 3).as_deref(), Some("tangle crashed"));
+        assert_eq!(third.guilty("lvp", 3), Some(Ended::Crashed));
         assert!(!third.is_suspect("lvp", 3));
         third.end().expect("it can be written");
         let (fourth, notes) = begin(&[5]);

@@ -52,7 +52,8 @@ impl Threads {
         let dumps = move || {
             dumps.dumps.work(|device, folder| {
                 if let Some(target) = dumps.target(device) {
-                    isa::dump_saved(target, folder);
+                    // A finding without it is a finding.
+                    let _ = catch_unwind(AssertUnwindSafe(|| isa::dump_saved(target, folder)));
                 }
             });
         };

@@ -138,10 +138,10 @@ pub fn subgroup_size(name: &str) -> anyhow::Result<(&str, u32)> {
     Ok((name, number))
 }
 
-/// Has a worker run one case and waits for it. A failure that may not be the case's own fault ([`Outcome::suspicion`]) has to come again.
+/// Has a worker run one case and waits for it. A failure that may have been nothing ([`Outcome::suspicion`]) has to come again.
 pub fn run(worker: &dyn Worker, prepared: &Prepared) -> Outcome {
     let outcome = run_once(worker, prepared, None);
-    match outcome.suspicion() {
+    match outcome.suspicion().filter(|suspicion| suspicion.is_cleared_by_success()) {
         Some(suspicion) => run_once(worker, prepared, Some(suspicion)),
         None => outcome,
     }

@@ -28,9 +28,10 @@ pub fn campaign(campaign: &Campaign) -> String {
     let mut html = Html::default();
     header(&mut html, campaign);
     bugs(&mut html, campaign);
-    findings(&mut html, campaign);
-    known(&mut html, campaign);
     devices(&mut html, campaign);
+    findings(&mut html, campaign);
+    flakes(&mut html, campaign);
+    known(&mut html, campaign);
     curves::section(&mut html, &figures(&campaign.samples));
     html.section("More");
     folded(&mut html, "Where time went", |html| times(html, campaign));
@@ -166,6 +167,28 @@ fn findings(html: &mut Html, campaign: &Campaign) {
     html.raw("</tbody></table></div>\n</section>\n");
 }
 
+/// Failures that came once.
+fn flakes(html: &mut Html, campaign: &Campaign) {
+    let flakes = &campaign.statistics.flakes;
+    if flakes.is_empty() {
+        return;
+    }
+    html.section("Flakes");
+    html.raw("<p>Failures that came once, and not when the case ran again with nothing beside it.</p>\n");
+    html.raw("<div class=\"scroll\"><table class=\"statistics\">\n<thead><tr><th>device</th><th>signature</th>");
+    html.raw("<th class=\"n\">cases</th><th class=\"what\">saved</th></tr></thead>\n<tbody>\n");
+    for entry in flakes {
+        html.raw("<tr>").element("th", &[], &entry.device).element("td", &[("class", &"what")], &entry.signature);
+        html.element("td", &[("class", &"n")], thousands(entry.cases)).raw("<td>");
+        if let Some(folder) = entry.folders.first() {
+            let name = folder.rsplit('/').next().unwrap_or(folder);
+            html.element("a", &[("href", &link(campaign, folder))], name);
+        }
+        html.raw("</td></tr>\n");
+    }
+    html.raw("</tbody></table></div>\n</section>\n");
+}
+
 /// The folders of findings; where a finding was minimised, that of the small program.
 fn links(html: &mut Html, campaign: &Campaign, group: &Group<'_>) {
     let folders: Vec<&String> = group.seen.iter().flat_map(|entry| &entry.folders).collect();
@@ -196,6 +219,13 @@ fn devices(html: &mut Html, campaign: &Campaign) {
     if !compiled.is_empty() {
         let heading = format!("{} devices that only compile", compiled.len());
         folded(html, &heading, |html| device_table(html, &compiled));
+    }
+    if !campaign.sections.is_empty() {
+        html.raw("<ul>\n");
+        for change in &campaign.sections {
+            html.element("li", &[], change).raw("\n");
+        }
+        html.raw("</ul>\n");
     }
     html.raw("</section>\n");
 }

@@ -24,6 +24,8 @@ pub mod module;
 
 use std::fmt::{self, Display, Write as _};
 
+use tangle_files::text::is_unseen;
+
 const STYLE: &str = include_str!("style.css");
 
 /// Markup being written. Text and attributes are escaped; only literals go in as they are.
@@ -45,8 +47,9 @@ impl fmt::Write for Escaped<'_> {
                 '>' => self.0.push_str("&gt;"),
                 '"' => self.0.push_str("&quot;"),
                 '\'' => self.0.push_str("&#39;"),
-                // Not allowed in HTML: a driver's name may hold anything.
-                '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\x7f' => self.0.push('\u{fffd}'),
+                '\n' | '\t' => self.0.push(c),
+                // A driver's name may hold anything.
+                c if is_unseen(c) => self.0.push(char::REPLACEMENT_CHARACTER),
                 c => self.0.push(c),
             }
         }
@@ -144,8 +147,9 @@ mod tests {
     #[test]
     fn text_and_attributes_are_escaped() {
         let mut html = Html::default();
-        html.element("a", &[("href", &"x\" onload='y'&z"), ("id", &7)], "<script>&\u{1}");
-        assert_eq!(html.0, "<a href=\"x&quot; onload=&#39;y&#39;&amp;z\" id=\"7\">&lt;script&gt;&amp;\u{fffd}</a>");
+        html.element("a", &[("href", &"x\" onload='y'&z"), ("id", &7)], "<script>&\u{1}\u{9b}\u{202e}\n");
+        let text = "&lt;script&gt;&amp;\u{fffd}\u{fffd}\u{fffd}\n";
+        assert_eq!(html.0, format!("<a href=\"x&quot; onload=&#39;y&#39;&amp;z\" id=\"7\">{text}</a>"));
     }
 
     #[test]

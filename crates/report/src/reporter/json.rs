@@ -103,6 +103,9 @@ impl Reporter for Json {
             "seconds": statistics.seconds,
             "bugs": campaign.bugs().into_iter().map(bug).collect::<Vec<_>>(),
             "signatures": statistics.findings.iter().map(found).collect::<Vec<_>>(),
+            "flakes": statistics.flakes.iter().map(found).collect::<Vec<_>>(),
+            "panics": statistics.panics,
+            "sections": campaign.sections,
             "known": statistics.known.iter().map(known).collect::<Vec<_>>(),
             "devices": devices.collect::<Vec<_>>(),
         }))

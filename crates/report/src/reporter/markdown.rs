@@ -52,6 +52,10 @@ impl Reporter for Markdown {
             [name.clone(), thousands(device.cases), verdicts.join(", "), thousands(device.counts.checked)]
         });
         table(&mut text, "Devices", ["device", "cases", "verdicts", "values checked"], devices);
+        let flakes = statistics.flakes.iter();
+        let flakes = flakes.map(|entry| [entry.device.clone(), entry.signature.to_string(), thousands(entry.cases)]);
+        table(&mut text, "Flakes: not again alone", ["device", "signature", "cases"], flakes);
+        table(&mut text, "Versions", ["what changed"], campaign.sections.iter().map(|change| [change.clone()]));
         Ok(Some(text))
     }
 

@@ -9,7 +9,7 @@ use tangle_identity::rule::Rule;
 use super::{ReportError, Reporter};
 use crate::campaign::Campaign;
 use crate::replay::Replay;
-use crate::statistics::DeviceEntry;
+use crate::statistics::{DeviceEntry, PanicEntry};
 use crate::subject::Analysis;
 use crate::text::{shortened, thousands};
 use crate::wrong_step::{
@@ -100,7 +100,7 @@ impl Reporter for Text {
     }
 
     fn campaign(&self, campaign: &Campaign) -> Result<Option<String>, ReportError> {
-        let mut text = bugs(campaign) + &not_minimized(campaign);
+        let mut text = panics(campaign) + &bugs(campaign) + &not_minimized(campaign);
         for (name, device) in &campaign.statistics.devices {
             text += &line(&format!("{name}: {}", counts(device)));
             text += &lacking(device);
@@ -288,6 +288,18 @@ const SHOWN: usize = 6;
 /// Longest line of a campaign's summary, in characters.
 const WIDTH: usize = 160;
 
+/// Where tangle itself failed.
+fn panics(campaign: &Campaign) -> String {
+    let panics = &campaign.statistics.panics;
+    let row = |entry: &PanicEntry| {
+        let PanicEntry { device, message, programs, first_case } = entry;
+        let place = campaign.folder.join(format!("panics/{first_case}.txt"));
+        let text = format!("a bug of tangle: {message} ({} programs left out on {device}", thousands(*programs));
+        line(&format!("{text}, the first in {})", place.display()))
+    };
+    panics.iter().take(SHOWN).map(row).collect::<String>() + &more(panics.len(), "panics of tangle", campaign)
+}
+
 fn bugs(campaign: &Campaign) -> String {
     let bugs = campaign.bugs();
     let mut text = String::new();
@@ -331,6 +343,19 @@ fn rest(campaign: &Campaign) -> String {
         text += &line(&format!("known on {}: {} ({} cases)", known.device, known.bug, thousands(known.cases)));
     }
     text += &more(known.len(), "known bugs", campaign);
+    text.extend(campaign.sections.iter().take(SHOWN).map(|change| line(change)));
+    text += &more(campaign.sections.len(), "changes of versions", campaign);
+    let flakes = &campaign.statistics.flakes;
+    for flake in flakes.iter().take(SHOWN) {
+        text += &line(&format!(
+            "flake on {}: {} ({} cases, first {}; not again when it ran alone)",
+            flake.device,
+            flake.signature,
+            thousands(flake.cases),
+            flake.first_case
+        ));
+    }
+    text += &more(flakes.len(), "flakes", campaign);
     let mut reasons = BTreeMap::<&str, usize>::new();
     campaign.not_minimized.values().for_each(|reason| *reasons.entry(reason).or_default() += 1);
     if !reasons.is_empty() {

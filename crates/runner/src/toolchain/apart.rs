@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::select;
 use tangle_compilers::{Call, Failure};
+use tangle_files::text::Line;
 use tangle_program::case::SpirvVersion;
 use tangle_program::variant::{FrontEnd, single_passes};
 
@@ -123,6 +124,7 @@ fn make_request(request: Request) -> Result<Vec<u32>, ToolchainError> {
     match answer {
         Answer::Made(module) => Ok(module),
         Answer::Refused(step, message) => Err(failure(step, message.to_string())),
+        Answer::Absent(reason) => Err(ToolchainError::Internal(reason.to_string())),
         Answer::Text(_) => Err(ToolchainError::Internal("the compilers' process gives another answer".into())),
     }
 }
@@ -139,7 +141,7 @@ pub fn check(module: &[u32], version: SpirvVersion) -> Result<(), ToolchainError
     match ask(&Request::Check { module: module.to_owned(), version })? {
         Answer::Text(_) => Ok(()),
         Answer::Refused(step, message) => Err(failure(step, message.to_string())),
-        Answer::Made(_) => Err(ToolchainError::Internal("the compilers' process gives another answer".into())),
+        _ => Err(ToolchainError::Internal("the compilers' process gives another answer".into())),
     }
 }
 
@@ -155,7 +157,7 @@ pub fn read(module: &[u32]) -> Result<String, String> {
     match ask(&Request::Disassemble { module: module.to_owned() }) {
         Ok(Answer::Text(text)) => Ok(text),
         Ok(Answer::Refused(_, message)) => Err(message.to_string()),
-        Ok(Answer::Made(_)) => Err("the compilers' process gives another answer".into()),
+        Ok(_) => Err("the compilers' process gives another answer".into()),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -190,6 +192,8 @@ struct Lost {
 
 enum How {
     Ended(WorkerEnd),
+    /// A compiler that it started was lost.
+    Absent(Line),
     TimedOut,
 }
 
@@ -199,12 +203,14 @@ impl Lost {
         match &self.how {
             How::Ended(WorkerEnd::OutOfMemory(Shortage::System)) => true,
             How::Ended(end) => end.is_from_outside(),
+            How::Absent(_) => true,
             How::TimedOut => false,
         }
     }
 
     fn into_error(self) -> ToolchainError {
         let how = match self.how {
+            How::Absent(reason) => return ToolchainError::Internal(reason.to_string()),
             How::Ended(end) => end.to_string(),
             How::TimedOut => format!("does not end in {} seconds", (LIMIT * CONFIRMATION).as_secs()),
         };
@@ -221,7 +227,6 @@ impl Lost {
 
 /// Has a process answer, and finds out whose fault it is when it does not.
 fn ask(request: &Request) -> Result<Answer, ToolchainError> {
-    let internal = |error: io::Error| ToolchainError::Internal(format!("cannot start the compilers: {error}"));
     let frame = protocol::encode(&ToWorker::Compile(request.clone()));
     let frame: Frame = frame.ok_or_else(|| ToolchainError::Internal("the shader is too long".into()))?.into();
     let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -231,16 +236,23 @@ fn ask(request: &Request) -> Result<Answer, ToolchainError> {
             return Ok(answer);
         }
     }
+    match fresh(&frame, LIMIT)? {
+        Err(Lost { how: How::TimedOut, .. }) => confirm(&frame),
+        result => result.map_err(Lost::into_error),
+    }
+}
+
+/// Has a fresh process answer. What is lost for a reason from outside is tried again.
+fn fresh(frame: &Frame, limit: Duration) -> Result<Result<Answer, Lost>, ToolchainError> {
+    let internal = |error: io::Error| ToolchainError::Internal(format!("cannot start the compilers: {error}"));
     let mut last = None;
     for attempt in 0..ATTEMPTS {
         if attempt > 0 {
             std::thread::sleep(PAUSE);
         }
-        match Server::start().map_err(internal)?.serve(&frame, LIMIT) {
-            Ok(answer) => return Ok(answer),
-            Err(Lost { how: How::TimedOut, .. }) => return confirm(&frame),
+        match Server::start().map_err(internal)?.serve(frame, limit) {
             Err(lost) if lost.is_from_outside() => last = Some(lost),
-            Err(lost) => return Err(lost.into_error()),
+            result => return Ok(result),
         }
     }
     let how = last.map_or_else(String::new, |lost| lost.into_error().to_string());
@@ -253,8 +265,7 @@ fn confirm(frame: &Frame) -> Result<Answer, ToolchainError> {
     let share = SHARE.get_or_init(|| Scheduler::of_this_process().share(1.0));
     let request = share.request(true);
     let _turn = request.granted().recv().map(|grant| share.begin(grant));
-    let internal = |error: io::Error| ToolchainError::Internal(format!("cannot start the compilers: {error}"));
-    let answer = Server::start().map_err(internal)?.serve(frame, LIMIT * CONFIRMATION).map_err(Lost::into_error)?;
+    let answer = fresh(frame, LIMIT * CONFIRMATION)?.map_err(Lost::into_error)?;
     SLOW.fetch_add(1, Ordering::Relaxed);
     Ok(answer)
 }
@@ -291,7 +302,10 @@ impl Server {
                     } else {
                         self.process.close(Duration::from_secs(1));
                     }
-                    return Ok(answer);
+                    return match answer {
+                        Answer::Absent(reason) => Err(Lost { step, how: How::Absent(reason), stderr: String::new() }),
+                        answer => Ok(answer),
+                    };
                 }
                 Event::Closed => {
                     let (end, stderr) = self.process.reap();
@@ -373,18 +387,19 @@ fn answer(request: &Request, begin: &mut dyn FnMut(Step)) -> Answer {
 }
 
 /// Compiles: GLSL by glslang, or as a front end says.
-fn compiled(source: &str, by: Option<&(String, Option<PathBuf>)>, version: SpirvVersion) -> Result<Vec<u32>, String> {
+fn compiled(source: &str, by: Option<&(String, Option<PathBuf>)>, version: SpirvVersion) -> Result<Vec<u32>, Failure> {
     let Some((name, path)) = by else {
         return compile(source, version).map_err(|error| match error {
-            ToolchainError::Compile(message) => message,
-            error => error.to_string(),
+            ToolchainError::Compile(message) => Failure::Refused(message),
+            error => Failure::Refused(error.to_string()),
         });
     };
-    let front_end: FrontEnd = name.parse()?;
-    let row = tangle_compilers::row(&front_end).ok_or_else(|| format!("no compiler is called {name}"))?;
+    let absent = |problem: String| Failure::Absent(format!("{name} does not run: {problem}"));
+    let front_end: FrontEnd = name.parse().map_err(absent)?;
+    let row = tangle_compilers::row(&front_end).ok_or_else(|| absent("no compiler is called so".into()))?;
     (row.compile)(&Call { source, version, path: path.as_deref() }).map_err(|failure| match failure {
-        Failure::Refused(message) => message,
-        Failure::Absent(message) => format!("{name} does not run: {message}"),
+        Failure::Absent(message) => absent(message),
+        refused => refused,
     })
 }
 
@@ -396,7 +411,11 @@ fn made(
     enter: &mut dyn FnMut(Step) -> Option<String>,
 ) -> Result<Answer, String> {
     let planted = enter(Step::Compile);
-    let mut module = compiled(source, by, version)?;
+    let mut module = match compiled(source, by, version) {
+        Ok(module) => module,
+        Err(Failure::Refused(message)) => return Err(message),
+        Err(Failure::Absent(reason)) => return Ok(Answer::Absent(reason.into())),
+    };
     if planted.as_deref() == Some(AND_IS_OR) {
         and_is_or(&mut module);
     }

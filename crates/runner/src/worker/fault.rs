@@ -170,7 +170,9 @@ impl Faults {
                 ..Completed::default()
             }));
         }
-        self.has(Kind::Lost, job.id).then_some(Outcome::DeviceLost { stage: Stage::Wait { launch: 0 } })
+        let fault = (Kind::Lost, job.id);
+        let is_lost = self.in_jobs.contains(&fault) && (!self.once.contains(&fault) || is_first(fault));
+        is_lost.then_some(Outcome::DeviceLost { stage: Stage::Wait { launch: 0 } })
     }
 
     /// Writes the answer to a job, spoilt if that is wanted.
