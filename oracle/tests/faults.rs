@@ -595,7 +595,11 @@ fn faults_of_elements() {
             crowded(with_aggregate(
                 pair,
                 vec![uint(5), uint(6)],
-                [log(A, [Expr::Component(Box::new(bin(var(0), BinaryOp::BitXor, var(0))), 0)])],
+                [
+                    Stmt::SetElement { var: 2, index: uint(0), value: Expr::Vector(pair, vec![uint(1), uint(2)]) },
+                    set(1, Expr::Component(Box::new(Expr::Element(Box::new(var(2)), Box::new(uint(0)))), 0)),
+                    log(A, [Expr::Component(Box::new(bin(var(0), BinaryOp::BitXor, var(0))), 0)]),
+                ],
             )),
             "A=FF:[0]",
             "A=FF:[5]",

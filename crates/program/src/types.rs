@@ -438,7 +438,7 @@ mod tests {
             "vec",
             "",
             "uint[1]",
-            "uint[9]",
+            "uint[65]",
             "uint[]",
             "umat2x2",
             "mat1x2",

@@ -334,7 +334,7 @@ impl Shared {
             Some(Suspicion::Slow) => state.stats.slow += 1,
             Some(Suspicion::Killed) => state.stats.killed += 1,
             Some(Suspicion::OutOfMemory) => state.stats.short_of_memory += 1,
-            Some(Suspicion::Crashed | Suspicion::Lost) | None => {}
+            Some(Suspicion::Crashed | Suspicion::Lost | Suspicion::Disturbed) | None => {}
         }
         self.place.notify_all();
     }

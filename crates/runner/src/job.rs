@@ -356,12 +356,17 @@ pub enum Suspicion {
     Crashed,
     /// A lost device: the reset of a GPU hits everything that runs on it.
     Lost,
+    /// A wrong lane map on a device that others may use: what a launch beside another process leaves can be nothing at all.
+    Disturbed,
 }
 
 impl Suspicion {
     /// True if what does not come again was nothing at all. A crash and a lost device were there, whoever is to blame.
     pub const fn is_cleared_by_success(self) -> bool {
-        matches!(self, Suspicion::Slow | Suspicion::Killed | Suspicion::OutOfMemory)
+        match self {
+            Suspicion::Slow | Suspicion::Killed | Suspicion::OutOfMemory | Suspicion::Disturbed => true,
+            Suspicion::Crashed | Suspicion::Lost => false,
+        }
     }
 }
 

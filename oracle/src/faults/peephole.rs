@@ -1,8 +1,10 @@
 //! What a compiler makes of expressions and statements, wrongly.
 
+use std::collections::BTreeSet;
+
 use tangle_analysis::idiom::{Idiom, idiom, rotation};
 use tangle_program::ops::{BinaryOp, Gives, Intrinsic};
-use tangle_program::tree::{Builtin, Expr, Function, Stmt};
+use tangle_program::tree::{Builtin, Expr, Function, Stmt, walk_block};
 use tangle_program::types::{Scalar, Type};
 
 fn bin(op: BinaryOp, x: &Expr, y: &Expr) -> Expr {
@@ -185,11 +187,25 @@ pub(super) fn element_lost_in_one_trip(stmts: &[Stmt]) -> Option<(usize, Vec<Stm
 }
 
 pub(super) fn spilled_operand_lost(expr: &Expr, function: &Function) -> Option<Expr> {
-    let held: usize = function.locals.iter().map(|local| local.ty.components()).sum();
     match expr {
-        Expr::Binary(BinaryOp::BitXor, x, y) if held > 100 && matches!(**y, Expr::Var(_)) => {
-            x.ty(function).is_some_and(|ty| ty.width > 1).then(|| Expr::clone(x))
+        Expr::Binary(BinaryOp::BitXor, x, y) if matches!(**y, Expr::Var(_)) => {
+            x.ty(function).is_some_and(|ty| ty.width > 1 && components_read(function) > 100).then(|| Expr::clone(x))
         }
         _ => None,
     }
+}
+
+/// Components of the variables that a function reads.
+fn components_read(function: &Function) -> usize {
+    let mut read = BTreeSet::new();
+    walk_block(&function.body, &mut |stmt| {
+        stmt.direct_exprs().for_each(|expr| {
+            expr.walk(&mut |part| {
+                if let Expr::Var(var) = part {
+                    read.insert(*var);
+                }
+            });
+        });
+    });
+    read.into_iter().filter_map(|var| function.var_type(var)).map(Type::components).sum()
 }

@@ -735,7 +735,7 @@ faults! {
     RingWithoutATemporary => Hook::Rewrite(peephole::ring_without_a_temporary),
     /// In a loop with a literal bound of 1, elements are not written.
     ElementLostInOneTrip => Hook::Rewrite(peephole::element_lost_in_one_trip),
-    /// Where the variables of a function hold more than a hundred components, of the vectors that `^` puts together the second one is lost.
+    /// Where the variables that a function reads hold more than a hundred components, of the vectors that `^` puts together the second one is lost.
     SpilledOperandLost => Hook::Peephole(peephole::spilled_operand_lost),
     /// Of arrays in variables the elements from the 33rd on are those before.
     LargeArrayWraps => Hook::Element(|_, shape, _, element| match shape {

@@ -144,7 +144,8 @@ impl InFlight {
             && self.again.is_none()
             && let Some(at) = conclusions.iter().position(has_wrong_lane_map)
         {
-            self.again = Some(Again { at, alone: true, before: outcome, suspicion: None });
+            let suspicion = Some(Suspicion::Disturbed);
+            self.again = Some(Again { at, alone: true, before: outcome, suspicion });
             self.together = conclusions;
             return JobResult::Rerun;
         }
@@ -153,7 +154,7 @@ impl InFlight {
         };
         if !self.together.is_empty() {
             let suspicion = outcome.suspicion();
-            if again.suspicion.is_none() && suspicion.is_some() {
+            if again.suspicion == Some(Suspicion::Disturbed) && suspicion.is_some() {
                 // It is to be confirmed, too.
                 self.again = Some(Again { before: outcome, suspicion, ..again });
                 return JobResult::Rerun;
@@ -252,7 +253,10 @@ mod tests {
         for outcome in outcomes {
             seen.push(match in_flight.receive(capabilities, outcome.clone(), |_| is_settled) {
                 JobResult::LeftOut => "left out".into(),
-                JobResult::Rerun if in_flight.asked().len() == 1 => format!("again {}", in_flight.asked()[0].0),
+                JobResult::Rerun if in_flight.asked().len() == 1 => {
+                    let beside = in_flight.again.as_ref().is_some_and(|again| again.suspicion.is_none());
+                    format!("again {}{}", in_flight.asked()[0].0, if beside { ", beside others" } else { "" })
+                }
                 JobResult::Rerun => "again, all".into(),
                 JobResult::NoWorker(reason) => reason,
                 JobResult::Completed(over) => {
@@ -361,7 +365,10 @@ mod tests {
             (
                 3,
                 vec![error(wait(2)), completed(1)],
-                &["again 2", "2 vulkan_error: vkWaitForFences returned VK_TIMEOUT while running the dispatch"],
+                &[
+                    "again 2, beside others",
+                    "2 vulkan_error: vkWaitForFences returned VK_TIMEOUT while running the dispatch",
+                ],
             ),
             (1, vec![time_out(wait(0)), completed(1)], &["again 0", "0 pass"]),
             (3, vec![time_out(wait(1)), completed(1)], &["again 1", "1 pass"]),
@@ -396,7 +403,7 @@ mod tests {
             (
                 3,
                 vec![crash(wait(1)), completed(1)],
-                &["again 1", "1 crash: killed by SIGSEGV while running the dispatch"],
+                &["again 1, beside others", "1 crash: killed by SIGSEGV while running the dispatch"],
             ),
             // The reset of a GPU looks the same to all that run on it.
             (1, vec![Outcome::DeviceLost { stage: wait(0) }, completed(1)], &["again 0", "0 pass (flake)"]),

@@ -373,6 +373,8 @@ impl Campaign {
     /// Keeps the first error, which ends the campaign.
     fn note_failure(&self, result: anyhow::Result<()>) {
         if let Err(error) = result {
+            // A folder that is gone is the reason of whatever cannot be written in it.
+            let error = self.folder.check().err().unwrap_or(error);
             self.stop.store(true, Ordering::SeqCst);
             self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }
