@@ -142,7 +142,7 @@ fn bugs_of_compilers_show_where_their_pages_say() {
     note!("bugs of compilers: {last}");
 }
 
-/// A page says how a failure is told; another failure of the same program is not taken for it.
+/// A page says how its failure is recognised; another failure of the same program is not taken for it.
 #[test]
 fn another_failure_of_a_compiler_is_not_the_bug() {
     let place = tempfile::tempdir().expect("a temporary folder");

@@ -39,7 +39,7 @@ pub(super) struct ReportArgs {
 pub(super) struct Reports<'a>(Vec<(&'a Path, &'static dyn Reporter)>);
 
 impl ReportArgs {
-    /// The files that are asked for. A format that is none is told before anything runs.
+    /// The files that are asked for. An unknown format is an error before anything runs.
     pub(super) fn open(&self) -> Result<Reports<'_>, ReportError> {
         let named =
             self.report.iter().map(|file| (file, None)).chain(self.html.iter().map(|file| (file, Some("html"))));

@@ -20,7 +20,7 @@ pub enum AtMaximal {
     Unsaid,
 }
 
-/// Judges a case that failed at tier maximal, if its tier is weaker and what it breaks rests on less than a sentence. `run` runs a case on the
+/// Judges at tier maximal a case that failed, if its tier is weaker and what it breaks rests on less than a sentence. `run` runs a case on the
 /// device, up to `runs` times.
 ///
 /// # Errors
