@@ -20,7 +20,7 @@ use tangle_identity::{Change, Detail, Kind, Signature};
 use tangle_minimizer::{Check, Minimized, Progress, minimize};
 use tangle_program::case::Case;
 use tangle_report::saved::Rate;
-use tangle_runner::{Completion, Outcome, thread_time};
+use tangle_runner::{Completion, Outcome, Terms, thread_time};
 
 use crate::against::Against;
 use crate::clearest::{AtMaximal, at_maximal, is_pass, raised};
@@ -444,7 +444,7 @@ impl<'a> Judge<'a> {
             self.next_job += 1;
             let target = &self.targets[id as usize % self.targets.len()];
             open.jobs.push((id, i));
-            let task = Task { id, prepared, cases: &[&prepared.case], suspicion: None };
+            let task = Task { id, prepared, cases: &[&prepared.case], terms: Terms::Usual };
             target.executor.workers()[0].submit(&task, &self.completions.0);
         }
     }

@@ -1,18 +1,15 @@
 //! A panic of tangle's own costs its program, and the campaign says so and goes on.
 
+mod common;
+
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crossbeam_channel::Sender;
-use tangle_campaign::campaign::{Campaign, CampaignOptions, Folder};
 use tangle_campaign::executor::{Description, Executor, Task, Worker};
-use tangle_campaign::plan::Choice;
 use tangle_campaign::target::Target;
-use tangle_generator::Profile;
-use tangle_identity::Known;
-use tangle_program::variant::Variant;
 use tangle_runner::{Completion, DeviceStats};
 
 /// The program whose execution panics, and the one behind which what came of others panics.
@@ -72,20 +69,7 @@ fn a_panic_costs_its_program_and_the_campaign_goes_on() {
         let inner = Target::built_in(&name).expect("it is built in");
         let running = place.path().join("in-flight").join(name.replace(':', "_")).join("running-0");
         let target = Target::new(Box::new(Panics { inner, last: AtomicU64::new(0), running }));
-        let variant = Some(Variant::Unoptimised);
-        let choice = Choice { seed: 11, profile: Some(Profile::Small), variant, inputs, ..Choice::default() };
-        let options = CampaignOptions {
-            choice,
-            cases: Some(PROGRAMS * 2),
-            time: None,
-            witnesses: 5,
-            known: Known::default(),
-            max_disk: CampaignOptions::MAX_DISK,
-            processor_time: None,
-            until_first: false,
-        };
-        let folder = Folder::open(place.path()).expect("it is ours");
-        let campaign = Campaign::new(options, folder, vec![target], &STOP).expect("a campaign");
+        let campaign = common::campaign(place.path(), target, PROGRAMS * 2, inputs, None, &STOP);
         let campaign = Arc::new(campaign.minimizing(Box::new(|_| panic!("planted in the minimiser"))));
         campaign.run(|_| {}).expect("it goes on");
         campaign

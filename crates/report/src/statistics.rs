@@ -83,9 +83,12 @@ pub struct DeviceEntry {
     /// Programs for which there was no memory, and then was.
     #[serde(default)]
     pub short_of_memory: u64,
-    /// Programs that timed out like others that were confirmed as hangs, and were left out.
+    /// Programs that timed out like others that were confirmed as hangs, or that wait for it, and were left out.
     #[serde(default)]
     pub unconfirmed: u64,
+    /// Cases that timed out and were left out until that is confirmed, by number.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub timed_out: BTreeMap<u64, Signature>,
 }
 
 /// Where time went, in seconds.
@@ -293,6 +296,7 @@ impl DeviceEntry {
             killed,
             short_of_memory,
             unconfirmed,
+            timed_out,
         } = other;
         self.next_case = self.next_case.max(next_case);
         self.cases += cases;
@@ -316,6 +320,7 @@ impl DeviceEntry {
         self.killed += killed;
         self.short_of_memory += short_of_memory;
         self.unconfirmed += unconfirmed;
+        self.timed_out.extend(timed_out);
     }
 }
 
@@ -385,10 +390,13 @@ impl StageTimes {
 
 impl Statistics {
     /// Enters case number `index`: its verdict, `None` if the device cannot run it, and what was compared. The cases of a device are entered
-    /// in order, each once.
+    /// in order, each once; one that was [left out](Statistics::leave_out) may be entered later.
     pub fn enter(&mut self, device: &str, index: u64, verdict: Option<&str>, counts: Counts) {
         let entry = self.devices.entry(device.into()).or_default();
-        entry.next_case = index + 1;
+        if index < entry.next_case {
+            entry.left_out = entry.left_out.saturating_sub(1);
+        }
+        entry.next_case = entry.next_case.max(index + 1);
         match verdict {
             None => entry.unsupported += 1,
             Some(verdict) => {
@@ -412,8 +420,9 @@ impl Statistics {
     /// Passes over case number `index`.
     pub fn leave_out(&mut self, device: &str, index: u64) {
         let entry = self.devices.entry(device.into()).or_default();
-        entry.next_case = index + 1;
-        entry.left_out += 1;
+        if index >= entry.next_case {
+            (entry.next_case, entry.left_out) = (index + 1, entry.left_out + 1);
+        }
     }
 
     /// Counts the use of the operations of a case.

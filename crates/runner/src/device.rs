@@ -11,7 +11,7 @@ use crate::check::Expected;
 use crate::config::DriverConfig;
 use crate::error::{DeviceError, StartProblem};
 use crate::info::DeviceInfo;
-use crate::job::{Job, Outcome, Suspicion};
+use crate::job::{Job, Outcome, Suspicion, Terms};
 use crate::process::Frame;
 use crate::protocol::{self, ToWorker};
 use crate::scheduler::Scheduler;
@@ -19,6 +19,9 @@ use crate::supervisor::{self, Queued};
 
 /// The most time for one job where nobody says anything else.
 const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How many times the limit a job has that runs again.
+pub(crate) const CONFIRMATION: u32 = 10;
 
 /// How a device is run.
 #[derive(Clone, Debug)]
@@ -62,6 +65,11 @@ impl DeviceOptions {
     /// The time-out in force for a driver.
     pub fn timeout_for(&self, driver: &DriverConfig) -> Duration {
         self.timeout.or_else(|| driver.timeout()).unwrap_or(TIMEOUT)
+    }
+
+    /// How long a driver may take for a job that runs again ([`Terms::Again`]).
+    pub fn confirmation_for(&self, driver: &DriverConfig) -> Duration {
+        self.timeout_for(driver).saturating_mul(CONFIRMATION)
     }
 }
 
@@ -174,20 +182,13 @@ impl Device {
 
     /// The same, with its completion sent elsewhere: many devices can share one channel.
     pub fn submit_to(&self, job: Job, completions: &Sender<Completion>) {
-        self.shared.take_place();
-        self.queue(job, None, completions);
+        self.submit_on(job, Terms::Usual, completions);
     }
 
-    /// Submits a job again that failed in a way that may not be its own fault ([`Outcome::suspicion`]): it runs with nothing beside it,
-    /// as far as this process decides that, and has ten times the time. What comes of it now counts.
-    pub fn submit_alone(&self, job: Job, suspicion: Suspicion) {
-        self.submit_alone_to(job, suspicion, &self.outcomes);
-    }
-
-    /// The same, with its completion sent elsewhere.
-    pub fn submit_alone_to(&self, job: Job, suspicion: Suspicion, completions: &Sender<Completion>) {
+    /// The same, on other terms than usual.
+    pub fn submit_on(&self, job: Job, terms: Terms, completions: &Sender<Completion>) {
         self.shared.take_place();
-        self.queue(job, Some(suspicion), completions);
+        self.queue(job, terms, completions);
     }
 
     /// Queues a job unless as many as [`DeviceOptions::in_flight`] are unfinished.
@@ -200,7 +201,7 @@ impl Device {
         if !self.shared.try_take_place() {
             return Err(job);
         }
-        self.queue(job, None, &self.outcomes);
+        self.queue(job, Terms::Usual, &self.outcomes);
         Ok(())
     }
 
@@ -210,19 +211,19 @@ impl Device {
     }
 
     /// Runs one job and waits for it. Other threads may submit in the meantime. A failure that may not be the job's own fault is
-    /// confirmed as in [`Device::submit_alone`].
+    /// confirmed ([`Terms::Again`]).
     pub fn run(&self, job: Job) -> Outcome {
-        let outcome = self.run_once(job.clone(), None);
+        let outcome = self.run_once(job.clone(), Terms::Usual);
         match outcome.suspicion().filter(|suspicion| suspicion.is_cleared_by_success()) {
-            Some(suspicion) => self.run_once(job, Some(suspicion)),
+            Some(suspicion) => self.run_once(job, Terms::Again(suspicion)),
             None => outcome,
         }
     }
 
-    fn run_once(&self, job: Job, suspicion: Option<Suspicion>) -> Outcome {
+    fn run_once(&self, job: Job, terms: Terms) -> Outcome {
         let (sender, receiver) = bounded(1);
         self.shared.take_place();
-        self.queue(job, suspicion, &sender);
+        self.queue(job, terms, &sender);
         drop(sender);
         let completion = receiver.recv();
         completion.map_or_else(|_| supervisor::worker_lost("its supervisor ended"), |completion| completion.outcome)
@@ -238,11 +239,11 @@ impl Device {
         self.shared.state().stats_now()
     }
 
-    fn queue(&self, job: Job, suspicion: Option<Suspicion>, completions: &Sender<Completion>) {
+    fn queue(&self, job: Job, terms: Terms, completions: &Sender<Completion>) {
         let id = job.id;
         let expected = Expected::of(&job, self.info.mode);
         let frame = protocol::encode(&ToWorker::Job(job)).map(Frame::from);
-        let queued = Queued { id, frame, expected, suspicion, completions: completions.clone() };
+        let queued = Queued { id, frame, expected, terms, completions: completions.clone() };
         // The supervisor ends only when this device is dropped.
         let _ = self.commands.as_ref().map(|commands| commands.send(queued));
     }

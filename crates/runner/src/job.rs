@@ -330,7 +330,7 @@ impl Outcome {
     }
 
     /// What it may be other than a fault that the job shows: then it is no finding until it comes again with nothing beside it
-    /// ([`crate::Device::submit_alone`]). `None` of what needs no confirmation.
+    /// ([`Terms::Again`]). `None` of what needs no confirmation.
     pub fn suspicion(&self) -> Option<Suspicion> {
         match self {
             Outcome::TimedOut { .. } => Some(Suspicion::Slow),
@@ -367,6 +367,45 @@ impl Suspicion {
             Suspicion::Slow | Suspicion::Killed | Suspicion::OutOfMemory | Suspicion::Disturbed => true,
             Suspicion::Crashed | Suspicion::Lost => false,
         }
+    }
+
+    /// True if what runs beside a job may be the reason. A process that crashes does so by itself: that it does not run among the jobs before it
+    /// is enough.
+    pub const fn excludes_others(self) -> bool {
+        match self {
+            Suspicion::Slow | Suspicion::Killed | Suspicion::OutOfMemory | Suspicion::Lost | Suspicion::Disturbed => {
+                true
+            }
+            Suspicion::Crashed => false,
+        }
+    }
+}
+
+/// How a job is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Terms {
+    /// Within the device's limit.
+    #[default]
+    Usual,
+    /// On a device that is known to hang: within four times the longest job that it has completed, where that is less.
+    Brief,
+    /// Again, since it failed in a way that may not be its own fault ([`Outcome::suspicion`]): without other jobs in the same worker, with ten times
+    /// the limit and, where others may be the reason, with nothing beside it as far as this process decides that. What comes of it now counts.
+    Again(Suspicion),
+}
+
+impl Terms {
+    /// What the job is to be cleared of.
+    pub const fn suspicion(self) -> Option<Suspicion> {
+        match self {
+            Terms::Again(suspicion) => Some(suspicion),
+            Terms::Usual | Terms::Brief => None,
+        }
+    }
+
+    /// True if no other worker is to run.
+    pub(crate) fn excludes_others(self) -> bool {
+        self.suspicion().is_some_and(Suspicion::excludes_others)
     }
 }
 

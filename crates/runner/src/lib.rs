@@ -62,7 +62,7 @@ pub use inventory::{Inventory, Probe, ProbeOptions};
 pub use job::{
     Buffer, BufferKind, Completed, Init, ItemPipeline, Job, Launch, LaunchOutput, Module, Optimisation, Outcome,
     Pipeline, Raster, ReadBack, ReadBackMode, ShaderStage, Shortage, Source, Stage, Stall, SubgroupFlags, Suspicion,
-    Times, WorkerEnd,
+    Terms, Times, WorkerEnd,
 };
 pub use meter::{processor_time, thread_time, wait_within};
 pub use scheduler::Scheduler;

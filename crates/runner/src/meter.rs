@@ -25,7 +25,7 @@ use crate::job::Stall;
 /// Time between two looks at a process that works.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
 
-/// How many times the limit a process may be blocked: nothing is known of what it waits for.
+/// How many times the limit a process may be blocked beside others: nothing is known of what it waits for, and they may use the same device.
 const PATIENCE: u32 = 3;
 
 /// What a process has used up since it began.
@@ -182,6 +182,7 @@ fn engine_time(fdinfo: &str, clients: &mut HashSet<String>) -> Duration {
 /// Watches one piece of a process's work.
 pub(crate) struct Meter {
     limit: Duration,
+    patience: u32,
     last: Option<(Instant, Usage)>,
     processor: Duration,
     device: Duration,
@@ -191,7 +192,13 @@ pub(crate) struct Meter {
 impl Meter {
     /// Begins now. What the process uses up before the first look is not counted.
     pub(crate) fn new(limit: Duration) -> Meter {
-        Meter { limit, last: None, processor: Duration::ZERO, device: Duration::ZERO, blocked: Duration::ZERO }
+        let zero = Duration::ZERO;
+        Meter { limit, patience: PATIENCE, last: None, processor: zero, device: zero, blocked: zero }
+    }
+
+    /// The same, of a process that does not wait for others.
+    pub(crate) fn with_nothing_beside(limit: Duration) -> Meter {
+        Meter { patience: 1, ..Meter::new(limit) }
     }
 
     /// Takes a look. Says what has gone on too long, and for how long.
@@ -211,7 +218,7 @@ impl Meter {
         let limits = [
             (Stall::Processor, self.processor, 1),
             (Stall::Device, self.device, 1),
-            (Stall::Blocked, self.blocked, PATIENCE),
+            (Stall::Blocked, self.blocked, self.patience),
         ];
         let over = limits.into_iter().find(|(_, time, times)| *time >= self.limit.saturating_mul(*times));
         over.map(|(how, time, _)| (how, time))
@@ -263,6 +270,14 @@ mod tests {
         for (what, looked, expected) in rows {
             assert_eq!(looks(1000, looked), expected, "{what}");
         }
+    }
+
+    #[test]
+    fn what_has_nothing_beside_it_is_not_blocked_by_others() {
+        let mut meter = Meter::with_nothing_beside(TICK * 4);
+        let begin = Instant::now();
+        let seen = (0..=4).map(|look| meter.look(begin + TICK * look, Usage::default(), TICK).map(|(how, _)| how));
+        assert_eq!(seen.collect::<Vec<_>>(), [None, None, None, None, Some(Stall::Blocked)]);
     }
 
     #[test]

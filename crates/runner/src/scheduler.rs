@@ -1,7 +1,7 @@
 //! Who may work now: no more workers than there are processors, each device its share, and now and then one with nothing beside it.
 //!
 //! Twenty workers on two processors would each get a tenth of one, with caches that are always cold. Instead they take leases of about a
-//! second. A lease goes to the device that has had least for its weight. A job that has to be confirmed ([`crate::Device::submit_alone`])
+//! second. A lease goes to the device that has had least for its weight. A job that has to be confirmed ([`crate::Terms::Again`])
 //! waits until all leases are given back, and keeps all others waiting while it runs.
 
 use std::num::NonZero;

@@ -22,10 +22,10 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, at, never, select};
 
 use crate::check::Expected;
 use crate::config::DriverConfig;
-use crate::device::{Completion, DeviceOptions, Shared};
+use crate::device::{CONFIRMATION, Completion, DeviceOptions, Shared};
 use crate::error::StartProblem;
 use crate::info::DeviceInfo;
-use crate::job::{Outcome, Stage, Stall, Suspicion, WorkerEnd};
+use crate::job::{Outcome, Stage, Stall, Terms, WorkerEnd};
 use crate::meter::{Meter, TICK};
 use crate::process::{Event, Frame, Wait, WorkerProcess};
 use crate::protocol::FromWorker;
@@ -49,8 +49,10 @@ const REMOTE_PATIENCE: u32 = 2;
 /// So long a relay may say nothing before its connection counts as lost.
 const REMOTE_SILENCE: Duration = Duration::from_secs(120);
 
-/// How many times the limit a job has that runs with nothing beside it.
-const CONFIRMATION: u32 = 10;
+/// How many times the longest job a brief one may take, if so many were completed, and how long at least.
+const BRIEF: u32 = 4;
+const ENOUGH_JOBS: u64 = 50;
+const SHORTEST_LIMIT: Duration = Duration::from_secs(1);
 
 /// How many jobs the worker has at a time: the one that it runs, and one that it reads in the meantime.
 const AHEAD: usize = 2;
@@ -72,8 +74,7 @@ pub(crate) struct Queued {
     pub(crate) frame: Option<Frame>,
     /// What has to come back.
     pub(crate) expected: Expected,
-    /// What it is to be cleared of, with nothing beside it.
-    pub(crate) suspicion: Option<Suspicion>,
+    pub(crate) terms: Terms,
     pub(crate) completions: Sender<Completion>,
 }
 
@@ -86,8 +87,8 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(stage: Option<Stage>, limit: Duration) -> Watch {
-        Watch { stage, meter: Meter::new(limit), next_look: Instant::now() + TICK }
+    fn new(stage: Option<Stage>, meter: Meter) -> Watch {
+        Watch { stage, meter, next_look: Instant::now() + TICK }
     }
 }
 
@@ -98,6 +99,9 @@ pub(crate) struct Supervisor {
     worker_exe: Option<PathBuf>,
     stderr: Option<PathBuf>,
     timeout: Duration,
+    /// How many jobs were completed, and how long the driver took for the longest.
+    completed: u64,
+    longest: Duration,
     start: Wait,
     max_start_failures: u32,
     submitted: Receiver<Queued>,
@@ -142,6 +146,8 @@ impl Supervisor {
             worker_exe: options.worker_exe.clone(),
             stderr: options.stderr.clone(),
             timeout: options.timeout_for(driver),
+            completed: 0,
+            longest: Duration::ZERO,
             start: Wait { limit: options.start_timeout, cancelled },
             max_start_failures: options.max_start_failures.max(1)
                 * if driver.is_remote() { REMOTE_PATIENCE } else { 1 },
@@ -210,7 +216,7 @@ impl Supervisor {
             (self.lease, self.request) = (None, None);
             return;
         };
-        let alone = front.suspicion.is_some();
+        let alone = front.terms.excludes_others();
         if self.sent == 0 && self.lease.as_ref().is_some_and(|lease| lease.is_over() || lease.is_alone() != alone) {
             self.lease = None;
         }
@@ -230,9 +236,10 @@ impl Supervisor {
     fn send_ahead(&mut self) {
         let Some(worker) = &self.worker else { return };
         while self.sent < AHEAD {
-            let Some(Queued { frame: Some(frame), expected, suspicion, .. }) = self.queue.get(self.sent) else { break };
+            let Some(Queued { frame: Some(frame), expected, terms, .. }) = self.queue.get(self.sent) else { break };
             let is_beside = self.sent > 0;
-            if is_beside && (suspicion.is_some() || self.queue.front().is_some_and(|front| front.suspicion.is_some())) {
+            let runs_again = |terms: Terms| terms.suspicion().is_some();
+            if is_beside && (runs_again(*terms) || self.queue.front().is_some_and(|front| runs_again(front.terms))) {
                 break;
             }
             if is_beside && self.lease.as_ref().is_some_and(Lease::is_over) {
@@ -241,7 +248,7 @@ impl Supervisor {
             worker.expect(expected.bytes());
             worker.send(Arc::clone(frame));
             if !is_beside {
-                self.watch = Some(Watch::new(None, self.start.limit));
+                self.watch = Some(Watch::new(None, Meter::new(self.start.limit)));
             }
             self.sent += 1;
         }
@@ -277,20 +284,28 @@ impl Supervisor {
     fn note_stage(&mut self, stage: Stage) {
         match &mut self.watch {
             Some(watch) if watch.stage.is_some() => watch.stage = Some(stage),
-            _ => self.watch = Some(Watch::new(Some(stage), self.limit())),
+            _ => self.watch = Some(Watch::new(Some(stage), self.meter())),
         }
     }
 
-    /// How much the front of the queue may use up.
-    fn limit(&self) -> Duration {
-        let alone = self.queue.front().is_some_and(|job| job.suspicion.is_some());
-        if alone { self.timeout.saturating_mul(CONFIRMATION) } else { self.timeout }
+    /// For what the front of the queue may use up.
+    fn meter(&self) -> Meter {
+        match self.queue.front().map(|job| job.terms).unwrap_or_default() {
+            Terms::Usual => Meter::new(self.timeout),
+            Terms::Brief if self.completed < ENOUGH_JOBS => Meter::new(self.timeout),
+            Terms::Brief => Meter::new(self.timeout.min(self.longest.saturating_mul(BRIEF).max(SHORTEST_LIMIT))),
+            Terms::Again(suspicion) if suspicion.excludes_others() => {
+                Meter::with_nothing_beside(self.timeout.saturating_mul(CONFIRMATION))
+            }
+            Terms::Again(_) => Meter::new(self.timeout.saturating_mul(CONFIRMATION)),
+        }
     }
 
     fn note_done(&mut self, mut outcome: Outcome) {
         let mut spent = Duration::ZERO;
         if let Outcome::Completed(completed) = &outcome {
             spent = Duration::from_micros(completed.times.driver_us());
+            (self.completed, self.longest) = (self.completed + 1, self.longest.max(spent));
             if let Some(problem) = self.queue.front().and_then(|job| job.expected.problem(completed)) {
                 let stage = self.watch.as_ref().and_then(|watch| watch.stage).unwrap_or(Stage::Check);
                 outcome = Outcome::Implausible { problem: problem.into(), stage };
@@ -308,9 +323,9 @@ impl Supervisor {
     fn finish_front(&mut self, outcome: Outcome, driver: Duration) {
         if let Some(job) = self.queue.pop_front() {
             self.sent = self.sent.saturating_sub(1);
-            self.watch = (self.sent > 0).then(|| Watch::new(None, self.start.limit));
+            self.watch = (self.sent > 0).then(|| Watch::new(None, Meter::new(self.start.limit)));
             // Counted first: whoever receives it may submit again at once, and finds its place free.
-            self.shared.finish(&outcome, driver, job.suspicion);
+            self.shared.finish(&outcome, driver, job.terms.suspicion());
             let _ = job.completions.send(Completion { job: job.id, outcome });
         }
     }

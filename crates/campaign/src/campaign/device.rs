@@ -11,64 +11,39 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context as _, anyhow};
-use crossbeam_channel::{Receiver, Sender, unbounded};
 use tangle_analysis::validate::validate;
 use tangle_emit::source;
 use tangle_files::sync_folder;
 use tangle_program::case::Case;
 use tangle_program::variant::FrontEnd;
-use tangle_report::statistics::DeviceEntry;
-use tangle_runner::{Completion, DeviceStats, Outcome};
 
-use super::in_flight::{Batch, InFlight, JobResult};
-use super::queue::{Next, OrderedQueue};
-use super::record::Completed;
-use super::suspects::Pass;
+use super::in_flight::Batch;
+use super::queue::OrderedQueue;
+use super::record::{Completed, Entered};
+use super::worker::WorkerLoop;
 use super::{Campaign, Loss};
-use crate::executor::Worker;
-use crate::failure;
 use crate::prepare::{Prep, Prepared};
 use crate::target::{Conclusion, Finish, Target};
 
 /// Programs shared between devices that are at about the same place in the sequence.
 const SHARED: usize = 128;
 
-/// Jobs a worker has at a time: one runs, the others wait while this side prepares and judges.
-const IN_FLIGHT: usize = 4;
-
 /// What the names of files begin with that say which program runs in this process.
 pub(super) const RUNNING: &str = "running-";
 
-/// How many hangs or crashes of one signature are confirmed on a device. A hang that looks like them after that is counted and left out; a crash
-/// is one more of them.
-const CONFIRMED: u64 = 3;
-
-/// A device's way through the programs of its campaign's shard, by their places in it: what came of the cases of each, `None` of those that
-/// were left out.
-type Queue = OrderedQueue<Vec<(u64, Option<Completed>)>>;
+/// A device's way through the programs of its campaign's shard, by their places in it: what came of the cases of each.
+pub(super) type Queue = OrderedQueue<Vec<(u64, Entered)>>;
 
 /// A program on its way through a device.
-enum NextProgram {
+pub(super) enum NextProgram {
     /// The device may have it.
     Ready(Batch),
     /// It is through, or cannot run.
-    Completed(Vec<(u64, Option<Completed>)>),
-}
-
-/// What a worker is working on.
-struct Assigned<'a> {
-    /// Programs that it runs or is to run.
-    programs: BTreeMap<u64, (InFlight, Option<Pass<'a>>)>,
-    /// What the statistics have of its worker's counters.
-    stats: DeviceStats,
-    /// Where its outcomes come in.
-    completions: (Sender<Completion>, Receiver<Completion>),
-    /// Where the program is noted that runs in this process, if programs do.
-    running: Option<Running>,
+    Completed(Vec<(u64, Entered)>),
 }
 
 /// The file that says which program runs in this process: what takes tangle with it is known by it, and it costs next to nothing.
-struct Running {
+pub(super) struct Running {
     file: File,
     path: PathBuf,
 }
@@ -128,19 +103,9 @@ fn fit(target: &Target, cases: &mut Vec<(u64, Arc<Case>)>) {
     });
 }
 
-/// Takes over what the runner counted for a worker since `before`.
-fn take_stats(entry: &mut DeviceEntry, before: DeviceStats, now: DeviceStats) {
-    entry.times.worker += now.busy.saturating_sub(before.busy).as_secs_f64();
-    entry.times.driver += now.driver.saturating_sub(before.driver).as_secs_f64();
-    entry.restarts += now.restarts - before.restarts;
-    entry.slow += now.slow - before.slow;
-    entry.killed += now.killed - before.killed;
-    entry.short_of_memory += now.short_of_memory - before.short_of_memory;
-}
-
 impl Campaign {
     /// True if nothing of this program is to run any more.
-    fn is_over(&self, program: u64) -> bool {
+    pub(super) fn is_over(&self, program: u64) -> bool {
         self.stop.load(Ordering::SeqCst)
             || self.options.cases.is_some_and(|cases| program * self.plan.inputs() >= cases)
             || self.is_time_for_the_rest()
@@ -163,7 +128,7 @@ impl Campaign {
                         let running = worker
                             .is_in_process()
                             .then(|| Running::of_worker(&self.folder.in_flight(&target.name), number));
-                        let reason = self.work_with(target, worker, queue, running.transpose()?)?;
+                        let reason = WorkerLoop::new(self, target, worker, queue, running.transpose()?).run()?;
                         lease.leave();
                         Ok(reason)
                     })
@@ -184,203 +149,21 @@ impl Campaign {
         Ok(())
     }
 
-    /// One worker's part of its device's way. Gives the reason if the worker is lost.
-    fn work_with(
-        &self,
-        target: &Target,
-        worker: &dyn Worker,
-        queue: &Queue,
-        running: Option<Running>,
-    ) -> anyhow::Result<Option<String>> {
-        let (programs, stats) = (BTreeMap::new(), DeviceStats::default());
-        let mut assigned = Assigned { programs, stats, completions: unbounded(), running };
-        loop {
-            let mut next = Next::Wait;
-            while assigned.programs.len() < IN_FLIGHT {
-                // None while a suspect runs alone.
-                let Some(pass) = self.suspects.enter() else { break };
-                next = queue.take(|place| !self.is_over(self.plan.shard().number_at(place)));
-                let Next::Take(place) = next else { break };
-                let program = self.plan.shard().number_at(place);
-                if !self.suspects.is_suspect(&target.name, program) {
-                    self.start(target, worker, queue, &mut assigned, program, Some(pass))?;
-                    continue;
-                }
-                drop(pass);
-                next = Next::Wait;
-                if !assigned.programs.is_empty() {
-                    // What runs comes first.
-                    queue.give_back([place]);
-                    break;
-                }
-                let run = || self.run_through(target, worker, queue, &mut assigned, program);
-                if let Some(reason) = self.suspects.run_alone(&target.name, program, run)?? {
-                    queue.give_back([place]);
-                    return Ok(Some(reason));
-                }
-            }
-            if !assigned.programs.is_empty() {
-                if let Some(reason) = self.receive(target, worker, queue, &mut assigned)? {
-                    let places = assigned.programs.into_keys().map(|program| self.plan.shard().place_of(program));
-                    queue.give_back(places);
-                    return Ok(Some(reason));
-                }
-            } else if next == Next::Done {
-                return Ok(None);
-            } else {
-                queue.wait();
-            }
-        }
-    }
-
-    /// Runs a program from beginning to end. Gives the reason if the worker is lost.
-    fn run_through<'a>(
-        &'a self,
-        target: &Target,
-        worker: &dyn Worker,
-        queue: &Queue,
-        assigned: &mut Assigned<'a>,
-        program: u64,
-    ) -> anyhow::Result<Option<String>> {
-        self.start(target, worker, queue, assigned, program, None)?;
-        while !assigned.programs.is_empty() {
-            if let Some(reason) = self.receive(target, worker, queue, assigned)? {
-                return Ok(Some(reason));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Has a worker begin a program, if it can run.
-    fn start<'a>(
-        &'a self,
-        target: &Target,
-        worker: &dyn Worker,
-        queue: &Queue,
-        assigned: &mut Assigned<'a>,
-        program: u64,
-        pass: Option<Pass<'a>>,
-    ) -> anyhow::Result<()> {
-        match self.contained(target, program, || self.begin(target, worker, queue, assigned, program, pass))? {
-            Some(()) => Ok(()),
-            None => self.pass_over(target, queue, assigned, program),
-        }
-    }
-
-    /// Enters a program, with which tangle itself failed, as one that was left out.
-    fn pass_over(
-        &self,
-        target: &Target,
-        queue: &Queue,
-        assigned: &mut Assigned<'_>,
-        program: u64,
-    ) -> anyhow::Result<()> {
-        assigned.programs.remove(&program);
-        let left_out = self.numbers(target, program).map(|number| (number, None)).collect();
-        self.enter(target, queue, program, left_out)
-    }
-
-    fn begin<'a>(
-        &'a self,
-        target: &Target,
-        worker: &dyn Worker,
-        queue: &Queue,
-        assigned: &mut Assigned<'a>,
-        program: u64,
-        pass: Option<Pass<'a>>,
-    ) -> anyhow::Result<()> {
-        let batch = match self.next_program(target, assigned.running.as_ref(), program)? {
-            NextProgram::Completed(completed) => return self.enter(target, queue, program, completed),
-            NextProgram::Ready(batch) => batch,
-        };
-        let started = Instant::now();
-        let in_flight = InFlight::new(batch);
-        in_flight.submit(worker, program, &assigned.completions.0);
-        assigned.programs.insert(program, (in_flight, pass));
-        if worker.is_in_process() {
-            self.update_device(target, |entry| entry.times.judge += started.elapsed().as_secs_f64());
-        }
-        Ok(())
-    }
-
-    /// Waits for an outcome and takes it. Gives the reason if the worker is lost.
-    fn receive(
-        &self,
-        target: &Target,
-        worker: &dyn Worker,
-        queue: &Queue,
-        assigned: &mut Assigned<'_>,
-    ) -> anyhow::Result<Option<String>> {
-        let completion = assigned.completions.1.recv().context("the device's supervisor ended")?;
-        let program = completion.job;
-        match self.contained(target, program, || self.take(target, worker, queue, assigned, completion))? {
-            Some(reason) => Ok(reason),
-            None => self.pass_over(target, queue, assigned, program).map(|()| None),
-        }
-    }
-
-    /// Takes an outcome. Gives the reason if the worker is lost.
-    fn take(
-        &self,
-        target: &Target,
-        worker: &dyn Worker,
-        queue: &Queue,
-        assigned: &mut Assigned<'_>,
-        completion: Completion,
-    ) -> anyhow::Result<Option<String>> {
-        let program = completion.job;
-        let Some((in_flight, _)) = assigned.programs.get_mut(&program) else { return Ok(None) };
-        let started = Instant::now();
-        let is_settled = |outcome: &Outcome| self.is_settled(target, outcome);
-        let result = in_flight.receive(&target.capabilities, completion.outcome, is_settled);
-        let stats = worker.stats();
-        self.update_device(target, |entry| {
-            entry.times.judge += started.elapsed().as_secs_f64();
-            take_stats(entry, assigned.stats, stats);
-        });
-        assigned.stats = stats;
-        match result {
-            JobResult::LeftOut => {
-                self.update_device(target, |entry| entry.unconfirmed += 1);
-                let left_out = self.completed(target, in_flight.batch(), Vec::new());
-                assigned.programs.remove(&program);
-                self.enter(target, queue, program, left_out)?;
-            }
-            JobResult::Rerun => in_flight.submit(worker, program, &assigned.completions.0),
-            JobResult::NoWorker(reason) => return Ok(Some(reason)),
-            JobResult::Completed(conclusions) => {
-                let completed = self.completed(target, in_flight.batch(), conclusions);
-                assigned.programs.remove(&program);
-                self.enter(target, queue, program, completed)?;
-            }
-        }
-        Ok(None)
-    }
-
-    /// True of a failure that looks like one that was confirmed often enough. Each confirmation of a time-out takes up to ten times the limit,
-    /// and in each no other worker runs.
-    fn is_settled(&self, target: &Target, outcome: &Outcome) -> bool {
-        let Some(signature) = failure::signature(outcome) else { return false };
-        self.update(|statistics| {
-            statistics.found(&target.name, &signature).is_some_and(|entry| entry.cases >= CONFIRMED)
-        })
-    }
-
     /// Takes what came of a program, and concludes those whose turn it is.
-    fn enter(
+    pub(super) fn enter(
         &self,
         target: &Target,
         queue: &Queue,
         program: u64,
-        completed: Vec<(u64, Option<Completed>)>,
+        cases: Vec<(u64, Entered)>,
     ) -> anyhow::Result<()> {
-        queue.enter(self.plan.shard().place_of(program), completed, |_, cases| {
+        queue.enter(self.plan.shard().place_of(program), cases, |_, cases| {
             let closed = self.closed.read().unwrap_or_else(PoisonError::into_inner);
             if *closed {
                 // The statistics are saved and printed: it runs again when the campaign goes on.
                 return Ok(());
             }
-            for (index, completed) in cases {
+            for (index, entered) in cases {
                 if self.options.until_first && self.has_news.load(Ordering::SeqCst) {
                     // The campaign ended before it, as if it had not run.
                     return Ok(());
@@ -389,30 +172,60 @@ impl Campaign {
                     // Entered before a save failed in the middle of the program.
                     continue;
                 }
-                let conclude = |completed: &Completed| {
-                    let program = index / self.plan.inputs();
-                    self.contained(target, program, || self.conclude(target, *index, completed))
-                };
-                if completed.as_ref().map(conclude).transpose()?.flatten().is_none() {
-                    self.update(|statistics| statistics.leave_out(&target.name, *index));
-                }
-                // Cases that did not run have no file.
-                let _ = fs::remove_file(self.in_flight_path(target, *index));
+                self.enter_case(target, *index, entered)?;
             }
             Ok(())
         })
     }
 
+    /// Enters what came of a case that timed out and waited.
+    pub(super) fn enter_late(&self, target: &Target, index: u64, entered: &Entered) -> anyhow::Result<()> {
+        let closed = self.closed.read().unwrap_or_else(PoisonError::into_inner);
+        if *closed {
+            return Ok(());
+        }
+        if let Entered::Completed(_) = entered {
+            self.enter_case(target, index, entered)?;
+        }
+        self.forget_time_out(target, index);
+        Ok(())
+    }
+
+    fn enter_case(&self, target: &Target, index: u64, entered: &Entered) -> anyhow::Result<()> {
+        let is_concluded = match entered {
+            Entered::Completed(completed) => {
+                let program = index / self.plan.inputs();
+                self.contained(target, program, || self.conclude(target, index, completed))?.is_some()
+            }
+            Entered::TimedOut(outcome) => {
+                self.note_time_out(target, index, outcome);
+                false
+            }
+            Entered::LeftOut => false,
+        };
+        if !is_concluded {
+            self.update(|statistics| statistics.leave_out(&target.name, index));
+        }
+        // Cases that did not run have no file.
+        let _ = fs::remove_file(self.in_flight_path(target, index));
+        Ok(())
+    }
+
     /// The numbers of a program's cases that are to run in this campaign, and have not.
-    fn numbers(&self, target: &Target, program: u64) -> Range<u64> {
+    pub(super) fn numbers(&self, target: &Target, program: u64) -> Range<u64> {
         let inputs = self.plan.inputs();
         let first = (program * inputs).max(self.update_device(target, |entry| entry.next_case));
         first..((program + 1) * inputs).min(self.options.cases.unwrap_or(u64::MAX))
     }
 
-    /// The program of this number, ready to run, or over if it cannot.
-    fn next_program(&self, target: &Target, running: Option<&Running>, program: u64) -> anyhow::Result<NextProgram> {
-        let numbers = self.numbers(target, program);
+    /// These cases of a program, ready to run, or over if they cannot.
+    pub(super) fn next_program(
+        &self,
+        target: &Target,
+        running: Option<&Running>,
+        program: u64,
+        numbers: Range<u64>,
+    ) -> anyhow::Result<NextProgram> {
         let shared = self.shared(program);
         let all = shared.cases.get_or_init(|| {
             let started = Instant::now();
@@ -429,12 +242,13 @@ impl Campaign {
             .collect();
         fit(target, &mut cases);
         let Some((_, case)) = cases.first() else {
-            return Ok(NextProgram::Completed(numbers.map(|number| (number, None)).collect()));
+            return Ok(NextProgram::Completed(numbers.map(|number| (number, Entered::LeftOut)).collect()));
         };
         let missing = target.missing(case);
         if !missing.is_empty() {
             let conclusion = Conclusion::without_data(Finish::Unsupported { missing });
-            let completed = |number| (number, Some(Completed { conclusion: conclusion.clone(), ran: None }));
+            let completed =
+                |number| (number, Entered::Completed(Completed { conclusion: conclusion.clone(), ran: None }));
             return Ok(NextProgram::Completed(numbers.map(completed).collect()));
         }
         if let Some(how) = self.suspects.guilty(&target.name, program) {

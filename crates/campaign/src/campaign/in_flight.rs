@@ -2,21 +2,19 @@
 //!
 //! When a job fails in one of its launches, that one is run again alone: the finding that is saved is a case with one input, and has to
 //! be what fails. What may have other reasons than the case (a time-out, a signal from outside, memory that ran out, a crash, a lost device:
-//! [`Outcome::suspicion`]) runs again in any case, with no other worker beside it and ten times the time ([`Device::submit_alone`]). What other
-//! inputs of the program would have given is left out then.
+//! [`Outcome::suspicion`]) runs again in any case, with ten times the time, and with no other worker beside it unless it crashed
+//! ([`Terms::Again`]). What other inputs of the program would have given is left out then. A time-out waits for that ([`super::timeouts`]).
 //!
 //! | job | alone | the case |
 //! |---|---|---|
 //! | fails | fails | failed as it did alone |
 //! | breaks off with an error | does not | failed as it did in company; the stage names the launch |
 //! | crashes, or loses the device | does not | runs again in company; fails if it does then; else it is what it was alone, and a [flake](Conclusion::flake) |
-//! | times out, is killed, has no memory | does not | is what it was alone |
+//! | times out, is killed, has no memory | does not | is what it was alone: a time-out later |
 //! | runs; the lane map of a GPU breaks a rule | does not | is what it was alone |
 //!
 //! Of a GPU, since others may use it: a display server, another process. A crash like those that came again often enough is one without
-//! being seen again, and a time-out like that is left out. What undefined behaviour a module has is known by the launch, and nothing runs again.
-//!
-//! [`Device::submit_alone`]: tangle_runner::Device::submit_alone
+//! being seen again. What undefined behaviour a module has is known by the launch, and nothing runs again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +22,7 @@ use std::sync::Arc;
 use crossbeam_channel::Sender;
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::Case;
-use tangle_runner::{Completion, Outcome, Suspicion};
+use tangle_runner::{Completion, Outcome, Suspicion, Terms};
 
 use crate::capabilities::Capabilities;
 use crate::executor::{Task, Worker};
@@ -49,6 +47,8 @@ pub(super) struct InFlight {
     again: Option<Again>,
     /// What came of all of them, if one is to be cleared of a wrong lane map.
     together: Vec<Conclusion>,
+    /// True of a time-out that waited for its confirmation.
+    is_late: bool,
 }
 
 /// A failed job that runs again.
@@ -57,8 +57,8 @@ struct Again {
     at: usize,
     /// Whether that one runs alone, or all of them again.
     alone: bool,
-    /// What came of the job with all of them.
-    before: Outcome,
+    /// What came of the job with all of them; `None` of a time-out that waited for its confirmation.
+    before: Option<Outcome>,
     /// Why nothing may run beside it, if nothing may.
     suspicion: Option<Suspicion>,
 }
@@ -76,27 +76,38 @@ pub(super) enum JobResult {
     Completed(Vec<(usize, Conclusion)>),
     /// A case is to run again.
     Rerun,
-    /// A time-out like those that were confirmed often enough.
-    LeftOut,
+    /// A case timed out: its place in the batch.
+    TimedOut(usize, Outcome),
     /// There is no worker any more.
     NoWorker(String),
 }
 
 impl InFlight {
     pub(super) fn new(batch: Batch) -> InFlight {
-        InFlight { batch, again: None, together: Vec::new() }
+        InFlight { batch, again: None, together: Vec::new(), is_late: false }
+    }
+
+    /// A batch of one case, whose time-out is to be confirmed.
+    pub(super) fn timed_out(batch: Batch) -> InFlight {
+        let again = Again { at: 0, alone: true, before: None, suspicion: Some(Suspicion::Slow) };
+        InFlight { batch, again: Some(again), together: Vec::new(), is_late: true }
     }
 
     pub(super) fn batch(&self) -> &Batch {
         &self.batch
     }
 
-    /// Has a worker run what is to run now.
-    pub(super) fn submit(&self, worker: &dyn Worker, id: u64, completions: &Sender<Completion>) {
+    pub(super) fn is_late(&self) -> bool {
+        self.is_late
+    }
+
+    /// Has a worker run what is to run now: what does not run again, on these terms.
+    pub(super) fn submit(&self, worker: &dyn Worker, id: u64, first: Terms, completions: &Sender<Completion>) {
         let cases: Vec<&Case> = self.asked().iter().map(|(_, case)| &**case).collect();
         if let Prep::Ready(prepared) = &*self.batch.prep {
             let suspicion = self.again.as_ref().and_then(|again| again.suspicion);
-            worker.submit(&Task { id, prepared, cases: &cases, suspicion }, completions);
+            let terms = suspicion.map_or(first, Terms::Again);
+            worker.submit(&Task { id, prepared, cases: &cases, terms }, completions);
         }
     }
 
@@ -121,13 +132,16 @@ impl InFlight {
         {
             let launch = stage.launch().and_then(|launch| usize::try_from(launch).ok());
             let suspicion = match outcome.suspicion() {
-                Some(Suspicion::Slow) if is_settled(&outcome) => return JobResult::LeftOut,
+                Some(Suspicion::Slow) => {
+                    let at = launch.unwrap_or(0).min(launches.saturating_sub(1));
+                    return JobResult::TimedOut(at, outcome);
+                }
                 Some(Suspicion::Crashed) if is_settled(&outcome) => None,
                 suspicion => suspicion,
             };
             let at = if suspicion.is_some() { Some(launch.unwrap_or(0)) } else { launch.filter(|_| launches > 1) };
             if let Some(at) = at.filter(|&at| at < launches) {
-                self.again = Some(Again { at, alone: true, before: outcome, suspicion });
+                self.again = Some(Again { at, alone: true, before: Some(outcome), suspicion });
                 return JobResult::Rerun;
             }
         }
@@ -145,7 +159,7 @@ impl InFlight {
             && let Some(at) = conclusions.iter().position(has_wrong_lane_map)
         {
             let suspicion = Some(Suspicion::Disturbed);
-            self.again = Some(Again { at, alone: true, before: outcome, suspicion });
+            self.again = Some(Again { at, alone: true, before: Some(outcome), suspicion });
             self.together = conclusions;
             return JobResult::Rerun;
         }
@@ -156,13 +170,13 @@ impl InFlight {
             let suspicion = outcome.suspicion();
             if again.suspicion == Some(Suspicion::Disturbed) && suspicion.is_some() {
                 // It is to be confirmed, too.
-                self.again = Some(Again { before: outcome, suspicion, ..again });
+                self.again = Some(Again { before: Some(outcome), suspicion, ..again });
                 return JobResult::Rerun;
             }
             let mut together = std::mem::take(&mut self.together);
             let mut alone = conclusions.swap_remove(0);
             if again.is_flake() && suspicion.is_none() {
-                alone.flake = Some(again.before);
+                alone.flake = again.before;
             }
             together[again.at] = alone;
             return JobResult::Completed((0..).zip(together).collect());
@@ -182,10 +196,11 @@ impl InFlight {
                 self.again = Some(Again { alone: false, ..again });
                 return JobResult::Rerun;
             }
-            conclusions[here].flake = Some(again.before);
-        } else if !fails && again.suspicion.is_none() && conclusions[here].signature(&self.batch.cases[at].1).is_none()
+            conclusions[here].flake = again.before;
+        } else if let Some(before) = again.before.filter(|_| !fails && again.suspicion.is_none())
+            && conclusions[here].signature(&self.batch.cases[at].1).is_none()
         {
-            conclusions = vec![Conclusion::without_data(Finish::Failed(again.before))];
+            conclusions = vec![Conclusion::without_data(Finish::Failed(before))];
         }
         let first = if is_whole { 0 } else { at };
         JobResult::Completed((first..).zip(conclusions).collect())
@@ -248,11 +263,19 @@ mod tests {
     }
 
     fn result_on(capabilities: &Capabilities, cases: u64, outcomes: &[Outcome], is_settled: bool) -> Vec<String> {
-        let mut in_flight = in_flight(cases);
+        result_of(in_flight(cases), capabilities, outcomes, is_settled)
+    }
+
+    fn result_of(
+        mut in_flight: InFlight,
+        capabilities: &Capabilities,
+        outcomes: &[Outcome],
+        is_settled: bool,
+    ) -> Vec<String> {
         let mut seen = Vec::new();
         for outcome in outcomes {
             seen.push(match in_flight.receive(capabilities, outcome.clone(), |_| is_settled) {
-                JobResult::LeftOut => "left out".into(),
+                JobResult::TimedOut(at, _) => format!("{at} timed out"),
                 JobResult::Rerun if in_flight.asked().len() == 1 => {
                     let beside = in_flight.again.as_ref().is_some_and(|again| again.suspicion.is_none());
                     format!("again {}{}", in_flight.asked()[0].0, if beside { ", beside others" } else { "" })
@@ -370,9 +393,9 @@ mod tests {
                     "2 vulkan_error: vkWaitForFences returned VK_TIMEOUT while running the dispatch",
                 ],
             ),
-            (1, vec![time_out(wait(0)), completed(1)], &["again 0", "0 pass"]),
-            (3, vec![time_out(wait(1)), completed(1)], &["again 1", "1 pass"]),
-            (3, vec![time_out(pipeline), time_out(pipeline)], &["again 0", "0 hang: while creating the pipeline"]),
+            (1, vec![time_out(wait(0))], &["0 timed out"]),
+            (3, vec![time_out(wait(1))], &["1 timed out"]),
+            (3, vec![time_out(pipeline)], &["0 timed out"]),
             (3, vec![crash(wait(1)), lost], &["again 1", "gone"]),
             (3, vec![killed(pipeline), completed(1)], &["again 0", "0 pass"]),
             (3, vec![killed(wait(1)), completed(1)], &["again 1", "1 pass"]),
@@ -395,11 +418,22 @@ mod tests {
     }
 
     #[test]
+    fn a_time_out_is_what_it_is_alone() {
+        for (outcome, expected) in [
+            (completed(1), "0 pass"),
+            (time_out(Stage::Pipeline), "0 hang: while creating the pipeline"),
+            (crash(Stage::Pipeline), "0 crash: killed by SIGSEGV while creating the pipeline"),
+        ] {
+            let in_flight = InFlight::timed_out(in_flight(1).batch);
+            assert_eq!(result_of(in_flight, &Capabilities::reference(8), &[outcome], false), [expected]);
+        }
+    }
+
+    #[test]
     fn what_is_like_confirmed_failures_needs_no_confirmation() {
         let (wait, pipeline) = (|launch| Stage::Wait { launch }, Stage::Pipeline);
-        let rows: [(u64, Vec<Outcome>, &[&str]); 4] = [
+        let rows: [(u64, Vec<Outcome>, &[&str]); 3] = [
             (3, vec![crash(pipeline)], &["0 crash: killed by SIGSEGV while creating the pipeline"]),
-            (3, vec![time_out(pipeline)], &["left out"]),
             (
                 3,
                 vec![crash(wait(1)), completed(1)],

@@ -25,6 +25,8 @@ mod sample;
 mod section;
 mod suspects;
 mod threads;
+mod timeouts;
+mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -61,6 +63,7 @@ use suspects::{Item, Suspects};
 use tangle_report::campaign::Sample;
 use tangle_report::statistics::{BugEntry, DeviceEntry, SignatureEntry, Statistics};
 use threads::{Every, Phase, Threads};
+use timeouts::Confirmations;
 
 /// How a campaign is run.
 #[derive(Clone, Debug)]
@@ -173,6 +176,7 @@ pub struct Campaign {
     recovered: Waiting,
     notes: Vec<String>,
     suspects: Suspects,
+    confirmations: Confirmations,
     /// The first error that ends it.
     failure: Mutex<Option<anyhow::Error>>,
     /// When it was first seen to be stopped.
@@ -234,6 +238,7 @@ impl Campaign {
             recovered,
             notes,
             suspects,
+            confirmations: Confirmations::default(),
             failure: Mutex::default(),
             stopped: OnceLock::new(),
             searched: AtomicBool::new(false),
@@ -411,7 +416,8 @@ impl Campaign {
         self.options.time.map_or(unlimited, |time| time.saturating_sub(self.started.elapsed()) + MOMENT)
     }
 
-    /// True if the rest of the campaign's time is for the findings that wait to be minimised. Once it is, it stays so.
+    /// True if the rest of the campaign's time is for time-outs that wait to be confirmed and findings that wait to be minimised. Once it is, it
+    /// stays so.
     fn is_time_for_the_rest(&self) -> bool {
         if self.options.until_first && self.has_news.load(Ordering::SeqCst) {
             self.searched.store(true, Ordering::SeqCst);
@@ -419,7 +425,10 @@ impl Campaign {
         let Some(time) = self.options.time else { return self.searched.load(Ordering::SeqCst) };
         let elapsed = self.started.elapsed();
         let waits = || self.background.as_ref().is_some_and(|background| background.waiting() > 0);
-        if elapsed >= time || elapsed >= time - AFTERWARDS.min(time / RESERVED) && waits() {
+        let is_end = elapsed >= time
+            || elapsed >= time - AFTERWARDS.min(time / RESERVED) && waits()
+            || elapsed >= time - time / timeouts::KEPT && elapsed >= time - self.kept_for_confirmation(time);
+        if is_end {
             self.searched.store(true, Ordering::SeqCst);
         }
         self.searched.load(Ordering::SeqCst)
@@ -571,13 +580,15 @@ impl Campaign {
 fn take_in_flight(folder: &Folder, targets: &[Target], statistics: &Statistics, inputs: u64) -> Vec<Item> {
     let mut items = BTreeSet::new();
     for target in targets {
-        let next_case = statistics.devices.get(&target.name).map_or(0, |entry| entry.next_case);
+        let device = statistics.devices.get(&target.name);
+        let is_open = |program: u64| {
+            let cases = program.saturating_mul(inputs)..program.saturating_add(1).saturating_mul(inputs);
+            device.is_none_or(|entry| entry.next_case < cases.end || entry.timed_out.range(cases).next().is_some())
+        };
         for entry in fs::read_dir(folder.in_flight(&target.name)).into_iter().flatten().flatten() {
             let path = entry.path();
             let program = program_in_flight(&path, inputs);
-            if let Some(program) =
-                program.filter(|program| program.saturating_add(1).saturating_mul(inputs) > next_case)
-            {
+            if let Some(program) = program.filter(|&program| is_open(program)) {
                 items.insert(Item { device: target.name.clone(), program });
             }
             // It is written again when it runs again.

@@ -12,6 +12,7 @@ use tangle_oracle::judge::{Counts, Verdict};
 use tangle_program::case::{Case, Stage};
 use tangle_report::finding::{CaseNumber, Finding};
 use tangle_report::statistics::{COMPILED, Statistics};
+use tangle_runner::Outcome;
 
 use super::Campaign;
 use super::in_flight::Batch;
@@ -21,6 +22,16 @@ use crate::failure;
 use crate::finding::finding;
 use crate::prepare::Prep;
 use crate::target::{Conclusion, Finish, Target};
+
+/// What is entered of a case.
+pub(super) enum Entered {
+    /// Nothing: it did not run, or with others of its program that failed.
+    LeftOut,
+    /// A time-out that is to be confirmed.
+    TimedOut(Outcome),
+    /// What came of it.
+    Completed(Completed),
+}
 
 /// A case that is through.
 pub(super) struct Completed {
@@ -78,9 +89,9 @@ impl Campaign {
         target: &Target,
         batch: &Batch,
         conclusions: Vec<(usize, Conclusion)>,
-    ) -> Vec<(u64, Option<Completed>)> {
-        let mut completed: BTreeMap<u64, Option<Completed>> =
-            batch.numbers.clone().map(|number| (number, None)).collect();
+    ) -> Vec<(u64, Entered)> {
+        let mut completed: BTreeMap<u64, Entered> =
+            batch.numbers.clone().map(|number| (number, Entered::LeftOut)).collect();
         for (at, mut conclusion) in conclusions {
             let (number, case) = &batch.cases[at];
             let signature = conclusion.signature(case);
@@ -101,7 +112,7 @@ impl Campaign {
             let recovered = self.recovered.take(&target.name, case);
             let (stage, stats, operations) = (case.entry_point.stage, Stats::of(case), operations(&case.program));
             let ran = Ran { stage, stats, operations, signature, flake, is_old, witness, recovered };
-            completed.insert(*number, Some(Completed { conclusion, ran: Some(ran) }));
+            completed.insert(*number, Entered::Completed(Completed { conclusion, ran: Some(ran) }));
         }
         completed.into_iter().collect()
     }

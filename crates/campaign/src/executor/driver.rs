@@ -98,14 +98,15 @@ impl Executor for Driver {
 impl Worker for Device {
     fn submit(&self, task: &Task<'_>, completions: &Sender<Completion>) {
         let job = job_with(task.prepared, dialect(self.info()), task.cases.iter().copied(), task.id);
-        match task.suspicion {
-            Some(suspicion) => self.submit_alone_to(job, suspicion, completions),
-            None => self.submit_to(job, completions),
-        }
+        self.submit_on(job, task.terms, completions);
     }
 
     fn is_in_process(&self) -> bool {
         false
+    }
+
+    fn longest(&self) -> Duration {
+        self.options().confirmation_for(self.driver())
     }
 
     fn stats(&self) -> DeviceStats {

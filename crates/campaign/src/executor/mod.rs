@@ -11,12 +11,13 @@ pub mod reference;
 
 use std::num::NonZero;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use crossbeam_channel::{Sender, bounded};
 use tangle_program::case::Case;
 use tangle_program::variant::FrontEnd;
-use tangle_runner::{Completion, DeviceStats, DriverMode, Outcome, Suspicion};
+use tangle_runner::{Completion, DeviceStats, DriverMode, Outcome, Terms};
 
 use crate::capabilities::Capabilities;
 use crate::prepare::Prepared;
@@ -66,6 +67,11 @@ pub trait Worker: Sync {
         true
     }
 
+    /// The most time for a task that runs again: of the processor, or blocked.
+    fn longest(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// How it has fared.
     fn stats(&self) -> DeviceStats {
         DeviceStats::default()
@@ -81,8 +87,8 @@ pub struct Task<'a> {
     pub prepared: &'a Prepared,
     /// The cases, which differ from that of `prepared` in nothing but data.
     pub cases: &'a [&'a Case],
-    /// Why it runs again, if it does: with nothing beside it, and what comes of it counts.
-    pub suspicion: Option<Suspicion>,
+    /// How long it may take, and whether it runs again.
+    pub terms: Terms,
 }
 
 /// What an executor runs of a case.
@@ -140,16 +146,16 @@ pub fn subgroup_size(name: &str) -> anyhow::Result<(&str, u32)> {
 
 /// Has a worker run one case and waits for it. A failure that may have been nothing ([`Outcome::suspicion`]) has to come again.
 pub fn run(worker: &dyn Worker, prepared: &Prepared) -> Outcome {
-    let outcome = run_once(worker, prepared, None);
+    let outcome = run_once(worker, prepared, Terms::Usual);
     match outcome.suspicion().filter(|suspicion| suspicion.is_cleared_by_success()) {
-        Some(suspicion) => run_once(worker, prepared, Some(suspicion)),
+        Some(suspicion) => run_once(worker, prepared, Terms::Again(suspicion)),
         None => outcome,
     }
 }
 
-fn run_once(worker: &dyn Worker, prepared: &Prepared, suspicion: Option<Suspicion>) -> Outcome {
+fn run_once(worker: &dyn Worker, prepared: &Prepared, terms: Terms) -> Outcome {
     let (sender, receiver) = bounded(1);
-    worker.submit(&Task { id: 0, prepared, cases: &[&prepared.case], suspicion }, &sender);
+    worker.submit(&Task { id: 0, prepared, cases: &[&prepared.case], terms }, &sender);
     drop(sender);
     let lost = |_| Outcome::WorkerLost { reason: "its supervisor ended".into() };
     receiver.recv().map_or_else(lost, |completion| completion.outcome)

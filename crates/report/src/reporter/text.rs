@@ -409,7 +409,8 @@ fn counts(device: &DeviceEntry) -> String {
         (device.slow, "slow"),
         (device.killed, "killed from outside"),
         (device.short_of_memory, "short of memory"),
-        (device.unconfirmed, "time-outs like confirmed hangs"),
+        (device.unconfirmed, "time-outs like others"),
+        (device.timed_out.len() as u64, "time-outs to be confirmed when the campaign goes on"),
     ] {
         if count > 0 {
             let _ = write!(text, ", {} {what}", thousands(count));

@@ -1,0 +1,116 @@
+//! Time-outs wait until the search can spare the time to confirm them, and are entered then.
+
+mod common;
+
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crossbeam_channel::Sender;
+use tangle_campaign::executor::{Description, Executor, Task, Worker};
+use tangle_campaign::target::Target;
+use tangle_files::text::Lines;
+use tangle_identity::Kind;
+use tangle_report::statistics::Statistics;
+use tangle_runner::{Completion, Outcome, Stage, Stall, Suspicion, Terms};
+
+/// The programs that time out. The first ends if it has time enough.
+const TIMES_OUT: [u64; 5] = [1, 2, 4, 5, 9];
+
+/// How many programs there are.
+const PROGRAMS: u64 = 12;
+
+/// The name of the device.
+const NAME: &str = "reference";
+
+/// The reference device, of which some programs time out.
+struct TimesOut {
+    inner: Target,
+    /// What it was given, in order.
+    seen: Arc<Mutex<Vec<(u64, Terms)>>>,
+}
+
+impl Executor for TimesOut {
+    fn description(&self) -> Description {
+        self.inner.executor.description()
+    }
+
+    fn workers(&self) -> Vec<&dyn Worker> {
+        vec![self]
+    }
+
+    fn open_workers(&mut self, _jobs: NonZero<usize>, _warn: &mut dyn FnMut(String)) {}
+}
+
+impl Worker for TimesOut {
+    fn submit(&self, task: &Task<'_>, completions: &Sender<Completion>) {
+        self.seen.lock().expect("nobody panicked").push((task.id, task.terms));
+        if TIMES_OUT.contains(&task.id) && (task.terms.suspicion().is_none() || task.id != TIMES_OUT[0]) {
+            let after = Duration::from_secs(9);
+            let outcome =
+                Outcome::TimedOut { stage: Stage::Pipeline, how: Stall::Processor, after, stderr: Lines::default() };
+            completions.send(Completion { job: task.id, outcome }).expect("it waits");
+            return;
+        }
+        self.inner.executor.workers()[0].submit(task, completions);
+    }
+
+    fn longest(&self) -> Duration {
+        Duration::from_secs(3600)
+    }
+}
+
+/// What came of a campaign with so much time, and what the device was given.
+fn run(place: &Path, time: Option<Duration>) -> (Statistics, Vec<(u64, Terms)>) {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let seen = Arc::default();
+    let inner = Target::built_in(NAME).expect("it is built in");
+    let target = Target::new(Box::new(TimesOut { inner, seen: Arc::clone(&seen) }));
+    let inputs = NonZero::new(2).expect("not 0");
+    let campaign = Arc::new(common::campaign(place, target, PROGRAMS * 2, inputs, time, &STOP));
+    campaign.run(|_| {}).expect("nothing fails");
+    let seen = seen.lock().expect("nobody panicked").clone();
+    (campaign.statistics(), seen)
+}
+
+#[track_caller]
+fn check_confirmed(statistics: &Statistics) {
+    let device = &statistics.devices[NAME];
+    assert!(device.timed_out.is_empty(), "{device:?}");
+    assert_eq!((device.verdicts["hang"], device.unconfirmed), (2, 2), "{device:?}");
+    // Of a program that timed out the other input is left out, of one like those both.
+    assert_eq!((device.next_case, device.left_out), (PROGRAMS * 2, 3 + 4), "{device:?}");
+    assert_eq!(device.cases + device.unsupported + device.left_out, PROGRAMS * 2, "{device:?}");
+    let findings: Vec<_> = statistics.findings.iter().map(|entry| (entry.signature.kind, entry.cases)).collect();
+    assert_eq!(findings, [(Kind::Hang, 2)], "{:?}", statistics.findings);
+}
+
+#[test]
+fn time_outs_are_confirmed_when_the_search_is_over() {
+    let place = tempfile::tempdir().expect("a temporary folder");
+    let (statistics, seen) = run(place.path(), None);
+    let first: Vec<u64> = seen.iter().take(PROGRAMS as usize).map(|(program, _)| *program).collect();
+    assert_eq!(first, (0..PROGRAMS).collect::<Vec<_>>());
+    let again: Vec<_> = seen.iter().skip(PROGRAMS as usize).copied().collect();
+    assert_eq!(again, [1, 2, 4].map(|program| (program, Terms::Again(Suspicion::Slow))));
+    assert_eq!(seen[0].1, Terms::Usual);
+    assert_eq!(seen[PROGRAMS as usize - 1].1, Terms::Brief, "it is known to time out");
+    check_confirmed(&statistics);
+    // Nothing of it comes again.
+    assert_eq!(run(place.path(), None).1, []);
+}
+
+#[test]
+fn time_outs_that_there_was_no_time_for_wait_for_the_next_run() {
+    let place = tempfile::tempdir().expect("a temporary folder");
+    let (statistics, seen) = run(place.path(), Some(Duration::from_secs(600)));
+    assert_eq!(seen.len() as u64, PROGRAMS, "{seen:?}");
+    let device = &statistics.devices[NAME];
+    assert_eq!(device.timed_out.keys().copied().collect::<Vec<_>>(), [2, 4, 8], "{device:?}");
+    assert!(!device.verdicts.contains_key("hang") && statistics.findings.is_empty(), "{device:?}");
+    let (statistics, seen) = run(place.path(), None);
+    assert_eq!(seen.len(), 3, "{seen:?}");
+    check_confirmed(&statistics);
+}
