@@ -9,6 +9,11 @@
 //! - What is "inherited from a formula" may lie as far from the exact result, on either side, as anything that the formula may give when it is rearranged
 //!   by associativity, commutativity and distributivity (Vulkan, "Inherited From Formula").
 //! - Without `NoContraction` an expression may be rearranged: `expansion.rs`.
+//!
+//! `format.rs` has the formats and `accuracy.rs` the intervals; here are the instructions.
+
+mod accuracy;
+mod format;
 
 use std::f64::consts::{LN_2, PI};
 
@@ -20,6 +25,13 @@ use crate::decode::FloatModes;
 use crate::faults::Planted;
 use crate::lanes::Lanes;
 use crate::outcome::Why;
+use accuracy::{
+    above, below, between, division_roundings, exponential, inherited, ldexp, logarithm, sine, within_ulps,
+};
+pub(super) use accuracy::{between_all, widen};
+pub(super) use format::{add, exponent_of, format, mul};
+pub(crate) use format::{decode, encode};
+use format::{nearest, neighbours, scaled, ulp};
 
 /// What an operand can be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,231 +52,6 @@ pub(super) enum Answer {
     /// These bits.
     Bits(u64),
     Open(Why),
-}
-
-/// Significant bits, smallest exponent of a normal number, largest one.
-pub(super) fn format(w: u8) -> (i32, i32, i32) {
-    match w {
-        16 => (11, -14, 15),
-        32 => (24, -126, 127),
-        _ => (53, -1022, 1023),
-    }
-}
-
-/// The number that the bits stand for.
-pub(crate) fn decode(w: u8, bits: u64) -> f64 {
-    match w {
-        16 => {
-            let (sign, exponent, fraction) = (bits >> 15 & 1, (bits >> 10 & 0x1F) as i32, (bits & 0x3FF) as f64);
-            let magnitude = match exponent {
-                0 => fraction * 2f64.powi(-24),
-                31 if fraction == 0.0 => f64::INFINITY,
-                31 => f64::NAN,
-                _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
-            };
-            if sign == 1 { -magnitude } else { magnitude }
-        }
-        32 => f64::from(f32::from_bits(bits as u32)),
-        _ => f64::from_bits(bits),
-    }
-}
-
-/// The bits of a number that is representable.
-pub(crate) fn encode(w: u8, x: f64) -> Option<u64> {
-    match w {
-        16 => {
-            if x == 0.0 {
-                return Some(if x.is_sign_negative() { 0x8000 } else { 0 });
-            }
-            if !x.is_finite() {
-                return if x.is_nan() { None } else { Some(if x > 0.0 { 0x7C00 } else { 0xFC00 }) };
-            }
-            let sign = if x < 0.0 { 0x8000u64 } else { 0 };
-            let exponent = (((x.to_bits() >> 52) & 0x7FF) as i32 - 1023).max(-14);
-            let scaled = x.abs() * 2f64.powi(10 - exponent);
-            if exponent > 15 || scaled.fract() != 0.0 {
-                return None;
-            }
-            let scaled = scaled as u64;
-            let biased = if scaled < 1024 { 0 } else { (exponent + 15) as u64 };
-            Some(sign | biased << 10 | (scaled & 0x3FF))
-        }
-        32 => {
-            let y = x as f32;
-            (f64::from(y) == x).then(|| u64::from(y.to_bits()))
-        }
-        _ => (!x.is_nan()).then(|| x.to_bits()),
-    }
-}
-
-/// The largest representable number that is not greater, and the smallest that is not smaller.
-fn neighbours(w: u8, x: f64) -> (f64, f64) {
-    if encode(w, x).is_some() {
-        return (x, x);
-    }
-    let (digits, least, _) = format(w);
-    let exponent = (((x.to_bits() >> 52) & 0x7FF) as i32 - 1023).max(least);
-    let unit = 2f64.powi(exponent - (digits - 1));
-    ((x / unit).floor() * unit, (x / unit).ceil() * unit)
-}
-
-/// Some representable number in an interval.
-fn nearest(w: u8, x: f64) -> u64 {
-    let (low, high) = neighbours(w, x);
-    let x = if x - low <= high - x { low } else { high };
-    encode(w, x).unwrap_or(0)
-}
-
-/// A sum, and whether it is exact.
-pub(super) fn add(x: f64, y: f64) -> (f64, bool) {
-    let sum = x + y;
-    let part = sum - x;
-    let error = (x - (sum - part)) + (y - part);
-    (sum, error == 0.0)
-}
-
-pub(super) fn mul(x: f64, y: f64) -> (f64, bool) {
-    let product = x * y;
-    // Below this the error of the product is no number of 64 bits.
-    let has_error = product.abs() > 2f64.powi(-960) || x == 0.0 || y == 0.0;
-    (product, has_error && x.mul_add(y, -product) == 0.0)
-}
-
-/// `ulp(x)`, the distance of the numbers around it; at a power of two, where it is "the minimum possible" of two distances, the other one. For 64 bits
-/// it is that of 32.
-fn ulp(w: u8, x: f64) -> f64 {
-    let (digits, least, _) = format(w.min(32));
-    // A little more than that makes good for what the host's functions lose.
-    let exponent = (x.abs() * 1.000_001).log2().floor().clamp(f64::from(least), 1023.0) as i32;
-    2f64.powi(exponent - digits + 1) * 1.000_001
-}
-
-/// The exponent `e` of a number that is not 0 and of magnitude `2^e` to less than `2^(e+1)`.
-pub(super) fn exponent_of(x: f64) -> i32 {
-    match (x.to_bits() >> 52 & 0x7FF) as i32 {
-        0 => exponent_of(x * 2f64.powi(64)) - 64,
-        biased => biased - 1023,
-    }
-}
-
-/// `x × 2^n`; within the distance of two denormals of it where it is one.
-fn scaled(x: f64, n: i32) -> f64 {
-    let step = n.clamp(-1000, 1000);
-    let y = x * 2f64.powi(step);
-    if step == n || y == 0.0 { y } else { scaled(y, n - step) }
-}
-
-/// GLSL.std.450, Ldexp: "If this product is too large to be represented in the floating-point type, the resulting value is undefined. If exp is greater
-/// than +128 (single precision) or +1024 (double precision), the resulting value is undefined. If exp is less than -126 (single precision) or -1022 (double
-/// precision), the result may be flushed to zero." Half precision: as these, with its own limits. Else it is correctly rounded.
-fn ldexp(w: u8, x: Number, n: i64) -> Answer {
-    let (_, least, most) = format(w);
-    let Number::Range(low, high) = x else {
-        return Answer::Open(if x == Number::Unknown { Why::Precision } else { Why::Implementation });
-    };
-    if n > i64::from(most) + 1 {
-        return Answer::Open(Why::Operands);
-    }
-    let n = n.max(-4096) as i32;
-    let end = |x: f64| {
-        let y = scaled(x, n);
-        // What no host number shows is next to the one that does.
-        if x != 0.0 && y.abs() < 2f64.powi(-1000) { (below(y), above(y)) } else { (y, y) }
-    };
-    let (low, high) = (end(low).0, end(high).1);
-    if low.abs().max(high.abs()) >= 2f64.powi(most) * 2.0 {
-        return Answer::Open(Why::Operands);
-    }
-    if n < least { Answer::Between(low.min(0.0), high.max(0.0)) } else { Answer::Between(low, high) }
-}
-
-/// Roundings of a sum or product that may be as far off as a division of this width: 2.5 ULP, of 32 bits at most.
-fn division_roundings(w: u8) -> f64 {
-    3.0 * 2f64.powi(format(w).0 - format(w.min(32)).0)
-}
-
-/// What lies within so many ULP of an interval.
-fn within_ulps(w: u8, (low, high): (f64, f64), n: f64) -> Answer {
-    Answer::Between(low - n * ulp(w, low), high + n * ulp(w, high))
-}
-
-/// An operation that inherits the error of a formula: the exact results, and what the formula may give for them.
-fn inherited(exact: (f64, f64), formula: (f64, f64)) -> Answer {
-    let ends = [exact.0, exact.1];
-    let error = ends.iter().flat_map(|x| [(x - formula.0).abs(), (x - formula.1).abs()]).fold(0.0, f64::max);
-    Answer::Between(exact.0 - error, exact.1 + error)
-}
-
-/// `log2` of what lies in an interval of positive numbers, with its error; by another base, divided by `scale`.
-fn logarithm(w: u8, (low, high): (f64, f64), scale: f64) -> (f64, f64) {
-    let near_one = low <= 2.0 && high >= 0.5;
-    let absolute = if near_one { 2f64.powi(if w == 16 { -7 } else { -21 }) } else { 0.0 };
-    let (low, high) = (low.log2() * scale, high.log2() * scale);
-    (low - (3.0 * ulp(w, low)).max(absolute), high + (3.0 * ulp(w, high)).max(absolute))
-}
-
-/// `exp2` of an interval, without its error and with it.
-fn exponential(w: u8, (low, high): (f64, f64), f: fn(f64) -> f64) -> ((f64, f64), (f64, f64)) {
-    let n = if w == 16 { 1.0 } else { 3.0 } + 2.0 * low.abs().max(high.abs());
-    let exact = (f(low), f(high));
-    (exact, (exact.0 - n * ulp(w, exact.0), exact.1 + n * ulp(w, exact.1)))
-}
-
-/// The sine of what lies in an interval within [-π, π], with its error; `shift` is π/2 for the cosine.
-fn sine(w: u8, (low, high): (f64, f64), shift: f64) -> Answer {
-    let f = |x: f64| (x + shift).sin();
-    let (mut least, mut most) = (f(low).min(f(high)), f(low).max(f(high)));
-    let meets = |at: f64| low + shift <= at && at <= high + shift;
-    for turn in [-1.0, 0.0, 1.0] {
-        if meets(PI / 2.0 + turn * 2.0 * PI) {
-            most = 1.0;
-        }
-        if meets(-PI / 2.0 + turn * 2.0 * PI) {
-            least = -1.0;
-        }
-    }
-    let error = 2f64.powi(if w == 16 { -7 } else { -11 });
-    Answer::Between(least - error - 1e-15, most + error + 1e-15)
-}
-
-/// The next number of 64 bits.
-fn above(x: f64) -> f64 {
-    if x.is_nan() || x == f64::INFINITY {
-        return x;
-    }
-    let bits = x.to_bits();
-    f64::from_bits(match x == 0.0 {
-        true => 1,
-        false if x > 0.0 => bits + 1,
-        false => bits - 1,
-    })
-}
-
-/// The one before.
-fn below(x: f64) -> f64 {
-    -above(-x)
-}
-
-fn between((low, high): (f64, f64)) -> Answer {
-    Answer::Between(low, high)
-}
-
-/// Both ends of an interval, a little wider if they are not exact.
-pub(super) fn widen(low: (f64, bool), high: (f64, bool)) -> (f64, f64) {
-    (if low.1 { low.0 } else { below(low.0) }, if high.1 { high.0 } else { above(high.0) })
-}
-
-pub(super) fn between_all(ends: impl Iterator<Item = (f64, bool)>) -> (f64, f64) {
-    let (mut low, mut high) = ((f64::INFINITY, true), (f64::NEG_INFINITY, true));
-    for end in ends {
-        if end.0 < low.0 || (end.0 == low.0 && !end.1) {
-            low = end;
-        }
-        if end.0 > high.0 || (end.0 == high.0 && !end.1) {
-            high = end;
-        }
-    }
-    widen(low, high)
 }
 
 impl Machine<'_> {
