@@ -157,12 +157,6 @@ impl Scalar {
         !matches!(self, Scalar::Bool) && self.size() != 32
     }
 
-    /// True if subgroup operations on the type are a feature of their own: `shaderSubgroupExtendedTypes`, for integers of 8, 16 and 64
-    /// bits and floats of 16 (VUID-RuntimeSpirv-None-06275).
-    pub const fn is_extended_in_subgroups(self) -> bool {
-        self.is_extended() && !matches!(self, Scalar::Double)
-    }
-
     /// The unsigned integer of the same size; what is no signed integer stays.
     pub const fn unsigned(self) -> Scalar {
         if self.is_signed() { self.twin(false) } else { self }

@@ -26,12 +26,6 @@ impl<'a> Printed<'a> {
         self.places.iter().find(|(_, stmt)| is_it(stmt)).map(|(line, _)| *line)
     }
 
-    /// The statements that begin on a line, counted from 1.
-    pub fn statements_on(&self, line: usize) -> impl Iterator<Item = &'a Stmt> {
-        let first = self.places.partition_point(|(l, _)| *l < line);
-        self.places[first..].iter().take_while(move |(l, _)| *l == line).map(|(_, stmt)| *stmt)
-    }
-
     /// The functions without what every shader begins with: extensions, interface, log macros, the prologue of `main`.
     pub fn functions(&self) -> String {
         let lines = (1..).zip(self.text.lines());

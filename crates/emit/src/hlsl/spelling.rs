@@ -251,20 +251,8 @@ pub(crate) fn wave(op: SubgroupOp, ty: Option<Type>) -> Wave {
         Op::PartitionedExclusive(Fold::And) => Wave::Bits("WaveMultiPrefixBitAnd"),
         Op::PartitionedExclusive(Fold::Or) => Wave::Bits("WaveMultiPrefixBitOr"),
         Op::PartitionedExclusive(Fold::Xor) => Wave::Bits("WaveMultiPrefixBitXor"),
-        Op::Inclusive(Fold::Min | Fold::Max | Fold::And | Fold::Or | Fold::Xor)
-        | Op::Exclusive(Fold::Min | Fold::Max | Fold::And | Fold::Or | Fold::Xor)
-        | Op::PartitionedExclusive(Fold::Min | Fold::Max)
-        | Op::Clustered(_)
-        | Op::Partitioned(_)
-        | Op::PartitionedInclusive(_)
-        | Op::ClusteredRotate
-        | Op::QuadAll
-        | Op::QuadAny
-        | Op::Barrier
-        | Op::MemoryBarrier
-        | Op::MemoryBarrierBuffer
-        | Op::MemoryBarrierShared
-        | Op::MemoryBarrierImage => Wave::Lacking,
+        // The language has what is listed.
+        _ => Wave::Lacking,
     }
 }
 

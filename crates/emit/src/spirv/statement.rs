@@ -451,12 +451,15 @@ impl<'a> Body<'_, 'a> {
     }
 
     fn subgroup_barrier(&mut self, op: SubgroupOp) {
-        let (execution, of) = match op {
-            SubgroupOp::MemoryBarrier => (None, ALL_MEMORY),
-            SubgroupOp::MemoryBarrierBuffer => (None, MemorySemantics::UNIFORM_MEMORY),
-            SubgroupOp::MemoryBarrierShared => (None, MemorySemantics::WORKGROUP_MEMORY),
-            SubgroupOp::MemoryBarrierImage => (None, MemorySemantics::IMAGE_MEMORY),
-            _ => (Some(Scope::Subgroup), ALL_MEMORY),
+        // The row says the instruction, its scope and, if that is not all, the memory.
+        let mut words = op.info().spirv.split(' ');
+        let execution = (words.next() == Some("ControlBarrier")).then_some(Scope::Subgroup);
+        let of = match words.nth(1) {
+            None => ALL_MEMORY,
+            Some("UniformMemory") => MemorySemantics::UNIFORM_MEMORY,
+            Some("WorkgroupMemory") => MemorySemantics::WORKGROUP_MEMORY,
+            Some("ImageMemory") => MemorySemantics::IMAGE_MEMORY,
+            Some(other) => unreachable!("no row of a barrier names {other}"),
         };
         self.barrier_of(execution, Scope::Subgroup, of);
     }

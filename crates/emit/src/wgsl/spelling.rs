@@ -223,22 +223,8 @@ pub(crate) fn wave(op: SubgroupOp, ty: Option<Type>) -> Wave {
         Op::Inclusive(Fold::Mul) => Wave::Call("subgroupInclusiveMul"),
         Op::Exclusive(Fold::Add) => Wave::Call("subgroupExclusiveAdd"),
         Op::Exclusive(Fold::Mul) => Wave::Call("subgroupExclusiveMul"),
-        Op::AllEqual
-        | Op::Inclusive(Fold::Min | Fold::Max | Fold::And | Fold::Or | Fold::Xor)
-        | Op::Exclusive(Fold::Min | Fold::Max | Fold::And | Fold::Or | Fold::Xor)
-        | Op::Clustered(_)
-        | Op::Partitioned(_)
-        | Op::PartitionedInclusive(_)
-        | Op::PartitionedExclusive(_)
-        | Op::Partition
-        | Op::ClusteredRotate
-        | Op::QuadAll
-        | Op::QuadAny
-        | Op::Barrier
-        | Op::MemoryBarrier
-        | Op::MemoryBarrierBuffer
-        | Op::MemoryBarrierShared
-        | Op::MemoryBarrierImage => Wave::Lacking,
+        // The language has what is listed.
+        _ => Wave::Lacking,
     }
 }
 

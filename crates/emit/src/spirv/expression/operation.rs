@@ -133,50 +133,16 @@ impl Body<'_, '_> {
             };
             operands.push(Operand::IdRef(id));
         }
-        let group = match call.op {
-            SubgroupOp::BallotBitCount | SubgroupOp::Reduce(_) => Some(GroupOperation::Reduce),
-            SubgroupOp::BallotInclusiveBitCount | SubgroupOp::Inclusive(_) => Some(GroupOperation::InclusiveScan),
-            SubgroupOp::BallotExclusiveBitCount | SubgroupOp::Exclusive(_) => Some(GroupOperation::ExclusiveScan),
-            SubgroupOp::Clustered(_) => Some(GroupOperation::ClusteredReduce),
-            SubgroupOp::Partitioned(_) => Some(GroupOperation::PartitionedReduceEXT),
-            SubgroupOp::PartitionedInclusive(_) => Some(GroupOperation::PartitionedInclusiveScanEXT),
-            SubgroupOp::PartitionedExclusive(_) => Some(GroupOperation::PartitionedExclusiveScanEXT),
-            SubgroupOp::QuadSwapHorizontal | SubgroupOp::QuadSwapVertical | SubgroupOp::QuadSwapDiagonal => {
-                let direction = match call.op {
-                    SubgroupOp::QuadSwapHorizontal => 0,
-                    SubgroupOp::QuadSwapVertical => 1,
-                    _ => 2,
-                };
-                operands.push(Operand::IdRef(self.uint(direction)));
+        // Behind the instruction, the row says how it is used.
+        let group = match info.spirv.split(' ').nth(1) {
+            None | Some("ClusterSize") => None,
+            Some(direction @ ("Horizontal" | "Vertical" | "Diagonal")) => {
+                let number = ["Horizontal", "Vertical", "Diagonal"].iter().position(|name| *name == direction);
+                operands.extend(number.map(|number| Operand::IdRef(self.uint(number as u32))));
                 None
             }
-            SubgroupOp::Elect
-            | SubgroupOp::All
-            | SubgroupOp::Any
-            | SubgroupOp::AllEqual
-            | SubgroupOp::Broadcast
-            | SubgroupOp::BroadcastFirst
-            | SubgroupOp::Ballot
-            | SubgroupOp::InverseBallot
-            | SubgroupOp::BallotBitExtract
-            | SubgroupOp::BallotFindLsb
-            | SubgroupOp::BallotFindMsb
-            | SubgroupOp::Shuffle
-            | SubgroupOp::ShuffleXor
-            | SubgroupOp::ShuffleUp
-            | SubgroupOp::ShuffleDown
-            | SubgroupOp::QuadBroadcast
-            | SubgroupOp::Rotate
-            | SubgroupOp::ClusteredRotate
-            | SubgroupOp::QuadAll
-            | SubgroupOp::QuadAny
-            | SubgroupOp::Partition
-            // These have no result, and are no expressions.
-            | SubgroupOp::Barrier
-            | SubgroupOp::MemoryBarrier
-            | SubgroupOp::MemoryBarrierBuffer
-            | SubgroupOp::MemoryBarrierShared
-            | SubgroupOp::MemoryBarrierImage => None,
+            // The grammar has its newer name.
+            Some(group) => group.replace("NV", "EXT").parse::<GroupOperation>().ok(),
         };
         operands.extend(call.cluster.map(|size| Operand::IdRef(self.module.cluster_size(size))));
         let without_scope = matches!(call.op, SubgroupOp::QuadAll | SubgroupOp::QuadAny | SubgroupOp::Partition);
