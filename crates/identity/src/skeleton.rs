@@ -464,16 +464,6 @@ impl<'a> Writer<'a> {
     fn stmt(&mut self, function: &'a Function, stmt: &'a Stmt, scope: &mut Scope) -> Option<Part> {
         let uses = |uses: Uses| (!uses.is_empty()).then_some(Part::Uses(uses));
         Some(match stmt {
-            Stmt::Assign { var, value } => {
-                let found = self.exprs(function, [value], scope);
-                scope.assigned.insert(*var);
-                return uses(found);
-            }
-            Stmt::SetElement { var, .. } => {
-                let found = self.exprs(function, stmt.direct_exprs(), scope);
-                scope.assigned.insert(*var);
-                return uses(found);
-            }
             Stmt::Log { values, .. } => uses(self.exprs(function, values, scope)).unwrap_or(Part::Log),
             Stmt::If { cond, then, otherwise, .. } => Part::If {
                 cond: self.exprs(function, [cond], scope),
@@ -517,6 +507,12 @@ impl<'a> Writer<'a> {
                 let operands = self.exprs(function, stmt.direct_exprs(), scope);
                 scope.assigned.extend(atomic.dest);
                 Part::Atomic { op: (self.detail == Detail::Name).then_some(atomic.op), operands }
+            }
+            // Of assignments, and what is like them, only the values matter.
+            _ => {
+                let found = self.exprs(function, stmt.direct_exprs(), scope);
+                scope.assigned.extend(stmt.written());
+                return uses(found);
             }
         })
     }

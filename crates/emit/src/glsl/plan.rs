@@ -11,7 +11,7 @@ use tangle_program::ops::Intrinsic;
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::tree::{
-    Arg, Block, Builtin, Expr, Function, Loop, LoopKind, MAX_ENTRY_WORDS, Stmt, SubgroupCall, VarId,
+    Block, Builtin, Expr, Function, Loop, LoopKind, MAX_ENTRY_WORDS, Stmt, SubgroupCall, VarId,
 };
 use tangle_program::types::{Shape, Type};
 
@@ -202,21 +202,7 @@ impl Planner<'_> {
             Stmt::Assign { var, .. } | Stmt::Call { dest: Some(var), .. } => Some(*var),
             // The counter is set to zero before anything of such a loop is evaluated.
             Stmt::Loop(l) if !matches!(l.kind, LoopKind::For { .. }) => Some(l.counter),
-            Stmt::Call { dest: None, .. }
-            | Stmt::Loop(_)
-            | Stmt::Log { .. }
-            | Stmt::If { .. }
-            | Stmt::Switch { .. }
-            | Stmt::Break
-            | Stmt::Continue
-            | Stmt::Return(_)
-            | Stmt::Barrier(_)
-            | Stmt::SetElement { .. }
-            | Stmt::Store { .. }
-            | Stmt::Atomic(_)
-            | Stmt::Sync(_)
-            | Stmt::Discard(_)
-            | Stmt::Assume(_) => None,
+            _ => None,
         };
         let first = written.filter(|&var| self.mentions(var) == 0);
         self.stmt(stmt);
@@ -225,66 +211,29 @@ impl Planner<'_> {
         self.at_first_mention.extend(declares);
     }
 
-    pub(super) fn block(&mut self, block: &Block) {
+    fn block(&mut self, block: &Block) {
         block.iter().for_each(|stmt| self.stmt(stmt));
     }
 
-    pub(super) fn stmt(&mut self, stmt: &Stmt) {
+    fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
-            Stmt::Assign { var, value } => {
-                self.expr(value);
-                self.mention(*var);
-            }
             Stmt::Log { values, .. } => {
                 self.uses.entries |= 1 << entry_words(values, self.function);
                 let tys = values.iter().filter_map(|value| value.ty(self.function));
                 self.uses.logged |= tys.fold(0, |logged, ty| logged | 1 << ty.scalar as u16);
-                values.iter().for_each(|value| self.expr(value));
             }
-            Stmt::If { cond, then, otherwise, control } => {
+            Stmt::If { control, .. } | Stmt::Switch { control, .. } => {
                 self.uses.attributes |= !control.is_unspecified();
-                self.expr(cond);
-                self.block(then);
-                self.block(otherwise);
             }
-            Stmt::Switch { selector, arms, control } => {
-                self.uses.attributes |= !control.is_unspecified();
-                self.expr(selector);
-                arms.iter().for_each(|arm| self.block(&arm.body));
-            }
-            Stmt::Loop(l) => self.repeated(l),
-            Stmt::Return(value) => value.iter().for_each(|value| self.expr(value)),
-            Stmt::Call { args, dest, .. } => {
-                for arg in args {
-                    match arg {
-                        Arg::In(value) => self.expr(value),
-                        Arg::Out(var) => self.mention(*var),
-                    }
-                }
-                dest.iter().for_each(|dest| self.mention(*dest));
-            }
+            Stmt::Loop(l) => return self.repeated(l),
             Stmt::Barrier(op) => self.uses.add_category(op.info().category),
-            Stmt::Store { array, value } => {
-                self.array(*array);
-                self.expr(value);
-            }
-            Stmt::SetElement { var, index, value } => {
-                self.expr(index);
-                self.expr(value);
-                self.mention(*var);
-            }
-            Stmt::Atomic(atomic) => {
-                self.array(atomic.array);
-                stmt.direct_exprs().for_each(|expr| self.expr(expr));
-                atomic.dest.iter().for_each(|dest| self.mention(*dest));
-            }
-            Stmt::Assume(cond) => {
-                self.uses.hints = true;
-                self.expr(cond);
-            }
-            Stmt::Discard(_) => {}
-            Stmt::Break | Stmt::Continue | Stmt::Sync(_) => {}
+            Stmt::Assume(_) => self.uses.hints = true,
+            _ => {}
         }
+        stmt.array().into_iter().for_each(|array| self.array(array));
+        stmt.direct_exprs().for_each(|expr| self.expr(expr));
+        stmt.nested_blocks().for_each(|block| self.block(block));
+        stmt.written().for_each(|var| self.mention(var));
     }
 
     /// True if the shader has a function for a subgroup operation.
@@ -296,12 +245,12 @@ impl Planner<'_> {
         }
     }
 
-    pub(super) fn array(&mut self, array: ArrayId) {
+    fn array(&mut self, array: ArrayId) {
         let array = self.case.program.shared.get(array as usize);
         self.uses.workgroup_index |= array.is_some_and(|array| is_sliced(self.case, array));
     }
 
-    pub(super) fn repeated(&mut self, l: &Loop) {
+    fn repeated(&mut self, l: &Loop) {
         self.uses.attributes |= !l.control.is_unspecified();
         if l.kind == LoopKind::Endless {
             return self.block(&l.body);
@@ -323,7 +272,7 @@ impl Planner<'_> {
         self.inside_loops.push((l.counter, self.mentions(l.counter) - before));
     }
 
-    pub(super) fn expr(&mut self, expr: &Expr) {
+    fn expr(&mut self, expr: &Expr) {
         match expr {
             Expr::Var(var) => self.mention(*var),
             Expr::Builtin(Builtin::Lane) => self.uses.lane = true,

@@ -263,7 +263,29 @@ impl Stmt {
         }
     }
 
-    /// The array in memory that this statement accesses by itself, to change it (not those that its expressions load from).
+    /// The array in memory that this statement accesses by itself (not those that its expressions load from).
+    pub fn array(&self) -> Option<ArrayId> {
+        match self {
+            Stmt::Store { array, .. } => Some(*array),
+            Stmt::Atomic(atomic) => Some(atomic.array),
+            Stmt::Assign { .. }
+            | Stmt::Log { .. }
+            | Stmt::If { .. }
+            | Stmt::Switch { .. }
+            | Stmt::Loop(_)
+            | Stmt::Break
+            | Stmt::Continue
+            | Stmt::Return(_)
+            | Stmt::Call { .. }
+            | Stmt::Barrier(_)
+            | Stmt::SetElement { .. }
+            | Stmt::Sync(_)
+            | Stmt::Assume(_)
+            | Stmt::Discard(_) => None,
+        }
+    }
+
+    /// The array of [`Stmt::array`], to change it.
     pub fn array_mut(&mut self) -> Option<&mut ArrayId> {
         match self {
             Stmt::Store { array, .. } => Some(array),

@@ -83,7 +83,6 @@ pub(super) fn returns_outside_loops_and_switches(body: &Block) -> bool {
 /// True if all who begin a statement come to its end, with no jump out of it. At the weaker tiers calls may part lanes.
 pub(super) fn is_closed(stmt: &Stmt, is_maximal: bool, in_breakable: bool, in_loop: bool) -> bool {
     let (breakable, looped) = match stmt {
-        Stmt::Return(_) | Stmt::Sync(_) | Stmt::Discard(_) => return false,
         Stmt::Call { .. } => return is_maximal,
         Stmt::Break => return in_breakable,
         Stmt::Continue => return in_loop,
@@ -97,6 +96,8 @@ pub(super) fn is_closed(stmt: &Stmt, is_maximal: bool, in_breakable: bool, in_lo
         | Stmt::Store { .. }
         | Stmt::Atomic(_)
         | Stmt::Assume(_) => (in_breakable, in_loop),
+        // Of another one that is not known.
+        _ => return false,
     };
     stmt.nested_blocks().all(|block| block.iter().all(|stmt| is_closed(stmt, is_maximal, breakable, looped)))
 }
