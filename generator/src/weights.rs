@@ -101,7 +101,13 @@ impl Weights {
             rows,
             loops: LoopForm::ALL.map(|(_, weight)| weight),
             ops: op_weights(),
-            scalars: [3, 5, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            scalars: Scalar::ALL.map(|scalar| match scalar {
+                Scalar::Bool => 3,
+                Scalar::Int => 5,
+                Scalar::Uint => 9,
+                // If the case has such types at all ([`Weights::extend`]).
+                _ => 0,
+            }),
             shared: 12,
             vectors: 4,
             attributes: 10,

@@ -65,7 +65,7 @@ pub fn lacks(case: &Case) -> Vec<String> {
 }
 
 fn scalar_lacking(scalar: Scalar) -> Option<String> {
-    matches!(scalar, Scalar::Int8 | Scalar::Uint8).then(|| format!("{} in HLSL", scalar.name()))
+    (!spelling::SCALARS.contains(&scalar)).then(|| format!("{} in HLSL", scalar.name()))
 }
 
 fn lacking_of(function: &Function, expr: &Expr) -> Option<String> {

@@ -19,13 +19,8 @@ pub(crate) const fn scalar(scalar: Scalar) -> Option<&'static str> {
         Scalar::Uint => Some("u32"),
         Scalar::Float16 => Some("f16"),
         Scalar::Float => Some("f32"),
-        Scalar::Int8
-        | Scalar::Uint8
-        | Scalar::Int16
-        | Scalar::Uint16
-        | Scalar::Int64
-        | Scalar::Uint64
-        | Scalar::Double => None,
+        // The language has what is listed.
+        _ => None,
     }
 }
 
