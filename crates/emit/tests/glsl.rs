@@ -9,8 +9,9 @@ use tangle_analysis::validate::validate;
 use tangle_emit::glsl::{expression, glsl, print};
 use tangle_program::case::{DerivativeGroup, Tier};
 use tangle_program::ops::{BinaryOp, UnaryOp};
-use tangle_program::resource::{Resource, ResourceClass};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::SubgroupOp;
+use tangle_program::tree::Resource;
 use tangle_program::tree::{Expr, LoopKind, Stmt};
 use tangle_program::types::{Scalar, Type};
 

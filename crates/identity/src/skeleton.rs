@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use tangle_emit::glsl::spelling::{self, TypeName};
 use tangle_program::case::Case;
 use tangle_program::memory::{AtomicOp, Sync};
-use tangle_program::resource::resource_classes;
+use tangle_program::needs::resource_classes;
 use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::tree::{
     Arg, Block, Builtin, Discard, Expr, Function, FunctionId, Label, Loop, LoopKind, Program, Stmt, VarId, walk_block,

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::float;
 use crate::types::{Scalar, Type};
+pub use arithmetic::Undefined;
 use arithmetic::{
     amount, bitfield_extract, bitfield_insert, cut, dot, field_fits, from_int, int, less, max, min, undefined_quotient,
     undefined_remainder, undefined_shift, value,
@@ -40,15 +41,6 @@ macro_rules! operators {
             }
         }
     };
-}
-
-/// What the specification withholds for particular operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Undefined {
-    /// Only the result is undefined: it is tainted.
-    Value,
-    /// The whole run is: such a program must not exist.
-    Behaviour,
 }
 
 /// Scalar types that an operand can have.

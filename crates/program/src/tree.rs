@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::control::{LoopControl, SelectionControl};
 use crate::memory::{ArrayId, AtomicOp, Shared, Sync};
 use crate::ops::{BinaryOp, Intrinsic, UnaryOp};
-use crate::resource::Resource;
+use crate::resource::ResourceClass;
 use crate::subgroup::{Fold, SubgroupOp};
 use crate::types::{Scalar, Type};
 pub use visit::{Operands, walk_block};
@@ -480,6 +480,20 @@ pub struct SubgroupCall {
     /// The cluster size of a clustered operation, a constant power of two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<u32>,
+}
+
+/// `array[index]`, or `array[nonuniformEXT(index)]`: the word of a resource.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resource {
+    /// Which array.
+    pub class: ResourceClass,
+    /// A uint below the number of resources.
+    pub index: Box<Expr>,
+    /// True if the access is decorated `NonUniform`. Without that the index has to be the same in all invocations of the dispatch that execute
+    /// the access (docs/rules.md, Y11; the specification is content with less).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub non_uniform: bool,
 }
 
 /// An element of an array in shared memory.

@@ -28,7 +28,7 @@ use crate::code::*;
 use crate::dispatch::PipelineOptions;
 use crate::module::{Binding, Interface, Module, SpecConstant};
 use crate::outcome::Error;
-use crate::types::{MatrixLayout, TypeId, Types};
+use crate::types::{MatrixLayout, Scalar, TypeId, Types};
 
 pub(crate) use body::GROUP_TAG;
 
@@ -176,6 +176,22 @@ pub(crate) fn literal_at(inst: &dr::Instruction, at: usize) -> Result<u32, Error
     match inst.operands.get(at) {
         Some(Operand::LiteralBit32(value) | Operand::LiteralExtInstInteger(value)) => Ok(*value),
         _ => Err(invalid(format!("Op{:?} without literal {at}", inst.class.opcode))),
+    }
+}
+
+pub(crate) fn integer_width(scalar: Scalar) -> Result<u8, Error> {
+    match scalar {
+        Scalar::Bool => Ok(1),
+        Scalar::Int(width, _) => Ok(width),
+        Scalar::Pointer => Ok(64),
+        Scalar::Float(_) => Err(invalid("a float where an integer has to be")),
+    }
+}
+
+pub(crate) fn float_width(scalar: Scalar) -> Result<u8, Error> {
+    match scalar {
+        Scalar::Float(width) => Ok(width),
+        _ => Err(invalid("no float where one has to be")),
     }
 }
 

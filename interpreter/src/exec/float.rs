@@ -12,12 +12,14 @@
 //!
 //! `format.rs` has the formats and `accuracy.rs` the intervals; here are the instructions.
 
-mod accuracy;
-mod format;
-
 use std::f64::consts::{LN_2, PI};
 
+use super::accuracy::{
+    Answer, Number, above, below, between, between_all, division_roundings, exponential, inherited, ldexp, logarithm,
+    sine, widen, within_ulps,
+};
 use super::expansion::{Expansion, bytes_of_column};
+use super::format::{add, decode, encode, exponent_of, format, mul, nearest, neighbours, scaled, ulp};
 use super::{Machine, POISON, Stop};
 use crate::alu;
 use crate::code::*;
@@ -25,34 +27,6 @@ use crate::decode::FloatModes;
 use crate::faults::Planted;
 use crate::lanes::Lanes;
 use crate::outcome::Why;
-use accuracy::{
-    above, below, between, division_roundings, exponential, inherited, ldexp, logarithm, sine, within_ulps,
-};
-pub(super) use accuracy::{between_all, widen};
-pub(super) use format::{add, exponent_of, format, mul};
-pub(crate) use format::{decode, encode};
-use format::{nearest, neighbours, scaled, ulp};
-
-/// What an operand can be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Number {
-    /// One of these: from, to. The sign of a zero is not distinguished.
-    Range(f64, f64),
-    Infinite(bool),
-    Nan,
-    /// Anything.
-    Unknown,
-}
-
-/// A result.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Answer {
-    /// A number, which has to be rounded unless it is `exact`.
-    Between(f64, f64),
-    /// These bits.
-    Bits(u64),
-    Open(Why),
-}
 
 impl Machine<'_> {
     pub(super) fn modes(&self, w: u8) -> FloatModes {

@@ -2,18 +2,20 @@
 //!
 //! ```text
 //!   control.rs    terminators, constructs, calls: which lanes run next; converge.rs: by the rules of a tier
-//!   compute.rs    instructions on values; float.rs, expansion.rs: floating point; group.rs: subgroup operations
+//!   compute.rs    instructions on values; float.rs, expansion.rs, format.rs, accuracy.rs: floating point; group.rs: subgroup operations
 //!   memory.rs     memory and the instructions that access it; image.rs: texels
 //!   columns.rs    the values of registers
 //!   reasons.rs    why a value is not determined
 //! ```
 
+mod accuracy;
 mod columns;
 mod compute;
 mod control;
 mod converge;
 mod expansion;
-pub(crate) mod float;
+mod float;
+pub(crate) mod format;
 mod group;
 mod image;
 mod memory;
@@ -34,7 +36,6 @@ use control::{Frame, NO_BLOCK, Running};
 use converge::Claims;
 pub(crate) use converge::Knowledge;
 use expansion::Expansions;
-use float::Number;
 pub(crate) use memory::Memory;
 use reasons::NOWHERE;
 pub(crate) use reasons::{Reasons, location};

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use tangle_program::ops::UnaryOp;
-use tangle_program::resource::{Resource, ResourceClass};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::Param;
+use tangle_program::tree::Resource;
 use tangle_program::tree::{Expr, SubgroupCall};
 use tangle_program::types::{Shape, Type};
 

@@ -1,7 +1,15 @@
 //! What the rows compute: integers of every width, and where a result is undefined.
 
-use super::Undefined;
 use crate::types::Scalar;
+
+/// What the specification withholds for particular operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undefined {
+    /// Only the result is undefined: it is tainted.
+    Value,
+    /// The whole run is: such a program must not exist.
+    Behaviour,
+}
 
 /// The sum of the products of the bytes of two words.
 pub(super) fn dot(scalar: Scalar, x: u64, y: u64) -> i64 {

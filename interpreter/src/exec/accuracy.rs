@@ -3,8 +3,28 @@
 use std::f64::consts::PI;
 
 use super::format::{format, scaled, ulp};
-use super::{Answer, Number};
 use crate::outcome::Why;
+
+/// What an operand can be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    /// One of these: from, to. The sign of a zero is not distinguished.
+    Range(f64, f64),
+    Infinite(bool),
+    Nan,
+    /// Anything.
+    Unknown,
+}
+
+/// A result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Answer {
+    /// A number, which has to be rounded unless it is `exact`.
+    Between(f64, f64),
+    /// These bits.
+    Bits(u64),
+    Open(Why),
+}
 
 /// GLSL.std.450, Ldexp: "If this product is too large to be represented in the floating-point type, the resulting value is undefined. If exp is greater
 /// than +128 (single precision) or +1024 (double precision), the resulting value is undefined. If exp is less than -126 (single precision) or -1022 (double
