@@ -145,6 +145,97 @@ def sized(text):
     return f"{text[: entry.end()]}OpExecutionMode {entry[1]} LocalSize 1 1 1\n{text[entry.end() :]}"
 
 
+# Decorations and execution modes that only the interface of another stage has.
+OF_A_STAGE = "Location|Component|Index|BuiltIn|Flat|NoPerspective|Centroid|Sample|Patch|Invariant|PerVertexKHR"
+
+
+class CannotWrap(Exception):
+    """Why a module of another stage is not made one for compute."""
+
+
+def as_compute(text, target, known=None):
+    """The code of a module of another stage, called by an entry point for compute; and the bindings of what it reads and writes.
+
+    Variables of the interface become private ones. Before the call the inputs get values out of buffers, behind it the outputs go into buffers: those
+    of numbers of 32 bits, their vectors and matrices. What the stage promises besides, interpolation or the position, is not looked at."""
+    text = re.sub(r";[^\n]*", "", text)
+    entries = re.findall(r"^\s*OpEntryPoint\s+(\w+)\s+(%\w+)\s+\"[^\"]*\"(.*)$", text, re.MULTILINE)
+    if len(entries) != 1:
+        raise CannotWrap(f"{'several' if entries else 'no'} entry points")
+    stage, main, interface = entries[0]
+    if stage == "Kernel" or re.search(r"OpCapability\s+(Kernel|Addresses|Linkage)\b", text):
+        raise CannotWrap("a kernel, or a library")
+    types = {m[1]: m[2].split() for m in re.finditer(r"^\s*(%\w+)\s*=\s*(OpType.*)$", text, re.MULTILINE)}
+
+    def is_number(name):
+        return types.get(name, [""])[:2] in (["OpTypeInt", "32"], ["OpTypeFloat", "32"])
+
+    def is_simple(name):
+        kind = types.get(name, [""])
+        return is_number(name) or kind[0] in ("OpTypeVector", "OpTypeMatrix") and is_simple(kind[1])
+
+    variables = re.findall(r"^\s*(%\w+)\s*=\s*OpVariable\s+(%\w+)\s+(Input|Output)\b", text, re.MULTILINE)
+    pointees = {name: types[pointer][2] for name, pointer, _ in variables if pointer in types}
+    moved = [(name, way) for name, _, way in variables if name in pointees and is_simple(pointees[name])]
+    bindings = known if known is not None else {name: at for at, (name, _) in enumerate(moved)}
+    moved = [(name, way) for name, way in moved if name in bindings]
+    names = "|".join(re.escape(name) for name, *_ in variables) or "%-"
+    lines = []
+    for line in text.splitlines():
+        if re.match(rf"\s*OpDecorate\s+({names})\s+({OF_A_STAGE})\b", line) or re.match(r"\s*OpMemberDecorate\s+%\w+\s+\d+\s+BuiltIn\b", line):
+            continue
+        if re.match(rf"\s*OpExecutionMode(Id)?\s+{re.escape(main)}\s", line) or re.match(r"\s*OpEntryPoint\s", line):
+            continue
+        lines.append(re.sub(r"(OpTypePointer|OpVariable\s+%\w+)\s+(Input|Output)\b", r"\1 Private", line))
+    annotations, declarations, code = [], [], []
+    void = next((name for name, kind in types.items() if kind == ["OpTypeVoid"]), None)
+    function = next((name for name, kind in types.items() if kind == ["OpTypeFunction", void]), None)
+    if not void or not function:
+        raise CannotWrap("no function without parameters")
+    number = next((name for name, kind in types.items() if kind[:2] == ["OpTypeInt", "32"]), None)
+    if not number:
+        number = "%tg_uint"
+        declarations.append("%tg_uint = OpTypeInt 32 0")
+    declarations.append(f"%tg_0 = OpConstant {number} 0")
+    buffers, kept = {"Input": [], "Output": []}, []
+    for name, way in moved:
+        kind, at = pointees[name], bindings[name]
+        annotations += [f"OpDecorate %tg_b{at} Block", f"OpMemberDecorate %tg_b{at} 0 Offset 0"]
+        annotations += [f"OpDecorate %tg_v{at} DescriptorSet 7", f"OpDecorate %tg_v{at} Binding {at}"]
+        if types[kind][0] == "OpTypeMatrix":
+            annotations += [f"OpMemberDecorate %tg_b{at} 0 ColMajor", f"OpMemberDecorate %tg_b{at} 0 MatrixStride 16"]
+        declarations += [
+            f"%tg_b{at} = OpTypeStruct {kind}",
+            f"%tg_p{at} = OpTypePointer StorageBuffer %tg_b{at}",
+            f"%tg_q{at} = OpTypePointer StorageBuffer {kind}",
+            f"%tg_v{at} = OpVariable %tg_p{at} StorageBuffer",
+        ]
+        chain = f"%tg_c{at} = OpAccessChain %tg_q{at} %tg_v{at} %tg_0"
+        source, to = (f"%tg_c{at}", name) if way == "Input" else (name, f"%tg_c{at}")
+        buffers[way] += [chain, f"%tg_l{at} = OpLoad {kind} {source}", f"OpStore {to} %tg_l{at}"]
+        kept.append(f"%tg_v{at}")
+    code = [f"%tg_main = OpFunction {void} None {function}", "%tg_label = OpLabel", *buffers["Input"]]
+    code += [f"%tg_call = OpFunctionCall {void} {main}", *buffers["Output"], "OpReturn", "OpFunctionEnd"]
+    is_new = target[-3:] in ("1.4", "1.5", "1.6") and target.startswith("spv") or target in ("vulkan1.2", "vulkan1.3")
+    names = [*interface.split(), *kept] if is_new else []
+
+    def first(pattern):
+        return next((at for at, line in enumerate(lines) if re.match(pattern, line)), len(lines))
+
+    if not any(re.match(r"\s*OpMemoryModel\s", line) for line in lines):
+        raise CannotWrap("no memory model")
+    lines += code
+    at = first(r"\s*%\w+\s*=\s*OpFunction\s")
+    lines[at:at] = declarations
+    at = first(r"\s*(%\w+\s*=\s*Op(Type|Constant|Spec|Variable|Undef)|OpType)")
+    lines[at:at] = annotations
+    at = first(r"\s*OpMemoryModel\s") + 1
+    lines[at:at] = [" ".join(['OpEntryPoint GLCompute %tg_main "tg_main"', *names]), "OpExecutionMode %tg_main LocalSize 1 1 1"]
+    if not any(re.search(r"OpExtension\s+\"SPV_KHR_storage_buffer_storage_class\"", line) for line in lines) and target == "spv1.0":
+        raise CannotWrap("SPIR-V 1.0")
+    return "\n".join(lines) + "\n", bindings
+
+
 def reason(text):
     text = re.sub(r"^error: ", "", text)
     text = re.sub(r"\S*/(before|after)\.spvasm:?\s*", r"\1: ", text)
@@ -168,7 +259,7 @@ def compared(args, folder, target, flag, before, after):
         ):
             run = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
             if run.returncode:
-                return f"{pathlib.Path(command[0]).name} fails: {reason(run.stderr.strip().splitlines()[0])}", 0
+                return f"{pathlib.Path(command[0]).name} fails: {reason((run.stderr.strip().splitlines() or ['?'])[0])}", 0
         if files[1].read_bytes() == assembly.read_bytes():
             return "the pass changes nothing", 0
     bindings = sorted(set(re.findall(r"OpDecorate (%\w+) Binding (\d+)", before)))
@@ -212,20 +303,28 @@ def main():
     known = flags(args.checkout)
     rows = collections.defaultdict(list)
     jobs = []
+    wrapped = set()
     for path in files:
         for number, (test, target, which, before, after) in enumerate(pairs(path)):
             name = f"{path.name}: {test} ({number})"
             if before is None or after is None:
                 rows["not read: the test makes its text while it runs"].append(name)
-            elif not re.search(r"OpEntryPoint\s+GLCompute", before):
-                rows["no entry point for compute"].append(name)
             elif not after and which not in known:
                 rows["spirv-opt has no flag for the pass"].append(name)
             elif before.strip() == after.strip():
                 rows["the pass changes nothing"].append(name)
+            elif not re.search(r"OpEntryPoint\s+GLCompute", before):
+                try:
+                    before, bindings = as_compute(before, target)
+                    after = after and as_compute(after, target, bindings)[0]
+                except CannotWrap as why:
+                    rows[f"not for compute, and not made so: {why}"].append(name)
+                    continue
+                wrapped.add(name)
+                jobs.append((name, target, known.get(which), before, after))
             else:
                 jobs.append((name, target, known.get(which), before, after))
-    total = 0
+    total = of_wrapped = 0
     with tempfile.TemporaryDirectory() as scratch:
 
         def run(numbered):
@@ -236,9 +335,10 @@ def main():
 
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for (name, *_), (what, words) in zip(jobs, pool.map(run, enumerate(jobs))):
-                rows[what].append(name)
+                rows[f"{what} (called from an entry point for compute)" if name in wrapped else what].append(name)
                 total += words
-    print(f"{sum(map(len, rows.values()))} pairs, {len(jobs)} of compute shaders, {total} words compared")
+                of_wrapped += words if name in wrapped else 0
+    print(f"{sum(map(len, rows.values()))} pairs, {len(jobs) - len(wrapped)} of compute shaders, {len(wrapped)} of other stages called from one, {total} words compared, {of_wrapped} of the latter")
     for what, names in sorted(rows.items(), key=lambda row: -len(row[1])):
         print(f"{len(names):6} {what}")
         if args.list:
