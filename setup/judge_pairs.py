@@ -5,8 +5,11 @@
 
 SPIRV-Tools is a checkout of KhronosGroup/SPIRV-Tools. The pairs are read out of its test/opt/*.cpp: the texts that are given to
 `SinglePassRunAndCheck`, and of `SinglePassRunAndMatch`, which has patterns instead of a second text, the first and what spirv-opt makes of it
-with the same pass; of modules with an entry point for compute. A pass keeps what a module means, so whatever the interpreter determines
+with the same pass. A pass keeps what a module means, so whatever the interpreter determines
 in both has to be the same. Each pair runs with four contents of its buffers. Nothing of the tests is copied.
+
+A module of another stage is called from an entry point for compute that is added (`as_compute`). A pair counts as the same only if a word that is
+compared was not there before.
 
 Prints how many pairs mean the same, how many differ, and each reason why others were not compared, with --list the tests of each
 row. Exit code: 1 if a pair differs.
@@ -365,7 +368,9 @@ def main():
                 rows[f"{what} (called from an entry point for compute)" if name in wrapped else what].append(name)
                 total += words
                 of_wrapped += words if name in wrapped else 0
-    print(f"{sum(map(len, rows.values()))} pairs, {len(jobs) - len(wrapped)} of compute shaders, {len(wrapped)} of other stages called from one, {total} words compared, {of_wrapped} of the latter")
+    of_compute = len(jobs) - len(wrapped)
+    print(f"{sum(map(len, rows.values()))} pairs, {of_compute} of compute shaders, {len(wrapped)} of other stages called from one")
+    print(f"{total} words compared, {of_wrapped} of the latter")
     for what, names in sorted(rows.items(), key=lambda row: -len(row[1])):
         print(f"{len(names):6} {what}")
         if args.list:
