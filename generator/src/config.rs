@@ -9,6 +9,7 @@ use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::types::Scalar;
 
 use crate::profile::Profile;
+pub use crate::size::Size;
 
 /// Everything [`generate`](crate::generate) must respect. The default suits a device with every feature and a subgroup size of at
 /// least 4.
@@ -110,33 +111,6 @@ impl Default for Config {
             density: None,
         }
     }
-}
-
-/// How large a program may become. Each is a limit, not a goal; programs stay well below most of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Size {
-    /// Statements that `main` starts at its top level; most of them contain others.
-    pub top: u32,
-    /// Statements in the whole program.
-    pub statements: u32,
-    /// Constructs nested in each other within one function.
-    pub depth: u32,
-    /// Functions beside `main`.
-    pub functions: u32,
-    /// Words one invocation may log at most, by the static bounds of its loops.
-    pub log_words: u32,
-    /// Statements one invocation may execute at most, by the same count.
-    pub steps: u32,
-}
-
-impl Size {
-    /// A handful of statements: for quick runs and slow devices.
-    pub const SMALL: Size = Size { top: 3, statements: 10, depth: 3, functions: 1, log_words: 128, steps: 1_000 };
-    /// What a campaign runs.
-    pub const MEDIUM: Size = Size { top: 6, statements: 26, depth: 5, functions: 3, log_words: 512, steps: 4_000 };
-    /// Programs that strain a compiler.
-    pub const LARGE: Size = Size { top: 16, statements: 100, depth: 7, functions: 6, log_words: 2_048, steps: 12_000 };
 }
 
 /// How much a program logs. Stores hide optimiser bugs, so that a part of the cases logs very little.

@@ -36,6 +36,7 @@ pub mod vary;
 mod build;
 mod class;
 mod draw;
+mod size;
 mod weights;
 
 use arbitrary::Unstructured;

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::Size;
-use crate::weights::{Condition, LoopForm, Statement, Template, Weights};
+use crate::size::Size;
 
 /// What kind of programs to make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -78,51 +77,5 @@ impl Profile {
             Profile::Ops => Size { top: 10, ..Size::MEDIUM },
             _ => Size::MEDIUM,
         }
-    }
-
-    pub(crate) fn weights(self) -> Weights {
-        let mut weights = Weights::BASE;
-        match self {
-            Profile::Default | Profile::Small | Profile::Large => {}
-            Profile::Loops => {
-                weights.scale(Statement::Loop, 250);
-                weights.scale(Statement::Exit, 200);
-                weights.scale(Statement::Switch, 50);
-                for template in
-                    [Template::CarriedLoop, Template::NestedExit, Template::ExitValue, Template::InAndAfterLoop]
-                {
-                    weights.scale_template(template, 200);
-                }
-                weights.loops = LoopForm::BASE.map(|weight| if weight > 0 { 10 } else { 0 });
-                weights.conditions[Condition::Iteration as usize] *= 2;
-            }
-            Profile::Ops => {
-                weights.scale(Statement::Operation, 400);
-                weights.scale(Statement::Loop, 30);
-                weights.scale(Statement::Call, 30);
-                weights.scale(Statement::Template, 50);
-                weights.vectors *= 2;
-            }
-            Profile::Switch => {
-                weights.scale(Statement::Switch, 700);
-                weights.scale(Statement::Exit, 150);
-                weights.scale(Statement::Template, 50);
-            }
-            Profile::Calls => {
-                weights.scale(Statement::Call, 500);
-                weights.scale(Statement::Exit, 200);
-            }
-            Profile::Shapes => {
-                weights.scale(Statement::Witness, 400);
-                weights.scale(Statement::Operation, 200);
-                weights.scale(Statement::Loop, 50);
-            }
-            Profile::Idioms => {
-                weights.scale(Statement::Template, 800);
-                weights.shared = 24;
-            }
-            Profile::Vectors => weights.vectors = 25,
-        }
-        weights
     }
 }

@@ -487,57 +487,42 @@ impl Counter<'_> {
 
     fn stmt(&mut self, stmt: &Stmt, place: Surroundings) {
         match stmt {
-            Stmt::Assign { value, .. } => {
-                self.count(Construct::Assign);
-                self.expr(value);
-            }
-            Stmt::Log { values, .. } => {
-                self.count(Construct::Log);
-                values.iter().for_each(|value| self.expr(value));
-            }
             Stmt::If { cond, then, otherwise, control } => {
                 let stores = then.iter().any(|stmt| matches!(stmt, Stmt::Store { .. }));
                 self.count_if(stores && cond.single_invocation().is_some(), Construct::SingleStore);
                 self.selection_control(*control);
-                self.branch(cond, then, otherwise, place);
+                return self.branch(cond, then, otherwise, place);
             }
             Stmt::Switch { selector, arms, control } => {
                 self.selection_control(*control);
-                self.switch(selector, arms, place);
+                return self.switch(selector, arms, place);
             }
             Stmt::Loop(l) => {
                 self.loop_control(l.control);
-                self.repeated(l, place);
+                return self.repeated(l, place);
             }
+            Stmt::Call { function, args, .. } => return self.call(*function as usize, args, place),
             Stmt::Break => self.count_if(!place.breaks_switch, Construct::Break),
             Stmt::Continue => {
                 self.count(Construct::Continue);
                 self.count_if(place.switches > 0, Construct::ContinueFromSwitch);
             }
-            Stmt::Return(value) => value.iter().for_each(|value| self.expr(value)),
-            Stmt::Call { function, args, .. } => self.call(*function as usize, args, place),
-            Stmt::SetElement { .. } => {
-                self.count(Construct::ElementStore);
-                stmt.direct_exprs().for_each(|expr| self.expr(expr));
-            }
             Stmt::Store { value, .. } => {
                 self.count(Construct::Store);
                 let narrow = value.ty(&self.functions[self.function]).is_some_and(|ty| ty.scalar.size() < 32);
                 self.count_if(narrow, Construct::NarrowStore);
-                stmt.direct_exprs().for_each(|expr| self.expr(expr));
             }
-            Stmt::Atomic(_) => {
-                self.count(Construct::Atomic);
-                stmt.direct_exprs().for_each(|expr| self.expr(expr));
-            }
-            Stmt::Assume(cond) => {
-                self.count(Construct::Assume);
-                self.expr(cond);
-            }
+            Stmt::Assign { .. } => self.count(Construct::Assign),
+            Stmt::Log { .. } => self.count(Construct::Log),
+            Stmt::SetElement { .. } => self.count(Construct::ElementStore),
+            Stmt::Atomic(_) => self.count(Construct::Atomic),
+            Stmt::Assume(_) => self.count(Construct::Assume),
             Stmt::Sync(_) => self.count(Construct::WorkgroupBarrier),
             Stmt::Barrier(_) => self.count(Construct::Barrier),
             Stmt::Discard(_) => self.count(Construct::Discard),
+            _ => {}
         }
+        stmt.direct_exprs().for_each(|expr| self.expr(expr));
     }
 
     fn selection_control(&mut self, control: SelectionControl) {

@@ -7,158 +7,62 @@ use tangle_program::subgroup::TABLE;
 use tangle_program::types::Scalar;
 
 use crate::draw::Draw;
+use crate::profile::Profile;
 
-/// Declares a fieldless enum with its list of variants, so that weights can be arrays indexed by it.
-macro_rules! choices {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $weight:expr,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum $name { $($(#[$variant_doc])* $variant,)* }
-
-        impl $name {
-            pub(crate) const ALL: &'static [$name] = &[$($name::$variant,)*];
-            pub(crate) const COUNT: usize = $name::ALL.len();
-            pub(crate) const BASE: [u32; $name::COUNT] = [$($weight,)*];
-        }
-    };
+/// How often a row of a table is chosen, before the swarm: a base, and so many percent of it in some profiles.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weight {
+    base: u32,
+    profiles: &'static [(Profile, u32)],
 }
 
-choices! {
-    /// Kinds of statements. The first is what an exhausted source gives.
-    Statement {
-        /// An assignment of a lane's own data.
-        Assign = 12,
-        /// A subgroup operation, its result kept and perhaps logged.
-        Operation = 24,
-        If = 15,
-        Switch = 6,
-        Loop = 11,
-        Call = 7,
-        /// One of the [`Template`]s.
-        Template = 20,
-        /// A subgroup barrier.
-        Barrier = 2,
-        /// A log of the tangle itself.
-        Witness = 4,
-        /// A break, continue or return in one of its shapes.
-        Exit = 8,
-        /// A write and a read of elements of an array, matrix, struct or vector.
-        Element = 7,
-        /// Something that the compiler may assume.
-        Assume = 3,
-        /// Numbers or operations of several types in a row.
-        Series = 4,
-        /// In a loop, variables that exchange what they hold.
-        Rotation = 9,
-        /// A variable for operands that have to be uniform.
-        Uniform = 5,
+impl Weight {
+    /// The same in every profile.
+    pub(crate) const fn of(base: u32) -> Weight {
+        Weight { base, profiles: &[] }
+    }
+
+    /// Another percentage of the base in some profiles.
+    pub(crate) const fn with(base: u32, profiles: &'static [(Profile, u32)]) -> Weight {
+        Weight { base, profiles }
+    }
+
+    /// The weight in a profile.
+    pub(crate) fn in_profile(self, profile: Profile) -> u32 {
+        let percent = self.profiles.iter().find(|(other, _)| *other == profile).map_or(100, |(_, percent)| *percent);
+        self.base * percent / 100
     }
 }
 
-choices! {
-    /// The loop forms.
-    LoopForm {
-        For = 10,
-        While = 7,
-        DoWhile = 7,
-        Forever = 7,
-        /// Without a counter: only templates know that all lanes leave.
-        Endless = 0,
-    }
+/// The loop forms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoopForm {
+    For,
+    While,
+    DoWhile,
+    Forever,
+    /// Without a counter: only templates know that all lanes leave.
+    Endless,
 }
 
-choices! {
-    /// Shapes that real bugs had in drivers and compilers, each varied in its parts.
-    Template {
-        /// `for (;;) { first = subgroupBroadcastFirst(key); if (key == first) { …; break; } }`
-        Waterfall = 9,
-        /// `for (;;) { if (subgroupElect()) { …; break; } … }`
-        ElectLoop = 7,
-        /// `while (subgroupAny(todo)) { … }`
-        WhileAny = 6,
-        /// Lanes counted into dense places by a ballot.
-        Compaction = 6,
-        /// A uniform fast path beside a divergent slow one.
-        VoteFastPath = 6,
-        /// The same operation in both arms.
-        SiblingArms = 8,
-        /// The same operation in a loop and after it.
-        InAndAfterLoop = 9,
-        /// The same operation several times in sequence.
-        Repeated = 4,
-        /// Operations with lane 0 or the last lane inactive.
-        EdgeLanes = 8,
-        /// A lane-dependent number of iterations, the value used after the loop.
-        CarriedLoop = 10,
-        /// An inner loop that makes the outer one stop.
-        NestedExit = 7,
-        /// A prefix sum of shuffles.
-        ShuffleScan = 4,
-        /// A reduction of xor shuffles.
-        Butterfly = 4,
-        /// Values exchanged in quads.
-        QuadExchange = 4,
-        /// The extreme of each cluster, which its first lane takes.
-        MaxPooling = 3,
-        /// One lane after another, lowest first.
-        LaneByLane = 6,
-        /// Ballot, operation, ballot: what the observed-tangle checks want.
-        Sandwich = 3,
-        /// A value that a loop sets only for the lanes that leave by one of its exits.
-        ExitValue = 7,
-        /// Short-circuit operators with operations on their right.
-        ShortCircuit = 8,
-        /// Where a key is known, operations whose operand has to be uniform.
-        Keyed = 5,
-        /// Values exchanged through memory between lanes that a subgroup barrier orders.
-        SubgroupExchange = 5,
-        /// A resource chosen by an index that is the same where it is used, and is something else in the other lanes.
-        Descriptor = 4,
-        /// More live values than registers, through a loop that lanes leave one by one.
-        Pressure = 3,
-        /// `for (;;)` without a counter, which all lanes leave by what they have of their own.
-        Endless = 4,
-        /// A loop of one trip in which comparisons choose a vector and an index its elements.
-        ChosenIndex = 3,
-    }
+impl LoopForm {
+    /// Every form with its weight.
+    pub(crate) const ALL: [(LoopForm, u32); 5] = [
+        (LoopForm::For, 10),
+        (LoopForm::While, 7),
+        (LoopForm::DoWhile, 7),
+        (LoopForm::Forever, 7),
+        (LoopForm::Endless, 0),
+    ];
 }
 
-choices! {
-    /// Expressions over numbers.
-    Arithmetic {
-        Leaf = 40,
-        Sum = 20,
-        Bits = 14,
-        Product = 6,
-        Shift = 9,
-        Quotient = 6,
-        Intrinsic = 10,
-        /// One of the shapes of [`crate::build::idiom`].
-        Idiom = 12,
-        /// Of few leaves ([`crate::build::algebra`]).
-        Algebra = 9,
-        Select = 5,
-        Cast = 6,
-        /// A component of a vector.
-        Component = 3,
-        /// A subgroup operation inside the expression.
-        Operation = 6,
-    }
-}
-
-choices! {
-    /// Conditions.
-    Condition {
-        Bits = 26,
-        Compare = 14,
-        Lane = 10,
-        Iteration = 12,
-        Variable = 6,
-        Uniform = 6,
-        Vote = 12,
-        Join = 9,
-        Not = 3,
-    }
+/// The weights of the rows of each table.
+#[derive(Clone, Debug)]
+pub(crate) struct Rows {
+    pub(crate) statements: Vec<u32>,
+    pub(crate) templates: Vec<u32>,
+    pub(crate) arithmetic: Vec<u32>,
+    pub(crate) conditions: Vec<u32>,
 }
 
 /// A percentage of vectors that a profile means.
@@ -167,11 +71,9 @@ const MANY_VECTORS: u32 = 20;
 /// The weights of one case.
 #[derive(Clone, Debug)]
 pub(crate) struct Weights {
-    pub(crate) statements: [u32; Statement::COUNT],
-    pub(crate) loops: [u32; LoopForm::COUNT],
-    pub(crate) templates: [u32; Template::COUNT],
-    pub(crate) arithmetic: [u32; Arithmetic::COUNT],
-    pub(crate) conditions: [u32; Condition::COUNT],
+    pub(crate) rows: Rows,
+    /// By form of [`LoopForm::ALL`].
+    pub(crate) loops: [u32; LoopForm::ALL.len()],
     /// By row of [`TABLE`].
     pub(crate) ops: [u32; TABLE.len()],
     /// By [`Scalar`], as the type of new variables and operands. Bool, int and uint come first.
@@ -193,41 +95,46 @@ pub(crate) struct Weights {
 }
 
 impl Weights {
-    pub(crate) const BASE: Weights = Weights {
-        statements: Statement::BASE,
-        loops: LoopForm::BASE,
-        templates: Template::BASE,
-        arithmetic: Arithmetic::BASE,
-        conditions: Condition::BASE,
-        ops: op_weights(),
-        scalars: [3, 5, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-        shared: 12,
-        vectors: 4,
-        attributes: 10,
-        aggregates: 10,
-        hints: 6,
-        resources: 4,
-        precise: 0,
-    };
-
-    pub(crate) fn scale(&mut self, statement: Statement, percent: u32) {
-        let weight = &mut self.statements[statement as usize];
-        *weight = *weight * percent / 100;
-    }
-
-    pub(crate) fn scale_template(&mut self, template: Template, percent: u32) {
-        let weight = &mut self.templates[template as usize];
-        *weight = *weight * percent / 100;
+    /// Those of a profile.
+    pub(crate) fn new(profile: Profile, rows: Rows) -> Weights {
+        let mut weights = Weights {
+            rows,
+            loops: LoopForm::ALL.map(|(_, weight)| weight),
+            ops: op_weights(),
+            scalars: Scalar::ALL.map(|scalar| match scalar {
+                Scalar::Bool => 3,
+                Scalar::Int => 5,
+                Scalar::Uint => 9,
+                // If the case has such types at all ([`Weights::extend`]).
+                _ => 0,
+            }),
+            shared: 12,
+            vectors: 4,
+            attributes: 10,
+            aggregates: 10,
+            hints: 6,
+            resources: 4,
+            precise: 0,
+        };
+        match profile {
+            Profile::Loops => weights.loops = weights.loops.map(|weight| if weight > 0 { 10 } else { 0 }),
+            Profile::Ops => weights.vectors *= 2,
+            Profile::Idioms => weights.shared = 24,
+            Profile::Vectors => weights.vectors = 25,
+            Profile::Default | Profile::Small | Profile::Large | Profile::Switch | Profile::Calls | Profile::Shapes => {
+            }
+        }
+        weights
     }
 
     /// Switches some choices off and boosts others.
     pub(crate) fn swarm(&mut self, draw: &mut Draw<'_>) {
-        // The first of each list is the fallback and stays.
-        perturb(draw, &mut self.statements[2..], 12);
+        // What tables begin with is the fallback and stays.
+        perturb(draw, &mut self.rows.statements[2..], 12);
         perturb(draw, &mut self.loops, 25);
-        perturb(draw, &mut self.templates, 30);
-        perturb(draw, &mut self.arithmetic[1..], 20);
-        perturb(draw, &mut self.conditions[1..], 20);
+        perturb(draw, &mut self.rows.templates, 30);
+        perturb(draw, &mut self.rows.arithmetic[1..], 20);
+        perturb(draw, &mut self.rows.conditions[1..], 20);
         perturb(draw, &mut self.ops, 30);
         perturb(draw, &mut self.scalars[..2], 15);
         self.extend(draw);

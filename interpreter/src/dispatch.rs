@@ -3,17 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::module::Interface;
-
-/// The convergence rules that subgroup operations are judged by, weakest promise first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Tier {
-    /// No execution mode: uniform control flow of the whole workgroup only (SPIR-V 1.6 §2.2.5).
-    Plain,
-    /// `SubgroupUniformControlFlowKHR` (SPV_KHR_subgroup_uniform_control_flow).
-    SubgroupUniform,
-    /// `MaximallyReconvergesKHR` (SPV_KHR_maximal_reconvergence).
-    Maximal,
-}
+pub use crate::module::Tier;
 
 /// What is fixed when a pipeline is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

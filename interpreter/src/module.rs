@@ -6,7 +6,6 @@ use rspirv::grammar::reflect::is_block_terminator;
 use rspirv::grammar::{INSTRUCTION_TABLE, OperandKind};
 use rspirv::spirv::{self, Op};
 
-use crate::dispatch::Tier;
 use crate::outcome::Error;
 
 /// What a shader reads or writes through a descriptor.
@@ -69,6 +68,17 @@ pub struct SpecConstant {
     pub width: u32,
     /// Name in the module, if there is one.
     pub name: Option<String>,
+}
+
+/// The convergence rules that subgroup operations are judged by, weakest promise first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Tier {
+    /// No execution mode: uniform control flow of the whole workgroup only (SPIR-V 1.6 §2.2.5).
+    Plain,
+    /// `SubgroupUniformControlFlowKHR` (SPV_KHR_subgroup_uniform_control_flow).
+    SubgroupUniform,
+    /// `MaximallyReconvergesKHR` (SPV_KHR_maximal_reconvergence).
+    Maximal,
 }
 
 /// What an entry point needs from its dispatch.

@@ -10,7 +10,7 @@ use tangle_program::case::interface::{FRAGMENT_MAP_WORDS, MAP_WRITTEN, neighbour
 use tangle_program::case::{Case, Draw, GroupId, Tier};
 use tangle_program::subgroup::{first_lanes, lanes};
 
-use crate::map::{Layout, MapFault, MapRule, SizePromise, layout};
+use crate::layout::{Layout, MapFault, MapRule, SizePromise, layout};
 
 /// A record, as [`tangle_program::case::interface::FRAGMENT_MAP_WORDS`] has it.
 #[derive(Clone, Copy, Debug)]

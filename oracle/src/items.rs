@@ -9,7 +9,7 @@ use tangle_program::case::interface::{ITEM_MAP_WORDS, MAP_WRITTEN};
 use tangle_program::case::{Case, GroupId, InvocationId, Items, Tier};
 use tangle_program::subgroup::lanes;
 
-use crate::map::{Layout, MapFault, MapRule, SizePromise, layout};
+use crate::layout::{Layout, MapFault, MapRule, SizePromise, layout};
 
 /// A record, as [`ITEM_MAP_WORDS`] has it.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,9 @@ use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::float;
 use tangle_program::memory::{ArrayId, AtomicOp, Sync};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
-use tangle_program::resource::{Resource, ResourceClass};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{OpInfo, Param, SubgroupOp};
+use tangle_program::tree::Resource;
 use tangle_program::tree::{
     Arg, Builtin, Direction, Discard, Expr, Function, Label, LoopKind, Program, SiteId, Stmt, SubgroupCall, VarId,
 };

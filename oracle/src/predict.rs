@@ -5,11 +5,11 @@ use tangle_program::case::{Case, GroupId, InvocationId, Tier};
 use tangle_program::subgroup::Severity;
 use tangle_program::tree::SiteId;
 
-use crate::judge::Observation;
 use crate::lower::{Code, lower};
 use crate::machine::{Event, LaneLog, Learnt, Machine, OpCounts, Pass, Stop};
 use crate::map::{LaneMap, Layout};
 use crate::mask::Mask;
+use crate::observation::Observation;
 use crate::observed::{Broken, Seen, Status, TangleRule, follow};
 use crate::rules::Spec;
 

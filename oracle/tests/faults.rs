@@ -16,8 +16,9 @@ use tangle_program::case::{Case, SpecConstant, Tier};
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::memory::{AtomicOp, Shared, StorageClass, Sync};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
-use tangle_program::resource::{Resource, ResourceClass};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Fold, SubgroupOp};
+use tangle_program::tree::Resource;
 use tangle_program::tree::{
     Arg, Atomic, Builtin, Direction, Expr, Label, Load, Local, LoopKind, Param, Stmt, SubgroupCall,
 };

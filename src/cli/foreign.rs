@@ -1,6 +1,7 @@
 //! What `minimize`, `export` and `report` do with the folder of a finding of `tangle judge`: a module without a program tree.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -13,7 +14,6 @@ use tangle_report::html::module::{ModulePage, module_page};
 
 use super::deadline::{Deadline, Grace};
 use super::judge::{TIME, about, devices, reduced_on};
-use super::minimize::STOP;
 use super::{DriverArgs, Found, say, say_stderr};
 
 /// Reads a finding of `tangle judge`; `None` for anything else.
@@ -29,10 +29,11 @@ pub fn minimize(
     drivers: &DriverArgs,
     time: Option<Duration>,
     out: Option<&Path>,
+    stop: &'static AtomicBool,
 ) -> anyhow::Result<Found> {
     let (started, time) = (Instant::now(), time.unwrap_or(TIME));
     let _watch =
-        Deadline::watch((started, Some(time)), &STOP, Grace::RUNNING, "the time is over, and the device still runs");
+        Deadline::watch((started, Some(time)), stop, Grace::RUNNING, "the time is over, and the device still runs");
     let names: Vec<String> = match device {
         Some(name) => vec![name.clone()],
         None if drivers.driver.is_empty() => vec![finding.device.clone()],

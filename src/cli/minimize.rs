@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     let began = Instant::now();
     if let Some(finding) = foreign::read(&args.case)? {
         let out = args.out.as_deref();
-        return foreign::minimize(&args.case, &finding, args.device.as_ref(), &args.drivers, args.time, out);
+        return foreign::minimize(&args.case, &finding, args.device.as_ref(), &args.drivers, args.time, out, &STOP);
     }
     let mut original = read_case(&args.case)?;
     let mut device = args.device.clone();

@@ -102,25 +102,8 @@ impl Divergence {
             Expr::Var(var) => self.functions[function].vars.get(*var as usize).copied().unwrap_or(true),
             Expr::Builtin(Builtin::WorkgroupIndex | Builtin::SubgroupSize | Builtin::NumSubgroups) => false,
             Expr::Subgroup(_) => !is_uniform(expr, Tangles::Exact),
-            Expr::Bool(_)
-            | Expr::Int(_)
-            | Expr::Uint(_)
-            | Expr::Float(..)
-            | Expr::Builtin(_)
-            | Expr::Input(_)
-            | Expr::Uniform(_)
-            | Expr::Push(_)
-            | Expr::Constant(_) => !is_uniform(expr, Tangles::Exact),
-            Expr::Unary(..)
-            | Expr::Binary(..)
-            | Expr::Select(..)
-            | Expr::Cast(..)
-            | Expr::Intrinsic(..)
-            | Expr::Vector(..)
-            | Expr::Component(..)
-            | Expr::Load(_)
-            | Expr::Resource(_)
-            | Expr::Element(..) => expr.operands().any(|operand| self.varies(function, operand)),
+            _ if expr.operands().next().is_none() => !is_uniform(expr, Tangles::Exact),
+            _ => expr.operands().any(|operand| self.varies(function, operand)),
         }
     }
 

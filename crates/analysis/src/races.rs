@@ -245,26 +245,13 @@ impl<'a> Walk<'a> {
     fn each_use(&self, stmt: &Stmt, visit: &mut dyn FnMut(ArrayId, Ways)) {
         stmt.direct_exprs().for_each(|expr| each_load(expr, visit));
         match stmt {
-            Stmt::Store { array, .. } => visit(*array, Ways::STORE),
             Stmt::Atomic(atomic) => visit(atomic.array, Ways::ATOMIC),
             Stmt::Call { function, .. } => {
                 let summary = self.summaries.get(*function as usize);
                 let uses = summary.into_iter().flat_map(|summary| (0..).zip(&summary.uses));
                 uses.filter(|(_, way)| way.0 != 0).for_each(|(array, way)| visit(array, *way));
             }
-            Stmt::Assign { .. }
-            | Stmt::Log { .. }
-            | Stmt::If { .. }
-            | Stmt::Switch { .. }
-            | Stmt::Loop(_)
-            | Stmt::Break
-            | Stmt::Continue
-            | Stmt::Return(_)
-            | Stmt::Barrier(_)
-            | Stmt::SetElement { .. }
-            | Stmt::Sync(_)
-            | Stmt::Discard(_)
-            | Stmt::Assume(_) => {}
+            _ => stmt.array().into_iter().for_each(|array| visit(array, Ways::STORE)),
         }
     }
 
@@ -399,16 +386,12 @@ impl<'a> Walk<'a> {
                 let depth = self.depth();
                 flow.phase.iter_mut().flatten().for_each(|used| used.order(depth));
             }
-            Stmt::Assign { .. }
-            | Stmt::Log { .. }
-            | Stmt::Barrier(_)
-            | Stmt::SetElement { .. }
-            | Stmt::Store { .. }
-            | Stmt::Atomic(_)
-            | Stmt::Sync(Sync::Memory | Sync::MemoryShared | Sync::MemoryBuffer | Sync::GroupMemory)
             // Fragment shaders have no arrays.
-            | Stmt::Discard(_)
-            | Stmt::Assume(_) => self.uses(&mut flow, stmt)?,
+            Stmt::Discard(_) => {}
+            _ if stmt.is_jump() || stmt.nested_blocks().next().is_some() => {
+                return Err("where the lanes of a statement go on is not known".into());
+            }
+            _ => self.uses(&mut flow, stmt)?,
         }
         Ok(flow)
     }

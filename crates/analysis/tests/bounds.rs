@@ -40,7 +40,7 @@ fn data(random: &mut Random) -> Data {
 }
 
 /// Floats have no ranges but extents: `tangle_analysis::exact`.
-const INTEGERS: [Scalar; 8] = Scalar::INTEGERS;
+const INTEGERS: &[Scalar] = &Scalar::INTEGERS;
 
 fn expr(random: &mut Random, scalar: Scalar, depth: usize) -> Expr {
     if depth == 0 || random.below(6) == 0 {
@@ -54,7 +54,7 @@ fn expr(random: &mut Random, scalar: Scalar, depth: usize) -> Expr {
         };
     }
     let of = |random: &mut Random, scalar| expr(random, scalar, depth - 1);
-    let number = random.pick(&INTEGERS);
+    let number = random.pick(INTEGERS);
     if scalar == Scalar::Bool {
         let op = random.pick(&[BinaryOp::Lt, BinaryOp::Ge, BinaryOp::Eq, BinaryOp::Ne]);
         return match random.below(3) {
@@ -138,7 +138,7 @@ fn values_lie_in_their_ranges() {
     let mut random = Random(7);
     let (mut compared, mut narrow) = (0, 0);
     for round in 0..30_000 {
-        let scalar = if random.below(9) == 0 { Scalar::Bool } else { random.pick(&INTEGERS) };
+        let scalar = if random.below(9) == 0 { Scalar::Bool } else { random.pick(INTEGERS) };
         let expr = expr(&mut random, scalar, 1 + round % 4);
         // An intrinsic for the other kind of number may have come in.
         if tangle_analysis::validate::type_of(&expr, &main_of(|_| vec![])[0]).is_err() {

@@ -8,8 +8,9 @@ use common::*;
 use tangle_analysis::validate::{Invalid, MAX_EXPRS, MAX_FUNCTIONS, MAX_STATEMENTS, MAX_VARS, validate};
 use tangle_program::case::{Case, Data, DerivativeGroup, SpecConstant, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::ops::{BinaryOp, Intrinsic};
-use tangle_program::resource::{Resource, ResourceClass};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::SubgroupOp;
+use tangle_program::tree::Resource;
 use tangle_program::tree::{
     Block, Direction, Expr, Function, Label, Local, Loop, LoopKind, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Param, Program,
     Stmt,

@@ -12,7 +12,8 @@ use tangle_oracle::judge::Observation;
 use tangle_program::case::interface::{ARRAYS, CORNERS, INPUTS, LOG, MAP, UNIFORMS};
 use tangle_program::case::{self, Case, Draw, SpirvVersion, Stage, SubgroupSize};
 use tangle_program::memory::buffer_bytes;
-use tangle_program::resource::{ResourceClass, resource_classes};
+use tangle_program::needs::resource_classes;
+use tangle_program::resource::ResourceClass;
 use tangle_program::variant::Variant;
 use tangle_runner::{
     Buffer, BufferKind, Init, ItemPipeline, Job, Launch, LaunchOutput, Module, Optimisation, Pipeline, Raster,

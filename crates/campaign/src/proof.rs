@@ -44,7 +44,7 @@ pub fn prove(target: &Target, prepared: &Prepared, conclusion: &Conclusion) -> O
             (lane_map(target, case, &observation.map)?, Some(observation))
         }
         // The interpreter as a device came by undefined behaviour; nothing was read back.
-        (Finish::Toolchain { .. }, None) if conclusion.is_undefined_behaviour() => {
+        (Finish::Undefined { .. }, None) => {
             let size = target.capabilities.sizes.default;
             (spirv::LaneMap::linear(case.entry_point.group_size(), size), None)
         }

@@ -105,6 +105,13 @@ pub enum Finish {
         /// What it said.
         message: String,
     },
+    /// The module has undefined behaviour; only what executes SPIR-V by its rules says so.
+    Undefined {
+        /// The rule that the module breaks.
+        rule: String,
+        /// Where and how.
+        place: String,
+    },
     /// It ended tangle or the machine, twice: it is not run any more.
     Fatal {
         /// How it ended, in words.
@@ -171,9 +178,7 @@ impl Conclusion {
             }
             Outcome::Unsupported { missing } => Finish::Unsupported { missing },
             Outcome::WorkerLost { reason } => Finish::NoWorker { reason },
-            Outcome::Undefined { rule, place, .. } => {
-                Finish::Toolchain { step: ToolStep::Execute, message: format!("{rule}\n{place}") }
-            }
+            Outcome::Undefined { rule, place, .. } => Finish::Undefined { rule, place },
             failed => Finish::Failed(failed),
         };
         vec![Conclusion::without_data(finish)]
@@ -206,25 +211,23 @@ impl Conclusion {
         }
     }
 
-    /// True if an executor of modules came by undefined behaviour.
-    pub fn is_undefined_behaviour(&self) -> bool {
-        matches!(self.finish, Finish::Toolchain { step: ToolStep::Execute, .. })
-    }
-
     /// The signature, if this is a finding.
     pub fn signature(&self, case: &Case) -> Option<Signature> {
         match &self.finish {
             Finish::Judged(judgement) => Signature::traced(case, judgement, self.observation.as_ref()),
             Finish::Compiled | Finish::Unsupported { .. } | Finish::NoWorker { .. } => None,
-            Finish::Toolchain { step, message } => {
-                Some(Signature { kind: Kind::Toolchain, detail: Detail::Toolchain(ToolFault::new(*step, message)) })
-            }
+            Finish::Toolchain { step, message } => Some(of_tool(*step, message)),
+            Finish::Undefined { rule, .. } => Some(of_tool(ToolStep::Execute, rule)),
             Finish::Failed(outcome) => failure::signature(outcome),
             Finish::Fatal { how } => {
                 Some(Signature { kind: Kind::Crash, detail: Detail::Text(format!("{how} twice")) })
             }
         }
     }
+}
+
+fn of_tool(step: ToolStep, said: &str) -> Signature {
+    Signature { kind: Kind::Toolchain, detail: Detail::Toolchain(ToolFault::new(step, said)) }
 }
 
 impl Target {

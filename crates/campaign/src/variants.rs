@@ -108,7 +108,8 @@ fn cell(case: &Case, conclusion: &Conclusion) -> Cell {
             },
             _ => None,
         };
-        return Cell { outcome: Outcome::Fails { kind: signature.kind, site }, text: signature.to_string() };
+        let (kind, text, detail) = (signature.kind, signature.to_string(), signature.detail.to_string());
+        return Cell { outcome: Outcome::Fails { kind, site }, text, detail };
     }
     let (outcome, text) = match &conclusion.finish {
         Finish::Judged(judgement) if judgement.verdict == Verdict::Pass => (Outcome::Passes, "pass".into()),
@@ -117,9 +118,9 @@ fn cell(case: &Case, conclusion: &Conclusion) -> Cell {
         Finish::Unsupported { missing } => (Outcome::NotRun, format!("not run: lacks {}", missing.join(", "))),
         Finish::Fatal { how } => (Outcome::NotRun, format!("not run: {how}")),
         Finish::NoWorker { reason } => (Outcome::NotRun, format!("not run: {reason}")),
-        Finish::Toolchain { .. } | Finish::Failed(_) => (Outcome::NotRun, "not run".into()),
+        Finish::Toolchain { .. } | Finish::Undefined { .. } | Finish::Failed(_) => (Outcome::NotRun, "not run".into()),
     };
-    Cell { outcome, text }
+    Cell { outcome, text, detail: String::new() }
 }
 
 /// The table in a finding's folder, if there is one.

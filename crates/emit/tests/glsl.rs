@@ -9,8 +9,9 @@ use tangle_analysis::validate::validate;
 use tangle_emit::glsl::{expression, glsl, print};
 use tangle_program::case::{DerivativeGroup, Tier};
 use tangle_program::ops::{BinaryOp, UnaryOp};
-use tangle_program::resource::{Resource, ResourceClass};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::SubgroupOp;
+use tangle_program::tree::Resource;
 use tangle_program::tree::{Expr, LoopKind, Stmt};
 use tangle_program::types::{Scalar, Type};
 
@@ -184,7 +185,8 @@ fn statements_have_lines() {
     assert!(line(1).contains("LOG1(1, mask)"));
     assert!(line(2).starts_with("    for ("));
     assert_eq!(printed.line_of_site(3), None);
-    assert_eq!(printed.statements_on(printed.line_of_site(2).unwrap()).count(), 3, "the loop and its update");
+    let of_the_loop = printed.places.iter().filter(|(line, _)| Some(*line) == printed.line_of_site(2));
+    assert_eq!(of_the_loop.count(), 3, "the loop and its update");
 
     let margin = printed.with_margin(|stmt| match stmt {
         Stmt::Log { site, .. } => Some(format!("site {site}")),

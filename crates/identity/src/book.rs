@@ -38,7 +38,7 @@ use tangle_program::case::Tier;
 use tangle_program::subgroup::Severity;
 
 use crate::change::Change;
-use crate::known::{DeviceId, Effect, KnownError};
+use crate::entry::{DeviceId, Effect, KnownError};
 use crate::signature::Signature;
 use crate::switches::Switches;
 
@@ -472,7 +472,7 @@ impl Book {
         if !folder.exists() {
             return Ok(book);
         }
-        for file in crate::known::files(folder)? {
+        for file in crate::entry::files(folder)? {
             let wrong = |problem: String| KnownError { path: file.clone(), problem };
             let text = tangle_files::read_text(&file).map_err(|error| wrong(error.to_string()))?;
             if !is_page(&text) {

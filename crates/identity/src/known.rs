@@ -25,7 +25,6 @@
 //! Without `avoid`, it is what the minimal `case` is made of ([`Combination::of_minimal`]).
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
@@ -37,46 +36,17 @@ use tangle_program::tree::{Expr, Stmt, walk_block};
 
 use crate::book::{Record, is_page};
 use crate::change::Change;
+pub use crate::entry::{DeviceId, Effect, KnownError};
+use crate::entry::{files, wrong};
 use crate::pattern::{glob, problem};
-use crate::signature::{Kind, Signature};
+use crate::signature::Signature;
 use crate::skeleton::{Skeleton, operators, skeleton};
-
-/// A file of known bugs cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: {problem}", path.display())]
-pub struct KnownError {
-    /// The file.
-    pub path: PathBuf,
-    /// What is wrong with it.
-    pub problem: String,
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
     bug: Vec<Entry>,
-}
-
-/// What comes of a bug.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// Wrong results, or lanes on wrong paths.
-    #[default]
-    Wrong,
-    /// The driver crashes, hangs, loses the device or gives up.
-    Dies,
-}
-
-impl Effect {
-    /// That of a finding; `None` if no program is needed to identify the bug.
-    pub fn of(kind: Kind) -> Option<Effect> {
-        match kind {
-            Kind::Value | Kind::Path => Some(Effect::Wrong),
-            _ => kind.has_no_result().then_some(Effect::Dies),
-        }
-    }
 }
 
 /// A bug as it is written down.
@@ -182,23 +152,6 @@ fn categories(case: &Case) -> BTreeSet<Category> {
     found
 }
 
-/// A device, as far as entries of known bugs distinguish devices.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceId {
-    /// Its name on this machine.
-    pub name: String,
-    /// Name and version of the driver.
-    pub driver: String,
-}
-
-impl DeviceId {
-    /// From a device's name and what is saved about it.
-    pub fn new(name: &str, info: &serde_json::Value) -> DeviceId {
-        let member = |member: &str| info[member].as_str().unwrap_or_default();
-        DeviceId { name: name.into(), driver: format!("{} {}", member("driver_name"), member("driver_info")) }
-    }
-}
-
 /// Everything that is known.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
@@ -279,18 +232,6 @@ impl Bug {
         let is_here = |pattern: &String| glob(pattern, &device.name, None) || glob(pattern, &device.driver, None);
         self.devices.is_empty() || self.devices.iter().any(is_here)
     }
-}
-
-pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, KnownError> {
-    if !path.is_dir() {
-        return Ok(vec![path.into()]);
-    }
-    let entries = fs::read_dir(path).map_err(|error| wrong(path, error))?;
-    let files: Result<Vec<PathBuf>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
-    let mut files = files.map_err(|error| wrong(path, error))?;
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
-    files.sort();
-    Ok(files)
 }
 
 fn read_file(path: &Path) -> Result<Vec<Bug>, KnownError> {
@@ -376,14 +317,12 @@ fn read_case(file: &Path, case: &Path) -> Result<Case, String> {
     Case::from_json(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn wrong(path: &Path, problem: impl ToString) -> KnownError {
-    KnownError { path: path.into(), problem: problem.to_string() }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
-    use crate::signature::Detail;
+    use crate::signature::{Detail, Kind};
     use tangle_program::ops::BinaryOp;
     use tangle_program::tree::Builtin;
     use tangle_program::types::Scalar;

@@ -18,6 +18,7 @@ pub mod book;
 pub mod bug;
 pub mod change;
 pub mod duplicates;
+mod entry;
 pub mod failure;
 pub mod flow;
 pub mod known;

@@ -6,7 +6,7 @@ use tangle_oracle::judge::Kind as Wrong;
 use tangle_oracle::map::MapRule;
 use tangle_oracle::observed::{Severity, TangleRule};
 use tangle_program::case::{Case, Tier};
-use tangle_program::resource::resource_classes;
+use tangle_program::needs::resource_classes;
 use tangle_program::rule::RuleNumber;
 use tangle_program::subgroup::OpInfo;
 use tangle_program::types::Scalar;

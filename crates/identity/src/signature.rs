@@ -102,11 +102,6 @@ impl Kind {
     pub const fn costs_a_worker(self) -> bool {
         matches!(self, Kind::Crash | Kind::Hang | Kind::DeviceLost | Kind::OutOfMemory | Kind::Implausible)
     }
-
-    /// That of an error which a function returned: its name says of which interface it is.
-    pub fn of_error(call: &str) -> Kind {
-        if call.starts_with("gl") || call.starts_with("egl") { Kind::OpenGlError } else { Kind::VulkanError }
-    }
 }
 
 /// Findings with one signature look like one bug.
@@ -312,9 +307,10 @@ struct Wire {
 impl From<Wire> for Signature {
     fn from(Wire { kind, detail, facts }: Wire) -> Signature {
         let detail = facts.unwrap_or_else(|| Detail::Text(Doing::in_todays_words(detail)));
-        // Older formats call errors of OpenGL so, too.
+        // Older formats call errors of OpenGL so, too: the function says of which interface it is.
+        let is_opengl = |error: &DriverError| error.call.starts_with("gl") || error.call.starts_with("egl");
         let kind = match (&detail, kind) {
-            (Detail::Driver(error), Kind::VulkanError) => Kind::of_error(&error.call),
+            (Detail::Driver(error), Kind::VulkanError) if is_opengl(error) => Kind::OpenGlError,
             _ => kind,
         };
         Signature { kind, detail }

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use tangle_emit::glsl::spelling::{self, TypeName};
 use tangle_program::case::Case;
 use tangle_program::memory::{AtomicOp, Sync};
-use tangle_program::resource::resource_classes;
+use tangle_program::needs::resource_classes;
 use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::tree::{
     Arg, Block, Builtin, Discard, Expr, Function, FunctionId, Label, Loop, LoopKind, Program, Stmt, VarId, walk_block,
@@ -464,16 +464,6 @@ impl<'a> Writer<'a> {
     fn stmt(&mut self, function: &'a Function, stmt: &'a Stmt, scope: &mut Scope) -> Option<Part> {
         let uses = |uses: Uses| (!uses.is_empty()).then_some(Part::Uses(uses));
         Some(match stmt {
-            Stmt::Assign { var, value } => {
-                let found = self.exprs(function, [value], scope);
-                scope.assigned.insert(*var);
-                return uses(found);
-            }
-            Stmt::SetElement { var, .. } => {
-                let found = self.exprs(function, stmt.direct_exprs(), scope);
-                scope.assigned.insert(*var);
-                return uses(found);
-            }
             Stmt::Log { values, .. } => uses(self.exprs(function, values, scope)).unwrap_or(Part::Log),
             Stmt::If { cond, then, otherwise, .. } => Part::If {
                 cond: self.exprs(function, [cond], scope),
@@ -517,6 +507,12 @@ impl<'a> Writer<'a> {
                 let operands = self.exprs(function, stmt.direct_exprs(), scope);
                 scope.assigned.extend(atomic.dest);
                 Part::Atomic { op: (self.detail == Detail::Name).then_some(atomic.op), operands }
+            }
+            // Of assignments, and what is like them, only the values matter.
+            _ => {
+                let found = self.exprs(function, stmt.direct_exprs(), scope);
+                scope.assigned.extend(stmt.written());
+                return uses(found);
             }
         })
     }

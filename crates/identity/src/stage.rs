@@ -60,6 +60,9 @@ pub struct Cell {
     pub outcome: Outcome,
     /// In words: the signature, `pass`, or why it did not run.
     pub text: String,
+    /// Of a failure: the signature without the kind. Findings of older versions do not have it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
 }
 
 /// Whether it failed.
@@ -385,6 +388,7 @@ mod tests {
                 _ => Outcome::NotRun,
             },
             text: mark.into(),
+            detail: String::new(),
         };
         Table {
             columns: vec![column("a", "mesa"), column("b", "mesa"), column("c", "nv")],

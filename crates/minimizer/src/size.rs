@@ -10,7 +10,6 @@ use tangle_program::tree::{
 use tangle_program::types::{Scalar, Type};
 
 use crate::access::reads;
-use crate::passes::attributes::has_attribute;
 
 /// The size of a case. Compared from the first field to the last: fewer statements are worth any number of expressions, and so
 /// on. Every step of the minimizer makes it less, so it ends.
@@ -229,5 +228,14 @@ fn type_rank(scalar: Scalar) -> u64 {
         Scalar::Int => 1,
         _ if scalar.is_float() => 4 + u64::from(scalar.is_extended()),
         _ => 2 + u64::from(scalar.is_signed()),
+    }
+}
+
+/// True if something is asked for the statement.
+pub(crate) fn has_attribute(stmt: &Stmt) -> bool {
+    match stmt {
+        Stmt::If { control, .. } | Stmt::Switch { control, .. } => !control.is_unspecified(),
+        Stmt::Loop(l) => !l.control.is_unspecified(),
+        _ => false,
     }
 }

@@ -5,8 +5,9 @@ mod common;
 use common::*;
 use tangle_program::case::{Case, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::ops::{BinaryOp, UnaryOp};
-use tangle_program::resource::{Resource, ResourceClass};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Fold, SubgroupOp};
+use tangle_program::tree::Resource;
 use tangle_program::tree::{Arg, Arm, Direction, Expr, Function, Label, Loop, LoopKind, Param, Stmt, Test};
 use tangle_program::types::{Scalar, Type};
 

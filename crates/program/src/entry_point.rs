@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::interface;
+use crate::interface;
 
 /// What a pipeline is made from, beside the program: the stage, and how it is started.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -26,6 +26,25 @@ pub fn bits(scalar: Scalar, value: f64) -> u64 {
     }
 }
 
+impl Scalar {
+    /// What is logged of a value: the bits of a float, those of 16 bits as `float`; an integer widened to at least a word.
+    pub fn logged(self, x: u64) -> u64 {
+        match (self.is_float(), self.size()) {
+            (false, _) => self.extend(x),
+            (true, ..=31) => bits(Scalar::Float, value(self, x)),
+            (true, _) => x,
+        }
+    }
+
+    /// The bits of the value that is logged so, if there is one.
+    pub fn from_logged(self, logged: u64) -> u64 {
+        match (self.is_float(), self.size()) {
+            (true, ..=31) => bits(self, value(Scalar::Float, logged)),
+            _ => logged & self.bits(),
+        }
+    }
+}
+
 /// The bits of 1.
 pub const fn one(scalar: Scalar) -> u64 {
     match scalar {

@@ -9,7 +9,6 @@ use serde::Deserialize;
 use crate::case::{Case, Data, FORMAT, Origin, Tier};
 use crate::entry_point::{EntryPoint, Launch, SpirvVersion, Stage, SubgroupSize, Workgroups};
 use crate::tree::Program;
-use crate::types::{Scalar, Shape, Type};
 use crate::variant::Variant;
 
 #[derive(Deserialize)]
@@ -61,38 +60,4 @@ impl From<Case1> for Case {
         let Case1 { about, origin, tier, launch, variant, data, program, _format } = case;
         Case { format: FORMAT, about, origin, tier, entry_point: launch.into(), variant, data, program }
     }
-}
-
-/// The type of a name: `uvec4`, `uvec4[2]`, `mat2x3` of two columns, `Struct_ivec2_3`. It may be one that does not exist.
-pub(crate) fn ty(name: &str) -> Option<Type> {
-    let many = |single_type: &str, count: &str, shape: fn(u8) -> Shape| {
-        Some(Type { shape: shape(count.parse().ok()?), ..single(single_type)? })
-    };
-    let array = || name.strip_suffix(']')?.split_once('[').and_then(|(of, n)| many(of, n, Shape::Array));
-    let structure = || name.strip_prefix("Struct_")?.rsplit_once('_').and_then(|(of, n)| many(of, n, Shape::Struct));
-    let matrix = || {
-        name.split_once('x').and_then(|(columns, rows)| {
-            let (prefix, count) = columns.split_at_checked(columns.len().checked_sub(1)?)?;
-            many(&format!("{}vec{rows}", prefix.strip_suffix("mat")?), count, Shape::Matrix)
-        })
-    };
-    single(name).or_else(array).or_else(structure).or_else(matrix)
-}
-
-fn single(name: &str) -> Option<Type> {
-    let scalar = |name: &str| Scalar::ALL.into_iter().find(|scalar| scalar.info().format_1 == name);
-    if let Some(scalar) = scalar(name) {
-        return Some(Type::scalar(scalar));
-    }
-    let (prefix, width) = name.split_once("vec")?;
-    let scalar = match prefix {
-        "b" => Scalar::Bool,
-        "i" => Scalar::Int,
-        "u" => Scalar::Uint,
-        "" => Scalar::Float,
-        "d" => Scalar::Double,
-        _ => Scalar::ALL.into_iter().find(|scalar| scalar.is_extended() && scalar.name() == prefix)?,
-    };
-    let width = width.parse().ok().filter(|width| *width > 1)?;
-    Some(Type::vector(scalar, width))
 }

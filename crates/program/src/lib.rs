@@ -21,6 +21,7 @@ pub mod control;
 pub mod entry_point;
 pub mod float;
 mod format_1;
+pub mod interface;
 pub mod json;
 pub mod memory;
 pub mod needs;

@@ -1,8 +1,11 @@
 //! What expressions and functions use by themselves: types that GLSL lacks, categories of subgroup operations.
 
+use std::collections::BTreeSet;
+
 use crate::ops::Gives;
+use crate::resource::ResourceClass;
 use crate::subgroup::{Category, Param, Reach};
-use crate::tree::{Builtin, Expr, Function, SubgroupCall};
+use crate::tree::{Builtin, Expr, Function, Program, SubgroupCall, walk_block};
 use crate::types::{Scalar, Type};
 
 /// The scalar types of parameters, locals and result.
@@ -58,4 +61,14 @@ pub fn least_subgroup_size(call: &SubgroupCall) -> u32 {
         Reach::Quad => 4,
         Reach::Own | Reach::Tangle => call.cluster.unwrap_or(1),
     }
+}
+
+/// The arrays of descriptors that a program has: those that it reads from.
+pub fn resource_classes(program: &Program) -> BTreeSet<ResourceClass> {
+    let mut classes = BTreeSet::new();
+    let mut expr = |expr: &Expr| classes.extend(if let Expr::Resource(of) = expr { Some(of.class) } else { None });
+    for function in &program.functions {
+        walk_block(&function.body, &mut |stmt| stmt.direct_exprs().for_each(|part| part.walk(&mut expr)));
+    }
+    classes
 }

@@ -4,12 +4,9 @@
 //! Every array has as many resources as [`Data::resources`](crate::case::Data::resources) has words, and each resource holds one word of
 //! these. Nothing writes to them, so that what is read follows from the index alone.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
-use crate::case::interface::FIRST_RESOURCE;
-use crate::tree::{Expr, Program, walk_block};
+use crate::interface::FIRST_RESOURCE;
 
 /// The most resources of an array. What a device has room for it says itself (`maxPerStageDescriptorStorageBuffers` and the like).
 pub const MAX_RESOURCES: usize = 8;
@@ -50,28 +47,4 @@ impl ResourceClass {
             ResourceClass::StorageImage => "storage_images",
         }
     }
-}
-
-/// The arrays of descriptors that a program has: those that it reads from.
-pub fn resource_classes(program: &Program) -> BTreeSet<ResourceClass> {
-    let mut classes = BTreeSet::new();
-    let mut expr = |expr: &Expr| classes.extend(if let Expr::Resource(of) = expr { Some(of.class) } else { None });
-    for function in &program.functions {
-        walk_block(&function.body, &mut |stmt| stmt.direct_exprs().for_each(|part| part.walk(&mut expr)));
-    }
-    classes
-}
-
-/// `array[index]`, or `array[nonuniformEXT(index)]`: the word of a resource.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Resource {
-    /// Which array.
-    pub class: ResourceClass,
-    /// A uint below the number of resources.
-    pub index: Box<Expr>,
-    /// True if the access is decorated `NonUniform`. Without that the index has to be the same in all invocations of the dispatch that execute
-    /// the access (docs/rules.md, Y11; the specification is content with less).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub non_uniform: bool,
 }

@@ -6,8 +6,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::format_1;
-
 /// The kind of a scalar type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScalarKind {
@@ -157,12 +155,6 @@ impl Scalar {
         !matches!(self, Scalar::Bool) && self.size() != 32
     }
 
-    /// True if subgroup operations on the type are a feature of their own: `shaderSubgroupExtendedTypes`, for integers of 8, 16 and 64
-    /// bits and floats of 16 (VUID-RuntimeSpirv-None-06275).
-    pub const fn is_extended_in_subgroups(self) -> bool {
-        self.is_extended() && !matches!(self, Scalar::Double)
-    }
-
     /// The unsigned integer of the same size; what is no signed integer stays.
     pub const fn unsigned(self) -> Scalar {
         if self.is_signed() { self.twin(false) } else { self }
@@ -193,23 +185,6 @@ impl Scalar {
             (((bits << unused) as i64) >> unused) as u64
         } else {
             bits
-        }
-    }
-
-    /// What is logged of a value: the bits of a float, those of 16 bits as `float`; an integer widened to at least a word.
-    pub fn logged(self, bits: u64) -> u64 {
-        match (self.is_float(), self.size()) {
-            (false, _) => self.extend(bits),
-            (true, ..=31) => crate::float::bits(Scalar::Float, crate::float::value(self, bits)),
-            (true, _) => bits,
-        }
-    }
-
-    /// The bits of the value that is logged so, if there is one.
-    pub fn from_logged(self, logged: u64) -> u64 {
-        match (self.is_float(), self.size()) {
-            (true, ..=31) => crate::float::bits(self, crate::float::value(Scalar::Float, logged)),
-            _ => logged & self.bits(),
         }
     }
 
@@ -333,9 +308,43 @@ impl FromStr for Type {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Type, String> {
-        let known = named(name).or_else(|| format_1::ty(name));
+        let known = named(name).or_else(|| named_in_format_1(name));
         known.filter(|ty| ty.exists()).ok_or_else(|| format!("unknown type '{name}'"))
     }
+}
+
+/// The type of a name in format 1: `uvec4`, `uvec4[2]`, `mat2x3` of two columns, `Struct_ivec2_3`. It may be one that does not exist.
+fn named_in_format_1(name: &str) -> Option<Type> {
+    let many = |single_type: &str, count: &str, shape: fn(u8) -> Shape| {
+        Some(Type { shape: shape(count.parse().ok()?), ..single_in_format_1(single_type)? })
+    };
+    let array = || name.strip_suffix(']')?.split_once('[').and_then(|(of, n)| many(of, n, Shape::Array));
+    let structure = || name.strip_prefix("Struct_")?.rsplit_once('_').and_then(|(of, n)| many(of, n, Shape::Struct));
+    let matrix = || {
+        name.split_once('x').and_then(|(columns, rows)| {
+            let (prefix, count) = columns.split_at_checked(columns.len().checked_sub(1)?)?;
+            many(&format!("{}vec{rows}", prefix.strip_suffix("mat")?), count, Shape::Matrix)
+        })
+    };
+    single_in_format_1(name).or_else(array).or_else(structure).or_else(matrix)
+}
+
+fn single_in_format_1(name: &str) -> Option<Type> {
+    let scalar = |name: &str| Scalar::ALL.into_iter().find(|scalar| scalar.info().format_1 == name);
+    if let Some(scalar) = scalar(name) {
+        return Some(Type::scalar(scalar));
+    }
+    let (prefix, width) = name.split_once("vec")?;
+    let scalar = match prefix {
+        "b" => Scalar::Bool,
+        "i" => Scalar::Int,
+        "u" => Scalar::Uint,
+        "" => Scalar::Float,
+        "d" => Scalar::Double,
+        _ => Scalar::ALL.into_iter().find(|scalar| scalar.is_extended() && scalar.name() == prefix)?,
+    };
+    let width = width.parse().ok().filter(|width| *width > 1)?;
+    Some(Type::vector(scalar, width))
 }
 
 fn named(name: &str) -> Option<Type> {

@@ -47,7 +47,7 @@ fn a_bundle_has_no_path_of_this_machine() {
     const PLACE: &str = "/home/somebody/mesa/src/x.c:301: failed";
     let (_, mut case) = vectors().swap_remove(0);
     case.about = PLACE.into();
-    let cell = Cell { outcome: Outcome::NotRun, text: PLACE.into() };
+    let cell = Cell { outcome: Outcome::NotRun, text: PLACE.into(), detail: PLACE.into() };
     let mut subject = Subject {
         signature: Some(Signature { kind: Kind::Crash, detail: Detail::Text(PLACE.into()) }),
         basis: Basis::Nothing,

@@ -241,11 +241,20 @@ pub enum Outcome {
         #[serde(deserialize_with = "list")]
         problems: Vec<String>,
     },
-    /// A function of the driver failed: of Vulkan, of EGL, of OpenGL.
+    /// A function of Vulkan failed.
     VulkanError {
-        /// The function, for example `vkCreateComputePipelines` or `glCompileShader`.
+        /// The function, for example `vkCreateComputePipelines`.
         call: Line,
-        /// What it returned, for example `VK_ERROR_UNKNOWN`; of OpenGL's compiler and linker, what they said first.
+        /// What it returned, for example `VK_ERROR_UNKNOWN`.
+        result: Line,
+        /// What was being done.
+        stage: Stage,
+    },
+    /// A function of OpenGL or EGL failed.
+    OpenGlError {
+        /// The function, for example `glCompileShader`.
+        call: Line,
+        /// Its error; of the compiler and the linker, what they said first.
         result: Line,
         /// What was being done.
         stage: Stage,
@@ -316,6 +325,7 @@ impl Outcome {
     pub const fn failed_in(&self) -> Option<Stage> {
         match self {
             Outcome::VulkanError { stage, .. }
+            | Outcome::OpenGlError { stage, .. }
             | Outcome::OutOfMemory { stage, .. }
             | Outcome::DeviceLost { stage }
             | Outcome::Crashed { stage, .. }
@@ -623,7 +633,7 @@ impl fmt::Display for Outcome {
             Outcome::Completed(_) => formatter.write_str("completed"),
             Outcome::Unsupported { missing } => write!(formatter, "not supported: {}", missing.join(", ")),
             Outcome::Invalid { problems } => write!(formatter, "invalid job: {}", problems.join(", ")),
-            Outcome::VulkanError { call, result, stage } => {
+            Outcome::VulkanError { call, result, stage } | Outcome::OpenGlError { call, result, stage } => {
                 write!(formatter, "{call} returned {result} while {stage}")
             }
             Outcome::OutOfMemory { shortage, stage, .. } => {

@@ -39,7 +39,7 @@ use tangle_files::text::{Line, Lines};
 use tangle_program::case::SpirvVersion;
 
 /// Changes whenever a frame changes its form, so that a worker of another version is recognised.
-pub(crate) const VERSION: u32 = 0x7a61_0005;
+pub(crate) const VERSION: u32 = 0x7a61_0006;
 
 /// First bytes of every frame.
 const MARK: [u8; 4] = *b"tngl";

@@ -77,7 +77,7 @@ fn what_the_compiler_refuses_is_one_line() {
         let launches = vec![Launch { groups: [1, 1, 1], ..Launch::default() }];
         let job = Job { source: source("#version 450\nvoid main() { x = 1; }", [1; 3]), launches, ..Job::default() };
         match device.run(job) {
-            Outcome::VulkanError { call, result, stage: Stage::Module } => {
+            Outcome::OpenGlError { call, result, stage: Stage::Module } => {
                 assert_eq!(call, "glCompileShader");
                 assert!(result.to_lowercase().starts_with("error") && result.len() <= 200, "{result}");
             }

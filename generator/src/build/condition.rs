@@ -1,10 +1,12 @@
 //! Conditions, selectors and bounds: what parts the lanes.
 //!
 //! All of them are [`Class::Clean`]. They are made so that most of them are true for some lanes and false for others: single bits and
-//! small fields of lane numbers, data and counters, not comparisons of arbitrary words.
+//! small fields of lane numbers, data and counters, not comparisons of arbitrary words. Which kind comes next: [`table`].
+
+mod table;
 
 use tangle_program::case::SpecConstant;
-use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
+use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Builtin, Expr, VarId};
 use tangle_program::types::{Scalar, Type};
@@ -14,7 +16,13 @@ use super::control::Outlook;
 use super::expression::{bin, cast, lane, uint};
 use super::frame::{Role, Source};
 use crate::class::{Class, Decision};
-use crate::weights::Condition;
+use crate::profile::Profile;
+use table::CONDITIONS;
+
+/// The weights of the table in a profile.
+pub(super) fn weights(profile: Profile) -> Vec<u32> {
+    CONDITIONS.iter().map(|row| row.weight.in_profile(profile)).collect()
+}
 
 /// A condition and what is known about it.
 pub(crate) struct Cond {
@@ -52,8 +60,8 @@ impl Builder<'_> {
     }
 
     fn condition_once(&mut self) -> Cond {
-        let kind = Condition::ALL[self.draw.index(self.weights.conditions.iter().copied())];
-        self.condition_of(kind, 1)
+        let row = &CONDITIONS[self.draw.index(self.weights.rows.conditions.iter().copied())];
+        (row.build)(self)
     }
 
     /// A condition on a lane's own data: no operation in it, and lanes likely differ.
@@ -61,32 +69,19 @@ impl Builder<'_> {
         if self.is_fragment() && self.config.demote && self.draw.percent(10) {
             return Cond::new(Expr::Builtin(Builtin::Helper), Source::Local);
         }
-        let kind = self.draw.pick(&[Condition::Bits, Condition::Compare, Condition::Lane, Condition::Iteration]);
-        self.condition_of(kind, 0)
+        match self.draw.below(4) {
+            0 => self.bits(),
+            1 => self.compare(),
+            2 => self.lanes(),
+            _ => self.iteration_or_bits(),
+        }
     }
 
-    fn condition_of(&mut self, kind: Condition, depth: u32) -> Cond {
-        match kind {
-            Condition::Bits => self.bits(),
-            Condition::Compare => self.compare(),
-            Condition::Lane => self.lanes(),
-            Condition::Iteration => match self.counter() {
-                Some(counter) => self.iteration(counter),
-                None => self.bits(),
-            },
-            Condition::Variable => match self.variable(Type::BOOL, Class::Clean) {
-                Some(var) => Cond::new(Expr::Var(var), Source::Var(var)),
-                None => self.bits(),
-            },
-            Condition::Uniform => Cond::uniform(self.uniform_condition()),
-            Condition::Vote if self.frame.flow.is_exact() => self.vote(),
-            Condition::Vote => self.compare(),
-            Condition::Join if depth > 0 => self.join(),
-            Condition::Not if depth > 0 => {
-                let cond = self.condition();
-                Cond { expr: Expr::unary(UnaryOp::Not, cond.expr), ..cond }
-            }
-            Condition::Join | Condition::Not => self.bits(),
+    /// On the counter of a loop around, if there is one.
+    fn iteration_or_bits(&mut self) -> Cond {
+        match self.counter() {
+            Some(counter) => self.iteration(counter),
+            None => self.bits(),
         }
     }
 

@@ -1,4 +1,6 @@
-//! Expressions over a lane's own values, and the operations inside them.
+//! Expressions over a lane's own values, and the operations inside them. Which kind comes next: [`table`].
+
+mod table;
 
 use tangle_program::case::SpirvVersion;
 use tangle_program::ops::{BinaryOp, Gives, Intrinsic, UnaryOp};
@@ -11,7 +13,13 @@ use super::data::BOUNDARIES;
 use super::float::largest;
 use super::frame::Role;
 use crate::class::Class;
-use crate::weights::Arithmetic;
+use crate::profile::Profile;
+pub(super) use table::ARITHMETIC;
+
+/// The weights of the table in a profile.
+pub(super) fn weights(profile: Profile) -> Vec<u32> {
+    ARITHMETIC.iter().map(|row| row.weight.in_profile(profile)).collect()
+}
 
 /// Whether an expression may contain subgroup operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,7 +292,6 @@ impl Builder<'_> {
 
     /// A number.
     pub(crate) fn arithmetic(&mut self, scalar: Scalar, want: Want) -> Expr {
-        use BinaryOp::{Add, BitAnd, BitOr, BitXor, Mul, Shl, Shr, Sub};
         if scalar.is_float() {
             return self.floating(scalar, want);
         }
@@ -296,50 +303,26 @@ impl Builder<'_> {
             let word = self.resource(want);
             return if scalar == Scalar::Uint { word } else { cast(scalar, word) };
         }
-        let kind = Arithmetic::ALL[self.draw.index(self.weights.arithmetic.iter().copied())];
-        match kind {
-            Arithmetic::Leaf => self.leaf(scalar, want),
-            Arithmetic::Sum => self.binary(&[Add, Sub], scalar, want),
-            Arithmetic::Bits => {
-                if self.draw.percent(12) {
-                    let op = self.draw.pick(&[UnaryOp::BitNot, UnaryOp::Neg]);
-                    return Expr::unary(op, self.arithmetic(scalar, want.deeper()));
-                }
-                self.binary(&[BitXor, BitAnd, BitOr], scalar, want)
-            }
-            Arithmetic::Product => self.binary(&[Mul], scalar, want),
-            Arithmetic::Shift => {
-                let op = self.draw.pick(&[Shl, Shr]);
-                let lhs = self.varying(scalar, want.deeper());
-                bin(op, lhs, self.shift_amount(scalar, want))
-            }
-            Arithmetic::Quotient => self.quotient(scalar, want),
-            Arithmetic::Intrinsic => self.intrinsic(scalar, want),
-            Arithmetic::Idiom => self.idiom(scalar, want),
-            Arithmetic::Algebra => self.algebra(scalar, want),
-            Arithmetic::Select => self.select(scalar, want),
-            Arithmetic::Cast => match self.draw.below(3) {
-                0 => cast(scalar, self.boolean(want.deeper())),
-                _ => {
-                    let other = match self.extended_scalar() {
-                        // Any other integer is but a conversion away.
-                        Some(other) if other.is_float() && self.draw.percent(50) => {
-                            let whole = cast(Scalar::Int, self.floating(other, want.defined()));
-                            return if scalar == Scalar::Int { whole } else { cast(scalar, whole) };
-                        }
-                        Some(other) if !other.is_float() && self.draw.percent(50) => other,
-                        _ if scalar == Scalar::Int => Scalar::Uint,
-                        _ => Scalar::Int,
-                    };
-                    cast(scalar, self.arithmetic(other, want.deeper()))
-                }
-            },
-            Arithmetic::Component => self.component(scalar, want),
-            Arithmetic::Operation => match self.operation_in(Type::scalar(scalar), want) {
-                Some(expr) => expr,
-                None => self.leaf(scalar, want),
-            },
+        let row = &ARITHMETIC[self.draw.index(self.weights.rows.arithmetic.iter().copied())];
+        (row.integer)(self, scalar, want)
+    }
+
+    /// From another type.
+    fn integer_conversion(&mut self, scalar: Scalar, want: Want) -> Expr {
+        if self.draw.below(3) == 0 {
+            return cast(scalar, self.boolean(want.deeper()));
         }
+        let other = match self.extended_scalar() {
+            // Any other integer is but a conversion away.
+            Some(other) if other.is_float() && self.draw.percent(50) => {
+                let whole = cast(Scalar::Int, self.floating(other, want.defined()));
+                return if scalar == Scalar::Int { whole } else { cast(scalar, whole) };
+            }
+            Some(other) if !other.is_float() && self.draw.percent(50) => other,
+            _ if scalar == Scalar::Int => Scalar::Uint,
+            _ => Scalar::Int,
+        };
+        cast(scalar, self.arithmetic(other, want.deeper()))
     }
 
     pub(crate) fn select(&mut self, scalar: Scalar, want: Want) -> Expr {

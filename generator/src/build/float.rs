@@ -13,9 +13,8 @@ use tangle_program::tree::MAX_EXPR_DEPTH;
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::expression::{Want, as_number, bin, cast, lane, nesting, number, uint};
+use super::expression::{ARITHMETIC, Want, as_number, bin, cast, lane, nesting, number, uint};
 use crate::class::Class;
-use crate::weights::Arithmetic;
 
 /// Integers up to this, all ones in binary, can be stored to variables.
 pub(crate) const fn largest(scalar: Scalar) -> u32 {
@@ -49,35 +48,15 @@ impl Builder<'_> {
     }
 
     fn unfitted(&mut self, scalar: Scalar, want: Want) -> Expr {
-        use BinaryOp::{Add, Mul, Sub};
         if want.is_leaf() || self.draw.is_exhausted() {
             return self.float_leaf(scalar, want);
         }
-        let kind = Arithmetic::ALL[self.draw.index(self.weights.arithmetic.iter().copied())];
-        match kind {
-            Arithmetic::Leaf => self.float_leaf(scalar, want),
-            Arithmetic::Sum => self.binary(&[Add, Sub], scalar, want),
-            Arithmetic::Product => self.binary(&[Mul], scalar, want),
-            Arithmetic::Bits => Expr::unary(UnaryOp::Neg, self.varying(scalar, want.deeper())),
-            Arithmetic::Shift => {
-                let factor = self.draw.pick(&[2, 1, 3, 8, -4, 6]);
-                bin(Mul, self.varying(scalar, want.deeper()), quarters(scalar, factor))
-            }
-            Arithmetic::Quotient | Arithmetic::Intrinsic | Arithmetic::Idiom | Arithmetic::Algebra => {
-                self.float_intrinsic(scalar, want)
-            }
-            Arithmetic::Select => self.select(scalar, want),
-            Arithmetic::Cast => self.converted(scalar, want),
-            Arithmetic::Component => self.component(scalar, want),
-            Arithmetic::Operation => match self.operation_in(Type::scalar(scalar), want) {
-                Some(expr) => expr,
-                None => self.float_leaf(scalar, want),
-            },
-        }
+        let row = &ARITHMETIC[self.draw.index(self.weights.rows.arithmetic.iter().copied())];
+        (row.float)(self, scalar, want)
     }
 
     /// From another type.
-    fn converted(&mut self, scalar: Scalar, want: Want) -> Expr {
+    pub(super) fn converted(&mut self, scalar: Scalar, want: Want) -> Expr {
         let other = self.extended_scalar().filter(|&other| other != scalar);
         match (self.draw.below(4), other) {
             (0, _) => cast(scalar, self.boolean(want.deeper())),
@@ -89,7 +68,7 @@ impl Builder<'_> {
         }
     }
 
-    fn float_intrinsic(&mut self, scalar: Scalar, want: Want) -> Expr {
+    pub(super) fn float_intrinsic(&mut self, scalar: Scalar, want: Want) -> Expr {
         use Intrinsic::{Abs, Ceil, Clamp, Floor, Max, Min, Sign, Trunc};
         let op = self.draw.pick(&[Min, Max, Floor, Abs, Clamp, Trunc, Sign, Ceil]);
         let first = self.varying(scalar, want.deeper());

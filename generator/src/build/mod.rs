@@ -16,6 +16,7 @@ pub(crate) mod idiom;
 mod log;
 mod operation;
 mod resource;
+mod row;
 mod series;
 mod statement;
 mod template;
@@ -30,7 +31,7 @@ use tangle_program::variant::Variant;
 use crate::class::Flow;
 use crate::config::{Config, Density, Size};
 use crate::draw::Draw;
-use crate::weights::Weights;
+use crate::weights::{Rows, Weights};
 use estimate::{Estimate, EstimatedMask};
 use frame::{Cost, Frame};
 use function::Made;
@@ -85,7 +86,13 @@ pub(crate) struct Builder<'a> {
 pub(crate) fn case(bytes: &[u8], config: &Config) -> Case {
     let mut draw = Draw::new(bytes);
     draw.window(SWARM.0, SWARM.1);
-    let mut weights = config.profile.weights();
+    let rows = Rows {
+        statements: statement::weights(config.profile),
+        templates: template::weights(config.profile),
+        arithmetic: expression::weights(config.profile),
+        conditions: condition::weights(config.profile),
+    };
+    let mut weights = Weights::new(config.profile, rows);
     weights.swarm(&mut draw);
     let density = config.density.unwrap_or_else(|| {
         draw.weighted(&[(4, Density::Dense), (5, Density::Medium), (6, Density::Sparse), (5, Density::Final)])

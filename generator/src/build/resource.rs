@@ -1,7 +1,7 @@
 //! Words of the resources of arrays of descriptors: chosen by what is the same everywhere, or by what differs from lane to lane.
 
 use tangle_program::ops::BinaryOp;
-use tangle_program::resource::Resource;
+use tangle_program::tree::Resource;
 use tangle_program::tree::{Block, Expr};
 use tangle_program::types::{Scalar, Type};
 

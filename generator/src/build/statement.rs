@@ -1,4 +1,6 @@
-//! Statements: which one comes next, and the plain ones.
+//! Statements: which one comes next ([`table`]), and the plain ones.
+
+mod table;
 
 use tangle_program::case::Stage;
 use tangle_program::ops::BinaryOp;
@@ -11,17 +13,21 @@ use super::Builder;
 use super::expression::{Want, as_number, bin, cast, lane, nesting};
 use super::frame::{Cost, Jump, Role};
 use super::log::Moment;
+use super::row::Row;
 use crate::class::{Class, Decision};
-use crate::weights::Statement;
+use crate::profile::Profile;
+use table::STATEMENTS;
 
 /// Locals a function has at most before it reuses them.
 const MANY_LOCALS: usize = 14;
 
-/// What is long stands in loops of so many iterations at most.
-const FEW_TRIPS: u32 = 4;
-
 /// Of a hundred operations, those put where only some lanes evaluate them.
 const CHOSEN_OPERATIONS: u32 = 6;
+
+/// The weights of the table in a profile.
+pub(super) fn weights(profile: Profile) -> Vec<u32> {
+    Row::weights(STATEMENTS, profile)
+}
 
 /// True if no lane goes on after the last statement.
 pub(crate) fn ends_in_jump(block: &Block) -> bool {
@@ -151,59 +157,10 @@ impl Builder<'_> {
         if self.is_fragment() && self.config.demote && self.draw.percent(3) {
             return self.demote(out);
         }
-        let weights: [u32; Statement::COUNT] = std::array::from_fn(|i| self.weight_here(Statement::ALL[i]));
-        let kind = Statement::ALL[self.draw.index(weights.into_iter())];
-        match kind {
-            Statement::Assign => self.assignment(out),
-            Statement::Operation => self.operation_statement(out),
-            Statement::If => self.if_statement(out),
-            Statement::Switch => self.switch_statement(out),
-            Statement::Loop => self.loop_statement(out),
-            Statement::Call => self.call_statement(out),
-            Statement::Template => self.template(out),
-            Statement::Barrier => self.barrier(out),
-            Statement::Witness => self.witness(out),
-            Statement::Exit => self.exit(out),
-            Statement::Element => self.element_statement(out),
-            Statement::Assume => self.assumption(out),
-            Statement::Series => self.series(out),
-            Statement::Rotation => self.rotation(out),
-            Statement::Uniform => self.uniform_variable(out),
-        }
-    }
-
-    fn weight_here(&self, kind: Statement) -> u32 {
-        let weight = self.weights.statements[kind as usize];
-        let exact = self.frame.flow.is_exact();
-        let deep = self.frame.opens.len() as u32 >= self.size.depth;
-        let fits = match kind {
-            Statement::If | Statement::Switch | Statement::Template => !deep,
-            Statement::Loop => !deep && self.affordable_trips() >= 2,
-            Statement::Exit => self.can_exit(),
-            Statement::Call => self.can_call(),
-            Statement::Barrier => self.has(SubgroupOp::Barrier),
-            Statement::Element => self.weights.aggregates > 0,
-            Statement::Assume => self.weights.hints > 0,
-            Statement::Series => self.frame.trips <= FEW_TRIPS,
-            Statement::Rotation => self.frame.in_loop(),
-            Statement::Uniform => self.has_uniform_operands(),
-            Statement::Assign | Statement::Operation | Statement::Witness => true,
-        };
-        let weight = match kind {
-            // Deep nests are rare, so that their insides are reached.
-            Statement::If | Statement::Switch | Statement::Loop | Statement::Template => {
-                let depth = self.frame.opens.len() as u32;
-                weight * self.size.depth.saturating_sub(depth) / self.size.depth
-            }
-            _ => weight,
-        };
-        match kind {
-            _ if !fits => 0,
-            // Nothing exact is seen there: some, for the checks of observed tangles.
-            Statement::Operation | Statement::Witness if !exact => weight / 3,
-            Statement::Operation if !self.is_maximal() => weight * 3 / 2,
-            _ => weight,
-        }
+        let weights: [u32; STATEMENTS.len()] =
+            std::array::from_fn(|i| STATEMENTS[i].weight_here(self, self.weights.rows.statements[i]));
+        let row = &STATEMENTS[self.draw.index(weights.into_iter())];
+        (row.build)(self, out);
     }
 
     fn scalar_type(&mut self) -> Type {

@@ -3,9 +3,8 @@
 use rspirv::dr;
 use smallvec::smallvec;
 
-use super::instructions::{float_width, integer_width};
 use super::texel::Rounding;
-use super::{Cells, Decoder, id_at, invalid, literal_at};
+use super::{Cells, Decoder, float_width, id_at, integer_width, invalid, literal_at};
 use crate::code::*;
 use crate::outcome::{Error, Why};
 use crate::types::Type;

@@ -7,7 +7,7 @@ use super::instructions::int2_of;
 use super::{Decoder, TEMP, invalid};
 use crate::alu;
 use crate::code::*;
-use crate::exec::float::{decode, encode};
+use crate::exec::format::{decode, encode};
 use crate::outcome::Error;
 use crate::types::{Scalar, TypeId};
 

@@ -6,9 +6,8 @@ use rspirv::spirv::{Dim, ImageFormat, ImageOperands, Op as Opcode};
 
 use smallvec::smallvec;
 
-use super::instructions::integer_width;
 use super::texel::format_of;
-use super::{Cells, Decoder, Def, Pointer, id_at, invalid, literal_at};
+use super::{Cells, Decoder, Def, Pointer, id_at, integer_width, invalid, literal_at};
 use crate::code::*;
 use crate::outcome::{Error, Why};
 use crate::types::{Image, Scalar, Type};

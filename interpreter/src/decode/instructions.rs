@@ -5,7 +5,7 @@ use rspirv::spirv::Op as Opcode;
 use smallvec::smallvec;
 
 use super::image::is_image;
-use super::{Cells, Decoder, Def, id_at, invalid, literal_at};
+use super::{Cells, Decoder, Def, float_width, id_at, integer_width, invalid, literal_at};
 use crate::code::*;
 use crate::outcome::{Error, Why};
 use crate::types::{Scalar, Type, TypeId};
@@ -545,22 +545,6 @@ impl Decoder<'_> {
         let d = self.temp();
         self.push(Op::Dot { from, to, signs, saturate }, d, [NONE, NONE, accumulator], &[], &both);
         self.define(id, ty, smallvec![d])
-    }
-}
-
-pub(super) fn integer_width(scalar: Scalar) -> Result<u8, Error> {
-    match scalar {
-        Scalar::Bool => Ok(1),
-        Scalar::Int(width, _) => Ok(width),
-        Scalar::Pointer => Ok(64),
-        Scalar::Float(_) => Err(invalid("a float where an integer has to be")),
-    }
-}
-
-pub(super) fn float_width(scalar: Scalar) -> Result<u8, Error> {
-    match scalar {
-        Scalar::Float(width) => Ok(width),
-        _ => Err(invalid("no float where one has to be")),
     }
 }
 

@@ -4,8 +4,7 @@ use rspirv::dr::{self, Operand};
 use rspirv::spirv::{MemoryAccess, Op as Opcode};
 use smallvec::smallvec;
 
-use super::instructions::integer_width;
-use super::{Decoder, Def, Pointer, id_at, invalid};
+use super::{Decoder, Def, Pointer, id_at, integer_width, invalid};
 use crate::alu;
 use crate::code::*;
 use crate::outcome::Error;

@@ -3,8 +3,7 @@
 
 use rspirv::spirv::ImageFormat;
 
-use super::instructions::{float_width, integer_width};
-use super::{Cells, Decoder};
+use super::{Cells, Decoder, float_width, integer_width};
 use crate::code::*;
 use crate::outcome::{Error, Why};
 use crate::types::{Encoding, Format, Scalar};

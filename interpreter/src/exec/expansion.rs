@@ -9,8 +9,8 @@
 //! Sums, differences, products, quotients, negations, absolute values, minima and maxima continue an expansion; variables, phis, selections and calls
 //! hand it on. What comes from memory that others see, from a subgroup operation, or from any other function is a value as it stands.
 
-use super::Number;
-use super::float::{add, between_all, exponent_of, format, mul, widen};
+use super::accuracy::{Number, between_all, widen};
+use super::format::{add, exponent_of, format, mul};
 use crate::code::Reg;
 
 /// The unit of what is not known exactly.

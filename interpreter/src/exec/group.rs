@@ -1,6 +1,7 @@
 //! Subgroup operations (SPIR-V 1.6 §3.52.24): functions of the tangle of one subgroup and the operands of its lanes.
 
-use super::float::{Number, encode};
+use super::accuracy::{Answer, Number};
+use super::format::encode;
 use super::{Machine, POISON, Stop};
 use crate::alu;
 use crate::code::*;
@@ -558,14 +559,14 @@ impl Machine<'_> {
                 let pick = |x: f64, y: f64| if fold == Fold::FMin { x.min(y) } else { x.max(y) };
                 let low = ends.iter().map(|end| end.0).reduce(pick).unwrap_or(0.0);
                 let high = ends.iter().map(|end| end.1).reduce(pick).unwrap_or(0.0);
-                super::float::Answer::Between(low, high)
+                Answer::Between(low, high)
             }
             _ => {
                 let exact: Vec<f64> = ends.iter().filter(|(low, high)| low == high).map(|(low, _)| *low).collect();
                 let sum = if exact.len() == ends.len() { self.exact_fold(w, fold, &exact) } else { None };
                 match sum.filter(|sum| encode(w, *sum).is_some()) {
-                    Some(sum) => super::float::Answer::Between(sum, sum),
-                    None => super::float::Answer::Open(Why::Precision),
+                    Some(sum) => Answer::Between(sum, sum),
+                    None => Answer::Open(Why::Precision),
                 }
             }
         };

@@ -16,7 +16,8 @@ use tangle_oracle::rules::{Drawn, MinimalReconvergence, Spec};
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{self, Case, SubgroupSize};
 use tangle_program::memory::buffer_bytes;
-use tangle_program::resource::{ResourceClass, resource_classes};
+use tangle_program::needs::resource_classes;
+use tangle_program::resource::ResourceClass;
 use tangle_program::variant::{PASSES, Variant};
 use tangle_runner::toolchain;
 

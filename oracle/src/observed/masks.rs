@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tangle_program::subgroup::{Severity, SubgroupOp, lanes};
 
+use super::group::{By, Class, Group, Instances};
 use super::segment::Segments;
-use super::solve::{By, Class, Group, Instances};
 use super::trace::{Bindings, Bound, Step};
 use super::{Broken, Status, TangleRule};
 

@@ -55,6 +55,7 @@
 //!   other, so that following comes to no end ([`follow`] gives `None`).
 //! - *Selectors inside.* Lanes with one selector that are apart in the segment of a switch were apart in the segment around it, too.
 
+mod group;
 mod masks;
 mod order;
 mod rule;
@@ -71,52 +72,12 @@ use crate::lower::Code;
 use crate::machine::{Learnt, Machine, Pass, Stop};
 use crate::map::Layout;
 use crate::rules::Spec;
-use tangle_program::case::{Case, Tier};
+use tangle_program::case::Case;
 use trace::{Bindings, Trace};
-
-/// How a word that shows a result of an open tangle was judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
-    /// Adopted; by itself it could have been anything that the operation may give.
-    Open,
-    /// Adopted, and judged: the other results decide it, or leave few values.
-    Checked,
-    /// Not adopted: no legal division gives it.
-    Broken(Broken),
-}
-
-/// Why no legal division gives a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Broken {
-    pub rule: TangleRule,
-    /// The weakest rule that it takes to say so: never better than the rule's own.
-    pub severity: Severity,
-}
-
-impl Broken {
-    /// A broken rule at a tier. With maximal reconvergence it is a sentence that says who is together.
-    pub fn at(tier: Tier, rule: TangleRule) -> Broken {
-        let severity = if tier == Tier::Maximal { Severity::Hard } else { rule.severity() };
-        Broken { rule, severity }
-    }
-
-    /// The same, said with another rule besides.
-    pub fn resting_on(self, severity: Severity) -> Broken {
-        Broken { severity: self.severity.max(severity), ..self }
-    }
-}
+pub(crate) use trace::{Broken, Seen, Status};
 
 /// Rounds of following at most; each brings to light what the one before made known.
 const ROUNDS: usize = 6;
-
-/// What the lanes of a group logged, by slot.
-#[derive(Clone, Debug)]
-pub(crate) struct Seen<'a> {
-    /// The words; zeros at the end may be left out.
-    pub logs: Vec<&'a [u32]>,
-    /// Other than zero where a word is not looked at; nothing is known of a lane from a site on that is not.
-    pub hidden: Vec<&'a [u32]>,
-}
 
 /// Follows what the lanes of a group logged, from a prediction that leaves something open. `None` if it
 /// is not known who visits what.

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 use tangle_program::subgroup::lanes;
 
-use super::solve::{Class, Instances};
+use super::group::{Class, Instances};
 use super::trace::{Known, Step};
 
 /// What distinguishes events.

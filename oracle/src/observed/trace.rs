@@ -3,14 +3,56 @@
 use std::collections::HashMap;
 
 use smallvec::SmallVec;
+use tangle_program::case::Tier;
 use tangle_program::subgroup::{Gives, Severity};
 use tangle_program::types::Scalar;
 
-use super::{Seen, Status};
+use super::rule::TangleRule;
 use crate::lower::{Code, OpNode};
 use crate::map::Layout;
 use crate::mask::Mask;
 use crate::value::Value;
+
+/// How a word that shows a result of an open tangle was judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Adopted; by itself it could have been anything that the operation may give.
+    Open,
+    /// Adopted, and judged: the other results decide it, or leave few values.
+    Checked,
+    /// Not adopted: no legal division gives it.
+    Broken(Broken),
+}
+
+/// Why no legal division gives a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Broken {
+    pub rule: TangleRule,
+    /// The weakest rule that it takes to say so: never better than the rule's own.
+    pub severity: Severity,
+}
+
+impl Broken {
+    /// A broken rule at a tier. With maximal reconvergence it is a sentence that says who is together.
+    pub fn at(tier: Tier, rule: TangleRule) -> Broken {
+        let severity = if tier == Tier::Maximal { Severity::Hard } else { rule.severity() };
+        Broken { rule, severity }
+    }
+
+    /// The same, said with another rule besides.
+    pub fn resting_on(self, severity: Severity) -> Broken {
+        Broken { severity: self.severity.max(severity), ..self }
+    }
+}
+
+/// What the lanes of a group logged, by slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen<'a> {
+    /// The words; zeros at the end may be left out.
+    pub logs: Vec<&'a [u32]>,
+    /// Other than zero where a word is not looked at; nothing is known of a lane from a site on that is not.
+    pub hidden: Vec<&'a [u32]>,
+}
 
 /// One execution by one lane: operation, slot, and how often the lane had executed it before.
 pub(crate) type Visit = (u32, u32, u32);

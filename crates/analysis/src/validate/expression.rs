@@ -5,8 +5,8 @@ use tangle_program::case::{SpirvVersion, SubgroupSize};
 use tangle_program::memory::Shared;
 use tangle_program::needs;
 use tangle_program::ops::{BinaryOp, Intrinsic, Kind};
-use tangle_program::resource::Resource;
 use tangle_program::subgroup::{Param, SubgroupOp};
+use tangle_program::tree::Resource;
 use tangle_program::tree::{Builtin, Expr, Function, Load, SubgroupCall};
 use tangle_program::types::{Scalar, Shape, Type};
 

@@ -497,7 +497,7 @@ fn costs(case: &Case) -> Checked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::info::VISITS;
+    use crate::pass::VISITS;
     use tangle_program::case::{EntryPoint, Origin, SpirvVersion};
     use tangle_program::ops::{BinaryOp, Intrinsic};
     use tangle_program::tree::Local;

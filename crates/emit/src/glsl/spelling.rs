@@ -13,7 +13,7 @@ use tangle_program::types::{Scalar, Shape, Type};
 use super::Dialect;
 
 /// The spellings of a scalar type.
-pub(super) struct ScalarSpelling {
+pub(crate) struct ScalarSpelling {
     pub name: &'static str,
     /// What stands before the number of components.
     pub vector: &'static str,
@@ -24,7 +24,7 @@ pub(super) struct ScalarSpelling {
     pub suffix: &'static str,
 }
 
-pub(super) const fn scalar(scalar: Scalar) -> ScalarSpelling {
+pub(crate) const fn scalar(scalar: Scalar) -> ScalarSpelling {
     const fn core(name: &'static str, vector: &'static str) -> ScalarSpelling {
         ScalarSpelling { name, vector, extension: None, suffix: "" }
     }

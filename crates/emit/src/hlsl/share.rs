@@ -42,7 +42,6 @@ pub fn lacks(case: &Case) -> Vec<String> {
             match stmt {
                 Stmt::Barrier(op) => drop(lacking.insert(format!("{} in HLSL", op.info().name))),
                 Stmt::Assume(_) => drop(lacking.insert("assumptions in HLSL".into())),
-                Stmt::Discard(_) => drop(lacking.insert("discard in compute shaders".into())),
                 Stmt::Assign { .. }
                 | Stmt::Log { .. }
                 | Stmt::If { .. }
@@ -56,6 +55,8 @@ pub fn lacks(case: &Case) -> Vec<String> {
                 | Stmt::Store { .. }
                 | Stmt::Atomic(_)
                 | Stmt::Sync(_) => {}
+                // And what is not listed.
+                _ => drop(lacking.insert("discard in compute shaders".into())),
             }
             stmt.direct_exprs().for_each(|expr| expr.walk(&mut |expr| lacking.extend(lacking_of(function, expr))));
         });
@@ -64,7 +65,7 @@ pub fn lacks(case: &Case) -> Vec<String> {
 }
 
 fn scalar_lacking(scalar: Scalar) -> Option<String> {
-    matches!(scalar, Scalar::Int8 | Scalar::Uint8).then(|| format!("{} in HLSL", scalar.name()))
+    (!spelling::SCALARS.contains(&scalar)).then(|| format!("{} in HLSL", scalar.name()))
 }
 
 fn lacking_of(function: &Function, expr: &Expr) -> Option<String> {

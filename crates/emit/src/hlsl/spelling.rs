@@ -10,23 +10,25 @@ use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::Builtin;
 use tangle_program::types::{Scalar, Shape, Type};
 
-/// A scalar type.
+use crate::glsl;
+
+/// The scalar types that HLSL has.
+pub(crate) const SCALARS: [Scalar; 10] = [
+    Scalar::Bool,
+    Scalar::Int,
+    Scalar::Uint,
+    Scalar::Int16,
+    Scalar::Uint16,
+    Scalar::Int64,
+    Scalar::Uint64,
+    Scalar::Float16,
+    Scalar::Float,
+    Scalar::Double,
+];
+
+/// A scalar type: those of HLSL have the same names as in GLSL.
 pub(crate) const fn scalar(scalar: Scalar) -> &'static str {
-    match scalar {
-        Scalar::Bool => "bool",
-        Scalar::Int => "int",
-        Scalar::Uint => "uint",
-        // HLSL has none: `lacks` says so.
-        Scalar::Int8 => "int8_t",
-        Scalar::Uint8 => "uint8_t",
-        Scalar::Int16 => "int16_t",
-        Scalar::Uint16 => "uint16_t",
-        Scalar::Int64 => "int64_t",
-        Scalar::Uint64 => "uint64_t",
-        Scalar::Float16 => "float16_t",
-        Scalar::Float => "float",
-        Scalar::Double => "double",
-    }
+    glsl::spelling::scalar(scalar).name
 }
 
 /// A type as HLSL names it. A matrix of the tree, whose elements are columns, is one of HLSL whose elements are rows: `m[k]` is the same
@@ -251,20 +253,8 @@ pub(crate) fn wave(op: SubgroupOp, ty: Option<Type>) -> Wave {
         Op::PartitionedExclusive(Fold::And) => Wave::Bits("WaveMultiPrefixBitAnd"),
         Op::PartitionedExclusive(Fold::Or) => Wave::Bits("WaveMultiPrefixBitOr"),
         Op::PartitionedExclusive(Fold::Xor) => Wave::Bits("WaveMultiPrefixBitXor"),
-        Op::Inclusive(Fold::Min | Fold::Max | Fold::And | Fold::Or | Fold::Xor)
-        | Op::Exclusive(Fold::Min | Fold::Max | Fold::And | Fold::Or | Fold::Xor)
-        | Op::PartitionedExclusive(Fold::Min | Fold::Max)
-        | Op::Clustered(_)
-        | Op::Partitioned(_)
-        | Op::PartitionedInclusive(_)
-        | Op::ClusteredRotate
-        | Op::QuadAll
-        | Op::QuadAny
-        | Op::Barrier
-        | Op::MemoryBarrier
-        | Op::MemoryBarrierBuffer
-        | Op::MemoryBarrierShared
-        | Op::MemoryBarrierImage => Wave::Lacking,
+        // The language has what is listed.
+        _ => Wave::Lacking,
     }
 }
 

@@ -1,17 +1,15 @@
 //! Expressions.
 
-use std::sync::OnceLock;
+mod operation;
 
 use rspirv::dr::{Instruction, Operand};
-use rspirv::grammar::INSTRUCTION_TABLE;
-use rspirv::spirv::{BuiltIn, Capability, Decoration, GroupOperation, Op, PackedVectorFormat, Scope, StorageClass};
-use rustc_hash::FxHashMap;
+use rspirv::spirv::{BuiltIn, Capability, Decoration, Op, StorageClass};
 use tangle_program::control::SelectionControl;
 use tangle_program::memory::ArrayId;
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
-use tangle_program::resource::{Resource, ResourceClass};
-use tangle_program::subgroup::{Fold, OpInfo, Param, SubgroupOp};
-use tangle_program::tree::{Builtin, Expr, SubgroupCall, VarId};
+use tangle_program::resource::ResourceClass;
+use tangle_program::tree::Resource;
+use tangle_program::tree::{Builtin, Expr, VarId};
 use tangle_program::types::{Scalar, Shape, Type};
 use tangle_program::variant::Freedom;
 
@@ -22,39 +20,6 @@ use super::statement::{Body, VarStorage};
 
 /// A value and its type.
 pub(super) type Value = (Id, Type);
-
-/// The instruction of a subgroup operation, for a generic operand of this type.
-fn instruction(info: &OpInfo, scalar: Scalar) -> Op {
-    static BY_NAME: OnceLock<FxHashMap<&'static str, Op>> = OnceLock::new();
-    let (float, signed, bool) = (scalar.is_float(), scalar.is_signed(), scalar == Scalar::Bool);
-    match info.op.fold() {
-        Some(Fold::Add) if float => Op::GroupNonUniformFAdd,
-        Some(Fold::Add) => Op::GroupNonUniformIAdd,
-        Some(Fold::Mul) if float => Op::GroupNonUniformFMul,
-        Some(Fold::Mul) => Op::GroupNonUniformIMul,
-        Some(Fold::Min) if float => Op::GroupNonUniformFMin,
-        Some(Fold::Min) if signed => Op::GroupNonUniformSMin,
-        Some(Fold::Min) => Op::GroupNonUniformUMin,
-        Some(Fold::Max) if float => Op::GroupNonUniformFMax,
-        Some(Fold::Max) if signed => Op::GroupNonUniformSMax,
-        Some(Fold::Max) => Op::GroupNonUniformUMax,
-        Some(Fold::And) if bool => Op::GroupNonUniformLogicalAnd,
-        Some(Fold::And) => Op::GroupNonUniformBitwiseAnd,
-        Some(Fold::Or) if bool => Op::GroupNonUniformLogicalOr,
-        Some(Fold::Or) => Op::GroupNonUniformBitwiseOr,
-        Some(Fold::Xor) if bool => Op::GroupNonUniformLogicalXor,
-        Some(Fold::Xor) => Op::GroupNonUniformBitwiseXor,
-        None => {
-            let all = BY_NAME.get_or_init(|| INSTRUCTION_TABLE.iter().map(|row| (row.opname, row.opcode)).collect());
-            match info.spirv.split(' ').next() {
-                // The grammar has its newer name.
-                Some("GroupNonUniformPartitionNV") => Op::GroupNonUniformPartitionEXT,
-                Some(name) => all.get(name).copied().unwrap_or(Op::Nop),
-                None => Op::Nop,
-            }
-        }
-    }
-}
 
 impl Body<'_, '_> {
     /// Adds an instruction with a result.
@@ -560,73 +525,6 @@ impl Body<'_, '_> {
         self.ids(op, to, [x])
     }
 
-    fn intrinsic(&mut self, op: Intrinsic, args: &[Expr]) -> Value {
-        let values: Vec<Value> = args.iter().map(|arg| self.eval(arg)).collect();
-        let ty = values.first().map_or(Type::UINT, |&(_, ty)| ty);
-        let result = op.info().result(ty).unwrap_or(ty);
-        let operands = values.iter().map(|&(id, _)| Operand::IdRef(id));
-        let (float, signed) = (ty.scalar.is_float(), ty.scalar.is_signed());
-        // GLSL.std.450: for floats, signed and unsigned integers.
-        let of = |numbers: [u32; 3]| numbers[if float { 0 } else { 2 - usize::from(signed) }];
-        let number = match op {
-            Intrinsic::BitfieldExtract => {
-                let op = if signed { Op::BitFieldSExtract } else { Op::BitFieldUExtract };
-                return (self.op(op, result, operands.collect()), result);
-            }
-            Intrinsic::BitfieldInsert => return (self.op(Op::BitFieldInsert, result, operands.collect()), result),
-            Intrinsic::BitfieldReverse => return (self.op(Op::BitReverse, result, operands.collect()), result),
-            Intrinsic::BitCount => return (self.op(Op::BitCount, result, operands.collect()), result),
-            Intrinsic::Expect => return (self.op(Op::ExpectKHR, result, operands.collect()), result),
-            Intrinsic::Any => return (self.op(Op::Any, result, operands.collect()), result),
-            Intrinsic::All => return (self.op(Op::All, result, operands.collect()), result),
-            // The other way round: OpSelect gives its first object where the condition is true.
-            Intrinsic::Mix => {
-                let operands = [2, 1, 0].into_iter().filter_map(|k| values.get(k)).map(|&(id, _)| Operand::IdRef(id));
-                return (self.op(Op::Select, result, operands.collect()), result);
-            }
-            Intrinsic::Pack16
-            | Intrinsic::Pack32
-            | Intrinsic::Pack64
-            | Intrinsic::Unpack8
-            | Intrinsic::Unpack16
-            | Intrinsic::Unpack32 => return (self.op(Op::Bitcast, result, operands.collect()), result),
-            Intrinsic::MulHigh | Intrinsic::AddCarry | Intrinsic::SubBorrow => {
-                let op = match op {
-                    Intrinsic::AddCarry => Op::IAddCarry,
-                    Intrinsic::SubBorrow => Op::ISubBorrow,
-                    _ if signed => Op::SMulExtended,
-                    _ => Op::UMulExtended,
-                };
-                let both = Type { shape: Shape::Struct(2), ..result };
-                let both = self.op(op, both, operands.collect());
-                return (self.extract(both, result, &[1]), result);
-            }
-            Intrinsic::Dot | Intrinsic::DotAccSat => {
-                let op = match (op, signed) {
-                    (Intrinsic::Dot, true) => Op::SDot,
-                    (Intrinsic::Dot, false) => Op::UDot,
-                    (_, true) => Op::SDotAccSat,
-                    (_, false) => Op::UDotAccSat,
-                };
-                let format = Operand::PackedVectorFormat(PackedVectorFormat::PackedVectorFormat4x8Bit);
-                return (self.op(op, result, operands.chain([format]).collect()), result);
-            }
-            Intrinsic::Trunc => 3,
-            Intrinsic::Abs => of([4, 5, 5]),
-            Intrinsic::Sign => of([6, 7, 7]),
-            Intrinsic::Floor => 8,
-            Intrinsic::Ceil => 9,
-            Intrinsic::Min => of([37, 39, 38]),
-            Intrinsic::Max => of([40, 42, 41]),
-            Intrinsic::Clamp => of([43, 45, 44]),
-            Intrinsic::FindLsb => 73,
-            Intrinsic::FindMsb => of([75, 74, 75]),
-        };
-        let set = [Operand::IdRef(self.module.glsl()), Operand::LiteralExtInstInteger(number)];
-        let operands = set.into_iter().chain(operands).collect();
-        (self.op(Op::ExtInst, result, operands), result)
-    }
-
     /// `x[index]`
     fn element(&mut self, x: &Expr, index: &Expr) -> Value {
         let in_memory = match x {
@@ -670,78 +568,6 @@ impl Body<'_, '_> {
             _ => self.eval(index).0,
         };
         self.access(StorageClass::Function, element, variable, &[index])
-    }
-
-    fn subgroup(&mut self, call: &SubgroupCall) -> Value {
-        let info = call.op.info();
-        let mut operands = Vec::with_capacity(4);
-        let mut value = None;
-        for (arg, param) in call.args.iter().zip(info.params) {
-            let id = match (param, arg) {
-                // It has to be a constant, by all rules about constants.
-                (Param::BroadcastLane | Param::QuadIndex, Expr::Uint(k)) => self.uint(*k),
-                _ => {
-                    let (id, ty) = self.eval(arg);
-                    if *param == Param::Value {
-                        value = Some(ty);
-                    }
-                    id
-                }
-            };
-            operands.push(Operand::IdRef(id));
-        }
-        let group = match call.op {
-            SubgroupOp::BallotBitCount | SubgroupOp::Reduce(_) => Some(GroupOperation::Reduce),
-            SubgroupOp::BallotInclusiveBitCount | SubgroupOp::Inclusive(_) => Some(GroupOperation::InclusiveScan),
-            SubgroupOp::BallotExclusiveBitCount | SubgroupOp::Exclusive(_) => Some(GroupOperation::ExclusiveScan),
-            SubgroupOp::Clustered(_) => Some(GroupOperation::ClusteredReduce),
-            SubgroupOp::Partitioned(_) => Some(GroupOperation::PartitionedReduceEXT),
-            SubgroupOp::PartitionedInclusive(_) => Some(GroupOperation::PartitionedInclusiveScanEXT),
-            SubgroupOp::PartitionedExclusive(_) => Some(GroupOperation::PartitionedExclusiveScanEXT),
-            SubgroupOp::QuadSwapHorizontal | SubgroupOp::QuadSwapVertical | SubgroupOp::QuadSwapDiagonal => {
-                let direction = match call.op {
-                    SubgroupOp::QuadSwapHorizontal => 0,
-                    SubgroupOp::QuadSwapVertical => 1,
-                    _ => 2,
-                };
-                operands.push(Operand::IdRef(self.uint(direction)));
-                None
-            }
-            SubgroupOp::Elect
-            | SubgroupOp::All
-            | SubgroupOp::Any
-            | SubgroupOp::AllEqual
-            | SubgroupOp::Broadcast
-            | SubgroupOp::BroadcastFirst
-            | SubgroupOp::Ballot
-            | SubgroupOp::InverseBallot
-            | SubgroupOp::BallotBitExtract
-            | SubgroupOp::BallotFindLsb
-            | SubgroupOp::BallotFindMsb
-            | SubgroupOp::Shuffle
-            | SubgroupOp::ShuffleXor
-            | SubgroupOp::ShuffleUp
-            | SubgroupOp::ShuffleDown
-            | SubgroupOp::QuadBroadcast
-            | SubgroupOp::Rotate
-            | SubgroupOp::ClusteredRotate
-            | SubgroupOp::QuadAll
-            | SubgroupOp::QuadAny
-            | SubgroupOp::Partition
-            // These have no result, and are no expressions.
-            | SubgroupOp::Barrier
-            | SubgroupOp::MemoryBarrier
-            | SubgroupOp::MemoryBarrierBuffer
-            | SubgroupOp::MemoryBarrierShared
-            | SubgroupOp::MemoryBarrierImage => None,
-        };
-        operands.extend(call.cluster.map(|size| Operand::IdRef(self.module.cluster_size(size))));
-        let without_scope = matches!(call.op, SubgroupOp::QuadAll | SubgroupOp::QuadAny | SubgroupOp::Partition);
-        let scope = (!without_scope).then(|| Operand::IdScope(self.uint(Scope::Subgroup as u32)));
-        let operands = scope.into_iter().chain(group.map(Operand::GroupOperation)).chain(operands).collect();
-        let op = instruction(info, value.map_or(Scalar::Bool, |ty| ty.scalar));
-        let result = info.result_type(value).unwrap_or(Type::UINT);
-        (self.op(op, result, operands), result)
     }
 
     /// The words that are logged of a scalar, the low one first: the bits of floats, a negative zero being a zero; integers widened.

@@ -6,8 +6,8 @@
 //! ```text
 //!   module.rs      types, constants, buffers, built-in variables, entry point
 //!   blocks.rs      basic blocks of a function; OpPhi
-//!   expression.rs  expressions
-//!   statement.rs   statements, control flow
+//!   expression.rs  expressions; expression/operation.rs: built-in functions and subgroup operations
+//!   statement.rs   functions and plain statements; statement/: control flow
 //! ```
 //!
 //! # Why nothing that the oracle predicts depends on a freedom

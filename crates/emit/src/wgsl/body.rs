@@ -109,7 +109,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 self.simple(stmt);
                 self.put(";");
             }
-            Stmt::Barrier(_) | Stmt::Sync(_) | Stmt::Assume(_) | Stmt::Discard(_) | Stmt::Loop(_) => {
+            _ => {
                 self.put(NOTHING);
                 self.put(";");
             }
@@ -151,19 +151,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 self.put(")");
             }
             // Nothing else stands in a line of its own.
-            Stmt::If { .. }
-            | Stmt::Switch { .. }
-            | Stmt::Loop(_)
-            | Stmt::Break
-            | Stmt::Continue
-            | Stmt::Return(_)
-            | Stmt::Barrier(_)
-            | Stmt::SetElement { .. }
-            | Stmt::Store { .. }
-            | Stmt::Atomic(_)
-            | Stmt::Sync(_)
-            | Stmt::Assume(_)
-            | Stmt::Discard(_) => self.put(NOTHING),
+            _ => self.put(NOTHING),
         }
     }
 

@@ -19,13 +19,8 @@ pub(crate) const fn scalar(scalar: Scalar) -> Option<&'static str> {
         Scalar::Uint => Some("u32"),
         Scalar::Float16 => Some("f16"),
         Scalar::Float => Some("f32"),
-        Scalar::Int8
-        | Scalar::Uint8
-        | Scalar::Int16
-        | Scalar::Uint16
-        | Scalar::Int64
-        | Scalar::Uint64
-        | Scalar::Double => None,
+        // The language has what is listed.
+        _ => None,
     }
 }
 
@@ -223,22 +218,8 @@ pub(crate) fn wave(op: SubgroupOp, ty: Option<Type>) -> Wave {
         Op::Inclusive(Fold::Mul) => Wave::Call("subgroupInclusiveMul"),
         Op::Exclusive(Fold::Add) => Wave::Call("subgroupExclusiveAdd"),
         Op::Exclusive(Fold::Mul) => Wave::Call("subgroupExclusiveMul"),
-        Op::AllEqual
-        | Op::Inclusive(Fold::Min | Fold::Max | Fold::And | Fold::Or | Fold::Xor)
-        | Op::Exclusive(Fold::Min | Fold::Max | Fold::And | Fold::Or | Fold::Xor)
-        | Op::Clustered(_)
-        | Op::Partitioned(_)
-        | Op::PartitionedInclusive(_)
-        | Op::PartitionedExclusive(_)
-        | Op::Partition
-        | Op::ClusteredRotate
-        | Op::QuadAll
-        | Op::QuadAny
-        | Op::Barrier
-        | Op::MemoryBarrier
-        | Op::MemoryBarrierBuffer
-        | Op::MemoryBarrierShared
-        | Op::MemoryBarrierImage => Wave::Lacking,
+        // The language has what is listed.
+        _ => Wave::Lacking,
     }
 }
 

@@ -6,6 +6,7 @@ use tangle_program::tree::Stmt;
 
 use super::{Candidates, each};
 use crate::access::{StmtAt, each_stmt_mut, edit_stmt, stmts};
+use crate::size::has_attribute;
 
 /// What is asked less.
 enum Edit {
@@ -40,15 +41,6 @@ pub fn candidates(case: &Case) -> Candidates<'_> {
 fn clear_locals(case: &mut Case) {
     let locals = case.program.functions.iter_mut().flat_map(|function| &mut function.locals);
     locals.for_each(|local| local.precise = false);
-}
-
-/// True if something is asked for the statement.
-pub(crate) fn has_attribute(stmt: &Stmt) -> bool {
-    match stmt {
-        Stmt::If { control, .. } | Stmt::Switch { control, .. } => !control.is_unspecified(),
-        Stmt::Loop(l) => !l.control.is_unspecified(),
-        _ => false,
-    }
 }
 
 fn clear(stmt: &mut Stmt) {

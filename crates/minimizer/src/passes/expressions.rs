@@ -2,8 +2,9 @@
 
 use tangle_program::case::Case;
 use tangle_program::ops::{self, BinaryOp, UnaryOp};
-use tangle_program::resource::{Resource, ResourceClass};
+use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Fold, SubgroupOp};
+use tangle_program::tree::Resource;
 use tangle_program::tree::{Arm, Builtin, Expr, Function, Label, LoopKind, Stmt};
 use tangle_program::types::{Scalar, Type};
 

@@ -42,6 +42,11 @@ impl Fold {
         }
     }
 
+    /// True if an exclusive scan gives the first lane an infinity.
+    pub(super) const fn starts_infinite(self, scalar: Scalar) -> bool {
+        matches!(self, Fold::Min | Fold::Max) && scalar.is_float()
+    }
+
     /// `x ∘ y` on the bits of a scalar type.
     pub fn apply(self, scalar: Scalar, x: u64, y: u64) -> u64 {
         if scalar.is_float() {

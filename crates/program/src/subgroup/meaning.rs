@@ -2,7 +2,7 @@
 //!
 //! The rows of the table ([`super::TABLE`]) name these functions and the sentences that they follow.
 
-use super::{Fold, Instance, Reach, SubgroupOp, Ub, first_lanes, lanes};
+use super::{Fold, Instance, Reach, Ub, first_lanes, lanes};
 
 impl Instance<'_> {
     fn contains(&self, lane: usize) -> bool {
@@ -259,7 +259,7 @@ pub(super) fn inclusive<const F: usize>(i: &Instance<'_>, out: &mut [u64]) -> Re
 pub(super) fn exclusive<const F: usize>(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
     i.scan(fold_of(F), out, false);
     let first = 1 << i.tangle.trailing_zeros();
-    Ok(if SubgroupOp::Exclusive(fold_of(F)).starts_infinite(i.scalar) { first } else { 0 })
+    Ok(if fold_of(F).starts_infinite(i.scalar) { first } else { 0 })
 }
 
 /// "A cluster as used by a clustered operation is defined such that for all invocations within the cluster, their

@@ -579,7 +579,7 @@ impl SubgroupOp {
     /// True if the first lane of every tangle gets an infinity. Devices may assume that there is none (no case asks for
     /// SignedZeroInfNanPreserve, docs/rules.md, rule F5): that result is undefined.
     pub const fn starts_infinite(self, scalar: Scalar) -> bool {
-        matches!(self, SubgroupOp::Exclusive(Fold::Min | Fold::Max)) && scalar.is_float()
+        matches!(self, SubgroupOp::Exclusive(fold) if fold.starts_infinite(scalar))
     }
 }
 

@@ -8,7 +8,8 @@ use tangle_files::words::to_bytes;
 use tangle_oracle::relation::Relation;
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{SpirvVersion, SubgroupSize};
-use tangle_program::resource::{ResourceClass, resource_classes};
+use tangle_program::needs::resource_classes;
+use tangle_program::resource::ResourceClass;
 
 use super::demand::{demands, extensions, nameless, vulkan_minor};
 use super::expected::Expected;

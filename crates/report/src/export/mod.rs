@@ -132,7 +132,7 @@ fn described(subject: &Subject) -> Result<Bundle, NotDefined> {
     subject.device.iter_mut().for_each(|device| clean(&mut device.start));
     subject.others.iter_mut().for_each(|other| clean(&mut other.result));
     let cells = subject.variants.iter_mut().flat_map(|table| &mut table.rows).flat_map(|row| &mut row.cells);
-    cells.for_each(|cell| clean(&mut cell.text));
+    cells.for_each(|cell| [&mut cell.text, &mut cell.detail].into_iter().for_each(clean));
     clean(&mut subject.case.about);
     let analysis = subject.analyse()?;
     let map = analysis.account.as_ref().map(|account| &account.map);

@@ -11,7 +11,8 @@ use tangle_oracle::relation::{Relation, ShownWord};
 use tangle_program::case::interface::MAP_WORDS;
 use tangle_program::case::{Case, SubgroupSize, Workgroups};
 use tangle_program::memory::buffer_bytes;
-use tangle_program::resource::{ResourceClass, resource_classes};
+use tangle_program::needs::resource_classes;
+use tangle_program::resource::ResourceClass;
 
 use super::demand::demands;
 use super::expected::Expected;

@@ -8,7 +8,7 @@ use tangle_features::Needs;
 use tangle_oracle::relation::ShownWord;
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{SpirvVersion, SubgroupSize};
-use tangle_program::resource::resource_classes;
+use tangle_program::needs::resource_classes;
 
 use super::demand::{demands, extensions, nameless, vulkan_minor};
 use super::expected::Expected;

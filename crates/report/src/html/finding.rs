@@ -303,7 +303,7 @@ fn variant_cell(html: &mut Html, cell: &Cell) {
     match &cell.outcome {
         Outcome::Fails { kind, .. } => {
             html.element("span", &[("class", &class)], kind.name().replace('_', " "));
-            let detail = cell.text.split_once(": ").map_or("", |(_, detail)| detail);
+            let detail = if cell.detail.is_empty() { &cell.text } else { &cell.detail };
             html.raw("<br>").element("small", &[], detail);
         }
         Outcome::Passes | Outcome::NotRun => drop(html.element("span", &[("class", &class)], &cell.text)),

@@ -36,7 +36,7 @@ impl Builder<'_> {
 
     /// One of the loop forms.
     pub(crate) fn form(&mut self) -> LoopForm {
-        LoopForm::ALL[self.draw.index(self.weights.loops.iter().copied())]
+        LoopForm::ALL[self.draw.index(self.weights.loops.iter().copied())].0
     }
 
     fn trips(&mut self) -> u32 {

@@ -1,6 +1,6 @@
 //! The shapes that real bugs had in drivers and compilers.
 //!
-//! A template fixes the skeleton; its conditions, operations, loop forms and the statements inside are generated like everything
+//! A template ([`table`]) fixes the skeleton; its conditions, operations, loop forms and the statements inside are generated like everything
 //! else, so that no two look alike. Templates whose control flow depends on a tangle are used only where that tangle is known
 //! ([`crate::class`]).
 
@@ -9,20 +9,19 @@ mod loops;
 mod memory;
 mod pressure;
 mod repeat;
+mod table;
 
-use tangle_program::case::Tier;
 use tangle_program::subgroup::{Fold, Gives, Param, SubgroupOp, TABLE};
 use tangle_program::tree::{Block, Expr, SubgroupCall, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
 use super::expression::{Want, bin};
-use super::frame::{Cost, Role};
+use super::frame::Role;
+use super::row::Row;
 use crate::class::Class;
-use crate::weights::Template;
-
-/// What more live values than registers cost at least.
-const PRESSURE: Cost = Cost { words: 8, steps: 120 };
+use crate::profile::Profile;
+use table::TEMPLATES;
 
 /// An operation on one value that always gives a defined result of the same type: what makes a wrong tangle visible.
 #[derive(Clone, Copy)]
@@ -37,76 +36,23 @@ impl Detector {
     }
 }
 
+/// The weights of the table in a profile.
+pub(super) fn weights(profile: Profile) -> Vec<u32> {
+    Row::weights(TEMPLATES, profile)
+}
+
 impl Builder<'_> {
+    /// One of the templates that fit here.
     pub(crate) fn template(&mut self, out: &mut Block) {
-        let weights: [u32; Template::COUNT] =
-            std::array::from_fn(|i| if self.template_fits(Template::ALL[i]) { self.weights.templates[i] } else { 0 });
-        if weights.iter().all(|&weight| weight == 0) {
+        // A detector may always fall back to a sum.
+        let sum = self.has(SubgroupOp::Reduce(Fold::Add));
+        let weights: [u32; TEMPLATES.len()] =
+            std::array::from_fn(|i| TEMPLATES[i].weight_here(self, self.weights.rows.templates[i]));
+        if !sum || weights.iter().all(|&weight| weight == 0) {
             return self.operation_statement(out);
         }
-        match Template::ALL[self.draw.index(weights.into_iter())] {
-            Template::Waterfall => self.waterfall(out),
-            Template::ElectLoop => self.elect_loop(out),
-            Template::WhileAny => self.while_any(out),
-            Template::LaneByLane => self.lane_by_lane(out),
-            Template::CarriedLoop => self.carried_loop(out),
-            Template::NestedExit => self.nested_exit(out),
-            Template::ExitValue => self.exit_value(out),
-            Template::InAndAfterLoop => self.in_and_after_loop(out),
-            Template::Compaction => self.compaction(out),
-            Template::VoteFastPath => self.vote_fast_path(out),
-            Template::SiblingArms => self.sibling_arms(out),
-            Template::Repeated => self.repeated(out),
-            Template::EdgeLanes => self.edge_lanes(out),
-            Template::ShortCircuit => self.short_circuit(out),
-            Template::Sandwich => self.sandwich(out),
-            Template::ShuffleScan => self.shuffle_scan(out),
-            Template::Butterfly => self.butterfly(out),
-            Template::QuadExchange => self.quad_exchange(out),
-            Template::MaxPooling => self.max_pooling(out),
-            Template::Keyed => self.keyed(out),
-            Template::SubgroupExchange => self.subgroup_exchange(out),
-            Template::Descriptor => self.descriptor(out),
-            Template::Pressure => self.pressure(out),
-            Template::ChosenIndex => self.chosen_index(out),
-            Template::Endless => self.endless(out),
-        }
-    }
-
-    /// True if the template may stand here and the device has what it is made of.
-    fn template_fits(&self, template: Template) -> bool {
-        let flow = self.frame.flow;
-        let exact_maximal = self.is_maximal() && flow.is_exact();
-        let trips = self.affordable_trips();
-        let room = self.frame.opens.len() as u32 + 2 <= self.size.depth;
-        let loops = |least: u32| room && trips >= least;
-        let fits = match template {
-            Template::Waterfall => exact_maximal && loops(4) && self.has(SubgroupOp::BroadcastFirst),
-            Template::ElectLoop => exact_maximal && loops(3) && self.has(SubgroupOp::Elect),
-            Template::LaneByLane => exact_maximal && loops(3),
-            Template::WhileAny => {
-                let together = self.config.tier == Tier::SubgroupUniform && flow.is_uniform();
-                (exact_maximal || together) && loops(4) && self.has(SubgroupOp::Any)
-            }
-            Template::CarriedLoop | Template::ExitValue | Template::InAndAfterLoop => loops(3),
-            Template::NestedExit => loops(8),
-            Template::VoteFastPath => flow.is_exact() && self.has(SubgroupOp::Any),
-            Template::Compaction | Template::Sandwich => self.has(SubgroupOp::Ballot),
-            Template::SiblingArms | Template::Repeated | Template::EdgeLanes => true,
-            Template::Keyed => self.has_uniform_operands(),
-            Template::SubgroupExchange => self.may_exchange_in_subgroup(),
-            Template::Descriptor => self.has_resources(),
-            Template::Pressure => loops(3) && self.frame.affords(PRESSURE),
-            Template::ChosenIndex => loops(1),
-            Template::Endless => loops(32),
-            Template::ShortCircuit => flow.tolerates_choices() && self.has(SubgroupOp::Any),
-            Template::ShuffleScan => loops(3) && self.has(SubgroupOp::ShuffleUp),
-            Template::Butterfly => self.has(SubgroupOp::ShuffleXor),
-            Template::QuadExchange => self.has(SubgroupOp::QuadSwapDiagonal),
-            Template::MaxPooling => self.has(SubgroupOp::Clustered(Fold::Max)),
-        };
-        // A detector may always fall back to a sum.
-        fits && self.has(SubgroupOp::Reduce(Fold::Add))
+        let row = &TEMPLATES[self.draw.index(weights.into_iter())];
+        (row.build)(self, out);
     }
 
     // --- parts ---

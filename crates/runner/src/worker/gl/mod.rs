@@ -38,7 +38,7 @@ impl Failure {
     fn outcome(self, stage: Stage) -> Outcome {
         match self {
             Failure::Error { call, result } => {
-                Outcome::VulkanError { call: call.into(), result: Line::from(result), stage }
+                Outcome::OpenGlError { call: call.into(), result: Line::from(result), stage }
             }
             Failure::OutOfMemory { call } => Outcome::OutOfMemory {
                 shortage: Shortage::Call { call: call.into(), result: "GL_OUT_OF_MEMORY".into() },

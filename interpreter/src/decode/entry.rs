@@ -1,0 +1,207 @@
+//! The entry point with its execution modes, names and decorations.
+
+use rspirv::dr::Operand;
+use rspirv::spirv::{self, Decoration, Op as Opcode};
+
+use super::{Decoder, FloatModes, id_at, invalid, literal_at};
+use crate::code::*;
+use crate::dispatch::Tier;
+use crate::outcome::Error;
+
+impl Decoder<'_> {
+    pub(super) fn entry_point(&self) -> Result<(u32, String, spirv::ExecutionModel), Error> {
+        let mut found = Vec::new();
+        for inst in &self.module.entry_points {
+            if let [Operand::ExecutionModel(model), Operand::IdRef(id), Operand::LiteralString(name), ..] =
+                inst.operands.as_slice()
+            {
+                let wanted = match &self.options.entry {
+                    Some(entry) => entry == name,
+                    None => *model == spirv::ExecutionModel::GLCompute,
+                };
+                if wanted {
+                    found.push((*id, name.clone(), *model));
+                }
+            }
+        }
+        match (found.len(), &self.options.entry) {
+            (1, _) => Ok(found.remove(0)),
+            (0, Some(name)) => Err(invalid(format!("there is no entry point '{name}'"))),
+            (0, None) => match self.module.entry_points.first().and_then(|inst| inst.operands.first()) {
+                Some(Operand::ExecutionModel(model)) => {
+                    Err(Error::Unsupported(vec![format!("execution model {model:?}")]))
+                }
+                _ => Err(invalid("there is no entry point")),
+            },
+            (_, None) => Err(Error::Dispatch("the module has several entry points: name one".into())),
+            (_, Some(name)) => Err(invalid(format!("several entry points are called '{name}'"))),
+        }
+    }
+
+    pub(super) fn memory_model(&mut self) {
+        let addressing = self.module.memory_model.as_ref().and_then(|inst| inst.operands.first());
+        match addressing {
+            Some(Operand::AddressingModel(
+                spirv::AddressingModel::Logical | spirv::AddressingModel::PhysicalStorageBuffer64,
+            )) => {}
+            other => self.unsupported(format!("addressing model {other:?}")),
+        }
+    }
+
+    pub(super) fn imports(&mut self) {
+        let module = self.module;
+        for inst in &module.ext_inst_imports {
+            let (Some(id), Some(Operand::LiteralString(name))) = (inst.result_id, inst.operands.first()) else {
+                continue;
+            };
+            if name == "GLSL.std.450" {
+                self.glsl.insert(id);
+            } else if name.starts_with("NonSemantic.") || name.contains("DebugInfo") {
+                self.ignored_sets.insert(id);
+            } else {
+                self.unsupported(format!("extended instructions \"{name}\""));
+            }
+        }
+    }
+
+    pub(super) fn debug(&mut self) {
+        let module = self.module;
+        for inst in &module.debug_names {
+            if let [Operand::IdRef(id), Operand::LiteralString(name)] = inst.operands.as_slice() {
+                if !name.is_empty() {
+                    self.names.ids.insert(*id, name.clone());
+                }
+            }
+        }
+        for inst in &module.debug_string_source {
+            if let (Opcode::String, Some(id), Some(Operand::LiteralString(text))) =
+                (inst.class.opcode, inst.result_id, inst.operands.first())
+            {
+                self.names.files.insert(id, text.clone());
+            }
+        }
+    }
+
+    pub(super) fn annotations(&mut self) {
+        let module = self.module;
+        for inst in &module.annotations {
+            match (inst.class.opcode, inst.operands.as_slice()) {
+                (Opcode::Decorate, [Operand::IdRef(id), Operand::Decoration(decoration), rest @ ..]) => {
+                    let value = match rest.first() {
+                        Some(Operand::LiteralBit32(value)) => Some(*value),
+                        Some(Operand::BuiltIn(value)) => Some(*value as u32),
+                        _ => None,
+                    };
+                    let entry = self.decorations.entry(*id).or_default();
+                    match decoration {
+                        Decoration::DescriptorSet => entry.set = value,
+                        Decoration::Binding => entry.binding = value,
+                        Decoration::SpecId => entry.spec_id = value,
+                        Decoration::BuiltIn => entry.built_in = value,
+                        Decoration::ArrayStride => entry.array_stride = value,
+                        Decoration::NonWritable => entry.read_only = true,
+                        Decoration::NonUniform => entry.non_uniform = true,
+                        Decoration::RelaxedPrecision => entry.relaxed = true,
+                        Decoration::NoContraction => entry.no_contraction = true,
+                        Decoration::BufferBlock => entry.buffer_block = true,
+                        Decoration::Block => entry.block = true,
+                        _ => {}
+                    }
+                }
+                (
+                    Opcode::MemberDecorate,
+                    [Operand::IdRef(id), Operand::LiteralBit32(member), Operand::Decoration(decoration), rest @ ..],
+                ) => {
+                    let value = match rest.first() {
+                        Some(Operand::LiteralBit32(value)) => Some(*value),
+                        Some(Operand::BuiltIn(value)) => Some(*value as u32),
+                        _ => None,
+                    };
+                    let entry = self.members.entry((*id, *member)).or_default();
+                    match decoration {
+                        Decoration::Offset => entry.offset = value,
+                        Decoration::MatrixStride => entry.matrix_stride = value,
+                        Decoration::RowMajor => entry.row_major = true,
+                        Decoration::NonWritable => entry.read_only = true,
+                        Decoration::BuiltIn => entry.built_in = value,
+                        _ => {}
+                    }
+                }
+                (Opcode::GroupDecorate | Opcode::GroupMemberDecorate, _) => {
+                    self.unsupported(format!("Op{:?}", inst.class.opcode));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn workgroup_size(&self, entry: u32) -> Result<[u32; 3], Error> {
+        let mut size = None;
+        for inst in &self.module.execution_modes {
+            if inst.operands.first() != Some(&Operand::IdRef(entry)) {
+                continue;
+            }
+            let mode = match inst.operands.get(1) {
+                Some(Operand::ExecutionMode(mode)) => *mode,
+                _ => continue,
+            };
+            if mode == spirv::ExecutionMode::LocalSize {
+                size = Some([literal_at(inst, 2)?, literal_at(inst, 3)?, literal_at(inst, 4)?]);
+            } else if mode == spirv::ExecutionMode::LocalSizeId {
+                let side = |at| Ok::<_, Error>(self.literal_constant(id_at(inst, at)?)? as u32);
+                size = Some([side(2)?, side(3)?, side(4)?]);
+            }
+        }
+        // "WorkgroupSize: … takes precedence over any LocalSize or LocalSizeId" (Vulkan, built-in WorkgroupSize).
+        if let Some(constant) = self.workgroup_size_constant.and_then(|id| self.constants.get(&id)) {
+            if let [Start::Value(x), Start::Value(y), Start::Value(z)] = constant.cells[..] {
+                size = Some([x as u32, y as u32, z as u32]);
+            }
+        }
+        size.ok_or_else(|| invalid("the entry point has no workgroup size"))
+    }
+
+    pub(super) fn has_mode(&self, entry: u32, wanted: spirv::ExecutionMode) -> bool {
+        self.module.execution_modes.iter().any(|inst| {
+            inst.operands.first() == Some(&Operand::IdRef(entry))
+                && inst.operands.get(1) == Some(&Operand::ExecutionMode(wanted))
+        })
+    }
+
+    pub(super) fn declared_tier(&self, entry: u32) -> Tier {
+        if self.has_mode(entry, spirv::ExecutionMode::MaximallyReconvergesKHR) {
+            Tier::Maximal
+        } else if self.has_mode(entry, spirv::ExecutionMode::SubgroupUniformControlFlowKHR) {
+            Tier::SubgroupUniform
+        } else {
+            Tier::Plain
+        }
+    }
+
+    pub(super) fn float_modes(&self, entry: u32) -> [FloatModes; 3] {
+        let mut modes = [FloatModes::default(); 3];
+        for inst in &self.module.execution_modes {
+            let [Operand::IdRef(id), Operand::ExecutionMode(mode), Operand::LiteralBit32(width)] =
+                inst.operands.as_slice()
+            else {
+                continue;
+            };
+            let at = match width {
+                16 => 0,
+                32 => 1,
+                64 => 2,
+                _ => continue,
+            };
+            if *id != entry {
+                continue;
+            }
+            match mode {
+                spirv::ExecutionMode::SignedZeroInfNanPreserve => modes[at].preserve = true,
+                spirv::ExecutionMode::DenormPreserve => modes[at].denorm_preserve = true,
+                spirv::ExecutionMode::RoundingModeRTE => modes[at].round_to_even = true,
+                _ => {}
+            }
+        }
+        modes
+    }
+}

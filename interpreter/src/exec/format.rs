@@ -1,0 +1,113 @@
+//! Floating-point formats: conversions between bits and numbers, rounding to neighbours, sums and products with their exactness.
+
+/// Significant bits, smallest exponent of a normal number, largest one.
+pub(crate) fn format(w: u8) -> (i32, i32, i32) {
+    match w {
+        16 => (11, -14, 15),
+        32 => (24, -126, 127),
+        _ => (53, -1022, 1023),
+    }
+}
+
+/// The number that the bits stand for.
+pub(crate) fn decode(w: u8, bits: u64) -> f64 {
+    match w {
+        16 => {
+            let (sign, exponent, fraction) = (bits >> 15 & 1, (bits >> 10 & 0x1F) as i32, (bits & 0x3FF) as f64);
+            let magnitude = match exponent {
+                0 => fraction * 2f64.powi(-24),
+                31 if fraction == 0.0 => f64::INFINITY,
+                31 => f64::NAN,
+                _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
+            };
+            if sign == 1 { -magnitude } else { magnitude }
+        }
+        32 => f64::from(f32::from_bits(bits as u32)),
+        _ => f64::from_bits(bits),
+    }
+}
+
+/// The bits of a number that is representable.
+pub(crate) fn encode(w: u8, x: f64) -> Option<u64> {
+    match w {
+        16 => {
+            if x == 0.0 {
+                return Some(if x.is_sign_negative() { 0x8000 } else { 0 });
+            }
+            if !x.is_finite() {
+                return if x.is_nan() { None } else { Some(if x > 0.0 { 0x7C00 } else { 0xFC00 }) };
+            }
+            let sign = if x < 0.0 { 0x8000u64 } else { 0 };
+            let exponent = (((x.to_bits() >> 52) & 0x7FF) as i32 - 1023).max(-14);
+            let scaled = x.abs() * 2f64.powi(10 - exponent);
+            if exponent > 15 || scaled.fract() != 0.0 {
+                return None;
+            }
+            let scaled = scaled as u64;
+            let biased = if scaled < 1024 { 0 } else { (exponent + 15) as u64 };
+            Some(sign | biased << 10 | (scaled & 0x3FF))
+        }
+        32 => {
+            let y = x as f32;
+            (f64::from(y) == x).then(|| u64::from(y.to_bits()))
+        }
+        _ => (!x.is_nan()).then(|| x.to_bits()),
+    }
+}
+
+/// The largest representable number that is not greater, and the smallest that is not smaller.
+pub(super) fn neighbours(w: u8, x: f64) -> (f64, f64) {
+    if encode(w, x).is_some() {
+        return (x, x);
+    }
+    let (digits, least, _) = format(w);
+    let exponent = (((x.to_bits() >> 52) & 0x7FF) as i32 - 1023).max(least);
+    let unit = 2f64.powi(exponent - (digits - 1));
+    ((x / unit).floor() * unit, (x / unit).ceil() * unit)
+}
+
+/// Some representable number in an interval.
+pub(super) fn nearest(w: u8, x: f64) -> u64 {
+    let (low, high) = neighbours(w, x);
+    let x = if x - low <= high - x { low } else { high };
+    encode(w, x).unwrap_or(0)
+}
+
+/// A sum, and whether it is exact.
+pub(crate) fn add(x: f64, y: f64) -> (f64, bool) {
+    let sum = x + y;
+    let part = sum - x;
+    let error = (x - (sum - part)) + (y - part);
+    (sum, error == 0.0)
+}
+
+pub(crate) fn mul(x: f64, y: f64) -> (f64, bool) {
+    let product = x * y;
+    // Below this the error of the product is no number of 64 bits.
+    let has_error = product.abs() > 2f64.powi(-960) || x == 0.0 || y == 0.0;
+    (product, has_error && x.mul_add(y, -product) == 0.0)
+}
+
+/// `ulp(x)`, the distance of the numbers around it; at a power of two, where it is "the minimum possible" of two distances, the other one. For 64 bits
+/// it is that of 32.
+pub(super) fn ulp(w: u8, x: f64) -> f64 {
+    let (digits, least, _) = format(w.min(32));
+    // A little more than that makes good for what the host's functions lose.
+    let exponent = (x.abs() * 1.000_001).log2().floor().clamp(f64::from(least), 1023.0) as i32;
+    2f64.powi(exponent - digits + 1) * 1.000_001
+}
+
+/// The exponent `e` of a number that is not 0 and of magnitude `2^e` to less than `2^(e+1)`.
+pub(crate) fn exponent_of(x: f64) -> i32 {
+    match (x.to_bits() >> 52 & 0x7FF) as i32 {
+        0 => exponent_of(x * 2f64.powi(64)) - 64,
+        biased => biased - 1023,
+    }
+}
+
+/// `x × 2^n`; within the distance of two denormals of it where it is one.
+pub(super) fn scaled(x: f64, n: i32) -> f64 {
+    let step = n.clamp(-1000, 1000);
+    let y = x * 2f64.powi(step);
+    if step == n || y == 0.0 { y } else { scaled(y, n - step) }
+}

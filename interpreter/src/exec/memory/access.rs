@@ -1,0 +1,560 @@
+//! Instructions that access memory: access chains, loads, stores, atomics.
+
+use super::order::Clash;
+use super::sparse::PAGE;
+use super::{Bytes, MIXED, Memory, SCALARS_PER_STEP, read};
+use crate::alu;
+use crate::code::*;
+use crate::exec::{Machine, POISON, Stop};
+use crate::faults::Planted;
+use crate::outcome::{Rule, Why};
+use crate::types::Scalar;
+
+impl Machine<'_> {
+    pub(crate) fn chain(&mut self, inst: &Inst, chain: u32) {
+        let code = self.code;
+        let chain = &code.chains[chain as usize];
+        let bounds = self.reasons.taint(Why::OutOfBounds, inst.place);
+        let fixed = match chain.base {
+            Base::Cells(first) => Some(u64::from(first)),
+            Base::Bytes { object, offset } => Some((u64::from(object) + 1) << OFFSET_BITS | offset),
+            Base::Reg(_) => None,
+        };
+        if self.plain_chain(inst, chain, fixed) {
+            return;
+        }
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (mut pointer, mut taint) = match (fixed, chain.base) {
+                (Some(fixed), _) => (fixed, 0),
+                (None, Base::Reg(reg)) => self.columns.get(reg, slot),
+                (None, _) => (0, 0),
+            };
+            pointer = pointer.wrapping_add(chain.offset);
+            for term in &chain.terms {
+                let (index, t) = self.columns.get(term.index, slot);
+                let index = alu::signed(index, term.width);
+                if t != 0 {
+                    taint = taint.max(self.reasons.derived(t));
+                    continue;
+                }
+                let outside = match term.limit {
+                    Some(limit) => index < 0 || index as u64 >= limit,
+                    // A run-time array has no negative index; its end is known when it is accessed.
+                    None => chain.space == Space::Bytes && (index < 0 || index as u64 >= 1 << (OFFSET_BITS - 8)),
+                };
+                if outside {
+                    taint = taint.max(bounds);
+                    continue;
+                }
+                let fits = term.limit.is_some_and(|limit| index as u64 + 1 < limit);
+                let index = index + i64::from(fits && self.is(Planted::IndexOffByOne));
+                pointer = pointer.wrapping_add((index as u64).wrapping_mul(term.stride));
+            }
+            self.columns.set(inst.d, slot, pointer, taint);
+        }
+        if self.full {
+            let any = self.columns.taints(inst.d).iter().any(|taint| taint.get() != 0);
+            self.columns.tainted[inst.d as usize].set(any);
+        }
+    }
+
+    /// The same where nothing is undefined, open or out of bounds; false if it cannot be done so.
+    fn plain_chain(&mut self, inst: &Inst, chain: &Chain, fixed: Option<u64>) -> bool {
+        let base = match chain.base {
+            Base::Reg(reg) if fixed.is_none() => Some(reg),
+            _ => None,
+        };
+        let tainted = |reg: Reg| self.columns.is_tainted(reg);
+        if base.is_some_and(tainted) || chain.terms.iter().any(|term| tainted(term.index)) || self.fault.is_some() {
+            return false;
+        }
+        let first = fixed.unwrap_or(0).wrapping_add(chain.offset);
+        for &slot in &self.active {
+            let slot = slot as usize;
+            let mut pointer = first.wrapping_add(base.map_or(0, |reg| self.columns.bits(reg)[slot].get()));
+            for term in &chain.terms {
+                let index = alu::signed(self.columns.bits(term.index)[slot].get(), term.width);
+                let limit = match term.limit {
+                    Some(limit) => limit,
+                    None if chain.space == Space::Bytes => 1 << (OFFSET_BITS - 8),
+                    None => return false,
+                };
+                if index as u64 >= limit {
+                    return false;
+                }
+                pointer = pointer.wrapping_add((index as u64).wrapping_mul(term.stride));
+            }
+            self.columns.bits(inst.d)[slot].set(pointer);
+        }
+        self.clear(inst.d);
+        true
+    }
+
+    /// A pointer that may be used: behaviour is undefined if it is undefined; an open one gives its taint.
+    #[inline]
+    fn usable(&mut self, inst: &Inst, slot: usize, base: Base) -> Result<(u64, u32), Stop> {
+        let (pointer, taint) = match base {
+            Base::Cells(first) => (u64::from(first), 0),
+            Base::Bytes { object, offset } => ((u64::from(object) + 1) << OFFSET_BITS | offset, 0),
+            Base::Reg(reg) => self.columns.get(reg, slot),
+        };
+        if taint & POISON != 0 {
+            return Err(self.poison(inst.place, vec![slot as u32], "address", taint));
+        }
+        Ok((pointer, taint))
+    }
+
+    #[inline]
+    fn located(&mut self, inst: &Inst, slot: usize, space: Space, pointer: u64, end: u64) -> Result<(u32, u64), Stop> {
+        let found = self.memory.resolve(space, pointer);
+        if let Some((object, offset)) = found {
+            let length = self.memory.objects[object as usize].bytes.len() as u64;
+            if offset.checked_add(end).is_some_and(|end| end <= length) {
+                return Ok((object, offset));
+            }
+            let detail = format!("bytes {offset} to {} of {length}", offset.saturating_add(end));
+            return Err(self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], detail));
+        }
+        let detail = format!("no object is at {pointer:#x}");
+        Err(self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], detail))
+    }
+
+    fn clash(&self, inst: &Inst, slot: usize, object: u32, offset: u64, clash: Clash) -> Stop {
+        let (other, wrote) = match clash {
+            Clash::Race(other, wrote) => (other, wrote),
+            Clash::Stop(stop) => return stop,
+        };
+        let (workgroup, invocation) = ((other - 1) / self.n as u32, (other - 1) % self.n as u32);
+        let verb = if wrote { "wrote" } else { "read" };
+        let variable = self.memory.objects[object as usize].object;
+        let what = match variable.map(|object| &self.code.objects[object as usize].kind) {
+            Some(ObjectKind::Buffer { set, binding, texel, .. }) => {
+                format!("{} {set}.{binding}", if *texel > 0 { "image" } else { "buffer" })
+            }
+            Some(ObjectKind::Workgroup(_)) => "workgroup memory".to_owned(),
+            _ => "memory".to_owned(),
+        };
+        let detail = format!("byte {offset} of {what}, which invocation {invocation} of workgroup {workgroup} {verb}");
+        self.undefined(Rule::DataRace, inst.place, vec![slot as u32], detail)
+    }
+
+    // ---- accesses ----
+
+    /// A descriptor that an index without `NonUniform` has chosen is the same in all lanes of a subgroup that access it together (Vulkan,
+    /// VUID-RuntimeSpirv-subgroupSize-10149). Descriptors of one buffer are not distinguished.
+    fn one_descriptor(&mut self, inst: &Inst, access: &Access) -> Result<(), Stop> {
+        if !access.uniform_descriptor {
+            return Ok(());
+        }
+        let mut chosen: Vec<(u32, u32)> = Vec::new();
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (pointer, open) = self.usable(inst, slot, access.base)?;
+            if open != 0 || access.texel && pointer == NO_TEXEL {
+                continue;
+            }
+            let Some((object, _)) = self.memory.resolve(access.space, pointer) else { continue };
+            let subgroup = self.layout.places[slot].subgroup;
+            match chosen.iter().find(|(of, _)| *of == subgroup) {
+                None => chosen.push((subgroup, object)),
+                Some((_, first)) if *first == object => {}
+                Some(_) => {
+                    let slots = self.active.clone();
+                    return Err(self.undefined(Rule::NonUniformDescriptor, inst.place, slots, String::new()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn load(&mut self, inst: &Inst, access: u32) -> Result<(), Stop> {
+        let code = self.code;
+        let access = &code.accesses[access as usize];
+        self.one_descriptor(inst, access)?;
+        let outs = &code.pool[inst.outs.range()];
+        self.steps += outs.len() as u64 / SCALARS_PER_STEP;
+        if access.space == Space::Cells {
+            return self.load_cells(inst, access, outs);
+        }
+        for &out in outs {
+            self.clear(out);
+        }
+        let end = access.leaves.iter().map(|(offset, scalar)| u64::from(*offset) + u64::from(scalar.bytes())).max();
+        let end = end.unwrap_or(0);
+        let layout = self.layout;
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (pointer, open) = self.usable(inst, slot, access.base)?;
+            let nowhere = access.texel && open == 0 && pointer == NO_TEXEL;
+            if open != 0 || nowhere {
+                let outside = Why::OutsideImage;
+                let taint = if nowhere { self.reasons.taint(outside, inst.place) } else { self.reasons.derived(open) };
+                outs.iter().for_each(|&out| self.columns.set(out, slot, 0, taint));
+                continue;
+            }
+            let (object, offset) = self.located(inst, slot, access.space, pointer, end)?;
+            for (&(leaf, scalar), &out) in access.leaves.iter().zip(outs) {
+                let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
+                let mut taint = 0;
+                if !access.synchronises {
+                    match self.memory.touch(object, first, size, slot, false, layout) {
+                        Ok(true) => {}
+                        Ok(false) => taint = self.reasons.taint(Why::Order, inst.place),
+                        Err(clash) => return Err(self.clash(inst, slot, object, first, clash)),
+                    }
+                }
+                let bytes = &self.memory.objects[object as usize];
+                let at = first as usize;
+                let value = read(&bytes.bytes[at..], size as usize);
+                taint = taint.max(bytes.taint(at, size as usize));
+                let value = if scalar == Scalar::Bool { value & 1 } else { value };
+                if taint == 0 {
+                    // Cleared before.
+                    self.columns.bits(out)[slot].set(value);
+                } else {
+                    self.columns.set(out, slot, value, taint);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn load_cells(&mut self, inst: &Inst, access: &Access, outs: &[Reg]) -> Result<(), Stop> {
+        if let Base::Cells(first) = access.base {
+            for (&(cell, _), &out) in access.leaves.iter().zip(outs) {
+                self.mov(out, first + cell);
+            }
+            return Ok(());
+        }
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (pointer, open) = self.usable(inst, slot, access.base)?;
+            for (&(cell, _), &out) in access.leaves.iter().zip(outs) {
+                let (bits, taint) = match self.cell(pointer, cell) {
+                    _ if open != 0 => (0, self.reasons.derived(open)),
+                    Some(reg) => {
+                        self.hand_on(out, reg, slot);
+                        self.columns.get(reg, slot)
+                    }
+                    None => {
+                        return Err(self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], String::new()));
+                    }
+                };
+                self.columns.set(out, slot, bits, taint);
+            }
+        }
+        if self.full {
+            for &out in outs {
+                let any = self.columns.taints(out).iter().any(|taint| taint.get() != 0);
+                self.columns.tainted[out as usize].set(any);
+            }
+        }
+        Ok(())
+    }
+
+    fn cell(&self, pointer: u64, cell: u32) -> Option<Reg> {
+        let reg = u32::try_from(pointer).ok()?.checked_add(cell)?;
+        (reg < self.code.columns).then_some(reg)
+    }
+
+    pub(crate) fn store(&mut self, inst: &Inst, access: u32) -> Result<(), Stop> {
+        let code = self.code;
+        let access = &code.accesses[access as usize];
+        self.one_descriptor(inst, access)?;
+        let ins = &code.pool[inst.ins.range()];
+        self.steps += ins.len() as u64 / SCALARS_PER_STEP;
+        if access.read_only {
+            let slots = self.active.clone();
+            return Err(self.undefined(Rule::ReadOnly, inst.place, slots, String::new()));
+        }
+        if access.space == Space::Cells {
+            return self.store_cells(inst, access, ins);
+        }
+        let end = access.leaves.iter().map(|(offset, scalar)| u64::from(*offset) + u64::from(scalar.bytes())).max();
+        let end = end.unwrap_or(0);
+        let layout = self.layout;
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (pointer, open) = self.usable(inst, slot, access.base)?;
+            if open != 0 {
+                self.store_anywhere(inst, access.space, pointer);
+                continue;
+            }
+            if access.texel && pointer == NO_TEXEL {
+                continue;
+            }
+            let (object, offset) = self.located(inst, slot, access.space, pointer, end)?;
+            if self.memory.objects[object as usize].read_only {
+                return Err(self.undefined(Rule::ReadOnly, inst.place, vec![slot as u32], String::new()));
+            }
+            for (&(leaf, scalar), &reg) in access.leaves.iter().zip(ins) {
+                let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
+                let (value, taint) = self.columns.get(reg, slot);
+                if !access.synchronises {
+                    if let Err(clash) = self.memory.touch(object, first, size, slot, true, layout) {
+                        if taint == 0 && self.stores_equal(object, first, size, slot, value)? {
+                            continue;
+                        }
+                        return Err(self.clash(inst, slot, object, first, clash));
+                    }
+                }
+                self.write(object, first as usize, size as usize, value, taint)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// True if this is a store of what is there, and such stores are allowed: [`PipelineOptions::equal_stores`](crate::PipelineOptions).
+    fn stores_equal(&mut self, object: u32, first: u64, size: u64, slot: usize, value: u64) -> Result<bool, Stop> {
+        let bytes = &self.memory.objects[object as usize];
+        let (at, length) = (first as usize, size as usize);
+        let same = bytes.bytes[at..at + length] == value.to_le_bytes()[..length] && bytes.taint(at, length) == 0;
+        if self.memory.equal.is_none() || !same {
+            return Ok(false);
+        }
+        self.memory.touch_equal(object, first, size, slot, self.layout)
+    }
+
+    fn write(&mut self, object: u32, at: usize, size: usize, value: u64, taint: u32) -> Result<(), Stop> {
+        let Memory { objects, budget, .. } = &mut *self.memory;
+        let Bytes { bytes, taints, .. } = &mut objects[object as usize];
+        bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+        let (page, within) = (at / PAGE, at % PAGE);
+        if taint == taints.fill && !matches!(taints.pages.get(page), Some(Some(_))) && within + size <= PAGE {
+            return Ok(());
+        }
+        if within + size <= PAGE {
+            taints.page(page, bytes.len(), budget)?[within..within + size].fill(taint);
+            return Ok(());
+        }
+        for byte in at..at + size {
+            *taints.at(byte, bytes.len(), budget)? = taint;
+        }
+        Ok(())
+    }
+
+    /// A store to an open address may go to any byte of its variable: the pointer is the variable's, without the index that is open.
+    fn store_anywhere(&mut self, inst: &Inst, space: Space, pointer: u64) {
+        let taint = self.reasons.taint(Why::Path, inst.place);
+        let code = self.code;
+        let binding = |object: &Bytes| match object.object.map(|object| &code.objects[object as usize].kind) {
+            Some(ObjectKind::Buffer { set, binding, .. }) => Some((*set, *binding)),
+            _ => None,
+        };
+        let found = match space {
+            Space::Physical => None,
+            _ => self.memory.resolve(space, pointer).map(|(object, _)| object),
+        };
+        let of_found = found.and_then(|found| binding(&self.memory.objects[found as usize]));
+        let Memory { objects, budget, .. } = &mut *self.memory;
+        for (index, object) in objects.iter_mut().enumerate().filter(|(_, object)| !object.read_only) {
+            let same_binding = of_found.is_some() && of_found == binding(object);
+            if found.is_none_or(|found| found == index as u32) || same_binding {
+                object.taints.reset(taint, budget);
+            }
+        }
+    }
+
+    fn store_cells(&mut self, inst: &Inst, access: &Access, ins: &[Reg]) -> Result<(), Stop> {
+        if let Base::Cells(first) = access.base {
+            if self.is(Planted::StoreForgotten) && self.active.len() < self.n {
+                return Ok(());
+            }
+            if self.is(Planted::StoreToAllLanes) && self.active.len() < self.n {
+                for (&(cell, _), &reg) in access.leaves.iter().zip(ins) {
+                    for slot in 0..self.n {
+                        let (bits, taint) = self.columns.get(reg, slot);
+                        self.columns.set(first + cell, slot, bits, taint);
+                    }
+                }
+                return Ok(());
+            }
+            for (&(cell, _), &reg) in access.leaves.iter().zip(ins) {
+                self.mov(first + cell, reg);
+            }
+            return Ok(());
+        }
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (pointer, open) = self.usable(inst, slot, access.base)?;
+            if open != 0 {
+                // Any variable of the invocation may have been written.
+                let taint = self.reasons.taint(Why::Path, inst.place);
+                for reg in 0..self.code.columns {
+                    let (bits, old) = self.columns.get(reg, slot);
+                    self.columns.set(reg, slot, bits, old.max(taint));
+                }
+                continue;
+            }
+            for (&(cell, _), &reg) in access.leaves.iter().zip(ins) {
+                let (bits, taint) = self.columns.get(reg, slot);
+                match self.cell(pointer, cell) {
+                    Some(to) => {
+                        self.hand_on(to, reg, slot);
+                        self.columns.set(to, slot, bits, taint);
+                    }
+                    None => {
+                        return Err(self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], String::new()));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn array_length(&mut self, inst: &Inst, length: u32) -> Result<(), Stop> {
+        let Length { base, offset, stride } = self.code.lengths[length as usize];
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (pointer, open) = self.usable(inst, slot, base)?;
+            let object = self.memory.resolve(Space::Bytes, pointer).map_or(0, |(object, _)| object);
+            let bytes = self.memory.objects.get(object as usize).map_or(0, |object| object.bytes.len() as u64);
+            let count = bytes.saturating_sub(offset) / stride;
+            self.columns.set(inst.d, slot, count, open);
+        }
+        Ok(())
+    }
+
+    // ---- atomics ----
+
+    /// Atomics of one instruction are performed lane by lane, in an order that nothing promises.
+    pub(crate) fn atomic(&mut self, inst: &Inst, access: u32, op: AtomicOp, scalar: Scalar) -> Result<(), Stop> {
+        let code = self.code;
+        let access = &code.accesses[access as usize];
+        self.one_descriptor(inst, access)?;
+        if access.space == Space::Cells {
+            let slots = self.active.clone();
+            return Err(self.undefined(Rule::OutOfBounds, inst.place, slots, "an atomic on private memory".into()));
+        }
+        let size = u64::from(scalar.bytes());
+        let leaf = access.leaves.first().map_or(0, |(offset, _)| u64::from(*offset));
+        let layout = self.layout;
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (pointer, open) = self.usable(inst, slot, access.base)?;
+            if open != 0 {
+                let taint = self.reasons.taint(Why::Path, inst.place);
+                if op != AtomicOp::Load {
+                    self.store_anywhere(inst, access.space, pointer);
+                }
+                if inst.d != NONE {
+                    self.columns.set(inst.d, slot, 0, taint);
+                }
+                continue;
+            }
+            if access.texel && pointer == NO_TEXEL {
+                if inst.d != NONE {
+                    let taint = self.reasons.taint(Why::OutsideImage, inst.place);
+                    self.columns.set(inst.d, slot, 0, taint);
+                }
+                continue;
+            }
+            let (object, offset) = self.located(inst, slot, access.space, pointer, leaf + size)?;
+            let offset = offset + leaf;
+            if op != AtomicOp::Load && (access.read_only || self.memory.objects[object as usize].read_only) {
+                return Err(self.undefined(Rule::ReadOnly, inst.place, vec![slot as u32], String::new()));
+            }
+            let (others, mixed) = match self.memory.act(object, offset, slot, kind_of(op), layout) {
+                Ok(found) => found,
+                Err(clash) => return Err(self.clash(inst, slot, object, offset, clash)),
+            };
+            let key = (object, (offset / u64::from(code.granule.max(1))) as u32);
+            let known = self.knowledge.contended.contains(&key);
+            if others && !known && self.memory.contended.insert(key) {
+                self.memory.budget.take(4 * size_of::<(u32, u32)>())?;
+            }
+            self.atomic_lane(inst, (object, offset), slot, op, scalar, known || others, mixed)?;
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one atomic of one lane")]
+    fn atomic_lane(
+        &mut self,
+        inst: &Inst,
+        (object, offset): (u32, u64),
+        slot: usize,
+        op: AtomicOp,
+        scalar: Scalar,
+        contended: bool,
+        mixed: bool,
+    ) -> Result<(), Stop> {
+        let (w, size, at) = (scalar.width(), scalar.bytes() as usize, offset as usize);
+        let bytes = &self.memory.objects[object as usize];
+        let old = read(&bytes.bytes[at..], size);
+        let old_taint = bytes.taint(at, size);
+        let operand = |this: &Self, reg: Reg| if reg == NONE { (0, 0) } else { this.columns.get(reg, slot) };
+        let ((value, value_taint), (expected, expected_taint)) = (operand(self, inst.b), operand(self, inst.c));
+        let order = if contended { self.reasons.taint(Why::Order, inst.place) } else { 0 };
+        if inst.d != NONE {
+            let taint = if old_taint != 0 { self.reasons.derived(old_taint) } else { 0 };
+            self.columns.set(inst.d, slot, old, taint.max(order));
+        }
+        let first = self.active.first() == Some(&(slot as u32));
+        if op == AtomicOp::Load || (first && self.active.len() > 1 && self.is(Planted::AtomicLosesLane)) {
+            return Ok(());
+        }
+        let (new, taint) = match op {
+            AtomicOp::Exchange | AtomicOp::Store => (value, value_taint.max(order)),
+            AtomicOp::CompareExchange => {
+                let new = if old == expected { value } else { old };
+                (new, value_taint.max(expected_taint).max(old_taint).max(order))
+            }
+            AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax => {
+                let float = match op {
+                    AtomicOp::FAdd => Float2::Add,
+                    AtomicOp::FMin => Float2::Min,
+                    _ => Float2::Max,
+                };
+                let (x, y) = (self.number(w, old, old_taint), self.number(w, value, value_taint));
+                let answer = self.float2(float, w, x, y);
+                let (bits, taint) = self.answer(w, answer, inst.place);
+                let rounds = contended && op == AtomicOp::FAdd;
+                (bits, taint.max(if rounds { order } else { 0 }))
+            }
+            _ => {
+                let int = integer_of(op);
+                let int = if self.is(Planted::AtomicOrIsXor) && int == Int2::Or { Int2::Xor } else { int };
+                (alu::int2(int, w, old, value).unwrap_or(0), old_taint.max(value_taint))
+            }
+        };
+        // Operators that do not commute leave open what remains.
+        let taint = if mixed && contended { taint.max(self.reasons.taint(Why::Order, inst.place)) } else { taint };
+        let taint = if taint != 0 { self.reasons.derived(taint) } else { 0 };
+        self.write(object, at, size, new, taint)
+    }
+}
+
+fn integer_of(op: AtomicOp) -> Int2 {
+    match op {
+        AtomicOp::Sub => Int2::Sub,
+        AtomicOp::SMin => Int2::SMin,
+        AtomicOp::UMin => Int2::UMin,
+        AtomicOp::SMax => Int2::SMax,
+        AtomicOp::UMax => Int2::UMax,
+        AtomicOp::And => Int2::And,
+        AtomicOp::Or => Int2::Or,
+        AtomicOp::Xor => Int2::Xor,
+        _ => Int2::Add,
+    }
+}
+
+/// Operators with one kind commute with each other.
+fn kind_of(op: AtomicOp) -> u8 {
+    match op {
+        AtomicOp::Load => 1,
+        AtomicOp::Add | AtomicOp::Sub => 2,
+        AtomicOp::SMin => 3,
+        AtomicOp::UMin => 4,
+        AtomicOp::SMax => 5,
+        AtomicOp::UMax => 6,
+        AtomicOp::And => 7,
+        AtomicOp::Or => 8,
+        AtomicOp::Xor => 9,
+        AtomicOp::FAdd => 10,
+        AtomicOp::FMin => 11,
+        AtomicOp::FMax => 12,
+        AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange => MIXED,
+    }
+}

@@ -1,0 +1,250 @@
+//! Where invocations are: the layout of a group, what a device promises of it, and which rules a lane map can break.
+
+use serde::{Deserialize, Serialize};
+use tangle_program::case::{EntryPoint, GroupId, InvocationId, SpirvVersion, SubgroupSize};
+use tangle_program::rule::RuleNumber;
+use tangle_program::subgroup::Severity;
+
+use crate::mask::Mask;
+
+/// What a device promises about subgroup sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SizePromise {
+    /// `VkPhysicalDeviceSubgroupProperties::subgroupSize`
+    pub default: u32,
+    /// `minSubgroupSize`; the default size without subgroup size control.
+    pub min: u32,
+    /// `maxSubgroupSize`
+    pub max: u32,
+}
+
+impl SizePromise {
+    /// True if subgroups of a pipeline with this entry point may have this size (rule M3).
+    pub(crate) fn allows(&self, entry_point: &EntryPoint, size: u32) -> bool {
+        let allowed = match entry_point.subgroup_size {
+            SubgroupSize::Required(required) => size == required,
+            SubgroupSize::Default if entry_point.spirv < SpirvVersion::V1_6 => size == self.default,
+            SubgroupSize::Default | SubgroupSize::Varying => (self.min..=self.max).contains(&size),
+        };
+        allowed && size.is_power_of_two() && size <= 128
+    }
+}
+
+/// The rules a lane map must keep, each with its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MapRule {
+    /// Every invocation runs the prologue.
+    Written,
+    /// The token, a `subgroupBroadcastFirst`, names an invocation of the same subgroup (rule P1).
+    Token,
+    /// `gl_SubgroupInvocationID < gl_SubgroupSize`, different for every lane of a subgroup (Vulkan, SubgroupLocalInvocationId).
+    LaneIds,
+    /// `gl_SubgroupSize` is a power of two up to 128, one for all subgroups of the dispatch, and the one the pipeline asks for
+    /// (Vulkan, SubgroupSize; rule M3).
+    Size,
+    /// At entry control flow is uniform: the ballot is exactly the set of the subgroup's lanes (SPIR-V 1.6 §2.2.5).
+    EntryBallot,
+    /// Full subgroups where they are promised (Vulkan, full subgroups; rule M4).
+    FullSubgroups,
+    /// `gl_SubgroupID < gl_NumSubgroups` (Vulkan, SubgroupId).
+    SubgroupIdRange,
+    /// `gl_NumSubgroups` is one number for the workgroup, and at least the number of subgroups there are.
+    NumSubgroups,
+    /// `gl_SubgroupID` is one number in a subgroup and differs between subgroups of a workgroup.
+    SubgroupIds,
+    /// Each fragment of a triangle is executed, and no store of another invocation has an effect (rules H1 and H5).
+    Coverage,
+    /// The lanes of a quad are those of neighbouring pixels, in their order (rule H2), or in a workgroup those that the derivative group says
+    /// (rule M9).
+    Quads,
+    /// At tier maximal helper invocations are active from the beginning (rule H4).
+    ActiveHelpers,
+    /// Before rasterisation each invocation of each item is executed at least once, and writes a record each time (rule I1).
+    Executions,
+    /// Before rasterisation there are no helper invocations: nobody takes part but those that execute the shader for a vertex or primitive
+    /// (rule I3).
+    NoHelpers,
+}
+
+impl MapRule {
+    /// Every rule.
+    pub const ALL: [MapRule; 14] = [
+        MapRule::Written,
+        MapRule::Token,
+        MapRule::LaneIds,
+        MapRule::Size,
+        MapRule::EntryBallot,
+        MapRule::FullSubgroups,
+        MapRule::SubgroupIdRange,
+        MapRule::NumSubgroups,
+        MapRule::SubgroupIds,
+        MapRule::Coverage,
+        MapRule::Quads,
+        MapRule::ActiveHelpers,
+        MapRule::Executions,
+        MapRule::NoHelpers,
+    ];
+
+    /// Its number in docs/rules.md.
+    pub const fn number(self) -> RuleNumber {
+        match self {
+            MapRule::Token => RuleNumber::new('P', 1),
+            MapRule::LaneIds => RuleNumber::new('M', 2),
+            MapRule::Size => RuleNumber::new('M', 3),
+            MapRule::FullSubgroups => RuleNumber::new('M', 4),
+            MapRule::SubgroupIdRange | MapRule::NumSubgroups | MapRule::SubgroupIds => RuleNumber::new('M', 6),
+            MapRule::Written | MapRule::EntryBallot => RuleNumber::new('M', 7),
+            MapRule::Coverage => RuleNumber::new('H', 1),
+            MapRule::Quads => RuleNumber::new('H', 2),
+            MapRule::ActiveHelpers => RuleNumber::new('H', 4),
+            MapRule::Executions => RuleNumber::new('I', 1),
+            MapRule::NoHelpers => RuleNumber::new('I', 3),
+        }
+    }
+
+    /// What the rule says, in one line.
+    pub const fn text(self) -> &'static str {
+        match self {
+            MapRule::Written => "every invocation executes the shader (its lane map record is missing)",
+            MapRule::Token => "subgroupBroadcastFirst at entry gives the value of a lane of the same subgroup",
+            MapRule::LaneIds => {
+                "gl_SubgroupInvocationID is below gl_SubgroupSize and differs between the lanes of a subgroup"
+            }
+            MapRule::Size => "gl_SubgroupSize is the size that the pipeline asked for, one for the whole dispatch",
+            MapRule::EntryBallot => "subgroupBallot(true) at entry is the set of the subgroup's lanes",
+            MapRule::FullSubgroups => "subgroups are full (SPIR-V 1.6 or the flag, and x a multiple of the size)",
+            MapRule::SubgroupIdRange => "gl_SubgroupID is below gl_NumSubgroups",
+            MapRule::NumSubgroups => {
+                "gl_NumSubgroups is one number: that of the subgroups, or more where some may be without lanes"
+            }
+            MapRule::SubgroupIds => "gl_SubgroupID is one number in each subgroup and differs between subgroups",
+            MapRule::Coverage => "exactly the fragments of the triangles execute the shader and store",
+            MapRule::Quads => "lanes 4q to 4q+3 are a quad of neighbouring invocations, in the order of rows",
+            MapRule::ActiveHelpers => "helper invocations are active as long as their quad has a fragment",
+            MapRule::Executions => "each vertex or primitive is executed at least once, and writes a record each time",
+            MapRule::NoHelpers => "outside of fragment shaders no helper invocations take part in subgroup operations",
+        }
+    }
+
+    /// How well it stands: each is a sentence of the specification.
+    pub const fn severity(self) -> Severity {
+        Severity::Hard
+    }
+
+    /// True if values cannot be judged on a map that breaks the rule.
+    pub(crate) const fn is_fatal(self) -> bool {
+        matches!(
+            self,
+            MapRule::Written
+                | MapRule::Token
+                | MapRule::LaneIds
+                | MapRule::Size
+                | MapRule::EntryBallot
+                | MapRule::Coverage
+                | MapRule::Quads
+                | MapRule::ActiveHelpers
+                | MapRule::Executions
+                | MapRule::NoHelpers
+        )
+    }
+}
+
+/// A broken rule of the lane map.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MapFault {
+    /// The rule.
+    pub rule: MapRule,
+    /// The group.
+    #[serde(alias = "workgroup")]
+    pub group: GroupId,
+    /// What was seen.
+    pub seen: String,
+}
+
+impl MapFault {
+    /// Where, and what was seen, in one line.
+    pub fn describe(&self, entry_point: &EntryPoint) -> String {
+        format!("{}: {}", entry_point.describe_group(self.group), self.seen)
+    }
+}
+
+/// One subgroup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subgroup {
+    /// Its lane 0 sits in this slot.
+    pub first: usize,
+    /// `gl_SubgroupSize`
+    pub size: usize,
+    /// The lanes that exist.
+    pub live: u128,
+}
+
+/// The slots of one group of invocations: `size` slots for each subgroup, so that lane `k` of a subgroup is slot `first + k`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The group.
+    pub group: GroupId,
+    /// The subgroups in slot order.
+    pub subgroups: Vec<Subgroup>,
+    /// Number of slots, those of lanes that do not exist included.
+    pub slots: usize,
+    /// All slots with an invocation.
+    pub live: Mask,
+    /// The number in the group of the invocation in each slot; 0 in slots without one.
+    pub index: Vec<u32>,
+    /// The slots of lanes that are helper invocations at entry; only in fragment shaders.
+    pub helpers: Mask,
+    /// By subgroup: lanes that may be there and of which nothing is known ([`crate::fragment`]); none in other stages.
+    pub others: Vec<u128>,
+    /// `gl_SubgroupID` and `gl_NumSubgroups` as the device reports them, by slot: adopted, since they are free.
+    pub(crate) reported: Vec<(u32, u32)>,
+    /// True if votes are by groups of invocations that nothing relates to the subgroups: "the set of invocations across which boolean
+    /// conditions are evaluated is implementation-dependent" (ARB_shader_group_vote, Overview).
+    pub(crate) votes_are_free: bool,
+}
+
+impl Layout {
+    /// The invocation in a slot.
+    pub fn invocation(&self, slot: usize) -> InvocationId {
+        InvocationId { group: self.group, index: self.index[slot] }
+    }
+
+    /// The subgroup that a slot belongs to, and its lane.
+    pub fn lane_of(&self, slot: usize) -> (usize, usize) {
+        // All subgroups of a dispatch have one size (checked), so the division is exact.
+        let size = self.subgroups[0].size;
+        (slot / size, slot % size)
+    }
+}
+
+pub(crate) fn layout(
+    group: GroupId,
+    size: usize,
+    members: &[Vec<(u32, u32)>],
+    reported: impl Fn(usize) -> (u32, u32),
+) -> Layout {
+    let slots = size * members.len();
+    let mut layout = Layout {
+        group,
+        subgroups: Vec::with_capacity(members.len()),
+        slots,
+        live: Mask::empty(slots),
+        index: vec![0; slots],
+        helpers: Mask::empty(slots),
+        others: vec![0; members.len()],
+        reported: vec![(0, 0); slots],
+        votes_are_free: false,
+    };
+    for (s, lanes) in members.iter().enumerate() {
+        let first = s * size;
+        let live = lanes.iter().fold(0, |live, &(lane, _)| live | 1u128 << lane);
+        layout.live.insert_lanes(first, live);
+        for &(lane, index) in lanes {
+            layout.index[first + lane as usize] = index;
+            layout.reported[first + lane as usize] = reported(s);
+        }
+        layout.subgroups.push(Subgroup { first, size, live });
+    }
+    layout
+}

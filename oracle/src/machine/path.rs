@@ -1,0 +1,93 @@
+//! Keys of paths: which lanes have taken the same decisions since they were last uniform, and what is known of who is together.
+
+use smallvec::SmallVec;
+use tangle_program::case::Tier;
+use tangle_program::subgroup::{Reach, Severity, lanes};
+
+use super::{Machine, Saved, mix};
+use crate::lower::Decision;
+use crate::mask::Mask;
+use crate::rules::Rules;
+
+impl<'a, R: Rules> Machine<'a, R> {
+    /// The uniform groups of `u` all of whose lanes are in `lanes`.
+    pub(super) fn whole(&self, u: &Mask, lanes: &Mask) -> Mask {
+        if u.is_empty() || u.within(lanes) {
+            return u.clone();
+        }
+        let mut whole = self.none();
+        for group in &self.groups {
+            if group.within(u) && group.within(lanes) {
+                whole.add(group);
+            }
+        }
+        whole
+    }
+
+    /// Control flow of these groups is uniform again: their paths start anew.
+    pub(super) fn restart_paths(&mut self, uniform: &Mask) {
+        if self.tier != Tier::Maximal && !uniform.is_empty() {
+            self.epoch += 1;
+            let start = mix(0, Decision::MAX, self.epoch);
+            if self.reconverges {
+                return self.set_paths(uniform, |_| start);
+            }
+            for slot in uniform.slots() {
+                if let Some([x, y]) = self.case.entry_point.operation(self.layout.invocation(slot)) {
+                    let start = mix(mix(start, Decision::MAX, x.into()), Decision::MAX, y.into());
+                    self.keys[slot] = start;
+                    if let Some(trace) = &mut self.trace {
+                        trace.paths[slot] = start;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where control flow is uniform for the whole draw or workgroup: what it is known by that the parts of a tangle that an operation waits for are
+    /// together. They are if it has come back for them, or if they have followed one path.
+    pub(super) fn together_by(&self, first: usize, reach: Reach, tangle: u128) -> Option<Severity> {
+        if self.reconverges {
+            return Some(Severity::Hard);
+        }
+        let is_one_path = |mut keys: SmallVec<[u64; 8]>| {
+            keys.dedup();
+            keys.len() <= 1
+        };
+        let keys = |part: u128| lanes(part).map(|lane| self.keys[first + lane]).collect();
+        let together = reach.waiting(tangle).all(|part| is_one_path(keys(part)));
+        let live = &self.layout.live;
+        let has_come_back = self.case.entry_point.operation(self.layout.invocation(first)).is_some();
+        let is_hard = has_come_back || is_one_path(live.slots().map(|slot| self.keys[slot]).collect());
+        together.then_some(if is_hard { Severity::Hard } else { Severity::Strong })
+    }
+
+    fn set_paths(&mut self, lanes: &Mask, path: impl Fn(u64) -> u64) {
+        for slot in lanes.slots() {
+            self.keys[slot] = path(self.keys[slot]);
+            if let Some(trace) = &mut self.trace {
+                trace.paths[slot] = path(trace.paths[slot]);
+            }
+        }
+    }
+
+    pub(super) fn note_path(&mut self, decision: Decision, lanes: &Mask, value: u64) {
+        if self.tier != Tier::Maximal {
+            self.set_paths(lanes, |path| mix(path, decision, value));
+        }
+    }
+
+    /// Keys as they are now, to be put back where tier maximal reconverges.
+    pub(super) fn saved_keys(&self) -> Option<Saved> {
+        (self.keyed && self.tier == Tier::Maximal)
+            .then(|| (self.keys.clone(), self.trace.as_ref().map_or_else(Vec::new, |trace| trace.paths.clone())))
+    }
+
+    pub(super) fn restore_keys(&mut self, saved: &Option<Saved>, lanes: &Mask) {
+        let Some((keys, paths)) = saved else { return };
+        lanes.slots().for_each(|slot| self.keys[slot] = keys[slot]);
+        if let Some(trace) = &mut self.trace {
+            lanes.slots().for_each(|slot| trace.paths[slot] = paths[slot]);
+        }
+    }
+}
