@@ -424,6 +424,7 @@ fn run_blame(args: &BlameArgs) -> anyhow::Result<Found> {
             targets.iter().filter(|target| record.is_about(&target.name, &driver(target))).collect();
         about.sort_by_key(|target| std::cmp::Reverse(version(target)));
         let mut done: Vec<String> = Vec::new();
+        let mut shows = false;
         for target in about {
             if done.contains(&driver(target)) {
                 continue;
@@ -433,7 +434,13 @@ fn run_blame(args: &BlameArgs) -> anyhow::Result<Found> {
             if tried.first().is_none_or(|tried| tried.result == Seen::Good) {
                 continue;
             }
+            shows = true;
             match args.switches.try_on(&args.devices, target, &case, None) {
+                Ok(switches) if switches.say_nothing() => {
+                    done.push(driver(target));
+                    let id = &book.records[at].id;
+                    say_stderr!("note: {id}: on {} nothing that can be changed says anything", target.name);
+                }
                 Ok(switches) => {
                     done.push(driver(target));
                     entered += 1;
@@ -446,6 +453,9 @@ fn run_blame(args: &BlameArgs) -> anyhow::Result<Found> {
                 }
                 Err(error) => say_stderr!("note: {}: {error:#}", book.records[at].id),
             }
+        }
+        if !shows {
+            say_stderr!("note: {} shows on no device at hand", book.records[at].id);
         }
     }
     say!("{entered} results")?;
