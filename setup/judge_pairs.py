@@ -5,8 +5,11 @@
 
 SPIRV-Tools is a checkout of KhronosGroup/SPIRV-Tools. The pairs are read out of its test/opt/*.cpp: the texts that are given to
 `SinglePassRunAndCheck`, and of `SinglePassRunAndMatch`, which has patterns instead of a second text, the first and what spirv-opt makes of it
-with the same pass; of modules with an entry point for compute. A pass keeps what a module means, so whatever the interpreter determines
-in both has to be the same. Each pair runs with three contents of its buffers. Nothing of the tests is copied.
+with the same pass. A pass keeps what a module means, so whatever the interpreter determines
+in both has to be the same. Each pair runs with four contents of its buffers. Nothing of the tests is copied.
+
+A module of another stage is called from an entry point for compute that is added (`as_compute`). A pair counts as the same only if a word that is
+compared was not there before.
 
 Prints how many pairs mean the same, how many differ, and each reason why others were not compared, with --list the tests of each
 row. Exit code: 1 if a pair differs.
@@ -19,6 +22,7 @@ import json
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -27,7 +31,10 @@ import tempfile
 TIMEOUT = 60
 
 # What every buffer holds. Undefined behaviour with one is none with another.
-CONTENTS = ["zeros:4096", "ramp:1024", "random:1:4096"]
+CONTENTS = ["zeros:4096", "ramp:1024", "random:1:4096", "floats"]
+
+# Floats of which sums and products are exact.
+FLOATS = struct.pack("<1024f", *(1 + at % 61 / 4 for at in range(1024)))
 
 # SPV_ENV_… as `--target` has it. The tests' own default is SPIR-V 1.3.
 TARGETS = {f"SPV_ENV_UNIVERSAL_1_{n}": f"spv1.{n}" for n in range(7)} | {f"SPV_ENV_VULKAN_1_{n}": f"vulkan1.{n}" for n in range(4)}
@@ -145,11 +152,120 @@ def sized(text):
     return f"{text[: entry.end()]}OpExecutionMode {entry[1]} LocalSize 1 1 1\n{text[entry.end() :]}"
 
 
+# Decorations and execution modes that only the interface of another stage has.
+OF_A_STAGE = "Location|Component|Index|BuiltIn|Flat|NoPerspective|Centroid|Sample|Patch|Invariant|PerVertexKHR"
+
+
+class CannotWrap(Exception):
+    """Why a module of another stage is not made one for compute."""
+
+
+def as_compute(text, target, known=None):
+    """The code of a module of another stage, called by an entry point for compute; and the bindings of what it reads and writes.
+
+    Variables of the interface become private ones. Before the call the inputs get values out of buffers, behind it the outputs go into buffers: those
+    of numbers of 32 bits, their vectors and matrices. What the stage promises besides, interpolation or the position, is not looked at."""
+    text = re.sub(r";[^\n]*", "", text)
+    entries = re.findall(r"^\s*OpEntryPoint\s+(\w+)\s+(%\w+)\s+\"[^\"]*\"(.*)$", text, re.MULTILINE)
+    if len(entries) != 1:
+        raise CannotWrap(f"{'several' if entries else 'no'} entry points")
+    stage, main, interface = entries[0]
+    if stage == "Kernel" or re.search(r"OpCapability\s+(Kernel|Addresses|Linkage)\b", text):
+        raise CannotWrap("a kernel, or a library")
+    types = {m[1]: m[2].split() for m in re.finditer(r"^\s*(%\w+)\s*=\s*(OpType.*)$", text, re.MULTILINE)}
+
+    def is_number(name):
+        return types.get(name, [""])[:2] in (["OpTypeInt", "32"], ["OpTypeFloat", "32"])
+
+    def is_simple(name):
+        kind = types.get(name, [""])
+        return is_number(name) or kind[0] in ("OpTypeVector", "OpTypeMatrix") and is_simple(kind[1])
+
+    variables = re.findall(r"^\s*(%\w+)\s*=\s*OpVariable\s+(%\w+)\s+(Input|Output)\b", text, re.MULTILINE)
+    pointees = {name: types[pointer][2] for name, pointer, _ in variables if pointer in types}
+    moved = [(name, way) for name, _, way in variables if name in pointees and is_simple(pointees[name])]
+    bindings = known if known is not None else {name: at for at, (name, _) in enumerate(moved)}
+    moved = [(name, way) for name, way in moved if name in bindings]
+    names = "|".join(re.escape(name) for name, *_ in variables) or "%-"
+    lines = []
+    for line in text.splitlines():
+        if re.match(rf"\s*OpDecorate\s+({names})\s+({OF_A_STAGE})\b", line) or re.match(r"\s*OpMemberDecorate\s+%\w+\s+\d+\s+BuiltIn\b", line):
+            continue
+        if re.match(rf"\s*OpExecutionMode(Id)?\s+{re.escape(main)}\s", line) or re.match(r"\s*OpEntryPoint\s", line):
+            continue
+        lines.append(re.sub(r"(OpTypePointer|OpVariable\s+%\w+)\s+(Input|Output)\b", r"\1 Private", line))
+    annotations, declarations, code = [], [], []
+    void = next((name for name, kind in types.items() if kind == ["OpTypeVoid"]), None)
+    function = next((name for name, kind in types.items() if kind == ["OpTypeFunction", void]), None)
+    if not void or not function:
+        raise CannotWrap("no function without parameters")
+    number = next((name for name, kind in types.items() if kind[:2] == ["OpTypeInt", "32"]), None)
+    if not number:
+        number = "%tg_uint"
+        declarations.append("%tg_uint = OpTypeInt 32 0")
+    declarations.append(f"%tg_0 = OpConstant {number} 0")
+    buffers, kept = {"Input": [], "Output": []}, []
+    for name, way in moved:
+        kind, at = pointees[name], bindings[name]
+        annotations += [f"OpDecorate %tg_b{at} Block", f"OpMemberDecorate %tg_b{at} 0 Offset 0"]
+        annotations += [f"OpDecorate %tg_v{at} DescriptorSet 7", f"OpDecorate %tg_v{at} Binding {at}"]
+        if types[kind][0] == "OpTypeMatrix":
+            annotations += [f"OpMemberDecorate %tg_b{at} 0 ColMajor", f"OpMemberDecorate %tg_b{at} 0 MatrixStride 16"]
+        declarations += [
+            f"%tg_b{at} = OpTypeStruct {kind}",
+            f"%tg_p{at} = OpTypePointer StorageBuffer %tg_b{at}",
+            f"%tg_q{at} = OpTypePointer StorageBuffer {kind}",
+            f"%tg_v{at} = OpVariable %tg_p{at} StorageBuffer",
+        ]
+        chain = f"%tg_c{at} = OpAccessChain %tg_q{at} %tg_v{at} %tg_0"
+        source, to = (f"%tg_c{at}", name) if way == "Input" else (name, f"%tg_c{at}")
+        buffers[way] += [chain, f"%tg_l{at} = OpLoad {kind} {source}", f"OpStore {to} %tg_l{at}"]
+        kept.append(f"%tg_v{at}")
+    code = [f"%tg_main = OpFunction {void} None {function}", "%tg_label = OpLabel", *buffers["Input"]]
+    code += [f"%tg_call = OpFunctionCall {void} {main}", *buffers["Output"], "OpReturn", "OpFunctionEnd"]
+    is_new = target[-3:] in ("1.4", "1.5", "1.6") and target.startswith("spv") or target in ("vulkan1.2", "vulkan1.3")
+    names = [*interface.split(), *kept] if is_new else []
+
+    def first(pattern):
+        return next((at for at, line in enumerate(lines) if re.match(pattern, line)), len(lines))
+
+    if not any(re.match(r"\s*OpMemoryModel\s", line) for line in lines):
+        raise CannotWrap("no memory model")
+    lines += code
+    at = first(r"\s*%\w+\s*=\s*OpFunction\s")
+    lines[at:at] = declarations
+    at = first(r"\s*(%\w+\s*=\s*Op(Type|Constant|Spec|Variable|Undef)|OpType)")
+    lines[at:at] = annotations
+    at = first(r"\s*OpMemoryModel\s") + 1
+    lines[at:at] = [" ".join(['OpEntryPoint GLCompute %tg_main "tg_main"', *names]), "OpExecutionMode %tg_main LocalSize 1 1 1"]
+    if not any(re.search(r"OpExtension\s+\"SPV_KHR_storage_buffer_storage_class\"", line) for line in lines) and target == "spv1.0":
+        raise CannotWrap("SPIR-V 1.0")
+    return "\n".join(lines) + "\n", bindings
+
+
 def reason(text):
     text = re.sub(r"^error: ", "", text)
     text = re.sub(r"\S*/(before|after)\.spvasm:?\s*", r"\1: ", text)
     text = re.sub(r"'[^']*'|\"[^\"]*\"", "'…'", text)
     return re.sub(r"\d+", "N", re.sub(r"%\w+", "%N", text))[:140]
+
+
+def contents_in(folder, contents):
+    return contents if ":" in contents else folder / contents
+
+
+def writes(args, folder, target, bindings, sets):
+    """True if some word is determined that was not there before."""
+    floats = struct.unpack("<1024I", FLOATS)
+    for contents, before in (("zeros:4096", lambda at: 0), ("ramp:1024", lambda at: at), ("floats", floats.__getitem__)):
+        command = [args.tangle, "judge", folder / "before.spvasm", "--json", "--target", target, "--subgroup-size", "8"]
+        for name, binding in bindings:
+            command += ["--buffer", f"{sets.get(name, 0)}.{binding}={contents_in(folder, contents)}"]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        buffers = json.loads(run.stdout)["buffers"] if run.returncode in (0, 1) else []
+        if any(word not in (None, before(at)) for buffer in buffers for at, word in enumerate(buffer["words"])):
+            return True
+    return False
 
 
 def compared(args, folder, target, flag, before, after):
@@ -168,17 +284,18 @@ def compared(args, folder, target, flag, before, after):
         ):
             run = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
             if run.returncode:
-                return f"{pathlib.Path(command[0]).name} fails: {reason(run.stderr.strip().splitlines()[0])}", 0
+                return f"{pathlib.Path(command[0]).name} fails: {reason((run.stderr.strip().splitlines() or ['?'])[0])}", 0
         if files[1].read_bytes() == assembly.read_bytes():
             return "the pass changes nothing", 0
-    bindings = sorted(set(re.findall(r"OpDecorate (%\w+) Binding (\d+)", before)))
-    sets = dict(re.findall(r"OpDecorate (%\w+) DescriptorSet (\d+)", before))
+    (folder / "floats").write_bytes(FLOATS)
+    bindings = sorted(set(re.findall(r"OpDecorate +(%\w+) +Binding +(\d+)", before)))
+    sets = dict(re.findall(r"OpDecorate +(%\w+) +DescriptorSet +(\d+)", before))
     words = 0
     nothing = set()
     for contents in CONTENTS:
         command = [tangle, "judge", files[0], "--against", files[1], "--json", "--target", target, "--subgroup-size", "8"]
         for name, binding in bindings:
-            command += ["--buffer", f"{sets.get(name, 0)}.{binding}={contents}"]
+            command += ["--buffer", f"{sets.get(name, 0)}.{binding}={contents_in(folder, contents)}"]
         try:
             run = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
         except subprocess.TimeoutExpired:
@@ -186,6 +303,8 @@ def compared(args, folder, target, flag, before, after):
         if run.returncode not in (0, 1):
             return "not run: " + reason((run.stderr.strip().splitlines() or ["?"])[-1]), 0
         answer = json.loads(run.stdout)
+        if answer["difference"] == "the modules have different buffers":
+            return "the pass changes the bindings", 0
         if answer["difference"]:
             return "differs: " + answer["difference"], 0
         words += answer["words"]["compared"]
@@ -195,6 +314,8 @@ def compared(args, folder, target, flag, before, after):
             nothing.add("undefined behaviour in both" if undefined else "no buffer that it could write")
         else:
             nothing.add("its words are open")
+    if words and not writes(args, folder, target, bindings, sets):
+        return "nothing to compare: all that it writes is open, or what was there before", 0
     return ("same", words) if words else ("nothing to compare: " + ", or ".join(sorted(nothing)), 0)
 
 
@@ -212,20 +333,28 @@ def main():
     known = flags(args.checkout)
     rows = collections.defaultdict(list)
     jobs = []
+    wrapped = set()
     for path in files:
         for number, (test, target, which, before, after) in enumerate(pairs(path)):
             name = f"{path.name}: {test} ({number})"
             if before is None or after is None:
                 rows["not read: the test makes its text while it runs"].append(name)
-            elif not re.search(r"OpEntryPoint\s+GLCompute", before):
-                rows["no entry point for compute"].append(name)
             elif not after and which not in known:
                 rows["spirv-opt has no flag for the pass"].append(name)
             elif before.strip() == after.strip():
                 rows["the pass changes nothing"].append(name)
+            elif not re.search(r"OpEntryPoint\s+GLCompute", before):
+                try:
+                    before, bindings = as_compute(before, target)
+                    after = after and as_compute(after, target, bindings)[0]
+                except CannotWrap as why:
+                    rows[f"not for compute, and not made so: {why}"].append(name)
+                    continue
+                wrapped.add(name)
+                jobs.append((name, target, known.get(which), before, after))
             else:
                 jobs.append((name, target, known.get(which), before, after))
-    total = 0
+    total = of_wrapped = 0
     with tempfile.TemporaryDirectory() as scratch:
 
         def run(numbered):
@@ -236,9 +365,12 @@ def main():
 
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for (name, *_), (what, words) in zip(jobs, pool.map(run, enumerate(jobs))):
-                rows[what].append(name)
+                rows[f"{what} (called from an entry point for compute)" if name in wrapped else what].append(name)
                 total += words
-    print(f"{sum(map(len, rows.values()))} pairs, {len(jobs)} of compute shaders, {total} words compared")
+                of_wrapped += words if name in wrapped else 0
+    of_compute = len(jobs) - len(wrapped)
+    print(f"{sum(map(len, rows.values()))} pairs, {of_compute} of compute shaders, {len(wrapped)} of other stages called from one")
+    print(f"{total} words compared, {of_wrapped} of the latter")
     for what, names in sorted(rows.items(), key=lambda row: -len(row[1])):
         print(f"{len(names):6} {what}")
         if args.list:

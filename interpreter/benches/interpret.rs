@@ -1,5 +1,9 @@
-//! What a module costs: to read and decode it, and to run it. Compilers are not counted.
+//! What a module costs: to read and decode it, and to run it. Compilers are not counted. Times are processor time of the thread, so that a busy machine
+//! does not change them much.
 
+use std::time::Duration;
+
+use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use tangle_analysis::cost::log_stride;
 use tangle_generator::{Config, from_seed};
@@ -7,7 +11,7 @@ use tangle_interpreter::{Buffer, Dispatch, LaneMap, Limits, Module, Pipeline, Pi
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{Case, SpirvVersion, Tier};
 use tangle_program::memory::buffer_bytes;
-use tangle_runner::toolchain;
+use tangle_runner::{thread_time, toolchain};
 
 // As in the `tangle` command.
 #[global_allocator]
@@ -17,6 +21,38 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const CASES: u64 = 64;
 /// Lanes of a subgroup.
 const SIZE: u32 = 32;
+
+/// Processor time in place of time on the clock.
+struct ProcessorTime;
+
+impl Measurement for ProcessorTime {
+    type Intermediate = Duration;
+    type Value = Duration;
+
+    fn start(&self) -> Duration {
+        thread_time()
+    }
+
+    fn end(&self, started: Duration) -> Duration {
+        thread_time().saturating_sub(started)
+    }
+
+    fn add(&self, first: &Duration, second: &Duration) -> Duration {
+        *first + *second
+    }
+
+    fn zero(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn to_f64(&self, value: &Duration) -> f64 {
+        value.as_nanos() as f64
+    }
+
+    fn formatter(&self) -> &dyn ValueFormatter {
+        WallTime.formatter()
+    }
+}
 
 fn dispatch(case: &Case) -> Dispatch {
     let entry = &case.entry_point;
@@ -49,7 +85,7 @@ fn pipeline(case: &Case, words: &[u32]) -> Pipeline {
     Pipeline::new(&module, &options).expect("supported")
 }
 
-fn benches(criterion: &mut Criterion) {
+fn benches(criterion: &mut Criterion<ProcessorTime>) {
     let mut group = criterion.benchmark_group("module");
     group.throughput(Throughput::Elements(CASES));
     group.sample_size(10);
@@ -84,7 +120,7 @@ fn benches(criterion: &mut Criterion) {
 }
 
 /// One program with more and more iterations: what an instruction costs must not depend on how many there are.
-fn sizes(criterion: &mut Criterion) {
+fn sizes(criterion: &mut Criterion<ProcessorTime>) {
     let glsl = "#version 450
         #extension GL_KHR_shader_subgroup_arithmetic : require
         layout(local_size_x = 64) in;
@@ -119,5 +155,9 @@ fn sizes(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(all, benches, sizes);
+criterion_group! {
+    name = all;
+    config = Criterion::default().with_measurement(ProcessorTime);
+    targets = benches, sizes
+}
 criterion_main!(all);

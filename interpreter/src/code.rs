@@ -287,7 +287,7 @@ pub(crate) enum Op {
     },
     ControlBarrier(u32),
     /// What it orders accesses to.
-    MemoryBarrier(Orders),
+    MemoryBarrier(Semantics),
     /// Function; arguments are in `ins`, results in `outs`.
     Call(u32),
     Assume,
@@ -358,8 +358,10 @@ pub(crate) struct Access {
     pub read_only: bool,
     /// All lanes of a subgroup have to access the same descriptor.
     pub uniform_descriptor: bool,
-    /// Ordered by acquire and release, or volatile: not checked for races.
-    pub synchronises: bool,
+    /// Volatile: not checked for races.
+    pub volatile: bool,
+    /// Of an atomic.
+    pub semantics: Semantics,
     /// To a texel: nothing is there at [`NO_TEXEL`].
     pub texel: bool,
 }
@@ -384,6 +386,26 @@ pub(crate) const NO_TEXEL: u64 = u64::MAX;
 /// Which kinds of memory something orders accesses to: workgroup memory, buffers, images.
 pub(crate) type Orders = [bool; 3];
 
+/// Memory semantics: for which kinds of memory they acquire and release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Semantics {
+    pub acquires: Orders,
+    pub releases: Orders,
+}
+
+impl Semantics {
+    /// Those of both.
+    pub fn and(self, other: Semantics) -> Semantics {
+        let both = |x: Orders, y: Orders| std::array::from_fn(|kind| x[kind] || y[kind]);
+        Semantics { acquires: both(self.acquires, other.acquires), releases: both(self.releases, other.releases) }
+    }
+
+    /// The kinds of memory that they name.
+    pub fn kinds(self) -> Orders {
+        std::array::from_fn(|kind| self.acquires[kind] || self.releases[kind])
+    }
+}
+
 /// `OpArrayLength`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Length {
@@ -398,6 +420,7 @@ pub(crate) struct Barrier {
     pub workgroup: bool,
     /// What it orders accesses to.
     pub orders: Orders,
+    pub semantics: Semantics,
 }
 
 /// Structured control flow of a header (SPIR-V 1.6 §2.11).

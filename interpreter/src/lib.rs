@@ -67,15 +67,23 @@
 //! # Memory
 //!
 //! Two accesses of different invocations to one location race if one of them writes, not both are atomic, and no control barrier orders them (Vulkan memory
-//! model). A race is undefined behaviour, so an execution with one says nothing, and lost invocations can be taken not to touch what others do.
+//! model). A race is undefined behaviour, so an execution with one says nothing, and lost invocations can be taken not to touch what others do, unless
+//! something may come between: a control barrier, or a release.
+//!
+//! Atomics that release and acquire, and fences beside atomics, may order more. A chain of them from one access to another begins with a release
+//! behind the first and ends with an acquire before the second, of that kind of memory. Accesses without these two, in either direction, race; of
+//! others nothing is said, and what is read is open. Where an invocation loops on an atomic until the limit of steps it may wait for another one:
+//! that is [`Error::Undecided`], not a missing termination.
+//!
 //! The result of an atomic is open if atomics of others on the same location are not ordered with it; what they leave is determined if they commute.
-//! That is found out like rule 3, by running again.
+//! That is found out like rule 3, by running again; a race that the first of these runs has counts, since its order is one that is allowed.
 //!
 //! # What is not promised
 //!
 //! - Modules are taken to be valid: run `spirv-val` first. An invalid one gives an error or some outcome, but no panic, and nothing beyond the limits.
 //! - Expressions of floats without `NoContraction` may be rearranged through variables, phis, selections and calls, but not through memory that others
 //!   see, nor by identities of functions (`exec/expansion.rs` lists what continues an expression).
+//! - Races are found in the orders that are executed, not in all.
 //! - `Coherent` and the scopes of the Vulkan memory model are not checked: every barrier that names the storage class orders.
 //! - `undefined` means that this execution has undefined behaviour. That no execution has any is not shown, except for what depends on lane sets as above.
 //!

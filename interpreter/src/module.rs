@@ -106,6 +106,8 @@ pub struct Interface {
 #[derive(Clone, Debug)]
 pub struct Module {
     pub(crate) dr: dr::Module,
+    /// Instructions in it.
+    pub(crate) count: usize,
 }
 
 impl Module {
@@ -119,7 +121,7 @@ impl Module {
         binary::parse_words(words, &mut reader).map_err(|error| Error::Parse(error.to_string()))?;
         let mut dr = reader.loader.module();
         dr.execution_modes.extend(reader.execution_modes);
-        Ok(Module { dr })
+        Ok(Module { dr, count: reader.count })
     }
 
     /// Names and execution models of the entry points.
@@ -181,6 +183,7 @@ struct Reader {
     loader: dr::Loader,
     execution_modes: Vec<dr::Instruction>,
     in_block: bool,
+    count: usize,
 }
 
 impl Consumer for Reader {
@@ -197,6 +200,7 @@ impl Consumer for Reader {
     }
 
     fn consume_instruction(&mut self, inst: dr::Instruction) -> ParseAction {
+        self.count += 1;
         match inst.class.opcode {
             Op::ExecutionModeId => {
                 self.execution_modes.push(inst);

@@ -8,7 +8,7 @@ use crate::exec::{Columns, Knowledge, Layout, Machine, Memory, Reasons, Shared, 
 use crate::faults::Planted;
 use crate::lanes::Lanes;
 use crate::module::{Interface, Module};
-use crate::outcome::{BufferState, End, Error, Outcome, Why};
+use crate::outcome::{BufferState, End, Error, Outcome, Rule, UndefinedBehaviour, Why};
 use crate::trace::Observer;
 
 /// Runs of one dispatch before the rule of visitors is given up.
@@ -47,6 +47,8 @@ struct Run {
     lost: u64,
     /// Something was assumed wrongly: run again.
     wrong: bool,
+    /// The results of atomics were taken to be those of the order in which they were executed, and are not: run again.
+    contended: bool,
     claims: bool,
 }
 
@@ -121,16 +123,23 @@ impl Pipeline {
     ) -> Result<Outcome, Error> {
         let mut knowledge = Knowledge::default();
         let mut steps = 0;
+        let mut race = None;
         for number in 1.. {
             if number > 1 {
                 if let Some(observer) = observer.as_deref_mut() {
                     observer.restarted(0);
                 }
             }
-            let run = self.run_once(dispatch, layouts, columns, spare, &mut knowledge, reborrow(observer))?;
+            let mut run = self.run_once(dispatch, layouts, columns, spare, &mut knowledge, reborrow(observer))?;
             steps += run.steps;
-            if run.wrong {
+            if run.wrong || run.contended {
                 knowledge.no_claims |= number > MAX_RUNS;
+                // The order in which atomics were executed is one of those that are allowed, and a race in one execution is a race.
+                if let (false, false, End::Undefined(found)) = (run.wrong, run.claims, &run.end) {
+                    if found.rule == Rule::DataRace {
+                        race.get_or_insert_with(|| found.clone());
+                    }
+                }
                 continue;
             }
             // Undefined behaviour must not rest on an assumption about who comes by later.
@@ -140,6 +149,9 @@ impl Pipeline {
             }
             if let Some(place) = run.undecided {
                 return Err(Error::Undecided(location(&self.decoded.code, &self.decoded.names, place)));
+            }
+            if let (End::Completed, Some(race)) = (&run.end, race) {
+                run.end = End::Undefined(race);
             }
             return Ok(self.outcome(dispatch, run, steps));
         }
@@ -179,13 +191,15 @@ impl Pipeline {
             tangles: (0, 0),
             lost: 0,
             wrong: false,
+            contended: false,
             claims: false,
         };
         let count = dispatch.workgroups.iter().map(|&side| u64::from(side)).product::<u64>();
         let mut lost_invocations: Vec<u32> = Vec::new();
         for workgroup in 0..count as u32 {
             let layout = &layouts[if layouts.len() == 1 { 0 } else { workgroup as usize }];
-            run.memory.begin_workgroup(code, workgroup, layout.size as usize, &mut run.reasons);
+            let begun = run.memory.begin_workgroup(code, workgroup, layout.size as usize, &mut run.reasons);
+            begun.map_err(|_| out_of_memory(dispatch))?;
             let steps = run.steps;
             let mut machine = Machine::new(
                 &shared,
@@ -208,7 +222,7 @@ impl Pipeline {
             run.lost += lost.len() as u64;
             lost_invocations.extend(lost);
             for key in std::mem::take(&mut run.memory.contended) {
-                run.wrong |= knowledge.contended.insert(key);
+                run.contended |= knowledge.contended.insert(key);
             }
             match result {
                 Ok(()) => {}
@@ -222,6 +236,18 @@ impl Pipeline {
                 }
                 Err(Stop::Memory) => return Err(out_of_memory(dispatch)),
             }
+        }
+        if let (End::Completed, None, Some((place, workgroup, slot, detail))) =
+            (&run.end, run.undecided, run.memory.late_race(code))
+        {
+            run.end = End::Undefined(Box::new(UndefinedBehaviour {
+                rule: Rule::DataRace,
+                location: location(code, names, place),
+                workgroup,
+                lanes: vec![slot],
+                detail,
+                why: None,
+            }));
         }
         if !lost_invocations.is_empty() {
             let taint = run.reasons.taint(Why::Path, u32::MAX);

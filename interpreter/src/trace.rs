@@ -27,8 +27,31 @@ pub trait Instance {
     fn active(&self) -> Vec<u32>;
     /// The same by subgroup.
     fn tangles(&self) -> Vec<Tangle>;
+    /// The subgroup of an invocation, by its local index, as in [`Tangle::subgroup`].
+    fn subgroup(&self, local_index: u32) -> u32;
     /// The result of one invocation: a number for every scalar of it, or `None` where it is not determined. Empty without a result.
     fn result(&self, local_index: u32) -> Vec<Option<u64>>;
+}
+
+/// One scalar that an instruction writes to a buffer or image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// The store or atomic.
+    pub location: Location,
+    /// Linear index of the workgroup.
+    pub workgroup: u32,
+    /// Local invocation index.
+    pub local_index: u32,
+    /// Index in [`Dispatch::buffers`](crate::dispatch::Dispatch::buffers).
+    pub buffer: usize,
+    /// Byte offset.
+    pub offset: usize,
+    /// Its bytes: 1, 2, 4 or 8.
+    pub bytes: usize,
+    /// What is written, or `None` where it is not determined.
+    pub value: Option<u64>,
+    /// What was there before, or `None` where it was not determined.
+    pub before: Option<u64>,
 }
 
 /// Watches a run. A run that has to be repeated because an assumption of it proved wrong (see the crate's page) is announced by
@@ -36,6 +59,10 @@ pub trait Instance {
 pub trait Observer {
     /// An instruction was executed.
     fn executed(&mut self, instance: &dyn Instance);
+    /// An instruction writes to a buffer or image, before it counts as executed.
+    fn wrote(&mut self, write: &Write) {
+        let _ = write;
+    }
     /// The workgroup is executed again from its beginning.
     fn restarted(&mut self, workgroup: u32);
 }

@@ -1229,3 +1229,116 @@ fn integer_dot_products() {
 fn everything_is_ff_where_nothing_diverges() {
     check_all("LOG(b());", EIGHT_FF);
 }
+
+/// What a module with atomics and fences does: `None` if nothing is undefined, else what.
+fn judged(body: &str) -> Option<Rule> {
+    let declarations = "#extension GL_KHR_memory_scope_semantics : require";
+    match run(&compile(declarations, body), Tier::Maximal, None).end {
+        End::Completed => None,
+        End::Undefined(undefined) => Some(undefined.rule),
+    }
+}
+
+/// Atomics that release and acquire, and fences beside atomics, may order what other invocations do: that is no race, and the values are open. What
+/// none of them can order is one (rule Y1).
+#[test]
+fn what_atomics_may_order_is_no_race() {
+    let write = "if (lane == 0u) { data[1] = 7u; memoryBarrierBuffer(); atomicExchange(data[0], 1u); }";
+    let (release, acquire) = (
+        "gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease",
+        "gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire",
+    );
+    let store = format!("if (lane == 0u) {{ data[1] = 7u; atomicStore(data[0], 1u, {release}); }}");
+    let read = "if (atomicAdd(data[0], 0u) == 1u) { memoryBarrierBuffer(); LOG(data[1]); }";
+    let load = format!("if (atomicLoad(data[0], {acquire}) == 1u) LOG(data[1]);");
+    for (first, second) in [(write, read), (&store, &load), (write, &load), (&store, read)] {
+        for text in
+            [format!("{first} else if (lane == 1u) {{ {second} }}"), format!("if (lane == 1u) {{ {second} }} {first}")]
+        {
+            assert_eq!(judged(&text), None, "{text}");
+        }
+    }
+    // The last workgroup, or here the last lane, reads what all have written.
+    let last = "data[lane + 8u] = lane; memoryBarrierBuffer(); if (atomicAdd(data[0], 1u) == 7u) { memoryBarrierBuffer(); LOG(data[(lane + 1u) % 8u + 8u]); }";
+    assert_eq!(judged(last), None);
+    // Through the barrier of a workgroup, which another invocation reaches behind its acquire.
+    let through = "if (lane == 0u) { data[1] = 7u; } s[lane] = 0u; memoryBarrierBuffer(); barrier(); if (lane == 2u) s[0] = atomicAdd(data[0], 1u); barrier(); LOG(s[0]);";
+    assert_eq!(judged(through), None);
+    let relaxed = "gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed";
+    for racy in [
+        // No acquire.
+        format!("{write} if (lane == 1u) {{ if (atomicAdd(data[0], 0u) == 1u) LOG(data[1]); }}"),
+        format!("{store} if (lane == 1u) {{ if (atomicLoad(data[0], {relaxed}) == 1u) LOG(data[1]); }}"),
+        // No release.
+        format!("if (lane == 0u) {{ data[1] = 7u; atomicExchange(data[0], 1u); }} if (lane == 1u) {{ {read} }}"),
+        format!(
+            "if (lane == 0u) {{ atomicStore(data[0], 1u, {release}); data[1] = 7u; }} if (lane == 1u) {{ {load} }}"
+        ),
+        // Of another kind of memory.
+        format!(
+            "if (lane == 0u) {{ data[1] = 7u; memoryBarrierShared(); atomicExchange(data[0], 1u); }} if (lane == 1u) {{ {read} }}"
+        ),
+        // A lock without an acquire.
+        "bool done = false; while (!done) { if (atomicCompSwap(data[0], 0u, 1u) == 0u) { data[1] += 1u; memoryBarrierBuffer(); atomicExchange(data[0], 0u); done = true; } }"
+            .to_owned(),
+        // The acquire comes late.
+        format!(
+            "{write} if (lane == 1u) {{ uint x = data[1]; memoryBarrierBuffer(); atomicAdd(data[0], 0u); LOG(x); }}"
+        ),
+        // Others synchronise.
+        format!("{write} if (lane > 5u) {{ data[5] = lane; }} if (lane == 1u) {{ {read} }}"),
+        // Barriers are no link of a chain without them.
+        "s[lane] = lane; memoryBarrierShared(); barrier(); atomicAdd(s[0], 1u); data[5] = lane;".to_owned(),
+    ] {
+        assert_eq!(judged(&racy), Some(Rule::DataRace), "{racy}");
+    }
+}
+
+/// What lanes may have written whose path is not known.
+#[test]
+fn writes_on_an_open_path_behind_something_that_orders_them() {
+    let fifth_at = |tier: Tier, body: &str| {
+        let outcome = run(&compile("", body), tier, None);
+        assert!(matches!(outcome.end, End::Completed), "{body}: {}", text(&outcome));
+        outcome.buffers[0].word(4 * 5)
+    };
+    let fifth = |body: &str| fifth_at(Tier::Maximal, body);
+    let open = "uint open = lane == 0u ? atomicAdd(data[0], 1u) : lane == 1u ? atomicAdd(data[0], 1u) : 9u;";
+    let write = "if (lane == 3u) data[5] = 1u;";
+    let late = "if (open < 9u) { if (open == 1u) data[5] = 2u; }";
+    for between in ["memoryBarrierBuffer(); barrier();", "subgroupBarrier();"] {
+        assert_eq!(fifth(&format!("{open} {write} {between} {late}")), None, "{between}");
+        // Nothing orders the two, and one of the orders of the atomics has both.
+        for racy in [format!("{open} {write} {late}"), format!("{open} {between} {write} {late}")] {
+            assert_eq!(judged(&racy), Some(Rule::DataRace), "{racy}");
+        }
+    }
+    // Without atomics: a ballot in control flow that is not uniform.
+    let ballot = "uint open = 9u; if (lane < 6u) { if (lane < 2u) s[lane] = 1u; open = b(); }";
+    let late =
+        "if (open < 9u) { if (open == 1u) s[5] = 2u; } memoryBarrierBuffer(); barrier(); if (lane == 7u) data[5] = 1u;";
+    let before =
+        |write: &str| format!("{ballot} {write} barrier(); if (open < 9u) {{ if (open == 1u) data[5] = 2u; }}");
+    assert_eq!(fifth_at(Tier::Plain, &before("if (lane == 7u) data[5] = 1u; memoryBarrierBuffer();")), None);
+    assert_eq!(fifth_at(Tier::Plain, &before("")), None);
+    assert_eq!(fifth_at(Tier::Plain, &format!("{ballot} {late}")), Some(1));
+    // Atomics may order them.
+    let flag = "if (lane == 3u) { data[5] = 1u; memoryBarrierBuffer(); atomicExchange(data[0], 1u); }
+        if (lane == 1u) { if (atomicAdd(data[0], 0u) == 1u) { memoryBarrierBuffer(); data[5] = 2u; } }";
+    assert_eq!(fifth(flag), None);
+}
+
+/// A loop that waits for another invocation: whether it ends is up to the order of their steps.
+#[test]
+fn waiting_for_another_invocation_is_not_called_endless() {
+    for body in [
+        "if (lane == 0u) { while (atomicAdd(data[0], 0u) == 0u) {} } else { atomicExchange(data[0], 1u); }",
+        "while (atomicCompSwap(data[0], 0u, 1u) != 0u) {} data[1] += 1u; atomicExchange(data[0], 0u);",
+        "bool done = false; while (!done) { if (atomicCompSwap(data[0], 0u, 1u) == 0u) { memoryBarrierBuffer(); data[1] += 1u; memoryBarrierBuffer(); atomicExchange(data[0], 0u); done = true; } }",
+    ] {
+        match attempt(&compile("", body), Tier::Maximal, None) {
+            Ok(outcome) => assert!(matches!(outcome.end, End::Completed), "{body}: {}", text(&outcome)),
+            Err(error) => assert!(matches!(error, Error::Undecided(_)), "{body}: {error}"),
+        }
+    }
+}

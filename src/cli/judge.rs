@@ -374,7 +374,7 @@ fn made_as_json(device: &str, made: &Made) -> Value {
     let compared = |c: &Compared| {
         let word = |w: &Word| json!({ "set": w.set, "binding": w.binding, "offset": w.offset, "expected": w.expected, "found": w.found });
         let first: Vec<Value> = c.first.iter().map(word).collect();
-        json!({ "compared": c.words, "open": c.open, "different": c.different, "first": first })
+        json!({ "compared": c.words, "open": c.open, "different": c.different, "first": first, "step": c.step })
     };
     match made {
         Made::Right(words) => json!({ "device": device, "result": "right", "words": compared(words) }),

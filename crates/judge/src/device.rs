@@ -10,6 +10,7 @@
 //! | differs | as determined | the added code makes it go away. The module's own lane map is not known: [`Made::Wrong`] only if no division into subgroups of consecutive invocations, of any size of the device, explains it |
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,7 @@ use tangle_runner::{
 
 use crate::edit::{MAP_WORDS, portable, with_lane_map};
 use crate::run::{Inputs, dispatch};
+use crate::steps::Steps;
 
 /// What executes modules.
 pub enum Device {
@@ -67,6 +69,9 @@ pub struct Compared {
     pub different: u64,
     /// The first ones.
     pub first: Vec<Word>,
+    /// The first wrong step, in words: of all words that differ, the store that is executed first among those that leave their values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
 }
 
 /// What a device made of a module.
@@ -161,11 +166,15 @@ impl Device {
         };
         let mut away = false;
         if let Some(map) = map {
-            let expected = match ready.expect(map) {
+            let expected = match ready.expect(map.clone()) {
                 Ok(expected) => expected,
                 Err(made) => return made,
             };
-            let (of_copy, of_module) = (ready.compare(&expected, &copied), ready.compare(&expected, &module));
+            let mut of_copy = ready.compare(&expected, &copied);
+            let of_module = ready.compare(&expected, &module);
+            if of_copy.different > 0 {
+                of_copy.step = ready.first_wrong_step(map.clone(), &expected, &copied);
+            }
             match (of_copy.different, of_module.different) {
                 (0, 0) => return Made::Right(of_module),
                 (0, _) => away = true,
@@ -193,7 +202,10 @@ impl Device {
             if compared.different == 0 {
                 return Made::Right(compared);
             }
-            made.get_or_insert(compared);
+            if made.is_none() {
+                let map = LaneMap::of(ready.interface, size);
+                made = Some(Compared { step: ready.first_wrong_step(map, &expected, &module), ..compared });
+            }
         }
         match made {
             Some(compared) if away => Made::Wrong {
@@ -335,24 +347,60 @@ impl<'a> Ready<'a> {
 
     /// What the module has to leave on a lane map.
     fn expect(&self, lane_map: LaneMap) -> Result<Outcome, Made> {
-        let options = PipelineOptions {
-            entry: self.inputs.entry.clone(),
-            specialization: self.inputs.specialization.clone(),
-            tier: self.inputs.tier,
-            equal_stores: self.inputs.equal_stores,
-        };
-        let outcome = Module::parse(self.words)
-            .and_then(|module| Pipeline::new(&module, &options))
-            .and_then(|pipeline| pipeline.run(&Dispatch { lane_map, ..self.dispatch() }))
-            .map_err(|error| Made::NotRun(error.to_string()))?;
+        let outcome = self.pipeline().and_then(|pipeline| pipeline.run(&Dispatch { lane_map, ..self.dispatch() }));
+        let outcome = outcome.map_err(|error| Made::NotRun(error.to_string()))?;
         match outcome.end {
             End::Completed => Ok(outcome),
             End::Undefined(what) => Err(Made::Undefined(what.to_string())),
         }
     }
 
+    fn pipeline(&self) -> Result<Pipeline, tangle_interpreter::Error> {
+        let options = PipelineOptions {
+            entry: self.inputs.entry.clone(),
+            specialization: self.inputs.specialization.clone(),
+            tier: self.inputs.tier,
+            equal_stores: self.inputs.equal_stores,
+        };
+        Module::parse(self.words).and_then(|module| Pipeline::new(&module, &options))
+    }
+
+    /// Where the module, executed on a lane map, first leaves a word that is not what the device has there; in words.
+    fn first_wrong_step(&self, lane_map: LaneMap, expected: &Outcome, found: &[Vec<u32>]) -> Option<String> {
+        let dispatch = Dispatch { lane_map, ..self.dispatch() };
+        let mut wrong = BTreeMap::new();
+        self.differences(expected, found, |word| match word {
+            Differs::Not => {}
+            Differs::Here(word) => {
+                let place = (word.set, word.binding);
+                let buffer = dispatch.buffers.iter().position(|buffer| (buffer.set, buffer.binding) == place);
+                wrong.extend(buffer.map(|buffer| ((buffer, word.offset), word)));
+            }
+            Differs::Open => {}
+        });
+        let mut steps = Steps::new(wrong);
+        self.pipeline().ok()?.run_with(&dispatch, Some(&mut steps)).ok()?;
+        steps.text(&dispatch.lane_map)
+    }
+
     fn compare(&self, expected: &Outcome, found: &[Vec<u32>]) -> Compared {
         let mut compared = Compared::default();
+        self.differences(expected, found, |word| match word {
+            Differs::Open => compared.open += 1,
+            Differs::Not => compared.words += 1,
+            Differs::Here(word) => {
+                compared.words += 1;
+                compared.different += 1;
+                if compared.first.len() < FIRST {
+                    compared.first.push(word);
+                }
+            }
+        });
+        compared
+    }
+
+    /// Every word that the module can write, and whether the device has what has to be there.
+    fn differences(&self, expected: &Outcome, found: &[Vec<u32>], mut each: impl FnMut(Differs)) {
         for ((set, binding), words) in places(self.interface).into_iter().zip(found) {
             let read_only = self.binding((set, binding)).is_some_and(|binding| binding.read_only);
             let Some(state) = expected.buffers.iter().find(|b| (b.set, b.binding) == (set, binding)) else { continue };
@@ -360,22 +408,22 @@ impl<'a> Ready<'a> {
                 continue;
             }
             for (at, &found) in words.iter().enumerate() {
-                match state.word(4 * at) {
-                    None => compared.open += 1,
-                    Some(expected) => {
-                        compared.words += 1;
-                        if expected != found {
-                            compared.different += 1;
-                            if compared.first.len() < FIRST {
-                                compared.first.push(Word { set, binding, offset: 4 * at, expected, found });
-                            }
-                        }
-                    }
-                }
+                each(match state.word(4 * at) {
+                    None => Differs::Open,
+                    Some(expected) if expected == found => Differs::Not,
+                    Some(expected) => Differs::Here(Word { set, binding, offset: 4 * at, expected, found }),
+                });
             }
         }
-        compared
     }
+}
+
+/// A word that a device left.
+enum Differs {
+    /// It is not determined what has to be there.
+    Open,
+    Not,
+    Here(Word),
 }
 
 /// Set and binding of each buffer, in the order of their bindings on devices.
@@ -458,6 +506,35 @@ mod tests {
         assert_eq!((compared.words, compared.different), (64, 8));
         assert_eq!(compared.first[0], Word { set: 2, binding: 0, offset: 0, expected: 1, found: 0 });
         assert!(copy.contains("and without"), "{copy}");
+        let step = compared.step.unwrap();
+        for part in [
+            "first wrong step: OpStore (instruction ",
+            " in main, shader.comp:5): invocation 0 (subgroup 0, lane 0) of workgroup 0 stores 0x1 to set 2 binding 0, byte 0, where 0x0 was; the device left that",
+            "its last subgroup operation before: OpGroupNonUniformElect %",
+            ", by lanes 0xffff of subgroup 0, with the result 0x1",
+        ] {
+            assert!(step.contains(part), "{part} is not in {step}");
+        }
+    }
+
+    /// Of several wrong words the one that is stored first; of several stores to it the last.
+    #[test]
+    fn the_first_wrong_step_is_the_first_in_the_order_of_execution() {
+        let body = "for (uint i = 0u; i < 3u; i++) {
+            uint x = subgroupBallotExclusiveBitCount(subgroupBallot(true)) + 4u * i;
+            if (gl_LocalInvocationIndex == 2u && i == 1u)
+                a[40] = x; // here
+            if (gl_LocalInvocationIndex < 40u) a[gl_LocalInvocationIndex] = x;
+        }";
+        let glsl = ELECT.replace("_basic", "_ballot");
+        let glsl = glsl.replace("a[gl_LocalInvocationIndex] = subgroupElect() ? 1u : 0u;", body);
+        let right = made(&glsl, &interpreter(32, None));
+        assert!(matches!(right, Made::Right(_)), "{right:?}");
+        let found = made(&glsl, &interpreter(32, Some(Planted::ExclusiveCountIsInclusive)));
+        let Made::Wrong { compared, .. } = found else { panic!("{found:?}") };
+        let step = compared.step.unwrap();
+        let line = glsl.lines().position(|line| line.contains("// here")).unwrap() + 1;
+        assert!(step.contains(&format!("shader.comp:{line})")) && step.contains("stores 0x6 "), "{step}");
     }
 
     #[test]

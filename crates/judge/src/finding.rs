@@ -313,13 +313,16 @@ impl Made {
                 format!("{device}: right: {} words compared, {} left open\n", compared.words, compared.open)
             }
             Made::Wrong { compared, copy } => {
-                let Compared { words, open, different, first } = compared;
+                let Compared { words, open, different, first, step } = compared;
                 let mut text = format!(
                     "{device}: wrong: {different} of {words} words compared differ, {open} left open; {copy}\n"
                 );
                 for word in first {
                     let Word { set, binding, offset, expected, found } = word;
                     let _ = writeln!(text, "  set {set} binding {binding}, byte {offset}: {expected:#x} -> {found:#x}");
+                }
+                for line in step.iter().flat_map(|step| step.lines()) {
+                    let _ = writeln!(text, "  {line}");
                 }
                 text
             }

@@ -21,3 +21,4 @@ pub mod reduce;
 pub mod run;
 pub mod script;
 pub mod source;
+mod steps;

@@ -140,7 +140,8 @@ impl Decoder<'_> {
             leaves: (0..image.format.count).map(|at| (at * stored.bytes(), stored)).collect(),
             read_only: pointer.read_only || image.is_sampled,
             uniform_descriptor: pointer.uniform_descriptor,
-            synchronises: false,
+            volatile: false,
+            semantics: Semantics::default(),
             texel: true,
         });
         self.code.accesses.len() as u32 - 1

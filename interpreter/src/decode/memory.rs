@@ -13,6 +13,11 @@ use crate::types::{Scalar, Type};
 /// `WorkgroupMemory`, `UniformMemory` and `ImageMemory` of memory semantics (SPIR-V 1.6 §3.25), in the order of [`Orders`].
 const KINDS_OF_MEMORY: [u64; 3] = [0x100, 0x40, 0x800];
 
+/// `Acquire`, `AcquireRelease` and `SequentiallyConsistent`; `Release` and the two.
+const ACQUIRES: u64 = 0x1A;
+const RELEASES: u64 = 0x1C;
+const ORDERS: u64 = ACQUIRES | RELEASES;
+
 /// The most scalars that all accesses of a module may have together.
 const MAX_LEAVES: usize = 1 << 21;
 
@@ -176,7 +181,7 @@ impl Decoder<'_> {
     }
 
     /// Describes an access through a pointer.
-    fn access(&mut self, pointer: &Pointer, synchronises: bool) -> Result<u32, Error> {
+    fn access(&mut self, pointer: &Pointer, volatile: bool) -> Result<u32, Error> {
         if pointer.pointee == u32::MAX {
             return Err(invalid("a pointer to an incomplete type"));
         }
@@ -214,7 +219,8 @@ impl Decoder<'_> {
             leaves: narrow,
             read_only: pointer.read_only,
             uniform_descriptor: pointer.uniform_descriptor,
-            synchronises,
+            volatile,
+            semantics: Semantics::default(),
             texel: pointer.texel,
         });
         Ok(self.code.accesses.len() as u32 - 1)
@@ -260,8 +266,8 @@ impl Decoder<'_> {
         self.store_cells(&pointer, is_volatile(inst, 2), &values)
     }
 
-    pub(super) fn store_cells(&mut self, pointer: &Pointer, synchronises: bool, values: &[Reg]) -> Result<(), Error> {
-        let access = self.access(pointer, synchronises)?;
+    pub(super) fn store_cells(&mut self, pointer: &Pointer, volatile: bool, values: &[Reg]) -> Result<(), Error> {
+        let access = self.access(pointer, volatile)?;
         if self.code.accesses[access as usize].leaves.len() != values.len() {
             return Err(invalid("a store of another type"));
         }
@@ -315,10 +321,12 @@ impl Decoder<'_> {
         let pointer = self.pointer(id_at(inst, 0)?)?;
         let scalar = self.types.scalar(pointer.pointee).ok_or_else(|| invalid("an atomic on no scalar"))?;
         let semantics = self.literal_constant(id_at(inst, 2)?)?;
-        let orders = semantics & 0x1E != 0;
-        self.code.fences |= orders;
+        // Of a comparison that fails, too.
+        let unequal = if op == AtomicOp::CompareExchange { self.literal_constant(id_at(inst, 3)?)? } else { 0 };
+        self.code.fences |= (semantics | unequal) & ORDERS != 0;
         self.code.atomics = true;
-        let access = self.access(&pointer, orders)?;
+        let access = self.access(&pointer, false)?;
+        self.code.accesses[access as usize].semantics = semantics_of(semantics).and(semantics_of(unequal));
         let value_at = match op {
             AtomicOp::CompareExchange => 4,
             _ => 3,
@@ -351,9 +359,8 @@ impl Decoder<'_> {
     pub(super) fn barrier(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
         if inst.class.opcode == Opcode::MemoryBarrier {
             let semantics = self.literal_constant(id_at(inst, 1)?)?;
-            self.code.fences |= semantics & 0x1E != 0;
-            let orders = KINDS_OF_MEMORY.map(|bit| semantics & bit != 0);
-            self.push(Op::MemoryBarrier(orders), NONE, [NONE; 3], &[], &[]);
+            self.code.fences |= semantics & ORDERS != 0;
+            self.push(Op::MemoryBarrier(semantics_of(semantics)), NONE, [NONE; 3], &[], &[]);
             return Ok(());
         }
         let execution = self.literal_constant(id_at(inst, 0)?)?;
@@ -375,7 +382,7 @@ impl Decoder<'_> {
             _ => false,
         };
         let orders = KINDS_OF_MEMORY.map(|bit| semantics & bit != 0 && both && wide);
-        self.code.barriers.push(Barrier { workgroup, orders });
+        self.code.barriers.push(Barrier { workgroup, orders, semantics: semantics_of(semantics) });
         let op = Op::ControlBarrier(self.code.barriers.len() as u32 - 1);
         let number = self.code.group_count;
         self.code.group_count += 1;
@@ -385,6 +392,11 @@ impl Decoder<'_> {
         }
         Ok(())
     }
+}
+
+fn semantics_of(bits: u64) -> Semantics {
+    let kinds = |order: u64| KINDS_OF_MEMORY.map(|bit| bits & bit != 0 && bits & order != 0);
+    Semantics { acquires: kinds(ACQUIRES), releases: kinds(RELEASES) }
 }
 
 fn is_volatile(inst: &dr::Instruction, at: usize) -> bool {

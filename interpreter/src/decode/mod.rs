@@ -196,7 +196,7 @@ pub(crate) fn float_width(scalar: Scalar) -> Result<u8, Error> {
 }
 
 pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decoded, Error> {
-    let count = module.dr.all_inst_iter().count();
+    let count = module.count;
     if count > MAX_INSTRUCTIONS {
         return Err(Error::Memory(format!("{count} instructions")));
     }

@@ -120,7 +120,7 @@ impl Machine<'_> {
             Op::ArrayLength(length) => self.array_length(inst, length)?,
             Op::Group { group, scalar, n, cluster } => self.group(inst, group, scalar, usize::from(n), cluster)?,
             Op::ControlBarrier(barrier) => self.control_barrier(inst, barrier)?,
-            Op::MemoryBarrier(orders) => self.memory.fence(orders, &self.active),
+            Op::MemoryBarrier(semantics) => self.memory.fence(semantics, &self.active),
             Op::Assume => self.assume(inst)?,
             // Calls are control flow.
             Op::Call(_) => {}
@@ -140,13 +140,42 @@ impl Machine<'_> {
         }
     }
 
+    /// Computes a column from one or two others, for the active lanes. Without gaps the loop has no bounds to check, and is vectorised.
+    #[inline(always)]
+    fn each1(&self, d: Reg, a: Reg, mut f: impl FnMut(u64) -> u64) {
+        let (a, d) = (self.columns.bits(a), self.columns.bits(d));
+        if self.full {
+            for (a, d) in a.iter().zip(d) {
+                d.set(f(a.get()));
+            }
+            return;
+        }
+        for &slot in &self.active {
+            d[slot as usize].set(f(a[slot as usize].get()));
+        }
+    }
+
+    #[inline(always)]
+    fn each2(&self, d: Reg, a: Reg, b: Reg, mut f: impl FnMut(u64, u64) -> u64) {
+        let (a, b, d) = (self.columns.bits(a), self.columns.bits(b), self.columns.bits(d));
+        if self.full {
+            for ((a, b), d) in a.iter().zip(b).zip(d) {
+                d.set(f(a.get(), b.get()));
+            }
+            return;
+        }
+        for &slot in &self.active {
+            let slot = slot as usize;
+            d[slot].set(f(a[slot].get(), b[slot].get()));
+        }
+    }
+
     /// Copies a column, for the active lanes.
     pub(super) fn mov(&mut self, to: Reg, from: Reg) {
         if to == from {
             return;
         }
-        let (source, destination) = (self.columns.bits(from), self.columns.bits(to));
-        lanes!(self, slot => { destination[slot].set(source[slot].get()); });
+        self.each1(to, from, |x| x);
         if self.columns.is_tainted(from) {
             let (source, destination) = (self.columns.taints(from), self.columns.taints(to));
             let mut any = 0;
@@ -175,8 +204,7 @@ impl Machine<'_> {
         if self.columns.is_tainted(inst.a) {
             return self.general(inst, &[inst.a], &|x: &[u64]| f(x[0]));
         }
-        let (a, d) = (self.columns.bits(inst.a), self.columns.bits(inst.d));
-        lanes!(self, slot => { d[slot].set(f(a[slot].get()).unwrap_or(0)); });
+        self.each1(inst.d, inst.a, |x| f(x).unwrap_or(0));
         self.clear(inst.d);
         Ok(())
     }
@@ -196,14 +224,25 @@ impl Machine<'_> {
         if self.columns.is_tainted(inst.a) || self.columns.is_tainted(inst.b) {
             return self.general(inst, &[inst.a, inst.b], &|x: &[u64]| f(x[0], x[1]));
         }
-        let (a, b, d) = (self.columns.bits(inst.a), self.columns.bits(inst.b), self.columns.bits(inst.d));
         let mut failed = false;
-        lanes!(self, slot => {
-            match f(a[slot].get(), b[slot].get()) {
-                Ok(value) => d[slot].set(value),
-                Err(_) => failed = true,
-            }
-        });
+        // A result that fails is overwritten below, unless an operand stands there.
+        let in_place = inst.d == inst.a || inst.d == inst.b;
+        let d = self.columns.bits(inst.d);
+        if in_place {
+            lanes!(self, slot => {
+                match f(self.columns.bits(inst.a)[slot].get(), self.columns.bits(inst.b)[slot].get()) {
+                    Ok(value) => d[slot].set(value),
+                    Err(_) => failed = true,
+                }
+            });
+        } else {
+            self.each2(inst.d, inst.a, inst.b, |x, y| {
+                f(x, y).unwrap_or_else(|_| {
+                    failed = true;
+                    0
+                })
+            });
+        }
         self.clear(inst.d);
         if failed {
             return self.general(inst, &[inst.a, inst.b], &|x: &[u64]| f(x[0], x[1]));

@@ -28,6 +28,15 @@ use crate::faults::Planted;
 use crate::lanes::Lanes;
 use crate::outcome::Why;
 
+/// A power of two.
+#[inline]
+fn power(exponent: i32) -> f64 {
+    match u64::try_from(exponent + 1023) {
+        Ok(biased @ 1..=2046) => f64::from_bits(biased << 52),
+        _ => 2f64.powi(exponent),
+    }
+}
+
 impl Machine<'_> {
     pub(super) fn modes(&self, w: u8) -> FloatModes {
         self.float_modes[match w {
@@ -54,7 +63,7 @@ impl Machine<'_> {
             return Number::Infinite(x < 0.0);
         }
         let (_, least, _) = format(w);
-        if x != 0.0 && x.abs() < 2f64.powi(least) && !self.modes(w).denorm_preserve {
+        if x != 0.0 && x.abs() < power(least) && !self.modes(w).denorm_preserve {
             return Number::Range(x.min(0.0), x.max(0.0));
         }
         Number::Range(x, x)
@@ -69,12 +78,12 @@ impl Machine<'_> {
             Answer::Between(low, high) => (neighbours(w, low).0, neighbours(w, high).1),
         };
         let (_, least, most) = format(w);
-        let limit = 2f64.powi(most) * 2.0;
+        let limit = power(most) * 2.0;
         if !(low.abs() < limit && high.abs() < limit) {
             return (0, self.reasons.taint(Why::Implementation, place));
         }
         // A denormal may be flushed.
-        let tiny = 2f64.powi(least);
+        let tiny = power(least);
         let may_flush = !modes.denorm_preserve;
         let low = if may_flush && low > 0.0 && low < tiny { 0.0 } else { low };
         let high = if may_flush && high < 0.0 && high > -tiny { 0.0 } else { high };
@@ -97,7 +106,7 @@ impl Machine<'_> {
         if encode(16, x).is_some() {
             return 0;
         }
-        let error = x.abs() * 2f64.powi(-10);
+        let error = x.abs() * power(-10);
         self.reasons.interval(place, x - error, x + error)
     }
 
@@ -216,7 +225,7 @@ impl Machine<'_> {
             return self.float_lane(inst, values);
         }
         let (digits, least, _) = format(w);
-        let tiny = 2f64.powi(if self.modes(w).denorm_preserve { least - digits + 1 } else { least });
+        let tiny = power(if self.modes(w).denorm_preserve { least - digits + 1 } else { least });
         let answer = expansion.result(w, tiny).map_or(Answer::Open(Why::Implementation), between);
         self.answer(w, answer, inst.place)
     }
@@ -225,7 +234,7 @@ impl Machine<'_> {
     pub(super) fn relax_expansion(&mut self, reg: Reg, slot: usize) {
         let expansion = self.expansions.get(reg, slot);
         if !expansion.is_leaf() {
-            self.expansions.set(reg, slot, expansion.coarser(11, 2f64.powi(14)));
+            self.expansions.set(reg, slot, expansion.coarser(11, power(14)));
         }
     }
 
@@ -357,9 +366,9 @@ impl Machine<'_> {
                 };
                 let (low, high) = (low.trunc(), high.trunc());
                 let (least, most) = if is_signed {
-                    (-(2f64.powi(i32::from(to) - 1)), 2f64.powi(i32::from(to) - 1))
+                    (-(power(i32::from(to) - 1)), power(i32::from(to) - 1))
                 } else {
-                    (0.0, 2f64.powi(i32::from(to)))
+                    (0.0, power(i32::from(to)))
                 };
                 if low < least || high >= most {
                     return (0, self.reasons.taint(Why::Operands, place));
@@ -425,7 +434,7 @@ impl Machine<'_> {
             Float1::Fract if low == high => Answer::Between(low - low.floor(), low - low.floor()),
             Float1::InverseSqrt if low > 0.0 => within_ulps(w, (1.0 / high.sqrt(), 1.0 / low.sqrt()), 2.0),
             // "Inherited from 1.0 / inversesqrt()": 2 ULP of the one, 2.5 of the other.
-            Float1::Sqrt if low >= 2f64.powi(-126) && high <= 2f64.powi(126) => {
+            Float1::Sqrt if low >= power(-126) && high <= power(126) => {
                 let unit = ulp(w, 1.0);
                 let root = (low.sqrt(), high.sqrt());
                 let formula = (
@@ -466,8 +475,8 @@ impl Machine<'_> {
             Float2::Div => {
                 let (_, least, most) = format(w.min(32));
                 let sizes = [c.abs(), d.abs()];
-                let fits = c.signum() == d.signum()
-                    && sizes.iter().all(|y| (2f64.powi(least)..=2f64.powi(most - 1)).contains(y));
+                let fits =
+                    c.signum() == d.signum() && sizes.iter().all(|y| (power(least)..=power(most - 1)).contains(y));
                 if !fits {
                     return Answer::Open(Why::Precision);
                 }
@@ -552,7 +561,7 @@ impl Machine<'_> {
                 return (0.0, 0);
             }
             let exponent = ((x.abs().to_bits() >> 52) as i32 - 1023).max(-1022);
-            let mut m = x.abs() / 2f64.powi(exponent.max(-1000)) / 2f64.powi(exponent - exponent.max(-1000));
+            let mut m = x.abs() / power(exponent.max(-1000)) / power(exponent - exponent.max(-1000));
             let mut e = exponent;
             while m.fract() != 0.0 {
                 m *= 2.0;
@@ -569,9 +578,9 @@ impl Machine<'_> {
             if unit < least {
                 return None;
             }
-            let scale = 2f64.powi(unit);
+            let scale = power(unit);
             let magnitude: f64 = numbers.iter().map(|x| (x / scale).abs()).sum();
-            return (magnitude <= 2f64.powi(digits)).then(|| numbers.iter().sum());
+            return (magnitude <= power(digits)).then(|| numbers.iter().sum());
         }
         let (mut product, mut low, mut high) = (1.0, 0, 0);
         for x in numbers {
@@ -584,7 +593,7 @@ impl Machine<'_> {
             low += e.min(0);
             high += e.max(0);
         }
-        let fits = product <= 2f64.powi(digits) && low >= least && high + digits <= most;
+        let fits = product <= power(digits) && low >= least && high + digits <= most;
         fits.then(|| numbers.iter().product())
     }
 }

@@ -611,7 +611,7 @@ impl Machine<'_> {
     // ---- barriers ----
 
     pub(super) fn control_barrier(&mut self, inst: &Inst, barrier: u32) -> Result<(), Stop> {
-        let Barrier { workgroup, orders } = self.code.barriers[barrier as usize];
+        let Barrier { workgroup, orders, semantics } = self.code.barriers[barrier as usize];
         let number = inst.d & !GROUP_TAG;
         let layout = self.layout;
         if !workgroup {
@@ -620,7 +620,20 @@ impl Machine<'_> {
                 if mask != 0 && self.knows_tangle(number, s, mask) {
                     let together = subgroup.slots.iter().enumerate().filter(|(lane, _)| mask >> lane & 1 == 1);
                     let slots: Vec<u32> = together.map(|(_, slot)| *slot).collect();
+                    self.memory.hand_over(semantics, &slots);
                     self.memory.subgroup_barrier(orders, &slots, layout);
+                    self.memory.take_over(semantics, &slots);
+                } else if mask != 0 {
+                    // With whom it orders anything is not known.
+                    let slots: Vec<u32> = subgroup
+                        .slots
+                        .iter()
+                        .enumerate()
+                        .filter(|(lane, _)| mask >> lane & 1 == 1)
+                        .map(|(_, slot)| *slot)
+                        .collect();
+                    self.memory.hand_over(semantics, &slots);
+                    self.memory.take_over(semantics, &slots);
                 }
             }
             return Ok(());
@@ -645,7 +658,9 @@ impl Machine<'_> {
         }
         let lost = !self.lost.is_empty();
         let taint = if lost { self.reasons.taint(Why::Path, inst.place) } else { 0 };
+        self.memory.hand_over(semantics, &self.active);
         self.memory.workgroup_barrier(orders, &self.active, taint);
+        self.memory.take_over(semantics, &self.active);
         Ok(())
     }
 }

@@ -1,14 +1,15 @@
-//! Memory: bytes with their states. `order.rs`: who accessed them last, and what orders that; `access.rs`: the instructions; `sparse.rs`: how the
+//! Memory: bytes with their states. `order.rs`: who accessed them last, and what orders that; `sync.rs`: what atomics and fences may
+//! order; `access.rs`: the instructions; `sparse.rs`: how the
 //! states are stored.
 //!
 //! An access races with another one of another invocation to the same location if one of them writes, not both are atomic, and neither is ordered before
 //! the other (Vulkan memory model, "Data Race"). What orders accesses of different invocations here: control barriers whose semantics acquire and release
-//! the storage class. Modules with atomics and with atomics or fences that acquire or release are not checked for races, since a chain of them may order any
-//! two accesses; what an invocation reads there of another's unordered writes is open.
+//! the storage class. In modules with atomics and with atomics or fences that acquire or release, a chain of these may order more: `sync.rs`.
 
 mod access;
 mod order;
 mod sparse;
+mod sync;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -19,6 +20,7 @@ use crate::outcome::{Error, Why};
 use order::{Order, Shadow};
 pub(crate) use sparse::Budget;
 use sparse::{PAGE, Sparse};
+use sync::Sync;
 
 /// Scalars that are loaded or stored in one step.
 const SCALARS_PER_STEP: u64 = 256;
@@ -95,12 +97,14 @@ pub(crate) struct Memory {
     /// Invocations of one workgroup.
     n: u32,
     workgroup: u32,
-    checks_races: bool,
+    /// Who released and acquired; none where nothing does.
+    sync: Option<Sync>,
+    /// The instruction that accesses something just now.
+    pub place: u32,
     /// [`PipelineOptions::equal_stores`](crate::PipelineOptions), and by object and granule: who else has stored what is there, and when.
     equal: Option<FxHashMap<(u32, usize), Vec<(u32, u32)>>>,
     /// By invocation and kind of memory: a fence was executed since the last control barrier.
     fenced: Vec<Orders>,
-    lost: bool,
     /// New contended locations: what the run assumed of an atomic's order was wrong.
     pub contended: FxHashSet<(u32, u32)>,
 }
@@ -112,7 +116,7 @@ impl Memory {
             budget: Budget(spare),
             granule: u64::from(code.granule.max(1)),
             n,
-            checks_races: !(code.fences && code.atomics),
+            sync: Sync::of(code),
             equal: code.equal_stores.then(FxHashMap::default),
             ..Memory::default()
         };
@@ -180,9 +184,17 @@ impl Memory {
     }
 
     /// A workgroup begins: its memory is not initialised, and nothing is ordered yet.
-    pub fn begin_workgroup(&mut self, code: &Code, workgroup: u32, size: usize, reasons: &mut Reasons) {
+    pub fn begin_workgroup(
+        &mut self,
+        code: &Code,
+        workgroup: u32,
+        size: usize,
+        reasons: &mut Reasons,
+    ) -> Result<(), Stop> {
         self.workgroup = workgroup;
-        self.lost = false;
+        if let Some(sync) = &mut self.sync {
+            sync.begin_workgroup(self.n, &mut self.budget)?;
+        }
         self.fenced = vec![Orders::default(); self.n as usize];
         let never = reasons.taint(Why::Uninitialised, super::NOWHERE);
         for bytes in &mut self.objects {
@@ -201,14 +213,16 @@ impl Memory {
         for order in &mut self.orders {
             *order = Order { floor: 0, now: vec![1; self.n as usize], seen: Vec::new(), lanes: size };
         }
+        Ok(())
     }
 
     /// An invocation's path is unknown from here on.
     pub fn lose(&mut self) {
-        self.lost = true;
+        self.sync.iter_mut().for_each(Sync::lose);
     }
 
-    /// What lost invocations may have written: everything that no other one accessed, since races are excluded.
+    /// What lost invocations may have written: everything that no other one accessed, since races are excluded; and what others accessed before
+    /// something that may order it before what lost ones write.
     pub fn taint_lost(&mut self, lost: impl Fn(u32) -> bool, taint: u32) -> Result<(), Stop> {
         let granule = self.granule as usize;
         for object in self.objects.iter_mut().filter(|object| object.domain != 0 && !object.read_only) {
@@ -217,8 +231,18 @@ impl Memory {
             object.taints.fill = old.fill.max(taint);
             for (at, first) in (0..length).step_by(granule).enumerate() {
                 let shadow = object.shadow.get(at);
-                let written = shadow.writer != 0 && !lost(shadow.writer);
-                let read = shadow.reader != 0 && (shadow.reader & MANY != 0 || !lost(shadow.reader));
+                let domain = object.domain;
+                let last = |who: u32, when: u32| {
+                    !lost(who) && self.sync.as_ref().is_none_or(|sync| !sync.releases_after(domain, who, when))
+                };
+                let written = shadow.writer != 0 && last(shadow.writer, shadow.written);
+                let read = match shadow.reader {
+                    0 => false,
+                    many if many & MANY != 0 => {
+                        self.readers[(many & !MANY) as usize].iter().any(|(who, when)| last(*who, *when))
+                    }
+                    one => last(one, shadow.read),
+                };
                 for byte in first..(first + granule).min(length) {
                     let before = old.get(byte);
                     let after = if written || read { before } else { before.max(taint) };
@@ -233,6 +257,7 @@ impl Memory {
     }
 
     /// The object and the offset behind a pointer.
+    #[inline]
     pub(super) fn resolve(&self, space: Space, pointer: u64) -> Option<(u32, u64)> {
         if space == Space::Physical {
             let found = self.addresses.iter().find(|(first, end, _)| (*first..*end).contains(&pointer));
@@ -244,10 +269,27 @@ impl Memory {
     }
 }
 
+/// A number of 1, 2, 4 or 8 bytes.
+#[inline(always)]
 fn read(bytes: &[u8], size: usize) -> u64 {
-    let mut word = [0; 8];
-    word[..size].copy_from_slice(&bytes[..size]);
-    u64::from_le_bytes(word)
+    match (size, bytes) {
+        (4, &[a, b, c, d, ..]) => u64::from(u32::from_le_bytes([a, b, c, d])),
+        (8, &[a, b, c, d, e, f, g, h, ..]) => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        (2, &[a, b, ..]) => u64::from(u16::from_le_bytes([a, b])),
+        _ => u64::from(bytes[0]),
+    }
+}
+
+/// Writes one.
+#[inline(always)]
+fn write(bytes: &mut [u8], value: u64, size: usize) {
+    let value = value.to_le_bytes();
+    match size {
+        4 => bytes[..4].copy_from_slice(&value[..4]),
+        8 => bytes[..8].copy_from_slice(&value),
+        2 => bytes[..2].copy_from_slice(&value[..2]),
+        _ => bytes[0] = value[0],
+    }
 }
 
 impl Machine<'_> {

@@ -96,6 +96,8 @@ pub(crate) struct Machine<'a> {
     lanes: Lanes,
     pub steps: u64,
     limit: u64,
+    /// Steps when the last atomic was executed.
+    last_atomic: Option<u64>,
     pub tangles: (u64, u64),
     observer: Option<&'a mut dyn Observer>,
     fault: Option<Planted>,
@@ -151,6 +153,7 @@ impl<'a> Machine<'a> {
             lanes: Lanes::none(n),
             steps,
             limit: shared.dispatch.limits.steps,
+            last_atomic: None,
             tangles: (0, 0),
             observer,
             fault: shared.fault,
@@ -330,6 +333,10 @@ impl<'a> Machine<'a> {
             ));
         }
         if self.steps > self.limit {
+            // It may wait for what another invocation does, which may or may not be executed meanwhile.
+            if self.last_atomic.is_some_and(|last| last > self.limit / 2) {
+                return Err(Stop::Undecided(block.place));
+            }
             let detail = format!("{} instructions were executed", self.limit);
             return Err(self.undefined(Rule::NoTermination, block.place, self.active.clone(), detail));
         }
@@ -392,6 +399,10 @@ impl Instance for Shown<'_, '_> {
             }
         }
         found
+    }
+
+    fn subgroup(&self, local_index: u32) -> u32 {
+        self.machine.layout.places.get(local_index as usize).map_or(0, |place| place.subgroup)
     }
 
     fn result(&self, local_index: u32) -> Vec<Option<u64>> {

@@ -2,13 +2,39 @@
 
 use super::order::Clash;
 use super::sparse::PAGE;
-use super::{Bytes, MIXED, Memory, SCALARS_PER_STEP, read};
+use super::{Bytes, MIXED, Memory, SCALARS_PER_STEP, read, write};
 use crate::alu;
 use crate::code::*;
-use crate::exec::{Machine, POISON, Stop};
+use crate::exec::{Machine, POISON, Stop, location};
 use crate::faults::Planted;
 use crate::outcome::{Rule, Why};
+use crate::trace::Write;
 use crate::types::Scalar;
+
+impl Memory {
+    /// A race, in words.
+    fn race(&self, code: &Code, object: u32, offset: u64, other: u32, wrote: bool) -> String {
+        let (workgroup, invocation) = ((other - 1) / self.n, (other - 1) % self.n);
+        let verb = if wrote { "wrote" } else { "read" };
+        let variable = self.objects[object as usize].object;
+        let what = match variable.map(|object| &code.objects[object as usize].kind) {
+            Some(ObjectKind::Buffer { set, binding, texel, .. }) => {
+                format!("{} {set}.{binding}", if *texel > 0 { "image" } else { "buffer" })
+            }
+            Some(ObjectKind::Workgroup(_)) => "workgroup memory".to_owned(),
+            _ => "memory".to_owned(),
+        };
+        format!("byte {offset} of {what}, which invocation {invocation} of workgroup {workgroup} {verb}")
+    }
+
+    /// Of the races that depended on what invocations do later, the first one that is certain: where, of which workgroup and invocation, in words.
+    pub fn late_race(&self, code: &Code) -> Option<(u32, u32, u32, String)> {
+        let found = self.sync.as_ref()?.certain()?;
+        let (workgroup, slot) = ((found.invocation - 1) / self.n, (found.invocation - 1) % self.n);
+        let offset = found.granule as u64 * self.granule;
+        Some((found.place, workgroup, slot, self.race(code, found.object, offset, found.other, found.wrote)))
+    }
+}
 
 impl Machine<'_> {
     pub(crate) fn chain(&mut self, inst: &Inst, chain: u32) {
@@ -97,6 +123,7 @@ impl Machine<'_> {
         let (pointer, taint) = match base {
             Base::Cells(first) => (u64::from(first), 0),
             Base::Bytes { object, offset } => ((u64::from(object) + 1) << OFFSET_BITS | offset, 0),
+            Base::Reg(reg) if !self.columns.is_tainted(reg) => (self.columns.bits(reg)[slot].get(), 0),
             Base::Reg(reg) => self.columns.get(reg, slot),
         };
         if taint & POISON != 0 {
@@ -113,11 +140,19 @@ impl Machine<'_> {
             if offset.checked_add(end).is_some_and(|end| end <= length) {
                 return Ok((object, offset));
             }
+        }
+        Err(self.outside(inst, slot, found, pointer, end))
+    }
+
+    #[cold]
+    fn outside(&self, inst: &Inst, slot: usize, found: Option<(u32, u64)>, pointer: u64, end: u64) -> Stop {
+        if let Some((object, offset)) = found {
+            let length = self.memory.objects[object as usize].bytes.len();
             let detail = format!("bytes {offset} to {} of {length}", offset.saturating_add(end));
-            return Err(self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], detail));
+            return self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], detail);
         }
         let detail = format!("no object is at {pointer:#x}");
-        Err(self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], detail))
+        self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], detail)
     }
 
     fn clash(&self, inst: &Inst, slot: usize, object: u32, offset: u64, clash: Clash) -> Stop {
@@ -125,17 +160,7 @@ impl Machine<'_> {
             Clash::Race(other, wrote) => (other, wrote),
             Clash::Stop(stop) => return stop,
         };
-        let (workgroup, invocation) = ((other - 1) / self.n as u32, (other - 1) % self.n as u32);
-        let verb = if wrote { "wrote" } else { "read" };
-        let variable = self.memory.objects[object as usize].object;
-        let what = match variable.map(|object| &self.code.objects[object as usize].kind) {
-            Some(ObjectKind::Buffer { set, binding, texel, .. }) => {
-                format!("{} {set}.{binding}", if *texel > 0 { "image" } else { "buffer" })
-            }
-            Some(ObjectKind::Workgroup(_)) => "workgroup memory".to_owned(),
-            _ => "memory".to_owned(),
-        };
-        let detail = format!("byte {offset} of {what}, which invocation {invocation} of workgroup {workgroup} {verb}");
+        let detail = self.memory.race(self.code, object, offset, other, wrote);
         self.undefined(Rule::DataRace, inst.place, vec![slot as u32], detail)
     }
 
@@ -183,6 +208,7 @@ impl Machine<'_> {
         let end = access.leaves.iter().map(|(offset, scalar)| u64::from(*offset) + u64::from(scalar.bytes())).max();
         let end = end.unwrap_or(0);
         let layout = self.layout;
+        self.memory.place = inst.place;
         for at in 0..self.active.len() {
             let slot = self.active[at] as usize;
             let (pointer, open) = self.usable(inst, slot, access.base)?;
@@ -197,7 +223,7 @@ impl Machine<'_> {
             for (&(leaf, scalar), &out) in access.leaves.iter().zip(outs) {
                 let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
                 let mut taint = 0;
-                if !access.synchronises {
+                if !access.volatile {
                     match self.memory.touch(object, first, size, slot, false, layout) {
                         Ok(true) => {}
                         Ok(false) => taint = self.reasons.taint(Why::Order, inst.place),
@@ -274,6 +300,7 @@ impl Machine<'_> {
         let end = access.leaves.iter().map(|(offset, scalar)| u64::from(*offset) + u64::from(scalar.bytes())).max();
         let end = end.unwrap_or(0);
         let layout = self.layout;
+        self.memory.place = inst.place;
         for at in 0..self.active.len() {
             let slot = self.active[at] as usize;
             let (pointer, open) = self.usable(inst, slot, access.base)?;
@@ -291,7 +318,7 @@ impl Machine<'_> {
             for (&(leaf, scalar), &reg) in access.leaves.iter().zip(ins) {
                 let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
                 let (value, taint) = self.columns.get(reg, slot);
-                if !access.synchronises {
+                if !access.volatile {
                     if let Err(clash) = self.memory.touch(object, first, size, slot, true, layout) {
                         if taint == 0 && self.stores_equal(object, first, size, slot, value)? {
                             continue;
@@ -299,6 +326,7 @@ impl Machine<'_> {
                         return Err(self.clash(inst, slot, object, first, clash));
                     }
                 }
+                self.show_write(inst, slot, (object, first as usize), size as usize, (value, taint));
                 self.write(object, first as usize, size as usize, value, taint)?;
             }
         }
@@ -316,10 +344,37 @@ impl Machine<'_> {
         self.memory.touch_equal(object, first, size, slot, self.layout)
     }
 
+    /// Shows an observer what is about to be written.
+    fn show_write(
+        &mut self,
+        inst: &Inst,
+        slot: usize,
+        (object, offset): (u32, usize),
+        bytes: usize,
+        (value, taint): (u64, u32),
+    ) {
+        let Some(observer) = self.observer.take() else { return };
+        if let Some(buffer) = self.memory.of_buffer.iter().position(|known| *known == Some(object)) {
+            let there = &self.memory.objects[object as usize];
+            let before = (there.taint(offset, bytes) == 0).then(|| read(&there.bytes[offset..], bytes));
+            observer.wrote(&Write {
+                location: location(self.code, self.names, inst.place),
+                workgroup: self.workgroup,
+                local_index: slot as u32,
+                buffer,
+                offset,
+                bytes,
+                value: (taint == 0).then_some(value),
+                before,
+            });
+        }
+        self.observer = Some(observer);
+    }
+
     fn write(&mut self, object: u32, at: usize, size: usize, value: u64, taint: u32) -> Result<(), Stop> {
         let Memory { objects, budget, .. } = &mut *self.memory;
         let Bytes { bytes, taints, .. } = &mut objects[object as usize];
-        bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+        write(&mut bytes[at..], value, size);
         let (page, within) = (at / PAGE, at % PAGE);
         if taint == taints.fill && !matches!(taints.pages.get(page), Some(Some(_))) && within + size <= PAGE {
             return Ok(());
@@ -430,6 +485,9 @@ impl Machine<'_> {
         let size = u64::from(scalar.bytes());
         let leaf = access.leaves.first().map_or(0, |(offset, _)| u64::from(*offset));
         let layout = self.layout;
+        self.memory.place = inst.place;
+        self.last_atomic = Some(self.steps);
+        self.memory.release(access.semantics, &self.active);
         for at in 0..self.active.len() {
             let slot = self.active[at] as usize;
             let (pointer, open) = self.usable(inst, slot, access.base)?;
@@ -464,8 +522,11 @@ impl Machine<'_> {
             if others && !known && self.memory.contended.insert(key) {
                 self.memory.budget.take(4 * size_of::<(u32, u32)>())?;
             }
-            self.atomic_lane(inst, (object, offset), slot, op, scalar, known || others, mixed)?;
+            // A run that finds it out is repeated; until then the order is the one in which they are executed, which is allowed.
+            let contended = known || others && self.knowledge.no_claims;
+            self.atomic_lane(inst, (object, offset), slot, op, scalar, contended, mixed)?;
         }
+        self.memory.acquire(access.semantics, &self.active);
         Ok(())
     }
 
@@ -522,6 +583,7 @@ impl Machine<'_> {
         // Operators that do not commute leave open what remains.
         let taint = if mixed && contended { taint.max(self.reasons.taint(Why::Order, inst.place)) } else { taint };
         let taint = if taint != 0 { self.reasons.derived(taint) } else { 0 };
+        self.show_write(inst, slot, (object, at), size, (new, taint));
         self.write(object, at, size, new, taint)
     }
 }

@@ -1,5 +1,8 @@
 //! What orders accesses of different invocations: barriers and fences; and which accesses race.
 
+use smallvec::SmallVec;
+
+use super::sync::{Suspect, Sync};
 use super::{MANY, MIXED, Memory};
 use crate::code::*;
 use crate::exec::{Layout, Stop};
@@ -64,8 +67,10 @@ impl Memory {
     }
 
     /// `OpMemoryBarrier`: the next control barrier orders these kinds of memory, too.
-    pub fn fence(&mut self, orders: Orders, slots: &[u32]) {
-        for (domain, _) in orders.iter().enumerate().filter(|(_, orders)| **orders) {
+    pub fn fence(&mut self, semantics: Semantics, slots: &[u32]) {
+        self.release(semantics, slots);
+        self.acquire(semantics, slots);
+        for (domain, _) in semantics.kinds().iter().enumerate().filter(|(_, orders)| **orders) {
             slots.iter().for_each(|&slot| self.fenced[slot as usize][domain] = true);
         }
     }
@@ -120,6 +125,66 @@ impl Memory {
         }
     }
 
+    /// Two accesses that no barrier orders, one of them made now and the other `(who, when, wrote)`. A race, unless atomics and fences may order them.
+    fn unordered(
+        &mut self,
+        object: u32,
+        granule: usize,
+        slot: usize,
+        (other, before, wrote): (u32, u32, bool),
+    ) -> Result<(), Clash> {
+        let (place, invocation, domain) = (self.place, self.invocation(slot), self.objects[object as usize].domain);
+        let now = self.orders[domain].now[slot];
+        let suspect = Suspect { place, invocation, now, other, before, wrote, object, granule, domain };
+        let may_order = self.sync.as_mut().is_some_and(|sync| sync.may_order(suspect));
+        if may_order { Ok(()) } else { Err(Clash::Race(other, wrote)) }
+    }
+
+    /// What lanes do before: released.
+    pub fn release(&mut self, semantics: Semantics, slots: &[u32]) {
+        self.tick(slots, semantics.releases, |sync, domain, invocation, before, _| {
+            sync.release(domain, invocation, before)
+        });
+    }
+
+    /// What lanes do from now on: behind an acquire.
+    pub fn acquire(&mut self, semantics: Semantics, slots: &[u32]) {
+        self.tick(slots, semantics.acquires, |sync, domain, invocation, _, now| sync.acquire(domain, invocation, now));
+    }
+
+    /// Lanes come to a control barrier, which also orders what they fenced before it.
+    pub fn hand_over(&mut self, semantics: Semantics, slots: &[u32]) {
+        if self.sync.is_none() {
+            return;
+        }
+        for domain in 0..semantics.kinds().len() {
+            let mut only = Orders::default();
+            only[domain] = true;
+            let named = semantics.kinds()[domain];
+            let fenced = slots.iter().copied().filter(|slot| named || self.fenced[*slot as usize][domain]);
+            let fenced: SmallVec<[u32; 64]> = fenced.collect();
+            self.tick(&fenced, only, |sync, domain, invocation, before, _| sync.hand_over(domain, invocation, before));
+        }
+    }
+
+    /// Lanes leave a control barrier.
+    pub fn take_over(&mut self, semantics: Semantics, slots: &[u32]) {
+        self.tick(slots, semantics.kinds(), |sync, domain, invocation, _, now| sync.take_over(domain, invocation, now));
+    }
+
+    /// A point in time of some lanes, between what they did before and what they do from now on.
+    fn tick(&mut self, slots: &[u32], kinds: Orders, mut note: impl FnMut(&mut Sync, usize, u32, u32, u32)) {
+        let first = self.workgroup * self.n + 1;
+        let Some(sync) = &mut self.sync else { return };
+        for (domain, _) in kinds.iter().enumerate().filter(|(_, named)| **named) {
+            for &slot in slots {
+                let now = &mut self.orders[domain].now[slot as usize];
+                *now += 1;
+                note(sync, domain, first + slot, *now - 1, *now);
+            }
+        }
+    }
+
     /// Notes a plain access. False if another's unordered write may come before or after it.
     #[inline]
     pub(super) fn touch(
@@ -167,32 +232,29 @@ impl Memory {
         let (domain, me) = (self.objects[object as usize].domain, self.invocation(slot));
         let time = self.orders[domain].now[slot];
         let mut ordered = true;
+        let mut clashes: SmallVec<[(u32, u32, bool); 2]> = SmallVec::new();
         for at in granules {
             let shadow = self.objects[object as usize].shadow.get(at);
             let follows =
                 |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
             if !follows(shadow.writer, shadow.written) {
-                if self.checks_races {
-                    return Err(Clash::Race(shadow.writer, true));
-                }
+                clashes.push((shadow.writer, shadow.written, true));
                 ordered = false;
             }
             if !follows(shadow.atomic, shadow.acted) && (writes || shadow.kind != 1) {
-                if self.checks_races {
-                    return Err(Clash::Race(shadow.atomic, true));
-                }
+                clashes.push((shadow.atomic, shadow.acted, true));
                 ordered = false;
             }
-            if let (Some(who), true) = (self.late_equal(object, at, follows), self.checks_races) {
-                return Err(Clash::Race(who, true));
+            clashes.extend(self.late_equal(object, at, follows).map(|(who, when)| (who, when, true)));
+            if writes {
+                clashes.extend(self.late_reader(shadow, follows).map(|(who, when)| (who, when, false)));
+            }
+            let reader_precedes = follows(shadow.reader, shadow.read);
+            for clash in clashes.drain(..) {
+                self.unordered(object, at, slot, clash)?;
             }
             let mut next = shadow;
             if writes {
-                if self.checks_races {
-                    if let Some(who) = self.late_reader(shadow, follows) {
-                        return Err(Clash::Race(who, false));
-                    }
-                }
                 if shadow.reader & MANY != 0 {
                     self.free.push(shadow.reader & !MANY);
                 }
@@ -207,7 +269,7 @@ impl Memory {
                         list.insert(at, (me, time));
                     }
                 }
-            } else if follows(shadow.reader, shadow.read) {
+            } else if reader_precedes {
                 (next.reader, next.read) = (me, time);
             } else {
                 next.reader = MANY | self.readers_of((shadow.reader, shadow.read), (me, time))?;
@@ -219,9 +281,9 @@ impl Memory {
     }
 
     /// Another invocation that has stored what is there, and that is not followed.
-    fn late_equal(&self, object: u32, at: usize, follows: impl Fn(u32, u32) -> bool) -> Option<u32> {
+    fn late_equal(&self, object: u32, at: usize, follows: impl Fn(u32, u32) -> bool) -> Option<(u32, u32)> {
         let list = self.equal.as_ref()?.get(&(object, at))?;
-        list.iter().find(|(who, when)| !follows(*who, *when)).map(|(who, _)| *who)
+        list.iter().find(|(who, when)| !follows(*who, *when)).copied()
     }
 
     /// Notes a store of what is there, which follows no other store. False if it clashes with other accesses than stores.
@@ -263,12 +325,12 @@ impl Memory {
     }
 
     /// A reader that a write does not follow.
-    fn late_reader(&self, shadow: Shadow, follows: impl Fn(u32, u32) -> bool) -> Option<u32> {
+    fn late_reader(&self, shadow: Shadow, follows: impl Fn(u32, u32) -> bool) -> Option<(u32, u32)> {
         if shadow.reader & MANY != 0 {
             let list = &self.readers[(shadow.reader & !MANY) as usize];
-            return list.iter().find(|(who, when)| !follows(*who, *when)).map(|(who, _)| *who);
+            return list.iter().find(|(who, when)| !follows(*who, *when)).copied();
         }
-        (!follows(shadow.reader, shadow.read)).then_some(shadow.reader)
+        (!follows(shadow.reader, shadow.read)).then_some((shadow.reader, shadow.read))
     }
 
     /// A list of two readers.
@@ -300,17 +362,13 @@ impl Memory {
         let at = (offset / self.granule) as usize;
         let mut shadow = bytes.shadow.get(at);
         let follows = |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
-        if self.checks_races {
-            if !follows(shadow.writer, shadow.written) {
-                return Err(Clash::Race(shadow.writer, true));
-            }
-            if let Some(who) = self.late_equal(object, at, follows) {
-                return Err(Clash::Race(who, true));
-            }
-            if let (Some(who), true) = (self.late_reader(shadow, follows), kind != 1) {
-                return Err(Clash::Race(who, false));
-            }
+        let wrote = (!follows(shadow.writer, shadow.written)).then_some((shadow.writer, shadow.written, true));
+        let equal = self.late_equal(object, at, follows).map(|(who, when)| (who, when, true));
+        let read = self.late_reader(shadow, follows).filter(|_| kind != 1).map(|(who, when)| (who, when, false));
+        for clash in [wrote, equal, read].into_iter().flatten() {
+            self.unordered(object, at, slot, clash)?;
         }
+        let follows = |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
         let both_load = kind == 1 && shadow.kind == 1;
         let others = !both_load && !follows(shadow.atomic, shadow.acted);
         // The operators since the last point that orders them all.
