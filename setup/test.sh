@@ -27,37 +27,76 @@ count_tests() {
     fi
 }
 
-# The program's own tests, as on a machine that has no driver: an empty cache lists none, and those of the system are hidden. The
-# tests of `tangle-runner` are left out: what they test is a driver, so that without one they rightly fail. Of the workspace, and not
-# of the package: with the same features as before, so that nothing is built again. `coverage`, `farm` and `torture` take long and name
-# the devices that they use, reference devices all.
-tests_without_drivers() {
-    local empty=$1 test programs=()
-    for test in tests/*.rs; do
-        case $test in
-            */coverage.rs | */farm.rs | */torture.rs) ;;
-            *) programs+=(--test "$(basename "$test" .rs)") ;;
+# test_targets FILE…: the options that name these test programs to cargo, a word a line; a folder with a `main.rs` is one, too.
+test_targets() {
+    local file
+    for file in "$@"; do
+        case $file in
+            *\**) ;; # a pattern that nothing fits
+            */main.rs) basename "$(dirname "$file")" ;;
+            *) basename "$file" .rs ;;
         esac
-    done
-    TANGLE_CACHE=$empty VK_DRIVER_FILES=$empty/none __EGL_VENDOR_LIBRARY_FILENAMES=$empty/none \
-        cargo test --no-fail-fast --workspace "${programs[@]}"
+    done | sort -u | sed 's/^/--test\n/'
 }
 
-# All the tests, and beside them those of the program without any driver: many tests wait for one process, so that neither run keeps two
-# processors busy.
+# The tests of the libraries. Of the workspace, and not of packages: with the same features everywhere, so that nothing is built twice.
+tests_of_libraries() {
+    local targets
+    mapfile -t targets < <(test_targets {generator,oracle,interpreter,crates/*}/tests/{*.rs,*/main.rs})
+    cargo test --no-fail-fast --workspace --lib --bins "${targets[@]}"
+}
+
+tests_in_documentation() {
+    cargo test --no-fail-fast --workspace --doc
+}
+
+# The program's own tests, on the drivers of this machine.
+tests_of_program() {
+    local targets
+    mapfile -t targets < <(test_targets tests/*.rs)
+    cargo test --no-fail-fast --workspace "${targets[@]}"
+}
+
+# The same as on a machine that has no driver: an empty cache lists none, and those of the system are hidden. `coverage`, `farm` and
+# `torture` take long and name the devices that they use, reference devices all.
+tests_without_drivers() {
+    local empty=$1 file files=() targets
+    for file in tests/*.rs; do
+        case $file in
+            */coverage.rs | */farm.rs | */torture.rs) ;;
+            *) files+=("$file") ;;
+        esac
+    done
+    mapfile -t targets < <(test_targets "${files[@]}")
+    TANGLE_CACHE=$empty VK_DRIVER_FILES=$empty/none __EGL_VENDOR_LIBRARY_FILENAMES=$empty/none \
+        cargo test --no-fail-fast --workspace "${targets[@]}"
+}
+
+# tests_beside EMPTY: all that run while the program's run on the drivers.
+tests_beside() {
+    local status=0
+    tests_of_libraries || status=$?
+    tests_in_documentation || status=$?
+    say ""
+    say "== tests of the program, without any driver"
+    tests_without_drivers "$1" || status=$?
+    return "$status"
+}
+
+# All the tests in two rows, since many wait for a process or have one thread: neither row keeps two processors busy.
 run_all_tests() {
     local log other_log empty other status=0
     log=$(mktemp) other_log=$(mktemp) empty=$(mktemp -d)
     scratch+=("$log" "$other_log" "$empty")
     check "building the tests" cargo test --workspace --no-run
-    say ""
-    say "== tests"
-    tests_without_drivers "$empty" >"$other_log" 2>&1 &
+    tests_beside "$empty" >"$other_log" 2>&1 &
     other=$!
-    cargo test --no-fail-fast --workspace 2>&1 | tee "$log" || status=$?
+    say ""
+    say "== tests of the program"
+    tests_of_program 2>&1 | tee "$log" || status=$?
     count_tests "$log" "$status"
     say ""
-    say "== tests of the program, without any driver"
+    say "== tests of the libraries"
     status=0
     wait "$other" || status=$?
     cat "$other_log"

@@ -69,6 +69,27 @@ fn a_bug_lives_in_the_book() {
         assert!(page.contains(part), "{part}");
     }
     assert!(fs::read_to_string(folder.join("site/index.html")).expect("it is there").contains("href=\"merge.html\""));
+    // With what a campaign found, of which the site has pages: its folder may be elsewhere.
+    let mut command = tangle(["fuzz", "--device", FAULTY, "--cases", "40", "--seed", "3", "--profile", "small"]);
+    command.args(["--minimize", "off", "--out"]).arg(folder.join("campaign"));
+    finish(command).expect(1);
+    bugs(folder, &["site", "site", "--campaign", "campaign"]).expect(0);
+    let pages: Vec<String> = tree(&folder.join("site")).iter().map(|page| page.display().to_string()).collect();
+    let found = pages.iter().filter(|page| page.starts_with("campaign-1-")).count();
+    assert!(found > 0, "{pages:?}");
+    let mut links = 0;
+    for page in &pages {
+        let text = fs::read_to_string(folder.join("site").join(page)).expect("it is there");
+        for address in text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            let file = address.split('#').next().unwrap_or_default();
+            if address.starts_with("http") || file.is_empty() {
+                continue;
+            }
+            links += 1;
+            assert!(folder.join("site").join(file).is_file(), "{page}: {address}");
+        }
+    }
+    assert!(links > found, "{links} links");
     bugs(folder, &["file", "none"]).fails_with(&["there is no bug none"]);
 }
 

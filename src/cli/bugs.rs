@@ -1,6 +1,6 @@
 //! `tangle bugs`
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
@@ -23,7 +23,7 @@ use tangle_program::subgroup::Severity;
 use tangle_report::SavedFinding;
 use tangle_report::export::{bundle, exportable};
 use tangle_report::html::bugs::{bug, file_name, index};
-use tangle_report::reporter::{Markdown, Reporter as _};
+use tangle_report::reporter::{Html, Markdown, Reporter as _};
 use tangle_report::subject::{Basis, Subject};
 
 use super::blame::SwitchArgs;
@@ -424,6 +424,7 @@ fn run_blame(args: &BlameArgs) -> anyhow::Result<Found> {
             targets.iter().filter(|target| record.is_about(&target.name, &driver(target))).collect();
         about.sort_by_key(|target| std::cmp::Reverse(version(target)));
         let mut done: Vec<String> = Vec::new();
+        let mut shows = false;
         for target in about {
             if done.contains(&driver(target)) {
                 continue;
@@ -433,7 +434,13 @@ fn run_blame(args: &BlameArgs) -> anyhow::Result<Found> {
             if tried.first().is_none_or(|tried| tried.result == Seen::Good) {
                 continue;
             }
+            shows = true;
             match args.switches.try_on(&args.devices, target, &case, None) {
+                Ok(switches) if switches.say_nothing() => {
+                    done.push(driver(target));
+                    let id = &book.records[at].id;
+                    say_stderr!("note: {id}: on {} nothing that can be changed says anything", target.name);
+                }
                 Ok(switches) => {
                     done.push(driver(target));
                     entered += 1;
@@ -446,6 +453,9 @@ fn run_blame(args: &BlameArgs) -> anyhow::Result<Found> {
                 }
                 Err(error) => say_stderr!("note: {}: {error:#}", book.records[at].id),
             }
+        }
+        if !shows {
+            say_stderr!("note: {} shows on no device at hand", book.records[at].id);
         }
     }
     say!("{entered} results")?;
@@ -627,9 +637,12 @@ fn site(args: &SiteArgs) -> anyhow::Result<Found> {
     }
     let mut campaigns = Vec::new();
     for (number, folder) in args.campaign.iter().enumerate() {
-        let campaign = campaign::read(folder)?.with_context(|| format!("{} is no campaign", folder.display()))?;
-        let name = format!("campaign-{}.html", number + 1);
-        let report = tangle_report::reporter::Html.campaign(&campaign)?.unwrap_or_default();
+        let mut campaign = campaign::read(folder)?.with_context(|| format!("{} is no campaign", folder.display()))?;
+        let prefix = format!("campaign-{}", number + 1);
+        let name = format!("{prefix}.html");
+        // The site may be moved to where the campaign's folder is not.
+        campaign.pages = Some(pages(&campaign, &prefix, &args.out)?);
+        let report = Html.campaign(&campaign)?.unwrap_or_default();
         write_atomically(&args.out.join(&name), report.as_bytes())?;
         campaigns.push((name, campaign));
     }
@@ -646,6 +659,10 @@ fn site(args: &SiteArgs) -> anyhow::Result<Found> {
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_ours = name == "index.html"
             || campaigns.iter().any(|(file, _)| *file == name)
+            || campaigns
+                .iter()
+                .flat_map(|(_, campaign)| &campaign.pages)
+                .any(|pages| pages.values().any(|page| *page == name))
             || book.records.iter().any(|record| file_name(&record.id) == name);
         if !is_ours {
             say_stderr!("note: {} is of no bug of the book", entry.path().display());
@@ -653,6 +670,35 @@ fn site(args: &SiteArgs) -> anyhow::Result<Found> {
     }
     Ok(Found::Nothing)
 }
+
+/// Writes pages of what a campaign found: the smallest finding of each bug, and one of each signature that came down to none. Gives their names
+/// by the findings' folders.
+fn pages(
+    campaign: &tangle_report::campaign::Campaign,
+    prefix: &str,
+    out: &Path,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    let of_bugs = campaign.bugs().into_iter().map(|bug| bug.representative.clone());
+    let others = campaign.not_explained().into_iter().filter_map(|entry| entry.folders.first().cloned());
+    let mut pages = BTreeMap::new();
+    for folder in of_bugs.chain(others).take(PAGES) {
+        let place = campaign.folder.join(&folder);
+        // It may have been deleted.
+        if pages.contains_key(&folder) || !SavedFinding::is_at(&place) {
+            continue;
+        }
+        let subject = exhibit::of_finding(SavedFinding::read(&place)?);
+        let text = Html.finding(&subject.analyse()?)?.unwrap_or_default();
+        let name = folder.trim_start_matches("findings/").trim_end_matches("/minimized").replace('/', "-");
+        let name = file_name(&format!("{prefix}-{name}"));
+        write_atomically(&out.join(&name), text.as_bytes())?;
+        pages.insert(folder, name);
+    }
+    Ok(pages)
+}
+
+/// Pages of a campaign's findings, at most.
+const PAGES: usize = 200;
 
 #[cfg(test)]
 mod tests {

@@ -33,6 +33,9 @@ pub struct Args {
     /// Compiler to run on, as `tangle fuzz` takes it: `NAME=PATH` for a build of your own
     #[arg(long, value_name = "NAME", conflicts_with = "device")]
     compiler: Option<CompilerName>,
+    /// Command that starts the program of --compiler NAME=PATH
+    #[arg(long, value_name = "COMMAND", requires = "compiler", allow_hyphen_values = true)]
+    compiler_prefix: Option<String>,
     #[command(flatten)]
     drivers: DriverArgs,
     /// The most processor time for one candidate; for a hang that is what every candidate that hangs costs
@@ -80,7 +83,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     let mut original = read_case(&args.case)?;
     let mut device = args.device.clone();
     if let Some(compiler) = &args.compiler {
-        compiler.settle();
+        compiler.settle(args.compiler_prefix.as_deref());
         let name = compiler.devices.first().context("a compiler without a language")?;
         original.variant = name.parse().map_err(anyhow::Error::msg)?;
         device = Some(name.clone());

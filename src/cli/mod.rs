@@ -230,9 +230,12 @@ struct DeviceArgs {
     #[arg(long, value_name = "NAME")]
     device: Vec<String>,
     /// Compiler to test, by the name `tangle compilers` shows: its modules are executed by the interpreter, without any driver; repeat for
-    /// several. `NAME=PATH` for a build of your own
+    /// several. `NAME=PATH` for a build of your own; `clang.base=PATH` and `clang.patched=PATH` for several of one compiler
     #[arg(long, value_name = "NAME")]
     compiler: Vec<CompilerName>,
+    /// Command that starts the programs of --compiler NAME=PATH: another C library's `ld-linux-x86-64.so.2 --library-path FOLDER`, say
+    #[arg(long, value_name = "COMMAND", requires = "compiler", allow_hyphen_values = true)]
+    compiler_prefix: Option<String>,
     #[command(flatten)]
     drivers: DriverArgs,
     /// The most processor time (or time of the device, where it says how long it works) for one case on one device
@@ -244,12 +247,17 @@ impl DeviceArgs {
     /// Opens one more worker of a device that is open already.
     fn opener(&self) -> anyhow::Result<Opener> {
         let (drivers, timeout) = (self.drivers.drivers()?, self.timeout);
-        self.compiler.iter().for_each(CompilerName::settle);
+        self.settle_compilers();
         Ok(Box::new(move |name| {
             let options = tangle_runner::DeviceOptions { timeout, in_flight: 8, ..Default::default() };
             let targets = tangle_campaign::target::open(&[name.to_owned()], &drivers, Jobs::One, &options, |_| {})?;
             targets.into_iter().next().with_context(|| format!("device {name} does not come up"))
         }))
+    }
+
+    /// Has the compilers be those at the places that were named.
+    fn settle_compilers(&self) {
+        self.compiler.iter().for_each(|compiler| compiler.settle(self.compiler_prefix.as_deref()));
     }
 
     /// True if neither a device nor a driver is given.
@@ -292,7 +300,7 @@ impl DeviceArgs {
             targets = tangle_campaign::target::open(&[], &drivers, jobs, &options, warn)?;
         }
         let mut names: Vec<String> = Vec::new();
-        self.compiler.iter().for_each(CompilerName::settle);
+        self.settle_compilers();
         let compilers = self.compiler.iter().flat_map(|compiler| &compiler.devices);
         for name in self.device.iter().chain(compilers) {
             // One device under one name: statistics are kept by name.
@@ -307,7 +315,7 @@ impl DeviceArgs {
     }
 }
 
-/// `dxc`, `hlsl@dxc` or `dxc=PATH`.
+/// `dxc`, `hlsl@dxc`, `dxc=PATH` or `dxc.patched=PATH`.
 #[derive(Clone, Debug)]
 struct CompilerName {
     /// The names of its devices, one for each language.
@@ -318,9 +326,12 @@ struct CompilerName {
 
 impl CompilerName {
     /// Has the compiler be the one at the place that was named.
-    fn settle(&self) {
+    fn settle(&self, prefix: Option<&str>) {
         if let Some(path) = &self.path {
-            tangle_compilers::set_path(&self.name, path.clone());
+            // It is started in a folder of its own.
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            let prefix = prefix.unwrap_or_default().split_whitespace().map(Into::into).collect();
+            tangle_compilers::set_place(&self.name, tangle_compilers::Place { path, prefix });
         }
     }
 }
@@ -333,13 +344,16 @@ impl std::str::FromStr for CompilerName {
             Some((word, path)) => (word, Some(PathBuf::from(path))),
             None => (text, None),
         };
-        let rows = tangle_compilers::named(word);
-        let Some(first) = rows.first() else {
+        let front_ends = tangle_compilers::named(word);
+        let Some(first) = front_ends.first() else {
             let names: Vec<String> = tangle_compilers::TABLE.iter().map(|row| row.front_end().to_string()).collect();
             return Err(format!("no compiler is called '{word}'; there are: {}", names.join(", ")));
         };
-        let devices = rows.iter().map(|row| row.front_end().to_string()).collect();
-        Ok(CompilerName { devices, name: first.name.to_owned(), path })
+        let (devices, name) = (front_ends.iter().map(ToString::to_string).collect(), first.compiler.clone());
+        if path.is_none() && name.contains('.') {
+            return Err(format!("a build of your own has a place: {name}=PATH"));
+        }
+        Ok(CompilerName { devices, name, path })
     }
 }
 

@@ -300,13 +300,16 @@ impl Search<'_> {
             let answers = memory.answers.get(&self.build).and_then(|answers| answers.get(commit));
             Ok(Ok(answers.and_then(|answers| answers.get(case)).copied().unwrap_or(Answer::Unknown)))
         };
-        for (end, expected, name) in [(new, after, &self.new), (old, before, &self.old)] {
+        for (end, expected, which) in [(new, after, "new"), (old, before, "old")] {
+            let shown = || Ok::<_, anyhow::Error>(format!("{}, the {which} end,", self.git.describe(end)?));
             match answer(end, memory)? {
                 Ok(answer) if answer == expected => {}
                 Ok(answer) => {
-                    return Ok(Found::Nothing(format!("it {} on {name} already", answer.words())));
+                    let must = if expected == Answer::Good { "pass" } else { "fail" };
+                    let why = format!("it {} on {} and has to {must} there", answer.words(), shown()?);
+                    return Ok(Found::Nothing(why));
                 }
-                Err(why) => return Ok(Found::Nothing(format!("{name} cannot be built: {why}"))),
+                Err(why) => return Ok(Found::Nothing(format!("{} cannot be built: {why}", shown()?))),
             }
         }
         let mut newest = new.to_owned();
@@ -420,6 +423,6 @@ mod tests {
         assert_eq!(numbers, (150..=160).collect::<Vec<_>>());
         search.wanted = Wanted::FirstGood;
         let outcome = search.run(|_| panic!("both ends are known")).expect("it runs");
-        assert!(matches!(&outcome.found[0], Found::Nothing(why) if why.contains("fails on main already")));
+        assert!(matches!(&outcome.found[0], Found::Nothing(why) if why.contains("the new end, and has to pass there")));
     }
 }

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tangle_emit::hlsl::{QUALIFIERS, intrinsics, wave_intrinsic, words};
@@ -38,7 +37,8 @@ pub(crate) const HLSL: Compiler = Compiler {
     find,
     compile,
     command: |version| {
-        let definitions = HLSL.found().ok().and_then(|found| Some(definitions(&found.path?))).unwrap_or_default();
+        let definitions = HLSL.found().ok().and_then(|found| Some(definitions(&found.path?, &found.prefix)));
+        let definitions = definitions.unwrap_or_default();
         let arguments = arguments(version).join(" ");
         Some(format!(
             "{{ echo '{definitions}'; cat shader.hlsl; }} >full.hlsl; clang {arguments} full.hlsl -Fo shader.spv"
@@ -56,7 +56,7 @@ fn find(named: Option<&Path>) -> Result<Found, String> {
     }
     let version = path.parent().and_then(|folder| std::fs::read_to_string(folder.join("version")).ok());
     let version = version.map_or_else(|| path.display().to_string(), |version| version.trim().to_owned());
-    Ok(Found { path: Some(path), version })
+    Ok(Found { path: Some(path), version, ..Found::default() })
 }
 
 /// Those that decide on the module. It knows two environments: of Vulkan 1.2 with SPIR-V 1.5, and of Vulkan 1.3 with 1.6 (clang,
@@ -81,20 +81,20 @@ const DEFINITIONS: [(&str, &str); 2] = [
 ];
 
 /// Words of HLSL that a Clang does not know, asked of it once: it learns some with each version. If it cannot be asked it is taken to know all.
-fn unknown(path: &Path) -> Arc<BTreeSet<&'static str>> {
+fn unknown(path: &Path, prefix: &[String]) -> Arc<BTreeSet<&'static str>> {
     static ASKED: Mutex<BTreeMap<PathBuf, Arc<BTreeSet<&'static str>>>> = Mutex::new(BTreeMap::new());
     let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
-    let answer = asked.entry(path.to_owned()).or_insert_with(|| Arc::new(ask(path).unwrap_or_default()));
+    let answer = asked.entry(path.to_owned()).or_insert_with(|| Arc::new(ask(path, prefix).unwrap_or_default()));
     Arc::clone(answer)
 }
 
-fn ask(path: &Path) -> Option<BTreeSet<&'static str>> {
+fn ask(path: &Path, prefix: &[String]) -> Option<BTreeSet<&'static str>> {
     let declarations: String =
         QUALIFIERS.iter().map(|word| format!("{word} RWStructuredBuffer<uint> x_{word};\n")).collect();
     let uses: String = intrinsics().iter().map(|name| format!("    {name};\n")).collect();
     let source = format!("{declarations}[numthreads(1, 1, 1)] void main() {{\n{uses}}}\n");
     let syntax_only = ["-Xclang", "-ferror-limit", "-Xclang", "0", "-fsyntax-only"];
-    let Err(Failure::Refused(said)) = started_with(path, SpirvVersion::V1_6, &syntax_only, &source) else {
+    let Err(Failure::Refused(said)) = started_with((path, prefix), SpirvVersion::V1_6, &syntax_only, &source) else {
         return None;
     };
     let is_unknown = |word: &&str| {
@@ -103,23 +103,23 @@ fn ask(path: &Path) -> Option<BTreeSet<&'static str>> {
     let mut unknown: BTreeSet<_> = intrinsics().into_iter().chain(QUALIFIERS).filter(is_unknown).collect();
     // Clang 22 has the function, and cannot select instructions for it.
     let counts = "RWStructuredBuffer<uint> x; [numthreads(1, 1, 1)] void main() { x[0] = WaveGetLaneCount(); }\n";
-    if started_with(path, SpirvVersion::V1_6, &["-fno-crash-diagnostics"], counts).is_err() {
+    if started_with((path, prefix), SpirvVersion::V1_6, &["-fno-crash-diagnostics"], counts).is_err() {
         unknown.insert("WaveGetLaneCount");
     }
     Some(unknown)
 }
 
 /// What stands before a shader.
-fn definitions(path: &Path) -> String {
-    let unknown = unknown(path);
+fn definitions(path: &Path, prefix: &[String]) -> String {
+    let unknown = unknown(path, prefix);
     DEFINITIONS.iter().filter(|(name, _)| unknown.contains(name)).map(|(_, lines)| format!("{lines}\n")).collect()
 }
 
 /// What of a shader it does not know, and has no definition for.
 fn lacking() -> BTreeSet<&'static str> {
-    let Ok(Found { path: Some(path), .. }) = HLSL.found() else { return BTreeSet::new() };
+    let Ok(Found { path: Some(path), prefix, .. }) = HLSL.found() else { return BTreeSet::new() };
     let defined = |word: &str| DEFINITIONS.iter().any(|(name, _)| *name == word);
-    unknown(&path).iter().copied().filter(|word| !defined(word)).collect()
+    unknown(&path, &prefix).iter().copied().filter(|word| !defined(word)).collect()
 }
 
 fn lacks(case: &Case) -> Vec<String> {
@@ -187,8 +187,8 @@ fn fit(function: &Function, expr: &mut Expr, unknown: &BTreeSet<&str>) {
 fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
     let Some(path) = call.path else { return Err(Failure::Absent(absent(HLSL.name))) };
     // Messages count from the first line of the shader itself.
-    let source = format!("{}#line 1\n{}", definitions(path), call.source);
-    match started_with(path, call.version, &["-fno-crash-diagnostics"], &source) {
+    let source = format!("{}#line 1\n{}", definitions(path, call.prefix), call.source);
+    match started_with((path, call.prefix), call.version, &["-fno-crash-diagnostics"], &source) {
         Err(Failure::Refused(said)) => Err(Failure::Refused(reason(&said))),
         Err(failure) => Err(failure),
         Ok(folder) => started::module(&started::read(&folder, "shader.spv")?),
@@ -196,9 +196,14 @@ fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
 }
 
 /// Runs it; the folder has its module.
-fn started_with(path: &Path, version: SpirvVersion, more: &[&str], source: &str) -> Result<TempDir, Failure> {
+fn started_with(
+    (path, prefix): (&Path, &[String]),
+    version: SpirvVersion,
+    more: &[&str],
+    source: &str,
+) -> Result<TempDir, Failure> {
     let folder = started::folder(&[("shader.hlsl", source)])?;
-    let mut command = Command::new(path);
+    let mut command = started::command(path, prefix);
     command.args(arguments(version)).args(more).args(["shader.hlsl", "-Fo", "shader.spv"]);
     started::run(command.current_dir(folder.path()))?;
     Ok(folder)

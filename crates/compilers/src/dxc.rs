@@ -5,7 +5,6 @@
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use tangle_features::Feature;
 use tangle_program::case::{SpirvVersion, Tier};
@@ -44,7 +43,7 @@ fn find(named: Option<&Path>) -> Result<Found, String> {
         return Err(format!("there is no {}", path.display()));
     }
     let version = version.map_or_else(|| path.display().to_string(), |version| version.trim().to_owned());
-    Ok(Found { path: Some(path), version })
+    Ok(Found { path: Some(path), version, ..Found::default() })
 }
 
 /// Those that decide on the module.
@@ -109,7 +108,7 @@ fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
 
 fn compile_by_program(program: &Path, call: &Call<'_>) -> Result<Vec<u32>, Failure> {
     let folder = started::folder(&[("shader.hlsl", call.source)])?;
-    let mut command = Command::new(program);
+    let mut command = started::command(program, call.prefix);
     command.args(arguments(call.version)).args(["shader.hlsl", "-Fo", "shader.spv"]).current_dir(folder.path());
     started::run(&mut command)?;
     started::module(&started::read(&folder, "shader.spv")?)

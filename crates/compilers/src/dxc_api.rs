@@ -7,7 +7,9 @@ use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use crate::Failure;
+use tangle_files::linker;
+
+use crate::{Failure, started};
 
 /// A GUID.
 #[repr(C)]
@@ -93,6 +95,7 @@ impl Library {
             if symbol.is_null() {
                 let said = libc::dlerror();
                 let said = if said.is_null() { "?".into() } else { CStr::from_ptr(said).to_string_lossy() };
+                let said = if linker::lacks(&said).is_some() { started::unlinked(&said) } else { said.into_owned() };
                 return Err(format!("cannot load {}: {said}", path.display()));
             }
             let create = std::mem::transmute::<*mut c_void, CreateInstance>(symbol);

@@ -33,7 +33,7 @@ pub(crate) const HLSL: Compiler = Compiler {
     ],
     lacks,
     fitted,
-    find: |_| Ok(Found { path: None, version: "shaderc crate 0.10.1".into() }),
+    find: |_| Ok(Found { version: "shaderc crate 0.10.1".into(), ..Found::default() }),
     compile,
     command: |version| {
         Some(format!("glslangValidator -D -V --target-env spirv{version} -e main -S comp shader.hlsl -o shader.spv"))

@@ -66,10 +66,12 @@ pub struct Compiler {
 }
 
 /// A compiler that is there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// The file: a library or a program; `None` for one that is part of tangle.
     pub path: Option<PathBuf>,
+    /// The command that starts it, if it is a program that has to be started by another one.
+    pub prefix: Vec<String>,
     /// Its version, on one line.
     pub version: String,
 }
@@ -83,6 +85,8 @@ pub struct Call<'a> {
     pub version: SpirvVersion,
     /// The compiler's file, as [`Compiler::find`] gave it.
     pub path: Option<&'a Path>,
+    /// The command that starts it, as [`found`] gave it.
+    pub prefix: &'a [String],
 }
 
 /// Why there is no module.
@@ -137,29 +141,54 @@ impl Compiler {
         of_language.iter().chain(self.lacks_features).copied().chain(unpromised).chain(of_stages)
     }
 
-    /// Finds it, at a place that [`set_path`] named if it did.
+    /// Finds it, at a place that [`set_place`] named if it did.
     ///
     /// # Errors
     /// Why it is not there, and how to get it.
     pub fn found(&self) -> Result<Found, String> {
-        (self.find)(path(self.name).as_deref())
+        self.found_as(self.name)
+    }
+
+    /// Finds a build of it by the build's name.
+    fn found_as(&self, name: &str) -> Result<Found, String> {
+        let place = place(name);
+        if place.is_none() && name != self.name {
+            return Err(format!("it is a build of your own: --compiler {name}=PATH"));
+        }
+        let Place { path, prefix } = place.unwrap_or_default();
+        let found = (self.find)(Some(path).filter(|path| !path.as_os_str().is_empty()).as_deref())?;
+        Ok(Found { prefix, ..found })
     }
 }
 
-/// The row of a front end; `None` if there is none.
+/// The row of a front end; `None` if there is none. `clang.base` and `clang.patched` are builds of `clang`.
 pub fn row(front_end: &FrontEnd) -> Option<&'static Compiler> {
-    TABLE.iter().find(|row| row.language == front_end.language && row.name == front_end.compiler)
+    let name = front_end.compiler.split('.').next().unwrap_or_default();
+    TABLE.iter().find(|row| row.language == front_end.language && row.name == name)
 }
 
-/// The rows that a word names: `dxc`, or with the language `hlsl@dxc`.
-pub fn named(word: &str) -> Vec<&'static Compiler> {
-    TABLE.iter().filter(|row| row.name == word || row.front_end().to_string() == word).collect()
+/// Finds the compiler of a front end, which may be a build of one's own beside others of the same compiler.
+///
+/// # Errors
+/// Why it is not there, and how to get it.
+pub fn found(front_end: &FrontEnd) -> Result<Found, String> {
+    row(front_end).ok_or_else(|| "no compiler is called so".to_owned())?.found_as(&front_end.compiler)
+}
+
+/// The front ends that a word names: `dxc`, with the language `hlsl@dxc`, or a build of one's own, `dxc.patched`.
+pub fn named(word: &str) -> Vec<FrontEnd> {
+    let as_word = |row: &Compiler| {
+        let compiler = word.strip_prefix(row.language.name()).and_then(|rest| rest.strip_prefix('@')).unwrap_or(word);
+        let text = format!("{}@{compiler}", row.language.name());
+        text.parse().ok().filter(|front_end| self::row(front_end).is_some_and(|own| std::ptr::eq(own, row)))
+    };
+    TABLE.iter().filter_map(as_word).collect()
 }
 
 /// What is wrong with a case for a front end: what its compiler does not take, or that it is not here. Empty if it can be compiled.
 pub fn missing(front_end: &FrontEnd, case: &Case) -> Vec<String> {
     let Some(row) = row(front_end) else { return vec![format!("compiler {front_end} (unknown)")] };
-    match row.found() {
+    match found(front_end) {
         Ok(_) if case.entry_point.spirv < row.least_spirv => {
             vec![format!("SPIR-V {} with {front_end}", case.entry_point.spirv)]
         }
@@ -196,16 +225,39 @@ fn change_exprs(case: &mut Case, change: &mut dyn FnMut(&Function, &mut Expr)) {
     }
 }
 
-/// The places that somebody named.
-static PATHS: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
-
-/// Has a compiler be the one at this place.
-pub fn set_path(name: &str, path: PathBuf) {
-    PATHS.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name.to_owned(), path);
+/// Where somebody's own build of a compiler is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Its file or folder.
+    pub path: PathBuf,
+    /// A command that starts it, if it is a program: another C library's `ld-linux-x86-64.so.2 --library-path FOLDER`, say.
+    pub prefix: Vec<String>,
 }
 
-fn path(name: &str) -> Option<PathBuf> {
-    PATHS.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(name).cloned()
+/// The places that somebody named.
+static PLACES: Mutex<BTreeMap<String, Place>> = Mutex::new(BTreeMap::new());
+
+/// Has a compiler, or a build of one, be the one at this place.
+pub fn set_place(name: &str, place: Place) {
+    PLACES.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name.to_owned(), place);
+}
+
+fn place(name: &str) -> Option<Place> {
+    PLACES.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(name).cloned()
+}
+
+/// Starts a compiler that is a program, and says what is wrong if the system cannot: a library is missing or too old, say.
+///
+/// # Errors
+/// What is wrong, and how to mend it, in a line.
+pub fn check_start(found: &Found) -> Result<(), String> {
+    let is_program = |path: &&PathBuf| path.is_file() && !path.to_string_lossy().contains(".so");
+    let Some(path) = found.path.as_ref().filter(is_program) else { return Ok(()) };
+    // What a compiler says to it is its own business.
+    match started::run(started::command(path, &found.prefix).arg("--version")) {
+        Err(Failure::Absent(reason)) => Err(reason),
+        Ok(_) | Err(Failure::Refused(_)) => Ok(()),
+    }
 }
 
 /// The folder into which `./x setup --compilers` puts a compiler.
@@ -227,10 +279,48 @@ mod tests {
         for row in TABLE {
             let text = row.front_end().to_string();
             assert_eq!(text.parse(), Ok(row.front_end()), "{text}");
-            assert_eq!(named(&text).len(), 1, "{text}");
-            assert!(!named(row.name).is_empty());
+            assert_eq!(named(&text), [row.front_end()], "{text}");
+            assert!(named(row.name).contains(&row.front_end()));
         }
     }
+
+    #[test]
+    fn builds_of_a_compiler_have_names_of_their_own() {
+        let front_end: FrontEnd = "hlsl@clang.patched".parse().expect("a front end");
+        assert_eq!(named("clang.patched"), std::slice::from_ref(&front_end));
+        assert_eq!(named("hlsl@clang.patched"), std::slice::from_ref(&front_end));
+        for wrong in ["clan", "clangs.a", "wgsl@clang.a", "hlsl@", ".a", ""] {
+            assert_eq!(named(wrong), [], "{wrong}");
+        }
+        assert!(row(&front_end).is_some_and(|row| row.name == "clang"));
+        let absent = found(&front_end).expect_err("nobody named it");
+        assert!(absent.contains("--compiler clang.patched=PATH"), "{absent}");
+        let place = Place { path: "/bin/sh".into(), prefix: vec!["nice".into()] };
+        set_place("clang.patched", place.clone());
+        let found = found(&front_end).expect("it is named");
+        assert_eq!((found.path, found.prefix), (Some(place.path), place.prefix));
+    }
+
+    #[test]
+    fn a_program_that_the_system_cannot_start_is_told_from_one_that_refuses() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let started = |script: &str, prefix: &[&str]| {
+            let path = folder.path().join("compiler");
+            std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("ours");
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(&path, mode).expect("ours");
+            let prefix = prefix.iter().map(|&word| word.into()).collect();
+            check_start(&Found { path: Some(path), prefix, version: String::new() })
+        };
+        assert_eq!(started("echo unknown option >&2; exit 1", &[]), Ok(()));
+        assert_eq!(started("test \"$A\" = 1 || kill -KILL $$", &["env", "A=1"]), Ok(()));
+        let lacks = "echo \"clang: version \\`GLIBC_2.99' not found (required by clang)\" >&2; exit 1";
+        let said = started(lacks, &[]).expect_err("it cannot start");
+        assert!(said.contains("it needs GLIBC_2.99") && said.contains("--compiler-prefix '"), "{said}");
+        let said = started("", &["nosuchprogram"]).expect_err("it cannot start");
+        assert!(said.contains("cannot start nosuchprogram"), "{said}");
+    }
+
     /// Fragment shaders need shuffles and quads, too: a compiler that is not given them has these nevertheless.
     #[test]
     fn what_a_stage_needs_is_left_to_compute_shaders() {

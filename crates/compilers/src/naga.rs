@@ -21,7 +21,7 @@ pub(crate) const WGSL: Compiler = Compiler {
     lacks_features: &[],
     lacks,
     fitted,
-    find: |_| Ok(Found { path: None, version: "naga crate 30.0.1".into() }),
+    find: |_| Ok(Found { version: "naga crate 30.0.1".into(), ..Found::default() }),
     compile,
     command: |_| Some("naga shader.wgsl shader.spv".into()),
 };

@@ -4,7 +4,6 @@
 //! `-O0` leaves out what `spirv-opt` would do, which Slang has in a library of another package.
 
 use std::path::Path;
-use std::process::Command;
 
 use tangle_features::Feature;
 use tangle_program::case::{Case, SpirvVersion, Tier};
@@ -38,7 +37,7 @@ fn find(named: Option<&Path>) -> Result<Found, String> {
     }
     let version = path.parent().and_then(|folder| std::fs::read_to_string(folder.join("version")).ok());
     let version = version.map_or_else(|| path.display().to_string(), |version| version.trim().to_owned());
-    Ok(Found { path: Some(path), version })
+    Ok(Found { path: Some(path), version, ..Found::default() })
 }
 
 /// Attributes of a switch, which it takes before an `if` only.
@@ -68,7 +67,7 @@ fn arguments(version: SpirvVersion) -> Vec<&'static str> {
 fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
     let Some(path) = call.path else { return Err(Failure::Absent(absent(HLSL.name))) };
     let folder = started::folder(&[("shader.hlsl", call.source)])?;
-    let mut command = Command::new(path);
+    let mut command = started::command(path, call.prefix);
     command.args(arguments(call.version)).current_dir(folder.path());
     if let Some(libraries) = path.parent() {
         command.env("LD_LIBRARY_PATH", libraries);

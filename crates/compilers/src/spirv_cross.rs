@@ -2,7 +2,6 @@
 //! means. By the program `spirv-cross`.
 
 use std::path::Path;
-use std::process::Command;
 
 use shaderc::SourceLanguage;
 use tangle_features::Feature;
@@ -58,7 +57,7 @@ fn find(named: Option<&Path>) -> Result<Found, String> {
     }
     let version = path.parent().and_then(|folder| std::fs::read_to_string(folder.join("version")).ok());
     let version = version.map_or_else(|| path.display().to_string(), |version| version.trim().to_owned());
-    Ok(Found { path: Some(path), version })
+    Ok(Found { path: Some(path), version, ..Found::default() })
 }
 
 fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
@@ -72,7 +71,7 @@ fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
     let folder = started::folder(&[])?;
     let failed = |error: std::io::Error| Failure::Absent(format!("cannot write a module: {error}"));
     std::fs::write(folder.path().join("first.spv"), bytes).map_err(failed)?;
-    let mut command = Command::new(path);
+    let mut command = started::command(path, call.prefix);
     command.args(["-V", "--version", "450", "first.spv", "--output", "second.comp"]).current_dir(folder.path());
     started::run(&mut command)?;
     let source = String::from_utf8_lossy(&started::read(&folder, "second.comp")?).into_owned();

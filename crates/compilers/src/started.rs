@@ -9,7 +9,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
-use tangle_files::words;
+use tangle_files::{linker, words};
 
 use crate::Failure;
 
@@ -32,6 +32,14 @@ pub struct ProgramOutput {
     pub stdout: Vec<u8>,
     /// On its standard error output.
     pub stderr: String,
+}
+
+/// The command that starts a program, by another one if it has to be.
+pub fn command(program: &Path, prefix: &[String]) -> Command {
+    let Some((first, rest)) = prefix.split_first() else { return Command::new(program) };
+    let mut command = Command::new(first);
+    command.args(rest).arg(program);
+    command
 }
 
 /// Runs a command to its end.
@@ -86,10 +94,20 @@ fn ended(name: &str, status: ExitStatus, said: &str) -> Failure {
             return Failure::Absent(format!("{name} was killed: exit code {code}"));
         }
         (_, Some(signal)) => format!("{name} crashes with signal {signal}\n{said}"),
+        (Some(_), _) if linker::lacks(said).is_some() => return Failure::Absent(unlinked(said)),
         (code, None) if said.is_empty() => format!("{name} fails with code {code:?}"),
         _ => said.to_owned(),
     };
     Failure::Refused(message)
+}
+
+/// What to do about a program or library that the dynamic linker cannot load.
+pub(crate) fn unlinked(said: &str) -> String {
+    let lacks = linker::lacks(said).unwrap_or_else(|| said.to_owned());
+    let example = linker::example();
+    format!(
+        "{lacks}: start the compiler with the libraries that it was built for, --compiler-prefix '{example}', or name a script that does"
+    )
 }
 
 /// True for a signal that a process does not cause by what it does: somebody sent it, or the system.

@@ -56,7 +56,7 @@ fn find(named: Option<&Path>) -> Result<Found, String> {
     if let Some(path) = named {
         let version = path.display().to_string();
         return match path.is_file() || path.join(PACKAGE).is_file() {
-            true => Ok(Found { path: Some(path.to_owned()), version }),
+            true => Ok(Found { path: Some(path.to_owned()), version, ..Found::default() }),
             false => {
                 Err(format!("{version} is neither the program tint nor a folder with the Python package wgpudawn"))
             }
@@ -64,7 +64,7 @@ fn find(named: Option<&Path>) -> Result<Found, String> {
     }
     let folder = installed(WGSL.name).ok_or_else(|| absent(WGSL.name))?;
     let version = std::fs::read_to_string(folder.join("version")).unwrap_or_default();
-    Ok(Found { path: Some(folder), version: version.trim().to_owned() })
+    Ok(Found { path: Some(folder), version: version.trim().to_owned(), ..Found::default() })
 }
 
 /// Answers a line for each shader; see there.
@@ -132,7 +132,7 @@ fn assembled(text: &str) -> Result<Vec<u32>, Failure> {
 
 fn compile_by_program(program: &Path, call: &Call<'_>) -> Result<Vec<u32>, Failure> {
     let folder = started::folder(&[("shader.wgsl", call.source)])?;
-    let mut command = Command::new(program);
+    let mut command = started::command(program, call.prefix);
     command.args(["--format", "spirv", "--output-name", "shader.spv", "shader.wgsl"]).current_dir(folder.path());
     started::run(&mut command)?;
     started::module(&started::read(&folder, "shader.spv")?)

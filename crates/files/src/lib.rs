@@ -10,6 +10,7 @@
 //! What POSIX guarantees after a power loss: the contents of a file after `fsync` of the file, its name after `fsync` of the folder
 //! (`fsync(2)`, Linux man-pages 6.9).
 
+pub mod linker;
 pub mod text;
 pub mod words;
 

@@ -120,6 +120,9 @@ pub fn variables(driver: &str, version: &str) -> Vec<Variable> {
     all
 }
 
+/// Single passes that are named in a sentence; of more, how many they are.
+const SINGLE_NAMED: usize = 6;
+
 /// What came of the switches on a device (`switches.json` in a finding's folder). A switch is written as `NAME=VALUE`, or as the variant of
 /// the case that was run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,16 +151,32 @@ pub struct Switches {
 }
 
 impl Switches {
+    /// True if nothing that was tried says anything: it fails in another way, or does not run, whatever is changed.
+    pub fn say_nothing(&self) -> bool {
+        self.passes.is_empty() && self.passes_in_another_size.is_empty() && self.fails.is_empty()
+    }
+
     /// What they say, in sentences.
     pub fn sentences(&self) -> String {
-        let mut text = match self.passes.as_slice() {
+        let is_single = |switch: &&String| switch.contains("spirv-opt:");
+        let (single, others): (Vec<&String>, Vec<&String>) = self.passes.iter().partition(is_single);
+        let mut passes: Vec<String> = others.into_iter().cloned().collect();
+        match single.len() {
+            // With a list of passes to blame, most passes alone do no harm.
+            many if many > SINGLE_NAMED => passes.push(format!("{many} passes of spirv-opt, one at a time")),
+            _ => passes.extend(single.into_iter().cloned()),
+        }
+        let mut text = match passes.as_slice() {
             [] => "No switch makes it pass".to_owned(),
             passes => format!("It passes with {}", passes.join(", ")),
         };
         if !self.passes_in_another_size.is_empty() {
             text += &format!("; with subgroups of another size, with {}", self.passes_in_another_size.join(", "));
         }
-        text += &format!(". It fails as before with {} others", self.fails.len());
+        text += &match self.fails.len() {
+            0 => String::new(),
+            fails => format!(". It fails as before with {fails} others"),
+        };
         if !self.says_nothing.is_empty() {
             text += &format!("; nothing is known of {}", self.says_nothing.len());
         }
@@ -181,6 +200,25 @@ mod tests {
         assert!(named("llvmpipe", "Mesa 25.0.7 (LLVM 19.1.7)").contains(&"GALLIVM_PERF=nopt".to_owned()));
         assert!(named("radv", "Mesa 25.0.7").contains(&"NIR_SKIP=nir_opt_cse".to_owned()));
         assert_eq!(named("NVIDIA", "580.1"), [""; 0]);
+    }
+
+    #[test]
+    fn few_passes_are_named_and_many_are_counted() {
+        let words = |count: usize, name: &str| (0..count).map(|number| format!("{name}{number}")).collect();
+        let of = |single: usize, fails: usize, unknown: usize| {
+            let mut passes: Vec<String> = words(single, "spirv-opt:p");
+            passes.push("A=1".into());
+            Switches { passes, fails: words(fails, "B="), says_nothing: words(unknown, "C="), ..Switches::default() }
+        };
+        for (single, fails, unknown, expected) in [
+            (1, 2, 0, "It passes with A=1, spirv-opt:p0. It fails as before with 2 others."),
+            (7, 0, 0, "It passes with A=1, 7 passes of spirv-opt, one at a time."),
+            (0, 0, 3, "It passes with A=1; nothing is known of 3."),
+        ] {
+            assert_eq!(of(single, fails, unknown).sentences(), expected);
+        }
+        let none = Switches { says_nothing: words(3, "C="), ..Switches::default() };
+        assert!(none.say_nothing() && !of(0, 0, 3).say_nothing());
     }
 
     #[test]

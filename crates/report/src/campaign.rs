@@ -32,6 +32,9 @@ pub struct Campaign {
     pub folder: PathBuf,
     /// The address of that folder from the place of the report: relative, ends with `/`.
     pub address: String,
+    /// Where the folder is not beside the report: pages of findings, by the folders of these below that of the campaign. Nothing else of it is
+    /// linked then.
+    pub pages: Option<BTreeMap<String, String>>,
 }
 
 /// What is in a finding's folder.

@@ -74,8 +74,8 @@ pub(crate) enum Request {
     /// A valid module of a shader, optimised if there are flags of `spirv-opt`.
     Make {
         source: String,
-        /// The front end and the place of its compiler; `None` for GLSL by glslang.
-        by: Option<(String, Option<PathBuf>)>,
+        /// The front end, the place of its compiler, and the command that starts it; `None` for GLSL by glslang.
+        by: Option<(String, Option<PathBuf>, Vec<String>)>,
         version: SpirvVersion,
         flags: Vec<String>,
     },

@@ -76,9 +76,14 @@ fn a_compiler_that_is_killed_from_outside_is_no_failure_of_its_shader() {
     compile_by(worker_exe());
     let folder = tempfile::tempdir().unwrap();
     let (compiler, front_end) = (folder.path().join("slangc"), "hlsl@slang".parse().unwrap());
-    tangle_compilers::set_path("slang", compiler.clone());
+    let place = tangle_compilers::Place { path: compiler.clone(), ..Default::default() };
+    tangle_compilers::set_place("slang", place);
     for (script, expected) in [
-        ("kill -KILL $$", "the shader toolchain does not run: 4 of its processes were killed: "),
+        ("kill -KILL $$", "the shader toolchain does not run: hlsl@slang does not run: slangc was killed by signal 9"),
+        (
+            "echo \"slangc: error while loading shared libraries: libx.so: cannot open shared object file: No such file\"; exit 127",
+            "the shader toolchain does not run: hlsl@slang does not run: it needs libx.so, which this system does not have",
+        ),
         ("kill -SEGV $$", "it does not compile: slangc crashes with signal 11"),
         // Once only.
         (

@@ -247,8 +247,10 @@ impl Campaign {
         let missing = target.missing(case);
         if !missing.is_empty() {
             let conclusion = Conclusion::without_data(Finish::Unsupported { missing });
-            let completed =
-                |number| (number, Entered::Completed(Completed { conclusion: conclusion.clone(), ran: None }));
+            let completed = |number| {
+                let completed = Completed { conclusion: conclusion.clone(), ran: None };
+                (number, Entered::Completed(Box::new(completed)))
+            };
             return Ok(NextProgram::Completed(numbers.map(completed).collect()));
         }
         if let Some(how) = self.suspects.guilty(&target.name, program) {

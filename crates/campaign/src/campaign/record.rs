@@ -30,7 +30,7 @@ pub(super) enum Entered {
     /// A time-out that is to be confirmed.
     TimedOut(Outcome),
     /// What came of it.
-    Completed(Completed),
+    Completed(Box<Completed>),
 }
 
 /// A case that is through.
@@ -112,7 +112,7 @@ impl Campaign {
             let recovered = self.recovered.take(&target.name, case);
             let (stage, stats, operations) = (case.entry_point.stage, Stats::of(case), operations(&case.program));
             let ran = Ran { stage, stats, operations, signature, flake, is_old, witness, recovered };
-            completed.insert(*number, Entered::Completed(Completed { conclusion, ran: Some(ran) }));
+            completed.insert(*number, Entered::Completed(Box::new(Completed { conclusion, ran: Some(ran) })));
         }
         completed.into_iter().collect()
     }

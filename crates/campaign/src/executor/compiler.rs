@@ -47,7 +47,9 @@ fn open(name: &str) -> anyhow::Result<Box<dyn Executor>> {
     let names = || tangle_compilers::TABLE.iter().map(|row| row.front_end().to_string()).collect::<Vec<_>>().join(", ");
     let row = tangle_compilers::row(&front_end)
         .with_context(|| format!("no compiler is called {front_end}; there are: {}", names()))?;
-    let found = row.found().map_err(|reason| anyhow::anyhow!("compiler {front_end}: {reason}"))?;
+    let found = tangle_compilers::found(&front_end);
+    let found = found.and_then(|found| tangle_compilers::check_start(&found).map(|()| found));
+    let found = found.map_err(|reason| anyhow::anyhow!("compiler {front_end}: {reason}"))?;
     let interpreter = Interpreter { subgroup_size: size, fault: None };
     Ok(Box::new(CompilerDevice {
         name: name.to_owned(),
@@ -90,7 +92,8 @@ impl Executor for CompilerDevice {
             info: serde_json::json!({
                 "name": self.name,
                 "device_name": self.row.about,
-                "driver_name": self.front_end.to_string(),
+                // Builds of one compiler have its bugs.
+                "driver_name": self.row.front_end().to_string(),
                 "driver_info": self.found.version,
             }),
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tangle_identity::book::{Record, Seen, State};
 
+use super::campaign::linked;
 use super::{Html, address, finding, page};
 use crate::campaign::Campaign;
 use crate::subject::Analysis;
@@ -34,10 +35,11 @@ pub fn index(title: &str, records: &[Record], campaigns: &[(String, Campaign)]) 
     html.raw("<header>\n").element("h1", &[], title).raw("\n<div class=\"cards\">\n");
     let fixed = records.iter().filter(|record| record.state == State::Fixed).count();
     let others = records.len() - open.len() - fixed;
-    for (count, what) in [(open.len(), "open"), (fixed, "fixed"), (others, "neither")] {
+    let counts = [(open.len(), "open"), (fixed, "fixed"), (others, "invalid, duplicates, questions")];
+    for (count, what) in counts.into_iter().filter(|(count, what)| *count > 0 || *what == "open") {
         html.raw("<div class=\"card\">").element("b", &[], count).element("span", &[], what).raw("</div>\n");
     }
-    html.raw("</div>\n</header>\n");
+    html.raw("</div>\n");
     let mut drivers: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
     for record in &open {
         for driver in &record.drivers {
@@ -47,19 +49,34 @@ pub fn index(title: &str, records: &[Record], campaigns: &[(String, Campaign)]) 
             drivers.entry("every driver").or_default().push(record);
         }
     }
-    for (driver, records) in drivers {
-        html.section(&format!("Open: {driver}"));
-        table(&mut html, &records);
+    let closed: Vec<&Record> = records.iter().filter(|record| !record.state.is_open()).collect();
+    let mut places: Vec<(String, String)> = Vec::new();
+    for (number, (driver, records)) in drivers.iter().enumerate() {
+        places.push((format!("driver-{}", number + 1), format!("{driver}: {}", records.len())));
+    }
+    if !closed.is_empty() {
+        places.push(("closed".into(), format!("closed: {}", closed.len())));
+    }
+    for (number, (_, campaign)) in campaigns.iter().enumerate() {
+        places.push((campaign_id(number), format!("campaign {}", campaign.folder.display())));
+    }
+    html.raw("<p class=\"chips contents\">");
+    for (id, text) in places {
+        html.element("a", &[("class", &"chip"), ("href", &format_args!("#{id}"))], text);
+    }
+    html.raw("</p>\n</header>\n");
+    for (number, (driver, records)) in drivers.iter().enumerate() {
+        html.section_at(&format!("driver-{}", number + 1), &format!("Open: {driver}"));
+        table(&mut html, records);
         html.raw("</section>\n");
     }
-    let closed: Vec<&Record> = records.iter().filter(|record| !record.state.is_open()).collect();
     if !closed.is_empty() {
-        html.section("Closed");
+        html.section_at("closed", "Closed");
         table(&mut html, &closed);
         html.raw("</section>\n");
     }
-    for (place, campaign) in campaigns {
-        lately(&mut html, place, campaign);
+    for (number, (place, campaign)) in campaigns.iter().enumerate() {
+        lately(&mut html, &campaign_id(number), place, campaign);
     }
     page(title, html)
 }
@@ -80,9 +97,13 @@ fn table(html: &mut Html, records: &[&Record]) {
     html.raw("</tbody></table></div>\n");
 }
 
-fn lately(html: &mut Html, place: &str, campaign: &Campaign) {
+fn campaign_id(number: usize) -> String {
+    format!("campaign-{}", number + 1)
+}
+
+fn lately(html: &mut Html, id: &str, place: &str, campaign: &Campaign) {
     let statistics = &campaign.statistics;
-    html.section(&format!("Campaign {}", campaign.folder.display()));
+    html.section_at(id, &format!("Campaign {}", campaign.folder.display()));
     let counts = statistics.counts();
     let new = statistics.bugs.iter().filter(|bug| bug.known.is_none()).count();
     let covered = campaign.coverage.iter().map(|(device, coverage)| {
@@ -99,7 +120,8 @@ fn lately(html: &mut Html, place: &str, campaign: &Campaign) {
     if !bugs.is_empty() {
         html.raw("<div class=\"scroll\"><table class=\"statistics\">\n<thead><tr><th>found</th><th>cases</th></tr></thead>\n<tbody>\n");
         for bug in bugs.iter().take(BUGS_SHOWN) {
-            html.raw("<tr><td class=\"what\">").text(capital(&bug.title()));
+            html.raw("<tr><td class=\"what\">");
+            linked(html, campaign, &bug.representative, capital(&bug.title()));
             html.raw("<br><span class=\"sub\">").text(&bug.device);
             if let Some(known) = &bug.known {
                 html.raw(", known: ").text(known);
@@ -221,17 +243,29 @@ mod tests {
                 known: (number > 0).then(|| "known <one>".to_owned()),
                 signatures: Default::default(),
                 witnesses: 1,
-                representative: String::new(),
+                representative: if number == 0 { "findings/a/b".into() } else { format!("findings/a/{number}") },
                 statements: 1,
                 severity: Default::default(),
                 flake: None,
             });
         }
+        campaign.pages = Some([("findings/a/b".to_owned(), "campaign-1-a-b.html".to_owned())].into());
         let index = index("Bugs", &[], &[("campaign-1.html".into(), campaign)]);
-        for part in ["Shape 0", "dev&lt;ice&gt;", "known: known &lt;one&gt;", "and 2 more", "href=\"campaign-1.html\""]
-        {
+        for part in [
+            "Shape 0",
+            "dev&lt;ice&gt;",
+            "known: known &lt;one&gt;",
+            "and 2 more",
+            "href=\"campaign-1.html\"",
+            "href=\"#campaign-1\"",
+            "id=\"campaign-1\"",
+            "href=\"campaign-1-a-b.html\"",
+        ] {
             assert!(index.contains(part), "{part}: {index}");
         }
+        // The folders of the others are not there.
+        assert_eq!(index.matches("href=\"campaign-1-a-b.html\"").count(), 1, "{index}");
+        assert!(!index.contains("href=\"findings"), "{index}");
     }
 
     #[test]
@@ -240,6 +274,10 @@ mod tests {
         let index = index("Bugs", &records, &[]);
         for part in ["href=\"a.html\"", "href=\"b.html\"", "Open: llvmpipe", "Closed", "Wrong &lt;result&gt;"] {
             assert!(index.contains(part), "{part}");
+        }
+        for (id, text) in [("driver-1", "llvmpipe: 1"), ("closed", "closed: 2")] {
+            assert!(index.contains(&format!("<section id=\"{id}\">")), "{id}");
+            assert!(index.contains(&format!("href=\"#{id}\">{text}</a>")), "{id}");
         }
         let page = bug(&records[0], None);
         for part in ["href=\"index.html\"", "added &amp; seen", "https://tracker.example/7", "chip bad", "a=&lt;1&gt;"]

@@ -78,9 +78,20 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// The address of a finding's folder.
-fn link(campaign: &Campaign, folder: &str) -> String {
-    format!("{}{}/", campaign.address, super::address(folder))
+/// The address of a finding's folder, or of its page where the folder is elsewhere.
+pub(super) fn link(campaign: &Campaign, folder: &str) -> Option<String> {
+    match &campaign.pages {
+        Some(pages) => pages.get(folder).map(|page| super::address(page)),
+        None => Some(format!("{}{}/", campaign.address, super::address(folder))),
+    }
+}
+
+/// A text with a link to a finding, if there is something to link.
+pub(super) fn linked(html: &mut Html, campaign: &Campaign, folder: &str, text: impl std::fmt::Display) {
+    match link(campaign, folder) {
+        Some(address) => html.element("a", &[("href", &address)], text),
+        None => html.text(text),
+    };
 }
 
 fn bugs(html: &mut Html, campaign: &Campaign) {
@@ -98,7 +109,7 @@ fn bugs(html: &mut Html, campaign: &Campaign) {
 
 fn bug_row(html: &mut Html, campaign: &Campaign, bug: &BugEntry) {
     html.raw("<tr>").element("th", &[], &bug.device).raw("<td class=\"what\">");
-    html.element("a", &[("href", &link(campaign, &bug.representative))], bug.title());
+    linked(html, campaign, &bug.representative, bug.title());
     if let Some(known) = &bug.known {
         html.raw(" ").element("span", &[("class", &"chip")], format_args!("known: {known}"));
     }
@@ -110,8 +121,11 @@ fn bug_row(html: &mut Html, campaign: &Campaign, bug: &BugEntry) {
         details(html, "its first wrong step", &saved.report);
     }
     let command = format!("tangle explain {}", campaign.folder.join(&bug.representative).display());
-    html.raw("<br>").element("code", &[], command);
-    html.raw("</td>").element("td", &[("class", &"n")], thousands(campaign.statistics.cases_of(bug)));
+    html.raw("<div>").element("code", &[], command).raw("</div></td>").element(
+        "td",
+        &[("class", &"n")],
+        thousands(campaign.statistics.cases_of(bug)),
+    );
     html.element("td", &[("class", &"n")], bug.statements).raw("</tr>\n");
 }
 
@@ -182,7 +196,7 @@ fn flakes(html: &mut Html, campaign: &Campaign) {
         html.element("td", &[("class", &"n")], thousands(entry.cases)).raw("<td>");
         if let Some(folder) = entry.folders.first() {
             let name = folder.rsplit('/').next().unwrap_or(folder);
-            html.element("a", &[("href", &link(campaign, folder))], name);
+            linked(html, campaign, folder, name);
         }
         html.raw("</td></tr>\n");
     }
@@ -196,9 +210,9 @@ fn links(html: &mut Html, campaign: &Campaign, group: &Group<'_>) {
         let small = minimized(folder);
         let name = folder.rsplit('/').next().unwrap_or(folder);
         match campaign.programs.contains_key(&small) {
-            true => html.element("a", &[("href", &link(campaign, &small))], format_args!("{name} (minimised)")),
-            false => html.element("a", &[("href", &link(campaign, folder))], name),
-        };
+            true => linked(html, campaign, &small, format_args!("{name} (minimised)")),
+            false => linked(html, campaign, folder, name),
+        }
         html.raw("<br>");
     }
     if folders.len() > LINKS {

@@ -107,6 +107,11 @@ impl Html {
         self.raw("<section>\n").element("h2", &[], heading).raw("\n")
     }
 
+    /// A heading that begins a section, to which the page itself has links.
+    fn section_at(&mut self, id: &str, heading: &str) -> &mut Html {
+        self.open("section", &[("id", &id)]).element("h2", &[], heading).raw("\n")
+    }
+
     /// A table of two columns: names and values.
     fn facts(&mut self, rows: impl IntoIterator<Item = (String, String)>) -> &mut Html {
         self.raw("<table class=\"facts\">\n");

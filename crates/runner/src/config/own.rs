@@ -13,6 +13,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tangle_files::linker;
+
 use super::discover::{fit_name, manifests_at, short_name};
 use super::{ConfigError, DriverConfig, drivers, name_problem};
 use crate::error::StartProblem;
@@ -254,56 +256,11 @@ pub fn advice(problem: &StartProblem) -> Option<String> {
     else {
         return None;
     };
-    of_linker(stderr, &linkers())
-}
-
-/// What the messages of a dynamic linker come down to.
-///
-/// Source of their form: glibc, `elf/dl-version.c` and `elf/dl-load.c`.
-fn of_linker(stderr: &str, linkers: &[PathBuf]) -> Option<String> {
-    let version = stderr.lines().find_map(|line| {
-        let (_, rest) = line.split_once("version `")?;
-        let (version, rest) = rest.split_once('\'')?;
-        rest.trim_start().starts_with("not found").then_some(version)
-    });
-    let library = || {
-        stderr.lines().find_map(|line| {
-            let (before, _) = line.split_once(": cannot open shared object file")?;
-            Some(before.rsplit([' ', ':']).next()?.trim()).filter(|name| !name.is_empty())
-        })
-    };
-    let lacks = match version {
-        Some(version) if version.starts_with("GLIBC_") => {
-            format!("it needs {version}, and the C library of this system is older")
-        }
-        Some(version) => format!("it needs {version}, and that library of this system is older"),
-        None => format!("it needs {}, which this system does not have", library()?),
-    };
-    let example = match linkers.first() {
-        Some(linker) => command(linker),
-        None => "/SYSROOT/lib64/ld-linux-x86-64.so.2 --library-path /SYSROOT/lib".into(),
-    };
+    let lacks = linker::lacks(stderr)?;
+    let example = linker::example();
     Some(format!(
         "{lacks}: start it with the libraries that it was built for, --driver-prefix '{example}', or name their folder, --driver-env {LIBRARIES}=FOLDER"
     ))
-}
-
-fn command(linker: &Path) -> String {
-    format!("{} --library-path {}", linker.display(), linker.parent().unwrap_or(linker).display())
-}
-
-/// The dynamic linkers that the set-up got with drivers, of the newest suite first.
-fn linkers() -> Vec<PathBuf> {
-    let drivers = super::cache_folder().map(|cache| cache.join("drivers"));
-    let suites = drivers.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
-    let libraries = suites.flat_map(|suite| fs::read_dir(suite.path().join("lib")).into_iter().flatten().flatten());
-    let is_linker = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("ld-linux") && name.contains(".so.")
-    };
-    let mut linkers: Vec<PathBuf> = libraries.map(|entry| entry.path()).filter(is_linker).collect();
-    linkers.sort_by_key(|path| (!path.components().any(|part| part.as_os_str() == "sid"), path.clone()));
-    linkers
 }
 
 #[cfg(test)]
@@ -383,22 +340,11 @@ mod tests {
 
     #[test]
     fn a_library_that_is_missing_is_named_with_what_to_do() {
-        let glibc = "ERROR: loader_scanned_icd_add: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not found (required by /b/libvulkan_lvp.so)";
-        let llvm = "ERROR: libLLVM.so.19.1: cannot open shared object file: No such file or directory";
-        let stdcxx = "/lib/libstdc++.so.6: version `GLIBCXX_3.4.32' not found (required by x)";
-        for (stderr, starts) in [
-            (glibc, Some("it needs GLIBC_2.38, and the C library of this system is older: ")),
-            (llvm, Some("it needs libLLVM.so.19.1, which this system does not have: ")),
-            (stdcxx, Some("it needs GLIBCXX_3.4.32, and that library")),
-            ("terminate called", None),
-        ] {
-            let said = of_linker(stderr, &["/c/sid/lib/ld-linux-x86-64.so.2".into()]);
-            assert_eq!(said.is_some(), starts.is_some(), "{said:?}");
-            if let (Some(said), Some(starts)) = (said, starts) {
-                assert!(said.starts_with(starts), "{said}");
-                assert!(said.contains("--driver-prefix '/c/sid/lib/ld-linux-x86-64.so.2 --library-path /c/sid/lib'"));
-                assert_eq!(said.lines().count(), 1);
-            }
-        }
+        let stderr = "ERROR: libLLVM.so.19.1: cannot open shared object file: No such file or directory".to_owned();
+        let said = advice(&StartProblem::Refused { reason: "it does not come up".into(), stderr: stderr.into() })
+            .expect("advice");
+        assert!(said.starts_with("it needs libLLVM.so.19.1, which this system does not have: start it with"), "{said}");
+        assert!(said.contains("--driver-prefix '") && said.contains("--driver-env LD_LIBRARY_PATH=FOLDER"), "{said}");
+        assert_eq!(said.lines().count(), 1);
     }
 }

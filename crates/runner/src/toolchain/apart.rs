@@ -102,10 +102,9 @@ pub fn make_by(
     version: SpirvVersion,
     flags: &[String],
 ) -> Result<Vec<u32>, ToolchainError> {
-    let row = tangle_compilers::row(by);
-    let row = row.ok_or_else(|| ToolchainError::Internal(format!("no compiler is called {by}")))?;
-    let found = row.found().map_err(|reason| ToolchainError::Internal(format!("compiler {by}: {reason}")))?;
-    let by = Some((by.to_string(), found.path));
+    let found = tangle_compilers::found(by);
+    let found = found.map_err(|reason| ToolchainError::Internal(format!("compiler {by}: {reason}")))?;
+    let by = Some((by.to_string(), found.path, found.prefix));
     match make_request(Request::Make { source: source.to_owned(), by, version, flags: flags.to_owned() }) {
         Err(ToolchainError::Compile(message)) => Err(ToolchainError::Refused(message)),
         made => made,
@@ -255,8 +254,16 @@ fn fresh(frame: &Frame, limit: Duration) -> Result<Result<Answer, Lost>, Toolcha
             result => return Ok(result),
         }
     }
-    let how = last.map_or_else(String::new, |lost| lost.into_error().to_string());
-    Err(ToolchainError::Internal(format!("{ATTEMPTS} of its processes were killed: {how}")))
+    match last.map(Lost::into_error) {
+        // It says itself what does not run.
+        Some(ToolchainError::Internal(reason)) => {
+            Err(ToolchainError::Internal(format!("{reason} ({ATTEMPTS} attempts)")))
+        }
+        lost => {
+            let how = lost.map_or_else(String::new, |lost| lost.to_string());
+            Err(ToolchainError::Internal(format!("{ATTEMPTS} of its processes were killed: {how}")))
+        }
+    }
 }
 
 /// Runs a request again that timed out: with nothing beside it.
@@ -386,9 +393,12 @@ fn answer(request: &Request, begin: &mut dyn FnMut(Step)) -> Answer {
     result.unwrap_or_else(|message| Answer::Refused(step, message.into()))
 }
 
+/// A front end, the place of its compiler, and the command that starts it.
+type By = (String, Option<PathBuf>, Vec<String>);
+
 /// Compiles: GLSL by glslang, or as a front end says.
-fn compiled(source: &str, by: Option<&(String, Option<PathBuf>)>, version: SpirvVersion) -> Result<Vec<u32>, Failure> {
-    let Some((name, path)) = by else {
+fn compiled(source: &str, by: Option<&By>, version: SpirvVersion) -> Result<Vec<u32>, Failure> {
+    let Some((name, path, prefix)) = by else {
         return compile(source, version).map_err(|error| match error {
             ToolchainError::Compile(message) => Failure::Refused(message),
             error => Failure::Refused(error.to_string()),
@@ -397,7 +407,7 @@ fn compiled(source: &str, by: Option<&(String, Option<PathBuf>)>, version: Spirv
     let absent = |problem: String| Failure::Absent(format!("{name} does not run: {problem}"));
     let front_end: FrontEnd = name.parse().map_err(absent)?;
     let row = tangle_compilers::row(&front_end).ok_or_else(|| absent("no compiler is called so".into()))?;
-    (row.compile)(&Call { source, version, path: path.as_deref() }).map_err(|failure| match failure {
+    (row.compile)(&Call { source, version, path: path.as_deref(), prefix }).map_err(|failure| match failure {
         Failure::Absent(message) => absent(message),
         refused => refused,
     })
@@ -405,7 +415,7 @@ fn compiled(source: &str, by: Option<&(String, Option<PathBuf>)>, version: Spirv
 
 fn made(
     source: &str,
-    by: Option<&(String, Option<PathBuf>)>,
+    by: Option<&By>,
     version: SpirvVersion,
     flags: &[String],
     enter: &mut dyn FnMut(Step) -> Option<String>,

@@ -166,7 +166,7 @@ impl Builder<'_> {
         if !self.draw.percent(percent) {
             return None;
         }
-        let before = if self.draw.percent(15) { self.comma_part() } else { Vec::new() };
+        let before = if self.draw.percent(30) { self.comma_part() } else { Vec::new() };
         let mut cond = self.test_condition(decision);
         for _ in 0..2 {
             if self.outlook(&cond) != Outlook::Never {
