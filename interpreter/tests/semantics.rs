@@ -1269,6 +1269,8 @@ fn what_atomics_may_order_is_no_race() {
         // No acquire.
         format!("{write} if (lane == 1u) {{ if (atomicAdd(data[0], 0u) == 1u) LOG(data[1]); }}"),
         format!("{store} if (lane == 1u) {{ if (atomicLoad(data[0], {relaxed}) == 1u) LOG(data[1]); }}"),
+        // The acquire comes before the atomic, and so orders nothing.
+        format!("{write} if (lane == 1u) {{ memoryBarrierBuffer(); if (atomicAdd(data[0], 0u) == 1u) LOG(data[1]); }}"),
         // No release.
         format!("if (lane == 0u) {{ data[1] = 7u; atomicExchange(data[0], 1u); }} if (lane == 1u) {{ {read} }}"),
         format!(

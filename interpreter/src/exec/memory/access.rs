@@ -526,6 +526,9 @@ impl Machine<'_> {
             let contended = known || others && self.knowledge.no_claims;
             self.atomic_lane(inst, (object, offset), slot, op, scalar, contended, mixed)?;
         }
+        if op != AtomicOp::Store {
+            self.memory.read_atomically(&self.active);
+        }
         self.memory.acquire(access.semantics, &self.active);
         Ok(())
     }

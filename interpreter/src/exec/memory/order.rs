@@ -69,7 +69,12 @@ impl Memory {
     /// `OpMemoryBarrier`: the next control barrier orders these kinds of memory, too.
     pub fn fence(&mut self, semantics: Semantics, slots: &[u32]) {
         self.release(semantics, slots);
-        self.acquire(semantics, slots);
+        if let Some(sync) = &self.sync {
+            let first = self.workgroup * self.n + 1;
+            let acquires = slots.iter().copied().filter(|slot| sync.fence_acquires(first + slot));
+            let acquires: SmallVec<[u32; 64]> = acquires.collect();
+            self.acquire(semantics, &acquires);
+        }
         for (domain, _) in semantics.kinds().iter().enumerate().filter(|(_, orders)| **orders) {
             slots.iter().for_each(|&slot| self.fenced[slot as usize][domain] = true);
         }
@@ -138,6 +143,14 @@ impl Memory {
         let suspect = Suspect { place, invocation, now, other, before, wrote, object, granule, domain };
         let may_order = self.sync.as_mut().is_some_and(|sync| sync.may_order(suspect));
         if may_order { Ok(()) } else { Err(Clash::Race(other, wrote)) }
+    }
+
+    /// Lanes executed an atomic that reads.
+    pub fn read_atomically(&mut self, slots: &[u32]) {
+        let first = self.workgroup * self.n + 1;
+        if let Some(sync) = &mut self.sync {
+            slots.iter().for_each(|slot| sync.read_atomically(first + slot));
+        }
     }
 
     /// What lanes do before: released.

@@ -57,6 +57,8 @@ pub(super) struct Sync {
     /// Atomics can order something, not only control barriers.
     chains: bool,
     invocations: Vec<[Invocation; 3]>,
+    /// By invocation: it has executed an atomic that reads.
+    readers: Vec<bool>,
     workgroups: Vec<Workgroup>,
     n: u32,
     suspects: Vec<Suspect>,
@@ -69,10 +71,11 @@ impl Sync {
     }
 
     pub(super) fn begin_workgroup(&mut self, n: u32, budget: &mut Budget) -> Result<(), Stop> {
-        budget.take(n as usize * size_of::<[Invocation; 3]>() + size_of::<Workgroup>())?;
+        budget.take(n as usize * (size_of::<[Invocation; 3]>() + 1) + size_of::<Workgroup>())?;
         let none = Invocation { acquired: u32::MAX, released: 0, handed: 0 };
         self.n = n;
         self.invocations.resize(self.invocations.len() + n as usize, [none; 3]);
+        self.readers.resize(self.invocations.len(), false);
         self.workgroups.push(Workgroup::default());
         Ok(())
     }
@@ -92,6 +95,17 @@ impl Sync {
 
     pub(super) fn lose(&mut self) {
         self.current().into_iter().for_each(|workgroup| workgroup.lost = true);
+    }
+
+    pub(super) fn read_atomically(&mut self, invocation: u32) {
+        self.readers[invocation as usize - 1] = true;
+    }
+
+    /// True if a fence may acquire: that needs an atomic that reads before it, of the same invocation, or a control barrier that others reached behind
+    /// an acquire (Vulkan memory model, "Synchronizes-With").
+    pub(super) fn fence_acquires(&self, invocation: u32) -> bool {
+        let workgroup = self.workgroup(invocation);
+        self.readers[invocation as usize - 1] || workgroup.lost || workgroup.acquired.contains(&true)
     }
 
     pub(super) fn release(&mut self, domain: usize, invocation: u32, before: u32) {
