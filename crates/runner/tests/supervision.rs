@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::{completed, marked_job, null_driver, options, probe_options, words};
 use tangle_runner::{
     Buffer, BufferKind, Device, DeviceError, DeviceOptions, DriverConfig, Inventory, Outcome, Scheduler, Shortage,
-    Stage, Stall, StartProblem, WorkerEnd,
+    Stage, Stall, StartProblem, Terms, WorkerEnd,
 };
 
 /// Submits jobs 1 to `count` and gives their outcomes in the order they came.
@@ -109,6 +109,19 @@ fn what_comes_through_alone_with_more_time_is_slow_and_no_hang() {
     let Outcome::TimedOut { after, .. } = device.run(marked_job(2)) else { panic!("it never ends") };
     assert!(after >= Duration::from_secs(10), "{after:?}");
     assert_eq!(device.stats().slow, 1);
+}
+
+#[test]
+fn a_device_that_is_known_to_hang_gets_little_more_than_its_longest_job() {
+    let options = DeviceOptions { timeout: Some(Duration::from_secs(20)), ..options() };
+    let device = Device::open(&null_driver("spin@60"), 0, &options).unwrap();
+    for job in 0..60 {
+        assert_eq!(words(device.run(marked_job(job)), 0), [job as u32]);
+    }
+    let (sender, receiver) = crossbeam_channel::bounded(1);
+    device.submit_on(marked_job(60), Terms::Brief, &sender);
+    let Outcome::TimedOut { after, .. } = receiver.recv().unwrap().outcome else { panic!("it never ends") };
+    assert!(after >= Duration::from_secs(1) && after < Duration::from_secs(10), "{after:?}");
 }
 
 #[test]

@@ -15,8 +15,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-use tangle_identity::Kind;
-use tangle_report::statistics::{DeviceEntry, SignatureEntry};
+use tangle_identity::{Kind, Signature};
+use tangle_report::statistics::{DeviceEntry, SignatureEntry, Statistics};
 use tangle_runner::{Outcome, Terms};
 
 use super::{Campaign, MOMENT};
@@ -63,12 +63,17 @@ pub(super) enum NextConfirmation<'a> {
     Nothing,
 }
 
+/// How many failures of a signature came again on a device.
+fn confirmed(statistics: &Statistics, target: &Target, signature: &Signature) -> u64 {
+    statistics.found(&target.name, signature).map_or(0, |entry| entry.cases)
+}
+
 impl Campaign {
     /// Takes note of a case that timed out, unless enough like it are known.
     pub(super) fn note_time_out(&self, target: &Target, number: u64, outcome: &Outcome) {
         let Some(signature) = failure::signature(outcome) else { return };
         self.update(|statistics| {
-            let confirmed = statistics.found(&target.name, &signature).map_or(0, |entry| entry.cases);
+            let confirmed = confirmed(statistics, target, &signature);
             let entry = statistics.devices.entry(target.name.clone()).or_default();
             let waiting = entry.timed_out.values().filter(|waiting| **waiting == signature).count() as u64;
             if confirmed + waiting < CONFIRMED {
@@ -87,9 +92,7 @@ impl Campaign {
     /// True of a failure that looks like one that was confirmed often enough.
     pub(super) fn is_settled(&self, target: &Target, outcome: &Outcome) -> bool {
         let Some(signature) = failure::signature(outcome) else { return false };
-        self.update(|statistics| {
-            statistics.found(&target.name, &signature).is_some_and(|entry| entry.cases >= CONFIRMED)
-        })
+        self.update(|statistics| confirmed(statistics, target, &signature) >= CONFIRMED)
     }
 
     /// On what terms a device runs programs.

@@ -248,8 +248,9 @@ impl<'a> WorkerLoop<'a> {
             JobResult::TimedOut(at, outcome) => {
                 let number = in_flight.batch().cases[at].0;
                 let mut cases = campaign.completed(target, in_flight.batch(), Vec::new());
-                let timed_out = cases.iter_mut().find(|(case, _)| *case == number);
-                timed_out.into_iter().for_each(|(_, entered)| *entered = Entered::TimedOut(outcome.clone()));
+                if let Some((_, entered)) = cases.iter_mut().find(|(case, _)| *case == number) {
+                    *entered = Entered::TimedOut(outcome);
+                }
                 cases
             }
             JobResult::Completed(conclusions) => campaign.completed(target, in_flight.batch(), conclusions),
