@@ -1,13 +1,12 @@
 //! Prints a case as a shader of its stage in GLSL 4.50, for compilers and for people.
 //!
 //! ```text
-//!   plan.rs        before a function is printed: what it declares and uses
 //!   shader.rs      what stands around the functions; the prologue of `main`
+//!   body.rs        a function that is being printed
 //!   statement.rs   statements
 //!   expression.rs  expressions; precedence.rs: where they need parentheses
 //!   stage.rs       what belongs to a stage and not to the case
 //!   spelling.rs    the words of the language
-//!   printed.rs     the text, with the place of each statement
 //! ```
 //!
 //! A shader is, in this order: extensions, interface ([`tangle_program::case::interface`]), the log macros, the functions. `main` begins
@@ -24,11 +23,10 @@
 //!   that is logged is evaluated twice.
 //! - Operators stand in parentheses where precedence (GLSL 4.60 §5.1) asks for it, and where a reader would have to think.
 
+mod body;
 mod expression;
-mod plan;
-mod precedence;
-mod printed;
-mod shader;
+pub(crate) mod precedence;
+pub(crate) mod shader;
 pub mod spelling;
 pub mod stage;
 mod statement;
@@ -37,35 +35,16 @@ use std::collections::BTreeSet;
 
 use tangle_program::case::{Case, SpirvVersion};
 use tangle_program::subgroup::Category;
-use tangle_program::tree::{Expr, Function, Stmt};
+use tangle_program::tree::{Expr, Function};
 use tangle_program::types::{Scalar, Type};
-use tangle_program::variant::Language;
 
-use crate::wgsl;
-
-/// Whose GLSL it is. What a case says differently in OpenGL, and where that rests, stands in docs/opengl.md.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Dialect {
-    /// Vulkan's (GL_KHR_vulkan_glsl).
-    #[default]
-    Vulkan,
-    /// OpenGL's, with GL_KHR_shader_subgroup.
-    OpenGl,
-    /// OpenGL's, with ARB_shader_ballot and ARB_shader_group_vote instead. Of the subgroup operations it has those of
-    /// [`spelling::in_arb`]; nothing says which subgroup of the workgroup one is in.
-    OpenGlArb,
-    /// No GLSL, but HLSL.
-    Hlsl,
-    /// No GLSL, but WGSL ([`crate::wgsl`]), which is planned as the others are and printed by itself.
-    Wgsl,
-}
-
-impl Dialect {
-    /// True if the shader is for an OpenGL context.
-    pub const fn is_opengl(self) -> bool {
-        matches!(self, Dialect::OpenGl | Dialect::OpenGlArb)
-    }
-}
+use crate::plan::{Helper, Plan, Uses, plan};
+pub use crate::printed::Printed;
+pub use crate::printer::Dialect;
+use crate::printer::Printer;
+pub(crate) use body::Body;
+use precedence::Context;
+pub use shader::parts;
 
 /// The shader of a case.
 pub fn glsl(case: &Case) -> String {
@@ -127,109 +106,9 @@ fn copies_constants(case: &Case, scalars: u16) -> bool {
     case.entry_point.spirv < SpirvVersion::V1_4 && mentioned.any(|scalar| is_other_integer(&scalar))
 }
 
-/// An expression of a function of the case, as the shader in the language of its variant says it.
-pub fn expression(case: &Case, function: &Function, expr: &Expr) -> String {
-    let dialect = match case.variant.language() {
-        Language::Glsl => Dialect::Vulkan,
-        Language::Hlsl => Dialect::Hlsl,
-        Language::Wgsl => return wgsl::expression(case, function, expr),
-    };
+/// An expression of a function of the case, in a dialect.
+pub(crate) fn expression(case: &Case, dialect: Dialect, function: &Function, expr: &Expr) -> String {
     let mut printer = Printer::new(case, dialect);
     Body { printer: &mut printer, function, declared: Vec::new(), single: None }.expr(expr, Context::Open);
     printer.out
 }
-
-/// Writes text and counts lines.
-pub(crate) struct Printer<'a> {
-    pub(crate) case: &'a Case,
-    dialect: Dialect,
-    pub(crate) out: String,
-    /// Number of the line that is being written, from 1.
-    pub(crate) line: usize,
-    depth: usize,
-    pub(crate) places: Vec<(usize, &'a Stmt)>,
-    /// See [`copies_constants`].
-    copies_constants: bool,
-}
-
-/// `write!` into the text.
-macro_rules! put {
-    ($printer:expr, $($arg:tt)*) => {
-        write!($printer.out, $($arg)*).expect("a String takes everything")
-    };
-}
-
-/// A whole line.
-macro_rules! put_line {
-    ($printer:expr, $($arg:tt)*) => {{
-        $printer.start_line();
-        put!($printer, $($arg)*);
-        $printer.end_line();
-    }};
-}
-
-pub(crate) use plan::{Declared, Helper, Plan, Uses, entry_words, has_buffer_arrays, is_sliced, plan};
-pub(crate) use precedence::Context;
-pub use printed::Printed;
-pub use shader::parts;
-pub(crate) use shader::words_of;
-pub(crate) use {put, put_line};
-
-impl<'a> Printer<'a> {
-    /// One that has written nothing.
-    pub(crate) fn new(case: &'a Case, dialect: Dialect) -> Printer<'a> {
-        Printer {
-            case,
-            dialect,
-            out: String::with_capacity(8192),
-            line: 1,
-            depth: 0,
-            places: Vec::new(),
-            copies_constants: false,
-        }
-    }
-
-    pub(crate) fn put(&mut self, text: &str) {
-        self.out.push_str(text);
-    }
-
-    pub(crate) fn start_line(&mut self) {
-        for _ in 0..self.depth {
-            self.out.push_str("    ");
-        }
-    }
-
-    pub(crate) fn end_line(&mut self) {
-        self.out.push('\n');
-        self.line += 1;
-    }
-
-    pub(crate) fn blank_line(&mut self) {
-        self.end_line();
-    }
-
-    /// ` {` and the end of the line.
-    pub(crate) fn open(&mut self) {
-        self.put(" {");
-        self.end_line();
-        self.depth += 1;
-    }
-
-    /// `}` on a line that is not ended yet.
-    pub(crate) fn close(&mut self) {
-        self.depth -= 1;
-        self.start_line();
-        self.put("}");
-    }
-}
-
-/// Prints the statements of one function.
-pub(crate) struct Body<'p, 'a> {
-    pub(crate) printer: &'p mut Printer<'a>,
-    pub(crate) function: &'a Function,
-    declared: Vec<Declared>,
-    /// The number of the only invocation that comes here, where a condition says so.
-    single: Option<u32>,
-}
-
-impl<'a> Body<'_, 'a> {}

@@ -6,20 +6,23 @@
 //! - [`wgsl`]: WGSL, by a printer of its own.
 //! - [`spirv`]: SPIR-V, with control flow as GLSL cannot say it.
 //!
-//! [`print()`] prints a case in the language of its variant.
+//! [`print()`] prints a case in the language of its variant. Below the languages: `plan.rs` finds out what a function declares and uses before
+//! it is printed, `printer.rs` is what they write with, `printed.rs` the text with the place of each statement.
 
 pub mod glsl;
 pub mod hlsl;
+mod plan;
+mod printed;
+mod printer;
 pub mod spirv;
 pub mod wgsl;
 
 use tangle_program::case::Case;
+use tangle_program::tree::{Expr, Function};
 use tangle_program::variant::Language;
 
-pub use glsl::{Printed, expression};
-
-/// What stands where a language has no word for what a program says: nothing compiles that.
-pub(crate) const NOTHING: &str = "NO_SUCH_WORD";
+pub use printed::Printed;
+use printer::Dialect;
 
 /// The shader of a case in the language of its variant, with the place of each statement. What the language does not have ([`lacks`]) is
 /// printed as something that does not compile.
@@ -34,6 +37,15 @@ pub fn print(case: &Case) -> Printed<'_> {
 /// The text of [`print()`].
 pub fn source(case: &Case) -> String {
     print(case).text
+}
+
+/// An expression of a function of the case, as the shader in the language of its variant says it.
+pub fn expression(case: &Case, function: &Function, expr: &Expr) -> String {
+    match case.variant.language() {
+        Language::Glsl => glsl::expression(case, Dialect::Vulkan, function, expr),
+        Language::Hlsl => glsl::expression(case, Dialect::Hlsl, function, expr),
+        Language::Wgsl => wgsl::expression(case, function, expr),
+    }
 }
 
 /// What of a case a language cannot say, in words; empty if it can say all.

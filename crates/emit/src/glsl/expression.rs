@@ -9,11 +9,12 @@ use tangle_program::tree::Resource;
 use tangle_program::tree::{Expr, SubgroupCall};
 use tangle_program::types::{Shape, Type};
 
+use super::body::Body;
 use super::precedence::Context;
 use super::spelling::{self, TypeName};
 use super::stage;
-use super::{Body, Dialect, put};
-use crate::{NOTHING, hlsl};
+use crate::hlsl;
+use crate::printer::{Dialect, NOTHING, put};
 
 impl<'a> Body<'_, 'a> {
     /// The word of a resource.

@@ -13,11 +13,11 @@ use tangle_program::tree::{Builtin, Direction, Function, Local, MAX_ENTRY_WORDS}
 use tangle_program::types::{Scalar, Shape, Type};
 use tangle_program::variant::Variant;
 
-use super::plan::{Plan, Uses, has_buffer_arrays, is_sliced};
 use super::spelling::{self, TypeName};
-use super::stage;
-use super::{Body, Dialect, Printer, put, put_line};
-use crate::{NOTHING, hlsl};
+use super::{body::Body, stage};
+use crate::hlsl;
+use crate::plan::{Plan, Uses, has_buffer_arrays, is_sliced};
+use crate::printer::{Dialect, NOTHING, Printer, put, put_line};
 
 impl<'a> Printer<'a> {
     pub(super) fn header(&mut self, uses: Uses) {

@@ -10,7 +10,7 @@ use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::tree::{Builtin, Expr};
 use tangle_program::types::{Scalar, Shape, Type};
 
-use super::Dialect;
+use crate::printer::Dialect;
 
 /// The spellings of a scalar type.
 pub(crate) struct ScalarSpelling {

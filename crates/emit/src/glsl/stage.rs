@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use tangle_program::case::{Case, EntryPoint, Items, Launch, Stage, interface};
 use tangle_program::tree::{Builtin, Discard, Expr, Stmt, walk_block};
 
-use super::Dialect;
+use crate::printer::Dialect;
 
 /// Lines behind `#version`. The pragma gives shaderc the stage; without one it is compute.
 pub(super) fn header(case: &Case) -> Vec<&'static str> {

@@ -10,12 +10,13 @@ use tangle_program::tree::{
 };
 use tangle_program::types::{Scalar, Type};
 
-use super::plan::{Declared, entry_words, is_sliced};
+use super::body::Body;
 use super::precedence::Context;
 use super::shader::{parts, qualifier, words_of};
 use super::spelling;
-use super::{Body, Dialect, put, put_line};
 use crate::hlsl;
+use crate::plan::{Declared, entry_words, is_sliced};
+use crate::printer::{Dialect, put, put_line};
 
 /// True if a loop stands right in a block, whose counter may be declared there.
 pub(super) fn declares(block: &Block) -> bool {

@@ -25,11 +25,13 @@ use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Atomic, Expr, SubgroupCall};
 use tangle_program::types::{Scalar, Shape, Type};
 
-use crate::NOTHING;
-use crate::glsl::{Body, Context, Dialect, Helper, Printed, Printer, Uses, print_in, put, put_line};
+use crate::glsl::precedence::Context;
+use crate::glsl::{Body, print_in};
+use crate::plan::{Helper, Uses};
+use crate::printed::Printed;
+use crate::printer::{Dialect, NOTHING, Printer, put, put_line};
 pub use share::{QUALIFIERS, fitted, intrinsics, lacks, wave_intrinsic, words};
 use spelling::{TypeName, Wave};
-pub(crate) use spelling::{counts_lanes, is_helper};
 
 /// The shader of a case, with the place of each statement.
 pub fn print(case: &Case) -> Printed<'_> {

@@ -12,7 +12,7 @@ use tangle_program::tree::{Block, Builtin, Expr, Function, Stmt, SubgroupCall, w
 use tangle_program::types::{Scalar, Shape, Type};
 
 use super::spelling::{self, Wave};
-use crate::glsl::has_buffer_arrays;
+use crate::plan::has_buffer_arrays;
 
 /// What HLSL lacks for a case, in words; empty if it can say all.
 pub fn lacks(case: &Case) -> Vec<String> {

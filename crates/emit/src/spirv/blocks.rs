@@ -9,8 +9,7 @@ use rustc_hash::FxHashMap;
 use tangle_program::tree::VarId;
 use tangle_program::types::Type;
 
-use super::Id;
-use super::module::Module;
+use super::module::{Id, Module};
 
 /// The number of a block in its function.
 pub(super) type BlockId = usize;

@@ -13,10 +13,9 @@ use tangle_program::tree::{Builtin, Expr, VarId};
 use tangle_program::types::{Scalar, Shape, Type};
 use tangle_program::variant::Freedom;
 
-use super::Id;
 use super::blocks::{BlockId, Role};
-use super::module::{Global, block_storage};
-use super::statement::{Body, VarStorage};
+use super::body::{Body, VarStorage};
+use super::module::{Global, Id, block_storage};
 
 /// A value and its type.
 pub(super) type Value = (Id, Type);

@@ -4,8 +4,10 @@
 //! GLSL shader ([`tangle_program::case::interface`]). Without freedoms its control flow is that of glslang's module.
 //!
 //! ```text
+//!   draws.rs       where a freedom is used
 //!   module.rs      types, constants, buffers, built-in variables, entry point
 //!   blocks.rs      basic blocks of a function; OpPhi
+//!   body.rs        a function that is being printed
 //!   expression.rs  expressions; expression/operation.rs: built-in functions and subgroup operations
 //!   statement.rs   functions and plain statements; statement/: control flow
 //! ```
@@ -39,18 +41,18 @@
 //! No block but headers of loops, merge blocks, continue targets and labels of switches has several predecessors (MR, §2.11).
 
 mod blocks;
+mod body;
+mod draws;
 mod expression;
 mod module;
 mod statement;
 
 use tangle_analysis::undefined::MayBeUndefined;
 use tangle_program::case::Case;
-use tangle_program::variant::{Freedom, Printing};
+use tangle_program::variant::Printing;
 
+use draws::Draws;
 use module::Module;
-
-/// The id of an instruction's result.
-type Id = u32;
 
 /// The module of a case. The case is valid; of any other some module is made, which the validator rejects.
 pub fn module(case: &Case, printing: &Printing) -> Vec<u32> {
@@ -60,36 +62,4 @@ pub fn module(case: &Case, printing: &Printing) -> Vec<u32> {
         statement::function(&mut module, function, number, &undefined);
     }
     module.finish()
-}
-
-/// Where a freedom is used: a sequence of numbers that follows from the seed.
-struct Draws {
-    state: u64,
-    freedoms: u32,
-}
-
-impl Draws {
-    fn new(printing: &Printing) -> Draws {
-        let freedoms = printing.freedoms.iter().fold(0, |all, &freedom| all | 1 << freedom as u32);
-        Draws { state: printing.seed.into(), freedoms }
-    }
-
-    /// Whether to use a freedom here: once in `often` times.
-    fn takes_once_in(&mut self, often: u64, freedom: Freedom) -> bool {
-        self.freedoms >> freedom as u32 & 1 == 1 && self.next().is_multiple_of(often)
-    }
-
-    /// Whether to use a freedom here: every other time.
-    fn takes(&mut self, freedom: Freedom) -> bool {
-        self.takes_once_in(2, freedom)
-    }
-
-    /// SplitMix64.
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.state;
-        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
 }

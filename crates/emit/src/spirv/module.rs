@@ -17,7 +17,10 @@ use tangle_program::tree::Stmt;
 use tangle_program::types::{Scalar, Shape, Type};
 use tangle_program::variant::Freedom;
 
-use super::{Draws, Id};
+use super::draws::Draws;
+
+/// The id of an instruction's result.
+pub(super) type Id = u32;
 
 /// `SpecId` of the first cluster size that is a specialisation constant. Nobody specialises it.
 const FIRST_CLUSTER: u32 = 1000;

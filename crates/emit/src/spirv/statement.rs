@@ -24,9 +24,9 @@ use tangle_program::tree::{Arg, Atomic, Builtin, Direction, Expr, Function, Func
 use tangle_program::types::Type;
 use tangle_program::variant::Freedom;
 
-use super::Id;
 use super::blocks::{BlockId, Blocks, Role};
-use super::module::{Global, Module};
+use super::body::{Body, Target, VarStorage};
+use super::module::{Global, Id, Module};
 use shape::is_closed;
 
 /// How often statements are put into a construct of their own: once in so many times.
@@ -35,47 +35,6 @@ const WRAPPED_ONCE_IN: u64 = 6;
 /// All kinds of memory that shaders here have.
 const ALL_MEMORY: MemorySemantics =
     MemorySemantics::UNIFORM_MEMORY.union(MemorySemantics::WORKGROUP_MEMORY).union(MemorySemantics::IMAGE_MEMORY);
-
-/// Where a variable lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum VarStorage {
-    /// In values ([`Blocks`]).
-    Value,
-    /// In a variable of the storage class Function.
-    Memory(Id),
-}
-
-/// Where jumps of a loop or switch go.
-#[derive(Clone, Copy)]
-struct Target {
-    on_break: BlockId,
-    /// Of a loop.
-    on_continue: Option<BlockId>,
-}
-
-/// A function that is being printed.
-pub(super) struct Body<'m, 'a> {
-    pub module: &'m mut Module<'a>,
-    pub function: &'a Function,
-    /// Its number in the program.
-    pub number: usize,
-    pub blocks: Blocks,
-    pub undefined: &'m MayBeUndefined<'a>,
-    /// For each variable.
-    pub places: Vec<VarStorage>,
-    /// True while what is computed leads to a variable that is precise.
-    pub precise: bool,
-    /// True while nothing may branch.
-    pub straight: bool,
-    /// True in a continue construct, which has no loops and switches of its own.
-    in_continue: bool,
-    /// Loops and switches around, inside out from the end.
-    targets: Vec<Target>,
-    /// The block with the one return of the function.
-    shared_return: Option<BlockId>,
-    /// The out and inout parameters that live in values: variable, pointer.
-    copied_out: Vec<(VarId, Id)>,
-}
 
 /// Prints a function and adds it to the module.
 pub(super) fn function<'a>(

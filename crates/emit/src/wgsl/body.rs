@@ -2,18 +2,21 @@
 
 use std::fmt::Write;
 
+use tangle_program::case::Case;
 use tangle_program::memory::Sync;
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::tree::{
     Arg, Arm, Atomic, Block, Direction, Expr, Function, Label, Loop, LoopKind, Stmt, SubgroupCall, Test, VarId,
+    walk_block,
 };
 use tangle_program::types::{Scalar, Shape, Type};
 
 use super::share::contains_return;
 use super::spelling::{self, TypeName, Wave};
-use super::{has_slice, is_atomic};
-use crate::NOTHING;
-use crate::glsl::{Context, Declared, Printer, entry_words, parts, put, put_line, words_of};
+use crate::glsl::precedence::Context;
+use crate::glsl::shader::{parts, words_of};
+use crate::plan::{Declared, entry_words, is_sliced};
+use crate::printer::{NOTHING, Printer, put, put_line};
 
 /// Prints the statements of one function.
 pub(super) struct Body<'p, 'a> {
@@ -672,4 +675,20 @@ impl<'p, 'a> Body<'p, 'a> {
 /// True for operands that are the same in every invocation by their form, and no constants that WGSL refuses.
 fn is_plainly_uniform(expr: &Expr) -> bool {
     matches!(expr, Expr::Uint(0..=127) | Expr::Uniform(_) | Expr::Push(_))
+}
+
+/// True if an array has to be one of atomics: something changes it atomically.
+pub(super) fn is_atomic(case: &Case, array: u32) -> bool {
+    let mut found = false;
+    for function in &case.program.functions {
+        walk_block(&function.body, &mut |stmt| {
+            found |= matches!(stmt, Stmt::Atomic(atomic) if atomic.array == array);
+        });
+    }
+    found
+}
+
+/// True if a slice of an array stands before an index.
+fn has_slice(case: &Case, array: u32) -> bool {
+    case.program.shared.get(array as usize).is_some_and(|array| is_sliced(case, array))
 }

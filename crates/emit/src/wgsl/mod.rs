@@ -23,14 +23,16 @@ use tangle_program::case::{Case, interface};
 use tangle_program::memory::Shared;
 use tangle_program::ops::Intrinsic;
 use tangle_program::subgroup::SubgroupOp;
-use tangle_program::tree::{Direction, Expr, Function, MAX_ENTRY_WORDS, Stmt, SubgroupCall, walk_block};
-use tangle_program::types::{Scalar, Shape, Type};
+use tangle_program::tree::{Direction, Expr, Function, MAX_ENTRY_WORDS, walk_block};
+use tangle_program::types::{Scalar, Type};
 
-use crate::NOTHING;
-use crate::glsl::{Context, Dialect, Helper, Plan, Printed, Printer, Uses, is_sliced, plan, put, put_line};
-use body::Body;
+use crate::glsl::precedence::Context;
+use crate::plan::{Helper, Plan, Uses, plan};
+use crate::printed::Printed;
+use crate::printer::{Dialect, NOTHING, Printer, put, put_line};
+use body::{Body, is_atomic};
 pub use share::{fitted, lacks};
-use spelling::{TypeName, Wave};
+use spelling::TypeName;
 
 /// The shader of a case, with the place of each statement.
 pub fn print(case: &Case) -> Printed<'_> {
@@ -56,23 +58,6 @@ pub(crate) fn expression(case: &Case, function: &Function, expr: &Expr) -> Strin
     let mut printer = Printer::new(case, Dialect::Wgsl);
     Body::new(&mut printer, function, Vec::new(), false).expr(expr, Context::Open);
     printer.out
-}
-
-/// True for subgroup operations that are functions of the shader itself, which a person would write, too.
-pub(crate) fn is_helper(call: &SubgroupCall, function: &Function) -> bool {
-    let ty = call.args.first().and_then(|arg| arg.ty(function));
-    matches!(spelling::wave(call.op, ty), Wave::Helper(_))
-}
-
-/// True if an array has to be one of atomics: something changes it atomically.
-fn is_atomic(case: &Case, array: u32) -> bool {
-    let mut found = false;
-    for function in &case.program.functions {
-        walk_block(&function.body, &mut |stmt| {
-            found |= matches!(stmt, Stmt::Atomic(atomic) if atomic.array == array);
-        });
-    }
-    found
 }
 
 impl<'a> Printer<'a> {
@@ -406,14 +391,4 @@ impl<'a> Printer<'a> {
         let in_buffer = self.case.program.shared.iter().any(|array| !array.storage.is_workgroup());
         self.put(if in_buffer { "storageBarrier(); workgroupBarrier();" } else { "workgroupBarrier();" });
     }
-}
-
-/// True if a slice of an array stands before an index.
-fn has_slice(case: &Case, array: u32) -> bool {
-    case.program.shared.get(array as usize).is_some_and(|array| is_sliced(case, array))
-}
-
-/// True for the types that `select` takes.
-fn is_selectable(ty: Type) -> bool {
-    matches!(ty.shape, Shape::Single)
 }

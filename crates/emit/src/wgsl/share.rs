@@ -11,8 +11,7 @@ use tangle_program::subgroup::{Gives, SubgroupOp};
 use tangle_program::tree::{Arm, Block, Builtin, Expr, Function, LoopKind, Stmt, SubgroupCall, walk_block};
 use tangle_program::types::{Scalar, Type};
 
-use super::is_selectable;
-use super::spelling::{self, Wave};
+use super::spelling::{self, Wave, is_selectable};
 
 /// What WGSL lacks for a case, in words; empty if it can say all.
 pub fn lacks(case: &Case) -> Vec<String> {

@@ -6,10 +6,10 @@ use std::fmt;
 use tangle_program::memory::{AtomicOp, Shared};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Fold, SubgroupOp};
-use tangle_program::tree::Builtin;
+use tangle_program::tree::{Builtin, Function, SubgroupCall};
 use tangle_program::types::{Scalar, Shape, Type};
 
-use crate::NOTHING;
+use crate::printer::NOTHING;
 
 /// A scalar type; `None` if WGSL has none.
 pub(crate) const fn scalar(scalar: Scalar) -> Option<&'static str> {
@@ -221,6 +221,17 @@ pub(crate) fn wave(op: SubgroupOp, ty: Option<Type>) -> Wave {
         // The language has what is listed.
         _ => Wave::Lacking,
     }
+}
+
+/// True for subgroup operations that are functions of the shader itself, which a person would write, too.
+pub(crate) fn is_helper(call: &SubgroupCall, function: &Function) -> bool {
+    let ty = call.args.first().and_then(|arg| arg.ty(function));
+    matches!(wave(call.op, ty), Wave::Helper(_))
+}
+
+/// True for the types that `select` takes.
+pub(super) fn is_selectable(ty: Type) -> bool {
+    matches!(ty.shape, Shape::Single)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use tangle_program::tree::{Expr, SubgroupCall};
 use tangle_program::types::{Scalar, Shape, Type};
 
 use super::Value;
-use crate::spirv::statement::Body;
+use crate::spirv::body::Body;
 
 /// The instruction of a subgroup operation, for a generic operand of this type.
 fn instruction(info: &OpInfo, scalar: Scalar) -> Op {

@@ -11,10 +11,9 @@ use tangle_program::types::{Scalar, Type};
 use tangle_program::variant::Freedom;
 
 use super::shape::{dynamically_indexed, returns_outside_loops_and_switches};
-use super::{Body, VarStorage};
-use crate::spirv::Id;
 use crate::spirv::blocks::{BlockId, Role};
-use crate::spirv::module::Global;
+use crate::spirv::body::{Body, VarStorage};
+use crate::spirv::module::{Global, Id};
 
 impl<'a> Body<'_, 'a> {
     /// Decides where each variable lives, and gives it its first value.

@@ -7,9 +7,9 @@ use tangle_program::types::Type;
 use tangle_program::variant::Freedom;
 
 use super::shape::can_be_continue;
-use super::{Body, Target};
-use crate::spirv::Id;
 use crate::spirv::blocks::{BlockId, Role};
+use crate::spirv::body::{Body, Target};
+use crate::spirv::module::Id;
 
 impl<'a> Body<'_, 'a> {
     /// Ends the current block at the header of a loop, and begins the header.

@@ -9,9 +9,9 @@ use tangle_program::types::{Scalar, Shape, Type};
 use tangle_program::variant::Freedom;
 
 use super::shape::{has_break, has_every_value, has_stmt};
-use super::{Body, Target};
-use crate::spirv::Id;
 use crate::spirv::blocks::{BlockId, Role};
+use crate::spirv::body::{Body, Target};
+use crate::spirv::module::Id;
 
 impl<'a> Body<'_, 'a> {
     /// The block that a list of statements does nothing but jump to.

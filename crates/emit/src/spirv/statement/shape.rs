@@ -3,7 +3,7 @@
 use tangle_program::ops::BinaryOp;
 use tangle_program::tree::{Arm, Block, Expr, Function, Label, Stmt, VarId, walk_block};
 
-use super::Body;
+use crate::spirv::body::Body;
 
 impl Body<'_, '_> {
     pub(super) fn all_straight(&self, block: &[Stmt]) -> bool {

@@ -15,7 +15,7 @@ use tangle_program::tree::{
 };
 use tangle_program::types::{Shape, Type};
 
-use super::Dialect;
+use crate::printer::Dialect;
 use crate::{hlsl, wgsl};
 
 /// Where a variable is declared.
@@ -117,7 +117,7 @@ impl Uses {
         ResourceClass::ALL.into_iter().filter(move |&class| self.resources >> class as u8 & 1 == 1)
     }
 
-    pub(super) fn add_category(&mut self, category: Category) {
+    pub(crate) fn add_category(&mut self, category: Category) {
         self.categories |= 1 << category as u16;
         if category == Category::QuadControl {
             // The functions need both extensions (GL_EXT_shader_quad_control §8.18).
@@ -125,7 +125,7 @@ impl Uses {
         }
     }
 
-    pub(super) fn has_category(&self, category: Category) -> bool {
+    pub(crate) fn has_category(&self, category: Category) -> bool {
         self.categories >> category as u16 & 1 == 1
     }
 }
@@ -239,8 +239,8 @@ impl Planner<'_> {
     /// True if the shader has a function for a subgroup operation.
     fn has_helper(&self, call: &SubgroupCall) -> bool {
         match self.dialect {
-            Dialect::Hlsl => hlsl::is_helper(call.op),
-            Dialect::Wgsl => wgsl::is_helper(call, self.function),
+            Dialect::Hlsl => hlsl::spelling::is_helper(call.op),
+            Dialect::Wgsl => wgsl::spelling::is_helper(call, self.function),
             Dialect::Vulkan | Dialect::OpenGl | Dialect::OpenGlArb => false,
         }
     }
@@ -297,10 +297,10 @@ impl Planner<'_> {
             Expr::Subgroup(call) if self.has_helper(call) => {
                 let ty = call.args.first().and_then(|arg| arg.ty(self.function));
                 self.helpers.extend(ty.map(|ty| (Helper::Wave(call.op), ty)));
-                if hlsl::counts_lanes(call.op) {
+                if hlsl::spelling::counts_lanes(call.op) {
                     self.helpers.insert((Helper::Lanes, Type::UINT));
                 }
-                self.uses.ballots |= hlsl::counts_lanes(call.op) || call.op == SubgroupOp::InverseBallot;
+                self.uses.ballots |= hlsl::spelling::counts_lanes(call.op) || call.op == SubgroupOp::InverseBallot;
             }
             Expr::Bool(_)
             | Expr::Int(_)

@@ -1,0 +1,110 @@
+//! What every printer writes with: the text so far, whose language it is, and where each statement stands.
+
+use tangle_program::case::Case;
+use tangle_program::tree::Stmt;
+
+/// What stands where a language has no word for what a program says: nothing compiles that.
+pub(crate) const NOTHING: &str = "NO_SUCH_WORD";
+
+/// Whose GLSL it is. What a case says differently in OpenGL, and where that rests, stands in docs/opengl.md.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// Vulkan's (GL_KHR_vulkan_glsl).
+    #[default]
+    Vulkan,
+    /// OpenGL's, with GL_KHR_shader_subgroup.
+    OpenGl,
+    /// OpenGL's, with ARB_shader_ballot and ARB_shader_group_vote instead. Of the subgroup operations it has those of
+    /// [`in_arb`](crate::glsl::spelling::in_arb); nothing says which subgroup of the workgroup one is in.
+    OpenGlArb,
+    /// No GLSL, but HLSL.
+    Hlsl,
+    /// No GLSL, but WGSL ([`crate::wgsl`]), which is planned as the others are and printed by itself.
+    Wgsl,
+}
+
+impl Dialect {
+    /// True if the shader is for an OpenGL context.
+    pub const fn is_opengl(self) -> bool {
+        matches!(self, Dialect::OpenGl | Dialect::OpenGlArb)
+    }
+}
+
+/// Writes text and counts lines.
+pub(crate) struct Printer<'a> {
+    pub(crate) case: &'a Case,
+    pub(crate) dialect: Dialect,
+    pub(crate) out: String,
+    /// Number of the line that is being written, from 1.
+    pub(crate) line: usize,
+    pub(crate) depth: usize,
+    pub(crate) places: Vec<(usize, &'a Stmt)>,
+    /// Specialisation constants are copied to variables before they are computed with.
+    pub(crate) copies_constants: bool,
+}
+
+/// `write!` into the text.
+macro_rules! put {
+    ($printer:expr, $($arg:tt)*) => {
+        write!($printer.out, $($arg)*).expect("a String takes everything")
+    };
+}
+
+/// A whole line.
+macro_rules! put_line {
+    ($printer:expr, $($arg:tt)*) => {{
+        $printer.start_line();
+        put!($printer, $($arg)*);
+        $printer.end_line();
+    }};
+}
+
+pub(crate) use {put, put_line};
+
+impl<'a> Printer<'a> {
+    /// One that has written nothing.
+    pub(crate) fn new(case: &'a Case, dialect: Dialect) -> Printer<'a> {
+        Printer {
+            case,
+            dialect,
+            out: String::with_capacity(8192),
+            line: 1,
+            depth: 0,
+            places: Vec::new(),
+            copies_constants: false,
+        }
+    }
+
+    pub(crate) fn put(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    pub(crate) fn start_line(&mut self) {
+        for _ in 0..self.depth {
+            self.out.push_str("    ");
+        }
+    }
+
+    pub(crate) fn end_line(&mut self) {
+        self.out.push('\n');
+        self.line += 1;
+    }
+
+    pub(crate) fn blank_line(&mut self) {
+        self.end_line();
+    }
+
+    /// ` {` and the end of the line.
+    pub(crate) fn open(&mut self) {
+        self.put(" {");
+        self.end_line();
+        self.depth += 1;
+    }
+
+    /// `}` on a line that is not ended yet.
+    pub(crate) fn close(&mut self) {
+        self.depth -= 1;
+        self.start_line();
+        self.put("}");
+    }
+}
