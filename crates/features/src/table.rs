@@ -3,6 +3,7 @@
 //! Names, numbers and dependencies: Vulkan registry (vk.xml). What a SPIR-V module needs: Vulkan specification, appendix "Vulkan
 //! Environment for SPIR-V". Members and structure types are read from `ash`, the numbers of SPIR-V from `spirv`.
 
+use std::borrow::Cow;
 use std::mem::offset_of;
 
 use ash::vk::{self, TaggedStructure as _};
@@ -14,7 +15,76 @@ use tangle_program::subgroup::{Category, Param};
 use tangle_program::tree::{Builtin, Discard, Expr, Program, Stmt};
 use tangle_program::types::Scalar;
 
-use crate::row::{Ask, FeatureRow, Member, OpenGl, Origin, Spirv, Vulkan};
+use crate::row::{Api, Ask, Member, OpenGl, Origin, Spirv, Vulkan};
+
+/// One feature.
+#[derive(Clone, Copy, Debug)]
+pub struct FeatureRow {
+    /// The feature.
+    pub feature: Feature,
+    /// Its name in the Vulkan specification: the member of the feature structure, the bit of the subgroup operations, or the extension
+    /// where there is neither.
+    pub name: &'static str,
+    /// What in a case asks for it, and so what is left out on a device without it.
+    pub asked_by: &'static [Ask],
+    /// How a device says that it has it, and how it is enabled.
+    pub vulkan: Vulkan,
+    /// How OpenGL says that it has it.
+    pub opengl: OpenGl,
+    /// What must be enabled with it.
+    pub requires: &'static [Feature],
+    /// A device that has one of these offers this one, too.
+    pub implied_by: &'static [Feature],
+    /// What of a module needs it.
+    pub spirv: Spirv,
+    /// The name of its `DEVICE_FEATURE` in AmberScript (docs/amber_script.md of google/amber), if it has one.
+    pub amber: Option<&'static str>,
+    /// True if VkRunner has the name among its features.
+    pub vkrunner: bool,
+}
+
+impl FeatureRow {
+    /// A row on which nothing else is said.
+    const fn new(feature: Feature, name: &'static str, vulkan: Vulkan) -> FeatureRow {
+        FeatureRow {
+            feature,
+            name,
+            asked_by: &[],
+            vulkan,
+            opengl: OpenGl::Never,
+            requires: &[],
+            implied_by: &[],
+            spirv: Spirv::NOTHING,
+            amber: None,
+            vkrunner: false,
+        }
+    }
+
+    /// What a device of this interface lacks without the feature, by the name that it has there.
+    pub fn name_in(&self, api: Api) -> Cow<'static, str> {
+        match (api, self.opengl) {
+            (Api::Vulkan, _) | (Api::OpenGl, OpenGl::Core) => self.name.into(),
+            (Api::OpenGl, OpenGl::Never) => format!("{} (not in OpenGL)", self.name).into(),
+            (Api::OpenGl, OpenGl::Operation(_)) => {
+                match self.name.strip_prefix("VK_").map(|name| name.trim_end_matches("_NV")) {
+                    Some(name) => format!("GL_{name}_KHR").into(),
+                    None => self.name.into(),
+                }
+            }
+            (Api::OpenGl, OpenGl::Language(extensions)) => extensions.first().copied().unwrap_or(self.name).into(),
+        }
+    }
+
+    /// The extension that has the feature, if any.
+    pub fn extension(&self) -> Option<&'static str> {
+        let name = match self.vulkan {
+            Vulkan::Member(member) => member.origin.extension?,
+            Vulkan::Extension(name) => name,
+            Vulkan::Operation(_) | Vulkan::Stage(_) => return None,
+        };
+        name.to_str().ok()
+    }
+}
 
 /// Declares [`Feature`] and [`TABLE`] from one row for each: documentation, variant, Vulkan name, where the device says it, the rest.
 macro_rules! features {

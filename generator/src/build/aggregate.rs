@@ -5,9 +5,9 @@ use tangle_program::tree::{Block, Builtin, Expr, Stmt, VarId};
 use tangle_program::types::{Scalar, Shape, Type};
 
 use super::Builder;
-use super::expression::{Want, bin, lane, uint};
 use super::frame::{Cost, Role};
 use super::log::Moment;
+use super::term::{Want, bin, lane, uint};
 use crate::class::Class;
 
 impl Builder<'_> {

@@ -11,7 +11,7 @@ use tangle_program::tree::Expr;
 use tangle_program::types::Scalar;
 
 use super::Builder;
-use super::expression::{Want, as_number, bin, cast, number, uint};
+use super::term::{Want, as_number, bin, cast, number, uint};
 
 /// What an expression is made of.
 struct Leaves {

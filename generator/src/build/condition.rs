@@ -12,9 +12,9 @@ use tangle_program::tree::{Builtin, Expr, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::control::Outlook;
-use super::expression::{bin, cast, lane, uint};
+use super::cond::{Cond, Outlook};
 use super::frame::{Role, Source};
+use super::term::{bin, cast, lane, uint};
 use crate::class::{Class, Decision};
 use crate::profile::Profile;
 use table::CONDITIONS;
@@ -22,24 +22,6 @@ use table::CONDITIONS;
 /// The weights of the table in a profile.
 pub(super) fn weights(profile: Profile) -> Vec<u32> {
     CONDITIONS.iter().map(|row| row.weight.in_profile(profile)).collect()
-}
-
-/// A condition and what is known about it.
-pub(crate) struct Cond {
-    pub(crate) expr: Expr,
-    pub(crate) decision: Decision,
-    /// What it tests.
-    pub(crate) source: Source,
-}
-
-impl Cond {
-    fn new(expr: Expr, source: Source) -> Cond {
-        Cond { expr, decision: Decision::Divergent, source }
-    }
-
-    pub(crate) fn uniform(expr: Expr) -> Cond {
-        Cond { expr, decision: Decision::Uniform, source: Source::Other }
-    }
 }
 
 fn masked(x: Expr, mask: u32) -> Expr {

@@ -13,13 +13,9 @@ use tangle_program::tree::MAX_EXPR_DEPTH;
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::expression::{ARITHMETIC, Want, as_number, bin, cast, lane, nesting, number, uint};
+use super::expression::ARITHMETIC;
+use super::term::{Want, as_number, bin, cast, lane, largest, nesting, number, uint};
 use crate::class::Class;
-
-/// Integers up to this, all ones in binary, can be stored to variables.
-pub(crate) const fn largest(scalar: Scalar) -> u32 {
-    Extent::of_variables(scalar).most as u32 - 1
-}
 
 /// Up to this even a sum over the largest subgroup can.
 const fn small(scalar: Scalar) -> u32 {

@@ -6,30 +6,16 @@
 use tangle_program::tree::{Arg, Block, Direction, Expr, FunctionId, Stmt, VarId};
 use tangle_program::types::Type;
 
-use super::Builder;
+use super::builder::{Builder, Made, Parameter};
 use super::estimate::Guess;
-use super::expression::Want;
 use super::frame::{Cost, Frame, Jump, Role};
 use super::log::Moment;
 use super::statement::ends_in_jump;
+use super::term::Want;
 use crate::class::{Class, Decision, Flow, Leaving, Sites};
 
 /// Calls nested in each other.
 const MOST_LEVELS: u32 = 3;
-
-/// A parameter: how it travels, its type, and the class its values keep to.
-type Parameter = (Direction, Type, Class);
-
-/// What callers need to know about a function.
-pub(crate) struct Made {
-    params: Vec<Parameter>,
-    result: Option<(Type, Class)>,
-    entry: Flow,
-    end: Flow,
-    /// How lanes may come back.
-    returns: Leaving,
-    cost: Cost,
-}
 
 impl Builder<'_> {
     /// True if some function can be called here, or made.

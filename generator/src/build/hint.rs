@@ -6,8 +6,8 @@ use tangle_program::tree::{Block, Builtin, Expr, Program, Stmt};
 use tangle_program::types::Scalar;
 
 use super::Builder;
-use super::expression::{bin, nesting, number, uint};
 use super::frame::Cost;
+use super::term::{bin, nesting, number, uint};
 
 impl Builder<'_> {
     /// A value that decides something, now and then with what to expect of it.

@@ -7,7 +7,8 @@ use tangle_program::tree::Expr;
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::expression::{Want, bin, cast, is_left_to_drivers, number, uint};
+use super::expression::is_left_to_drivers;
+use super::term::{Want, bin, cast, number, uint};
 
 /// Makes an expression of a type.
 type Make = fn(&mut Builder<'_>, Scalar, Want) -> Expr;

@@ -6,10 +6,10 @@ use tangle_program::tree::MAX_ENTRY_WORDS;
 use tangle_program::tree::{Block, Builtin, Expr, SiteId, Stmt, VarId};
 use tangle_program::types::{Scalar, Type};
 
-use super::expression::{bin, cast, uint};
+use super::builder::{Builder, FINAL_STEPS, FINAL_WORDS};
 use super::float::hashed;
 use super::frame::{Cost, Frame, Role, Var};
-use super::{Builder, FINAL_WORDS};
+use super::term::{bin, cast, uint};
 use crate::class::Class;
 use crate::config::Density;
 
@@ -126,7 +126,7 @@ impl Builder<'_> {
     pub(crate) fn final_log(&mut self, out: &mut Block) {
         let Frame { limit, spent, .. } = &mut self.frame;
         limit.words = limit.words.max(spent.words) + FINAL_WORDS;
-        limit.steps = limit.steps.max(spent.steps) + super::FINAL_STEPS;
+        limit.steps = limit.steps.max(spent.steps) + FINAL_STEPS;
         let observed = |class: Class| {
             let vars = self.frame.vars.iter().enumerate();
             let is_seen = move |var: &Var| var.class == class && var.written > 0 && var.role != Role::Hidden;

@@ -2,6 +2,8 @@
 
 mod aggregate;
 pub(crate) mod algebra;
+mod builder;
+mod cond;
 mod condition;
 mod control;
 pub(crate) mod data;
@@ -20,11 +22,11 @@ mod row;
 mod series;
 mod statement;
 mod template;
+mod term;
 
-use tangle_program::case::{Case, Data, EntryPoint, FORMAT, Origin, SpirvVersion, Stage, SubgroupSize, Tier};
-use tangle_program::memory::Shared;
-use tangle_program::subgroup::{SubgroupOp, TABLE};
-use tangle_program::tree::{Expr, Function, Program, Stmt, VarId};
+use tangle_program::case::{Case, Data, EntryPoint, FORMAT, Origin};
+use tangle_program::subgroup::TABLE;
+use tangle_program::tree::Program;
 use tangle_program::types::Scalar;
 use tangle_program::variant::Variant;
 
@@ -32,9 +34,10 @@ use crate::class::Flow;
 use crate::config::{Config, Density, Size};
 use crate::draw::Draw;
 use crate::weights::{Rows, Weights};
-use estimate::{Estimate, EstimatedMask};
+pub(crate) use builder::Builder;
+use builder::{FINAL_STEPS, FINAL_WORDS};
+use estimate::EstimatedMask;
 use frame::{Cost, Frame};
-use function::Made;
 
 /// Bytes of the swarm, the launch, the data and the start of `main`.
 const SWARM: (usize, usize) = (0, 160);
@@ -48,11 +51,6 @@ const WINDOW: usize = 1024;
 const SERIES: usize = 2;
 /// Statements that one of `main`'s own may be made of at least.
 const LEAST_SHARE: u32 = 6;
-/// Words kept for the log at the end of `main`.
-const FINAL_WORDS: u32 = 48;
-/// Steps kept for what must be written whatever is left.
-const FINAL_STEPS: u32 = 200;
-
 /// How many bytes a case of that size can use.
 pub(crate) fn useful_bytes(size: &Size) -> usize {
     HEADER + WINDOW * (most_top(size) as usize + SERIES)
@@ -60,26 +58,6 @@ pub(crate) fn useful_bytes(size: &Size) -> usize {
 
 fn most_top(size: &Size) -> u32 {
     size.top + size.top / 2
-}
-
-/// Everything known while a case is being written.
-pub(crate) struct Builder<'a> {
-    draw: Draw<'a>,
-    config: &'a Config,
-    size: Size,
-    density: Density,
-    weights: Weights,
-    entry_point: EntryPoint,
-    data: Data,
-    /// Arrays in shared memory.
-    shared: Vec<Shared>,
-    functions: Vec<Function>,
-    /// What callers need to know about each of them.
-    made: Vec<Made>,
-    frame: Frame,
-    /// Statements that may still be begun.
-    statements: u32,
-    next_site: u32,
 }
 
 /// The case of these bytes.
@@ -193,73 +171,5 @@ impl<'a> Builder<'a> {
             data: self.data,
             program,
         }
-    }
-
-    /// Asks the guess about an expression that stands here.
-    fn estimate<R>(&self, ask: impl FnOnce(&Estimate<'_>) -> R) -> R {
-        let frame = &self.frame;
-        let scalar_of = |var: VarId| frame.var(var).ty.scalar;
-        ask(&Estimate {
-            entry_point: &self.entry_point,
-            data: &self.data,
-            guesses: &frame.guesses,
-            scalar_of: &scalar_of,
-            estimated: frame.estimated,
-        })
-    }
-
-    /// `var = value;`
-    fn assign(&mut self, var: VarId, value: Expr) -> Stmt {
-        let frame::Var { ty, class, .. } = self.frame.var(var);
-        let value = self.fitted(value, ty, class);
-        let guess = self.estimate(|guess| guess.guess(&value));
-        let estimated = self.frame.estimated;
-        let old = &mut self.frame.guesses[var as usize];
-        *old = old.zip(guess).map(|(old, new)| old.overwritten(new, estimated));
-        self.frame.touch(var);
-        self.frame.charge(Cost { words: 0, steps: 1 });
-        Stmt::Assign { var, value }
-    }
-
-    /// True if nobody comes here, or the source or the budget of the case is used up.
-    fn is_done(&self) -> bool {
-        self.frame.estimated.is_empty()
-            || self.statements == 0
-            || self.draw.is_exhausted()
-            || !self.frame.affords(Cost { words: 0, steps: 4 })
-    }
-
-    fn has(&self, op: SubgroupOp) -> bool {
-        self.config.categories.contains(&op.info().category) && !self.config.without.contains(&op)
-    }
-
-    fn has_workgroups(&self) -> bool {
-        self.entry_point.stage.has_workgroups()
-    }
-
-    fn is_fragment(&self) -> bool {
-        self.entry_point.stage == Stage::Fragment
-    }
-
-    fn is_maximal(&self) -> bool {
-        self.config.tier == Tier::Maximal
-    }
-
-    /// The subgroup size that is certainly there.
-    fn sure_size(&self) -> u32 {
-        match self.entry_point.subgroup_size {
-            SubgroupSize::Required(size) => size,
-            SubgroupSize::Default | SubgroupSize::Varying => self.config.min_subgroup_size,
-        }
-    }
-
-    /// An operation with an operand that has to be uniform, and need not be a literal.
-    fn has_uniform_operands(&self) -> bool {
-        self.has_dynamic_broadcast() || self.has(SubgroupOp::Rotate)
-    }
-
-    /// `subgroupBroadcast` from a lane that is not a literal.
-    fn has_dynamic_broadcast(&self) -> bool {
-        self.config.broadcast_dynamic_id && self.entry_point.spirv >= SpirvVersion::V1_5
     }
 }

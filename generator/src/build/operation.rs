@@ -11,8 +11,8 @@ use tangle_program::tree::{Block, Builtin, Expr, SubgroupCall, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::expression::{Want, as_number, bin, cast, lane, number, uint};
 use super::frame::Key;
+use super::term::{Want, as_number, bin, cast, lane, number, uint};
 use crate::class::Class;
 
 /// Whether the operands of an operation make its result defined.

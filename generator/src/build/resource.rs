@@ -6,7 +6,7 @@ use tangle_program::tree::{Block, Expr};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::expression::{Want, bin, uint};
+use super::term::{Want, bin, uint};
 use crate::class::Class;
 
 /// Of a hundred words of resources inside expressions, those whose index is the same everywhere.

@@ -9,10 +9,10 @@ use tangle_program::tree::{Block, Expr, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::condition::Cond;
-use super::expression::{Want, bin, cast, lane, uint};
+use super::cond::Cond;
 use super::frame::{Role, Source};
 use super::log::Moment;
+use super::term::{Want, bin, cast, lane, uint};
 use crate::class::{Class, Decision};
 
 /// Odd factors: a product keeps every bit of what was there before.

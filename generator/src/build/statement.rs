@@ -10,10 +10,10 @@ use tangle_program::tree::{Block, Builtin, Discard, Expr, Stmt, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::expression::{Want, as_number, bin, cast, lane, nesting};
 use super::frame::{Cost, Jump, Role};
 use super::log::Moment;
 use super::row::Row;
+use super::term::{Want, as_number, bin, cast, lane, nesting};
 use crate::class::{Class, Decision};
 use crate::profile::Profile;
 use table::STATEMENTS;

@@ -10,8 +10,8 @@ use tangle_program::tree::Resource;
 use tangle_program::tree::{Builtin, Expr, Function, Load, SubgroupCall};
 use tangle_program::types::{Scalar, Shape, Type};
 
-use super::statement::{Checker, Enclosing};
-use super::{At, Checked, Invalid, invalid, refuse};
+use super::checker::{Checker, Enclosing};
+use super::invalid::{At, Checked, Invalid, invalid, refuse};
 use crate::bounds::{Interval, MAX_SUBGROUP_SIZE};
 use crate::info::ExprInfo;
 use crate::uniform::Uniformity;

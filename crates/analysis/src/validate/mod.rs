@@ -16,7 +16,6 @@
 //! 8. cost: log words and steps ([`crate::cost`]).
 
 use std::collections::HashSet;
-use std::fmt;
 
 use tangle_program::case::{
     Case, Centre, Data, Draw, EntryPoint, FORMAT, Items, Launch, Stage, SubgroupSize, Tier, Workgroups,
@@ -24,10 +23,10 @@ use tangle_program::case::{
 use tangle_program::memory::MAX_SHARED_BYTES;
 use tangle_program::resource::MAX_RESOURCES;
 use tangle_program::tree::{Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt};
-use tangle_program::types::Type;
 use tangle_program::variant::Variant;
 
-use self::statement::Checker;
+use self::checker::Checker;
+use self::invalid::{At, Checked, each, invalid, refuse};
 use crate::bounds::MAX_SUBGROUP_SIZE;
 use crate::cost::{MAX_LOG_WORDS, MAX_STEPS, cost, log_stride};
 use crate::undefined::MayBeUndefined;
@@ -35,8 +34,11 @@ use crate::uniform::Tangles;
 use crate::{names, races};
 
 pub use self::expression::type_of;
+pub use self::invalid::Invalid;
 
+mod checker;
 mod expression;
+mod invalid;
 mod statement;
 
 /// The most functions.
@@ -61,59 +63,6 @@ pub const MAX_UNIFORM_WORDS: usize = 4096;
 pub const MAX_CONSTANTS: usize = 32;
 /// The most words of push constants: what every device offers (`maxPushConstantsSize`).
 pub const MAX_PUSH_WORDS: usize = 32;
-
-/// Why a case is not valid.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{reason}", Prefix(path))]
-pub struct Invalid {
-    /// Where: the path in the JSON form, `program.functions[2].body[3].if.then[0].assign.value.binary[1]` say.
-    pub path: String,
-    /// What is wrong there.
-    pub reason: String,
-}
-
-struct Prefix<'a>(&'a str);
-
-impl fmt::Display for Prefix<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
-    }
-}
-
-type Checked<T = ()> = Result<T, Invalid>;
-
-fn invalid<T>(reason: impl Into<String>) -> Checked<T> {
-    Err(Invalid { path: String::new(), reason: reason.into() })
-}
-
-/// `refuse!("format", …)`: an error with a formatted reason.
-macro_rules! refuse {
-    ($($arg:tt)*) => { return invalid(format!($($arg)*)) };
-}
-use refuse;
-
-/// Says where an error was found, from the inside out, so that a valid case pays nothing for it.
-trait At<T> {
-    fn at(self, segment: impl FnOnce() -> String) -> Checked<T>;
-}
-
-impl<T> At<T> for Checked<T> {
-    fn at(self, segment: impl FnOnce() -> String) -> Checked<T> {
-        self.map_err(|Invalid { path, reason }| {
-            let mut whole = segment();
-            if !path.is_empty() && !path.starts_with('[') && !whole.is_empty() {
-                whole.push('.');
-            }
-            whole.push_str(&path);
-            Invalid { path: whole, reason }
-        })
-    }
-}
-
-/// Applies a check to the items of a list; errors say which item.
-fn each<T>(items: &[T], mut check: impl FnMut(&T) -> Checked) -> Checked {
-    (0..).zip(items).try_for_each(|(i, item)| check(item).at(|| format!("[{i}]")))
-}
 
 /// `Ok` if the case is valid.
 pub fn validate(case: &Case) -> Result<(), Invalid> {
@@ -369,37 +318,6 @@ fn function_names(functions: &[Function]) -> Checked {
         };
         checked.or_else(invalid).at(|| format!("[{i}].name"))
     })
-}
-
-fn variable_names(function: &Function, program: &Program) -> Checked {
-    let mut seen: HashSet<&str> = HashSet::with_capacity(function.var_count());
-    let check = |name: &str, known: bool| -> Checked {
-        if known {
-            refuse!("there are two variables '{name}'");
-        }
-        // A variable would hide the function.
-        if program.functions.iter().any(|function| function.name == name) {
-            refuse!("'{name}' is a function, too");
-        }
-        if program.shared.iter().any(|array| array.name == name) {
-            refuse!("'{name}' is an array in shared memory, too");
-        }
-        names::check(name).or_else(invalid)
-    };
-    for (i, param) in function.params.iter().enumerate() {
-        check(&param.name, !seen.insert(&param.name)).at(|| format!("params[{i}].name"))?;
-        exists(param.ty).at(|| format!("params[{i}].type"))?;
-    }
-    for (i, local) in function.locals.iter().enumerate() {
-        check(&local.name, !seen.insert(&local.name)).at(|| format!("locals[{i}].name"))?;
-        exists(local.ty).at(|| format!("locals[{i}].type"))?;
-    }
-    Ok(())
-}
-
-/// JSON names no other types; a change of a program can make them, a matrix of integers say.
-fn exists(ty: Type) -> Checked {
-    if ty.exists() { Ok(()) } else { invalid(format!("there is no type {ty}")) }
 }
 
 fn shared(case: &Case) -> Checked {

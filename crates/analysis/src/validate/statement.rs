@@ -2,72 +2,26 @@
 
 use std::collections::HashSet;
 
-use tangle_program::case::{Case, Stage, SubgroupSize};
+use tangle_program::case::{Stage, SubgroupSize};
 use tangle_program::memory::{ArrayId, AtomicOp, Shared, has_atomics};
 use tangle_program::subgroup::{Gives, SubgroupOp};
 use tangle_program::tree::{
     Arg, Arm, Atomic, Block, Builtin, Direction, Discard, Expr, Function, FunctionId, Label, Loop, LoopKind,
-    MAX_ENTRY_WORDS, SiteId, Stmt, VarId, walk_block,
+    MAX_ENTRY_WORDS, Program, SiteId, Stmt, VarId, walk_block,
 };
 use tangle_program::types::{Scalar, Type};
 
+use super::checker::{Around, Checker, Counter, Enclosing};
 use super::expression::{defined, element, in_range};
-use super::{At, Checked, each, invalid, refuse, variable_names};
-use crate::bounds::{Interval, MAX_LOOP_ITERATIONS, MAX_SUBGROUP_SIZE, Scope};
+use super::invalid::{At, Checked, each, invalid, refuse};
+use crate::bounds::{Interval, MAX_LOOP_ITERATIONS, MAX_SUBGROUP_SIZE};
 use crate::cost::value_words;
 use crate::info::ExprInfo;
 use crate::leaving::{self, may_continue};
-use crate::undefined::MayBeUndefined;
+use crate::names;
 use crate::uniform::Tangles;
 
-/// Whether a variable counts a loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Counter {
-    No,
-    /// Of a loop that the check has not reached.
-    Ahead,
-    /// Of a loop that the check has reached.
-    Taken,
-}
-
-/// What is around a statement.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Enclosing {
-    around: Around,
-    in_loop: bool,
-    pub(super) tangles: Tangles,
-}
-
-/// What `break` would leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Around {
-    Function,
-    LoopOrSwitch,
-}
-
-/// Checks one function.
-pub(super) struct Checker<'a, 's> {
-    pub(super) case: &'a Case,
-    id: FunctionId,
-    pub(super) function: &'a Function,
-    pub(super) scope: Scope<'a>,
-    counters: Vec<Counter>,
-    sites: &'s mut HashSet<SiteId>,
-}
-
-impl<'a, 's> Checker<'a, 's> {
-    /// For the function of the case with this number. `sites` are those of the functions before.
-    pub(super) fn new(
-        case: &'a Case,
-        id: FunctionId,
-        function: &'a Function,
-        undefined: &'a MayBeUndefined<'a>,
-        sites: &'s mut HashSet<SiteId>,
-    ) -> Checker<'a, 's> {
-        let scope = Scope::new(case, function).with_undefined(undefined, id);
-        Checker { case, id, function, scope, counters: vec![Counter::No; function.var_count()], sites }
-    }
-
+impl Checker<'_, '_> {
     pub(super) fn function(&mut self, tangles: Tangles) -> Checked {
         let function = self.function;
         if self.is_main() && !function.params.is_empty() {
@@ -515,6 +469,37 @@ impl<'a, 's> Checker<'a, 's> {
         outs.push(var);
         Ok(())
     }
+}
+
+fn variable_names(function: &Function, program: &Program) -> Checked {
+    let mut seen: HashSet<&str> = HashSet::with_capacity(function.var_count());
+    let check = |name: &str, known: bool| -> Checked {
+        if known {
+            refuse!("there are two variables '{name}'");
+        }
+        // A variable would hide the function.
+        if program.functions.iter().any(|function| function.name == name) {
+            refuse!("'{name}' is a function, too");
+        }
+        if program.shared.iter().any(|array| array.name == name) {
+            refuse!("'{name}' is an array in shared memory, too");
+        }
+        names::check(name).or_else(invalid)
+    };
+    for (i, param) in function.params.iter().enumerate() {
+        check(&param.name, !seen.insert(&param.name)).at(|| format!("params[{i}].name"))?;
+        exists(param.ty).at(|| format!("params[{i}].type"))?;
+    }
+    for (i, local) in function.locals.iter().enumerate() {
+        check(&local.name, !seen.insert(&local.name)).at(|| format!("locals[{i}].name"))?;
+        exists(local.ty).at(|| format!("locals[{i}].type"))?;
+    }
+    Ok(())
+}
+
+/// JSON names no other types; a change of a program can make them, a matrix of integers say.
+fn exists(ty: Type) -> Checked {
+    if ty.exists() { Ok(()) } else { invalid(format!("there is no type {ty}")) }
 }
 
 /// The assignments of a loop that all lanes of an iteration execute: those of its head and, in its body, those before a `continue` may come.

@@ -4,8 +4,8 @@ use tangle_program::ops::UnaryOp;
 use tangle_program::tree::Expr;
 use tangle_program::types::Type;
 
-use super::Cond;
 use crate::build::Builder;
+use crate::build::cond::Cond;
 use crate::build::frame::Source;
 use crate::class::Class;
 use crate::profile::Profile;

@@ -5,21 +5,12 @@ use tangle_program::tree::{Block, Expr, Stmt};
 use tangle_program::types::Scalar;
 
 use super::super::Builder;
-use super::super::condition::Cond;
+use super::super::cond::{Cond, Outlook};
 use super::super::estimate::EstimatedMask;
 use super::super::frame::Kind;
 use super::super::log::Moment;
 use super::super::statement::ends_in_jump;
 use crate::class::Flow;
-
-/// What is believed of a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outlook {
-    /// It holds for some.
-    Mixed,
-    Always,
-    Never,
-}
 
 /// Where the arms of a branch end.
 struct Ends {

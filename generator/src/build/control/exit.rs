@@ -3,10 +3,10 @@
 use tangle_program::tree::{Block, Expr, Stmt};
 
 use super::super::Builder;
-use super::super::condition::Cond;
-use super::super::expression::Want;
+use super::super::cond::Cond;
 use super::super::frame::Jump;
 use super::super::statement::ends_in_jump;
+use super::super::term::Want;
 use crate::class::Decision;
 
 impl Builder<'_> {

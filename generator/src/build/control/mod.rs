@@ -11,7 +11,6 @@ use tangle_program::tree::Block;
 use super::Builder;
 use super::frame::Cost;
 
-pub(crate) use branch::Outlook;
 pub(crate) use repeat::LoopHead;
 
 impl Builder<'_> {

@@ -4,12 +4,12 @@ use tangle_program::tree::{Block, Expr, Loop, LoopKind, Stmt, Test, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
+use super::super::cond::Outlook;
 use super::super::estimate::Guess;
-use super::super::expression::uint;
 use super::super::frame::{Kind, Role};
 use super::super::log::Moment;
 use super::super::statement::ends_in_jump;
-use super::Outlook;
+use super::super::term::uint;
 use crate::class::{Class, Decision};
 use crate::weights::LoopForm;
 

@@ -7,10 +7,10 @@ use tangle_program::types::Scalar;
 
 use super::super::Builder;
 use super::super::estimate::EstimatedMask;
-use super::super::expression::{bin, cast, uint};
 use super::super::frame::{Jump, Kind};
 use super::super::log::Moment;
 use super::super::statement::ends_in_jump;
+use super::super::term::{bin, cast, uint};
 use crate::class::{Decision, Flow};
 
 /// Whether a segment may fall through into the next one.

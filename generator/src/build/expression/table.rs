@@ -5,8 +5,8 @@ use tangle_program::ops::UnaryOp;
 use tangle_program::tree::Expr;
 use tangle_program::types::{Scalar, Type};
 
-use super::{Want, bin};
 use crate::build::Builder;
+use crate::build::term::{Want, bin};
 use crate::weights::Weight;
 
 /// Writes an expression of a type.

@@ -8,11 +8,11 @@ use tangle_program::tree::{Block, Builtin, Expr, SubgroupCall, Test, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
-use super::super::condition::Cond;
+use super::super::cond::Cond;
 use super::super::control::LoopHead;
-use super::super::expression::{Want, bin, lane, uint};
 use super::super::frame::{Role, Source};
 use super::super::log::Moment;
+use super::super::term::{Want, bin, lane, uint};
 use crate::class::{Class, Decision};
 use crate::weights::LoopForm;
 

@@ -8,13 +8,13 @@ use tangle_program::tree::{Block, Expr, Test, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
-use super::super::condition::Cond;
+use super::super::cond::Cond;
 use super::super::control::LoopHead;
-use super::super::expression::{Want, as_number, bin, lane, number, uint};
 use super::super::float::splat;
 use super::super::frame::{Jump, Key, Source};
 use super::super::log::Moment;
 use super::super::statement::ends_in_jump;
+use super::super::term::{Want, as_number, bin, lane, number, uint};
 use super::compare;
 use crate::class::{Class, Decision};
 use crate::weights::LoopForm;

@@ -12,11 +12,11 @@ use tangle_program::tree::{Atomic, Block, Builtin, Expr, Load, LoopKind, Stmt, S
 use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
-use super::super::condition::Cond;
+use super::super::cond::Cond;
 use super::super::control::LoopHead;
-use super::super::expression::{as_number, bin, cast, lane, uint};
 use super::super::frame::{Cost, Role, Source};
 use super::super::log::Moment;
+use super::super::term::{as_number, bin, cast, lane, uint};
 use crate::class::{Class, Decision};
 use crate::weights::LoopForm;
 

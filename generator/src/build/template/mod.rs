@@ -16,9 +16,9 @@ use tangle_program::tree::{Block, Expr, SubgroupCall, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::expression::{Want, bin};
 use super::frame::Role;
 use super::row::Row;
+use super::term::{Want, bin};
 use crate::class::Class;
 use crate::profile::Profile;
 use table::TEMPLATES;

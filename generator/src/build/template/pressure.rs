@@ -6,7 +6,7 @@ use tangle_program::types::{Scalar, Shape, Type};
 
 use super::super::Builder;
 use super::super::control::LoopHead;
-use super::super::expression::{bin, lane, uint};
+use super::super::term::{bin, lane, uint};
 use super::memory::plain_head;
 use crate::class::{Class, Decision};
 use crate::weights::LoopForm;
