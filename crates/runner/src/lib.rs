@@ -44,6 +44,7 @@ mod meter;
 mod process;
 mod protocol;
 mod scheduler;
+mod shared;
 pub mod spirv;
 pub mod stack;
 mod supervisor;
@@ -53,7 +54,7 @@ mod words;
 pub mod worker;
 
 pub use config::{DriverConfig, drivers};
-pub use device::{Completion, Device, DeviceOptions, DeviceStats};
+pub use device::Device;
 pub use error::{ConfigError, DeviceError, StartProblem};
 pub use info::{
     ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, OpenGlInfo, SubgroupInfo, Subgroups, Uuid, WorkgroupLimits,
@@ -66,5 +67,6 @@ pub use job::{
 };
 pub use meter::{processor_time, thread_time, wait_within};
 pub use scheduler::Scheduler;
+pub use shared::{Completion, DeviceOptions, DeviceStats};
 pub use tangle_features::{Api, Feature, FeatureSet, UnknownFeature};
 pub use tangle_program::case::SpirvVersion;

@@ -22,7 +22,7 @@ use crate::job::{Shortage, WorkerEnd};
 use crate::meter::{Meter, TICK, Usage};
 use crate::protocol::{self, FromWorker, ReadError, ToWorker};
 use crate::stack;
-use crate::worker::OUT_OF_MEMORY;
+use crate::worker::this_process::OUT_OF_MEMORY;
 use tangle_files::text::{Line, Lines};
 
 /// How much of the end of a worker's standard error is kept, bytes.

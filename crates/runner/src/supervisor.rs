@@ -22,7 +22,6 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, at, never, select};
 
 use crate::check::Expected;
 use crate::config::DriverConfig;
-use crate::device::{CONFIRMATION, Completion, DeviceOptions, Shared};
 use crate::error::StartProblem;
 use crate::info::DeviceInfo;
 use crate::job::{Outcome, Stage, Stall, Terms, WorkerEnd};
@@ -30,6 +29,7 @@ use crate::meter::{Meter, TICK};
 use crate::process::{Event, Frame, Wait, WorkerProcess};
 use crate::protocol::FromWorker;
 use crate::scheduler::{Lease, Request, Share};
+use crate::shared::{CONFIRMATION, Completion, DeviceOptions, Shared};
 use crate::worker::RELAY_REPORTS;
 use tangle_files::text::{Line, Lines};
 

@@ -69,7 +69,7 @@ impl SystemPaths {
         };
         let mut seen = BTreeSet::new();
         let files = places.into_iter().flat_map(|place| manifests_at(place));
-        files.filter(|file| seen.insert(super::canonical(file))).collect()
+        files.filter(|file| seen.insert(super::driver::canonical(file))).collect()
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) fn fit_name(stem: &str) -> String {
     let is_fit = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '+');
     let name: String = stem.chars().take(48).map(|c| if is_fit(c) { c } else { '-' }).collect();
     let name = name.trim_start_matches(|c: char| !c.is_alphanumeric());
-    if super::name_problem(name).is_none() { name.to_owned() } else { format!("driver-{name}") }
+    if super::driver::name_problem(name).is_none() { name.to_owned() } else { format!("driver-{name}") }
 }
 
 /// `lvp_icd.x86_64` → `lvp`.

@@ -350,7 +350,7 @@ pub(crate) fn run_if_requested() {
 fn serve() -> Result<(), String> {
     limit_memory();
     worker::leave_without_memory();
-    let mut output = worker::take_stdout().map_err(|error| error.to_string())?;
+    let mut output = worker::this_process::take_stdout().map_err(|error| error.to_string())?;
     let mut input = io::stdin().lock();
     loop {
         let request = match protocol::read(&mut input, || LONGEST) {

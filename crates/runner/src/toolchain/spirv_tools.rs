@@ -8,7 +8,7 @@ use tangle_program::case::SpirvVersion;
 
 /// The declarations of `libspirv.h` and of glslang's `glslang_c_interface.h` that are used here.
 mod ffi {
-    use super::{c_char, c_int, c_void};
+    use std::ffi::{c_char, c_int, c_void};
 
     /// `spv_text_t`.
     #[repr(C)]

@@ -3,7 +3,7 @@
 //! In C++, `operator new` calls the new-handler before it gives up ([new.delete.single] and [new.handler] of the C++ standard). Drivers
 //! share the handler with the worker where they use the same C++ library.
 
-use super::{ExitStatus, leave};
+use super::this_process::{ExitStatus, leave};
 
 /// `std::new_handler`.
 type Handler = extern "C" fn();

@@ -10,6 +10,7 @@
 //! the next job decoded by the time the driver is free. File descriptor 1 is pointed at standard error before the driver
 //! is loaded, so that a driver that prints cannot break the protocol.
 
+mod backend;
 pub(crate) mod fault;
 mod gl;
 mod memory;
@@ -18,6 +19,7 @@ mod progress;
 mod relay;
 mod stack;
 mod system;
+pub(crate) mod this_process;
 mod vulkan;
 
 use std::fs::File;
@@ -27,10 +29,11 @@ use std::process::ExitCode;
 use crossbeam_channel::{Receiver, unbounded};
 
 use crate::config::WORKER_VARIABLE;
-use crate::info::{DeviceInfo, DriverMode};
+use crate::info::DriverMode;
 use crate::job::{Job, Outcome, Stage};
 use crate::meter::process_time;
 use crate::protocol::{self, FromWorker, ReadError, ToWorker};
+use backend::Backend;
 use fault::Faults;
 use tangle_features::Api;
 use tangle_files::text::Line;
@@ -40,9 +43,7 @@ pub use gl::REWRITE_VARIABLE;
 pub(crate) use memory::leave_without as leave_without_memory;
 pub use null::NULL_VARIABLE;
 pub(crate) use relay::EVERY as RELAY_REPORTS;
-
-/// Size asked for the pipes to and from the parent, bytes: a job or a result then seldom waits for the other side.
-const PIPE_BYTES: usize = 1 << 20;
+use this_process::{ExitStatus, leave, take_stdout};
 
 /// Becomes a worker, or the compilers, and never returns when the environment says so; else returns at once.
 ///
@@ -58,36 +59,6 @@ pub fn run_if_requested() {
         });
         leave(code);
     }
-}
-
-/// Exit codes of a worker that leaves by itself.
-#[derive(Clone, Copy)]
-enum ExitStatus {
-    /// The parent closed the input.
-    Closed = 0,
-    /// Something is wrong with the pipes or the protocol.
-    Failed = 70,
-    /// There is no memory.
-    OutOfMemory = 79,
-}
-
-/// Exit code of a worker without memory.
-pub(crate) const OUT_OF_MEMORY: i32 = ExitStatus::OutOfMemory as i32;
-
-/// Ends the process without running the driver's exit handlers: a crash in them would be noise.
-fn leave(status: ExitStatus) -> ! {
-    // SAFETY: _exit takes any number, and ends the process without touching memory of ours.
-    unsafe { libc::_exit(status as i32) }
-}
-
-/// What executes jobs.
-trait Backend {
-    /// Every device of the driver.
-    fn devices(&mut self, driver: &str, mode: DriverMode) -> Result<Vec<DeviceInfo>, String>;
-    /// Makes one of them ready for jobs.
-    fn open(&mut self, index: u32) -> Result<(), String>;
-    /// Runs a job; calls `progress` before each stage.
-    fn run(&mut self, job: &Job, progress: &mut dyn FnMut(Stage)) -> Outcome;
 }
 
 fn serve() -> Result<ExitStatus, String> {
@@ -112,16 +83,6 @@ fn serve() -> Result<ExitStatus, String> {
     send(&mut output, &FromWorker::Opened { problem })?;
     drop(input);
     work(backend.as_mut(), &faults, &mut output)
-}
-
-/// Moves the protocol off file descriptor 1 and gives that one to standard error.
-pub(crate) fn take_stdout() -> io::Result<File> {
-    let protocol = rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?;
-    rustix::stdio::dup2_stdout(io::stderr())?;
-    // Not every system allows a pipe this large, and a smaller one only costs time.
-    let _ = rustix::pipe::fcntl_setpipe_size(&protocol, PIPE_BYTES);
-    let _ = rustix::pipe::fcntl_setpipe_size(io::stdin(), PIPE_BYTES);
-    Ok(File::from(protocol))
 }
 
 fn receive_hello(input: &mut impl Read) -> Result<Option<(String, DriverMode, Api)>, String> {

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use super::Backend;
+use super::backend::Backend;
 use crate::check;
 use crate::info::{ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, SubgroupInfo, Uuid};
 use crate::job::{Completed, Init, Job, Launch, LaunchOutput, Outcome, ReadBack, ReadBackMode, Stage, Times};

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Sender, bounded, select, tick};
 
-use super::ExitStatus;
+use super::this_process::ExitStatus;
 use crate::config::DriverConfig;
 use crate::job::WorkerEnd;
 use crate::process::{Event, Frame, WorkerProcess};

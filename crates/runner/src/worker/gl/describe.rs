@@ -4,7 +4,8 @@ use glow::HasContext as _;
 use tangle_features::{Feature, FeatureSet, OpenGl, TABLE};
 use tangle_program::case::SpirvVersion;
 
-use super::{Failure, check, program};
+use super::failure::{Failure, check};
+use super::program;
 use crate::info::{ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, OpenGlInfo, SubgroupInfo, Subgroups, Uuid};
 use crate::worker::vulkan::describe::OPERATIONS;
 

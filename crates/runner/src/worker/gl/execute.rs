@@ -5,8 +5,9 @@ use std::time::Instant;
 use glow::HasContext as _;
 use tangle_program::case::interface::PUSH;
 
+use super::failure::Failure;
 use super::program::{self, Program};
-use super::{Failure, Session, module};
+use super::{Session, module};
 use crate::check;
 use crate::info::DriverMode;
 use crate::job::{

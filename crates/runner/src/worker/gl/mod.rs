@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   context.rs    libEGL, its platforms without a window, contexts
+//!   failure.rs    functions that failed
 //!   describe.rs   context → DeviceInfo
 //!   module.rs     what of a SPIR-V module OpenGL does not take
 //!   program.rs    GLSL or SPIR-V → program
@@ -11,44 +12,18 @@
 mod context;
 mod describe;
 mod execute;
+mod failure;
 mod module;
 mod program;
 
-use glow::HasContext as _;
-use tangle_files::text::{Line, Lines};
+use tangle_files::text::Line;
 
-use super::Backend;
 use crate::info::{DeviceInfo, DriverMode};
-use crate::job::{Job, Outcome, Shortage, Stage};
+use crate::job::{Job, Outcome, Stage};
+use crate::worker::backend::Backend;
 use context::{Context, Egl};
+use failure::{Failure, check};
 use program::TakesModules;
-
-/// A function of OpenGL that failed.
-#[derive(Clone, Debug)]
-enum Failure {
-    /// It did not do what it should, and said this.
-    Error { call: &'static str, result: String },
-    /// There is no memory.
-    OutOfMemory { call: &'static str },
-    /// The context is lost.
-    Lost,
-}
-
-impl Failure {
-    fn outcome(self, stage: Stage) -> Outcome {
-        match self {
-            Failure::Error { call, result } => {
-                Outcome::OpenGlError { call: call.into(), result: Line::from(result), stage }
-            }
-            Failure::OutOfMemory { call } => Outcome::OutOfMemory {
-                shortage: Shortage::Call { call: call.into(), result: "GL_OUT_OF_MEMORY".into() },
-                stage,
-                stderr: Lines::default(),
-            },
-            Failure::Lost => Outcome::DeviceLost { stage },
-        }
-    }
-}
 
 /// A context with its functions.
 struct Session {
@@ -72,38 +47,6 @@ impl Session {
     /// The first error since the last time that this was asked, with all of them forgotten.
     fn check(&self, call: &'static str) -> Result<(), Failure> {
         check(&self.gl, call)
-    }
-}
-
-/// The first error of a context since the last time that this was asked, with all of them forgotten.
-fn check(gl: &glow::Context, call: &'static str) -> Result<(), Failure> {
-    // SAFETY: the context is current.
-    let next = || match unsafe { gl.get_error() } {
-        glow::NO_ERROR => None,
-        error => Some(error),
-    };
-    let Some(first) = next() else { return Ok(()) };
-    // A lost context says so for ever.
-    for _ in 0..16 {
-        if next().is_none() {
-            break;
-        }
-    }
-    Err(match first {
-        glow::CONTEXT_LOST => Failure::Lost,
-        glow::OUT_OF_MEMORY => Failure::OutOfMemory { call },
-        error => Failure::Error { call, result: error_name(error) },
-    })
-}
-
-/// The name of an error (OpenGL 4.6, §2.3.1).
-fn error_name(error: u32) -> String {
-    match error {
-        glow::INVALID_ENUM => "GL_INVALID_ENUM".into(),
-        glow::INVALID_VALUE => "GL_INVALID_VALUE".into(),
-        glow::INVALID_OPERATION => "GL_INVALID_OPERATION".into(),
-        glow::INVALID_FRAMEBUFFER_OPERATION => "GL_INVALID_FRAMEBUFFER_OPERATION".into(),
-        other => format!("GL error {other:#x}"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use glow::HasContext as _;
 
 use super::context::Egl;
-use super::{Failure, check};
+use super::failure::{Failure, check};
 use crate::info::DeviceInfo;
 
 /// `GL_SHADER_BINARY_FORMAT_SPIR_V`.

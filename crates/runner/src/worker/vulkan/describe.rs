@@ -4,9 +4,9 @@ use std::ffi::CStr;
 
 use ash::vk;
 
+use super::failure::{Failure, InCall};
 use super::features::{Available, query};
 use super::instance::{Instance, unpack};
-use super::{Failure, InCall};
 use crate::check::spirv_of_vulkan;
 use crate::info::{DeviceInfo, DeviceType, DriverMode, Limits, SubgroupInfo, Uuid, WorkgroupLimits};
 use tangle_features::{Feature, FeatureSet};
@@ -90,8 +90,26 @@ pub(super) fn available(instance: &Instance, device: vk::PhysicalDevice) -> Resu
     Ok(Available::new(instance.usable_version(core.api_version), &extensions))
 }
 
+/// Everything about every physical device.
+pub(super) fn describe_devices(
+    instance: &Instance,
+    driver: &str,
+    mode: DriverMode,
+) -> Result<Vec<DeviceInfo>, Failure> {
+    let count = instance.physical_devices.len();
+    let named = |(index, &physical): (usize, &vk::PhysicalDevice)| {
+        let mut info = describe(instance, physical)?;
+        info.driver = driver.to_owned();
+        info.index = index as u32;
+        info.name = if count == 1 { driver.to_owned() } else { format!("{driver}#{index}") };
+        info.mode = mode;
+        Ok(info)
+    };
+    instance.physical_devices.iter().enumerate().map(named).collect()
+}
+
 /// Everything about a physical device but its names, which its driver's entry gives.
-pub(super) fn describe(instance: &Instance, device: vk::PhysicalDevice) -> Result<DeviceInfo, Failure> {
+fn describe(instance: &Instance, device: vk::PhysicalDevice) -> Result<DeviceInfo, Failure> {
     let available = available(instance, device)?;
     if !available.is_at_least(vk::API_VERSION_1_1) {
         // Vulkan 1.0 cannot be asked about subgroups: it has none.

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use ash::vk;
 
+use super::failure::{Failure, InCall};
 use super::graphics::{self, Draw};
 use super::layout::{Layout, descriptor_type};
 use super::memory::{Memory, Placement};
 use super::texels::{Texels, View};
-use super::{Failure, InCall};
 use crate::info::DeviceType;
 use crate::job::{BufferKind, Launch, LaunchOutput, ReadBack, ReadBackMode, ShaderStage, Stage, Times};
 use crate::worker::progress::{Progress, micros};

@@ -5,10 +5,10 @@ use std::time::Instant;
 use ash::vk;
 
 use super::dispatch::Work;
+use super::failure::{Failure, InCall, result_name};
 use super::graphics::Graphics;
 use super::layout::stage_flag;
 use super::session::Session;
-use super::{Failure, InCall, result_name};
 use crate::check;
 use crate::job::{Completed, Job, Optimisation, Outcome, Pipeline, Shortage, Stage};
 use crate::worker::progress::{Progress, micros};

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use ash::vk;
 
+use super::failure::{Failure, InCall};
 use super::layout::Layout;
-use super::{Failure, InCall};
 use crate::job::{Launch, Pipeline};
 
 /// What graphics jobs share: made for the first of them.

@@ -2,8 +2,8 @@
 
 use ash::vk;
 
-use super::{Failure, InCall, describe, result_name};
-use crate::info::{ApiVersion, DeviceInfo, DriverMode};
+use super::failure::{InCall, result_name};
+use crate::info::ApiVersion;
 
 /// The newest Vulkan that is asked for: SwiftShader refuses an instance of 1.4.
 const NEWEST: u32 = vk::API_VERSION_1_3;
@@ -53,20 +53,6 @@ impl Instance {
             listed => listed.in_call("vkEnumeratePhysicalDevices").map_err(|failure| failure.to_string())?,
         };
         Ok(Instance { _entry: entry, handle, physical_devices, version })
-    }
-
-    /// Everything about every physical device.
-    pub(super) fn describe_devices(&self, driver: &str, mode: DriverMode) -> Result<Vec<DeviceInfo>, Failure> {
-        let count = self.physical_devices.len();
-        let describe = |(index, &physical): (usize, &vk::PhysicalDevice)| {
-            let mut info = describe::describe(self, physical)?;
-            info.driver = driver.to_owned();
-            info.index = index as u32;
-            info.name = if count == 1 { driver.to_owned() } else { format!("{driver}#{index}") };
-            info.mode = mode;
-            Ok(info)
-        };
-        self.physical_devices.iter().enumerate().map(describe).collect()
     }
 
     /// The version of a device that tangle may use: no newer than the instance.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ash::vk;
 
-use super::{Failure, InCall};
+use super::failure::{Failure, InCall};
 use crate::info::DriverMode;
 use crate::job::{BufferKind, Launch, ShaderStage};
 

@@ -5,7 +5,7 @@
 
 use ash::vk;
 
-use super::{Failure, InCall};
+use super::failure::{Failure, InCall};
 use crate::job::Init;
 
 /// Smallest capacity of a buffer, bytes.

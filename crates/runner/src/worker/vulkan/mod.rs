@@ -1,6 +1,7 @@
 //! Jobs on a Vulkan driver.
 //!
 //! ```text
+//!   failure.rs    functions that failed
 //!   instance.rs   loader, instance, physical devices
 //!   features.rs   the feature structures: read from a device, written for vkCreateDevice
 //!   describe.rs   physical device → DeviceInfo
@@ -16,6 +17,7 @@
 pub(super) mod describe;
 mod dispatch;
 mod execute;
+mod failure;
 mod features;
 mod graphics;
 mod instance;
@@ -24,45 +26,11 @@ mod memory;
 mod session;
 mod texels;
 
-use ash::vk;
-
-use super::Backend;
 use crate::info::{DeviceInfo, DriverMode};
 use crate::job::{Job, Outcome, Stage};
+use crate::worker::backend::Backend;
 use instance::Instance;
 use session::Session;
-
-/// A Vulkan function that failed.
-#[derive(Clone, Copy, Debug)]
-struct Failure {
-    call: &'static str,
-    result: vk::Result,
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(formatter, "{} returned {}", self.call, result_name(self.result))
-    }
-}
-
-/// The result under its name in the specification; ash leaves the `VK_` out.
-fn result_name(result: vk::Result) -> String {
-    format!("VK_{result:?}")
-}
-
-/// Names the function that a result came from.
-trait InCall {
-    type Ok;
-    fn in_call(self, call: &'static str) -> Result<Self::Ok, Failure>;
-}
-
-impl<T> InCall for Result<T, vk::Result> {
-    type Ok = T;
-
-    fn in_call(self, call: &'static str) -> Result<T, Failure> {
-        self.map_err(|result| Failure { call, result })
-    }
-}
 
 /// The Vulkan loader with one driver behind it.
 #[derive(Default)]
@@ -76,7 +44,7 @@ pub(super) struct Vulkan {
 impl Backend for Vulkan {
     fn devices(&mut self, driver: &str, mode: DriverMode) -> Result<Vec<DeviceInfo>, String> {
         let instance = self.instance.insert(Instance::create()?);
-        self.devices = instance.describe_devices(driver, mode).map_err(|failure| failure.to_string())?;
+        self.devices = describe::describe_devices(instance, driver, mode).map_err(|failure| failure.to_string())?;
         Ok(self.devices.clone())
     }
 

@@ -2,12 +2,13 @@
 
 use ash::vk;
 
+use super::describe;
 use super::dispatch::Dispatcher;
+use super::failure::{Failure, InCall};
 use super::features::Chain;
 use super::graphics::Graphics;
 use super::instance::Instance;
 use super::layout::Layouts;
-use super::{Failure, InCall, describe};
 use crate::info::{DeviceInfo, DriverMode};
 
 /// An opened device.

@@ -2,8 +2,8 @@
 
 use ash::vk;
 
+use super::failure::{Failure, InCall};
 use super::memory::Memory;
-use super::{Failure, InCall};
 use crate::job::{BufferKind, Init, Launch};
 
 /// The format of all texels: storage images and storage texel buffers have it on every device (Vulkan, "Required Format Support").

@@ -1,0 +1,14 @@
+//! What executes jobs on a driver.
+
+use crate::info::{DeviceInfo, DriverMode};
+use crate::job::{Job, Outcome, Stage};
+
+/// What executes jobs.
+pub(super) trait Backend {
+    /// Every device of the driver.
+    fn devices(&mut self, driver: &str, mode: DriverMode) -> Result<Vec<DeviceInfo>, String>;
+    /// Makes one of them ready for jobs.
+    fn open(&mut self, index: u32) -> Result<(), String>;
+    /// Runs a job; calls `progress` before each stage.
+    fn run(&mut self, job: &Job, progress: &mut dyn FnMut(Stage)) -> Outcome;
+}
