@@ -26,9 +26,9 @@ use tangle_program::case::Case;
 use tangle_report::saved::Rate;
 
 use crate::against::Against;
-use crate::campaign::panic_message;
 use crate::counterfactual::{Failing, is_alike};
 use crate::minimized::MinimizedPath;
+use crate::panics::message;
 use crate::reduce::{ReduceOptions, content_hash, reduce};
 use crate::target::Target;
 use crate::variants;
@@ -228,7 +228,7 @@ impl Background {
             let folder = waiting.request.folder.clone();
             let turn = AssertUnwindSafe(|| self.take_turn(place, waiting, &mut workers, stop, &mut done));
             if let Err(panic) = catch_unwind(turn) {
-                lock(&self.unfinished).insert(folder, panic_message(&*panic));
+                lock(&self.unfinished).insert(folder, message(&*panic));
             }
             self.now(None);
         }

@@ -46,6 +46,7 @@ pub mod fuzzing;
 pub mod isa;
 pub mod matrix;
 pub mod minimized;
+mod panics;
 pub mod plan;
 pub mod planted;
 pub mod prepare;

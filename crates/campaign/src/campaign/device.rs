@@ -1,13 +1,11 @@
 //! One device's way through the sequence: its workers take programs, run them, and hand over what came of them.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self};
 use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context as _, anyhow};
@@ -15,80 +13,16 @@ use tangle_analysis::validate::validate;
 use tangle_emit::source;
 use tangle_files::sync_folder;
 use tangle_program::case::Case;
-use tangle_program::variant::FrontEnd;
 
 use super::in_flight::Batch;
 use super::queue::OrderedQueue;
 use super::record::{Completed, Entered};
+use super::running::{Campaign, Loss};
+use super::shared::Shared;
+use super::way::{NextProgram, Queue, Running};
 use super::worker::WorkerLoop;
-use super::{Campaign, Loss};
 use crate::prepare::{Prep, Prepared};
 use crate::target::{Conclusion, Finish, Target};
-
-/// Programs shared between devices that are at about the same place in the sequence.
-const SHARED: usize = 128;
-
-/// What the names of files begin with that say which program runs in this process.
-pub(super) const RUNNING: &str = "running-";
-
-/// A device's way through the programs of its campaign's shard, by their places in it: what came of the cases of each.
-pub(super) type Queue = OrderedQueue<Vec<(u64, Entered)>>;
-
-/// A program on its way through a device.
-pub(super) enum NextProgram {
-    /// The device may have it.
-    Ready(Batch),
-    /// It is through, or cannot run.
-    Completed(Vec<(u64, Entered)>),
-}
-
-/// The file that says which program runs in this process: what takes tangle with it is known by it, and it costs next to nothing.
-pub(super) struct Running {
-    file: File,
-    path: PathBuf,
-}
-
-impl Running {
-    /// The file of a worker, by its number among those of its device.
-    fn of_worker(folder: &Path, number: usize) -> anyhow::Result<Running> {
-        let path = folder.join(format!("{RUNNING}{number}"));
-        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Running { file, path })
-    }
-
-    fn note(&self, program: u64) -> anyhow::Result<()> {
-        let written = self.file.write_all_at(&program.to_le_bytes(), 0);
-        written.with_context(|| format!("cannot write {}", self.path.display()))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Best effort: what is counted is not taken for what ran.
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
-/// What devices at the same place in the sequence share.
-#[derive(Default)]
-pub(super) struct Shared {
-    /// Those of a program, by number; `None` for data that it does not have.
-    cases: OnceLock<Vec<Option<Arc<Case>>>>,
-    /// As each front end makes it: `None` for cases that no compiler is a device for.
-    preps: Mutex<BTreeMap<Option<FrontEnd>, Arc<OnceLock<Arc<Prep>>>>>,
-}
-
-impl Shared {
-    /// The case with the first data, if it was made.
-    pub(super) fn first_case(&self) -> Option<Arc<Case>> {
-        self.cases.get()?.first()?.clone()
-    }
-
-    fn prep(&self, front_end: Option<&FrontEnd>) -> Arc<OnceLock<Arc<Prep>>> {
-        let mut preps = self.preps.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(preps.entry(front_end.cloned()).or_default())
-    }
-}
 
 /// Has the cases of a program be what a device can run, if it is a compiler. The program is that of the first; data with which it is not
 /// valid, or has another shader, are left out: what is promised of them holds for the program as it was.
@@ -102,6 +36,9 @@ fn fit(target: &Target, cases: &mut Vec<(u64, Arc<Case>)>) {
         *number == first || validate(case).is_ok() && source(case) == shader
     });
 }
+
+/// Programs shared between devices that are at about the same place in the sequence.
+const SHARED: usize = 128;
 
 impl Campaign {
     /// True if nothing of this program is to run any more.

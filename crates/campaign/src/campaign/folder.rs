@@ -4,7 +4,7 @@
 //! be read is set aside (`.damaged`), reported, and the one before goes on. The two belong together by the number of their save, so
 //! that nothing counts twice when the process ends between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -25,9 +25,8 @@ use tangle_program::variant::Variant;
 use tangle_report::campaign as report;
 use tangle_report::statistics::Statistics;
 
-use super::merge::MergedFrom;
 use super::sample::read_samples;
-use super::section::all_changes;
+use super::section::{Section, all_changes};
 use crate::plan::Choice;
 
 /// The version of `campaign.json` that this code reads and writes.
@@ -45,17 +44,13 @@ const LOCK: &str = "campaign.lock";
 /// The most that is read of a state, in bytes: read, it takes several times as much memory.
 const MOST: u64 = 128 << 20;
 
-/// A part of a campaign that ran with the same versions of everything.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Section {
-    /// Version of tangle.
-    pub tangle: String,
-    /// Version of each device's driver.
-    pub drivers: BTreeMap<String, String>,
-    /// The first case of each device.
-    pub first_cases: BTreeMap<String, u64>,
-    /// Seconds that the campaign had run when it began.
-    pub seconds: f64,
+/// Where a merged state comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct MergedFrom {
+    /// How many campaigns.
+    pub(super) parts: usize,
+    /// Their seeds.
+    pub(super) seeds: BTreeSet<u64>,
 }
 
 /// A campaign as it is saved.

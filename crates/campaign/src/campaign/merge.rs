@@ -32,7 +32,7 @@ use tangle_oracle::coverage::Coverage;
 use tangle_report::campaign::{DeviceSample, Sample};
 use tangle_report::statistics::Statistics;
 
-use super::folder::{COVERAGE, Folder, STATE, State, read_coverage_file, read_json, read_state};
+use super::folder::{COVERAGE, Folder, MergedFrom, STATE, State, read_coverage_file, read_json, read_state};
 use super::sample::{STATS, read_samples};
 use crate::plan::Choice;
 use crate::shard::Shard;
@@ -152,15 +152,6 @@ pub fn merge(out: &Path, sources: &[PathBuf]) -> anyhow::Result<Merged> {
     merged.parts = parts.len();
     merged.statistics = state.statistics;
     Ok(merged)
-}
-
-/// Where a merged state comes from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct MergedFrom {
-    /// How many campaigns.
-    pub(super) parts: usize,
-    /// Their seeds.
-    pub(super) seeds: BTreeSet<u64>,
 }
 
 fn is_same(a: &Path, b: &Path) -> bool {

@@ -21,26 +21,28 @@ mod panics;
 mod queue;
 mod record;
 mod recovered;
+mod running;
 mod sample;
 mod section;
+mod shared;
 mod suspects;
 mod threads;
 mod timeouts;
+mod way;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use std::{fmt, fs};
 
 use anyhow::Context as _;
 use tangle_files::create_folder;
-use tangle_identity::{BugId, Change, Known, operators};
+use tangle_identity::{BugId, Change, operators};
 use tangle_minimizer::statements;
-use tangle_oracle::coverage::Coverage;
 use tangle_program::case::Case;
 use tangle_report::SavedFinding;
 use tangle_runner::processor_time;
@@ -49,47 +51,22 @@ use crate::against::Against;
 use crate::background::{Background, Opener, Progressed, Request, Small};
 use crate::isa;
 use crate::minimized::MinimizedPath;
-use crate::plan::{Choice, Plan};
+use crate::plan::Plan;
 use crate::target::Target;
 use disk::Disk;
 use folder::{Earlier, State};
-pub use folder::{Folder, Section, read, read_coverage};
+pub use folder::{Folder, read, read_coverage};
 pub use merge::{Merged, merge};
-pub(crate) use panics::message as panic_message;
-use recovered::{Waiting, recover};
+use recovered::recover;
+use running::MOMENT;
+pub use running::{Campaign, CampaignOptions, Loss};
 use sample::Log;
 pub use sample::{STATS, memory, read_samples};
+pub use section::Section;
 use suspects::{Item, Suspects};
 use tangle_report::campaign::Sample;
-use tangle_report::statistics::{BugEntry, DeviceEntry, SignatureEntry, Statistics};
+use tangle_report::statistics::{BugEntry, SignatureEntry, Statistics};
 use threads::{Every, Phase, Threads};
-use timeouts::Confirmations;
-
-/// How a campaign is run.
-#[derive(Clone, Debug)]
-pub struct CampaignOptions {
-    /// Which cases.
-    pub choice: Choice,
-    /// Length of the sequence; `None` for no end.
-    pub cases: Option<u64>,
-    /// How long to run; `None` for no end.
-    pub time: Option<Duration>,
-    /// How many findings of one signature and device are saved; the others are counted.
-    pub witnesses: usize,
-    /// Bugs that are counted and set aside.
-    pub known: Known,
-    /// How much of the disk its folder may take, in bytes.
-    pub max_disk: u64,
-    /// How much processor time the search may take, that of tangle and of all its workers together; `None` for no end.
-    pub processor_time: Option<Duration>,
-    /// Whether it ends with the first finding that counts, the one with the lowest number where there is one device.
-    pub until_first: bool,
-}
-
-impl CampaignOptions {
-    /// What a campaign takes of the disk at most, unless somebody says otherwise: 2 GiB.
-    pub const MAX_DISK: u64 = 2 << 30;
-}
 
 /// Time between two looks at how it stands.
 const TICK: Duration = Duration::from_millis(100);
@@ -103,46 +80,11 @@ const AFTERWARDS: Duration = Duration::from_secs(60);
 /// The part of a campaign's time that is kept for findings that wait to be minimised: one of so many.
 const RESERVED: u32 = 5;
 
-/// Time that is always left for the rest.
-const MOMENT: Duration = Duration::from_secs(5);
-
 /// How much longer than its time a campaign may take, whatever still runs.
 const GRACE: Duration = Duration::from_secs(12);
 
 /// The same when it is stopped.
 const GRACE_OF_STOP: Duration = Duration::from_secs(5);
-
-/// What is left of a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Loss {
-    /// It lost workers and went on with the others.
-    Workers {
-        /// How many of its workers.
-        lost: usize,
-        /// How many it had.
-        of: usize,
-        /// Why the last one was lost.
-        reason: String,
-    },
-    /// It lost all of them, and ended before the campaign did.
-    Device {
-        /// The next case of its sequence.
-        next_case: u64,
-        /// Why the last worker was lost.
-        reason: String,
-    },
-}
-
-impl fmt::Display for Loss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Loss::Workers { lost, of, reason } => write!(f, "lost {lost} of its {of} workers: {reason}"),
-            Loss::Device { next_case, reason } => {
-                write!(f, "has no worker any more and stopped at case {next_case}: {reason}")
-            }
-        }
-    }
-}
 
 /// How a campaign stands.
 pub struct Moment<'a> {
@@ -154,48 +96,6 @@ pub struct Moment<'a> {
     pub statistics: &'a Statistics,
     /// Time that it has left, if it has a limit.
     pub remaining: Option<Duration>,
-}
-
-/// A running campaign.
-pub struct Campaign {
-    options: CampaignOptions,
-    folder: Folder,
-    plan: Plan,
-    targets: Vec<Target>,
-    statistics: Mutex<Statistics>,
-    /// By device.
-    coverage: Mutex<BTreeMap<String, Coverage>>,
-    shared: Mutex<BTreeMap<u64, Arc<device::Shared>>>,
-    /// True when nothing is entered any more. Read while the cases of a program are entered: whoever writes has all of them or none.
-    closed: RwLock<bool>,
-    /// What is saved beside the statistics.
-    state: State,
-    /// How often it was saved.
-    saves: AtomicU64,
-    disk: Disk,
-    recovered: Waiting,
-    notes: Vec<String>,
-    suspects: Suspects,
-    confirmations: Confirmations,
-    /// The first error that ends it.
-    failure: Mutex<Option<anyhow::Error>>,
-    /// When it was first seen to be stopped.
-    stopped: OnceLock<Instant>,
-    /// True when the search has had its time.
-    searched: AtomicBool,
-    stop: &'static AtomicBool,
-    started: Instant,
-    seconds_before: f64,
-    run_here: AtomicU64,
-    background: Option<Background>,
-    /// What fails there, too, is no finding.
-    against: Option<Against>,
-    /// True when there is a finding that counts.
-    has_news: AtomicBool,
-    /// Processor time that had been spent when it was set up.
-    processor_time_before: Duration,
-    dumps: isa::Queue,
-    losses: Mutex<BTreeMap<String, Loss>>,
 }
 
 impl Campaign {
@@ -238,7 +138,7 @@ impl Campaign {
             recovered,
             notes,
             suspects,
-            confirmations: Confirmations::default(),
+            confirmations: Mutex::default(),
             failure: Mutex::default(),
             stopped: OnceLock::new(),
             searched: AtomicBool::new(false),
@@ -324,11 +224,6 @@ impl Campaign {
         &self.notes
     }
 
-    /// Devices that lost workers, or ended because they lost all.
-    pub fn losses(&self) -> BTreeMap<String, Loss> {
-        self.losses.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     /// Runs to the end, reporting to `progress` five times a second how it stands. What still runs when its time is long over is left behind:
     /// it is not counted, and runs again when the campaign goes on.
     ///
@@ -373,16 +268,6 @@ impl Campaign {
         self.note_failure(self.suspects.end());
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         failure.map_or(Ok(()), Err)
-    }
-
-    /// Keeps the first error, which ends the campaign.
-    fn note_failure(&self, result: anyhow::Result<()>) {
-        if let Err(error) = result {
-            // A folder that is gone is the reason of whatever cannot be written in it.
-            let error = self.folder.check().err().unwrap_or(error);
-            self.stop.store(true, Ordering::SeqCst);
-            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        }
     }
 
     /// What follows, given what has ended.
@@ -536,32 +421,6 @@ impl Campaign {
         });
     }
 
-    fn target(&self, name: &str) -> Option<&Target> {
-        self.targets.iter().find(|target| target.name == name)
-    }
-
-    /// Puts a saved finding into the queue of those whose machine code is wanted.
-    fn ask_for_dump(&self, device: &str, folder: &Path) {
-        if self.target(device).is_some_and(|target| target.executor.prints_machine_code()) {
-            self.dumps.ask(device, folder);
-        }
-    }
-
-    /// The statistics as they stand.
-    pub fn statistics(&self) -> Statistics {
-        let mut statistics = self.statistics.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        statistics.seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
-        statistics
-    }
-
-    fn update<T>(&self, f: impl FnOnce(&mut Statistics) -> T) -> T {
-        f(&mut self.statistics.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn update_device<T>(&self, target: &Target, f: impl FnOnce(&mut DeviceEntry) -> T) -> T {
-        self.update(|statistics| f(statistics.devices.entry(target.name.clone()).or_default()))
-    }
-
     fn save_state(&self) -> anyhow::Result<()> {
         let (coverage, statistics) = {
             let _whole = self.closed.write().unwrap_or_else(PoisonError::into_inner);
@@ -569,10 +428,6 @@ impl Campaign {
         };
         let state = State { save: self.saves.fetch_add(1, Ordering::SeqCst) + 1, statistics, ..self.state.clone() };
         self.folder.write(&state, &coverage)
-    }
-
-    fn coverage(&self) -> MutexGuard<'_, BTreeMap<String, Coverage>> {
-        self.coverage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -601,7 +456,7 @@ fn take_in_flight(folder: &Folder, targets: &[Target], statistics: &Statistics, 
 /// The program that a file in the folder of what is in flight stands for: a case by its number, or what ran in this process.
 fn program_in_flight(path: &Path, inputs: u64) -> Option<u64> {
     let stem = path.file_stem()?.to_str()?;
-    if stem.starts_with(device::RUNNING) {
+    if stem.starts_with(way::RUNNING) {
         let bytes = tangle_files::read(path, 8).ok()?;
         return Some(u64::from_le_bytes(bytes.try_into().ok()?));
     }

@@ -1,17 +1,14 @@
 //! Panics of tangle's own (of the generator, the oracle, the minimiser): each costs its program and no more. It is counted, kept in
 //! `panics/`, and makes the campaign end with an error.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::Context as _;
 use tangle_files::{create_folder, write_atomically};
 
-use super::Campaign;
+use super::running::Campaign;
+use crate::panics::message;
 use crate::target::Target;
-
-/// Longest message that is kept, in characters.
-const LONGEST: usize = 300;
 
 impl Campaign {
     /// Does a part of a program's way; `None` if tangle panicked.
@@ -46,10 +43,4 @@ impl Campaign {
         let case = self.shared(program).first_case();
         case.map_or(Ok(()), |case| write_atomically(&folder.join(format!("{number}.json")), case.to_json().as_bytes()))
     }
-}
-
-/// What a panic says.
-pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("tangle panicked: {}", tangle_report::text::shortened(text.unwrap_or("it does not say why"), LONGEST))
 }

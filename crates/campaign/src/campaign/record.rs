@@ -14,9 +14,9 @@ use tangle_report::finding::{CaseNumber, Finding};
 use tangle_report::statistics::{COMPILED, Statistics};
 use tangle_runner::Outcome;
 
-use super::Campaign;
 use super::in_flight::Batch;
 use super::recovered::Recovered;
+use super::running::Campaign;
 use crate::background::Request;
 use crate::failure;
 use crate::finding::finding;

@@ -1,8 +1,24 @@
 //! Parts of a campaign that ran with the same versions: another tangle or driver begins a new one.
 
-use super::folder::Section;
-use crate::target::Target;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 use tangle_report::statistics::Statistics;
+
+use crate::target::Target;
+
+/// A part of a campaign that ran with the same versions of everything.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Section {
+    /// Version of tangle.
+    pub tangle: String,
+    /// Version of each device's driver.
+    pub drivers: BTreeMap<String, String>,
+    /// The first case of each device.
+    pub first_cases: BTreeMap<String, u64>,
+    /// Seconds that the campaign had run when it began.
+    pub seconds: f64,
+}
 
 /// Begins a section unless the last one goes on; says what changed, a sentence each.
 pub(super) fn begin(sections: &mut Vec<Section>, targets: &[Target], statistics: &Statistics) -> Vec<String> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 
-use super::Campaign;
+use super::running::Campaign;
 use crate::isa;
 
 /// How far a campaign is.

@@ -12,14 +12,14 @@
 //! ([`Terms::Brief`]): what goes beyond them only waits, too.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use tangle_identity::{Kind, Signature};
 use tangle_report::statistics::{DeviceEntry, SignatureEntry, Statistics};
 use tangle_runner::{Outcome, Terms};
 
-use super::{Campaign, MOMENT};
+use super::running::{Campaign, MOMENT};
 use crate::failure;
 use crate::target::Target;
 
@@ -31,10 +31,6 @@ const PART: u32 = 5;
 
 /// The part of a campaign's time that is kept at its end for a hang that was never confirmed: one of so many.
 pub(super) const KEPT: u32 = 3;
-
-/// What confirmations have taken; locked by the one that runs.
-#[derive(Default)]
-pub(super) struct Confirmations(Mutex<Duration>);
 
 /// The right to run a program again.
 pub(super) struct Confirmation<'a> {
@@ -116,7 +112,7 @@ impl Campaign {
         if first().is_none() {
             return NextConfirmation::Nothing;
         }
-        let spent = match self.confirmations.0.try_lock() {
+        let spent = match self.confirmations.try_lock() {
             Ok(spent) => spent,
             Err(TryLockError::Poisoned(spent)) => spent.into_inner(),
             Err(TryLockError::WouldBlock) => return NextConfirmation::Wait,

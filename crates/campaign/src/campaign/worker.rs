@@ -8,13 +8,13 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use tangle_report::statistics::DeviceEntry;
 use tangle_runner::{Completion, DeviceStats, Outcome};
 
-use super::Campaign;
-use super::device::{NextProgram, Queue, Running};
 use super::in_flight::{InFlight, JobResult};
 use super::queue::Next;
 use super::record::Entered;
+use super::running::Campaign;
 use super::suspects::Pass;
 use super::timeouts::NextConfirmation;
+use super::way::{NextProgram, Queue, Running};
 use crate::executor::Worker;
 use crate::target::Target;
 

@@ -15,7 +15,7 @@ use tangle_program::variant::{FrontEnd, Language};
 use tangle_runner::Completion;
 
 use super::interpreter::Interpreter;
-use super::{BuiltIn, Description, Executor, Task, Worker, subgroup_size};
+use super::traits::{BuiltIn, Description, Executor, Task, Worker, subgroup_size};
 use crate::capabilities::Capabilities;
 use crate::prepare::Prepared;
 

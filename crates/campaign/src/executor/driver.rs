@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossbeam_channel::Sender;
 use tangle_runner::{Api, Completion, Device, DeviceOptions, DeviceStats, DriverConfig, DriverMode};
 
-use super::{Description, Executor, Runs, Task, Worker};
+use super::traits::{Description, Executor, Runs, Task, Worker};
 use crate::capabilities::{Capabilities, dialect};
 use crate::prepare::{Prepared, job, job_with};
 

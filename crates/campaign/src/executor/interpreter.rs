@@ -17,7 +17,7 @@ use tangle_program::case::interface::{LOG, MAP};
 use tangle_program::case::{Case, SubgroupSize};
 use tangle_runner::{BufferKind, Completed, Completion, Init, Job, Launch, LaunchOutput, Outcome};
 
-use super::{BuiltIn, Description, Executor, Task, Worker, subgroup_size};
+use super::traits::{BuiltIn, Description, Executor, Task, Worker, subgroup_size};
 use crate::capabilities::Capabilities;
 use crate::prepare::{Prepared, job_with, launch_output};
 

@@ -17,7 +17,7 @@ use tangle_oracle::rules::{MinimalReconvergence, Rules, Spec};
 use tangle_program::case::{Case, Launch, SubgroupSize};
 use tangle_runner::{Completed, Completion, Outcome};
 
-use super::{BuiltIn, Description, Executor, Runs, Task, Worker, subgroup_size};
+use super::traits::{BuiltIn, Description, Executor, Runs, Task, Worker, subgroup_size};
 use crate::capabilities::Capabilities;
 use crate::prepare::launch_output;
 

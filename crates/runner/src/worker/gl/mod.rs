@@ -16,8 +16,6 @@ mod failure;
 mod module;
 mod program;
 
-use tangle_files::text::Line;
-
 use crate::info::{DeviceInfo, DriverMode};
 use crate::job::{Job, Outcome, Stage};
 use crate::worker::backend::Backend;
