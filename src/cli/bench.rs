@@ -10,9 +10,10 @@ use tangle_campaign::plan::{Choice, INPUTS};
 use tangle_campaign::planted::{DriverCost, Question, Worth, worth};
 use tangle_campaign::target::Jobs;
 
+use super::args::{DeviceArgs, Found, duration, inputs, jobs};
 use super::output::OutputError;
+use super::output::say;
 use super::table::Table;
-use super::{DeviceArgs, Found, duration, inputs, jobs, say};
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -21,8 +21,9 @@ use tangle_report::SavedFinding;
 use tangle_report::text::shortened;
 use tangle_runner::config::Drivers;
 
+use super::args::{Found, duration, read_case, start, timeout, variable};
+use super::output::{say, say_stderr};
 use super::progress::Progress;
-use super::{Found, duration, read_case, say, say_stderr, start, timeout, variable};
 
 /// How a driver is built and opened.
 #[derive(clap::Args)]

@@ -11,7 +11,8 @@ use tangle_identity::switches::{Switches, Variable, variables};
 use tangle_program::case::Case;
 use tangle_report::SavedFinding;
 
-use super::{DeviceArgs, Found, read_case, say, say_stderr, variable};
+use super::args::{DeviceArgs, Found, read_case, variable};
+use super::output::{say, say_stderr};
 
 /// One thing is changed at a time, and a case that does not fail each time is left out. What makes a finding pass is saved in its folder
 /// (`switches.json`), and stands in its reports.

@@ -26,12 +26,14 @@ use tangle_report::html::bugs::{bug, file_name, index};
 use tangle_report::reporter::{Html, Markdown, Reporter as _};
 use tangle_report::subject::{Basis, Subject};
 
+use super::args::{DeviceArgs, Found, read_case};
 use super::blame::SwitchArgs;
 use super::exhibit;
 use super::output::put;
+use super::output::{say, say_stderr};
 use super::progress::watch;
 use super::table::Table;
-use super::{DeviceArgs, Found, Jobs, read_case, say, say_stderr};
+use tangle_campaign::target::Jobs;
 
 /// A folder in git, one file a bug. `tangle fuzz --known` and `tangle matrix` read it. docs/bugs.md says what is in a file.
 #[derive(clap::Args)]

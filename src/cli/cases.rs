@@ -7,7 +7,8 @@ use tangle_campaign::blackbox::case;
 use tangle_campaign::replay::find_cases;
 use tangle_files::write_atomically;
 
-use super::{Found, read_case, say, say_stderr};
+use super::args::{Found, read_case};
+use super::output::{say, say_stderr};
 
 /// The options with underscores are those that ClusterFuzz gives.
 #[derive(clap::Args)]

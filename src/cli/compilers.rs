@@ -2,9 +2,10 @@
 
 use tangle_compilers::{Compiler, TABLE};
 
+use super::args::Found;
 use super::output::put;
+use super::output::say;
 use super::table::Table;
-use super::{Found, say};
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -8,9 +8,11 @@ use tangle_campaign::corpus::{Addition, add};
 use tangle_campaign::reduce::ReduceOptions;
 use tangle_program::case::Case;
 
+use super::args::{DeviceArgs, Found, read_case};
 use super::deadline::{Deadline, Grace};
 use super::minimize::{LATE, STOP, watched};
-use super::{DeviceArgs, Found, Jobs, read_case, say, say_stderr};
+use super::output::{say, say_stderr};
+use tangle_campaign::target::Jobs;
 
 #[derive(clap::Args)]
 pub struct Args {

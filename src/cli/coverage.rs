@@ -16,10 +16,11 @@ use tangle_program::subgroup::{Category, OpInfo, SubgroupOp, TABLE};
 use tangle_program::types::Scalar;
 use tangle_report::text::thousands;
 
+use super::args::Found;
 use super::fuzz::{profile, tier};
 use super::output::OutputError;
+use super::output::say;
 use super::report::ReportArgs;
-use super::{Found, say};
 
 #[derive(clap::Args)]
 pub struct Args {

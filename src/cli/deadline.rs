@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::say_stderr;
+use super::output::say_stderr;
 
 /// How much longer a command may take than it should.
 #[derive(Clone, Copy)]

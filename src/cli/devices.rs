@@ -10,9 +10,10 @@ use tangle_program::case::{Stage, Tier};
 use tangle_program::subgroup::Category;
 use tangle_runner::{DeviceInfo, DriverMode, Subgroups};
 
+use super::args::{DriverArgs, Found};
 use super::output::put;
+use super::output::say;
 use super::table::Table;
-use super::{DriverArgs, Found, say};
 
 /// Three tables: what each device promises, which operations run in which of its stages, and what a campaign leaves out on it, with the reason.
 #[derive(clap::Args)]

@@ -14,7 +14,8 @@ use tangle_report::saved::{SavedFinding, SavedShader, promise};
 use tangle_report::subject::{Basis, Subject, TestedDevice};
 use tangle_runner::toolchain;
 
-use super::{DriverArgs, read_case, say_stderr, timeout};
+use super::args::{DriverArgs, read_case, timeout};
+use super::output::say_stderr;
 
 /// On which device to run, if on any.
 #[derive(clap::Args, Clone)]

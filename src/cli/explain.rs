@@ -8,7 +8,7 @@ use tangle_report::Reporter as _;
 use tangle_report::reporter::Text;
 use tangle_report::reporter::text::Colour;
 
-use super::Found;
+use super::args::Found;
 use super::exhibit::{RunArgs, load};
 use super::output::put;
 

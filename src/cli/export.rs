@@ -9,8 +9,10 @@ use tangle_program::case::SubgroupSize;
 use tangle_report::export::{bundle, exportable};
 use tangle_report::subject::{Basis, Elsewhere, Subject};
 
+use super::args::Found;
 use super::exhibit::{RunArgs, load, start_of, try_on};
-use super::{Found, foreign, say};
+use super::foreign;
+use super::output::say;
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -12,9 +12,10 @@ use tangle_judge::finding::Finding;
 use tangle_judge::run::judge;
 use tangle_report::html::module::{ModulePage, module_page};
 
+use super::args::{DriverArgs, Found};
 use super::deadline::{Deadline, Grace};
 use super::judge::{TIME, about, devices, reduced_on};
-use super::{DriverArgs, Found, say, say_stderr};
+use super::output::{say, say_stderr};
 
 /// Reads a finding of `tangle judge`; `None` for anything else.
 pub fn read(path: &Path) -> anyhow::Result<Option<Finding>> {

@@ -24,12 +24,13 @@ use tangle_report::Reporter as _;
 use tangle_report::reporter::Text;
 use tangle_report::statistics::{SignatureEntry, Statistics};
 
+use super::args::{DeviceArgs, Found, duration, inputs, jobs, severity};
 use super::deadline::{Deadline, Grace, NOT_OPEN};
 use super::output::put;
+use super::output::say_stderr;
 use super::progress::Progress;
 use super::summary::{print_counts, print_operations};
 use super::view::View;
-use super::{DeviceArgs, Found, duration, inputs, jobs, say_stderr, severity};
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -21,8 +21,8 @@ use tangle_judge::script::{self, Expectation};
 use tangle_judge::source::Source;
 use tangle_runner::{DeviceOptions, Inventory, ProbeOptions};
 
+use super::args::{DriverArgs, Found};
 use super::output::{put, say, say_stderr};
-use super::{DriverArgs, Found};
 
 #[derive(clap::Args)]
 pub struct Args {

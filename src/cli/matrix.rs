@@ -8,11 +8,13 @@ use tangle_campaign::replay::find_cases;
 use tangle_identity::Known;
 use tangle_report::matrix::{Matrix, MatrixRow, Meaning};
 
+use super::args::{DeviceArgs, Found, read_case};
 use super::output::put;
+use super::output::{say, say_stderr};
 use super::progress::watch;
 use super::report::ReportArgs;
 use super::table::Table;
-use super::{DeviceArgs, Found, Jobs, read_case, say, say_stderr};
+use tangle_campaign::target::Jobs;
 
 /// Runs each case on each device and shows the results side by side. For each driver that fails: which of its versions here do, and
 /// which do not. A pipeline that a compile-only driver creates says nothing about wrong results.

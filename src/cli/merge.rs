@@ -9,8 +9,9 @@ use tangle_report::Reporter as _;
 use tangle_report::reporter::Text;
 use tangle_report::text::thousands;
 
+use super::args::{Found, severity};
 use super::output::put;
-use super::{Found, say, say_stderr, severity};
+use super::output::{say, say_stderr};
 
 /// Findings are united by their contents, statistics added up. The order does not matter, what is merged twice counts once, and a merged
 /// folder can be merged into again: with the shards that came later, or with later states of the same ones. `tangle report` takes it as it

@@ -20,8 +20,10 @@ use tangle_minimizer::{Progress, Size, statements};
 use tangle_program::case::Case;
 use tangle_runner::config::Drivers;
 
+use super::args::{CompilerName, DriverArgs, Found, duration, read_case, timeout};
 use super::deadline::{Deadline, Grace, NOT_OPEN};
-use super::{CompilerName, DriverArgs, Found, duration, foreign, progress, read_case, say, say_stderr, timeout};
+use super::output::{say, say_stderr};
+use super::{foreign, progress};
 
 #[derive(clap::Args)]
 pub struct Args {

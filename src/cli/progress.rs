@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::terminal;
 
-use super::say_stderr;
+use super::output::say_stderr;
 use tangle_report::text::shortened;
 
 /// Time between two lines on a terminal.

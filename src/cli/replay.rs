@@ -11,9 +11,11 @@ use tangle_report::Reporter;
 use tangle_report::baseline::{Baseline, LineError, Patterns};
 use tangle_report::reporter::{self, Junit, names};
 
+use super::args::{DeviceArgs, Found, read_case, severity};
 use super::output::put;
+use super::output::say;
 use super::progress::watch;
-use super::{DeviceArgs, Found, Jobs, read_case, say, severity};
+use tangle_campaign::target::Jobs;
 
 const MORE: &str = "\
 A case on a device is called `device/case`; the case is its path in the folder without `.json`. docs/ci.md says more.

@@ -9,8 +9,10 @@ use tangle_files::write_atomically;
 use tangle_report::html::address;
 use tangle_report::reporter::{self, ReportError, Reporter, names};
 
+use super::args::Found;
 use super::exhibit::{RunArgs, load};
-use super::{Found, foreign, say, say_stderr};
+use super::foreign;
+use super::output::{say, say_stderr};
 
 #[derive(clap::Args)]
 pub struct Args {

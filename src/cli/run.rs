@@ -14,9 +14,11 @@ use tangle_program::variant::Variant;
 use tangle_report::SavedFinding;
 use tangle_report::text::thousands;
 
+use super::args::{DeviceArgs, Found, read_case};
 use super::output::put;
+use super::output::{say, say_stderr};
 use super::table::Table;
-use super::{DeviceArgs, Found, Jobs, read_case, say, say_stderr};
+use tangle_campaign::target::Jobs;
 
 /// With one device, its story; with several, a table, and the stories of those that the case finds something on.
 #[derive(clap::Args)]

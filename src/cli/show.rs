@@ -11,8 +11,9 @@ use tangle_oracle::predict::{LoggedEvent, predict};
 use tangle_program::case::Case;
 use tangle_program::tree::{SiteId, Stmt};
 
+use super::args::{DeviceArgs, Found, read_case};
 use super::output::put;
-use super::{DeviceArgs, Found, Jobs, read_case};
+use tangle_campaign::target::Jobs;
 
 #[derive(clap::Args)]
 pub struct Args {

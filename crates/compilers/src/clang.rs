@@ -15,7 +15,8 @@ use tangle_program::types::{Scalar, Shape, Type};
 use tangle_program::variant::Language;
 use tempfile::TempDir;
 
-use crate::{Call, Compiler, Failure, Found, absent, change_exprs, installed, started};
+use crate::compiler::{Call, Compiler, Failure, Found, absent, change_exprs, installed};
+use crate::started;
 
 pub(crate) const HLSL: Compiler = Compiler {
     name: "clang",

@@ -10,8 +10,9 @@ use tangle_features::Feature;
 use tangle_program::case::{SpirvVersion, Tier};
 use tangle_program::variant::Language;
 
+use crate::compiler::{Call, Compiler, Failure, Found, absent, installed};
 use crate::dxc_api::Library;
-use crate::{Call, Compiler, Failure, Found, absent, installed, started};
+use crate::started;
 
 pub(crate) const HLSL: Compiler = Compiler {
     name: "dxc",

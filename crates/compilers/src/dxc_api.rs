@@ -9,7 +9,8 @@ use std::path::Path;
 
 use tangle_files::linker;
 
-use crate::{Failure, started};
+use crate::compiler::Failure;
+use crate::started;
 
 /// A GUID.
 #[repr(C)]

@@ -10,7 +10,7 @@ use tangle_program::ops::BinaryOp;
 use tangle_program::tree::{Expr, walk_block};
 use tangle_program::variant::Language;
 
-use crate::{Call, Compiler, Failure, Found, change_exprs};
+use crate::compiler::{Call, Compiler, Failure, Found, change_exprs};
 
 pub(crate) const HLSL: Compiler = Compiler {
     name: "glslang",

@@ -14,6 +14,7 @@
 //! GLSL by glslang, what every case is without a choice, has no row: it is `tangle_runner::toolchain::compile`.
 
 mod clang;
+mod compiler;
 mod dxc;
 mod dxc_api;
 pub mod faults;
@@ -24,142 +25,17 @@ mod spirv_cross;
 pub mod started;
 mod tint;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::PathBuf;
 
 use tangle_analysis::validate::validate;
-use tangle_features::{Feature, of_stages_only};
-use tangle_program::case::{Case, SpirvVersion, Tier};
-use tangle_program::tree::{Block, Expr, Function};
-use tangle_program::variant::{FrontEnd, Language};
+use tangle_program::case::Case;
+use tangle_program::variant::FrontEnd;
+
+pub use compiler::{Call, Compiler, Failure, Found, Place, installed, set_place};
 
 /// Every compiler.
 pub static TABLE: &[Compiler] =
     &[glslang::HLSL, dxc::HLSL, slang::HLSL, clang::HLSL, naga::WGSL, tint::WGSL, spirv_cross::GLSL];
-
-/// A row.
-pub struct Compiler {
-    /// The name behind the `@`.
-    pub name: &'static str,
-    /// What it compiles.
-    pub language: Language,
-    /// What it is, for lists.
-    pub about: &'static str,
-    /// The strongest tier whose promise its modules can carry.
-    pub promise: Tier,
-    /// Features of Vulkan whose cases are not generated for it, beside those that the language has not.
-    pub lacks_features: &'static [Feature],
-    /// The oldest SPIR-V that it makes.
-    pub least_spirv: SpirvVersion,
-    /// What of a case it does not take although the language has it, in words; empty if it takes all.
-    pub lacks: fn(&Case) -> Vec<String>,
-    /// Replaces in a random case what it does not take.
-    pub fitted: fn(&mut Case),
-    /// Finds it: at a place that somebody named, or else where `./x setup` and the system have it.
-    pub find: fn(Option<&Path>) -> Result<Found, String>,
-    /// Makes SPIR-V of a shader whose entry point is `main`, with the target environment that goes with the version.
-    pub compile: fn(&Call<'_>) -> Result<Vec<u32>, Failure>,
-    /// The command line that does the same, for reports; `None` if there is none. `shader.hlsl`, or with the extension of its
-    /// language, is the source, `shader.spv` the module.
-    pub command: fn(SpirvVersion) -> Option<String>,
-}
-
-/// A compiler that is there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// The file: a library or a program; `None` for one that is part of tangle.
-    pub path: Option<PathBuf>,
-    /// The command that starts it, if it is a program that has to be started by another one.
-    pub prefix: Vec<String>,
-    /// Its version, on one line.
-    pub version: String,
-}
-
-/// What is compiled.
-#[derive(Clone, Copy, Debug)]
-pub struct Call<'a> {
-    /// The shader.
-    pub source: &'a str,
-    /// The version of SPIR-V.
-    pub version: SpirvVersion,
-    /// The compiler's file, as [`Compiler::find`] gave it.
-    pub path: Option<&'a Path>,
-    /// The command that starts it, as [`found`] gave it.
-    pub prefix: &'a [String],
-}
-
-/// Why there is no module.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// The compiler refuses the shader, crashes or hangs, and says or shows so.
-    Refused(String),
-    /// It does not run here, or was killed from outside: nothing is said of the shader.
-    Absent(String),
-}
-
-impl Compiler {
-    /// The name with the language.
-    pub fn front_end(&self) -> FrontEnd {
-        FrontEnd { language: self.language, compiler: self.name.to_owned() }
-    }
-
-    /// The features of Vulkan that neither it nor its language knows, and those of the stages that it is not given: all but compute.
-    pub fn without(&self) -> impl Iterator<Item = Feature> {
-        let promise = [
-            (Tier::SubgroupUniform, Feature::SubgroupUniformControlFlow),
-            (Tier::Maximal, Feature::MaximalReconvergence),
-        ];
-        let unpromised = promise.into_iter().filter(|(tier, _)| *tier > self.promise).map(|(_, feature)| feature);
-        let of_language: &[Feature] = match self.language {
-            Language::Glsl => &[],
-            Language::Hlsl => &[
-                Feature::SubgroupClustered,
-                Feature::SubgroupRotateClustered,
-                Feature::QuadControl,
-                Feature::Maintenance4,
-                Feature::ExpectAssume,
-                Feature::IntegerDotProduct,
-                Feature::ShaderInt8,
-            ],
-            Language::Wgsl => &[
-                Feature::SubgroupClustered,
-                Feature::SubgroupRotateClustered,
-                Feature::SubgroupPartitioned,
-                Feature::QuadControl,
-                Feature::Maintenance4,
-                Feature::ExpectAssume,
-                Feature::ShaderInt8,
-                Feature::ShaderInt16,
-                Feature::ShaderInt64,
-                Feature::ShaderFloat64,
-                Feature::SharedInt64Atomics,
-                Feature::BufferInt64Atomics,
-            ],
-        };
-        let of_stages = of_stages_only().iter();
-        of_language.iter().chain(self.lacks_features).copied().chain(unpromised).chain(of_stages)
-    }
-
-    /// Finds it, at a place that [`set_place`] named if it did.
-    ///
-    /// # Errors
-    /// Why it is not there, and how to get it.
-    pub fn found(&self) -> Result<Found, String> {
-        self.found_as(self.name)
-    }
-
-    /// Finds a build of it by the build's name.
-    fn found_as(&self, name: &str) -> Result<Found, String> {
-        let place = place(name);
-        if place.is_none() && name != self.name {
-            return Err(format!("it is a build of your own: --compiler {name}=PATH"));
-        }
-        let Place { path, prefix } = place.unwrap_or_default();
-        let found = (self.find)(Some(path).filter(|path| !path.as_os_str().is_empty()).as_deref())?;
-        Ok(Found { prefix, ..found })
-    }
-}
 
 /// The row of a front end; `None` if there is none. `clang.base` and `clang.patched` are builds of `clang`.
 pub fn row(front_end: &FrontEnd) -> Option<&'static Compiler> {
@@ -207,45 +83,6 @@ pub fn fitted(front_end: &FrontEnd, mut case: Case) -> Case {
     if validate(&of_compiler).is_ok() { of_compiler } else { of_language }
 }
 
-/// Has every expression of a case be changed, operands before what they are operands of. The function that it is in is given without its body.
-fn change_exprs(case: &mut Case, change: &mut dyn FnMut(&Function, &mut Expr)) {
-    fn of_expr(function: &Function, expr: &mut Expr, change: &mut dyn FnMut(&Function, &mut Expr)) {
-        expr.operands_mut().into_iter().for_each(|operand| of_expr(function, operand, change));
-        change(function, expr);
-    }
-    fn of_block(function: &Function, block: &mut Block, change: &mut dyn FnMut(&Function, &mut Expr)) {
-        for stmt in block {
-            stmt.direct_exprs_mut().into_iter().for_each(|expr| of_expr(function, expr, change));
-            stmt.nested_blocks_mut().into_iter().for_each(|block| of_block(function, block, change));
-        }
-    }
-    for function in &mut case.program.functions {
-        let declarations = Function { body: Block::new(), ..function.clone() };
-        of_block(&declarations, &mut function.body, change);
-    }
-}
-
-/// Where somebody's own build of a compiler is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    /// Its file or folder.
-    pub path: PathBuf,
-    /// A command that starts it, if it is a program: another C library's `ld-linux-x86-64.so.2 --library-path FOLDER`, say.
-    pub prefix: Vec<String>,
-}
-
-/// The places that somebody named.
-static PLACES: Mutex<BTreeMap<String, Place>> = Mutex::new(BTreeMap::new());
-
-/// Has a compiler, or a build of one, be the one at this place.
-pub fn set_place(name: &str, place: Place) {
-    PLACES.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name.to_owned(), place);
-}
-
-fn place(name: &str) -> Option<Place> {
-    PLACES.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(name).cloned()
-}
-
 /// Starts a compiler that is a program, and says what is wrong if the system cannot: a library is missing or too old, say.
 ///
 /// # Errors
@@ -258,16 +95,6 @@ pub fn check_start(found: &Found) -> Result<(), String> {
         Err(Failure::Absent(reason)) => Err(reason),
         Ok(_) | Err(Failure::Refused(_)) => Ok(()),
     }
-}
-
-/// The folder into which `./x setup --compilers` puts a compiler.
-pub fn installed(name: &str) -> Option<PathBuf> {
-    Some(tangle_files::cache_folder()?.join("compilers").join(name)).filter(|folder| folder.is_dir())
-}
-
-/// What to say of a compiler that is not there.
-fn absent(name: &str) -> String {
-    format!("it is not here: ./x setup --compilers {name}, or --compiler {name}=PATH")
 }
 
 #[cfg(test)]

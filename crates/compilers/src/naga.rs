@@ -10,7 +10,7 @@ use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Builtin, Expr, walk_block};
 use tangle_program::variant::Language;
 
-use crate::{Call, Compiler, Failure, Found, change_exprs};
+use crate::compiler::{Call, Compiler, Failure, Found, change_exprs};
 
 pub(crate) const WGSL: Compiler = Compiler {
     name: "naga",

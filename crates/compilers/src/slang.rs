@@ -10,7 +10,8 @@ use tangle_program::case::{Case, SpirvVersion, Tier};
 use tangle_program::tree::{Stmt, walk_block};
 use tangle_program::variant::Language;
 
-use crate::{Call, Compiler, Failure, Found, absent, installed, started};
+use crate::compiler::{Call, Compiler, Failure, Found, absent, installed};
+use crate::started;
 
 pub(crate) const HLSL: Compiler = Compiler {
     name: "slang",

@@ -8,7 +8,8 @@ use tangle_features::Feature;
 use tangle_program::case::{SpirvVersion, Stage, Tier};
 use tangle_program::variant::Language;
 
-use crate::{Call, Compiler, Failure, Found, absent, glslang, installed, started};
+use crate::compiler::{Call, Compiler, Failure, Found, absent, installed};
+use crate::{glslang, started};
 
 pub(crate) const GLSL: Compiler = Compiler {
     name: "spirv-cross",

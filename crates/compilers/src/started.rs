@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use tangle_files::{linker, words};
 
-use crate::Failure;
+use crate::compiler::Failure;
 
 /// The most processor time, seconds: a hundred times what the slowest of them takes for a shader.
 const SECONDS: libc::rlim_t = 20;

@@ -14,8 +14,9 @@ use tangle_features::Feature;
 use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
 use tangle_program::variant::Language;
 
+use crate::compiler::{Call, Compiler, Failure, Found, absent, installed};
+use crate::started;
 use crate::started::Server;
-use crate::{Call, Compiler, Failure, Found, absent, installed, started};
 
 pub(crate) const WGSL: Compiler = Compiler {
     name: "tint",

@@ -27,6 +27,7 @@ use tangle_runner::{
 use crate::edit::{MAP_WORDS, portable, with_lane_map};
 use crate::run::{Inputs, dispatch};
 use crate::steps::Steps;
+pub use crate::steps::Word;
 
 /// What executes modules.
 pub enum Device {
@@ -41,21 +42,6 @@ pub enum Device {
         /// What is wrong with it.
         fault: Option<Planted>,
     },
-}
-
-/// A word that differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Word {
-    /// `DescriptorSet`.
-    pub set: u32,
-    /// `Binding`.
-    pub binding: u32,
-    /// Byte offset.
-    pub offset: usize,
-    /// What has to be there.
-    pub expected: u32,
-    /// What the device left there.
-    pub found: u32,
 }
 
 /// What was compared.

@@ -3,10 +3,24 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use serde::{Deserialize, Serialize};
 use tangle_interpreter::LaneMap;
 use tangle_interpreter::trace::{Instance, Observer, Tangle, Write};
 
-use crate::device::Word;
+/// A word that differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Word {
+    /// `DescriptorSet`.
+    pub set: u32,
+    /// `Binding`.
+    pub binding: u32,
+    /// Byte offset.
+    pub offset: usize,
+    /// What has to be there.
+    pub expected: u32,
+    /// What the device left there.
+    pub found: u32,
+}
 
 /// A subgroup operation of one invocation.
 #[derive(Clone, Debug)]

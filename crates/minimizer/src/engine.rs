@@ -3,14 +3,77 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tangle_analysis::validate::validate;
 use tangle_emit::glsl::glsl;
 use tangle_program::case::Case;
+use tangle_program::tree::SiteId;
 
 use crate::passes::{Pass, TABLE, slice};
-use crate::{Check, MinimizeOptions, Minimized, Progress, Size};
+use crate::size::Size;
+
+/// How a case is minimised.
+#[derive(Clone, Debug)]
+pub struct MinimizeOptions {
+    /// How long at most; `None` for no end.
+    pub time: Option<Duration>,
+    /// How many candidates are given to the judge at most; `None` for no end.
+    pub candidates: Option<u64>,
+    /// How many candidates are given to the judge at a time, at most. Does not change the result.
+    pub batch: usize,
+    /// The log site where the failure shows. The case with that site only is tried first.
+    pub focus: Option<SiteId>,
+}
+
+impl Default for MinimizeOptions {
+    fn default() -> MinimizeOptions {
+        MinimizeOptions { time: None, candidates: None, batch: 4, focus: None }
+    }
+}
+
+/// What the judge says of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Check {
+    /// It fails the same way.
+    Fails,
+    /// The device did everything right, and something was compared.
+    Passes,
+    /// Neither: it fails in another way, nothing was compared, the device cannot run it.
+    Other,
+}
+
+/// Where the minimizer is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The smallest case so far that fails.
+    pub best: &'a Case,
+    /// Its size.
+    pub size: Size,
+    /// The pass that runs.
+    pub pass: &'static str,
+    /// Candidates that the judge was asked about.
+    pub tried: u64,
+    /// Candidates that became the best case.
+    pub accepted: u64,
+    /// True if `best` is new since the last call: the moment to save it.
+    pub improved: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Minimized {
+    /// The smallest case found that fails.
+    pub case: Case,
+    /// Of the candidates made from `case`, the one that passes and differs least.
+    pub neighbour: Option<Case>,
+    /// Candidates that the judge was asked about.
+    pub tried: u64,
+    /// Candidates that became the best case.
+    pub accepted: u64,
+    /// True if no candidate of any pass fails; false if it was stopped before that was known.
+    pub finished: bool,
+}
 
 /// What a device sees of a case, as a hash. Cases with one key have one answer.
 type Key = [u64; 2];

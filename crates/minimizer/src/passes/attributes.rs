@@ -4,7 +4,7 @@ use tangle_program::case::Case;
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::tree::Stmt;
 
-use super::{Candidates, each};
+use super::candidates::{Candidates, each};
 use crate::access::{StmtAt, each_stmt_mut, edit_stmt, stmts};
 use crate::size::has_attribute;
 

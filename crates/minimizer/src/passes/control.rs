@@ -5,7 +5,7 @@ use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::tree::{Arm, Expr, Label, Loop, LoopKind, Stmt};
 use tangle_program::types::{Scalar, Type};
 
-use super::{Candidates, Target, each, without_jumps};
+use super::candidates::{Candidates, Target, each, without_jumps};
 use crate::access::{StmtAt, edit_stmt, replace_stmt, stmts};
 use crate::size::stmt_weight;
 

@@ -4,7 +4,7 @@ use tangle_program::case::{Case, Data};
 use tangle_program::ops::BinaryOp;
 use tangle_program::tree::{Builtin, Expr};
 
-use super::{Candidates, chunks, each};
+use super::candidates::{Candidates, chunks, each};
 use crate::access::{each_expr_mut, exprs};
 
 /// A place that data come from.

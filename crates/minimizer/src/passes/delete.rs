@@ -3,7 +3,7 @@
 use tangle_program::case::Case;
 use tangle_program::tree::Stmt;
 
-use super::{Candidates, chunks, each};
+use super::candidates::{Candidates, chunks, each};
 use crate::access::{blocks, edit_block};
 use crate::size::stmt_weight;
 

@@ -8,8 +8,8 @@ use tangle_program::tree::Resource;
 use tangle_program::tree::{Arm, Builtin, Expr, Function, Label, LoopKind, Stmt};
 use tangle_program::types::{Scalar, Type};
 
+use super::candidates::{Candidates, each, smaller, splat, zero};
 use super::types::{component_of, opposite};
-use super::{Candidates, each, smaller, splat, zero};
 use crate::access::{ExprAt, StmtAt, edit_stmt, exprs, replace_expr, stmts};
 use crate::size::weight;
 

@@ -5,8 +5,8 @@ use tangle_program::tree::{
     Arg, Direction, Expr, Function, FunctionId, Local, Param, Program, Stmt, VarId, walk_block,
 };
 
+use super::candidates::{Candidates, each, zero};
 use super::variables::{drop_functions, drop_unused};
-use super::{Candidates, each, zero};
 use crate::access::{each_block_mut, each_expr_mut, each_stmt_mut, rename_vars};
 use crate::size::is_closed;
 

@@ -4,7 +4,7 @@ use tangle_program::case::{
     Case, Draw, EntryPoint, GroupId, InvocationId, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier,
 };
 
-use super::{Candidates, each};
+use super::candidates::{Candidates, each};
 
 /// The most workgroups of which each is tried alone.
 const ALONE: u32 = 8;

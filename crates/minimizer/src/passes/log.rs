@@ -4,9 +4,9 @@ use tangle_program::case::Case;
 use tangle_program::tree::{Expr, SiteId, Stmt, walk_block};
 use tangle_program::types::Scalar;
 
+use super::candidates::{Candidates, chunks, each};
 use super::slice::{self, site_of};
 use super::types::component_of;
-use super::{Candidates, chunks, each};
 use crate::access::{each_block_mut, edit_stmt, replace_stmt, stmts};
 
 /// Takes values out of log entries: halves, quarters, and so on down to single ones.

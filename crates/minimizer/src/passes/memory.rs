@@ -4,7 +4,7 @@ use tangle_program::case::Case;
 use tangle_program::memory::{ArrayId, StorageClass};
 use tangle_program::tree::{Expr, Program, Stmt};
 
-use super::{Candidates, each};
+use super::candidates::{Candidates, each};
 use crate::access::{each_expr_mut, each_stmt_mut, edit_stmt, stmts};
 
 /// Forgets what an atomic returns; lets arrays begin at zero; moves them to shared memory.

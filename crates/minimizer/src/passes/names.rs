@@ -4,7 +4,7 @@ use tangle_analysis::names;
 use tangle_program::case::Case;
 use tangle_program::tree::{Function, Stmt, walk_block};
 
-use super::{Candidates, each};
+use super::candidates::{Candidates, each};
 
 /// Everything at once, then sites and names alone.
 pub fn candidates(case: &Case) -> Candidates<'_> {

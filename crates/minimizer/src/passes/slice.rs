@@ -13,8 +13,8 @@ use std::collections::HashSet;
 use tangle_program::case::Case;
 use tangle_program::tree::{Arg, Block, Direction, Function, Program, SiteId, Stmt, VarId, walk_block};
 
+use super::candidates::{Candidates, chunks, each, zero};
 use super::variables::drop_unused;
-use super::{Candidates, chunks, each, zero};
 use crate::access::{reads, stmts};
 
 /// All sites (only what leads to none of them goes), then halves, quarters, and so on down to single ones.

@@ -8,7 +8,7 @@ use tangle_program::subgroup::Gives;
 use tangle_program::tree::{Arg, Expr, Function, FunctionId, Label, Stmt, VarId, walk_block};
 use tangle_program::types::{Scalar, Type};
 
-use super::{Candidates, each, splat};
+use super::candidates::{Candidates, each, splat};
 use crate::access::{each_expr_mut, each_stmt_mut};
 
 /// Keeps one component of a vector local. Where the whole vector was read, it is made of that one component.

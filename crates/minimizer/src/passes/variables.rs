@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use tangle_program::case::Case;
 use tangle_program::tree::{Expr, Function, FunctionId, Local, Program, Stmt, VarId, walk_block};
 
+use super::candidates::{Candidates, each};
 use super::memory::drop_unused_arrays;
-use super::{Candidates, each};
 use crate::access::{
     each_block_mut, each_expr_mut, each_stmt_mut, edit_block, mentioned, reads, rename_vars, replace_stmt, stmts,
     walk_expr_mut,

@@ -3,7 +3,7 @@
 use tangle_program::case::Case;
 use tangle_program::variant::{Printing, Variant};
 
-use super::{Candidates, chunks, each};
+use super::candidates::{Candidates, chunks, each};
 
 /// The front end's module as it is; then fewer passes of the optimiser, or fewer freedoms of the printer.
 pub fn candidates(case: &Case) -> Candidates<'_> {

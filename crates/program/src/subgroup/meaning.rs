@@ -2,7 +2,8 @@
 //!
 //! The rows of the table ([`super::TABLE`]) name these functions and the sentences that they follow.
 
-use super::{Fold, Instance, Reach, Ub, first_lanes, lanes};
+use super::fold::Fold;
+use super::row::{Instance, Reach, Ub, first_lanes, lanes};
 
 impl Instance<'_> {
     fn contains(&self, lane: usize) -> bool {

@@ -2,9 +2,115 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::fold::Fold;
 use super::meaning;
-use super::{Category, Defined, Fold, Gives, OpInfo, Param as P, Reach, Severity, Spread, Uniform};
-use crate::types::Scalar;
+use super::row::{Category, Defined, Gives, Meaning, Param, Param as P, Reach, Severity, Spread, Uniform};
+use crate::rule::RuleNumber;
+use crate::types::{Scalar, Type};
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct OpInfo {
+    /// The operation.
+    pub op: SubgroupOp,
+    /// The GLSL function, which is also the name in reports and statistics.
+    pub name: &'static str,
+    /// The name in cases (SPIR-V 1.6 §3.49.24 and the extensions of each): the instruction without `Op` and without the kind of its
+    /// operands (`OpGroupNonUniformIAdd`, `SMin` and `LogicalAnd` are `Add`, `Min` and `And`), then the group operation, or what else
+    /// distinguishes the operations of one instruction. Barriers are said by their scope and the memory that they order.
+    pub spirv: &'static str,
+    /// Category: decides extension and feature.
+    pub category: Category,
+    /// Operands in order, without the cluster size.
+    pub params: &'static [Param],
+    /// The result.
+    pub gives: Gives,
+    /// Component types allowed for [`Param::Value`]; empty if there is none.
+    pub scalars: &'static [Scalar],
+    /// True if a constant cluster size is the last argument.
+    pub clustered: bool,
+    /// Which lanes a result depends on.
+    pub reach: Reach,
+    /// Where its result is certainly defined.
+    pub defined: Defined,
+    /// How undefined operands spread.
+    pub spread: Spread,
+    /// When all lanes get the same.
+    pub uniform: Uniform,
+    /// How far it is from the operations that everybody knows: the minimizer prefers low ranks.
+    pub rank: u64,
+    /// How well results of float types stand. Those of other types are [`Severity::Hard`].
+    pub float_severity: Severity,
+    /// Document and section of `sentence`.
+    pub source: &'static str,
+    /// What the result is, word for word; `{}` stands for the name of the fold. Empty where the text has only a formula.
+    pub sentence: &'static str,
+    /// What it computes.
+    pub meaning: Meaning,
+}
+
+impl OpInfo {
+    /// The rule that its results of a type follow from.
+    pub fn rule(&self, scalar: Scalar) -> RuleNumber {
+        let of_operations = |number| RuleNumber::new('P', number);
+        match (self.op, self.category) {
+            (SubgroupOp::Elect, _) => RuleNumber::new('O', 11),
+            (SubgroupOp::AllEqual, _) => of_operations(13),
+            (_, Category::Quad | Category::QuadControl) => of_operations(11),
+            (_, Category::Clustered | Category::RotateClustered) => of_operations(10),
+            (_, Category::Partitioned) => of_operations(12),
+            (_, Category::Arithmetic) if scalar.is_float() => {
+                of_operations(if self.float_severity == Severity::Quality { 8 } else { 9 })
+            }
+            (_, Category::Ballot) if self.reach == Reach::Own => of_operations(5),
+            (_, Category::Arithmetic | Category::Ballot) => of_operations(3),
+            (
+                _,
+                Category::Basic | Category::Vote | Category::Shuffle | Category::ShuffleRelative | Category::Rotate,
+            ) => of_operations(1),
+        }
+    }
+
+    /// True if the result depends on which other lanes are in `T`, or on their operands.
+    pub const fn tangle_dependent(&self) -> bool {
+        !matches!(self.reach, Reach::Own)
+    }
+
+    /// True if some operands or some `T` give an undefined result.
+    pub const fn may_be_undefined(&self) -> bool {
+        !matches!(self.defined, Defined::Always)
+    }
+
+    /// True if the source of every lane's result is another lane or none, so that the results of one lane say nothing of other sources.
+    pub fn moves(&self) -> bool {
+        self.spread == Spread::Moves && self.uniform != Uniform::Always
+    }
+
+    /// How well results stand for a generic operand of this type.
+    pub const fn severity(&self, scalar: Scalar) -> Severity {
+        if scalar.is_float() { self.float_severity } else { Severity::Hard }
+    }
+
+    /// What the text in `source` says the result is, for a generic operand of this type.
+    pub fn quotation(&self, scalar: Scalar) -> String {
+        match self.op.fold() {
+            Some(fold) if self.clustered => self.sentence.replace("{}", fold.noun(scalar).trim_end_matches(" <value>")),
+            Some(fold) => self.sentence.replace("{}", fold.noun(scalar)),
+            None => self.sentence.into(),
+        }
+    }
+
+    /// The result type for a generic operand of type `value`; `None` for statements.
+    pub fn result_type(&self, value: Option<Type>) -> Option<Type> {
+        match self.gives {
+            Gives::Nothing => None,
+            Gives::Same => value,
+            Gives::Bool => Some(Type::BOOL),
+            Gives::Uint => Some(Type::UINT),
+            Gives::Mask => Some(Type::MASK),
+        }
+    }
+}
 
 const ANY_TYPE: &[Scalar] = &Scalar::ALL;
 /// What partitioned operations take here. Floats would need rules for NaN and signed zeros of the partition (docs/rules.md, rule P12).

@@ -22,6 +22,7 @@ mod expected;
 mod readme;
 mod repro;
 mod runs;
+mod source;
 mod vkrunner;
 
 use std::fmt::Write as _;
@@ -29,11 +30,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tangle_features::{Needs, needs};
+use tangle_features::needs;
 use tangle_identity::account::Account;
 use tangle_identity::signature::Kind;
 use tangle_oracle::predict::NotDefined;
-use tangle_oracle::relation::{Relation, relations};
+use tangle_oracle::relation::relations;
 use tangle_program::case::{Case, Stage};
 
 use crate::finding::SaveError;
@@ -42,45 +43,14 @@ use crate::text::{capital, without_folders};
 
 pub use environment::{Property, properties};
 use expected::Expected;
+pub use source::FILES;
+use source::{Source, row};
 
 /// The files of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bundle {
     /// Name and contents of each file.
     pub files: Vec<(String, Vec<u8>)>,
-}
-
-/// Every file that a bundle can have, and what it is. One that ends with a dot has the extension of the case ([`Case::extension`]).
-pub const FILES: [(&str, &str); 8] = [
-    ("README.md", "this text"),
-    ("repro.c", "one C program against the Vulkan loader that checks itself"),
-    ("case.amber", "the same for Amber (AmberScript)"),
-    ("case.shader_test", "the same for VkRunner"),
-    ("shader.spvasm", "the disassembly of the module"),
-    ("shader.spv", "the module that the driver got"),
-    ("shader.", "the shader"),
-    ("neighbour.", "the nearest program that passes"),
-];
-
-/// The row of a file.
-fn row(file: &str) -> Option<usize> {
-    FILES.iter().position(|(name, _)| file == *name || name.ends_with('.') && file.starts_with(name))
-}
-
-/// What the files are made from.
-struct Source<'a> {
-    case: &'a Case,
-    glsl: &'a str,
-    spirv: &'a [u32],
-    disassembly: &'a str,
-    /// What every right device with the lane map has to do, whoever it lets execute together where that is its choice.
-    account: Option<&'a Account<'a>>,
-    /// Words that cannot stand together, where the device has a choice: what the finding shows, if no word is wrong by itself.
-    relations: &'a [Relation],
-    /// One line.
-    title: String,
-    /// A few lines.
-    story: String,
 }
 
 /// Why there is no bundle.
@@ -222,27 +192,6 @@ fn story(analysis: &Analysis<'_>) -> String {
     text
 }
 
-/// Adds lines, each behind `prefix`, wherever the texts have line breaks.
-fn comment(text: &mut String, prefix: &str, texts: &[&str]) {
-    for line in texts.iter().flat_map(|text| if text.is_empty() { vec![""] } else { text.lines().collect() }) {
-        let _ = writeln!(text, "{}", format!("{prefix}{line}").trim_end());
-    }
-}
-
-/// The words of the input buffer: `inputs[k][invocation]` as word `invocation * K + k`.
-fn input_words(case: &Case) -> Vec<u32> {
-    let invocations = case.entry_point.invocations() as usize;
-    let of_invocation = |i: usize| case.data.inputs.iter().map(move |input| input.get(i).copied().unwrap_or(0));
-    (0..invocations).flat_map(of_invocation).collect()
-}
-
-/// The words of the uniform buffer: an array of `uvec4`s.
-fn uniform_words(case: &Case) -> Vec<u32> {
-    let mut words = case.data.uniforms.clone();
-    words.resize(words.len().next_multiple_of(4), 0);
-    words
-}
-
 impl Bundle {
     /// Writes the files into a folder: a new one, or one that holds nothing but a bundle.
     ///
@@ -271,31 +220,5 @@ impl Bundle {
     /// The contents of a file.
     pub fn file(&self, name: &str) -> Option<&[u8]> {
         self.files.iter().find(|(file, _)| *file == name).map(|(_, contents)| contents.as_slice())
-    }
-}
-
-/// What each format cannot carry of a case: the file, and one line for each thing.
-fn limits(source: &Source<'_>, needs: &Needs) -> [(&'static str, Vec<String>); 2] {
-    [("case.amber", amber::limits(source, needs)), ("case.shader_test", vkrunner::limits(source, needs))]
-}
-
-/// What a relation says, in a line.
-fn broken_rule(relation: &Relation) -> String {
-    match relation.rule {
-        Some(rule) => rule.text().to_owned(),
-        None => "no choice of the device gives these values together".into(),
-    }
-}
-
-/// What neither AmberScript nor VkRunner can say about the lane map.
-fn map_limit(source: &Source<'_>, first: &str) -> String {
-    match source.account {
-        Some(_) => format!(
-            "A device that places invocations in other lanes fails at the first {first}, where repro.c says that it cannot judge."
-        ),
-        None => {
-            "It expects nothing: the script passes if the program ends. repro.c checks the rules of the lane map, too."
-                .into()
-        }
     }
 }

@@ -7,7 +7,8 @@ use tangle_features::Needs;
 use tangle_program::case::Case;
 use tangle_program::variant::{Compiled, Printing, Variant};
 
-use super::{FILES, Source, amber, environment, limits, row, vkrunner};
+use super::source::{FILES, Source, row};
+use super::{amber, environment, vkrunner};
 use crate::difference::difference;
 use crate::subject::{Analysis, Basis, Elsewhere, Subject};
 use crate::text::capital;
@@ -409,6 +410,11 @@ fn fenced(code: &str, language: &str) -> String {
         fence.push('`');
     }
     format!("{fence}{language}\n{code}\n{fence}")
+}
+
+/// What each format cannot carry of a case: the file, and one line for each thing.
+fn limits(source: &Source<'_>, needs: &Needs) -> [(&'static str, Vec<String>); 2] {
+    [("case.amber", amber::limits(source, needs)), ("case.shader_test", vkrunner::limits(source, needs))]
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use tangle_program::resource::ResourceClass;
 
 use super::demand::demands;
 use super::expected::Expected;
-use super::{Source, broken_rule, input_words, uniform_words};
+use super::source::{Source, broken_rule, input_words, uniform_words};
 
 const TEMPLATE: &str = include_str!("repro.c");
 

@@ -14,7 +14,7 @@ use super::demand::{demands, extensions, nameless, vulkan_minor};
 use super::expected::Expected;
 use super::repro::{array_words, log_words};
 use super::runs::{Run, runs_of};
-use super::{Source, broken_rule, comment, input_words, map_limit, uniform_words};
+use super::source::{Source, broken_rule, comment, input_words, map_limit, uniform_words};
 
 /// Words on one line of hexadecimal data.
 const ROW: usize = 8;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tangle_oracle::coverage::Coverage;
 
-use super::{ReportError, Reporter};
+use super::traits::{ReportError, Reporter};
 use crate::campaign::Campaign;
 use crate::html;
 use crate::matrix::Matrix;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tangle_identity::Signature;
 use tangle_oracle::coverage::Coverage;
 
-use super::{ReportError, Reporter};
+use super::traits::{ReportError, Reporter};
 use crate::campaign::Campaign;
 use crate::matrix::{Matrix, MatrixDevice, MatrixRow, Meaning};
 use crate::replay::{Record, Replay};

@@ -4,7 +4,7 @@
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 use tangle_program::subgroup::Severity;
 
-use super::{ReportError, Reporter};
+use super::traits::{ReportError, Reporter};
 use crate::baseline::Status;
 use crate::campaign::Campaign;
 use crate::replay::{Record, Replay};

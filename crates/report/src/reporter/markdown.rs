@@ -7,7 +7,7 @@ use tangle_analysis::context::Context;
 use tangle_oracle::coverage::{Cell, Coverage, Fill, reachable};
 use tangle_program::subgroup::TABLE;
 
-use super::{ReportError, Reporter};
+use super::traits::{ReportError, Reporter};
 use crate::campaign::Campaign;
 use crate::export::readme;
 use crate::matrix::{Matrix, MatrixRow};

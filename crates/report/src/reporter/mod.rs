@@ -7,70 +7,16 @@ pub mod json;
 pub mod junit;
 pub mod markdown;
 pub mod text;
+mod traits;
 
-use std::collections::BTreeMap;
 use std::path::Path;
-
-use tangle_oracle::coverage::Coverage;
-
-use crate::campaign::Campaign;
-use crate::matrix::Matrix;
-use crate::replay::Replay;
-use crate::subject::Analysis;
 
 pub use html::Html;
 pub use json::Json;
 pub use junit::Junit;
 pub use markdown::Markdown;
 pub use text::Text;
-
-/// Something could not be shown.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ReportError(pub String);
-
-/// A format. What it has no form for is `None`.
-pub trait Reporter: Sync {
-    /// A finding.
-    ///
-    /// # Errors
-    /// If it cannot be written in this format.
-    fn finding(&self, _finding: &Analysis<'_>) -> Result<Option<String>, ReportError> {
-        Ok(None)
-    }
-
-    /// A campaign.
-    ///
-    /// # Errors
-    /// If it cannot be written in this format.
-    fn campaign(&self, _campaign: &Campaign) -> Result<Option<String>, ReportError> {
-        Ok(None)
-    }
-
-    /// What came of a folder of cases.
-    ///
-    /// # Errors
-    /// If it cannot be written in this format.
-    fn replay(&self, _replay: &Replay) -> Result<Option<String>, ReportError> {
-        Ok(None)
-    }
-
-    /// Cases against devices.
-    ///
-    /// # Errors
-    /// If it cannot be written in this format.
-    fn matrix(&self, _matrix: &Matrix) -> Result<Option<String>, ReportError> {
-        Ok(None)
-    }
-
-    /// What was covered on each device, by its name.
-    ///
-    /// # Errors
-    /// If it cannot be written in this format.
-    fn coverage(&self, _by_device: &BTreeMap<String, Coverage>) -> Result<Option<String>, ReportError> {
-        Ok(None)
-    }
-}
+pub use traits::{ReportError, Reporter};
 
 /// Every format, by the extension of its files.
 pub const FORMATS: &[(&str, &dyn Reporter)] =

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use tangle_identity::account::State;
 use tangle_identity::rule::Rule;
 
-use super::{ReportError, Reporter};
+use super::traits::{ReportError, Reporter};
 use crate::campaign::Campaign;
 use crate::replay::Replay;
 use crate::statistics::{DeviceEntry, PanicEntry};
