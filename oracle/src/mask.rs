@@ -118,6 +118,16 @@ impl Mask {
     }
 }
 
+/// The lowest lane of a set.
+pub(crate) const fn lowest(lanes: u128) -> u128 {
+    lanes & lanes.wrapping_neg()
+}
+
+/// The highest lane of a set; none of none.
+pub(crate) const fn highest(lanes: u128) -> u128 {
+    if lanes == 0 { 0 } else { 1 << (127 - lanes.leading_zeros()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

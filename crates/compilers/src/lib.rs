@@ -99,6 +99,8 @@ pub fn check_start(found: &Found) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use tangle_features::Feature;
+
     use super::*;
 
     #[test]

@@ -1,6 +1,8 @@
 //! Instructions that compute, for all lanes of a tangle at once.
 
-use super::{Machine, POISON, Stop};
+use super::Machine;
+use super::reasons::POISON;
+use super::stop::Stop;
 use crate::alu::{self, Fault};
 use crate::code::*;
 use crate::faults::Planted;

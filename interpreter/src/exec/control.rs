@@ -2,61 +2,14 @@
 
 use std::cell::Cell;
 
-use super::converge;
-use super::reasons::NOWHERE;
-use super::{Machine, POISON, Stop};
+use super::frame::{Frame, Kind, NO_BLOCK, Running};
+use super::reasons::{NOWHERE, POISON};
+use super::stop::Stop;
+use super::{Machine, classes};
 use crate::code::*;
 use crate::faults::Planted;
 use crate::lanes::Lanes;
 use crate::outcome::{Rule, Why};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Selection,
-    Switch,
-    Loop,
-    Call,
-}
-
-/// A construct that lanes are in, or a call: who waits where.
-#[derive(Clone, Debug)]
-pub(super) struct Frame {
-    pub(super) kind: Kind,
-    /// [`NO_BLOCK`] where there is none.
-    pub(super) header: u32,
-    pub(super) merge: u32,
-    pub(super) continues: u32,
-    /// Blocks still to be run.
-    pub(super) pending: Vec<(u32, Lanes)>,
-    /// Case labels in the order of fallthrough, with who waits there.
-    pub(super) labels: Vec<(u32, Lanes)>,
-    pub(super) at_merge: Lanes,
-    pub(super) at_continue: Lanes,
-    pub(super) at_header: Lanes,
-    /// For a call: where it goes on, and its destinations.
-    pub(super) resume: (u32, u32),
-    /// What the tier needs to know of the entry.
-    pub(super) entry: converge::Entry,
-}
-
-pub(super) const NO_BLOCK: u32 = u32::MAX;
-
-impl Frame {
-    /// Bytes, at `n` invocations.
-    pub(super) fn size(&self, n: usize) -> usize {
-        let sets = 6 + self.labels.len();
-        let classes = if self.entry.has_classes() { 4 * n } else { 0 };
-        size_of::<Frame>() + sets * (n / 8 + size_of::<(u32, Lanes)>()) + classes
-    }
-}
-
-/// The tangle that runs.
-#[derive(Clone, Debug)]
-pub(super) struct Running {
-    pub(super) block: u32,
-    pub(super) at: u32,
-    pub(super) lanes: Lanes,
-}
 
 impl<'a> Machine<'a> {
     pub(super) fn call_frame(&self, resume: (u32, u32)) -> Frame {
@@ -75,7 +28,7 @@ impl<'a> Machine<'a> {
             at_continue: Lanes::none(self.n),
             at_header: Lanes::none(self.n),
             resume,
-            entry: converge::Entry::default(),
+            entry: classes::Entry::default(),
         }
     }
 
@@ -480,7 +433,7 @@ impl<'a> Machine<'a> {
     }
 
     /// All lanes that returned go on after the call.
-    fn leave_call(&mut self, (block, at): (u32, u32), entry: converge::Entry, lanes: Lanes) -> Running {
+    fn leave_call(&mut self, (block, at): (u32, u32), entry: classes::Entry, lanes: Lanes) -> Running {
         let code = self.code;
         let inst = &code.insts[at as usize];
         let mut receiving = lanes.clone();

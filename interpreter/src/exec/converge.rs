@@ -1,129 +1,13 @@
 //! Who executes an instruction together, by the rules of the tier. See the crate's page, "Convergence".
 
-use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::{Layout, Machine, Subgroup};
+use super::Machine;
+use super::classes::Entry;
+use super::layout::Subgroup;
 use crate::dispatch::Tier;
 use crate::faults::Planted;
 use crate::lanes::Lanes;
-
-/// Classes of lanes that are known to be together.
-#[derive(Debug)]
-pub(crate) struct Classes {
-    of: Vec<u32>,
-    next: u32,
-    /// Some lane is in another class than 0.
-    several: bool,
-}
-
-impl Classes {
-    pub fn new(n: usize) -> Classes {
-        Classes { of: vec![0; n], next: 1, several: false }
-    }
-
-    fn fresh(&mut self) -> u32 {
-        self.next = self.next.wrapping_add(1).max(1);
-        self.next
-    }
-
-    /// Lanes of one class with the same decision stay in one class.
-    fn split(&mut self, lanes: &Lanes, decision: impl Fn(usize) -> u64) {
-        let mut known: FxHashMap<(u32, u64), u32> = FxHashMap::default();
-        for slot in lanes.iter() {
-            let key = (self.of[slot], decision(slot));
-            let class = match known.get(&key) {
-                Some(&class) => class,
-                None => {
-                    let class = self.fresh();
-                    known.insert(key, class);
-                    class
-                }
-            };
-            self.of[slot] = class;
-        }
-        self.several = true;
-    }
-
-    /// The class of all of these lanes, if they are in one.
-    fn common(&self, mut lanes: impl Iterator<Item = usize>) -> Option<u32> {
-        let first = self.of[lanes.next()?];
-        lanes.all(|slot| self.of[slot] == first).then_some(first)
-    }
-}
-
-/// What is remembered of the entry into a construct.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Entry {
-    /// Tier maximal: the classes of all lanes; none if there was one class only.
-    classes: Option<Vec<u32>>,
-    /// The other tiers: control flow was uniform for the workgroup.
-    workgroup: bool,
-    /// Bit `s`: it was for subgroup `s`.
-    subgroups: SmallVec<[u64; 2]>,
-}
-
-impl Entry {
-    /// True if it has the class of every lane.
-    pub fn has_classes(&self) -> bool {
-        self.classes.is_some()
-    }
-}
-
-/// What earlier runs of the same dispatch found out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Knowledge {
-    /// Subgroup instructions (workgroup, number × subgroups + subgroup) whose visitors do not all come together.
-    open: FxHashSet<(u32, u32)>,
-    /// Subgroups (workgroup, subgroup) with lost lanes, which may visit any instruction.
-    haunted: FxHashSet<(u32, u32)>,
-    /// The rule of visitors is not used at all.
-    pub no_claims: bool,
-    /// Locations (object, granule) of atomics whose order is open.
-    pub contended: FxHashSet<(u32, u32)>,
-}
-
-/// What this run assumes: that the lanes that execute a subgroup instruction together, on one path, are all that ever visit it.
-#[derive(Debug)]
-pub(crate) struct Claims {
-    visitors: Vec<u128>,
-    /// The lanes that every claim so far names; all ones without a claim.
-    claimed: Vec<u128>,
-    any: bool,
-}
-
-impl Claims {
-    pub fn new(tier: Tier, count: usize) -> Claims {
-        let count = if tier == Tier::Maximal { 0 } else { count };
-        Claims { visitors: vec![0; count], claimed: vec![u128::MAX; count], any: false }
-    }
-
-    pub fn any(&self) -> bool {
-        self.any
-    }
-
-    /// Adds what was assumed wrongly to the knowledge; true if there is any.
-    pub fn check(&self, workgroup: u32, layout: &Layout, lost: &Lanes, knowledge: &mut Knowledge) -> bool {
-        let subgroups = layout.subgroups.len();
-        let mut wrong = false;
-        let haunted: Vec<bool> =
-            layout.subgroups.iter().map(|subgroup| lost.iter().any(|slot| subgroup.lanes.contains(slot))).collect();
-        for (at, (&visitors, &claimed)) in self.visitors.iter().zip(&self.claimed).enumerate() {
-            if claimed == u128::MAX {
-                continue;
-            }
-            let subgroup = at % subgroups;
-            let whole = claimed == layout.subgroups[subgroup].live;
-            if haunted[subgroup] && !whole {
-                wrong |= knowledge.haunted.insert((workgroup, subgroup as u32));
-            }
-            if claimed != visitors {
-                wrong |= knowledge.open.insert((workgroup, at as u32));
-            }
-        }
-        wrong
-    }
-}
 
 impl Machine<'_> {
     /// The lanes of a subgroup that run now.

@@ -14,13 +14,15 @@
 
 use std::f64::consts::{LN_2, PI};
 
+use super::Machine;
 use super::accuracy::{
     Answer, Number, above, below, between, between_all, division_roundings, exponential, inherited, ldexp, logarithm,
     sine, widen, within_ulps,
 };
 use super::expansion::{Expansion, bytes_of_column};
 use super::format::{add, decode, encode, exponent_of, format, mul, nearest, neighbours, scaled, ulp};
-use super::{Machine, POISON, Stop};
+use super::reasons::POISON;
+use super::stop::Stop;
 use crate::alu;
 use crate::code::*;
 use crate::decode::FloatModes;

@@ -1,8 +1,10 @@
 //! Subgroup operations (SPIR-V 1.6 §3.52.24): functions of the tangle of one subgroup and the operands of its lanes.
 
+use super::Machine;
 use super::accuracy::{Answer, Number};
 use super::format::encode;
-use super::{Machine, POISON, Stop};
+use super::reasons::POISON;
+use super::stop::Stop;
 use crate::alu;
 use crate::code::*;
 use crate::decode::GROUP_TAG;

@@ -1,6 +1,7 @@
 //! Images: where a texel is, and how many there are.
 
-use super::{Machine, POISON};
+use super::Machine;
+use super::reasons::POISON;
 use crate::alu;
 use crate::code::*;
 use crate::outcome::Why;

@@ -13,11 +13,11 @@ mod sync;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Machine, Reasons, Stop};
+use super::reasons::{NOWHERE, Reasons};
+use super::stop::Stop;
 use crate::code::*;
 use crate::dispatch::Dispatch;
 use crate::outcome::{Error, Why};
-use order::{Order, Shadow};
 pub(crate) use sparse::Budget;
 use sparse::{PAGE, Sparse};
 use sync::Sync;
@@ -27,6 +27,32 @@ const SCALARS_PER_STEP: u64 = 256;
 const MIXED: u8 = u8::MAX;
 /// Several readers: with this bit, the index of a list.
 const MANY: u32 = 1 << 31;
+
+/// Who accessed a granule last. Invocations are counted from 1 over the whole dispatch.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shadow {
+    writer: u32,
+    written: u32,
+    reader: u32,
+    read: u32,
+    /// The last atomic.
+    atomic: u32,
+    acted: u32,
+    /// What the atomics since then were: 0 none, 1 loads, else an operator; [`MIXED`].
+    kind: u8,
+}
+
+/// What a barrier has ordered, for one kind of memory.
+#[derive(Clone, Debug, Default)]
+struct Order {
+    /// Accesses up to this time are ordered before everything that follows.
+    floor: u32,
+    now: Vec<u32>,
+    /// By invocation and lane of its subgroup: the time up to which that lane's accesses are ordered before it. Empty before the first subgroup
+    /// barrier.
+    seen: Vec<u32>,
+    lanes: usize,
+}
 
 /// The memory of a variable.
 #[derive(Clone, Debug, Default)]
@@ -196,7 +222,7 @@ impl Memory {
             sync.begin_workgroup(self.n, &mut self.budget)?;
         }
         self.fenced = vec![Orders::default(); self.n as usize];
-        let never = reasons.taint(Why::Uninitialised, super::NOWHERE);
+        let never = reasons.taint(Why::Uninitialised, NOWHERE);
         for bytes in &mut self.objects {
             let Some(object) = bytes.object.map(|object| &code.objects[object as usize]) else { continue };
             if matches!(object.kind, ObjectKind::Workgroup(_)) {
@@ -290,8 +316,4 @@ fn write(bytes: &mut [u8], value: u64, size: usize) {
         2 => bytes[..2].copy_from_slice(&value[..2]),
         _ => bytes[0] = value[0],
     }
-}
-
-impl Machine<'_> {
-    // ---- addresses ----
 }

@@ -4,11 +4,13 @@
 //!   control.rs    terminators, constructs, calls: which lanes run next; converge.rs: by the rules of a tier
 //!   compute.rs    instructions on values; float.rs, expansion.rs, format.rs, accuracy.rs: floating point; group.rs: subgroup operations
 //!   memory.rs     memory and the instructions that access it; image.rs: texels
+//!   classes.rs    which lanes are known to be together; frame.rs: constructs and calls; layout.rs: the lane map
 //!   columns.rs    the values of registers
 //!   reasons.rs    why a value is not determined
 //! ```
 
 mod accuracy;
+mod classes;
 mod columns;
 mod compute;
 mod control;
@@ -16,60 +18,34 @@ mod converge;
 mod expansion;
 mod float;
 pub(crate) mod format;
+mod frame;
 mod group;
 mod image;
+mod layout;
 mod memory;
 mod reasons;
+mod stop;
 
 use rspirv::spirv::{self, BuiltIn};
 
 use crate::alu::Fault;
 use crate::code::*;
 use crate::decode::{FloatModes, Names};
-use crate::dispatch::{Dispatch, LanePosition, Tier};
+use crate::dispatch::{Dispatch, Tier};
 use crate::faults::Planted;
 use crate::lanes::Lanes;
 use crate::outcome::{Location, Rule, UndefinedBehaviour, Why};
 use crate::trace::{Instance, Observer, Tangle};
+pub(crate) use classes::Knowledge;
+use classes::{Claims, Classes};
 pub(crate) use columns::Columns;
-use control::{Frame, NO_BLOCK, Running};
-use converge::Claims;
-pub(crate) use converge::Knowledge;
 use expansion::Expansions;
+use frame::{Frame, NO_BLOCK, Running};
+pub(super) use layout::{Layout, Subgroup};
 pub(crate) use memory::Memory;
-use reasons::NOWHERE;
+use reasons::{NOWHERE, POISON};
 pub(crate) use reasons::{Reasons, location};
-
-/// Taints with this bit are undefined values; the others are open ones. The greater of two taints is that of what depends on both.
-pub(super) const POISON: u32 = 1 << 31;
-
-/// Why a run stopped early.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    Undefined(Box<UndefinedBehaviour>),
-    /// Whether the behaviour is undefined at this place depends on the path of lost invocations.
-    Undecided(u32),
-    /// The limit of memory is reached.
-    Memory,
-}
-
-/// A subgroup of the workgroup that runs.
-#[derive(Clone, Debug)]
-pub(crate) struct Subgroup {
-    pub lanes: Lanes,
-    /// Bit `k`: lane `k` exists.
-    pub live: u128,
-    /// By lane: local invocation index, or `u32::MAX`.
-    pub slots: Vec<u32>,
-}
-
-/// The lane map of one workgroup.
-#[derive(Clone, Debug)]
-pub(crate) struct Layout {
-    pub size: u32,
-    pub subgroups: Vec<Subgroup>,
-    pub places: Vec<LanePosition>,
-}
+pub(crate) use stop::Stop;
 
 pub(crate) struct Machine<'a> {
     code: &'a Code,
@@ -86,7 +62,7 @@ pub(crate) struct Machine<'a> {
     /// [`Machine::expansions`] take more memory than there is.
     exhausted: bool,
     frames: Vec<Frame>,
-    classes: converge::Classes,
+    classes: Classes,
     claims: Claims,
     knowledge: &'a Knowledge,
     lost: Lanes,
@@ -144,7 +120,7 @@ impl<'a> Machine<'a> {
             expansions: Expansions::default(),
             exhausted: false,
             frames: Vec::new(),
-            classes: converge::Classes::new(n),
+            classes: Classes::new(n),
             claims: Claims::new(shared.tier, shared.code.group_count as usize * layout.subgroups.len()),
             knowledge: shared.knowledge,
             lost: Lanes::none(n),

@@ -3,10 +3,12 @@
 use rspirv::spirv;
 use rustc_hash::FxHashMap;
 
-use super::POISON;
 use crate::code::*;
 use crate::decode::Names;
 use crate::outcome::{Location, Reason, Why};
+
+/// Taints with this bit are undefined values; the others are open ones. The greater of two taints is that of what depends on both.
+pub(super) const POISON: u32 = 1 << 31;
 
 /// Why a value is not determined, and what is known of it.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,7 @@ use tangle_program::case::interface::MAP_WRITTEN;
 use tangle_program::subgroup::{Category, OpInfo, Reach, SubgroupOp};
 use tangle_program::tree::Discard;
 
-use super::{highest, lowest};
-use crate::mask::Mask;
+use crate::mask::{Mask, highest, lowest};
 use crate::rules::Rules;
 
 /// Where a fault takes hold.

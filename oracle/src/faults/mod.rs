@@ -5,38 +5,12 @@
 //!
 //! A fault is one row of [`table`]: name, text, and the [`Hook`] where it takes hold.
 
-/// Declares a table of faults, whose module has a `Hook`.
-macro_rules! faults {
-    (#[doc = $what:literal] $Fault:ident: $($(#[doc = $about:literal])+ $name:ident => $hook:expr,)+) => {
-        #[doc = $what]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum $Fault { $($(#[doc = $about])+ $name,)+ }
-
-        impl $Fault {
-            /// Every fault.
-            pub const ALL: &[$Fault] = &[$($Fault::$name,)+];
-
-            /// What is wrong.
-            pub const fn about(self) -> &'static str {
-                match self { $($Fault::$name => concat!($($about),+).trim_ascii(),)+ }
-            }
-
-            /// The name in JSON and in reports.
-            pub fn name(self) -> String {
-                super::snake_case(&format!("{self:?}"))
-            }
-
-            /// Where it takes hold.
-            pub(super) fn hook(self) -> Hook {
-                match self { $($Fault::$name => $hook,)+ }
-            }
-        }
-    };
-}
+#[macro_use]
+mod declare;
 
 mod algebra;
 pub mod fragment;
+mod hook;
 pub mod items;
 mod operation;
 mod peephole;
@@ -51,144 +25,17 @@ use tangle_program::subgroup::{Instance, OpInfo, Ub, lanes};
 use tangle_program::tree::Builtin;
 use tangle_program::types::{Scalar, Shape};
 
-use crate::mask::Mask;
-use crate::rules::{Access, Bound, Construct, Jump, Merge, Merging, Peephole, Rewrite, Rules, Scope};
+use crate::mask::{Mask, lowest};
+use crate::rules::{Access, Bound, Construct, Jump, Merging, Peephole, Rewrite, Rules, Scope};
+use hook::{AnyTangle, Choosing, Hook, Tangling};
 use operation::Operation;
 pub use table::Fault;
-
-/// Where a fault takes hold, and what it makes of the right behaviour. Sets of lanes are those of one subgroup.
-enum Hook {
-    /// The lanes that go on from a merge: of those that arrived, in order of arrival.
-    Merge(Merge, fn(&[u128]) -> u128),
-    /// The tangle of an operation.
-    Tangle(fn(&Tangling<'_>) -> u128),
-    /// The lanes whose variable an assignment changes.
-    Stored(fn(&[Scope], Mask) -> Mask),
-    Jump(fn(&[Scope], Jump) -> Jump),
-    /// The lowest active lane of a subgroup decides a condition for all.
-    FirstDecides(Construct),
-    /// Nobody falls through.
-    FallsThrough,
-    /// The lanes whose out arguments are copied back: of those at the function's end, and all that returned.
-    CopiedOut(fn(&Mask, Mask) -> Mask),
-    /// The slot of an array of so many elements that a store goes to.
-    Slot(fn(usize, usize) -> usize),
-    /// What a load of an element of this type finds.
-    Load(fn(Scalar, &[u64], usize) -> u64),
-    /// The other element of so many that a store of this type sets to 0.
-    Clobber(fn(Scalar, usize, usize) -> Option<usize>),
-    /// Loads from other invocations' slots come before the last barrier.
-    Stale(StorageClass),
-    /// The same of subgroup barriers, by the storage and whether only some lanes of the subgroup execute it.
-    Late(fn(StorageClass, bool) -> bool),
-    /// Only the first lane of a subgroup performs an atomic.
-    FirstAtomic,
-    AtomicLanes(fn(&[Scope], Mask) -> Mask),
-    /// What an atomic leaves in memory, of the old value, the operand, and the right value.
-    Atomic(fn(AtomicOp, Scalar, [u64; 3]) -> u64),
-    /// The result of an operation; `None` where it is right.
-    Operation(fn(&Operation<'_>, &mut [u64]) -> Outcome),
-    /// Likewise, in tangles that the tier leaves open.
-    Open(AnyTangle, fn(&Operation<'_>, &mut [u64]) -> Outcome),
-    Binary(fn(BinaryOp, Scalar) -> Scalar),
-    Intrinsic(fn(Intrinsic, Scalar) -> (Intrinsic, Scalar)),
-    /// What a compiler makes of an expression; `None` where it does nothing to it.
-    Peephole(Peephole),
-    /// What a compiler makes of statements; `None` where it does nothing to them.
-    Rewrite(Rewrite),
-    /// The bound that a compiler takes a loop to have.
-    Bound(Bound),
-    /// Every lane accesses the element of the lowest active lane of its subgroup.
-    FirstElement(Access),
-    /// The element of so many that a lane accesses.
-    Element(fn(Access, Shape, usize, usize) -> usize),
-    /// The resource of an array of descriptors that a lane accesses.
-    Resource(fn(&Choosing) -> u64),
-    /// Nobody goes on after an assumption.
-    Assumed,
-    Specialised(fn(SpecConstant) -> u32),
-    /// A built-in variable of a lane.
-    Builtin(fn(Builtin, usize, u128) -> u128),
-}
-
-/// How a lane comes to a resource.
-struct Choosing {
-    class: ResourceClass,
-    non_uniform: bool,
-    own: u64,
-    /// What the lowest active lane of its subgroup has.
-    of_first_active: u64,
-    /// What lane 0 has, which may not be active.
-    of_lane_0: u64,
-}
-
-/// Whether a fault of open tangles shows where only one lane comes by.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum AnyTangle {
-    Yes,
-    OfSeveral,
-}
-
-/// Undefined lanes, as [`tangle_program::subgroup::Meaning`] has them; `None` if the fault does not show.
-type Outcome = Option<Result<u128, Ub>>;
-
-/// An operation's tangle and where it stands.
-struct Tangling<'a> {
-    scopes: &'a [Scope],
-    live: u128,
-    tangle: u128,
-    of: &'a dyn Fn(&Mask) -> u128,
-}
-
-impl Tangling<'_> {
-    fn reached(&self, scope: Option<&Scope>) -> u128 {
-        scope.map_or(self.tangle, |scope| self.tangle | (self.of)(&scope.reached))
-    }
-
-    fn entered(&self, scope: Option<&Scope>) -> u128 {
-        scope.map_or(self.tangle, |scope| self.tangle | (self.of)(&scope.entered))
-    }
-}
-
-fn innermost(scopes: &[Scope], construct: Construct) -> Option<&Scope> {
-    scopes.last().filter(|scope| scope.construct == construct)
-}
-
-fn enclosing(scopes: &[Scope], construct: Construct) -> Option<&Scope> {
-    scopes.iter().rev().find(|scope| scope.construct == construct)
-}
-
-fn is_divergent(scopes: &[Scope]) -> bool {
-    scopes.iter().any(|scope| scope.entered != scope.reached)
-}
-
-/// The lowest lane of a set.
-const fn lowest(lanes: u128) -> u128 {
-    lanes & lanes.wrapping_neg()
-}
-
-/// The highest lane of a set; none of none.
-const fn highest(lanes: u128) -> u128 {
-    if lanes == 0 { 0 } else { 1 << (127 - lanes.leading_zeros()) }
-}
 
 impl Fault {
     /// True for those that only show in tangles that a tier leaves open.
     pub fn is_of_open_tangles(self) -> bool {
         matches!(self.hook(), Hook::Open(..))
     }
-}
-
-/// `ElectHighest` as `elect_highest`.
-fn snake_case(camel: &str) -> String {
-    let mut name = String::new();
-    for c in camel.chars() {
-        if c.is_ascii_uppercase() && !name.is_empty() {
-            name.push('_');
-        }
-        name.push(c.to_ascii_lowercase());
-    }
-    name
 }
 
 /// A device with one fault.

@@ -4,7 +4,10 @@ use tangle_program::float;
 use tangle_program::subgroup::{Fold, Instance, OpInfo, Spread, SubgroupOp, Ub, first_lanes, lanes};
 use tangle_program::types::Scalar;
 
-use super::{Outcome, highest, lowest};
+use crate::mask::{highest, lowest};
+
+/// Undefined lanes, as [`tangle_program::subgroup::Meaning`] has them; `None` if the fault does not show.
+pub(super) type Outcome = Option<Result<u128, Ub>>;
 
 /// One dynamic instance of an operation in a subgroup.
 pub(super) struct Operation<'a> {

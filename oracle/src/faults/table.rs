@@ -7,8 +7,10 @@ use tangle_program::subgroup::{Fold, SubgroupOp as Op, first_lanes, lanes};
 use tangle_program::tree::{Builtin, Expr, LoopKind};
 use tangle_program::types::{Scalar, Shape};
 
+use super::hook::{AnyTangle, Hook, enclosing, innermost, is_divergent};
 use super::operation::{integer_like, is_narrow};
-use super::{AnyTangle, Hook, algebra, enclosing, highest, innermost, is_divergent, lowest, peephole};
+use super::{algebra, peephole};
+use crate::mask::{highest, lowest};
 use crate::rules::{Access, Construct, Jump, Merge};
 
 const MIN_MAX: &[Fold] = &[Fold::Min, Fold::Max];

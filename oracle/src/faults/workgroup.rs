@@ -4,6 +4,7 @@ use tangle_program::case::interface::{MAP_WORDS, MAP_WRITTEN};
 use tangle_program::case::{DerivativeGroup, EntryPoint};
 use tangle_program::tree::Builtin;
 
+use crate::mask::highest;
 use crate::rules::Rules;
 
 /// Where a fault takes hold.
@@ -72,7 +73,7 @@ faults! {
     /// The ballot at entry has the lane itself alone.
     BallotOfSelf => Hook::Record(|record| ballot(record, |_, lane| 1 << lane)),
     /// The ballot at entry lacks the highest lane.
-    BallotWithoutHighest => Hook::Record(|record| ballot(record, |mask, _| mask & !super::highest(mask))),
+    BallotWithoutHighest => Hook::Record(|record| ballot(record, |mask, _| mask & !highest(mask))),
     /// The ballot at entry has one lane too many.
     BallotTooWide => Hook::Record(|record| ballot(record, |mask, _| mask << 1 | 1)),
     /// A broadcast from the first lane gives the lane's own value.

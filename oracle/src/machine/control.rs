@@ -9,31 +9,14 @@ use tangle_program::subgroup::{Severity, lanes};
 use tangle_program::tree::Direction;
 use tangle_program::types::Scalar;
 
-use super::{Flow, Frame, Machine, Saved, Stop, mix};
+use super::frame::{Frame, Target};
+use super::stop::Stop;
+use super::{Flow, Machine, Saved, mix};
 use crate::lower::{ArgCode, Decision, Form, LoopCode, Node, Segment};
 use crate::map::Subgroup;
 use crate::mask::Mask;
 use crate::rules::{Construct, Jump, Merge, Merging, Rules, Scope};
 use crate::value::{Column, Taint, Value};
-
-/// A loop or switch that jumps can go to.
-pub(super) struct Target {
-    is_loop: bool,
-    broken: Mask,
-    /// The lanes in `broken`, by iteration or segment; only while a device is watched.
-    leaving: Vec<Mask>,
-    continued: Mask,
-    continued_uniform: Mask,
-}
-
-impl Target {
-    fn leave(&mut self, lanes: &Mask) {
-        self.broken.add(lanes);
-        if let Some(leaving) = self.leaving.last_mut() {
-            leaving.add(lanes);
-        }
-    }
-}
 
 impl<'a, R: Rules> Machine<'a, R> {
     pub(super) fn jump(&mut self, frame: &mut Frame, jump: Jump, a: Mask, u: Mask) -> Flow {
@@ -384,9 +367,4 @@ impl<'a, R: Rules> Machine<'a, R> {
         self.restart_paths(&uniform);
         Ok((back, uniform))
     }
-}
-
-/// The bits of the words that a component is logged as.
-pub(super) fn wide(scalar: Scalar) -> u64 {
-    if scalar.words() == 2 { u64::MAX } else { u64::from(u32::MAX) }
 }

@@ -20,16 +20,20 @@
 //!
 //! ```text
 //!   control.rs   jumps, selections, loops, calls        path.rs     keys of paths
-//!   expr.rs      expressions; element.rs: elements      memory.rs   arrays and atomics
+//!   expr.rs      expressions; element.rs: elements      memory.rs   arrays, and what is certain of them
+//!   frame.rs     calls, and where jumps go              access.rs   loads, stores, atomics, barriers
 //!   op.rs        subgroup operations
 //! ```
 
+mod access;
 mod control;
 mod element;
 mod expr;
+mod frame;
 mod memory;
 mod op;
 mod path;
+mod stop;
 
 pub(crate) use op::{Evaluated, evaluate};
 
@@ -49,16 +53,10 @@ use crate::observed::Status;
 use crate::observed::trace::Trace;
 use crate::rules::{Construct, Jump, Merge, Merging, Rules, Scope};
 use crate::value::{Column, Value};
-use control::{Target, wide};
+use frame::Frame;
 pub(crate) use memory::Learnt;
 use memory::Memory;
-
-/// Why a run was given up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// The program does what it must not: undefined behaviour, or an undefined value in control flow.
-    Invalid(String),
-}
+pub(crate) use stop::Stop;
 
 /// What one lane logs.
 #[derive(Clone, Debug, Default)]
@@ -146,16 +144,6 @@ pub(crate) struct Machine<'a, R> {
     pub logs: Vec<LaneLog>,
     pub events: Vec<Event>,
     pub counts: OpCounts,
-}
-
-struct Frame {
-    vars: Vec<Value>,
-    targets: Vec<Target>,
-    returned: Mask,
-    returned_uniform: Mask,
-    /// The lanes of each return; only while a device is watched.
-    returns: Vec<Mask>,
-    result: Option<Value>,
 }
 
 /// Paths as they were, and those that an observation shows, if one is followed.
@@ -530,4 +518,9 @@ fn subgroup_mask(layout: &Layout, first: usize, live: u128) -> Mask {
     let mut mask = Mask::empty(layout.slots);
     mask.insert_lanes(first, live);
     mask
+}
+
+/// The bits of the words that a component is logged as.
+fn wide(scalar: Scalar) -> u64 {
+    if scalar.words() == 2 { u64::MAX } else { u64::from(u32::MAX) }
 }

@@ -419,7 +419,7 @@ mod tests {
     use tangle_program::case::{EntryPoint, Origin, SpirvVersion};
     use tangle_program::ops::{BinaryOp, Intrinsic};
     use tangle_program::tree::Local;
-    use tangle_program::types::Scalar;
+    use tangle_program::types::{Scalar, Type};
 
     /// A program that stores an expression of `levels` levels in itself, until it is as deep as is valid.
     fn nested(levels: usize, wrap: fn(Box<Expr>) -> Expr, ty: Type) -> Case {

@@ -5,6 +5,7 @@
 
 use super::*;
 use crate::float;
+use crate::types::Scalar;
 
 #[test]
 fn every_operation_finds_its_row() {

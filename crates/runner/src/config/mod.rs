@@ -169,6 +169,8 @@ fn add_installed(drivers: &mut Vec<DriverConfig>, installed: Vec<DriverConfig>) 
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn parse(text: &str) -> Result<Vec<DriverConfig>, String> {

@@ -3,23 +3,10 @@
 use smallvec::SmallVec;
 
 use super::sync::{Suspect, Sync};
-use super::{MANY, MIXED, Memory};
+use super::{MANY, MIXED, Memory, Shadow};
 use crate::code::*;
-use crate::exec::{Layout, Stop};
-
-/// Who accessed a granule last. Invocations are counted from 1 over the whole dispatch.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Shadow {
-    pub(super) writer: u32,
-    pub(super) written: u32,
-    pub(super) reader: u32,
-    pub(super) read: u32,
-    /// The last atomic.
-    pub(super) atomic: u32,
-    pub(super) acted: u32,
-    /// What the atomics since then were: 0 none, 1 loads, else an operator; [`MIXED`].
-    pub(super) kind: u8,
-}
+use crate::exec::layout::Layout;
+use crate::exec::stop::Stop;
 
 /// Why an access cannot be made.
 pub(crate) enum Clash {
@@ -32,18 +19,6 @@ impl From<Stop> for Clash {
     fn from(stop: Stop) -> Clash {
         Clash::Stop(stop)
     }
-}
-
-/// What a barrier has ordered, for one kind of memory.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Order {
-    /// Accesses up to this time are ordered before everything that follows.
-    pub(super) floor: u32,
-    pub(super) now: Vec<u32>,
-    /// By invocation and lane of its subgroup: the time up to which that lane's accesses are ordered before it. Empty before the first subgroup
-    /// barrier.
-    pub(super) seen: Vec<u32>,
-    pub(super) lanes: usize,
 }
 
 impl Memory {

@@ -1,6 +1,6 @@
 //! Data about every byte or granule of a variable, of which pages exist only where something other than the default was written.
 
-use crate::exec::Stop;
+use crate::exec::stop::Stop;
 
 /// What a run may still allocate, in bytes.
 #[derive(Clone, Copy, Debug, Default)]

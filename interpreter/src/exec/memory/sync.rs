@@ -11,7 +11,7 @@
 
 use super::sparse::Budget;
 use crate::code::*;
-use crate::exec::Stop;
+use crate::exec::stop::Stop;
 
 /// Two accesses that may be ordered.
 #[derive(Clone, Copy, Debug)]

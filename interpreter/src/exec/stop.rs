@@ -1,0 +1,13 @@
+//! Why a run ends early.
+
+use crate::outcome::UndefinedBehaviour;
+
+/// Why a run stopped early.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    Undefined(Box<UndefinedBehaviour>),
+    /// Whether the behaviour is undefined at this place depends on the path of lost invocations.
+    Undecided(u32),
+    /// The limit of memory is reached.
+    Memory,
+}

@@ -1,0 +1,43 @@
+//! How a table of faults is declared.
+
+/// Declares a table of faults, whose module has a `Hook`.
+macro_rules! faults {
+    (#[doc = $what:literal] $Fault:ident: $($(#[doc = $about:literal])+ $name:ident => $hook:expr,)+) => {
+        #[doc = $what]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $Fault { $($(#[doc = $about])+ $name,)+ }
+
+        impl $Fault {
+            /// Every fault.
+            pub const ALL: &[$Fault] = &[$($Fault::$name,)+];
+
+            /// What is wrong.
+            pub const fn about(self) -> &'static str {
+                match self { $($Fault::$name => concat!($($about),+).trim_ascii(),)+ }
+            }
+
+            /// The name in JSON and in reports.
+            pub fn name(self) -> String {
+                crate::faults::declare::snake_case(&format!("{self:?}"))
+            }
+
+            /// Where it takes hold.
+            pub(super) fn hook(self) -> Hook {
+                match self { $($Fault::$name => $hook,)+ }
+            }
+        }
+    };
+}
+
+/// `ElectHighest` as `elect_highest`.
+pub(super) fn snake_case(camel: &str) -> String {
+    let mut name = String::new();
+    for c in camel.chars() {
+        if c.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(c.to_ascii_lowercase());
+    }
+    name
+}
