@@ -369,8 +369,23 @@ impl Surroundings {
     const TOP: Surroundings =
         Surroundings { innermost: Inside::Function, loops: 0, switches: 0, breaks_switch: false, depth: 0 };
 
-    fn inside(self, innermost: Inside) -> Surroundings {
-        Surroundings { innermost, depth: self.depth + 1, ..self }
+    /// What is around the statements of a block of a statement that stands here.
+    fn inside(self, stmt: &Stmt, block: &Block) -> Surroundings {
+        let inner = Surroundings { innermost: Inside::Branch, depth: self.depth + 1, ..self };
+        match stmt {
+            Stmt::Switch { .. } => {
+                Surroundings { innermost: Inside::Switch, switches: self.switches + 1, breaks_switch: true, ..inner }
+            }
+            Stmt::Loop(l) if std::ptr::eq(block, &l.body) => Surroundings {
+                innermost: Inside::Loop,
+                loops: self.loops + 1,
+                switches: 0,
+                breaks_switch: false,
+                ..inner
+            },
+            Stmt::Loop(_) => Surroundings { innermost: Inside::LoopHead, loops: self.loops + 1, ..inner },
+            _ => inner,
+        }
     }
 }
 
@@ -394,9 +409,7 @@ fn guarded_exit(stmt: &Stmt) -> Option<&Block> {
 }
 
 fn has_operation(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Subgroup(_)));
-    found
+    expr.any(&mut |part| matches!(part, Expr::Subgroup(_)))
 }
 
 /// The greatest value of a bound where it is easily seen.
@@ -491,17 +504,17 @@ impl Counter<'_> {
                 let stores = then.iter().any(|stmt| matches!(stmt, Stmt::Store { .. }));
                 self.count_if(stores && cond.single_invocation().is_some(), Construct::SingleStore);
                 self.selection_control(*control);
-                return self.branch(cond, then, otherwise, place);
+                self.branch(cond, then, otherwise);
             }
             Stmt::Switch { selector, arms, control } => {
                 self.selection_control(*control);
-                return self.switch(selector, arms, place);
+                self.switch(selector, arms, place);
             }
             Stmt::Loop(l) => {
                 self.loop_control(l.control);
-                return self.repeated(l, place);
+                self.repeated(l, place);
             }
-            Stmt::Call { function, args, .. } => return self.call(*function as usize, args, place),
+            Stmt::Call { function, args, .. } => self.call(*function as usize, args, place),
             Stmt::Break => self.count_if(!place.breaks_switch, Construct::Break),
             Stmt::Continue => {
                 self.count(Construct::Continue);
@@ -520,9 +533,10 @@ impl Counter<'_> {
             Stmt::Sync(_) => self.count(Construct::WorkgroupBarrier),
             Stmt::Barrier(_) => self.count(Construct::Barrier),
             Stmt::Discard(_) => self.count(Construct::Discard),
-            _ => {}
+            Stmt::Return(_) => {}
         }
-        stmt.direct_exprs().for_each(|expr| self.expr(expr));
+        stmt.direct_exprs().for_each(|expr| expr.walk(&mut |part| self.expr(part)));
+        stmt.nested_blocks().for_each(|block| self.block(block, place.inside(stmt, block)));
     }
 
     fn selection_control(&mut self, control: SelectionControl) {
@@ -543,10 +557,9 @@ impl Counter<'_> {
 
     fn steering(&mut self, expr: &Expr) {
         self.count_if(has_operation(expr), Construct::SteeringOperation);
-        self.expr(expr);
     }
 
-    fn branch(&mut self, cond: &Expr, then: &Block, otherwise: &Block, place: Surroundings) {
+    fn branch(&mut self, cond: &Expr, then: &Block, otherwise: &Block) {
         self.count(if otherwise.is_empty() { Construct::If } else { Construct::IfElse });
         self.steering(cond);
         let jumps = |block: &Block| block.last().is_some_and(Stmt::is_jump);
@@ -554,27 +567,22 @@ impl Counter<'_> {
         let continues = |stmt: &Stmt| guarded_exit(stmt).is_some_and(|inner| inner.last() == Some(&Stmt::Continue));
         let breaks = then.last() == Some(&Stmt::Break);
         self.count_if(breaks && then.iter().any(continues), Construct::ContinueInBreak);
-        self.block(then, place.inside(Inside::Branch));
-        self.block(otherwise, place.inside(Inside::Branch));
     }
 
     fn switch(&mut self, selector: &Expr, arms: &[Arm], place: Surroundings) {
         self.count(Construct::Switch);
         self.count_if(place.switches > 0, Construct::NestedSwitch);
         self.steering(selector);
-        let inside = Surroundings { switches: place.switches + 1, breaks_switch: true, ..place.inside(Inside::Switch) };
         for (k, arm) in arms.iter().enumerate() {
             let is_last = k + 1 == arms.len();
             let falls = !is_last && !arm.body.last().is_some_and(Stmt::is_jump);
             self.count_if(falls, Construct::Fallthrough);
             self.count_if(arm.labels.len() > 1, Construct::SeveralLabels);
             self.count_if(!is_last && arm.labels.contains(&Label::Default), Construct::EarlyDefault);
-            self.block(&arm.body, inside);
         }
     }
 
     fn repeated(&mut self, l: &Loop, place: Surroundings) {
-        let head = Surroundings { loops: place.loops + 1, ..place.inside(Inside::LoopHead) };
         self.count(match l.kind {
             LoopKind::For { .. } => Construct::For,
             LoopKind::While => Construct::While,
@@ -602,15 +610,11 @@ impl Counter<'_> {
         if let Some(test) = &l.test {
             self.count(Construct::LoopTest);
             self.count_if(!test.before.is_empty(), Construct::LoopTestStatements);
-            self.block(&test.before, head);
             self.steering(&test.cond);
         }
-        if let LoopKind::For { init, update, .. } = &l.kind {
+        if let LoopKind::For { update, .. } = &l.kind {
             self.count_if(!update.is_empty(), Construct::ForUpdate);
-            self.expr(init);
-            self.block(update, head);
         }
-        self.block(&l.body, Surroundings { innermost: Inside::Loop, switches: 0, breaks_switch: false, ..head });
     }
 
     fn call(&mut self, function: usize, args: &[Arg], place: Surroundings) {
@@ -621,12 +625,7 @@ impl Counter<'_> {
         if let Some(sites) = self.call_sites.get_mut(function) {
             *sites += 1;
         }
-        for arg in args {
-            match arg {
-                Arg::In(value) => self.expr(value),
-                Arg::Out(_) => self.count(Construct::OutArgument),
-            }
-        }
+        args.iter().for_each(|arg| self.count_if(matches!(arg, Arg::Out(_)), Construct::OutArgument));
     }
 
     fn is_vector(&self, expr: &Expr) -> bool {
@@ -698,6 +697,5 @@ impl Counter<'_> {
             }
             _ => {}
         }
-        expr.operands().for_each(|operand| self.expr(operand));
     }
 }
