@@ -518,3 +518,17 @@ fn findings_of_versions_without_severities_are_read() {
     assert!(json.as_object_mut().expect("an object").remove("severity").is_some());
     assert_eq!(serde_json::from_value::<Mismatch>(json).expect("it is read").severity, Severity::Hard);
 }
+
+/// Each figure is added to its own: by their names in JSON, so that a new one cannot be forgotten.
+#[test]
+fn counts_of_several_judgements_add_up() {
+    let fields = serde_json::to_value(Counts::default()).expect("plain data");
+    let names: Vec<&String> = fields.as_object().expect("a struct").keys().collect();
+    let counts = |factor: u64| -> Counts {
+        let numbered = names.iter().zip(1..).map(|(&name, number)| (name.clone(), (factor * number).into()));
+        serde_json::from_value(serde_json::Value::Object(numbered.collect())).expect("its own form")
+    };
+    let mut sum = counts(1);
+    sum.add(counts(100));
+    assert_eq!(sum, counts(101));
+}
