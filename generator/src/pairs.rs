@@ -33,7 +33,7 @@ impl Kind {
 /// Two things that stand together, by their names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Pair {
-    /// How.
+    /// How they stand together.
     pub kind: Kind,
     /// The operation, operator or first construct.
     pub first: String,
@@ -44,7 +44,7 @@ pub struct Pair {
 /// How many programs have each pair.
 #[derive(Clone, Debug, Default)]
 pub struct Pairs {
-    /// Programs.
+    /// How many programs were looked at.
     pub programs: u64,
     counts: BTreeMap<Pair, u64>,
 }

@@ -254,11 +254,11 @@ impl OperationCount {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stats {
-    /// Cases.
+    /// How many cases were counted.
     pub cases: u64,
     /// Functions, `main` included.
     pub functions: u64,
-    /// Statements.
+    /// Statements, nested ones included.
     pub statements: u64,
     /// Invocations launched.
     pub invocations: u64,

@@ -490,7 +490,7 @@ pub(crate) enum ObjectKind {
     Push,
     /// A sampler.
     Nothing,
-    /// Bytes.
+    /// An array in workgroup memory of so many bytes.
     Workgroup(u64),
 }
 

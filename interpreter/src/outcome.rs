@@ -95,7 +95,7 @@ impl Why {
 /// Where a value stopped being determined.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reason {
-    /// Why.
+    /// What leaves it open.
     pub why: Why,
     /// The instruction; none for contents that were there before.
     pub location: Option<Location>,

@@ -50,7 +50,7 @@ impl AddAssign for Cell {
 /// The cells of an operation, with one type or with all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoverageRow {
-    /// Anywhere.
+    /// In any context.
     pub anywhere: Cell,
     /// By context; contexts where it never stood are left out.
     pub contexts: BTreeMap<Context, Cell>,

@@ -36,7 +36,7 @@ pub enum Construct {
 /// A construct that is being executed.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    /// Which.
+    /// Its kind.
     pub construct: Construct,
     /// The lanes that reached its header together, before they were divided.
     pub reached: Mask,

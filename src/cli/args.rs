@@ -183,7 +183,7 @@ impl CompilerName {
             // It is started in a folder of its own.
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             let prefix = prefix.unwrap_or_default().split_whitespace().map(Into::into).collect();
-            tangle_compilers::set_place(&self.name, tangle_compilers::Place { path, prefix });
+            tangle_compilers::set_own_build(&self.name, tangle_compilers::OwnBuild { path, prefix });
         }
     }
 }

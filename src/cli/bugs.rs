@@ -310,27 +310,27 @@ fn slug(text: &str, most: usize) -> String {
 fn set(args: &SetArgs) -> anyhow::Result<Found> {
     let book = Book::read(&args.book.book)?;
     let mut record = find(&book, &args.id)?.clone();
-    let mut news = Vec::new();
+    let mut changes = Vec::new();
     if let Some(tracker) = &args.tracker {
         record.tracker.clone_from(tracker);
         if record.state == State::New {
             record.state = State::Reported;
         }
-        news.push(format!("reported: {tracker}"));
+        changes.push(format!("reported: {tracker}"));
     }
     if let Some(other) = &args.duplicate_of {
         find(&book, other)?;
         anyhow::ensure!(*other != record.id, "a bug is no duplicate of itself");
         record.duplicate_of.clone_from(other);
         record.state = State::Duplicate;
-        news.push(format!("a duplicate of {other}"));
+        changes.push(format!("a duplicate of {other}"));
     }
     if let Some(state) = args.state {
         record.state = state;
-        news.push(state.name().replace('_', " "));
+        changes.push(state.name().replace('_', " "));
     }
-    anyhow::ensure!(!news.is_empty(), "nothing to set: --state, --tracker or --duplicate-of");
-    record.history.extend(news.into_iter().map(|what| Event { date: today(), what }));
+    anyhow::ensure!(!changes.is_empty(), "nothing to set: --state, --tracker or --duplicate-of");
+    record.history.extend(changes.into_iter().map(|what| Event { date: today(), what }));
     save(&book, &record)?;
     Ok(Found::Nothing)
 }
@@ -365,9 +365,9 @@ fn run_retest(args: &RetestArgs) -> anyhow::Result<Found> {
             let record = &mut book.records[*at];
             let tried = retest(&targets, record, prep, &done);
             runs += tried.len();
-            let news = record.retest(&tried, &today);
-            news.iter().try_for_each(|what| say!("{}: {what}", record.id))?;
-            if !news.is_empty() {
+            let changes = record.retest(&tried, &today);
+            changes.iter().try_for_each(|what| say!("{}: {what}", record.id))?;
+            if !changes.is_empty() {
                 changed += 1;
                 if !args.dry_run {
                     let record = record.clone();

@@ -26,7 +26,7 @@ pub enum Uniformity {
     Varying,
     /// Where tangles are [`Tangles::Exact`].
     InExactTangles,
-    /// Everywhere.
+    /// Whatever the tangles are.
     Everywhere,
 }
 

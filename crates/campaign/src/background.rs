@@ -112,9 +112,9 @@ struct Waiting {
     turns: u32,
 }
 
-/// A place in the queue; the smallest is next.
+/// When a finding in the queue comes; the smallest is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct Priority {
     /// How often others come first.
     round: u32,
     urgency: u8,
@@ -129,7 +129,7 @@ pub struct Background {
     devices: Vec<String>,
     /// A device that what is made small must not fail on.
     against: Option<Against>,
-    queue: Mutex<BTreeMap<Place, Waiting>>,
+    queue: Mutex<BTreeMap<Priority, Waiting>>,
     /// Processor time of a first turn.
     turn: Duration,
     /// By device.
@@ -167,12 +167,12 @@ impl Background {
     pub fn ask(&self, request: Request, nth: usize) {
         let Some(urgency) = urgency(&request.signature, nth) else { return };
         let number = self.number.fetch_add(1, Ordering::Relaxed);
-        self.queue().insert(Place { round: 0, urgency, nth, number }, Waiting { request, turns: 0 });
+        self.queue().insert(Priority { round: 0, urgency, nth, number }, Waiting { request, turns: 0 });
     }
 
     /// How many have had no turn yet and may be a bug of their own.
     pub fn waiting(&self) -> usize {
-        self.queue().keys().filter(|place| place.round == 0 && place.urgency < LATE).count()
+        self.queue().keys().filter(|priority| priority.round == 0 && priority.urgency < LATE).count()
     }
 
     /// Findings that fail like this one on a device and pass with one of the changes are the same bug.
@@ -218,7 +218,7 @@ impl Background {
     pub fn work(&self, stop: &AtomicBool, mut done: impl FnMut(Progressed)) {
         let mut workers = BTreeMap::<String, Vec<Target>>::new();
         while !self.is_over() && !stop.load(Ordering::SeqCst) {
-            let Some((place, waiting)) = self.queue().pop_first() else {
+            let Some((priority, waiting)) = self.queue().pop_first() else {
                 if self.deadline.get().is_some() {
                     break;
                 }
@@ -226,7 +226,7 @@ impl Background {
                 continue;
             };
             let folder = waiting.request.folder.clone();
-            let turn = AssertUnwindSafe(|| self.take_turn(place, waiting, &mut workers, stop, &mut done));
+            let turn = AssertUnwindSafe(|| self.take_turn(priority, waiting, &mut workers, stop, &mut done));
             if let Err(panic) = catch_unwind(turn) {
                 lock(&self.unfinished).insert(folder, message(&*panic));
             }
@@ -247,15 +247,15 @@ impl Background {
 
     fn take_turn(
         &self,
-        place: Place,
+        priority: Priority,
         waiting: Waiting,
         workers: &mut BTreeMap<String, Vec<Target>>,
         stop: &AtomicBool,
         done: &mut impl FnMut(Progressed),
     ) {
         let request = &waiting.request;
-        let later = Place { round: place.round + 1, ..place };
-        if place.round == 0 {
+        let later = Priority { round: priority.round + 1, ..priority };
+        if priority.round == 0 {
             self.now(Some((request.folder.clone(), "recognising")));
             if let Some(change) = self.recognised(request, workers) {
                 self.explain(request);
@@ -379,7 +379,7 @@ impl Background {
         self.deadline.get().is_some_and(|deadline| Instant::now() >= *deadline)
     }
 
-    fn queue(&self) -> MutexGuard<'_, BTreeMap<Place, Waiting>> {
+    fn queue(&self) -> MutexGuard<'_, BTreeMap<Priority, Waiting>> {
         lock(&self.queue)
     }
 }

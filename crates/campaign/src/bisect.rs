@@ -27,7 +27,7 @@ pub enum Answer {
     Good,
     /// It fails.
     Bad,
-    /// Nothing.
+    /// It says nothing: it cannot be built or tried.
     Unknown,
 }
 

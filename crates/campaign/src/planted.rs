@@ -89,7 +89,7 @@ pub struct Shown {
     pub fault: String,
     /// What is wrong.
     pub about: &'static str,
-    /// Programs.
+    /// Programs in which it shows.
     pub programs: u64,
 }
 
@@ -98,7 +98,7 @@ pub struct Shown {
 pub struct Expected {
     /// In so many seconds of the driver.
     pub seconds: u32,
-    /// Faults.
+    /// How many faults are found, on average.
     pub faults: f64,
 }
 

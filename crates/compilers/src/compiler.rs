@@ -112,7 +112,7 @@ impl Compiler {
         of_language.iter().chain(self.lacks_features).copied().chain(unpromised).chain(of_stages)
     }
 
-    /// Finds it, at a place that [`set_place`] named if it did.
+    /// Finds it, at a place that [`set_own_build`] named if it did.
     ///
     /// # Errors
     /// Why it is not there, and how to get it.
@@ -126,7 +126,7 @@ impl Compiler {
         if place.is_none() && name != self.name {
             return Err(format!("it is a build of your own: --compiler {name}=PATH"));
         }
-        let Place { path, prefix } = place.unwrap_or_default();
+        let OwnBuild { path, prefix } = place.unwrap_or_default();
         let found = (self.find)(Some(path).filter(|path| !path.as_os_str().is_empty()).as_deref())?;
         Ok(Found { prefix, ..found })
     }
@@ -134,7 +134,7 @@ impl Compiler {
 
 /// Where somebody's own build of a compiler is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct OwnBuild {
     /// Its file or folder.
     pub path: PathBuf,
     /// A command that starts it, if it is a program: another C library's `ld-linux-x86-64.so.2 --library-path FOLDER`, say.
@@ -142,15 +142,15 @@ pub struct Place {
 }
 
 /// The places that somebody named.
-static PLACES: Mutex<BTreeMap<String, Place>> = Mutex::new(BTreeMap::new());
+static OWN_BUILDS: Mutex<BTreeMap<String, OwnBuild>> = Mutex::new(BTreeMap::new());
 
 /// Has a compiler, or a build of one, be the one at this place.
-pub fn set_place(name: &str, place: Place) {
-    PLACES.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name.to_owned(), place);
+pub fn set_own_build(name: &str, place: OwnBuild) {
+    OWN_BUILDS.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name.to_owned(), place);
 }
 
-fn place(name: &str) -> Option<Place> {
-    PLACES.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(name).cloned()
+fn place(name: &str) -> Option<OwnBuild> {
+    OWN_BUILDS.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(name).cloned()
 }
 
 /// The folder into which `./x setup --compilers` puts a compiler.

@@ -126,7 +126,7 @@ fn instructions(module: &[u32]) -> impl Iterator<Item = (usize, usize, u16)> + '
 
 /// Moves what a selection's true side begins with, up to its first subgroup operation, before the selection. Only what reads and computes
 /// moves.
-fn hoist(module: &[u32], places: &[Place]) -> Option<Vec<u32>> {
+fn hoist(module: &[u32], places: &[Span]) -> Option<Vec<u32>> {
     for pair in places.windows(2).rev() {
         let [(merge, _, SELECTION_MERGE), (branch, 4.., BRANCH_CONDITIONAL)] = *pair else { continue };
         let target = module[branch + 2];
@@ -156,21 +156,21 @@ fn is_group(op: u16) -> bool {
     (333..=366).contains(&op)
 }
 
-type Place = (usize, usize, u16);
+type Span = (usize, usize, u16);
 
 /// True if an instruction has this word among its operands.
-fn mentions(module: &[u32], &(at, length, _): &Place, id: u32) -> bool {
+fn mentions(module: &[u32], &(at, length, _): &Span, id: u32) -> bool {
     length > 1 && module[at + 1..at + length].contains(&id)
 }
 
 /// Where the block of a label begins, behind its label and its phis.
-fn beginning(module: &[u32], places: &[Place], label: u32) -> Option<usize> {
+fn beginning(module: &[u32], places: &[Span], label: u32) -> Option<usize> {
     let block = places.iter().position(|&(at, _, op)| op == LABEL && module.get(at + 1) == Some(&label))? + 1;
     Some(block + places[block..].iter().take_while(|(_, _, op)| *op == PHI).count())
 }
 
 /// Moves a subgroup operation, and what stores its result, from before a selection into its true side. Nothing else may use the result.
-fn sink(module: &[u32], places: &[Place]) -> Option<Vec<u32>> {
+fn sink(module: &[u32], places: &[Span]) -> Option<Vec<u32>> {
     for (merge, pair) in places.windows(2).enumerate().rev() {
         let [(at, _, SELECTION_MERGE), (branch, 4.., BRANCH_CONDITIONAL)] = *pair else { continue };
         let (target, end) = (module[branch + 2], module[at + 1]);
@@ -191,10 +191,10 @@ fn sink(module: &[u32], places: &[Place]) -> Option<Vec<u32>> {
 }
 
 /// Moves the beginning of a merge block into the arms, each of which gets a copy with ids of its own. None of the results may be used behind it.
-fn into_arms(module: &[u32], places: &[Place]) -> Option<Vec<u32>> {
+fn into_arms(module: &[u32], places: &[Span]) -> Option<Vec<u32>> {
     for &(at, _, _) in places.iter().rev().filter(|(_, _, op)| *op == SELECTION_MERGE) {
         let merge = module[at + 1];
-        let is_edge = |place: &&Place| place.2 == BRANCH && module[place.0 + 1] == merge;
+        let is_edge = |place: &&Span| place.2 == BRANCH && module[place.0 + 1] == merge;
         let ends: Vec<usize> = places.iter().filter(is_edge).map(|place| place.0).collect();
         let mentioned = places.iter().filter(|place| (249..=251).contains(&place.2) && mentions(module, place, merge));
         let Some(begin) = beginning(module, places, merge) else { continue };

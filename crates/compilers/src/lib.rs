@@ -31,7 +31,7 @@ use tangle_analysis::validate::validate;
 use tangle_program::case::Case;
 use tangle_program::variant::FrontEnd;
 
-pub use compiler::{Call, Compiler, Failure, Found, Place, installed, set_place};
+pub use compiler::{Call, Compiler, Failure, Found, OwnBuild, installed, set_own_build};
 
 /// Every compiler.
 pub static TABLE: &[Compiler] =
@@ -124,8 +124,8 @@ mod tests {
         assert!(row(&front_end).is_some_and(|row| row.name == "clang"));
         let absent = found(&front_end).expect_err("nobody named it");
         assert!(absent.contains("--compiler clang.patched=PATH"), "{absent}");
-        let place = Place { path: "/bin/sh".into(), prefix: vec!["nice".into()] };
-        set_place("clang.patched", place.clone());
+        let place = OwnBuild { path: "/bin/sh".into(), prefix: vec!["nice".into()] };
+        set_own_build("clang.patched", place.clone());
         let found = found(&front_end).expect("it is named");
         assert_eq!((found.path, found.prefix), (Some(place.path), place.prefix));
     }

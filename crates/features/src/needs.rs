@@ -15,7 +15,7 @@ use crate::{Ask, Feature, FeatureRow, FeatureSet, TABLE};
 /// constants of every valid case fit on every device. The launch of the case says the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// Features.
+    /// The features that must be there.
     pub features: FeatureSet,
     /// The SPIR-V version of the module.
     pub spirv: SpirvVersion,

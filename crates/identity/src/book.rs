@@ -347,7 +347,7 @@ impl Record {
                 entry.1.push(&one.device);
             }
         }
-        let mut news = Vec::new();
+        let mut changes = Vec::new();
         let about = tried.iter().filter(|one| self.is_about(&one.device, &one.driver));
         let clearest = about.filter_map(|one| Some((one.severity?, one.clearest))).min();
         if let Some((severity, clearest)) = clearest
@@ -356,7 +356,7 @@ impl Record {
             && !(self.clearest.is_some() && severity > self.severity)
         {
             let at = clearest.map_or(String::new(), |tier| format!(" at tier {}", tier.name()));
-            news.push(format!("severity {}{at}, as the specification is read today", severity.name()));
+            changes.push(format!("severity {}{at}, as the specification is read today", severity.name()));
             (self.severity, self.clearest) = (severity, clearest);
         }
         for ((driver, version), (result, devices)) in &by_version {
@@ -365,7 +365,7 @@ impl Record {
                 Some(seen) if seen.result == *result => {}
                 Some(seen) => {
                     seen.result = *result;
-                    news.push(match result {
+                    changes.push(match result {
                         Seen::Good => {
                             format!("does not show any more on {on}: the same version, so that it may come and go")
                         }
@@ -375,7 +375,7 @@ impl Record {
                 None => {
                     let (driver, version) = ((*driver).to_owned(), (*version).to_owned());
                     self.versions.push(SeenVersion { driver, version, result: *result });
-                    news.push(match result {
+                    changes.push(match result {
                         Seen::Good => format!("passes on {on}"),
                         Seen::Bad => format!("shows on {on}"),
                     });
@@ -386,13 +386,13 @@ impl Record {
             let key = |at: &SeenVersion| (at.driver.clone(), version_numbers(&at.version), at.version.clone());
             key(a).cmp(&key(b))
         });
-        news.extend(self.judge_state());
+        changes.extend(self.judge_state());
         let date = || today.to_owned();
-        self.history.extend(news.iter().map(|what| Event { date: date(), what: what.clone() }));
-        news
+        self.history.extend(changes.iter().map(|what| Event { date: date(), what: what.clone() }));
+        changes
     }
 
-    /// Enters what switches say, in the place of what they said of the same version. Gives the sentence that the history got, if that is news.
+    /// Enters what switches say, in the place of what they said of the same version. Gives the sentence that the history got, if it is a new one.
     pub fn enter_switches(&mut self, switches: Switches, today: &str) -> Option<String> {
         let is_same = |old: &Switches| old.driver == switches.driver && old.version == switches.version;
         let old = self.switches.iter().position(is_same).map(|at| self.switches.remove(at));
@@ -555,10 +555,10 @@ mod tests {
                 "l: good in 1.0, bad since 1.5, and 2.0, fixed in 3.0 or earlier",
             ),
         ];
-        for (all, state, news, range) in steps {
+        for (all, state, changes, range) in steps {
             let said = bug.retest(&tried(all), "2026-01-01");
-            assert_eq!((said.len(), bug.state), (news.len(), state), "{said:?}");
-            assert!(said.iter().zip(news).all(|(said, news)| said.starts_with(news)), "{said:?}");
+            assert_eq!((said.len(), bug.state), (changes.len(), state), "{said:?}");
+            assert!(said.iter().zip(changes).all(|(said, changes)| said.starts_with(changes)), "{said:?}");
             assert_eq!(bug.ranges(), [range]);
         }
         let again = Record::parse(&bug.to_text().expect("it can be written")).expect("it can be read");

@@ -116,7 +116,7 @@ pub enum Command {
     Run {
         /// Name of the pipeline.
         pipeline: String,
-        /// Workgroups.
+        /// How many workgroups, in each dimension.
         workgroups: [u32; 3],
     },
     /// `EXPECT buffer IDX offset … values`

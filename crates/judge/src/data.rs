@@ -35,7 +35,7 @@ pub struct ItemType {
 }
 
 impl Scalar {
-    /// Bytes.
+    /// How many bytes one takes.
     pub const fn size(self) -> usize {
         match self {
             Scalar::Int(bits) | Scalar::Uint(bits) | Scalar::Float(bits) => bits as usize / 8,

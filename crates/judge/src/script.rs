@@ -39,7 +39,7 @@ pub enum RunError {
     Interpreter {
         /// Line of the `RUN`.
         line: usize,
-        /// Why.
+        /// Why it is not executed.
         error: Error,
     },
     /// The program has undefined behaviour.

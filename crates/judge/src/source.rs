@@ -19,7 +19,7 @@ const MAGIC: [u8; 4] = [0x03, 0x02, 0x23, 0x07];
 pub enum Source {
     /// One module, valid SPIR-V.
     Module(Vec<u32>),
-    /// AmberScript.
+    /// A script of AmberScript, with its modules.
     Script(Box<Script>),
 }
 

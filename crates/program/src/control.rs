@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// What is asked for an `if` or a switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SelectionControl {
-    /// Nothing.
+    /// Nothing: the compiler decides.
     #[default]
     #[serde(rename = "None", alias = "unspecified")]
     Unspecified,
@@ -34,7 +34,7 @@ impl SelectionControl {
 /// What is asked for a loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum LoopControl {
-    /// Nothing.
+    /// Nothing: the compiler decides.
     #[default]
     #[serde(rename = "None", alias = "unspecified")]
     Unspecified,

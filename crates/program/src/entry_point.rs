@@ -34,7 +34,7 @@ pub struct EntryPoint {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// GLCompute.
+    /// Compute shaders: GLCompute.
     #[default]
     Compute,
     /// TaskEXT: workgroups as in compute. It emits no mesh workgroup.
@@ -209,7 +209,7 @@ impl Items {
 pub enum Centre {
     /// Inside: there is a fragment.
     Inside,
-    /// Outside.
+    /// Outside: there is none.
     Outside,
     /// On one of its sides.
     OnSide,
@@ -275,7 +275,7 @@ pub enum DerivativeGroup {
 }
 
 impl DerivativeGroup {
-    /// Both.
+    /// Every form.
     pub const ALL: [DerivativeGroup; 2] = [DerivativeGroup::Quads, DerivativeGroup::Linear];
 
     /// Its name in reports.

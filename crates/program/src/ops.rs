@@ -50,19 +50,19 @@ pub enum Operand {
     Number,
     /// Signed integers and floats.
     Signed,
-    /// Integers.
+    /// Integers of any width.
     Integer,
     /// int and uint.
     Word,
-    /// Floats.
+    /// Floats of any width.
     Float,
     /// bool and integers.
     Discrete,
-    /// bool.
+    /// bool alone.
     Bool,
-    /// uint.
+    /// uint alone.
     Uint,
-    /// Everything.
+    /// Every scalar type.
     Any,
 }
 
@@ -123,7 +123,7 @@ pub enum Kind {
     Equality,
     /// The same, on numbers.
     Order,
-    /// Bools.
+    /// Two bools; gives a bool.
     Logical,
 }
 

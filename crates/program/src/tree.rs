@@ -135,9 +135,9 @@ pub enum Direction {
 pub struct Param {
     /// GLSL identifier.
     pub name: String,
-    /// Direction.
+    /// Which way values go.
     pub direction: Direction,
-    /// Type.
+    /// The type of its values.
     #[serde(rename = "type")]
     pub ty: Type,
 }
@@ -148,7 +148,7 @@ pub struct Param {
 pub struct Local {
     /// GLSL identifier.
     pub name: String,
-    /// Type.
+    /// The type of its values.
     #[serde(rename = "type")]
     pub ty: Type,
     /// With the qualifier `precise` (GLSL 4.60 §4.14): the arithmetic that leads to it is decorated NoContraction. Floats are exact

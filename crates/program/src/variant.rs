@@ -34,9 +34,9 @@ pub enum Variant {
 pub enum Language {
     /// GLSL 4.50 for Vulkan.
     Glsl,
-    /// HLSL.
+    /// HLSL of Shader Model 6.
     Hlsl,
-    /// WGSL.
+    /// WGSL with the extension `subgroups`.
     Wgsl,
 }
 

@@ -12,7 +12,7 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Why it cannot be read.
         source: std::io::Error,
     },
     /// Something in it is wrong.
@@ -84,7 +84,7 @@ pub enum StartProblem {
     /// The worker died.
     #[error("worker {end} while starting{}", quoted(stderr))]
     Died {
-        /// How.
+        /// How it ended.
         end: Line,
         /// The end of what it wrote on standard error.
         stderr: Lines,

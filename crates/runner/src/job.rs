@@ -196,7 +196,7 @@ impl BufferKind {
 pub enum Init {
     /// These words.
     Data(#[serde(with = "crate::words::as_bytes")] Vec<u32>),
-    /// Zeros.
+    /// So many words, each zero.
     Zero {
         /// How many words of 4 bytes.
         words: u64,
@@ -314,7 +314,7 @@ pub enum Outcome {
     },
     /// No worker could be obtained for it, through no fault of the job.
     WorkerLost {
-        /// Why.
+        /// Why there is none, in a line.
         #[serde(deserialize_with = "line")]
         reason: String,
     },

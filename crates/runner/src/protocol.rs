@@ -64,7 +64,7 @@ pub(crate) enum ToWorker {
     Open { index: u32 },
     /// Run a job.
     Job(Job),
-    /// Compile.
+    /// Make a module of a source.
     Compile(Request),
 }
 

@@ -76,8 +76,8 @@ fn a_compiler_that_is_killed_from_outside_is_no_failure_of_its_shader() {
     compile_by(worker_exe());
     let folder = tempfile::tempdir().unwrap();
     let (compiler, front_end) = (folder.path().join("slangc"), "hlsl@slang".parse().unwrap());
-    let place = tangle_compilers::Place { path: compiler.clone(), ..Default::default() };
-    tangle_compilers::set_place("slang", place);
+    let place = tangle_compilers::OwnBuild { path: compiler.clone(), ..Default::default() };
+    tangle_compilers::set_own_build("slang", place);
     for (script, expected) in [
         ("kill -KILL $$", "the shader toolchain does not run: hlsl@slang does not run: slangc was killed by signal 9"),
         (

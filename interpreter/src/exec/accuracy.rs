@@ -12,7 +12,7 @@ pub(super) enum Number {
     Range(f64, f64),
     Infinite(bool),
     Nan,
-    /// Anything.
+    /// Nothing is known of it.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! Where faults take hold, and what they are told of the place.
+//! Where faults take hold, and what they see of the place.
 
 use tangle_program::case::SpecConstant;
 use tangle_program::memory::{AtomicOp, StorageClass};

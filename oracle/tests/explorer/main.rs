@@ -2,7 +2,7 @@
 //!
 //! The explorer shares nothing with the oracle but the case: the oracle executes the tree with masks of lanes, the explorer a
 //! list of instructions lane by lane ([`code`]), and who is together comes out of the moves that are allowed ([`execution`]). It
-//! tells of a small program ([`program`]) everything that a device may log. The oracle must accept all of that, and refuse the rest: what is just
+//! computes of a small program ([`program`]) everything that a device may log. The oracle must accept all of that, and refuse the rest: what is just
 //! outside comes from legal executions that are spoilt ([`mutants`]).
 //!
 //! `TANGLE_SEEDS=FIRST..END` looks at other programs, for as long as one likes.
@@ -112,7 +112,7 @@ fn trimmed(logs: &Logs) -> Logs {
 /// Looks at programs of a style; prints the first few mutants that pass.
 fn look(tier: Tier, style: Style, shapes: &[(u32, u32)], count: u64) -> Figures {
     let mut figures = Figures::default();
-    let mut told = 0;
+    let mut shown = 0;
     for seed in seeds(count) {
         let shape = shapes[seed as usize % shapes.len()];
         let program = Lots::new(seed, Style { lanes: shape.0, ..style }).program();
@@ -153,8 +153,8 @@ fn look(tier: Tier, style: Style, shapes: &[(u32, u32)], count: u64) -> Figures 
                     let counts = figures.illegal.entry(how).or_default();
                     counts[0] += 1;
                     counts[1] += usize::from(refused);
-                    if !refused && (told < 6 || how == Spoilt::Path) {
-                        told += 1;
+                    if !refused && (shown < 6 || how == Spoilt::Path) {
+                        shown += 1;
                         println!(
                             "passes: {how:?} {mutant:x?}, from {:x?}, {tier:?}, {shape:?}, program {seed}",
                             logs[subgroup]

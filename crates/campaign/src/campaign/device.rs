@@ -101,7 +101,7 @@ impl Campaign {
                 return Ok(());
             }
             for (index, entered) in cases {
-                if self.options.until_first && self.has_news.load(Ordering::SeqCst) {
+                if self.options.until_first && self.has_finding.load(Ordering::SeqCst) {
                     // The campaign ended before it, as if it had not run.
                     return Ok(());
                 }

@@ -154,7 +154,7 @@ impl Campaign {
             run_here: AtomicU64::new(0),
             background: None,
             against: None,
-            has_news: AtomicBool::new(false),
+            has_finding: AtomicBool::new(false),
             processor_time_before: processor_time(),
             dumps: isa::Queue::default(),
             losses: Mutex::default(),
@@ -304,7 +304,7 @@ impl Campaign {
     /// True if the rest of the campaign's time is for time-outs that wait to be confirmed and findings that wait to be minimised. Once it is, it
     /// stays so.
     fn is_time_for_the_rest(&self) -> bool {
-        if self.options.until_first && self.has_news.load(Ordering::SeqCst) {
+        if self.options.until_first && self.has_finding.load(Ordering::SeqCst) {
             self.searched.store(true, Ordering::SeqCst);
         }
         let Some(time) = self.options.time else { return self.searched.load(Ordering::SeqCst) };

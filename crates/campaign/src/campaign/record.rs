@@ -148,7 +148,7 @@ impl Campaign {
             _ => None,
         };
         if folder.is_some() {
-            self.has_news.store(true, Ordering::SeqCst);
+            self.has_finding.store(true, Ordering::SeqCst);
         }
         // A failure that comes and goes: saved before, and not seen this time.
         let recovered = recovered.as_ref().filter(|_| signature.is_none());

@@ -119,7 +119,7 @@ pub struct Campaign {
     /// What fails there, too, is no finding.
     pub(super) against: Option<Against>,
     /// True when there is a finding that counts.
-    pub(super) has_news: AtomicBool,
+    pub(super) has_finding: AtomicBool,
     /// Processor time that had been spent when it was set up.
     pub(super) processor_time_before: Duration,
     pub(super) dumps: isa::Queue,

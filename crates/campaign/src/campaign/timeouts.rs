@@ -55,7 +55,7 @@ pub(super) enum NextConfirmation<'a> {
     Now(Confirmation<'a>),
     /// Nothing while another runs.
     Wait,
-    /// Nothing.
+    /// Nothing waits that may run now.
     Nothing,
 }
 
@@ -126,7 +126,7 @@ impl Campaign {
 
     fn may_confirm(&self, spent: Duration, may_take: Duration, search_is_over: bool) -> bool {
         let is_at_an_end =
-            self.stop.load(Ordering::SeqCst) || self.options.until_first && self.has_news.load(Ordering::SeqCst);
+            self.stop.load(Ordering::SeqCst) || self.options.until_first && self.has_finding.load(Ordering::SeqCst);
         let elapsed = self.started.elapsed();
         let has_time = |time: Duration| elapsed + may_take <= time + MOMENT;
         !is_at_an_end

@@ -137,7 +137,7 @@ impl<'a> Body<'_, 'a> {
         self.jump(to);
     }
 
-    /// OpBranch.
+    /// Ends the block with an OpBranch.
     pub fn jump(&mut self, to: BlockId) {
         let label = self.blocks.label(to);
         self.end(Op::Branch, vec![Operand::IdRef(label)], [to]);

@@ -1,4 +1,4 @@
-//! What a row of the table is made of, and what a meaning is told of an operation.
+//! What a row of the table is made of, and what a meaning gets of an operation.
 
 use serde::{Deserialize, Serialize};
 

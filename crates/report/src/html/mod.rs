@@ -64,7 +64,7 @@ impl Html {
         self
     }
 
-    /// Text.
+    /// Text, escaped.
     fn text(&mut self, text: impl Display) -> &mut Html {
         let _ = write!(Escaped(&mut self.0), "{text}");
         self
