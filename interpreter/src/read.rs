@@ -77,11 +77,7 @@ impl Reader {
         let mut operands = Vec::with_capacity(rest.len());
         let mut logical = class.operands.iter();
         let mut repeated = None;
-        loop {
-            let operand = match repeated.or_else(|| logical.next()) {
-                Some(operand) => operand,
-                None => break,
-            };
+        while let Some(operand) = repeated.or_else(|| logical.next()) {
             let Some((&word, after)) = rest.split_first() else {
                 match operand.quantifier {
                     OperandQuantifier::One => return None,
