@@ -33,39 +33,46 @@ fn class_of(opcode: u32) -> Option<&'static Class<'static>> {
 
 /// Reads a module. The second result is the number of its instructions.
 pub(crate) fn read(words: &[u32]) -> Result<(dr::Module, usize), Error> {
-    let mut reader = Reader::default();
+    let mut loader = Loader::default();
     let header = &words[..words.len().min(HEADER)];
-    binary::parse_words(header, &mut reader.loader).map_err(|error| Error::Parse(error.to_string()))?;
-    let mut at = HEADER;
+    binary::parse_words(header, &mut loader.inner).map_err(|error| Error::Parse(error.to_string()))?;
     let mut count = 0;
+    each_instruction(words, |inst| {
+        count += 1;
+        loader.take(inst)
+    })?;
+    accepted(loader.inner.finalize())?;
+    let mut module = loader.inner.module();
+    module.execution_modes.extend(loader.execution_modes);
+    Ok((module, count))
+}
+
+/// Hands on the instructions behind the header, as `rspirv` reads them.
+fn each_instruction(words: &[u32], mut take: impl FnMut(dr::Instruction) -> Result<(), Error>) -> Result<(), Error> {
+    let mut reader = Reader::default();
+    let mut at = HEADER;
     while at < words.len() {
         let length = (words[at] >> 16) as usize;
         let inst = words.get(at..at + length.max(1)).ok_or_else(|| {
             Error::Parse(format!("the instruction at word {at} ends past the module: it has {length} words"))
         })?;
-        let inst = match reader.plain(inst) {
+        // `rspirv` says what is wrong with no words.
+        let plain = if length > 0 { reader.plain(inst) } else { None };
+        let inst = match plain {
             Some(inst) => inst,
-            None => reader.other(header, inst, at)?,
+            None => reader.other(&words[..HEADER], inst, at)?,
         };
-        reader.note_width(&inst);
-        reader.take(inst)?;
+        reader.note_literal(&inst);
+        take(inst)?;
         at += length.max(1);
-        count += 1;
     }
-    accepted(reader.loader.finalize())?;
-    let mut module = reader.loader.module();
-    module.execution_modes.extend(reader.execution_modes);
-    Ok((module, count))
+    Ok(())
 }
 
-/// `rspirv`'s loader knows no instructions outside of blocks but those of SPIR-V 1.0: here come `OpExecutionModeId` and the non-semantic `OpExtInst`.
 #[derive(Default)]
 struct Reader {
-    loader: dr::Loader,
-    execution_modes: Vec<dr::Instruction>,
-    in_block: bool,
-    /// Widths of number types that are no word, and of what has such a type. Literals of other types are one word.
-    widths: FxHashMap<u32, u32>,
+    /// Words of a literal of each number type, and of what has such a type; none for a width that `rspirv` does not know.
+    literals: FxHashMap<u32, Option<usize>>,
 }
 
 impl Reader {
@@ -145,28 +152,27 @@ impl Reader {
         rest.is_empty().then_some(dr::Instruction { class, result_type, result_id, operands })
     }
 
-    /// A literal whose width is that of the type `ty`, or of the value `ty` (SPIR-V 1.6 §2.2.1).
+    /// A literal of the type `ty`, or of the type of the value `ty` (SPIR-V 1.6 §2.2.1): one word, as in `rspirv`, if that is no number.
     fn literal(&self, ty: u32, low: u32, rest: &mut &[u32]) -> Option<Operand> {
-        match self.widths.get(&ty) {
-            None => Some(Operand::LiteralBit32(low)),
-            Some(64) => Some(Operand::LiteralBit64(u64::from(next(rest)?) << 32 | u64::from(low))),
-            Some(_) => None,
+        match self.literals.get(&ty).copied().unwrap_or(Some(1))? {
+            1 => Some(Operand::LiteralBit32(low)),
+            _ => Some(Operand::LiteralBit64(u64::from(next(rest)?) << 32 | u64::from(low))),
         }
     }
 
-    fn note_width(&mut self, inst: &dr::Instruction) {
+    fn note_literal(&mut self, inst: &dr::Instruction) {
         let Some(id) = inst.result_id else { return };
-        let width = match (inst.class.opcode, inst.operands.first()) {
-            (Op::TypeInt | Op::TypeFloat, Some(&Operand::LiteralBit32(width))) => {
-                (![8, 16, 32].contains(&width)).then_some(width)
-            }
-            _ if self.widths.is_empty() => return,
-            _ => inst.result_type.and_then(|ty| self.widths.get(&ty).copied()),
+        let literal = match (inst.class.opcode, inst.operands.first()) {
+            (Op::TypeInt, Some(Operand::LiteralBit32(8 | 16 | 32))) => Some(1),
+            (Op::TypeFloat, Some(Operand::LiteralBit32(16 | 32))) => Some(1),
+            (Op::TypeInt | Op::TypeFloat, Some(Operand::LiteralBit32(64))) => Some(2),
+            (Op::TypeInt | Op::TypeFloat, _) => None,
+            _ => match inst.result_type.and_then(|ty| self.literals.get(&ty)) {
+                Some(&literal) => literal,
+                None => return,
+            },
         };
-        match width {
-            Some(width) => self.widths.insert(id, width),
-            None => self.widths.remove(&id),
-        };
+        self.literals.insert(id, literal);
     }
 
     /// An instruction as `rspirv` reads it: one with rare operands, or a wrong one.
@@ -185,19 +191,28 @@ impl Reader {
                 )
             })
         };
-        match (opcode == Op::SpecConstantOp as u32, words.get(3)) {
-            (true, Some(&inner)) if of_definitions(inner) => {
-                return Err(wrong(&format_args!("OpSpecConstantOp with opcode {inner}")));
-            }
-            (true, _) => {}
-            (false, _) if of_definitions(opcode) => return Err(wrong(&"operands that do not fit")),
-            (false, _) => {}
+        let inner = words.get(3).filter(|_| opcode == Op::SpecConstantOp as u32);
+        if let Some(&inner) = inner.filter(|&&inner| of_definitions(inner)) {
+            return Err(wrong(&format_args!("OpSpecConstantOp with opcode {inner}")));
         }
-        let mut one = One(None);
-        binary::parse_words([header, words].concat(), &mut one).map_err(|error| wrong(&error))?;
-        one.0.ok_or_else(|| wrong(&"nothing"))
+        if opcode != Op::SpecConstantOp as u32 && of_definitions(opcode) {
+            return Err(wrong(&"operands that do not fit"));
+        }
+        let mut read = Instructions::default();
+        binary::parse_words([header, words].concat(), &mut read).map_err(|error| wrong(&error))?;
+        read.0.pop().ok_or_else(|| wrong(&"nothing"))
     }
+}
 
+/// `rspirv`'s loader knows no instructions outside of blocks but those of SPIR-V 1.0: here come `OpExecutionModeId` and the non-semantic `OpExtInst`.
+#[derive(Default)]
+struct Loader {
+    inner: dr::Loader,
+    execution_modes: Vec<dr::Instruction>,
+    in_block: bool,
+}
+
+impl Loader {
     fn take(&mut self, inst: dr::Instruction) -> Result<(), Error> {
         match inst.class.opcode {
             Op::ExecutionModeId => {
@@ -209,7 +224,7 @@ impl Reader {
             opcode if is_block_terminator(opcode) => self.in_block = false,
             _ => {}
         }
-        accepted(self.loader.consume_instruction(inst))
+        accepted(self.inner.consume_instruction(inst))
     }
 }
 
@@ -243,10 +258,11 @@ fn accepted(action: ParseAction) -> Result<(), Error> {
     }
 }
 
-/// Keeps a single instruction.
-struct One(Option<dr::Instruction>);
+/// Keeps the instructions that `rspirv` reads.
+#[derive(Default)]
+struct Instructions(Vec<dr::Instruction>);
 
-impl Consumer for One {
+impl Consumer for Instructions {
     fn initialize(&mut self) -> ParseAction {
         ParseAction::Continue
     }
@@ -260,7 +276,161 @@ impl Consumer for One {
     }
 
     fn consume_instruction(&mut self, inst: dr::Instruction) -> ParseAction {
-        self.0 = Some(inst);
+        self.0.push(inst);
         ParseAction::Continue
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tangle_runner::toolchain::{self, AssemblyTarget};
+
+    use super::*;
+
+    /// Instructions of every kind that [`Reader::plain`] reads, and some that it leaves to `rspirv`.
+    const ASSEMBLY: &str = r#"
+        OpCapability Shader
+        OpCapability Int64
+        OpCapability GroupNonUniformArithmetic
+        OpExtension "SPV_KHR_storage_buffer_storage_class"
+        %glsl = OpExtInstImport "GLSL.std.450"
+        OpMemoryModel Logical GLSL450
+        OpEntryPoint GLCompute %main "main" %lane
+        OpExecutionMode %main LocalSize 8 1 1
+        OpName %main "main"
+        OpMemberName %block 0 "a name that takes several words"
+        OpDecorate %lane BuiltIn SubgroupLocalInvocationId
+        OpDecorate %block Block
+        OpMemberDecorate %block 0 Offset 0
+        OpDecorate %buffer DescriptorSet 0
+        OpDecorate %buffer Binding 1
+        OpDecorate %spec SpecId 3
+        OpDecorate %sum NoContraction
+        OpDecorate %main LinkageAttributes "main" Export
+        %void = OpTypeVoid
+        %bool = OpTypeBool
+        %uint = OpTypeInt 32 0
+        %long = OpTypeInt 64 1
+        %float = OpTypeFloat 32
+        %function = OpTypeFunction %void
+        %block = OpTypeStruct %uint
+        %input = OpTypePointer Input %uint
+        %storage = OpTypePointer StorageBuffer %block
+        %element = OpTypePointer StorageBuffer %uint
+        %zero = OpConstant %uint 0
+        %three = OpConstant %uint 3
+        %half = OpConstant %float 0.5
+        %large = OpConstant %long 0x123456789
+        %spec = OpSpecConstant %uint 7
+        %twice = OpSpecConstantOp %uint IAdd %spec %spec
+        %lane = OpVariable %input Input
+        %buffer = OpVariable %storage StorageBuffer
+        %main = OpFunction %void None %function
+        %entry = OpLabel
+        %number = OpLoad %uint %lane
+        %sum = OpFAdd %float %half %half
+        %root = OpExtInst %float %glsl Sqrt %sum
+        %wide = OpSConvert %long %number
+        OpSelectionMerge %merge None
+        OpSwitch %wide %other 0x100000001 %one -2 %other
+        %one = OpLabel
+        %added = OpGroupNonUniformIAdd %uint %three InclusiveScan %number
+        OpBranch %merge
+        %other = OpLabel
+        OpBranch %merge
+        %merge = OpLabel
+        %result = OpPhi %uint %added %one %zero %other
+        OpSelectionMerge %end Flatten
+        OpSwitch %result %end 1 %store
+        %store = OpLabel
+        %place = OpAccessChain %element %buffer %zero
+        OpStore %place %result Aligned 4
+        OpBranch %end
+        %end = OpLabel
+        OpReturn
+        OpFunctionEnd
+    "#;
+
+    fn ours(words: &[u32]) -> Result<Vec<dr::Instruction>, String> {
+        let mut all = Vec::new();
+        let read = each_instruction(words, |inst| {
+            all.push(inst);
+            Ok(())
+        });
+        read.map(|()| all).map_err(|error| error.to_string())
+    }
+
+    fn of_rspirv(words: &[u32]) -> Result<Vec<dr::Instruction>, String> {
+        let mut all = Instructions::default();
+        binary::parse_words(words, &mut all).map(|()| all.0).map_err(|error| error.to_string())
+    }
+
+    fn module() -> Vec<u32> {
+        toolchain::assemble(ASSEMBLY, AssemblyTarget::parse("spv1.3").expect("it has a name"))
+            .expect("it is well-formed")
+    }
+
+    #[test]
+    fn most_instructions_are_read_here() {
+        let words = module();
+        let all = of_rspirv(&words).expect("rspirv reads it");
+        assert_eq!(ours(&words).expect("it is read"), all);
+        let mut reader = Reader::default();
+        let (mut at, mut plain) = (HEADER, 0);
+        for inst in &all {
+            let length = (words[at] >> 16) as usize;
+            plain += usize::from(reader.plain(&words[at..at + length]).is_some());
+            reader.note_literal(inst);
+            at += length;
+        }
+        assert!(10 * plain > 8 * all.len(), "{plain} of {}", all.len());
+    }
+
+    /// With any bit of it flipped, `rspirv` reads the same instructions, or refuses it, too.
+    #[test]
+    fn flipped_bits_are_read_as_rspirv_reads_them() {
+        let words = module();
+        let (mut accepted, mut refused) = (0, 0);
+        for at in HEADER..words.len() {
+            for bit in 0..32 {
+                let mut words = words.clone();
+                words[at] ^= 1 << bit;
+                let place = format!("bit {bit} of word {at}");
+                match ours(&words) {
+                    Ok(read) => {
+                        accepted += 1;
+                        assert_eq!(Ok(read), of_rspirv(&words), "{place}");
+                    }
+                    // `rspirv` panics with these.
+                    Err(error) if error.contains("ends past the module") => {}
+                    Err(error) if error.contains("OpSpecConstantOp with opcode") => {}
+                    Err(error) => {
+                        refused += 1;
+                        assert!(of_rspirv(&words).is_err(), "{place}: {error}");
+                    }
+                }
+            }
+        }
+        assert!(accepted > 1_000 && refused > 1_000, "{accepted} accepted, {refused} refused");
+    }
+
+    #[test]
+    fn what_rspirv_refuses_is_refused() {
+        const HEADER: [u32; 5] = [0x0723_0203, 0x0001_0300, 0, 8, 0];
+        let rows: [(&[u32], &str); 4] = [
+            // OpReturn with no words.
+            (&[0x0000_00FD], "zero word count"),
+            // %1 = OpTypeFloat 8, and %1 = OpTypeInt 24 0, with %2 = OpConstant %1 5.
+            (&[0x0003_0016, 1, 8, 0x0004_002B, 1, 2, 5], "do not fit"),
+            (&[0x0004_0015, 1, 24, 0, 0x0004_002B, 1, 2, 5], "do not fit"),
+            // %1 = OpTypeInt 64 0, with %2 = OpConstant %1 5 of one word.
+            (&[0x0004_0015, 1, 64, 0, 0x0004_002B, 1, 2, 5], "do not fit"),
+        ];
+        for (rest, says) in rows {
+            let words = [&HEADER, rest].concat();
+            assert!(of_rspirv(&words).is_err(), "{words:x?}");
+            let error = ours(&words).expect_err("it is refused");
+            assert!(error.contains(says), "{words:x?}: {error}");
+        }
     }
 }
