@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use tangle_analysis::cost::log_stride;
 use tangle_generator::{Config, from_seed};
 use tangle_interpreter::{Buffer, Dispatch, LaneMap, Limits, Module, Pipeline, PipelineOptions};
-use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
 use tangle_program::case::{Case, SpirvVersion, Tier};
-use tangle_program::memory::buffer_bytes;
 use tangle_runner::{thread_time, toolchain};
+
+#[path = "../tests/common/mod.rs"]
+mod common;
 
 // As in the `tangle` command.
 #[global_allocator]
@@ -54,35 +54,9 @@ impl Measurement for ProcessorTime {
     }
 }
 
-fn dispatch(case: &Case) -> Dispatch {
-    let entry = &case.entry_point;
-    let n = entry.invocations() as usize;
-    let inputs = (0..n).flat_map(|i| case.data.inputs.iter().map(move |input| input.get(i).copied().unwrap_or(0)));
-    let mut uniforms = case.data.uniforms.clone();
-    uniforms.resize(uniforms.len().next_multiple_of(4), 0);
-    let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
-    let buffer = |binding, bytes| Buffer { binding, bytes, ..Buffer::default() };
-    let arrays = buffer_bytes(&case.program.shared, entry.groups());
-    Dispatch {
-        workgroups: entry.workgroups().count,
-        lane_map: LaneMap::linear(entry.group_size(), SIZE),
-        buffers: vec![
-            buffer(INPUTS, bytes(&inputs.collect::<Vec<_>>())),
-            buffer(UNIFORMS, bytes(&uniforms)),
-            buffer(MAP, vec![0; n * MAP_WORDS * 4]),
-            buffer(LOG, vec![0; n * log_stride(case) as usize * 4]),
-            buffer(ARRAYS, vec![0; arrays.next_multiple_of(4) as usize]),
-        ],
-        push: bytes(&case.data.push),
-        limits: Limits::default(),
-    }
-}
-
 fn pipeline(case: &Case, words: &[u32]) -> Pipeline {
-    let specialization = case.specialization().into_iter().map(|(id, value)| (id, u64::from(value))).collect();
-    let options = PipelineOptions { specialization, ..PipelineOptions::default() };
     let module = Module::parse(words).expect("a module");
-    Pipeline::new(&module, &options).expect("supported")
+    Pipeline::new(&module, &common::options(case)).expect("supported")
 }
 
 fn benches(criterion: &mut Criterion<ProcessorTime>) {
@@ -96,7 +70,7 @@ fn benches(criterion: &mut Criterion<ProcessorTime>) {
                 let case = from_seed(seed, &config);
                 let glsl = tangle_emit::glsl::glsl(&case);
                 let words = toolchain::compile(&glsl, case.entry_point.spirv).expect("it compiles");
-                let dispatch = dispatch(&case);
+                let dispatch = common::dispatch(&case, LaneMap::linear(case.entry_point.group_size(), SIZE));
                 (case, words, dispatch)
             })
             .collect();
@@ -106,14 +80,13 @@ fn benches(criterion: &mut Criterion<ProcessorTime>) {
             });
         });
         let pipelines: Vec<Pipeline> = cases.iter().map(|(case, words, _)| pipeline(case, words)).collect();
-        let run = |(pipeline, (.., dispatch)): (&Pipeline, &(_, _, Dispatch))| pipeline.run(dispatch);
-        let steps: u64 = pipelines.iter().zip(&cases).filter_map(|one| Some(run(one).ok()?.steps)).sum();
+        let run = |(pipeline, (.., dispatch)): (&Pipeline, &(_, _, Dispatch))| {
+            pipeline.run(dispatch).expect("a dispatch that fits").steps
+        };
+        let steps: u64 = pipelines.iter().zip(&cases).map(run).sum();
         println!("{}: {} instructions in each program, for all lanes together", tier.name(), steps / CASES);
         group.bench_function(BenchmarkId::new("run", tier.name()), |bencher| {
-            bencher.iter(|| {
-                let runs = pipelines.iter().zip(&cases).map(run);
-                runs.map(|outcome| outcome.map_or(0, |outcome| outcome.steps)).sum::<u64>()
-            });
+            bencher.iter(|| pipelines.iter().zip(&cases).map(run).sum::<u64>());
         });
     }
     group.finish();
