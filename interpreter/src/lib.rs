@@ -119,6 +119,7 @@ mod lanes;
 pub mod module;
 pub mod outcome;
 pub mod pipeline;
+mod read;
 pub mod trace;
 mod types;
 

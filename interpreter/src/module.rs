@@ -1,12 +1,10 @@
 //! A parsed module: what it needs, and which of that is not supported.
 
-use rspirv::binary::{self, Consumer, ParseAction};
 use rspirv::dr;
-use rspirv::grammar::reflect::is_block_terminator;
-use rspirv::grammar::{INSTRUCTION_TABLE, OperandKind};
 use rspirv::spirv::{self, Op};
 
 use crate::outcome::Error;
+use crate::read::read;
 
 /// What a shader reads or writes through a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,12 +114,8 @@ impl Module {
     /// # Errors
     /// [`Error::Parse`] if they are no SPIR-V by its grammar (SPIR-V 1.6 §2.3, §2.4).
     pub fn parse(words: &[u32]) -> Result<Module, Error> {
-        check_instructions(words)?;
-        let mut reader = Reader::default();
-        binary::parse_words(words, &mut reader).map_err(|error| Error::Parse(error.to_string()))?;
-        let mut dr = reader.loader.module();
-        dr.execution_modes.extend(reader.execution_modes);
-        Ok(Module { dr, count: reader.count })
+        let (dr, count) = read(words)?;
+        Ok(Module { dr, count })
     }
 
     /// Names and execution models of the entry points.
@@ -138,79 +132,5 @@ impl Module {
     /// True if the module has an instruction with this opcode.
     pub fn uses(&self, opcode: Op) -> bool {
         self.dr.all_inst_iter().any(|inst| inst.class.opcode == opcode)
-    }
-}
-
-/// Words before the first instruction (SPIR-V 1.6 §2.3).
-const HEADER: usize = 5;
-
-/// Checks what `rspirv` takes for granted, and panics without: every instruction ends inside the module, and `OpSpecConstantOp` has an opcode whose
-/// operands are those of a constant expression.
-fn check_instructions(words: &[u32]) -> Result<(), Error> {
-    let mut at = HEADER;
-    while at < words.len() {
-        let (count, opcode) = ((words[at] >> 16) as usize, words[at] & 0xFFFF);
-        let Some(inst) = words.get(at..at + count.max(1)) else {
-            return Err(Error::Parse(format!(
-                "the instruction at word {at} ends past the module: it has {count} words"
-            )));
-        };
-        if let (true, Some(&inner)) = (opcode == Op::SpecConstantOp as u32, inst.get(3)) {
-            let of_definitions = |kind: OperandKind| {
-                matches!(
-                    kind,
-                    OperandKind::LiteralContextDependentNumber
-                        | OperandKind::LiteralSpecConstantOpInteger
-                        | OperandKind::PairLiteralIntegerIdRef
-                )
-            };
-            let operands = INSTRUCTION_TABLE.lookup_opcode(inner).map(|inst| inst.operands).unwrap_or_default();
-            if operands.iter().any(|operand| of_definitions(operand.kind)) {
-                return Err(Error::Parse(format!(
-                    "the instruction at word {at}: OpSpecConstantOp with opcode {inner}"
-                )));
-            }
-        }
-        at += count.max(1);
-    }
-    Ok(())
-}
-
-/// The loader of `rspirv`, which knows no instructions outside of blocks but those of SPIR-V 1.0: here come `OpExecutionModeId` and the non-semantic
-/// `OpExtInst`.
-#[derive(Default)]
-struct Reader {
-    loader: dr::Loader,
-    execution_modes: Vec<dr::Instruction>,
-    in_block: bool,
-    count: usize,
-}
-
-impl Consumer for Reader {
-    fn initialize(&mut self) -> ParseAction {
-        self.loader.initialize()
-    }
-
-    fn finalize(&mut self) -> ParseAction {
-        self.loader.finalize()
-    }
-
-    fn consume_header(&mut self, header: dr::ModuleHeader) -> ParseAction {
-        self.loader.consume_header(header)
-    }
-
-    fn consume_instruction(&mut self, inst: dr::Instruction) -> ParseAction {
-        self.count += 1;
-        match inst.class.opcode {
-            Op::ExecutionModeId => {
-                self.execution_modes.push(inst);
-                return ParseAction::Continue;
-            }
-            Op::ExtInst | Op::ExtInstWithForwardRefsKHR if !self.in_block => return ParseAction::Continue,
-            Op::Label => self.in_block = true,
-            opcode if is_block_terminator(opcode) => self.in_block = false,
-            _ => {}
-        }
-        self.loader.consume_instruction(inst)
     }
 }

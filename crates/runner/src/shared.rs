@@ -58,7 +58,7 @@ impl DeviceOptions {
         self.timeout.or_else(|| driver.timeout()).unwrap_or(TIMEOUT)
     }
 
-    /// How long a driver may take for a job that runs again ([`Terms::Again`]).
+    /// How long a driver may take for a job that runs again ([`Terms::Again`](crate::job::Terms::Again)).
     pub fn confirmation_for(&self, driver: &DriverConfig) -> Duration {
         self.timeout_for(driver).saturating_mul(CONFIRMATION)
     }
@@ -86,7 +86,7 @@ pub struct DeviceStats {
     pub restarts: u64,
     /// Jobs with [`Outcome::Crashed`].
     pub crashes: u64,
-    /// Jobs with [`Outcome::TimedOut`] that was not confirmed yet ([`Device::submit_alone`]).
+    /// Jobs with [`Outcome::TimedOut`] that was not confirmed yet ([`Device::submit_alone`](crate::Device::submit_alone)).
     pub time_outs: u64,
     /// Jobs that timed out, and ended when they ran alone with more time.
     pub slow: u64,
