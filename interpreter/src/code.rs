@@ -366,6 +366,13 @@ pub(crate) struct Access {
     pub texel: bool,
 }
 
+impl Access {
+    /// Where the last scalar ends, from the pointer.
+    pub fn end(&self) -> u64 {
+        self.leaves.iter().map(|(offset, scalar)| u64::from(*offset) + u64::from(scalar.bytes())).max().unwrap_or(0)
+    }
+}
+
 /// Where a texel is sought.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Texel {

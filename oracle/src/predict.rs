@@ -111,7 +111,7 @@ pub fn predict(case: &Case, map: &LaneMap) -> Result<Prediction, NotDefined> {
 ///
 /// # Errors
 /// If the case has undefined behaviour on this map.
-pub fn predict_observed(case: &Case, map: &LaneMap, logs: &[Vec<u32>]) -> Result<Prediction, NotDefined> {
+fn predict_observed(case: &Case, map: &LaneMap, logs: &[Vec<u32>]) -> Result<Prediction, NotDefined> {
     predict_shown(case, map, logs, &[])
 }
 

@@ -99,22 +99,7 @@ pub(super) fn of_case(case: Case) -> Subject {
 }
 
 fn with_shader(case: Case, shader: SavedShader) -> Subject {
-    Subject {
-        case,
-        shader,
-        basis: Basis::Nothing,
-        signature: None,
-        report: String::new(),
-        device: None,
-        others: Vec::new(),
-        rate: None,
-        passes_at_maximal: false,
-        neighbour: None,
-        variants: None,
-        switches: None,
-        command: String::new(),
-        versions: format!("tangle {}, {}", env!("CARGO_PKG_VERSION"), toolchain::version()),
-    }
+    Subject::of(case, shader, format!("tangle {}, {}", env!("CARGO_PKG_VERSION"), toolchain::version()))
 }
 
 /// Runs the case and takes the outcome.

@@ -101,7 +101,7 @@ impl<'a> Scope<'a> {
     }
 
     /// What the counter of a loop can hold at any time: also before the loop (0) and after it.
-    pub fn counter_range(&self, l: &Loop) -> Interval {
+    fn counter_range(&self, l: &Loop) -> Interval {
         let bound = self.info(&l.bound).range.hi;
         let last = match &l.kind {
             LoopKind::For { init, step, .. } => {

@@ -7,7 +7,7 @@ use tangle_program::tree::{Block, Expr, Function, Loop, LoopKind, MAX_ENTRY_WORD
 /// The most words that an invocation may log.
 pub const MAX_LOG_WORDS: u64 = 4096;
 /// The fewest words of a log slice.
-pub const MIN_LOG_CAPACITY: u64 = 16;
+const MIN_LOG_CAPACITY: u64 = 16;
 /// The most statements that an invocation may execute.
 pub const MAX_STEPS: u64 = 20_000;
 

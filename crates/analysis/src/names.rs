@@ -4,7 +4,7 @@
 //! of the printer; the other words that have a meaning are listed here.
 
 /// The names that a printed shader uses for itself, besides `LOG0`, `SPEC0` and so on. A program must not use them.
-pub const OWN_NAMES: [&str; 42] = [
+const OWN_NAMES: [&str; 42] = [
     "ADD_CARRY",
     "Arrays",
     "FLOAT_WORD",
@@ -50,7 +50,7 @@ pub const OWN_NAMES: [&str; 42] = [
 ];
 
 /// The longest name.
-pub const MAX_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// The lower-case keywords, reserved words and built-in functions of GLSL 4.60 and its extensions, as glslang 15.3 knows them
 /// (MachineIndependent/Scan.cpp and Initialize.cpp). Sorted.

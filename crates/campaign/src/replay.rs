@@ -198,7 +198,7 @@ fn missing(device: &str, case: &str, detail: String) -> Record {
 }
 
 /// Runs one case as often as it takes to know what its outcome means. `run` is the device.
-pub fn on_case(device: &str, case: &NamedCase, options: &ReplayOptions, mut run: impl FnMut() -> Conclusion) -> Record {
+fn on_case(device: &str, case: &NamedCase, options: &ReplayOptions, mut run: impl FnMut() -> Conclusion) -> Record {
     let started = Instant::now();
     let known = if options.flakes.have(device, &case.name) { KnownFlake::Yes } else { KnownFlake::No };
     let mut detail = None;

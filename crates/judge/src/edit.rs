@@ -4,69 +4,75 @@
 
 /// Opcodes (§3.52).
 pub(crate) mod op {
+    use rspirv::spirv::Op;
+
     /// Source text, strings, and what processed the module.
     pub const TEXT: [u32; 5] = [2, 3, 4, 7, 330];
-    pub const NAME: u32 = 5;
-    pub const MEMBER_NAME: u32 = 6;
-    pub const LINE: u32 = 8;
-    pub const ENTRY_POINT: u32 = 15;
-    pub const EXECUTION_MODE: u32 = 16;
-    pub const CAPABILITY: u32 = 17;
-    pub const TYPE_VOID: u32 = 19;
-    pub const TYPE_INT: u32 = 21;
-    pub const TYPE_VECTOR: u32 = 23;
-    pub const TYPE_RUNTIME_ARRAY: u32 = 29;
-    pub const TYPE_STRUCT: u32 = 30;
-    pub const TYPE_POINTER: u32 = 32;
-    pub const TYPE_FORWARD_POINTER: u32 = 39;
-    pub const CONSTANT_TRUE: u32 = 41;
-    pub const CONSTANT: u32 = 43;
-    pub const CONSTANT_NULL: u32 = 46;
-    pub const FUNCTION: u32 = 54;
-    pub const FUNCTION_PARAMETER: u32 = 55;
-    pub const FUNCTION_END: u32 = 56;
-    pub const VARIABLE: u32 = 59;
-    pub const LOAD: u32 = 61;
-    pub const STORE: u32 = 62;
-    pub const ACCESS_CHAIN: u32 = 65;
-    pub const DECORATE: u32 = 71;
-    pub const MEMBER_DECORATE: u32 = 72;
-    pub const COMPOSITE_EXTRACT: u32 = 81;
-    pub const COPY_OBJECT: u32 = 83;
-    pub const BITCAST: u32 = 124;
-    pub const I_ADD: u32 = 128;
-    pub const I_MUL: u32 = 132;
-    pub const PHI: u32 = 245;
-    pub const LOOP_MERGE: u32 = 246;
-    pub const SELECTION_MERGE: u32 = 247;
-    pub const LABEL: u32 = 248;
-    pub const BRANCH: u32 = 249;
-    pub const BRANCH_CONDITIONAL: u32 = 250;
-    pub const SWITCH: u32 = 251;
-    pub const UNREACHABLE: u32 = 255;
-    pub const NO_LINE: u32 = 317;
-    pub const EXECUTION_MODE_ID: u32 = 331;
+    pub const NAME: u32 = Op::Name as u32;
+    pub const MEMBER_NAME: u32 = Op::MemberName as u32;
+    pub const LINE: u32 = Op::Line as u32;
+    pub const ENTRY_POINT: u32 = Op::EntryPoint as u32;
+    pub const EXECUTION_MODE: u32 = Op::ExecutionMode as u32;
+    pub const CAPABILITY: u32 = Op::Capability as u32;
+    pub const TYPE_VOID: u32 = Op::TypeVoid as u32;
+    pub const TYPE_INT: u32 = Op::TypeInt as u32;
+    pub const TYPE_VECTOR: u32 = Op::TypeVector as u32;
+    pub const TYPE_RUNTIME_ARRAY: u32 = Op::TypeRuntimeArray as u32;
+    pub const TYPE_STRUCT: u32 = Op::TypeStruct as u32;
+    pub const TYPE_POINTER: u32 = Op::TypePointer as u32;
+    pub const TYPE_FORWARD_POINTER: u32 = Op::TypeForwardPointer as u32;
+    pub const CONSTANT_TRUE: u32 = Op::ConstantTrue as u32;
+    pub const CONSTANT: u32 = Op::Constant as u32;
+    pub const CONSTANT_NULL: u32 = Op::ConstantNull as u32;
+    pub const FUNCTION: u32 = Op::Function as u32;
+    pub const FUNCTION_PARAMETER: u32 = Op::FunctionParameter as u32;
+    pub const FUNCTION_END: u32 = Op::FunctionEnd as u32;
+    pub const VARIABLE: u32 = Op::Variable as u32;
+    pub const LOAD: u32 = Op::Load as u32;
+    pub const STORE: u32 = Op::Store as u32;
+    pub const ACCESS_CHAIN: u32 = Op::AccessChain as u32;
+    pub const DECORATE: u32 = Op::Decorate as u32;
+    pub const MEMBER_DECORATE: u32 = Op::MemberDecorate as u32;
+    pub const COMPOSITE_EXTRACT: u32 = Op::CompositeExtract as u32;
+    pub const COPY_OBJECT: u32 = Op::CopyObject as u32;
+    pub const BITCAST: u32 = Op::Bitcast as u32;
+    pub const I_ADD: u32 = Op::IAdd as u32;
+    pub const I_MUL: u32 = Op::IMul as u32;
+    pub const PHI: u32 = Op::Phi as u32;
+    pub const LOOP_MERGE: u32 = Op::LoopMerge as u32;
+    pub const SELECTION_MERGE: u32 = Op::SelectionMerge as u32;
+    pub const LABEL: u32 = Op::Label as u32;
+    pub const BRANCH: u32 = Op::Branch as u32;
+    pub const BRANCH_CONDITIONAL: u32 = Op::BranchConditional as u32;
+    pub const SWITCH: u32 = Op::Switch as u32;
+    pub const UNREACHABLE: u32 = Op::Unreachable as u32;
+    pub const NO_LINE: u32 = Op::NoLine as u32;
+    pub const EXECUTION_MODE_ID: u32 = Op::ExecutionModeId as u32;
 }
 
 /// Decorations (§3.20).
 mod decoration {
-    pub const BLOCK: u32 = 2;
-    pub const ARRAY_STRIDE: u32 = 6;
-    pub const BUILT_IN: u32 = 11;
-    pub const BINDING: u32 = 33;
-    pub const DESCRIPTOR_SET: u32 = 34;
-    pub const OFFSET: u32 = 35;
+    use rspirv::spirv::Decoration;
+
+    pub const BLOCK: u32 = Decoration::Block as u32;
+    pub const ARRAY_STRIDE: u32 = Decoration::ArrayStride as u32;
+    pub const BUILT_IN: u32 = Decoration::BuiltIn as u32;
+    pub const BINDING: u32 = Decoration::Binding as u32;
+    pub const DESCRIPTOR_SET: u32 = Decoration::DescriptorSet as u32;
+    pub const OFFSET: u32 = Decoration::Offset as u32;
 }
 
 /// Built-in variables (§3.21).
 mod built_in {
-    pub const NUM_WORKGROUPS: u32 = 24;
-    pub const WORKGROUP_ID: u32 = 26;
-    pub const LOCAL_INVOCATION_INDEX: u32 = 29;
-    pub const SUBGROUP_SIZE: u32 = 36;
-    pub const NUM_SUBGROUPS: u32 = 38;
-    pub const SUBGROUP_ID: u32 = 40;
-    pub const SUBGROUP_LOCAL_INVOCATION_ID: u32 = 41;
+    use rspirv::spirv::BuiltIn;
+
+    pub const NUM_WORKGROUPS: u32 = BuiltIn::NumWorkgroups as u32;
+    pub const WORKGROUP_ID: u32 = BuiltIn::WorkgroupId as u32;
+    pub const LOCAL_INVOCATION_INDEX: u32 = BuiltIn::LocalInvocationIndex as u32;
+    pub const SUBGROUP_SIZE: u32 = BuiltIn::SubgroupSize as u32;
+    pub const NUM_SUBGROUPS: u32 = BuiltIn::NumSubgroups as u32;
+    pub const SUBGROUP_ID: u32 = BuiltIn::SubgroupId as u32;
+    pub const SUBGROUP_LOCAL_INVOCATION_ID: u32 = BuiltIn::SubgroupLocalInvocationId as u32;
 }
 
 /// Execution model (§3.3).

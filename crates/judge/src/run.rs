@@ -39,13 +39,13 @@ pub struct Inputs {
 }
 
 /// Elements of a run-time array in a buffer that nobody gave contents for.
-pub const DEFAULT_ITEMS: u64 = 1024;
+const DEFAULT_ITEMS: u64 = 1024;
 
 /// Texels in each dimension of an image that nobody gave an extent for.
-pub const DEFAULT_SIDE: u32 = 64;
+const DEFAULT_SIDE: u32 = 64;
 
 /// The descriptor set of buffers without a descriptor: more than any device has. Their bindings count from 0 by address.
-pub const NO_SET: u32 = u32::MAX;
+const NO_SET: u32 = u32::MAX;
 
 /// Bytes of an image at most.
 const MAX_IMAGE: u64 = 256 << 20;

@@ -64,7 +64,7 @@ impl Uniforms {
             Expr::Bool(_) | Expr::Int(_) | Expr::Uint(_) => {}
             // Ids and deltas must be literals before SPIR-V 1.5.
             Expr::Subgroup(call) => call.args.iter_mut().take(1).for_each(|arg| self.hide_in(arg)),
-            _ if is_constant(expr) => self.hide(expr),
+            _ if expr.is_constant() => self.hide(expr),
             _ => expr.operands_mut().into_iter().for_each(|operand| self.hide_in(operand)),
         }
     }
@@ -86,30 +86,6 @@ impl Uniforms {
             self.words.push(word);
         }
         Expr::Uniform(at as u32)
-    }
-}
-
-/// True if the front end may fold it.
-fn is_constant(expr: &Expr) -> bool {
-    match expr {
-        Expr::Bool(_) | Expr::Int(_) | Expr::Uint(_) | Expr::Float(..) => true,
-        Expr::Unary(..)
-        | Expr::Binary(..)
-        | Expr::Select(..)
-        | Expr::Cast(..)
-        | Expr::Intrinsic(..)
-        | Expr::Vector(..)
-        | Expr::Component(..)
-        | Expr::Element(..) => expr.operands().all(is_constant),
-        Expr::Var(_)
-        | Expr::Builtin(_)
-        | Expr::Input(_)
-        | Expr::Uniform(_)
-        | Expr::Push(_)
-        | Expr::Constant(_)
-        | Expr::Subgroup(_)
-        | Expr::Load(_)
-        | Expr::Resource(_) => false,
     }
 }
 

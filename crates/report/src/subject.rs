@@ -110,6 +110,26 @@ pub struct Analysis<'a> {
 }
 
 impl Subject {
+    /// A case with its shader, of which nothing else is known.
+    pub fn of(case: Case, shader: SavedShader, versions: String) -> Subject {
+        Subject {
+            case,
+            shader,
+            basis: Basis::Nothing,
+            signature: None,
+            report: String::new(),
+            device: None,
+            others: Vec::new(),
+            rate: None,
+            passes_at_maximal: false,
+            neighbour: None,
+            variants: None,
+            switches: None,
+            command: String::new(),
+            versions,
+        }
+    }
+
     /// Takes it apart.
     ///
     /// # Errors

@@ -23,22 +23,8 @@ fn exported(case: &Case) -> Bundle {
 }
 
 fn subject(case: &Case) -> Subject {
-    Subject {
-        case: case.clone(),
-        shader: SavedShader { glsl: glsl(case), spirv: MODULE.to_vec(), disassembly: "; SPIR-V\n".into() },
-        basis: Basis::Linear(8),
-        signature: None,
-        report: String::new(),
-        device: None,
-        others: Vec::new(),
-        rate: None,
-        passes_at_maximal: false,
-        neighbour: None,
-        variants: None,
-        switches: None,
-        command: String::new(),
-        versions: "tangle".into(),
-    }
+    let shader = SavedShader { glsl: glsl(case), spirv: MODULE.to_vec(), disassembly: "; SPIR-V\n".into() };
+    Subject { basis: Basis::Linear(8), ..Subject::of(case.clone(), shader, "tangle".into()) }
 }
 
 /// Whatever a driver or a person wrote: no file of a bundle has a folder of the machine that it was made on.

@@ -29,21 +29,14 @@ fn subject() -> Subject {
         observation.map(|(seen, signature)| (case, seen, signature))
     });
     let (case, observation, signature) = found.expect("some fault shows in some vector");
+    let shader = SavedShader { glsl: glsl(&case), spirv: vec![0x0723_0203], disassembly: String::new() };
     Subject {
-        shader: SavedShader { glsl: glsl(&case), spirv: vec![0x0723_0203], disassembly: String::new() },
         basis: Basis::Observed { observation, promise: PROMISE },
         signature: Some(signature),
         report: "what happened".into(),
         device: Some(TestedDevice { name: "lvp".into(), info: Value::Null, start: String::new() }),
-        others: Vec::new(),
-        rate: None,
-        passes_at_maximal: false,
-        neighbour: None,
-        variants: None,
-        switches: None,
         command: "tangle run x --device lvp".into(),
-        versions: "tangle".into(),
-        case,
+        ..Subject::of(case, shader, "tangle".into())
     }
 }
 

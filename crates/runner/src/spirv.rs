@@ -26,22 +26,24 @@ const MAGIC: u32 = 0x0723_0203;
 
 /// Operation codes (SPIR-V §3.52).
 mod op {
-    pub const EXTENSION: u32 = 10;
-    pub const EXECUTION_MODE: u32 = 16;
-    pub const CAPABILITY: u32 = 17;
-    pub const CONSTANT_TRUE: u32 = 41;
-    pub const CONSTANT: u32 = 43;
-    pub const CONSTANT_COMPOSITE: u32 = 44;
-    pub const CONSTANT_NULL: u32 = 46;
-    pub const SPEC_CONSTANT_TRUE: u32 = 48;
-    pub const SPEC_CONSTANT: u32 = 50;
-    pub const SPEC_CONSTANT_COMPOSITE: u32 = 51;
-    pub const SPEC_CONSTANT_OP: u32 = 52;
-    pub const DECORATE: u32 = 71;
-    pub const EXECUTION_MODE_ID: u32 = 331;
-    pub const GROUP_NON_UNIFORM_BROADCAST: u32 = 337;
-    pub const GROUP_NON_UNIFORM_QUAD_BROADCAST: u32 = 365;
-    pub const GROUP_NON_UNIFORM_ROTATE: u32 = 4431;
+    use spirv::Op;
+
+    pub const EXTENSION: u32 = Op::Extension as u32;
+    pub const EXECUTION_MODE: u32 = Op::ExecutionMode as u32;
+    pub const CAPABILITY: u32 = Op::Capability as u32;
+    pub const CONSTANT_TRUE: u32 = Op::ConstantTrue as u32;
+    pub const CONSTANT: u32 = Op::Constant as u32;
+    pub const CONSTANT_COMPOSITE: u32 = Op::ConstantComposite as u32;
+    pub const CONSTANT_NULL: u32 = Op::ConstantNull as u32;
+    pub const SPEC_CONSTANT_TRUE: u32 = Op::SpecConstantTrue as u32;
+    pub const SPEC_CONSTANT: u32 = Op::SpecConstant as u32;
+    pub const SPEC_CONSTANT_COMPOSITE: u32 = Op::SpecConstantComposite as u32;
+    pub const SPEC_CONSTANT_OP: u32 = Op::SpecConstantOp as u32;
+    pub const DECORATE: u32 = Op::Decorate as u32;
+    pub const EXECUTION_MODE_ID: u32 = Op::ExecutionModeId as u32;
+    pub const GROUP_NON_UNIFORM_BROADCAST: u32 = Op::GroupNonUniformBroadcast as u32;
+    pub const GROUP_NON_UNIFORM_QUAD_BROADCAST: u32 = Op::GroupNonUniformQuadBroadcast as u32;
+    pub const GROUP_NON_UNIFORM_ROTATE: u32 = Op::GroupNonUniformRotateKHR as u32;
 }
 
 /// Reads a module's facts; `specialization` holds (constant id, value) as in a job.

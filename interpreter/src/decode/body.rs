@@ -176,14 +176,7 @@ impl<'a> Decoder<'a> {
             if inst.class.opcode != Opcode::Variable {
                 continue;
             }
-            let id = inst.result_id.ok_or_else(|| invalid("a variable without an id"))?;
-            let ty = self.type_of(inst.result_type.unwrap_or(0))?;
-            let &Type::Pointer(_, pointee) = self.types.get(ty) else {
-                return Err(invalid("a variable of no pointer type"));
-            };
-            if pointee == TypeId::MAX {
-                return Err(invalid("a variable of an incomplete type"));
-            }
+            let (id, ty, pointee) = self.variable(inst)?;
             if inst.operands.first() != Some(&Operand::StorageClass(StorageClass::Function)) {
                 return Err(invalid("a variable in a function of another storage class"));
             }
@@ -461,20 +454,8 @@ impl<'a> Decoder<'a> {
     pub(super) fn group(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
         let opcode = inst.class.opcode;
         let (id, ty) = self.result(inst)?;
-        let unscoped = matches!(
-            opcode,
-            Opcode::GroupNonUniformQuadAllKHR
-                | Opcode::GroupNonUniformQuadAnyKHR
-                | Opcode::GroupNonUniformPartitionEXT
-                | Opcode::SubgroupBallotKHR
-                | Opcode::SubgroupFirstInvocationKHR
-                | Opcode::SubgroupAllKHR
-                | Opcode::SubgroupAnyKHR
-                | Opcode::SubgroupAllEqualKHR
-                | Opcode::SubgroupReadInvocationKHR
-        );
         let mut at = 0;
-        if !unscoped {
+        if !is_unscoped(opcode) {
             let scope = self.literal_constant(id_at(inst, 0)?)?;
             if scope != 3 {
                 self.unsupported(format!("Op{opcode:?} with scope {scope}"));
@@ -765,4 +746,20 @@ fn count_instructions_of<'a>(instructions: impl Iterator<Item = &'a dr::Instruct
 
 fn count_instructions(instructions: &[dr::Instruction]) -> usize {
     count_instructions_of(instructions.iter())
+}
+
+/// True for the subgroup instructions without an operand for their scope.
+pub(super) fn is_unscoped(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::GroupNonUniformQuadAllKHR
+            | Opcode::GroupNonUniformQuadAnyKHR
+            | Opcode::GroupNonUniformPartitionEXT
+            | Opcode::SubgroupBallotKHR
+            | Opcode::SubgroupFirstInvocationKHR
+            | Opcode::SubgroupAllKHR
+            | Opcode::SubgroupAnyKHR
+            | Opcode::SubgroupAllEqualKHR
+            | Opcode::SubgroupReadInvocationKHR
+    )
 }

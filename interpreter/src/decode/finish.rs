@@ -48,29 +48,23 @@ impl Decoder<'_> {
             let found = self.types.components(row(at)?.0).map(|(scalar, _)| scalar);
             found.ok_or_else(|| invalid("OpSpecConstantOp of something that is no scalar or vector"))
         };
+        // Where the part of a composite begins that the literals name.
+        let part = |of: TypeId| -> Result<usize, Error> {
+            let step = |(part, first): (TypeId, usize), &index: &u32| {
+                self.types.element(part, u64::from(index)).map(|(ty, offset)| (ty, first + offset as usize))
+            };
+            let found = literals.iter().try_fold((of, 0), step);
+            found.map(|(_, first)| first).ok_or_else(|| invalid("an index out of a composite"))
+        };
         match opcode {
             Opcode::CompositeExtract => {
-                let (mut part, mut first) = (row(0)?.0, 0);
-                for &index in &literals {
-                    let (ty, offset) = self
-                        .types
-                        .element(part, u64::from(index))
-                        .ok_or_else(|| invalid("an index out of a composite"))?;
-                    (part, first) = (ty, first + offset as usize);
-                }
+                let first = part(row(0)?.0)?;
                 let cells =
                     row(0)?.1.get(first..first + count).ok_or_else(|| invalid("an index out of a composite"))?;
                 return Ok(cells.to_vec());
             }
             Opcode::CompositeInsert => {
-                let (mut part, mut first) = (row(1)?.0, 0);
-                for &index in &literals {
-                    let (ty, offset) = self
-                        .types
-                        .element(part, u64::from(index))
-                        .ok_or_else(|| invalid("an index out of a composite"))?;
-                    (part, first) = (ty, first + offset as usize);
-                }
+                let first = part(row(1)?.0)?;
                 let mut cells = row(1)?.1.clone();
                 let object = &row(0)?.1;
                 cells

@@ -282,15 +282,19 @@ impl<'a> Decoder<'a> {
 
     // ---- variables ----
 
-    fn global_variable(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    /// The id of a variable, its type, and what that points to.
+    pub(super) fn variable(&self, inst: &dr::Instruction) -> Result<(u32, TypeId, TypeId), Error> {
         let id = inst.result_id.ok_or_else(|| invalid("a variable without an id"))?;
         let ty = self.type_of(inst.result_type.unwrap_or(0))?;
-        let &Type::Pointer(_, pointee) = self.types.get(ty) else {
-            return Err(invalid("a variable of no pointer type"));
-        };
-        if pointee == TypeId::MAX {
-            return Err(invalid("a variable of an incomplete type"));
+        match *self.types.get(ty) {
+            Type::Pointer(_, TypeId::MAX) => Err(invalid("a variable of an incomplete type")),
+            Type::Pointer(_, pointee) => Ok((id, ty, pointee)),
+            _ => Err(invalid("a variable of no pointer type")),
         }
+    }
+
+    fn global_variable(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+        let (id, ty, pointee) = self.variable(inst)?;
         let class = match inst.operands.first() {
             Some(Operand::StorageClass(class)) => *class,
             _ => return Err(invalid("OpVariable without a storage class")),

@@ -4,6 +4,7 @@ use rspirv::dr::{self, Operand};
 use rspirv::spirv::Op as Opcode;
 use smallvec::smallvec;
 
+use super::body::is_unscoped;
 use super::image::is_image;
 use super::{Cells, Decoder, Def, float_width, id_at, integer_width, invalid, literal_at};
 use crate::code::*;
@@ -551,20 +552,7 @@ impl Decoder<'_> {
 fn is_group(opcode: Opcode) -> bool {
     let number = opcode as u32;
     let core = Opcode::GroupNonUniformElect as u32..=Opcode::GroupNonUniformQuadSwap as u32;
-    core.contains(&number)
-        || matches!(
-            opcode,
-            Opcode::GroupNonUniformRotateKHR
-                | Opcode::GroupNonUniformQuadAllKHR
-                | Opcode::GroupNonUniformQuadAnyKHR
-                | Opcode::GroupNonUniformPartitionEXT
-                | Opcode::SubgroupBallotKHR
-                | Opcode::SubgroupFirstInvocationKHR
-                | Opcode::SubgroupAllKHR
-                | Opcode::SubgroupAnyKHR
-                | Opcode::SubgroupAllEqualKHR
-                | Opcode::SubgroupReadInvocationKHR
-        )
+    core.contains(&number) || opcode == Opcode::GroupNonUniformRotateKHR || is_unscoped(opcode)
 }
 
 fn is_atomic(opcode: Opcode) -> bool {

@@ -49,8 +49,8 @@ use tangle_program::types::{Scalar, Type};
 use crate::lower::{Code, Decision, Step};
 use crate::map::Layout;
 use crate::mask::Mask;
-use crate::observed::Status;
-use crate::observed::trace::Trace;
+
+use crate::observed::trace::{Status, Trace};
 use crate::rules::{Construct, Jump, Merge, Merging, Rules, Scope};
 use crate::value::{Column, Value};
 use frame::Frame;

@@ -54,15 +54,15 @@ pub const MAX_WORKGROUP: u64 = 1024;
 /// The most invocations in a dispatch.
 pub const MAX_INVOCATIONS: u64 = 1 << 16;
 /// The most words of all inputs together.
-pub const MAX_INPUT_WORDS: u64 = 1 << 20;
+const MAX_INPUT_WORDS: u64 = 1 << 20;
 /// The most words of the log buffer.
-pub const MAX_LOG_BUFFER_WORDS: u64 = 1 << 22;
+const MAX_LOG_BUFFER_WORDS: u64 = 1 << 22;
 /// The most words of the uniform buffer: what every device offers (`maxUniformBufferRange`).
-pub const MAX_UNIFORM_WORDS: usize = 4096;
+const MAX_UNIFORM_WORDS: usize = 4096;
 /// The most specialisation constants.
-pub const MAX_CONSTANTS: usize = 32;
+const MAX_CONSTANTS: usize = 32;
 /// The most words of push constants: what every device offers (`maxPushConstantsSize`).
-pub const MAX_PUSH_WORDS: usize = 32;
+const MAX_PUSH_WORDS: usize = 32;
 
 /// `Ok` if the case is valid.
 pub fn validate(case: &Case) -> Result<(), Invalid> {
@@ -250,9 +250,9 @@ fn drawn_items(entry_point: &EntryPoint, items: &Items) -> Checked {
 /// The most invocations of all items of a draw together.
 pub const MAX_ITEMS: u32 = 1 << 10;
 /// The longest side of a framebuffer, pixels.
-pub const MAX_FRAMEBUFFER: u32 = 128;
+const MAX_FRAMEBUFFER: u32 = 128;
 /// The most places for fragments of all triangles together.
-pub const MAX_FRAGMENTS: u64 = 1 << 13;
+const MAX_FRAGMENTS: u64 = 1 << 13;
 
 /// The SPIR-V printer knows compute shaders.
 fn variant(case: &Case) -> Checked {

@@ -54,7 +54,7 @@ impl FromStr for Interpreter {
 }
 
 /// `ElectHighest` as `elect_highest`.
-pub fn fault_name(fault: Planted) -> String {
+fn fault_name(fault: Planted) -> String {
     let mut name = String::new();
     for c in format!("{fault:?}").chars() {
         if c.is_ascii_uppercase() && !name.is_empty() {

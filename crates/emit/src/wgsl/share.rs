@@ -141,7 +141,7 @@ fn can_say(function: &Function, call: &SubgroupCall) -> bool {
         (SubgroupOp::QuadBroadcast, Some(id)) => !matches!(id, Expr::Uint(0..=3)),
         // "It is a shader-creation error if `id` is a const-expression" outside [0, 128).
         (SubgroupOp::Shuffle | SubgroupOp::Broadcast, Some(id)) => {
-            is_constant(id) && !matches!(id, Expr::Uint(0..=127))
+            id.is_constant() && !matches!(id, Expr::Uint(0..=127))
         }
         _ => false,
     };
@@ -155,39 +155,21 @@ fn is_select(function: &Function, x: &Expr, y: &Expr) -> bool {
     x.ty(function).is_some_and(is_selectable) && !acts(x) && !acts(y)
 }
 
-/// True for an expression of literals.
-fn is_constant(expr: &Expr) -> bool {
-    !expr.any(&mut |part| {
-        matches!(
-            part,
-            Expr::Var(_)
-                | Expr::Builtin(_)
-                | Expr::Input(_)
-                | Expr::Uniform(_)
-                | Expr::Push(_)
-                | Expr::Constant(_)
-                | Expr::Subgroup(_)
-                | Expr::Load(_)
-                | Expr::Resource(_)
-        )
-    })
-}
-
 /// True where WGSL has rules for constants that the tree has not, and they might be broken: shifts by the width or more, and those
 /// that lose bits; divisors of zero; bounds of `clamp`; bits past the end of a word.
 fn is_refused(expr: &Expr) -> bool {
     match expr {
         Expr::Binary(op, x, y) if op.is_shift() => {
-            is_constant(y) && (is_constant(x) || !matches!(**y, Expr::Uint(0..=31)))
+            y.is_constant() && (x.is_constant() || !matches!(**y, Expr::Uint(0..=31)))
         }
         Expr::Binary(BinaryOp::Div | BinaryOp::Mod, _, y) => {
-            is_constant(y) && !matches!(**y, Expr::Uint(1..) | Expr::Int(1..))
+            y.is_constant() && !matches!(**y, Expr::Uint(1..) | Expr::Int(1..))
         }
-        Expr::Intrinsic(Intrinsic::Clamp, args) => args.iter().skip(1).all(is_constant),
+        Expr::Intrinsic(Intrinsic::Clamp, args) => args.iter().skip(1).all(Expr::is_constant),
         Expr::Intrinsic(Intrinsic::BitfieldExtract | Intrinsic::BitfieldInsert, args) => {
             let fits = |last: &[Expr]| match last {
                 [Expr::Int(offset @ 0..=32), Expr::Int(bits @ 0..=32)] => offset + bits <= 32,
-                [offset, bits] => !is_constant(offset) && !is_constant(bits),
+                [offset, bits] => !offset.is_constant() && !bits.is_constant(),
                 _ => false,
             };
             !fits(&args[args.len().saturating_sub(2)..])

@@ -61,6 +61,30 @@ impl Expr {
     pub fn any<'a>(&'a self, holds: &mut dyn FnMut(&'a Expr) -> bool) -> bool {
         holds(self) || self.operands().any(|operand| operand.any(holds))
     }
+
+    /// True for an expression of literals, which a front end may fold.
+    pub fn is_constant(&self) -> bool {
+        match self {
+            Expr::Bool(_) | Expr::Int(_) | Expr::Uint(_) | Expr::Float(..) => true,
+            Expr::Unary(..)
+            | Expr::Binary(..)
+            | Expr::Select(..)
+            | Expr::Cast(..)
+            | Expr::Intrinsic(..)
+            | Expr::Vector(..)
+            | Expr::Component(..)
+            | Expr::Element(..) => self.operands().all(Expr::is_constant),
+            Expr::Var(_)
+            | Expr::Builtin(_)
+            | Expr::Input(_)
+            | Expr::Uniform(_)
+            | Expr::Push(_)
+            | Expr::Constant(_)
+            | Expr::Subgroup(_)
+            | Expr::Load(_)
+            | Expr::Resource(_) => false,
+        }
+    }
 }
 
 /// The direct operands of an expression.

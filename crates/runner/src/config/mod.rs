@@ -75,7 +75,7 @@ pub use tangle_files::cache_folder;
 /// # Errors
 ///
 /// When it cannot be read, is not TOML, has an unknown or wrong entry, or names two drivers the same.
-pub fn read_devices_file(path: &Path) -> Result<Vec<DriverConfig>, ConfigError> {
+fn read_devices_file(path: &Path) -> Result<Vec<DriverConfig>, ConfigError> {
     let text =
         read_text(path, LONGEST_FILE).map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
     parse_devices_file(path, &text)

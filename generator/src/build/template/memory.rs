@@ -298,6 +298,22 @@ impl Builder<'_> {
     fn exchange_in_loop(&mut self, out: &mut Block) {
         let len = self.entry_point.group_size();
         let Some((array, ty)) = self.plain_array(len, 0) else { return self.assignment(out) };
+        let of_another = |_: &mut Self, counter| {
+            let step = bin(BinaryOp::Add, Expr::Var(counter), uint(1));
+            Self::wrapped(bin(BinaryOp::Add, local_index(), step), len)
+        };
+        self.exchanging(array, ty, Self::barrier_here, of_another, out);
+    }
+
+    /// A loop in which every lane stores what it has summed up and adds what another one stored, between two barriers.
+    fn exchanging(
+        &mut self,
+        array: ArrayId,
+        ty: Type,
+        barrier: impl Fn(&mut Self, &mut Block),
+        of_another: impl Fn(&mut Self, VarId) -> Expr,
+        out: &mut Block,
+    ) {
         let sum = self.frame.local("total", ty, Class::Unpredictable, Role::Private);
         let value = self.own_value(ty);
         self.set(sum, value, out);
@@ -312,13 +328,12 @@ impl Builder<'_> {
                 let mut body = Vec::new();
                 let store = b.store(array, Expr::Var(sum));
                 body.push(store);
-                b.barrier_here(&mut body);
-                let step = bin(BinaryOp::Add, Expr::Var(counter), uint(1));
-                let index = Self::wrapped(bin(BinaryOp::Add, local_index(), step), len);
+                barrier(b, &mut body);
+                let index = of_another(b, counter);
                 let value = b.load(array, index);
                 b.set(sum, bin(op, Expr::Var(sum), value), &mut body);
                 b.observe(Moment::Assignment, &[sum], &mut body);
-                b.barrier_here(&mut body);
+                barrier(b, &mut body);
                 body
             },
         );
@@ -572,7 +587,7 @@ impl Builder<'_> {
         let len = if self.draw.percent(60) { len.next_power_of_two() } else { len };
         let Some((array, ty)) = self.plain_array(len, 5) else { return self.assignment(out) };
         if self.draw.percent(25) && self.affordable_trips() >= 4 {
-            return self.subgroup_exchange_in_loop(array, ty, len, out);
+            return self.exchanging(array, ty, Self::subgroup_barrier_here, |b, _| b.peer_slot(len), out);
         }
         self.store_of_lanes(array, ty, 35, out);
         self.subgroup_barrier_here(out);
@@ -596,35 +611,6 @@ impl Builder<'_> {
                 self.subgroup_barrier_here(out);
             }
         }
-    }
-
-    fn subgroup_exchange_in_loop(&mut self, array: ArrayId, ty: Type, len: u32, out: &mut Block) {
-        let sum = self.frame.local("total", ty, Class::Unpredictable, Role::Private);
-        let value = self.own_value(ty);
-        self.set(sum, value, out);
-        let trips = 2 + self.draw.below(2);
-        let form = self.draw.pick(&[LoopForm::For, LoopForm::While, LoopForm::DoWhile, LoopForm::Forever]);
-        let head = LoopHead { form, bound: (uint(trips), trips), decision: Decision::Uniform };
-        let op = self.draw.pick(&[BinaryOp::Add, BinaryOp::BitXor]);
-        let (mut stmt, _) = self.repeat(
-            head,
-            |_, _| None,
-            |b, _| {
-                let mut body = Vec::new();
-                let store = b.store(array, Expr::Var(sum));
-                body.push(store);
-                b.subgroup_barrier_here(&mut body);
-                let index = b.peer_slot(len);
-                let value = b.load(array, index);
-                b.set(sum, bin(op, Expr::Var(sum), value), &mut body);
-                b.observe(Moment::Assignment, &[sum], &mut body);
-                b.subgroup_barrier_here(&mut body);
-                body
-            },
-        );
-        plain_head(&mut stmt);
-        out.push(stmt);
-        self.log(vec![Expr::Var(sum)], out);
     }
 }
 

@@ -207,8 +207,7 @@ impl Machine<'_> {
         for &out in outs {
             self.clear(out);
         }
-        let end = access.leaves.iter().map(|(offset, scalar)| u64::from(*offset) + u64::from(scalar.bytes())).max();
-        let end = end.unwrap_or(0);
+        let end = access.end();
         let layout = self.layout;
         self.memory.place = inst.place;
         for at in 0..self.active.len() {
@@ -299,8 +298,7 @@ impl Machine<'_> {
         if access.space == Space::Cells {
             return self.store_cells(inst, access, ins);
         }
-        let end = access.leaves.iter().map(|(offset, scalar)| u64::from(*offset) + u64::from(scalar.bytes())).max();
-        let end = end.unwrap_or(0);
+        let end = access.end();
         let layout = self.layout;
         self.memory.place = inst.place;
         for at in 0..self.active.len() {

@@ -10,22 +10,24 @@ use crate::spirv::text;
 
 /// Operation codes, storage classes, execution modes and masks (SPIR-V 1.3 §3).
 mod code {
-    pub const EXTENSION: u32 = 10;
-    pub const EXECUTION_MODE: u32 = 16;
-    pub const CAPABILITY: u32 = 17;
-    pub const VARIABLE: u32 = 59;
-    pub const LOOP_MERGE: u32 = 246;
-    pub const MODULE_PROCESSED: u32 = 330;
-    pub const EXECUTION_MODE_ID: u32 = 331;
-    pub const DECORATE_ID: u32 = 332;
-    pub const PUSH_CONSTANT: u32 = 9;
-    pub const STORAGE_BUFFER: u32 = 12;
-    pub const UNIFORM: u32 = 2;
-    pub const TYPE_POINTER: u32 = 32;
-    pub const DECORATE: u32 = 71;
-    pub const BLOCK: u32 = 2;
-    pub const BUFFER_BLOCK: u32 = 3;
-    pub const LOCAL_SIZE_ID: u32 = 38;
+    use spirv::{Decoration, ExecutionMode, Op, StorageClass};
+
+    pub const EXTENSION: u32 = Op::Extension as u32;
+    pub const EXECUTION_MODE: u32 = Op::ExecutionMode as u32;
+    pub const CAPABILITY: u32 = Op::Capability as u32;
+    pub const VARIABLE: u32 = Op::Variable as u32;
+    pub const LOOP_MERGE: u32 = Op::LoopMerge as u32;
+    pub const MODULE_PROCESSED: u32 = Op::ModuleProcessed as u32;
+    pub const EXECUTION_MODE_ID: u32 = Op::ExecutionModeId as u32;
+    pub const DECORATE_ID: u32 = Op::DecorateId as u32;
+    pub const PUSH_CONSTANT: u32 = StorageClass::PushConstant as u32;
+    pub const STORAGE_BUFFER: u32 = StorageClass::StorageBuffer as u32;
+    pub const UNIFORM: u32 = StorageClass::Uniform as u32;
+    pub const TYPE_POINTER: u32 = Op::TypePointer as u32;
+    pub const DECORATE: u32 = Op::Decorate as u32;
+    pub const BLOCK: u32 = Decoration::Block as u32;
+    pub const BUFFER_BLOCK: u32 = Decoration::BufferBlock as u32;
+    pub const LOCAL_SIZE_ID: u32 = ExecutionMode::LocalSizeId as u32;
     /// DependencyInfinite and DependencyLength.
     pub const DEPENDENCIES: u32 = 0xC;
 }
