@@ -384,7 +384,21 @@ impl Surroundings {
                 ..inner
             },
             Stmt::Loop(_) => Surroundings { innermost: Inside::LoopHead, loops: self.loops + 1, ..inner },
-            _ => inner,
+            Stmt::If { .. } => inner,
+            // They have no blocks.
+            Stmt::Assign { .. }
+            | Stmt::Log { .. }
+            | Stmt::Break
+            | Stmt::Continue
+            | Stmt::Return(_)
+            | Stmt::Call { .. }
+            | Stmt::Barrier(_)
+            | Stmt::SetElement { .. }
+            | Stmt::Store { .. }
+            | Stmt::Atomic(_)
+            | Stmt::Sync(_)
+            | Stmt::Assume(_)
+            | Stmt::Discard(_) => inner,
         }
     }
 }
