@@ -1230,6 +1230,22 @@ fn everything_is_ff_where_nothing_diverges() {
     check_all("LOG(b());", EIGHT_FF);
 }
 
+/// A lane that has executed an instruction is one of its visitors at once: that others come by alone later is then no assumption, and nothing has to be
+/// repeated. Only where fewer lanes come first is the run repeated.
+#[test]
+fn runs_are_repeated_only_for_visitors_that_come_later() {
+    for (body, repeated) in [
+        ("for (uint i = 0u; i <= lane; i++) LOG(b());", false),
+        ("for (uint i = 0u; i < 3u; i++) if (lane < 7u - i) LOG(b());", false),
+        ("for (uint i = 0u; i < 3u; i++) if (lane < 5u + i) LOG(b());", true),
+        ("if (lane < 5u) LOG(b());", false),
+    ] {
+        let module = compile("", body);
+        let steps = |tier| run(&module, tier, None).steps;
+        assert_eq!(steps(Tier::Plain) > steps(Tier::Maximal), repeated, "{body}");
+    }
+}
+
 /// What a module with atomics and fences does: `None` if nothing is undefined, else what.
 fn judged(body: &str) -> Option<Rule> {
     let declarations = "#extension GL_KHR_memory_scope_semantics : require";

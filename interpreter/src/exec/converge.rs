@@ -168,7 +168,9 @@ impl Machine<'_> {
     fn claim(&mut self, at: usize, subgroup: usize, mask: u128) -> bool {
         let workgroup = self.workgroup;
         let knowledge = self.knowledge;
-        if knowledge.no_claims
+        // Somebody else has come by already.
+        if self.claims.visitors[at] & !mask != 0
+            || knowledge.no_claims
             || knowledge.haunted.contains(&(workgroup, subgroup as u32))
             || knowledge.open.contains(&(workgroup, at as u32))
         {
