@@ -52,6 +52,10 @@ fn both_oracles_agree() {
                 Ok(found) => counts.add(found),
                 Err(error) if error.starts_with(NOT_DEFINED) => undefined += 1,
                 Err(difference) => {
+                    if let Some(folder) = std::env::var_os("TANGLE_KEEP") {
+                        let file = std::path::Path::new(&folder).join(format!("{}-{seed}.json", tier.name()));
+                        std::fs::write(file, case.to_json()).expect("the folder is there");
+                    }
                     let variant = &case.variant;
                     wrong.push(format!("{} seed {seed}, size {size}, {variant}: {difference}", tier.name()));
                 }
