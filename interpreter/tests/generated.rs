@@ -23,6 +23,12 @@ fn both_oracles_agree() {
         let mut counts = Counts::default();
         for seed in seeds(0..60) {
             let (mut case, size, placement) = case_of(seed, tier);
+            // Of a case that differs, or of which a compiler dies.
+            let kept = std::env::var_os("TANGLE_KEEP").map(|folder| {
+                let file = std::path::Path::new(&folder).join(format!("{}-{seed}.json", tier.name()));
+                std::fs::write(&file, case.to_json()).expect("the folder is there");
+                file
+            });
             let module = match module_of(&mut case, seed) {
                 Ok(Some(module)) => module,
                 Ok(None) => {
@@ -49,13 +55,12 @@ fn both_oracles_agree() {
             }
             let compared = expect(&case, size, placement).and_then(|expected| compare(&case, &module, &expected, None));
             match compared {
-                Ok(found) => counts.add(found),
+                Ok(found) => {
+                    counts.add(found);
+                    kept.into_iter().for_each(|file| std::fs::remove_file(file).expect("the file is there"));
+                }
                 Err(error) if error.starts_with(NOT_DEFINED) => undefined += 1,
                 Err(difference) => {
-                    if let Some(folder) = std::env::var_os("TANGLE_KEEP") {
-                        let file = std::path::Path::new(&folder).join(format!("{}-{seed}.json", tier.name()));
-                        std::fs::write(file, case.to_json()).expect("the folder is there");
-                    }
                     let variant = &case.variant;
                     wrong.push(format!("{} seed {seed}, size {size}, {variant}: {difference}", tier.name()));
                 }
