@@ -32,10 +32,10 @@ impl Report {
             let reaching: Vec<&Test> = tests.iter().filter(|test| test.reaches.contains(id)).collect();
             if results.killed.contains_key(id) {
                 report.killed += 1;
-            } else if !reaching.iter().all(|test| results.has_passed(*id, test)) {
-                report.open += 1;
             } else if reasons.remove(name).is_some() {
                 report.explained += 1;
+            } else if !reaching.iter().all(|test| results.has_passed(*id, test)) {
+                report.open += 1;
             } else {
                 let reached = if reaching.is_empty() { ", reached by no test" } else { "" };
                 report.unexplained.push(format!("{id}\t{place}\t{name}{reached}"));

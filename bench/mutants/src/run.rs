@@ -50,11 +50,17 @@ fn list(program: &Path) -> Result<Vec<String>> {
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
-/// Runs every test by itself, and writes down how long it takes and which mutants it reaches.
+/// Runs every test by itself, and writes down how long it takes and which mutants it reaches. What is there of a test is kept.
 pub fn record(program: &Path, also: &[String], to: &Path) -> Result<()> {
     let reached = to.with_extension("reached");
+    let known = std::fs::read_to_string(to).unwrap_or_default();
+    let known: BTreeMap<&str, &str> = known.lines().filter_map(|line| Some((line.split_once('\t')?.0, line))).collect();
     let mut text = String::new();
     for name in list(program)?.iter().chain(also) {
+        if let Some(line) = known.get(name.as_str()) {
+            text += &format!("{line}\n");
+            continue;
+        }
         let _ = std::fs::remove_file(&reached);
         let (end, seconds) = run(program, &[name], &[("MUTANT", "0")], None, &Running::default())?;
         if end != End::Passed {
@@ -139,6 +145,18 @@ pub fn results(path: &Path) -> Results {
         }
     }
     results
+}
+
+/// Keeps what still holds when the schema was made anew: mutants have the numbers of their names, and the quick tests are run again, since
+/// there may be more of them.
+pub fn carry(path: &Path, before: &BTreeMap<u32, String>, now: &BTreeMap<String, u32>) -> Result<()> {
+    let Ok(text) = std::fs::read_to_string(path) else { return Ok(()) };
+    let carried = text.lines().filter_map(|line| {
+        let (id, rest) = line.split_once('\t')?;
+        let id = now.get(before.get(&id.parse().ok()?)?)?;
+        (!rest.starts_with("passed\tquick\t")).then(|| format!("{id}\t{rest}\n"))
+    });
+    Ok(std::fs::write(path, carried.collect::<String>())?)
 }
 
 /// What is to be done.

@@ -16,6 +16,9 @@ const SKIPPED: &str = "faults/";
 /// The program with all the tests, in the folder of the schema.
 pub const PROGRAM: &str = "oracle-tests";
 
+/// The mutants that do not compile, a line each.
+const DROPPED: &str = "dropped.txt";
+
 /// How the tests are built: fast, with everything that may panic.
 const PROFILE: &str = "
 [profile.mutants]
@@ -32,9 +35,11 @@ struct Piece {
     name: String,
 }
 
-/// Makes the schema of the repository `root` in the folder `out`; mutants that do not compile are left out. 
+/// Makes the schema of the repository `root` in the folder `out`; mutants that do not compile are left out.
 pub fn build(root: &Path, out: &Path) -> Result<()> {
-    let mut dropped = BTreeSet::new();
+    // What did not compile the last time: names that are gone do no harm.
+    let known = std::fs::read_to_string(out.join(DROPPED)).unwrap_or_default();
+    let mut dropped: BTreeSet<String> = known.lines().map(str::to_owned).collect();
     write_manifests(root, out)?;
     write_tests(root, out)?;
     loop {
@@ -43,7 +48,7 @@ pub fn build(root: &Path, out: &Path) -> Result<()> {
         match compile(out, &pieces, &mut dropped)? {
             Some(program) => {
                 let names: Vec<&str> = dropped.iter().map(String::as_str).collect();
-                std::fs::write(out.join("dropped.txt"), names.join("\n"))?;
+                std::fs::write(out.join(DROPPED), names.join("\n"))?;
                 println!("{before} mutants do not compile");
                 std::fs::copy(&program, out.join(PROGRAM))?;
                 return Ok(());
