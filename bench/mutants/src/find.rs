@@ -37,7 +37,8 @@ pub struct Found {
 /// Finds the mutants of a file. `is_wanted` says, by its name, whether one is made.
 pub fn find(text: &str, is_wanted: &dyn Fn(&str) -> bool) -> syn::Result<Found> {
     let file = syn::parse_file(text)?;
-    let mut finder = Finder { text, is_wanted, path: Vec::new(), found: Found::default(), names: Vec::new(), ends: Vec::new() };
+    let mut finder =
+        Finder { text, is_wanted, path: Vec::new(), found: Found::default(), names: Vec::new(), ends: Vec::new() };
     finder.visit_file(&file);
     let Finder { mut found, ends, .. } = finder;
     // At one byte what ends comes first, the innermost first, and what begins after it, the outermost first.
@@ -282,7 +283,8 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         let last = expr.arms.iter().rposition(others).unwrap_or(0);
         for (nth, arm) in expr.arms.iter().enumerate() {
             let pat = self.slice(arm.pat.span()).to_owned();
-            let without = if nth < last || arm.guard.is_some() { self.mutant(arm.pat.span(), &pat, "no such arm") } else { None };
+            let without =
+                if nth < last || arm.guard.is_some() { self.mutant(arm.pat.span(), &pat, "no such arm") } else { None };
             match &arm.guard {
                 None => {
                     if let Some(id) = without {

@@ -54,7 +54,8 @@ fn command() -> Result<ExitCode> {
             let before = names(&out).unwrap_or_default();
             schema::build(&root, &out)?;
             let now = names(&out)?;
-            let is_same = before.iter().map(|(id, [name, _])| (id, name)).eq(now.iter().map(|(id, [name, _])| (id, name)));
+            let is_same =
+                before.iter().map(|(id, [name, _])| (id, name)).eq(now.iter().map(|(id, [name, _])| (id, name)));
             if !is_same {
                 // What the tests reach has other numbers.
                 let _ = std::fs::remove_file(out.join("tests.tsv"));
@@ -80,7 +81,12 @@ fn command() -> Result<ExitCode> {
         }
         "report" => {
             let explained = option("--explained").map_or(root.join("bench/mutants/explained.txt"), PathBuf::from);
-            let report = report::Report::of(&names(&out)?, &run::tests(&out.join("tests.tsv"))?, &run::results(&results), &explained)?;
+            let report = report::Report::of(
+                &names(&out)?,
+                &run::tests(&out.join("tests.tsv"))?,
+                &run::results(&results),
+                &explained,
+            )?;
             print!("{}", report.text());
             return Ok(ExitCode::from(u8::from(!report.is_clean())));
         }

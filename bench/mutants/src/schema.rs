@@ -124,7 +124,9 @@ fn write_sources(root: &Path, out: &Path, dropped: &BTreeSet<String>) -> Result<
             id += found.mutants.len();
         }
         if shown == "lib.rs" {
-            text = format!("#![allow(warnings)]\n{text}\nmod mutants;\n#[cfg(test)]\nextern crate self as tangle_oracle;\n#[cfg(test)]\nmod suite;\n");
+            text = format!(
+                "#![allow(warnings)]\n{text}\nmod mutants;\n#[cfg(test)]\nextern crate self as tangle_oracle;\n#[cfg(test)]\nmod suite;\n"
+            );
         }
         write(&out.join("oracle/src").join(&path), &text)?;
         all.push((format!("oracle/src/{shown}"), pieces));
@@ -190,7 +192,10 @@ fn blamed<'p>(span: &serde_json::Value, pieces: &'p [(String, Vec<Piece>)]) -> V
     let (start, end) = (number("byte_start"), number("byte_end"));
     let of_file = pieces.iter().find(|(file, _)| span["file_name"].as_str() == Some(file));
     let touched = of_file.into_iter().flat_map(|(_, pieces)| pieces);
-    touched.filter(|piece| piece.range.start < end && start < piece.range.end).map(|piece| piece.name.as_str()).collect()
+    touched
+        .filter(|piece| piece.range.start < end && start < piece.range.end)
+        .map(|piece| piece.name.as_str())
+        .collect()
 }
 
 /// Every Rust file of a folder, by its path in there.
