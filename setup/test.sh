@@ -120,6 +120,9 @@ run_tests() {
     if [[ -f fuzz/Cargo.toml ]]; then
         check "formatting of fuzz/" cargo fmt --manifest-path fuzz/Cargo.toml --check
     fi
+    if [[ -f bench/mutants/Cargo.toml ]]; then
+        check "formatting of bench/mutants/" cargo fmt --manifest-path bench/mutants/Cargo.toml --check
+    fi
     check "lints" cargo clippy --workspace --all-targets -- -D warnings
     if [[ -f fuzz/Cargo.toml ]]; then
         # The same target directory: what both workspaces depend on is built once.

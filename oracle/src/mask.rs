@@ -162,4 +162,30 @@ mod tests {
             assert_eq!(mask.slots().next(), Some(first + lanes.trailing_zeros() as usize));
         }
     }
+
+    #[test]
+    fn what_is_in_a_set_stays_when_it_is_added_again() {
+        let mut mask = Mask::empty(128);
+        for _ in 0..2 {
+            mask.insert(70);
+            mask.insert_lanes(0, 1 << 127 | 1);
+            mask.add(&mask.clone());
+            assert_eq!(mask.slots().collect::<Vec<_>>(), [0, 70, 127]);
+        }
+    }
+
+    #[test]
+    fn sets_meet_where_they_have_a_slot_in_common() {
+        for (one, other, meets) in
+            [(0b0110, 0b1001, false), (0b0110, 0b1100, true), (0b0110, 0, false), (0b1, 0b1, true)]
+        {
+            let [one, other] = [one, other].map(|lanes| {
+                let mut mask = Mask::empty(64);
+                mask.insert_lanes(0, lanes);
+                mask
+            });
+            assert_eq!(one.meets(&other), meets, "{one:?} {other:?}");
+            assert_eq!(other.meets(&one), meets, "{one:?} {other:?}");
+        }
+    }
 }

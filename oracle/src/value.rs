@@ -158,4 +158,15 @@ mod tests {
             assert_eq!(both.severity, Severity::Strong);
         }
     }
+
+    /// What is computed from two values that come from one operation comes from it.
+    #[test]
+    fn provenance_of_both_operands_is_not_lost() {
+        let mut value = Provenance::default();
+        for _ in 0..2 {
+            value.insert(3, true);
+            value.insert(3, false);
+        }
+        assert_eq!(value.clone().or(&value).operations().collect::<Vec<_>>(), [(3, 0), (3, 1)]);
+    }
 }

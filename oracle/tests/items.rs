@@ -150,3 +150,15 @@ fn planted_faults_are_caught() {
     }
     assert!(missed.is_empty(), "not caught within {CASES} cases: {missed:?}");
 }
+
+/// Lanes in every word of the ballot: what is written is what rule I2 says, and is read back.
+#[test]
+fn the_ballot_of_a_record_has_four_words() {
+    const MARK: u32 = tangle_program::case::interface::MAP_WRITTEN;
+    let case = vertices(Tier::Maximal, 4, 25, [see(A)]);
+    let map = LaneMap::linear(&case, 128);
+    let words = map.words(&case);
+    assert_eq!(words[..8], [0, 128, 0, !0, !0, !0, 0xF, MARK]);
+    assert_eq!(words[99 * 8..100 * 8], [99, 128, 0, !0, !0, !0, 0xF, MARK]);
+    assert_eq!(LaneMap::check(&case, &words, SizePromise { default: 128, ..PROMISE }), (Some(map), Vec::new()));
+}

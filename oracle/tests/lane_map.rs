@@ -300,3 +300,19 @@ fn faults_name_their_group() {
     });
     assert_eq!((rules, judgement.map_faults[0].group), (vec![MapRule::SubgroupIds], GroupId(2)));
 }
+
+/// Lanes in every word of the ballot.
+#[test]
+fn the_ballot_of_a_record_has_four_words() {
+    const MARK: u32 = tangle_program::case::interface::MAP_WRITTEN;
+    let mut case = sixteen();
+    case.entry_point.workgroups_mut().size = [100, 1, 1];
+    let map = LaneMap::linear(&case, 128);
+    let words = map.words(&case);
+    assert_eq!(words[..MAP_WORDS], [0, 128, 0, 1, 0, !0, !0, !0, 0xF, MARK]);
+    assert_eq!(words[99 * MAP_WORDS..], [99, 128, 0, 1, 0, !0, !0, !0, 0xF, MARK]);
+    let promise = SizePromise { default: 128, min: 4, max: 128 };
+    let (read, faults) = LaneMap::check(&case, &words, promise);
+    assert_eq!(faults, []);
+    assert_eq!(read.expect("the map is right").words(&case), words);
+}

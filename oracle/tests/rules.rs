@@ -459,3 +459,30 @@ fn workgroups_are_predicted_one_by_one() {
     case.entry_point.workgroups_mut().count = [3, 1, 1];
     check_tiers(&case, "A=FF B=FF FF FF", "A=FF B=FF FF FF");
 }
+
+/// The generator is xorshift64*; the expected draws were worked out by another program. A device that draws the same for ever would test nothing.
+#[test]
+fn draws_of_a_device_are_those_of_its_seed() {
+    use tangle_oracle::rules::{Drawn, Rules as _};
+    for (seed, expected) in [
+        (1, [1, 0, 1, 3, 2, 3, 0, 3, 1, 2, 2, 0, 3, 1, 1, 3, 1, 0, 3, 0, 1, 2, 3, 1]),
+        (2, [3, 0, 2, 3, 2, 3, 3, 0, 3, 1, 3, 3, 3, 1, 1, 3, 0, 0, 2, 0, 3, 1, 0, 3]),
+        (7, [2, 0, 0, 0, 0, 2, 3, 1, 2, 1, 0, 2, 3, 2, 0, 0, 1, 1, 1, 0, 1, 1, 0, 2]),
+    ] {
+        let mut device = Drawn::new(seed);
+        // One of three instances that there are, or a new one.
+        assert_eq!([(); 24].map(|()| device.instance(3)), expected, "seed {seed}");
+    }
+}
+
+/// The device of least reconvergence joins nobody, and is as far from the specification as allowed in all that is its choice.
+#[test]
+fn choices_of_the_device_of_least_reconvergence() {
+    use tangle_oracle::rules::{MinimalReconvergence, Rules as _, Spec};
+    for instances in [0, 1, 5] {
+        assert_eq!(MinimalReconvergence.instance(instances), instances, "a new instance each time");
+    }
+    assert!(MinimalReconvergence.atomics_descend() && !Spec.atomics_descend());
+    assert!(!MinimalReconvergence.keeps_quads_of_helpers() && Spec.keeps_quads_of_helpers());
+    assert!(!Spec.has_open_operations());
+}
