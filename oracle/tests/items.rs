@@ -162,3 +162,80 @@ fn the_ballot_of_a_record_has_four_words() {
     assert_eq!(words[99 * 8..100 * 8], [99, 128, 0, !0, !0, !0, 0xF, MARK]);
     assert_eq!(LaneMap::check(&case, &words, SizePromise { default: 128, ..PROMISE }), (Some(map), Vec::new()));
 }
+
+/// The rules of the map, each broken once.
+#[test]
+fn rules_of_the_map() {
+    const LANE: usize = 0;
+    const SIZE: usize = 1;
+    const TOKEN: usize = 2;
+    const BALLOT: usize = 3;
+    const MARK: usize = 7;
+    // Two subgroups of 4.
+    let case = vertices(Tier::Maximal, 4, 2, [see(A)]);
+    let right = LaneMap::linear(&case, 4).words(&case);
+    let promise = SizePromise { default: 4, min: 4, max: 8 };
+    let check =
+        |words: &[u32]| LaneMap::check(&case, words, promise).1.iter().map(|fault| fault.rule).collect::<Vec<_>>();
+    assert_eq!(check(&right), []);
+    let rows: [(&str, MapRule, &[(usize, usize, u32)]); 11] = [
+        ("no record", MapRule::Executions, &[(2, MARK, 0)]),
+        ("a lane past the size", MapRule::LaneIds, &[(3, LANE, 4)]),
+        ("a lane far past the size", MapRule::LaneIds, &[(3, LANE, 127)]),
+        ("a lane twice", MapRule::LaneIds, &[(3, LANE, 2)]),
+        ("the first lane twice", MapRule::LaneIds, &[(1, LANE, 0)]),
+        (
+            "another size in the second subgroup",
+            MapRule::Size,
+            &[(4, SIZE, 8), (5, SIZE, 8), (6, SIZE, 8), (7, SIZE, 8)],
+        ),
+        ("another size in one lane", MapRule::Size, &[(1, SIZE, 8)]),
+        ("a ballot without a lane of the subgroup", MapRule::EntryBallot, &[(5, BALLOT, 7)]),
+        ("a ballot with other lanes instead", MapRule::EntryBallot, &[(5, BALLOT, 0xF0)]),
+        ("a ballot with one lane more", MapRule::NoHelpers, &[(5, BALLOT, 0x1F)]),
+        ("a token of none of them", MapRule::Token, &[(4, TOKEN, 5), (5, TOKEN, 5), (6, TOKEN, 5), (7, TOKEN, 5)]),
+    ];
+    for (what, rule, changes) in rows {
+        let mut words = right.clone();
+        changes.iter().for_each(|&(record, at, value)| words[8 * record + at] = value);
+        assert_eq!(check(&words), [rule], "{what}");
+    }
+    // A size that is not promised, everywhere.
+    let small = LaneMap::linear(&case, 2).words(&case);
+    assert_eq!(check(&small), [MapRule::Size]);
+}
+
+/// Each vertex as often as there is place for.
+#[test]
+fn every_place_may_be_taken() {
+    let case = vertices(Tier::Maximal, 2, 2, [see(A)]);
+    let map = LaneMap::of_executions(&(0..4 * Items::EXECUTIONS).collect::<Vec<_>>(), 4);
+    let words = map.words(&case);
+    assert_eq!(LaneMap::check(&case, &words, SizePromise { default: 4, ..PROMISE }), (Some(map), Vec::new()));
+}
+
+/// Subgroups of which each has a lane that the other has, too, are two: at tier plain, too, there is something to say. Subgroups that have no
+/// lane in common may be one.
+#[test]
+fn lanes_that_meet_are_of_two_subgroups() {
+    let promise = SizePromise { default: 4, ..PROMISE };
+    for (tier, are_apart) in [(Tier::Plain, false), (Tier::Plain, true), (Tier::Maximal, false), (Tier::Maximal, true)]
+    {
+        let case = vertices(tier, 4, 1, [see(A)]);
+        let mut words = LaneMap::linear(&case, 2).words(&case);
+        for (index, record) in words[..4 * 8].chunks_mut(8).enumerate() {
+            record[1] = 4;
+            if index >= 2 {
+                let by = if are_apart { 2 } else { 1 };
+                record[0] += by;
+                record[3] <<= by;
+            }
+        }
+        let (map, faults) = LaneMap::check(&case, &words, promise);
+        assert_eq!(faults, []);
+        assert_eq!(map.is_none(), tier == Tier::Plain && are_apart, "{tier:?} {are_apart}");
+        if let Some(map) = map {
+            assert_eq!(map.words(&case), words);
+        }
+    }
+}

@@ -186,3 +186,116 @@ impl Gathered {
         Value { taint, from, ..Value::scalar(self.column) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: usize = 8;
+
+    /// True if the last of these accesses of one element races with one before it. `R3`, `W3` and `A3`: the invocation in slot 3 loads,
+    /// stores, adds atomically. `S`: the first subgroup executes a subgroup barrier, `S23` its lanes 2 and 3 only.
+    fn is_race(accesses: &str) -> bool {
+        let mut array = Array {
+            scalar: Scalar::Uint,
+            storage: StorageClass::Workgroup,
+            cells: vec![0],
+            certainty: vec![Certainty::Known],
+            touched: vec![Touch::default()],
+            from: Provenance::default(),
+            at_barrier: [vec![0], vec![0]],
+            at_subgroup_barrier: None,
+        };
+        let mut is_race = false;
+        for access in accesses.split(' ') {
+            assert!(!is_race, "{accesses}: an access before {access} is a race already");
+            let (kind, number) = access.split_at(1);
+            if kind == "S" {
+                let here = if number.is_empty() { 0xFF } else { number.bytes().fold(0, |m, b| m | 1 << (b - b'0')) };
+                let touch = &mut array.touched[0];
+                if touch.writer.is_some_and(|writer| here >> writer & 1 == 1) {
+                    touch.behind.1 |= here;
+                }
+                if touch.readers.0 == 0 {
+                    touch.readers.1 &= !here;
+                }
+                continue;
+            }
+            let slot: usize = number.parse().expect("a slot");
+            let (writes, is_atomic) = (kind != "R", kind == "A");
+            is_race = array.touch(0, slot, (slot / SIZE, slot % SIZE), writes, is_atomic).is_err();
+            if is_atomic {
+                array.touched[0].op = Some(AtomicOp::Add);
+            }
+        }
+        is_race
+    }
+
+    #[test]
+    fn accesses_that_meet() {
+        for (accesses, race) in [
+            // One invocation does what it likes, in program order.
+            ("W0 R0 W0 R0", false),
+            ("R3 W3", false),
+            ("A0 W0 R0 A0", false),
+            ("W0 A0", false),
+            // Loads alone never race.
+            ("R0 R1 R9 R0", false),
+            // A load and a store, or two stores, of two invocations do.
+            ("W0 R1", true),
+            ("W0 W1", true),
+            ("W0 W9", true),
+            ("R0 W1", true),
+            ("R1 R0 W0", true),
+            ("R0 R1 W0", true),
+            ("W0 R0 R1", true),
+            // Also where they are the same lane of two subgroups.
+            ("W1 R9", true),
+            ("R1 W9", true),
+            ("R9 W1", true),
+            ("R0 R9 W9", true),
+            ("R9 R0 W0", true),
+            // Atomics do not race with each other.
+            ("A0 A1 A9 A0", false),
+            // They do with what is not atomic and another's.
+            ("A0 R1", true),
+            ("A0 W1", true),
+            ("W0 A1", true),
+            ("R0 A1", true),
+            ("R0 A0 A1", true),
+            ("W0 A0 A1", true),
+            ("A0 W0 A1", true),
+            ("A0 R0 A1", true),
+            ("A0 A1 R0", true),
+            ("A0 A1 W1", true),
+            // A subgroup barrier orders the lanes that execute it, and no others (rule Y10).
+            ("W0 S R1 R7", false),
+            ("W0 S01 R1", false),
+            ("W0 S01 R2", true),
+            ("W0 S12 R1", true),
+            ("W0 S R9", true),
+            ("R1 S W0", false),
+            ("R1 S01 W0", false),
+            ("R1 R2 S01 W0", true),
+            ("W0 S R1 S W0", false),
+            ("W0 S R1 W0", true),
+            ("W0 S W0 R1", true),
+            ("R1 S R2 S W0", false),
+        ] {
+            assert_eq!(is_race(accesses), race, "{accesses}");
+        }
+    }
+
+    #[test]
+    fn what_is_certain_of_a_value() {
+        let mut lanes = Mask::empty(SIZE);
+        lanes.insert(2);
+        let value = |undefined| Value {
+            taint: Some(Box::new(Taint { lanes: lanes.clone(), undefined })),
+            ..Value::scalar(vec![0; SIZE])
+        };
+        assert_eq!(certainty(&Value::scalar(vec![0; SIZE]), 2), Certainty::Known);
+        assert_eq!([1, 2].map(|slot| certainty(&value(false), slot)), [Certainty::Known, Certainty::Unknown]);
+        assert_eq!([1, 2].map(|slot| certainty(&value(true), slot)), [Certainty::Known, Certainty::Undefined]);
+    }
+}

@@ -1,0 +1,132 @@
+//! What is counted of a prediction and of a judgement, by hand.
+
+mod common;
+
+use common::*;
+use tangle_oracle::judge::{Counts, Observation, Verdict, judge};
+use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::predict::{OpUse, predict};
+use tangle_oracle::reference::observe;
+use tangle_oracle::rules::Spec;
+use tangle_program::case::{Case, Tier};
+use tangle_program::subgroup::{Fold, SubgroupOp as Op};
+use tangle_program::tree::Expr;
+
+const PROMISE: SizePromise = SizePromise { default: 8, min: 8, max: 8 };
+
+fn sum() -> Expr {
+    op(Op::Reduce(Fold::Add), [uint(1)])
+}
+
+/// Two workgroups of 16 invocations, in subgroups of 8: a sum of all, two values of the first four lanes, one of all, and one of nobody.
+fn example() -> Case {
+    let some = when(below(4), [log(2, [sum(), uint(7)])]);
+    let mut case = main_of([log(1, [sum()]), some, log(3, [lane()]), when(below(0), [log(4, [sum()])])]);
+    case.tier = Tier::Maximal;
+    case.entry_point.workgroups_mut().size = [16, 1, 1];
+    case.entry_point.workgroups_mut().count = [2, 1, 1];
+    case
+}
+
+fn right(case: &Case) -> Observation {
+    observe(case, &LaneMap::linear(case, 8), || Spec).expect("it is well-defined")
+}
+
+#[test]
+fn use_of_operations() {
+    let case = example();
+    let prediction = predict(&case, &LaneMap::linear(&case, 8)).expect("it is well-defined");
+    let whole = OpUse { executed_full: 32, checked_full: 32, ..OpUse::default() };
+    let part = OpUse { executed_partial: 16, checked_partial: 16, ..OpUse::default() };
+    assert_eq!(prediction.op_use(), [whole, part, OpUse::default()]);
+    assert_eq!(prediction.sites_reached(), (3, 4));
+}
+
+/// Each entry names its event, by its number in the whole launch.
+#[test]
+fn entries_name_their_events() {
+    let case = example();
+    let prediction = predict(&case, &LaneMap::linear(&case, 8)).expect("it is well-defined");
+    let (logs, events) = (prediction.logs(), prediction.events());
+    assert_eq!(logs.len(), 32);
+    assert_eq!(
+        events.iter().map(|event| (event.group.0, event.site)).collect::<Vec<_>>(),
+        [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3),]
+    );
+    for log in logs {
+        let first = 3 * log.invocation.group.0 as usize;
+        let expected = if log.lane < 4 {
+            vec![(0, first), (2, first + 1), (5, first + 2)]
+        } else {
+            vec![(0, first), (2, first + 2)]
+        };
+        assert_eq!(log.entries, expected, "{:?}", log.invocation);
+    }
+}
+
+#[test]
+fn what_a_judge_has_compared() {
+    let case = example();
+    let all = Counts {
+        checked: 32 + 2 * 16 + 32,
+        divergent: 2 * 16,
+        divergent_checked: 2 * 16,
+        steps: 32 + 16 + 32,
+        sites: 4,
+        sites_reached: 3,
+        ..Counts::default()
+    };
+    let judgement = judge(&case, &right(&case), PROMISE);
+    assert_eq!((judgement.verdict, judgement.counts), (Verdict::Pass, all));
+    // Lane 1 of the first subgroup logs 1, 8; 2, 4, 7; 3, 1. Behind its first wrong word nothing is compared.
+    for (at, counts) in [
+        // The sum of all: the two values of site 2 and that of site 3 are left.
+        (
+            1,
+            Counts {
+                checked: all.checked - 3,
+                divergent: 30,
+                divergent_checked: 30,
+                skipped: 3,
+                steps: all.steps - 2,
+                ..all
+            },
+        ),
+        // Another site where 2 should be.
+        (
+            2,
+            Counts {
+                checked: all.checked - 3,
+                divergent: 30,
+                divergent_checked: 30,
+                skipped: 3,
+                steps: all.steps - 2,
+                ..all
+            },
+        ),
+        // The sum of some.
+        (3, Counts { checked: all.checked - 2, divergent_checked: 31, skipped: 2, steps: all.steps - 1, ..all }),
+        (4, Counts { checked: all.checked - 1, skipped: 1, steps: all.steps - 1, ..all }),
+        (6, all),
+    ] {
+        let mut observation = right(&case);
+        observation.logs[1][at] += 100;
+        let judgement = judge(&case, &observation, PROMISE);
+        assert!(matches!(judgement.verdict, Verdict::Mismatch(_)), "word {at}");
+        assert_eq!(judgement.counts, counts, "word {at}");
+    }
+}
+
+/// Lanes 0 to 5 come to a site by two ways, and at tier plain nothing says who is together: what they log is judged by the rules for
+/// observed tangles.
+#[test]
+fn what_is_judged_by_what_was_observed() {
+    let body = [when(below(6), [when(below(3), []), log(1, [ballot(), lane()])])];
+    let mut case = main_of(body);
+    case.tier = Tier::Plain;
+    let judgement = judge(&case, &right(&case), PROMISE);
+    assert_eq!(judgement.verdict, Verdict::Pass);
+    let Counts { checked, observed, divergent, tainted, skipped, steps, .. } = judgement.counts;
+    // The ballots were adopted; the numbers of the lanes are known anyway.
+    assert_eq!((checked, observed, divergent, tainted, skipped, steps), (12, 6, 12, 0, 0, 6));
+}
