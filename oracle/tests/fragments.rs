@@ -266,3 +266,99 @@ fn planted_faults_of_fragments_are_caught() {
     }
     assert!(missed.is_empty(), "not caught within {CASES} cases: {missed:?}");
 }
+
+/// The rules of the map, each broken once.
+#[test]
+fn rules_of_the_map() {
+    use tangle_oracle::map::MapRule;
+    const LANE: usize = 0;
+    const SIZE: usize = 1;
+    const TOKEN: usize = 2;
+    const BALLOT: usize = 3;
+    const BESIDE: usize = 7;
+    const BELOW: usize = 8;
+    const ACROSS: usize = 9;
+    const MARK: usize = 10;
+    type Changes<'a> = &'a [(usize, usize, u32)];
+    // What a lane reports of itself to the others of its quad.
+    const fn reports(number: u32, lane: u32, helper: bool) -> u32 {
+        number << 8 | lane << 1 | helper as u32
+    }
+    let check = |case: &Case, size: u32, changes: Changes<'_>| {
+        let mut words = LaneMap::linear(case, size).words(case);
+        changes.iter().for_each(|&(record, at, value)| words[11 * record + at] = value);
+        let (map, faults) = LaneMap::check(case, &words, SizePromise { default: size, min: 4, max: 8 });
+        assert_eq!(map.is_some(), faults.is_empty());
+        faults.iter().map(|fault| fault.rule).collect::<Vec<_>>()
+    };
+    // Two quads of fragments: numbers 0, 1, 4, 5 and 2, 3, 6, 7. In subgroups of 4, each is one.
+    let whole = drawn(Tier::Maximal, [4, 2], vec![[[0, 0], [8, 0], [0, 4]]], [see(A)]);
+    let rows: [(&str, u32, MapRule, Changes<'_>); 15] = [
+        ("no record", 4, MapRule::Coverage, &[(1, MARK, 0)]),
+        ("no record of two", 4, MapRule::Coverage, &[(1, MARK, 0), (4, MARK, 0)]),
+        ("another size in one quad", 4, MapRule::Size, &[(2, SIZE, 8), (3, SIZE, 8), (6, SIZE, 8), (7, SIZE, 8)]),
+        ("a lane past the size", 4, MapRule::LaneIds, &[(5, LANE, 4)]),
+        ("a lane twice", 4, MapRule::LaneIds, &[(5, LANE, 2)]),
+        ("a token of none of them", 4, MapRule::Token, &[(0, TOKEN, 1), (1, TOKEN, 1), (4, TOKEN, 1), (5, TOKEN, 1)]),
+        ("half a quad in another subgroup", 8, MapRule::Quads, &[(2, TOKEN, 2), (3, TOKEN, 2)]),
+        ("a neighbour of another number", 4, MapRule::Quads, &[(0, BESIDE, reports(2, 1, false))]),
+        ("a neighbour in another lane", 4, MapRule::Quads, &[(0, BELOW, reports(4, 3, false))]),
+        ("a fragment that is a helper to one", 4, MapRule::Quads, &[(0, ACROSS, reports(5, 3, true))]),
+        (
+            "a ballot without a lane",
+            4,
+            MapRule::EntryBallot,
+            &[(0, BALLOT, 7), (1, BALLOT, 7), (4, BALLOT, 7), (5, BALLOT, 7)],
+        ),
+        ("two ballots", 8, MapRule::EntryBallot, &[(3, BALLOT, 0x7F)]),
+        ("two ballots with all fragments", 4, MapRule::EntryBallot, &[(1, BALLOT, 0x1F)]),
+        (
+            "a ballot past the size",
+            4,
+            MapRule::EntryBallot,
+            &[(0, BALLOT, 0x1F), (1, BALLOT, 0x1F), (4, BALLOT, 0x1F), (5, BALLOT, 0x1F)],
+        ),
+        (
+            "a size that is not promised",
+            4,
+            MapRule::Size,
+            &[
+                (0, SIZE, 16),
+                (1, SIZE, 16),
+                (2, SIZE, 16),
+                (3, SIZE, 16),
+                (4, SIZE, 16),
+                (5, SIZE, 16),
+                (6, SIZE, 16),
+                (7, SIZE, 16),
+            ],
+        ),
+    ];
+    assert_eq!(check(&whole, 4, &[]), []);
+    assert_eq!(check(&whole, 8, &[]), []);
+    for (what, size, rule, changes) in rows {
+        assert_eq!(check(&whole, size, changes), [rule], "{what}");
+    }
+    // A quad whose lane 3, at the right below, is a helper.
+    for (tier, what, rules, changes) in [
+        (Tier::Maximal, "right", &[][..], &[][..]),
+        (Tier::Maximal, "a record of no fragment", &[MapRule::Coverage], &[(3, MARK, 1)]),
+        (
+            Tier::Maximal,
+            "a helper that is a fragment",
+            &[MapRule::Quads],
+            &[(0, ACROSS, reports(3, 3, false)), (1, BELOW, reports(3, 3, false)), (2, BESIDE, reports(3, 3, false))],
+        ),
+        // Rule H4 holds at tier maximal only.
+        (
+            Tier::Maximal,
+            "no helper in the ballot",
+            &[MapRule::ActiveHelpers],
+            &[(0, BALLOT, 7), (1, BALLOT, 7), (2, BALLOT, 7)],
+        ),
+        (Tier::Plain, "no helper in the ballot", &[], &[(0, BALLOT, 7), (1, BALLOT, 7), (2, BALLOT, 7)]),
+    ] {
+        let case = drawn(tier, [2, 2], vec![[[0, 0], [2, 0], [0, 4]]], [see(A)]);
+        assert_eq!(check(&case, 4, changes), rules, "{what}, tier {tier:?}");
+    }
+}

@@ -316,3 +316,22 @@ fn the_ballot_of_a_record_has_four_words() {
     assert_eq!(faults, []);
     assert_eq!(read.expect("the map is right").words(&case), words);
 }
+
+/// A language that cannot read `SubgroupId` and `NumSubgroups` has records that say so, and nothing is wrong; one that can has them right.
+#[test]
+fn a_language_without_subgroup_ids() {
+    const NOT_OBSERVED: u32 = tangle_program::case::interface::NOT_OBSERVED;
+    let hide = |_: usize, record: &mut [u32]| (record[ID], record[COUNT]) = (NOT_OBSERVED, NOT_OBSERVED);
+    let mut case = sixteen();
+    assert!(!broken(&case, hide).1.is_empty(), "GLSL has them");
+    case.variant = "hlsl@dxc".parse().expect("a variant");
+    let (judgement, rules) = broken(&case, hide);
+    assert_eq!((judgement.verdict, rules), (Verdict::Pass, vec![]));
+    // All records or none.
+    let some = |invocation: usize, record: &mut [u32]| {
+        if invocation < 8 {
+            hide(invocation, record);
+        }
+    };
+    assert!(!broken(&case, some).1.is_empty());
+}

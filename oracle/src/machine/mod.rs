@@ -524,3 +524,25 @@ fn subgroup_mask(layout: &Layout, first: usize, live: u128) -> Mask {
 fn wide(scalar: Scalar) -> u64 {
     if scalar.words() == 2 { u64::MAX } else { u64::from(u32::MAX) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lanes with one key are taken for lanes on one path.
+    #[test]
+    fn other_paths_have_other_keys() {
+        let steps = || (0..8).flat_map(|decision| (0..24u64).map(move |value| (decision, value)));
+        let mut keys = Vec::new();
+        for (decision, value) in steps() {
+            let first = mix(0, decision, value);
+            keys.push(first);
+            keys.extend(steps().map(|(decision, value)| mix(first, decision, value)));
+        }
+        let all = keys.len();
+        assert_eq!(all, 192 + 192 * 192);
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), all, "two paths have one key");
+    }
+}
