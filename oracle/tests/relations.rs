@@ -113,3 +113,23 @@ fn a_relation_has_no_more_words_than_it_takes() {
         assert_eq!((smallest.words.len(), smallest.rule), (words, Some(rule)), "{fault:?} {broken:?}");
     }
 }
+
+/// Twelve lanes of two subgroups miss their own bit, each by itself: four of them are shown, each by one word.
+#[test]
+fn each_wrong_lane_shows_it_by_itself() {
+    let mut case = open([log(1, [ballot()])]);
+    case.entry_point.workgroups_mut().size = [16, 1, 1];
+    let wrong = seen(&case, || Planted::new(Fault::OpenBallotWithoutSelf));
+    let broken = relations(&case, &LaneMap::linear(&case, SIZE), &wrong).expect("it is well-formed");
+    let words: Vec<Vec<(usize, usize)>> =
+        broken.iter().map(|relation| relation.words.iter().map(|word| (word.invocation, word.at)).collect()).collect();
+    let lanes: std::collections::BTreeSet<usize> = words.iter().flatten().map(|&(invocation, _)| invocation).collect();
+    assert_eq!((words.len(), lanes.len()), (4, 4), "{words:?}");
+    assert!(words.iter().all(|words| words.len() == 1 && words[0].1 == 1), "{words:?}");
+    // Of what leaves words open nothing is adopted, so that nothing of it is broken.
+    let open_words = wrong.logs.iter().map(|log| log.iter().map(|_| 0).collect::<Vec<u32>>());
+    let mut unsure = Observation { open: open_words.collect(), ..wrong };
+    assert_eq!(relations(&case, &LaneMap::linear(&case, SIZE), &unsure).map(|broken| broken.len()), Ok(4));
+    unsure.open[0][1] = 1;
+    assert_eq!(relations(&case, &LaneMap::linear(&case, SIZE), &unsure), Ok(Vec::new()));
+}
