@@ -84,7 +84,8 @@ impl CoverageRow {
 /// The name of the type of operations that have no generic operand.
 const NO_TYPE: &str = "-";
 
-/// The table. JSON form: `operations`, by GLSL name of the operation and of the type (`-` for operations without a generic operand).
+/// The table. JSON form: `operations`, by GLSL name of the operation, and by the name that the type has in cases (`u32x2`;
+/// `-` for operations without a generic operand).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage {
     /// Cases in it.
