@@ -19,6 +19,7 @@ fn seeds(default: std::ops::Range<u64>) -> std::ops::Range<u64> {
 fn both_oracles_agree() {
     let mut wrong = Vec::new();
     let (mut skipped, mut undefined) = (0, 0);
+    let mut too_open = Vec::new();
     for tier in Tier::ALL {
         let mut counts = Counts::default();
         for seed in seeds(0..60) {
@@ -67,12 +68,15 @@ fn both_oracles_agree() {
             }
         }
         println!("tier {}: {counts:?}, {skipped} not optimised, {undefined} not defined", tier.name());
-        assert!(counts.compared > 20 * counts.only_tree, "the interpreter leaves too much open: {counts:?}");
+        if counts.compared <= 20 * counts.only_tree {
+            too_open.push(counts);
+        }
     }
     for line in wrong.iter().take(60) {
         println!("{line}");
     }
     assert!(wrong.is_empty(), "{} differences", wrong.len());
+    assert!(too_open.is_empty(), "the interpreter leaves too much open: {too_open:?}");
 }
 
 /// Within so many seeds, of each tier, every fault has to be caught.
