@@ -24,7 +24,7 @@ fn both_oracles_agree() {
         let mut counts = Counts::default();
         for seed in seeds(0..60) {
             let (mut case, size, placement) = case_of(seed, tier);
-            // Of a case that differs, or of which a compiler dies.
+            // Written before a compiler sees it, which may die of it; gone once both agree.
             let kept = std::env::var_os("TANGLE_KEEP").map(|folder| {
                 let file = std::path::Path::new(&folder).join(format!("{}-{seed}.json", tier.name()));
                 std::fs::write(&file, case.to_json()).expect("the folder is there");

@@ -78,32 +78,20 @@ fn what_a_judge_has_compared() {
     };
     let judgement = judge(&case, &right(&case), PROMISE);
     assert_eq!((judgement.verdict, judgement.counts), (Verdict::Pass, all));
+    let two_steps_fewer = Counts {
+        checked: all.checked - 3,
+        divergent: 30,
+        divergent_checked: 30,
+        skipped: 3,
+        steps: all.steps - 2,
+        ..all
+    };
     // Lane 1 of the first subgroup logs 1, 8; 2, 4, 7; 3, 1. Behind its first wrong word nothing is compared.
     for (at, counts) in [
         // The sum of all: the two values of site 2 and that of site 3 are left.
-        (
-            1,
-            Counts {
-                checked: all.checked - 3,
-                divergent: 30,
-                divergent_checked: 30,
-                skipped: 3,
-                steps: all.steps - 2,
-                ..all
-            },
-        ),
+        (1, two_steps_fewer),
         // Another site where 2 should be.
-        (
-            2,
-            Counts {
-                checked: all.checked - 3,
-                divergent: 30,
-                divergent_checked: 30,
-                skipped: 3,
-                steps: all.steps - 2,
-                ..all
-            },
-        ),
+        (2, two_steps_fewer),
         // The sum of some.
         (3, Counts { checked: all.checked - 2, divergent_checked: 31, skipped: 2, steps: all.steps - 1, ..all }),
         (4, Counts { checked: all.checked - 1, skipped: 1, steps: all.steps - 1, ..all }),

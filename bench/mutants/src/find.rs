@@ -391,7 +391,7 @@ fn values(ty: &Type) -> Vec<String> {
                     vec!["0".into(), "1".into()]
                 }
                 "f32" | "f64" => vec!["0.0".into(), "1.0".into()],
-                // What is told to people.
+                // What is printed for people.
                 "String" => Vec::new(),
                 "Option" => [one("None"), around("Some")].concat(),
                 "Result" => around("Ok"),
