@@ -34,6 +34,7 @@ faults! {
     // Switches.
     SwitchDefaultOnly: "every selector goes to the default",
     SwitchLosesFallthrough: "lanes that fall through leave the switch",
+    LostLanesIgnored: "lanes whose path is open are taken to be with nobody",
     SwitchAlwaysExact: "lanes with different selectors are taken to be together in a case construct",
     // Phis, calls, variables.
     PhisOneByOne: "phis of a block take their values one after the other",
@@ -90,6 +91,11 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 4] =
-        [Planted::PhisOneByOne, Planted::UniformWithoutAll, Planted::ReconvergesAfterCall, Planted::NoBitFoundIsZero];
+    pub const BY_HAND: [Planted; 5] = [
+        Planted::PhisOneByOne,
+        Planted::UniformWithoutAll,
+        Planted::ReconvergesAfterCall,
+        Planted::NoBitFoundIsZero,
+        Planted::LostLanesIgnored,
+    ];
 }

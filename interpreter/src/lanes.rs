@@ -47,6 +47,11 @@ impl Lanes {
         self.0.iter_mut().zip(&other.0).for_each(|(x, y)| *x &= !y);
     }
 
+    /// Those that are in both sets.
+    pub fn and(&self, other: &Lanes) -> Lanes {
+        Lanes(self.0.iter().zip(&other.0).map(|(x, y)| x & y).collect())
+    }
+
     /// True if all of these are in the other set.
     pub fn within(&self, other: &Lanes) -> bool {
         self.0.iter().zip(&other.0).all(|(x, y)| x & !y == 0)

@@ -55,7 +55,7 @@
 //!
 //! The tangle of a subgroup instruction `X` in subgroup `S`, with `V = A ∩ S`, is known to be `V`
 //!
-//! 1. at tier maximal, if `V` is one class;
+//! 1. at tier maximal, if `V` is one class, and no lost invocation of `S` entered the innermost construct, or the call, with it;
 //! 2. else, if `V` is one class and all of `S`;
 //! 3. else, if `V` is one class and all invocations of `S` that ever execute `X` are `V`: a tangle consists of visitors of `X`.
 //!

@@ -219,6 +219,21 @@ fn a_path_that_depends_on_an_open_value() {
     );
 }
 
+/// Whoever entered a construct with a lane whose path is open may have it beside them until the construct's end.
+#[test]
+fn lanes_whose_path_is_open_may_be_with_others() {
+    // Whether lanes 0 and 1 are together behind `case 1u` is open, and so x is.
+    let open = "uint x = 0u; if (lane < 2u) { switch (lane) { case 0u: LOG(b()); case 1u: x = b(); } }";
+    let body = format!("{open} if (x == 1u) LOG(1u); LOG(b()); if (lane > 5u) LOG(b()); LOG(2u);");
+    check("", &body, &[(Tier::Maximal, "~ ~ ?,2,~ ?,2,~ ?,2,~ ?,2,~ ?,?,2,~ ?,?,2,~")]);
+    let faulty = run(&compile("", &body), Tier::Maximal, Some(Planted::LostLanesIgnored));
+    assert_eq!(text(&faulty), "~ ~ fc,2,~ fc,2,~ fc,2,~ fc,2,~ fc,c0,2,~ fc,c0,2,~");
+    // Those that entered no construct with them are as before.
+    let apart = format!("if (lane < 4u) {{ {open} if (x == 1u) LOG(1u); LOG(b()); LOG(2u); }} LOG(b()); LOG(3u);");
+    let apart = format!("if (lane > 3u) LOG(b()); {apart}");
+    check("", &apart, &[(Tier::Maximal, "~ ~ ?,2,?,3,~ ?,2,?,3,~ f0,?,3,~ f0,?,3,~ f0,?,3,~ f0,?,3,~")]);
+}
+
 /// Lanes whose path is open do not make a barrier behind it undefined: lanes 6 and 7 part, and meet at a merge block only if all come to it.
 #[test]
 fn a_barrier_behind_a_path_that_depends_on_an_open_value() {

@@ -75,7 +75,7 @@ pub(crate) struct Knowledge {
     /// Subgroup instructions (workgroup, number × subgroups + subgroup) whose visitors do not all come together.
     pub(super) open: FxHashSet<(u32, u32)>,
     /// Subgroups (workgroup, subgroup) with lost lanes, which may visit any instruction.
-    pub(super) haunted: FxHashSet<(u32, u32)>,
+    pub(super) with_lost: FxHashSet<(u32, u32)>,
     /// The rule of visitors is not used at all.
     pub no_claims: bool,
     /// Locations (object, granule) of atomics whose order is open.
@@ -105,7 +105,7 @@ impl Claims {
     pub fn check(&self, workgroup: u32, layout: &Layout, lost: &Lanes, knowledge: &mut Knowledge) -> bool {
         let subgroups = layout.subgroups.len();
         let mut wrong = false;
-        let haunted: Vec<bool> =
+        let with_lost: Vec<bool> =
             layout.subgroups.iter().map(|subgroup| lost.iter().any(|slot| subgroup.lanes.contains(slot))).collect();
         for (at, (&visitors, &claimed)) in self.visitors.iter().zip(&self.claimed).enumerate() {
             if claimed == u128::MAX {
@@ -113,8 +113,8 @@ impl Claims {
             }
             let subgroup = at % subgroups;
             let whole = claimed == layout.subgroups[subgroup].live;
-            if haunted[subgroup] && !whole {
-                wrong |= knowledge.haunted.insert((workgroup, subgroup as u32));
+            if with_lost[subgroup] && !whole {
+                wrong |= knowledge.with_lost.insert((workgroup, subgroup as u32));
             }
             if claimed != visitors {
                 wrong |= knowledge.open.insert((workgroup, at as u32));

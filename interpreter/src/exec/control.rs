@@ -12,11 +12,16 @@ use crate::lanes::Lanes;
 use crate::outcome::{Rule, Why};
 
 impl<'a> Machine<'a> {
-    pub(super) fn call_frame(&self, resume: (u32, u32)) -> Frame {
-        self.frame(Kind::Call, [NO_BLOCK; 3], resume)
+    /// The frame of a call of these lanes.
+    pub(super) fn call_frame(&self, lanes: &Lanes, resume: (u32, u32)) -> Frame {
+        self.frame(Kind::Call, lanes, [NO_BLOCK; 3], resume)
     }
 
-    fn frame(&self, kind: Kind, [header, merge, continues]: [u32; 3], resume: (u32, u32)) -> Frame {
+    fn frame(&self, kind: Kind, lanes: &Lanes, [header, merge, continues]: [u32; 3], resume: (u32, u32)) -> Frame {
+        let mut present = lanes.clone();
+        if let (Some(outer), false) = (self.frames.last(), self.lost.is_empty()) {
+            present.add(&outer.present.and(&self.lost));
+        }
         Frame {
             kind,
             header,
@@ -28,7 +33,8 @@ impl<'a> Machine<'a> {
             at_continue: Lanes::none(self.n),
             at_header: Lanes::none(self.n),
             resume,
-            entry: classes::Entry::default(),
+            present,
+            entry: self.entry(lanes),
         }
     }
 
@@ -63,9 +69,7 @@ impl<'a> Machine<'a> {
         lanes: Lanes,
     ) -> Result<Running, Stop> {
         let code = self.code;
-        let mut frame = self.call_frame(resume);
-        frame.entry = self.entry(&lanes);
-        self.push(frame)?;
+        self.push(self.call_frame(&lanes, resume))?;
         let function = &code.functions[callee as usize];
         let mut arguments = code.pool[inst.ins.range()].to_vec();
         if self.is(Planted::CallArgumentsSwapped) && arguments.len() > 1 {
@@ -103,14 +107,11 @@ impl<'a> Machine<'a> {
             Merge::Loop(merge, continues) => {
                 let again = self.frames.last().is_some_and(|top| top.kind == Kind::Loop && top.header == index);
                 if !again {
-                    let mut frame = self.frame(Kind::Loop, [index, merge, continues], (NO_BLOCK, 0));
-                    frame.entry = self.entry(&lanes);
-                    self.push(frame)?;
+                    self.push(self.frame(Kind::Loop, &lanes, [index, merge, continues], (NO_BLOCK, 0)))?;
                 }
             }
             Merge::Selection(merge) => {
-                let mut frame = self.frame(Kind::Selection, [NO_BLOCK, merge, NO_BLOCK], (NO_BLOCK, 0));
-                frame.entry = self.entry(&lanes);
+                let mut frame = self.frame(Kind::Selection, &lanes, [NO_BLOCK, merge, NO_BLOCK], (NO_BLOCK, 0));
                 if let Term2::Switch { labels, .. } = &block.term {
                     frame.kind = Kind::Switch;
                     let inside = labels.iter().filter(|label| **label != merge && !self.is_awaited(**label));

@@ -148,12 +148,21 @@ impl Machine<'_> {
         self.classes.common(lanes.map(|lane| slots[lane] as usize))
     }
 
+    /// True if a lost lane of the subgroup may be with those that run: it entered the innermost construct, or the call, with them.
+    pub(super) fn may_be_joined(&self, subgroup: usize) -> bool {
+        if self.lost.is_empty() || self.is(Planted::LostLanesIgnored) {
+            return false;
+        }
+        let lanes = &self.layout.subgroups[subgroup].lanes;
+        self.frames.last().is_some_and(|frame| !lanes.and(&self.lost).and(&frame.present).is_empty())
+    }
+
     /// True if these lanes are exactly the tangle of a subgroup instruction.
     pub(super) fn knows_tangle(&mut self, number: u32, subgroup: usize, mask: u128) -> bool {
         self.tangles.0 += 1;
         let together = self.is_exact(subgroup, mask);
         let known = match self.tier {
-            Tier::Maximal => together,
+            Tier::Maximal => together && !self.may_be_joined(subgroup),
             _ => {
                 let at = number as usize * self.layout.subgroups.len() + subgroup;
                 self.claims.visitors[at] |= mask;
@@ -171,7 +180,7 @@ impl Machine<'_> {
         // Somebody else has come by already.
         if self.claims.visitors[at] & !mask != 0
             || knowledge.no_claims
-            || knowledge.haunted.contains(&(workgroup, subgroup as u32))
+            || knowledge.with_lost.contains(&(workgroup, subgroup as u32))
             || knowledge.open.contains(&(workgroup, at as u32))
         {
             return false;

@@ -29,6 +29,8 @@ pub(super) struct Frame {
     pub(super) at_header: Lanes,
     /// For a call: where it goes on, and its destinations.
     pub(super) resume: (u32, u32),
+    /// Who may be in it: the lanes that entered, and lost ones that may have entered with them.
+    pub(super) present: Lanes,
     /// What the tier needs to know of the entry.
     pub(super) entry: Entry,
 }
@@ -38,7 +40,7 @@ pub(super) const NO_BLOCK: u32 = u32::MAX;
 impl Frame {
     /// Bytes, at `n` invocations.
     pub(super) fn size(&self, n: usize) -> usize {
-        let sets = 6 + self.labels.len();
+        let sets = 7 + self.labels.len();
         let classes = if self.entry.has_classes() { 4 * n } else { 0 };
         size_of::<Frame>() + sets * (n / 8 + size_of::<(u32, Lanes)>()) + classes
     }

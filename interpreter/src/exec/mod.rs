@@ -262,7 +262,7 @@ impl<'a> Machine<'a> {
     /// Runs the workgroup to its end.
     pub fn run(&mut self) -> Result<(), Stop> {
         let all = Lanes::all(self.n);
-        self.push(self.call_frame((NO_BLOCK, 0)))?;
+        self.push(self.call_frame(&all, (NO_BLOCK, 0)))?;
         self.enter_function(self.code.entry, &all);
         let entry = self.code.functions[self.code.entry as usize].entry;
         let mut running = Some(Running { block: entry, at: self.code.blocks[entry as usize].first, lanes: all });
@@ -370,7 +370,7 @@ impl Instance for Shown<'_, '_> {
         for (index, subgroup) in self.machine.layout.subgroups.iter().enumerate() {
             let lanes = self.machine.mask_of(subgroup);
             if lanes != 0 {
-                let exact = self.machine.is_exact(index, lanes);
+                let exact = self.machine.is_exact(index, lanes) && !self.machine.may_be_joined(index);
                 found.push(Tangle { subgroup: index as u32, lanes, exact });
             }
         }
