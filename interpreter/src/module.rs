@@ -23,13 +23,25 @@ pub enum BindingKind {
     Other,
 }
 
-/// An image as its type says. Where that names no format a texel has four components of the sampled type, in 32 bits each.
+/// An image as its type says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageShape {
     /// Bytes of a texel.
     pub texel: u32,
     /// Coordinates of a texel: one to three; the layer of an array counts as one more. A cube has two.
     pub dimensions: u32,
+    /// `Dim`. An image of the dimensionality `Buffer` is a texel buffer.
+    pub dim: spirv::Dim,
+    /// True for an array of images in one.
+    pub arrayed: bool,
+    /// True if a texel has several samples.
+    pub multisampled: bool,
+    /// True for an image with its sampler (`OpTypeSampledImage`).
+    pub with_sampler: bool,
+    /// How its texels lie in memory. Where the type names no format they have four components of the sampled type, in 32 bits each, or one of 64.
+    pub format: spirv::ImageFormat,
+    /// True if the module has pointers to texels of such images, for atomics.
+    pub atomic: bool,
 }
 
 /// One variable with a descriptor.

@@ -3,6 +3,8 @@
 //! A value of any type is a row of *cells*, one for each scalar in it, in order. Memory that has a layout (buffers, and workgroup memory, for which one
 //! is made up if the module gives none) is bytes; memory without one (function, private, input) is cells again.
 
+use rspirv::spirv::{Dim, ImageFormat};
+
 use crate::outcome::Error;
 
 /// Index into [`Types`].
@@ -62,8 +64,12 @@ pub(crate) struct Image {
     pub dimensions: u32,
     /// What is read and written.
     pub sampled: Scalar,
+    pub dim: Dim,
+    pub arrayed: bool,
     /// How a texel lies in memory.
     pub format: Format,
+    /// The format that the type names, or the one that stands in for it.
+    pub named: ImageFormat,
     /// The type names a format.
     pub has_format: bool,
     /// Read with a sampler or by `OpImageFetch`, and not written.

@@ -66,14 +66,23 @@ pub fn minimize(
     Ok(Found::Nothing)
 }
 
-/// Writes what somebody without tangle needs to see it.
+/// Writes what somebody without tangle needs to see it. Where no AmberScript can say it, that is said, and the whole finding is written: the module,
+/// its assembly and all contents, for a program of one's own.
 pub fn export(finding: &Finding, out: &Path) -> anyhow::Result<Found> {
     std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
+    let script = match finding.amber()? {
+        Ok(script) => script,
+        Err(why) => {
+            finding.save(out)?;
+            say!("{}: module, assembly and contents; module.amber is left out: {why}", out.display())?;
+            return Ok(Found::Nothing);
+        }
+    };
     let files = [
-        ("module.amber", finding.amber()?.into_bytes()),
+        ("module.amber", script.into_bytes()),
         ("module.spv", to_bytes(&finding.words)),
         ("module.spvasm", finding.assembly().into_bytes()),
-        ("README.md", finding.readme().into_bytes()),
+        ("README.md", finding.readme()?.into_bytes()),
     ];
     for (name, contents) in files {
         tangle_files::write_atomically(&out.join(name), &contents)?;
@@ -98,10 +107,11 @@ pub fn report(finding: &Finding, out: &Path) -> anyhow::Result<Found> {
         ("workgroups".to_owned(), format!("{x} × {y} × {z}")),
     ];
     facts.retain(|(_, value)| !value.is_empty());
-    let rows = finding.made.different().iter().map(|word| {
-        let place = format!("set {}, binding {}, byte {}", word.set, word.binding, word.offset);
-        [place, format!("{:#010x}", word.expected), format!("{:#010x}", word.found)]
-    });
+    let rows = finding
+        .made
+        .different()
+        .iter()
+        .map(|word| [word.place(), format!("{:#010x}", word.expected), format!("{:#010x}", word.found)]);
     let page = module_page(&ModulePage {
         title: format!("{}: {}", finding.device, finding.source),
         what: finding.text().lines().next().unwrap_or_default().to_owned(),

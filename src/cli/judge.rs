@@ -12,7 +12,7 @@ use tangle_files::words::to_bytes;
 use tangle_interpreter::{BindingKind, BufferState, End, Limits, Outcome, Tier};
 use tangle_judge::compare::{Difference, compare};
 use tangle_judge::contents::Contents;
-use tangle_judge::device::{Compared, Device, Made, Ready, Word};
+use tangle_judge::device::{Compared, Device, Made, Ready};
 use tangle_judge::finding::{Finding, TIERS, tier_name};
 use tangle_judge::made::{Maker, still_differs};
 use tangle_judge::reduce::reduce;
@@ -49,7 +49,8 @@ pub struct Args {
     /// `ramp:WORDS`, `random:SEED:BYTES` or a file; else zeros
     #[arg(long, value_name = "SET.BINDING=CONTENTS", value_parser = buffer)]
     buffer: Vec<(Place, Contents)>,
-    /// Contents of a buffer at a device address, as `0x10000=zeros:64`; repeat for several. A pointer has to be in the push constants or in a buffer
+    /// Contents of a buffer at a device address, as `0x7f0000000000=zeros:64`; repeat for several. A pointer has to be in the push constants or in a
+    /// buffer. With --device every number of 64 bits there that lies in one of these buffers is replaced by the address that the device has
     #[arg(long, value_name = "ADDRESS=CONTENTS", value_parser = memory)]
     memory: Vec<(u64, Contents)>,
     /// Extent of an image, as `0.1=16x16`; repeat for several. `--buffer` gives its texels, row by row; else it has 64 in each dimension
@@ -332,6 +333,10 @@ pub fn reduced_on(
 
 fn on_devices(args: &Args, words: &[u32], inputs: &Inputs, judged: &Judged) -> anyhow::Result<Found> {
     let ready = Ready::new(words, inputs, &judged.interface).map_err(|problem| anyhow::anyhow!("{problem}"))?;
+    let addresses = ready.addresses();
+    if !addresses.is_empty() {
+        say_stderr!("replaced by addresses of the device: {}", addresses.join("; "));
+    }
     let mut something = false;
     let (mut ran, mut reduced) = (false, false);
     let mut rows = Vec::new();
@@ -371,11 +376,7 @@ fn on_devices(args: &Args, words: &[u32], inputs: &Inputs, judged: &Judged) -> a
 }
 
 fn made_as_json(device: &str, made: &Made) -> Value {
-    let compared = |c: &Compared| {
-        let word = |w: &Word| json!({ "set": w.set, "binding": w.binding, "offset": w.offset, "expected": w.expected, "found": w.found });
-        let first: Vec<Value> = c.first.iter().map(word).collect();
-        json!({ "compared": c.words, "open": c.open, "different": c.different, "first": first, "step": c.step })
-    };
+    let compared = |c: &Compared| json!({ "compared": c.words, "open": c.open, "different": c.different, "first": c.first, "step": c.step });
     match made {
         Made::Right(words) => json!({ "device": device, "result": "right", "words": compared(words) }),
         Made::Wrong { compared: words, copy } => {

@@ -16,8 +16,8 @@ use tangle_program::needs::resource_classes;
 use tangle_program::resource::ResourceClass;
 use tangle_program::variant::Variant;
 use tangle_runner::{
-    Buffer, BufferKind, Init, ItemPipeline, Job, Launch, LaunchOutput, Module, Optimisation, Pipeline, Raster,
-    ReadBack, ReadBackMode, Source, SubgroupFlags,
+    Buffer, BufferKind, Image, Init, ItemPipeline, Job, Launch, LaunchOutput, Module, Optimisation, Pipeline, Raster,
+    ReadBack, ReadBackMode, Source, SubgroupFlags, TexelFormat,
     toolchain::{self, ToolchainError},
 };
 
@@ -197,6 +197,7 @@ pub fn job_with<'a>(prepared: &Prepared, dialect: Dialect, cases: impl IntoItera
         specialization: case.specialization(),
         features: needs(case).features,
         launches: cases.into_iter().map(launch).collect(),
+        ..Job::default()
     }
 }
 
@@ -235,7 +236,8 @@ fn launch(case: &Case) -> Launch {
             _ => [items.count, 1, 1],
         },
     };
-    Launch { groups, push_constants: case.data.push.iter().flat_map(|word| word.to_ne_bytes()).collect(), buffers }
+    let push_constants = case.data.push.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    Launch { groups, push_constants, buffers, ..Launch::default() }
 }
 
 /// The resources of the arrays of descriptors that a program has.
@@ -246,8 +248,8 @@ fn resources(case: &Case) -> impl Iterator<Item = Buffer> + '_ {
         let kind = match class {
             ResourceClass::StorageBuffer => BufferKind::Storage,
             ResourceClass::UniformBuffer => BufferKind::Uniform,
-            ResourceClass::StorageTexelBuffer => BufferKind::StorageTexels,
-            ResourceClass::StorageImage => BufferKind::StorageImage,
+            ResourceClass::StorageTexelBuffer => BufferKind::StorageTexels(TexelFormat::R32_UINT),
+            ResourceClass::StorageImage => BufferKind::StorageImage(Image::ONE),
         };
         let resource = move |word| {
             let init = Init::Data(match kind {
@@ -280,7 +282,7 @@ pub fn launch_output(observation: &Observation) -> LaunchOutput {
     if !observation.open.is_empty() {
         buffers.push(ReadBack::of_slices(&observation.open));
     }
-    LaunchOutput { buffers }
+    LaunchOutput { buffers, ..LaunchOutput::default() }
 }
 
 /// What the oracle looks at; `None` if nothing was read back.

@@ -42,7 +42,7 @@ impl FromStr for Feature {
 
 /// A set of [`Feature`]s: what a job needs, or what a device has. A list of names in JSON, one number in the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct FeatureSet(u64);
+pub struct FeatureSet(u128);
 
 impl FeatureSet {
     /// The set without a member.
@@ -104,7 +104,7 @@ impl FeatureSet {
     }
 }
 
-fn bit(feature: Feature) -> u64 {
+fn bit(feature: Feature) -> u128 {
     1 << feature as u8
 }
 
@@ -134,7 +134,7 @@ impl Serialize for FeatureSet {
 impl<'de> Deserialize<'de> for FeatureSet {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<FeatureSet, D::Error> {
         if !deserializer.is_human_readable() {
-            return u64::deserialize(deserializer).map(FeatureSet);
+            return u128::deserialize(deserializer).map(FeatureSet);
         }
         let names = Vec::<String>::deserialize(deserializer)?;
         names.iter().map(|name| name.parse().map_err(D::Error::custom)).collect()

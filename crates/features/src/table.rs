@@ -130,6 +130,7 @@ const VULKAN_1_2: Origin = Origin::core(2);
 const SIZE_CONTROL: Origin = Origin::promoted(ash::ext::subgroup_size_control::NAME, 3);
 /// The extension of NVIDIA has the same structure, but does not take modules that declare this one's SPIR-V.
 const DERIVATIVES: Origin = Origin::extension(c"VK_KHR_compute_shader_derivatives");
+const ATOMIC_FLOAT: Origin = Origin::extension(ash::ext::shader_atomic_float::NAME);
 const ROTATE: Origin = Origin::extension(ash::khr::shader_subgroup_rotate::NAME);
 
 features! {
@@ -588,6 +589,116 @@ features! {
         })],
         spirv: Spirv::extension(&["SPV_KHR_terminate_invocation"]),
     }
+    /// Storage images of other formats than those of every device.
+    StorageImageExtendedFormats = "shaderStorageImageExtendedFormats"
+        in member!(PhysicalDeviceFeatures2.features.shader_storage_image_extended_formats, VULKAN_1_1), {
+        spirv: Spirv::capability(&[Capability::StorageImageExtendedFormats]),
+        vkrunner: true,
+    }
+    /// Loads from storage images whose type names no format.
+    StorageImageReadWithoutFormat = "shaderStorageImageReadWithoutFormat"
+        in member!(PhysicalDeviceFeatures2.features.shader_storage_image_read_without_format, VULKAN_1_1), {
+        spirv: Spirv::capability(&[Capability::StorageImageReadWithoutFormat]),
+        vkrunner: true,
+    }
+    /// Stores to storage images whose type names no format.
+    StorageImageWriteWithoutFormat = "shaderStorageImageWriteWithoutFormat"
+        in member!(PhysicalDeviceFeatures2.features.shader_storage_image_write_without_format, VULKAN_1_1), {
+        spirv: Spirv::capability(&[Capability::StorageImageWriteWithoutFormat]),
+        vkrunner: true,
+    }
+    /// 64-bit integer atomics on images, and images of 64-bit integers.
+    ImageInt64Atomics = "shaderImageInt64Atomics"
+        in member!(
+            PhysicalDeviceShaderImageAtomicInt64FeaturesEXT.shader_image_int64_atomics,
+            Origin::extension(ash::ext::shader_image_atomic_int64::NAME)
+        ), {
+        spirv: Spirv::capability(&[Capability::Int64ImageEXT]).declaring("SPV_EXT_shader_image_int64"),
+    }
+    /// Arrays of cube maps.
+    ImageCubeArray = "imageCubeArray"
+        in member!(PhysicalDeviceFeatures2.features.image_cube_array, VULKAN_1_1), {
+        spirv: Spirv::capability(&[Capability::SampledCubeArray, Capability::ImageCubeArray]),
+        vkrunner: true,
+    }
+    /// Gathers with offsets that are no constants.
+    ImageGatherExtended = "shaderImageGatherExtended"
+        in member!(PhysicalDeviceFeatures2.features.shader_image_gather_extended, VULKAN_1_1), {
+        spirv: Spirv::capability(&[Capability::ImageGatherExtended]),
+        vkrunner: true,
+    }
+    /// The least level of detail as an operand.
+    ResourceMinLod = "shaderResourceMinLod"
+        in member!(PhysicalDeviceFeatures2.features.shader_resource_min_lod, VULKAN_1_1), {
+        spirv: Spirv::capability(&[Capability::MinLod]),
+        vkrunner: true,
+    }
+    /// Arrays of sampled images with an index that is no constant.
+    SampledImageArrayDynamicIndexing = "shaderSampledImageArrayDynamicIndexing"
+        in member!(PhysicalDeviceFeatures2.features.shader_sampled_image_array_dynamic_indexing, VULKAN_1_1), {
+        spirv: Spirv::capability(&[Capability::SampledImageArrayDynamicIndexing]),
+        vkrunner: true,
+    }
+    /// Arrays of sampled images with an index that differs between invocations.
+    SampledImageArrayNonUniformIndexing = "shaderSampledImageArrayNonUniformIndexing"
+        in member!(PhysicalDeviceVulkan12Features.shader_sampled_image_array_non_uniform_indexing, VULKAN_1_2), {
+        spirv: Spirv::capability(&[Capability::SampledImageArrayNonUniformIndexing])
+            .declaring("SPV_EXT_descriptor_indexing"),
+    }
+    /// Arrays of uniform texel buffers with an index that is no constant.
+    UniformTexelBufferArrayDynamicIndexing = "shaderUniformTexelBufferArrayDynamicIndexing"
+        in member!(PhysicalDeviceVulkan12Features.shader_uniform_texel_buffer_array_dynamic_indexing, VULKAN_1_2), {
+        spirv: Spirv::capability(&[Capability::UniformTexelBufferArrayDynamicIndexing])
+            .declaring("SPV_EXT_descriptor_indexing"),
+    }
+    /// Arrays of uniform texel buffers with an index that differs between invocations.
+    UniformTexelBufferArrayNonUniformIndexing = "shaderUniformTexelBufferArrayNonUniformIndexing"
+        in member!(PhysicalDeviceVulkan12Features.shader_uniform_texel_buffer_array_non_uniform_indexing, VULKAN_1_2), {
+        spirv: Spirv::capability(&[Capability::UniformTexelBufferArrayNonUniformIndexing])
+            .declaring("SPV_EXT_descriptor_indexing"),
+    }
+    /// Buffers at device addresses.
+    BufferDeviceAddress = "bufferDeviceAddress"
+        in member!(PhysicalDeviceVulkan12Features.buffer_device_address, VULKAN_1_2), {
+        spirv: Spirv::capability(&[Capability::PhysicalStorageBufferAddresses])
+            .declaring("SPV_KHR_physical_storage_buffer"),
+    }
+    /// Layouts that align by scalars alone. No capability says it.
+    ScalarBlockLayout = "scalarBlockLayout"
+        in member!(PhysicalDeviceVulkan12Features.scalar_block_layout, VULKAN_1_2), {}
+    /// Pointers into a storage buffer as variables.
+    VariablePointersStorageBuffer = "variablePointersStorageBuffer"
+        in member!(PhysicalDeviceVariablePointersFeatures.variable_pointers_storage_buffer, VULKAN_1_1), {
+        spirv: Spirv::capability(&[Capability::VariablePointersStorageBuffer]),
+        amber: Some("VariablePointerFeatures.variablePointersStorageBuffer"),
+    }
+    /// Pointers into storage buffers and shared memory as variables.
+    VariablePointers = "variablePointers"
+        in member!(PhysicalDeviceVariablePointersFeatures.variable_pointers, VULKAN_1_1), {
+        requires: &[Feature::VariablePointersStorageBuffer],
+        spirv: Spirv::capability(&[Capability::VariablePointers]),
+        amber: Some("VariablePointerFeatures.variablePointers"),
+    }
+    /// 8-bit push constants.
+    StoragePushConstant8 = "storagePushConstant8"
+        in member!(PhysicalDeviceVulkan12Features.storage_push_constant8, VULKAN_1_2), {
+        spirv: Spirv::capability(&[Capability::StoragePushConstant8]),
+    }
+    /// 16-bit push constants.
+    StoragePushConstant16 = "storagePushConstant16"
+        in member!(PhysicalDevice16BitStorageFeatures.storage_push_constant16, VULKAN_1_1), {
+        spirv: Spirv::capability(&[Capability::StoragePushConstant16]),
+    }
+    /// Sums of 32-bit floats by atomics on buffers. As with [`Feature::BufferInt64Atomics`], the capability is that of shared memory, too.
+    BufferFloat32AtomicAdd = "shaderBufferFloat32AtomicAdd"
+        in member!(PhysicalDeviceShaderAtomicFloatFeaturesEXT.shader_buffer_float32_atomic_add, ATOMIC_FLOAT), {
+        spirv: Spirv::capability(&[Capability::AtomicFloat32AddEXT]).declaring("SPV_EXT_shader_atomic_float_add"),
+    }
+    /// Sums of 32-bit floats by atomics on shared memory.
+    SharedFloat32AtomicAdd = "shaderSharedFloat32AtomicAdd"
+        in member!(PhysicalDeviceShaderAtomicFloatFeaturesEXT.shader_shared_float32_atomic_add, ATOMIC_FLOAT), {
+        spirv: Spirv::capability(&[Capability::AtomicFloat32AddEXT]).declaring("SPV_EXT_shader_atomic_float_add"),
+    }
     /// Statistics and internal representations of compiled pipelines.
     PipelineExecutableInfo = "pipelineExecutableInfo"
         in member!(
@@ -628,7 +739,7 @@ mod tests {
 
     #[test]
     fn rows_stand_in_the_order_of_the_features() {
-        assert!(Feature::ALL.len() <= 64);
+        assert!(Feature::ALL.len() <= 128);
         for (index, &feature) in Feature::ALL.iter().enumerate() {
             assert_eq!(feature as usize, index);
             assert_eq!(feature.row().feature, feature);

@@ -17,14 +17,16 @@ use serde::{Deserialize, Serialize};
 use tangle_files::words;
 use tangle_interpreter::faults::Planted;
 use tangle_interpreter::{
-    Binding, BindingKind, Dispatch, End, Interface, LaneMap, LanePosition, Module, Outcome, Pipeline, PipelineOptions,
+    BufferState, Dispatch, End, Interface, LaneMap, LanePosition, Module, Outcome, Pipeline, PipelineOptions,
 };
 use tangle_program::case::SpirvVersion;
 use tangle_runner::{
-    Buffer, BufferKind, Completed, DriverMode, Init, Job, Launch, LaunchOutput, ReadBack, ReadBackMode, toolchain,
+    Buffer, BufferKind, Completed, DriverMode, Feature, FeatureSet, Image, ImageView, Init, Job, LaunchOutput,
+    ReadBack, ReadBackMode, spirv, toolchain,
 };
 
-use crate::edit::{MAP_WORDS, portable, with_lane_map};
+use crate::bound::{Bound, places};
+use crate::edit::{MAP_WORDS, compares_depths, portable, with_lane_map};
 use crate::run::{Inputs, dispatch};
 use crate::steps::Steps;
 pub use crate::steps::Word;
@@ -89,9 +91,19 @@ pub struct Ready<'a> {
     words: &'a [u32],
     inputs: &'a Inputs,
     interface: &'a Interface,
+    bound: Bound,
+    features: FeatureSet,
     portable: Vec<u32>,
     copy: Vec<u32>,
     invocations: u32,
+}
+
+/// What a run on a device left.
+struct Left {
+    /// The words of the buffers that come back.
+    buffers: Vec<Vec<u32>>,
+    /// Where the device had the buffers that have an address.
+    addresses: Vec<u64>,
 }
 
 impl Device {
@@ -132,15 +144,15 @@ impl Device {
     pub fn judge(&self, ready: &Ready<'_>) -> Made {
         let copy = self.run(ready.job(&ready.copy, true));
         let module = match self.run(ready.job(&ready.portable, false)) {
-            Ok(completed) => ready.buffers(&completed),
+            Ok(completed) => ready.left(&completed),
             Err(other) => return other,
         };
-        let (map, copied) = match copy {
+        let observed = match copy {
             Ok(completed) => {
-                let mut buffers = ready.buffers(&completed);
-                let words = buffers.pop().unwrap_or_default();
+                let mut copied = ready.left(&completed);
+                let words = copied.buffers.pop().unwrap_or_default();
                 match ready.lane_map(&words) {
-                    Some(map) => (Some(map), buffers),
+                    Some(map) => Some((map, copied)),
                     None => return Made::Failed("what it says of subgroups and lanes is no lane map".into()),
                 }
             }
@@ -148,31 +160,28 @@ impl Device {
                 return Made::Failed(format!("with a prologue that writes the lane map: {what}"));
             }
             // Without subgroups there is no lane map.
-            Err(_) => (None, Vec::new()),
+            Err(_) => None,
         };
         let mut away = false;
-        if let Some(map) = map {
-            let expected = match ready.expect(map.clone()) {
-                Ok(expected) => expected,
+        if let Some((map, copied)) = observed {
+            let compared = match ready.judged(&map, &copied) {
+                Ok(compared) => compared,
                 Err(made) => return made,
             };
-            let mut of_copy = ready.compare(&expected, &copied);
-            let of_module = ready.compare(&expected, &module);
-            if of_copy.different > 0 {
-                of_copy.step = ready.first_wrong_step(map.clone(), &expected, &copied);
-            }
-            match (of_copy.different, of_module.different) {
+            // A run by itself has its own addresses.
+            let of_module = match ready.judged(&map, &module) {
+                Ok(compared) => compared,
+                Err(made) => return made,
+            };
+            match (compared.different, of_module.different) {
                 (0, 0) => return Made::Right(of_module),
                 (0, _) => away = true,
                 (_, 0) => {
-                    return Made::Wrong {
-                        compared: of_copy,
-                        copy: "only with the prologue that writes the lane map".into(),
-                    };
+                    return Made::Wrong { compared, copy: "only with the prologue that writes the lane map".into() };
                 }
                 _ => {
                     return Made::Wrong {
-                        compared: of_copy,
+                        compared,
                         copy: "with the prologue that writes the lane map and without".into(),
                     };
                 }
@@ -180,18 +189,14 @@ impl Device {
         }
         let mut made = None;
         for size in self.sizes().filter(|size| size.is_power_of_two()) {
-            let expected = match ready.expect(LaneMap::of(ready.interface, size)) {
-                Ok(expected) => expected,
+            let compared = match ready.judged(&LaneMap::of(ready.interface, size), &module) {
+                Ok(compared) => compared,
                 Err(other) => return other,
             };
-            let compared = ready.compare(&expected, &module);
             if compared.different == 0 {
                 return Made::Right(compared);
             }
-            if made.is_none() {
-                let map = LaneMap::of(ready.interface, size);
-                made = Some(Compared { step: ready.first_wrong_step(map, &expected, &module), ..compared });
-            }
+            made.get_or_insert(compared);
         }
         match made {
             Some(compared) if away => Made::Wrong {
@@ -213,32 +218,56 @@ impl<'a> Ready<'a> {
     /// # Errors
     /// Why it cannot be run on devices, in words.
     pub fn new(words: &'a [u32], inputs: &'a Inputs, interface: &'a Interface) -> Result<Ready<'a>, String> {
-        if interface.bindings.iter().any(|binding| binding.count != Some(1)) {
-            return Err("arrays of descriptors are not run on devices".into());
-        }
-        if !inputs.memory.is_empty() {
-            return Err("buffers at device addresses are not run on devices".into());
-        }
-        let is_image = |binding: &Binding| binding.image.is_some() || binding.kind == BindingKind::Sampler;
-        if interface.bindings.iter().any(is_image) {
-            return Err("images and samplers are not run on devices".into());
-        }
         if interface.spec_constants.iter().any(|constant| constant.width > 32) {
             return Err("specialisation constants of 64 bits are not run on devices".into());
         }
+        if compares_depths(words) {
+            return Err("images that are sampled with a depth comparison are not run on devices".into());
+        }
+        let unknown = spirv::unknown_capabilities(words);
+        if !unknown.is_empty() {
+            return Err(format!("not run on devices, which are not asked for it: {}", unknown.join(", ")));
+        }
+        let bound = Bound::new(interface, dispatch(interface, inputs).map_err(|error| error.to_string())?)?;
         let bindings: Vec<(u32, u32)> = places(interface);
         let ready_words = portable(words, &interface.entry, &bindings)?;
         let invocations = interface.workgroup_size.iter().product();
         let copy = with_lane_map(&ready_words, bindings.len() as u32, invocations)?;
+        let mut features = bound.features;
         for made in [&ready_words, &copy] {
-            toolchain::validate(made, SpirvVersion::V1_6).map_err(|error| format!("the copy is not valid: {error}"))?;
+            let problem = match toolchain::validate(made, SpirvVersion::V1_6) {
+                Ok(()) => continue,
+                Err(problem) => problem,
+            };
+            match toolchain::validate_scalar_layout(made, SpirvVersion::V1_6) {
+                Ok(()) => features.insert(Feature::ScalarBlockLayout),
+                Err(_) => return Err(format!("the copy is not valid: {problem}")),
+            }
         }
-        let ready = Ready { words, inputs, interface, portable: ready_words, copy, invocations };
-        let dispatch = dispatch(interface, inputs).map_err(|error| error.to_string())?;
-        match dispatch.buffers.iter().find(|buffer| buffer.bytes.len() % 4 != 0) {
-            Some(odd) => Err(format!("a buffer of {} bytes is not run on devices: no whole words", odd.bytes.len())),
-            None => Ok(ready),
+        let ready = Ready { words, inputs, interface, bound, features, portable: ready_words, copy, invocations };
+        ready.check_addresses()?;
+        Ok(ready)
+    }
+
+    /// A device has buffers at addresses of its own. That a module finds them there, and nothing where they are not, shows before it runs.
+    fn check_addresses(&self) -> Result<(), String> {
+        let addresses = self.bound.other_addresses();
+        if addresses.is_empty() {
+            return Ok(());
         }
+        match self.expect(LaneMap::of(self.interface, self.inputs.subgroup_size), &addresses) {
+            Ok(_) => Ok(()),
+            Err(Made::Undefined(what) | Made::NotRun(what)) => Err(format!(
+                "a device has its buffers at other addresses, and with these the module does not do; an address has to stand among the \
+                 inputs as a number of 64 bits: {what}"
+            )),
+            Err(other) => Err(other.text("the interpreter")),
+        }
+    }
+
+    /// The numbers among the inputs that count as addresses of buffers, each in a few words.
+    pub fn addresses(&self) -> Vec<String> {
+        self.bound.addresses()
     }
 
     /// The copy that writes down the lane map.
@@ -246,60 +275,36 @@ impl<'a> Ready<'a> {
         &self.copy
     }
 
-    fn dispatch(&self) -> Dispatch {
-        // It was made once, so it can be made again.
-        dispatch(self.interface, self.inputs).unwrap_or_else(|_| Dispatch {
-            workgroups: self.inputs.workgroups,
-            lane_map: LaneMap::of(self.interface, self.inputs.subgroup_size),
-            buffers: Vec::new(),
-            push: Vec::new(),
-            limits: self.inputs.limits,
-        })
-    }
-
     fn job(&self, words: &[u32], with_map: bool) -> Job {
-        let dispatch = self.dispatch();
-        let groups = dispatch.workgroups.iter().map(|&side| u64::from(side)).product::<u64>();
-        let buffer = |(number, place): (u32, (u32, u32))| {
-            let bytes = dispatch.buffers.iter().find(|b| (b.set, b.binding) == place).map_or(&[][..], |b| &b.bytes);
-            let words = words::from_bytes(bytes);
-            let is_uniform = self.binding(place).is_some_and(|binding| binding.kind == BindingKind::UniformBuffer);
-            Buffer {
-                binding: number,
-                kind: if is_uniform { BufferKind::Uniform } else { BufferKind::Storage },
-                init: Init::Data(words),
-                read_back: ReadBackMode::Whole,
-            }
-        };
-        let mut buffers: Vec<Buffer> = (0..).zip(places(self.interface)).map(buffer).collect();
+        let mut launch = self.bound.launch().clone();
         if with_map {
-            buffers.push(Buffer {
-                binding: buffers.len() as u32,
+            let groups = launch.groups.iter().map(|&side| u64::from(side)).product::<u64>();
+            launch.buffers.push(Buffer {
+                binding: places(self.interface).len() as u32,
                 kind: BufferKind::Storage,
                 init: Init::Zero { words: groups * u64::from(self.invocations) * MAP_WORDS as u64 },
                 read_back: ReadBackMode::Whole,
             });
         }
-        let mut push_constants = dispatch.push;
-        push_constants.resize(push_constants.len().next_multiple_of(4), 0);
         let has = |id: &u32| self.interface.spec_constants.iter().any(|constant| constant.id == *id);
         let specialization = self.inputs.specialization.iter().filter(|(id, _)| has(id));
         Job {
             id: 1,
             spirv: words.to_vec(),
             specialization: specialization.map(|(&id, &value)| (id, value as u32)).collect(),
-            launches: vec![Launch { groups: dispatch.workgroups, push_constants, buffers }],
+            texel_atomics: self.bound.texel_atomics.clone(),
+            features: self.features,
+            launches: vec![launch],
             ..Job::default()
         }
     }
 
-    fn binding(&self, place: (u32, u32)) -> Option<&Binding> {
-        self.interface.bindings.iter().find(|binding| (binding.set, binding.binding) == place)
-    }
-
-    /// The words of the buffers of a run.
-    fn buffers(&self, completed: &Completed) -> Vec<Vec<u32>> {
-        completed.launches.iter().flat_map(|launch| launch.buffers.iter().map(ReadBack::to_words)).collect()
+    fn left(&self, completed: &Completed) -> Left {
+        let launches = || completed.launches.iter();
+        Left {
+            buffers: launches().flat_map(|launch| launch.buffers.iter().map(ReadBack::to_words)).collect(),
+            addresses: launches().flat_map(|launch| launch.addresses.iter().copied()).collect(),
+        }
     }
 
     /// The lane map that the copy wrote; `None` if it is none.
@@ -331,14 +336,25 @@ impl<'a> Ready<'a> {
         (is_size && one_size && map.workgroups.iter().all(fits)).then_some(map)
     }
 
-    /// What the module has to leave on a lane map.
-    fn expect(&self, lane_map: LaneMap) -> Result<Outcome, Made> {
-        let outcome = self.pipeline().and_then(|pipeline| pipeline.run(&Dispatch { lane_map, ..self.dispatch() }));
+    /// What the module has to leave on a lane map, where the buffers that have an address have these.
+    fn expect(&self, lane_map: LaneMap, addresses: &[u64]) -> Result<Outcome, Made> {
+        let dispatch = Dispatch { lane_map, ..self.bound.dispatch(addresses) };
+        let outcome = self.pipeline().and_then(|pipeline| pipeline.run(&dispatch));
         let outcome = outcome.map_err(|error| Made::NotRun(error.to_string()))?;
         match outcome.end {
             End::Completed => Ok(outcome),
             End::Undefined(what) => Err(Made::Undefined(what.to_string())),
         }
+    }
+
+    /// What a device left, compared with what it has to be on this lane map.
+    fn judged(&self, lane_map: &LaneMap, left: &Left) -> Result<Compared, Made> {
+        let expected = self.expect(lane_map.clone(), &left.addresses)?;
+        let mut compared = self.compare(&expected, left);
+        if compared.different > 0 {
+            compared.step = self.first_wrong_step(lane_map.clone(), &expected, left);
+        }
+        Ok(compared)
     }
 
     fn pipeline(&self) -> Result<Pipeline, tangle_interpreter::Error> {
@@ -352,26 +368,22 @@ impl<'a> Ready<'a> {
     }
 
     /// Where the module, executed on a lane map, first leaves a word that is not what the device has there; in words.
-    fn first_wrong_step(&self, lane_map: LaneMap, expected: &Outcome, found: &[Vec<u32>]) -> Option<String> {
-        let dispatch = Dispatch { lane_map, ..self.dispatch() };
+    fn first_wrong_step(&self, lane_map: LaneMap, expected: &Outcome, left: &Left) -> Option<String> {
+        let dispatch = Dispatch { lane_map, ..self.bound.dispatch(&left.addresses) };
         let mut wrong = BTreeMap::new();
-        self.differences(expected, found, |word| match word {
-            Differs::Not => {}
-            Differs::Here(word) => {
-                let place = (word.set, word.binding);
-                let buffer = dispatch.buffers.iter().position(|buffer| (buffer.set, buffer.binding) == place);
-                wrong.extend(buffer.map(|buffer| ((buffer, word.offset), word)));
+        self.differences(expected, left, |buffer, word| {
+            if let Differs::Here(word) = word {
+                wrong.insert((buffer, word.offset), word);
             }
-            Differs::Open => {}
         });
         let mut steps = Steps::new(wrong);
         self.pipeline().ok()?.run_with(&dispatch, Some(&mut steps)).ok()?;
         steps.text(&dispatch.lane_map)
     }
 
-    fn compare(&self, expected: &Outcome, found: &[Vec<u32>]) -> Compared {
+    fn compare(&self, expected: &Outcome, left: &Left) -> Compared {
         let mut compared = Compared::default();
-        self.differences(expected, found, |word| match word {
+        self.differences(expected, left, |_, word| match word {
             Differs::Open => compared.open += 1,
             Differs::Not => compared.words += 1,
             Differs::Here(word) => {
@@ -385,23 +397,41 @@ impl<'a> Ready<'a> {
         compared
     }
 
-    /// Every word that the module can write, and whether the device has what has to be there.
-    fn differences(&self, expected: &Outcome, found: &[Vec<u32>], mut each: impl FnMut(Differs)) {
-        for ((set, binding), words) in places(self.interface).into_iter().zip(found) {
-            let read_only = self.binding((set, binding)).is_some_and(|binding| binding.read_only);
-            let Some(state) = expected.buffers.iter().find(|b| (b.set, b.binding) == (set, binding)) else { continue };
-            if read_only {
-                continue;
-            }
-            for (at, &found) in words.iter().enumerate() {
-                each(match state.word(4 * at) {
-                    None => Differs::Open,
-                    Some(expected) if expected == found => Differs::Not,
-                    Some(expected) => Differs::Here(Word { set, binding, offset: 4 * at, expected, found }),
-                });
+    /// Every word that the module can write, with the number of its buffer in the dispatch, and whether the device has what has to be there.
+    fn differences(&self, expected: &Outcome, left: &Left, mut each: impl FnMut(usize, Differs)) {
+        for ((buffer, part), words) in self.bound.read_back().zip(&left.buffers) {
+            let Some(state) = expected.buffers.get(buffer) else { continue };
+            for (&found, offset) in words.iter().zip((0..).step_by(4)) {
+                let (expected, determined) = word_of(state, offset);
+                let differs = (found ^ expected) & determined;
+                each(
+                    buffer,
+                    match (determined, differs) {
+                        (0, _) => Differs::Open,
+                        (_, 0) => Differs::Not,
+                        _ => Differs::Here(Word {
+                            expected: expected & determined | found & !determined,
+                            found,
+                            open: !determined,
+                            ..part.word_at(offset)
+                        }),
+                    },
+                );
             }
         }
     }
+}
+
+/// The word at a byte offset of a buffer, and which of its bits are determined. Behind the end there are zeros.
+fn word_of(state: &BufferState, offset: usize) -> (u32, u32) {
+    let (mut word, mut determined) = ([0; 4], [0xFF; 4]);
+    for at in 0..4 {
+        word[at] = state.bytes.get(offset + at).copied().unwrap_or(0);
+        if state.states.get(offset + at).is_some_and(|&state| state != 0) {
+            determined[at] = 0;
+        }
+    }
+    (u32::from_le_bytes(word), u32::from_le_bytes(determined))
 }
 
 /// A word that a device left.
@@ -410,14 +440,6 @@ enum Differs {
     Open,
     Not,
     Here(Word),
-}
-
-/// Set and binding of each buffer, in the order of their bindings on devices.
-fn places(interface: &Interface) -> Vec<(u32, u32)> {
-    let mut places: Vec<(u32, u32)> = interface.bindings.iter().map(|b| (b.set, b.binding)).collect();
-    places.sort_unstable();
-    places.dedup();
-    places
 }
 
 /// The interpreter as a device.
@@ -433,29 +455,68 @@ fn interpret(job: &Job, subgroup_size: u32, fault: Option<Planted>) -> Result<Co
     }
     let mut launches = Vec::new();
     for launch in &job.launches {
-        let bytes = |init: &Init| match init {
-            Init::Zero { words } => vec![0; *words as usize * 4],
-            Init::Data(words) => words::to_bytes(words),
-        };
-        let buffer = |buffer: &Buffer| tangle_interpreter::Buffer {
-            binding: buffer.binding,
-            bytes: bytes(&buffer.init),
-            ..tangle_interpreter::Buffer::default()
-        };
+        // Anywhere, as long as nobody else is there.
+        let addresses: Vec<u64> =
+            launch.addressed().map(|index| 0x5EED_0000_0000_0000 + ((index as u64) << 32)).collect();
+        let launch = launch.placed(&addresses);
+        let mut given = addresses.iter().copied();
+        let buffers = launch.buffers.iter().enumerate().filter(|(_, buffer)| buffer.kind != BufferKind::Sampler);
+        let buffers = buffers.map(|(index, buffer)| {
+            let before = launch.buffers[..index].iter();
+            let is_addressed = buffer.kind == BufferKind::Addressed;
+            tangle_interpreter::Buffer {
+                set: if is_addressed { u32::MAX } else { 0 },
+                binding: if is_addressed { index as u32 } else { buffer.binding },
+                element: match is_addressed {
+                    true => 0,
+                    false => {
+                        before.filter(|b| b.kind != BufferKind::Addressed && b.binding == buffer.binding).count() as u32
+                    }
+                },
+                bytes: match &buffer.init {
+                    Init::Zero { words } => vec![0; *words as usize * 4],
+                    Init::Data(words) => words::to_bytes(words),
+                },
+                extent: extent(buffer),
+                address: if is_addressed { given.next() } else { None },
+                ..tangle_interpreter::Buffer::default()
+            }
+        });
         let outcome = pipeline
             .run(&Dispatch {
                 workgroups: launch.groups,
                 lane_map: LaneMap::of(pipeline.interface(), subgroup_size),
-                buffers: launch.buffers.iter().map(buffer).collect(),
+                buffers: buffers.collect(),
                 push: launch.push_constants.clone(),
                 limits: tangle_interpreter::Limits::default(),
             })
             .map_err(failed)?;
-        let read = |state: &tangle_interpreter::BufferState| ReadBack::trimmed(&words::from_bytes(&state.bytes), None);
-        let buffers = outcome.buffers.iter().map(read).collect();
-        launches.push(LaunchOutput { buffers });
+        let read = |(buffer, state): (&Buffer, &BufferState)| {
+            (buffer.read_back != ReadBackMode::None).then(|| ReadBack::trimmed(&words::from_bytes(&state.bytes), None))
+        };
+        let buffers = launch.buffers.iter().filter(|buffer| buffer.kind != BufferKind::Sampler);
+        let buffers = buffers.zip(&outcome.buffers).filter_map(read).collect();
+        launches.push(LaunchOutput { buffers, addresses });
     }
     Ok(Completed { launches, ..Completed::default() })
+}
+
+/// Texels in each dimension, as the interpreter counts them.
+fn extent(buffer: &Buffer) -> [u32; 3] {
+    match buffer.kind {
+        BufferKind::StorageTexels(format) | BufferKind::UniformTexels(format) => {
+            [(buffer.init.words() * 4 / u64::from(format.bytes().unwrap_or(4))) as u32, 1, 1]
+        }
+        kind => match kind.image() {
+            Some(Image { view, extent: [width, height, depth], layers, .. }) => match view {
+                ImageView::D1Array => [*width, *layers, 1],
+                ImageView::D2Array => [*width, *height, *layers],
+                ImageView::CubeArray => [*width, *height, layers / 6],
+                ImageView::D1 | ImageView::D2 | ImageView::D3 | ImageView::Cube => [*width, *height, *depth],
+            },
+            None => [0; 3],
+        },
+    }
 }
 
 #[cfg(test)]
@@ -490,7 +551,7 @@ mod tests {
         let found = made(ELECT, &interpreter(16, Some(Planted::ElectHighest)));
         let Made::Wrong { compared, copy } = found else { panic!("{found:?}") };
         assert_eq!((compared.words, compared.different), (64, 8));
-        assert_eq!(compared.first[0], Word { set: 2, binding: 0, offset: 0, expected: 1, found: 0 });
+        assert_eq!(compared.first[0], Word { set: 2, expected: 1, ..Word::default() });
         assert!(copy.contains("and without"), "{copy}");
         let step = compared.step.unwrap();
         for part in [

@@ -47,6 +47,14 @@ pub(crate) mod op {
     pub const SWITCH: u32 = Op::Switch as u32;
     pub const UNREACHABLE: u32 = Op::Unreachable as u32;
     pub const NO_LINE: u32 = Op::NoLine as u32;
+    /// What samples an image with a depth comparison.
+    pub const DEPTH_COMPARISONS: [u32; 5] = [
+        Op::ImageSampleDrefImplicitLod as u32,
+        Op::ImageSampleDrefExplicitLod as u32,
+        Op::ImageSampleProjDrefImplicitLod as u32,
+        Op::ImageSampleProjDrefExplicitLod as u32,
+        Op::ImageDrefGather as u32,
+    ];
     pub const EXECUTION_MODE_ID: u32 = Op::ExecutionModeId as u32;
 }
 
@@ -237,6 +245,12 @@ impl Instructions {
         self.add_interface(id);
         (id, pointee)
     }
+}
+
+/// True if the module samples an image with a depth comparison.
+pub(crate) fn compares_depths(words: &[u32]) -> bool {
+    let instructions = Instructions::read(words).map_or(Vec::new(), |module| module.list);
+    instructions.iter().any(|words| op::DEPTH_COMPARISONS.contains(&opcode(words)))
 }
 
 /// A module for the runner, which knows descriptor set 0 and the entry point `main` only. `bindings` are the module's, as (set, binding); each gets its

@@ -5,8 +5,8 @@
 //! | `judge.json` | what it was run with, on which device, and what came of it |
 //! | `module.spv`, `module.spvasm` | the module |
 //! | `with-lane-map.spv` | the copy that first writes the lane map |
-//! | `buffer-SET.BINDING.bin`, `push.bin` | contents |
-//! | `module.amber` | the same as an AmberScript, with the words that differ as `EXPECT`s |
+//! | `buffer-SET.BINDING.bin`, `buffer-SET.BINDING.ELEMENT.bin`, `memory-ADDRESS.bin`, `push.bin` | contents |
+//! | `module.amber` | the same as an AmberScript, with the words that differ as `EXPECT`s, if AmberScript can say it |
 //! | `README.md` | what is wrong, and the command that shows it |
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tangle_files::words::{from_bytes, to_bytes};
-use tangle_interpreter::{BindingKind, Limits, Module, Pipeline, PipelineOptions, Tier};
+use tangle_interpreter::{Binding, BindingKind, Limits, Module, Pipeline, PipelineOptions, Tier};
 use tangle_runner::toolchain;
 
 use crate::contents::MAX_BYTES;
@@ -68,6 +68,15 @@ struct File {
     /// Set and binding of each file with contents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     buffers: Vec<(u32, u32)>,
+    /// The same of elements of arrays of descriptors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    elements: Vec<(u32, u32, u32)>,
+    /// Set, binding and extent of each image that was given one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    images: Vec<(u32, u32, [u32; 3])>,
+    /// Addresses of buffers without a descriptor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    memory: Vec<u64>,
     steps: u64,
 }
 
@@ -84,6 +93,14 @@ fn buffer_file(set: u32, binding: u32) -> String {
     format!("buffer-{set}.{binding}.bin")
 }
 
+fn element_file(set: u32, binding: u32, element: u32) -> String {
+    format!("buffer-{set}.{binding}.{element}.bin")
+}
+
+fn memory_file(address: u64) -> String {
+    format!("memory-{address:#x}.bin")
+}
+
 impl Finding {
     /// The command that shows it, in its folder.
     pub fn command(&self) -> String {
@@ -91,6 +108,16 @@ impl Finding {
         let mut command = "tangle judge module.spv".to_owned();
         for &(set, binding) in inputs.buffers.keys() {
             let _ = write!(command, " --buffer {set}.{binding}={}", buffer_file(set, binding));
+        }
+        for &(set, binding, element) in inputs.elements.keys() {
+            let file = element_file(set, binding, element);
+            let _ = write!(command, " --buffer '{set}.{binding}[{element}]={file}'");
+        }
+        for ((set, binding), [width, height, depth]) in &inputs.images {
+            let _ = write!(command, " --image {set}.{binding}={width}x{height}x{depth}");
+        }
+        for &address in inputs.memory.keys() {
+            let _ = write!(command, " --memory {address:#x}={}", memory_file(address));
         }
         if !inputs.push.is_empty() {
             command.push_str(" --push push.bin");
@@ -128,14 +155,22 @@ impl Finding {
         write("module.spv", &to_bytes(&self.words))?;
         write("with-lane-map.spv", &to_bytes(ready.copy()))?;
         write("module.spvasm", self.assembly().as_bytes())?;
-        write("module.amber", self.amber()?.as_bytes())?;
+        if let Ok(script) = self.amber()? {
+            write("module.amber", script.as_bytes())?;
+        }
         for (&(set, binding), contents) in &inputs.buffers {
             write(&buffer_file(set, binding), contents)?;
+        }
+        for (&(set, binding, element), contents) in &inputs.elements {
+            write(&element_file(set, binding, element), contents)?;
+        }
+        for (&address, contents) in &inputs.memory {
+            write(&memory_file(address), contents)?;
         }
         if !inputs.push.is_empty() {
             write("push.bin", &inputs.push)?;
         }
-        write("README.md", self.readme().as_bytes())?;
+        write("README.md", self.readme()?.as_bytes())?;
         let file = File {
             format: 1,
             source: self.source.clone(),
@@ -150,6 +185,9 @@ impl Finding {
             tier: inputs.tier.map(|tier| tier_name(tier).to_owned()),
             specialization: inputs.specialization.clone(),
             buffers: inputs.buffers.keys().copied().collect(),
+            elements: inputs.elements.keys().copied().collect(),
+            images: inputs.images.iter().map(|(&(set, binding), &extent)| (set, binding, extent)).collect(),
+            memory: inputs.memory.keys().copied().collect(),
             steps: inputs.limits.steps,
         };
         // Last: with it the folder is a finding.
@@ -187,6 +225,13 @@ impl Finding {
         for &(set, binding) in &file.buffers {
             inputs.buffers.insert((set, binding), contents(&buffer_file(set, binding), MAX_BYTES)?);
         }
+        for &(set, binding, element) in &file.elements {
+            inputs.elements.insert((set, binding, element), contents(&element_file(set, binding, element), MAX_BYTES)?);
+        }
+        for &address in &file.memory {
+            inputs.memory.insert(address, contents(&memory_file(address), MAX_BYTES)?);
+        }
+        inputs.images = file.images.iter().map(|&(set, binding, extent)| ((set, binding), extent)).collect();
         if folder.join("push.bin").is_file() {
             inputs.push = contents("push.bin", MAX_BYTES)?;
         }
@@ -208,9 +253,16 @@ impl Finding {
     }
 
     /// What is wrong, what is beside it, and how to see it.
-    pub fn readme(&self) -> String {
-        format!(
-            "# {device} fails on {source}\n\n{text}\nIn this folder:\n\n    {command}\n\nor, without tangle, `amber module.amber` (https://github.com/google/amber).\n\n\
+    ///
+    /// # Errors
+    /// If the module cannot be decoded.
+    pub fn readme(&self) -> anyhow::Result<String> {
+        let amber = match self.amber()? {
+            Ok(_) => "or, without tangle, `amber module.amber` (https://github.com/google/amber).".to_owned(),
+            Err(why) => format!("There is no AmberScript of it: {why}."),
+        };
+        Ok(format!(
+            "# {device} fails on {source}\n\n{text}\nIn this folder:\n\n    {command}\n\n{amber}\n\n\
              `module.spv` is the shader, of {source}; `with-lane-map.spv` is the copy that first writes `SubgroupId`, `SubgroupLocalInvocationId`,\n\
              `SubgroupSize` and `NumSubgroups` of every invocation into its last buffer. `judge.json` says what differs and on which device. What must\n\
              come out is what an interpreter of SPIR-V determines with the lanes that the device showed.\n",
@@ -218,16 +270,29 @@ impl Finding {
             text = self.text().lines().map(|line| format!("    {line}\n")).collect::<String>(),
             command = self.command(),
             source = self.source,
-        )
+        ))
     }
 
     /// The same as an AmberScript, which runs on any Vulkan device and fails where this device does: the first of the words that differ are its `EXPECT`s.
-    /// They hold for the lanes of this device.
+    /// They hold for the lanes of this device. Or what a script is not written for.
     ///
     /// # Errors
-    /// If the module cannot be decoded, or has what AmberScript cannot say.
-    pub fn amber(&self) -> anyhow::Result<String> {
+    /// If the module cannot be decoded.
+    pub fn amber(&self) -> anyhow::Result<Result<String, &'static str>> {
         let pipeline = self.pipeline()?;
+        let of_bindings = |is_it: fn(&Binding) -> bool| pipeline.interface().bindings.iter().any(is_it);
+        Ok(if of_bindings(|binding| binding.image.is_some() || binding.kind == BindingKind::Sampler) {
+            Err("no script is written for images and samplers")
+        } else if of_bindings(|binding| binding.count != Some(1)) {
+            Err("no script is written for arrays of descriptors")
+        } else if !self.inputs.memory.is_empty() {
+            Err("AmberScript has no buffers at device addresses")
+        } else {
+            Ok(self.script(&pipeline)?)
+        })
+    }
+
+    fn script(&self, pipeline: &Pipeline) -> anyhow::Result<String> {
         let interface = pipeline.interface();
         let dispatch = dispatch(interface, &self.inputs)?;
         let minor = self.words.get(1).map_or(0, |version| version >> 8 & 0xFF);
@@ -263,7 +328,8 @@ impl Finding {
         }
         let [x, y, z] = self.inputs.workgroups;
         let _ = write!(text, "\n{binds}END\n\nRUN pipeline {x} {y} {z}\n\n");
-        for Word { set, binding, offset, expected, .. } in self.made.different() {
+        // Of which every bit is determined.
+        for Word { set, binding, offset, expected, .. } in self.made.different().iter().filter(|word| word.open == 0) {
             let _ = writeln!(text, "EXPECT buffer_{set}_{binding} IDX {offset} EQ {expected}");
         }
         Ok(text)
@@ -318,8 +384,9 @@ impl Made {
                     "{device}: wrong: {different} of {words} words compared differ, {open} left open; {copy}\n"
                 );
                 for word in first {
-                    let Word { set, binding, offset, expected, found } = word;
-                    let _ = writeln!(text, "  set {set} binding {binding}, byte {offset}: {expected:#x} -> {found:#x}");
+                    let Word { expected, found, open, .. } = word;
+                    let _ = write!(text, "  {}: {expected:#x} -> {found:#x}", word.place());
+                    text.push_str(&if *open == 0 { "\n".into() } else { format!(" (left open: {open:#x})\n") });
                 }
                 for line in step.iter().flat_map(|step| step.lines()) {
                     let _ = writeln!(text, "  {line}");
@@ -396,7 +463,7 @@ mod tests {
     #[test]
     fn the_script_expects_what_is_right() {
         let finding = finding();
-        let text = finding.amber().expect("a script");
+        let text = finding.amber().expect("it is decoded").expect("a script");
         let hold = |text: &str| -> Vec<bool> {
             let folder = tempfile::tempdir().expect("a folder");
             let file = folder.path().join("module.amber");

@@ -10,6 +10,7 @@
 //! ```
 
 pub mod amber;
+mod bound;
 pub mod compare;
 pub mod contents;
 pub mod data;

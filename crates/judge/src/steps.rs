@@ -8,18 +8,56 @@ use tangle_interpreter::LaneMap;
 use tangle_interpreter::trace::{Instance, Observer, Tangle, Write};
 
 /// A word that differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Word {
     /// `DescriptorSet`.
     pub set: u32,
     /// `Binding`.
     pub binding: u32,
+    /// Element of an array of descriptors.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub element: u32,
+    /// The address of the buffer among the inputs, of one that no descriptor names: it has no set and binding then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<u64>,
     /// Byte offset.
     pub offset: usize,
+    /// Of an image, the texel there, or the first of those: its column, row, and slice or layer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub texel: Option<[u32; 3]>,
     /// What has to be there.
     pub expected: u32,
     /// What the device left there.
     pub found: u32,
+    /// Bits that are not determined. They are the device's in [`Word::expected`].
+    #[serde(skip_serializing_if = "is_zero")]
+    pub open: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl Word {
+    /// What it is a word of.
+    pub fn object(&self) -> String {
+        let Word { set, binding, element, address, .. } = self;
+        match address {
+            Some(address) => format!("address {address:#x}"),
+            None if *element > 0 => format!("set {set} binding {binding} element {element}"),
+            None => format!("set {set} binding {binding}"),
+        }
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> String {
+        let mut place = format!("{}, byte {}", self.object(), self.offset);
+        if let Some([x, y, z]) = self.texel {
+            let _ = write!(place, ", texel {x},{y},{z}");
+        }
+        place
+    }
 }
 
 /// A subgroup operation of one invocation.
@@ -58,12 +96,10 @@ impl Steps {
     pub(crate) fn text(&self, map: &LaneMap) -> Option<String> {
         let Some((place, store)) = self.stores.iter().min_by_key(|(_, store)| store.order) else {
             let word = self.wrong.values().next()?;
-            let Word { set, binding, offset, .. } = word;
-            return Some(format!(
-                "no store of the module leaves anything at set {set} binding {binding}, byte {offset}"
-            ));
+            return Some(format!("no store of the module leaves anything at {}", word.place()));
         };
-        let Word { set, binding, offset, found, expected } = self.wrong.get(place)?;
+        let word = self.wrong.get(place)?;
+        let Word { offset, found, expected, .. } = word;
         let Write { location, workgroup, local_index, value, before, bytes, offset: at, .. } = &store.write;
         let shown =
             |value: &Option<u64>| value.map_or("what is not determined".to_owned(), |value| format!("{value:#x}"));
@@ -71,9 +107,10 @@ impl Steps {
         let lane = places.and_then(|places| places.get(*local_index as usize));
         let lane = lane.map_or(String::new(), |place| format!(" (subgroup {}, lane {})", place.subgroup, place.lane));
         let mut text = format!(
-            "first wrong step: {location}: invocation {local_index}{lane} of workgroup {workgroup} stores {} to set {set} binding {binding}, \
-             byte {at}, where {} was",
+            "first wrong step: {location}: invocation {local_index}{lane} of workgroup {workgroup} stores {} to {}, byte {at}, \
+             where {} was",
             shown(value),
+            word.object(),
             shown(before),
         );
         let is_word = *bytes == 4 && at == offset;

@@ -5,9 +5,10 @@
 //! `docs/rules.md`.
 
 use crate::info::{DeviceInfo, DriverMode};
-use crate::job::{Buffer, BufferKind, Completed, Init, Job, Launch, Pipeline, ReadBackMode, ShaderStage};
+use crate::job::{Buffer, BufferKind, Completed, Init, Job, Launch, Pipeline, Place, ReadBackMode, ShaderStage};
 use crate::protocol::{LARGEST_JOB, SMALL};
 use crate::spirv::{ModuleFacts, inspect};
+use crate::texel::Image;
 use tangle_features::{Api, Feature};
 use tangle_program::case::SpirvVersion;
 
@@ -72,6 +73,8 @@ const MAX_BYTES: u64 = 1 << 30;
 pub(crate) struct Expected {
     /// For each launch, the buffers that come back: how many words each has, and how many a slice of it.
     launches: Vec<Vec<(u64, u64)>>,
+    /// For each launch, the device addresses that come back.
+    addresses: Vec<usize>,
 }
 
 impl Expected {
@@ -87,7 +90,10 @@ impl Expected {
         };
         let launch = |launch: &Launch| launch.buffers.iter().filter_map(read_back).collect();
         match mode {
-            DriverMode::Execute => Expected { launches: job.launches.iter().map(launch).collect() },
+            DriverMode::Execute => Expected {
+                launches: job.launches.iter().map(launch).collect(),
+                addresses: job.launches.iter().map(|launch| launch.addressed().count()).collect(),
+            },
             DriverMode::CompileOnly => Expected::default(),
         }
     }
@@ -99,8 +105,10 @@ impl Expected {
             let slices = words.div_ceil(slice.max(1));
             words.saturating_mul(4).saturating_add(slices.saturating_mul(5)).saturating_add(64)
         };
+        // A number of 64 bits takes 10 bytes at most.
+        let addresses = self.addresses.iter().map(|&count| 10 * count as u64);
         let buffers = self.launches.iter().flatten().map(bytes);
-        buffers.fold(SMALL, u64::saturating_add).min(LARGEST_JOB)
+        buffers.chain(addresses).fold(SMALL, u64::saturating_add).min(LARGEST_JOB)
     }
 
     /// What does not fit; `None` if all of it does.
@@ -111,6 +119,10 @@ impl Expected {
         for (number, (launch, expected)) in completed.launches.iter().zip(&self.launches).enumerate() {
             if launch.buffers.len() != expected.len() {
                 return Some(format!("{} buffers of {} in launch {number}", launch.buffers.len(), expected.len()));
+            }
+            let (has, asked) = (launch.addresses.len(), self.addresses.get(number).copied().unwrap_or(0));
+            if has != asked {
+                return Some(format!("{has} device addresses of {asked} in launch {number}"));
             }
             for (buffer, &(words, slice)) in launch.buffers.iter().zip(expected) {
                 let has = (buffer.len(), u64::from(buffer.slice_words()));
@@ -139,30 +151,74 @@ fn launch_problems(launch: &Launch, problems: &mut Vec<String>) {
     }
     for (index, buffer) in launch.buffers.iter().enumerate() {
         buffer_problems(buffer, problems);
-        // The elements of an array stand behind one another and are alike.
-        let is_next = |last: &Buffer| (last.binding, last.kind) == (buffer.binding, buffer.kind);
+        if buffer.kind == BufferKind::Addressed {
+            continue;
+        }
+        // The elements of an array stand behind one another and are alike; images of one array may differ in their extent.
+        let is_next = |last: &Buffer| {
+            last.binding == buffer.binding && std::mem::discriminant(&last.kind) == std::mem::discriminant(&buffer.kind)
+        };
         let (before, earlier) = (index.checked_sub(1).map(|last| &launch.buffers[last]), &launch.buffers[..index]);
-        if !before.is_some_and(is_next) && earlier.iter().any(|earlier| earlier.binding == buffer.binding) {
+        let is_used = |earlier: &Buffer| earlier.kind != BufferKind::Addressed && earlier.binding == buffer.binding;
+        if !before.is_some_and(is_next) && earlier.iter().any(is_used) {
             problems.push(format!("binding {} is used twice", buffer.binding));
+        }
+    }
+    address_problems(launch, problems);
+}
+
+fn address_problems(launch: &Launch, problems: &mut Vec<String>) {
+    for address in &launch.addresses {
+        let words = match address.place {
+            Place::PushConstants => launch.push_constants.len() as u64 / 4,
+            Place::Buffer(index) => match launch.buffers.get(index as usize).map(|buffer| &buffer.init) {
+                Some(Init::Data(words)) => words.len() as u64,
+                Some(Init::Zero { .. }) | None => 0,
+            },
+        };
+        if u64::from(address.word) + 2 > words {
+            problems.push(format!("an address at word {} of {words}", address.word));
+        }
+        let whose = launch.buffers.get(address.buffer as usize);
+        if whose.is_none_or(|buffer| buffer.kind != BufferKind::Addressed) {
+            problems.push(format!("the address of buffer {}, which has none", address.buffer));
         }
     }
 }
 
 fn buffer_problems(buffer: &Buffer, problems: &mut Vec<String>) {
-    if buffer.init.words() == 0 {
-        problems.push(format!("the buffer at binding {} is empty", buffer.binding));
+    let binding = buffer.binding;
+    let words = buffer.init.words();
+    if buffer.kind == BufferKind::Sampler {
+        if words != 0 || buffer.read_back != ReadBackMode::None {
+            problems.push(format!("the sampler at binding {binding} has contents"));
+        }
+        return;
     }
-    let is_image = buffer.kind == BufferKind::StorageImage;
-    if is_image && !matches!(&buffer.init, Init::Data(words) if words.len() == 1) {
-        problems.push(format!("the image at binding {} is not of one given texel", buffer.binding));
+    if words == 0 {
+        problems.push(format!("the buffer at binding {binding} is empty"));
     }
-    if matches!(buffer.kind, BufferKind::StorageImage | BufferKind::StorageTexels)
-        && buffer.read_back != ReadBackMode::None
-    {
-        problems.push(format!("the texels at binding {} cannot be read back", buffer.binding));
+    match buffer.kind {
+        BufferKind::StorageImage(image) | BufferKind::SampledImage(image) | BufferKind::CombinedImageSampler(image) => {
+            image_problems(&image, binding, words, problems);
+        }
+        BufferKind::StorageTexels(format) | BufferKind::UniformTexels(format)
+            if format.bytes().is_none_or(|bytes| words * 4 % u64::from(bytes) != 0) =>
+        {
+            problems.push(format!("the texel buffer at binding {binding} is not of whole texels of {format}"));
+        }
+        _ => {}
     }
     if buffer.read_back == ReadBackMode::Slices(0) {
-        problems.push(format!("the buffer at binding {} has slices of no words", buffer.binding));
+        problems.push(format!("the buffer at binding {binding} has slices of no words"));
+    }
+}
+
+fn image_problems(image: &Image, binding: u32, words: u64, problems: &mut Vec<String>) {
+    if let Some(problem) = image.problem() {
+        problems.push(format!("the image at binding {binding} {problem}: {image}"));
+    } else if image.bytes().map(|bytes| bytes.div_ceil(4)) != Some(words) {
+        problems.push(format!("the image at binding {binding} has {words} words of texels: {image}"));
     }
 }
 
@@ -278,25 +334,46 @@ fn missing_limits(job: &Job, facts: &ModuleFacts, device: &DeviceInfo, missing: 
         at_most(&format!("max{word}WorkGroupTotalCount"), total, of_stage.max_total_count.into());
         at_most("maxPushConstantsSize", launch.push_constants.len() as u64, limits.max_push_constants_size.into());
         for buffer in &launch.buffers {
-            let (name, limit) = match buffer.kind {
-                BufferKind::Storage => ("maxStorageBufferRange", limits.max_storage_buffer_range),
-                BufferKind::Uniform => ("maxUniformBufferRange", limits.max_uniform_buffer_range),
-                // Of maxTexelBufferElements every device has as many.
-                BufferKind::StorageTexels => ("maxTexelBufferElements", 4 << 16),
-                // Of one texel (`buffer_problems`).
-                BufferKind::StorageImage => continue,
-            };
             let bytes = buffer.init.words().saturating_mul(4);
-            at_most(name, bytes, u64::from(limit).min(limits.max_allocation));
+            let (name, limit) = match buffer.kind {
+                BufferKind::Storage => ("maxStorageBufferRange", u64::from(limits.max_storage_buffer_range)),
+                BufferKind::Uniform => ("maxUniformBufferRange", u64::from(limits.max_uniform_buffer_range)),
+                BufferKind::StorageTexels(format) | BufferKind::UniformTexels(format) => {
+                    let texel = u64::from(format.bytes().unwrap_or(1));
+                    let most = limits.max_texel_buffer_elements.max(LEAST_TEXEL_BUFFER_ELEMENTS);
+                    at_most("maxTexelBufferElements", bytes / texel, most.into());
+                    continue;
+                }
+                BufferKind::Addressed => ("maxMemoryAllocationSize", limits.max_allocation),
+                // The worker asks how large an image of its format may be.
+                BufferKind::StorageImage(_)
+                | BufferKind::SampledImage(_)
+                | BufferKind::CombinedImageSampler(_)
+                | BufferKind::Sampler => continue,
+            };
+            at_most(name, bytes, limit.min(limits.max_allocation));
         }
-        let count = |kind| launch.buffers.iter().filter(|buffer| buffer.kind == kind).count() as u64;
-        at_most("maxPerStageDescriptorStorageBuffers", count(BufferKind::Storage), limits.max_storage_buffers.into());
-        at_most("maxPerStageDescriptorUniformBuffers", count(BufferKind::Uniform), limits.max_uniform_buffers.into());
-        let images = count(BufferKind::StorageTexels) + count(BufferKind::StorageImage);
-        at_most("maxPerStageDescriptorStorageImages", images, limits.max_storage_images.into());
+        let count =
+            |is_it: fn(BufferKind) -> bool| launch.buffers.iter().filter(|buffer| is_it(buffer.kind)).count() as u64;
+        let is_storage_image = |kind| matches!(kind, BufferKind::StorageTexels(_) | BufferKind::StorageImage(_));
+        let is_sampled = |kind| {
+            use BufferKind::{CombinedImageSampler, SampledImage, UniformTexels};
+            matches!(kind, UniformTexels(_) | SampledImage(_) | CombinedImageSampler(_))
+        };
+        let is_sampler = |kind| matches!(kind, BufferKind::Sampler | BufferKind::CombinedImageSampler(_));
+        let is = |kind| kind == BufferKind::Storage;
+        at_most("maxPerStageDescriptorStorageBuffers", count(is), limits.max_storage_buffers.into());
+        let is = |kind| kind == BufferKind::Uniform;
+        at_most("maxPerStageDescriptorUniformBuffers", count(is), limits.max_uniform_buffers.into());
+        at_most("maxPerStageDescriptorStorageImages", count(is_storage_image), limits.max_storage_images.into());
+        at_most("maxPerStageDescriptorSampledImages", count(is_sampled), limits.max_sampled_images.into());
+        at_most("maxPerStageDescriptorSamplers", count(is_sampler), limits.max_samplers.into());
     }
     missing.dedup();
 }
+
+/// Every device has so many (Vulkan, "Required Limits").
+const LEAST_TEXEL_BUFFER_ELEMENTS: u32 = 65_536;
 
 /// The newest SPIR-V that a Vulkan version takes by itself (Vulkan specification, "Versions and Formats").
 pub(crate) fn spirv_of_vulkan(minor: u32) -> SpirvVersion {

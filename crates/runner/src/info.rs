@@ -245,6 +245,15 @@ pub struct Limits {
     /// `maxPerStageDescriptorStorageImages`, texel buffers included.
     #[serde(default)]
     pub max_storage_images: u32,
+    /// `maxPerStageDescriptorSampledImages`, texel buffers included.
+    #[serde(default)]
+    pub max_sampled_images: u32,
+    /// `maxPerStageDescriptorSamplers`.
+    #[serde(default)]
+    pub max_samplers: u32,
+    /// `maxTexelBufferElements`.
+    #[serde(default)]
+    pub max_texel_buffer_elements: u32,
     /// `maxMemoryAllocationSize`, bytes.
     pub max_allocation: u64,
     /// `timestampPeriod`, nanoseconds for one tick.

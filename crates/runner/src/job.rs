@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::texel::{Image, TexelFormat};
 pub use crate::words::ReadBack;
 use tangle_compilers::started;
 use tangle_features::FeatureSet;
@@ -34,6 +35,8 @@ pub struct Job {
     pub optimisation: Optimisation,
     /// Specialisation constants as (constant id, 32-bit value).
     pub specialization: Vec<(u32, u32)>,
+    /// Bindings to whose texels atomics are applied.
+    pub texel_atomics: Vec<u32>,
     /// What the job needs beyond what its module declares. The worker adds to it what it reads in the module itself:
     /// capabilities, extensions and SPIR-V version.
     pub features: FeatureSet,
@@ -157,12 +160,74 @@ pub struct Launch {
     pub push_constants: Vec<u8>,
     /// Buffers of descriptor set 0. Those of one binding stand behind one another: they are the elements of an array of descriptors.
     pub buffers: Vec<Buffer>,
+    /// Where the device addresses of buffers are written before the launch, since only the device knows them.
+    pub addresses: Vec<Address>,
+}
+
+impl Launch {
+    /// The buffers whose device address counts, by their place in [`Launch::buffers`].
+    pub fn addressed(&self) -> impl Iterator<Item = usize> + '_ {
+        let numbered = self.buffers.iter().enumerate();
+        numbered.filter(|(_, buffer)| buffer.kind == BufferKind::Addressed).map(|(index, _)| index)
+    }
+
+    /// The launch with device addresses written where they belong, given those of the [`Launch::addressed`] buffers. What lies outside of the contents
+    /// is left out ([`crate::check`] refuses it).
+    #[must_use]
+    pub fn placed(&self, addresses: &[u64]) -> Launch {
+        let mut launch = self.clone();
+        let of_buffer: Vec<(usize, u64)> = self.addressed().zip(addresses.iter().copied()).collect();
+        for Address { place, word, buffer, offset } in &self.addresses {
+            let Some((_, base)) = of_buffer.iter().find(|(index, _)| *index == *buffer as usize) else { continue };
+            let address = base.wrapping_add(*offset);
+            let first = *word as usize;
+            match place {
+                Place::PushConstants => {
+                    let bytes =
+                        first.checked_mul(4).and_then(|at| launch.push_constants.get_mut(at..at.checked_add(8)?));
+                    if let Some(bytes) = bytes {
+                        bytes.copy_from_slice(&address.to_le_bytes());
+                    }
+                }
+                Place::Buffer(index) => {
+                    if let Some(Init::Data(words)) = launch.buffers.get_mut(*index as usize).map(|b| &mut b.init) {
+                        if let Some([low, high]) = words.get_mut(first..).and_then(<[u32]>::first_chunk_mut) {
+                            (*low, *high) = (address as u32, (address >> 32) as u32);
+                        }
+                    }
+                }
+            }
+        }
+        launch
+    }
+}
+
+/// Two words that hold the device address of a buffer, or one in it, the lower half first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Address {
+    /// What they are in.
+    pub place: Place,
+    /// The first of the two, in words of 4 bytes.
+    pub word: u32,
+    /// Whose address it is: a place in [`Launch::buffers`], of a buffer that is [`BufferKind::Addressed`].
+    pub buffer: u32,
+    /// Bytes from the beginning of that buffer.
+    pub offset: u64,
+}
+
+/// What of a launch an address is written into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Place {
+    /// The push constants.
+    PushConstants,
+    /// The buffer at this place in [`Launch::buffers`], which has given contents.
+    Buffer(u32),
 }
 
 /// One buffer of a launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffer {
-    /// Binding in descriptor set 0.
+    /// Binding in descriptor set 0; of no meaning if it is [`BufferKind::Addressed`].
     pub binding: u32,
     /// What the shader sees it as.
     pub kind: BufferKind,
@@ -179,16 +244,37 @@ pub enum BufferKind {
     Storage,
     /// `uniform` block.
     Uniform,
-    /// `uimageBuffer`: texels of the format R32_UINT, of which every device can do this.
-    StorageTexels,
-    /// `uimage2D` of one texel of that format.
-    StorageImage,
+    /// `imageBuffer` and its like.
+    StorageTexels(TexelFormat),
+    /// `textureBuffer`, `samplerBuffer`.
+    UniformTexels(TexelFormat),
+    /// `image2D` and its like. The buffer holds the texels; zeros fill it up to a whole word.
+    StorageImage(Image),
+    /// `texture2D` and its like, which has its texels as [`BufferKind::StorageImage`] does.
+    SampledImage(Image),
+    /// `sampler2D` and its like: the same with a sampler.
+    CombinedImageSampler(Image),
+    /// `sampler`: it takes the nearest texel, and clamps to the edge. The buffer is empty.
+    Sampler,
+    /// No descriptor names the buffer: its device address is somewhere in the launch ([`Launch::addresses`]).
+    Addressed,
 }
 
 impl BufferKind {
-    /// Every kind.
-    pub const ALL: [BufferKind; 4] =
-        [BufferKind::Storage, BufferKind::Uniform, BufferKind::StorageTexels, BufferKind::StorageImage];
+    /// The image that a descriptor names.
+    pub const fn image(&self) -> Option<&Image> {
+        match self {
+            BufferKind::StorageImage(image)
+            | BufferKind::SampledImage(image)
+            | BufferKind::CombinedImageSampler(image) => Some(image),
+            BufferKind::Storage
+            | BufferKind::Uniform
+            | BufferKind::StorageTexels(_)
+            | BufferKind::UniformTexels(_)
+            | BufferKind::Sampler
+            | BufferKind::Addressed => None,
+        }
+    }
 }
 
 /// Contents of a buffer before the dispatch.
@@ -470,6 +556,8 @@ pub struct Completed {
 pub struct LaunchOutput {
     /// The buffers whose [`ReadBackMode`] asked for it, in the order of the launch.
     pub buffers: Vec<ReadBack>,
+    /// The device addresses of the buffers that are [`BufferKind::Addressed`], in the order of the launch.
+    pub addresses: Vec<u64>,
 }
 
 /// Where the time of a job went in the worker, in microseconds.

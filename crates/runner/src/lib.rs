@@ -48,6 +48,7 @@ mod shared;
 pub mod spirv;
 pub mod stack;
 mod supervisor;
+mod texel;
 #[cfg(feature = "toolchain")]
 pub mod toolchain;
 mod words;
@@ -61,12 +62,13 @@ pub use info::{
 };
 pub use inventory::{Inventory, Probe, ProbeOptions};
 pub use job::{
-    Buffer, BufferKind, Completed, Init, ItemPipeline, Job, Launch, LaunchOutput, Module, Optimisation, Outcome,
-    Pipeline, Raster, ReadBack, ReadBackMode, ShaderStage, Shortage, Source, Stage, Stall, SubgroupFlags, Suspicion,
-    Terms, Times, WorkerEnd,
+    Address, Buffer, BufferKind, Completed, Init, ItemPipeline, Job, Launch, LaunchOutput, Module, Optimisation,
+    Outcome, Pipeline, Place, Raster, ReadBack, ReadBackMode, ShaderStage, Shortage, Source, Stage, Stall,
+    SubgroupFlags, Suspicion, Terms, Times, WorkerEnd,
 };
 pub use meter::{processor_time, thread_time, wait_within};
 pub use scheduler::Scheduler;
 pub use shared::{Completion, DeviceOptions, DeviceStats};
 pub use tangle_features::{Api, Feature, FeatureSet, UnknownFeature};
 pub use tangle_program::case::SpirvVersion;
+pub use texel::{Image, ImageView, TexelFormat};

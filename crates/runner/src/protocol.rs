@@ -39,7 +39,7 @@ use tangle_files::text::{Line, Lines};
 use tangle_program::case::SpirvVersion;
 
 /// Changes whenever a frame changes its form, so that a worker of another version is recognised.
-pub(crate) const VERSION: u32 = 0x7a61_0006;
+pub(crate) const VERSION: u32 = 0x7a61_0007;
 
 /// First bytes of every frame.
 const MARK: [u8; 4] = *b"tngl";
@@ -253,8 +253,12 @@ mod tests {
         let stage = Stage::Wait { launch: 3 };
         let words: Vec<u32> = (0..64).map(|n| n % 5).collect();
         let buffers = vec![ReadBack::trimmed(&words, Some(8)), ReadBack::trimmed(&words, None)];
-        let launches = vec![LaunchOutput { buffers }; 2];
-        let short = vec![LaunchOutput { buffers: vec![ReadBack::trimmed(&words[1..], Some(8)); 2] }; 2];
+        let launches = vec![LaunchOutput { buffers, ..LaunchOutput::default() }; 2];
+        let short =
+            vec![
+                LaunchOutput { buffers: vec![ReadBack::trimmed(&words[1..], Some(8)); 2], ..LaunchOutput::default() };
+                2
+            ];
         let done = |outcome| FromWorker::Done { id: 1, outcome };
         vec![
             FromWorker::Hello { version: VERSION, devices: Ok(vec![null_device("x", DriverMode::Execute)]) },
@@ -295,7 +299,7 @@ mod tests {
             read_back,
         };
         let buffers = vec![buffer(0, ReadBackMode::Slices(8)), buffer(1, ReadBackMode::Whole)];
-        let launch = Launch { groups: [1; 3], push_constants: Vec::new(), buffers };
+        let launch = Launch { groups: [1; 3], buffers, ..Launch::default() };
         let expected = Expected::of(&Job { launches: vec![launch; 2], ..Job::default() }, DriverMode::Execute);
         let frames: Vec<Vec<u8>> = messages().iter().filter_map(encode).collect();
         let (before, mut read_whole, mut fit, mut refused) = (peak(), 0, 0, 0);

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use spirv::Capability;
 use tangle_features::{Feature, FeatureSet, TABLE};
 use tangle_files::words::to_bytes;
 
@@ -68,6 +69,48 @@ pub fn inspect(words: &[u32], specialization: &[(u32, u32)]) -> Result<ModuleFac
     }
     reader.facts.local_size = reader.workgroup_size();
     Ok(reader.facts)
+}
+
+/// Capabilities that every device with Vulkan 1.1 has, or that come with another one that needs a feature (Vulkan, "Vulkan Environment for
+/// SPIR-V"). Those of float controls are properties, which no device is asked for.
+const WITHOUT_FEATURE: [Capability; 18] = [
+    Capability::Matrix,
+    Capability::Shader,
+    Capability::InputAttachment,
+    Capability::Sampled1D,
+    Capability::Image1D,
+    Capability::SampledBuffer,
+    Capability::ImageBuffer,
+    Capability::ImageQuery,
+    Capability::DerivativeControl,
+    Capability::ShaderNonUniform,
+    Capability::DeviceGroup,
+    Capability::MultiView,
+    Capability::DenormPreserve,
+    Capability::DenormFlushToZero,
+    Capability::SignedZeroInfNanPreserve,
+    Capability::RoundingModeRTE,
+    Capability::RoundingModeRTZ,
+    Capability::ShaderLayer,
+];
+
+/// The capabilities of a module that no row of [`TABLE`] speaks of: a device is not asked whether it has them. Nothing of what is no module.
+pub fn unknown_capabilities(words: &[u32]) -> Vec<String> {
+    let mut unknown = Vec::new();
+    let mut rest = words.get(5..).unwrap_or_default();
+    while let Some(&first) = rest.first() {
+        let length = ((first >> 16) as usize).clamp(1, rest.len());
+        if let (op::CAPABILITY, &[number]) = (first & 0xffff, &rest[1..length]) {
+            let is_known = WITHOUT_FEATURE.iter().any(|&known| known as u32 == number)
+                || capability_needs(number).next().is_some();
+            if !is_known {
+                let name = Capability::from_u32(number).map(|known| format!("{known:?}"));
+                unknown.push(format!("the capability {}", name.unwrap_or_else(|| number.to_string())));
+            }
+        }
+        rest = &rest[length..];
+    }
+    unknown
 }
 
 #[derive(Default)]
@@ -228,6 +271,15 @@ mod tests {
         assert!(inspect(&constant, &[]).unwrap().features.is_empty());
         let variable = module(&[(337, &[5, 50, 3, 40, 9])]);
         assert!(inspect(&variable, &[]).unwrap().features.contains(Feature::SubgroupBroadcastDynamicId));
+    }
+
+    #[test]
+    fn capabilities_that_no_device_is_asked_for_are_named() {
+        let words = module(&[(17, &[1]), (17, &[61]), (17, &[55]), (17, &[5013]), (17, &[9_999_999])]);
+        let expected = ["the capability SparseResidency", "the capability 9999999"];
+        assert_eq!(unknown_capabilities(&module(&[(17, &[41]), (17, &[55]), (17, &[9_999_999])])), expected);
+        assert_eq!(unknown_capabilities(&words).len(), 2);
+        assert!(unknown_capabilities(&[1, 2]).is_empty() && unknown_capabilities(&[0; 9]).is_empty());
     }
 
     #[test]

@@ -477,7 +477,17 @@ impl<'a> Decoder<'a> {
                 if let Some(shape) = self.types.image(block) {
                     kind = if shape.is_sampled { BindingKind::SampledImage } else { BindingKind::StorageImage };
                     read_only |= shape.is_sampled;
-                    image = Some(ImageShape { texel: shape.format.bytes(), dimensions: shape.dimensions });
+                    image = Some(ImageShape {
+                        texel: shape.format.bytes(),
+                        dimensions: shape.dimensions,
+                        dim: shape.dim,
+                        arrayed: shape.arrayed,
+                        multisampled: shape.multisampled,
+                        with_sampler: matches!(self.types.get(block), Type::SampledImage(_)),
+                        format: shape.named,
+                        atomic: false,
+                    });
+                    self.image_bindings.push((self.bindings.len(), block));
                 }
             }
             Type::Sampler => kind = BindingKind::Sampler,

@@ -6,7 +6,7 @@ use rspirv::spirv::{Dim, ImageFormat, ImageOperands, Op as Opcode};
 
 use smallvec::smallvec;
 
-use super::texel::format_of;
+use super::texel::{format_of, stand_in};
 use super::{Cells, Decoder, Def, Pointer, id_at, integer_width, invalid, literal_at};
 use crate::code::*;
 use crate::outcome::{Error, Why};
@@ -81,14 +81,18 @@ impl Decoder<'_> {
         };
         let (Some(sampled), 1 | 2) = (sampled, use_of) else { return Ok(Type::Opaque("an image of unknown use")) };
         let has_format = format != ImageFormat::Unknown;
-        let Some(format) = format_of(format, sampled) else { return Ok(Type::Opaque("an image of this format")) };
+        let named = if has_format { format } else { stand_in(sampled) };
+        let Some(format) = format_of(named) else { return Ok(Type::Opaque("an image of this format")) };
         if multisampled != 0 && !is_sampled {
             return Ok(Type::Opaque("a multisampled storage image"));
         }
         Ok(Type::Image(Image {
             dimensions: dimensions + arrayed.min(1),
             sampled,
+            dim: *dim,
+            arrayed: arrayed != 0,
             format,
+            named,
             has_format,
             is_sampled,
             multisampled: multisampled != 0,
@@ -277,6 +281,7 @@ impl Decoder<'_> {
         if self.types.scalar(pointee).map(Scalar::width) != Some(image.format.stored.width()) {
             return Err(invalid("a pointer to a texel of another type"));
         }
+        self.atomic_images.insert(pointer.pointee);
         let texel = Pointer { ty, pointee, base, offset: 0, texel: true, ..pointer };
         self.define_pointer(id, texel);
         Ok(())

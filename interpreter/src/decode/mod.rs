@@ -143,6 +143,10 @@ pub(crate) struct Decoder<'a> {
     ignored_sets: BTreeSet<u32>,
     unsupported: BTreeSet<String>,
     bindings: Vec<Binding>,
+    /// Of those that are images, their number and their type.
+    image_bindings: Vec<(usize, TypeId)>,
+    /// Types of images that have pointers to texels.
+    atomic_images: BTreeSet<TypeId>,
     push_size: u64,
     spec_constants: BTreeMap<u32, SpecConstant>,
     temps: u32,
@@ -209,7 +213,12 @@ pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decod
     if !decoder.unsupported.is_empty() && !matches!(read, Err(Error::Memory(_))) {
         return Err(Error::Unsupported(decoder.unsupported.into_iter().collect()));
     }
-    let (entry_id, interface) = read?;
+    let (entry_id, mut interface) = read?;
+    for (number, _) in decoder.image_bindings.iter().filter(|(_, ty)| decoder.atomic_images.contains(ty)) {
+        if let Some(image) = &mut interface.bindings[*number].image {
+            image.atomic = true;
+        }
+    }
     decoder.finish()?;
     let float_modes = decoder.float_modes(entry_id);
     Ok(Decoded { code: decoder.code, interface, names: decoder.names, float_modes })
@@ -235,6 +244,8 @@ impl<'a> Decoder<'a> {
             ignored_sets: BTreeSet::new(),
             unsupported: BTreeSet::new(),
             bindings: Vec::new(),
+            image_bindings: Vec::new(),
+            atomic_images: BTreeSet::new(),
             push_size: 0,
             spec_constants: BTreeMap::new(),
             temps: 0,

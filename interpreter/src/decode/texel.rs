@@ -8,8 +8,19 @@ use crate::code::*;
 use crate::outcome::{Error, Why};
 use crate::types::{Encoding, Format, Scalar};
 
-/// The layout of a format. One that is not named is that of the image which is bound: here four components in 32 bits each, or one in 64.
-pub(super) fn format_of(format: ImageFormat, sampled: Scalar) -> Option<Format> {
+/// What a format that is not named is taken for: it is that of the image which is bound, here four components in 32 bits each, or one in 64.
+pub(super) fn stand_in(sampled: Scalar) -> ImageFormat {
+    match sampled {
+        Scalar::Int(64, true) => ImageFormat::R64i,
+        Scalar::Int(64, false) => ImageFormat::R64ui,
+        Scalar::Int(_, true) => ImageFormat::Rgba32i,
+        Scalar::Int(_, false) => ImageFormat::Rgba32ui,
+        _ => ImageFormat::Rgba32f,
+    }
+}
+
+/// The layout of a format; `None` of one that is not named.
+pub(super) fn format_of(format: ImageFormat) -> Option<Format> {
     use ImageFormat as F;
     let plain = |count, stored| Format { stored, count, fields: None, encoding: Encoding::Plain };
     let float = |count, width| Some(plain(count, Scalar::Float(width)));
@@ -21,11 +32,7 @@ pub(super) fn format_of(format: ImageFormat, sampled: Scalar) -> Option<Format> 
     let packed =
         |fields, encoding| Some(Format { stored: Scalar::Int(32, false), count: 1, fields: Some(fields), encoding });
     match format {
-        F::Unknown => match sampled {
-            Scalar::Int(64, signed) => int(1, 64, signed),
-            Scalar::Int(_, signed) => int(4, 32, signed),
-            _ => float(4, 32),
-        },
+        F::Unknown => None,
         F::Rgba32f => float(4, 32),
         F::Rg32f => float(2, 32),
         F::R32f => float(1, 32),

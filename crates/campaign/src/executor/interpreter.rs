@@ -149,8 +149,9 @@ fn dispatch(launch: &Launch, lane_map: spirv::LaneMap) -> spirv::Dispatch {
             Init::Data(words) => tangle_files::words::to_bytes(words),
         },
         extent: match buffer.kind {
-            BufferKind::Storage | BufferKind::Uniform => [0; 3],
-            BufferKind::StorageTexels | BufferKind::StorageImage => [buffer.init.words() as u32, 1, 1],
+            // Those of a case have one word for each texel.
+            BufferKind::StorageTexels(_) | BufferKind::StorageImage(_) => [buffer.init.words() as u32, 1, 1],
+            _ => [0; 3],
         },
         ..spirv::Buffer::default()
     };

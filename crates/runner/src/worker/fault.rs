@@ -193,7 +193,7 @@ impl Faults {
 /// A buffer of 16 GiB in a few bytes.
 fn huge() -> LaunchOutput {
     let json = r#"{"words":4294967295,"slice_words":4294967295,"ends":[0],"data":[]}"#;
-    LaunchOutput { buffers: serde_json::from_str(json).into_iter().collect() }
+    LaunchOutput { buffers: serde_json::from_str(json).into_iter().collect(), ..LaunchOutput::default() }
 }
 
 /// Makes the file that says that a fault was had; false if it is there.

@@ -37,8 +37,14 @@ impl Buffers<'_> {
             BufferKind::Storage => glow::SHADER_STORAGE_BUFFER,
             BufferKind::Uniform => glow::UNIFORM_BUFFER,
             // A device has no room for them ([`super::describe`]).
-            BufferKind::StorageTexels | BufferKind::StorageImage => {
-                return Err(Failure::Error { call: "glBindImageTexture", result: "not made here".to_owned() });
+            BufferKind::StorageTexels(_)
+            | BufferKind::UniformTexels(_)
+            | BufferKind::StorageImage(_)
+            | BufferKind::SampledImage(_)
+            | BufferKind::CombinedImageSampler(_)
+            | BufferKind::Sampler
+            | BufferKind::Addressed => {
+                return Err(Failure::Error { call: "glBindTexture", result: "not made here".to_owned() });
             }
         };
         // SAFETY: the context is current; the bytes live until the call returns.

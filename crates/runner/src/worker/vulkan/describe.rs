@@ -191,6 +191,9 @@ fn from_core(core: &vk::PhysicalDeviceProperties) -> DeviceInfo {
             max_storage_buffers: limits.max_per_stage_descriptor_storage_buffers,
             max_uniform_buffers: limits.max_per_stage_descriptor_uniform_buffers,
             max_storage_images: limits.max_per_stage_descriptor_storage_images,
+            max_sampled_images: limits.max_per_stage_descriptor_sampled_images,
+            max_samplers: limits.max_per_stage_descriptor_samplers,
+            max_texel_buffer_elements: limits.max_texel_buffer_elements,
             max_allocation: 0,
             timestamp_period: limits.timestamp_period,
             ..Limits::default()

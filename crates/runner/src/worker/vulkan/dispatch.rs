@@ -7,10 +7,10 @@ use ash::vk;
 use super::failure::{Failure, InCall};
 use super::graphics::{self, Draw};
 use super::layout::{Layout, descriptor_type};
-use super::memory::{Memory, Placement};
-use super::texels::{Texels, View};
+use super::memory::{Addressing, Memory, Placement};
+use super::texels::Texels;
 use crate::info::DeviceType;
-use crate::job::{BufferKind, Launch, LaunchOutput, ReadBack, ReadBackMode, ShaderStage, Stage, Times};
+use crate::job::{Buffer, BufferKind, Launch, LaunchOutput, ReadBack, ReadBackMode, ShaderStage, Stage, Times};
 use crate::worker::progress::{Progress, micros};
 
 /// Queue, commands and memory, kept from launch to launch.
@@ -79,15 +79,26 @@ impl Dispatcher {
         times.submit_wait_us += micros(begin);
         progress.enter(Stage::ReadBack { launch: index });
         let begin = Instant::now();
-        let output = self.read_back(launch);
+        let output = self.read_back(device, launch);
         times.read_back_us += micros(begin);
         Ok(output)
     }
 
     fn record<'a>(&mut self, device: &'a ash::Device, work: Work, launch: &Launch) -> Result<Texels<'a>, Failure> {
         for (index, buffer) in launch.buffers.iter().enumerate() {
-            self.memory.reserve(device, index, buffer.init.words())?;
+            let addressing = match buffer.kind {
+                BufferKind::Addressed => Addressing::Device,
+                _ => Addressing::None,
+            };
+            self.memory.reserve(device, index, buffer.init.words(), addressing)?;
         }
+        let placed;
+        let launch = if launch.addresses.is_empty() {
+            launch
+        } else {
+            placed = launch.placed(&self.addresses(device, launch));
+            &placed
+        };
         let texels = Texels::new(device, &self.memory, launch)?;
         self.write_descriptors(device, launch, &texels, work.layout.set);
         let commands = self.commands;
@@ -98,11 +109,17 @@ impl Dispatcher {
         // SAFETY: the command buffer was just reset.
         unsafe { device.begin_command_buffer(commands, &begin_info) }.in_call("vkBeginCommandBuffer")?;
         for (index, buffer) in launch.buffers.iter().enumerate() {
-            self.memory.fill(device, commands, index, &buffer.init);
+            // A sampler has no contents.
+            if buffer.init.words() > 0 {
+                self.memory.fill(device, commands, index, &buffer.init);
+            }
         }
         let placement = self.memory.placement();
         let shader = Side { stage: pipeline_stage(work.layout.stage), ..SHADER };
-        texels.fill(commands, launch, shader.stage);
+        if placement == Placement::Staged && texels.has_images(launch) {
+            barrier(device, commands, FILLED, FETCH);
+        }
+        texels.fill(commands, &self.memory, launch, shader.stage);
         if placement == Placement::Staged {
             barrier(device, commands, FILLED, shader);
         }
@@ -110,9 +127,21 @@ impl Dispatcher {
             None => record_dispatch(device, commands, work, launch),
             Some(draw) => graphics::record(device, commands, work.pipeline, work.layout, draw, launch),
         }
+        texels.fetch(commands, &self.memory, launch, shader.stage);
+        let has_images = texels.has_images(launch);
         match placement {
-            Placement::Shared => barrier(device, commands, shader, HOST),
-            Placement::Staged => self.record_downloads(device, launch, shader),
+            Placement::Shared => {
+                barrier(device, commands, shader, HOST);
+                if has_images {
+                    barrier(device, commands, FILLED, HOST);
+                }
+            }
+            Placement::Staged => {
+                if has_images {
+                    barrier(device, commands, FILLED, FETCH);
+                }
+                self.record_downloads(device, launch, shader);
+            }
         }
         // SAFETY: recording began above.
         unsafe { device.end_command_buffer(commands) }.in_call("vkEndCommandBuffer")?;
@@ -132,17 +161,13 @@ impl Dispatcher {
     fn write_descriptors(&self, device: &ash::Device, launch: &Launch, texels: &Texels<'_>, set: vk::DescriptorSet) {
         let infos: Vec<_> = (0..launch.buffers.len())
             .map(|index| {
-                let (buffer_view, image_view) = match texels.view(index) {
-                    View::None => Default::default(),
-                    View::Buffer(view) => (view, vk::ImageView::null()),
-                    View::Image { view, .. } => (vk::BufferView::null(), view),
-                };
+                let view = texels.view(index);
                 let image = vk::DescriptorImageInfo {
-                    image_view,
+                    sampler: view.sampler,
+                    image_view: view.view,
                     image_layout: vk::ImageLayout::GENERAL,
-                    ..Default::default()
                 };
-                ([self.memory.slot(index).descriptor()], [buffer_view], [image])
+                ([self.memory.slot(index).descriptor()], [view.texels], [image])
             })
             .collect();
         let writes: Vec<_> = launch
@@ -150,18 +175,23 @@ impl Dispatcher {
             .iter()
             .enumerate()
             .zip(&infos)
-            .map(|((index, buffer), (range, view, image))| {
-                let before = launch.buffers[..index].iter().filter(|earlier| earlier.binding == buffer.binding);
+            .filter_map(|((index, buffer), (range, view, image))| {
+                let is_one =
+                    |earlier: &&Buffer| earlier.binding == buffer.binding && earlier.kind != BufferKind::Addressed;
                 let write = vk::WriteDescriptorSet::default()
                     .dst_set(set)
                     .dst_binding(buffer.binding)
-                    .dst_array_element(before.count() as u32)
-                    .descriptor_type(descriptor_type(buffer.kind));
-                match buffer.kind {
+                    .dst_array_element(launch.buffers[..index].iter().filter(is_one).count() as u32)
+                    .descriptor_type(descriptor_type(buffer.kind)?);
+                Some(match buffer.kind {
                     BufferKind::Storage | BufferKind::Uniform => write.buffer_info(range),
-                    BufferKind::StorageTexels => write.texel_buffer_view(view),
-                    BufferKind::StorageImage => write.image_info(image),
-                }
+                    BufferKind::StorageTexels(_) | BufferKind::UniformTexels(_) => write.texel_buffer_view(view),
+                    BufferKind::StorageImage(_)
+                    | BufferKind::SampledImage(_)
+                    | BufferKind::CombinedImageSampler(_)
+                    | BufferKind::Sampler => write.image_info(image),
+                    BufferKind::Addressed => return None,
+                })
             })
             .collect();
         // SAFETY: the set is not in use by the device, and its layout has these bindings.
@@ -177,7 +207,12 @@ impl Dispatcher {
         unsafe { device.reset_fences(&fences) }.in_call("vkResetFences")
     }
 
-    fn read_back(&self, launch: &Launch) -> LaunchOutput {
+    /// The device addresses of the buffers of a launch that have one.
+    fn addresses(&self, device: &ash::Device, launch: &Launch) -> Vec<u64> {
+        launch.addressed().map(|index| self.memory.slot(index).address(device)).collect()
+    }
+
+    fn read_back(&self, device: &ash::Device, launch: &Launch) -> LaunchOutput {
         let read = launch.buffers.iter().enumerate().filter_map(|(index, buffer)| {
             let contents = || self.memory.slot(index).contents();
             match buffer.read_back {
@@ -186,7 +221,7 @@ impl Dispatcher {
                 ReadBackMode::Slices(words) => Some(ReadBack::trimmed(contents(), Some(words))),
             }
         });
-        LaunchOutput { buffers: read.collect() }
+        LaunchOutput { buffers: read.collect(), addresses: self.addresses(device, launch) }
     }
 }
 

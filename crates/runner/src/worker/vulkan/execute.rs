@@ -9,6 +9,7 @@ use super::failure::{Failure, InCall, result_name};
 use super::graphics::Graphics;
 use super::layout::stage_flag;
 use super::session::Session;
+use super::texels;
 use crate::check;
 use crate::job::{Completed, Job, Optimisation, Outcome, Pipeline, Shortage, Stage};
 use crate::worker::progress::{Progress, micros};
@@ -31,7 +32,8 @@ impl Session {
         if !problems.is_empty() {
             return Outcome::Invalid { problems };
         }
-        let missing = check::missing(job, &self.info);
+        let mut missing = check::missing(job, &self.info);
+        missing.extend(texels::missing(&self.instance, self.physical, job));
         if !missing.is_empty() {
             return Outcome::Unsupported { missing };
         }

@@ -219,12 +219,12 @@ mod tests {
         let quad_control = ash::khr::shader_quad_control::NAME;
         let maximal = ash::khr::shader_maximal_reconvergence::NAME;
         for (version, extensions, wanted, structures, enabled) in [
-            // Features of 1.0 and 16-bit storage.
-            (vk::API_VERSION_1_1, &[][..], Feature::ShaderInt16, 2, &[][..]),
-            (vk::API_VERSION_1_1, &[size_control][..], Feature::ComputeFullSubgroups, 3, &[size_control][..]),
+            // Features of 1.0, 16-bit storage and variable pointers.
+            (vk::API_VERSION_1_1, &[][..], Feature::ShaderInt16, 3, &[][..]),
+            (vk::API_VERSION_1_1, &[size_control][..], Feature::ComputeFullSubgroups, 4, &[size_control][..]),
             // Beside these: 1.2, size control, demoted and terminated fragments, integer dot products and maintenance4.
-            (vk::API_VERSION_1_3, &[size_control][..], Feature::ComputeFullSubgroups, 8, &[][..]),
-            (vk::API_VERSION_1_3, &[quad_control, maximal][..], Feature::QuadControl, 10, &[maximal, quad_control][..]),
+            (vk::API_VERSION_1_3, &[size_control][..], Feature::ComputeFullSubgroups, 9, &[][..]),
+            (vk::API_VERSION_1_3, &[quad_control, maximal][..], Feature::QuadControl, 11, &[maximal, quad_control][..]),
         ] {
             let available = available(version, extensions);
             assert_eq!(Chain::of(&available).0.len(), structures);

@@ -1,6 +1,6 @@
 //! Descriptor and pipeline layouts, kept from job to job: most jobs of a campaign have the same bindings.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ash::vk;
 
@@ -8,13 +8,13 @@ use super::failure::{Failure, InCall};
 use crate::info::DriverMode;
 use crate::job::{BufferKind, Launch, ShaderStage};
 
-/// What makes two layouts the same: the stage, push-constant bytes, and each buffer's binding and kind. The elements of an array of
+/// What makes two layouts the same: the stage, push-constant bytes, and the binding and descriptor type of each buffer that has a descriptor. The elements of an array of
 /// descriptors stand behind one another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Signature {
     stage: ShaderStage,
     push_constants: u32,
-    bindings: Vec<(u32, BufferKind)>,
+    bindings: Vec<(u32, vk::DescriptorType)>,
 }
 
 impl Signature {
@@ -22,7 +22,11 @@ impl Signature {
         Signature {
             stage,
             push_constants: launch.push_constants.len() as u32,
-            bindings: launch.buffers.iter().map(|buffer| (buffer.binding, buffer.kind)).collect(),
+            bindings: launch
+                .buffers
+                .iter()
+                .filter_map(|buffer| Some((buffer.binding, descriptor_type(buffer.kind)?)))
+                .collect(),
         }
     }
 }
@@ -51,14 +55,19 @@ const fn buffer_stages(stage: ShaderStage) -> vk::ShaderStageFlags {
     }
 }
 
-/// The descriptor type of a buffer.
-pub(super) fn descriptor_type(kind: BufferKind) -> vk::DescriptorType {
-    match kind {
+/// The descriptor type of a buffer; `None` if it has no descriptor.
+pub(super) fn descriptor_type(kind: BufferKind) -> Option<vk::DescriptorType> {
+    Some(match kind {
         BufferKind::Storage => vk::DescriptorType::STORAGE_BUFFER,
         BufferKind::Uniform => vk::DescriptorType::UNIFORM_BUFFER,
-        BufferKind::StorageTexels => vk::DescriptorType::STORAGE_TEXEL_BUFFER,
-        BufferKind::StorageImage => vk::DescriptorType::STORAGE_IMAGE,
-    }
+        BufferKind::StorageTexels(_) => vk::DescriptorType::STORAGE_TEXEL_BUFFER,
+        BufferKind::UniformTexels(_) => vk::DescriptorType::UNIFORM_TEXEL_BUFFER,
+        BufferKind::StorageImage(_) => vk::DescriptorType::STORAGE_IMAGE,
+        BufferKind::SampledImage(_) => vk::DescriptorType::SAMPLED_IMAGE,
+        BufferKind::CombinedImageSampler(_) => vk::DescriptorType::COMBINED_IMAGE_SAMPLER,
+        BufferKind::Sampler => vk::DescriptorType::SAMPLER,
+        BufferKind::Addressed => return None,
+    })
 }
 
 /// A pipeline layout and the one descriptor set that goes with it, null without bindings. The set is written anew for
@@ -123,13 +132,13 @@ fn create(device: &ash::Device, signature: &Signature, mode: DriverMode) -> Resu
 
 /// The binding of an array of descriptors, `array` being its elements, at least one.
 fn layout_binding(
-    array: &[(u32, BufferKind)],
+    array: &[(u32, vk::DescriptorType)],
     stages: vk::ShaderStageFlags,
 ) -> vk::DescriptorSetLayoutBinding<'static> {
-    let (binding, kind) = array[0];
+    let (binding, ty) = array[0];
     vk::DescriptorSetLayoutBinding::default()
         .binding(binding)
-        .descriptor_type(descriptor_type(kind))
+        .descriptor_type(ty)
         .descriptor_count(array.len() as u32)
         .stage_flags(stages)
 }
@@ -139,12 +148,12 @@ fn allocate_set(
     set_layout: vk::DescriptorSetLayout,
     signature: &Signature,
 ) -> Result<vk::DescriptorSet, Failure> {
-    let count = |kind| signature.bindings.iter().filter(|binding| binding.1 == kind).count() as u32;
-    let sizes: Vec<_> = BufferKind::ALL
-        .into_iter()
-        .filter(|&kind| count(kind) > 0)
-        .map(|kind| vk::DescriptorPoolSize { ty: descriptor_type(kind), descriptor_count: count(kind) })
-        .collect();
+    let mut counts = BTreeMap::<vk::DescriptorType, u32>::new();
+    for (_, ty) in &signature.bindings {
+        *counts.entry(*ty).or_default() += 1;
+    }
+    let size = |(ty, descriptor_count)| vk::DescriptorPoolSize { ty, descriptor_count };
+    let sizes: Vec<_> = counts.into_iter().map(size).collect();
     if sizes.is_empty() {
         return Ok(vk::DescriptorSet::null());
     }

@@ -34,10 +34,20 @@ struct Block {
     words: *mut u32,
 }
 
+/// Whether a buffer has a device address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Addressing {
+    /// Only descriptors name it.
+    None,
+    /// It can be asked for its address.
+    Device,
+}
+
 /// One buffer of a launch, as the device sees it.
 pub(super) struct Slot {
     block: Block,
     staging: Option<Block>,
+    addressing: Addressing,
     /// Words of the present launch.
     used: u64,
 }
@@ -54,11 +64,17 @@ impl Memory {
         Memory { properties, placement, slots: Vec::new() }
     }
 
-    /// Makes the slot with this index large enough.
-    pub(super) fn reserve(&mut self, device: &ash::Device, index: usize, words: u64) -> Result<(), Failure> {
+    /// Makes the slot with this index large enough, and one of this kind.
+    pub(super) fn reserve(
+        &mut self,
+        device: &ash::Device,
+        index: usize,
+        words: u64,
+        addressing: Addressing,
+    ) -> Result<(), Failure> {
         let bytes = words * 4;
         if let Some(slot) = self.slots.get_mut(index) {
-            if slot.block.capacity >= bytes {
+            if slot.block.capacity >= bytes && slot.addressing == addressing {
                 slot.used = words;
                 return Ok(());
             }
@@ -66,10 +82,10 @@ impl Memory {
         let capacity = capacity_for(bytes);
         let staging = match self.placement {
             Placement::Shared => None,
-            Placement::Staged => Some(self.allocate(device, capacity, Placement::Shared)?),
+            Placement::Staged => Some(self.allocate(device, capacity, Placement::Shared, Addressing::None)?),
         };
-        let block = self.allocate(device, capacity, self.placement)?;
-        let slot = Slot { block, staging, used: words };
+        let block = self.allocate(device, capacity, self.placement, addressing)?;
+        let slot = Slot { block, staging, addressing, used: words };
         if index < self.slots.len() {
             let old = std::mem::replace(&mut self.slots[index], slot);
             old.free(device);
@@ -111,18 +127,29 @@ impl Memory {
         self.placement
     }
 
-    fn allocate(&self, device: &ash::Device, capacity: u64, placement: Placement) -> Result<Block, Failure> {
+    fn allocate(
+        &self,
+        device: &ash::Device,
+        capacity: u64,
+        placement: Placement,
+        addressing: Addressing,
+    ) -> Result<Block, Failure> {
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::UNIFORM_BUFFER
             | vk::BufferUsageFlags::STORAGE_TEXEL_BUFFER
+            | vk::BufferUsageFlags::UNIFORM_TEXEL_BUFFER
             | vk::BufferUsageFlags::TRANSFER_SRC
             | vk::BufferUsageFlags::TRANSFER_DST;
+        let usage = match addressing {
+            Addressing::None => usage,
+            Addressing::Device => usage | vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS,
+        };
         let create_info = vk::BufferCreateInfo::default().size(capacity).usage(usage);
         // SAFETY: the size is not zero.
         let buffer = unsafe { device.create_buffer(&create_info, None) }.in_call("vkCreateBuffer")?;
         // SAFETY: the buffer was just created.
         let requirements = unsafe { device.get_buffer_memory_requirements(buffer) };
-        let allocated = self.allocate_memory(device, &requirements, placement);
+        let allocated = self.allocate_memory(device, &requirements, placement, addressing);
         let memory = allocated.inspect_err(|_| {
             // SAFETY: nothing uses the buffer yet.
             unsafe { device.destroy_buffer(buffer, None) }
@@ -138,7 +165,7 @@ impl Memory {
         device: &ash::Device,
         requirements: &vk::MemoryRequirements,
     ) -> Result<vk::DeviceMemory, Failure> {
-        self.allocate_memory(device, requirements, Placement::Staged)
+        self.allocate_memory(device, requirements, Placement::Staged, Addressing::None)
     }
 
     fn allocate_memory(
@@ -146,6 +173,7 @@ impl Memory {
         device: &ash::Device,
         requirements: &vk::MemoryRequirements,
         placement: Placement,
+        addressing: Addressing,
     ) -> Result<vk::DeviceMemory, Failure> {
         let preferences = match placement {
             Placement::Shared => [MAPPED | vk::MemoryPropertyFlags::HOST_CACHED, MAPPED],
@@ -156,9 +184,13 @@ impl Memory {
             call: "vkGetPhysicalDeviceMemoryProperties",
             result: vk::Result::ERROR_OUT_OF_DEVICE_MEMORY,
         })?;
-        let allocate_info =
+        let mut flags = vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
+        let mut allocate_info =
             vk::MemoryAllocateInfo::default().allocation_size(requirements.size).memory_type_index(index);
-        // SAFETY: the size and the memory type come from the device itself.
+        if addressing == Addressing::Device {
+            allocate_info = allocate_info.push_next(&mut flags);
+        }
+        // SAFETY: the size and the memory type come from the device itself; addresses are asked for where it has them (check.rs).
         unsafe { device.allocate_memory(&allocate_info, None) }.in_call("vkAllocateMemory")
     }
 
@@ -219,6 +251,14 @@ impl Slot {
     /// The buffer a shader works on, with the size of the present launch.
     pub(super) fn descriptor(&self) -> vk::DescriptorBufferInfo {
         vk::DescriptorBufferInfo { buffer: self.block.buffer, offset: 0, range: self.used * 4 }
+    }
+
+    /// The device address of its beginning; the slot was reserved with [`Addressing::Device`].
+    pub(super) fn address(&self, device: &ash::Device) -> u64 {
+        assert_eq!(self.addressing, Addressing::Device);
+        let info = vk::BufferDeviceAddressInfo::default().buffer(self.block.buffer);
+        // SAFETY: the buffer and its memory were made to be addressed, and the device has the feature of Vulkan 1.2 that this needs (check.rs).
+        unsafe { device.get_buffer_device_address(&info) }
     }
 
     /// What is in the buffer, once the device is idle and [`Slot::record_download`] has run where it applies.

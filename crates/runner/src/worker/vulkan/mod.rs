@@ -8,7 +8,7 @@
 //!   session.rs    one opened device: what lives from job to job
 //!   layout.rs     descriptor and pipeline layouts, kept by signature
 //!   memory.rs     buffers, kept and grown
-//!   texels.rs     views of buffers, and images, for one launch
+//!   texels.rs     views of buffers, images and samplers, for one launch
 //!   execute.rs    one job, stage by stage
 //!   graphics.rs   what stands around a stage that is no compute shader
 //!   dispatch.rs   one launch of its pipeline

@@ -15,8 +15,9 @@ use crate::info::{DeviceInfo, DriverMode};
 pub(super) struct Session {
     pub(super) info: DeviceInfo,
     pub(super) device: ash::Device,
-    /// To find functions of extensions.
+    /// To find functions of extensions, and to ask about formats.
     pub(super) instance: ash::Instance,
+    pub(super) physical: vk::PhysicalDevice,
     /// What graphics pipelines share, once there is one.
     pub(super) graphics: Option<Graphics>,
     pub(super) layouts: Layouts,
@@ -55,6 +56,7 @@ impl Session {
             info,
             device,
             instance: instance.handle.clone(),
+            physical,
             graphics: None,
             dispatcher,
         })
