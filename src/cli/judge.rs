@@ -286,6 +286,9 @@ pub const TIME: Duration = Duration::from_secs(120);
 /// The most processor time for one candidate.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How many numbers that count as addresses are named.
+const SHOWN: usize = 8;
+
 /// How often progress is shown.
 const PROGRESS: Duration = Duration::from_secs(2);
 
@@ -335,7 +338,10 @@ fn on_devices(args: &Args, words: &[u32], inputs: &Inputs, judged: &Judged) -> a
     let ready = Ready::new(words, inputs, &judged.interface).map_err(|problem| anyhow::anyhow!("{problem}"))?;
     let addresses = ready.addresses();
     if !addresses.is_empty() {
-        say_stderr!("replaced by addresses of the device: {}", addresses.join("; "));
+        let more = addresses.len().saturating_sub(SHOWN);
+        let shown = addresses.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("; ");
+        let more = if more > 0 { format!("; {more} more") } else { String::new() };
+        say_stderr!("replaced by addresses of the device: {shown}{more}");
     }
     let mut something = false;
     let (mut ran, mut reduced) = (false, false);

@@ -6,6 +6,8 @@
 //! a module makes of the inputs is then computed with the same numbers ([`Bound::dispatch`]), so that nothing is wrong with a number which only
 //! looks like an address.
 
+use std::collections::BTreeSet;
+
 use rspirv::spirv::Dim;
 use tangle_files::words;
 use tangle_interpreter::{Binding, BindingKind, Dispatch, ImageShape, Interface};
@@ -48,11 +50,11 @@ pub(crate) fn places(interface: &Interface) -> Vec<(u32, u32)> {
 }
 
 impl Bound {
-    /// Buffers for what a module is run with.
+    /// Buffers for what a module is run with. `indexed` are the arrays of descriptors with an index that is no constant.
     ///
     /// # Errors
     /// What is not run on devices, in words.
-    pub fn new(interface: &Interface, dispatch: Dispatch) -> Result<Bound, String> {
+    pub fn new(interface: &Interface, dispatch: Dispatch, indexed: &BTreeSet<(u32, u32)>) -> Result<Bound, String> {
         let launch = Launch {
             groups: dispatch.workgroups,
             push_constants: {
@@ -67,15 +69,19 @@ impl Bound {
         for (number, (set, binding)) in (0..).zip(places(interface)) {
             let variables: Vec<&Binding> =
                 interface.bindings.iter().filter(|b| (b.set, b.binding) == (set, binding)).collect();
-            bound.add_descriptors(number, &variables)?;
+            let resource = bound.add_descriptors(number, &variables)?;
+            let is_array = variables.iter().any(|variable| variable.count != Some(1));
+            if is_array && indexed.contains(&(set, binding)) {
+                bound.features.extend(resource.indexed());
+            }
         }
         bound.add_memory();
         Ok(bound)
     }
 
     /// The descriptors of one binding, which these variables have.
-    fn add_descriptors(&mut self, number: u32, variables: &[&Binding]) -> Result<(), String> {
-        let Some(first) = variables.first() else { return Ok(()) };
+    fn add_descriptors(&mut self, number: u32, variables: &[&Binding]) -> Result<Resource, String> {
+        let first = variables.first().ok_or("a binding of no variable")?;
         let (set, binding) = (first.set, first.binding);
         let whose = format!("set {set} binding {binding}");
         let resource = Resource::of(variables).ok_or_else(|| format!("{whose} is of several kinds at once"))?;
@@ -83,13 +89,10 @@ impl Bound {
         if variables.iter().any(|variable| variable.count != Some(count)) {
             return Err(format!("{whose} has arrays of several lengths"));
         }
-        if count > 1 {
-            self.features.extend(resource.indexed());
-        }
         if resource.image().is_some_and(|image| image.atomic) {
             self.texel_atomics.push(number);
         }
-        let read_only = variables.iter().all(|variable| variable.read_only);
+        let read_only = variables.iter().all(|v| v.read_only || v.kind == BindingKind::Sampler);
         for element in 0..count {
             let found = |b: &tangle_interpreter::Buffer| (b.set, b.binding, b.element) == (set, binding, element);
             let in_dispatch = self.dispatch.buffers.iter().position(found);
@@ -114,7 +117,7 @@ impl Bound {
                 in_dispatch,
             });
         }
-        Ok(())
+        Ok(resource)
     }
 
     /// The buffers at device addresses, and where their addresses are written.
@@ -315,7 +318,7 @@ impl Resource {
         }
     }
 
-    /// The feature that an index into an array of them needs.
+    /// The feature that an index into an array of them needs, if it is no constant.
     fn indexed(&self) -> Option<Feature> {
         let is_buffer = self.image().is_some_and(|image| image.dim == Dim::DimBuffer);
         match self {
@@ -395,4 +398,60 @@ fn shape(image: &ImageShape, format: TexelFormat, extent: [u32; 3]) -> Result<Im
 fn six_faces(bytes: &[u8], shape: &Image) -> Vec<u8> {
     let cubes = (shape.layers / 6).max(1) as usize;
     bytes.chunks((bytes.len() / cubes).max(1)).flat_map(|cube| cube.repeat(6)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number in a buffer, or just behind it, is an address, at every multiple of 4 bytes; of two buffers without a gap the second one's.
+    #[test]
+    fn numbers_that_are_addresses_are_found() {
+        let range = |first, bytes, buffer| Range { first, bytes, buffer };
+        let ranges = [range(0x7_0000_0000, 16, 3), range(0x7_0000_0010, 8, 4), range(0x9_0000_0000, 4, 5)];
+        let words = [7, 7, 0x7_u32, 0x14, 7, 0x18, 7, 0x19, 7, 0, 9, 4];
+        let found = found(Place::PushConstants, &words, &ranges);
+        let shown: Vec<_> = found.iter().map(|a| (a.word, a.buffer, a.offset)).collect();
+        // Not the numbers (7, 0x14), (0x19, 7) and (7, 0), lower half first.
+        assert_eq!(shown, [(0, 3, 7), (3, 4, 4), (5, 4, 8), (9, 5, 0)]);
+    }
+
+    #[test]
+    fn a_device_has_its_buffers_elsewhere() {
+        let buffer = |address, bytes| tangle_interpreter::Buffer {
+            address: Some(address),
+            bytes: vec![1; bytes],
+            ..tangle_interpreter::Buffer::default()
+        };
+        let interface = Interface {
+            entry: "main".into(),
+            stage: rspirv::spirv::ExecutionModel::GLCompute,
+            workgroup_size: [1; 3],
+            quads_of_ids: false,
+            tier: tangle_interpreter::Tier::Plain,
+            bindings: Vec::new(),
+            push_size: 8,
+            spec_constants: Vec::new(),
+        };
+        // Where the first try would be, and without whole words.
+        let taken = (1 << 44) + 0x100;
+        let dispatch = Dispatch {
+            workgroups: [1; 3],
+            lane_map: tangle_interpreter::LaneMap::linear(1, 1),
+            buffers: vec![buffer(taken, 8), buffer(5 << 50, 3)],
+            push: (taken + 4).to_le_bytes().to_vec(),
+            limits: tangle_interpreter::Limits::default(),
+        };
+        let bound = Bound::new(&interface, dispatch, &BTreeSet::new()).unwrap();
+        let [first, second] = bound.other_addresses()[..] else { panic!("two addresses") };
+        assert!(second >> 44 == 2 && first > second, "{first:x} {second:x}");
+        assert_eq!(bound.addresses(), ["push constants, byte 0"]);
+        let placed = bound.dispatch(&[first, second]);
+        assert_eq!(placed.push, (first + 4).to_le_bytes());
+        assert_eq!(
+            placed.buffers.iter().map(|b| (b.address, b.bytes.len())).collect::<Vec<_>>(),
+            [(Some(first), 8), (Some(second), 3)]
+        );
+        assert!(bound.launch().buffers.iter().all(|buffer| buffer.kind == BufferKind::Addressed));
+    }
 }

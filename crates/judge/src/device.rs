@@ -26,7 +26,7 @@ use tangle_runner::{
 };
 
 use crate::bound::{Bound, places};
-use crate::edit::{MAP_WORDS, compares_depths, portable, with_lane_map};
+use crate::edit::{MAP_WORDS, compares_depths, dynamically_indexed, portable, with_lane_map};
 use crate::run::{Inputs, dispatch};
 use crate::steps::Steps;
 pub use crate::steps::Word;
@@ -228,7 +228,8 @@ impl<'a> Ready<'a> {
         if !unknown.is_empty() {
             return Err(format!("not run on devices, which are not asked for it: {}", unknown.join(", ")));
         }
-        let bound = Bound::new(interface, dispatch(interface, inputs).map_err(|error| error.to_string())?)?;
+        let dispatch = dispatch(interface, inputs).map_err(|error| error.to_string())?;
+        let bound = Bound::new(interface, dispatch, &dynamically_indexed(words))?;
         let bindings: Vec<(u32, u32)> = places(interface);
         let ready_words = portable(words, &interface.entry, &bindings)?;
         let invocations = interface.workgroup_size.iter().product();

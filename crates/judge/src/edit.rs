@@ -2,6 +2,8 @@
 //!
 //! Numbers are those of the SPIR-V unified specification 1.6.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 /// Opcodes (§3.52).
 pub(crate) mod op {
     use rspirv::spirv::Op;
@@ -22,6 +24,8 @@ pub(crate) mod op {
     pub const TYPE_POINTER: u32 = Op::TypePointer as u32;
     pub const TYPE_FORWARD_POINTER: u32 = Op::TypeForwardPointer as u32;
     pub const CONSTANT_TRUE: u32 = Op::ConstantTrue as u32;
+    /// The constants lie between these.
+    pub const LAST_CONSTANT: u32 = Op::SpecConstantOp as u32;
     pub const CONSTANT: u32 = Op::Constant as u32;
     pub const CONSTANT_NULL: u32 = Op::ConstantNull as u32;
     pub const FUNCTION: u32 = Op::Function as u32;
@@ -31,6 +35,8 @@ pub(crate) mod op {
     pub const LOAD: u32 = Op::Load as u32;
     pub const STORE: u32 = Op::Store as u32;
     pub const ACCESS_CHAIN: u32 = Op::AccessChain as u32;
+    pub const IN_BOUNDS_ACCESS_CHAIN: u32 = Op::InBoundsAccessChain as u32;
+    pub const FUNCTION_CALL: u32 = Op::FunctionCall as u32;
     pub const DECORATE: u32 = Op::Decorate as u32;
     pub const MEMBER_DECORATE: u32 = Op::MemberDecorate as u32;
     pub const COMPOSITE_EXTRACT: u32 = Op::CompositeExtract as u32;
@@ -253,6 +259,35 @@ pub(crate) fn compares_depths(words: &[u32]) -> bool {
     instructions.iter().any(|words| op::DEPTH_COMPARISONS.contains(&opcode(words)))
 }
 
+/// Set and binding of the arrays of descriptors with an index that is no constant.
+pub(crate) fn dynamically_indexed(words: &[u32]) -> BTreeSet<(u32, u32)> {
+    let list = Instructions::read(words).map_or(Vec::new(), |module| module.list);
+    let is_constant = |words: &&Vec<u32>| (op::CONSTANT_TRUE..=op::LAST_CONSTANT).contains(&opcode(words));
+    let constants: BTreeSet<u32> = list.iter().filter(is_constant).filter_map(|words| words.get(2).copied()).collect();
+    let decorated = |id: u32, what: u32| {
+        let found = list.iter().find(|w| opcode(w) == op::DECORATE && w.len() > 3 && w[1] == id && w[2] == what);
+        found.map_or(0, |words| words[3])
+    };
+    let variables: BTreeMap<u32, (u32, u32)> = list
+        .iter()
+        .filter(|words| opcode(words) == op::VARIABLE && words.len() > 3)
+        .map(|words| words[2])
+        .map(|id| (id, (decorated(id, decoration::DESCRIPTOR_SET), decorated(id, decoration::BINDING))))
+        .collect();
+    let mut found = BTreeSet::new();
+    for words in &list {
+        match (opcode(words), &words[1..]) {
+            (op::ACCESS_CHAIN | op::IN_BOUNDS_ACCESS_CHAIN, [_, _, _, index, ..]) if constants.contains(index) => {}
+            // What a function does with an array that it is given is not followed.
+            (op::ACCESS_CHAIN | op::IN_BOUNDS_ACCESS_CHAIN | op::FUNCTION_CALL | op::COPY_OBJECT, operands) => {
+                found.extend(operands.iter().filter_map(|id| variables.get(id)));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
 /// A module for the runner, which knows descriptor set 0 and the entry point `main` only. `bindings` are the module's, as (set, binding); each gets its
 /// place in this list as its binding.
 ///
@@ -457,6 +492,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn arrays_of_descriptors_are_indexed_by_constants_or_not() {
+        let glsl = "#version 450
+            layout(constant_id = 1) const int k = 1;
+            layout(set = 2, binding = 5) buffer A { uint a; } x[2];
+            layout(set = 2, binding = 6) buffer B { uint a[2]; } y[2];
+            layout(binding = 1) uniform sampler2D s[3];
+            layout(binding = 2) uniform C { int i; };
+            void main() { x[1].a = 2u; y[k].a[i] = 1u; y[0].a[1] = uint(textureLod(s[i], vec2(0), 0.0).x); }";
+        let words = toolchain::compile(glsl, SpirvVersion::V1_3).unwrap();
+        assert_eq!(dynamically_indexed(&words).into_iter().collect::<Vec<_>>(), [(0, 1)]);
+        assert!(dynamically_indexed(&[1, 2]).is_empty());
     }
 
     #[test]

@@ -512,4 +512,68 @@ mod tests {
         ];
         assert_eq!(problems(&job), expected);
     }
+
+    #[test]
+    fn contradictions_of_images_samplers_and_addresses_are_found() {
+        use crate::job::Address;
+        use crate::texel::{ImageView, TexelFormat};
+        let buffer = |binding, kind, words| Buffer { kind, ..storage(binding, words) };
+        let image = |side, words| {
+            let image = Image { extent: [side, side, 1], ..Image::ONE };
+            buffer(0, BufferKind::StorageImage(image), words)
+        };
+        let cube = Image { view: ImageView::Cube, ..Image::ONE };
+        let rgba = TexelFormat::of_spirv(1).unwrap();
+        let sampler = Buffer { read_back: ReadBackMode::None, ..buffer(0, BufferKind::Sampler, 0) };
+        let addressed = buffer(0, BufferKind::Addressed, 1);
+        let rows: [(Vec<Buffer>, &str); 11] = [
+            (vec![image(2, 4), image(1, 1)], ""),
+            (vec![image(2, 5)], "the image at binding 0 has 5 words of texels: 2D 2x2x1, 1 layers, VK_FORMAT_R32_UINT"),
+            (vec![buffer(0, BufferKind::SampledImage(cube), 1)], "another extent than its view can have"),
+            (
+                vec![buffer(0, BufferKind::UniformTexels(rgba), 6)],
+                "not of whole texels of VK_FORMAT_R32G32B32A32_SFLOAT",
+            ),
+            (vec![buffer(0, BufferKind::UniformTexels(rgba), 8)], ""),
+            (vec![sampler.clone()], ""),
+            (
+                vec![Buffer { init: Init::Zero { words: 1 }, ..sampler.clone() }],
+                "the sampler at binding 0 has contents",
+            ),
+            (vec![sampler, storage(0, 1)], "binding 0 is used twice"),
+            (vec![storage(0, 1), addressed.clone(), addressed.clone()], ""),
+            (vec![Buffer { init: Init::Zero { words: 0 }, ..addressed.clone() }], "is empty"),
+            (vec![buffer(0, BufferKind::StorageImage(cube), 1)], "another extent"),
+        ];
+        for (buffers, expected) in rows {
+            let mut job = job([8, 1, 1]);
+            job.launches[0].buffers = buffers;
+            let problems = problems(&job);
+            assert_eq!(problems.len(), usize::from(!expected.is_empty()), "{problems:?}");
+            assert!(problems.join("; ").contains(expected), "{problems:?}");
+        }
+        for (address, expected) in [
+            (Address { place: Place::PushConstants, word: 0, buffer: 0, offset: 0 }, ""),
+            (Address { place: Place::PushConstants, word: 1, buffer: 0, offset: 0 }, "an address at word 1 of 2"),
+            (Address { place: Place::Buffer(0), word: 0, buffer: 0, offset: 0 }, "an address at word 0 of 0"),
+            (
+                Address { place: Place::PushConstants, word: 0, buffer: 1, offset: 0 },
+                "the address of buffer 1, which has none",
+            ),
+        ] {
+            let mut job = job([8, 1, 1]);
+            job.launches[0] = Launch {
+                push_constants: vec![0; 8],
+                buffers: vec![addressed.clone()],
+                addresses: vec![address],
+                ..job.launches[0].clone()
+            };
+            assert_eq!(problems(&job), if expected.is_empty() { vec![] } else { vec![expected.to_owned()] });
+        }
+        let mut job = job([8, 1, 1]);
+        let sampled = Buffer { read_back: ReadBackMode::None, ..buffer(3, BufferKind::UniformTexels(rgba), 4 << 17) };
+        job.launches[0].buffers = vec![sampled; 17];
+        let expected = ["maxTexelBufferElements 131072 (has 65536)", "maxPerStageDescriptorSampledImages 17 (has 16)"];
+        assert_eq!(missing(&job, &device()), expected);
+    }
 }

@@ -795,7 +795,13 @@ mod tests {
             launches: vec![Launch {
                 groups: [1, 2, 3],
                 push_constants: vec![1, 2, 3, 4],
-                buffers: vec![buffer(0, Init::Zero { words: 64 }), buffer(1, Init::Data(vec![1, 2]))],
+                buffers: vec![
+                    buffer(0, Init::Zero { words: 64 }),
+                    buffer(1, Init::Data(vec![1, 2])),
+                    Buffer { kind: BufferKind::StorageImage(Image::ONE), ..buffer(2, Init::Data(vec![1])) },
+                    Buffer { kind: BufferKind::Addressed, ..buffer(0, Init::Data(vec![1])) },
+                ],
+                addresses: vec![Address { place: Place::Buffer(1), word: 0, buffer: 3, offset: 4 }],
             }],
             ..Job::default()
         };
@@ -803,5 +809,40 @@ mod tests {
         assert_eq!(postcard::from_bytes::<Job>(&binary).unwrap(), job);
         let json = serde_json::to_string(&job).unwrap();
         assert_eq!(serde_json::from_str::<Job>(&json).unwrap(), job);
+    }
+
+    #[test]
+    fn addresses_are_written_where_they_belong() {
+        let buffer = |kind, words: &[u32]| Buffer {
+            binding: 0,
+            kind,
+            init: Init::Data(words.to_vec()),
+            read_back: ReadBackMode::Whole,
+        };
+        let address = |place, word, buffer, offset| Address { place, word, buffer, offset };
+        let launch = Launch {
+            push_constants: vec![0; 12],
+            buffers: vec![
+                buffer(BufferKind::Addressed, &[5, 5, 5]),
+                buffer(BufferKind::Storage, &[6, 6, 6]),
+                buffer(BufferKind::Addressed, &[7]),
+            ],
+            addresses: vec![
+                address(Place::PushConstants, 1, 2, 4),
+                address(Place::Buffer(1), 0, 0, 0),
+                // What does not fit, or is of no such buffer, is left out.
+                address(Place::Buffer(1), 2, 0, 0),
+                address(Place::Buffer(9), 0, 0, 0),
+                address(Place::PushConstants, u32::MAX, 0, 0),
+                address(Place::PushConstants, 0, 1, 0),
+            ],
+            ..Launch::default()
+        };
+        let placed = launch.placed(&[0x1_0000_0002, 0x3_0000_0004]);
+        assert_eq!(placed.push_constants, [0, 0, 0, 0, 8, 0, 0, 0, 3, 0, 0, 0]);
+        let words: Vec<_> = placed.buffers.iter().map(|buffer| buffer.init.clone()).collect();
+        assert_eq!(words, [Init::Data(vec![5, 5, 5]), Init::Data(vec![2, 1, 6]), Init::Data(vec![7])]);
+        // Without addresses nothing is written.
+        assert_eq!(launch.placed(&[]), launch);
     }
 }

@@ -173,10 +173,24 @@ impl Image {
     }
 }
 
+impl fmt::Display for ImageView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ImageView::D1 => "1D",
+            ImageView::D1Array => "1D array",
+            ImageView::D2 => "2D",
+            ImageView::D2Array => "2D array",
+            ImageView::D3 => "3D",
+            ImageView::Cube => "cube",
+            ImageView::CubeArray => "cube array",
+        })
+    }
+}
+
 impl fmt::Display for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [width, height, depth] = self.extent;
-        write!(f, "{:?} {width}x{height}x{depth} with {} layers of {}", self.view, self.layers, self.format)
+        write!(f, "{} {width}x{height}x{depth}, {} layers, {}", self.view, self.layers, self.format)
     }
 }
 

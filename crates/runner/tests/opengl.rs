@@ -55,6 +55,7 @@ fn inputs_of_every_kind_arrive_and_launches_share_a_program() {
                 },
                 storage(3, Init::Data(vec![7; 16])),
             ],
+            ..Launch::default()
         };
         let job = Job {
             id: 1,

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use common::{compile, completed, each_device, executing_devices, inventory, job, options, storage, words};
 use tangle_runner::{
-    Buffer, BufferKind, Device, DeviceOptions, DeviceType, DriverMode, Feature, Init, Job, Launch, Optimisation,
-    Outcome, ReadBackMode, SpirvVersion, Stage, SubgroupFlags, toolchain,
+    Address, Buffer, BufferKind, Device, DeviceOptions, DeviceType, DriverMode, Feature, Image, ImageView, Init, Job,
+    Launch, Optimisation, Outcome, Place, ReadBackMode, SpirvVersion, Stage, SubgroupFlags, TexelFormat, toolchain,
 };
 
 const SQUARES: &str = "#version 460
@@ -63,6 +63,7 @@ fn inputs_of_every_kind_arrive_and_launches_share_a_pipeline() {
             groups: [1, 1, 1],
             push_constants: [add.to_le_bytes(), more.to_le_bytes()].concat(),
             buffers: everything_buffers(&inputs),
+            ..Launch::default()
         };
         let job = Job {
             id: 1,
@@ -259,4 +260,49 @@ fn every_device_says_what_it_is() {
     for (driver, problem) in inventory().problems() {
         eprintln!("{}: {problem}", driver.name);
     }
+}
+
+/// Texels come back from where a shader wrote them, an address leads to its buffer, and where the device lacks a format it says so by name.
+#[test]
+fn images_come_back_and_addresses_lead_to_buffers() {
+    let of_image = "#version 460
+        layout(local_size_x = 6) in;
+        layout(binding = 0, rg16ui) uniform uimage2DArray image;
+        void main() { uint i = gl_LocalInvocationIndex; imageStore(image, ivec3(i % 3u, 0, i / 3u), uvec4(i, 9u, 0u, 0u)); }";
+    let of_address = "#version 460
+        #extension GL_EXT_buffer_reference : require
+        layout(local_size_x = 1) in;
+        layout(buffer_reference, std430) buffer Word { uint x; };
+        layout(push_constant) uniform Push { uint before; uint more; Word word; };
+        void main() { word.x += more; }";
+    each_device(|device| {
+        // `Rg16ui` of SPIR-V.
+        let format = TexelFormat::of_spirv(36).unwrap();
+        let image = Image { format, view: ImageView::D2Array, extent: [3, 2, 1], layers: 2 };
+        let texels = Buffer { kind: BufferKind::StorageImage(image), ..storage(0, Init::Data(vec![7; 12])) };
+        match device.run(job(1, of_image, vec![texels])) {
+            Outcome::Unsupported { missing } => {
+                assert!(
+                    missing.iter().all(|what| what.contains("torageImage") || what.contains("VK_FORMAT_R16G16_UINT"))
+                );
+            }
+            outcome => {
+                let texel = |i: u32| 9 << 16 | i;
+                let expected = [texel(0), texel(1), texel(2), 7, 7, 7, texel(3), texel(4), texel(5), 7, 7, 7];
+                assert_eq!(words(outcome, 0), expected);
+            }
+        }
+        let buffers = vec![Buffer { kind: BufferKind::Addressed, ..storage(0, Init::Data(vec![1, 2, 3])) }];
+        let mut job = job(2, of_address, buffers);
+        job.launches[0].push_constants = [0, 40, 0, 0].iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+        job.launches[0].addresses = vec![Address { place: Place::PushConstants, word: 2, buffer: 0, offset: 4 }];
+        match device.run(job) {
+            Outcome::Unsupported { missing } => assert_eq!(missing, ["bufferDeviceAddress"]),
+            outcome => {
+                let launch = completed(outcome).launches.swap_remove(0);
+                assert_eq!(launch.buffers[0].to_words(), [1, 42, 3]);
+                assert!(launch.addresses.len() == 1 && launch.addresses[0] != 0);
+            }
+        }
+    });
 }

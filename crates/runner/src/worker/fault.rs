@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::time::Duration;
 
-use crate::job::{Completed, Job, LaunchOutput, Outcome, Stage};
+use crate::job::{Completed, Job, LaunchOutput, Outcome, ReadBack, Stage};
 use crate::meter::process_time;
 use crate::protocol::{self, FromWorker};
 
@@ -26,6 +26,7 @@ use crate::protocol::{self, FromWorker};
 /// | `garbage@N` | writes nonsense into the protocol in the pipeline stage of job N |
 /// | `chatter@N` | prints a line on standard output in the pipeline stage of job N |
 /// | `mutate@N` | spoils a byte or some of its answer to job N |
+/// | `flip.K@N` | changes a bit in the first word of the K-th buffer that job N gives back, in every launch; K counts from 0 |
 /// | `lost@N` | reports a lost device for job N |
 /// | `quit@N` | dies before it begins job N |
 ///
@@ -46,6 +47,7 @@ enum Kind {
     BadAlloc,
     Lie,
     Mutate,
+    Flip(usize),
     Huge,
     Exit,
     Garbage,
@@ -93,7 +95,10 @@ impl Faults {
                         "chatter" => Kind::Chatter,
                         "lost" => Kind::Lost,
                         "quit" => Kind::Quit,
-                        _ => return Err(unknown()),
+                        _ => match kind.strip_prefix("flip.").map(str::parse) {
+                            Some(Ok(buffer)) => Kind::Flip(buffer),
+                            _ => return Err(unknown()),
+                        },
                     };
                     let number = job.trim_end_matches('!');
                     let fault = (kind, number.parse().map_err(|_| unknown())?);
@@ -157,7 +162,7 @@ impl Faults {
                 Kind::Exit => std::process::exit(3),
                 Kind::Garbage => drop(output.write_all(b"segmentation fault (core dumped)")),
                 Kind::Chatter => println!("the driver says hello in job {job}"),
-                Kind::Lost | Kind::Quit | Kind::Lie | Kind::Mutate => {}
+                Kind::Lost | Kind::Quit | Kind::Lie | Kind::Mutate | Kind::Flip(_) => {}
             }
         }
     }
@@ -173,6 +178,21 @@ impl Faults {
         let fault = (Kind::Lost, job.id);
         let is_lost = self.in_jobs.contains(&fault) && (!self.once.contains(&fault) || is_first(fault));
         is_lost.then_some(Outcome::DeviceLost { stage: Stage::Wait { launch: 0 } })
+    }
+
+    /// Changes what a job gives back, if that is wanted.
+    pub(super) fn change(&self, job: u64, completed: &mut Completed) {
+        let flipped = self.in_jobs.iter().filter(|(_, number)| *number == job);
+        let flipped = flipped.filter_map(|(kind, _)| if let Kind::Flip(buffer) = kind { Some(*buffer) } else { None });
+        for buffer in flipped {
+            for read_back in completed.launches.iter_mut().filter_map(|launch| launch.buffers.get_mut(buffer)) {
+                let mut words = read_back.to_words();
+                if let Some(first) = words.first_mut() {
+                    *first ^= 1;
+                }
+                *read_back = ReadBack::trimmed(&words, Some(read_back.slice_words()));
+            }
+        }
     }
 
     /// Writes the answer to a job, spoilt if that is wanted.

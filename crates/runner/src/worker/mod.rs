@@ -131,6 +131,7 @@ fn work(backend: &mut dyn Backend, faults: &Faults, output: &mut File) -> Result
         };
         if let Outcome::Completed(completed) = &mut outcome {
             completed.times.processor_us = process_time().saturating_sub(before).as_micros() as u64;
+            faults.change(job.id, completed);
         }
         let done = FromWorker::Done { id: job.id, outcome };
         faults.answer(job.id, &done, output).map_err(unwritten)?;

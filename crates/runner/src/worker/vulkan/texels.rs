@@ -307,9 +307,9 @@ fn missing_extent(
             flags(image),
         )
     };
-    let Ok(most) = most else { return Some(format!("{what} of {format} as {view:?}")) };
+    let Ok(most) = most else { return Some(format!("{what} of {format} as {view}")) };
     let has = [most.max_extent.width, most.max_extent.height, most.max_extent.depth, most.max_array_layers];
     let fits = [width, height, depth, layers].iter().zip(&has).all(|(side, most)| side <= most);
     let [w, h, d, most_layers] = has;
-    (!fits).then(|| format!("an image of {image} (has {w}x{h}x{d} with {most_layers} layers)"))
+    (!fits).then(|| format!("an image {image} (has {w}x{h}x{d}, {most_layers} layers)"))
 }
