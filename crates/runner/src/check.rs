@@ -203,7 +203,7 @@ fn buffer_problems(buffer: &Buffer, problems: &mut Vec<String>) {
             image_problems(&image, binding, words, problems);
         }
         BufferKind::StorageTexels(format) | BufferKind::UniformTexels(format)
-            if format.bytes().is_none_or(|bytes| words * 4 % u64::from(bytes) != 0) =>
+            if format.bytes().is_none_or(|bytes| !words.saturating_mul(4).is_multiple_of(bytes.into())) =>
         {
             problems.push(format!("the texel buffer at binding {binding} is not of whole texels of {format}"));
         }

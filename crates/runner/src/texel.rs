@@ -163,7 +163,7 @@ impl Image {
             ImageView::D3 => self.layers == 1,
             // VUID-VkImageCreateInfo-flags-08865 and 08866.
             ImageView::Cube => (height, depth, self.layers) == (width, 1, 6),
-            ImageView::CubeArray => (height, depth) == (width, 1) && self.layers % 6 == 0,
+            ImageView::CubeArray => (height, depth) == (width, 1) && self.layers.is_multiple_of(6),
         };
         match self.bytes() {
             None => Some("has no texels, or none of a known format"),
