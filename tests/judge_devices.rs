@@ -191,11 +191,13 @@ fn devices_leave_what_is_right() {
         note!("no Vulkan driver: images, arrays of descriptors and device addresses are tried on the interpreter only");
     }
     let quick = quick_device().map(|device| device.name.clone());
+    let moves: BTreeSet<&str> = common::devices().iter().filter(|d| d.moves).map(|d| d.name.as_str()).collect();
     for Shader { name, glsl, args, left, everywhere } in &SHADERS {
         let folder = folder(glsl);
         let names = devices.iter().map(String::as_str).chain(["interpreter@8"]);
         let named: Vec<&str> = names.flat_map(|name| ["--device", name]).collect();
-        let ran = finish(judge(folder.path(), &[*args, &named, &["--json"]].concat())).expect(0);
+        let ran = finish(judge(folder.path(), &[*args, &named, &["--json"]].concat()));
+        assert!([0, 1].contains(&ran.code()), "{name}: {ran}");
         let results = ran.json()["devices"].as_array().cloned().unwrap_or_default();
         assert_eq!(results.len(), devices.len() + 1, "{name}: {ran}");
         let mut right = BTreeSet::new();
@@ -206,8 +208,10 @@ fn devices_leave_what_is_right() {
                     assert!(number(&result["words"]["compared"]) > 0, "{name}: nothing was compared: {result}");
                     right.insert(device);
                 }
+                // What is found there today is no fault of tangle's.
+                _ if moves.contains(device.as_str()) => note!("{name} on {device}: {result}"),
                 _ => {
-                    let what = text(&result["what"]);
+                    let what = result["what"].as_str().unwrap_or_default();
                     assert!(
                         what.starts_with("not supported: ") && !what.contains('\n'),
                         "{name} on {device}: {result}"
