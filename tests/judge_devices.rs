@@ -312,6 +312,20 @@ fn planted_faults_are_found_saved_and_made_small() {
     }
 }
 
+/// What is rounded is open, and nothing is right where nothing was compared.
+#[test]
+fn a_device_is_not_right_where_all_is_open() {
+    let folder = folder(
+        "#version 450
+        layout(local_size_x = 16) in;
+        layout(binding = 0, rgba32f) uniform image2D image;
+        void main() { ivec2 at = ivec2(gl_LocalInvocationID.xy); imageStore(image, at, sqrt(imageLoad(image, at) + 2.0)); }",
+    );
+    let ran = finish(judge(folder.path(), &["--image", "0.0=16x1", "--device", "interpreter@8"]));
+    assert!(ran.stdout.contains("nothing compared: all of 64 words are left open"), "{ran}");
+    ran.fails_with(&["nothing that it leaves is determined"]);
+}
+
 /// What devices cannot be asked to do is said in one line, before one is.
 #[test]
 fn what_is_not_run_on_devices_is_named() {

@@ -350,7 +350,7 @@ fn on_devices(args: &Args, words: &[u32], inputs: &Inputs, judged: &Judged) -> a
         let made = device.judge(&ready);
         let wrong = matches!(made, Made::Wrong { .. } | Made::Failed(_) | Made::Undefined(_));
         something |= wrong;
-        ran |= !matches!(made, Made::NotRun(_));
+        ran |= !matches!(made, Made::NotRun(_) | Made::Vacuous(_));
         if let (true, Some(folder)) = (wrong, &args.save) {
             let folder = folder.join(format!("judge-{}", device.name().replace(|c: char| !c.is_alphanumeric(), "-")));
             let finding = Finding {
@@ -377,7 +377,7 @@ fn on_devices(args: &Args, words: &[u32], inputs: &Inputs, judged: &Judged) -> a
     if args.json {
         say!("{}", json!({ "devices": rows }))?;
     }
-    anyhow::ensure!(ran, "no device ran {}", args.file.display());
+    anyhow::ensure!(ran, "no device ran {}, or nothing that it leaves is determined", args.file.display());
     Ok(found(something))
 }
 
@@ -385,6 +385,7 @@ fn made_as_json(device: &str, made: &Made) -> Value {
     let compared = |c: &Compared| json!({ "compared": c.words, "open": c.open, "different": c.different, "first": c.first, "step": c.step });
     match made {
         Made::Right(words) => json!({ "device": device, "result": "right", "words": compared(words) }),
+        Made::Vacuous(words) => json!({ "device": device, "result": "nothing_compared", "words": compared(words) }),
         Made::Wrong { compared: words, copy } => {
             json!({ "device": device, "result": "wrong", "words": compared(words), "copy": copy })
         }

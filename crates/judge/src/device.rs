@@ -5,7 +5,7 @@
 //!
 //! | module | copy | says |
 //! |---|---|---|
-//! | as determined | as determined | [`Made::Right`] |
+//! | as determined | as determined | [`Made::Right`]; [`Made::Vacuous`] if nothing is determined |
 //! | any | differs | [`Made::Wrong`]: the map is of that very run |
 //! | differs | as determined | the added code makes it go away. The module's own lane map is not known: [`Made::Wrong`] only if no division into subgroups of consecutive invocations, of any size of the device, explains it |
 
@@ -68,7 +68,9 @@ pub struct Compared {
 pub enum Made {
     /// Everything that is determined is as it has to be.
     Right(Compared),
-    /// Something is not.
+    /// Nothing that it leaves is determined. No statement about the device.
+    Vacuous(Compared),
+    /// Something is not as it has to be.
     Wrong {
         /// What was compared, in the run that shows it.
         compared: Compared,
@@ -174,7 +176,7 @@ impl Device {
                 Err(made) => return made,
             };
             match (compared.different, of_module.different) {
-                (0, 0) => return Made::Right(of_module),
+                (0, 0) => return agreed(of_module),
                 (0, _) => away = true,
                 (_, 0) => {
                     return Made::Wrong { compared, copy: "only with the prologue that writes the lane map".into() };
@@ -194,7 +196,7 @@ impl Device {
                 Err(other) => return other,
             };
             if compared.different == 0 {
-                return Made::Right(compared);
+                return agreed(compared);
             }
             made.get_or_insert(compared);
         }
@@ -423,6 +425,11 @@ impl<'a> Ready<'a> {
     }
 }
 
+/// Without a difference.
+fn agreed(compared: Compared) -> Made {
+    if compared.words > 0 { Made::Right(compared) } else { Made::Vacuous(compared) }
+}
+
 /// The word at a byte offset of a buffer, and which of its bits are determined. Behind the end there are zeros.
 fn word_of(state: &BufferState, offset: usize) -> (u32, u32) {
     let (mut word, mut determined) = ([0; 4], [0xFF; 4]);
@@ -591,6 +598,10 @@ mod tests {
         let open = ELECT.replace("subgroupElect() ? 1u : 0u", body);
         let Made::Right(compared) = made(&open, &interpreter(32, None)) else { panic!("it differs") };
         assert_eq!((compared.words, compared.open), (9, 55));
+        // Nothing is determined, and nothing said.
+        let nothing = ELECT.replace("subgroupElect() ? 1u : 0u", "0u; uint x; a[gl_LocalInvocationIndex] = x");
+        let Made::Vacuous(compared) = made(&nothing, &interpreter(32, None)) else { panic!("something was compared") };
+        assert_eq!((compared.words, compared.open), (0, 64));
         // Only with subgroups smaller than the cluster.
         let undefined =
             ELECT.replace("_basic", "_clustered").replace("subgroupElect() ? 1u : 0u", "subgroupClusteredAdd(1u, 8u)");

@@ -363,7 +363,7 @@ impl Made {
     pub fn different(&self) -> &[Word] {
         match self {
             Made::Wrong { compared, .. } => &compared.first,
-            Made::Right(_) | Made::Failed(_) | Made::Undefined(_) | Made::NotRun(_) => &[],
+            Made::Right(_) | Made::Vacuous(_) | Made::Failed(_) | Made::Undefined(_) | Made::NotRun(_) => &[],
         }
     }
 
@@ -377,6 +377,9 @@ impl Made {
         match self {
             Made::Right(compared) => {
                 format!("{device}: right: {} words compared, {} left open\n", compared.words, compared.open)
+            }
+            Made::Vacuous(compared) => {
+                format!("{device}: nothing compared: all of {} words are left open\n", compared.open)
             }
             Made::Wrong { compared, copy } => {
                 let Compared { words, open, different, first, step } = compared;
