@@ -84,6 +84,7 @@ faults! {
     SelectSwapped: "OpSelect takes the other one",
     BitFieldShifted: "bit fields begin one bit higher",
     // Memory.
+    OpenBarrierOrdersNothing: "a subgroup barrier orders nobody if it is open who comes to it",
     AtomicOrIsXor: "OpAtomicOr is OpAtomicXor",
     AtomicLosesLane: "the atomic of the first lane is lost",
     IndexOffByOne: "dynamic indices of variables are one too high where that is in bounds",
@@ -91,11 +92,12 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 5] = [
+    pub const BY_HAND: [Planted; 6] = [
         Planted::PhisOneByOne,
         Planted::UniformWithoutAll,
         Planted::ReconvergesAfterCall,
         Planted::NoBitFoundIsZero,
         Planted::LostLanesIgnored,
+        Planted::OpenBarrierOrdersNothing,
     ];
 }

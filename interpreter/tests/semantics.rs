@@ -908,6 +908,28 @@ fn exchange_within_a_subgroup() {
     }
 }
 
+/// "Invocations will continue to execute the same dynamic instances as long as they follow the same control-flow path" (SPIR-V 1.6 §2.2.5): a barrier
+/// orders those, whoever else comes to it. That is no race.
+#[test]
+fn a_subgroup_barrier_orders_those_on_one_path() {
+    let exchange = "data[8u + lane] = lane; subgroupBarrier(); if (lane > 1u) LOG(data[8u + (lane ^ 1u)]);";
+    let apart = format!("if (lane < 6u) {{ if (lane < 2u) s[lane] = 1u; {exchange} }}");
+    let expected = "- - 3 2 5 4 - -";
+    check("", &apart, &[(Tier::Maximal, expected), (Tier::SubgroupUniform, expected), (Tier::Plain, expected)]);
+    let faulty = run(&compile("", &apart), Tier::Plain, Some(Planted::OpenBarrierOrdersNothing));
+    assert!(matches!(faulty.end, End::Undefined(what) if what.rule == Rule::DataRace));
+    // Whether others come to it, too, is open.
+    let open = "float q = float(lane + 1u) / 3.0; if (lane == 0u) { if (q * 3.0 == 1.0) s[7] = 1u; }";
+    let row = "~ ~ 3,~ 2,~ 5,~ 4,~ 7,~ 6,~";
+    let body = format!("{open} {exchange}");
+    check("", &body, &[(Tier::Maximal, row), (Tier::SubgroupUniform, row), (Tier::Plain, row)]);
+    // Lanes of different classes may be apart: a race.
+    let racy =
+        format!("if (lane < 6u) {{ if (lane < 1u) s[lane] = 1u; {} }}", exchange.replace("lane > 1u", "lane < 2u"));
+    let outcome = run(&compile("", &racy), Tier::Plain, None);
+    assert!(matches!(outcome.end, End::Undefined(what) if what.rule == Rule::DataRace));
+}
+
 #[test]
 fn reasons_name_the_instruction() {
     let outcome = run(&compile("", "LOG(subgroupShuffleUp(lane, 1u)); // HERE"), Tier::Maximal, None);

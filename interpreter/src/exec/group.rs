@@ -619,24 +619,18 @@ impl Machine<'_> {
         if !workgroup {
             for (s, subgroup) in layout.subgroups.iter().enumerate() {
                 let mask = self.mask_of(subgroup);
-                if mask != 0 && self.knows_tangle(number, s, mask) {
-                    let together = subgroup.slots.iter().enumerate().filter(|(lane, _)| mask >> lane & 1 == 1);
-                    let slots: Vec<u32> = together.map(|(_, slot)| *slot).collect();
-                    self.memory.hand_over(semantics, &slots);
-                    self.memory.subgroup_barrier(orders, &slots, layout);
-                    self.memory.take_over(semantics, &slots);
-                } else if mask != 0 {
-                    // With whom it orders anything is not known.
-                    let slots: Vec<u32> = subgroup
-                        .slots
-                        .iter()
-                        .enumerate()
-                        .filter(|(lane, _)| mask >> lane & 1 == 1)
-                        .map(|(_, slot)| *slot)
-                        .collect();
-                    self.memory.hand_over(semantics, &slots);
-                    self.memory.take_over(semantics, &slots);
+                if mask == 0 {
+                    continue;
                 }
+                let lanes = subgroup.slots.iter().enumerate().filter(|(lane, _)| mask >> lane & 1 == 1);
+                let slots: Vec<u32> = lanes.map(|(_, slot)| *slot).collect();
+                let known = self.knows_tangle(number, s, mask);
+                self.memory.hand_over(semantics, &slots);
+                // Whoever else is there, those of one class are together.
+                for part in if known { vec![slots.clone()] } else { self.by_class(&slots) } {
+                    self.memory.subgroup_barrier(orders, &part, layout);
+                }
+                self.memory.take_over(semantics, &slots);
             }
             return Ok(());
         }
