@@ -84,6 +84,7 @@ faults! {
     SelectSwapped: "OpSelect takes the other one",
     BitFieldShifted: "bit fields begin one bit higher",
     // Memory.
+    BarrierHidesLostWrites: "what lanes on an open path wrote before a barrier is not seen behind it",
     OpenBarrierOrdersNothing: "a subgroup barrier orders nobody if it is open who comes to it",
     AtomicOrIsXor: "OpAtomicOr is OpAtomicXor",
     AtomicLosesLane: "the atomic of the first lane is lost",
@@ -92,12 +93,13 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 6] = [
+    pub const BY_HAND: [Planted; 7] = [
         Planted::PhisOneByOne,
         Planted::UniformWithoutAll,
         Planted::ReconvergesAfterCall,
         Planted::NoBitFoundIsZero,
         Planted::LostLanesIgnored,
         Planted::OpenBarrierOrdersNothing,
+        Planted::BarrierHidesLostWrites,
     ];
 }

@@ -252,7 +252,9 @@ impl Pipeline {
         if !lost_invocations.is_empty() {
             let taint = run.reasons.taint(Why::Path, u32::MAX);
             let is_lost = |invocation| lost_invocations.binary_search(&invocation).is_ok();
-            run.memory.taint_lost(is_lost, taint).map_err(|_| out_of_memory(dispatch))?;
+            // Nobody sees workgroup memory any more.
+            let tainted = run.memory.taint_lost([false, true, true], is_lost, taint);
+            tainted.map_err(|_| out_of_memory(dispatch))?;
         }
         Ok(run)
     }

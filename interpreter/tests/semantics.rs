@@ -1383,6 +1383,33 @@ fn writes_on_an_open_path_behind_something_that_orders_them() {
     assert_eq!(fifth(flag), None);
 }
 
+/// What a lane on an open path may have written before a barrier that it comes to is seen behind it: the barrier "synchronizes-with" (Vulkan memory
+/// model), for it as for the others. What others accessed since the barrier before it has not written: that would be a race.
+#[test]
+fn a_barrier_shows_what_lanes_on_an_open_path_may_have_written() {
+    let q = "float q = float(lane + 1u) / 3.0;";
+    let late = "if (lane == 7u) { if (q * 3.0 == 8.0) s[0] = 2u; }";
+    let nothing = ["~"; 8].join(" ");
+    let known = ["1,~", "1,~", "1,~", "1,~", "1,~", "1,~", "1,~", "~"].join(" ");
+    for (body, row) in [
+        (format!("s[lane] = 1u; subgroupBarrier(); {late} subgroupBarrier(); LOG(s[0]);"), &nothing),
+        (format!("s[lane] = 1u; subgroupBarrier(); {late} barrier(); LOG(s[0]);"), &nothing),
+        (format!("{late} s[lane] = 1u; subgroupBarrier(); LOG(s[lane & 3u]);"), &known),
+        // It is not undefined, either.
+        (format!("{late} subgroupBarrier(); if (lane == 0u) if (s[0] == 2u) LOG(3u);"), &nothing),
+    ] {
+        check("", &format!("{q} {body}"), &[(Tier::Maximal, row), (Tier::SubgroupUniform, row), (Tier::Plain, row)]);
+    }
+    let body = format!("{q} s[lane] = 1u; subgroupBarrier(); {late} subgroupBarrier(); LOG(s[0]);");
+    let faulty = run(&compile("", &body), Tier::Maximal, Some(Planted::BarrierHidesLostWrites));
+    assert!(text(&faulty).starts_with("1,~"));
+    // A fence of theirs, and one of those that read.
+    let fences =
+        "data[lane] = 1u; subgroupBarrier(); if (lane == 7u) { if (q * 3.0 == 8.0) { data[0] = 2u; memoryBarrierBuffer(); } }
+        barrier(); memoryBarrierBuffer(); if (lane == 0u) LOG(data[0]);";
+    check("", &format!("{q} {fences}"), &[(Tier::Maximal, &nothing)]);
+}
+
 /// A loop that waits for another invocation: whether it ends is up to the order of their steps.
 #[test]
 fn waiting_for_another_invocation_is_not_called_endless() {

@@ -170,6 +170,14 @@ impl Machine<'_> {
         self.frames.last().is_some_and(|frame| !lanes.and(&self.lost).and(&frame.present).is_empty())
     }
 
+    /// True if a lost lane of the subgroup may come to an instruction together with those that run.
+    pub(super) fn lost_may_come(&self, subgroup: usize) -> bool {
+        match self.tier {
+            Tier::Maximal => self.may_be_joined(subgroup),
+            _ => !self.layout.subgroups[subgroup].lanes.and(&self.lost).is_empty(),
+        }
+    }
+
     /// True if these lanes are exactly the tangle of a subgroup instruction.
     pub(super) fn knows_tangle(&mut self, number: u32, subgroup: usize, mask: u128) -> bool {
         self.tangles.0 += 1;

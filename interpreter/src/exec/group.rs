@@ -3,6 +3,7 @@
 use super::Machine;
 use super::accuracy::{Answer, Number};
 use super::format::encode;
+use super::memory::SCALARS_PER_STEP;
 use super::reasons::POISON;
 use super::stop::Stop;
 use crate::alu;
@@ -625,6 +626,9 @@ impl Machine<'_> {
                 let lanes = subgroup.slots.iter().enumerate().filter(|(lane, _)| mask >> lane & 1 == 1);
                 let slots: Vec<u32> = lanes.map(|(_, slot)| *slot).collect();
                 let known = self.knows_tangle(number, s, mask);
+                if !known && self.lost_may_come(s) {
+                    self.taint_lost(orders, inst.place)?;
+                }
                 self.memory.hand_over(semantics, &slots);
                 // Whoever else is there, those of one class are together.
                 for part in if known { vec![slots.clone()] } else { self.by_class(&slots) } {
@@ -654,9 +658,29 @@ impl Machine<'_> {
         }
         let lost = !self.lost.is_empty();
         let taint = if lost { self.reasons.taint(Why::Path, inst.place) } else { 0 };
+        if lost {
+            self.taint_lost(Orders::default(), inst.place)?;
+        }
         self.memory.hand_over(semantics, &self.active);
         self.memory.workgroup_barrier(orders, &self.active, taint);
         self.memory.take_over(semantics, &self.active);
+        Ok(())
+    }
+
+    /// Lost invocations may come to a barrier: what they may have written before is ordered before what others do behind it, in memory that the
+    /// barrier orders, and in any that they have a fence for.
+    fn taint_lost(&mut self, orders: Orders, place: u32) -> Result<(), Stop> {
+        if self.is(Planted::BarrierHidesLostWrites) {
+            return Ok(());
+        }
+        let kinds = if self.code.fences { [true; 3] } else { orders };
+        let taint = self.reasons.taint(Why::Path, place);
+        let (first, n, lost) = (self.workgroup * self.n as u32 + 1, self.n, &self.lost);
+        let is_lost = |who: u32| {
+            let slot = who.wrapping_sub(first) as usize;
+            slot < n && lost.contains(slot)
+        };
+        self.steps += self.memory.taint_lost(kinds, is_lost, taint)? / SCALARS_PER_STEP;
         Ok(())
     }
 }

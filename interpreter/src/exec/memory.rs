@@ -23,7 +23,7 @@ use sparse::{PAGE, Sparse};
 use sync::Sync;
 
 /// Scalars that are loaded or stored in one step.
-const SCALARS_PER_STEP: u64 = 256;
+pub(super) const SCALARS_PER_STEP: u64 = 256;
 const MIXED: u8 = u8::MAX;
 /// Several readers: with this bit, the index of a list.
 const MANY: u32 = 1 << 31;
@@ -247,39 +247,38 @@ impl Memory {
         self.sync.iter_mut().for_each(Sync::lose);
     }
 
-    /// What lost invocations may have written: everything that no other one accessed, since races are excluded; and what others accessed before
-    /// something that may order it before what lost ones write.
-    pub fn taint_lost(&mut self, lost: impl Fn(u32) -> bool, taint: u32) -> Result<(), Stop> {
+    /// What lost invocations may have written, in these kinds of memory: everything that no other one accessed, since races are excluded; and what
+    /// others accessed before something that may order it before what lost ones write. Gives how many granules were looked at.
+    pub fn taint_lost(&mut self, kinds: Orders, lost: impl Fn(u32) -> bool, taint: u32) -> Result<u64, Stop> {
         let granule = self.granule as usize;
-        for object in self.objects.iter_mut().filter(|object| object.domain != 0 && !object.read_only) {
-            let length = object.bytes.len();
-            let old = std::mem::replace(&mut object.taints, Sparse::new(0));
-            object.taints.fill = old.fill.max(taint);
-            for (at, first) in (0..length).step_by(granule).enumerate() {
-                let shadow = object.shadow.get(at);
-                let domain = object.domain;
-                let last = |who: u32, when: u32| {
-                    !lost(who) && self.sync.as_ref().is_none_or(|sync| !sync.releases_after(domain, who, when))
-                };
-                let written = shadow.writer != 0 && last(shadow.writer, shadow.written);
-                let read = match shadow.reader {
-                    0 => false,
-                    many if many & MANY != 0 => {
-                        self.readers[(many & !MANY) as usize].iter().any(|(who, when)| last(*who, *when))
-                    }
-                    one => last(one, shadow.read),
-                };
-                for byte in first..(first + granule).min(length) {
-                    let before = old.get(byte);
-                    let after = if written || read { before } else { before.max(taint) };
-                    if after != object.taints.fill {
-                        *object.taints.at(byte, length, &mut self.budget)? = after;
+        let mut granules = 0;
+        for object in self.objects.iter_mut().filter(|object| kinds[object.domain] && !object.read_only) {
+            let (length, domain) = (object.bytes.len(), object.domain);
+            let old = std::mem::replace(&mut object.taints, Sparse::new(taint));
+            let last = |who: u32, when: u32| {
+                !lost(who) && self.sync.as_ref().is_none_or(|sync| !sync.releases_after(domain, who, when))
+            };
+            for (number, page) in object.shadow.pages() {
+                granules += PAGE as u64;
+                for (at, shadow) in (number * PAGE..).zip(page) {
+                    let written = shadow.writer != 0 && last(shadow.writer, shadow.written);
+                    let read = match shadow.reader {
+                        0 => false,
+                        many if many & MANY != 0 => {
+                            self.readers[(many & !MANY) as usize].iter().any(|(who, when)| last(*who, *when))
+                        }
+                        one => last(one, shadow.read),
+                    };
+                    if written || read {
+                        for byte in (at * granule..(at + 1) * granule).take_while(|byte| *byte < length) {
+                            *object.taints.at(byte, length, &mut self.budget)? = old.get(byte);
+                        }
                     }
                 }
             }
             self.budget.give(old.used);
         }
-        Ok(())
+        Ok(granules)
     }
 
     /// The object and the offset behind a pointer.
