@@ -83,6 +83,7 @@ faults! {
     FloatSubIsAdd: "OpFSub adds",
     SelectSwapped: "OpSelect takes the other one",
     BitFieldShifted: "bit fields begin one bit higher",
+    OpenSourceIsInactive: "a source that may be in the tangle is taken to be outside",
     // Memory.
     BarrierHidesLostWrites: "what lanes on an open path wrote before a barrier is not seen behind it",
     OpenBarrierOrdersNothing: "a subgroup barrier orders nobody if it is open who comes to it",
@@ -93,7 +94,7 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 7] = [
+    pub const BY_HAND: [Planted; 8] = [
         Planted::PhisOneByOne,
         Planted::UniformWithoutAll,
         Planted::ReconvergesAfterCall,
@@ -101,5 +102,6 @@ impl Planted {
         Planted::LostLanesIgnored,
         Planted::OpenBarrierOrdersNothing,
         Planted::BarrierHidesLostWrites,
+        Planted::OpenSourceIsInactive,
     ];
 }

@@ -263,6 +263,32 @@ fn undefined_values() {
     check_all("LOG(bitfieldExtract(0xF0u, int(lane), 28));", "f0 78 3c 1e f ? ? ?");
 }
 
+/// What is undefined only for some of what open operands, or an open tangle, can be is open: a branch on it need not be undefined behaviour.
+#[test]
+fn what_may_be_undefined_is_open() {
+    let q = "float q = float(lane + 1u) / 3.0;";
+    // "If Id is an inactive invocation, the resulting value is undefined": lane 7 comes to the shuffle on whatever path.
+    let source = format!(
+        "{q} if (lane == 7u) {{ if (q * 3.0 == 8.0) s[0] = 1u; }} if (subgroupShuffle(lane, 7u) == 7u) LOG(1u); LOG(2u);"
+    );
+    let row = ["~"; 8].join(" ");
+    check("", &source, &[(Tier::Maximal, &row), (Tier::SubgroupUniform, &row), (Tier::Plain, &row)]);
+    let faulty = run(&compile("", &source), Tier::Maximal, Some(Planted::OpenSourceIsInactive));
+    assert!(matches!(faulty.end, End::Undefined(what) if what.rule == Rule::Poison));
+    for open in [
+        "subgroupBallotBitExtract(uvec4(5u), q * 3.0 == float(lane + 1u) ? 1u : 99u)",
+        "uint(q * 4294967296.0) == 5u && lane == 7u",
+        "clamp(0.5, q, float(lane + 1u) * 0.33333334) == 2.0",
+        "ldexp(q * 3.0 / float(lane + 1u), 127) > 2.0",
+    ] {
+        let body = format!("{q} if (lane == 2u) {{ bool open = {open}; if (open) LOG(1u); }} LOG(2u);");
+        let outcome = run(&compile("", &body), Tier::Maximal, None);
+        assert!(matches!(outcome.end, End::Completed), "{body}: {}", text(&outcome));
+    }
+    let certain = format!("{q} if (uint(q - 1e3) == 5u) LOG(1u);");
+    assert!(matches!(run(&compile("", &certain), Tier::Maximal, None).end, End::Undefined(_)));
+}
+
 #[test]
 fn open_values_that_decide_nothing() {
     let open = "uint x = 0u; if (lane < 6u) { if (lane < 2u) data[lane] = 1u; x = b(); }";

@@ -311,10 +311,12 @@ impl Machine<'_> {
                 let crossed = {
                     let (low, high) =
                         (self.number(w, values[1].0, values[1].1), self.number(w, values[2].0, values[2].1));
-                    self.compare(FloatCompare::Greater, w, low, high) != Some(false)
+                    self.compare(FloatCompare::Greater, w, low, high)
                 };
-                if crossed {
-                    return (0, self.reasons.taint(Why::Operands, place));
+                match crossed {
+                    Some(false) => {}
+                    Some(true) => return (0, self.reasons.taint(Why::Operands, place)),
+                    None => return (0, self.reasons.taint(Why::Precision, place)),
                 }
                 let above = self.two(Float2::Max, w, values[0], values[1], place);
                 self.two(Float2::Min, w, above, values[2], place)
@@ -373,7 +375,9 @@ impl Machine<'_> {
                     (0.0, power(i32::from(to)))
                 };
                 if low < least || high >= most {
-                    return (0, self.reasons.taint(Why::Operands, place));
+                    let all = high < least || low >= most;
+                    let why = if all { Why::Operands } else { Why::Precision };
+                    return (0, self.reasons.taint(why, place));
                 }
                 let bits = (low as i128) as u64 & alu::mask(to);
                 if low == high { (bits, 0) } else { (bits, self.reasons.taint(Why::Precision, place)) }

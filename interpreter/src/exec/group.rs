@@ -304,6 +304,12 @@ impl Machine<'_> {
         let size = u64::from(op.size);
         let mut found: Vec<(u64, u32)> = Vec::with_capacity(members.len() * op.n);
         let inactive = self.reasons.taint(Why::InactiveSource, op.inst.place);
+        let open = self.reasons.taint(Why::Tangle, op.inst.place);
+        // Of an open tangle, any lane of the subgroup may be one.
+        let may_be_active = match op.exact || self.is(Planted::OpenSourceIsInactive) {
+            true => 0,
+            false => self.layout.subgroups[op.subgroup].live,
+        };
         for &(lane, slot) in members {
             let own = u64::from(lane);
             let (id, taint) = ins.get(op.n).map_or((0, 0), |&reg| self.columns.get(reg, slot as usize));
@@ -334,7 +340,9 @@ impl Machine<'_> {
                 }),
                 _ => None,
             };
-            let source = source.filter(|&source| source < size && op.mask >> source & 1 == 1);
+            let source = source.filter(|&source| source < size);
+            let absent = if source.is_some_and(|source| may_be_active >> source & 1 == 1) { open } else { inactive };
+            let source = source.filter(|&source| op.mask >> source & 1 == 1);
             let source =
                 source.and_then(|source| members.binary_search_by_key(&(source as u32), |(lane, _)| *lane).ok());
             let derived = if taint != 0 { self.reasons.derived(taint) } else { 0 };
@@ -343,7 +351,7 @@ impl Machine<'_> {
                     _ if derived != 0 => (0, derived),
                     Some(at) => self.columns.get(reg, members[at].1 as usize),
                     None if self.is(Planted::InactiveSourceIsOwn) => self.columns.get(reg, slot as usize),
-                    None => (0, inactive),
+                    None => (0, absent),
                 });
             }
         }
@@ -391,11 +399,11 @@ impl Machine<'_> {
                 Group::BallotBitExtract => {
                     let (index, t) = self.columns.get(ins[4], slot as usize);
                     taint = taint.max(self.reasons.derived(t));
-                    if index >= u64::from(op.size) {
+                    if index >= u64::from(op.size) && t == 0 {
                         taint = taint.max(operands);
                         0
                     } else {
-                        (mask >> index & 1) as u64
+                        (mask >> index.min(127) & 1) as u64
                     }
                 }
                 _ => {
