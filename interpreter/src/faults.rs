@@ -85,6 +85,8 @@ faults! {
     BitFieldShifted: "bit fields begin one bit higher",
     OpenSourceIsInactive: "a source that may be in the tangle is taken to be outside",
     // Memory.
+    LostLanesLeaveAtomics: "lanes whose path is open are taken to execute no atomics",
+    AtomicsOfOthersForgotten: "of atomics that nothing orders the last one counts alone",
     BarrierHidesLostWrites: "what lanes on an open path wrote before a barrier is not seen behind it",
     OpenBarrierOrdersNothing: "a subgroup barrier orders nobody if it is open who comes to it",
     AtomicOrIsXor: "OpAtomicOr is OpAtomicXor",
@@ -94,7 +96,7 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 8] = [
+    pub const BY_HAND: [Planted; 10] = [
         Planted::PhisOneByOne,
         Planted::UniformWithoutAll,
         Planted::ReconvergesAfterCall,
@@ -103,5 +105,7 @@ impl Planted {
         Planted::OpenBarrierOrdersNothing,
         Planted::BarrierHidesLostWrites,
         Planted::OpenSourceIsInactive,
+        Planted::LostLanesLeaveAtomics,
+        Planted::AtomicsOfOthersForgotten,
     ];
 }

@@ -216,6 +216,9 @@ impl Pipeline {
             let lost: Vec<u32> = machine.lost().iter().map(|slot| workgroup * n as u32 + slot as u32 + 1).collect();
             drop(machine);
             run.wrong |= wrong;
+            if let Some(at) = run.memory.lost_at.filter(|_| code.atomics) {
+                run.wrong |= knowledge.lose(workgroup, at);
+            }
             run.steps = steps;
             run.claims |= claims;
             run.tangles = (run.tangles.0 + tangles.0, run.tangles.1 + tangles.1);

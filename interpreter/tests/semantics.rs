@@ -1409,6 +1409,46 @@ fn writes_on_an_open_path_behind_something_that_orders_them() {
     assert_eq!(fifth(flag), None);
 }
 
+/// Atomics are in one order, "A's scoped modification order" (Vulkan memory model), which is open: also that of what lanes on an open path may do, which
+/// is no race, and that of loads and what others of those who loaded do later.
+#[test]
+fn atomics_whose_order_is_open() {
+    let late = "float q = float(lane + 1u) / 3.0; if (lane == 7u) { if (q * 3.0 == 8.0) atomicAdd(data[0], 1u); }";
+    let own = "if (lane == 0u) LOG(atomicAdd(data[0], 1u)); LOG(5u);";
+    let tiers = [Tier::Maximal, Tier::SubgroupUniform, Tier::Plain];
+    for body in [format!("{late} {own}"), format!("{own} {late}")] {
+        check("", &body, &tiers.map(|tier| (tier, "?,5,~ 5,~ 5,~ 5,~ 5,~ 5,~ 5,~ ~")));
+    }
+    let faulty = run(&compile("", &format!("{late} {own}")), Tier::Maximal, Some(Planted::LostLanesLeaveAtomics));
+    assert!(text(&faulty).starts_with("0,5,~"));
+    // A barrier between them orders them.
+    let shared = |body: &str| format!("if (lane < 1u) s[0] = 0u; barrier(); {}", body.replace("data", "s"));
+    let before = shared(&format!("if (lane == 0u) LOG(atomicAdd(s[0], 1u)); barrier(); {late}"));
+    check("", &before, &[(Tier::Maximal, "0,~ ~ ~ ~ ~ ~ ~ ~")]);
+    let behind = shared(&format!("{late} barrier(); if (lane == 0u) LOG(atomicAdd(s[0], 1u));"));
+    check("", &behind, &[(Tier::Maximal, "~ ~ ~ ~ ~ ~ ~ ~")]);
+
+    let declarations = "#extension GL_KHR_memory_scope_semantics : require";
+    let load = "uint r = atomicLoad(data[0], gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);";
+    let body = format!("{load} if (lane == 7u) atomicAdd(data[0], 1u); LOG(r);");
+    check(declarations, &body, &[(Tier::Maximal, "? ? ? ? ? ? ? ?"), (Tier::Plain, "? ? ? ? ? ? ? ?")]);
+    let faulty = run(&compile(declarations, &body), Tier::Maximal, Some(Planted::AtomicsOfOthersForgotten));
+    assert_eq!(text(&faulty), "0 0 0 0 0 0 0 0");
+    for racy in [
+        format!("{load} if (lane == 7u) data[0] = 1u; LOG(r);"),
+        format!("atomicAdd(data[0], 1u); {load} if (lane == 7u) data[0] = 1u; LOG(r);"),
+    ] {
+        let outcome = run(&compile(declarations, &racy), Tier::Maximal, None);
+        assert!(matches!(outcome.end, End::Undefined(what) if what.rule == Rule::DataRace));
+    }
+    for barrier in ["subgroupBarrier();", "memoryBarrierBuffer(); barrier();"] {
+        let body = format!("{load} {barrier} if (lane == 7u) data[0] = 1u; LOG(r);");
+        check(declarations, &body, &[(Tier::Maximal, "0 0 0 0 0 0 0 0")]);
+        let body = format!("{load} {barrier} if (lane == 7u) atomicAdd(data[0], 1u); LOG(r);");
+        check(declarations, &body, &[(Tier::Maximal, "0 0 0 0 0 0 0 0")]);
+    }
+}
+
 /// What a lane on an open path may have written before a barrier that it comes to is seen behind it: the barrier "synchronizes-with" (Vulkan memory
 /// model), for it as for the others. What others accessed since the barrier before it has not written: that would be a race.
 #[test]

@@ -25,7 +25,7 @@ use sync::Sync;
 /// Scalars that are loaded or stored in one step.
 pub(super) const SCALARS_PER_STEP: u64 = 256;
 const MIXED: u8 = u8::MAX;
-/// Several readers: with this bit, the index of a list.
+/// Several invocations: with this bit, the index of a list.
 const MANY: u32 = 1 << 31;
 
 /// Who accessed a granule last. Invocations are counted from 1 over the whole dispatch.
@@ -35,7 +35,7 @@ struct Shadow {
     written: u32,
     reader: u32,
     read: u32,
-    /// The last atomic.
+    /// The last atomic; several, as of readers, where nothing orders them.
     atomic: u32,
     acted: u32,
     /// What the atomics since then were: 0 none, 1 loads, else an operator; [`MIXED`].
@@ -116,8 +116,13 @@ pub(crate) struct Memory {
     addresses: Vec<(u64, u64, u32)>,
     granule: u64,
     orders: [Order; 3],
-    readers: Vec<Vec<(u32, u32)>>,
-    /// Lists of readers that nothing refers to.
+    /// Control barriers of the workgroup that ordered each kind of memory.
+    pub barriers: [u32; 3],
+    /// How many there were when the first invocation was lost.
+    pub lost_at: Option<[u32; 3]>,
+    /// Lists of invocations, ascending, and when they last accessed something.
+    several: Vec<Vec<(u32, u32)>>,
+    /// Lists that nothing refers to.
     free: Vec<u32>,
     pub budget: Budget,
     /// Invocations of one workgroup.
@@ -133,6 +138,8 @@ pub(crate) struct Memory {
     fenced: Vec<Orders>,
     /// New contended locations: what the run assumed of an atomic's order was wrong.
     pub contended: FxHashSet<(u32, u32)>,
+    /// [`Planted::AtomicsOfOthersForgotten`](crate::faults::Planted).
+    pub only_last_atomic: bool,
 }
 
 impl Memory {
@@ -218,6 +225,8 @@ impl Memory {
         reasons: &mut Reasons,
     ) -> Result<(), Stop> {
         self.workgroup = workgroup;
+        self.barriers = [0; 3];
+        self.lost_at = None;
         if let Some(sync) = &mut self.sync {
             sync.begin_workgroup(self.n, &mut self.budget)?;
         }
@@ -228,7 +237,8 @@ impl Memory {
             if matches!(object.kind, ObjectKind::Workgroup(_)) {
                 bytes.bytes.fill(0);
                 for (_, page) in bytes.shadow.pages() {
-                    self.free.extend(page.iter().filter(|s| s.reader & MANY != 0).map(|s| s.reader & !MANY));
+                    let who = page.iter().flat_map(|shadow| [shadow.reader, shadow.atomic]);
+                    self.free.extend(who.filter(|who| who & MANY != 0).map(|many| many & !MANY));
                 }
                 bytes.shadow.reset(Shadow::default(), &mut self.budget);
                 bytes.taints.reset(if object.zeroed { 0 } else { never }, &mut self.budget);
@@ -244,6 +254,7 @@ impl Memory {
 
     /// An invocation's path is unknown from here on.
     pub fn lose(&mut self) {
+        self.lost_at.get_or_insert(self.barriers);
         self.sync.iter_mut().for_each(Sync::lose);
     }
 
@@ -265,7 +276,7 @@ impl Memory {
                     let read = match shadow.reader {
                         0 => false,
                         many if many & MANY != 0 => {
-                            self.readers[(many & !MANY) as usize].iter().any(|(who, when)| last(*who, *when))
+                            self.several[(many & !MANY) as usize].iter().any(|(who, when)| last(*who, *when))
                         }
                         one => last(one, shadow.read),
                     };

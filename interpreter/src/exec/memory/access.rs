@@ -524,7 +524,16 @@ impl Machine<'_> {
             }
             // A run that finds it out is repeated; until then the order is the one in which they are executed, which is allowed.
             let contended = known || others && self.knowledge.no_claims;
-            self.atomic_lane(inst, (object, offset), slot, op, scalar, contended, mixed)?;
+            let domain = self.memory.objects[object as usize].domain;
+            let barriers = self.memory.barriers[domain];
+            let why = if self.knowledge.may_be_lost_to(self.workgroup, domain, barriers)
+                && !self.is(Planted::LostLanesLeaveAtomics)
+            {
+                Some(Why::Path)
+            } else {
+                contended.then_some(Why::Order)
+            };
+            self.atomic_lane(inst, (object, offset), slot, op, scalar, why, mixed)?;
         }
         if op != AtomicOp::Store {
             self.memory.read_atomically(&self.active);
@@ -541,7 +550,7 @@ impl Machine<'_> {
         slot: usize,
         op: AtomicOp,
         scalar: Scalar,
-        contended: bool,
+        contended: Option<Why>,
         mixed: bool,
     ) -> Result<(), Stop> {
         let (w, size, at) = (scalar.width(), scalar.bytes() as usize, offset as usize);
@@ -550,7 +559,7 @@ impl Machine<'_> {
         let old_taint = bytes.taint(at, size);
         let operand = |this: &Self, reg: Reg| if reg == NONE { (0, 0) } else { this.columns.get(reg, slot) };
         let ((value, value_taint), (expected, expected_taint)) = (operand(self, inst.b), operand(self, inst.c));
-        let order = if contended { self.reasons.taint(Why::Order, inst.place) } else { 0 };
+        let order = contended.map_or(0, |why| self.reasons.taint(why, inst.place));
         if inst.d != NONE {
             let taint = if old_taint != 0 { self.reasons.derived(old_taint) } else { 0 };
             self.columns.set(inst.d, slot, old, taint.max(order));
@@ -574,7 +583,7 @@ impl Machine<'_> {
                 let (x, y) = (self.number(w, old, old_taint), self.number(w, value, value_taint));
                 let answer = self.float2(float, w, x, y);
                 let (bits, taint) = self.answer(w, answer, inst.place);
-                let rounds = contended && op == AtomicOp::FAdd;
+                let rounds = op == AtomicOp::FAdd;
                 (bits, taint.max(if rounds { order } else { 0 }))
             }
             _ => {
@@ -584,7 +593,7 @@ impl Machine<'_> {
             }
         };
         // Operators that do not commute leave open what remains.
-        let taint = if mixed && contended { taint.max(self.reasons.taint(Why::Order, inst.place)) } else { taint };
+        let taint = if mixed { taint.max(order) } else { taint };
         let taint = if taint != 0 { self.reasons.derived(taint) } else { 0 };
         self.show_write(inst, slot, (object, at), size, (new, taint));
         self.write(object, at, size, new, taint)

@@ -88,6 +88,7 @@ impl Memory {
     /// All invocations of the workgroup are ordered; those in `slots` are known to come, each behind its own fences. With a taint, what was written
     /// before may since have been overwritten by one of the others, whose path is unknown.
     pub fn workgroup_barrier(&mut self, orders: Orders, slots: &[u32], taint: u32) {
+        self.barriers.iter_mut().zip(orders).for_each(|(count, orders)| *count += u32::from(orders));
         let orders = self.ordered_by(orders, slots.iter().map(|slot| *slot as usize));
         for (domain, order) in self.orders.iter_mut().enumerate() {
             if !orders[domain] {
@@ -229,38 +230,28 @@ impl Memory {
                 clashes.push((shadow.writer, shadow.written, true));
                 ordered = false;
             }
-            if !follows(shadow.atomic, shadow.acted) && (writes || shadow.kind != 1) {
-                clashes.push((shadow.atomic, shadow.acted, true));
-                ordered = false;
+            if writes || shadow.kind != 1 {
+                if let Some((who, when)) = self.late(shadow.atomic, shadow.acted, follows) {
+                    clashes.push((who, when, true));
+                    ordered = false;
+                }
             }
             clashes.extend(self.late_equal(object, at, follows).map(|(who, when)| (who, when, true)));
             if writes {
-                clashes.extend(self.late_reader(shadow, follows).map(|(who, when)| (who, when, false)));
+                clashes.extend(self.late(shadow.reader, shadow.read, follows).map(|(who, when)| (who, when, false)));
             }
-            let reader_precedes = follows(shadow.reader, shadow.read);
+            // Of several readers some other may not.
+            let reader_precedes = shadow.reader & MANY == 0 && follows(shadow.reader, shadow.read);
             for clash in clashes.drain(..) {
                 self.unordered(object, at, slot, clash)?;
             }
             let mut next = shadow;
             if writes {
-                if shadow.reader & MANY != 0 {
-                    self.free.push(shadow.reader & !MANY);
-                }
+                self.forget(shadow);
                 next = Shadow { writer: me, written: time, ..Shadow::default() };
                 self.equal.iter_mut().for_each(|equal| _ = equal.remove(&(object, at)));
-            } else if shadow.reader & MANY != 0 {
-                let list = &mut self.readers[(shadow.reader & !MANY) as usize];
-                match list.binary_search_by_key(&me, |(who, _)| *who) {
-                    Ok(at) => list[at].1 = time,
-                    Err(at) => {
-                        self.budget.take(size_of::<(u32, u32)>() * 2)?;
-                        list.insert(at, (me, time));
-                    }
-                }
-            } else if reader_precedes {
-                (next.reader, next.read) = (me, time);
             } else {
-                next.reader = MANY | self.readers_of((shadow.reader, shadow.read), (me, time))?;
+                (next.reader, next.read) = self.joined((shadow.reader, shadow.read), (me, time), reader_precedes)?;
             }
             let bytes = &mut self.objects[object as usize];
             *bytes.shadow.at(at, bytes.granules, &mut self.budget)? = next;
@@ -291,16 +282,15 @@ impl Memory {
             let shadow = self.objects[object as usize].shadow.get(at);
             let follows =
                 |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
-            if !follows(shadow.atomic, shadow.acted) || self.late_reader(shadow, follows).is_some() {
+            let late = [(shadow.atomic, shadow.acted), (shadow.reader, shadow.read)];
+            if late.iter().any(|&(who, when)| self.late(who, when, follows).is_some()) {
                 return Ok(false);
             }
         }
         for at in granules {
             let mut shadow = self.objects[object as usize].shadow.get(at);
             let before = (shadow.writer, shadow.written);
-            if shadow.reader & MANY != 0 {
-                self.free.push(shadow.reader & !MANY);
-            }
+            self.forget(shadow);
             shadow = Shadow { writer: me, written: time, ..Shadow::default() };
             self.budget.take(size_of::<(u32, u32)>() * 4)?;
             if let (Some(equal), true) = (&mut self.equal, before.0 != 0) {
@@ -312,27 +302,56 @@ impl Memory {
         Ok(true)
     }
 
-    /// A reader that a write does not follow.
-    fn late_reader(&self, shadow: Shadow, follows: impl Fn(u32, u32) -> bool) -> Option<(u32, u32)> {
-        if shadow.reader & MANY != 0 {
-            let list = &self.readers[(shadow.reader & !MANY) as usize];
+    /// Of one or several invocations, and when they accessed something, one that an access does not follow.
+    fn late(&self, who: u32, when: u32, follows: impl Fn(u32, u32) -> bool) -> Option<(u32, u32)> {
+        if who & MANY != 0 {
+            let list = &self.several[(who & !MANY) as usize];
             return list.iter().find(|(who, when)| !follows(*who, *when)).copied();
         }
-        (!follows(shadow.reader, shadow.read)).then_some((shadow.reader, shadow.read))
+        (!follows(who, when)).then_some((who, when))
     }
 
-    /// A list of two readers.
-    fn readers_of(&mut self, first: (u32, u32), second: (u32, u32)) -> Result<u32, Stop> {
+    /// Nothing refers to the lists of a granule any more.
+    fn forget(&mut self, shadow: Shadow) {
+        let lists = [shadow.reader, shadow.atomic].into_iter().filter(|who| who & MANY != 0);
+        self.free.extend(lists.map(|many| many & !MANY));
+    }
+
+    /// One or several invocations, and another one, which follows them all or not.
+    fn joined(&mut self, before: (u32, u32), me: (u32, u32), follows: bool) -> Result<(u32, u32), Stop> {
+        let many = before.0 & MANY != 0;
+        if follows {
+            if many {
+                self.free.push(before.0 & !MANY);
+            }
+            return Ok(me);
+        }
+        if !many {
+            return Ok((MANY | self.list_of(before, me)?, me.1));
+        }
+        let list = &mut self.several[(before.0 & !MANY) as usize];
+        match list.binary_search_by_key(&me.0, |(who, _)| *who) {
+            Ok(at) => list[at].1 = me.1,
+            Err(at) => {
+                self.budget.take(size_of::<(u32, u32)>() * 2)?;
+                list.insert(at, me);
+            }
+        }
+        Ok((before.0, me.1))
+    }
+
+    /// A list of two.
+    fn list_of(&mut self, first: (u32, u32), second: (u32, u32)) -> Result<u32, Stop> {
         let pair = if first.0 < second.0 { [first, second] } else { [second, first] };
         if let Some(index) = self.free.pop() {
-            let list = &mut self.readers[index as usize];
+            let list = &mut self.several[index as usize];
             list.clear();
             list.extend(pair);
             return Ok(index);
         }
         self.budget.take(128)?;
-        self.readers.push(pair.to_vec());
-        Ok(self.readers.len() as u32 - 1)
+        self.several.push(pair.to_vec());
+        Ok(self.several.len() as u32 - 1)
     }
 
     /// Notes an atomic: whether others that nothing orders with it touch the location, too, and whether their operators do not commute.
@@ -352,21 +371,27 @@ impl Memory {
         let follows = |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
         let wrote = (!follows(shadow.writer, shadow.written)).then_some((shadow.writer, shadow.written, true));
         let equal = self.late_equal(object, at, follows).map(|(who, when)| (who, when, true));
-        let read = self.late_reader(shadow, follows).filter(|_| kind != 1).map(|(who, when)| (who, when, false));
+        let read =
+            self.late(shadow.reader, shadow.read, follows).filter(|_| kind != 1).map(|(who, when)| (who, when, false));
         for clash in [wrote, equal, read].into_iter().flatten() {
             self.unordered(object, at, slot, clash)?;
         }
         let follows = |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
         let both_load = kind == 1 && shadow.kind == 1;
-        let others = !both_load && !follows(shadow.atomic, shadow.acted);
+        let ordered = self.late(shadow.atomic, shadow.acted, follows).is_none();
+        let others = !both_load && !ordered;
         // The operators since the last point that orders them all.
-        let since = if shadow.atomic == 0 || shadow.acted <= self.orders[domain].floor { 0 } else { shadow.kind };
+        let floor = self.orders[domain].floor;
+        let all_ordered = self.late(shadow.atomic, shadow.acted, |_, when| when <= floor).is_none();
+        let since = if all_ordered { 0 } else { shadow.kind };
         let kind = match since {
             0 | 1 => kind,
             same if same == kind || kind == 1 => same,
             _ => MIXED,
         };
-        (shadow.atomic, shadow.acted, shadow.kind) = (me, time, kind);
+        shadow.kind = kind;
+        let follows = ordered || self.only_last_atomic;
+        (shadow.atomic, shadow.acted) = self.joined((shadow.atomic, shadow.acted), (me, time), follows)?;
         let bytes = &mut self.objects[object as usize];
         *bytes.shadow.at(at, bytes.granules, &mut self.budget)? = shadow;
         Ok((others, kind == MIXED))
