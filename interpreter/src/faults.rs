@@ -82,6 +82,8 @@ faults! {
     SubIsAdd: "OpISub adds",
     FloatSubIsAdd: "OpFSub adds",
     SelectSwapped: "OpSelect takes the other one",
+    FractOfHost: "the fraction of a float is the host's, rounded to 64 bits",
+    RelaxedIsPrecise: "relaxed precision is full precision",
     BitFieldShifted: "bit fields begin one bit higher",
     OpenSourceIsInactive: "a source that may be in the tangle is taken to be outside",
     // Memory.
@@ -96,7 +98,7 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 10] = [
+    pub const BY_HAND: [Planted; 12] = [
         Planted::PhisOneByOne,
         Planted::UniformWithoutAll,
         Planted::ReconvergesAfterCall,
@@ -107,5 +109,7 @@ impl Planted {
         Planted::OpenSourceIsInactive,
         Planted::LostLanesLeaveAtomics,
         Planted::AtomicsOfOthersForgotten,
+        Planted::FractOfHost,
+        Planted::RelaxedIsPrecise,
     ];
 }

@@ -321,6 +321,44 @@ fn floats() {
     check_all("float x = subgroupAdd(float(lane)); LOG(floatBitsToUint(x));", &["41e00000"; 8].join(" "));
 }
 
+/// Exact results that lie next to a number are in no format: either neighbour may come.
+#[test]
+fn fractions_of_small_negative_numbers() {
+    let body = "float x = -1e-20 + uintBitsToFloat(data[0]); LOG(floatBitsToUint(fract(x))); LOG(uint(fract(x) < 1.0)); LOG(uint(fract(x) > 0.99));";
+    check_all(body, &["?,?,1"; 8].join(" "));
+    let faulty = run(&compile("", body), Tier::Maximal, Some(Planted::FractOfHost));
+    assert_eq!(text(&faulty), ["3f800000,0,1"; 8].join(" "));
+}
+
+/// "The instruction is to operate at relaxed precision. The instruction's operands may also be truncated to the relaxed precision" (SPIR-V 1.6 §2.14).
+#[test]
+fn operands_and_results_at_relaxed_precision() {
+    let constants = "%65537 = OpConstant %uint 65537\n%float = OpTypeFloat 32\n%tenth = OpConstant %float 0.1\n%half = OpConstant %float 0.5\n";
+    let header = HEADER.replacen("%void", "OpDecorate %r RelaxedPrecision\n%void", 1).replacen(
+        "%array = OpTypeR",
+        &format!("{constants}%array = OpTypeR"),
+        1,
+    );
+    for (operation, row) in [
+        ("%r = OpShiftRightLogical %uint %65537 %1", "?"),
+        ("%r = OpUDiv %uint %65537 %65537", "?"),
+        ("%r = OpIAdd %uint %16 %1", "11"),
+        ("%r = OpBitReverse %uint %1", "?"),
+        ("%r = OpFNegate %float %tenth", "?"),
+        ("%r = OpFNegate %float %half", "bf000000"),
+    ] {
+        let as_uint = if operation.contains("float") { "OpBitcast" } else { "OpCopyObject" };
+        let words = assemble(
+            &header,
+            &format!("{operation}\n%value = {as_uint} %uint %r\nSTORE 0 %value\nOpReturn\n"),
+            "spv1.3",
+        );
+        assert_eq!(text(&run(&words, Tier::Maximal, None)), [row; 8].join(" "), "{operation}");
+        let faulty = run(&words, Tier::Maximal, Some(Planted::RelaxedIsPrecise));
+        assert!(!text(&faulty).contains('?'), "{operation}");
+    }
+}
+
 /// Vulkan, "Precision and Operation of SPIR-V Instructions": an expression, its exact result, and how far off it may be. `z` is a zero that compilers
 /// do not know.
 #[test]

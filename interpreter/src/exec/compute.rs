@@ -431,10 +431,19 @@ impl Machine<'_> {
     /// `RelaxedPrecision` (SPIR-V 1.6 §2.14): at least 16 bits, or the precision of 16-bit floats.
     fn relax(&mut self, inst: &Inst, scalar: Scalar) {
         self.mov(inst.d, inst.a);
+        if self.is(Planted::RelaxedIsPrecise) {
+            return;
+        }
         for at in 0..self.active.len() {
             let slot = self.active[at] as usize;
             let (bits, taint) = self.columns.get(inst.d, slot);
             if taint != 0 {
+                // An interval is that of 32 bits; those of 16 have other errors.
+                if self.reasons.interval_of(taint).is_some() {
+                    let taint = self.reasons.derived(taint);
+                    self.columns.set(inst.d, slot, bits, taint);
+                    self.expand_nothing(inst.d, slot);
+                }
                 continue;
             }
             self.relax_expansion(inst.d, slot);

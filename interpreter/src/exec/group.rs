@@ -550,9 +550,8 @@ impl Machine<'_> {
             let infinite = matches!(fold, Fold::FMin | Fold::FMax);
             let taint = match infinite && !self.modes(w).preserve {
                 true => self.reasons.taint(Why::Implementation, place),
-                false if bits == 0 && !self.modes(w).preserve => {
-                    self.reasons.flipped(Why::Implementation, place, 1 << (w - 1))
-                }
+                // `SignedZeroInfNanPreserve` says nothing of sums and products of a tangle.
+                false if bits == 0 => self.reasons.flipped(Why::Implementation, place, 1 << (w - 1)),
                 false => 0,
             };
             return (bits, taint);
@@ -570,12 +569,19 @@ impl Machine<'_> {
                 let pick = |x: f64, y: f64| if fold == Fold::FMin { x.min(y) } else { x.max(y) };
                 let low = ends.iter().map(|end| end.0).reduce(pick).unwrap_or(0.0);
                 let high = ends.iter().map(|end| end.1).reduce(pick).unwrap_or(0.0);
-                Answer::Between(low, high)
+                // Zeros of both signs are equal.
+                let mut zeros = ends.iter().filter(|end| **end == (0.0, 0.0)).map(|end| end.0.is_sign_negative());
+                let first = zeros.next();
+                match low == 0.0 && high == 0.0 && zeros.any(|sign| Some(sign) != first) {
+                    true => Answer::Between(-0.0, 0.0),
+                    false => Answer::Between(low, high),
+                }
             }
             _ => {
                 let exact: Vec<f64> = ends.iter().filter(|(low, high)| low == high).map(|(low, _)| *low).collect();
                 let sum = if exact.len() == ends.len() { self.exact_fold(w, fold, &exact) } else { None };
                 match sum.filter(|sum| encode(w, *sum).is_some()) {
+                    Some(0.0) => Answer::Between(-0.0, 0.0),
                     Some(sum) => Answer::Between(sum, sum),
                     None => Answer::Open(Why::Precision),
                 }
