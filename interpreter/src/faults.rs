@@ -90,6 +90,7 @@ faults! {
     LostLanesLeaveAtomics: "lanes whose path is open are taken to execute no atomics",
     AtomicsOfOthersForgotten: "of atomics that nothing orders the last one counts alone",
     BarrierHidesLostWrites: "what lanes on an open path wrote before a barrier is not seen behind it",
+    FenceReleasesAll: "a fence releases what is done up to the next control barrier",
     OpenBarrierOrdersNothing: "a subgroup barrier orders nobody if it is open who comes to it",
     AtomicOrIsXor: "OpAtomicOr is OpAtomicXor",
     AtomicLosesLane: "the atomic of the first lane is lost",
@@ -98,7 +99,7 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 12] = [
+    pub const BY_HAND: [Planted; 13] = [
         Planted::PhisOneByOne,
         Planted::UniformWithoutAll,
         Planted::ReconvergesAfterCall,
@@ -109,6 +110,7 @@ impl Planted {
         Planted::OpenSourceIsInactive,
         Planted::LostLanesLeaveAtomics,
         Planted::AtomicsOfOthersForgotten,
+        Planted::FenceReleasesAll,
         Planted::FractOfHost,
         Planted::RelaxedIsPrecise,
     ];

@@ -1447,6 +1447,23 @@ fn writes_on_an_open_path_behind_something_that_orders_them() {
     assert_eq!(fifth(flag), None);
 }
 
+/// "A is program-ordered before (or equals) C" (Vulkan memory model, of a release barrier A and a control barrier C): a fence releases what stands before
+/// it, and what stands between it and the control barrier is not released.
+#[test]
+fn a_fence_orders_what_was_done_before_it() {
+    let exchange = |before: &str, between: &str| {
+        format!("{before} memoryBarrierBuffer(); {between} barrier(); LOG(data[lane ^ 1u]);")
+    };
+    check_all(&exchange("data[lane] = lane;", ""), "1 0 3 2 5 4 7 6");
+    check_all(&exchange("data[lane] = lane;", "s[lane] = 1u;"), "1 0 3 2 5 4 7 6");
+    check_all(&exchange("data[lane] = lane;", "data[lane + 8u] = 1u;"), "1 0 3 2 5 4 7 6");
+    let racy = exchange("", "data[lane] = lane;");
+    let outcome = run(&compile("", &racy), Tier::Maximal, None);
+    assert!(matches!(outcome.end, End::Undefined(what) if what.rule == Rule::DataRace));
+    let faulty = run(&compile("", &racy), Tier::Maximal, Some(Planted::FenceReleasesAll));
+    assert_eq!(text(&faulty), "1 0 3 2 5 4 7 6");
+}
+
 /// Atomics are in one order, "A's scoped modification order" (Vulkan memory model), which is open: also that of what lanes on an open path may do, which
 /// is no race, and that of loads and what others of those who loaded do later.
 #[test]

@@ -631,6 +631,9 @@ impl Machine<'_> {
         let Barrier { workgroup, orders, semantics } = self.code.barriers[barrier as usize];
         let number = inst.d & !GROUP_TAG;
         let layout = self.layout;
+        if self.is(Planted::FenceReleasesAll) {
+            self.memory.fence_again(&self.active);
+        }
         if !workgroup {
             for (s, subgroup) in layout.subgroups.iter().enumerate() {
                 let mask = self.mask_of(subgroup);

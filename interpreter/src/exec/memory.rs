@@ -47,6 +47,8 @@ struct Shadow {
 struct Order {
     /// Accesses up to this time are ordered before everything that follows.
     floor: u32,
+    /// By invocation: so are its accesses up to this time, which it fenced before a barrier. Empty where none did.
+    until: Vec<u32>,
     now: Vec<u32>,
     /// By invocation and lane of its subgroup: the time up to which that lane's accesses are ordered before it. Empty before the first subgroup
     /// barrier.
@@ -134,8 +136,8 @@ pub(crate) struct Memory {
     pub place: u32,
     /// [`PipelineOptions::equal_stores`](crate::PipelineOptions), and by object and granule: who else has stored what is there, and when.
     equal: Option<FxHashMap<(u32, usize), Vec<(u32, u32)>>>,
-    /// By invocation and kind of memory: a fence was executed since the last control barrier.
-    fenced: Vec<Orders>,
+    /// By invocation and kind of memory: the time of the last fence since the last control barrier, or 0.
+    fenced: Vec<[u32; 3]>,
     /// New contended locations: what the run assumed of an atomic's order was wrong.
     pub contended: FxHashSet<(u32, u32)>,
     /// [`Planted::AtomicsOfOthersForgotten`](crate::faults::Planted).
@@ -230,7 +232,7 @@ impl Memory {
         if let Some(sync) = &mut self.sync {
             sync.begin_workgroup(self.n, &mut self.budget)?;
         }
-        self.fenced = vec![Orders::default(); self.n as usize];
+        self.fenced = vec![[0; 3]; self.n as usize];
         let never = reasons.taint(Why::Uninitialised, NOWHERE);
         for bytes in &mut self.objects {
             let Some(object) = bytes.object.map(|object| &code.objects[object as usize]) else { continue };
@@ -247,7 +249,7 @@ impl Memory {
         let objects = &self.objects;
         self.equal.iter_mut().for_each(|equal| equal.retain(|(object, _), _| objects[*object as usize].domain != 0));
         for order in &mut self.orders {
-            *order = Order { floor: 0, now: vec![1; self.n as usize], seen: Vec::new(), lanes: size };
+            *order = Order { now: vec![1; self.n as usize], lanes: size, ..Order::default() };
         }
         Ok(())
     }

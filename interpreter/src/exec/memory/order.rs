@@ -32,16 +32,23 @@ impl Memory {
         if other >= self.n as usize {
             return false;
         }
-        let order = &self.orders[domain];
-        if other == slot || time <= order.floor {
+        if other == slot || self.is_past(domain, invocation, time) {
             return true;
         }
+        let order = &self.orders[domain];
         let same = layout.places[other].subgroup == layout.places[slot].subgroup;
         let lane = layout.places[other].lane as usize;
         same && order.seen.get(slot * order.lanes + lane).is_some_and(|&seen| time <= seen)
     }
 
-    /// `OpMemoryBarrier`: the next control barrier orders these kinds of memory, too.
+    /// True if what an invocation did at a time is ordered before what everybody of the workgroup does now.
+    fn is_past(&self, domain: usize, invocation: u32, time: u32) -> bool {
+        let order = &self.orders[domain];
+        let other = invocation.wrapping_sub(1).wrapping_sub(self.workgroup * self.n) as usize;
+        time <= order.floor || order.until.get(other).is_some_and(|&until| time <= until)
+    }
+
+    /// `OpMemoryBarrier`: the next control barrier orders what was done in these kinds of memory, too.
     pub fn fence(&mut self, semantics: Semantics, slots: &[u32]) {
         self.release(semantics, slots);
         if let Some(sync) = &self.sync {
@@ -51,22 +58,36 @@ impl Memory {
             self.acquire(semantics, &acquires);
         }
         for (domain, _) in semantics.kinds().iter().enumerate().filter(|(_, orders)| **orders) {
-            slots.iter().for_each(|&slot| self.fenced[slot as usize][domain] = true);
+            for &slot in slots {
+                let now = &mut self.orders[domain].now[slot as usize];
+                self.fenced[slot as usize][domain] = *now;
+                *now += 1;
+            }
         }
     }
 
-    /// What a barrier orders for lanes that executed a fence since the last one.
-    fn ordered_by(&mut self, orders: Orders, slots: impl Iterator<Item = usize> + Clone) -> Orders {
-        let fenced = |domain: usize| slots.clone().all(|slot| self.fenced[slot][domain]);
-        let orders = std::array::from_fn(|domain| orders[domain] || fenced(domain));
-        slots.for_each(|slot| self.fenced[slot] = Orders::default());
-        orders
+    /// For a planted fault: fences are executed as late as possible.
+    pub fn fence_again(&mut self, slots: &[u32]) {
+        for &slot in slots {
+            let times = self.fenced[slot as usize].iter_mut().zip(&mut self.orders);
+            times.filter(|(time, _)| **time != 0).for_each(|(time, order)| {
+                *time = order.now[slot as usize];
+                order.now[slot as usize] += 1;
+            });
+        }
+    }
+
+    /// The kinds of memory for which all lanes executed a fence since the last barrier: a barrier orders what was done before it.
+    fn all_fenced(&self, slots: &[u32]) -> Orders {
+        std::array::from_fn(|domain| slots.iter().all(|&slot| self.fenced[slot as usize][domain] != 0))
     }
 
     /// The lanes are ordered among each other.
     pub fn subgroup_barrier(&mut self, orders: Orders, slots: &[u32], layout: &Layout) {
-        let orders = self.ordered_by(orders, slots.iter().map(|slot| *slot as usize));
-        for (order, _) in self.orders.iter_mut().zip(orders).filter(|(_, orders)| *orders) {
+        let fenced = self.all_fenced(slots);
+        for (domain, order) in
+            self.orders.iter_mut().enumerate().filter(|(domain, _)| orders[*domain] || fenced[*domain])
+        {
             let lanes = order.lanes;
             if order.seen.is_empty() {
                 order.seen = vec![order.floor; self.n as usize * lanes];
@@ -76,34 +97,42 @@ impl Memory {
                 let row = &order.seen[slot as usize * lanes..(slot as usize + 1) * lanes];
                 joined.iter_mut().zip(row).for_each(|(x, y)| *x = (*x).max(*y));
                 let lane = layout.places[slot as usize].lane as usize;
-                joined[lane] = joined[lane].max(order.now[slot as usize]);
+                let done = if orders[domain] { order.now[slot as usize] } else { self.fenced[slot as usize][domain] };
+                joined[lane] = joined[lane].max(done);
             }
             for &slot in slots {
                 order.seen[slot as usize * lanes..(slot as usize + 1) * lanes].copy_from_slice(&joined);
                 order.now[slot as usize] += 1;
             }
         }
+        slots.iter().for_each(|&slot| self.fenced[slot as usize] = [0; 3]);
     }
 
     /// All invocations of the workgroup are ordered; those in `slots` are known to come, each behind its own fences. With a taint, what was written
     /// before may since have been overwritten by one of the others, whose path is unknown.
     pub fn workgroup_barrier(&mut self, orders: Orders, slots: &[u32], taint: u32) {
         self.barriers.iter_mut().zip(orders).for_each(|(count, orders)| *count += u32::from(orders));
-        let orders = self.ordered_by(orders, slots.iter().map(|slot| *slot as usize));
+        let fenced = self.all_fenced(slots);
         for (domain, order) in self.orders.iter_mut().enumerate() {
-            if !orders[domain] {
+            if orders[domain] {
+                let latest = order.now.iter().copied().max().unwrap_or(1);
+                order.floor = latest;
+                order.now.fill(latest + 1);
+                order.seen.clear();
+                order.until.clear();
+            } else if fenced[domain] {
+                order.until.resize(self.n as usize, 0);
+                slots.iter().for_each(|&slot| order.until[slot as usize] = self.fenced[slot as usize][domain]);
+            } else {
                 continue;
             }
-            let latest = order.now.iter().copied().max().unwrap_or(1);
-            order.floor = latest;
-            order.now.fill(latest + 1);
-            order.seen.clear();
             if taint != 0 {
                 for object in self.objects.iter_mut().filter(|object| object.domain == domain && !object.read_only) {
                     object.taints.reset(taint, &mut self.budget);
                 }
             }
         }
+        slots.iter().for_each(|&slot| self.fenced[slot as usize] = [0; 3]);
     }
 
     /// Two accesses that no barrier orders, one of them made now and the other `(who, when, wrote)`. A race, unless atomics and fences may order them.
@@ -150,7 +179,7 @@ impl Memory {
             let mut only = Orders::default();
             only[domain] = true;
             let named = semantics.kinds()[domain];
-            let fenced = slots.iter().copied().filter(|slot| named || self.fenced[*slot as usize][domain]);
+            let fenced = slots.iter().copied().filter(|slot| named || self.fenced[*slot as usize][domain] != 0);
             let fenced: SmallVec<[u32; 64]> = fenced.collect();
             self.tick(&fenced, only, |sync, domain, invocation, before, _| sync.hand_over(domain, invocation, before));
         }
@@ -381,8 +410,8 @@ impl Memory {
         let ordered = self.late(shadow.atomic, shadow.acted, follows).is_none();
         let others = !both_load && !ordered;
         // The operators since the last point that orders them all.
-        let floor = self.orders[domain].floor;
-        let all_ordered = self.late(shadow.atomic, shadow.acted, |_, when| when <= floor).is_none();
+        let is_past = |who: u32, when: u32| who == 0 || self.is_past(domain, who, when);
+        let all_ordered = self.late(shadow.atomic, shadow.acted, is_past).is_none();
         let since = if all_ordered { 0 } else { shadow.kind };
         let kind = match since {
             0 | 1 => kind,
