@@ -317,13 +317,14 @@ impl Machine<'_> {
             }
             for (&(leaf, scalar), &reg) in access.leaves.iter().zip(ins) {
                 let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
-                let (value, taint) = self.columns.get(reg, slot);
+                let (value, mut taint) = self.columns.get(reg, slot);
                 if !access.volatile {
-                    if let Err(clash) = self.memory.touch(object, first, size, slot, true, layout) {
-                        if taint == 0 && self.stores_equal(object, first, size, slot, value)? {
-                            continue;
-                        }
-                        return Err(self.clash(inst, slot, object, first, clash));
+                    match self.memory.touch(object, first, size, slot, true, layout) {
+                        Ok(true) => {}
+                        // Another's write may come later.
+                        Ok(false) => taint = taint.max(self.reasons.taint(Why::Order, inst.place)),
+                        Err(_) if taint == 0 && self.stores_equal(object, first, size, slot, value)? => continue,
+                        Err(clash) => return Err(self.clash(inst, slot, object, first, clash)),
                     }
                 }
                 self.show_write(inst, slot, (object, first as usize), size as usize, (value, taint));
@@ -513,7 +514,7 @@ impl Machine<'_> {
             if op != AtomicOp::Load && (access.read_only || self.memory.objects[object as usize].read_only) {
                 return Err(self.undefined(Rule::ReadOnly, inst.place, vec![slot as u32], String::new()));
             }
-            let (others, mixed) = match self.memory.act(object, offset, slot, kind_of(op), layout) {
+            let (others, mixed) = match self.memory.act(object, (offset, size), slot, kind_of(op), layout) {
                 Ok(found) => found,
                 Err(clash) => return Err(self.clash(inst, slot, object, offset, clash)),
             };

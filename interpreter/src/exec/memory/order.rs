@@ -387,7 +387,24 @@ impl Memory {
     pub(super) fn act(
         &mut self,
         object: u32,
-        offset: u64,
+        (offset, size): (u64, u64),
+        slot: usize,
+        kind: u8,
+        layout: &Layout,
+    ) -> Result<(bool, bool), Clash> {
+        let (mut others, mut mixed) = (false, false);
+        for at in (offset / self.granule)..=((offset + size - 1) / self.granule) {
+            let found = self.act_on(object, at as usize, slot, kind, layout)?;
+            others |= found.0;
+            mixed |= found.1;
+        }
+        Ok((others, mixed))
+    }
+
+    fn act_on(
+        &mut self,
+        object: u32,
+        at: usize,
         slot: usize,
         kind: u8,
         layout: &Layout,
@@ -395,20 +412,20 @@ impl Memory {
         let bytes = &self.objects[object as usize];
         let (domain, me) = (bytes.domain, self.invocation(slot));
         let time = self.orders[domain].now[slot];
-        let at = (offset / self.granule) as usize;
         let mut shadow = bytes.shadow.get(at);
         let follows = |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
         let wrote = (!follows(shadow.writer, shadow.written)).then_some((shadow.writer, shadow.written, true));
         let equal = self.late_equal(object, at, follows).map(|(who, when)| (who, when, true));
         let read =
             self.late(shadow.reader, shadow.read, follows).filter(|_| kind != 1).map(|(who, when)| (who, when, false));
-        for clash in [wrote, equal, read].into_iter().flatten() {
+        let clashes = [wrote, equal, read];
+        for clash in clashes.into_iter().flatten() {
             self.unordered(object, at, slot, clash)?;
         }
         let follows = |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
         let both_load = kind == 1 && shadow.kind == 1;
         let ordered = self.late(shadow.atomic, shadow.acted, follows).is_none();
-        let others = !both_load && !ordered;
+        let others = !both_load && !ordered || clashes.iter().any(Option::is_some);
         // The operators since the last point that orders them all.
         let is_past = |who: u32, when: u32| who == 0 || self.is_past(domain, who, when);
         let all_ordered = self.late(shadow.atomic, shadow.acted, is_past).is_none();
