@@ -91,6 +91,7 @@ faults! {
     AtomicsOfOthersForgotten: "of atomics that nothing orders the last one counts alone",
     BarrierHidesLostWrites: "what lanes on an open path wrote before a barrier is not seen behind it",
     FenceReleasesAll: "a fence releases what is done up to the next control barrier",
+    VolatileInOrder: "volatile accesses are made in the order of execution here",
     OpenBarrierOrdersNothing: "a subgroup barrier orders nobody if it is open who comes to it",
     AtomicOrIsXor: "OpAtomicOr is OpAtomicXor",
     AtomicLosesLane: "the atomic of the first lane is lost",
@@ -99,7 +100,7 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 13] = [
+    pub const BY_HAND: [Planted; 14] = [
         Planted::PhisOneByOne,
         Planted::UniformWithoutAll,
         Planted::ReconvergesAfterCall,
@@ -111,6 +112,7 @@ impl Planted {
         Planted::LostLanesLeaveAtomics,
         Planted::AtomicsOfOthersForgotten,
         Planted::FenceReleasesAll,
+        Planted::VolatileInOrder,
         Planted::FractOfHost,
         Planted::RelaxedIsPrecise,
     ];

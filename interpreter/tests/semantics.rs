@@ -1464,6 +1464,24 @@ fn a_fence_orders_what_was_done_before_it() {
     assert_eq!(text(&faulty), "1 0 3 2 5 4 7 6");
 }
 
+/// "X and Y are not mutually-ordered atomic operations" (Vulkan memory model, "Data Race"): volatile accesses are none, and nothing orders them.
+#[test]
+fn volatile_accesses_of_others_are_in_no_order() {
+    let volatile = |body: &str| {
+        let header = HEADER.replace("%lane = ", "%word = OpAccessChain %puint %out %0 %6\n%lane = ");
+        assemble(&header, &format!("{body}\nOpReturn"), "spv1.3")
+    };
+    let body = "OpStore %word %lane Volatile\n%read = OpLoad %uint %word Volatile\nSTORE 0 %read";
+    let outcome = run(&volatile(body), Tier::Maximal, None);
+    assert_eq!(text(&outcome), "?,.,.,.,.,.,? ? ? ? ? ? ? ?");
+    let faulty = run(&volatile(body), Tier::Maximal, Some(Planted::VolatileInOrder));
+    assert_eq!(text(&faulty), "7,.,.,.,.,.,7 7 7 7 7 7 7 7");
+    // One's own, and those that a barrier orders, are as others.
+    let own = "%own = OpAccessChain %puint %out %0 %base\nOpStore %own %lane Volatile\n%read = OpLoad %uint %own Volatile\nSTORE 1 %read";
+    let outcome = run(&volatile(own), Tier::Maximal, None);
+    assert_eq!(text(&outcome), "0,0 1,1 2,2 3,3 4,4 5,5 6,6 7,7");
+}
+
 /// Atomics are in one order, "A's scoped modification order" (Vulkan memory model), which is open: also that of what lanes on an open path may do, which
 /// is no race, and that of loads and what others of those who loaded do later.
 #[test]

@@ -224,7 +224,9 @@ impl Machine<'_> {
             for (&(leaf, scalar), &out) in access.leaves.iter().zip(outs) {
                 let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
                 let mut taint = 0;
-                if !access.volatile {
+                if access.volatile {
+                    taint = self.volatile(inst, (object, first, size), slot, false)?;
+                } else {
                     match self.memory.touch(object, first, size, slot, false, layout) {
                         Ok(true) => {}
                         Ok(false) => taint = self.reasons.taint(Why::Order, inst.place),
@@ -318,7 +320,9 @@ impl Machine<'_> {
             for (&(leaf, scalar), &reg) in access.leaves.iter().zip(ins) {
                 let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
                 let (value, mut taint) = self.columns.get(reg, slot);
-                if !access.volatile {
+                if access.volatile {
+                    taint = taint.max(self.volatile(inst, (object, first, size), slot, true)?);
+                } else {
                     match self.memory.touch(object, first, size, slot, true, layout) {
                         Ok(true) => {}
                         // Another's write may come later.
@@ -332,6 +336,35 @@ impl Machine<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The taint of a volatile access. Programs wait for each other by such accesses, so that a race of theirs is not called undefined; what they read
+    /// and write there is open, as of atomics by running again.
+    fn volatile(
+        &mut self,
+        inst: &Inst,
+        (object, first, size): (u32, u64, u64),
+        slot: usize,
+        writes: bool,
+    ) -> Result<u32, Stop> {
+        if self.is(Planted::VolatileInOrder) {
+            return Ok(0);
+        }
+        let key = (object, (first / u64::from(self.code.granule.max(1))) as u32);
+        let is_open = self.knowledge.contended.contains(&key);
+        let found = if is_open { Ok(false) } else { self.memory.touch(object, first, size, slot, writes, self.layout) };
+        match found {
+            Ok(true) => return Ok(0),
+            Err(Clash::Stop(stop)) => return Err(stop),
+            Ok(false) | Err(Clash::Race(..)) if is_open => {}
+            Ok(false) | Err(Clash::Race(..)) => {
+                if self.memory.contended.insert(key) {
+                    self.memory.budget.take(4 * size_of::<(u32, u32)>())?;
+                }
+            }
+        }
+        self.last_atomic = Some(self.steps);
+        Ok(self.reasons.taint(Why::Order, inst.place))
     }
 
     /// True if this is a store of what is there, and such stores are allowed: [`PipelineOptions::equal_stores`](crate::PipelineOptions).
