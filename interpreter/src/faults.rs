@@ -82,6 +82,7 @@ faults! {
     SubIsAdd: "OpISub adds",
     FloatSubIsAdd: "OpFSub adds",
     SelectSwapped: "OpSelect takes the other one",
+    DotOverflows: "the products of a saturating dot product may overflow",
     FractOfHost: "the fraction of a float is the host's, rounded to 64 bits",
     RelaxedIsPrecise: "relaxed precision is full precision",
     BitFieldShifted: "bit fields begin one bit higher",
@@ -100,7 +101,7 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 14] = [
+    pub const BY_HAND: [Planted; 15] = [
         Planted::PhisOneByOne,
         Planted::UniformWithoutAll,
         Planted::ReconvergesAfterCall,
@@ -113,6 +114,7 @@ impl Planted {
         Planted::AtomicsOfOthersForgotten,
         Planted::FenceReleasesAll,
         Planted::VolatileInOrder,
+        Planted::DotOverflows,
         Planted::FractOfHost,
         Planted::RelaxedIsPrecise,
     ];

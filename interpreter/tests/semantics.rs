@@ -1304,6 +1304,7 @@ fn integer_dot_products() {
         %ss = OpSDotAccSat %int %bytes %bytes %most PackedVectorFormat4x8Bit
         %uu = OpUDotAccSat %uint %bytes %signs %umost PackedVectorFormat4x8Bit
         %vv = OpUDot %uint %xy %xy
+        %of = OpUDotAccSat %uint %xy %xy %3
         %s_u = OpBitcast %uint %s
         %su_u = OpBitcast %uint %su
         %us_u = OpBitcast %uint %us
@@ -1315,15 +1316,18 @@ fn integer_dot_products() {
         STORE 4 %ss_u
         STORE 6 %uu
         STORE five %vv
+        STORE seven %of
         OpReturn";
-    let words =
-        assemble(&text.replace("%16 = OpConstant", "%five = OpConstant %uint 5\n%16 = OpConstant"), body, "spv1.3");
+    let numbers = "%five = OpConstant %uint 5\n%seven = OpConstant %uint 7\n%16 = OpConstant";
+    let words = assemble(&text.replace("%16 = OpConstant", numbers), body, "spv1.3");
     // By hand: bytes are -2|254, 2, -1|255, 1; the others 3, 127, -1|255, -128|128.
     let (signed, unsigned) = (-6 + 254 + 1 - 128, 254 * 3 + 254 + 255 * 255 + 128);
     let (mixed, other) = (-6 + 254 - 255 + 128, 254 * 3 + 254 - 255 - 128);
     let vector = 0u32.wrapping_sub(16).wrapping_mul(0u32.wrapping_sub(16)).wrapping_add(9);
     let lane = format!("{signed:x},{unsigned:x},{mixed:x},{other:x},{:x},{vector:x},ffffffff", 0x7FFF_FFF0 + 10);
-    assert_eq!(text_of(&words), [lane.as_str(); 8].join(" "));
+    assert_eq!(text_of(&words), [format!("{lane},?").as_str(); 8].join(" "));
+    let faulty = run(&words, Tier::Maximal, Some(Planted::DotOverflows));
+    assert_eq!(crate::text(&faulty), [format!("{lane},ffffffff").as_str(); 8].join(" "));
 }
 
 #[test]

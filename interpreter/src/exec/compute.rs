@@ -468,6 +468,7 @@ impl Machine<'_> {
         let value = |x: u64, is_signed: bool| -> i128 {
             if is_signed { i128::from(alu::signed(x, from)) } else { i128::from(x) }
         };
+        let ignores_overflow = self.is(Planted::DotOverflows);
         self.general(inst, &operands, &|x: &[u64]| {
             let sum: i128 = (0..n).map(|i| value(x[i], signs.0) * value(x[n + i], signs.1)).sum();
             if !saturate {
@@ -479,6 +480,14 @@ impl Machine<'_> {
             } else {
                 (0, i128::from(alu::mask(to)), i128::from(x[2 * n]))
             };
+            // "If any of the multiplications or additions, with the exception of the final accumulation, overflow or underflow, the result of the
+            // instruction is undefined": in some order one does if all positive products together do, or all negative ones.
+            let products = || (0..n).map(|i| value(x[i], signs.0) * value(x[n + i], signs.1));
+            let (least, most) =
+                (products().map(|x| x.min(0)).sum::<i128>(), products().map(|x| x.max(0)).sum::<i128>());
+            if (least < low || most > high) && !ignores_overflow {
+                return Err(Fault::Value(Why::Operands));
+            }
             Ok((sum + old).clamp(low, high) as u64 & alu::mask(to))
         })
     }
