@@ -358,7 +358,7 @@ pub(crate) struct Access {
     pub read_only: bool,
     /// All lanes of a subgroup have to access the same descriptor.
     pub uniform_descriptor: bool,
-    /// Volatile: not checked for races.
+    /// Volatile: what races is open.
     pub volatile: bool,
     /// Of an atomic.
     pub semantics: Semantics,

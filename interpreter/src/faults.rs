@@ -82,8 +82,18 @@ faults! {
     SubIsAdd: "OpISub adds",
     FloatSubIsAdd: "OpFSub adds",
     SelectSwapped: "OpSelect takes the other one",
+    DotOverflows: "the products of a saturating dot product may overflow",
+    FractOfHost: "the fraction of a float is the host's, rounded to 64 bits",
+    RelaxedIsPrecise: "relaxed precision is full precision",
     BitFieldShifted: "bit fields begin one bit higher",
+    OpenSourceIsInactive: "a source that may be in the tangle is taken to be outside",
     // Memory.
+    LostLanesLeaveAtomics: "lanes whose path is open are taken to execute no atomics",
+    AtomicsOfOthersForgotten: "of atomics that nothing orders the last one counts alone",
+    BarrierHidesLostWrites: "what lanes on an open path wrote before a barrier is not seen behind it",
+    FenceReleasesAll: "a fence releases what is done up to the next control barrier",
+    VolatileInOrder: "volatile accesses are made in the order of execution here",
+    OpenBarrierOrdersNothing: "a subgroup barrier orders nobody if it is open who comes to it",
     AtomicOrIsXor: "OpAtomicOr is OpAtomicXor",
     AtomicLosesLane: "the atomic of the first lane is lost",
     IndexOffByOne: "dynamic indices of variables are one too high where that is in bounds",
@@ -91,11 +101,21 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 5] = [
+    pub const BY_HAND: [Planted; 15] = [
         Planted::PhisOneByOne,
         Planted::UniformWithoutAll,
         Planted::ReconvergesAfterCall,
         Planted::NoBitFoundIsZero,
         Planted::LostLanesIgnored,
+        Planted::OpenBarrierOrdersNothing,
+        Planted::BarrierHidesLostWrites,
+        Planted::OpenSourceIsInactive,
+        Planted::LostLanesLeaveAtomics,
+        Planted::AtomicsOfOthersForgotten,
+        Planted::FenceReleasesAll,
+        Planted::VolatileInOrder,
+        Planted::DotOverflows,
+        Planted::FractOfHost,
+        Planted::RelaxedIsPrecise,
     ];
 }

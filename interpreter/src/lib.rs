@@ -75,8 +75,9 @@
 //! others nothing is said, and what is read is open. Where an invocation loops on an atomic until the limit of steps it may wait for another one:
 //! that is [`Error::Undecided`], not a missing termination.
 //!
-//! The result of an atomic is open if atomics of others on the same location are not ordered with it; what they leave is determined if they commute.
-//! That is found out like rule 3, by running again; a race that the first of these runs has counts, since its order is one that is allowed.
+//! The result of an atomic is open if atomics of others on the same location are not ordered with it, or if lost invocations may execute some; what
+//! others leave is determined if they commute. That is found out like rule 3, by running again; a race that the first of these runs has counts, since its
+//! order is one that is allowed. Volatile accesses that race are open in the same way.
 //!
 //! # What is not promised
 //!

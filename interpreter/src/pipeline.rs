@@ -216,6 +216,9 @@ impl Pipeline {
             let lost: Vec<u32> = machine.lost().iter().map(|slot| workgroup * n as u32 + slot as u32 + 1).collect();
             drop(machine);
             run.wrong |= wrong;
+            if let Some(at) = run.memory.lost_at.filter(|_| code.atomics) {
+                run.wrong |= knowledge.lose(workgroup, at);
+            }
             run.steps = steps;
             run.claims |= claims;
             run.tangles = (run.tangles.0 + tangles.0, run.tangles.1 + tangles.1);
@@ -252,7 +255,9 @@ impl Pipeline {
         if !lost_invocations.is_empty() {
             let taint = run.reasons.taint(Why::Path, u32::MAX);
             let is_lost = |invocation| lost_invocations.binary_search(&invocation).is_ok();
-            run.memory.taint_lost(is_lost, taint).map_err(|_| out_of_memory(dispatch))?;
+            // Nobody sees workgroup memory any more.
+            let tainted = run.memory.taint_lost([false, true, true], is_lost, taint);
+            tainted.map_err(|_| out_of_memory(dispatch))?;
         }
         Ok(run)
     }

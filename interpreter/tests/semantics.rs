@@ -263,6 +263,32 @@ fn undefined_values() {
     check_all("LOG(bitfieldExtract(0xF0u, int(lane), 28));", "f0 78 3c 1e f ? ? ?");
 }
 
+/// What is undefined only for some of what open operands, or an open tangle, can be is open: a branch on it need not be undefined behaviour.
+#[test]
+fn what_may_be_undefined_is_open() {
+    let q = "float q = float(lane + 1u) / 3.0;";
+    // "If Id is an inactive invocation, the resulting value is undefined": lane 7 comes to the shuffle on whatever path.
+    let source = format!(
+        "{q} if (lane == 7u) {{ if (q * 3.0 == 8.0) s[0] = 1u; }} if (subgroupShuffle(lane, 7u) == 7u) LOG(1u); LOG(2u);"
+    );
+    let row = ["~"; 8].join(" ");
+    check("", &source, &[(Tier::Maximal, &row), (Tier::SubgroupUniform, &row), (Tier::Plain, &row)]);
+    let faulty = run(&compile("", &source), Tier::Maximal, Some(Planted::OpenSourceIsInactive));
+    assert!(matches!(faulty.end, End::Undefined(what) if what.rule == Rule::Poison));
+    for open in [
+        "subgroupBallotBitExtract(uvec4(5u), q * 3.0 == float(lane + 1u) ? 1u : 99u)",
+        "uint(q * 4294967296.0) == 5u && lane == 7u",
+        "clamp(0.5, q, float(lane + 1u) * 0.33333334) == 2.0",
+        "ldexp(q * 3.0 / float(lane + 1u), 127) > 2.0",
+    ] {
+        let body = format!("{q} if (lane == 2u) {{ bool open = {open}; if (open) LOG(1u); }} LOG(2u);");
+        let outcome = run(&compile("", &body), Tier::Maximal, None);
+        assert!(matches!(outcome.end, End::Completed), "{body}: {}", text(&outcome));
+    }
+    let certain = format!("{q} if (uint(q - 1e3) == 5u) LOG(1u);");
+    assert!(matches!(run(&compile("", &certain), Tier::Maximal, None).end, End::Undefined(_)));
+}
+
 #[test]
 fn open_values_that_decide_nothing() {
     let open = "uint x = 0u; if (lane < 6u) { if (lane < 2u) data[lane] = 1u; x = b(); }";
@@ -293,6 +319,44 @@ fn floats() {
         &["?,1"; 8].join(" "),
     );
     check_all("float x = subgroupAdd(float(lane)); LOG(floatBitsToUint(x));", &["41e00000"; 8].join(" "));
+}
+
+/// Exact results that lie next to a number are in no format: either neighbour may come.
+#[test]
+fn fractions_of_small_negative_numbers() {
+    let body = "float x = -1e-20 + uintBitsToFloat(data[0]); LOG(floatBitsToUint(fract(x))); LOG(uint(fract(x) < 1.0)); LOG(uint(fract(x) > 0.99));";
+    check_all(body, &["?,?,1"; 8].join(" "));
+    let faulty = run(&compile("", body), Tier::Maximal, Some(Planted::FractOfHost));
+    assert_eq!(text(&faulty), ["3f800000,0,1"; 8].join(" "));
+}
+
+/// "The instruction is to operate at relaxed precision. The instruction's operands may also be truncated to the relaxed precision" (SPIR-V 1.6 §2.14).
+#[test]
+fn operands_and_results_at_relaxed_precision() {
+    let constants = "%65537 = OpConstant %uint 65537\n%float = OpTypeFloat 32\n%tenth = OpConstant %float 0.1\n%half = OpConstant %float 0.5\n";
+    let header = HEADER.replacen("%void", "OpDecorate %r RelaxedPrecision\n%void", 1).replacen(
+        "%array = OpTypeR",
+        &format!("{constants}%array = OpTypeR"),
+        1,
+    );
+    for (operation, row) in [
+        ("%r = OpShiftRightLogical %uint %65537 %1", "?"),
+        ("%r = OpUDiv %uint %65537 %65537", "?"),
+        ("%r = OpIAdd %uint %16 %1", "11"),
+        ("%r = OpBitReverse %uint %1", "?"),
+        ("%r = OpFNegate %float %tenth", "?"),
+        ("%r = OpFNegate %float %half", "bf000000"),
+    ] {
+        let as_uint = if operation.contains("float") { "OpBitcast" } else { "OpCopyObject" };
+        let words = assemble(
+            &header,
+            &format!("{operation}\n%value = {as_uint} %uint %r\nSTORE 0 %value\nOpReturn\n"),
+            "spv1.3",
+        );
+        assert_eq!(text(&run(&words, Tier::Maximal, None)), [row; 8].join(" "), "{operation}");
+        let faulty = run(&words, Tier::Maximal, Some(Planted::RelaxedIsPrecise));
+        assert!(!text(&faulty).contains('?'), "{operation}");
+    }
 }
 
 /// Vulkan, "Precision and Operation of SPIR-V Instructions": an expression, its exact result, and how far off it may be. `z` is a zero that compilers
@@ -908,6 +972,28 @@ fn exchange_within_a_subgroup() {
     }
 }
 
+/// "Invocations will continue to execute the same dynamic instances as long as they follow the same control-flow path" (SPIR-V 1.6 §2.2.5): a barrier
+/// orders those, whoever else comes to it. That is no race.
+#[test]
+fn a_subgroup_barrier_orders_those_on_one_path() {
+    let exchange = "data[8u + lane] = lane; subgroupBarrier(); if (lane > 1u) LOG(data[8u + (lane ^ 1u)]);";
+    let apart = format!("if (lane < 6u) {{ if (lane < 2u) s[lane] = 1u; {exchange} }}");
+    let expected = "- - 3 2 5 4 - -";
+    check("", &apart, &[(Tier::Maximal, expected), (Tier::SubgroupUniform, expected), (Tier::Plain, expected)]);
+    let faulty = run(&compile("", &apart), Tier::Plain, Some(Planted::OpenBarrierOrdersNothing));
+    assert!(matches!(faulty.end, End::Undefined(what) if what.rule == Rule::DataRace));
+    // Whether others come to it, too, is open.
+    let open = "float q = float(lane + 1u) / 3.0; if (lane == 0u) { if (q * 3.0 == 1.0) s[7] = 1u; }";
+    let row = "~ ~ 3,~ 2,~ 5,~ 4,~ 7,~ 6,~";
+    let body = format!("{open} {exchange}");
+    check("", &body, &[(Tier::Maximal, row), (Tier::SubgroupUniform, row), (Tier::Plain, row)]);
+    // Lanes of different classes may be apart: a race.
+    let racy =
+        format!("if (lane < 6u) {{ if (lane < 1u) s[lane] = 1u; {} }}", exchange.replace("lane > 1u", "lane < 2u"));
+    let outcome = run(&compile("", &racy), Tier::Plain, None);
+    assert!(matches!(outcome.end, End::Undefined(what) if what.rule == Rule::DataRace));
+}
+
 #[test]
 fn reasons_name_the_instruction() {
     let outcome = run(&compile("", "LOG(subgroupShuffleUp(lane, 1u)); // HERE"), Tier::Maximal, None);
@@ -1218,6 +1304,7 @@ fn integer_dot_products() {
         %ss = OpSDotAccSat %int %bytes %bytes %most PackedVectorFormat4x8Bit
         %uu = OpUDotAccSat %uint %bytes %signs %umost PackedVectorFormat4x8Bit
         %vv = OpUDot %uint %xy %xy
+        %of = OpUDotAccSat %uint %xy %xy %3
         %s_u = OpBitcast %uint %s
         %su_u = OpBitcast %uint %su
         %us_u = OpBitcast %uint %us
@@ -1229,15 +1316,18 @@ fn integer_dot_products() {
         STORE 4 %ss_u
         STORE 6 %uu
         STORE five %vv
+        STORE seven %of
         OpReturn";
-    let words =
-        assemble(&text.replace("%16 = OpConstant", "%five = OpConstant %uint 5\n%16 = OpConstant"), body, "spv1.3");
+    let numbers = "%five = OpConstant %uint 5\n%seven = OpConstant %uint 7\n%16 = OpConstant";
+    let words = assemble(&text.replace("%16 = OpConstant", numbers), body, "spv1.3");
     // By hand: bytes are -2|254, 2, -1|255, 1; the others 3, 127, -1|255, -128|128.
     let (signed, unsigned) = (-6 + 254 + 1 - 128, 254 * 3 + 254 + 255 * 255 + 128);
     let (mixed, other) = (-6 + 254 - 255 + 128, 254 * 3 + 254 - 255 - 128);
     let vector = 0u32.wrapping_sub(16).wrapping_mul(0u32.wrapping_sub(16)).wrapping_add(9);
     let lane = format!("{signed:x},{unsigned:x},{mixed:x},{other:x},{:x},{vector:x},ffffffff", 0x7FFF_FFF0 + 10);
-    assert_eq!(text_of(&words), [lane.as_str(); 8].join(" "));
+    assert_eq!(text_of(&words), [format!("{lane},?").as_str(); 8].join(" "));
+    let faulty = run(&words, Tier::Maximal, Some(Planted::DotOverflows));
+    assert_eq!(crate::text(&faulty), [format!("{lane},ffffffff").as_str(); 8].join(" "));
 }
 
 #[test]
@@ -1359,6 +1449,108 @@ fn writes_on_an_open_path_behind_something_that_orders_them() {
     let flag = "if (lane == 3u) { data[5] = 1u; memoryBarrierBuffer(); atomicExchange(data[0], 1u); }
         if (lane == 1u) { if (atomicAdd(data[0], 0u) == 1u) { memoryBarrierBuffer(); data[5] = 2u; } }";
     assert_eq!(fifth(flag), None);
+}
+
+/// "A is program-ordered before (or equals) C" (Vulkan memory model, of a release barrier A and a control barrier C): a fence releases what stands before
+/// it, and what stands between it and the control barrier is not released.
+#[test]
+fn a_fence_orders_what_was_done_before_it() {
+    let exchange = |before: &str, between: &str| {
+        format!("{before} memoryBarrierBuffer(); {between} barrier(); LOG(data[lane ^ 1u]);")
+    };
+    check_all(&exchange("data[lane] = lane;", ""), "1 0 3 2 5 4 7 6");
+    check_all(&exchange("data[lane] = lane;", "s[lane] = 1u;"), "1 0 3 2 5 4 7 6");
+    check_all(&exchange("data[lane] = lane;", "data[lane + 8u] = 1u;"), "1 0 3 2 5 4 7 6");
+    let racy = exchange("", "data[lane] = lane;");
+    let outcome = run(&compile("", &racy), Tier::Maximal, None);
+    assert!(matches!(outcome.end, End::Undefined(what) if what.rule == Rule::DataRace));
+    let faulty = run(&compile("", &racy), Tier::Maximal, Some(Planted::FenceReleasesAll));
+    assert_eq!(text(&faulty), "1 0 3 2 5 4 7 6");
+}
+
+/// "X and Y are not mutually-ordered atomic operations" (Vulkan memory model, "Data Race"): volatile accesses are none, and nothing orders them.
+#[test]
+fn volatile_accesses_of_others_are_in_no_order() {
+    let volatile = |body: &str| {
+        let header = HEADER.replace("%lane = ", "%word = OpAccessChain %puint %out %0 %6\n%lane = ");
+        assemble(&header, &format!("{body}\nOpReturn"), "spv1.3")
+    };
+    let body = "OpStore %word %lane Volatile\n%read = OpLoad %uint %word Volatile\nSTORE 0 %read";
+    let outcome = run(&volatile(body), Tier::Maximal, None);
+    assert_eq!(text(&outcome), "?,.,.,.,.,.,? ? ? ? ? ? ? ?");
+    let faulty = run(&volatile(body), Tier::Maximal, Some(Planted::VolatileInOrder));
+    assert_eq!(text(&faulty), "7,.,.,.,.,.,7 7 7 7 7 7 7 7");
+    // One's own, and those that a barrier orders, are as others.
+    let own = "%own = OpAccessChain %puint %out %0 %base\nOpStore %own %lane Volatile\n%read = OpLoad %uint %own Volatile\nSTORE 1 %read";
+    let outcome = run(&volatile(own), Tier::Maximal, None);
+    assert_eq!(text(&outcome), "0,0 1,1 2,2 3,3 4,4 5,5 6,6 7,7");
+}
+
+/// Atomics are in one order, "A's scoped modification order" (Vulkan memory model), which is open: also that of what lanes on an open path may do, which
+/// is no race, and that of loads and what others of those who loaded do later.
+#[test]
+fn atomics_whose_order_is_open() {
+    let late = "float q = float(lane + 1u) / 3.0; if (lane == 7u) { if (q * 3.0 == 8.0) atomicAdd(data[0], 1u); }";
+    let own = "if (lane == 0u) LOG(atomicAdd(data[0], 1u)); LOG(5u);";
+    let tiers = [Tier::Maximal, Tier::SubgroupUniform, Tier::Plain];
+    for body in [format!("{late} {own}"), format!("{own} {late}")] {
+        check("", &body, &tiers.map(|tier| (tier, "?,5,~ 5,~ 5,~ 5,~ 5,~ 5,~ 5,~ ~")));
+    }
+    let faulty = run(&compile("", &format!("{late} {own}")), Tier::Maximal, Some(Planted::LostLanesLeaveAtomics));
+    assert!(text(&faulty).starts_with("0,5,~"));
+    // A barrier between them orders them.
+    let shared = |body: &str| format!("if (lane < 1u) s[0] = 0u; barrier(); {}", body.replace("data", "s"));
+    let before = shared(&format!("if (lane == 0u) LOG(atomicAdd(s[0], 1u)); barrier(); {late}"));
+    check("", &before, &[(Tier::Maximal, "0,~ ~ ~ ~ ~ ~ ~ ~")]);
+    let behind = shared(&format!("{late} barrier(); if (lane == 0u) LOG(atomicAdd(s[0], 1u));"));
+    check("", &behind, &[(Tier::Maximal, "~ ~ ~ ~ ~ ~ ~ ~")]);
+
+    let declarations = "#extension GL_KHR_memory_scope_semantics : require";
+    let load = "uint r = atomicLoad(data[0], gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);";
+    let body = format!("{load} if (lane == 7u) atomicAdd(data[0], 1u); LOG(r);");
+    check(declarations, &body, &[(Tier::Maximal, "? ? ? ? ? ? ? ?"), (Tier::Plain, "? ? ? ? ? ? ? ?")]);
+    let faulty = run(&compile(declarations, &body), Tier::Maximal, Some(Planted::AtomicsOfOthersForgotten));
+    assert_eq!(text(&faulty), "0 0 0 0 0 0 0 0");
+    for racy in [
+        format!("{load} if (lane == 7u) data[0] = 1u; LOG(r);"),
+        format!("atomicAdd(data[0], 1u); {load} if (lane == 7u) data[0] = 1u; LOG(r);"),
+    ] {
+        let outcome = run(&compile(declarations, &racy), Tier::Maximal, None);
+        assert!(matches!(outcome.end, End::Undefined(what) if what.rule == Rule::DataRace));
+    }
+    for barrier in ["subgroupBarrier();", "memoryBarrierBuffer(); barrier();"] {
+        let body = format!("{load} {barrier} if (lane == 7u) data[0] = 1u; LOG(r);");
+        check(declarations, &body, &[(Tier::Maximal, "0 0 0 0 0 0 0 0")]);
+        let body = format!("{load} {barrier} if (lane == 7u) atomicAdd(data[0], 1u); LOG(r);");
+        check(declarations, &body, &[(Tier::Maximal, "0 0 0 0 0 0 0 0")]);
+    }
+}
+
+/// What a lane on an open path may have written before a barrier that it comes to is seen behind it: the barrier "synchronizes-with" (Vulkan memory
+/// model), for it as for the others. What others accessed since the barrier before it has not written: that would be a race.
+#[test]
+fn a_barrier_shows_what_lanes_on_an_open_path_may_have_written() {
+    let q = "float q = float(lane + 1u) / 3.0;";
+    let late = "if (lane == 7u) { if (q * 3.0 == 8.0) s[0] = 2u; }";
+    let nothing = ["~"; 8].join(" ");
+    let known = ["1,~", "1,~", "1,~", "1,~", "1,~", "1,~", "1,~", "~"].join(" ");
+    for (body, row) in [
+        (format!("s[lane] = 1u; subgroupBarrier(); {late} subgroupBarrier(); LOG(s[0]);"), &nothing),
+        (format!("s[lane] = 1u; subgroupBarrier(); {late} barrier(); LOG(s[0]);"), &nothing),
+        (format!("{late} s[lane] = 1u; subgroupBarrier(); LOG(s[lane & 3u]);"), &known),
+        // It is not undefined, either.
+        (format!("{late} subgroupBarrier(); if (lane == 0u) if (s[0] == 2u) LOG(3u);"), &nothing),
+    ] {
+        check("", &format!("{q} {body}"), &[(Tier::Maximal, row), (Tier::SubgroupUniform, row), (Tier::Plain, row)]);
+    }
+    let body = format!("{q} s[lane] = 1u; subgroupBarrier(); {late} subgroupBarrier(); LOG(s[0]);");
+    let faulty = run(&compile("", &body), Tier::Maximal, Some(Planted::BarrierHidesLostWrites));
+    assert!(text(&faulty).starts_with("1,~"));
+    // A fence of theirs, and one of those that read.
+    let fences =
+        "data[lane] = 1u; subgroupBarrier(); if (lane == 7u) { if (q * 3.0 == 8.0) { data[0] = 2u; memoryBarrierBuffer(); } }
+        barrier(); memoryBarrierBuffer(); if (lane == 0u) LOG(data[0]);";
+    check("", &format!("{q} {fences}"), &[(Tier::Maximal, &nothing)]);
 }
 
 /// A loop that waits for another invocation: whether it ends is up to the order of their steps.

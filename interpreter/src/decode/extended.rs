@@ -25,19 +25,18 @@ impl Decoder<'_> {
         let arity = |n: usize| -> Result<&[u32], Error> {
             ids.get(..n).ok_or_else(|| invalid(format!("GLSL.std.450 instruction {number} without its operands")))
         };
-        let relaxed = self.is_relaxed(inst.result_id.unwrap_or(0));
         if let Some(op) = float1(number) {
             let ids = arity(1)?;
             return self.each_of(inst, ids, &mut |this, scalars, x| {
                 let d = this.emit(Op::Float1(op, float_width(scalars[0])?), [x[0], NONE, NONE]);
-                Ok(this.relax(d, scalars[0], relaxed))
+                Ok(d)
             });
         }
         if let Some(op) = float2(number) {
             let ids = arity(2)?;
             return self.each_of(inst, ids, &mut |this, scalars, x| {
                 let d = this.emit(Op::Float2(op, float_width(scalars[0])?), [x[0], x[1], NONE]);
-                Ok(this.relax(d, scalars[0], relaxed))
+                Ok(d)
             });
         }
         if let Some(op) = int1(number) {

@@ -15,7 +15,44 @@ use crate::types::{Scalar, Type, TypeId};
 type Emit<'e, D> = dyn FnMut(&mut D, &[Scalar], &[Reg]) -> Result<Reg, Error> + 'e;
 
 impl Decoder<'_> {
+    /// "The Result <id> of an instruction that operates on numerical types, meaning the instruction is to operate at relaxed precision. The instruction's
+    /// operands may also be truncated to the relaxed precision" (SPIR-V 1.6 §2.14).
     pub(super) fn instruction(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+        let Some(result) = inst.result_id.filter(|&id| self.is_relaxed(id)) else { return self.precise(inst) };
+        let mut operands: Vec<u32> = Vec::new();
+        let opcode = inst.class.opcode;
+        let is_computed = self.result_vector(inst).is_ok() && !matches!(opcode, Opcode::FunctionCall | Opcode::Load);
+        if is_computed && !is_image(opcode) && !is_atomic(opcode) {
+            operands.extend(inst.operands.iter().filter_map(Operand::id_ref_any));
+            operands.sort_unstable();
+            operands.dedup();
+        }
+        let mut before = Vec::new();
+        for id in operands {
+            let Ok((cells, scalar @ (Scalar::Int(32, _) | Scalar::Float(32)))) = self.vector(id) else { continue };
+            let ty = self.value_type(id)?;
+            let relaxed = cells.iter().map(|&cell| self.emit(Op::Relax(scalar), [cell, NONE, NONE])).collect();
+            before.push((id, self.defs.insert(id, Def::Value(ty, relaxed))));
+        }
+        let done = self.precise(inst);
+        for (id, def) in before {
+            match def {
+                Some(def) => self.defs.insert(id, def),
+                None => self.defs.remove(&id),
+            };
+        }
+        done?;
+        if let Some(Def::Value(ty, cells)) = self.defs.get(&result) {
+            if let Some((scalar @ (Scalar::Int(32, _) | Scalar::Float(32)), _)) = self.types.components(*ty) {
+                let (ty, cells) = (*ty, cells.clone());
+                let cells = cells.iter().map(|&cell| self.emit(Op::Relax(scalar), [cell, NONE, NONE])).collect();
+                self.defs.insert(result, Def::Value(ty, cells));
+            }
+        }
+        Ok(())
+    }
+
+    fn precise(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
         use Opcode as O;
         let opcode = inst.class.opcode;
         match opcode {
@@ -79,10 +116,9 @@ impl Decoder<'_> {
                     O::BitReverse => Int1::BitReverse,
                     _ => Int1::Not,
                 };
-                let relaxed = self.is_relaxed(inst.result_id.unwrap_or(0));
                 self.each(inst, 1, |this, scalars, x| {
                     let d = this.emit(Op::Int1(op, integer_width(scalars[0])?), [x[0], NONE, NONE]);
-                    Ok(this.relax(d, scalars[0], relaxed))
+                    Ok(d)
                 })
             }
             O::FNegate => self.each(inst, 1, |this, scalars, x| {
@@ -97,13 +133,12 @@ impl Decoder<'_> {
                     O::FRem => Float2::Rem,
                     _ => Float2::Mod,
                 };
-                let relaxed = self.is_relaxed(inst.result_id.unwrap_or(0));
                 let rearranged = self.is_rearranged(inst) && opcode != O::FRem && opcode != O::FMod;
                 self.each(inst, 2, |this, scalars, x| {
                     let w = float_width(scalars[0])?;
                     let op = if rearranged { Op::Rearranged(op, w) } else { Op::Float2(op, w) };
                     let d = this.emit(op, [x[0], x[1], NONE]);
-                    Ok(this.relax(d, scalars[0], relaxed))
+                    Ok(d)
                 })
             }
             O::IsNan | O::IsInf => self.each(inst, 1, |this, scalars, x| {
@@ -298,34 +333,11 @@ impl Decoder<'_> {
     }
 
     fn int2_instruction(&mut self, inst: &dr::Instruction, op: Int2) -> Result<(), Error> {
-        let relaxed = self.is_relaxed(inst.result_id.unwrap_or(0));
-        let compares = matches!(
-            op,
-            Int2::Equal
-                | Int2::NotEqual
-                | Int2::ULess
-                | Int2::ULessEqual
-                | Int2::UGreater
-                | Int2::UGreaterEqual
-                | Int2::SLess
-                | Int2::SLessEqual
-                | Int2::SGreater
-                | Int2::SGreaterEqual
-        );
         self.each(inst, 2, |this, scalars, x| {
             let w = integer_width(scalars[0])?;
             let d = this.emit(Op::Int2(op, w), [x[0], x[1], NONE]);
-            Ok(if compares { d } else { this.relax(d, scalars[0], relaxed) })
+            Ok(d)
         })
-    }
-
-    /// What `RelaxedPrecision` allows (SPIR-V 1.6 §2.14).
-    pub(super) fn relax(&mut self, d: Reg, scalar: Scalar, relaxed: bool) -> Reg {
-        if relaxed && matches!(scalar, Scalar::Int(32, _) | Scalar::Float(32)) {
-            self.emit(Op::Relax(scalar), [d, NONE, NONE])
-        } else {
-            d
-        }
     }
 
     fn select(&mut self, inst: &dr::Instruction) -> Result<(), Error> {

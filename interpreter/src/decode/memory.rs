@@ -248,15 +248,11 @@ impl Decoder<'_> {
         }
         let access = self.access(&pointer, is_volatile(inst, 1))?;
         let count = self.checked_cells(ty)?;
-        let relaxed = self.is_relaxed(id);
-        let mut outs = self.temps(count);
+        let outs = self.temps(count);
         if self.code.accesses[access as usize].leaves.len() != count {
             return Err(invalid("OpLoad of another type"));
         }
         self.push(Op::Load(access), NONE, [Self::base_operand(&pointer), NONE, NONE], &outs, &[]);
-        if let (true, Some((scalar, _))) = (relaxed, self.types.components(ty)) {
-            outs = outs.iter().map(|&d| self.relax(d, scalar, true)).collect();
-        }
         self.define(id, ty, outs)
     }
 

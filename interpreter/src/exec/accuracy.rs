@@ -44,8 +44,12 @@ pub(super) fn ldexp(w: u8, x: Number, n: i64) -> Answer {
         if x != 0.0 && y.abs() < 2f64.powi(-1000) { (below(y), above(y)) } else { (y, y) }
     };
     let (low, high) = (end(low).0, end(high).1);
-    if low.abs().max(high.abs()) >= 2f64.powi(most) * 2.0 {
+    let limit = 2f64.powi(most) * 2.0;
+    if low >= limit || high <= -limit {
         return Answer::Open(Why::Operands);
+    }
+    if low.abs().max(high.abs()) >= limit {
+        return Answer::Open(Why::Precision);
     }
     if n < least { Answer::Between(low.min(0.0), high.max(0.0)) } else { Answer::Between(low, high) }
 }

@@ -80,6 +80,25 @@ pub(crate) struct Knowledge {
     pub no_claims: bool,
     /// Locations (object, granule) of atomics whose order is open.
     pub contended: FxHashSet<(u32, u32)>,
+    /// Workgroups with lost lanes, and how many control barriers had ordered each kind of memory before. What these lanes do by atomics is no race, and
+    /// not known.
+    pub lost: FxHashMap<u32, [u32; 3]>,
+}
+
+impl Knowledge {
+    /// A workgroup has lost lanes; true if that is new.
+    pub fn lose(&mut self, workgroup: u32, at: [u32; 3]) -> bool {
+        let known = self.lost.entry(workgroup).or_insert([u32::MAX; 3]);
+        let first = std::array::from_fn(|kind| known[kind].min(at[kind]));
+        std::mem::replace(known, first) != first
+    }
+
+    /// True if lost lanes may access what an atomic of a workgroup accesses behind so many barriers, and no barrier orders them.
+    pub(super) fn may_be_lost_to(&self, workgroup: u32, domain: usize, barriers: u32) -> bool {
+        let own = self.lost.get(&workgroup);
+        let others = domain != 0 && self.lost.len() > usize::from(own.is_some());
+        others || own.is_some_and(|at| at[domain] <= barriers)
+    }
 }
 
 /// What this run assumes: that the lanes that execute a subgroup instruction together, on one path, are all that ever visit it.

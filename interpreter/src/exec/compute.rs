@@ -431,10 +431,19 @@ impl Machine<'_> {
     /// `RelaxedPrecision` (SPIR-V 1.6 §2.14): at least 16 bits, or the precision of 16-bit floats.
     fn relax(&mut self, inst: &Inst, scalar: Scalar) {
         self.mov(inst.d, inst.a);
+        if self.is(Planted::RelaxedIsPrecise) {
+            return;
+        }
         for at in 0..self.active.len() {
             let slot = self.active[at] as usize;
             let (bits, taint) = self.columns.get(inst.d, slot);
             if taint != 0 {
+                // An interval is that of 32 bits; those of 16 have other errors.
+                if self.reasons.interval_of(taint).is_some() {
+                    let taint = self.reasons.derived(taint);
+                    self.columns.set(inst.d, slot, bits, taint);
+                    self.expand_nothing(inst.d, slot);
+                }
                 continue;
             }
             self.relax_expansion(inst.d, slot);
@@ -459,6 +468,7 @@ impl Machine<'_> {
         let value = |x: u64, is_signed: bool| -> i128 {
             if is_signed { i128::from(alu::signed(x, from)) } else { i128::from(x) }
         };
+        let ignores_overflow = self.is(Planted::DotOverflows);
         self.general(inst, &operands, &|x: &[u64]| {
             let sum: i128 = (0..n).map(|i| value(x[i], signs.0) * value(x[n + i], signs.1)).sum();
             if !saturate {
@@ -470,6 +480,14 @@ impl Machine<'_> {
             } else {
                 (0, i128::from(alu::mask(to)), i128::from(x[2 * n]))
             };
+            // "If any of the multiplications or additions, with the exception of the final accumulation, overflow or underflow, the result of the
+            // instruction is undefined": in some order one does if all positive products together do, or all negative ones.
+            let products = || (0..n).map(|i| value(x[i], signs.0) * value(x[n + i], signs.1));
+            let (least, most) =
+                (products().map(|x| x.min(0)).sum::<i128>(), products().map(|x| x.max(0)).sum::<i128>());
+            if (least < low || most > high) && !ignores_overflow {
+                return Err(Fault::Value(Why::Operands));
+            }
             Ok((sum + old).clamp(low, high) as u64 & alu::mask(to))
         })
     }

@@ -142,6 +142,19 @@ impl Machine<'_> {
         (0..slots.len()).filter(with).fold(0, |found, lane| found | 1 << lane)
     }
 
+    /// Lanes that are known to be together, set by set.
+    pub(super) fn by_class(&self, slots: &[u32]) -> Vec<Vec<u32>> {
+        let mut sets: Vec<(u32, Vec<u32>)> = Vec::new();
+        for &slot in slots.iter().filter(|_| !self.is(Planted::OpenBarrierOrdersNothing)) {
+            let class = self.classes.of[slot as usize];
+            match sets.iter_mut().find(|(known, _)| *known == class) {
+                Some((_, set)) => set.push(slot),
+                None => sets.push((class, vec![slot])),
+            }
+        }
+        sets.into_iter().map(|(_, set)| set).collect()
+    }
+
     fn common_of(&self, subgroup: usize, mask: u128) -> Option<u32> {
         let slots = &self.layout.subgroups[subgroup].slots;
         let lanes = (0..slots.len()).filter(|lane| mask >> lane & 1 == 1);
@@ -155,6 +168,14 @@ impl Machine<'_> {
         }
         let lanes = &self.layout.subgroups[subgroup].lanes;
         self.frames.last().is_some_and(|frame| !lanes.and(&self.lost).and(&frame.present).is_empty())
+    }
+
+    /// True if a lost lane of the subgroup may come to an instruction together with those that run.
+    pub(super) fn lost_may_come(&self, subgroup: usize) -> bool {
+        match self.tier {
+            Tier::Maximal => self.may_be_joined(subgroup),
+            _ => !self.layout.subgroups[subgroup].lanes.and(&self.lost).is_empty(),
+        }
     }
 
     /// True if these lanes are exactly the tangle of a subgroup instruction.

@@ -91,7 +91,8 @@ impl Machine<'_> {
         let high = if may_flush && high < 0.0 && high > -tiny { 0.0 } else { high };
         if low == high {
             if low == 0.0 {
-                if modes.preserve {
+                // Ends of both signs: nothing says which of them it is.
+                if modes.preserve && low.is_sign_negative() == high.is_sign_negative() {
                     return (encode(w, low).unwrap_or(0), 0);
                 }
                 return (0, self.reasons.flipped(Why::Implementation, place, 1 << (w - 1)));
@@ -103,13 +104,21 @@ impl Machine<'_> {
         (nearest(w, low / 2.0 + high / 2.0), self.reasons.interval(place, low, high))
     }
 
+    /// One rounding to 16 bits, whose denormals may be flushed and whose infinities are not promised.
     pub(super) fn relaxed_float(&mut self, bits: u64, place: u32) -> u32 {
         let x = decode(32, bits);
-        if encode(16, x).is_some() {
+        let (_, least, most) = format(16);
+        let is_tiny = x != 0.0 && x.abs() < power(least);
+        if encode(16, x).is_some() && !is_tiny {
             return 0;
         }
-        let error = x.abs() * power(-10);
-        self.reasons.interval(place, x - error, x + error)
+        if x.abs() >= power(most) {
+            return self.reasons.taint(Why::Implementation, place);
+        }
+        let error = (x.abs() * power(-10)).max(power(-24));
+        let (low, high) = (x - error, x + error);
+        let (low, high) = if is_tiny { (low.min(0.0), high.max(0.0)) } else { (low, high) };
+        self.reasons.interval(place, low, high)
     }
 
     pub(super) fn float(&mut self, inst: &Inst) -> Result<(), Stop> {
@@ -228,7 +237,12 @@ impl Machine<'_> {
         }
         let (digits, least, _) = format(w);
         let tiny = power(if self.modes(w).denorm_preserve { least - digits + 1 } else { least });
-        let answer = expansion.result(w, tiny).map_or(Answer::Open(Why::Implementation), between);
+        let answer = match expansion.result(w, tiny) {
+            // Which sign it has depends on how the expression is rearranged.
+            Some((low, high)) if low == 0.0 && high == 0.0 => Answer::Between(-0.0, 0.0),
+            Some(ends) => between(ends),
+            None => Answer::Open(Why::Implementation),
+        };
         self.answer(w, answer, inst.place)
     }
 
@@ -238,6 +252,11 @@ impl Machine<'_> {
         if !expansion.is_leaf() {
             self.expansions.set(reg, slot, expansion.coarser(11, power(14)));
         }
+    }
+
+    /// Nothing is known of what stands behind a value.
+    pub(super) fn expand_nothing(&mut self, reg: Reg, slot: usize) {
+        self.expansions.set(reg, slot, Expansion::default());
     }
 
     /// What stands behind a value of a column stands behind one of another, too.
@@ -311,10 +330,12 @@ impl Machine<'_> {
                 let crossed = {
                     let (low, high) =
                         (self.number(w, values[1].0, values[1].1), self.number(w, values[2].0, values[2].1));
-                    self.compare(FloatCompare::Greater, w, low, high) != Some(false)
+                    self.compare(FloatCompare::Greater, w, low, high)
                 };
-                if crossed {
-                    return (0, self.reasons.taint(Why::Operands, place));
+                match crossed {
+                    Some(false) => {}
+                    Some(true) => return (0, self.reasons.taint(Why::Operands, place)),
+                    None => return (0, self.reasons.taint(Why::Precision, place)),
                 }
                 let above = self.two(Float2::Max, w, values[0], values[1], place);
                 self.two(Float2::Min, w, above, values[2], place)
@@ -373,7 +394,9 @@ impl Machine<'_> {
                     (0.0, power(i32::from(to)))
                 };
                 if low < least || high >= most {
-                    return (0, self.reasons.taint(Why::Operands, place));
+                    let all = high < least || low >= most;
+                    let why = if all { Why::Operands } else { Why::Precision };
+                    return (0, self.reasons.taint(why, place));
                 }
                 let bits = (low as i128) as u64 & alu::mask(to);
                 if low == high { (bits, 0) } else { (bits, self.reasons.taint(Why::Precision, place)) }
@@ -433,7 +456,12 @@ impl Machine<'_> {
                 let part = scaled(low, -(exponent_of(low) + 1));
                 Answer::Between(part, part)
             }
-            Float1::Fract if low == high => Answer::Between(low - low.floor(), low - low.floor()),
+            // Of a small negative number this lies next to 1, and in no format.
+            Float1::Fract if low == high => {
+                let part = add(low, -low.floor());
+                let part = if self.is(Planted::FractOfHost) { (part.0, true) } else { part };
+                between(widen(part, part))
+            }
             Float1::InverseSqrt if low > 0.0 => within_ulps(w, (1.0 / high.sqrt(), 1.0 / low.sqrt()), 2.0),
             // "Inherited from 1.0 / inversesqrt()": 2 ULP of the one, 2.5 of the other.
             Float1::Sqrt if low >= power(-126) && high <= power(126) => {
@@ -497,6 +525,12 @@ impl Machine<'_> {
                 let (low, high) = span(products);
                 let (_, formula) = exponential(w, (neighbours(w, low).0, neighbours(w, high).1), f64::exp2);
                 inherited(span(powers), formula)
+            }
+            // Zeros of both signs are equal: either is the minimum and the maximum.
+            Float2::Min | Float2::NMin | Float2::Max | Float2::NMax
+                if a == 0.0 && b == 0.0 && c == 0.0 && d == 0.0 && a.is_sign_negative() != c.is_sign_negative() =>
+            {
+                Answer::Between(-0.0, 0.0)
             }
             Float2::Min | Float2::NMin => Answer::Between(a.min(c), b.min(d)),
             Float2::Max | Float2::NMax => Answer::Between(a.max(c), b.max(d)),

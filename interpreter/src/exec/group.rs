@@ -3,6 +3,7 @@
 use super::Machine;
 use super::accuracy::{Answer, Number};
 use super::format::encode;
+use super::memory::SCALARS_PER_STEP;
 use super::reasons::POISON;
 use super::stop::Stop;
 use crate::alu;
@@ -303,6 +304,12 @@ impl Machine<'_> {
         let size = u64::from(op.size);
         let mut found: Vec<(u64, u32)> = Vec::with_capacity(members.len() * op.n);
         let inactive = self.reasons.taint(Why::InactiveSource, op.inst.place);
+        let open = self.reasons.taint(Why::Tangle, op.inst.place);
+        // Of an open tangle, any lane of the subgroup may be one.
+        let may_be_active = match op.exact || self.is(Planted::OpenSourceIsInactive) {
+            true => 0,
+            false => self.layout.subgroups[op.subgroup].live,
+        };
         for &(lane, slot) in members {
             let own = u64::from(lane);
             let (id, taint) = ins.get(op.n).map_or((0, 0), |&reg| self.columns.get(reg, slot as usize));
@@ -333,7 +340,9 @@ impl Machine<'_> {
                 }),
                 _ => None,
             };
-            let source = source.filter(|&source| source < size && op.mask >> source & 1 == 1);
+            let source = source.filter(|&source| source < size);
+            let absent = if source.is_some_and(|source| may_be_active >> source & 1 == 1) { open } else { inactive };
+            let source = source.filter(|&source| op.mask >> source & 1 == 1);
             let source =
                 source.and_then(|source| members.binary_search_by_key(&(source as u32), |(lane, _)| *lane).ok());
             let derived = if taint != 0 { self.reasons.derived(taint) } else { 0 };
@@ -342,7 +351,7 @@ impl Machine<'_> {
                     _ if derived != 0 => (0, derived),
                     Some(at) => self.columns.get(reg, members[at].1 as usize),
                     None if self.is(Planted::InactiveSourceIsOwn) => self.columns.get(reg, slot as usize),
-                    None => (0, inactive),
+                    None => (0, absent),
                 });
             }
         }
@@ -390,11 +399,11 @@ impl Machine<'_> {
                 Group::BallotBitExtract => {
                     let (index, t) = self.columns.get(ins[4], slot as usize);
                     taint = taint.max(self.reasons.derived(t));
-                    if index >= u64::from(op.size) {
+                    if index >= u64::from(op.size) && t == 0 {
                         taint = taint.max(operands);
                         0
                     } else {
-                        (mask >> index & 1) as u64
+                        (mask >> index.min(127) & 1) as u64
                     }
                 }
                 _ => {
@@ -541,9 +550,8 @@ impl Machine<'_> {
             let infinite = matches!(fold, Fold::FMin | Fold::FMax);
             let taint = match infinite && !self.modes(w).preserve {
                 true => self.reasons.taint(Why::Implementation, place),
-                false if bits == 0 && !self.modes(w).preserve => {
-                    self.reasons.flipped(Why::Implementation, place, 1 << (w - 1))
-                }
+                // `SignedZeroInfNanPreserve` says nothing of sums and products of a tangle.
+                false if bits == 0 => self.reasons.flipped(Why::Implementation, place, 1 << (w - 1)),
                 false => 0,
             };
             return (bits, taint);
@@ -561,12 +569,19 @@ impl Machine<'_> {
                 let pick = |x: f64, y: f64| if fold == Fold::FMin { x.min(y) } else { x.max(y) };
                 let low = ends.iter().map(|end| end.0).reduce(pick).unwrap_or(0.0);
                 let high = ends.iter().map(|end| end.1).reduce(pick).unwrap_or(0.0);
-                Answer::Between(low, high)
+                // Zeros of both signs are equal.
+                let mut zeros = ends.iter().filter(|end| **end == (0.0, 0.0)).map(|end| end.0.is_sign_negative());
+                let first = zeros.next();
+                match low == 0.0 && high == 0.0 && zeros.any(|sign| Some(sign) != first) {
+                    true => Answer::Between(-0.0, 0.0),
+                    false => Answer::Between(low, high),
+                }
             }
             _ => {
                 let exact: Vec<f64> = ends.iter().filter(|(low, high)| low == high).map(|(low, _)| *low).collect();
                 let sum = if exact.len() == ends.len() { self.exact_fold(w, fold, &exact) } else { None };
                 match sum.filter(|sum| encode(w, *sum).is_some()) {
+                    Some(0.0) => Answer::Between(-0.0, 0.0),
                     Some(sum) => Answer::Between(sum, sum),
                     None => Answer::Open(Why::Precision),
                 }
@@ -616,27 +631,27 @@ impl Machine<'_> {
         let Barrier { workgroup, orders, semantics } = self.code.barriers[barrier as usize];
         let number = inst.d & !GROUP_TAG;
         let layout = self.layout;
+        if self.is(Planted::FenceReleasesAll) {
+            self.memory.fence_again(&self.active);
+        }
         if !workgroup {
             for (s, subgroup) in layout.subgroups.iter().enumerate() {
                 let mask = self.mask_of(subgroup);
-                if mask != 0 && self.knows_tangle(number, s, mask) {
-                    let together = subgroup.slots.iter().enumerate().filter(|(lane, _)| mask >> lane & 1 == 1);
-                    let slots: Vec<u32> = together.map(|(_, slot)| *slot).collect();
-                    self.memory.hand_over(semantics, &slots);
-                    self.memory.subgroup_barrier(orders, &slots, layout);
-                    self.memory.take_over(semantics, &slots);
-                } else if mask != 0 {
-                    // With whom it orders anything is not known.
-                    let slots: Vec<u32> = subgroup
-                        .slots
-                        .iter()
-                        .enumerate()
-                        .filter(|(lane, _)| mask >> lane & 1 == 1)
-                        .map(|(_, slot)| *slot)
-                        .collect();
-                    self.memory.hand_over(semantics, &slots);
-                    self.memory.take_over(semantics, &slots);
+                if mask == 0 {
+                    continue;
                 }
+                let lanes = subgroup.slots.iter().enumerate().filter(|(lane, _)| mask >> lane & 1 == 1);
+                let slots: Vec<u32> = lanes.map(|(_, slot)| *slot).collect();
+                let known = self.knows_tangle(number, s, mask);
+                if !known && self.lost_may_come(s) {
+                    self.taint_lost(orders, inst.place)?;
+                }
+                self.memory.hand_over(semantics, &slots);
+                // Whoever else is there, those of one class are together.
+                for part in if known { vec![slots.clone()] } else { self.by_class(&slots) } {
+                    self.memory.subgroup_barrier(orders, &part, layout);
+                }
+                self.memory.take_over(semantics, &slots);
             }
             return Ok(());
         }
@@ -660,9 +675,29 @@ impl Machine<'_> {
         }
         let lost = !self.lost.is_empty();
         let taint = if lost { self.reasons.taint(Why::Path, inst.place) } else { 0 };
+        if lost {
+            self.taint_lost(Orders::default(), inst.place)?;
+        }
         self.memory.hand_over(semantics, &self.active);
         self.memory.workgroup_barrier(orders, &self.active, taint);
         self.memory.take_over(semantics, &self.active);
+        Ok(())
+    }
+
+    /// Lost invocations may come to a barrier: what they may have written before is ordered before what others do behind it, in memory that the
+    /// barrier orders, and in any that they have a fence for.
+    fn taint_lost(&mut self, orders: Orders, place: u32) -> Result<(), Stop> {
+        if self.is(Planted::BarrierHidesLostWrites) {
+            return Ok(());
+        }
+        let kinds = if self.code.fences { [true; 3] } else { orders };
+        let taint = self.reasons.taint(Why::Path, place);
+        let (first, n, lost) = (self.workgroup * self.n as u32 + 1, self.n, &self.lost);
+        let is_lost = |who: u32| {
+            let slot = who.wrapping_sub(first) as usize;
+            slot < n && lost.contains(slot)
+        };
+        self.steps += self.memory.taint_lost(kinds, is_lost, taint)? / SCALARS_PER_STEP;
         Ok(())
     }
 }

@@ -23,9 +23,9 @@ use sparse::{PAGE, Sparse};
 use sync::Sync;
 
 /// Scalars that are loaded or stored in one step.
-const SCALARS_PER_STEP: u64 = 256;
+pub(super) const SCALARS_PER_STEP: u64 = 256;
 const MIXED: u8 = u8::MAX;
-/// Several readers: with this bit, the index of a list.
+/// Several invocations: with this bit, the index of a list.
 const MANY: u32 = 1 << 31;
 
 /// Who accessed a granule last. Invocations are counted from 1 over the whole dispatch.
@@ -35,7 +35,7 @@ struct Shadow {
     written: u32,
     reader: u32,
     read: u32,
-    /// The last atomic.
+    /// The last atomic; several, as of readers, where nothing orders them.
     atomic: u32,
     acted: u32,
     /// What the atomics since then were: 0 none, 1 loads, else an operator; [`MIXED`].
@@ -47,6 +47,8 @@ struct Shadow {
 struct Order {
     /// Accesses up to this time are ordered before everything that follows.
     floor: u32,
+    /// By invocation: so are its accesses up to this time, which it fenced before a barrier. Empty where none did.
+    until: Vec<u32>,
     now: Vec<u32>,
     /// By invocation and lane of its subgroup: the time up to which that lane's accesses are ordered before it. Empty before the first subgroup
     /// barrier.
@@ -116,8 +118,13 @@ pub(crate) struct Memory {
     addresses: Vec<(u64, u64, u32)>,
     granule: u64,
     orders: [Order; 3],
-    readers: Vec<Vec<(u32, u32)>>,
-    /// Lists of readers that nothing refers to.
+    /// Control barriers of the workgroup that ordered each kind of memory.
+    pub barriers: [u32; 3],
+    /// How many there were when the first invocation was lost.
+    pub lost_at: Option<[u32; 3]>,
+    /// Lists of invocations, ascending, and when they last accessed something.
+    several: Vec<Vec<(u32, u32)>>,
+    /// Lists that nothing refers to.
     free: Vec<u32>,
     pub budget: Budget,
     /// Invocations of one workgroup.
@@ -129,10 +136,12 @@ pub(crate) struct Memory {
     pub place: u32,
     /// [`PipelineOptions::equal_stores`](crate::PipelineOptions), and by object and granule: who else has stored what is there, and when.
     equal: Option<FxHashMap<(u32, usize), Vec<(u32, u32)>>>,
-    /// By invocation and kind of memory: a fence was executed since the last control barrier.
-    fenced: Vec<Orders>,
+    /// By invocation and kind of memory: the time of the last fence since the last control barrier, or 0.
+    fenced: Vec<[u32; 3]>,
     /// New contended locations: what the run assumed of an atomic's order was wrong.
     pub contended: FxHashSet<(u32, u32)>,
+    /// [`Planted::AtomicsOfOthersForgotten`](crate::faults::Planted).
+    pub only_last_atomic: bool,
 }
 
 impl Memory {
@@ -218,17 +227,20 @@ impl Memory {
         reasons: &mut Reasons,
     ) -> Result<(), Stop> {
         self.workgroup = workgroup;
+        self.barriers = [0; 3];
+        self.lost_at = None;
         if let Some(sync) = &mut self.sync {
             sync.begin_workgroup(self.n, &mut self.budget)?;
         }
-        self.fenced = vec![Orders::default(); self.n as usize];
+        self.fenced = vec![[0; 3]; self.n as usize];
         let never = reasons.taint(Why::Uninitialised, NOWHERE);
         for bytes in &mut self.objects {
             let Some(object) = bytes.object.map(|object| &code.objects[object as usize]) else { continue };
             if matches!(object.kind, ObjectKind::Workgroup(_)) {
                 bytes.bytes.fill(0);
                 for (_, page) in bytes.shadow.pages() {
-                    self.free.extend(page.iter().filter(|s| s.reader & MANY != 0).map(|s| s.reader & !MANY));
+                    let who = page.iter().flat_map(|shadow| [shadow.reader, shadow.atomic]);
+                    self.free.extend(who.filter(|who| who & MANY != 0).map(|many| many & !MANY));
                 }
                 bytes.shadow.reset(Shadow::default(), &mut self.budget);
                 bytes.taints.reset(if object.zeroed { 0 } else { never }, &mut self.budget);
@@ -237,49 +249,49 @@ impl Memory {
         let objects = &self.objects;
         self.equal.iter_mut().for_each(|equal| equal.retain(|(object, _), _| objects[*object as usize].domain != 0));
         for order in &mut self.orders {
-            *order = Order { floor: 0, now: vec![1; self.n as usize], seen: Vec::new(), lanes: size };
+            *order = Order { now: vec![1; self.n as usize], lanes: size, ..Order::default() };
         }
         Ok(())
     }
 
     /// An invocation's path is unknown from here on.
     pub fn lose(&mut self) {
+        self.lost_at.get_or_insert(self.barriers);
         self.sync.iter_mut().for_each(Sync::lose);
     }
 
-    /// What lost invocations may have written: everything that no other one accessed, since races are excluded; and what others accessed before
-    /// something that may order it before what lost ones write.
-    pub fn taint_lost(&mut self, lost: impl Fn(u32) -> bool, taint: u32) -> Result<(), Stop> {
+    /// What lost invocations may have written, in these kinds of memory: everything that no other one accessed, since races are excluded; and what
+    /// others accessed before something that may order it before what lost ones write. Gives how many granules were looked at.
+    pub fn taint_lost(&mut self, kinds: Orders, lost: impl Fn(u32) -> bool, taint: u32) -> Result<u64, Stop> {
         let granule = self.granule as usize;
-        for object in self.objects.iter_mut().filter(|object| object.domain != 0 && !object.read_only) {
-            let length = object.bytes.len();
-            let old = std::mem::replace(&mut object.taints, Sparse::new(0));
-            object.taints.fill = old.fill.max(taint);
-            for (at, first) in (0..length).step_by(granule).enumerate() {
-                let shadow = object.shadow.get(at);
-                let domain = object.domain;
-                let last = |who: u32, when: u32| {
-                    !lost(who) && self.sync.as_ref().is_none_or(|sync| !sync.releases_after(domain, who, when))
-                };
-                let written = shadow.writer != 0 && last(shadow.writer, shadow.written);
-                let read = match shadow.reader {
-                    0 => false,
-                    many if many & MANY != 0 => {
-                        self.readers[(many & !MANY) as usize].iter().any(|(who, when)| last(*who, *when))
-                    }
-                    one => last(one, shadow.read),
-                };
-                for byte in first..(first + granule).min(length) {
-                    let before = old.get(byte);
-                    let after = if written || read { before } else { before.max(taint) };
-                    if after != object.taints.fill {
-                        *object.taints.at(byte, length, &mut self.budget)? = after;
+        let mut granules = 0;
+        for object in self.objects.iter_mut().filter(|object| kinds[object.domain] && !object.read_only) {
+            let (length, domain) = (object.bytes.len(), object.domain);
+            let old = std::mem::replace(&mut object.taints, Sparse::new(taint));
+            let last = |who: u32, when: u32| {
+                !lost(who) && self.sync.as_ref().is_none_or(|sync| !sync.releases_after(domain, who, when))
+            };
+            for (number, page) in object.shadow.pages() {
+                granules += PAGE as u64;
+                for (at, shadow) in (number * PAGE..).zip(page) {
+                    let written = shadow.writer != 0 && last(shadow.writer, shadow.written);
+                    let read = match shadow.reader {
+                        0 => false,
+                        many if many & MANY != 0 => {
+                            self.several[(many & !MANY) as usize].iter().any(|(who, when)| last(*who, *when))
+                        }
+                        one => last(one, shadow.read),
+                    };
+                    if written || read {
+                        for byte in (at * granule..(at + 1) * granule).take_while(|byte| *byte < length) {
+                            *object.taints.at(byte, length, &mut self.budget)? = old.get(byte);
+                        }
                     }
                 }
             }
             self.budget.give(old.used);
         }
-        Ok(())
+        Ok(granules)
     }
 
     /// The object and the offset behind a pointer.

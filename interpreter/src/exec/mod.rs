@@ -136,6 +136,7 @@ impl<'a> Machine<'a> {
             scratch: Vec::new(),
             dispatching: false,
         };
+        machine.memory.only_last_atomic = shared.fault == Some(Planted::AtomicsOfOthersForgotten);
         machine.start(shared);
         machine
     }

@@ -224,7 +224,9 @@ impl Machine<'_> {
             for (&(leaf, scalar), &out) in access.leaves.iter().zip(outs) {
                 let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
                 let mut taint = 0;
-                if !access.volatile {
+                if access.volatile {
+                    taint = self.volatile(inst, (object, first, size), slot, false)?;
+                } else {
                     match self.memory.touch(object, first, size, slot, false, layout) {
                         Ok(true) => {}
                         Ok(false) => taint = self.reasons.taint(Why::Order, inst.place),
@@ -317,13 +319,16 @@ impl Machine<'_> {
             }
             for (&(leaf, scalar), &reg) in access.leaves.iter().zip(ins) {
                 let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
-                let (value, taint) = self.columns.get(reg, slot);
-                if !access.volatile {
-                    if let Err(clash) = self.memory.touch(object, first, size, slot, true, layout) {
-                        if taint == 0 && self.stores_equal(object, first, size, slot, value)? {
-                            continue;
-                        }
-                        return Err(self.clash(inst, slot, object, first, clash));
+                let (value, mut taint) = self.columns.get(reg, slot);
+                if access.volatile {
+                    taint = taint.max(self.volatile(inst, (object, first, size), slot, true)?);
+                } else {
+                    match self.memory.touch(object, first, size, slot, true, layout) {
+                        Ok(true) => {}
+                        // Another's write may come later.
+                        Ok(false) => taint = taint.max(self.reasons.taint(Why::Order, inst.place)),
+                        Err(_) if taint == 0 && self.stores_equal(object, first, size, slot, value)? => continue,
+                        Err(clash) => return Err(self.clash(inst, slot, object, first, clash)),
                     }
                 }
                 self.show_write(inst, slot, (object, first as usize), size as usize, (value, taint));
@@ -331,6 +336,35 @@ impl Machine<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The taint of a volatile access. Programs wait for each other by such accesses, so that a race of theirs is not called undefined; what they read
+    /// and write there is open, as of atomics by running again.
+    fn volatile(
+        &mut self,
+        inst: &Inst,
+        (object, first, size): (u32, u64, u64),
+        slot: usize,
+        writes: bool,
+    ) -> Result<u32, Stop> {
+        if self.is(Planted::VolatileInOrder) {
+            return Ok(0);
+        }
+        let key = (object, (first / u64::from(self.code.granule.max(1))) as u32);
+        let is_open = self.knowledge.contended.contains(&key);
+        let found = if is_open { Ok(false) } else { self.memory.touch(object, first, size, slot, writes, self.layout) };
+        match found {
+            Ok(true) => return Ok(0),
+            Err(Clash::Stop(stop)) => return Err(stop),
+            Ok(false) | Err(Clash::Race(..)) if is_open => {}
+            Ok(false) | Err(Clash::Race(..)) => {
+                if self.memory.contended.insert(key) {
+                    self.memory.budget.take(4 * size_of::<(u32, u32)>())?;
+                }
+            }
+        }
+        self.last_atomic = Some(self.steps);
+        Ok(self.reasons.taint(Why::Order, inst.place))
     }
 
     /// True if this is a store of what is there, and such stores are allowed: [`PipelineOptions::equal_stores`](crate::PipelineOptions).
@@ -513,7 +547,7 @@ impl Machine<'_> {
             if op != AtomicOp::Load && (access.read_only || self.memory.objects[object as usize].read_only) {
                 return Err(self.undefined(Rule::ReadOnly, inst.place, vec![slot as u32], String::new()));
             }
-            let (others, mixed) = match self.memory.act(object, offset, slot, kind_of(op), layout) {
+            let (others, mixed) = match self.memory.act(object, (offset, size), slot, kind_of(op), layout) {
                 Ok(found) => found,
                 Err(clash) => return Err(self.clash(inst, slot, object, offset, clash)),
             };
@@ -524,7 +558,16 @@ impl Machine<'_> {
             }
             // A run that finds it out is repeated; until then the order is the one in which they are executed, which is allowed.
             let contended = known || others && self.knowledge.no_claims;
-            self.atomic_lane(inst, (object, offset), slot, op, scalar, contended, mixed)?;
+            let domain = self.memory.objects[object as usize].domain;
+            let barriers = self.memory.barriers[domain];
+            let why = if self.knowledge.may_be_lost_to(self.workgroup, domain, barriers)
+                && !self.is(Planted::LostLanesLeaveAtomics)
+            {
+                Some(Why::Path)
+            } else {
+                contended.then_some(Why::Order)
+            };
+            self.atomic_lane(inst, (object, offset), slot, op, scalar, why, mixed)?;
         }
         if op != AtomicOp::Store {
             self.memory.read_atomically(&self.active);
@@ -541,7 +584,7 @@ impl Machine<'_> {
         slot: usize,
         op: AtomicOp,
         scalar: Scalar,
-        contended: bool,
+        contended: Option<Why>,
         mixed: bool,
     ) -> Result<(), Stop> {
         let (w, size, at) = (scalar.width(), scalar.bytes() as usize, offset as usize);
@@ -550,7 +593,7 @@ impl Machine<'_> {
         let old_taint = bytes.taint(at, size);
         let operand = |this: &Self, reg: Reg| if reg == NONE { (0, 0) } else { this.columns.get(reg, slot) };
         let ((value, value_taint), (expected, expected_taint)) = (operand(self, inst.b), operand(self, inst.c));
-        let order = if contended { self.reasons.taint(Why::Order, inst.place) } else { 0 };
+        let order = contended.map_or(0, |why| self.reasons.taint(why, inst.place));
         if inst.d != NONE {
             let taint = if old_taint != 0 { self.reasons.derived(old_taint) } else { 0 };
             self.columns.set(inst.d, slot, old, taint.max(order));
@@ -574,7 +617,7 @@ impl Machine<'_> {
                 let (x, y) = (self.number(w, old, old_taint), self.number(w, value, value_taint));
                 let answer = self.float2(float, w, x, y);
                 let (bits, taint) = self.answer(w, answer, inst.place);
-                let rounds = contended && op == AtomicOp::FAdd;
+                let rounds = op == AtomicOp::FAdd;
                 (bits, taint.max(if rounds { order } else { 0 }))
             }
             _ => {
@@ -584,7 +627,7 @@ impl Machine<'_> {
             }
         };
         // Operators that do not commute leave open what remains.
-        let taint = if mixed && contended { taint.max(self.reasons.taint(Why::Order, inst.place)) } else { taint };
+        let taint = if mixed { taint.max(order) } else { taint };
         let taint = if taint != 0 { self.reasons.derived(taint) } else { 0 };
         self.show_write(inst, slot, (object, at), size, (new, taint));
         self.write(object, at, size, new, taint)

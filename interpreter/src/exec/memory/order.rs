@@ -32,16 +32,23 @@ impl Memory {
         if other >= self.n as usize {
             return false;
         }
-        let order = &self.orders[domain];
-        if other == slot || time <= order.floor {
+        if other == slot || self.is_past(domain, invocation, time) {
             return true;
         }
+        let order = &self.orders[domain];
         let same = layout.places[other].subgroup == layout.places[slot].subgroup;
         let lane = layout.places[other].lane as usize;
         same && order.seen.get(slot * order.lanes + lane).is_some_and(|&seen| time <= seen)
     }
 
-    /// `OpMemoryBarrier`: the next control barrier orders these kinds of memory, too.
+    /// True if what an invocation did at a time is ordered before what everybody of the workgroup does now.
+    fn is_past(&self, domain: usize, invocation: u32, time: u32) -> bool {
+        let order = &self.orders[domain];
+        let other = invocation.wrapping_sub(1).wrapping_sub(self.workgroup * self.n) as usize;
+        time <= order.floor || order.until.get(other).is_some_and(|&until| time <= until)
+    }
+
+    /// `OpMemoryBarrier`: the next control barrier orders what was done in these kinds of memory, too.
     pub fn fence(&mut self, semantics: Semantics, slots: &[u32]) {
         self.release(semantics, slots);
         if let Some(sync) = &self.sync {
@@ -51,22 +58,36 @@ impl Memory {
             self.acquire(semantics, &acquires);
         }
         for (domain, _) in semantics.kinds().iter().enumerate().filter(|(_, orders)| **orders) {
-            slots.iter().for_each(|&slot| self.fenced[slot as usize][domain] = true);
+            for &slot in slots {
+                let now = &mut self.orders[domain].now[slot as usize];
+                self.fenced[slot as usize][domain] = *now;
+                *now += 1;
+            }
         }
     }
 
-    /// What a barrier orders for lanes that executed a fence since the last one.
-    fn ordered_by(&mut self, orders: Orders, slots: impl Iterator<Item = usize> + Clone) -> Orders {
-        let fenced = |domain: usize| slots.clone().all(|slot| self.fenced[slot][domain]);
-        let orders = std::array::from_fn(|domain| orders[domain] || fenced(domain));
-        slots.for_each(|slot| self.fenced[slot] = Orders::default());
-        orders
+    /// For a planted fault: fences are executed as late as possible.
+    pub fn fence_again(&mut self, slots: &[u32]) {
+        for &slot in slots {
+            let times = self.fenced[slot as usize].iter_mut().zip(&mut self.orders);
+            times.filter(|(time, _)| **time != 0).for_each(|(time, order)| {
+                *time = order.now[slot as usize];
+                order.now[slot as usize] += 1;
+            });
+        }
+    }
+
+    /// The kinds of memory for which all lanes executed a fence since the last barrier: a barrier orders what was done before it.
+    fn all_fenced(&self, slots: &[u32]) -> Orders {
+        std::array::from_fn(|domain| slots.iter().all(|&slot| self.fenced[slot as usize][domain] != 0))
     }
 
     /// The lanes are ordered among each other.
     pub fn subgroup_barrier(&mut self, orders: Orders, slots: &[u32], layout: &Layout) {
-        let orders = self.ordered_by(orders, slots.iter().map(|slot| *slot as usize));
-        for (order, _) in self.orders.iter_mut().zip(orders).filter(|(_, orders)| *orders) {
+        let fenced = self.all_fenced(slots);
+        for (domain, order) in
+            self.orders.iter_mut().enumerate().filter(|(domain, _)| orders[*domain] || fenced[*domain])
+        {
             let lanes = order.lanes;
             if order.seen.is_empty() {
                 order.seen = vec![order.floor; self.n as usize * lanes];
@@ -76,33 +97,42 @@ impl Memory {
                 let row = &order.seen[slot as usize * lanes..(slot as usize + 1) * lanes];
                 joined.iter_mut().zip(row).for_each(|(x, y)| *x = (*x).max(*y));
                 let lane = layout.places[slot as usize].lane as usize;
-                joined[lane] = joined[lane].max(order.now[slot as usize]);
+                let done = if orders[domain] { order.now[slot as usize] } else { self.fenced[slot as usize][domain] };
+                joined[lane] = joined[lane].max(done);
             }
             for &slot in slots {
                 order.seen[slot as usize * lanes..(slot as usize + 1) * lanes].copy_from_slice(&joined);
                 order.now[slot as usize] += 1;
             }
         }
+        slots.iter().for_each(|&slot| self.fenced[slot as usize] = [0; 3]);
     }
 
     /// All invocations of the workgroup are ordered; those in `slots` are known to come, each behind its own fences. With a taint, what was written
     /// before may since have been overwritten by one of the others, whose path is unknown.
     pub fn workgroup_barrier(&mut self, orders: Orders, slots: &[u32], taint: u32) {
-        let orders = self.ordered_by(orders, slots.iter().map(|slot| *slot as usize));
+        self.barriers.iter_mut().zip(orders).for_each(|(count, orders)| *count += u32::from(orders));
+        let fenced = self.all_fenced(slots);
         for (domain, order) in self.orders.iter_mut().enumerate() {
-            if !orders[domain] {
+            if orders[domain] {
+                let latest = order.now.iter().copied().max().unwrap_or(1);
+                order.floor = latest;
+                order.now.fill(latest + 1);
+                order.seen.clear();
+                order.until.clear();
+            } else if fenced[domain] {
+                order.until.resize(self.n as usize, 0);
+                slots.iter().for_each(|&slot| order.until[slot as usize] = self.fenced[slot as usize][domain]);
+            } else {
                 continue;
             }
-            let latest = order.now.iter().copied().max().unwrap_or(1);
-            order.floor = latest;
-            order.now.fill(latest + 1);
-            order.seen.clear();
             if taint != 0 {
                 for object in self.objects.iter_mut().filter(|object| object.domain == domain && !object.read_only) {
                     object.taints.reset(taint, &mut self.budget);
                 }
             }
         }
+        slots.iter().for_each(|&slot| self.fenced[slot as usize] = [0; 3]);
     }
 
     /// Two accesses that no barrier orders, one of them made now and the other `(who, when, wrote)`. A race, unless atomics and fences may order them.
@@ -149,7 +179,7 @@ impl Memory {
             let mut only = Orders::default();
             only[domain] = true;
             let named = semantics.kinds()[domain];
-            let fenced = slots.iter().copied().filter(|slot| named || self.fenced[*slot as usize][domain]);
+            let fenced = slots.iter().copied().filter(|slot| named || self.fenced[*slot as usize][domain] != 0);
             let fenced: SmallVec<[u32; 64]> = fenced.collect();
             self.tick(&fenced, only, |sync, domain, invocation, before, _| sync.hand_over(domain, invocation, before));
         }
@@ -229,38 +259,28 @@ impl Memory {
                 clashes.push((shadow.writer, shadow.written, true));
                 ordered = false;
             }
-            if !follows(shadow.atomic, shadow.acted) && (writes || shadow.kind != 1) {
-                clashes.push((shadow.atomic, shadow.acted, true));
-                ordered = false;
+            if writes || shadow.kind != 1 {
+                if let Some((who, when)) = self.late(shadow.atomic, shadow.acted, follows) {
+                    clashes.push((who, when, true));
+                    ordered = false;
+                }
             }
             clashes.extend(self.late_equal(object, at, follows).map(|(who, when)| (who, when, true)));
             if writes {
-                clashes.extend(self.late_reader(shadow, follows).map(|(who, when)| (who, when, false)));
+                clashes.extend(self.late(shadow.reader, shadow.read, follows).map(|(who, when)| (who, when, false)));
             }
-            let reader_precedes = follows(shadow.reader, shadow.read);
+            // Of several readers some other may not.
+            let reader_precedes = shadow.reader & MANY == 0 && follows(shadow.reader, shadow.read);
             for clash in clashes.drain(..) {
                 self.unordered(object, at, slot, clash)?;
             }
             let mut next = shadow;
             if writes {
-                if shadow.reader & MANY != 0 {
-                    self.free.push(shadow.reader & !MANY);
-                }
+                self.forget(shadow);
                 next = Shadow { writer: me, written: time, ..Shadow::default() };
                 self.equal.iter_mut().for_each(|equal| _ = equal.remove(&(object, at)));
-            } else if shadow.reader & MANY != 0 {
-                let list = &mut self.readers[(shadow.reader & !MANY) as usize];
-                match list.binary_search_by_key(&me, |(who, _)| *who) {
-                    Ok(at) => list[at].1 = time,
-                    Err(at) => {
-                        self.budget.take(size_of::<(u32, u32)>() * 2)?;
-                        list.insert(at, (me, time));
-                    }
-                }
-            } else if reader_precedes {
-                (next.reader, next.read) = (me, time);
             } else {
-                next.reader = MANY | self.readers_of((shadow.reader, shadow.read), (me, time))?;
+                (next.reader, next.read) = self.joined((shadow.reader, shadow.read), (me, time), reader_precedes)?;
             }
             let bytes = &mut self.objects[object as usize];
             *bytes.shadow.at(at, bytes.granules, &mut self.budget)? = next;
@@ -291,16 +311,15 @@ impl Memory {
             let shadow = self.objects[object as usize].shadow.get(at);
             let follows =
                 |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
-            if !follows(shadow.atomic, shadow.acted) || self.late_reader(shadow, follows).is_some() {
+            let late = [(shadow.atomic, shadow.acted), (shadow.reader, shadow.read)];
+            if late.iter().any(|&(who, when)| self.late(who, when, follows).is_some()) {
                 return Ok(false);
             }
         }
         for at in granules {
             let mut shadow = self.objects[object as usize].shadow.get(at);
             let before = (shadow.writer, shadow.written);
-            if shadow.reader & MANY != 0 {
-                self.free.push(shadow.reader & !MANY);
-            }
+            self.forget(shadow);
             shadow = Shadow { writer: me, written: time, ..Shadow::default() };
             self.budget.take(size_of::<(u32, u32)>() * 4)?;
             if let (Some(equal), true) = (&mut self.equal, before.0 != 0) {
@@ -312,34 +331,80 @@ impl Memory {
         Ok(true)
     }
 
-    /// A reader that a write does not follow.
-    fn late_reader(&self, shadow: Shadow, follows: impl Fn(u32, u32) -> bool) -> Option<(u32, u32)> {
-        if shadow.reader & MANY != 0 {
-            let list = &self.readers[(shadow.reader & !MANY) as usize];
+    /// Of one or several invocations, and when they accessed something, one that an access does not follow.
+    fn late(&self, who: u32, when: u32, follows: impl Fn(u32, u32) -> bool) -> Option<(u32, u32)> {
+        if who & MANY != 0 {
+            let list = &self.several[(who & !MANY) as usize];
             return list.iter().find(|(who, when)| !follows(*who, *when)).copied();
         }
-        (!follows(shadow.reader, shadow.read)).then_some((shadow.reader, shadow.read))
+        (!follows(who, when)).then_some((who, when))
     }
 
-    /// A list of two readers.
-    fn readers_of(&mut self, first: (u32, u32), second: (u32, u32)) -> Result<u32, Stop> {
+    /// Nothing refers to the lists of a granule any more.
+    fn forget(&mut self, shadow: Shadow) {
+        let lists = [shadow.reader, shadow.atomic].into_iter().filter(|who| who & MANY != 0);
+        self.free.extend(lists.map(|many| many & !MANY));
+    }
+
+    /// One or several invocations, and another one, which follows them all or not.
+    fn joined(&mut self, before: (u32, u32), me: (u32, u32), follows: bool) -> Result<(u32, u32), Stop> {
+        let many = before.0 & MANY != 0;
+        if follows {
+            if many {
+                self.free.push(before.0 & !MANY);
+            }
+            return Ok(me);
+        }
+        if !many {
+            return Ok((MANY | self.list_of(before, me)?, me.1));
+        }
+        let list = &mut self.several[(before.0 & !MANY) as usize];
+        match list.binary_search_by_key(&me.0, |(who, _)| *who) {
+            Ok(at) => list[at].1 = me.1,
+            Err(at) => {
+                self.budget.take(size_of::<(u32, u32)>() * 2)?;
+                list.insert(at, me);
+            }
+        }
+        Ok((before.0, me.1))
+    }
+
+    /// A list of two.
+    fn list_of(&mut self, first: (u32, u32), second: (u32, u32)) -> Result<u32, Stop> {
         let pair = if first.0 < second.0 { [first, second] } else { [second, first] };
         if let Some(index) = self.free.pop() {
-            let list = &mut self.readers[index as usize];
+            let list = &mut self.several[index as usize];
             list.clear();
             list.extend(pair);
             return Ok(index);
         }
         self.budget.take(128)?;
-        self.readers.push(pair.to_vec());
-        Ok(self.readers.len() as u32 - 1)
+        self.several.push(pair.to_vec());
+        Ok(self.several.len() as u32 - 1)
     }
 
     /// Notes an atomic: whether others that nothing orders with it touch the location, too, and whether their operators do not commute.
     pub(super) fn act(
         &mut self,
         object: u32,
-        offset: u64,
+        (offset, size): (u64, u64),
+        slot: usize,
+        kind: u8,
+        layout: &Layout,
+    ) -> Result<(bool, bool), Clash> {
+        let (mut others, mut mixed) = (false, false);
+        for at in (offset / self.granule)..=((offset + size - 1) / self.granule) {
+            let found = self.act_on(object, at as usize, slot, kind, layout)?;
+            others |= found.0;
+            mixed |= found.1;
+        }
+        Ok((others, mixed))
+    }
+
+    fn act_on(
+        &mut self,
+        object: u32,
+        at: usize,
         slot: usize,
         kind: u8,
         layout: &Layout,
@@ -347,26 +412,32 @@ impl Memory {
         let bytes = &self.objects[object as usize];
         let (domain, me) = (bytes.domain, self.invocation(slot));
         let time = self.orders[domain].now[slot];
-        let at = (offset / self.granule) as usize;
         let mut shadow = bytes.shadow.get(at);
         let follows = |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
         let wrote = (!follows(shadow.writer, shadow.written)).then_some((shadow.writer, shadow.written, true));
         let equal = self.late_equal(object, at, follows).map(|(who, when)| (who, when, true));
-        let read = self.late_reader(shadow, follows).filter(|_| kind != 1).map(|(who, when)| (who, when, false));
-        for clash in [wrote, equal, read].into_iter().flatten() {
+        let read =
+            self.late(shadow.reader, shadow.read, follows).filter(|_| kind != 1).map(|(who, when)| (who, when, false));
+        let clashes = [wrote, equal, read];
+        for clash in clashes.into_iter().flatten() {
             self.unordered(object, at, slot, clash)?;
         }
         let follows = |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
         let both_load = kind == 1 && shadow.kind == 1;
-        let others = !both_load && !follows(shadow.atomic, shadow.acted);
+        let ordered = self.late(shadow.atomic, shadow.acted, follows).is_none();
+        let others = !both_load && !ordered || clashes.iter().any(Option::is_some);
         // The operators since the last point that orders them all.
-        let since = if shadow.atomic == 0 || shadow.acted <= self.orders[domain].floor { 0 } else { shadow.kind };
+        let is_past = |who: u32, when: u32| who == 0 || self.is_past(domain, who, when);
+        let all_ordered = self.late(shadow.atomic, shadow.acted, is_past).is_none();
+        let since = if all_ordered { 0 } else { shadow.kind };
         let kind = match since {
             0 | 1 => kind,
             same if same == kind || kind == 1 => same,
             _ => MIXED,
         };
-        (shadow.atomic, shadow.acted, shadow.kind) = (me, time, kind);
+        shadow.kind = kind;
+        let follows = ordered || self.only_last_atomic;
+        (shadow.atomic, shadow.acted) = self.joined((shadow.atomic, shadow.acted), (me, time), follows)?;
         let bytes = &mut self.objects[object as usize];
         *bytes.shadow.at(at, bytes.granules, &mut self.budget)? = shadow;
         Ok((others, kind == MIXED))
