@@ -89,6 +89,7 @@ faults! {
     OpenSourceIsInactive: "a source that may be in the tangle is taken to be outside",
     // Memory.
     LostLanesLeaveAtomics: "lanes whose path is open are taken to execute no atomics",
+    OpenAddressInOrder: "atomics at open addresses are performed in the order of execution here",
     AtomicsOfOthersForgotten: "of atomics that nothing orders the last one counts alone",
     BarrierHidesLostWrites: "what lanes on an open path wrote before a barrier is not seen behind it",
     FenceReleasesAll: "a fence releases what is done up to the next control barrier",
@@ -101,7 +102,7 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 15] = [
+    pub const BY_HAND: [Planted; 16] = [
         Planted::PhisOneByOne,
         Planted::UniformWithoutAll,
         Planted::ReconvergesAfterCall,
@@ -111,6 +112,7 @@ impl Planted {
         Planted::BarrierHidesLostWrites,
         Planted::OpenSourceIsInactive,
         Planted::LostLanesLeaveAtomics,
+        Planted::OpenAddressInOrder,
         Planted::AtomicsOfOthersForgotten,
         Planted::FenceReleasesAll,
         Planted::VolatileInOrder,

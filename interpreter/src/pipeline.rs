@@ -224,6 +224,9 @@ impl Pipeline {
             run.tangles = (run.tangles.0 + tangles.0, run.tangles.1 + tangles.1);
             run.lost += lost.len() as u64;
             lost_invocations.extend(lost);
+            for place in std::mem::take(&mut run.memory.unordered_anywhere) {
+                run.wrong |= knowledge.unordered_anywhere.insert(place);
+            }
             for key in std::mem::take(&mut run.memory.contended) {
                 run.contended |= knowledge.contended.insert(key);
             }

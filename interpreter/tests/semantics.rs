@@ -1486,6 +1486,21 @@ fn volatile_accesses_of_others_are_in_no_order() {
     assert_eq!(text(&outcome), "0,0 1,1 2,2 3,3 4,4 5,5 6,6 7,7");
 }
 
+/// An atomic at an open address may be any of its array, and come before or behind others that no barrier orders with it.
+#[test]
+fn atomics_at_open_addresses() {
+    let start = "uint i = uint(float(lane) / 3.0 * 3.0); if (lane == 0u) s[lane] = 0u; barrier();";
+    let open = "if (lane == 7u) atomicExchange(s[i & 7u], 5u);";
+    let known = "if (lane == 1u) LOG(atomicExchange(s[2], 6u)); barrier();";
+    let body = format!("{start} {open} {known} LOG(s[2]);");
+    let tiers = [Tier::Maximal, Tier::SubgroupUniform, Tier::Plain];
+    check("", &body, &tiers.map(|tier| (tier, "? ?,? ? ? ? ? ? ?")));
+    let faulty = run(&compile("", &body), Tier::Maximal, Some(Planted::OpenAddressInOrder));
+    assert_eq!(text(&faulty), "6 ?,6 6 6 6 6 6 6");
+    // A barrier between them orders them.
+    check_all(&format!("{start} {open} barrier(); {known} LOG(s[2]);"), "6 ?,6 6 6 6 6 6 6");
+}
+
 /// Atomics are in one order, "A's scoped modification order" (Vulkan memory model), which is open: also that of what lanes on an open path may do, which
 /// is no race, and that of loads and what others of those who loaded do later.
 #[test]

@@ -83,6 +83,8 @@ pub(crate) struct Knowledge {
     /// Workgroups with lost lanes, and how many control barriers had ordered each kind of memory before. What these lanes do by atomics is no race, and
     /// not known.
     pub lost: FxHashMap<u32, [u32; 3]>,
+    /// Atomics and volatile stores at an open address: workgroup, object, and how many control barriers had ordered that kind of memory.
+    pub unordered_anywhere: FxHashSet<(u32, u32, u32)>,
 }
 
 impl Knowledge {
@@ -98,6 +100,13 @@ impl Knowledge {
         let own = self.lost.get(&workgroup);
         let others = domain != 0 && self.lost.len() > usize::from(own.is_some());
         others || own.is_some_and(|at| at[domain] <= barriers)
+    }
+
+    /// True if an atomic or a volatile store at an open address, which nothing orders with an access to an object by a workgroup behind so many
+    /// barriers, may go there. `shared`: other workgroups access the object, too.
+    pub(super) fn may_be_anywhere(&self, workgroup: u32, object: u32, shared: bool, barriers: u32) -> bool {
+        self.unordered_anywhere.contains(&(workgroup, object, barriers))
+            || shared && self.unordered_anywhere.iter().any(|(other, known, _)| *other != workgroup && *known == object)
     }
 }
 

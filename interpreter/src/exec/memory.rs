@@ -140,6 +140,8 @@ pub(crate) struct Memory {
     fenced: Vec<[u32; 3]>,
     /// New contended locations: what the run assumed of an atomic's order was wrong.
     pub contended: FxHashSet<(u32, u32)>,
+    /// Atomics and volatile stores at an open address: workgroup, object, and how many control barriers had ordered that kind of memory.
+    pub unordered_anywhere: FxHashSet<(u32, u32, u32)>,
     /// [`Planted::AtomicsOfOthersForgotten`](crate::faults::Planted).
     pub only_last_atomic: bool,
 }

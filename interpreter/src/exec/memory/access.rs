@@ -307,7 +307,7 @@ impl Machine<'_> {
             let slot = self.active[at] as usize;
             let (pointer, open) = self.usable(inst, slot, access.base)?;
             if open != 0 {
-                self.store_anywhere(inst, access.space, pointer);
+                self.store_anywhere(inst, access.space, pointer, access.volatile)?;
                 continue;
             }
             if access.texel && pointer == NO_TEXEL {
@@ -350,6 +350,9 @@ impl Machine<'_> {
         if self.is(Planted::VolatileInOrder) {
             return Ok(0);
         }
+        if self.may_be_anywhere(object) {
+            return Ok(self.reasons.taint(Why::Path, inst.place));
+        }
         let key = (object, (first / u64::from(self.code.granule.max(1))) as u32);
         let is_open = self.knowledge.contended.contains(&key);
         let found = if is_open { Ok(false) } else { self.memory.touch(object, first, size, slot, writes, self.layout) };
@@ -365,6 +368,14 @@ impl Machine<'_> {
         }
         self.last_atomic = Some(self.steps);
         Ok(self.reasons.taint(Why::Order, inst.place))
+    }
+
+    /// True if another invocation may write to any byte of an object now, by an atomic or a volatile store at an open address.
+    fn may_be_anywhere(&self, object: u32) -> bool {
+        let bytes = &self.memory.objects[object as usize];
+        let barriers = self.memory.barriers[bytes.domain];
+        let found = self.knowledge.may_be_anywhere(self.workgroup, object, bytes.domain != 0, barriers);
+        found && !self.is(Planted::OpenAddressInOrder)
     }
 
     /// True if this is a store of what is there, and such stores are allowed: [`PipelineOptions::equal_stores`](crate::PipelineOptions).
@@ -423,8 +434,9 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// A store to an open address may go to any byte of its variable: the pointer is the variable's, without the index that is open.
-    fn store_anywhere(&mut self, inst: &Inst, space: Space, pointer: u64) {
+    /// A store to an open address may go to any byte of its variable: the pointer is the variable's, without the index that is open. One that is no race
+    /// with others' may also come behind those that are executed later here.
+    fn store_anywhere(&mut self, inst: &Inst, space: Space, pointer: u64, unordered: bool) -> Result<(), Stop> {
         let taint = self.reasons.taint(Why::Path, inst.place);
         let code = self.code;
         let binding = |object: &Bytes| match object.object.map(|object| &code.objects[object as usize].kind) {
@@ -436,13 +448,17 @@ impl Machine<'_> {
             _ => self.memory.resolve(space, pointer).map(|(object, _)| object),
         };
         let of_found = found.and_then(|found| binding(&self.memory.objects[found as usize]));
-        let Memory { objects, budget, .. } = &mut *self.memory;
+        let Memory { objects, budget, unordered_anywhere, barriers, .. } = &mut *self.memory;
         for (index, object) in objects.iter_mut().enumerate().filter(|(_, object)| !object.read_only) {
             let same_binding = of_found.is_some() && of_found == binding(object);
             if found.is_none_or(|found| found == index as u32) || same_binding {
                 object.taints.reset(taint, budget);
+                if unordered && unordered_anywhere.insert((self.workgroup, index as u32, barriers[object.domain])) {
+                    budget.take(4 * size_of::<(u32, u32, u32)>())?;
+                }
             }
         }
+        Ok(())
     }
 
     fn store_cells(&mut self, inst: &Inst, access: &Access, ins: &[Reg]) -> Result<(), Stop> {
@@ -528,7 +544,7 @@ impl Machine<'_> {
             if open != 0 {
                 let taint = self.reasons.taint(Why::Path, inst.place);
                 if op != AtomicOp::Load {
-                    self.store_anywhere(inst, access.space, pointer);
+                    self.store_anywhere(inst, access.space, pointer, true)?;
                 }
                 if inst.d != NONE {
                     self.columns.set(inst.d, slot, 0, taint);
@@ -560,14 +576,11 @@ impl Machine<'_> {
             let contended = known || others && self.knowledge.no_claims;
             let domain = self.memory.objects[object as usize].domain;
             let barriers = self.memory.barriers[domain];
-            let why = if self.knowledge.may_be_lost_to(self.workgroup, domain, barriers)
-                && !self.is(Planted::LostLanesLeaveAtomics)
-            {
-                Some(Why::Path)
-            } else {
-                contended.then_some(Why::Order)
-            };
-            self.atomic_lane(inst, (object, offset), slot, op, scalar, why, mixed)?;
+            let lost = self.knowledge.may_be_lost_to(self.workgroup, domain, barriers)
+                && !self.is(Planted::LostLanesLeaveAtomics);
+            let anywhere = self.may_be_anywhere(object);
+            let why = if lost || anywhere { Some(Why::Path) } else { contended.then_some(Why::Order) };
+            self.atomic_lane(inst, (object, offset), slot, op, scalar, why, mixed || anywhere)?;
         }
         if op != AtomicOp::Store {
             self.memory.read_atomically(&self.active);
