@@ -7,7 +7,7 @@ use tangle_generator::{Config, Profile, from_seed};
 use tangle_interpreter::faults::Planted;
 use tangle_interpreter::trace::{Instance, Observer};
 use tangle_interpreter::{
-    Buffer, Dispatch, End, LaneMap, LanePosition, Limits, Module, Outcome, Pipeline, PipelineOptions, Tier,
+    Buffer, Dispatch, End, Error, LaneMap, LanePosition, Limits, Module, Outcome, Pipeline, PipelineOptions, Tier,
 };
 use tangle_oracle::map;
 use tangle_oracle::predict::{ExpectedLog, predict};
@@ -130,19 +130,28 @@ pub fn options(case: &Case) -> PipelineOptions {
     PipelineOptions { specialization, tier: Some(tier(case.tier)), ..PipelineOptions::default() }
 }
 
-/// Runs the module of a case.
-pub fn interpret(case: &Case, words: &[u32], lane_map: LaneMap, fault: Option<Planted>) -> Result<Outcome, String> {
+/// Runs the module of a case; `None` if whether its behaviour is undefined is open.
+pub fn interpret(
+    case: &Case,
+    words: &[u32],
+    lane_map: LaneMap,
+    fault: Option<Planted>,
+) -> Result<Option<Outcome>, String> {
     let module = Module::parse(words).map_err(|error| error.to_string())?;
     let mut pipeline = Pipeline::new(&module, &options(case)).map_err(|error| error.to_string())?;
     if let Some(fault) = fault {
         pipeline = pipeline.with_fault(fault);
     }
     let observer = std::env::var_os("TANGLE_TRACE").map(|_| Printer);
-    match observer {
+    let outcome = match observer {
         Some(mut printer) => pipeline.run_with(&dispatch(case, lane_map), Some(&mut printer)),
         None => pipeline.run(&dispatch(case, lane_map)),
+    };
+    match outcome {
+        Ok(outcome) => Ok(Some(outcome)),
+        Err(Error::Undecided(_)) => Ok(None),
+        Err(error) => Err(error.to_string()),
     }
-    .map_err(|error| error.to_string())
 }
 
 /// Prints subgroup operations, for people who look at a difference.
@@ -172,6 +181,8 @@ impl Observer for Printer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub cases: u64,
+    /// Cases of which the interpreter does not know whether their behaviour is undefined.
+    pub undecided: u64,
     /// Words that both say are determined; they are equal.
     pub compared: u64,
     /// Words that only one of them says are determined.
@@ -183,6 +194,7 @@ pub struct Counts {
 impl Counts {
     pub fn add(&mut self, other: Counts) {
         self.cases += other.cases;
+        self.undecided += other.undecided;
         self.compared += other.compared;
         self.only_tree += other.only_tree;
         self.only_interpreter += other.only_interpreter;
@@ -232,7 +244,9 @@ pub fn expect(case: &Case, size: u32, placement: Placement) -> Result<Expectatio
 /// # Errors
 /// Where they differ, in words.
 pub fn compare(case: &Case, words: &[u32], expected: &Expectation, fault: Option<Planted>) -> Result<Counts, String> {
-    let outcome = interpret(case, words, expected.lane_map.clone(), fault)?;
+    let Some(outcome) = interpret(case, words, expected.lane_map.clone(), fault)? else {
+        return Ok(Counts { undecided: 1, ..Counts::default() });
+    };
     if let End::Undefined(undefined) = &outcome.end {
         return Err(undefined.to_string());
     }
