@@ -34,6 +34,7 @@ faults! {
     // Switches.
     SwitchDefaultOnly: "every selector goes to the default",
     SwitchLosesFallthrough: "lanes that fall through leave the switch",
+    LoopEnteredBehindHeader: "a loop is entered behind the instructions of its header",
     LostLanesIgnored: "lanes whose path is open are taken to be with nobody",
     SwitchAlwaysExact: "lanes with different selectors are taken to be together in a case construct",
     // Phis, calls, variables.
@@ -102,11 +103,12 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 16] = [
+    pub const BY_HAND: [Planted; 17] = [
         Planted::PhisOneByOne,
         Planted::UniformWithoutAll,
         Planted::ReconvergesAfterCall,
         Planted::NoBitFoundIsZero,
+        Planted::LoopEnteredBehindHeader,
         Planted::LostLanesIgnored,
         Planted::OpenBarrierOrdersNothing,
         Planted::BarrierHidesLostWrites,

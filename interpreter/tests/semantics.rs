@@ -1145,6 +1145,39 @@ fn check_assembly(body: &str, expected: &str) {
     assert_eq!(text(&run(&assembled(body), Tier::Maximal, None)), expected, "{body}");
 }
 
+/// "If control flow is uniform upon entry into a structured loop": what a call in the header makes of it is within the loop. spirv-opt's `--merge-blocks`
+/// makes such headers of `do { f(); } while (false)`.
+#[test]
+fn a_call_in_the_header_of_a_loop() {
+    let body = "OpBranch %loop
+        %loop = OpLabel
+        %called = OpFunctionCall %void %f
+        %again = OpULessThan %bool %lane %0
+        OpLoopMerge %done %loop None
+        OpBranchConditional %again %loop %done
+        %done = OpLabel
+        BALLOT %after
+        STORE 0 %after
+        OpControlBarrier %2 %2 %0
+        OpReturn
+        OpFunctionEnd
+        %f = OpFunction %void None %fn
+        %first = OpLabel
+        %own = OpLoad %uint %index
+        %some = OpULessThan %bool %own %4
+        OpSelectionMerge %end None
+        OpBranchConditional %some %early %end
+        %early = OpLabel
+        OpReturn
+        %end = OpLabel
+        OpReturn";
+    for tier in [Tier::Plain, Tier::SubgroupUniform, Tier::Maximal] {
+        assert_eq!(text(&run(&assembled(body), tier, None)), EIGHT_FF, "{tier:?}");
+    }
+    let faulty = run(&assembled(body), Tier::Plain, Some(Planted::LoopEnteredBehindHeader));
+    assert!(matches!(faulty.end, End::Undefined(what) if what.rule == Rule::BarrierInDivergence));
+}
+
 /// The header is the continue target and the only block; two phis take each other's value.
 #[test]
 fn a_loop_of_one_block_with_phis_that_swap() {

@@ -102,24 +102,28 @@ impl<'a> Machine<'a> {
         }
     }
 
-    pub(super) fn terminator(&mut self, index: u32, block: &'a Block, lanes: Lanes) -> Result<Option<Running>, Stop> {
-        match block.merge {
-            Merge::Loop(merge, continues) => {
-                let again = self.frames.last().is_some_and(|top| top.kind == Kind::Loop && top.header == index);
-                if !again {
-                    self.push(self.frame(Kind::Loop, &lanes, [index, merge, continues], (NO_BLOCK, 0)))?;
-                }
+    /// Lanes come to a block. A loop is entered at the begin of its header, with all that the header calls: the header is part of every iteration.
+    pub(super) fn enter_block(&mut self, index: u32, block: &Block, lanes: &Lanes) -> Result<(), Stop> {
+        let Merge::Loop(merge, continues) = block.merge else { return Ok(()) };
+        if self.frames.last().is_some_and(|top| top.kind == Kind::Loop && top.header == index) {
+            return Ok(());
+        }
+        self.push(self.frame(Kind::Loop, lanes, [index, merge, continues], (NO_BLOCK, 0)))
+    }
+
+    pub(super) fn terminator(&mut self, block: &'a Block, lanes: Lanes) -> Result<Option<Running>, Stop> {
+        if let (Merge::Loop(..), true) = (block.merge, self.is(Planted::LoopEnteredBehindHeader)) {
+            let entry = self.entry(&lanes);
+            self.frames.iter_mut().rev().take(1).for_each(|frame| frame.entry = entry.clone());
+        }
+        if let Merge::Selection(merge) = block.merge {
+            let mut frame = self.frame(Kind::Selection, &lanes, [NO_BLOCK, merge, NO_BLOCK], (NO_BLOCK, 0));
+            if let Term2::Switch { labels, .. } = &block.term {
+                frame.kind = Kind::Switch;
+                let inside = labels.iter().filter(|label| **label != merge && !self.is_awaited(**label));
+                frame.labels = inside.map(|label| (*label, Lanes::none(self.n))).collect();
             }
-            Merge::Selection(merge) => {
-                let mut frame = self.frame(Kind::Selection, &lanes, [NO_BLOCK, merge, NO_BLOCK], (NO_BLOCK, 0));
-                if let Term2::Switch { labels, .. } = &block.term {
-                    frame.kind = Kind::Switch;
-                    let inside = labels.iter().filter(|label| **label != merge && !self.is_awaited(**label));
-                    frame.labels = inside.map(|label| (*label, Lanes::none(self.n))).collect();
-                }
-                self.push(frame)?;
-            }
-            Merge::None => {}
+            self.push(frame)?;
         }
         match &block.term {
             Term2::Branch(edge) => Ok(self.take(edge, lanes)),

@@ -284,6 +284,9 @@ impl<'a> Machine<'a> {
         let code = self.code;
         let block = &code.blocks[index as usize];
         self.make_active(&lanes);
+        if at == block.first {
+            self.enter_block(index, block, &lanes)?;
+        }
         for at in at..block.end {
             let inst = &code.insts[at as usize];
             if let Op::Call(callee) = inst.op {
@@ -317,7 +320,7 @@ impl<'a> Machine<'a> {
             let detail = format!("{} instructions were executed", self.limit);
             return Err(self.undefined(Rule::NoTermination, block.place, self.active.clone(), detail));
         }
-        self.terminator(index, block, lanes)
+        self.terminator(block, lanes)
     }
 
     // ---- at the end ----
