@@ -32,7 +32,7 @@
 //!
 //! | step | effect |
 //! |---|---|
-//! | a header is executed by `A` | a frame is pushed; for a loop's header that is reached by its back edge, the frame is there already |
+//! | a header is executed by `A` | a frame is pushed: a loop's at the begin of its header, unless the back edge leads there, a selection's at its branch |
 //! | `A` branches to `B` | phis of `B` take their values at once; if `B` is `H`, `M`, `C` or a label of an open frame of this call, innermost first, `A` joins that set, else it runs `B` |
 //! | a conditional branch | `A` divides; both parts branch |
 //! | `OpSwitch` | `A` divides by selector; parts that go to labels of the frame join their sets |

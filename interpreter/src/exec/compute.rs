@@ -470,7 +470,8 @@ impl Machine<'_> {
         };
         let ignores_overflow = self.is(Planted::DotOverflows);
         self.general(inst, &operands, &|x: &[u64]| {
-            let sum: i128 = (0..n).map(|i| value(x[i], signs.0) * value(x[n + i], signs.1)).sum();
+            let products = || (0..n).map(|i| value(x[i], signs.0) * value(x[n + i], signs.1));
+            let sum: i128 = products().sum();
             if !saturate {
                 return Ok(sum as u64 & alu::mask(to));
             }
@@ -482,7 +483,6 @@ impl Machine<'_> {
             };
             // "If any of the multiplications or additions, with the exception of the final accumulation, overflow or underflow, the result of the
             // instruction is undefined": in some order one does if all positive products together do, or all negative ones.
-            let products = || (0..n).map(|i| value(x[i], signs.0) * value(x[n + i], signs.1));
             let (least, most) =
                 (products().map(|x| x.min(0)).sum::<i128>(), products().map(|x| x.max(0)).sum::<i128>());
             if (least < low || most > high) && !ignores_overflow {

@@ -114,7 +114,9 @@ impl<'a> Machine<'a> {
     pub(super) fn terminator(&mut self, block: &'a Block, lanes: Lanes) -> Result<Option<Running>, Stop> {
         if let (Merge::Loop(..), true) = (block.merge, self.is(Planted::LoopEnteredBehindHeader)) {
             let entry = self.entry(&lanes);
-            self.frames.iter_mut().rev().take(1).for_each(|frame| frame.entry = entry.clone());
+            if let Some(frame) = self.frames.last_mut() {
+                frame.entry = entry;
+            }
         }
         if let Merge::Selection(merge) = block.merge {
             let mut frame = self.frame(Kind::Selection, &lanes, [NO_BLOCK, merge, NO_BLOCK], (NO_BLOCK, 0));
