@@ -71,7 +71,7 @@ fn each_instruction(words: &[u32], mut take: impl FnMut(dr::Instruction) -> Resu
 
 #[derive(Default)]
 struct Reader {
-    /// Words of a literal of each number type, and of what has such a type; none for a width that `rspirv` does not know.
+    /// Words of a literal of each number type, and of what has such a type, where that is not one word; none for a width that `rspirv` does not know.
     literals: FxHashMap<u32, Option<usize>>,
 }
 
@@ -172,7 +172,10 @@ impl Reader {
                 None => return,
             },
         };
-        self.literals.insert(id, literal);
+        // One word is what an unknown type has, too.
+        if literal != Some(1) {
+            self.literals.insert(id, literal);
+        }
     }
 
     /// An instruction as `rspirv` reads it: one with rare operands, or a wrong one.

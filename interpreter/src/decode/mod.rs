@@ -199,12 +199,17 @@ pub(crate) fn float_width(scalar: Scalar) -> Result<u8, Error> {
     }
 }
 
+/// A map that does not grow before it has so many entries.
+fn room_for<K, V>(entries: usize) -> FxHashMap<K, V> {
+    FxHashMap::with_capacity_and_hasher(entries, Default::default())
+}
+
 pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decoded, Error> {
     let count = module.count;
     if count > MAX_INSTRUCTIONS {
         return Err(Error::Memory(format!("{count} instructions")));
     }
-    let mut decoder = Decoder::new(&module.dr, options);
+    let mut decoder = Decoder::new(&module.dr, count, options);
     let read = decoder.globals().and_then(|(entry_id, interface)| {
         decoder.functions(entry_id)?;
         Ok((entry_id, interface))
@@ -225,20 +230,23 @@ pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decod
 }
 
 impl<'a> Decoder<'a> {
-    fn new(module: &'a dr::Module, options: &'a PipelineOptions) -> Decoder<'a> {
+    /// `count`: instructions of the module.
+    fn new(module: &'a dr::Module, count: usize, options: &'a PipelineOptions) -> Decoder<'a> {
+        let names = Names { ids: room_for(module.debug_names.len()), ..Names::default() };
+        let code = Code { granule: 8, insts: Vec::with_capacity(count), ..Code::default() };
         Decoder {
             module,
             options,
             types: Types::default(),
             type_ids: FxHashMap::default(),
             pointer_strides: FxHashMap::default(),
-            decorations: FxHashMap::default(),
+            decorations: room_for(module.annotations.len()),
             members: FxHashMap::default(),
             constants: FxHashMap::default(),
             constant_columns: FxHashMap::default(),
-            defs: FxHashMap::default(),
-            code: Code { granule: 8, ..Code::default() },
-            names: Names::default(),
+            defs: room_for(count),
+            code,
+            names,
             function_ids: FxHashMap::default(),
             glsl: BTreeSet::new(),
             ignored_sets: BTreeSet::new(),

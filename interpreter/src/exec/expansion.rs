@@ -10,7 +10,7 @@
 //! hand it on. What comes from memory that others see, from a subgroup operation, or from any other function is a value as it stands.
 
 use super::accuracy::{Number, between_all, widen};
-use super::format::{add, exponent_of, format, mul};
+use super::format::{add, exponent_of, format, mul, power};
 use crate::code::Reg;
 
 /// The unit of what is not known exactly.
@@ -175,7 +175,7 @@ impl Expansion {
     /// No order of operations rounds, if none overflows.
     fn fits(&self, digits: i32) -> bool {
         let (low, high) = self.exact;
-        low == high && self.unit != INEXACT && self.magnitude <= 2f64.powi(self.unit.saturating_add(digits))
+        low == high && self.unit != INEXACT && self.magnitude <= power(self.unit.saturating_add(digits))
     }
 
     /// Where the result lies in a format of this width, however the expression is rearranged; `tiny` is what is lost where a part is too small for a
@@ -184,7 +184,7 @@ impl Expansion {
         let (digits, least, most) = format(w);
         let (low, high) = self.exact;
         // Not a comparison the other way round: what is no number is none.
-        let is_bounded = self.reach.max(self.magnitude) < 2f64.powi(most) * 2.0;
+        let is_bounded = self.reach.max(self.magnitude) < power(most) * 2.0;
         if !is_bounded {
             return None;
         }
@@ -193,7 +193,7 @@ impl Expansion {
         }
         let roundings = self.terms + self.degree - 2.0;
         // A little more, for what the host loses.
-        let relative = (roundings * 2f64.powi(1 - digits).ln_1p()).exp_m1() * 1.000_001;
+        let relative = (roundings * power(1 - digits).ln_1p()).exp_m1() * 1.000_001;
         let error = self.magnitude * relative + (roundings + 1.0) * tiny * self.reach;
         Some((low - error, high + error))
     }

@@ -20,7 +20,7 @@ use super::accuracy::{
     sine, widen, within_ulps,
 };
 use super::expansion::{Expansion, bytes_of_column};
-use super::format::{add, decode, encode, exponent_of, format, mul, nearest, neighbours, scaled, ulp};
+use super::format::{add, decode, encode, exponent_of, format, mul, nearest, neighbours, power, scaled, ulp};
 use super::reasons::POISON;
 use super::stop::Stop;
 use crate::alu;
@@ -29,15 +29,6 @@ use crate::decode::FloatModes;
 use crate::faults::Planted;
 use crate::lanes::Lanes;
 use crate::outcome::Why;
-
-/// A power of two.
-#[inline]
-fn power(exponent: i32) -> f64 {
-    match u64::try_from(exponent + 1023) {
-        Ok(biased @ 1..=2046) => f64::from_bits(biased << 52),
-        _ => 2f64.powi(exponent),
-    }
-}
 
 impl Machine<'_> {
     pub(super) fn modes(&self, w: u8) -> FloatModes {

@@ -1,5 +1,14 @@
 //! Floating-point formats: conversions between bits and numbers, rounding to neighbours, sums and products with their exactness.
 
+/// A power of two, made from its bits where it is a normal number.
+#[inline]
+pub(super) fn power(exponent: i32) -> f64 {
+    match u64::try_from(exponent.saturating_add(1023)) {
+        Ok(biased @ 1..=2046) => f64::from_bits(biased << 52),
+        _ => 2f64.powi(exponent),
+    }
+}
+
 /// Significant bits, smallest exponent of a normal number, largest one.
 pub(crate) fn format(w: u8) -> (i32, i32, i32) {
     match w {
@@ -15,10 +24,10 @@ pub(crate) fn decode(w: u8, bits: u64) -> f64 {
         16 => {
             let (sign, exponent, fraction) = (bits >> 15 & 1, (bits >> 10 & 0x1F) as i32, (bits & 0x3FF) as f64);
             let magnitude = match exponent {
-                0 => fraction * 2f64.powi(-24),
+                0 => fraction * power(-24),
                 31 if fraction == 0.0 => f64::INFINITY,
                 31 => f64::NAN,
-                _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
+                _ => (1024.0 + fraction) * power(exponent - 25),
             };
             if sign == 1 { -magnitude } else { magnitude }
         }
@@ -39,7 +48,7 @@ pub(crate) fn encode(w: u8, x: f64) -> Option<u64> {
             }
             let sign = if x < 0.0 { 0x8000u64 } else { 0 };
             let exponent = (((x.to_bits() >> 52) & 0x7FF) as i32 - 1023).max(-14);
-            let scaled = x.abs() * 2f64.powi(10 - exponent);
+            let scaled = x.abs() * power(10 - exponent);
             if exponent > 15 || scaled.fract() != 0.0 {
                 return None;
             }
@@ -62,7 +71,7 @@ pub(super) fn neighbours(w: u8, x: f64) -> (f64, f64) {
     }
     let (digits, least, _) = format(w);
     let exponent = (((x.to_bits() >> 52) & 0x7FF) as i32 - 1023).max(least);
-    let unit = 2f64.powi(exponent - (digits - 1));
+    let unit = power(exponent - (digits - 1));
     ((x / unit).floor() * unit, (x / unit).ceil() * unit)
 }
 
@@ -84,7 +93,7 @@ pub(crate) fn add(x: f64, y: f64) -> (f64, bool) {
 pub(crate) fn mul(x: f64, y: f64) -> (f64, bool) {
     let product = x * y;
     // Below this the error of the product is no number of 64 bits.
-    let has_error = product.abs() > 2f64.powi(-960) || x == 0.0 || y == 0.0;
+    let has_error = product.abs() > power(-960) || x == 0.0 || y == 0.0;
     (product, has_error && x.mul_add(y, -product) == 0.0)
 }
 
@@ -94,13 +103,13 @@ pub(super) fn ulp(w: u8, x: f64) -> f64 {
     let (digits, least, _) = format(w.min(32));
     // A little more than that makes good for what the host's functions lose.
     let exponent = (x.abs() * 1.000_001).log2().floor().clamp(f64::from(least), 1023.0) as i32;
-    2f64.powi(exponent - digits + 1) * 1.000_001
+    power(exponent - digits + 1) * 1.000_001
 }
 
 /// The exponent `e` of a number that is not 0 and of magnitude `2^e` to less than `2^(e+1)`.
 pub(crate) fn exponent_of(x: f64) -> i32 {
     match (x.to_bits() >> 52 & 0x7FF) as i32 {
-        0 => exponent_of(x * 2f64.powi(64)) - 64,
+        0 => exponent_of(x * power(64)) - 64,
         biased => biased - 1023,
     }
 }
@@ -108,6 +117,6 @@ pub(crate) fn exponent_of(x: f64) -> i32 {
 /// `x × 2^n`; within the distance of two denormals of it where it is one.
 pub(super) fn scaled(x: f64, n: i32) -> f64 {
     let step = n.clamp(-1000, 1000);
-    let y = x * 2f64.powi(step);
+    let y = x * power(step);
     if step == n || y == 0.0 { y } else { scaled(y, n - step) }
 }
