@@ -11,7 +11,7 @@
 //! drivers = ["llvmpipe"]                    # the drivers that have it, in Vulkan's words (`driverName`); or compilers, "hlsl@dxc"; or "spirv-opt"
 //! devices = ["lavapipe-*-w512"]             # only on devices of these names
 //! note = "…"
-//! case = "cases/….json"                     # and signature, skeleton, example, effect, avoid, passes_without: as in `known.rs`
+//! case = "cases/….json"                     # and signature, skeleton, example, pass, effect, avoid, passes_without: as in `known.rs`
 //!
 //! [[versions]]                              # what was seen, version by version
 //! driver = "llvmpipe"
@@ -160,6 +160,9 @@ pub struct Record {
     /// As in [`crate::known`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<PathBuf>,
+    /// As in [`crate::known`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pass: Option<String>,
     /// As in [`crate::known`].
     #[serde(default)]
     pub effect: Effect,

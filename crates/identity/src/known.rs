@@ -10,6 +10,7 @@
 //! skeleton = "after-loop"                   # the shape of the minimal program, as `tangle fuzz --minimize` prints it
 //! case = "loop-value.json"                  # a minimal case, beside this file: its skeleton counts
 //! example = "shuffle.json"                  # a case that shows it, for `tangle matrix`; it identifies nothing
+//! pass = "loop-unroll"                      # of a bug of spirv-opt: a pass that the minimal program's module cannot be made without
 //! effect = "dies"                           # of skeleton and case: "wrong" results, which is what is meant without it, or the driver "dies"
 //! first_bad = "22.2.0"                      # for people
 //! last_bad = "22.3.7"
@@ -20,7 +21,8 @@
 //!
 //! A skeleton is a coarse thing, so that more has to fit. The operations: where the skeleton of a `case` does not name them, a minimal program has to
 //! have one of the same category. The operators: where a `case` has neither operations nor control flow, a program has to have half of those of the `case`. The effect: a crash is not what gives wrong results. And who made the module: what
-//! only `spirv-opt`'s module of a program gives (the minimiser has tried the front end's) is not what the front end's gives.
+//! only `spirv-opt`'s module of a program gives (the minimiser has tried the front end's) is not what the front end's gives. The pass: the minimiser leaves
+//! out all that are not needed, so that a bug with a `pass` is identified by minimal programs only, whatever its signature.
 //!
 //! Without `avoid`, it is what the minimal `case` is made of ([`Combination::of_minimal`]).
 
@@ -33,6 +35,7 @@ use tangle_generator::Combination;
 use tangle_program::case::Case;
 use tangle_program::subgroup::Category;
 use tangle_program::tree::{Expr, Stmt, walk_block};
+use tangle_program::variant::single_passes;
 
 use crate::book::{Record, is_page};
 use crate::change::Change;
@@ -62,6 +65,7 @@ struct Entry {
     skeleton: Option<String>,
     case: Option<PathBuf>,
     example: Option<PathBuf>,
+    pass: Option<String>,
     #[serde(default)]
     effect: Effect,
     #[serde(default)]
@@ -100,6 +104,8 @@ pub struct Bug {
     pub passes_without: BTreeSet<Change>,
     /// Whether it takes a module that `spirv-opt` made.
     optimised: bool,
+    /// The pass of `spirv-opt` that does it.
+    pass: Option<String>,
 }
 
 /// What minimal programs of a bug have in common.
@@ -181,7 +187,7 @@ impl Known {
     /// The known bug that a signature alone identifies.
     pub fn by_signature(&self, device: &DeviceId, signature: &Signature) -> Option<&Bug> {
         let text = signature.to_string();
-        self.bugs_on(device).find(|bug| bug.signature.as_ref().is_some_and(|regex| regex.is_match(&text)))
+        self.bugs_on(device).find(|bug| bug.pass.is_none() && bug.has_signature(&text))
     }
 
     /// The known bug that a minimised case shows.
@@ -200,10 +206,11 @@ impl Known {
         let effect = Effect::of(signature.kind);
         let fits = |bug: &&Bug| {
             let made_alike = bug.effect == Effect::Dies || bug.optimised == minimal.variant.is_optimised();
-            effect == Some(bug.effect) && made_alike && bug.shapes.iter().any(is_it)
+            effect == Some(bug.effect) && made_alike && bug.is_of_pass(minimal) && bug.shapes.iter().any(is_it)
         };
         let by_skeleton = self.bugs_on(device).find(fits);
-        by_skeleton.or_else(|| self.by_signature(device, signature))
+        let text = signature.to_string();
+        by_skeleton.or_else(|| self.bugs_on(device).find(|bug| bug.is_of_pass(minimal) && bug.has_signature(&text)))
     }
 
     /// The known bug whose programs fail like this and pass with one of these changes.
@@ -231,6 +238,17 @@ impl Bug {
         }
         let is_here = |pattern: &String| glob(pattern, &device.name, None) || glob(pattern, &device.driver, None);
         self.devices.is_empty() || self.devices.iter().any(is_here)
+    }
+
+    fn has_signature(&self, text: &str) -> bool {
+        self.signature.as_ref().is_some_and(|regex| regex.is_match(text))
+    }
+
+    /// True if the pass that does it, if one does, is among those of a minimal program.
+    fn is_of_pass(&self, minimal: &Case) -> bool {
+        let Some(pass) = &self.pass else { return true };
+        let name = |flag: &str| flag.trim_start_matches('-').split('=').next() == Some(pass);
+        single_passes(&minimal.variant.flags()).iter().any(|flag| name(flag))
     }
 }
 
@@ -264,6 +282,7 @@ fn of_page(record: Record, file: &Path) -> Result<Bug, String> {
         skeleton: record.skeleton.clone(),
         case: record.case.clone(),
         example: record.example.clone(),
+        pass: record.pass.clone(),
         effect: record.effect,
         first_bad: String::new(),
         last_bad: String::new(),
@@ -303,6 +322,7 @@ impl Entry {
             signature: self.signature.map(|text| Regex::new(&text)).transpose().map_err(|error| problem(&error))?,
             shapes,
             effect: self.effect,
+            pass: self.pass,
             optimised: minimal.is_some_and(|case| case.variant.is_optimised()),
             avoid,
             passes_without: self.passes_without.into_iter().collect(),
@@ -411,6 +431,31 @@ mod tests {
             let found = known.by_case(&device, &signature, &minimal).map(|bug| bug.name.as_str());
             assert_eq!(found, bug, "{name} {variant} {}", kind.name());
         }
+    }
+
+    /// Several passes break one rule.
+    #[test]
+    fn bugs_of_passes_are_told_apart_by_the_pass() {
+        let bug = |pass: &str| format!("[[bug]]\nname = '{pass}'\nsignature = 'not decorated'\npass = '{pass}'\n");
+        let known = read(&(bug("loop-unroll") + &bug("loop-invariant-code-motion"))).expect("it is good");
+        let device = DeviceId { name: "mine".into(), driver: String::new() };
+        let signature = Signature { kind: Kind::Toolchain, detail: Detail::Text("not decorated NonUniform".into()) };
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/regressions/negated_int8.json");
+        let case = Case::from_json(&fs::read_to_string(path).expect("it is there")).expect("a case");
+        for (variant, bug) in [
+            (Variant::Passes(vec!["ccp", "loop-invariant-code-motion"]), Some("loop-invariant-code-motion")),
+            (Variant::Passes(vec!["loop-unroll"]), Some("loop-unroll")),
+            // `-O` has it.
+            (Variant::Performance, Some("loop-unroll")),
+            (Variant::Passes(vec!["ccp"]), None),
+            (Variant::Unoptimised, None),
+        ] {
+            let minimal = Case { variant: variant.clone(), ..case.clone() };
+            let found = known.by_case(&device, &signature, &minimal).map(|bug| bug.name.as_str());
+            assert_eq!(found, bug, "{variant}");
+        }
+        // Nothing is said of a program that is not minimal.
+        assert!(known.by_signature(&device, &signature).is_none());
     }
 
     /// A switch with an operation in it is the shape of many bugs.
