@@ -266,3 +266,25 @@ fn the_commit_is_found_among_two_hundred() {
     command.current_dir(&folder);
     finish(command).fails_with(&["has changes that are not committed"]);
 }
+
+/// What `spirv-opt` did is entered as its bug, with the pass: a program of another shape, or another pass, is another bug.
+#[test]
+fn a_bug_of_the_optimiser_is_entered_as_such() {
+    let place = tempfile::tempdir().expect("a temporary folder");
+    let case = root().join("known/spirv-opt-nonuniform-in-unrolled-loop/case.json");
+    let mut command = tangle(["minimize", "--device", "interpreter@4", "--time", "60s", "--out"]);
+    command.arg(place.path().join("small")).arg(case);
+    finish(command).expect(1);
+    bugs(place.path(), &["add", "small", "--id", "unroll"]).expect(0);
+    let page = fs::read_to_string(place.path().join("known/unroll.toml")).expect("it is there");
+    for line in
+        ["drivers = [\"spirv-opt\"]", "pass = \"loop-unroll\"", "signature = \"toolchain: the module has undefined"]
+    {
+        assert!(page.contains(line), "{line}\n{page}");
+    }
+    bugs(place.path(), &["add", "small", "--id", "again"]).fails_with(&["the book has it: unroll"]);
+    let other = page.replace("loop-unroll", "loop-invariant-code-motion").replace("id = \"unroll\"", "id = \"other\"");
+    fs::remove_file(place.path().join("known/unroll.toml")).expect("it is there");
+    fs::write(place.path().join("known/other.toml"), other).expect("there is room");
+    bugs(place.path(), &["add", "small", "--id", "again"]).expect(0);
+}

@@ -16,7 +16,6 @@ use tangle_campaign::target::Target;
 use tangle_files::{create_folder, write_atomically};
 use tangle_identity::book::{Book, Event, OPTIMISER, Record, Seen, SeenVersion, State, version_numbers};
 use tangle_identity::duplicates::{Relation, compare};
-use tangle_identity::known::Effect;
 use tangle_identity::{BugId, DeviceId, Known, Signature};
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::Severity;
@@ -25,6 +24,7 @@ use tangle_report::export::{bundle, exportable};
 use tangle_report::html::bugs::{bug, file_name, index};
 use tangle_report::reporter::{Html, Markdown, Reporter as _};
 use tangle_report::subject::{Basis, Subject};
+use tangle_runner::toolchain;
 
 use super::args::{DeviceArgs, Found, read_case};
 use super::blame::SwitchArgs;
@@ -259,9 +259,14 @@ fn add(args: &AddArgs) -> anyhow::Result<Found> {
         anyhow::ensure!(args.again, "the book has it: {} (--again adds it nevertheless)", bug.name);
     }
     let member = |name: &str| finding.device_info[name].as_str().unwrap_or_default().trim().to_owned();
-    let (driver, version) = (member("driver_name"), member("driver_info"));
+    let variant = &finding.case.variant;
+    let (driver, version) = match member("driver_name") {
+        // Modules are executed by tangle itself: the minimiser has tried the front end's.
+        none if none.is_empty() && variant.is_optimised() => (OPTIMISER.to_owned(), toolchain::optimiser_version()),
+        driver => (driver, member("driver_info")),
+    };
     let shape = BugId::of(&finding.signature, &finding.case).to_string();
-    // A device that is part of tangle has no driver.
+    // Other devices that are part of tangle have no driver.
     let of = if driver.is_empty() { &finding.device } else { &driver };
     let made = || format!("{}-{}", slug(&format!("{of} {shape}"), 48), &content_hash(&finding.case)[..6]);
     let id = args.id.clone().unwrap_or_else(made);
@@ -275,20 +280,22 @@ fn add(args: &AddArgs) -> anyhow::Result<Found> {
         }
     }
     let tracker = args.tracker.clone().unwrap_or_default();
-    let record = Record {
+    let has_driver = !driver.is_empty();
+    let seen = SeenVersion { driver: driver.clone(), version, result: Seen::Bad };
+    let mut record = Record {
         title: args.title.clone().unwrap_or_else(|| format!("{of}: {shape}")),
         state: if tracker.is_empty() { State::New } else { State::Reported },
         tracker,
         severity: finding.signature.severity(),
-        versions: vec![SeenVersion { driver: driver.clone(), version, result: Seen::Bad }],
-        drivers: vec![driver.clone()].into_iter().filter(|driver| !driver.is_empty()).collect(),
+        versions: has_driver.then_some(seen).into_iter().collect(),
+        drivers: has_driver.then_some(driver).into_iter().collect(),
         case: Some(Path::new(&id).join("case.json")),
-        effect: Effect::of(finding.signature.kind).unwrap_or_default(),
         switches: finding.switches.clone().into_iter().collect(),
         history: vec![Event { date: today(), what: format!("added from a finding on {}", finding.device) }],
         id,
         ..Record::default()
     };
+    record.identify(&finding.signature, &finding.case);
     save(&book, &record)?;
     say!("{}", book.file(&record.id).display())?;
     Ok(Found::Nothing)

@@ -34,8 +34,9 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 use tangle_generator::Combination;
-use tangle_program::case::Tier;
+use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::Severity;
+use tangle_program::variant::Variant;
 
 use crate::change::Change;
 use crate::entry::{DeviceId, Effect, KnownError};
@@ -258,10 +259,24 @@ impl Record {
         is_driver && is_device
     }
 
+    /// What identifies it beside its minimal case, which is [`Record::case`]: programs of many shapes make a compiler fail, so that what it said counts, too;
+    /// and of `spirv-opt` the last pass, as all of a minimal list are needed.
+    pub fn identify(&mut self, signature: &Signature, minimal: &Case) {
+        self.effect = Effect::of(signature.kind).unwrap_or_default();
+        if Effect::of(signature.kind).is_some() {
+            return;
+        }
+        self.signature = Some(regex::escape(&signature.to_string()));
+        if let Variant::Passes(passes) = &minimal.variant {
+            self.pass = passes.last().map(|pass| (*pass).to_owned());
+        }
+    }
+
     /// True if a failure may be this bug: where a signature identifies it, the failure has that signature.
     pub fn may_be(&self, failure: &Signature) -> bool {
-        let by_signature = self.signature.as_deref().filter(|_| self.case.is_none() && self.skeleton.is_none());
-        by_signature.is_none_or(|text| Regex::new(text).is_ok_and(|regex| regex.is_match(&failure.to_string())))
+        self.signature
+            .as_deref()
+            .is_none_or(|text| Regex::new(text).is_ok_and(|regex| regex.is_match(&failure.to_string())))
     }
 
     /// True if a compiler of shaders or the optimiser has it, and no driver.

@@ -5,12 +5,12 @@
 //! name = "loop-value"                       # unique in the file
 //! link = "https://gitlab.freedesktop.org/…" # the tracker
 //! devices = ["lvp", "llvmpipe Mesa 22.*"]   # names as `tangle devices` shows them, or driver name and version; none: every device
-//! # What identifies the bug; one of these is enough:
+//! # What identifies the bug; one of these is enough, and of several all have to fit:
 //! signature = "^hang: while creating"       # a regular expression, found anywhere in a finding's signature
 //! skeleton = "after-loop"                   # the shape of the minimal program, as `tangle fuzz --minimize` prints it
 //! case = "loop-value.json"                  # a minimal case, beside this file: its skeleton counts
 //! example = "shuffle.json"                  # a case that shows it, for `tangle matrix`; it identifies nothing
-//! pass = "loop-unroll"                      # of a bug of spirv-opt: a pass that the minimal program's module cannot be made without
+//! pass = "loop-unroll"                      # beside one of them, of a bug of spirv-opt: a pass that the minimal program's module needs
 //! effect = "dies"                           # of skeleton and case: "wrong" results, which is what is meant without it, or the driver "dies"
 //! first_bad = "22.2.0"                      # for people
 //! last_bad = "22.3.7"
@@ -22,7 +22,7 @@
 //! A skeleton is a coarse thing, so that more has to fit. The operations: where the skeleton of a `case` does not name them, a minimal program has to
 //! have one of the same category. The operators: where a `case` has neither operations nor control flow, a program has to have half of those of the `case`. The effect: a crash is not what gives wrong results. And who made the module: what
 //! only `spirv-opt`'s module of a program gives (the minimiser has tried the front end's) is not what the front end's gives. The pass: the minimiser leaves
-//! out all that are not needed, so that a bug with a `pass` is identified by minimal programs only, whatever its signature.
+//! out all that are not needed. So a bug with anything beside its signature is identified by minimal programs only.
 //!
 //! Without `avoid`, it is what the minimal `case` is made of ([`Combination::of_minimal`]).
 
@@ -187,7 +187,8 @@ impl Known {
     /// The known bug that a signature alone identifies.
     pub fn by_signature(&self, device: &DeviceId, signature: &Signature) -> Option<&Bug> {
         let text = signature.to_string();
-        self.bugs_on(device).find(|bug| bug.pass.is_none() && bug.has_signature(&text))
+        let alone = |bug: &&Bug| bug.signature.is_some() && bug.shapes.is_empty() && bug.pass.is_none();
+        self.bugs_on(device).find(|bug| alone(bug) && bug.may_have(&text))
     }
 
     /// The known bug that a minimised case shows.
@@ -204,13 +205,20 @@ impl Known {
                 && shown.iter().flatten().any(|shown| *shown == known.skeleton)
         };
         let effect = Effect::of(signature.kind);
-        let fits = |bug: &&Bug| {
-            let made_alike = bug.effect == Effect::Dies || bug.optimised == minimal.variant.is_optimised();
-            effect == Some(bug.effect) && made_alike && bug.is_of_pass(minimal) && bug.shapes.iter().any(is_it)
-        };
-        let by_skeleton = self.bugs_on(device).find(fits);
         let text = signature.to_string();
-        by_skeleton.or_else(|| self.bugs_on(device).find(|bug| bug.is_of_pass(minimal) && bug.has_signature(&text)))
+        let fits = |bug: &&Bug| {
+            let by_shape = !bug.shapes.is_empty();
+            // A signature says what comes of it.
+            let made_alike = bug.effect == Effect::Dies || bug.optimised == minimal.variant.is_optimised();
+            let has_effect = bug.signature.is_some() || effect == Some(bug.effect) && made_alike;
+            (by_shape || bug.signature.is_some())
+                && bug.may_have(&text)
+                && bug.may_be_of(minimal)
+                && (!by_shape || has_effect && bug.shapes.iter().any(is_it))
+        };
+        // What more has to fit for comes first.
+        let by_shape = self.bugs_on(device).find(|bug| !bug.shapes.is_empty() && fits(bug));
+        by_shape.or_else(|| self.bugs_on(device).find(fits))
     }
 
     /// The known bug whose programs fail like this and pass with one of these changes.
@@ -240,12 +248,13 @@ impl Bug {
         self.devices.is_empty() || self.devices.iter().any(is_here)
     }
 
-    fn has_signature(&self, text: &str) -> bool {
-        self.signature.as_ref().is_some_and(|regex| regex.is_match(text))
+    /// True if failures of this signature can be the bug.
+    fn may_have(&self, signature: &str) -> bool {
+        self.signature.as_ref().is_none_or(|regex| regex.is_match(signature))
     }
 
     /// True if the pass that does it, if one does, is among those of a minimal program.
-    fn is_of_pass(&self, minimal: &Case) -> bool {
+    fn may_be_of(&self, minimal: &Case) -> bool {
         let Some(pass) = &self.pass else { return true };
         let name = |flag: &str| flag.trim_start_matches('-').split('=').next() == Some(pass);
         single_passes(&minimal.variant.flags()).iter().any(|flag| name(flag))

@@ -290,6 +290,9 @@ const PERFORMANCE: &[&str] = &[
     "simplify-instructions",
 ];
 
+/// `--ssa-rewrite` and this one are the same pass (`CreateLocalMultiStoreElimPass`).
+const LOCAL_MULTI_STORE: &str = "eliminate-local-multi-store";
+
 /// What `spirv-opt -Os` runs (`Optimizer::RegisterSizePasses`).
 const SIZE: &[&str] = &[
     "wrap-opkill",
@@ -445,6 +448,20 @@ impl Variant {
             list.push(pass);
         }
         Variant::Passes(list)
+    }
+
+    /// `-O` and `-Os` as a list of passes, from which some can be left out. What is not of [`PASSES`] is missing in it.
+    pub fn listed(&self) -> Option<Variant> {
+        let passes = match self {
+            Variant::Performance => PERFORMANCE,
+            Variant::Size => SIZE,
+            _ => return None,
+        };
+        let known = |pass: &&str| {
+            let name = pass.split('=').next().map(|name| if name == "ssa-rewrite" { LOCAL_MULTI_STORE } else { name });
+            PASSES.into_iter().find(|known| Some(*known) == name)
+        };
+        Some(Variant::of_passes(passes.iter().filter_map(known)))
     }
 
     /// Why `spirv-opt` promises nothing of this list of passes: one is not where its documentation wants it. What it makes of a module
@@ -647,5 +664,13 @@ mod tests {
         assert!(Variant::Unoptimised.flags().is_empty());
         assert_eq!(Variant::Size.flags(), ["-Os"]);
         assert_eq!(Variant::Passes(vec!["ccp", "merge-blocks"]).flags(), ["--ccp", "--merge-blocks"]);
+        for (variant, missing) in
+            [(Variant::Performance, &["wrap-opkill"][..]), (Variant::Size, &["wrap-opkill", "eliminate-dead-members"])]
+        {
+            let listed = variant.listed().expect("it has passes");
+            assert_eq!(listed.unpromised(), None);
+            assert_eq!(listed.flags().len() + missing.len(), single_passes(&variant.flags()).len(), "{listed}");
+        }
+        assert_eq!(Variant::Unoptimised.listed(), None);
     }
 }

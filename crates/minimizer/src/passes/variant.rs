@@ -5,9 +5,10 @@ use tangle_program::variant::{Printing, Variant};
 
 use super::candidates::{Candidates, chunks, each};
 
-/// The front end's module as it is; then fewer passes of the optimiser, or fewer freedoms of the printer.
+/// The front end's module as it is; then `-O` and `-Os` as a list of passes; then fewer passes of the optimiser, or fewer freedoms of the printer.
 pub fn candidates(case: &Case) -> Candidates<'_> {
     let mut variants = vec![Variant::Unoptimised];
+    variants.extend(case.variant.listed());
     if let Variant::Passes(passes) = &case.variant {
         for (start, length) in chunks(passes.len()) {
             let mut fewer = passes.clone();
