@@ -280,15 +280,13 @@ fn add(args: &AddArgs) -> anyhow::Result<Found> {
         }
     }
     let tracker = args.tracker.clone().unwrap_or_default();
-    let has_driver = !driver.is_empty();
-    let seen = SeenVersion { driver: driver.clone(), version, result: Seen::Bad };
     let mut record = Record {
         title: args.title.clone().unwrap_or_else(|| format!("{of}: {shape}")),
         state: if tracker.is_empty() { State::New } else { State::Reported },
         tracker,
         severity: finding.signature.severity(),
-        versions: has_driver.then_some(seen).into_iter().collect(),
-        drivers: has_driver.then_some(driver).into_iter().collect(),
+        versions: vec![SeenVersion { driver: driver.clone(), version, result: Seen::Bad }],
+        drivers: vec![driver].into_iter().filter(|driver| !driver.is_empty()).collect(),
         case: Some(Path::new(&id).join("case.json")),
         switches: finding.switches.clone().into_iter().collect(),
         history: vec![Event { date: today(), what: format!("added from a finding on {}", finding.device) }],
