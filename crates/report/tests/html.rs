@@ -68,6 +68,7 @@ fn findings_make_whole_pages() {
             };
             let subject = Subject {
                 shader: SavedShader { glsl: glsl(&case), spirv: Vec::new(), disassembly: String::new() },
+                beside: Vec::new(),
                 basis: Basis::Observed { observation: seen, promise: PROMISE },
                 signature: Some(signature),
                 report: String::new(),
