@@ -10,7 +10,13 @@ use std::sync::OnceLock;
 use common::*;
 use tangle_analysis::cost::log_stride;
 use tangle_campaign::executor::reference::Reference;
-use tangle_program::case::Case;
+use tangle_features::Api;
+use tangle_oracle::faults::fragment::FragmentFault;
+use tangle_oracle::faults::items::ItemFault;
+use tangle_oracle::faults::workgroup::WorkgroupFault;
+use tangle_oracle::judge::{Observation, Verdict, judge};
+use tangle_oracle::map::SizePromise;
+use tangle_program::case::{Case, Draw, Items, Launch, Stage};
 use tangle_runner::DriverConfig;
 
 const PASSED: i32 = 0;
@@ -90,10 +96,10 @@ fn build(bundle: &Path) -> PathBuf {
     program
 }
 
-/// The driver of a device, by the device's name.
+/// The Vulkan driver of a device, by the device's name.
 fn driver(device: &str) -> Option<DriverConfig> {
     let name = device.split('#').next().unwrap_or(device);
-    tangle_runner::drivers(None).ok()?.into_iter().find(|driver| driver.name == name)
+    tangle_runner::drivers(None).ok()?.into_iter().find(|driver| driver.name == name && driver.api == Api::Vulkan)
 }
 
 /// Runs a program as tangle starts its workers on a driver.
@@ -110,16 +116,17 @@ fn on_driver(driver: &DriverConfig, program: &Path, arguments: &[&str]) -> (i32,
     (ran.status.code().unwrap_or(-1), format!("{}{}", ran.stdout, ran.stderr))
 }
 
-/// The cases that bundles are made of: real failures of drivers, and a few programs that are right on all.
+/// The cases that bundles are made of: real failures of drivers, fragment shaders, and a few programs that are right on all.
 fn cases() -> Vec<PathBuf> {
-    let regressions = root().join("corpus/regressions");
-    let files = tree(&regressions).into_iter().map(|file| regressions.join(file));
+    let folders = ["corpus/regressions", "corpus/fragments"].map(|folder| root().join(folder));
+    let files = folders.into_iter().flat_map(|folder| tree(&folder).into_iter().map(move |file| folder.join(file)));
     let is_case = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
     let vectors = ["V03", "V08", "V13", "V16"].map(vector);
     files.filter(is_case).chain(vectors).collect()
 }
 
-/// A bundle of a case as a device runs it, and the exit code that its program must have; `None` if the device cannot run it.
+/// A bundle of a case as a device runs it, and the exit code that its program must have; `None` if the device cannot run it, or if there is
+/// no module.
 fn bundle_on(folder: &Path, case: &Path, device: &DeviceFacts) -> Option<(PathBuf, i32)> {
     let out = folder.join("bundle");
     let ran = run(["export", &shown(case), "--device", &device.name, "--out", &shown(&out)]);
@@ -127,6 +134,10 @@ fn bundle_on(folder: &Path, case: &Path, device: &DeviceFacts) -> Option<(PathBu
         return None;
     }
     ran.expect(0);
+    // A compiler that fails leaves nothing to run.
+    if !out.join("shader.spv").is_file() {
+        return None;
+    }
     let fails = read(&out.join("README.md")).contains("## How it fails");
     Some((out, if fails { FAILED } else { PASSED }))
 }
@@ -216,53 +227,157 @@ fn a_finding_elsewhere_passes_on_a_right_device() {
     if !can_build() {
         return;
     }
-    let case = shown(&vector("V16"));
-    // What the bundle expects holds for subgroups of 8, the reference device's, at the tier of the case.
-    let Some(driver) = device_that_passes(&case, 8).and_then(|device| driver(&device.name)) else {
-        note!("no device of this machine passes V16 with subgroups of 8: the bundle of a finding elsewhere is not run");
-        return;
-    };
-    let folder = scratch();
-    let found = folder.path().join("found");
-    let planted = "reference:mask_always_full";
-    run(["run", &case, "--save", &shown(&found), "--device", planted]).expect(1);
-    let finding = tree(&found).into_iter().find(|path| path.ends_with("finding.json")).expect("it was saved");
-    let finding = found.join(finding).parent().expect("it is in a folder").to_owned();
-    let bundle = export(folder.path(), &[&shown(&finding)]);
-    let readme = read(&bundle.join("README.md"));
-    for part in ["## How it fails", "## Why this is wrong", "## Reproduce", "## Environment", "| subgroup | lane |"] {
-        assert!(readme.contains(part), "{part}: {readme}");
+    for (text, size, fault) in [
+        (read(&vector("V16")), 8, "mask_always_full"),
+        (in_stage("V16", Stage::Mesh), 8, "mask_always_full"),
+        (in_stage("V16", Stage::Task), 8, "mask_always_full"),
+        (in_stage("V16", Stage::Fragment), 8, "mask_always_full"),
+        // Vertex shaders have subgroups on SwiftShader only, at tier plain.
+        (in_stage("V04", Stage::Vertex).replace("\"maximal\"", "\"plain\""), 4, "mask_always_full"),
+    ] {
+        let folder = scratch();
+        let case = shown(&folder.path().join("case.json"));
+        std::fs::write(&case, &text).expect("it can be written");
+        let stage = Case::from_json(&text).expect("a case").entry_point.stage.name();
+        let found = folder.path().join("found");
+        let planted = format!("reference:{fault}@{size}");
+        run(["run", &case, "--save", &shown(&found), "--device", &planted]).expect(1);
+        let finding = tree(&found).into_iter().find(|path| path.ends_with("finding.json")).expect("it was saved");
+        let finding = found.join(finding).parent().expect("it is in a folder").to_owned();
+        let bundle = export(folder.path(), &[&shown(&finding)]);
+        let readme = read(&bundle.join("README.md"));
+        for part in ["## How it fails", "## Why this is wrong", "## Reproduce", "## Environment", "| subgroup | lane |"]
+        {
+            assert!(readme.contains(part), "{stage}: {part}: {readme}");
+        }
+        // What the bundle expects holds for subgroups of this size, at the tier of the case.
+        let Some(driver) = device_that_passes(&case, size).and_then(|device| driver(&device.name)) else {
+            note!(
+                "no device of this machine passes the {stage} shader with subgroups of {size}: its bundle is not run"
+            );
+            continue;
+        };
+        let (code, output) = on_driver(&driver, &build(&bundle), &["", "3"]);
+        assert_eq!(code, PASSED, "{stage}: {output}");
+        assert!(output.contains("0 of 3 runs failed"), "{stage}: {output}");
     }
-    let (code, output) = on_driver(&driver, &build(&bundle), &["", "3"]);
-    assert_eq!(code, PASSED, "{output}");
-    assert!(output.contains("0 of 3 runs failed"), "{output}");
 }
 
-/// Gives the exported program logs in place of a device's.
+/// Gives the exported program a lane map and logs in place of a device's, whose subgroups are of 8.
 const FED: &str = r#"
 #define main repro_main
 #include "repro.c"
 #undef main
 int main(int argc, char **argv)
 {
-    static uint32_t logs[ALL * LOG_STRIDE];
+    static uint32_t map[MAP_LENGTH], logs[ALL * LOG_STRIDE];
     FILE *file = argc == 2 ? fopen(argv[1], "rb") : NULL;
-    if (file == NULL || fread(logs, 4, ALL * LOG_STRIDE, file) != ALL * LOG_STRIDE)
+    if (file == NULL || fread(map, 4, MAP_LENGTH, file) != MAP_LENGTH || fread(logs, 4, ALL * LOG_STRIDE, file) != ALL * LOG_STRIDE)
         return OTHER;
-    return check_logs(expected_map, logs) && check_relations(expected_map, logs) ? PASSED : FAILED;
+    struct device device = {.subgroup = {.subgroupSize = 8}};
+    struct work work = {0};
+    work.buffers[MAP].words = map;
+    work.buffers[LOG].words = logs;
+    return judge(&device, &work);
 }
 "#;
 
-/// The exit code of an exported program that sees what a reference device logs.
+/// Builds the program of a bundle so that [`fed`] can feed it.
 #[track_caller]
-fn fed(program: &Path, case: &Case, device: &str) -> i32 {
-    let device: Reference = device.parse().expect("there is such a device");
+fn build_fed(bundle: &Path) -> PathBuf {
+    let source = bundle.join("fed.c");
+    std::fs::write(&source, FED).expect("it can be written");
+    let program = bundle.with_file_name("fed");
+    compile(&source, &program).unwrap_or_else(|error| panic!("{}: {error}", bundle.display()));
+    program
+}
+
+/// The exit code of an exported program that sees what a reference device makes of the case.
+#[track_caller]
+fn fed(program: &Path, case: &Case, seen: &Observation) -> i32 {
     let stride = log_stride(case) as usize;
-    let logs = device.observe(case).expect("it is well-formed").logs;
-    let padded = logs.iter().flat_map(|log| log.iter().copied().chain(std::iter::repeat(0)).take(stride));
-    let file = program.with_file_name("logs");
-    std::fs::write(&file, padded.flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).expect("it can be written");
-    Command::new(program).arg(&file).status().expect("it was just built").code().unwrap_or(-1)
+    let padded = seen.logs.iter().flat_map(|log| log.iter().copied().chain(std::iter::repeat(0)).take(stride));
+    let words = seen.map.iter().copied().chain(padded);
+    let file = program.with_file_name("seen");
+    std::fs::write(&file, words.flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).expect("it can be written");
+    Command::new(program).arg(&file).output().expect("it was just built").status.code().unwrap_or(-1)
+}
+
+/// What a reference device makes of a case.
+#[track_caller]
+fn seen_by(device: &str, case: &Case) -> Observation {
+    let device: Reference = device.parse().expect("there is such a device");
+    device.observe(case).expect("it is well-formed")
+}
+
+/// Lane maps and logs of devices with planted faults: the program fails where tangle does.
+#[test]
+fn the_c_program_catches_planted_faults_of_every_stage() {
+    if !can_build() {
+        return;
+    }
+    let faults = [
+        FragmentFault::ALL.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
+        ItemFault::ALL.iter().map(|fault| fault.name()).collect(),
+        WorkgroupFault::ALL.iter().map(|fault| fault.name()).collect(),
+        vec!["mask_always_full".into(), "elect_highest".into()],
+    ];
+    let promise = SizePromise { default: 8, min: 8, max: 8 };
+    let corpus = |name: &str| read(&root().join(format!("corpus/{name}.json")));
+    for (text, least) in [
+        (corpus("fragments/demote_invocation"), 15),
+        (corpus("fragments/terminate_helpers"), 10),
+        (in_stage("V16", Stage::Fragment), 15),
+        (in_stage("V16", Stage::Vertex), 8),
+        (in_stage("V16", Stage::TessellationControl), 8),
+        (in_stage("V16", Stage::TessellationEvaluation), 8),
+        (in_stage("V16", Stage::Geometry), 8),
+        (in_stage("V16", Stage::Mesh), 1),
+        (in_stage("V16", Stage::Task), 1),
+    ] {
+        let folder = scratch();
+        let file = folder.path().join("case.json");
+        std::fs::write(&file, &text).expect("it can be written");
+        let case = Case::from_json(&text).expect("a case");
+        let program = build_fed(&export(folder.path(), &[&shown(&file), "--subgroup-size", "8"]));
+        let stage = case.entry_point.stage.name();
+        assert_eq!(fed(&program, &case, &seen_by("reference", &case)), PASSED, "{stage}");
+        let mut caught = 0;
+        for fault in faults.iter().flatten() {
+            let seen = seen_by(&format!("reference:{fault}"), &case);
+            let verdict = judge(&case, &seen, promise).verdict;
+            let expected: &[i32] = match verdict {
+                Verdict::Pass => &[PASSED],
+                Verdict::Vacuous => &[PASSED, CANNOT_RUN],
+                _ => &[FAILED],
+            };
+            let code = fed(&program, &case, &seen);
+            assert!(expected.contains(&code), "{stage}, {fault}: {code} where tangle says {verdict:?}");
+            caught += u32::from(code == FAILED);
+        }
+        assert!(caught >= least, "{stage}: {caught} faults are caught");
+        note!("{stage}: the exported program catches {caught} planted faults");
+    }
+}
+
+/// A vector as a case of another stage, at tier maximal, as JSON.
+#[track_caller]
+fn in_stage(vector_name: &str, stage: Stage) -> String {
+    let mut case = Case::from_json(&read(&vector(vector_name))).expect("a case");
+    let invocations = case.entry_point.invocations();
+    case.entry_point.stage = stage;
+    case.entry_point.spirv = case.entry_point.spirv.max(stage.first_spirv());
+    if stage == Stage::Fragment {
+        // Two quads, both with fragments and helpers. A triangle that ends outside of the framebuffer may be cut in two.
+        assert_eq!(invocations, 8, "{vector_name} is another now");
+        let triangles = vec![[[0, 0], [4, 0], [0, 2]]];
+        case.entry_point.launch = Launch::Draw(Draw { width: 4, height: 2, triangles, full_quads: false });
+    }
+    if stage.item_names().is_some() {
+        case.entry_point.launch = Launch::Items(Items { size: invocations, count: 1 });
+        case.data.inputs.iter_mut().for_each(|input| input.resize((invocations * Items::EXECUTIONS) as usize, 0));
+    }
+    serde_json::to_string(&case).expect("it was JSON")
 }
 
 /// A segment of a switch with two labels: at tier plain it is the device's choice whether lanes with different selectors are together.
@@ -304,13 +419,14 @@ fn bundles_check_the_relation_that_is_broken_in_an_open_tangle() {
         if !can_build() {
             continue;
         }
-        let fed_source = bundle.join("fed.c");
-        std::fs::write(&fed_source, FED).expect("it can be written");
-        let program = folder.path().join("fed");
-        compile(&fed_source, &program).unwrap_or_else(|error| panic!("{fault}: {error}"));
-        assert_eq!(fed(&program, &case, &faulty), FAILED, "{fault}");
+        let program = build_fed(&bundle);
+        assert_eq!(fed(&program, &case, &seen_by(&faulty, &case)), FAILED, "{fault}");
         for right in ["reference", "reference:minimal"] {
-            assert_eq!(fed(&program, &case, right), PASSED, "{fault}: {right} has another choice, and is right");
+            assert_eq!(
+                fed(&program, &case, &seen_by(right, &case)),
+                PASSED,
+                "{fault}: {right} has another choice, and is right"
+            );
         }
     }
 }
@@ -360,6 +476,9 @@ fn find_tool(variable: &str, name: &str) -> Option<PathBuf> {
 /// Neither checks the rules of the lane map. VkRunner cannot require a subgroup size, and its C version cannot find devices of
 /// Vulkan 1.3.
 fn can_carry(bundle: &Path, file: &str) -> bool {
+    if !bundle.join(file).is_file() {
+        return false;
+    }
     let script = read(&bundle.join(file));
     if script.contains("It expects nothing") {
         return false;
@@ -425,23 +544,27 @@ fn what_cannot_be_exported_is_told() {
     assert!(!Path::new(&out).exists());
 }
 
-/// A folder with the name of a compute bundle and a shader of another stage in it would be a false reproducer.
+/// A bundle has the formats that can launch the stage, and its README names no other command.
 #[test]
-fn a_shader_of_another_stage_is_not_exported_as_a_compute_shader() {
-    let folder = scratch();
-    let case = shown(&root().join("corpus/fragments/demote_in_loop.json"));
-    let out = shown(&folder.path().join("bundle"));
-    let refused = ["no bundle has fragment shaders yet", "compute"];
-    run(["export", &case, "--subgroup-size", "8", "--out", &out]).fails_with(&refused);
-    let book = folder.path().join("book");
-    std::fs::create_dir(&book).expect("ours");
-    let page = format!("id = \"a\"\ncase = \"{case}\"\n");
-    std::fs::write(book.join("a.toml"), page).expect("ours");
-    let book = shown(&book);
-    let file = ["bugs", "file", "a", "--book", &book, "--device", "reference"];
-    run(file.into_iter().chain(["--out", &out])).fails_with(&refused);
-    assert!(!Path::new(&out).exists());
-    // The text alone is of any stage, and names no program that is not there.
-    let ran = run(file).expect(0);
-    assert!(ran.stdout.contains("fragment shaders") && !ran.stdout.contains("repro.c"), "{ran}");
+fn a_bundle_has_what_its_stage_can_have() {
+    let fragments = read(&root().join("corpus/fragments/demote_in_loop.json"));
+    for (case, command, has_amber) in [
+        (fragments, "vkCmdDraw(commands, VERTICES", true),
+        (in_stage("V16", Stage::Geometry), "vkCmdDraw(commands, VERTICES", true),
+        (in_stage("V16", Stage::Mesh), "vkCmdDrawMeshTasksEXT", false),
+    ] {
+        let folder = scratch();
+        let file = folder.path().join("case.json");
+        std::fs::write(&file, case).expect("it can be written");
+        let bundle = export(folder.path(), &[&shown(&file), "--subgroup-size", "8"]);
+        let [program, readme] = ["repro.c", "README.md"].map(|name| read(&bundle.join(name)));
+        assert!(program.contains(command) && !program.contains("vkCmdDispatch"), "{program}");
+        assert_eq!(
+            (bundle.join("case.amber").is_file(), bundle.join("case.shader_test").is_file()),
+            (has_amber, false)
+        );
+        assert_eq!(readme.contains("amber -d -v"), has_amber, "{readme}");
+        assert_eq!(readme.contains("Amber has no task and mesh shaders"), !has_amber, "{readme}");
+        assert!(readme.contains("only compute shaders are exported to VkRunner"), "{readme}");
+    }
 }

@@ -201,13 +201,17 @@ impl Checker<'_> {
         let [x, y, triangle] = self.place(index);
         // Lane 4q is at the left above; the others follow by rows.
         let along = |side: u32, bit: u32| if bit == 1 { side.checked_sub(1) } else { side.checked_add(1) };
-        let x = if which & 1 == 1 { along(x, record.lane & 1)? } else { x };
-        let y = if which & 2 == 2 { along(y, record.lane >> 1 & 1)? } else { y };
+        let x = if which & 1 == 1 { along(x, record.lane & 1) } else { Some(x) };
+        let y = if which & 2 == 2 { along(y, record.lane >> 1 & 1) } else { Some(y) };
+        // A pixel at the left or upper edge has no neighbour on that side.
+        let place = x.zip(y).map(|(x, y)| [x, y, triangle]);
         let [columns, rows, _] = self.draw.grid();
-        let expected = (triangle * rows + y) * columns + x;
-        let Some((number, helper)) = reported(word, lane).filter(|&(number, _)| number == expected) else {
+        let expected = place.map(|[x, y, triangle]| (triangle * rows + y) * columns + x);
+        let report = reported(word, lane).filter(|&(number, _)| Some(number) == expected);
+        let Some((place, (number, helper))) = place.zip(report) else {
+            let neighbour = place.map_or("outside of the framebuffer".to_owned(), |[x, y, _]| format!("at ({x}, {y})"));
             let seen = format!(
-                "{} is lane {}; lane {lane} has to be its neighbour at ({x}, {y}), and reports {word:#x}",
+                "{} is lane {}; lane {lane} has to be its neighbour {neighbour}, and reports {word:#x}",
                 self.name(index),
                 record.lane
             );
@@ -215,7 +219,7 @@ impl Checker<'_> {
             return None;
         };
         let there = *by_lane.entry(lane).or_insert((number, helper));
-        if there != (number, helper) || !helper && !self.draw.covers([x, y, triangle]) {
+        if there != (number, helper) || !helper && !self.draw.covers(place) {
             let seen =
                 format!("lane {lane} is {there:?} to one lane of the quad and {:?} to another", (number, helper));
             self.fault(MapRule::Quads, seen);
@@ -282,4 +286,28 @@ pub(crate) fn words(draw: &Draw, layout: &Layout) -> Vec<u32> {
         }
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map::LaneMap;
+
+    /// The records agree with each other, and the first pixel's neighbour would be outside of the framebuffer.
+    #[test]
+    fn h2_quads_that_are_mirrored_are_wrong_at_the_edge() {
+        let case = include_str!("../../corpus/fragments/demote_invocation.json");
+        let case = Case::from_json(case).expect("a case of the corpus");
+        let promise = SizePromise { default: 8, min: 8, max: 8 };
+        let map = LaneMap::linear(&case, 8);
+        assert_eq!(check(&case, &map.words(&case), promise).1, []);
+        for across in [1, 2] {
+            let mut mirrored = map.groups[0].clone();
+            mirrored.index = (0..mirrored.slots).map(|slot| map.groups[0].index[slot ^ across]).collect();
+            let draw = case.entry_point.draw().expect("it is a fragment shader");
+            let (layout, faults) = check(&case, &words(draw, &mirrored), promise);
+            let rules: Vec<MapRule> = faults.iter().map(|fault| fault.rule).collect();
+            assert_eq!((layout, rules), (None, vec![MapRule::Quads]));
+        }
+    }
 }

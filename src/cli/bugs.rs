@@ -20,7 +20,7 @@ use tangle_identity::{BugId, DeviceId, Known, Signature};
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::Severity;
 use tangle_report::SavedFinding;
-use tangle_report::export::{bundle, exportable};
+use tangle_report::export::bundle;
 use tangle_report::html::bugs::{bug, file_name, index};
 use tangle_report::reporter::{Html, Markdown, Reporter as _};
 use tangle_report::subject::{Basis, Subject};
@@ -559,9 +559,6 @@ const TRIED_FOR_A_PICTURE: usize = 3;
 fn file(args: &FileArgs) -> anyhow::Result<Found> {
     let book = Book::read(&args.book.book)?;
     let record = find(&book, &args.id)?;
-    if let (Some(_), Some(case)) = (&args.out, case_of(&book, record)?) {
-        exportable(&case)?;
-    }
     // What has no device any more is shown as it was found, or as what the case has to do.
     let targets = targets(&args.devices, std::iter::once(record)).unwrap_or_else(|error| {
         say_stderr!("warning: no device: {error:#}");

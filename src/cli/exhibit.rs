@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tangle_campaign::clearest::{AtMaximal, at_maximal};
 use tangle_campaign::finding::describe;
-use tangle_campaign::prepare::{Prepared, prepare};
+use tangle_campaign::prepare::{self, Prepared, prepare};
 use tangle_campaign::target::{Conclusion, Finish, Jobs, Target};
 use tangle_identity::{Kind, Signature};
 use tangle_program::case::Case;
@@ -99,7 +99,11 @@ pub(super) fn of_case(case: Case) -> Subject {
 }
 
 fn with_shader(case: Case, shader: SavedShader) -> Subject {
-    Subject::of(case, shader, format!("tangle {}, {}", env!("CARGO_PKG_VERSION"), toolchain::version()))
+    // Where they do not compile, the case does not either.
+    let beside = prepare::beside(&case).unwrap_or_default().into_iter().map(|(stage, module)| (stage, module.0));
+    let beside = beside.collect();
+    let versions = format!("tangle {}, {}", env!("CARGO_PKG_VERSION"), toolchain::version());
+    Subject { beside, ..Subject::of(case, shader, versions) }
 }
 
 /// Runs the case and takes the outcome.

@@ -6,7 +6,7 @@ use tangle_campaign::target::Finish;
 use tangle_identity::Kind;
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::SubgroupSize;
-use tangle_report::export::{bundle, exportable};
+use tangle_report::export::bundle;
 use tangle_report::subject::{Basis, Elsewhere, Subject};
 
 use super::args::Found;
@@ -36,7 +36,6 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         return foreign::export(&finding, &args.out);
     }
     let mut subject = load(&args.case, &args.run)?;
-    exportable(&subject.case)?;
     if args.subgroup_size.is_some() {
         // What a device did on other lanes has no place beside these expectations.
         subject.basis = Basis::Nothing;

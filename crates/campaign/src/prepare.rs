@@ -10,7 +10,7 @@ use tangle_emit::spirv;
 use tangle_features::needs;
 use tangle_oracle::judge::Observation;
 use tangle_program::case::interface::{ARRAYS, CORNERS, INPUTS, LOG, MAP, UNIFORMS};
-use tangle_program::case::{self, Case, Draw, SpirvVersion, Stage, SubgroupSize};
+use tangle_program::case::{Case, SpirvVersion, Stage, SubgroupSize};
 use tangle_program::memory::buffer_bytes;
 use tangle_program::needs::resource_classes;
 use tangle_program::resource::ResourceClass;
@@ -130,7 +130,10 @@ pub(crate) fn made(case: &Case, source: &str, flags: &[String]) -> Result<Vec<u3
 }
 
 /// The modules of the shaders that stand beside that of the case ([`tangle_emit::glsl::stage::beside`]). The shaders are few, and compiled once.
-fn beside(case: &Case) -> Result<Vec<(Stage, Module)>, ToolchainError> {
+///
+/// # Errors
+/// If the toolchain fails.
+pub fn beside(case: &Case) -> Result<Vec<(Stage, Module)>, ToolchainError> {
     let compiled = |(stage, text)| Ok((stage, Module(compiled_once(text, case.entry_point.spirv)?.to_vec())));
     glsl::stage::beside(case).into_iter().map(compiled).collect()
 }
@@ -179,11 +182,9 @@ pub fn job_with<'a>(prepared: &Prepared, dialect: Dialect, cases: impl IntoItera
                 let (width, height) = case.entry_point.draw().map_or((1, 1), |draw| (draw.width, draw.height));
                 Pipeline::Fragment(Box::new(Raster { vertex: only(), width, height }))
             }
-            stage => Pipeline::Items(Box::new(ItemPipeline {
-                stage,
-                beside: beside(),
-                patches: matches!(stage, Stage::TessellationControl | Stage::TessellationEvaluation),
-            })),
+            stage => {
+                Pipeline::Items(Box::new(ItemPipeline { stage, beside: beside(), patches: stage.draws_patches() }))
+            }
         },
         required_subgroup_size: if let SubgroupSize::Required(size) = size { Some(size) } else { None },
         subgroup_flags: SubgroupFlags {
@@ -224,20 +225,11 @@ fn launch(case: &Case) -> Launch {
         buffers.push(Buffer { binding: UNIFORMS, kind: BufferKind::Uniform, init, read_back: ReadBackMode::None });
     }
     buffers.extend(resources(case));
-    let groups = match &case.entry_point.launch {
-        case::Launch::Workgroups(workgroups) => workgroups.count,
-        case::Launch::Draw(draw) => {
-            buffers.push(storage(CORNERS, Init::Data(corners(draw)), ReadBackMode::None));
-            [3 * draw.triangles.len() as u32, 1, 1]
-        }
-        case::Launch::Items(items) => match case.entry_point.stage {
-            Stage::Vertex => [items.size, items.count, 1],
-            // A vertex for each primitive.
-            _ => [items.count, 1, 1],
-        },
-    };
+    if let Some(draw) = case.entry_point.draw() {
+        buffers.push(storage(CORNERS, Init::Data(draw.corners()), ReadBackMode::None));
+    }
     let push_constants = case.data.push.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    Launch { groups, push_constants, buffers, ..Launch::default() }
+    Launch { groups: case.entry_point.counts(), push_constants, buffers, ..Launch::default() }
 }
 
 /// The resources of the arrays of descriptors that a program has.
@@ -261,13 +253,6 @@ fn resources(case: &Case) -> impl Iterator<Item = Buffer> + '_ {
         };
         case.data.resources.iter().copied().map(resource)
     })
-}
-
-/// Corners in clip coordinates: x and y of each, as floats. The viewport is the framebuffer.
-fn corners(draw: &Draw) -> Vec<u32> {
-    let clip = |at: u32, side: u32| (2.0 * f64::from(at) / f64::from(side) - 1.0) as f32;
-    let corners = draw.triangles.iter().flatten();
-    corners.flat_map(|&[x, y]| [clip(x, draw.width), clip(y, draw.height)]).map(f32::to_bits).collect()
 }
 
 /// `inputs[k][invocation]` as word `invocation * K + k`.

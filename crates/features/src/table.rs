@@ -520,41 +520,49 @@ features! {
     /// Subgroups in fragment shaders.
     SubgroupsInFragment = "VK_SHADER_STAGE_FRAGMENT_BIT" in Vulkan::Stage(vk::ShaderStageFlags::FRAGMENT.as_raw()), {
         asked_by: &[Ask::Stage(Stage::Fragment)],
+        amber: Some("SubgroupSupportedStages.fragment"),
     }
     /// Stores of fragment shaders.
     FragmentStoresAndAtomics = "fragmentStoresAndAtomics"
         in member!(PhysicalDeviceFeatures2.features.fragment_stores_and_atomics, VULKAN_1_1), {
         asked_by: &[Ask::Stage(Stage::Fragment)],
+        amber: Some("fragmentStoresAndAtomics"),
     }
     /// Subgroups in vertex shaders.
     SubgroupsInVertex = "VK_SHADER_STAGE_VERTEX_BIT" in Vulkan::Stage(vk::ShaderStageFlags::VERTEX.as_raw()), {
         asked_by: &[Ask::Stage(Stage::Vertex)],
+        amber: Some("SubgroupSupportedStages.vertex"),
     }
     /// Subgroups in tessellation control shaders.
     SubgroupsInTessellationControl = "VK_SHADER_STAGE_TESSELLATION_CONTROL_BIT"
         in Vulkan::Stage(vk::ShaderStageFlags::TESSELLATION_CONTROL.as_raw()), {
         asked_by: &[Ask::Stage(Stage::TessellationControl)],
+        amber: Some("SubgroupSupportedStages.tessellationControl"),
     }
     /// Subgroups in tessellation evaluation shaders.
     SubgroupsInTessellationEvaluation = "VK_SHADER_STAGE_TESSELLATION_EVALUATION_BIT"
         in Vulkan::Stage(vk::ShaderStageFlags::TESSELLATION_EVALUATION.as_raw()), {
         asked_by: &[Ask::Stage(Stage::TessellationEvaluation)],
+        amber: Some("SubgroupSupportedStages.tessellationEvaluation"),
     }
     /// Tessellation shaders.
     TessellationShader = "tessellationShader"
         in member!(PhysicalDeviceFeatures2.features.tessellation_shader, VULKAN_1_1), {
         asked_by: &[Ask::Stage(Stage::TessellationControl), Ask::Stage(Stage::TessellationEvaluation)],
         spirv: Spirv::capability(&[Capability::Tessellation]),
+        amber: Some("tessellationShader"),
     }
     /// Subgroups in geometry shaders.
     SubgroupsInGeometry = "VK_SHADER_STAGE_GEOMETRY_BIT" in Vulkan::Stage(vk::ShaderStageFlags::GEOMETRY.as_raw()), {
         asked_by: &[Ask::Stage(Stage::Geometry)],
+        amber: Some("SubgroupSupportedStages.geometry"),
     }
     /// Geometry shaders.
     GeometryShader = "geometryShader"
         in member!(PhysicalDeviceFeatures2.features.geometry_shader, VULKAN_1_1), {
         asked_by: &[Ask::Stage(Stage::Geometry)],
         spirv: Spirv::capability(&[Capability::Geometry]),
+        amber: Some("geometryShader"),
     }
     /// Stores and atomics of the stages before rasterisation.
     VertexPipelineStoresAndAtomics = "vertexPipelineStoresAndAtomics"
@@ -565,6 +573,7 @@ features! {
             Ask::Stage(Stage::TessellationEvaluation),
             Ask::Stage(Stage::Geometry),
         ],
+        amber: Some("vertexPipelineStoresAndAtomics"),
     }
     /// `demote` and `helperInvocationEXT()`.
     DemoteToHelperInvocation = "shaderDemoteToHelperInvocation"

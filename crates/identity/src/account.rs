@@ -88,6 +88,8 @@ pub struct Lane {
     pub subgroup: usize,
     /// `gl_SubgroupInvocationID`
     pub lane: usize,
+    /// True if it is a helper invocation at entry.
+    pub is_helper: bool,
     /// What it has to log.
     pub entries: Vec<Entry>,
     /// True if more may follow in an unknown way.
@@ -178,18 +180,25 @@ impl<'a> Account<'a> {
                 counter: None,
             };
             let ordinal = case.entry_point.ordinal(log.invocation);
-            let actual = observation.and_then(|seen| seen.logs.get(ordinal)).cloned().unwrap_or_default();
+            let layout = &map.groups[log.invocation.group.index()];
+            let is_helper = layout.helpers.contains(layout.subgroups[log.subgroup].first + log.lane);
+            // A helper may stand for a place that is a fragment in another quad: the log there is the fragment's.
+            let place = case.entry_point.workgroups().position(log.invocation.index);
+            let has_log = !is_helper || case.entry_point.draw().is_none_or(|draw| !draw.covers(place));
+            let seen = observation.filter(|_| has_log);
+            let actual = seen.and_then(|seen| seen.logs.get(ordinal)).cloned().unwrap_or_default();
             let mut lane = Lane {
                 invocation: log.invocation,
                 subgroup: log.subgroup,
                 lane: log.lane,
+                is_helper,
                 entries: log.entries.iter().zip(ends).map(entry).collect(),
                 open_end: log.open_end,
                 actual,
                 wrong: None,
                 rules: log.rules,
             };
-            lane.wrong = observation.and_then(|_| lane.first_wrong());
+            lane.wrong = seen.and_then(|_| lane.first_wrong());
             lane
         });
         let printed = tangle_emit::print(case);
@@ -217,6 +226,17 @@ impl<'a> Account<'a> {
     /// Lanes of the dispatch that go wrong anywhere.
     pub fn wrong_lanes(&self) -> usize {
         self.lanes.iter().filter(|lane| lane.wrong.is_some()).count()
+    }
+
+    /// Whose log is at each [place](tangle_program::case::EntryPoint::ordinal). No lane is there where nothing is known of an invocation.
+    pub fn by_ordinal(&self) -> Vec<Option<&Lane>> {
+        let mut places = vec![None; self.case.entry_point.invocations() as usize];
+        // A helper may stand for a place that is a fragment in another quad.
+        let helpers = self.lanes.iter().filter(|lane| lane.is_helper);
+        for lane in helpers.chain(self.lanes.iter().filter(|lane| !lane.is_helper)) {
+            places[self.case.entry_point.ordinal(lane.invocation)] = Some(lane);
+        }
+        places
     }
 
     /// The site of a step.

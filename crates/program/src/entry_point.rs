@@ -107,6 +107,11 @@ impl Stage {
         }
     }
 
+    /// True if what is drawn for it is patches.
+    pub const fn draws_patches(self) -> bool {
+        matches!(self, Stage::TessellationControl | Stage::TessellationEvaluation)
+    }
+
     /// True if its invocations are in workgroups. Elsewhere nothing but the draw is known of the invocation group of SPIR-V: "at least as large as
     /// a single point, line, triangle, or patch, and at most as large as a single rendering command" (SPIR-V 1.6 §2.2.5).
     pub const fn has_workgroups(self) -> bool {
@@ -240,6 +245,13 @@ impl Draw {
             _ if sides.contains(&0) => Centre::OnSide,
             _ => Centre::Inside,
         }
+    }
+
+    /// The corners in clip coordinates: x and y of each, as the bits of floats. The viewport is the framebuffer.
+    pub fn corners(&self) -> Vec<u32> {
+        let clip = |at: u32, side: u32| ((2.0 * f64::from(at) / f64::from(side) - 1.0) as f32).to_bits();
+        let corners = self.triangles.iter().flatten();
+        corners.flat_map(|&[x, y]| [clip(x, self.width), clip(y, self.height)]).collect()
     }
 
     /// True if the triangle has a fragment at this place of the grid.
@@ -387,6 +399,17 @@ impl EntryPoint {
         match &self.launch {
             Launch::Items(items) => Some(items),
             Launch::Workgroups(_) | Launch::Draw(_) => None,
+        }
+    }
+
+    /// What the command that launches it counts: workgroups in x, y and z, or vertices and instances of a draw.
+    pub fn counts(&self) -> [u32; 3] {
+        match &self.launch {
+            Launch::Workgroups(workgroups) => workgroups.count,
+            Launch::Draw(draw) => [3 * draw.triangles.len() as u32, 1, 1],
+            Launch::Items(items) if self.stage == Stage::Vertex => [items.size, items.count, 1],
+            // A vertex for each patch or primitive.
+            Launch::Items(items) => [items.count, 1, 1],
         }
     }
 

@@ -11,7 +11,7 @@ use tangle_identity::switches::Switches;
 use tangle_oracle::judge::Observation;
 use tangle_oracle::map::{LaneMap, MapFault, SizePromise};
 use tangle_oracle::predict::NotDefined;
-use tangle_program::case::Case;
+use tangle_program::case::{Case, Stage};
 
 use crate::saved::{Rate, SavedShader};
 use crate::wrong_step::WrongStep;
@@ -23,6 +23,9 @@ pub struct Subject {
     pub case: Case,
     /// Its shader and module; no module if the compiler failed on it.
     pub shader: SavedShader,
+    /// The modules of the other shaders of its pipeline ([`tangle_emit::glsl::stage::beside`]), with which exports run it; none if they are not
+    /// known.
+    pub beside: Vec<(Stage, Vec<u32>)>,
     /// The lane map that values are expected for.
     pub basis: Basis,
     /// What is wrong, if anything.
@@ -115,6 +118,7 @@ impl Subject {
         Subject {
             case,
             shader,
+            beside: Vec::new(),
             basis: Basis::Nothing,
             signature: None,
             report: String::new(),

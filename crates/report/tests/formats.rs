@@ -9,7 +9,7 @@ use common::vectors;
 use tangle_emit::glsl::glsl;
 use tangle_identity::stage::{Cell, Column, Made, Outcome, Table, VariantRow};
 use tangle_identity::{Detail, Kind, Signature};
-use tangle_program::case::{Case, Data, SpecConstant, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{Case, Data, Items, Launch, SpecConstant, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::variant::Variant;
 use tangle_report::export::{Bundle, bundle};
 use tangle_report::saved::SavedShader;
@@ -106,16 +106,34 @@ fn number(word: &str) -> Result<u32, String> {
     word.parse().map_err(|error| format!("{word}: {error}"))
 }
 
+/// A vector in each stage before rasterisation, and a fragment shader.
+fn draws() -> Vec<(String, Case)> {
+    let fragment = include_str!("../../../corpus/fragments/demote_invocation.json");
+    let mut all = vec![("fragment".to_owned(), Case::from_json(fragment).expect("a case"))];
+    let (_, vector) = vectors().swap_remove(0);
+    for stage in Stage::ALL.into_iter().filter(|stage| stage.item_names().is_some()) {
+        let mut case = vector.clone();
+        case.entry_point.stage = stage;
+        case.entry_point.launch = Launch::Items(Items { size: 8, count: 2 });
+        all.push((stage.name().to_owned(), case));
+    }
+    all
+}
+
 #[test]
 fn every_amber_script_keeps_to_the_grammar() {
-    for (name, case) in cases() {
+    for (name, case) in cases().into_iter().chain(draws()) {
         let script = text(&exported(&case), "case.amber");
         let read = Amber::read(&script).unwrap_or_else(|problem| panic!("{name}: {problem}\n{script}"));
-        let invocations = case.entry_point.invocations() as usize;
-        assert_eq!(read.buffers["map"], 10 * invocations, "{name}");
-        assert_eq!(read.expected["map"], 10 * invocations, "{name}");
-        assert!(read.expected["log"] >= invocations, "{name}: {} words", read.expected["log"]);
+        let map = case.entry_point.map_len();
+        assert_eq!((read.buffers["map"], read.expected["map"]), (map, map), "{name}");
+        let lanes = match case.entry_point.draw() {
+            Some(_) => 1,
+            None => case.entry_point.items().map_or(case.entry_point.invocations(), Items::identities),
+        };
+        assert!(read.expected["log"] >= lanes as usize, "{name}: {} words", read.expected["log"]);
         assert_eq!(read.runs, 1, "{name}");
+        assert_eq!(read.shaders, 1 + tangle_emit::glsl::stage::beside(&case).len(), "{name}");
     }
 }
 
@@ -126,6 +144,7 @@ struct Amber<'a> {
     buffers: BTreeMap<&'a str, usize>,
     /// Words of it that are compared.
     expected: BTreeMap<&'a str, usize>,
+    shaders: usize,
     runs: usize,
 }
 
@@ -143,9 +162,11 @@ impl<'a> Amber<'a> {
                 ["DEVICE_FEATURE", name] if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '.') => {}
                 ["DEVICE_EXTENSION", name] if name.starts_with("VK_") => {}
                 ["SET", "ENGINE_DATA", "fence_timeout_ms", value] => drop(number(value)?),
-                ["SHADER", "compute", _, "GLSL" | "SPIRV-ASM" | "SPIRV-HEX", "TARGET_ENV", target]
-                    if ["vulkan1.1", "vulkan1.1spv1.4", "vulkan1.2", "vulkan1.3"].contains(&target) =>
+                ["SHADER", stage, _, "GLSL" | "SPIRV-ASM" | "SPIRV-HEX", "TARGET_ENV", target]
+                    if ["vulkan1.1", "vulkan1.1spv1.4", "vulkan1.2", "vulkan1.3"].contains(&target)
+                        && Stage::from_name(stage).is_some_and(|stage| !matches!(stage, Stage::Task | Stage::Mesh)) =>
                 {
+                    amber.shaders += 1;
                     // The shader ends at the first END, wherever that stands.
                     let end = lines.find(|line| line.contains("END")).ok_or("the shader does not end")?;
                     if end != "END" {
@@ -164,7 +185,25 @@ impl<'a> Amber<'a> {
                     number(texel)?;
                     amber.buffers.insert(name, 1);
                 }
-                ["PIPELINE", "compute", _] => amber.pipeline(&mut lines)?,
+                ["PIPELINE", "compute" | "graphics", _] => amber.pipeline(&mut lines)?,
+                [
+                    "RUN",
+                    _,
+                    "DRAW_ARRAY",
+                    "AS",
+                    "TRIANGLE_LIST" | "POINT_LIST" | "PATCH_LIST",
+                    "START_IDX",
+                    "0",
+                    "COUNT",
+                    count,
+                    "START_INSTANCE",
+                    "0",
+                    "INSTANCE_COUNT",
+                    instances,
+                ] if amber.buffers.get("vertices") == Some(&(number(count)? as usize)) => {
+                    number(instances)?;
+                    amber.runs += 1;
+                }
                 ["RUN", _, x, y, z] => {
                     [x, y, z].map(number).into_iter().collect::<Result<Vec<u32>, _>>()?;
                     amber.runs += 1;
@@ -183,7 +222,10 @@ impl<'a> Amber<'a> {
         for line in lines {
             match line.split_whitespace().collect::<Vec<_>>()[..] {
                 ["ATTACH", _] => {}
-                ["ATTACH", _, "TYPE", "compute", "ENTRY_POINT", "main", ref constants @ ..] => {
+                ["FRAMEBUFFER_SIZE", width, height] => drop((number(width)?, number(height)?)),
+                ["VERTEX_DATA", name, "LOCATION", "0"] if self.buffers.contains_key(name) => {}
+                ["PATCH_CONTROL_POINTS", "1"] => {}
+                ["ATTACH", _, "TYPE", _, "ENTRY_POINT", "main", ref constants @ ..] => {
                     for constant in constants.chunks(5) {
                         let ["SPECIALIZE", id, "AS", "uint32", value] = constant else {
                             return Err(format!("{constant:?}"));

@@ -8,7 +8,8 @@ use common::{PROMISE, observe, vectors};
 use tangle_emit::glsl::glsl;
 use tangle_identity::Signature;
 use tangle_oracle::faults::Fault;
-use tangle_oracle::judge::judge;
+use tangle_oracle::judge::{Kind, Observation, Verdict, judge};
+use tangle_program::case::{Case, Draw, Launch, Stage};
 use tangle_report::campaign::Campaign;
 use tangle_report::html::campaign::campaign;
 use tangle_report::html::finding::finding;
@@ -50,6 +51,44 @@ fn problem(page: &str) -> Option<String> {
     lost.or_else(|| (!open.is_empty()).then(|| format!("{open:?} do not end")))
 }
 
+/// A fragment shader's lanes stand on the framebuffer, too: a cell for each, and the quads that they make.
+#[test]
+fn pages_of_fragment_shaders_have_the_framebuffer() {
+    let mut case = Case::from_json(include_str!("../../../corpus/vectors/V16.json")).expect("a case");
+    case.entry_point.stage = Stage::Fragment;
+    // Covers (0, 0) to (2, 0) and (0, 1) of two quads.
+    let triangles = vec![[[0, 0], [4, 0], [0, 2]]];
+    case.entry_point.launch = Launch::Draw(Draw { width: 4, height: 2, triangles, full_quads: false });
+    let page_of = |case: &Case, seen: &Observation| {
+        let shader = SavedShader { glsl: glsl(case), spirv: Vec::new(), disassembly: String::new() };
+        let basis = Basis::Observed { observation: seen.clone(), promise: PROMISE };
+        let subject = Subject { basis, ..Subject::of(case.clone(), shader, String::new()) };
+        finding(&subject.analyse().expect("defined"))
+    };
+    let mut wrong = 0;
+    for &fault in Fault::ALL {
+        let Some(seen) = observe(&case, fault) else { continue };
+        let judged = judge(&case, &seen, PROMISE);
+        let page = page_of(&case, &seen);
+        assert_eq!(problem(&page), None, "{fault:?}");
+        let (_, picture) = page.split_once("<div class=\"framebuffer\">").expect("the picture is there");
+        let (picture, _) = picture.split_once("</svg>").expect("it ends");
+        assert_eq!(picture.matches("class=\"quad\"").count(), 2, "{fault:?}");
+        assert_eq!(picture.matches(" helper\" x=").count(), 3 * 4, "{fault:?}: a cell and its two lines of text");
+        let marked = (0..8).filter(|lane| picture.contains(&format!(">x{lane}</text>"))).count();
+        if let Verdict::Mismatch(mismatch) = judged.verdict {
+            if mismatch.kind == Kind::Value {
+                assert_eq!(marked, mismatch.lanes.len(), "{fault:?}");
+                wrong += 1;
+            }
+        }
+    }
+    assert!(wrong > 5, "{wrong} wrong pictures");
+    let (_, compute) = vectors().swap_remove(0);
+    let seen = observe(&compute, Fault::ALL[0]).expect("it is well-formed");
+    assert!(!page_of(&compute, &seen).contains("class=\"framebuffer\""));
+}
+
 #[test]
 fn findings_make_whole_pages() {
     let info = serde_json::json!({ "device_name": "<b>&\"", "driver_name": "</script>" });
@@ -68,6 +107,7 @@ fn findings_make_whole_pages() {
             };
             let subject = Subject {
                 shader: SavedShader { glsl: glsl(&case), spirv: Vec::new(), disassembly: String::new() },
+                beside: Vec::new(),
                 basis: Basis::Observed { observation: seen, promise: PROMISE },
                 signature: Some(signature),
                 report: String::new(),

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use tangle_analysis::cost::log_stride;
+use tangle_emit::glsl::stage::beside;
 use tangle_features::Needs;
 use tangle_files::words::to_bytes;
 use tangle_oracle::relation::Relation;
-use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
-use tangle_program::case::{SpirvVersion, SubgroupSize};
+use tangle_program::case::interface::{ARRAYS, CORNERS, INPUTS, LOG, MAP, UNIFORMS};
+use tangle_program::case::{Case, Draw, Launch, SpirvVersion, Stage, SubgroupSize};
 use tangle_program::needs::resource_classes;
 use tangle_program::resource::ResourceClass;
 
@@ -21,6 +22,12 @@ use tangle_identity::account::Account;
 /// Words on one line of data.
 const ROW: usize = 16;
 
+/// Why there is no script of a case, in one line.
+pub(super) fn lacks(case: &Case) -> Option<&'static str> {
+    matches!(case.entry_point.stage, Stage::Task | Stage::Mesh)
+        .then_some("no script: Amber has no task and mesh shaders")
+}
+
 /// The script.
 pub(super) fn amber(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) -> String {
     let mut text = String::from("#!amber\n");
@@ -31,17 +38,16 @@ pub(super) fn amber(source: &Source<'_>, needs: &Needs, expected: Option<&Expect
         limits.iter().for_each(|limit| comment(&mut text, "# ", &[&format!("- {limit}")]));
     }
     text.push('\n');
-    requirements(&mut text, needs);
+    requirements(&mut text, source.case.entry_point.stage, needs);
     shader(&mut text, source);
     buffers(&mut text, source);
     pipeline(&mut text, source);
     if !source.relations.is_empty() {
         relations(&mut text, source);
     }
-    let [x, y, z] = source.case.entry_point.workgroups().count;
-    let _ = writeln!(text, "\nRUN pipeline {x} {y} {z}");
+    let _ = writeln!(text, "\nRUN pipeline {}", launch(source.case));
     if let (Some(account), Some(expected)) = (source.account, expected) {
-        expectations(&mut text, account, expected);
+        expectations(&mut text, source.case, account, expected);
     }
     if !source.relations.is_empty() {
         let kept = vec!["0"; source.relations.len()].join(" ");
@@ -72,12 +78,21 @@ pub(super) fn limits(source: &Source<'_>, needs: &Needs) -> Vec<String> {
     if source.case.variant.disables_driver_optimisation() {
         limits.push("It cannot ask the driver not to optimise (VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT).".into());
     }
+    if source.case.entry_point.stage != Stage::Compute {
+        limits.push("It cannot draw without attachments: the pipeline has one for colours and one for depths.".into());
+    }
+    if source.case.entry_point.items().is_some() {
+        limits
+            .push("It cannot switch rasterisation off (rasterizerDiscardEnable): what is drawn is rasterised.".into());
+    }
     limits.push(map_limit(source, "EXPECT"));
     limits
 }
 
-fn requirements(text: &mut String, needs: &Needs) {
-    text.push_str("DEVICE_FEATURE SubgroupSupportedStages.compute\n");
+fn requirements(text: &mut String, stage: Stage, needs: &Needs) {
+    if stage == Stage::Compute {
+        text.push_str("DEVICE_FEATURE SubgroupSupportedStages.compute\n");
+    }
     for name in needs.features.rows().filter_map(|row| row.amber) {
         let _ = writeln!(text, "DEVICE_FEATURE {name}");
     }
@@ -123,7 +138,12 @@ fn shader(text: &mut String, source: &Source<'_>) {
         Form::Assembly => ("SPIRV-ASM", source.disassembly.to_owned()),
         Form::Hex => ("SPIRV-HEX", hex(source.spirv)),
     };
-    let _ = writeln!(text, "SHADER compute shader {name} TARGET_ENV {target}\n{code}END\n");
+    let stage = source.case.entry_point.stage.name();
+    let _ = writeln!(text, "SHADER {stage} shader {name} TARGET_ENV {target}\n{code}END\n");
+    for (stage, glsl) in beside(source.case) {
+        let stage = stage.name();
+        let _ = writeln!(text, "SHADER {stage} {stage}_shader GLSL TARGET_ENV {target}\n{glsl}END\n");
+    }
 }
 
 /// The bytes. Nothing may stand between the last one and END: Amber would read it for ever.
@@ -149,10 +169,16 @@ fn buffers(text: &mut String, source: &Source<'_>) {
     data("inputs", &input_words(source.case));
     data("uniforms", &uniform_words(source.case));
     data("push", &source.case.data.push);
+    data("corners", &source.case.entry_point.draw().map(Draw::corners).unwrap_or_default());
     resources(text, source);
-    let invocations = source.case.entry_point.invocations() as usize;
-    let arrays = array_words(source.case);
-    let sizes = [("map", invocations * MAP_WORDS), ("log", log_words(source.case)), ("arrays", arrays)];
+    let entry_point = &source.case.entry_point;
+    let sizes = [
+        ("map", entry_point.map_len()),
+        ("log", log_words(source.case)),
+        ("arrays", array_words(source.case)),
+        // Nobody reads them, but there is no draw without.
+        ("vertices", if entry_point.stage.has_workgroups() { 0 } else { entry_point.counts()[0] as usize }),
+    ];
     for (name, words) in sizes.into_iter().filter(|size| size.1 != 0) {
         let _ = writeln!(text, "BUFFER {name} DATA_TYPE uint32 SIZE {words} FILL 0");
     }
@@ -231,17 +257,29 @@ fn relations(text: &mut String, source: &Source<'_>) {
 }
 
 fn pipeline(text: &mut String, source: &Source<'_>) {
-    text.push_str("\nPIPELINE compute pipeline\n  ATTACH shader");
+    let entry_point = &source.case.entry_point;
+    let stage = entry_point.stage.name();
+    let kind = if entry_point.stage == Stage::Compute { "compute" } else { "graphics" };
+    let _ = write!(text, "\nPIPELINE {kind} pipeline\n  ATTACH shader");
     let constants = source.case.specialization();
     if !constants.is_empty() {
         // Type and entry point must be named first.
-        text.push_str(" TYPE compute ENTRY_POINT main");
+        let _ = write!(text, " TYPE {stage} ENTRY_POINT main");
     }
     for (id, value) in constants {
         let _ = write!(text, " SPECIALIZE {id} AS uint32 {value}");
     }
     text.push('\n');
-    let entry_point = &source.case.entry_point;
+    for (stage, _) in beside(source.case) {
+        let _ = writeln!(text, "  ATTACH {}_shader", stage.name());
+    }
+    if kind == "graphics" {
+        let (width, height) = entry_point.draw().map_or((1, 1), |draw| (draw.width, draw.height));
+        let _ = writeln!(text, "  FRAMEBUFFER_SIZE {width} {height}\n  VERTEX_DATA vertices LOCATION 0");
+    }
+    if entry_point.stage.draws_patches() {
+        text.push_str("  PATCH_CONTROL_POINTS 1\n");
+    }
     if entry_point.full_subgroups || entry_point.subgroup_size != SubgroupSize::Default {
         text.push_str("  SUBGROUP shader\n");
         if entry_point.full_subgroups {
@@ -263,6 +301,7 @@ fn pipeline(text: &mut String, source: &Source<'_>) {
         ("map", "storage", MAP, true),
         ("log", "storage", LOG, true),
         ("arrays", "storage", ARRAYS, array_words(source.case) != 0),
+        ("corners", "storage", CORNERS, entry_point.draw().is_some()),
     ];
     for (name, kind, binding, _) in bindings.into_iter().filter(|binding| binding.3) {
         let _ = writeln!(text, "  BIND BUFFER {name} AS {kind} DESCRIPTOR_SET 0 BINDING {binding}");
@@ -286,14 +325,38 @@ fn pipeline(text: &mut String, source: &Source<'_>) {
     text.push_str("END\n");
 }
 
-fn expectations(text: &mut String, account: &Account<'_>, expected: &Expected) {
+/// The rest of the command that runs the pipeline.
+fn launch(case: &Case) -> String {
+    let [x, y, z] = case.entry_point.counts();
+    let topology = match &case.entry_point.launch {
+        Launch::Workgroups(_) => return format!("{x} {y} {z}"),
+        Launch::Draw(_) => "TRIANGLE_LIST",
+        Launch::Items(_) if case.entry_point.stage.draws_patches() => "PATCH_LIST",
+        Launch::Items(_) => "POINT_LIST",
+    };
+    format!("DRAW_ARRAY AS {topology} START_IDX 0 COUNT {x} START_INSTANCE 0 INSTANCE_COUNT {y}")
+}
+
+fn expectations(text: &mut String, case: &Case, account: &Account<'_>, expected: &Expected) {
     let words = |words: &[u32]| words.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-    text.push_str(
-        "\n# The lane map: lane, subgroup size, gl_SubgroupID, gl_NumSubgroups, lowest local index of the subgroup, ballot of all lanes\n\
-         # (4 words), and a mark. All else is expected for just this map.\n",
-    );
-    for (i, record) in expected.map.chunks(MAP_WORDS).enumerate() {
-        let _ = writeln!(text, "EXPECT map IDX {} EQ {}", i * MAP_WORDS * 4, words(record));
+    let record = match case.entry_point.launch {
+        Launch::Workgroups(_) => {
+            "lane, subgroup size, gl_SubgroupID, gl_NumSubgroups, lowest local index of the subgroup, ballot of all lanes\n\
+             # (4 words), and a mark"
+        }
+        Launch::Draw(_) => {
+            "lane, subgroup size, number of the subgroup's lowest fragment, ballot of all lanes (4 words), what the\n\
+             # others of the quad are (3 words), and a mark; nothing where there is no fragment"
+        }
+        Launch::Items(_) => {
+            "lane, subgroup size, number of the subgroup's lowest lane, ballot of all lanes (4 words), and a mark; nothing\n\
+             # where there is no execution; then how many executions there are of each"
+        }
+    };
+    let _ = writeln!(text, "\n# The lane map: {record}. All else is expected for just this map.");
+    let record_words = case.entry_point.map_words();
+    for (i, record) in expected.map.chunks(record_words).enumerate() {
+        let _ = writeln!(text, "EXPECT map IDX {} EQ {}", i * record_words * 4, words(record));
     }
     text.push_str("\n# The logs: a site, its values; what the specification leaves open is not looked at.\n");
     for Run { at, words: run, note, heading } in runs_of(account) {

@@ -39,13 +39,12 @@ impl Expected {
     /// The tables of an account, for the lane map that it was made on.
     pub fn new(account: &Account<'_>, map: &[u32]) -> Expected {
         let mut expected = Expected { map: map.to_vec(), ..Expected::default() };
-        let mut lanes: Vec<_> = account.lanes.iter().collect();
-        lanes.sort_by_key(|lane| lane.invocation);
-        for lane in lanes {
+        for lane in account.by_ordinal() {
             expected.log_start.push(expected.log.len() as u32);
             expected.entry_start.push(expected.step_of_entry.len() as u32);
-            expected.ends_open.push(lane.open_end.into());
-            for entry in &lane.entries {
+            // Nothing is said of the log of an invocation that there is none of.
+            expected.ends_open.push(lane.is_none_or(|lane| lane.open_end).into());
+            for entry in lane.iter().flat_map(|lane| &lane.entries) {
                 expected.step_of_entry.push(entry.step as u32);
                 entry.words.iter().for_each(|&word| expected.push(word));
             }

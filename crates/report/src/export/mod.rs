@@ -35,7 +35,6 @@ use tangle_identity::account::Account;
 use tangle_identity::signature::Kind;
 use tangle_oracle::predict::NotDefined;
 use tangle_oracle::relation::relations;
-use tangle_program::case::{Case, Stage};
 
 use crate::finding::SaveError;
 use crate::subject::{Analysis, Basis, Subject};
@@ -53,48 +52,20 @@ pub struct Bundle {
     pub files: Vec<(String, Vec<u8>)>,
 }
 
-/// Why there is no bundle.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoBundle {
-    /// Only compute shaders have programs that run them.
-    #[error("no bundle has {} shaders yet: only compute shaders are exported", .0.name())]
-    Stage(Stage),
-    /// There is nothing to expect.
-    #[error(transparent)]
-    NotDefined(#[from] NotDefined),
+/// What a bug tracker takes: the README of the bundle.
+///
+/// # Errors
+/// If the case has undefined behaviour on the lane map.
+pub fn readme(subject: &Subject) -> Result<String, NotDefined> {
+    let bundle = bundle(subject)?;
+    Ok(String::from_utf8_lossy(bundle.file("README.md").unwrap_or_default()).into_owned())
 }
 
 /// Makes the bundle.
 ///
 /// # Errors
-/// If the case is of another stage than compute, or has undefined behaviour on the lane map.
-pub fn bundle(subject: &Subject) -> Result<Bundle, NoBundle> {
-    exportable(&subject.case)?;
-    Ok(described(subject)?)
-}
-
-/// Whether a bundle can have programs that run the case.
-///
-/// # Errors
-/// If it is of another stage than compute.
-pub fn exportable(case: &Case) -> Result<(), NoBundle> {
-    match case.entry_point.stage {
-        Stage::Compute => Ok(()),
-        stage => Err(NoBundle::Stage(stage)),
-    }
-}
-
-/// What a bug tracker takes: the README of the bundle; for a shader of another stage without the programs that run it.
-///
-/// # Errors
 /// If the case has undefined behaviour on the lane map.
-pub fn readme(subject: &Subject) -> Result<String, NotDefined> {
-    let bundle = described(subject)?;
-    Ok(String::from_utf8_lossy(bundle.file("README.md").unwrap_or_default()).into_owned())
-}
-
-/// The README, and the files that it is of.
-fn described(subject: &Subject) -> Result<Bundle, NotDefined> {
+pub fn bundle(subject: &Subject) -> Result<Bundle, NotDefined> {
     // A bundle goes to others: it says nothing of the folders of this machine.
     let mut subject = subject.clone();
     let clean = |text: &mut String| *text = without_folders(text);
@@ -116,6 +87,7 @@ fn described(subject: &Subject) -> Result<Bundle, NotDefined> {
         glsl: &subject.shader.glsl,
         spirv: &subject.shader.spirv,
         disassembly: &subject.shader.disassembly,
+        beside: &subject.beside,
         account: account.as_ref(),
         relations: &relations,
         title: without_folders(&title(&analysis)),
@@ -131,9 +103,11 @@ fn files(analysis: &Analysis<'_>, source: &Source<'_>, expected: Option<&Expecte
     let mut files = vec![(shader, source.glsl.as_bytes().to_vec())];
     let mut add = |name: &str, contents: Vec<u8>| files.push((name.to_owned(), contents));
     if !source.spirv.is_empty() {
-        if exportable(source.case).is_ok() {
-            add("repro.c", repro::repro(source, &needs, expected).into_bytes());
+        add("repro.c", repro::repro(source, &needs, expected).into_bytes());
+        if amber::lacks(source.case).is_none() {
             add("case.amber", amber::amber(source, &needs, expected).into_bytes());
+        }
+        if vkrunner::lacks(source.case).is_none() {
             add("case.shader_test", vkrunner::vkrunner(source, &needs, expected).into_bytes());
         }
         add("shader.spv", tangle_files::words::to_bytes(source.spirv));

@@ -258,13 +258,6 @@ fn command(case: &Case) -> Option<String> {
 fn reproduction(text: &mut String, page: &Page<'_>) {
     paragraph(text, "## Reproduce");
     if !page.made.contains(&"repro.c") {
-        if page.made.contains(&"shader.spv") {
-            let stage = page.source.case.entry_point.stage.name();
-            return paragraph(
-                text,
-                format_args!("`tangle run` of the case: no program without tangle runs {stage} shaders yet."),
-            );
-        }
         if page.analysis.subject.case.variant.is_printed() {
             return paragraph(text, "There is no valid module: the failure is in tangle's own printer of SPIR-V.");
         }
@@ -297,8 +290,13 @@ fn reproduction(text: &mut String, page: &Page<'_>) {
         paragraph(text, "Where this was found, programs are started on the driver like this (folders are left out):");
         paragraph(text, fenced(start, "sh"));
     }
-    paragraph(text, "Or with other tools:");
-    paragraph(text, fenced(&format!("{}\n{}", amber::command(page.needs), vkrunner::COMMAND), "sh"));
+    let others = [("case.amber", amber::command(page.needs)), ("case.shader_test", vkrunner::COMMAND.to_owned())];
+    let others = others.into_iter().filter(|(file, _)| page.made.contains(file)).map(|(_, command)| command);
+    let others: Vec<String> = others.collect();
+    if !others.is_empty() {
+        paragraph(text, "Or with other tools:");
+        paragraph(text, fenced(&others.join("\n"), "sh"));
+    }
 }
 
 /// A word for the shell.
@@ -414,7 +412,13 @@ fn fenced(code: &str, language: &str) -> String {
 
 /// What each format cannot carry of a case: the file, and one line for each thing.
 fn limits(source: &Source<'_>, needs: &Needs) -> [(&'static str, Vec<String>); 2] {
-    [("case.amber", amber::limits(source, needs)), ("case.shader_test", vkrunner::limits(source, needs))]
+    let of = |lacks: Option<&str>, limits: &dyn Fn() -> Vec<String>| {
+        lacks.map_or_else(limits, |why| vec![format!("{}.", capital(why))])
+    };
+    [
+        ("case.amber", of(amber::lacks(source.case), &|| amber::limits(source, needs))),
+        ("case.shader_test", of(vkrunner::lacks(source.case), &|| vkrunner::limits(source, needs))),
+    ]
 }
 
 #[cfg(test)]

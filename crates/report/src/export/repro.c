@@ -27,13 +27,59 @@ enum { PASSED = 0, FAILED = 1, OTHER = 2, CANNOT_RUN = 77 };
 
 @CONSTANTS@
 
+#if WORKGROUPS
 /* What every invocation writes about itself before any control flow; see the shader. */
 enum { LANE, SUBGROUP_SIZE, SUBGROUP_ID, NUM_SUBGROUPS, TOKEN, BALLOT, WRITTEN = BALLOT + 4, MAP_WORDS };
+#endif
+#if FRAGMENTS
+/* What every fragment writes about itself, and about the three others of its quad, before any control flow; see the shader. */
+enum { LANE, SUBGROUP_SIZE, TOKEN, BALLOT, QUAD = BALLOT + 4, WRITTEN = QUAD + 3, MAP_WORDS };
+#endif
+#if ITEMS
+/* What every invocation writes about itself before any control flow; see the shader. */
+enum { LANE, SUBGROUP_SIZE, TOKEN, BALLOT, WRITTEN = BALLOT + 4, MAP_WORDS };
+#endif
 #define WAS_WRITTEN 0x74616e67u
+#if FRAGMENTS
+#define TOKEN_RULE "subgroupShuffle at entry gives the value of the subgroup's lowest lane that is no helper"
+#else
+#define TOKEN_RULE "subgroupBroadcastFirst at entry gives the value of the subgroup's lowest lane"
+#endif
 
+#if WORKGROUPS
 #define INVOCATIONS (WORKGROUP_X * WORKGROUP_Y * WORKGROUP_Z) /* in a workgroup */
-#define WORKGROUPS (GROUPS_X * GROUPS_Y * GROUPS_Z)
-#define ALL (INVOCATIONS * WORKGROUPS)
+#define ALL (INVOCATIONS * GROUPS_X * GROUPS_Y * GROUPS_Z)
+#define MAP_LENGTH (ALL * MAP_WORDS)
+#endif
+#if FRAGMENTS
+/* Invocations are numbered by columns and rows of whole quads, triangle by triangle. */
+#define ALL (COLUMNS * ROWS * TRIANGLES)
+#define INVOCATIONS ALL
+#define MAP_LENGTH (ALL * MAP_WORDS)
+#endif
+#if ITEMS
+/*
+ * The shader may be executed several times for one vertex or primitive. EXECUTIONS of each have a place of their own, the first executions of
+ * all before the second. Behind the records of the lane map stands how many there were.
+ */
+#define IDENTITIES (ITEM_SIZE * ITEM_COUNT)
+#define ALL (IDENTITIES * EXECUTIONS)
+#define INVOCATIONS ALL
+#define MAP_LENGTH (ALL * MAP_WORDS + IDENTITIES)
+#endif
+
+/* The buffers, by their bindings. */
+enum {
+    INPUTS,
+    UNIFORMS,
+    MAP,
+    LOG,
+    ARRAYS,
+#if FRAGMENTS
+    CORNERS,
+#endif
+    BINDINGS
+};
 
 /*
  * Features that the module needs: the structure that has the feature, which member of it, and the extension, or the version of
@@ -50,6 +96,22 @@ struct feature {
 
 /* The data stands at the end of this file. */
 static const uint32_t spirv[SPIRV_WORDS];
+#if GRAPHICS
+
+/* The other shaders of the pipeline: VkShaderStageFlagBits, and the part of beside_spirv. */
+struct module {
+    uint32_t stage;
+    uint32_t first;
+    uint32_t words;
+};
+static const struct module beside[BESIDE + 1];
+static const uint32_t beside_spirv[BESIDE_WORDS + 1];
+#endif
+#if FRAGMENTS
+/* Corners of the triangles in clip coordinates, as the bits of floats; and a bit for each place of a fragment. */
+static const uint32_t corners[CORNER_WORDS];
+static const uint32_t covered[ALL / 32 + 1];
+#endif
 static const uint32_t inputs[INPUT_WORDS + 1];
 static const uint32_t uniforms[UNIFORM_WORDS + 1];
 static const uint32_t push_constants[PUSH_WORDS + 1];
@@ -63,7 +125,7 @@ static const uint32_t resources[RESOURCES + 1];
 #endif
 
 /* The lane map that the expected values are for: MAP_WORDS words for each invocation. */
-static const uint32_t expected_map[HAS_EXPECTED_VALUES ? ALL * MAP_WORDS : 1];
+static const uint32_t expected_map[HAS_EXPECTED_VALUES ? MAP_LENGTH : 1];
 
 /*
  * What each invocation has to log: expected_log[log_start[i]] to expected_log[log_start[i + 1] - 1] for invocation i. An entry is
@@ -117,6 +179,9 @@ struct device {
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceSubgroupProperties subgroup;
     VkPhysicalDeviceSubgroupSizeControlPropertiesEXT sizes;
+#if MESH
+    struct feature_block mesh; /* VkPhysicalDeviceMeshShaderPropertiesEXT */
+#endif
     uint32_t version; /* usable: that of the instance, or of the device if that is older */
     VkExtensionProperties *extensions;
     uint32_t extension_count;
@@ -206,7 +271,7 @@ static VkInstance create_instance(uint32_t *version)
     return instance;
 }
 
-static int find_compute_family(struct device *device)
+static int find_family(struct device *device)
 {
     uint32_t count = 0;
     vkGetPhysicalDeviceQueueFamilyProperties(device->physical, &count, NULL);
@@ -214,7 +279,7 @@ static int find_compute_family(struct device *device)
     vkGetPhysicalDeviceQueueFamilyProperties(device->physical, &count, families);
     int found = 0;
     for (uint32_t i = 0; i < count && !found; i++) {
-        if (families[i].queueCount > 0 && (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) {
+        if (families[i].queueCount > 0 && (families[i].queueFlags & QUEUE)) {
             device->family = i;
             found = 1;
         }
@@ -275,7 +340,9 @@ static int lacks(const char *name, const char *what)
 static int missing(const struct device *device)
 {
     const char *name = device->properties.deviceName;
+#if LIMITS
     const VkPhysicalDeviceLimits *limits = &device->properties.limits;
+#endif
     int count = 0;
     if (device->version < VK_MAKE_VERSION(1, 1, 0))
         return lacks(name, "Vulkan 1.1");
@@ -285,13 +352,17 @@ static int missing(const struct device *device)
         count += lacks(name, "Vulkan 1.2, for SPIR-V 1.5");
     if (SPIRV_VERSION == 0x10400 && device->version < VK_MAKE_VERSION(1, 2, 0) && !has_extension(device, "VK_KHR_spirv_1_4"))
         count += lacks(name, "VK_KHR_spirv_1_4");
-    if ((device->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) == 0)
-        count += lacks(name, "subgroup operations in compute shaders");
+    if ((device->subgroup.supportedStages & STAGE) == 0)
+        count += lacks(name, "subgroup operations in " STAGE_NAME " shaders");
     if ((SUBGROUP_OPERATIONS & ~device->subgroup.supportedOperations) != 0)
         count += lacks(name, "some of the subgroup operations");
+#if NO_QUADS
+    if ((SUBGROUP_OPERATIONS & VK_SUBGROUP_FEATURE_QUAD_BIT) != 0 && !device->subgroup.quadOperationsInAllStages)
+        count += lacks(name, "quad operations in " STAGE_NAME " shaders");
+#endif
 
 #if DESCRIPTOR_ARRAYS
-    uint32_t storage = 4, uniform = 1, images = 0;
+    uint32_t storage = BINDINGS - 1, uniform = 1, images = 0;
     for (uint32_t i = 0; i < DESCRIPTOR_ARRAYS; i++)
         *(array_types[i] == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER     ? &storage
                 : array_types[i] == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER ? &uniform
@@ -317,22 +388,34 @@ static int missing(const struct device *device)
     uint32_t smallest = device->subgroup.subgroupSize, required = REQUIRED_SUBGROUP_SIZE;
     if (required != 0) {
         smallest = required;
-        if ((device->sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) == 0)
-            count += lacks(name, "required subgroup sizes in compute shaders");
+        if ((device->sizes.requiredSubgroupSizeStages & STAGE) == 0)
+            count += lacks(name, "required subgroup sizes in " STAGE_NAME " shaders");
         if (required < device->sizes.minSubgroupSize || required > device->sizes.maxSubgroupSize)
             count += lacks(name, "the subgroup size");
+#if WORKGROUPS
         if (INVOCATIONS > (uint64_t)required * device->sizes.maxComputeWorkgroupSubgroups)
             count += lacks(name, "so many subgroups in a workgroup");
+#endif
     } else if ((ALLOW_VARYING_SIZE || SPIRV_VERSION >= 0x10600) && device->sizes.minSubgroupSize != 0) {
         smallest = device->sizes.minSubgroupSize;
     }
     if (smallest < MIN_SUBGROUP_SIZE)
         count += lacks(name, "subgroups that are large enough");
+#if COMPUTE
 
     const uint32_t *size = limits->maxComputeWorkGroupSize, *groups = limits->maxComputeWorkGroupCount;
     if (INVOCATIONS > limits->maxComputeWorkGroupInvocations || WORKGROUP_X > size[0] || WORKGROUP_Y > size[1] ||
         WORKGROUP_Z > size[2] || GROUPS_X > groups[0] || GROUPS_Y > groups[1] || GROUPS_Z > groups[2])
         count += lacks(name, "workgroups of this size or number");
+#endif
+#if MESH
+
+    /* maxTaskWorkGroupTotalCount or maxMeshWorkGroupTotalCount, and the next members: ...Count[3], ...Invocations, ...Size[3] */
+    const uint32_t *limit = device->mesh.member + MESH_LIMITS;
+    if (GROUPS_X * GROUPS_Y * GROUPS_Z > limit[0] || GROUPS_X > limit[1] || GROUPS_Y > limit[2] || GROUPS_Z > limit[3] ||
+        INVOCATIONS > limit[4] || WORKGROUP_X > limit[5] || WORKGROUP_Y > limit[6] || WORKGROUP_Z > limit[7])
+        count += lacks(name, "workgroups of this size or number");
+#endif
     return count;
 }
 
@@ -351,6 +434,13 @@ static void query_device(struct device *device, uint32_t instance_version)
     device->sizes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT;
     device->subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
     device->subgroup.pNext = has_sizes ? &device->sizes : NULL;
+#if MESH
+    if (has_extension(device, "VK_EXT_mesh_shader")) {
+        device->mesh.structure = 1000328001;
+        device->mesh.next = device->subgroup.pNext;
+        device->subgroup.pNext = &device->mesh;
+    }
+#endif
     VkPhysicalDeviceProperties2 properties = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &device->subgroup};
     vkGetPhysicalDeviceProperties2(physical, &properties);
@@ -369,7 +459,7 @@ static struct device pick_device(VkInstance instance, uint32_t instance_version,
     for (uint32_t i = 0; i < count; i++) {
         struct device device = {.physical = all[i]};
         query_device(&device, instance_version);
-        if (strstr(device.properties.deviceName, part) != NULL && missing(&device) == 0 && find_compute_family(&device)) {
+        if (strstr(device.properties.deviceName, part) != NULL && missing(&device) == 0 && find_family(&device)) {
             free(all);
             return device;
         }
@@ -462,8 +552,6 @@ static struct buffer create_buffer(const struct device *device, VkBufferUsageFla
     return buffer;
 }
 
-enum { INPUTS, UNIFORMS, MAP, LOG, ARRAYS, BINDINGS };
-
 struct work {
     VkDescriptorSetLayout set_layout;
     VkPipelineLayout layout;
@@ -472,35 +560,40 @@ struct work {
     VkPipeline pipeline;
     VkCommandBuffer commands;
     VkFence fence;
+#if GRAPHICS
+    VkRenderPass render_pass;
+    VkFramebuffer framebuffer;
+#endif
 #if DESCRIPTOR_ARRAYS
     VkImage images[RESOURCES];
 #endif
 };
 
-static const VkDescriptorType binding_types[BINDINGS] = {
-    VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-    VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER};
+static VkDescriptorType binding_type(uint32_t binding)
+{
+    return binding == UNIFORMS ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+}
 
 static void create_layout(const struct device *device, struct work *work)
 {
     VkDescriptorSetLayoutBinding bindings[BINDINGS + DESCRIPTOR_ARRAYS];
     for (uint32_t i = 0; i < BINDINGS; i++)
         bindings[i] = (VkDescriptorSetLayoutBinding){
-            .binding = i, .descriptorType = binding_types[i], .descriptorCount = 1, .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+            .binding = i, .descriptorType = binding_type(i), .descriptorCount = 1, .stageFlags = BUFFER_STAGES};
 #if DESCRIPTOR_ARRAYS
     for (uint32_t i = 0; i < DESCRIPTOR_ARRAYS; i++)
         bindings[BINDINGS + i] = (VkDescriptorSetLayoutBinding){
             .binding = array_bindings[i],
             .descriptorType = (VkDescriptorType)array_types[i],
             .descriptorCount = RESOURCES,
-            .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+            .stageFlags = BUFFER_STAGES};
 #endif
     VkDescriptorSetLayoutCreateInfo set_info = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
         .bindingCount = BINDINGS + DESCRIPTOR_ARRAYS,
         .pBindings = bindings};
     CHECK(vkCreateDescriptorSetLayout(device->handle, &set_info, NULL, &work->set_layout));
-    VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = PUSH_WORDS * 4};
+    VkPushConstantRange range = {.stageFlags = STAGE, .size = PUSH_WORDS * 4};
     VkPipelineLayoutCreateInfo layout = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
         .setLayoutCount = 1,
@@ -510,12 +603,17 @@ static void create_layout(const struct device *device, struct work *work)
     CHECK(vkCreatePipelineLayout(device->handle, &layout, NULL, &work->layout));
 }
 
+static VkShaderModule create_module(const struct device *device, const uint32_t *words, size_t count)
+{
+    VkShaderModuleCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = count * 4, .pCode = words};
+    VkShaderModule module;
+    CHECK_SHADER(vkCreateShaderModule(device->handle, &info, NULL, &module));
+    return module;
+}
+
 static void create_pipeline(const struct device *device, struct work *work)
 {
-    VkShaderModuleCreateInfo module_info = {
-        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = sizeof spirv, .pCode = spirv};
-    VkShaderModule module;
-    CHECK_SHADER(vkCreateShaderModule(device->handle, &module_info, NULL, &module));
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT size = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
         .requiredSubgroupSize = REQUIRED_SUBGROUP_SIZE};
@@ -529,29 +627,98 @@ static void create_pipeline(const struct device *device, struct work *work)
         .mapEntryCount = CONSTANTS, .pMapEntries = entries, .dataSize = CONSTANTS * 4, .pData = constant_values};
     for (uint32_t i = 0; i < constants.mapEntryCount; i++)
         entries[i] = (VkSpecializationMapEntry){.constantID = constant_ids[i], .offset = i * 4, .size = 4};
+    VkPipelineShaderStageCreateInfo stage = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+        .pNext = REQUIRED_SUBGROUP_SIZE != 0 ? &size : NULL,
+        .flags = flags,
+        .stage = STAGE,
+        .module = create_module(device, spirv, SPIRV_WORDS),
+        .pName = "main",
+        .pSpecializationInfo = &constants};
+#if COMPUTE
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .flags = DISABLE_OPTIMIZATION ? VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT : 0,
-        .stage =
-            {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-             .pNext = REQUIRED_SUBGROUP_SIZE != 0 ? &size : NULL,
-             .flags = flags,
-             .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-             .module = module,
-             .pName = "main",
-             .pSpecializationInfo = &constants},
+        .stage = stage,
         .layout = work->layout};
     CHECK_SHADER(vkCreateComputePipelines(device->handle, VK_NULL_HANDLE, 1, &info, NULL, &work->pipeline));
+#endif
+#if GRAPHICS
+    VkPipelineShaderStageCreateInfo stages[BESIDE + 1];
+    for (uint32_t i = 0; beside[i].words != 0; i++)
+        stages[i] = (VkPipelineShaderStageCreateInfo){
+            .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+            .stage = (VkShaderStageFlagBits)beside[i].stage,
+            .module = create_module(device, beside_spirv + beside[i].first, beside[i].words),
+            .pName = "main"};
+    stages[BESIDE] = stage;
+    VkPipelineVertexInputStateCreateInfo input = {.sType = VK_STRUCTURE_TYPE_PIPELINE_VERTEX_INPUT_STATE_CREATE_INFO};
+    VkPipelineInputAssemblyStateCreateInfo assembly = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_INPUT_ASSEMBLY_STATE_CREATE_INFO, .topology = TOPOLOGY};
+    VkPipelineTessellationStateCreateInfo tessellation = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_TESSELLATION_STATE_CREATE_INFO, .patchControlPoints = 1};
+    VkViewport area = {.width = WIDTH, .height = HEIGHT, .maxDepth = 1.0f};
+    VkRect2D scissor = {.extent = {WIDTH, HEIGHT}};
+    VkPipelineViewportStateCreateInfo viewport = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_VIEWPORT_STATE_CREATE_INFO,
+        .viewportCount = 1,
+        .pViewports = &area,
+        .scissorCount = 1,
+        .pScissors = &scissor};
+    VkPipelineRasterizationStateCreateInfo rasterization = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_RASTERIZATION_STATE_CREATE_INFO,
+        .rasterizerDiscardEnable = STAGE != VK_SHADER_STAGE_FRAGMENT_BIT,
+        .lineWidth = 1.0f};
+    VkPipelineMultisampleStateCreateInfo multisample = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_MULTISAMPLE_STATE_CREATE_INFO, .rasterizationSamples = VK_SAMPLE_COUNT_1_BIT};
+    VkPipelineColorBlendStateCreateInfo blend = {.sType = VK_STRUCTURE_TYPE_PIPELINE_COLOR_BLEND_STATE_CREATE_INFO};
+    VkGraphicsPipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO,
+        .flags = DISABLE_OPTIMIZATION ? VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT : 0,
+        .stageCount = BESIDE + 1,
+        .pStages = stages,
+        .pVertexInputState = &input,
+        .pInputAssemblyState = &assembly,
+        .pTessellationState = TOPOLOGY == VK_PRIMITIVE_TOPOLOGY_PATCH_LIST ? &tessellation : NULL,
+        .pViewportState = &viewport,
+        .pRasterizationState = &rasterization,
+        .pMultisampleState = &multisample,
+        .pColorBlendState = &blend,
+        .layout = work->layout,
+        .renderPass = work->render_pass};
+    CHECK_SHADER(vkCreateGraphicsPipelines(device->handle, VK_NULL_HANDLE, 1, &info, NULL, &work->pipeline));
+#endif
 }
+
+#if GRAPHICS
+/* Nothing is attached: what a shader does it shows in buffers. */
+static void create_framebuffer(const struct device *device, struct work *work)
+{
+    VkSubpassDescription subpass = {.pipelineBindPoint = VK_PIPELINE_BIND_POINT_GRAPHICS};
+    VkRenderPassCreateInfo pass = {
+        .sType = VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO, .subpassCount = 1, .pSubpasses = &subpass};
+    CHECK(vkCreateRenderPass(device->handle, &pass, NULL, &work->render_pass));
+    VkFramebufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_FRAMEBUFFER_CREATE_INFO,
+        .renderPass = work->render_pass,
+        .width = WIDTH,
+        .height = HEIGHT,
+        .layers = 1};
+    CHECK(vkCreateFramebuffer(device->handle, &info, NULL, &work->framebuffer));
+}
+#endif
 
 static void create_buffers(const struct device *device, struct work *work)
 {
     VkBufferUsageFlags storage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
     work->buffers[INPUTS] = create_buffer(device, storage, INPUT_WORDS + 1, inputs);
     work->buffers[UNIFORMS] = create_buffer(device, VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT, UNIFORM_WORDS + 1, uniforms);
-    work->buffers[MAP] = create_buffer(device, storage, (size_t)ALL * MAP_WORDS, NULL);
+    work->buffers[MAP] = create_buffer(device, storage, MAP_LENGTH, NULL);
     work->buffers[LOG] = create_buffer(device, storage, (size_t)ALL * LOG_STRIDE, NULL);
     work->buffers[ARRAYS] = create_buffer(device, storage, ARRAY_WORDS + 1, NULL);
+#if FRAGMENTS
+    work->buffers[CORNERS] = create_buffer(device, storage, CORNER_WORDS, corners);
+#endif
 }
 
 #if DESCRIPTOR_ARRAYS
@@ -632,7 +799,7 @@ static void create_set(const struct device *device, struct work *work)
 {
     VkDescriptorPoolSize sizes[BINDINGS + DESCRIPTOR_ARRAYS];
     for (uint32_t i = 0; i < BINDINGS; i++)
-        sizes[i] = (VkDescriptorPoolSize){.type = binding_types[i], .descriptorCount = 1};
+        sizes[i] = (VkDescriptorPoolSize){.type = binding_type(i), .descriptorCount = 1};
 #if DESCRIPTOR_ARRAYS
     for (uint32_t i = 0; i < DESCRIPTOR_ARRAYS; i++)
         sizes[BINDINGS + i] =
@@ -658,7 +825,7 @@ static void create_set(const struct device *device, struct work *work)
             .dstSet = work->set,
             .dstBinding = i,
             .descriptorCount = 1,
-            .descriptorType = binding_types[i],
+            .descriptorType = binding_type(i),
             .pBufferInfo = &buffer};
         vkUpdateDescriptorSets(device->handle, 1, &write, 0, NULL);
     }
@@ -689,7 +856,7 @@ static void record_image(VkCommandBuffer commands, VkImage image, uint32_t texel
     barrier.oldLayout = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL;
     barrier.newLayout = VK_IMAGE_LAYOUT_GENERAL;
     vkCmdPipelineBarrier(
-        commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 0, NULL, 0, NULL, 1, &barrier);
+        commands, VK_PIPELINE_STAGE_TRANSFER_BIT, PIPELINE_STAGE, 0, 0, NULL, 0, NULL, 1, &barrier);
 }
 #endif
 
@@ -708,21 +875,42 @@ static void record_commands(const struct device *device, struct work *work)
         if (work->images[i] != VK_NULL_HANDLE)
             record_image(commands, work->images[i], resources[i]);
 #endif
-    vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, work->pipeline);
-    vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, work->layout, 0, 1, &work->set, 0, NULL);
+#if GRAPHICS
+    VkRenderPassBeginInfo pass = {
+        .sType = VK_STRUCTURE_TYPE_RENDER_PASS_BEGIN_INFO,
+        .renderPass = work->render_pass,
+        .framebuffer = work->framebuffer,
+        .renderArea = {.extent = {WIDTH, HEIGHT}}};
+    vkCmdBeginRenderPass(commands, &pass, VK_SUBPASS_CONTENTS_INLINE);
+#endif
+    vkCmdBindPipeline(commands, BIND_POINT, work->pipeline);
+    vkCmdBindDescriptorSets(commands, BIND_POINT, work->layout, 0, 1, &work->set, 0, NULL);
     if (PUSH_WORDS != 0)
-        vkCmdPushConstants(commands, work->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, PUSH_WORDS * 4, push_constants);
+        vkCmdPushConstants(commands, work->layout, STAGE, 0, PUSH_WORDS * 4, push_constants);
+#if COMPUTE
     vkCmdDispatch(commands, GROUPS_X, GROUPS_Y, GROUPS_Z);
+#endif
+#if MESH
+    typedef void(VKAPI_PTR * draw_mesh_tasks)(VkCommandBuffer, uint32_t, uint32_t, uint32_t);
+    draw_mesh_tasks draw = (draw_mesh_tasks)vkGetDeviceProcAddr(device->handle, "vkCmdDrawMeshTasksEXT");
+    draw(commands, GROUPS_X, GROUPS_Y, GROUPS_Z);
+#endif
+#if VERTICES
+    vkCmdDraw(commands, VERTICES, INSTANCES, 0, 0);
+#endif
+#if GRAPHICS
+    vkCmdEndRenderPass(commands);
+#endif
     VkMemoryBarrier barrier = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
         .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
         .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
     vkCmdPipelineBarrier(
-        commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
+        commands, PIPELINE_STAGE, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
     CHECK(vkEndCommandBuffer(commands));
 }
 
-static void dispatch(const struct device *device, struct work *work)
+static void launch(const struct device *device, struct work *work)
 {
     memset(work->buffers[MAP].words, 0, work->buffers[MAP].bytes);
     memset(work->buffers[LOG].words, 0, work->buffers[LOG].bytes);
@@ -731,7 +919,7 @@ static void dispatch(const struct device *device, struct work *work)
     CHECK_SHADER(vkQueueSubmit(device->queue, 1, &submit, work->fence));
     VkResult result = vkWaitForFences(device->handle, 1, &work->fence, VK_TRUE, TIME_LIMIT_SECONDS * 1000000000ull);
     if (result == VK_TIMEOUT) {
-        printf("FAILED: the dispatch did not end within %d seconds\n", TIME_LIMIT_SECONDS);
+        printf("FAILED: the shader did not end within %d seconds\n", TIME_LIMIT_SECONDS);
         fflush(stdout);
         _Exit(FAILED); /* without the driver's exit handlers, which would wait for it */
     }
@@ -744,11 +932,28 @@ static void dispatch(const struct device *device, struct work *work)
 
 static int broken_rules;
 
-static void broken(const char *rule, uint32_t workgroup, uint32_t invocation, uint32_t seen)
+/* The name of an invocation, by its place among all. */
+static const char *name_of(uint32_t place)
+{
+    static char name[160];
+#if WORKGROUPS
+    snprintf(name, sizeof name, "workgroup %u, invocation %u", (unsigned)(place / INVOCATIONS), (unsigned)(place % INVOCATIONS));
+#endif
+#if FRAGMENTS
+    snprintf(name, sizeof name, "triangle %u, pixel (%u, %u)", (unsigned)(place / (COLUMNS * ROWS)), (unsigned)(place % COLUMNS),
+        (unsigned)(place / COLUMNS % ROWS));
+#endif
+#if ITEMS
+    snprintf(name, sizeof name, ITEM_NAME " %u, " INVOCATION_NAME " %u, execution %u", (unsigned)(place / ITEM_SIZE % ITEM_COUNT),
+        (unsigned)(place % ITEM_SIZE), (unsigned)(place / IDENTITIES + 1));
+#endif
+    return name;
+}
+
+static void broken(const char *rule, uint32_t place, uint32_t seen)
 {
     if (broken_rules++ < 16)
-        printf("BROKEN RULE: %s (workgroup %u, invocation %u: %u)\n", rule, (unsigned)workgroup, (unsigned)invocation,
-            (unsigned)seen);
+        printf("BROKEN RULE: %s (%s: %u)\n", rule, name_of(place), (unsigned)seen);
 }
 
 static int is_allowed_size(const struct device *device, uint32_t size)
@@ -760,17 +965,45 @@ static int is_allowed_size(const struct device *device, uint32_t size)
     return size >= device->sizes.minSubgroupSize && size <= device->sizes.maxSubgroupSize;
 }
 
-/* The lanes of the invocations with one token: one subgroup. Gives their number. */
-static uint32_t check_subgroup(const uint32_t *map, uint32_t workgroup, uint32_t token)
+#if FRAGMENTS
+static int is_covered(uint32_t place)
+{
+    return covered[place / 32] >> place % 32 & 1;
+}
+
+/* What the others of a fragment's quad report: their place, lane, and whether they are helpers. `seen` has the fragments of the subgroup. */
+static void check_quad(const uint32_t *map, uint32_t place, const uint32_t *seen)
+{
+    const uint32_t *record = map + place * MAP_WORDS;
+    for (uint32_t k = 1; k < 4; k++) {
+        uint32_t lane = record[LANE] ^ k, word = record[QUAD + k - 1], x = place % COLUMNS, y = place / COLUMNS % ROWS, other;
+        x += (k & 1) == 0 ? 0 : (record[LANE] & 1) != 0 ? -1u : 1;
+        y += (k & 2) == 0 ? 0 : (record[LANE] & 2) != 0 ? -1u : 1;
+        other = (place / (COLUMNS * ROWS) * ROWS + y) * COLUMNS + x;
+        int is_right = x < COLUMNS && y < ROWS && word >> 8 == other && (word >> 1 & 127) == lane;
+        if (is_right && (word & 1) != 0)
+            is_right = (seen[lane / 32] >> lane % 32 & 1) == 0;
+        else if (is_right)
+            is_right = is_covered(other) && map[other * MAP_WORDS + TOKEN] == record[TOKEN] && map[other * MAP_WORDS + LANE] == lane;
+        if (!is_right)
+            broken("lanes 4q to 4q+3 are a quad of neighbouring pixels, in the order of rows", place, word);
+        else if (HELPERS_ARE_ACTIVE && (record[BALLOT + lane / 32] >> lane % 32 & 1) == 0)
+            broken("helper invocations are active as long as their quad has a fragment", place, record[BALLOT]);
+    }
+}
+
+#endif
+/* The lanes of the invocations of a group with one token: one subgroup. `base` is the group's first place. Gives their number. */
+static uint32_t check_subgroup(const uint32_t *map, uint32_t base, uint32_t token)
 {
     uint32_t seen[4] = {0, 0, 0, 0}, members = 0, lowest = 0, has_owner = 0;
     for (uint32_t i = 0; i < INVOCATIONS; i++) {
         const uint32_t *record = map + i * MAP_WORDS;
         uint32_t lane = record[LANE];
-        if (record[TOKEN] != token)
+        if (record[TOKEN] != token || record[WRITTEN] != WAS_WRITTEN)
             continue;
         if (lane >= record[SUBGROUP_SIZE] || lane >= 128 || (seen[lane / 32] >> lane % 32 & 1) != 0) {
-            broken("gl_SubgroupInvocationID is below gl_SubgroupSize and differs between lanes", workgroup, i, lane);
+            broken("gl_SubgroupInvocationID is below gl_SubgroupSize and differs between lanes", base + i, lane);
             return 0;
         }
         seen[lane / 32] |= 1u << lane % 32;
@@ -779,14 +1012,30 @@ static uint32_t check_subgroup(const uint32_t *map, uint32_t workgroup, uint32_t
             lowest = i;
     }
     if (!has_owner || lowest != token)
-        broken("subgroupBroadcastFirst at entry gives the value of the subgroup's lowest lane", workgroup, lowest, token);
-    for (uint32_t i = 0; i < INVOCATIONS; i++)
-        if (map[i * MAP_WORDS + TOKEN] == token && memcmp(map + i * MAP_WORDS + BALLOT, seen, sizeof seen) != 0)
-            broken("subgroupBallot(true) at entry is the set of the subgroup's lanes", workgroup, i, map[i * MAP_WORDS + BALLOT]);
+        broken(TOKEN_RULE, base + lowest, token);
+    for (uint32_t i = 0; i < INVOCATIONS; i++) {
+        const uint32_t *record = map + i * MAP_WORDS;
+        if (record[TOKEN] != token || record[WRITTEN] != WAS_WRITTEN)
+            continue;
+#if FRAGMENTS
+        /* Helpers may be in it, too, and nobody else. */
+        int is_right = memcmp(record + BALLOT, map + lowest * MAP_WORDS + BALLOT, sizeof seen) == 0;
+        for (uint32_t k = 0; k < 128; k++) {
+            uint32_t bit = record[BALLOT + k / 32] >> k % 32 & 1;
+            is_right &= bit >= (seen[k / 32] >> k % 32 & 1) && (bit == 0 || k < record[SUBGROUP_SIZE]);
+        }
+        check_quad(map, i, seen);
+#else
+        int is_right = memcmp(record + BALLOT, seen, sizeof seen) == 0;
+#endif
+        if (!is_right)
+            broken("subgroupBallot(true) at entry is the set of the subgroup's lanes", base + i, record[BALLOT]);
+    }
     return members;
 }
 
-static void check_workgroup(const struct device *device, const uint32_t *map, uint32_t workgroup, uint32_t dispatch_size)
+#if WORKGROUPS
+static void check_workgroup(const struct device *device, const uint32_t *map, uint32_t base, uint32_t dispatch_size)
 {
     uint32_t subgroups = 0;
     int all_full = 1;
@@ -794,47 +1043,101 @@ static void check_workgroup(const struct device *device, const uint32_t *map, ui
         const uint32_t *record = map + i * MAP_WORDS;
         uint32_t size = record[SUBGROUP_SIZE];
         if (record[WRITTEN] != WAS_WRITTEN) {
-            broken("every invocation executes the shader", workgroup, i, record[WRITTEN]);
+            broken("every invocation executes the shader", base + i, record[WRITTEN]);
             return;
         }
         if (!is_allowed_size(device, size) || size != dispatch_size || (size & (size - 1)) != 0 || size > 128)
-            broken("gl_SubgroupSize is the size asked for, one for the whole dispatch", workgroup, i, size);
+            broken("gl_SubgroupSize is the size asked for, one for the whole dispatch", base + i, size);
         if (record[SUBGROUP_ID] >= record[NUM_SUBGROUPS])
-            broken("gl_SubgroupID is below gl_NumSubgroups", workgroup, i, record[SUBGROUP_ID]);
+            broken("gl_SubgroupID is below gl_NumSubgroups", base + i, record[SUBGROUP_ID]);
         if (record[NUM_SUBGROUPS] != map[NUM_SUBGROUPS])
-            broken("gl_NumSubgroups is one number in a workgroup", workgroup, i, record[NUM_SUBGROUPS]);
+            broken("gl_NumSubgroups is one number in a workgroup", base + i, record[NUM_SUBGROUPS]);
         int is_first = 1;
         for (uint32_t j = 0; j < i; j++) {
             const uint32_t *other = map + j * MAP_WORDS;
             int same = other[TOKEN] == record[TOKEN];
             is_first &= !same;
             if (same != (other[SUBGROUP_ID] == record[SUBGROUP_ID])) {
-                broken("gl_SubgroupID is one number in each subgroup and differs between subgroups", workgroup, i,
-                    record[SUBGROUP_ID]);
+                broken("gl_SubgroupID is one number in each subgroup and differs between subgroups", base + i, record[SUBGROUP_ID]);
                 break;
             }
         }
         if (!is_first)
             continue;
         subgroups++;
-        uint32_t members = check_subgroup(map, workgroup, record[TOKEN]);
+        uint32_t members = check_subgroup(map, base, record[TOKEN]);
         int full = (REQUIRE_FULL_SUBGROUPS || SPIRV_VERSION >= 0x10600) && WORKGROUP_X % size == 0;
         all_full &= full;
         if (full && members != size)
-            broken("subgroups are full", workgroup, i, members);
+            broken("subgroups are full", base + i, members);
     }
     if (map[NUM_SUBGROUPS] < subgroups)
-        broken("gl_NumSubgroups is not smaller than the number of subgroups", workgroup, 0, map[NUM_SUBGROUPS]);
+        broken("gl_NumSubgroups is not smaller than the number of subgroups", base, map[NUM_SUBGROUPS]);
     if (all_full && map[NUM_SUBGROUPS] > subgroups)
-        broken("gl_NumSubgroups is the number of subgroups where all are full", workgroup, 0, map[NUM_SUBGROUPS]);
+        broken("gl_NumSubgroups is the number of subgroups where all are full", base, map[NUM_SUBGROUPS]);
 }
+
+static void check_records(const struct device *device, const uint32_t *map)
+{
+    for (uint32_t base = 0; base < ALL; base += INVOCATIONS)
+        check_workgroup(device, map + (size_t)base * MAP_WORDS, base, map[SUBGROUP_SIZE]);
+}
+#endif
+#if VERTICES
+#if FRAGMENTS
+/* True if there is an invocation at a place, which writes a record. */
+static int is_executed(const uint32_t *map, uint32_t place)
+{
+    (void)map;
+    return is_covered(place);
+}
+#else
+static int is_executed(const uint32_t *map, uint32_t place)
+{
+    return place / IDENTITIES < map[ALL * MAP_WORDS + place % IDENTITIES];
+}
+#endif
+
+static void check_records(const struct device *device, const uint32_t *map)
+{
+    static const uint32_t nothing[MAP_WORDS];
+    uint32_t size = 0;
+#if ITEMS
+    for (uint32_t i = 0; i < IDENTITIES; i++) {
+        uint32_t count = map[ALL * MAP_WORDS + i];
+        if (count == 0)
+            broken("each vertex or primitive is executed at least once", i, count);
+        if (count > EXECUTIONS)
+            return; /* more than have a place: nothing is said */
+    }
+#endif
+    for (uint32_t i = 0; i < ALL; i++) {
+        const uint32_t *record = map + i * MAP_WORDS;
+        if (is_executed(map, i) ? record[WRITTEN] != WAS_WRITTEN : memcmp(record, nothing, sizeof nothing) != 0)
+            broken("exactly the invocations of the draw execute the shader and store", i, record[WRITTEN]);
+        else if (is_executed(map, i) && size == 0)
+            size = record[SUBGROUP_SIZE];
+    }
+    for (uint32_t i = 0; i < ALL && broken_rules == 0; i++) {
+        const uint32_t *record = map + i * MAP_WORDS;
+        uint32_t own = record[SUBGROUP_SIZE], token = record[TOKEN];
+        if (!is_executed(map, i))
+            continue;
+        if (!is_allowed_size(device, own) || own != size || (own & (own - 1)) != 0 || own > 128)
+            broken("gl_SubgroupSize is the size asked for, one for the whole draw", i, own);
+        if (token >= ALL || map[token * MAP_WORDS + WRITTEN] != WAS_WRITTEN || map[token * MAP_WORDS + TOKEN] != token)
+            broken(TOKEN_RULE, i, token);
+        else if (token == i)
+            check_subgroup(map, 0, token);
+    }
+}
+#endif
 
 /* True if every rule that the specifications have about lanes and subgroups is kept. */
 static int check_map(const struct device *device, const uint32_t *map)
 {
     broken_rules = 0;
-    for (uint32_t w = 0; w < WORKGROUPS; w++)
-        check_workgroup(device, map + (size_t)w * INVOCATIONS * MAP_WORDS, w, map[SUBGROUP_SIZE]);
+    check_records(device, map);
     if (broken_rules > 0)
         printf("FAILED: %d times a rule about lanes and subgroups is broken\n", broken_rules);
     return broken_rules == 0;
@@ -905,6 +1208,9 @@ static void print_lane(uint32_t invocation, const struct wrong *wrong, const uin
     else
         for (uint32_t i = wrong->at; i < end; i++)
             printf(" 0x%x", (unsigned)log[i]);
+#if VERTICES
+    printf("  (%s)", name_of(invocation));
+#endif
     printf("\n");
 }
 
@@ -922,16 +1228,16 @@ static int check_logs(const uint32_t *map, const uint32_t *logs)
         }
     }
     if (count > 0) {
-        uint32_t workgroup = first / INVOCATIONS;
+        uint32_t base = first / INVOCATIONS * INVOCATIONS;
         const struct site *site = wrongs[first].words > 0 ? find_site(expected_log[log_start[first] + wrongs[first].at]) : NULL;
-        printf("FAILED: %u of %u invocations go wrong; first in workgroup %u", (unsigned)count, (unsigned)ALL, (unsigned)workgroup);
+        printf("FAILED: %u of %u invocations go wrong; first in %s", (unsigned)count, (unsigned)ALL, name_of(first));
         if (site != NULL)
             printf(" at step %u, site %u, line %u of the shader:\n    %s\n", (unsigned)first_step + 1, (unsigned)site->id,
                 (unsigned)site->line, site->source);
         else
             printf(" after the last step\n");
         printf("invocation group lane  expected (the site, then its values) -> found\n");
-        for (uint32_t i = workgroup * INVOCATIONS; i < (workgroup + 1) * INVOCATIONS; i++)
+        for (uint32_t i = base; i < base + INVOCATIONS; i++)
             if (wrongs[i].step == first_step && shown++ < 64)
                 print_lane(i, &wrongs[i], map, logs + (size_t)i * LOG_STRIDE);
         if (shown > 64)
@@ -966,7 +1272,7 @@ static int check_relations(const uint32_t *map, const uint32_t *logs)
     return broken == 0;
 }
 
-/* Judges one dispatch. */
+/* Judges one launch. */
 static int judge(const struct device *device, const struct work *work)
 {
     const uint32_t *map = work->buffers[MAP].words, *logs = work->buffers[LOG].words;
@@ -974,9 +1280,15 @@ static int judge(const struct device *device, const struct work *work)
     if (!HAS_EXPECTED_VALUES)
         return verdict;
     if (memcmp(map, expected_map, sizeof expected_map) != 0) {
+        uint32_t first = 0;
+        while (first + 1 < ALL && memcmp(map + first * MAP_WORDS, expected_map + first * MAP_WORDS, MAP_WORDS * 4) == 0)
+            first++;
+        map += first * MAP_WORDS;
+        const uint32_t *expected = expected_map + first * MAP_WORDS;
         printf("The device places invocations in other lanes or subgroups than the ones that the expected values are for:\n"
-               "invocation 0 is in lane %u of a subgroup of %u, expected lane %u of %u. The values are not compared.\n",
-            (unsigned)map[LANE], (unsigned)map[SUBGROUP_SIZE], (unsigned)expected_map[LANE], (unsigned)expected_map[SUBGROUP_SIZE]);
+               "%s is in lane %u of a subgroup of %u, expected lane %u of %u. The values are not compared.\n",
+            name_of(first), (unsigned)map[LANE], (unsigned)map[SUBGROUP_SIZE], (unsigned)expected[LANE],
+            (unsigned)expected[SUBGROUP_SIZE]);
         return verdict == PASSED ? CANNOT_RUN : verdict;
     }
     return check_logs(map, logs) && check_relations(map, logs) ? verdict : FAILED;
@@ -1006,7 +1318,7 @@ static void watch_the_driver(void)
 #endif
 }
 
-/* Time for the driver's next call; the time limit of the dispatch itself comes first. */
+/* Time for the driver's next call; the time limit of the launch itself comes first. */
 static void allow_time(void)
 {
 #ifndef _WIN32
@@ -1029,13 +1341,16 @@ int main(int argc, char **argv)
     create_layout(&device, &work);
     watch_the_driver();
     allow_time();
+#if GRAPHICS
+    create_framebuffer(&device, &work);
+#endif
     create_pipeline(&device, &work);
     create_buffers(&device, &work);
     create_set(&device, &work);
     record_commands(&device, &work);
     for (int run = 0; run < runs; run++) {
         allow_time();
-        dispatch(&device, &work);
+        launch(&device, &work);
         int verdict = judge(&device, &work);
         failed += verdict == FAILED;
         not_comparable += verdict == CANNOT_RUN;

@@ -1,6 +1,6 @@
 //! `repro.c`: the case as one C program against the Vulkan loader.
 //!
-//! The program is the template `repro.c` beside this file with tables filled in. It checks itself: it compares the lane map with
+//! The program is the template `repro.c` beside this file with tables filled in, and without what the stage does not need. It checks itself: it compares the lane map with
 //! the one that the expected values are for, and the logs word by word and by relations between words, and it checks the rules of the lane map on any device.
 
 use std::fmt::Write as _;
@@ -8,8 +8,7 @@ use std::fmt::Write as _;
 use tangle_analysis::cost::log_stride;
 use tangle_features::{Member, Needs, Vulkan};
 use tangle_oracle::relation::{Relation, ShownWord};
-use tangle_program::case::interface::MAP_WORDS;
-use tangle_program::case::{Case, SubgroupSize, Workgroups};
+use tangle_program::case::{Case, Items, Launch, Stage, SubgroupSize, Tier, Workgroups};
 use tangle_program::memory::buffer_bytes;
 use tangle_program::needs::resource_classes;
 use tangle_program::resource::ResourceClass;
@@ -25,7 +24,7 @@ const TIME_LIMIT_SECONDS: u32 = 30;
 
 /// The program.
 pub(super) fn repro(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) -> String {
-    let template = chosen(!resource_classes(&source.case.program).is_empty());
+    let template = chosen(&sections(source.case));
     filled(
         &template,
         &[
@@ -38,16 +37,53 @@ pub(super) fn repro(source: &Source<'_>, needs: &Needs, expected: Option<&Expect
     )
 }
 
-/// The template with what is in `#if DESCRIPTOR_ARRAYS`, or without it.
-fn chosen(arrays: bool) -> String {
-    let mut inside = false;
+/// What the template has behind `#if`, and whether the program of a case has it.
+fn sections(case: &Case) -> [(&'static str, bool); 10] {
+    let stage = case.entry_point.stage;
+    let is = |stages: &[Stage]| stages.contains(&stage);
+    let arrays = !resource_classes(&case.program).is_empty();
+    [
+        ("DESCRIPTOR_ARRAYS", arrays),
+        ("LIMITS", arrays || is(&[Stage::Compute])),
+        // Quad operations are in these if they are anywhere (Vulkan, quadOperationsInAllStages).
+        ("NO_QUADS", !is(&[Stage::Compute, Stage::Fragment])),
+        ("COMPUTE", is(&[Stage::Compute])),
+        ("GRAPHICS", !is(&[Stage::Compute])),
+        ("MESH", is(&[Stage::Task, Stage::Mesh])),
+        ("WORKGROUPS", stage.has_workgroups()),
+        ("VERTICES", !stage.has_workgroups()),
+        ("FRAGMENTS", is(&[Stage::Fragment])),
+        ("ITEMS", stage.item_names().is_some()),
+    ]
+}
+
+/// The template with the sections that are asked for. Other conditions are the C compiler's.
+fn chosen(sections: &[(&str, bool)]) -> String {
+    let is_chosen = |line: &str| {
+        let name = line.strip_prefix("#if ")?;
+        sections.iter().find(|(section, _)| *section == name).map(|(_, is_chosen)| *is_chosen)
+    };
+    // For each condition around a line: whether it holds, if it is one of these.
+    let mut around: Vec<Option<bool>> = Vec::new();
     let mut text = String::new();
     for line in TEMPLATE.split_inclusive('\n') {
-        match line {
-            "#if DESCRIPTOR_ARRAYS\n" => inside = true,
-            "#endif\n" if inside => inside = false,
-            _ if inside && !arrays => {}
-            _ => text.push_str(line),
+        let is_ours = match line.trim_end() {
+            condition if condition.starts_with("#if") => {
+                around.push(is_chosen(condition));
+                around.last().is_some_and(Option::is_some)
+            }
+            "#else" => match around.last_mut() {
+                Some(Some(holds)) => {
+                    *holds = !*holds;
+                    true
+                }
+                _ => false,
+            },
+            "#endif" => around.pop().is_some_and(|condition| condition.is_some()),
+            _ => false,
+        };
+        if !is_ours && !around.contains(&Some(false)) {
+            text.push_str(line);
         }
     }
     text
@@ -83,8 +119,6 @@ fn operations(needs: &Needs) -> u32 {
 
 fn constants(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) -> String {
     let entry_point = &source.case.entry_point;
-    let Workgroups { size, count: groups, .. } = entry_point.workgroups();
-    let ([x, y, z], [groups_x, groups_y, groups_z]) = (size, groups);
     let required = if let SubgroupSize::Required(size) = entry_point.subgroup_size { size } else { 0 };
     let operations = operations(needs);
     let count = |f: fn(&Expected) -> usize| expected.map_or(0, f);
@@ -94,12 +128,9 @@ fn constants(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) ->
         let _ = if note.is_empty() { writeln!(text, "{line}") } else { writeln!(text, "{line} /* {note} */") };
     };
     let number = |n: usize| n.to_string();
-    define("WORKGROUP_X", format!("{x}u"), "");
-    define("WORKGROUP_Y", format!("{y}u"), "");
-    define("WORKGROUP_Z", format!("{z}u"), "");
-    define("GROUPS_X", format!("{groups_x}u"), "");
-    define("GROUPS_Y", format!("{groups_y}u"), "");
-    define("GROUPS_Z", format!("{groups_z}u"), "");
+    for (name, value, note) in launched(source) {
+        define(name, value, note);
+    }
     define("SPIRV_VERSION", format!("{:#x}", entry_point.spirv.word()), "");
     define("REQUIRED_SUBGROUP_SIZE", format!("{required}u"), "0: none is asked for");
     define("ALLOW_VARYING_SIZE", flag(entry_point.subgroup_size == SubgroupSize::Varying), "");
@@ -126,6 +157,91 @@ fn constants(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) ->
     text
 }
 
+/// What is launched: names of constants, their values, and what there is to say of them.
+fn launched(source: &Source<'_>) -> Vec<(&'static str, String, &'static str)> {
+    let entry_point = &source.case.entry_point;
+    let stage = entry_point.stage;
+    let (bit, pipeline_stage) = vulkan_bits(stage);
+    let words = |number: u32| format!("{number}u");
+    let mut all = Vec::new();
+    let mut define = |name, value, note| all.push((name, value, note));
+    define("STAGE", format!("{bit:#x}"), "VkShaderStageFlagBits");
+    define("STAGE_NAME", string(&stage.name().replace('_', " ")), "");
+    define("PIPELINE_STAGE", format!("{pipeline_stage:#x}"), "VkPipelineStageFlagBits");
+    // A vertex shader reads where the corners are.
+    let buffer_stages = if stage == Stage::Fragment { bit | vulkan_bits(Stage::Vertex).0 } else { bit };
+    define("BUFFER_STAGES", format!("{buffer_stages:#x}"), "that see the buffers");
+    let is_compute = stage == Stage::Compute;
+    define("QUEUE", if is_compute { "VK_QUEUE_COMPUTE_BIT" } else { "VK_QUEUE_GRAPHICS_BIT" }.into(), "");
+    let point = if is_compute { "VK_PIPELINE_BIND_POINT_COMPUTE" } else { "VK_PIPELINE_BIND_POINT_GRAPHICS" };
+    define("BIND_POINT", point.into(), "");
+    if !is_compute {
+        let (width, height) = entry_point.draw().map_or((1, 1), |draw| (draw.width, draw.height));
+        define("WIDTH", words(width), "of the framebuffer");
+        define("HEIGHT", words(height), "");
+        let topology = match &entry_point.launch {
+            Launch::Items(_) if stage.draws_patches() => "VK_PRIMITIVE_TOPOLOGY_PATCH_LIST",
+            Launch::Items(_) => "VK_PRIMITIVE_TOPOLOGY_POINT_LIST",
+            Launch::Draw(_) | Launch::Workgroups(_) => "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST",
+        };
+        define("TOPOLOGY", topology.into(), "");
+        define("BESIDE", source.beside.len().to_string(), "shaders beside this one");
+        define("BESIDE_WORDS", source.beside.iter().map(|(_, words)| words.len()).sum::<usize>().to_string(), "");
+    }
+    let counts = entry_point.counts();
+    match &entry_point.launch {
+        Launch::Workgroups(Workgroups { size: [x, y, z], .. }) => {
+            define("WORKGROUP_X", words(*x), "");
+            define("WORKGROUP_Y", words(*y), "");
+            define("WORKGROUP_Z", words(*z), "");
+            define("GROUPS_X", words(counts[0]), "");
+            define("GROUPS_Y", words(counts[1]), "");
+            define("GROUPS_Z", words(counts[2]), "");
+            if !is_compute {
+                // VkPhysicalDeviceMeshShaderPropertiesEXT
+                let first = if stage == Stage::Task { 0 } else { 11 };
+                define("MESH_LIMITS", first.to_string(), "the first member that limits workgroups of the stage");
+            }
+        }
+        Launch::Draw(draw) => {
+            let [columns, rows, triangles] = draw.grid();
+            define("COLUMNS", words(columns), "");
+            define("ROWS", words(rows), "");
+            define("TRIANGLES", words(triangles), "");
+            define("CORNER_WORDS", draw.corners().len().to_string(), "");
+            let active = flag(source.case.tier == Tier::Maximal);
+            define("HELPERS_ARE_ACTIVE", active, "from the beginning, as long as their quad has a fragment");
+        }
+        Launch::Items(Items { size, count }) => {
+            let [item, invocation] = stage.item_names().unwrap_or_default();
+            define("ITEM_NAME", string(item), "");
+            define("INVOCATION_NAME", string(invocation), "");
+            define("ITEM_SIZE", words(*size), "");
+            define("ITEM_COUNT", words(*count), "");
+            define("EXECUTIONS", words(Items::EXECUTIONS), "");
+        }
+    }
+    if !stage.has_workgroups() {
+        define("VERTICES", words(counts[0]), "");
+        define("INSTANCES", words(counts[1]), "");
+    }
+    all
+}
+
+/// `VkShaderStageFlagBits` and `VkPipelineStageFlagBits` of a stage.
+const fn vulkan_bits(stage: Stage) -> (u32, u32) {
+    match stage {
+        Stage::Compute => (0x20, 0x800),
+        Stage::Task => (0x40, 0x80000),
+        Stage::Mesh => (0x80, 0x0010_0000),
+        Stage::Fragment => (0x10, 0x80),
+        Stage::Vertex => (0x1, 0x8),
+        Stage::TessellationControl => (0x2, 0x10),
+        Stage::TessellationEvaluation => (0x4, 0x20),
+        Stage::Geometry => (0x8, 0x40),
+    }
+}
+
 fn flag(value: bool) -> String {
     u32::from(value).to_string()
 }
@@ -149,7 +265,26 @@ fn features(needs: &Needs) -> String {
 
 fn data(source: &Source<'_>, expected: Option<&Expected>) -> String {
     let mut text = String::new();
+    let entry_point = &source.case.entry_point;
     array(&mut text, "uint32_t spirv[SPIRV_WORDS]", source.spirv);
+    if entry_point.stage != Stage::Compute {
+        let mut first = 0;
+        text.push_str("static const struct module beside[BESIDE + 1] = {\n");
+        for (stage, words) in source.beside {
+            let _ = writeln!(text, "    {{{:#x}, {first}, {}}},", vulkan_bits(*stage).0, words.len());
+            first += words.len();
+        }
+        text.push_str("    {0, 0, 0},\n};\n");
+        let words: Vec<u32> = source.beside.iter().flat_map(|(_, words)| words).copied().collect();
+        array(&mut text, "uint32_t beside_spirv[BESIDE_WORDS + 1]", &words);
+    }
+    if let Some(draw) = entry_point.draw() {
+        array(&mut text, "uint32_t corners[CORNER_WORDS]", &draw.corners());
+        let places: Vec<u32> = (0..entry_point.invocations()).collect();
+        let bit = |&place: &u32| u32::from(draw.covers(entry_point.workgroups().position(place))) << (place % 32);
+        let covered: Vec<u32> = places.chunks(32).map(|places| places.iter().map(bit).sum()).collect();
+        array(&mut text, "uint32_t covered[ALL / 32 + 1]", &covered);
+    }
     array(&mut text, "uint32_t inputs[INPUT_WORDS + 1]", &input_words(source.case));
     array(&mut text, "uint32_t uniforms[UNIFORM_WORDS + 1]", &uniform_words(source.case));
     array(&mut text, "uint32_t push_constants[PUSH_WORDS + 1]", &source.case.data.push);
@@ -168,7 +303,12 @@ fn data(source: &Source<'_>, expected: Option<&Expected>) -> String {
     let expected = expected.unwrap_or(&nothing);
     let or_one = |used: &str| format!("{used}[HAS_EXPECTED_VALUES ? ALL : 1]");
     let starts = |used: &str| format!("{used}[HAS_EXPECTED_VALUES ? ALL + 1 : 1]");
-    rows(&mut text, "uint32_t expected_map[HAS_EXPECTED_VALUES ? ALL * MAP_WORDS : 1]", &expected.map, MAP_WORDS);
+    rows(
+        &mut text,
+        "uint32_t expected_map[HAS_EXPECTED_VALUES ? MAP_LENGTH : 1]",
+        &expected.map,
+        entry_point.map_words(),
+    );
     array(&mut text, &starts("uint32_t log_start"), &expected.log_start);
     array(&mut text, "uint32_t expected_log[EXPECTED_WORDS + 1]", &expected.log);
     array(&mut text, "uint32_t left_open[EXPECTED_WORDS / 32 + 1]", &expected.left_open);
@@ -289,6 +429,26 @@ mod tests {
             assert_eq!(text.matches(part.as_str()).count(), 1, "{mark}");
         }
         assert!(!text.contains("@HEAD@") && !text.contains("@DATA@"), "every mark of the template is filled");
+    }
+
+    #[test]
+    fn a_program_has_the_sections_of_its_stage() {
+        let case = include_str!("../../../../corpus/vectors/V01.json");
+        let mut case = Case::from_json(case).expect("a case");
+        for stage in Stage::ALL {
+            case.entry_point.stage = stage;
+            let text = chosen(&sections(&case));
+            let conditions: Vec<&str> = text.lines().filter(|line| line.starts_with("#if")).collect();
+            assert!(conditions.iter().all(|line| *line == "#ifndef _WIN32"), "{stage:?}: {conditions:?}");
+            assert_eq!(text.matches("#endif").count(), conditions.len(), "{stage:?}");
+            for (call, stages) in [
+                ("vkCmdDispatch(", &[Stage::Compute][..]),
+                ("vkCmdDrawMeshTasksEXT", &[Stage::Task, Stage::Mesh]),
+                ("is_covered(", &[Stage::Fragment]),
+            ] {
+                assert_eq!(text.contains(call), stages.contains(&stage), "{stage:?}: {call}");
+            }
+        }
     }
 
     #[test]

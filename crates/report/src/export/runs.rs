@@ -1,7 +1,7 @@
 //! The expected logs as runs of words, for formats that compare a range of a buffer at a time.
 
 use tangle_analysis::cost::log_stride;
-use tangle_identity::account::{Account, Lane};
+use tangle_identity::account::Account;
 
 /// Words of the log buffer that are expected one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,10 +19,8 @@ pub(super) struct Run {
 /// All runs, invocation by invocation. An entry makes one run, or several where words of it are open.
 pub(super) fn runs_of(account: &Account<'_>) -> Vec<Run> {
     let stride = log_stride(account.case) as usize;
-    let mut lanes: Vec<&Lane> = account.lanes.iter().collect();
-    lanes.sort_by_key(|lane| lane.invocation);
     let mut runs = Vec::new();
-    for lane in lanes {
+    for lane in account.by_ordinal().into_iter().flatten() {
         let first = account.case.entry_point.ordinal(lane.invocation) * stride;
         let from = runs.len();
         for entry in &lane.entries {

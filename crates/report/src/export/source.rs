@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tangle_identity::account::Account;
 use tangle_oracle::relation::Relation;
-use tangle_program::case::Case;
+use tangle_program::case::{Case, Stage};
 
 /// Every file that a bundle can have, and what it is. One that ends with a dot has the extension of the case ([`Case::extension`]).
 pub const FILES: [(&str, &str); 8] = [
@@ -29,6 +29,8 @@ pub(super) struct Source<'a> {
     pub(super) glsl: &'a str,
     pub(super) spirv: &'a [u32],
     pub(super) disassembly: &'a str,
+    /// The modules of the other shaders of its pipeline.
+    pub(super) beside: &'a [(Stage, Vec<u32>)],
     /// What every right device with the lane map has to do, whoever it lets execute together where that is its choice.
     pub(super) account: Option<&'a Account<'a>>,
     /// Words that cannot stand together, where the device has a choice: what the finding shows, if no word is wrong by itself.

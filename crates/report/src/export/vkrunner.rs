@@ -7,7 +7,7 @@ use tangle_analysis::cost::log_stride;
 use tangle_features::Needs;
 use tangle_oracle::relation::ShownWord;
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
-use tangle_program::case::{SpirvVersion, SubgroupSize};
+use tangle_program::case::{Case, SpirvVersion, Stage, SubgroupSize};
 use tangle_program::needs::resource_classes;
 
 use super::demand::{demands, extensions, nameless, vulkan_minor};
@@ -21,6 +21,11 @@ const ROW: usize = 8;
 
 /// The command that runs the script.
 pub(super) const COMMAND: &str = "vkrunner case.shader_test";
+
+/// Why there is no script of a case, in one line.
+pub(super) fn lacks(case: &Case) -> Option<&'static str> {
+    (case.entry_point.stage != Stage::Compute).then_some("no script: only compute shaders are exported to VkRunner")
+}
 
 /// The script.
 pub(super) fn vkrunner(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) -> String {

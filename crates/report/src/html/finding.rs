@@ -1,8 +1,9 @@
 //! The page of a finding.
 
 use tangle_oracle::map::MapFault;
-use tangle_program::case::{Case, DerivativeGroup, GroupId, SubgroupSize};
+use tangle_program::case::{Case, DerivativeGroup, GroupId, Launch, SubgroupSize, Workgroups};
 
+use super::framebuffer::framebuffer;
 use super::lanes::picture;
 use super::listing::{code, listing};
 use super::{Html, page};
@@ -35,7 +36,11 @@ pub(super) fn body(html: &mut Html, finding: &Analysis<'_>) {
         let first = account.first();
         let group = first.as_ref().map_or(GroupId::default(), |first| first.group);
         html.section("Lanes against steps");
-        picture(html, account, group, first.and_then(|first| first.step));
+        // Where nothing is wrong the end of the program is shown.
+        let at =
+            first.as_ref().map_or(account.steps.iter().rposition(|step| step.number.is_some()), |first| first.step);
+        let beside = framebuffer(account, at);
+        picture(html, account, group, first.and_then(|first| first.step), beside);
         html.raw("</section>\n");
     }
     first_step(html, wrong_step.as_ref());
@@ -379,19 +384,29 @@ fn case_facts(subject: &Subject) -> Vec<(String, String)> {
         SubgroupSize::Varying => "may vary".into(),
         SubgroupSize::Required(size) => format!("{size}, required"),
     };
-    let mut rows = vec![
-        ("Stage".to_owned(), case.entry_point.stage.name().to_owned()),
-        ("Workgroup".into(), by(case.entry_point.workgroups().size)),
-        ("Workgroups".into(), by(case.entry_point.workgroups().count)),
-        (
-            "Quads".into(),
-            case.entry_point.workgroups().derivative_group.map_or("by lanes", DerivativeGroup::name).into(),
-        ),
-        ("Subgroup size".into(), size),
+    let mut rows = vec![("Stage".to_owned(), case.entry_point.stage.name().replace('_', " "))];
+    let [item, of_item] = case.entry_point.stage.item_names().unwrap_or_default();
+    rows.extend(match &case.entry_point.launch {
+        Launch::Workgroups(Workgroups { size, count, derivative_group, .. }) => vec![
+            ("Workgroup".to_owned(), by(*size)),
+            ("Workgroups".into(), by(*count)),
+            ("Quads".into(), derivative_group.map_or("by lanes", DerivativeGroup::name).into()),
+        ],
+        Launch::Draw(draw) => vec![
+            ("Framebuffer".to_owned(), format!("{} × {}", draw.width, draw.height)),
+            ("Triangles".into(), draw.triangles.len().to_string()),
+        ],
+        Launch::Items(items) => vec![
+            ("Items".to_owned(), format!("{} ({item})", items.count)),
+            ("Invocations of each".into(), format!("{} ({of_item})", items.size)),
+        ],
+    });
+    rows.extend([
+        ("Subgroup size".to_owned(), size),
         ("Full subgroups".into(), if case.entry_point.full_subgroups { "required" } else { "not required" }.into()),
         ("SPIR-V".into(), spirv.unwrap_or_default()),
         ("Convergence tier".into(), case.tier.name().replace('_', " ")),
-    ];
+    ]);
     let origin = [
         ("Seed", case.origin.seed.map(|seed| seed.to_string())),
         ("Other data, number", case.origin.data.map(|number| number.to_string())),

@@ -5,14 +5,14 @@
 //! and heads stay in place while the picture is scrolled.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use tangle_program::case::GroupId;
 use tangle_program::tree::SiteId;
 
 use super::Html;
+use super::cell::{class, title};
 use crate::wrong_step::mark;
-use tangle_identity::account::{Account, Entry, Lane, State, show};
+use tangle_identity::account::{Account, State};
 
 /// Width and height of a cell, and the gap between subgroups.
 const CELL: usize = 13;
@@ -40,8 +40,14 @@ struct Picture<'a> {
     merged: bool,
 }
 
-/// Writes the picture of one group around a step.
-pub(super) fn picture(html: &mut Html, account: &Account<'_>, group: GroupId, wrong: Option<usize>) {
+/// Writes the picture of one group around a step, with another picture beside it.
+pub(super) fn picture(
+    html: &mut Html,
+    account: &Account<'_>,
+    group: GroupId,
+    wrong: Option<usize>,
+    beside: Option<Html>,
+) {
     let of_group = |step: &usize| account.steps[*step].group == group;
     let all: Vec<usize> = (0..account.steps.len()).filter(of_group).collect();
     let at = wrong.and_then(|wrong| all.iter().position(|&step| step == wrong)).unwrap_or(all.len());
@@ -51,12 +57,17 @@ pub(super) fn picture(html: &mut Html, account: &Account<'_>, group: GroupId, wr
     let picture = Picture { account, wrong, merged: lanes * steps.len() > CELLS, steps, subgroups };
     left_out(html, &picture, &all, group);
     legend(html);
+    html.raw("<div class=\"beside\">\n");
     html.raw(
         "<div class=\"picture\">\n<div class=\"corner\"><span>step</span> <span>line</span> <span>times</span></div>\n",
     );
     picture.heads(html);
     picture.labels(html);
     picture.body(html);
+    html.raw("</div>\n");
+    if let Some(beside) = beside {
+        html.append(beside);
+    }
     html.raw("</div>\n");
 }
 
@@ -120,19 +131,6 @@ fn legend(html: &mut Html) {
         html.raw("</svg> ").text(about).raw("</li>");
     }
     html.raw("</ul>\n");
-}
-
-const fn class(state: State) -> &'static str {
-    match state {
-        State::Absent => "absent",
-        State::Right => "right",
-        State::Open => "open",
-        State::Unseen => "unseen",
-        State::WrongValue => "value",
-        State::Missing => "missing",
-        State::Intruder => "intruder",
-        State::NotJudged => "unjudged",
-    }
 }
 
 /// A cell, or several of one kind side by side.
@@ -283,7 +281,7 @@ impl Picture<'_> {
                 {
                     last = next;
                 }
-                let title = (last == lane && state != State::Absent).then(|| self.title(index, step, state));
+                let title = (last == lane && state != State::Absent).then(|| title(self.account, index, step, state));
                 cell(html, state, x + lane * CELL, y, last - lane + 1, title.as_deref());
                 if let Some(counter) = self.counter(index, step).filter(|counter| last == lane && *counter < 100) {
                     let (x, y) = (x + lane * CELL + CELL / 2, y + 12);
@@ -310,51 +308,9 @@ impl Picture<'_> {
             for &(lane, index) in lanes {
                 let here = self.account.lanes[index].wrong_step() == Some(usize::MAX);
                 let state = if here { State::Intruder } else { State::Absent };
-                let title = here.then(|| self.title(index, usize::MAX, state));
+                let title = here.then(|| title(self.account, index, usize::MAX, state));
                 cell(html, state, x + lane * CELL, y, 1, title.as_deref());
             }
-        }
-    }
-
-    /// What is shown when the mouse rests on a cell.
-    fn title(&self, index: usize, step: usize, state: State) -> String {
-        let lane = &self.account.lanes[index];
-        let mut text = format!("subgroup {}, lane {}, invocation {}", lane.subgroup, lane.lane, lane.invocation.index);
-        match state {
-            State::Missing | State::Intruder => {
-                let _ = write!(text, "\n{}", self.instead(lane));
-            }
-            _ => {
-                if let Ok(entry) = lane.entries.binary_search_by_key(&step, |entry| entry.step) {
-                    self.values(&mut text, lane, &lane.entries[entry], state);
-                }
-            }
-        }
-        text
-    }
-
-    fn instead(&self, lane: &Lane) -> String {
-        match self.account.instead(lane) {
-            None => "logs nothing more".into(),
-            Some((site, _)) => match self.account.sites.get(&site) {
-                Some(site) => format!("goes to line {} instead", site.line),
-                None => format!("logs {site:#x}, which is no site"),
-            },
-        }
-    }
-
-    fn values(&self, text: &mut String, lane: &Lane, entry: &Entry, state: State) {
-        let Some(site) = self.account.site(entry.step) else { return };
-        for (i, (logged, expected)) in site.values.iter().zip(entry.words.iter().skip(1)).enumerate() {
-            let _ = write!(text, "\n{} = ", logged.text);
-            let found = show(lane.actual_word(entry.at + 1 + i), logged.scalar);
-            let known = self.account.observed && state != State::NotJudged;
-            let _ = match expected.map(|word| show(word, logged.scalar)) {
-                Some(expected) if known && expected != found => write!(text, "{found}, expected {expected}"),
-                Some(expected) => write!(text, "{expected}"),
-                None if known => write!(text, "{found} (open)"),
-                None => write!(text, "open"),
-            };
         }
     }
 }

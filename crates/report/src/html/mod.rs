@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   Analysis (a finding taken apart) ────────────► finding ──┬─► page ─► one HTML file
-//!                                                 lanes (SVG)┘    ▲
+//!                                                 lanes (SVG)┤    ▲
+//!                                           framebuffer (SVG)┘    │
 //!   Campaign (statistics, findings, samples) ────► campaign ───────┤
 //!   Coverage (operations, contexts, types) ──────► coverage ───────┤
 //!   Matrix (bugs against devices) ───────────────► matrix ─────────┤
@@ -14,9 +15,11 @@
 
 pub mod bugs;
 pub mod campaign;
+mod cell;
 pub(crate) mod coverage;
 pub mod curves;
 pub mod finding;
+mod framebuffer;
 mod lanes;
 mod listing;
 pub(crate) mod matrix;
