@@ -27,8 +27,11 @@ fn quad(tier: Tier, body: impl Into<Vec<Stmt>>) -> Case {
     drawn(tier, [2, 2], vec![[[0, 0], [4, 0], [0, 4]]], body)
 }
 
-fn drawn(tier: Tier, [width, height]: [u32; 2], triangles: Vec<[[u32; 2]; 3]>, body: impl Into<Vec<Stmt>>) -> Case {
-    let mut case = Case { tier, ..main_of(body) };
+fn drawn(tier: Tier, size: [u32; 2], triangles: Vec<[[u32; 2]; 3]>, body: impl Into<Vec<Stmt>>) -> Case {
+    fragments_of(Case { tier, ..main_of(body) }, size, triangles)
+}
+
+fn fragments_of(mut case: Case, [width, height]: [u32; 2], triangles: Vec<[[u32; 2]; 3]>) -> Case {
     case.entry_point.stage = Stage::Fragment;
     case.entry_point.launch = Launch::Draw(Draw { width, height, triangles, full_quads: false });
     validate(&case).expect("it is valid");
@@ -133,6 +136,37 @@ fn a_quad_of_helpers_may_be_gone() {
     let case = drawn(Tier::Maximal, [4, 2], vec![[[0, 0], [8, 0], [0, 4]]], body);
     assert_eq!(expected(&case, 8), "2: 1 ? 2 5, 3: 1 ? 2 4, 6: 1 ? 2 7, 7: 1 ? 2 6");
     assert_eq!(expected(&case, 4), "2: 1 f 2 1, 3: 1 f 2 0, 6: 1 f 2 3, 7: 1 f 2 2");
+}
+
+/// Of four quads in one subgroup one is demoted whole, whichever it is: the quads that are left do not know whether it is still there, and do not ask
+/// it for their own.
+#[test]
+fn any_quad_of_a_subgroup_may_be_gone() {
+    for gone in 0..4 {
+        let is_gone = bin(bin(lane(), BinaryOp::Div, uint(4)), BinaryOp::Eq, uint(gone));
+        let body = [when(is_gone, [Stmt::Discard(Discard::Demote)]), see(A), log(B, [across()])];
+        let case = drawn(Tier::Maximal, [8, 2], vec![[[0, 0], [16, 0], [0, 4]]], body);
+        // Lane 4q is left above in quad q, lane 4q + 2 below it.
+        let lane_of = |index: u32| index % 8 / 2 * 4 + index / 8 * 2 + index % 2;
+        let left = (0..16).filter(|&index| lane_of(index) / 4 != gone);
+        let logs: Vec<String> = left.map(|index| format!("{index}: 1 ? 2 {:x}", lane_of(index) ^ 1)).collect();
+        assert_eq!(expected(&case, 16), logs.join(", "), "quad {gone}");
+    }
+}
+
+/// Rule H7: `return` ends a fragment in `main` only. Lanes 1 to 3 of a quad are demoted.
+#[test]
+fn a_fragment_that_returns_from_a_function_goes_on() {
+    let of_first_quad = |cond: Expr| bin(bin(lane(), BinaryOp::Lt, uint(4)), BinaryOp::And, cond);
+    let demoted = || when(of_first_quad(bin(lane(), BinaryOp::Ne, uint(0))), [Stmt::Discard(Discard::Demote)]);
+    let back = || when(bin(lane(), BinaryOp::Eq, uint(0)), [Stmt::Return(None)]);
+    let both_quads = |case: Case| fragments_of(case, [4, 2], vec![[[0, 0], [8, 0], [0, 4]]]);
+    // Lane 0 is still there for its helpers.
+    let called = case(vec![function("f", [back()]), function("main", [demoted(), call(0), see(A)])]);
+    assert_eq!(expected(&both_quads(called), 8), "0: 1 ff, 2: 1 ff, 3: 1 ff, 6: 1 ff, 7: 1 ff");
+    // It is gone, and perhaps its helpers with it.
+    let ended = main_of([demoted(), back(), see(A), log(B, [across()])]);
+    assert_eq!(expected(&both_quads(ended), 8), "2: 1 ? 2 5, 3: 1 ? 2 4, 6: 1 ? 2 7, 7: 1 ? 2 6");
 }
 
 #[test]

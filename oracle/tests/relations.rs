@@ -78,8 +78,9 @@ fn a_relation_holds_where_the_fault_is_and_nowhere_else() {
             let broken = relations(case, &map, &wrong).expect("it is well-formed");
             let is_wrong = matches!(judgement.verdict, Verdict::Mismatch(_));
             assert_eq!(is_wrong, !broken.is_empty(), "{fault:?}: in an open tangle it is a relation that is broken");
-            for relation in &broken {
+            for (nth, relation) in broken.iter().enumerate() {
                 assert!(holds(relation, &wrong), "{fault:?} {relation:?}");
+                assert!(!broken[..nth].contains(relation), "{fault:?} {relation:?}: said once");
                 let alarm = right.iter().find(|right| holds(relation, right));
                 assert_eq!(alarm, None, "{fault:?} {relation:?}");
                 of_several += usize::from(relation.words.len() > 1);
@@ -132,4 +133,46 @@ fn each_wrong_lane_shows_it_by_itself() {
     assert_eq!(relations(&case, &LaneMap::linear(&case, SIZE), &unsure).map(|broken| broken.len()), Ok(4));
     unsure.open[0][1] = 1;
     assert_eq!(relations(&case, &LaneMap::linear(&case, SIZE), &unsure), Ok(Vec::new()));
+}
+
+/// Words as (invocation, place).
+fn places(relation: &Relation) -> Vec<(usize, usize)> {
+    relation.words.iter().map(|word| (word.invocation, word.at)).collect()
+}
+
+/// Who comes to the sites behind site 1 rests on the sums there: all lanes show theirs, and the one that is wrong its path to what is wrong. What no
+/// lane needs is not shown.
+#[test]
+fn a_path_is_shown_as_far_as_it_is_needed() {
+    let enough = bin(var(0), BinaryOp::Gt, uint(3));
+    let sum = op(Op::Reduce(Fold::Add), [uint(1)]);
+    let case = open([set(0, sum), log(1, [var(0)]), when(enough, [see(2)]), see(3), see(4)]);
+    let map = LaneMap::linear(&case, SIZE);
+    let right = seen(&case, || Spec);
+    assert_eq!(right.logs[0], [1, 6, 2, 0x3F, 3, 0x3F, 4, 0x3F]);
+    assert_eq!(relations(&case, &map, &right), Ok(Vec::new()));
+    let first_sums = |wrong: usize| (0..6).filter(move |&lane| lane != wrong).map(|lane| (lane, 1));
+    for (lane, at) in [(0, 3), (0, 5), (2, 5), (5, 7), (4, 3)] {
+        let mut wrong = right.clone();
+        wrong.logs[lane][at] ^= 1 << lane;
+        let broken = relations(&case, &map, &wrong).expect("it is well-formed");
+        let [relation] = broken.as_slice() else { panic!("{broken:?}") };
+        assert_eq!(relation.rule, Some(TangleRule::OwnBit));
+        let mut expected: Vec<(usize, usize)> = first_sums(lane).chain((1..=at).map(|at| (lane, at))).collect();
+        expected.sort_unstable();
+        assert_eq!(places(relation), expected, "lane {lane}, word {at}");
+    }
+}
+
+/// Each subgroup shows by itself what is wrong in it.
+#[test]
+fn subgroups_show_what_is_wrong_each_for_itself() {
+    let mut case = open([log(1, [ballot()])]);
+    case.entry_point.workgroups_mut().size = [16, 1, 1];
+    let wrong = seen(&case, || Planted::new(Fault::OpenBallotInconsistent));
+    let broken = relations(&case, &LaneMap::linear(&case, SIZE), &wrong).expect("it is well-formed");
+    let subgroups: Vec<Vec<usize>> =
+        broken.iter().map(|relation| relation.words.iter().map(|word| word.invocation / 8).collect()).collect();
+    assert!(subgroups.iter().all(|of| of.iter().all(|subgroup| *subgroup == of[0])), "{broken:?}");
+    assert!((0..2).all(|subgroup| subgroups.iter().any(|of| of[0] == subgroup)), "{broken:?}");
 }

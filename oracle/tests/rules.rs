@@ -305,6 +305,59 @@ fn a_lane_whose_path_is_unknown_is_lost() {
     check(&case, Tier::Plain, "A=3F? B=- C=- D=C0? E=C0:[6 7]");
 }
 
+/// Lanes that are lost within an expression may be anywhere in it, and so may be together with those that are not.
+#[test]
+fn a_lane_that_is_lost_in_an_expression() {
+    let open =
+        |what: Expr| Expr::Select(Box::new(bin(var(0), BinaryOp::Eq, uint(0x3E))), Box::new(what), Box::new(uint(0)));
+    let first = bin(Expr::Builtin(Builtin::LocalIndex), BinaryOp::Lt, uint(6));
+    let before = || [set(0, uint(0)), when(first.clone(), [when(odd(), []), set(0, ballot())])];
+    let body = |tail: Vec<Stmt>| [before().to_vec(), tail].concat();
+    // Lanes 6 and 7 are sure to take the 0; whether the others execute the ballot nobody knows, and they are not followed to the next one.
+    let one = main_of(body(vec![log(A, [open(ballot()), ballot()])]));
+    check(&one, Tier::Plain, "A=C0:[0/? 0/?]");
+    check(&one, Tier::SubgroupUniform, "A=C0:[0/? 0/?]");
+    // A second subgroup takes the 0 as a whole.
+    let mut two = one;
+    two.entry_point.workgroups_mut().size = [16, 1, 1];
+    let exact = ["0/255"; 8].join(" ");
+    check(&two, Tier::Plain, &format!("A=C0+FF:[0/? 0/? {exact}]"));
+    check(&two, Tier::SubgroupUniform, &format!("A=C0+FF:[0/? 0/? {exact}]"));
+    // Without a subgroup operation behind the choice it is a choice of a value: all go on.
+    let mut value = main_of(body(vec![log(A, [open(lane()), ballot()])]));
+    check(&value, Tier::Plain, "A=FF:[?/255 ?/255 ?/255 ?/255 ?/255 ?/255 0/255 0/255]");
+    value.entry_point.workgroups_mut().size = [16, 1, 1];
+    let open = ["?/255"; 6].join(" ");
+    check(&value, Tier::Plain, &format!("A=FF+FF:[{open} 0/255 0/255 {exact}]"));
+}
+
+/// Rule S2: who is together in a segment is open, and with it the path of who asks. Such a lane may take part in operations of its own quad; a quad
+/// operation waits for nobody else (rule P11).
+#[test]
+fn a_lost_lane_is_lost_to_its_own_quad() {
+    let quad_any =
+        |n: u32| Expr::Cast(Scalar::Uint, Box::new(op(SubgroupOp::QuadAny, [bin(lane(), BinaryOp::Eq, uint(n))])));
+    for lost in 0..4 {
+        let [one, two] = [4 * lost, 4 * lost + 1];
+        let inside = [set(0, ballot()), when(bin(var(0), BinaryOp::Eq, uint(3)), [see(C)])];
+        let arms = [arm([Label::Case(i64::from(one)), Label::Case(i64::from(two))], inside)];
+        let is_of_others = bin(bin(lane(), BinaryOp::Div, uint(4)), BinaryOp::Ne, uint(lost));
+        let of_others = when(is_of_others, [log(A, [quad_any((one + 6) % 16)])]);
+        let mut case = main_of([set(0, uint(0)), switch(lane(), arms), of_others, log(B, [quad_any(one)])]);
+        case.entry_point.workgroups_mut().size = [16, 1, 1];
+        let prediction = predict(&case, &LaneMap::linear(&case, 16)).expect("it is defined");
+        for log in prediction.logs() {
+            let quad = log.lane as u32 / 4;
+            if quad != lost {
+                let any = u32::from(quad == (one + 6) % 16 / 4);
+                assert_eq!(log.words[..2], [Some(A), Some(any)], "quad {lost} lost, lane {}", log.lane);
+            } else if log.lane as u32 % 4 >= 2 {
+                assert_eq!(log.words, [Some(B), None], "quad {lost} lost, lane {}", log.lane);
+            }
+        }
+    }
+}
+
 #[test]
 fn subgroup_uniform_control_flow_is_a_matter_of_each_subgroup() {
     // Two subgroups; only the first goes into the `if`, which therefore is not uniform for the workgroup.

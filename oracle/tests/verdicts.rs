@@ -452,6 +452,22 @@ fn what_follows_from_a_weaker_rule_stands_no_better() {
     }
 }
 
+/// A subgroup in which nobody is lost, beside one with lanes that took an unknown path within the same statement: it is on one path (rule E8), but
+/// whether control flow is uniform for the workgroup (rule E7) nobody knows.
+#[test]
+fn uniform_control_flow_rests_on_the_lanes_of_its_tier() {
+    use Severity::{Hard, Strong};
+    let local = |n| bin(Expr::Builtin(tangle_program::tree::Builtin::LocalIndex), BinaryOp::Lt, uint(n));
+    let open = Expr::Select(Box::new(bin(var(0), BinaryOp::Eq, uint(0x3E))), ballot().into(), uint(0).into());
+    let body = [set(0, uint(0)), when(local(6), [when(odd(), []), set(0, ballot())]), log(A, [open, ballot()])];
+    let mut case = main_of(body);
+    case.entry_point.workgroups_mut().size = [16, 1, 1];
+    for (lane, word, plain) in [(9, 2, Strong), (9, 1, Hard)] {
+        assert_eq!(severity_at(&case, Tier::Plain, lane, word), plain, "lane {lane}, word {word}");
+        assert_eq!(severity_at(&case, Tier::SubgroupUniform, lane, word), Hard, "lane {lane}, word {word}");
+    }
+}
+
 #[test]
 fn sums_and_products_of_floats_are_a_question_of_quality() {
     use Severity::{Hard, Quality};
