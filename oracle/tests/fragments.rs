@@ -127,6 +127,21 @@ fn helpers_are_active_at_tier_maximal_and_may_be_elsewhere() {
     assert_eq!(expected(&quad(Tier::Plain, body()), 8), "0: 1 ? 2 1, 1: 1 ? 2 0, 2: 1 ? 2 3, 3: 1 ? 2 2");
 }
 
+/// Rule H3: whether a helper takes part is open each time anew, so that nothing that fragments show of their tangles is wrong.
+#[test]
+fn what_is_shown_of_helpers_is_not_judged() {
+    let case = drawn(Tier::Plain, [1, 2], vec![[[0, 0], [2, 0], [0, 4]]], [see(A), see(B)]);
+    let right = observe(&case, &LaneMap::linear(&case, 4), || Spec).expect("it is well-formed");
+    // Lanes 1 and 3 are helpers.
+    for (at_a, at_b) in [(0xF, 0xF), (0x5, 0x5), (0x7, 0xD), (0x5, 0xF)] {
+        let mut observation = right.clone();
+        let shown = observation.logs.iter_mut().filter(|log| !log.is_empty());
+        shown.for_each(|log| (log[1], log[3]) = (at_a, at_b));
+        let verdict = judge(&case, &observation, SizePromise { default: 4, ..PROMISE }).verdict;
+        assert_eq!(verdict, Verdict::Pass, "{at_a:x} {at_b:x}");
+    }
+}
+
 /// Two quads of one subgroup. The left one is demoted whole, so that nobody knows whether it is still there (rule H6); quad operations of the other
 /// are none of its business.
 #[test]
@@ -179,6 +194,30 @@ fn who_is_a_helper_changes() {
         log(B, [seen(helper())]),
     ];
     assert_eq!(expected(&quad(Tier::Plain, body), 4), "0: 1 0, 1: 1 0 2 1, 2: 1 0 2 0, 3: 1 0 2 0");
+}
+
+/// Helpers take part in what the device does, where they come by (rule H4), and log nothing.
+#[test]
+fn what_a_device_does_with_helpers() {
+    // The fragments are pixels 0 and 2; lanes 1 and 3 are helpers.
+    let body = [see(A), when(in_column(0), [see(B)]), when(in_row(0), [log(3, [across()]), see(4)])];
+    let case = drawn(Tier::Maximal, [1, 2], vec![[[0, 0], [2, 0], [0, 4]]], body);
+    let mut logs = observe(&case, &LaneMap::linear(&case, 4), || Spec).expect("it is well-formed").logs;
+    logs.retain(|log| !log.is_empty());
+    assert_eq!(logs, [vec![A, 0xF, B, 0x5, 3, 1, 4, 0x3], vec![A, 0xF, B, 0x5]]);
+}
+
+/// The ballot of a record has four words: subgroups of 64 lanes.
+#[test]
+fn a_map_of_large_subgroups() {
+    let case = drawn(Tier::Maximal, [16, 8], vec![[[0, 0], [32, 0], [0, 16]]], [see(A)]);
+    for size in [64, 128] {
+        let map = LaneMap::linear(&case, size);
+        let words = map.words(&case);
+        let ballot: Vec<u32> = (0..4).map(|word| if word < size / 32 { !0 } else { 0 }).collect();
+        assert_eq!(words[3..7], ballot);
+        assert_eq!(LaneMap::check(&case, &words, SizePromise { default: size, ..PROMISE }), (Some(map), Vec::new()));
+    }
 }
 
 fn pattern(name: &str) -> String {

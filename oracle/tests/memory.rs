@@ -108,6 +108,20 @@ fn elements_that_several_touch() {
         log(C, [load(uint(0)), load(uint(1))]),
     ];
     check_memory(later, "A=01? B=08? C=FF:[15/10 15/10 15/10 15/10 15/10 15/10 15/10 15/10]");
+    // The first of them has had it twice by then.
+    let twice = [
+        when(below(1), [add(uint(0), 1, 0), add(uint(0), 1, 1), log(A, [var(0), var(1)])]),
+        when(is(3), [add(uint(0), 4, 0)]),
+    ];
+    check_memory(twice, "A=01?");
+    // What is found out of one phase says nothing of another.
+    let two_phases = [
+        when(below(1), [add(uint(0), 1, 0), log(A, [var(0)])]),
+        when(is(3), [add(uint(0), 4, 1), log(B, [var(1)])]),
+        barrier(),
+        when(is(5), [add(uint(0), 1, 0), log(C, [var(0)])]),
+    ];
+    check_memory(two_phases, "A=01? B=08? C=20:[15]");
     // In the phase behind that it is one invocation's again.
     let alone = [add(uint(0), 1, None), barrier(), when(is(2), [add(uint(0), 1, 0), log(A, [var(0)])])];
     check_memory(alone, "A=04:[18]");
@@ -161,6 +175,14 @@ fn what_is_left_of_several_kinds() {
             check_memory(body, &ten("?/10"));
         }
     }
+    // One of them does two things, and the other what the first did at last.
+    let mixed = [
+        when(is(2), [add(uint(0), 1, None), atomic(AtomicOp::Max, uint(0), uint(20), None), add(uint(0), 1, None)]),
+        when(is(5), [add(uint(0), 5, None)]),
+        barrier(),
+        log(A, [load(uint(0)), load(uint(1))]),
+    ];
+    check_memory(mixed, &ten("?/10"));
     // What was there is gone once one invocation replaces it, and what it gets is still not known.
     let replaced = [
         atomic(AtomicOp::Exchange, uint(0), lane(), None),
@@ -245,6 +267,7 @@ fn what_is_not_defined() {
     let race = "a data race in shared memory";
     let next = || bin(bin(own(), BinaryOp::Add, uint(1)), BinaryOp::BitAnd, uint(7));
     let subgroup_barrier = || Stmt::Barrier(SubgroupOp::Barrier);
+    let divergent = || [store(lane()), subgroup_barrier(), when(is(1), [log(A, [load(uint(0))])])];
     for (what, body, why) in [
         ("a load of what another stores", vec![store(lane()), log(A, [load(next())])], race),
         ("a store to what another loads", vec![log(A, [load(next())]), store(lane())], race),
@@ -284,8 +307,47 @@ fn what_is_not_defined() {
             "an undefined value reaches control flow",
         ),
     ] {
-        assert_eq!(not_defined(body), why, "{what}");
+        assert_eq!(not_defined(body.clone()), why, "{what}");
+        // A device does something all the same.
+        if why != "an index out of range" {
+            let case = with_arrays(body);
+            assert!(observe(&case, &LaneMap::linear(&case, 8), || Spec).is_ok(), "{what}");
+        }
     }
+    // Who executes a subgroup barrier together is not known in divergent control flow at the weaker tiers, and what is no barrier orders nobody.
+    let case = with_arrays([when(below(4), divergent())]);
+    for (tier, is_defined) in [(Tier::Maximal, true), (Tier::SubgroupUniform, false), (Tier::Plain, false)] {
+        let case = Case { tier, ..case.clone() };
+        assert_eq!(predict(&case, &LaneMap::linear(&case, 8)).is_ok(), is_defined, "{tier:?}");
+    }
+    let [stored, _, loaded] = divergent();
+    assert_eq!(not_defined(vec![stored, Stmt::Barrier(SubgroupOp::MemoryBarrierShared), loaded]), race);
+    // What is not there at all.
+    let none = |body: Stmt| not_defined(vec![body]);
+    assert_eq!(none(Stmt::Store { array: 2, value: lane() }), "no array 2");
+    assert_eq!(none(log(A, [Expr::Input(0)])), "there is no input 0");
+    assert_eq!(none(log(A, [Expr::Component(Box::new(Expr::Builtin(Builtin::EqMask)), 4)])), "component 4 of a u32x4");
+    // A device that goes out of range finds nothing there.
+    let case = with_arrays([log(A, [load(uint(8)), lane()])]);
+    let seen = observe(&case, &LaneMap::linear(&case, 8), || Spec).expect("it is well-formed");
+    assert_eq!(seen.logs[3], [A, 0, 3]);
+}
+
+/// What several invocations exchange is defined, whatever was there before.
+#[test]
+fn an_exchange_leaves_nothing_of_what_was_there() {
+    let exchange = |n: u32, value: Expr| when(is(n), [atomic(AtomicOp::Exchange, uint(0), value, None)]);
+    let case = with_arrays([
+        exchange(1, op(SubgroupOp::ShuffleUp, [lane(), uint(1)])),
+        barrier(),
+        exchange(0, uint(3)),
+        exchange(3, uint(4)),
+        barrier(),
+        log(A, [lane()]),
+        when(bin(load(uint(0)), BinaryOp::Eq, uint(3)), [see(B)]),
+    ]);
+    let text = expected(&case, &LaneMap::linear(&case, 8)).expect("it is defined");
+    assert_eq!(text, "A=FF:[0 1 2 3 4 5 6 7] B=-", "which of the two is there last is open");
 }
 
 /// Rule Y10: lanes that execute a subgroup barrier together see what they wrote before it.
@@ -310,6 +372,9 @@ fn a_subgroup_barrier_orders_the_lanes_that_execute_it() {
     ];
     let text = "A=FF:[21 21 21 21 21 21 21 21] B=FF:[1 0 3 2 5 4 7 6]";
     check_memory(all, text);
+    // Two barriers order no less than one.
+    let twice = [stored(), subgroup_barrier(), subgroup_barrier(), log(A, [load(other())])];
+    check_memory(twice, "A=FF:[3 0 9 6 15 12 21 18]");
     // Lanes of two subgroups, each for itself.
     let mut two = with_arrays([stored(), subgroup_barrier(), log(A, [load(other())])]);
     two.program.shared[0].len = 16;

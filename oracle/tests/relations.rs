@@ -4,9 +4,10 @@ mod common;
 
 use common::*;
 use tangle_oracle::faults::{Fault, Planted};
-use tangle_oracle::judge::{Observation, Verdict, judge};
+use tangle_oracle::judge::{Observation, Verdict, compare, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::observed::TangleRule;
+use tangle_oracle::predict::predict_shown;
 use tangle_oracle::reference::observe;
 use tangle_oracle::relation::{Relation, relations};
 use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules, Spec};
@@ -175,4 +176,45 @@ fn subgroups_show_what_is_wrong_each_for_itself() {
         broken.iter().map(|relation| relation.words.iter().map(|word| word.invocation / 8).collect()).collect();
     assert!(subgroups.iter().all(|of| of.iter().all(|subgroup| *subgroup == of[0])), "{broken:?}");
     assert!((0..2).all(|subgroup| subgroups.iter().any(|of| of[0] == subgroup)), "{broken:?}");
+    assert!(subgroups.is_sorted(), "each begins with a wrong lane, in their order: {broken:?}");
+}
+
+/// From a site on that is not looked at nothing is known of its lane, so that what it logs there makes nobody else wrong.
+#[test]
+fn a_hidden_site_shows_nothing() {
+    let case = open([log(1, [lane()]), see(2)]);
+    let map = LaneMap::linear(&case, SIZE);
+    let mut logs = seen(&case, || Spec).logs;
+    logs[0][3] = 0x01;
+    let is_wrong = |hidden: &[Vec<u32>]| {
+        let prediction = predict_shown(&case, &map, &logs, hidden).expect("it is well-formed");
+        compare(&prediction, &case.entry_point, &logs).0.is_some()
+    };
+    assert!(is_wrong(&[]));
+    for (what, hidden) in [("the ballot", vec![0, 0, 0, 1]), ("its site", vec![0, 0, 1]), ("the site before", vec![1])]
+    {
+        assert!(!is_wrong(&[hidden]), "{what}");
+    }
+    assert!(is_wrong(&[vec![0, 1]]), "a value before");
+}
+
+/// A fault of open tangles shows where the tier leaves the tangle open, and nowhere else: not on one path, in any subgroup.
+#[test]
+fn faults_of_open_tangles_show_in_open_tangles_only() {
+    let first = |n: u32| bin(Expr::Builtin(tangle_program::tree::Builtin::LocalIndex), BinaryOp::Lt, uint(n));
+    let sum = || op(Op::Reduce(Fold::Add), [uint(1)]);
+    let both = || [see(2), log(3, [sum(), number(op(Op::Elect, []))])];
+    let mut case = main_of([see(1), when(first(14), both())]);
+    case.entry_point.workgroups_mut().size = [16, 1, 1];
+    let segment = [arm([tangle_program::tree::Label::Default], both())];
+    let mut switched = main_of([switch(bin(lane(), BinaryOp::BitAnd, uint(1)), segment)]);
+    switched.entry_point.workgroups_mut().size = [16, 1, 1];
+    for &fault in Fault::ALL.iter().filter(|fault| fault.is_of_open_tangles()) {
+        for tier in [Tier::Plain, Tier::SubgroupUniform] {
+            let case = Case { tier, ..case.clone() };
+            assert_eq!(seen(&case, || Planted::new(fault)), seen(&case, || Spec), "{fault:?} {tier:?}");
+        }
+        // At tier maximal what is open is the segment of a switch: these faults are none of it.
+        assert_eq!(seen(&switched, || Planted::new(fault)), seen(&switched, || Spec), "{fault:?}");
+    }
 }
