@@ -125,7 +125,7 @@ fn what_is_judged_by_what_was_observed() {
 #[test]
 fn use_of_barriers() {
     let barrier = || tangle_program::tree::Stmt::Barrier(Op::Barrier);
-    let path = when(bin(var(0), BinaryOp::Eq, uint(5)), [see(2)]);
+    let path = log(2, [Expr::Select(Box::new(bin(var(0), BinaryOp::Eq, uint(5))), ballot().into(), uint(0).into())]);
     let body = [
         set(0, uint(0)),
         barrier(),
@@ -138,7 +138,7 @@ fn use_of_barriers() {
     let prediction = predict(&case, &LaneMap::linear(&case, 8)).expect("it is well-defined");
     let executed: Vec<[u64; 2]> =
         prediction.op_use().iter().map(|used| [used.executed_full, used.executed_partial]).collect();
-    // The third operation is the sum, the fourth the ballot at site 2. Six lanes are lost before the last barrier.
+    // The third operation is the sum, the fourth the ballot at site 2, which loses six lanes.
     assert_eq!(executed, [[8, 0], [0, 3], [0, 6], [0, 0], [0, 2]]);
 }
 
@@ -148,6 +148,7 @@ fn what_is_adopted_and_not_checked() {
     let number = |vote: Expr| Expr::Cast(Scalar::Uint, Box::new(vote));
     let voted = |op_: Op, cond: Expr| number(op(op_, [cond]));
     let is = |n: u32| bin(lane(), BinaryOp::Eq, uint(n));
+    let undefined_in_0 = bin(var(0), BinaryOp::Eq, uint(50));
     for (what, value, checked, tainted) in [
         // Lane 3 is elected, or would not be if it were together with lane 0.
         ("an election", number(op(Op::Elect, [])), 5, 1),
@@ -160,8 +161,13 @@ fn what_is_adopted_and_not_checked() {
         // Few numbers are sums.
         ("a sum", sum(), 6, 0),
         ("a broadcast", op(Op::BroadcastFirst, [lane()]), 6, 0),
+        // Undefined in lane 0, and so perhaps in any of them.
+        ("some lane up to here has what lane 0 has not", voted(Op::Inclusive(Fold::Or), undefined_in_0), 0, 6),
     ] {
-        let case = main_of([when(below(6), [when(below(3), []), log(1, [value])])]);
+        let case = main_of([
+            set(0, op(Op::ShuffleUp, [lane(), uint(1)])),
+            when(below(6), [when(below(3), []), log(1, [value])]),
+        ]);
         let case = Case { tier: Tier::Plain, ..case };
         let seen = observe(&case, &LaneMap::linear(&case, 8), || MinimalReconvergence).expect("it is well-defined");
         let judgement = judge(&case, &seen, PROMISE);

@@ -142,6 +142,18 @@ fn what_is_shown_of_helpers_is_not_judged() {
     }
 }
 
+/// Nor is it of quads of helpers alone, which a subgroup may have besides.
+#[test]
+fn quads_that_nobody_knows_of_are_not_judged() {
+    let case = quad(Tier::Plain, [see(A)]);
+    let right = observe(&case, &LaneMap::linear(&case, 8), || Spec).expect("it is well-formed");
+    for mask in [0x0F, 0xFF, 0x3F] {
+        let mut observation = right.clone();
+        observation.logs.iter_mut().for_each(|log| log[1] = mask);
+        assert_eq!(judge(&case, &observation, PROMISE).verdict, Verdict::Pass, "{mask:x}");
+    }
+}
+
 /// Two quads of one subgroup. The left one is demoted whole, so that nobody knows whether it is still there (rule H6); quad operations of the other
 /// are none of its business.
 #[test]

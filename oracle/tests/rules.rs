@@ -473,9 +473,12 @@ fn taint_of_two_operands() {
     }
     // The same of what is open: lanes 0 to 5 do not know x0.
     let open = op(SubgroupOp::Reduce(Fold::Add), [uint(1)]);
-    let chosen = op(SubgroupOp::Shuffle, [var(0), var(0)]);
-    let case = main_of([set(0, uint(7)), when(below(6), [when(odd(), []), set(0, open)]), log(A, [chosen, lane()])]);
-    check(&case, Tier::Plain, "A=FF:[?/0 ?/1 ?/2 ?/3 ?/4 ?/5 7/6 7/7]");
+    let chosen = |id: Expr| op(SubgroupOp::Shuffle, [var(0), id]);
+    let values = [chosen(var(0)), chosen(bin(var(0), BinaryOp::BitAnd, uint(3))), lane()];
+    let case = main_of([set(0, uint(7)), when(below(6), [when(odd(), []), set(0, open)]), log(A, values)]);
+    let text = "A=FF:[?/?/0 ?/?/1 ?/?/2 ?/?/3 ?/?/4 ?/?/5 7/?/6 7/?/7]";
+    let case = Case { tier: Tier::Plain, ..case };
+    assert_eq!(expected(&case, &LaneMap::linear(&case, 8)).expect("it is defined"), text);
 }
 
 #[test]
@@ -577,13 +580,11 @@ fn an_undefined_value_in_control_flow_is_invalid() {
             assert!(observe(&case, &LaneMap::linear(&case, 8), || Spec).is_ok(), "a device goes somewhere");
         }
     }
-    // Beside an operand that is merely not known it is as undefined.
-    let open = op(SubgroupOp::Reduce(Fold::Add), [uint(1)]);
+    // Beside an operand that is merely not known, by a ballot in the segment of a switch, it is as undefined.
     let both = |x: u32, y: u32| bin(var(x), BinaryOp::Add, var(y));
     for sum in [both(0, 1), both(1, 0)] {
-        let before = [set(0, uint(0)), set(1, shifted_up()), when(below(6), [when(odd(), []), set(0, open.clone())])];
-        let case = main_of([before.to_vec(), vec![when(is_3(sum), [see(A)])]].concat());
-        let case = Case { tier: Tier::Plain, ..case };
+        let open = switch(low_bits(1), [arm([Label::Default], [set(0, ballot())])]);
+        let case = main_of([set(1, shifted_up()), open, when(is_3(sum), [see(A)])]);
         assert_eq!(not_defined(&case), "an undefined value reaches control flow");
     }
 }

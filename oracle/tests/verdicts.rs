@@ -366,37 +366,35 @@ fn what_may_be_undefined_in_an_open_tangle_is_not_adopted() {
     let sum_of = |value: Expr| op(SubgroupOp::Reduce(Fold::Add), [value]);
     let crosswise = || op(SubgroupOp::Shuffle, [lane(), bin(uint(5), BinaryOp::Sub, lane())]);
     let far = |by: Expr| op(SubgroupOp::Shuffle, [lane(), bin(by, BinaryOp::Add, uint(100))]);
+    let in_lanes = |before: Expr, value: Expr| {
+        main_of([
+            set(0, before),
+            when(below(6), [when(below(3), []), set(1, value), log(A, [var(1)]), log(B, [var(1)])]),
+        ])
+    };
+    let next = || op(SubgroupOp::ShuffleDown, [lane(), uint(1)]);
+    // Lane 5 - k, if x0 is 6.
+    let across = bin(bin(uint(5), BinaryOp::Sub, lane()), BinaryOp::Add, bin(var(0), BinaryOp::Sub, uint(6)));
     // What each lane logs at A, and whether it has to log the same at B.
     for (what, case, at_a, is_compared) in [
         ("a sum of ones", twice(vec![], sum_of(uint(1))), [6; 6], [true; 6]),
         // Lane 0 and whoever may be together with it.
         ("a sum with an undefined operand", twice(vec![set(0, undefined())], sum_of(var(0))), [9; 6], [false; 6]),
-        (
-            "the same under another way",
-            main_of([
-                set(0, undefined()),
-                when(below(6), [when(below(3), []), set(1, sum_of(var(0))), log(A, [var(1)]), log(B, [var(1)])]),
-            ]),
-            [9; 6],
-            [false; 6],
-        ),
+        ("the same in all lanes before", in_lanes(undefined(), sum_of(var(0))), [9; 6], [false; 6]),
+        ("what is undefined in lane 7 only, which is elsewhere", in_lanes(next(), sum_of(var(0))), [21; 6], [true; 6]),
         // Each lane moves its own.
         (
             "a shuffle from oneself",
-            main_of([
-                set(0, undefined()),
-                when(
-                    below(6),
-                    [
-                        when(below(3), []),
-                        set(1, op(SubgroupOp::Shuffle, [var(0), lane()])),
-                        log(A, [var(1)]),
-                        log(B, [var(1)]),
-                    ],
-                ),
-            ]),
+            in_lanes(undefined(), op(SubgroupOp::Shuffle, [var(0), lane()])),
             [9, 0, 1, 2, 3, 4],
             [false, true, true, true, true, true],
+        ),
+        ("a shuffle from nobody by what is undefined", in_lanes(undefined(), far(var(0))), [9; 6], [false; 6]),
+        (
+            "a shuffle by a sum that is not known",
+            twice(vec![set(0, sum_of(uint(1)))], op(SubgroupOp::Shuffle, [lane(), across])),
+            [5, 4, 3, 2, 1, 0],
+            [false; 6],
         ),
         // From the other way, which may be elsewhere.
         ("a shuffle from who may not be there", twice(vec![], crosswise()), [5, 4, 3, 2, 1, 0], [false; 6]),
@@ -415,6 +413,90 @@ fn what_may_be_undefined_in_an_open_tangle_is_not_adopted() {
     }
 }
 
+/// Rules D2 and R4: lane 0 has something undefined in the second iteration, and lane 1 may be together with it in its first one.
+#[test]
+fn what_is_undefined_in_another_iteration_may_be_in_this_one() {
+    let in_second = bin(bin(var(0), BinaryOp::Eq, uint(1)), BinaryOp::And, below(1));
+    let undefined = when(in_second, [set(1, op(SubgroupOp::ShuffleUp, [lane(), uint(1)]))]);
+    let sum = |of: Expr| op(SubgroupOp::Reduce(Fold::Add), [of]);
+    let seen = [set(2, sum(var(1))), log(A, [var(2)]), log(B, [var(2)])];
+    let body = [vec![set(1, uint(1)), undefined, when(below(1), [])], seen.to_vec()].concat();
+    let looped = || counted(0, uint(2), [], body.clone());
+    // The same if the paths are not known to the end.
+    let lost = [set(0, sum(uint(1))), when(bin(var(0), BinaryOp::Gt, uint(1)), [see(C)])];
+    for tail in [vec![], lost.to_vec()] {
+        let is_lost = !tail.is_empty();
+        let case = main_of([when(below(2), [vec![looped()], tail].concat())]);
+        let with = |first: [u32; 2], second: [u32; 2]| {
+            let lane_0 = [A, 1, B, 1, A, 7, B, 8];
+            let lane_1 = [A, first[0], B, first[1], A, second[0], B, second[1]];
+            wrong_of(&case, [&lane_0, &lane_1, &[], &[], &[], &[]])
+        };
+        assert_eq!(with([1, 1], [1, 1]), Ok(()));
+        assert_eq!(with([9, 10], [1, 1]), Ok(()), "lost: {is_lost}");
+        assert_eq!(with([1, 1], [9, 10]), Ok(()), "lost: {is_lost}");
+    }
+}
+
+/// Rule D2: what is undefined may be another value in each lane, though the operation gives all of them the same.
+#[test]
+fn an_undefined_sum_may_differ_from_lane_to_lane() {
+    let sum = op(SubgroupOp::Reduce(Fold::Add), [var(0)]);
+    let first = op(SubgroupOp::BroadcastFirst, [var(0)]);
+    for value in [sum, first] {
+        let undefined = op(SubgroupOp::ShuffleUp, [lane(), uint(1)]);
+        let body = [when(below(3), []), log(A, [value])];
+        let case = main_of([set(0, undefined), when(below(6), body)]);
+        // All are together, and lane 0 has something undefined.
+        for seen in [[9; 6], [9, 9, 9, 8, 8, 8], [1, 2, 3, 4, 5, 6]] {
+            let logs = seen.map(|seen| [A, seen]);
+            let verdict = wrong_of(&case, [&logs[0], &logs[1], &logs[2], &logs[3], &logs[4], &logs[5]]);
+            assert_eq!(verdict, Ok(()), "{seen:?}");
+        }
+    }
+}
+
+/// What is expected of an operation that is broken: of lanes whose results are open nothing, and of other quads nothing new.
+#[test]
+fn what_is_wrong_of_a_broken_operation() {
+    // Lane 0 reads its own value, the others those of lanes that came another way.
+    let source = Expr::Select(Box::new(below(1)), Box::new(uint(0)), Box::new(bin(uint(5), BinaryOp::Sub, lane())));
+    let case = open([log(A, [op(SubgroupOp::Shuffle, [lane(), source])])]);
+    let logs: [&[u32]; 6] = [&[A, 9], &[A, 50], &[A, 50], &[A, 50], &[A, 50], &[A, 50]];
+    assert_eq!(wrong_of(&case, logs), Err((Some(TangleRule::Operation), vec![0])));
+    // Even and odd lanes come two ways. In the first quad they are apart; lane 4 does not see its own vote.
+    let first_of_quad = bin(bin(lane(), BinaryOp::BitAnd, uint(3)), BinaryOp::Eq, uint(0));
+    let vote = Expr::Cast(Scalar::Uint, Box::new(op(SubgroupOp::QuadAny, [first_of_quad])));
+    let mut case = main_of([when(below(8), [when(odd(), []), log(A, [vote])])]);
+    case.entry_point.workgroups_mut().size = [16, 1, 1];
+    case.tier = Tier::Plain;
+    let mut logs = [1, 0, 1, 0, 0, 1, 1, 1].map(|vote| vec![A, vote]).to_vec();
+    logs.resize(16, Vec::new());
+    let map = LaneMap::linear(&case, 16).words(&case);
+    let promise = SizePromise { default: 16, min: 16, max: 16 };
+    let (mismatch, _) = mismatch(judge(&case, &Observation { map, logs, open: Vec::new() }, promise));
+    assert_eq!(mismatch.lanes.iter().map(|lane| lane.lane).collect::<Vec<_>>(), [4]);
+}
+
+/// Rule O4, where there is a choice of lanes that one may be together with: all of them come behind it.
+#[test]
+fn nobody_is_together_with_any_of_those_behind() {
+    // Lane 0 comes to A in the first iteration, lanes 1 and 2 by two ways in the second; between them everybody logs B.
+    let is = |n: u32| bin(lane(), BinaryOp::Eq, uint(n));
+    let in_turn = bin(bin(lane(), BinaryOp::Gt, uint(0)), BinaryOp::Eq, bin(var(0), BinaryOp::Eq, uint(1)));
+    let vote = Expr::Cast(Scalar::Uint, Box::new(op(SubgroupOp::Any, [bin(lane(), BinaryOp::Ne, uint(0))])));
+    let to_a = when(in_turn, [when(is(1), []), log(A, [vote])]);
+    let case = main_of([counted(0, uint(2), [], [when(below(3), [to_a]), see(B)])]);
+    let with = |seen_by_0: u32| {
+        let (lane_0, others) = ([A, seen_by_0, B, 0xFF, B, 0xFF], [B, 0xFF, A, 1, B, 0xFF]);
+        let mut logs: Vec<&[u32]> = vec![&lane_0, &others, &others];
+        logs.resize(8, &[B, 0xFF, B, 0xFF]);
+        said_of(Tier::Plain, &case, &logs)
+    };
+    assert_eq!(with(0), Ok(()));
+    assert_eq!(with(1), Err(Some(TangleRule::Order)));
+}
+
 /// Rule D3: after its first wrong value a lane shows nothing any more, so that what it logs then makes nobody else wrong.
 #[test]
 fn a_lane_that_is_wrong_already_shows_nothing() {
@@ -426,6 +508,12 @@ fn a_lane_that_is_wrong_already_shows_nothing() {
     assert_eq!(with([A, 7, 0x3F]), Err((None, vec![0])));
     assert_eq!(with([A, 7, 0x01]), Err((None, vec![0])));
     assert_eq!(with([B, 0, 0x01]), Err((None, vec![0])));
+    // Lanes 0 to 3, which came by one way, are wrong, and then say that they are by themselves; lanes 4 and 5 say that they are with them.
+    let case = main_of([when(below(6), [when(below(4), []), log(A, [lane(), ballot()])])]);
+    let logs: Vec<[u32; 3]> =
+        (0..6).map(|lane| if lane < 4 { [A, lane + 10, 0x0F] } else { [A, lane, 0x3F] }).collect();
+    let verdict = wrong_of(&case, [&logs[0], &logs[1], &logs[2], &logs[3], &logs[4], &logs[5]]);
+    assert_eq!(verdict, Err((None, vec![0, 1, 2, 3])));
 }
 
 /// Values of any type stand beside a ballot, and it may be a part of one.
@@ -701,7 +789,7 @@ fn no_lane_is_in_an_instance_twice() {
     let of_0 = Expr::Select(Box::new(below(1)), Box::new(bin(var(0), BinaryOp::Add, uint(1))), Box::new(uint(0)));
     let max = op(SubgroupOp::Reduce(Fold::Max), [of_0]);
     let body = [when(below(1), []), log(A, [max])];
-    let case = main_of([when(below(2), [counted(0, uint(2), [], body)])]);
+    let case = main_of([when(below(2), [counted(0, uint(2), [], body.clone())])]);
     let with = |lane_0: [u32; 2], lane_1: [u32; 2]| {
         let log = |[first, second]: [u32; 2]| [A, first, A, second];
         wrong_of(&case, [&log(lane_0), &log(lane_1), &[], &[], &[], &[]]).map_err(|(rule, _)| rule)
@@ -711,6 +799,18 @@ fn no_lane_is_in_an_instance_twice() {
     assert_eq!(with([1, 2], [2, 0]), Ok(()), "in different iterations");
     assert_eq!(with([2, 2], [0, 0]), Err(Some(TangleRule::Operation)));
     assert_eq!(with([2, 2], [2, 2]), Err(Some(TangleRule::Operation)));
+    // Who is together in different iterations is so at the next operation, too.
+    let behind = log(B, [op(SubgroupOp::Reduce(Fold::Add), [uint(1)])]);
+    let body = [body.to_vec(), vec![behind]].concat();
+    let case = main_of([when(below(2), [counted(0, uint(2), [], body)])]);
+    let with = |lane_0: [u32; 4], lane_1: [u32; 4]| {
+        let log = |[a, b, c, d]: [u32; 4]| [A, a, B, b, A, c, B, d];
+        wrong_of(&case, [&log(lane_0), &log(lane_1), &[], &[], &[], &[]])
+    };
+    assert_eq!(with([1, 1, 2, 2], [2, 2, 0, 1]), Ok(()));
+    assert_eq!(with([1, 1, 2, 1], [0, 1, 0, 1]), Ok(()));
+    assert!(with([1, 1, 2, 1], [2, 1, 0, 1]).is_err());
+    assert!(with([1, 1, 2, 2], [2, 1, 0, 2]).is_err());
 }
 
 #[test]
