@@ -354,3 +354,54 @@ pub(crate) fn lanes_by_subgroup(layout: &Layout, mask: &Mask) -> Vec<(usize, u12
     let lanes = layout.subgroups.iter().enumerate().map(|(s, subgroup)| (s, mask.lanes(subgroup.first, subgroup.size)));
     lanes.filter(|&(_, lanes)| lanes != 0).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three entries: a site with two values, one with one, one with two. Values 2 and 7 are not compared.
+    fn log() -> LaneLog {
+        use Severity::{Quality, Strong};
+        LaneLog {
+            words: vec![1, 10, 11, 2, 20, 3, 30, 31],
+            tainted: vec![2, 7],
+            adopted: vec![(1, Status::Checked), (4, Status::Open), (6, Status::Checked)],
+            entries: vec![(0, 0), (3, 1), (5, 2)],
+            lost: false,
+            severity: vec![(1, Quality), (3, Strong), (4, Strong), (6, Quality)],
+            path: Strong,
+        }
+    }
+
+    #[test]
+    fn words_that_are_left_open() {
+        let without = |open: &[u32], was_lost: bool| {
+            let mut log = LaneLog { lost: was_lost, ..log() };
+            log.leave_open(open);
+            let adopted: Vec<u32> = log.adopted.iter().map(|&(at, _)| at).collect();
+            let severity: Vec<u32> = log.severity.iter().map(|&(at, _)| at).collect();
+            (log.words.len(), log.entries.len(), log.tainted, adopted, severity, log.lost)
+        };
+        let all =
+            |tainted: &[u32], adopted: &[u32], lost| (8, 3, tainted.to_vec(), adopted.to_vec(), vec![1, 3, 4, 6], lost);
+        assert_eq!(without(&[], false), all(&[2, 7], &[1, 4, 6], false), "nothing");
+        assert_eq!(without(&[], true), all(&[2, 7], &[1, 4, 6], true), "nothing, of a lane that was lost");
+        assert_eq!(without(&[0; 12], false), all(&[2, 7], &[1, 4, 6], false), "nothing, in so many words");
+        assert_eq!(without(&[0, 1], false), all(&[1, 2, 7], &[4, 6], false), "a value");
+        assert_eq!(without(&[0, 0, 5], false), all(&[2, 7], &[1, 4, 6], false), "a value that was not compared");
+        assert_eq!(without(&[0, 0, 0, 0, 1, 0, 1], false), all(&[2, 4, 6, 7], &[1], false), "two values");
+        // Whoever has logged there may have gone anywhere.
+        let first = (3, 1, vec![2], vec![1], vec![1], true);
+        assert_eq!(without(&[0, 0, 0, 1], false), first, "a site");
+        assert_eq!(without(&[0, 0, 0, 1, 1, 1, 1, 1], false), first, "a site and all behind it");
+        assert_eq!(without(&[0, 0, 0, 1], true), first, "a site, of a lane that was lost");
+        assert_eq!(without(&[1], false), (0, 0, vec![], vec![], vec![], true), "the first site");
+        // It may go on.
+        assert_eq!(
+            without(&[0, 0, 0, 0, 0, 0, 0, 0, 1], false),
+            all(&[2, 7], &[1, 4, 6], true),
+            "a word behind the end"
+        );
+        assert_eq!(without(&[0, 0, 0, 0, 0, 0, 0, 0, 1], true), all(&[2, 7], &[1, 4, 6], true), "the same, if lost");
+    }
+}

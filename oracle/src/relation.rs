@@ -215,3 +215,109 @@ impl Search<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::judge::Kind;
+
+    fn mismatch(severity: Severity) -> Mismatch {
+        Mismatch {
+            kind: Kind::Value,
+            site: 1,
+            group: GroupId(0),
+            expected_active: Vec::new(),
+            actual_active: Vec::new(),
+            lanes: Vec::new(),
+            wrong_lanes: 1,
+            rule: None,
+            severity,
+            weakest_tier: None,
+        }
+    }
+
+    /// Looks for what shows that something is wrong, if that takes just these words of two logs of eight; gives the words that are left, and how
+    /// many predictions it took.
+    fn shown(takes: &[(usize, usize)], budget: u32, look: impl Fn(&mut Search<'_>, &[Vec<u32>])) -> (Unit, u32) {
+        let logs = vec![vec![7; 8]; 2];
+        let calls = Cell::new(0);
+        let wrong = |hidden: &Hidden| {
+            calls.set(calls.get() + 1);
+            let is_wrong = takes.iter().all(|&(invocation, at)| hidden[invocation][at] == 0);
+            Ok(is_wrong.then(|| mismatch(Severity::Strong)))
+        };
+        let hidden = vec![vec![0; 8]; 2];
+        let mut search = Search { wrong: &wrong, hidden, severity: Severity::Strong, rule: None, left: budget };
+        look(&mut search, &logs);
+        assert_eq!(search.left, budget - calls.get(), "each prediction is counted");
+        let all = (0..2).flat_map(|invocation| from(&logs, invocation, 0));
+        (all.filter(|&(invocation, at)| search.hidden[invocation][at] == 0).collect(), calls.get())
+    }
+
+    #[test]
+    fn as_many_as_can_are_hidden() {
+        let units: Vec<Unit> = (0..8).map(|at| vec![(0, at), (1, at)]).collect();
+        let look = |search: &mut Search<'_>, _: &[Vec<u32>]| search.hide_as_many(&units).expect("it is defined");
+        assert_eq!(shown(&[], 99, look), (vec![], 1));
+        assert_eq!(shown(&[(1, 5)], 99, look).0, [(0, 5), (1, 5)], "what is hidden together stays together");
+        assert_eq!(shown(&[(0, 0), (1, 6)], 99, look).0, [(0, 0), (0, 6), (1, 0), (1, 6)]);
+        // The whole, halves, quarters and each by itself, until nothing may be asked any more: then the rest stays.
+        let all = units.concat();
+        assert_eq!((shown(&all, 99, look).0.len(), shown(&all, 99, look).1), (16, 15));
+        assert_eq!((shown(&[(0, 7)], 3, look).0.len(), shown(&[(0, 7)], 3, look).1), (8, 3));
+        // Nothing to hide takes no prediction.
+        assert_eq!(shown(&[], 99, |search, _| search.hide_as_many(&[vec![], vec![]]).expect("it is defined")).1, 0);
+        assert_eq!(shown(&[], 99, |search, _| search.hide_as_many(&[]).expect("it is defined")).1, 0);
+    }
+
+    #[test]
+    fn the_end_of_a_log_is_hidden_as_far_as_it_can_be() {
+        for takes in 2..8 {
+            // Words 2 to 7 are the end; the last one that is needed is this.
+            let look =
+                |search: &mut Search<'_>, logs: &[Vec<u32>]| search.hide_the_end(logs, 0, 2).expect("it is defined");
+            let (left, calls) = shown(&[(0, takes)], 99, look);
+            assert_eq!(left.iter().filter(|(invocation, _)| *invocation == 0).count(), takes + 1, "{takes}: {left:?}");
+            assert!(calls <= 3, "{takes}: {calls} predictions for six words");
+        }
+        // None is needed, or the end does not begin in this log, or is hidden already.
+        let look = |start: usize, is_hidden: bool| {
+            move |search: &mut Search<'_>, logs: &[Vec<u32>]| {
+                search.hidden[0][2] = is_hidden.into();
+                search.hide_the_end(logs, 0, start).expect("it is defined");
+            }
+        };
+        assert_eq!(shown(&[(1, 7)], 99, look(2, false)).0.len(), 2 + 8);
+        assert_eq!(shown(&[(1, 7)], 99, look(8, false)), (shown(&[(1, 7)], 99, |_, _| ()).0, 0));
+        assert_eq!(shown(&[(1, 7)], 99, look(2, true)).1, 0);
+    }
+
+    #[test]
+    fn what_is_left_rests_on_no_less() {
+        for (severity, is_hidden) in [(Severity::Hard, true), (Severity::Strong, true), (Severity::Quality, false)] {
+            let wrong = |_: &Hidden| Ok(Some(mismatch(severity)));
+            let mut search =
+                Search { wrong: &wrong, hidden: vec![vec![0]], severity: Severity::Strong, rule: None, left: 9 };
+            assert_eq!(search.hide_all(&[(0, 0)]), Ok(is_hidden), "{severity:?}");
+        }
+    }
+
+    #[test]
+    fn where_paths_are_not_known_any_more() {
+        let word = |invocation, at, is_after_end| Uncertain { invocation, at, is_after_end };
+        let words = [
+            word(0, 1, false),
+            word(0, 4, true),
+            word(0, 5, true),
+            word(1, 2, false),
+            word(2, 0, true),
+            word(3, 1, false),
+            word(3, 3, true),
+            word(3, 4, true),
+        ];
+        assert_eq!(open_ends(&words), [(0, 4), (2, 0), (3, 3)]);
+        assert_eq!(open_ends(&words[3..4]), []);
+    }
+}

@@ -6,6 +6,7 @@ mod common;
 use common::*;
 use tangle_oracle::judge::{Judgement, Observation, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::predict::predict;
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::Spec;
 use tangle_program::case::Case;
@@ -79,6 +80,21 @@ fn of_votes_only_what_a_lane_decides_itself_is_judged() {
             other.logs[lane][word] ^= 1;
             let verdict = judged(&case, &other).verdict;
             assert_eq!(matches!(verdict, Verdict::Mismatch(_)), is_decided, "lane {lane}, word {word}: {verdict:?}");
+        }
+    }
+}
+
+/// A lane decides a vote by itself only with an operand that is known: in a vote on a vote, at most where the inner one is decided.
+#[test]
+fn a_vote_on_what_is_not_known_is_not_known() {
+    let number = |vote: Expr| Expr::Select(Box::new(vote), Box::new(uint(1)), Box::new(uint(0)));
+    let (any, all) = (SubgroupOp::Any, SubgroupOp::All);
+    for (outer, inner, may_be_known) in [(any, any, 0..3), (all, any, 0..0), (any, all, 0..0), (all, all, 3..8)] {
+        let case = main_of([log(1, [number(op(outer, [op(inner, [below(3)])]))])]);
+        let map = LaneMap::check(&case, &right(&case).map, SizePromise { default: 8, min: 8, max: 8 }).0;
+        let prediction = predict(&case, &map.expect("it is right")).expect("it is defined");
+        for log in prediction.logs().iter().filter(|log| log.words[1].is_some()) {
+            assert!(may_be_known.contains(&log.lane), "{outer:?} of {inner:?}, lane {}: {:?}", log.lane, log.words);
         }
     }
 }

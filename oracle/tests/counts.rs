@@ -7,10 +7,12 @@ use tangle_oracle::judge::{Counts, Observation, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::predict::{OpUse, predict};
 use tangle_oracle::reference::observe;
-use tangle_oracle::rules::Spec;
+use tangle_oracle::rules::{MinimalReconvergence, Spec};
 use tangle_program::case::{Case, Tier};
+use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Fold, SubgroupOp as Op};
 use tangle_program::tree::Expr;
+use tangle_program::types::Scalar;
 
 const PROMISE: SizePromise = SizePromise { default: 8, min: 8, max: 8 };
 
@@ -117,4 +119,59 @@ fn what_is_judged_by_what_was_observed() {
     let Counts { checked, observed, divergent, tainted, skipped, steps, .. } = judgement.counts;
     // The ballots were adopted; the numbers of the lanes are known anyway.
     assert_eq!((checked, observed, divergent, tainted, skipped, steps), (12, 6, 12, 0, 0, 6));
+}
+
+/// A subgroup barrier is an operation: by all lanes, by some, and by those of which something is known.
+#[test]
+fn use_of_barriers() {
+    let barrier = || tangle_program::tree::Stmt::Barrier(Op::Barrier);
+    let path = log(2, [Expr::Select(Box::new(bin(var(0), BinaryOp::Eq, uint(5))), ballot().into(), uint(0).into())]);
+    let body = [
+        set(0, uint(0)),
+        barrier(),
+        when(below(3), [barrier()]),
+        when(below(6), [when(below(3), []), set(0, sum())]),
+        path,
+        barrier(),
+    ];
+    let case = Case { tier: Tier::Plain, ..main_of(body) };
+    let prediction = predict(&case, &LaneMap::linear(&case, 8)).expect("it is well-defined");
+    let executed: Vec<[u64; 2]> =
+        prediction.op_use().iter().map(|used| [used.executed_full, used.executed_partial]).collect();
+    // The third operation is the sum, the fourth the ballot at site 2, which loses six lanes.
+    assert_eq!(executed, [[8, 0], [0, 3], [0, 6], [0, 0], [0, 2]]);
+}
+
+/// What could have been anything by itself is adopted and not counted as checked. The device keeps the two ways apart.
+#[test]
+fn what_is_adopted_and_not_checked() {
+    let number = |vote: Expr| Expr::Cast(Scalar::Uint, Box::new(vote));
+    let voted = |op_: Op, cond: Expr| number(op(op_, [cond]));
+    let is = |n: u32| bin(lane(), BinaryOp::Eq, uint(n));
+    let undefined_in_0 = bin(var(0), BinaryOp::Eq, uint(50));
+    for (what, value, checked, tainted) in [
+        // Lane 3 is elected, or would not be if it were together with lane 0.
+        ("an election", number(op(Op::Elect, [])), 5, 1),
+        // Lanes 0 to 2 see true in any case; the others false, or would see true if they were together with lane 0.
+        ("some lane up to here is 0", voted(Op::Inclusive(Fold::Or), is(0)), 3, 3),
+        // Who sees another result is elsewhere.
+        ("any lane is 0", voted(Op::Any, is(0)), 6, 0),
+        ("any lane is 7", voted(Op::Any, is(7)), 6, 0),
+        ("all lanes are below 3", voted(Op::All, below(3)), 6, 0),
+        // Few numbers are sums.
+        ("a sum", sum(), 6, 0),
+        ("a broadcast", op(Op::BroadcastFirst, [lane()]), 6, 0),
+        // Undefined in lane 0, and so perhaps in any of them.
+        ("some lane up to here has what lane 0 has not", voted(Op::Inclusive(Fold::Or), undefined_in_0), 0, 6),
+    ] {
+        let case = main_of([
+            set(0, op(Op::ShuffleUp, [lane(), uint(1)])),
+            when(below(6), [when(below(3), []), log(1, [value])]),
+        ]);
+        let case = Case { tier: Tier::Plain, ..case };
+        let seen = observe(&case, &LaneMap::linear(&case, 8), || MinimalReconvergence).expect("it is well-defined");
+        let judgement = judge(&case, &seen, PROMISE);
+        assert_eq!(judgement.verdict, Verdict::Pass, "{what}");
+        assert_eq!((judgement.counts.checked, judgement.counts.tainted), (checked, tainted), "{what}");
+    }
 }

@@ -27,8 +27,11 @@ fn quad(tier: Tier, body: impl Into<Vec<Stmt>>) -> Case {
     drawn(tier, [2, 2], vec![[[0, 0], [4, 0], [0, 4]]], body)
 }
 
-fn drawn(tier: Tier, [width, height]: [u32; 2], triangles: Vec<[[u32; 2]; 3]>, body: impl Into<Vec<Stmt>>) -> Case {
-    let mut case = Case { tier, ..main_of(body) };
+fn drawn(tier: Tier, size: [u32; 2], triangles: Vec<[[u32; 2]; 3]>, body: impl Into<Vec<Stmt>>) -> Case {
+    fragments_of(Case { tier, ..main_of(body) }, size, triangles)
+}
+
+fn fragments_of(mut case: Case, [width, height]: [u32; 2], triangles: Vec<[[u32; 2]; 3]>) -> Case {
     case.entry_point.stage = Stage::Fragment;
     case.entry_point.launch = Launch::Draw(Draw { width, height, triangles, full_quads: false });
     validate(&case).expect("it is valid");
@@ -124,6 +127,33 @@ fn helpers_are_active_at_tier_maximal_and_may_be_elsewhere() {
     assert_eq!(expected(&quad(Tier::Plain, body()), 8), "0: 1 ? 2 1, 1: 1 ? 2 0, 2: 1 ? 2 3, 3: 1 ? 2 2");
 }
 
+/// Rule H3: whether a helper takes part is open each time anew, so that nothing that fragments show of their tangles is wrong.
+#[test]
+fn what_is_shown_of_helpers_is_not_judged() {
+    let case = drawn(Tier::Plain, [1, 2], vec![[[0, 0], [2, 0], [0, 4]]], [see(A), see(B)]);
+    let right = observe(&case, &LaneMap::linear(&case, 4), || Spec).expect("it is well-formed");
+    // Lanes 1 and 3 are helpers.
+    for (at_a, at_b) in [(0xF, 0xF), (0x5, 0x5), (0x7, 0xD), (0x5, 0xF)] {
+        let mut observation = right.clone();
+        let shown = observation.logs.iter_mut().filter(|log| !log.is_empty());
+        shown.for_each(|log| (log[1], log[3]) = (at_a, at_b));
+        let verdict = judge(&case, &observation, SizePromise { default: 4, ..PROMISE }).verdict;
+        assert_eq!(verdict, Verdict::Pass, "{at_a:x} {at_b:x}");
+    }
+}
+
+/// Nor is it of quads of helpers alone, which a subgroup may have besides.
+#[test]
+fn quads_that_nobody_knows_of_are_not_judged() {
+    let case = quad(Tier::Plain, [see(A)]);
+    let right = observe(&case, &LaneMap::linear(&case, 8), || Spec).expect("it is well-formed");
+    for mask in [0x0F, 0xFF, 0x3F] {
+        let mut observation = right.clone();
+        observation.logs.iter_mut().for_each(|log| log[1] = mask);
+        assert_eq!(judge(&case, &observation, PROMISE).verdict, Verdict::Pass, "{mask:x}");
+    }
+}
+
 /// Two quads of one subgroup. The left one is demoted whole, so that nobody knows whether it is still there (rule H6); quad operations of the other
 /// are none of its business.
 #[test]
@@ -133,6 +163,37 @@ fn a_quad_of_helpers_may_be_gone() {
     let case = drawn(Tier::Maximal, [4, 2], vec![[[0, 0], [8, 0], [0, 4]]], body);
     assert_eq!(expected(&case, 8), "2: 1 ? 2 5, 3: 1 ? 2 4, 6: 1 ? 2 7, 7: 1 ? 2 6");
     assert_eq!(expected(&case, 4), "2: 1 f 2 1, 3: 1 f 2 0, 6: 1 f 2 3, 7: 1 f 2 2");
+}
+
+/// Of four quads in one subgroup one is demoted whole, whichever it is: the quads that are left do not know whether it is still there, and do not ask
+/// it for their own.
+#[test]
+fn any_quad_of_a_subgroup_may_be_gone() {
+    for gone in 0..4 {
+        let is_gone = bin(bin(lane(), BinaryOp::Div, uint(4)), BinaryOp::Eq, uint(gone));
+        let body = [when(is_gone, [Stmt::Discard(Discard::Demote)]), see(A), log(B, [across()])];
+        let case = drawn(Tier::Maximal, [8, 2], vec![[[0, 0], [16, 0], [0, 4]]], body);
+        // Lane 4q is left above in quad q, lane 4q + 2 below it.
+        let lane_of = |index: u32| index % 8 / 2 * 4 + index / 8 * 2 + index % 2;
+        let left = (0..16).filter(|&index| lane_of(index) / 4 != gone);
+        let logs: Vec<String> = left.map(|index| format!("{index}: 1 ? 2 {:x}", lane_of(index) ^ 1)).collect();
+        assert_eq!(expected(&case, 16), logs.join(", "), "quad {gone}");
+    }
+}
+
+/// Rule H7: `return` ends a fragment in `main` only. Lanes 1 to 3 of a quad are demoted.
+#[test]
+fn a_fragment_that_returns_from_a_function_goes_on() {
+    let of_first_quad = |cond: Expr| bin(bin(lane(), BinaryOp::Lt, uint(4)), BinaryOp::And, cond);
+    let demoted = || when(of_first_quad(bin(lane(), BinaryOp::Ne, uint(0))), [Stmt::Discard(Discard::Demote)]);
+    let back = || when(bin(lane(), BinaryOp::Eq, uint(0)), [Stmt::Return(None)]);
+    let both_quads = |case: Case| fragments_of(case, [4, 2], vec![[[0, 0], [8, 0], [0, 4]]]);
+    // Lane 0 is still there for its helpers.
+    let called = case(vec![function("f", [back()]), function("main", [demoted(), call(0), see(A)])]);
+    assert_eq!(expected(&both_quads(called), 8), "0: 1 ff, 2: 1 ff, 3: 1 ff, 6: 1 ff, 7: 1 ff");
+    // It is gone, and perhaps its helpers with it.
+    let ended = main_of([demoted(), back(), see(A), log(B, [across()])]);
+    assert_eq!(expected(&both_quads(ended), 8), "2: 1 ? 2 5, 3: 1 ? 2 4, 6: 1 ? 2 7, 7: 1 ? 2 6");
 }
 
 #[test]
@@ -145,6 +206,30 @@ fn who_is_a_helper_changes() {
         log(B, [seen(helper())]),
     ];
     assert_eq!(expected(&quad(Tier::Plain, body), 4), "0: 1 0, 1: 1 0 2 1, 2: 1 0 2 0, 3: 1 0 2 0");
+}
+
+/// Helpers take part in what the device does, where they come by (rule H4), and log nothing.
+#[test]
+fn what_a_device_does_with_helpers() {
+    // The fragments are pixels 0 and 2; lanes 1 and 3 are helpers.
+    let body = [see(A), when(in_column(0), [see(B)]), when(in_row(0), [log(3, [across()]), see(4)])];
+    let case = drawn(Tier::Maximal, [1, 2], vec![[[0, 0], [2, 0], [0, 4]]], body);
+    let mut logs = observe(&case, &LaneMap::linear(&case, 4), || Spec).expect("it is well-formed").logs;
+    logs.retain(|log| !log.is_empty());
+    assert_eq!(logs, [vec![A, 0xF, B, 0x5, 3, 1, 4, 0x3], vec![A, 0xF, B, 0x5]]);
+}
+
+/// The ballot of a record has four words: subgroups of 64 lanes.
+#[test]
+fn a_map_of_large_subgroups() {
+    let case = drawn(Tier::Maximal, [16, 8], vec![[[0, 0], [32, 0], [0, 16]]], [see(A)]);
+    for size in [64, 128] {
+        let map = LaneMap::linear(&case, size);
+        let words = map.words(&case);
+        let ballot: Vec<u32> = (0..4).map(|word| if word < size / 32 { !0 } else { 0 }).collect();
+        assert_eq!(words[3..7], ballot);
+        assert_eq!(LaneMap::check(&case, &words, SizePromise { default: size, ..PROMISE }), (Some(map), Vec::new()));
+    }
 }
 
 fn pattern(name: &str) -> String {

@@ -8,6 +8,7 @@ use tangle_generator::{Config, Profile, from_seed};
 use tangle_oracle::faults::items::{ItemFault, PlantedItem};
 use tangle_oracle::judge::{Counts, Judgement, Verdict, judge};
 use tangle_oracle::map::{LaneMap, MapRule, SizePromise};
+use tangle_oracle::observed::Severity;
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules, Spec};
 use tangle_program::case::{Case, Items, Launch, Stage, SubgroupSize, Tier};
@@ -42,6 +43,22 @@ fn what_a_tier_promises() {
     // All go the same way, as the lanes of one invocation group or of several.
     let together = vertices(Tier::Plain, 4, 1, [when(bin(lane(), BinaryOp::Lt, uint(4)), [see(A)]), see(B)]);
     assert_eq!(expected(&together, &LaneMap::linear(&together, 4)).expect("it is defined"), "A=0F B=0F");
+}
+
+/// Whatever the invocation groups are, lanes on one path since the beginning are together by a sentence (rule R2 from rule R1).
+#[test]
+fn lanes_that_never_part_are_together() {
+    for (body, severity) in [
+        (vec![see(A), see(B)], Severity::Hard),
+        (vec![when(bin(lane(), BinaryOp::Lt, uint(4)), [see(A)]), see(B)], Severity::Hard),
+    ] {
+        let case = vertices(Tier::Plain, 4, 1, body);
+        let mut observation = observe(&case, &LaneMap::linear(&case, 4), || Spec).expect("it is well-formed");
+        observation.logs[1][3] ^= 0x40;
+        let verdict = judge(&case, &observation, SizePromise { default: 4, ..PROMISE }).verdict;
+        let Verdict::Mismatch(mismatch) = verdict else { panic!("{verdict:?}") };
+        assert_eq!((mismatch.site, mismatch.severity), (B, severity));
+    }
 }
 
 /// Two vertices of three instances in subgroups of 4, the third vertex of all executed again: each execution is an invocation of its own.

@@ -335,3 +335,13 @@ fn a_language_without_subgroup_ids() {
     };
     assert!(!broken(&case, some).1.is_empty());
 }
+
+/// The last lane of the largest subgroup.
+#[test]
+fn a_subgroup_of_128() {
+    let mut case = main_of([see(1)]);
+    case.entry_point.workgroups_mut().size = [128, 1, 1];
+    let map = LaneMap::linear(&case, 128);
+    let promise = SizePromise { default: 128, min: 4, max: 128 };
+    assert_eq!(LaneMap::check(&case, &map.words(&case), promise), (Some(map), Vec::new()));
+}

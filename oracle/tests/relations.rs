@@ -4,9 +4,10 @@ mod common;
 
 use common::*;
 use tangle_oracle::faults::{Fault, Planted};
-use tangle_oracle::judge::{Observation, Verdict, judge};
+use tangle_oracle::judge::{Observation, Verdict, compare, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::observed::TangleRule;
+use tangle_oracle::predict::predict_shown;
 use tangle_oracle::reference::observe;
 use tangle_oracle::relation::{Relation, relations};
 use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules, Spec};
@@ -78,8 +79,9 @@ fn a_relation_holds_where_the_fault_is_and_nowhere_else() {
             let broken = relations(case, &map, &wrong).expect("it is well-formed");
             let is_wrong = matches!(judgement.verdict, Verdict::Mismatch(_));
             assert_eq!(is_wrong, !broken.is_empty(), "{fault:?}: in an open tangle it is a relation that is broken");
-            for relation in &broken {
+            for (nth, relation) in broken.iter().enumerate() {
                 assert!(holds(relation, &wrong), "{fault:?} {relation:?}");
+                assert!(!broken[..nth].contains(relation), "{fault:?} {relation:?}: said once");
                 let alarm = right.iter().find(|right| holds(relation, right));
                 assert_eq!(alarm, None, "{fault:?} {relation:?}");
                 of_several += usize::from(relation.words.len() > 1);
@@ -132,4 +134,92 @@ fn each_wrong_lane_shows_it_by_itself() {
     assert_eq!(relations(&case, &LaneMap::linear(&case, SIZE), &unsure).map(|broken| broken.len()), Ok(4));
     unsure.open[0][1] = 1;
     assert_eq!(relations(&case, &LaneMap::linear(&case, SIZE), &unsure), Ok(Vec::new()));
+}
+
+/// Words as (invocation, place).
+fn places(relation: &Relation) -> Vec<(usize, usize)> {
+    relation.words.iter().map(|word| (word.invocation, word.at)).collect()
+}
+
+/// Who comes to the sites behind site 1 rests on the sums there: all lanes show theirs, and the one that is wrong its path to what is wrong. What no
+/// lane needs is not shown.
+#[test]
+fn a_path_is_shown_as_far_as_it_is_needed() {
+    let enough = bin(var(0), BinaryOp::Gt, uint(3));
+    let sum = op(Op::Reduce(Fold::Add), [uint(1)]);
+    let case = open([set(0, sum), log(1, [var(0)]), when(enough, [see(2)]), see(3), see(4)]);
+    let map = LaneMap::linear(&case, SIZE);
+    let right = seen(&case, || Spec);
+    assert_eq!(right.logs[0], [1, 6, 2, 0x3F, 3, 0x3F, 4, 0x3F]);
+    assert_eq!(relations(&case, &map, &right), Ok(Vec::new()));
+    let first_sums = |wrong: usize| (0..6).filter(move |&lane| lane != wrong).map(|lane| (lane, 1));
+    for (lane, at) in [(0, 3), (0, 5), (2, 5), (5, 7), (4, 3)] {
+        let mut wrong = right.clone();
+        wrong.logs[lane][at] ^= 1 << lane;
+        let broken = relations(&case, &map, &wrong).expect("it is well-formed");
+        let [relation] = broken.as_slice() else { panic!("{broken:?}") };
+        assert_eq!(relation.rule, Some(TangleRule::OwnBit));
+        let mut expected: Vec<(usize, usize)> = first_sums(lane).chain((1..=at).map(|at| (lane, at))).collect();
+        expected.sort_unstable();
+        assert_eq!(places(relation), expected, "lane {lane}, word {at}");
+    }
+}
+
+/// Each subgroup shows by itself what is wrong in it.
+#[test]
+fn subgroups_show_what_is_wrong_each_for_itself() {
+    let mut case = open([log(1, [ballot()])]);
+    case.entry_point.workgroups_mut().size = [16, 1, 1];
+    let wrong = seen(&case, || Planted::new(Fault::OpenBallotInconsistent));
+    let broken = relations(&case, &LaneMap::linear(&case, SIZE), &wrong).expect("it is well-formed");
+    let subgroups: Vec<Vec<usize>> =
+        broken.iter().map(|relation| relation.words.iter().map(|word| word.invocation / 8).collect()).collect();
+    assert!(subgroups.iter().all(|of| of.iter().all(|subgroup| *subgroup == of[0])), "{broken:?}");
+    assert!((0..2).all(|subgroup| subgroups.iter().any(|of| of[0] == subgroup)), "{broken:?}");
+    assert!(subgroups.is_sorted(), "each begins with a wrong lane, in their order: {broken:?}");
+}
+
+/// From a site on that is not looked at nothing is known of its lane, so that what it logs there makes nobody else wrong: lanes 0 to 3, which came by
+/// one way, say that they are by themselves, and lanes 4 and 5 that they are with them.
+#[test]
+fn a_hidden_site_shows_nothing() {
+    let body = [when(below(4), []), log(1, [lane()]), see(2)];
+    let case = Case { tier: Tier::Plain, ..main_of([when(below(6), body)]) };
+    let map = LaneMap::linear(&case, SIZE);
+    let mut logs = seen(&case, || Spec).logs;
+    logs[..4].iter_mut().for_each(|log| log[3] = 0x0F);
+    let is_wrong = |hidden: &[u32]| {
+        let prediction = predict_shown(&case, &map, &logs, &vec![hidden.to_vec(); 4]).expect("it is well-formed");
+        compare(&prediction, &case.entry_point, &logs).0.is_some()
+    };
+    for (what, hidden, wrong) in [
+        ("nothing", &[][..], true),
+        ("a value before", &[0, 1], true),
+        ("the ballot", &[0, 0, 0, 1], false),
+        ("its site", &[0, 0, 1], false),
+        ("the site before", &[1], false),
+    ] {
+        assert_eq!(is_wrong(hidden), wrong, "{what}");
+    }
+}
+
+/// A fault of open tangles shows where the tier leaves the tangle open, and nowhere else: not on one path, in any subgroup.
+#[test]
+fn faults_of_open_tangles_show_in_open_tangles_only() {
+    let first = |n: u32| bin(Expr::Builtin(tangle_program::tree::Builtin::LocalIndex), BinaryOp::Lt, uint(n));
+    let sum = || op(Op::Reduce(Fold::Add), [uint(1)]);
+    let both = || [see(2), log(3, [sum(), number(op(Op::Elect, []))])];
+    let mut case = main_of([see(1), when(first(14), both())]);
+    case.entry_point.workgroups_mut().size = [16, 1, 1];
+    let segment = [arm([tangle_program::tree::Label::Default], both())];
+    let mut switched = main_of([switch(bin(lane(), BinaryOp::BitAnd, uint(1)), segment)]);
+    switched.entry_point.workgroups_mut().size = [16, 1, 1];
+    for &fault in Fault::ALL.iter().filter(|fault| fault.is_of_open_tangles()) {
+        for tier in [Tier::Plain, Tier::SubgroupUniform] {
+            let case = Case { tier, ..case.clone() };
+            assert_eq!(seen(&case, || Planted::new(fault)), seen(&case, || Spec), "{fault:?} {tier:?}");
+        }
+        // At tier maximal what is open is the segment of a switch: these faults are none of it.
+        assert_eq!(seen(&switched, || Planted::new(fault)), seen(&switched, || Spec), "{fault:?}");
+    }
 }

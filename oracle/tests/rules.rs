@@ -6,6 +6,8 @@ mod common;
 use common::*;
 use tangle_oracle::map::LaneMap;
 use tangle_oracle::predict::predict;
+use tangle_oracle::reference::observe;
+use tangle_oracle::rules::Spec;
 use tangle_program::case::{Case, Data, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Fold, SubgroupOp};
@@ -275,6 +277,19 @@ fn control_flow_is_uniform_again_after_a_divergent_loop() {
     check_tiers(&case, "A=FF B=3F C=FF", "A=FF B=3F? C=FF");
 }
 
+/// Behind `?:`, `&&` and `||` in uniform control flow paths begin anew, as behind an `if` (rule E4), and so in the segment of a switch that all
+/// take (rule E2).
+#[test]
+fn paths_begin_anew_where_control_flow_is_uniform() {
+    let chosen = Expr::Select(Box::new(odd()), Box::new(ballot()), Box::new(ballot()));
+    let case = main_of([log(A, [chosen]), when(below(6), [see(B)])]);
+    let values = "A=FF:[85 170 85 170 85 170 85 170] B=3F";
+    check_tiers(&case, values, values);
+    let segment = [when(odd(), []), see(A), Stmt::Break];
+    let case = main_of([switch(Expr::Push(0), [arm([Label::Default], segment)]), see(B)]);
+    check_tiers(&case, "A=FF B=FF", "A=FF B=FF");
+}
+
 #[test]
 fn all_visitors_on_one_path_are_exact_although_divergent() {
     let case = main_of([when(below(6), [when(odd(), [see(A)])]), see(B)]);
@@ -303,6 +318,78 @@ fn a_lane_whose_path_is_unknown_is_lost() {
         main_of([when(below(6), [when(odd(), []), set(0, ballot()), see(A), risky, see(C)]), see(D), log(E, [lane()])]);
     check(&case, Tier::Maximal, "A=3F B=3F C=3F D=FF E=FF:[0 1 2 3 4 5 6 7]");
     check(&case, Tier::Plain, "A=3F? B=- C=- D=C0? E=C0:[6 7]");
+}
+
+/// Lanes that are lost within an expression may be anywhere in it, and so may be together with those that are not.
+#[test]
+fn a_lane_that_is_lost_in_an_expression() {
+    let open =
+        |what: Expr| Expr::Select(Box::new(bin(var(0), BinaryOp::Eq, uint(0x3E))), Box::new(what), Box::new(uint(0)));
+    let first = bin(Expr::Builtin(Builtin::LocalIndex), BinaryOp::Lt, uint(6));
+    let before = || [set(0, uint(0)), when(first.clone(), [when(odd(), []), set(0, ballot())])];
+    let body = |tail: Vec<Stmt>| [before().to_vec(), tail].concat();
+    // Lanes 6 and 7 are sure to take the 0; whether the others execute the ballot nobody knows, and they are not followed to the next one.
+    let one = main_of(body(vec![log(A, [open(ballot()), ballot()])]));
+    check(&one, Tier::Plain, "A=C0:[0/? 0/?]");
+    check(&one, Tier::SubgroupUniform, "A=C0:[0/? 0/?]");
+    // A second subgroup takes the 0 as a whole.
+    let mut two = one;
+    two.entry_point.workgroups_mut().size = [16, 1, 1];
+    let exact = ["0/255"; 8].join(" ");
+    check(&two, Tier::Plain, &format!("A=C0+FF:[0/? 0/? {exact}]"));
+    check(&two, Tier::SubgroupUniform, &format!("A=C0+FF:[0/? 0/? {exact}]"));
+    // Wherever in the arm the operation stands.
+    let pair = |x: Expr, y: Expr| Expr::Vector(Type::vector(Scalar::Uint, 2), vec![x, y]);
+    let element = |of: Expr, index: Expr| Expr::Element(Box::new(of), Box::new(index));
+    let chosen =
+        |cond: Expr, then: Expr, otherwise: Expr| Expr::Select(Box::new(cond), Box::new(then), Box::new(otherwise));
+    let none = || bin(ballot(), BinaryOp::Eq, uint(0));
+    for arm in [
+        bin(ballot(), BinaryOp::Add, lane()),
+        bin(lane(), BinaryOp::Add, ballot()),
+        element(pair(ballot(), lane()), uint(0)),
+        element(pair(lane(), lane()), bin(ballot(), BinaryOp::BitAnd, uint(1))),
+        chosen(none(), lane(), lane()),
+        chosen(odd(), ballot(), lane()),
+        chosen(odd(), lane(), ballot()),
+        Expr::Cast(Scalar::Uint, Box::new(bin(none(), BinaryOp::And, odd()))),
+        Expr::Cast(Scalar::Uint, Box::new(bin(odd(), BinaryOp::And, none()))),
+    ] {
+        check(&main_of(body(vec![log(A, [open(arm)])])), Tier::Plain, "A=C0:[0 0]");
+    }
+    // Without a subgroup operation behind the choice it is a choice of a value: all go on.
+    let mut value = main_of(body(vec![log(A, [open(lane()), ballot()])]));
+    check(&value, Tier::Plain, "A=FF:[?/255 ?/255 ?/255 ?/255 ?/255 ?/255 0/255 0/255]");
+    value.entry_point.workgroups_mut().size = [16, 1, 1];
+    let open = ["?/255"; 6].join(" ");
+    check(&value, Tier::Plain, &format!("A=FF+FF:[{open} 0/255 0/255 {exact}]"));
+}
+
+/// Rule S2: who is together in a segment is open, and with it the path of who asks. Such a lane may take part in operations of its own quad; a quad
+/// operation waits for nobody else (rule P11).
+#[test]
+fn a_lost_lane_is_lost_to_its_own_quad() {
+    let quad_any =
+        |n: u32| Expr::Cast(Scalar::Uint, Box::new(op(SubgroupOp::QuadAny, [bin(lane(), BinaryOp::Eq, uint(n))])));
+    for lost in 0..4 {
+        let [one, two] = [4 * lost, 4 * lost + 1];
+        let inside = [set(0, ballot()), when(bin(var(0), BinaryOp::Eq, uint(3)), [see(C)])];
+        let arms = [arm([Label::Case(i64::from(one)), Label::Case(i64::from(two))], inside)];
+        let is_of_others = bin(bin(lane(), BinaryOp::Div, uint(4)), BinaryOp::Ne, uint(lost));
+        let of_others = when(is_of_others, [log(A, [quad_any((one + 6) % 16)])]);
+        let mut case = main_of([set(0, uint(0)), switch(lane(), arms), of_others, log(B, [quad_any(one)])]);
+        case.entry_point.workgroups_mut().size = [16, 1, 1];
+        let prediction = predict(&case, &LaneMap::linear(&case, 16)).expect("it is defined");
+        for log in prediction.logs() {
+            let quad = log.lane as u32 / 4;
+            if quad != lost {
+                let any = u32::from(quad == (one + 6) % 16 / 4);
+                assert_eq!(log.words[..2], [Some(A), Some(any)], "quad {lost} lost, lane {}", log.lane);
+            } else if log.lane as u32 % 4 >= 2 {
+                assert_eq!(log.words, [Some(B), None], "quad {lost} lost, lane {}", log.lane);
+            }
+        }
+    }
 }
 
 #[test]
@@ -370,12 +457,83 @@ fn taint_reaches_what_a_reduction_or_scan_combines() {
     check_tiers(&case, text, text);
 }
 
+/// A lane with two undefined operands has no more of a result than with one.
+#[test]
+fn taint_of_two_operands() {
+    let far = bin(var(0), BinaryOp::Add, uint(100));
+    let case = main_of([
+        set(0, shifted_up()),
+        log(A, [op(SubgroupOp::Shuffle, [lane(), far]), lane()]),
+        log(B, [op(SubgroupOp::Shuffle, [var(0), var(0)]), lane()]),
+    ]);
+    let text = "A=FF:[?/0 ?/1 ?/2 ?/3 ?/4 ?/5 ?/6 ?/7] B=FF:[?/0 ?/1 0/2 1/3 2/4 3/5 4/6 5/7]";
+    for tier in Tier::ALL {
+        let case = Case { tier, ..case.clone() };
+        assert_eq!(expected(&case, &LaneMap::linear(&case, 8)).expect("it is defined"), text);
+    }
+    // The same of what is open: lanes 0 to 5 do not know x0.
+    let open = op(SubgroupOp::Reduce(Fold::Add), [uint(1)]);
+    let chosen = |id: Expr| op(SubgroupOp::Shuffle, [var(0), id]);
+    let values = [chosen(var(0)), chosen(bin(var(0), BinaryOp::BitAnd, uint(3))), lane()];
+    let case = main_of([set(0, uint(7)), when(below(6), [when(odd(), []), set(0, open)]), log(A, values)]);
+    let text = "A=FF:[?/?/0 ?/?/1 ?/?/2 ?/?/3 ?/?/4 ?/?/5 7/?/6 7/?/7]";
+    let case = Case { tier: Tier::Plain, ..case };
+    assert_eq!(expected(&case, &LaneMap::linear(&case, 8)).expect("it is defined"), text);
+}
+
+#[test]
+fn taint_of_an_element_that_is_set() {
+    let pair = Expr::Vector(Type::vector(Scalar::Uint, 2), vec![lane(), uint(8)]);
+    let mut main = function("main", [set(0, pair)]);
+    main.locals = vec![tangle_program::tree::Local::new("x0".to_owned(), Type::vector(Scalar::Uint, 2))];
+    let component = |n| Expr::Component(Box::new(var(0)), n);
+    main.body.extend([Stmt::SetElement { var: 0, index: uint(1), value: shifted_up() }, log(A, [component(1)])]);
+    let case = case(vec![main]);
+    let text = "A=FF:[? 0 1 2 3 4 5 6]";
+    check_tiers(&case, text, text);
+}
+
+/// Rules N5 and F: what an intrinsic leaves undefined, and scalar operands of one on vectors.
+#[test]
+fn intrinsics() {
+    use tangle_program::ops::Intrinsic;
+    let extract = |of: Expr, first: u32, bits: Expr| {
+        Expr::Intrinsic(
+            Intrinsic::BitfieldExtract,
+            vec![of, Expr::Cast(Scalar::Int, Box::new(uint(first))), Expr::Cast(Scalar::Int, Box::new(bits))],
+        )
+    };
+    let number = || bin(lane(), BinaryOp::Add, uint(0xF0));
+    let past = main_of([log(A, [extract(number(), 28, lane())])]);
+    let found = expected(&past, &LaneMap::linear(&past, 8)).expect("it is defined");
+    assert_eq!(found, "A=FF:[0 0 0 0 0 ? ? ?]", "up to bit 32");
+    // A device gives something.
+    assert!(observe(&past, &LaneMap::linear(&past, 8), || Spec).is_ok());
+    let steered = main_of([when(bin(extract(number(), 30, uint(8)), BinaryOp::Eq, uint(0)), [see(A)])]);
+    assert!(observe(&steered, &LaneMap::linear(&steered, 8), || Spec).is_ok());
+    let pair = Expr::Vector(Type::vector(Scalar::Uint, 2), vec![number(), uint(0x80)]);
+    let second = Expr::Component(Box::new(extract(pair, 4, uint(4))), 1);
+    check(&main_of([log(A, [second])]), Tier::Maximal, "A=FF:[8 8 8 8 8 8 8 8]");
+}
+
 #[test]
 fn taint_stays_in_the_lanes_that_have_it() {
     // Overwritten in lanes 0 to 3, nothing of it is left.
     let case = main_of([set(0, shifted_up()), when(below(4), [set(0, uint(9))]), log(A, [var(0)])]);
     let text = "A=FF:[9 9 9 9 3 4 5 6]";
     check_tiers(&case, text, text);
+}
+
+/// Rule G5: what a parameter gets, and what comes back.
+#[test]
+fn arguments_are_copied_in_and_out() {
+    let grown = || set(0, bin(var(0), BinaryOp::Add, uint(1)));
+    let mut callee = function("callee", [grown(), when(below(4), [Stmt::Return(None)]), grown()]);
+    callee.params = vec![Param { name: "x0".into(), direction: Direction::Inout, ty: Type::UINT }];
+    callee.locals.clear();
+    let call = Stmt::Call { function: 0, args: vec![Arg::Out(0)], dest: None };
+    let case = case(vec![callee, function("main", [set(0, lane()), call, log(A, [var(0)])])]);
+    check_tiers(&case, "A=FF:[1 2 3 4 6 7 8 9]", "A=FF:[1 2 3 4 6 7 8 9]");
 }
 
 #[test]
@@ -388,6 +546,19 @@ fn taint_passes_through_calls() {
     let case = case(vec![callee, function("main", [call, log(A, [var(0)])])]);
     let text = "A=FF:[? 10 11 12 13 14 15 16]";
     check_tiers(&case, text, text);
+}
+
+/// What is undefined in lanes that are elsewhere decides nothing here.
+#[test]
+fn an_undefined_value_elsewhere_is_none_here() {
+    let is_3 = bin(var(0), BinaryOp::Eq, uint(3));
+    let chosen = switch(var(0), [arm([Label::Case(3)], [see(B)])]);
+    let case =
+        main_of([set(0, shifted_up()), when(bin(lane(), BinaryOp::Gt, uint(0)), [when(is_3, [see(A)]), chosen])]);
+    for tier in Tier::ALL {
+        let case = Case { tier, ..case.clone() };
+        assert_eq!(expected(&case, &LaneMap::linear(&case, 8)).expect("it is defined"), "A=10 B=10");
+    }
 }
 
 /// The validator would not let these through; the oracle does not rely on that.
@@ -406,16 +577,29 @@ fn an_undefined_value_in_control_flow_is_invalid() {
     ] {
         for tier in Tier::ALL {
             assert_eq!(not_defined(&Case { tier, ..case.clone() }), "an undefined value reaches control flow");
+            assert!(observe(&case, &LaneMap::linear(&case, 8), || Spec).is_ok(), "a device goes somewhere");
         }
+    }
+    // Beside an operand that is merely not known, by a ballot in the segment of a switch, it is as undefined.
+    let both = |x: u32, y: u32| bin(var(x), BinaryOp::Add, var(y));
+    for sum in [both(0, 1), both(1, 0)] {
+        let open = switch(low_bits(1), [arm([Label::Default], [set(0, ballot())])]);
+        let case = main_of([set(1, shifted_up()), open, when(is_3(sum), [see(A)])]);
+        assert_eq!(not_defined(&case), "an undefined value reaches control flow");
     }
 }
 
 #[test]
 fn undefined_behaviour_is_invalid() {
     let divide = bin(uint(1), BinaryOp::Div, Expr::Push(0));
+    let device = main_of([log(A, [divide.clone()])]);
+    assert!(observe(&device, &LaneMap::linear(&device, 8), || Spec).is_ok(), "a device gives something");
+    // Lane 2 gets 1 from its neighbour; lane 0's operand is undefined.
+    let one_less = bin(shifted_up(), BinaryOp::BitXor, uint(1));
     let ballot = || op(SubgroupOp::Ballot, [odd()]);
     for (what, expr) in [
         ("division by zero", divide),
+        ("division by zero in one lane", bin(uint(1), BinaryOp::Div, one_less)),
         ("a lane to broadcast from that differs", op(SubgroupOp::Broadcast, [lane(), lane()])),
         ("a delta to rotate by that differs", op(SubgroupOp::Rotate, [lane(), lane()])),
         (
@@ -441,6 +625,27 @@ fn inputs_belong_to_invocations_and_not_to_lanes() {
     let map = LaneMap::from_fn(&case, 8, |index| (0, 7 - index), 1);
     let found = expected(&case, &map).expect("the case is well-defined");
     assert_eq!(found, "A=FF:[107 106 105 104 103 102 101 100] B=E0");
+}
+
+/// Rule P14.
+#[test]
+fn masks_of_lanes() {
+    use Builtin::{EqMask, GeMask, GtMask, LeMask, LtMask};
+    let mask = |builtin| Expr::Component(Box::new(Expr::Builtin(builtin)), 0);
+    for (builtin, masks) in [
+        (EqMask, [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80]),
+        (GeMask, [0xFF, 0xFE, 0xFC, 0xF8, 0xF0, 0xE0, 0xC0, 0x80]),
+        (GtMask, [0xFE, 0xFC, 0xF8, 0xF0, 0xE0, 0xC0, 0x80, 0x00]),
+        (LeMask, [0x01, 0x03, 0x07, 0x0F, 0x1F, 0x3F, 0x7F, 0xFF]),
+        (LtMask, [0x00, 0x01, 0x03, 0x07, 0x0F, 0x1F, 0x3F, 0x7F]),
+    ] {
+        let text = masks.map(|mask: u32| mask.to_string()).join(" ");
+        check(
+            &main_of([log(A, [mask(builtin), uint(0)])]),
+            Tier::Maximal,
+            &format!("A=FF:[{}]", text.replace(' ', "/0 ") + "/0"),
+        );
+    }
 }
 
 #[test]
@@ -478,7 +683,7 @@ fn draws_of_a_device_are_those_of_its_seed() {
 /// The device of least reconvergence joins nobody, and is as far from the specification as allowed in all that is its choice.
 #[test]
 fn choices_of_the_device_of_least_reconvergence() {
-    use tangle_oracle::rules::{MinimalReconvergence, Rules as _, Spec};
+    use tangle_oracle::rules::{MinimalReconvergence, Rules as _};
     for instances in [0, 1, 5] {
         assert_eq!(MinimalReconvergence.instance(instances), instances, "a new instance each time");
     }

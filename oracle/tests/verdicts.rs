@@ -86,6 +86,7 @@ fn a_wrong_value_is_told_with_site_lane_and_both_values() {
     assert_eq!((wrong.expected.as_slice(), &wrong.actual[..2]), (&[Some(B), Some(0xF0)][..], &[B, 0xF1][..]));
     let masks: Vec<u128> = mismatch.expected_active.iter().map(|(_, lanes)| lanes.0).collect();
     assert_eq!(masks, [0xF0]);
+    assert_eq!(mismatch.actual_active, mismatch.expected_active, "with a wrong value they all came by");
     // Both lanes are compared up to the wrong value, itself included: lane 6 skips the step at C and its two values, lane 7 the last.
     assert_eq!(compared(counts), [23 - 3, 1, 3, 16 - 1]);
 }
@@ -127,6 +128,26 @@ fn the_first_wrong_step_comes_first_in_execution_not_by_lane() {
     observation.logs[7][1] ^= 1;
     let (mismatch, _) = mismatch(judged(&program(), &observation));
     assert_eq!((mismatch.site, mismatch.lanes[0].lane, mismatch.wrong_lanes), (B, 7, 2));
+}
+
+/// What a mismatch says of weaker tiers: whether it is one there, too.
+#[test]
+fn the_weakest_tier_that_is_broken() {
+    let case = main_of([when(below(6), [when(below(3), []), log(A, [ballot(), lane()])])]);
+    for (tier, word, weakest) in [
+        // Who is together is open at the weaker tiers: lanes 0 to 2 may be by themselves there.
+        (Tier::Maximal, 1, None),
+        (Tier::Maximal, 2, Some(Tier::Plain)),
+        (Tier::SubgroupUniform, 2, Some(Tier::Plain)),
+        (Tier::Plain, 2, None),
+    ] {
+        let case = Case { tier, ..case.clone() };
+        let mut observation = right(&case);
+        for (lane, log) in observation.logs[..6].iter_mut().enumerate() {
+            log[word] = if word == 2 { 99 } else { [0x07, 0x38][lane / 3] };
+        }
+        assert_eq!(mismatch(judged(&case, &observation)).0.weakest_tier, weakest, "{tier:?}, word {word}");
+    }
 }
 
 /// Marks a word of a lane's log as open.
@@ -269,6 +290,36 @@ fn nobody_is_together_across_a_point_where_all_are() {
     assert_eq!(with([3, 1], [2, 3]), Err(Some(TangleRule::Order)));
 }
 
+/// Rule O4 is a sentence, and who is together is shown by the lanes themselves: nothing weaker is needed. What is not on the cycle is right.
+#[test]
+fn an_order_that_is_broken_by_what_the_lanes_show() {
+    // Lanes 4 and 5 come to A twice, and each time everybody logs B behind it; before that they come to C by two ways.
+    let number = |n: u32| bin(lane(), BinaryOp::Eq, uint(n));
+    let pair = || bin(number(4), BinaryOp::Or, number(5));
+    let to_c = when(pair(), [when(number(4), []), see(C)]);
+    for (at_b, severity) in [
+        (vec![see(B)], Severity::Hard),
+        // Where lane 0 has ended control flow is uniform no more: that the others are together rests on their path.
+        (vec![when(bin(lane(), BinaryOp::Gt, uint(1)), [see(B)])], Severity::Strong),
+    ] {
+        let all = if severity == Severity::Hard { 0xFF } else { 0xFC };
+        let body = [vec![when(pair(), [when(number(4), []), see(A)])], at_b].concat();
+        let case = main_of([to_c.clone(), counted(0, uint(2), [], body)]);
+        let case = Case { tier: Tier::Plain, ..case };
+        let with = |lane_4: [u32; 2], lane_5: [u32; 2]| {
+            let log = |own: u32, [first, second]: [u32; 2]| vec![C, own, A, first, B, all, A, second, B, all];
+            let mut logs = vec![if all == 0xFF { vec![B, all, B, all] } else { vec![] }; 2];
+            logs.resize(8, vec![B, all, B, all]);
+            (logs[4], logs[5]) = (log(0x10, lane_4), log(0x20, lane_5));
+            let map = LaneMap::linear(&case, 8).words(&case);
+            judged(&case, &Observation { map, logs, open: Vec::new() }).verdict
+        };
+        assert_eq!(with([0x30, 0x10], [0x30, 0x20]), Verdict::Pass);
+        let Verdict::Mismatch(broken) = with([0x30, 0x10], [0x20, 0x30]) else { panic!("it is broken") };
+        assert_eq!((broken.rule, broken.severity, broken.site), (Some(TangleRule::Order), severity, A));
+    }
+}
+
 #[test]
 fn operations_are_in_order_even_without_a_ballot() {
     // Lane 0 comes to A in the first iteration, lane 1 in the second; between them everybody logs B.
@@ -283,6 +334,306 @@ fn operations_are_in_order_even_without_a_ballot() {
     };
     assert_eq!(with(1), Ok(()));
     assert_eq!(with(0), Err(Some(TangleRule::Order)));
+}
+
+/// Lanes 0 to 5 come to these statements by two ways, lanes 0 to 2 by one.
+fn open(body: impl IntoIterator<Item = Stmt>) -> Case {
+    let body: Vec<Stmt> = std::iter::once(when(below(3), [])).chain(body).collect();
+    main_of([when(below(6), body)])
+}
+
+/// The verdict on the logs of these six lanes at tier plain: the rule, and the lanes that are wrong.
+fn wrong_of(case: &Case, logs: [&[u32]; 6]) -> Result<(), (Option<TangleRule>, Vec<usize>)> {
+    let case = Case { tier: Tier::Plain, ..case.clone() };
+    let mut logs: Vec<Vec<u32>> = logs.iter().map(|log| log.to_vec()).collect();
+    logs.resize(8, Vec::new());
+    let map = LaneMap::linear(&case, 8).words(&case);
+    match judged(&case, &Observation { map, logs, open: Vec::new() }).verdict {
+        Verdict::Pass => Ok(()),
+        Verdict::Mismatch(mismatch) => Err((mismatch.rule, mismatch.lanes.iter().map(|lane| lane.lane).collect())),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Rule D2: an undefined operand is poison to whatever may have used it, and a result that may be undefined is.
+#[test]
+fn what_may_be_undefined_in_an_open_tangle_is_not_adopted() {
+    let undefined = || op(SubgroupOp::ShuffleUp, [lane(), uint(1)]);
+    let twice = |before: Vec<Stmt>, value: Expr| {
+        let tail = [set(1, value), log(A, [var(1)]), log(B, [var(1)])];
+        open(before.into_iter().chain(tail))
+    };
+    let sum_of = |value: Expr| op(SubgroupOp::Reduce(Fold::Add), [value]);
+    let crosswise = || op(SubgroupOp::Shuffle, [lane(), bin(uint(5), BinaryOp::Sub, lane())]);
+    let far = |by: Expr| op(SubgroupOp::Shuffle, [lane(), bin(by, BinaryOp::Add, uint(100))]);
+    let in_lanes = |before: Expr, value: Expr| {
+        main_of([
+            set(0, before),
+            when(below(6), [when(below(3), []), set(1, value), log(A, [var(1)]), log(B, [var(1)])]),
+        ])
+    };
+    let next = || op(SubgroupOp::ShuffleDown, [lane(), uint(1)]);
+    // Lane 5 - k, if x0 is 6.
+    let across = bin(bin(uint(5), BinaryOp::Sub, lane()), BinaryOp::Add, bin(var(0), BinaryOp::Sub, uint(6)));
+    // What each lane logs at A, and whether it has to log the same at B.
+    for (what, case, at_a, is_compared) in [
+        ("a sum of ones", twice(vec![], sum_of(uint(1))), [6; 6], [true; 6]),
+        // Lane 0 and whoever may be together with it.
+        ("a sum with an undefined operand", twice(vec![set(0, undefined())], sum_of(var(0))), [9; 6], [false; 6]),
+        ("the same in all lanes before", in_lanes(undefined(), sum_of(var(0))), [9; 6], [false; 6]),
+        ("what is undefined in lane 7 only, which is elsewhere", in_lanes(next(), sum_of(var(0))), [21; 6], [true; 6]),
+        // Each lane moves its own.
+        (
+            "a shuffle from oneself",
+            in_lanes(undefined(), op(SubgroupOp::Shuffle, [var(0), lane()])),
+            [9, 0, 1, 2, 3, 4],
+            [false, true, true, true, true, true],
+        ),
+        ("a shuffle from nobody by what is undefined", in_lanes(undefined(), far(var(0))), [9; 6], [false; 6]),
+        (
+            "a shuffle by a sum that is not known",
+            twice(vec![set(0, sum_of(uint(1)))], op(SubgroupOp::Shuffle, [lane(), across])),
+            [5, 4, 3, 2, 1, 0],
+            [false; 6],
+        ),
+        // From the other way, which may be elsewhere.
+        ("a shuffle from who may not be there", twice(vec![], crosswise()), [5, 4, 3, 2, 1, 0], [false; 6]),
+        ("a shuffle from nobody", twice(vec![], far(lane())), [0; 6], [false; 6]),
+        ("one by a sum that is not known", twice(vec![set(0, sum_of(uint(1)))], far(var(0))), [0; 6], [false; 6]),
+    ] {
+        let log = |at_b: [u32; 6]| -> Vec<[u32; 4]> { (0..6).map(|lane| [A, at_a[lane], B, at_b[lane]]).collect() };
+        let judged = |log: Vec<[u32; 4]>| wrong_of(&case, [&log[0], &log[1], &log[2], &log[3], &log[4], &log[5]]);
+        assert_eq!(judged(log(at_a)), Ok(()), "{what}");
+        for lane in 0..6 {
+            let mut at_b = at_a;
+            at_b[lane] += 70;
+            let verdict = judged(log(at_b)).map_err(|(_, lanes)| lanes);
+            assert_eq!(verdict, if is_compared[lane] { Err(vec![lane]) } else { Ok(()) }, "{what}, lane {lane}");
+        }
+    }
+}
+
+/// Rules D2 and R4: lane 0 has something undefined in the second iteration, and lane 1 may be together with it in its first one.
+#[test]
+fn what_is_undefined_in_another_iteration_may_be_in_this_one() {
+    let in_second = bin(bin(var(0), BinaryOp::Eq, uint(1)), BinaryOp::And, below(1));
+    let undefined = when(in_second, [set(1, op(SubgroupOp::ShuffleUp, [lane(), uint(1)]))]);
+    let sum = |of: Expr| op(SubgroupOp::Reduce(Fold::Add), [of]);
+    let seen = [set(2, sum(var(1))), log(A, [var(2)]), log(B, [var(2)])];
+    let body = [vec![set(1, uint(1)), undefined, when(below(1), [])], seen.to_vec()].concat();
+    let looped = || counted(0, uint(2), [], body.clone());
+    // The same if the paths are not known to the end.
+    let lost = [set(0, sum(uint(1))), when(bin(var(0), BinaryOp::Gt, uint(1)), [see(C)])];
+    for tail in [vec![], lost.to_vec()] {
+        let is_lost = !tail.is_empty();
+        let case = main_of([when(below(2), [vec![looped()], tail].concat())]);
+        let with = |first: [u32; 2], second: [u32; 2]| {
+            let lane_0 = [A, 1, B, 1, A, 7, B, 8];
+            let lane_1 = [A, first[0], B, first[1], A, second[0], B, second[1]];
+            wrong_of(&case, [&lane_0, &lane_1, &[], &[], &[], &[]])
+        };
+        assert_eq!(with([1, 1], [1, 1]), Ok(()));
+        assert_eq!(with([9, 10], [1, 1]), Ok(()), "lost: {is_lost}");
+        assert_eq!(with([1, 1], [9, 10]), Ok(()), "lost: {is_lost}");
+    }
+}
+
+/// Rule D2: what is undefined may be another value in each lane, though the operation gives all of them the same.
+#[test]
+fn an_undefined_sum_may_differ_from_lane_to_lane() {
+    let sum = op(SubgroupOp::Reduce(Fold::Add), [var(0)]);
+    let first = op(SubgroupOp::BroadcastFirst, [var(0)]);
+    for value in [sum, first] {
+        let undefined = op(SubgroupOp::ShuffleUp, [lane(), uint(1)]);
+        let body = [when(below(3), []), log(A, [value])];
+        let case = main_of([set(0, undefined), when(below(6), body)]);
+        // All are together, and lane 0 has something undefined.
+        for seen in [[9; 6], [9, 9, 9, 8, 8, 8], [1, 2, 3, 4, 5, 6]] {
+            let logs = seen.map(|seen| [A, seen]);
+            let verdict = wrong_of(&case, [&logs[0], &logs[1], &logs[2], &logs[3], &logs[4], &logs[5]]);
+            assert_eq!(verdict, Ok(()), "{seen:?}");
+        }
+    }
+}
+
+/// What is expected of an operation that is broken: of lanes whose results are open nothing, and of other quads nothing new.
+#[test]
+fn what_is_wrong_of_a_broken_operation() {
+    // Lane 0 reads its own value, the others those of lanes that came another way.
+    let source = Expr::Select(Box::new(below(1)), Box::new(uint(0)), Box::new(bin(uint(5), BinaryOp::Sub, lane())));
+    let case = open([log(A, [op(SubgroupOp::Shuffle, [lane(), source])])]);
+    let logs: [&[u32]; 6] = [&[A, 9], &[A, 50], &[A, 50], &[A, 50], &[A, 50], &[A, 50]];
+    assert_eq!(wrong_of(&case, logs), Err((Some(TangleRule::Operation), vec![0])));
+    // Even and odd lanes come two ways. In the first quad they are apart; lane 4 does not see its own vote.
+    let first_of_quad = bin(bin(lane(), BinaryOp::BitAnd, uint(3)), BinaryOp::Eq, uint(0));
+    let vote = Expr::Cast(Scalar::Uint, Box::new(op(SubgroupOp::QuadAny, [first_of_quad])));
+    let mut case = main_of([when(below(8), [when(odd(), []), log(A, [vote])])]);
+    case.entry_point.workgroups_mut().size = [16, 1, 1];
+    case.tier = Tier::Plain;
+    let mut logs = [1, 0, 1, 0, 0, 1, 1, 1].map(|vote| vec![A, vote]).to_vec();
+    logs.resize(16, Vec::new());
+    let map = LaneMap::linear(&case, 16).words(&case);
+    let promise = SizePromise { default: 16, min: 16, max: 16 };
+    let (mismatch, _) = mismatch(judge(&case, &Observation { map, logs, open: Vec::new() }, promise));
+    assert_eq!(mismatch.lanes.iter().map(|lane| lane.lane).collect::<Vec<_>>(), [4]);
+}
+
+/// Rule O4, where there is a choice of lanes that one may be together with: all of them come behind it.
+#[test]
+fn nobody_is_together_with_any_of_those_behind() {
+    // Lane 0 comes to A in the first iteration, lanes 1 and 2 by two ways in the second; between them everybody logs B.
+    let is = |n: u32| bin(lane(), BinaryOp::Eq, uint(n));
+    let in_turn = bin(bin(lane(), BinaryOp::Gt, uint(0)), BinaryOp::Eq, bin(var(0), BinaryOp::Eq, uint(1)));
+    let vote = Expr::Cast(Scalar::Uint, Box::new(op(SubgroupOp::Any, [bin(lane(), BinaryOp::Ne, uint(0))])));
+    let to_a = when(in_turn, [when(is(1), []), log(A, [vote])]);
+    let case = main_of([counted(0, uint(2), [], [when(below(3), [to_a]), see(B)])]);
+    let with = |seen_by_0: u32| {
+        let (lane_0, others) = ([A, seen_by_0, B, 0xFF, B, 0xFF], [B, 0xFF, A, 1, B, 0xFF]);
+        let mut logs: Vec<&[u32]> = vec![&lane_0, &others, &others];
+        logs.resize(8, &[B, 0xFF, B, 0xFF]);
+        said_of(Tier::Plain, &case, &logs)
+    };
+    assert_eq!(with(0), Ok(()));
+    assert_eq!(with(1), Err(Some(TangleRule::Order)));
+}
+
+/// Rule D3: after its first wrong value a lane shows nothing any more, so that what it logs then makes nobody else wrong.
+#[test]
+fn a_lane_that_is_wrong_already_shows_nothing() {
+    let case = open([log(A, [lane(), ballot()])]);
+    let others: Vec<[u32; 3]> = (0..6).map(|lane| [A, lane, 0x3F]).collect();
+    let with =
+        |lane_0: [u32; 3]| wrong_of(&case, [&lane_0, &others[1], &others[2], &others[3], &others[4], &others[5]]);
+    assert_eq!(with([A, 0, 0x3F]), Ok(()));
+    assert_eq!(with([A, 7, 0x3F]), Err((None, vec![0])));
+    assert_eq!(with([A, 7, 0x01]), Err((None, vec![0])));
+    assert_eq!(with([B, 0, 0x01]), Err((None, vec![0])));
+    // Lanes 0 to 3, which came by one way, are wrong, and then say that they are by themselves; lanes 4 and 5 say that they are with them.
+    let case = main_of([when(below(6), [when(below(4), []), log(A, [lane(), ballot()])])]);
+    let logs: Vec<[u32; 3]> =
+        (0..6).map(|lane| if lane < 4 { [A, lane + 10, 0x0F] } else { [A, lane, 0x3F] }).collect();
+    let verdict = wrong_of(&case, [&logs[0], &logs[1], &logs[2], &logs[3], &logs[4], &logs[5]]);
+    assert_eq!(verdict, Err((None, vec![0, 1, 2, 3])));
+}
+
+/// Values of any type stand beside a ballot, and it may be a part of one.
+#[test]
+fn a_ballot_is_judged_beside_any_value_and_in_a_vector() {
+    use tangle_program::types::Type;
+    let wide = bin(
+        Expr::Cast(Scalar::Uint64, Box::new(bin(lane(), BinaryOp::Add, uint(1)))),
+        BinaryOp::Mul,
+        bin(
+            Expr::Cast(Scalar::Uint64, Box::new(uint(1 << 31))),
+            BinaryOp::Mul,
+            Expr::Cast(Scalar::Uint64, uint(2).into()),
+        ),
+    );
+    let words = |type_: Scalar| if type_ == Scalar::Uint64 { 2 } else { 1 };
+    for (type_, value) in
+        [(Scalar::Uint64, wide), (Scalar::Int, Expr::Unary(tangle_program::ops::UnaryOp::Neg, Expr::Int(1).into()))]
+    {
+        let case = open([log(A, [value, ballot()])]);
+        let right = right(&Case { tier: Tier::Plain, ..case.clone() });
+        let logs = |change: u32| -> Vec<Vec<u32>> {
+            let mut logs = right.logs.clone();
+            logs[4][1 + words(type_)] ^= change;
+            logs
+        };
+        let judged =
+            |logs: Vec<Vec<u32>>| wrong_of(&case, [&logs[0], &logs[1], &logs[2], &logs[3], &logs[4], &logs[5]]);
+        assert_eq!(judged(logs(0)), Ok(()), "{type_:?}");
+        assert_eq!(judged(logs(0x10)).map_err(|(rule, _)| rule), Err(Some(TangleRule::OwnBit)), "{type_:?}");
+    }
+    let pair = |x: Expr, y: Expr| Expr::Vector(Type::vector(Scalar::Uint, 2), vec![x, y]);
+    for (what, value, at) in [
+        ("a ballot and a number", pair(ballot(), lane()), 1),
+        ("a number and a ballot", pair(lane(), ballot()), 2),
+        ("two ballots", pair(ballot(), ballot()), 2),
+    ] {
+        let case = open([log(A, [value])]);
+        let right = right(&Case { tier: Tier::Plain, ..case.clone() });
+        let mut wrong = right.clone();
+        wrong.logs[4][at] ^= 0x10;
+        let judged = |logs: &[Vec<u32>]| wrong_of(&case, [&logs[0], &logs[1], &logs[2], &logs[3], &logs[4], &logs[5]]);
+        assert_eq!(judged(&right.logs), Ok(()), "{what}");
+        assert_eq!(judged(&wrong.logs).map_err(|(rule, _)| rule), Err(Some(TangleRule::OwnBit)), "{what}");
+    }
+}
+
+/// Ballots of more than 32 lanes.
+#[test]
+fn ballots_of_several_words() {
+    let whole = || op(SubgroupOp::Ballot, [Expr::Bool(true)]);
+    let mut case = main_of([when(below(50), [when(odd(), []), log(A, [whole()])])]);
+    case.entry_point.workgroups_mut().size = [64, 1, 1];
+    case.tier = Tier::Plain;
+    let map = LaneMap::linear(&case, 64);
+    let promise = SizePromise { default: 64, min: 8, max: 64 };
+    let right = observe(&case, &map, || Spec).expect("it is well-defined");
+    assert_eq!(right.logs[40], [A, !0, (1 << 18) - 1, 0, 0]);
+    assert_eq!(judge(&case, &right, promise).verdict, Verdict::Pass);
+    for (lane, word, bit, rule) in [
+        (40, 2, 8, TangleRule::OwnBit),
+        (40, 2, 18, TangleRule::Visitors),
+        (40, 2, 9, TangleRule::Partition),
+        (3, 2, 9, TangleRule::Partition),
+        (3, 1, 3, TangleRule::OwnBit),
+    ] {
+        let mut wrong = right.clone();
+        wrong.logs[lane][word] ^= 1 << bit;
+        let rules = match judge(&case, &wrong, promise).verdict {
+            Verdict::Mismatch(mismatch) => mismatch.rule,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(rules, Some(rule), "lane {lane}, word {word}, bit {bit}");
+    }
+}
+
+/// Rule O5, where not all lanes show what they saw: who is on their path is together with them all the same.
+#[test]
+fn lanes_that_show_nothing_are_together_with_those_on_their_path() {
+    let case = open([set(0, ballot()), when(below(2), [log(A, [var(0)])])]);
+    let with = |mask: u32| wrong_of(&case, [&[A, mask], &[A, mask], &[], &[], &[], &[]]).map_err(|(rule, _)| rule);
+    assert_eq!(with(0x3F), Ok(()));
+    assert_eq!(with(0x07), Ok(()));
+    assert_eq!(with(0x03), Err(Some(TangleRule::PathClass)), "lane 2 is on the path of lanes 0 and 1");
+}
+
+/// A ballot shows who is together only if its operand is known to be true.
+#[test]
+fn a_ballot_of_what_is_not_known_shows_no_tangle() {
+    let some = |cond: Expr| Expr::Component(Box::new(op(SubgroupOp::Ballot, [cond])), 0);
+    let sum = || op(SubgroupOp::Reduce(Fold::Add), [uint(1)]);
+    // Six if they are together: a device that keeps the two ways apart has nobody for whom it is.
+    let case = open([set(0, sum()), log(A, [some(bin(var(0), BinaryOp::Eq, uint(6)))])]);
+    assert_eq!(wrong_of(&case, [&[A, 0]; 6]), Ok(()));
+    assert_eq!(wrong_of(&case, [&[A, 0x3F]; 6]), Ok(()));
+    // What is undefined in lane 7, which is elsewhere, is known here.
+    let next = op(SubgroupOp::ShuffleDown, [lane(), uint(1)]);
+    let known = log(A, [some(bin(var(0), BinaryOp::Lt, uint(9)))]);
+    let case = main_of([set(0, next), when(below(6), [when(below(3), []), known])]);
+    let mut logs: [&[u32]; 6] = [&[A, 0x3F]; 6];
+    assert_eq!(wrong_of(&case, logs), Ok(()));
+    logs[4] = &[A, 0x2F];
+    assert_eq!(wrong_of(&case, logs).map_err(|(rule, _)| rule), Err(Some(TangleRule::OwnBit)));
+}
+
+/// What is known of who comes by an operation does not change with how often they do: on one path they are together each time (rule E8).
+#[test]
+fn what_is_exact_stays_exact_while_an_observation_is_followed() {
+    let sum = || op(SubgroupOp::Reduce(Fold::Add), [uint(1)]);
+    let body = [when(below(6), [see(A)])];
+    let case = main_of([counted(0, uint(2), [], body), when(below(6), [when(below(3), []), log(B, [sum()])])]);
+    let with = |at: usize, value: u32| {
+        let mut logs = vec![vec![A, 0x3F, A, 0x3F, B, 6]; 6];
+        logs[4][at] = value;
+        wrong_of(&case, [&logs[0], &logs[1], &logs[2], &logs[3], &logs[4], &logs[5]])
+    };
+    assert_eq!(with(1, 0x3F), Ok(()));
+    assert_eq!(with(1, 0x1F), Err((None, vec![4])));
+    assert_eq!(with(3, 0x1F), Err((None, vec![4])));
+    assert_eq!(with(5, 4).map_err(|(rule, _)| rule), Err(Some(TangleRule::Operation)));
 }
 
 #[test]
@@ -385,6 +736,83 @@ fn every_operation_is_bounded_by_the_ballot_behind_it() {
     }
 }
 
+/// Rule O6 where there are too many lanes to try all divisions: ten, each on a path of its own.
+#[test]
+fn many_lanes_are_bounded_by_the_ballot_behind_them() {
+    let sum = op(SubgroupOp::Reduce(Fold::Add), [uint(1)]);
+    let apart = switch(lane(), [arm([Label::Default], [])]);
+    let mut case = main_of([when(below(10), [apart, log(A, [sum]), see(B)])]);
+    case.entry_point.workgroups_mut().size = [16, 1, 1];
+    case.tier = Tier::Plain;
+    let with = |sums: u32, ballot: &dyn Fn(u32) -> u32| {
+        let mut logs: Vec<Vec<u32>> = (0..10).map(|lane| vec![A, sums, B, ballot(lane)]).collect();
+        logs.resize(16, Vec::new());
+        let map = LaneMap::linear(&case, 16).words(&case);
+        let promise = SizePromise { default: 16, min: 16, max: 16 };
+        match judge(&case, &Observation { map, logs, open: Vec::new() }, promise).verdict {
+            Verdict::Pass => Ok(()),
+            Verdict::Mismatch(mismatch) => Err(mismatch.severity),
+            other => panic!("{other:?}"),
+        }
+    };
+    let halves = |lane: u32| if lane < 5 { 0x1F } else { 0x3E0 };
+    assert_eq!(with(1, &|lane| 1 << lane), Ok(()));
+    assert_eq!(with(10, &|_| 0x3FF), Ok(()));
+    assert_eq!(with(5, &halves), Ok(()));
+    assert_eq!(with(1, &|_| 0x3FF), Ok(()), "they may meet behind it");
+    assert_eq!(with(10, &|lane| 1 << lane), Err(Severity::Strong));
+    assert_eq!(with(10, &halves), Err(Severity::Strong));
+}
+
+/// Who must have been together, by what they see, is together behind it; of two pairs each is.
+#[test]
+fn pairs_that_must_be_together_are_so_behind() {
+    let sum = op(SubgroupOp::Reduce(Fold::Add), [lane()]);
+    let apart = switch(lane(), [arm([Label::Default], [])]);
+    let among = bin(bin(lane(), BinaryOp::Gt, uint(0)), BinaryOp::And, below(5));
+    let case = main_of([when(among, [apart, log(A, [sum]), see(B)])]);
+    // 4 is 1 and 3, and 6 is 2 and 4: no other lanes come to these sums with them.
+    let with = |b: [u32; 4]| {
+        let logs: Vec<[u32; 4]> = (0..4).map(|k| [A, [4, 6][k % 2], B, b[k]]).collect();
+        wrong_of(&case, [&[], &logs[0], &logs[1], &logs[2], &logs[3], &[]])
+    };
+    assert_eq!(with([0x0A, 0x14, 0x0A, 0x14]), Ok(()));
+    assert_eq!(with([0x1E; 4]), Ok(()), "they may meet");
+    for apart in [[0x02, 0x14, 0x08, 0x14], [0x0A, 0x04, 0x0A, 0x10], [0x06, 0x06, 0x18, 0x18]] {
+        assert!(with(apart).is_err(), "{apart:x?}");
+    }
+}
+
+/// Rule O3: a lane is in an instance once, so that it cannot see in the first iteration what only itself has in the second.
+#[test]
+fn no_lane_is_in_an_instance_twice() {
+    let of_0 = Expr::Select(Box::new(below(1)), Box::new(bin(var(0), BinaryOp::Add, uint(1))), Box::new(uint(0)));
+    let max = op(SubgroupOp::Reduce(Fold::Max), [of_0]);
+    let body = [when(below(1), []), log(A, [max])];
+    let case = main_of([when(below(2), [counted(0, uint(2), [], body.clone())])]);
+    let with = |lane_0: [u32; 2], lane_1: [u32; 2]| {
+        let log = |[first, second]: [u32; 2]| [A, first, A, second];
+        wrong_of(&case, [&log(lane_0), &log(lane_1), &[], &[], &[], &[]]).map_err(|(rule, _)| rule)
+    };
+    assert_eq!(with([1, 2], [1, 2]), Ok(()));
+    assert_eq!(with([1, 2], [0, 0]), Ok(()));
+    assert_eq!(with([1, 2], [2, 0]), Ok(()), "in different iterations");
+    assert_eq!(with([2, 2], [0, 0]), Err(Some(TangleRule::Operation)));
+    assert_eq!(with([2, 2], [2, 2]), Err(Some(TangleRule::Operation)));
+    // Who is together in different iterations is so at the next operation, too.
+    let behind = log(B, [op(SubgroupOp::Reduce(Fold::Add), [uint(1)])]);
+    let body = [body.to_vec(), vec![behind]].concat();
+    let case = main_of([when(below(2), [counted(0, uint(2), [], body)])]);
+    let with = |lane_0: [u32; 4], lane_1: [u32; 4]| {
+        let log = |[a, b, c, d]: [u32; 4]| [A, a, B, b, A, c, B, d];
+        wrong_of(&case, [&log(lane_0), &log(lane_1), &[], &[], &[], &[]])
+    };
+    assert_eq!(with([1, 1, 2, 2], [2, 2, 0, 1]), Ok(()));
+    assert_eq!(with([1, 1, 2, 1], [0, 1, 0, 1]), Ok(()));
+    assert!(with([1, 1, 2, 1], [2, 1, 0, 1]).is_err());
+    assert!(with([1, 1, 2, 2], [2, 1, 0, 2]).is_err());
+}
+
 #[test]
 fn lanes_apart_in_a_segment_stay_apart() {
     // Even and odd lanes may be together behind the label, or not (docs/rules.md, section X); but then in all of the segment.
@@ -400,6 +828,40 @@ fn lanes_apart_in_a_segment_stay_apart() {
     assert_eq!(with([[0x55, 0], [0xAA, 1]]), Ok(()));
     assert_eq!(with([[0x55, 0], [0xAA, 0]]), Err(Some(TangleRule::Reconvergence)));
     assert_eq!(with([[0xFF, 0], [0xFF, 1]]), Err(Some(TangleRule::Reconvergence)));
+}
+
+/// The same in a loop, and in two subgroups: each execution of the segment is one of its own.
+#[test]
+fn segments_in_loops_and_in_two_subgroups() {
+    let first = || op(SubgroupOp::BroadcastFirst, [lane()]);
+    let inside = [see(A), when(below(6), []), log(B, [first()]), Stmt::Break];
+    let segment = switch(bin(lane(), BinaryOp::BitAnd, uint(1)), [arm([Label::Default], inside)]);
+    let mut case = main_of([counted(0, uint(2), [], [segment])]);
+    case.entry_point.workgroups_mut().size = [16, 1, 1];
+    // Together, or apart: what even and odd lanes log.
+    let (together, apart) = ([[A, 0xFF, B, 0]; 2], [[A, 0x55, B, 0], [A, 0xAA, B, 1]]);
+    let (half, other) = ([[A, 0x55, B, 0], [A, 0xAA, B, 0]], [[A, 0xFF, B, 0], [A, 0xFF, B, 1]]);
+    let with = |subgroups: [[[[u32; 4]; 2]; 2]; 2]| {
+        let log = |lane: usize| subgroups[lane / 8].map(|iteration| iteration[lane % 2]).concat();
+        let map = LaneMap::linear(&case, 8).words(&case);
+        match judged(&case, &Observation { map, logs: (0..16).map(log).collect(), open: Vec::new() }).verdict {
+            Verdict::Pass => Ok(()),
+            Verdict::Mismatch(mismatch) => Err((mismatch.rule, mismatch.lanes[0].subgroup)),
+            other => panic!("{other:?}"),
+        }
+    };
+    for right in [together, apart] {
+        for also in [together, apart] {
+            assert_eq!(with([[right, also], [also, right]]), Ok(()));
+            assert_eq!(with([[right, right], [also, also]]), Ok(()));
+        }
+    }
+    let broken = Some(TangleRule::Reconvergence);
+    for wrong in [half, other] {
+        assert_eq!(with([[apart, wrong], [apart, together]]), Err((broken, 0)));
+        assert_eq!(with([[apart, together], [wrong, together]]), Err((broken, 1)));
+        assert_eq!(with([[together, apart], [apart, wrong]]), Err((broken, 1)));
+    }
 }
 
 // ---- what a mismatch rests on ----
@@ -452,6 +914,22 @@ fn what_follows_from_a_weaker_rule_stands_no_better() {
     }
 }
 
+/// A subgroup in which nobody is lost, beside one with lanes that took an unknown path within the same statement: it is on one path (rule E8), but
+/// whether control flow is uniform for the workgroup (rule E7) nobody knows.
+#[test]
+fn uniform_control_flow_rests_on_the_lanes_of_its_tier() {
+    use Severity::{Hard, Strong};
+    let local = |n| bin(Expr::Builtin(tangle_program::tree::Builtin::LocalIndex), BinaryOp::Lt, uint(n));
+    let open = Expr::Select(Box::new(bin(var(0), BinaryOp::Eq, uint(0x3E))), ballot().into(), uint(0).into());
+    let body = [set(0, uint(0)), when(local(6), [when(odd(), []), set(0, ballot())]), log(A, [open, ballot()])];
+    let mut case = main_of(body);
+    case.entry_point.workgroups_mut().size = [16, 1, 1];
+    for (lane, word, plain) in [(9, 2, Strong), (9, 1, Hard)] {
+        assert_eq!(severity_at(&case, Tier::Plain, lane, word), plain, "lane {lane}, word {word}");
+        assert_eq!(severity_at(&case, Tier::SubgroupUniform, lane, word), Hard, "lane {lane}, word {word}");
+    }
+}
+
 #[test]
 fn sums_and_products_of_floats_are_a_question_of_quality() {
     use Severity::{Hard, Quality};
@@ -481,6 +959,21 @@ fn sums_and_products_of_floats_are_a_question_of_quality() {
         assert_eq!(severity_at(&case, Tier::Maximal, 1, 1), severity);
         assert_eq!(severity_at(&case, Tier::Maximal, 1, 3), Hard, "what is beside it does not");
     }
+}
+
+/// What was not evaluated, or is of no use, takes nothing from a value; in an open tangle the sum is one of quality, too.
+#[test]
+fn a_value_rests_on_what_was_evaluated() {
+    use Severity::{Hard, Quality};
+    let sum = || op(SubgroupOp::Reduce(Fold::Add), [Expr::Cast(Scalar::Float, Box::new(lane()))]);
+    let never = bin(Expr::Push(0), BinaryOp::Eq, uint(1));
+    let value = Expr::Select(Box::new(never), Box::new(var(0)), Box::new(uint(7)));
+    let case = main_of([set(0, Expr::Cast(Scalar::Uint, Box::new(sum()))), log(A, [value])]);
+    assert_eq!(severity_at(&case, Tier::Maximal, 1, 1), Hard);
+    let case = main_of([when(below(6), [when(below(3), []), log(A, [Expr::Cast(Scalar::Uint, Box::new(sum()))])])]);
+    assert_eq!(severity_at(&case, Tier::Maximal, 1, 1), Quality);
+    let case = main_of([when(below(6), [when(below(3), []), log(A, [sum()])])]);
+    assert_eq!(severity_at(&case, Tier::Plain, 1, 1), Quality);
 }
 
 #[test]

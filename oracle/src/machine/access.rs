@@ -127,11 +127,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             }
         }
         if let Some(dest) = code.dest {
-            let mut old = found.value(from);
-            if self.observing() || matches!(self.pass, Pass::Survey) {
-                old.taint = None;
-            }
-            self.assign(frame, dest, old, &a);
+            self.assign(frame, dest, found.value(from), &a);
         }
         Ok(())
     }

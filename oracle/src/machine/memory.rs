@@ -255,6 +255,9 @@ mod tests {
             ("R9 W1", true),
             ("R0 R9 W9", true),
             ("R9 R0 W0", true),
+            ("R1 R9 W9", true),
+            ("R1 R9 R1 W1", true),
+            ("R1 R1 W0", true),
             // Atomics do not race with each other.
             ("A0 A1 A9 A0", false),
             // They do with what is not atomic and another's.

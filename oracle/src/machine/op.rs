@@ -72,7 +72,6 @@ impl<'a, R: Rules> Machine<'a, R> {
         }
         let OpWork { columns, undefined, unknown, .. } = work;
         let taint = match (undefined.is_empty(), unknown.is_empty()) {
-            _ if self.observing() => None,
             (true, true) => None,
             (is_defined, _) => Some(Box::new(Taint { lanes: undefined.or(&unknown), undefined: !is_defined })),
         };

@@ -65,3 +65,86 @@ impl Segments {
         lanes(step.lanes).any(|lane| self.apart(step, 1 << lane, 1 << lane))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tangle_program::subgroup::SubgroupOp;
+    use tangle_program::types::Scalar;
+
+    use super::*;
+    use crate::lower::OpNode;
+
+    fn elect() -> OpNode {
+        let info = SubgroupOp::Elect.info();
+        OpNode { info, id: 0, scalar: Scalar::Bool, width: 1, cluster: 0, args: Vec::new() }
+    }
+
+    /// Rule S3: together with one is together with all that this one is together with, however often it is seen.
+    #[test]
+    fn lanes_that_are_together() {
+        let op = elect();
+        let step = Step::of_lanes(&op, 0xFF, &[0]);
+        let mut segments = Segments::default();
+        assert!(!segments.together(&step, 0b0001, 0b0010));
+        for _ in 0..2 {
+            segments.join(&step, 0b0011);
+            segments.join(&step, 0b0110);
+            for (one, other, are_together) in [
+                (0b0001, 0b0010, true),
+                (0b0010, 0b0100, true),
+                (0b0001, 0b0100, true),
+                (0b0100, 0b0001, true),
+                (0b1100, 0b0001, true),
+                (0b1000, 0b0001, false),
+                (0b1000, 0b0111, false),
+            ] {
+                assert_eq!(segments.together(&step, one, other), are_together, "{one:b} {other:b}");
+                assert!(!segments.apart(&step, one, other), "{one:b} {other:b}");
+            }
+        }
+        assert!(!segments.together(&Step::of_lanes(&op, 0xFF, &[1]), 0b0001, 0b0010), "another execution");
+    }
+
+    /// Who is apart from one is apart from all that this one is together with.
+    #[test]
+    fn lanes_that_are_apart() {
+        let op = elect();
+        let step = Step::of_lanes(&op, 0xFF, &[0]);
+        let mut segments = Segments::default();
+        segments.join(&step, 0b0011);
+        for _ in 0..2 {
+            segments.part(&step, 0b0001, 0b0100);
+            for (one, other, are_apart) in [
+                (0b0001, 0b0100, true),
+                (0b0100, 0b0001, true),
+                (0b0010, 0b0100, true),
+                (0b0100, 0b0010, true),
+                (0b0001, 0b0010, false),
+                (0b1000, 0b0111, false),
+            ] {
+                assert_eq!(segments.apart(&step, one, other), are_apart, "{one:b} {other:b}");
+            }
+        }
+        assert!(!segments.contradict(&step));
+        // Lanes 1 and 2 cannot be both.
+        segments.join(&step, 0b0110);
+        assert!([0b0001, 0b0010, 0b0100].iter().all(|&lane| segments.contradict(&Step::of_lanes(&op, lane, &[0]))));
+        assert!(!segments.contradict(&Step::of_lanes(&op, 0b1000, &[0])));
+    }
+
+    /// In a segment within a segment lanes may be apart that are together around it, and not the other way round.
+    #[test]
+    fn segments_within_segments() {
+        let op = elect();
+        let (outer, inner) = (Step::of_lanes(&op, 0xFF, &[0]), Step::of_lanes(&op, 0xFF, &[0, 1]));
+        let mut segments = Segments::default();
+        segments.part(&inner, 0b0001, 0b0010);
+        segments.join(&inner, 0b1100);
+        assert!(segments.apart(&inner, 0b0001, 0b0010) && !segments.apart(&outer, 0b0001, 0b0010));
+        assert!(segments.together(&inner, 0b0100, 0b1000) && segments.together(&outer, 0b0100, 0b1000));
+        segments.part(&outer, 0b0001, 0b0100);
+        assert!(segments.apart(&outer, 0b0001, 0b0100) && segments.apart(&inner, 0b0001, 0b0100));
+        segments.join(&outer, 0b0011);
+        assert!(!segments.contradict(&inner) && !segments.contradict(&outer));
+    }
+}

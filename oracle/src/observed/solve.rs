@@ -42,7 +42,7 @@ impl<'s, 'a> Group<'s, 'a> {
 
     /// Which classes may be in one instance. Results of an operation that gives all lanes the same must be the same.
     fn partners(&self, classes: &[Class], ends: &[Option<(usize, u64)>]) -> Vec<Vec<bool>> {
-        let same = self.step().op.info.uniform == Uniform::Always;
+        let same = self.is_the_same_for_all();
         let shown: Vec<_> = classes.iter().map(|class| self.shown(class).0).collect();
         let agree =
             |x: &[Option<u64>], y: &[Option<u64>]| x.iter().zip(y).all(|(x, y)| x.is_none() || y.is_none() || x == y);
@@ -392,7 +392,7 @@ impl Group<'_, '_> {
     fn refutation(&self, classes: &[Class], partners: &[Vec<bool>]) -> Option<TangleRule> {
         let step = self.step();
         let moves = step.op.info.moves();
-        let same = step.op.info.uniform == Uniform::Always;
+        let same = self.is_the_same_for_all();
         // What no partner can change, so that no search is needed.
         let contradicts = |class: &Class| {
             (same && !self.shown(class).1) || (moves && !self.explains(&[class], &self.evaluate(&[class])))
@@ -451,6 +451,11 @@ impl Group<'_, '_> {
                 bindings.insert(step.visit(lane), Bound { bits, status, defined, instance: class.joined, severity });
             }
         }
+    }
+
+    /// True if all lanes of an instance see the same. What is undefined may be another value in each of them (rule D2).
+    fn is_the_same_for_all(&self) -> bool {
+        self.step().op.info.uniform == Uniform::Always && !self.is_poisoned()
     }
 
     /// True if an operand is undefined in some lane, and with it the result of any lane that it may be together with.

@@ -119,6 +119,30 @@ impl Step<'_> {
     }
 }
 
+#[cfg(test)]
+impl<'a> Step<'a> {
+    /// An execution by lanes of a subgroup of 8, of which nothing is seen.
+    pub fn of_lanes(op: &'a OpNode, lanes: u128, segments: &[u32]) -> Step<'a> {
+        const SIZE: usize = 8;
+        Step {
+            op,
+            subgroup: 0,
+            first: 0,
+            size: SIZE,
+            lanes,
+            args: SmallVec::new(),
+            visits: vec![0; SIZE],
+            paths: vec![0; SIZE],
+            before: vec![0; SIZE],
+            after: vec![0; SIZE],
+            segments: segments.into(),
+            width: 1,
+            seen: vec![None; SIZE],
+            base: 1,
+        }
+    }
+}
+
 /// The record of one run.
 pub(crate) struct Trace<'a> {
     /// What each slot logged.

@@ -1,0 +1,420 @@
+//! What is known of arrays that invocations share (docs/rules.md, sections A and Y): small programs with expectations by hand. How to read the text:
+//! [`common`].
+
+mod common;
+
+use common::*;
+use tangle_oracle::judge::{Verdict, judge};
+use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::predict::predict;
+use tangle_oracle::reference::observe;
+use tangle_oracle::rules::{MinimalReconvergence, Spec};
+use tangle_program::case::{Case, Tier};
+use tangle_program::memory::{AtomicOp, Shared, StorageClass, Sync};
+use tangle_program::ops::BinaryOp;
+use tangle_program::subgroup::{Fold, SubgroupOp};
+use tangle_program::tree::{Atomic, Builtin, Expr, Load, Stmt, SubgroupCall};
+use tangle_program::types::Scalar;
+
+const A: u32 = 1;
+const B: u32 = 2;
+const C: u32 = 3;
+
+/// Arrays 0 and 1 have an element for each of the 8 invocations, which holds 10 at first.
+fn with_arrays(body: impl Into<Vec<Stmt>>) -> Case {
+    let mut case = main_of(body);
+    let array = |name: &str| Shared {
+        name: name.into(),
+        scalar: Scalar::Uint,
+        len: 8,
+        init: 10,
+        storage: StorageClass::Workgroup,
+    };
+    case.program.shared = vec![array("s0"), array("s1")];
+    case
+}
+
+/// `atomicAdd(s0[index], value)` and the like; what was there goes to `dest`.
+fn atomic(op: AtomicOp, index: Expr, value: Expr, dest: impl Into<Option<u32>>) -> Stmt {
+    let compare = (op == AtomicOp::CompSwap).then(|| uint(10));
+    Stmt::Atomic(Box::new(Atomic { op, array: 0, index, compare, value, dest: dest.into() }))
+}
+
+fn add(index: Expr, value: u32, dest: impl Into<Option<u32>>) -> Stmt {
+    atomic(AtomicOp::Add, index, uint(value), dest)
+}
+
+fn store(value: Expr) -> Stmt {
+    Stmt::Store { array: 0, value }
+}
+
+fn load(index: Expr) -> Expr {
+    Expr::Load(Load { array: 0, scalar: Scalar::Uint, index: Box::new(index) })
+}
+
+fn barrier() -> Stmt {
+    Stmt::Sync(Sync::Barrier)
+}
+
+fn is(n: u32) -> Expr {
+    bin(lane(), BinaryOp::Eq, uint(n))
+}
+
+fn own() -> Expr {
+    Expr::Builtin(Builtin::LocalIndex)
+}
+
+/// `subgroupShuffleUp(lane, 1)`: undefined in lane 0.
+fn undefined_in_0() -> Expr {
+    op(SubgroupOp::ShuffleUp, [lane(), uint(1)])
+}
+
+/// What a lane sees only once those that came another way are known to be there, or not: open at the weaker tiers.
+fn open_sum() -> Expr {
+    op(SubgroupOp::Reduce(Fold::Add), [uint(1)])
+}
+
+/// The same at every tier, since none of it rests on who is together.
+#[track_caller]
+fn check_memory(body: impl Into<Vec<Stmt>>, text: &str) {
+    check_tiers(&with_arrays(body), text, text);
+}
+
+/// Rule A2: what an atomic returns is known where no other invocation touches the element.
+#[test]
+fn old_values_of_elements_of_ones_own() {
+    let twice = [add(own(), 5, 0), add(own(), 1, 1), log(A, [var(0), var(1)])];
+    check_memory(twice, "A=FF:[10/15 10/15 10/15 10/15 10/15 10/15 10/15 10/15]");
+    // In the next phase others may have it.
+    let next = bin(bin(own(), BinaryOp::Add, uint(1)), BinaryOp::BitAnd, uint(7));
+    let in_turn = [add(own(), 5, 0), barrier(), add(next, 1, 1), log(A, [var(0), var(1)])];
+    check_memory(in_turn, "A=FF:[10/15 10/15 10/15 10/15 10/15 10/15 10/15 10/15]");
+    // Lane 1 alone has element 0, and all elements but that and 1 are left alone.
+    let one = [when(is(1), [add(uint(0), 5, 0), log(A, [var(0)])]), barrier(), log(B, [load(own())])];
+    check_memory(one, "A=02:[10] B=FF:[15 10 10 10 10 10 10 10]");
+}
+
+/// Rules A1 and A2: of an element that several touch in a phase nobody knows what each gets, whenever the others come; what it holds at the end is
+/// known where all of them do the same, in any order.
+#[test]
+fn elements_that_several_touch() {
+    let together = [add(uint(0), 1, 0), log(A, [var(0)]), barrier(), log(B, [load(uint(0))])];
+    check_memory(together, "A=FF? B=FF:[18 18 18 18 18 18 18 18]");
+    // Lane 3 comes later, by a statement of its own: the first ones do not know that yet.
+    let later = [
+        when(below(1), [add(uint(0), 1, 0), log(A, [var(0)])]),
+        when(is(3), [add(uint(0), 4, 1), log(B, [var(1)])]),
+        barrier(),
+        log(C, [load(uint(0)), load(uint(1))]),
+    ];
+    check_memory(later, "A=01? B=08? C=FF:[15/10 15/10 15/10 15/10 15/10 15/10 15/10 15/10]");
+    // The first of them has had it twice by then.
+    let twice = [
+        when(below(1), [add(uint(0), 1, 0), add(uint(0), 1, 1), log(A, [var(0), var(1)])]),
+        when(is(3), [add(uint(0), 4, 0)]),
+    ];
+    check_memory(twice, "A=01?");
+    // What is found out of one phase says nothing of another.
+    let two_phases = [
+        when(below(1), [add(uint(0), 1, 0), log(A, [var(0)])]),
+        when(is(3), [add(uint(0), 4, 1), log(B, [var(1)])]),
+        barrier(),
+        when(is(5), [add(uint(0), 1, 0), log(C, [var(0)])]),
+    ];
+    check_memory(two_phases, "A=01? B=08? C=20:[15]");
+    // In the phase behind that it is one invocation's again.
+    let alone = [add(uint(0), 1, None), barrier(), when(is(2), [add(uint(0), 1, 0), log(A, [var(0)])])];
+    check_memory(alone, "A=04:[18]");
+    // And in the phase before.
+    let before = [when(is(2), [add(uint(0), 1, 0), log(A, [var(0)])]), barrier(), add(uint(0), 1, 1), log(B, [var(1)])];
+    check_memory(before, "A=04:[10] B=FF?");
+    // Other elements have nothing to do with it.
+    let halves =
+        [add(bin(own(), BinaryOp::Div, uint(2)), 1, 0), when(is(0), [add(uint(7), 1, 1), log(A, [var(0), var(1)])])];
+    check_memory(halves, "A=01:[?/10]");
+}
+
+/// Rule A1: operations of one commutative kind come to the same in any order; of two kinds, and of those that replace, they do not.
+#[test]
+fn what_is_left_of_several_kinds() {
+    let ten = |result: &str| format!("A=FF:[{}]", [result; 8].join(" "));
+    for (op, left) in [
+        (AtomicOp::Add, "38"),
+        (AtomicOp::Min, "0"),
+        (AtomicOp::Max, "10"),
+        (AtomicOp::And, "0"),
+        (AtomicOp::Or, "15"),
+        (AtomicOp::Xor, "10"),
+        (AtomicOp::Exchange, "?"),
+        (AtomicOp::CompSwap, "?"),
+    ] {
+        let body = [atomic(op, uint(0), lane(), None), barrier(), log(A, [load(uint(0))])];
+        let text = if left == "?" { "A=FF?".to_owned() } else { ten(left) };
+        check_memory(body, &text);
+        // By one invocation alone it is in program order with whatever that does.
+        let alone = [add(uint(0), 1, None), atomic(op, uint(0), lane(), None)];
+        let body = [when(is(5), alone), barrier(), log(A, [load(uint(0))])];
+        let alone = match op {
+            AtomicOp::Add => "16",
+            AtomicOp::Min | AtomicOp::Exchange => "5",
+            AtomicOp::Max | AtomicOp::CompSwap => "11",
+            AtomicOp::And => "1",
+            AtomicOp::Or => "15",
+            AtomicOp::Xor => "14",
+        };
+        check_memory(body, &ten(alone));
+        // Two invocations that do two things.
+        let other = if op == AtomicOp::Add { AtomicOp::Max } else { AtomicOp::Add };
+        for (one, two) in [(op, other), (other, op)] {
+            let body = [
+                when(is(2), [atomic(one, uint(0), uint(3), None)]),
+                when(is(5), [atomic(two, uint(0), uint(6), None)]),
+                barrier(),
+                log(A, [load(uint(0)), load(uint(1))]),
+            ];
+            check_memory(body, &ten("?/10"));
+        }
+    }
+    // One of them does two things, and the other what the first did at last.
+    let mixed = [
+        when(is(2), [add(uint(0), 1, None), atomic(AtomicOp::Max, uint(0), uint(20), None), add(uint(0), 1, None)]),
+        when(is(5), [add(uint(0), 5, None)]),
+        barrier(),
+        log(A, [load(uint(0)), load(uint(1))]),
+    ];
+    check_memory(mixed, &ten("?/10"));
+    // What was there is gone once one invocation replaces it, and what it gets is still not known.
+    let replaced = [
+        atomic(AtomicOp::Exchange, uint(0), lane(), None),
+        barrier(),
+        when(is(6), [atomic(AtomicOp::Exchange, uint(0), uint(7), 0), log(A, [var(0)])]),
+        barrier(),
+        log(B, [load(uint(0))]),
+    ];
+    check_memory(replaced, "A=40? B=FF:[7 7 7 7 7 7 7 7]");
+    // Adding to something that is not known gives nothing that is.
+    let added = [
+        atomic(AtomicOp::Exchange, uint(0), lane(), None),
+        barrier(),
+        when(is(6), [add(uint(0), 7, 0), log(A, [var(0)])]),
+        barrier(),
+        log(B, [load(uint(0)), load(uint(1))]),
+    ];
+    check_memory(added, "A=40? B=FF:[?/10 ?/10 ?/10 ?/10 ?/10 ?/10 ?/10 ?/10]");
+}
+
+/// Rule D2: what is undefined stays so in memory, where it was stored, and in the result of an atomic.
+#[test]
+fn undefined_values_in_memory() {
+    let stored = [store(undefined_in_0()), barrier(), log(A, [load(own())]), log(B, [load(uint(0)), load(uint(1))])];
+    check_memory(stored, "A=FF:[? 0 1 2 3 4 5 6] B=FF:[?/0 ?/0 ?/0 ?/0 ?/0 ?/0 ?/0 ?/0]");
+    let added = [atomic(AtomicOp::Add, own(), undefined_in_0(), 0), log(A, [var(0)]), barrier(), log(B, [load(own())])];
+    check_memory(added, "A=FF:[10 10 10 10 10 10 10 10] B=FF:[? 10 11 12 13 14 15 16]");
+    // Overwritten, it is gone.
+    let again = [store(undefined_in_0()), store(uint(3)), barrier(), log(A, [load(uint(0))])];
+    check_memory(again, "A=FF:[3 3 3 3 3 3 3 3]");
+}
+
+/// An index that the tier leaves open: any element may be another one then, and what was there is open.
+#[test]
+fn an_index_that_is_not_known() {
+    let body = |tail: Vec<Stmt>| {
+        let inner = [when(odd(), []), set(0, open_sum())];
+        let mut body = vec![set(0, uint(0)), when(below(6), inner)];
+        body.extend(tail);
+        with_arrays(body)
+    };
+    // Lanes 6 and 7 load element 0; the others somewhere.
+    let loads = body(vec![log(A, [load(bin(var(0), BinaryOp::BitAnd, uint(7)))])]);
+    check_tiers(&loads, "A=FF:[10 10 10 10 10 10 10 10]", "A=FF:[? ? ? ? ? ? 10 10]");
+    let adds = body(vec![
+        when(is(0), [add(bin(var(0), BinaryOp::BitAnd, uint(7)), 1, 1), log(A, [var(1)])]),
+        barrier(),
+        log(B, [load(own())]),
+    ]);
+    check_tiers(&adds, "A=01:[10] B=FF:[10 10 10 10 10 10 11 10]", "A=01? B=FF?");
+    // Where the index is known nothing else is lost.
+    let known = body(vec![
+        when(is(6), [add(bin(var(0), BinaryOp::BitAnd, uint(7)), 1, 1), log(A, [var(1)])]),
+        barrier(),
+        log(B, [load(own())]),
+    ]);
+    check_tiers(&known, "A=40:[10] B=FF:[11 10 10 10 10 10 10 10]", "A=40:[10] B=FF:[11 10 10 10 10 10 10 10]");
+}
+
+/// A lane whose path is not known may have written anything (rule D4): every load is open from the start, and what is stored is not.
+#[test]
+fn a_lost_lane_may_touch_anything() {
+    let open_path = when(below(6), [when(odd(), []), when(bin(open_sum(), BinaryOp::Gt, uint(3)), [see(B)])]);
+    let body = [log(A, [load(own())]), barrier(), add(own(), 1, 0), log(C, [var(0), lane()]), open_path];
+    let values = "C=FF:[10/0 10/1 10/2 10/3 10/4 10/5 10/6 10/7]";
+    let open = "C=FF:[?/0 ?/1 ?/2 ?/3 ?/4 ?/5 ?/6 ?/7]";
+    let case = with_arrays(body.clone());
+    check(&case, Tier::Maximal, &format!("A=FF:[10 10 10 10 10 10 10 10] B=3F {values}"));
+    check(&case, Tier::Plain, &format!("A=FF? B=- {open}"));
+    // Without a lost lane all of it is known.
+    let case = with_arrays(body[..4].to_vec());
+    check(&case, Tier::Plain, &format!("A=FF:[10 10 10 10 10 10 10 10] {values}"));
+}
+
+/// What must not be predicted, and why. The validator would not let most of it through; the oracle does not rely on that.
+#[test]
+fn what_is_not_defined() {
+    let not_defined = |body: Vec<Stmt>| {
+        let case = with_arrays(body);
+        predict(&case, &LaneMap::linear(&case, 8)).map(|_| ()).expect_err("there must be no prediction").0
+    };
+    let race = "a data race in shared memory";
+    let next = || bin(bin(own(), BinaryOp::Add, uint(1)), BinaryOp::BitAnd, uint(7));
+    let subgroup_barrier = || Stmt::Barrier(SubgroupOp::Barrier);
+    let divergent = || [store(lane()), subgroup_barrier(), when(is(1), [log(A, [load(uint(0))])])];
+    for (what, body, why) in [
+        ("a load of what another stores", vec![store(lane()), log(A, [load(next())])], race),
+        ("a store to what another loads", vec![log(A, [load(next())]), store(lane())], race),
+        ("a load of what another adds to", vec![add(own(), 1, None), log(A, [load(next())])], race),
+        ("an addition to what another stores", vec![store(lane()), add(next(), 1, None)], race),
+        (
+            "a load of what a lane of another subgroup barrier stores",
+            vec![store(lane()), when(below(4), [subgroup_barrier()]), when(is(3), [log(A, [load(uint(4))])])],
+            race,
+        ),
+        ("an atomic out of range", vec![add(uint(8), 1, None)], "an index out of range"),
+        (
+            "a barrier that some do not come to",
+            vec![when(below(7), [barrier()])],
+            "barrier() is not executed by the whole workgroup",
+        ),
+        (
+            "an undefined value from memory in control flow",
+            vec![store(undefined_in_0()), barrier(), when(bin(load(uint(0)), BinaryOp::Eq, uint(1)), [see(A)])],
+            "an undefined value reaches control flow",
+        ),
+        // Any of the others may be the one that gets what lane 0 left there, though they come behind the next exchange in the program.
+        (
+            "an undefined value that several may get",
+            vec![
+                when(is(1), [atomic(AtomicOp::Exchange, uint(0), op(SubgroupOp::ShuffleUp, [lane(), uint(1)]), None)]),
+                barrier(),
+                when(is(0), [atomic(AtomicOp::Exchange, uint(0), uint(3), 0), log(A, [var(0)])]),
+                when(
+                    below(4),
+                    [
+                        atomic(AtomicOp::Exchange, uint(0), uint(5), 1),
+                        when(bin(var(1), BinaryOp::Eq, uint(3)), [see(B)]),
+                    ],
+                ),
+            ],
+            "an undefined value reaches control flow",
+        ),
+    ] {
+        assert_eq!(not_defined(body.clone()), why, "{what}");
+        // A device does something all the same.
+        if why != "an index out of range" {
+            let case = with_arrays(body);
+            assert!(observe(&case, &LaneMap::linear(&case, 8), || Spec).is_ok(), "{what}");
+        }
+    }
+    // Who executes a subgroup barrier together is not known in divergent control flow at the weaker tiers, and what is no barrier orders nobody.
+    let case = with_arrays([when(below(4), divergent())]);
+    for (tier, is_defined) in [(Tier::Maximal, true), (Tier::SubgroupUniform, false), (Tier::Plain, false)] {
+        let case = Case { tier, ..case.clone() };
+        assert_eq!(predict(&case, &LaneMap::linear(&case, 8)).is_ok(), is_defined, "{tier:?}");
+    }
+    let [stored, _, loaded] = divergent();
+    assert_eq!(not_defined(vec![stored, Stmt::Barrier(SubgroupOp::MemoryBarrierShared), loaded]), race);
+    // What is not there at all.
+    let none = |body: Stmt| not_defined(vec![body]);
+    assert_eq!(none(Stmt::Store { array: 2, value: lane() }), "no array 2");
+    assert_eq!(none(log(A, [Expr::Input(0)])), "there is no input 0");
+    assert_eq!(none(log(A, [Expr::Component(Box::new(Expr::Builtin(Builtin::EqMask)), 4)])), "component 4 of a u32x4");
+    // A device that goes out of range finds nothing there.
+    let case = with_arrays([log(A, [load(uint(8)), lane()])]);
+    let seen = observe(&case, &LaneMap::linear(&case, 8), || Spec).expect("it is well-formed");
+    assert_eq!(seen.logs[3], [A, 0, 3]);
+}
+
+/// What several invocations exchange is defined, whatever was there before.
+#[test]
+fn an_exchange_leaves_nothing_of_what_was_there() {
+    let exchange = |n: u32, value: Expr| when(is(n), [atomic(AtomicOp::Exchange, uint(0), value, None)]);
+    let case = with_arrays([
+        exchange(1, op(SubgroupOp::ShuffleUp, [lane(), uint(1)])),
+        barrier(),
+        exchange(0, uint(3)),
+        exchange(3, uint(4)),
+        barrier(),
+        log(A, [lane()]),
+        when(bin(load(uint(0)), BinaryOp::Eq, uint(3)), [see(B)]),
+    ]);
+    let text = expected(&case, &LaneMap::linear(&case, 8)).expect("it is defined");
+    assert_eq!(text, "A=FF:[0 1 2 3 4 5 6 7] B=-", "which of the two is there last is open");
+}
+
+/// Rule Y10: lanes that execute a subgroup barrier together see what they wrote before it.
+#[test]
+fn a_subgroup_barrier_orders_the_lanes_that_execute_it() {
+    let subgroup_barrier = || Stmt::Barrier(SubgroupOp::Barrier);
+    // The other lane of a pair: the least of the two, the greatest, and not oneself.
+    let of_pair =
+        |fold| Expr::Subgroup(SubgroupCall { op: SubgroupOp::Clustered(fold), args: vec![own()], cluster: Some(2) });
+    let other = || bin(bin(of_pair(Fold::Min), BinaryOp::BitXor, of_pair(Fold::Max)), BinaryOp::BitXor, own());
+    let greatest = || op(SubgroupOp::Reduce(Fold::Max), [own()]);
+    let stored = || store(bin(lane(), BinaryOp::Mul, uint(3)));
+    // All of them, there and back: the next store comes behind a second barrier.
+    let all = [
+        stored(),
+        subgroup_barrier(),
+        log(A, [load(greatest())]),
+        subgroup_barrier(),
+        store(lane()),
+        subgroup_barrier(),
+        log(B, [load(other())]),
+    ];
+    let text = "A=FF:[21 21 21 21 21 21 21 21] B=FF:[1 0 3 2 5 4 7 6]";
+    check_memory(all, text);
+    // Two barriers order no less than one.
+    let twice = [stored(), subgroup_barrier(), subgroup_barrier(), log(A, [load(other())])];
+    check_memory(twice, "A=FF:[3 0 9 6 15 12 21 18]");
+    // Lanes of two subgroups, each for itself.
+    let mut two = with_arrays([stored(), subgroup_barrier(), log(A, [load(other())])]);
+    two.program.shared[0].len = 16;
+    two.entry_point.workgroups_mut().size = [16, 1, 1];
+    let text = "A=FF+FF:[3 0 9 6 15 12 21 18 3 0 9 6 15 12 21 18]";
+    check(&two, Tier::Maximal, text);
+    // At tier maximal also some of them only.
+    let some = with_arrays([when(below(4), [stored(), subgroup_barrier(), log(A, [load(other())])])]);
+    check(&some, Tier::Maximal, "A=0F:[3 0 9 6]");
+}
+
+/// A device is right whatever order it takes, and loads what it must.
+#[test]
+fn right_devices_pass() {
+    let body = [
+        add(uint(0), 1, 0),
+        log(A, [var(0)]),
+        barrier(),
+        store(lane()),
+        barrier(),
+        log(B, [load(bin(uint(7), BinaryOp::Sub, own()))]),
+        barrier(),
+        when(below(3), [atomic(AtomicOp::Exchange, uint(1), lane(), 1), log(C, [var(1)])]),
+    ];
+    for tier in Tier::ALL {
+        let case = Case { tier, ..with_arrays(body.clone()) };
+        let map = LaneMap::linear(&case, 8);
+        let promise = SizePromise { default: 8, min: 8, max: 8 };
+        let ascending = observe(&case, &map, || Spec).expect("it is well-defined");
+        let descending = observe(&case, &map, || MinimalReconvergence).expect("it is well-defined");
+        let old = |observation: &tangle_oracle::judge::Observation| {
+            observation.logs.iter().map(|log| log[1]).collect::<Vec<_>>()
+        };
+        assert_eq!(old(&ascending), [10, 11, 12, 13, 14, 15, 16, 17]);
+        assert_eq!(old(&descending), [17, 16, 15, 14, 13, 12, 11, 10]);
+        for observation in [ascending, descending] {
+            assert_eq!(judge(&case, &observation, promise).verdict, Verdict::Pass, "{tier:?}");
+            let mut wrong = observation;
+            wrong.logs[2][3] ^= 1;
+            assert!(matches!(judge(&case, &wrong, promise).verdict, Verdict::Mismatch(_)), "{tier:?}");
+        }
+    }
+}
