@@ -175,3 +175,18 @@ fn what_is_adopted_and_not_checked() {
         assert_eq!((judgement.counts.checked, judgement.counts.tainted), (checked, tainted), "{what}");
     }
 }
+
+/// A result that would rest on an operand that is not known, if more lanes were together, could have been anything, too: lanes 0 to 2 come by two ways
+/// to a sum that nobody logs.
+#[test]
+fn what_may_rest_on_what_is_not_known_is_not_checked() {
+    let of_some = when(below(3), [when(below(1), []), set(0, sum())]);
+    let up_to_here = op(Op::Inclusive(Fold::Or), [bin(var(0), BinaryOp::Eq, uint(50))]);
+    let value = Expr::Cast(Scalar::Uint, Box::new(up_to_here));
+    let case = main_of([set(0, uint(0)), when(below(6), [of_some, log(1, [value])])]);
+    let case = Case { tier: Tier::Plain, ..case };
+    let seen = observe(&case, &LaneMap::linear(&case, 8), || MinimalReconvergence).expect("it is well-defined");
+    let judgement = judge(&case, &seen, PROMISE);
+    assert_eq!(judgement.verdict, Verdict::Pass);
+    assert_eq!((judgement.counts.checked, judgement.counts.tainted), (0, 6));
+}

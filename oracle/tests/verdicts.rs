@@ -382,6 +382,7 @@ fn what_may_be_undefined_in_an_open_tangle_is_not_adopted() {
         ("a sum with an undefined operand", twice(vec![set(0, undefined())], sum_of(var(0))), [9; 6], [false; 6]),
         ("the same in all lanes before", in_lanes(undefined(), sum_of(var(0))), [9; 6], [false; 6]),
         ("what is undefined in lane 7 only, which is elsewhere", in_lanes(next(), sum_of(var(0))), [21; 6], [true; 6]),
+        ("the same of lanes that are apart", in_lanes(next(), sum_of(var(0))), [6, 6, 6, 15, 15, 15], [true; 6]),
         // Each lane moves its own.
         (
             "a shuffle from oneself",
