@@ -10,7 +10,7 @@
 //! skeleton = "after-loop"                   # the shape of the minimal program, as `tangle fuzz --minimize` prints it
 //! case = "loop-value.json"                  # a minimal case, beside this file: its skeleton counts
 //! example = "shuffle.json"                  # a case that shows it, for `tangle matrix`; it identifies nothing
-//! pass = "loop-unroll"                      # beside one of them, of a bug of spirv-opt: a pass that the minimal program's module needs
+//! pass = "loop-unroll"                      # beside one of them, of a bug of spirv-opt: the last pass of the minimal program's list
 //! effect = "dies"                           # of skeleton and case: "wrong" results, which is what is meant without it, or the driver "dies"
 //! first_bad = "22.2.0"                      # for people
 //! last_bad = "22.3.7"
@@ -35,7 +35,7 @@ use tangle_generator::Combination;
 use tangle_program::case::Case;
 use tangle_program::subgroup::Category;
 use tangle_program::tree::{Expr, Stmt, walk_block};
-use tangle_program::variant::single_passes;
+use tangle_program::variant::{Variant, single_passes};
 
 use crate::book::{Record, is_page};
 use crate::change::Change;
@@ -253,11 +253,14 @@ impl Bug {
         self.signature.as_ref().is_none_or(|regex| regex.is_match(signature))
     }
 
-    /// True if the pass that does it, if one does, is among those of a minimal program.
+    /// True if the pass that does it, if one does, is the last of a minimal program's list, all of which are needed.
     fn may_be_of(&self, minimal: &Case) -> bool {
         let Some(pass) = &self.pass else { return true };
-        let name = |flag: &str| flag.trim_start_matches('-').split('=').next() == Some(pass);
-        single_passes(&minimal.variant.flags()).iter().any(|flag| name(flag))
+        match &minimal.variant {
+            Variant::Passes(passes) => passes.last() == Some(&pass.as_str()),
+            // Not taken apart.
+            variant => single_passes(&variant.flags()).iter().any(|flag| flag.trim_start_matches('-') == pass),
+        }
     }
 }
 
@@ -355,7 +358,6 @@ mod tests {
     use tangle_program::ops::BinaryOp;
     use tangle_program::tree::Builtin;
     use tangle_program::types::Scalar;
-    use tangle_program::variant::Variant;
 
     fn read(text: &str) -> Result<Known, KnownError> {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -456,7 +458,7 @@ mod tests {
             (Variant::Passes(vec!["loop-unroll"]), Some("loop-unroll")),
             // `-O` has it.
             (Variant::Performance, Some("loop-unroll")),
-            (Variant::Passes(vec!["ccp"]), None),
+            (Variant::Passes(vec!["loop-unroll", "ccp"]), None),
             (Variant::Unoptimised, None),
         ] {
             let minimal = Case { variant: variant.clone(), ..case.clone() };
