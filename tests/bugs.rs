@@ -285,6 +285,6 @@ fn a_bug_of_the_optimiser_is_entered_as_such() {
     bugs(place.path(), &["add", "small", "--id", "again"]).fails_with(&["the book has it: unroll"]);
     let other = page.replace("loop-unroll", "loop-invariant-code-motion").replace("id = \"unroll\"", "id = \"other\"");
     fs::remove_file(place.path().join("known/unroll.toml")).expect("it is there");
-    fs::write(place.path().join("known/other.toml"), other).expect("there is room");
+    fs::write(place.path().join("known/other.toml"), other).expect("it can be written");
     bugs(place.path(), &["add", "small", "--id", "again"]).expect(0);
 }

@@ -252,9 +252,7 @@ pub fn compare(prediction: &Prediction, entry_point: &EntryPoint, logs: &[Vec<u3
     };
     for (g, group) in prediction.groups.iter().enumerate() {
         for slot in group.layout.live.slots() {
-            // A helper may stand for a place that is a fragment in another quad.
-            let place = || entry_point.workgroups().position(group.layout.index[slot]);
-            if group.layout.helpers.contains(slot) && entry_point.draw().is_some_and(|draw| draw.covers(place())) {
+            if group.layout.stands_in(slot, entry_point) {
                 continue;
             }
             let actual = log_of(group, slot);

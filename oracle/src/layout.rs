@@ -210,6 +210,12 @@ impl Layout {
         InvocationId { group: self.group, index: self.index[slot] }
     }
 
+    /// True if a helper invocation is in a slot whose place is a fragment's in another quad: the log there is the fragment's.
+    pub fn stands_in(&self, slot: usize, entry_point: &EntryPoint) -> bool {
+        let place = || entry_point.workgroups().position(self.index[slot]);
+        self.helpers.contains(slot) && entry_point.draw().is_some_and(|draw| draw.covers(place()))
+    }
+
     /// The subgroup that a slot belongs to, and its lane.
     pub fn lane_of(&self, slot: usize) -> (usize, usize) {
         // All subgroups of a dispatch have one size (checked), so the division is exact.

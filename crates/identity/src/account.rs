@@ -90,6 +90,8 @@ pub struct Lane {
     pub lane: usize,
     /// True if it is a helper invocation at entry.
     pub is_helper: bool,
+    /// True if its place is a fragment's in another quad, so that the log there is not its own.
+    pub stands_in: bool,
     /// What it has to log.
     pub entries: Vec<Entry>,
     /// True if more may follow in an unknown way.
@@ -181,17 +183,16 @@ impl<'a> Account<'a> {
             };
             let ordinal = case.entry_point.ordinal(log.invocation);
             let layout = &map.groups[log.invocation.group.index()];
-            let is_helper = layout.helpers.contains(layout.subgroups[log.subgroup].first + log.lane);
-            // A helper may stand for a place that is a fragment in another quad: the log there is the fragment's.
-            let place = case.entry_point.workgroups().position(log.invocation.index);
-            let has_log = !is_helper || case.entry_point.draw().is_none_or(|draw| !draw.covers(place));
-            let seen = observation.filter(|_| has_log);
+            let slot = layout.subgroups[log.subgroup].first + log.lane;
+            let stands_in = layout.stands_in(slot, &case.entry_point);
+            let seen = observation.filter(|_| !stands_in);
             let actual = seen.and_then(|seen| seen.logs.get(ordinal)).cloned().unwrap_or_default();
             let mut lane = Lane {
                 invocation: log.invocation,
                 subgroup: log.subgroup,
                 lane: log.lane,
-                is_helper,
+                is_helper: layout.helpers.contains(slot),
+                stands_in,
                 entries: log.entries.iter().zip(ends).map(entry).collect(),
                 open_end: log.open_end,
                 actual,
@@ -231,9 +232,7 @@ impl<'a> Account<'a> {
     /// Whose log is at each [place](tangle_program::case::EntryPoint::ordinal). No lane is there where nothing is known of an invocation.
     pub fn by_ordinal(&self) -> Vec<Option<&Lane>> {
         let mut places = vec![None; self.case.entry_point.invocations() as usize];
-        // A helper may stand for a place that is a fragment in another quad.
-        let helpers = self.lanes.iter().filter(|lane| lane.is_helper);
-        for lane in helpers.chain(self.lanes.iter().filter(|lane| !lane.is_helper)) {
+        for lane in self.lanes.iter().filter(|lane| !lane.stands_in) {
             places[self.case.entry_point.ordinal(lane.invocation)] = Some(lane);
         }
         places

@@ -262,8 +262,9 @@ impl Record {
     /// What identifies it beside its minimal case, which is [`Record::case`]: programs of many shapes make a compiler fail, so that what it said counts, too;
     /// and of `spirv-opt` the last pass, as all of a minimal list are needed.
     pub fn identify(&mut self, signature: &Signature, minimal: &Case) {
-        self.effect = Effect::of(signature.kind).unwrap_or_default();
-        if Effect::of(signature.kind).is_some() {
+        let effect = Effect::of(signature.kind);
+        self.effect = effect.unwrap_or_default();
+        if effect.is_some() {
             return;
         }
         self.signature = Some(regex::escape(&signature.to_string()));

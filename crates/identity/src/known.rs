@@ -217,8 +217,7 @@ impl Known {
                 && (!by_shape || has_effect && bug.shapes.iter().any(is_it))
         };
         // What more has to fit for comes first.
-        let by_shape = self.bugs_on(device).find(|bug| !bug.shapes.is_empty() && fits(bug));
-        by_shape.or_else(|| self.bugs_on(device).find(fits))
+        self.bugs_on(device).filter(fits).min_by_key(|bug| bug.shapes.is_empty())
     }
 
     /// The known bug whose programs fail like this and pass with one of these changes.

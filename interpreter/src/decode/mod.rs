@@ -199,8 +199,8 @@ pub(crate) fn float_width(scalar: Scalar) -> Result<u8, Error> {
     }
 }
 
-/// A map that does not grow before it has so many entries.
-fn room_for<K, V>(entries: usize) -> FxHashMap<K, V> {
+/// An empty map with the capacity for so many entries.
+fn map_with_capacity<K, V>(entries: usize) -> FxHashMap<K, V> {
     FxHashMap::with_capacity_and_hasher(entries, Default::default())
 }
 
@@ -232,7 +232,7 @@ pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decod
 impl<'a> Decoder<'a> {
     /// `count`: instructions of the module.
     fn new(module: &'a dr::Module, count: usize, options: &'a PipelineOptions) -> Decoder<'a> {
-        let names = Names { ids: room_for(module.debug_names.len()), ..Names::default() };
+        let names = Names { ids: map_with_capacity(module.debug_names.len()), ..Names::default() };
         let code = Code { granule: 8, insts: Vec::with_capacity(count), ..Code::default() };
         Decoder {
             module,
@@ -240,11 +240,11 @@ impl<'a> Decoder<'a> {
             types: Types::default(),
             type_ids: FxHashMap::default(),
             pointer_strides: FxHashMap::default(),
-            decorations: room_for(module.annotations.len()),
+            decorations: map_with_capacity(module.annotations.len()),
             members: FxHashMap::default(),
             constants: FxHashMap::default(),
             constant_columns: FxHashMap::default(),
-            defs: room_for(count),
+            defs: map_with_capacity(count),
             code,
             names,
             function_ids: FxHashMap::default(),

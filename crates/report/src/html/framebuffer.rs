@@ -32,7 +32,7 @@ struct Place {
 /// The framebuffer at a step; `None`: after the last one, where lanes go on that had to end. No picture in other stages.
 pub(super) fn framebuffer(account: &Account<'_>, step: Option<usize>) -> Option<Html> {
     let draw = account.case.entry_point.draw()?;
-    let places = places(account, draw);
+    let places = places(account);
     let states = step.map_or_else(BTreeMap::new, |step| account.states(step));
     let state = |index: usize| match step {
         Some(_) => states.get(&index).copied().unwrap_or(State::Absent),
@@ -83,13 +83,13 @@ fn caption(html: &mut Html, account: &Account<'_>, step: Option<usize>) {
 }
 
 /// Who is where in the draw's grid.
-fn places(account: &Account<'_>, draw: &Draw) -> BTreeMap<[u32; 3], Place> {
+fn places(account: &Account<'_>) -> BTreeMap<[u32; 3], Place> {
     let mut places = BTreeMap::<[u32; 3], Place>::new();
     let workgroups = account.case.entry_point.workgroups();
     for (index, lane) in account.lanes.iter().enumerate() {
         let at = workgroups.position(lane.invocation.index);
         let place = places.entry(at).or_default();
-        if lane.is_helper && draw.covers(at) {
+        if lane.stands_in {
             place.helper = Some(index);
         } else {
             place.lane = Some(index);
