@@ -41,6 +41,7 @@ mod info;
 mod inventory;
 mod job;
 mod meter;
+mod oom;
 mod process;
 mod protocol;
 mod scheduler;
@@ -67,6 +68,7 @@ pub use job::{
     SubgroupFlags, Suspicion, Terms, Times, WorkerEnd,
 };
 pub use meter::{processor_time, thread_time, wait_within};
+pub use oom::OomKills;
 pub use scheduler::Scheduler;
 pub use shared::{Completion, DeviceOptions, DeviceStats};
 pub use tangle_features::{Api, Feature, FeatureSet, UnknownFeature};

@@ -20,6 +20,7 @@ use crate::error::StartProblem;
 use crate::info::DeviceInfo;
 use crate::job::{Shortage, WorkerEnd};
 use crate::meter::{Meter, TICK, Usage};
+use crate::oom::OomKills;
 use crate::protocol::{self, FromWorker, ReadError, ToWorker};
 use crate::stack;
 use crate::worker::this_process::OUT_OF_MEMORY;
@@ -64,7 +65,7 @@ pub(crate) struct WorkerProcess {
     /// The longest message that may come, bytes.
     most: Arc<AtomicU64>,
     /// How many processes the system had killed for want of memory when this one started.
-    oom_kills: Option<u64>,
+    oom_kills: OomKills,
     is_remote: bool,
     /// What a worker on another machine has used up, as its relay says.
     used_there: Option<Usage>,
@@ -122,7 +123,7 @@ impl WorkerProcess {
             tail,
             stderr_open,
             most,
-            oom_kills: oom_kills(),
+            oom_kills: OomKills::now(),
             is_remote: false,
             used_there: None,
         })
@@ -262,7 +263,7 @@ impl WorkerProcess {
 
     fn end_of(&self, status: ExitStatus) -> WorkerEnd {
         match end_of(status) {
-            WorkerEnd::Signal(libc::SIGKILL) if oom_kills() > self.oom_kills => {
+            WorkerEnd::Signal(libc::SIGKILL) if self.oom_kills.any_until(&OomKills::now()) => {
                 WorkerEnd::OutOfMemory(Shortage::System)
             }
             WorkerEnd::Exit(OUT_OF_MEMORY) => WorkerEnd::OutOfMemory(Shortage::Allocation),
@@ -375,12 +376,6 @@ pub(crate) fn this_program() -> std::io::Result<PathBuf> {
     let program = std::env::current_exe()?;
     // Rebuilt while it runs, it is gone from its path; the kernel still has it.
     Ok(if program.exists() { program } else { PathBuf::from(format!("/proc/{}/exe", std::process::id())) })
-}
-
-/// How many processes this machine has killed for want of memory: `oom_kill` of `/proc/vmstat`, proc(5).
-pub(crate) fn oom_kills() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/vmstat").ok()?;
-    text.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
 }
 
 pub(crate) fn end_of(status: ExitStatus) -> WorkerEnd {
