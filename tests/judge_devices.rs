@@ -21,7 +21,7 @@ struct Shader {
     everywhere: bool,
 }
 
-const SHADERS: [Shader; 5] = [
+const SHADERS: [Shader; 6] = [
     Shader {
         name: "storage images and texel buffers",
         glsl: "#version 450
@@ -129,6 +129,28 @@ const SHADERS: [Shader; 5] = [
             "set 0 binding 0 element 2, byte 0",
             "set 1 binding 2, byte 0, texel 0,0,0",
             "set 1 binding 2 element 1, byte 0, texel 0,0,0",
+        ],
+        everywhere: false,
+    },
+    Shader {
+        name: "run-time arrays of descriptors",
+        glsl: "#version 460
+            #extension GL_EXT_nonuniform_qualifier : require
+            layout(local_size_x = 16) in;
+            layout(set = 0, binding = 0) buffer B { uint x[4]; } b[];
+            layout(set = 1, binding = 1, r32ui) uniform readonly uimage1D images[];
+            void main() {
+                uint i = gl_LocalInvocationIndex;
+                b[nonuniformEXT(i / 4u)].x[i % 4u] += imageLoad(images[nonuniformEXT(i % 2u)], int(i)).x + i;
+                if (i == 0u) b[4].x[3] = 7u;
+            }",
+        args: &["--descriptors", "0.0=5", "--image", "1.1=16", "--buffer", "1.1[1]=ramp:16"],
+        left: &[
+            "set 0 binding 0, byte 0",
+            "set 0 binding 0 element 1, byte 0",
+            "set 0 binding 0 element 2, byte 0",
+            "set 0 binding 0 element 3, byte 0",
+            "set 0 binding 0 element 4, byte 0",
         ],
         everywhere: false,
     },

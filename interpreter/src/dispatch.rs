@@ -13,6 +13,8 @@ pub struct PipelineOptions {
     /// Values of specialisation constants by `SpecId` (`VkSpecializationInfo`): the bits of the constant, not sign-extended. Booleans are 0 or 1.
     /// Numbers that the module does not have are ignored, as Vulkan does (VkSpecializationMapEntry).
     pub specialization: BTreeMap<u32, u64>,
+    /// How many descriptors the run-time arrays of descriptors have, by set and binding (`descriptorCount` of VkDescriptorSetLayoutBinding).
+    pub descriptors: BTreeMap<(u32, u32), u32>,
     /// Judge by this tier instead of by the execution modes of the entry point.
     pub tier: Option<Tier>,
     /// Several invocations may store one value to a location without any order: that is no data race for once. Such shaders are common, and what

@@ -53,8 +53,10 @@ pub struct Binding {
     pub binding: u32,
     /// Its kind.
     pub kind: BindingKind,
-    /// Number of descriptors: 1 without an array, `None` for a run-time array of them.
-    pub count: Option<u32>,
+    /// Number of descriptors: 1 without an array.
+    pub count: u32,
+    /// True of an array of descriptors, also of one with a single element.
+    pub is_array: bool,
     /// Bytes that the type needs: with a run-time array at its end, those before it.
     pub size: u64,
     /// Bytes of an element of that run-time array, if there is one.

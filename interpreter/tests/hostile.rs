@@ -77,7 +77,7 @@ fn any_dispatch(pipeline: &Pipeline) -> Dispatch {
     let interface = pipeline.interface();
     let buffer = |binding: &Binding| {
         let size = binding.size.saturating_add(binding.element.unwrap_or(0).saturating_mul(64)).min(1 << 16);
-        let (set, binding, count) = (binding.set, binding.binding, binding.count.unwrap_or(1).min(16));
+        let (set, binding, count) = (binding.set, binding.binding, binding.count.min(16));
         (0..count).map(move |element| Buffer {
             set,
             binding,

@@ -73,7 +73,7 @@ fn attempt(words: &[u32], tier: Tier, fault: Option<Planted>) -> Result<Outcome,
         let bytes = vec![0; extent.iter().product::<u32>() as usize * shape.texel as usize];
         let image =
             |element| Buffer { binding: found.binding, element, bytes: bytes.clone(), extent, ..Buffer::default() };
-        (0..found.count.unwrap_or(1)).map(image).collect()
+        (0..found.count).map(image).collect()
     });
     let buffers = [
         Buffer { binding: 0, bytes: bytes(&[0; 16]), ..Buffer::default() },

@@ -56,6 +56,9 @@ pub struct Args {
     /// Extent of an image, as `0.1=16x16`; repeat for several. `--buffer` gives its texels, row by row; else it has 64 in each dimension
     #[arg(long, value_name = "SET.BINDING=WxHxD", value_parser = image)]
     image: Vec<((u32, u32), [u32; 3])>,
+    /// How many descriptors a run-time array of descriptors has, as `0.1=16`; repeat for several. Else as many as `--buffer` names
+    #[arg(long, value_name = "SET.BINDING=N", value_parser = descriptors)]
+    descriptors: Vec<((u32, u32), u32)>,
     /// Contents of the push constants, in the same words
     #[arg(long, value_name = "CONTENTS")]
     push: Option<Contents>,
@@ -135,6 +138,11 @@ fn image(text: &str) -> Result<((u32, u32), [u32; 3]), String> {
         Some([w, h, d]) => Ok((place, [*w, *h, *d])),
         _ => Err("one to three positive numbers with x between them".into()),
     }
+}
+
+fn descriptors(text: &str) -> Result<((u32, u32), u32), String> {
+    let found = binding(text).and_then(|(place, count)| Some((place, count.parse().ok()?)));
+    found.ok_or_else(|| "not of the form SET.BINDING=N".into())
 }
 
 fn constant(text: &str) -> Result<(u32, u64), String> {
@@ -250,6 +258,7 @@ fn inputs(args: &Args) -> anyhow::Result<Inputs> {
         images: args.image.iter().copied().collect(),
         push: args.push.as_ref().map_or(Ok(Vec::new()), Contents::bytes)?,
         specialization: args.spec.iter().copied().collect(),
+        descriptors: args.descriptors.iter().copied().collect(),
         workgroups: args.workgroups.0,
         subgroup_size: args.subgroup_size,
         entry: args.entry.clone(),

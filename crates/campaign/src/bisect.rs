@@ -14,10 +14,11 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail, ensure};
 use serde::{Deserialize, Serialize};
 use tangle_files::write_atomically;
-use tangle_identity::{Kind, Signature};
+use tangle_identity::Signature;
+use tangle_identity::known::Effect;
 use tangle_program::case::Case;
 
-use crate::target::{Conclusion, Finish};
+use crate::target::Conclusion;
 
 /// What a commit says about a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,9 +39,7 @@ impl Answer {
             // The place of a crash is compared as far as builds have it in common.
             (Some(seen), Some(wanted)) if !seen.in_any_build().fails_like(&wanted.in_any_build()) => Answer::Unknown,
             (Some(_), _) => Answer::Bad,
-            (None, _) if conclusion.status(case) == "pass" => Answer::Good,
-            // A pipeline that is created is no pass of what gives wrong results.
-            (None, Some(wanted)) if matches!(conclusion.finish, Finish::Compiled) && is_of_compiler(wanted) => {
+            (None, wanted) if conclusion.speaks_against(case, wanted.and_then(|wanted| Effect::of(wanted.kind))) => {
                 Answer::Good
             }
             (None, _) => Answer::Unknown,
@@ -55,10 +54,6 @@ impl Answer {
             Answer::Unknown => "says nothing",
         }
     }
-}
-
-fn is_of_compiler(signature: &Signature) -> bool {
-    matches!(signature.kind, Kind::Crash | Kind::Hang | Kind::VulkanError | Kind::OpenGlError | Kind::OutOfMemory)
 }
 
 /// What came of a commit.

@@ -15,7 +15,7 @@ use tangle_runner::toolchain;
 use crate::clearest::{AtMaximal, at_maximal};
 use crate::executor::{built_in, interpreter};
 use crate::prepare::Prep;
-use crate::target::{Conclusion, Finish, Target};
+use crate::target::{Conclusion, Target};
 
 /// Runs of a case that passes: some bugs come and go.
 const RUNS: u32 = 2;
@@ -114,12 +114,7 @@ fn said(record: &Record, conclusion: &Conclusion, case: &Case) -> Option<Seen> {
         };
         return (is_it && record.may_be(&signature)).then_some(Seen::Bad);
     }
-    match (&conclusion.finish, conclusion.status(case)) {
-        // That a pipeline could be created speaks against a bug only if the bug is that it cannot.
-        (Finish::Compiled, _) => (record.effect == Effect::Dies).then_some(Seen::Good),
-        (_, "pass") => Some(Seen::Good),
-        _ => None,
-    }
+    conclusion.speaks_against(case, Some(record.effect)).then_some(Seen::Good)
 }
 
 #[cfg(test)]
@@ -134,13 +129,17 @@ mod tests {
         let record = Record { id: "x".into(), ..Record::default() };
         let dies = Record { effect: Effect::Dies, ..record.clone() };
         let other = Record { drivers: vec!["another".into()], ..record.clone() };
-        let prep = Prep::of(case);
-        let results = |record: &Record| {
-            let tried = retest(&targets, record, &prep, &AtomicUsize::new(0));
+        let mut nothing = case.clone();
+        nothing.program.functions.truncate(1);
+        nothing.program.functions[0].body.clear();
+        let results = |record: &Record, case: &Case| {
+            let tried = retest(&targets, record, &Prep::of(case.clone()), &AtomicUsize::new(0));
             tried.iter().map(|tried| tried.result).collect::<Vec<_>>()
         };
-        assert_eq!(results(&record), [Seen::Good, Seen::Bad]);
-        assert_eq!(results(&dies), [Seen::Good], "a wrong result is another bug than a crash");
-        assert_eq!(results(&other), []);
+        assert_eq!(results(&record, &case), [Seen::Good, Seen::Bad]);
+        assert_eq!(results(&dies, &case), [Seen::Good], "a wrong result is another bug than a crash");
+        assert_eq!(results(&other, &case), []);
+        assert_eq!(results(&record, &nothing), [], "nothing is compared");
+        assert_eq!(results(&dies, &nothing), [Seen::Good, Seen::Good], "it comes to its end");
     }
 }

@@ -7,6 +7,7 @@ use anyhow::{Context as _, bail};
 use serde::Serialize;
 use tangle_analysis::validate::validate;
 use tangle_identity::failure::{ToolFault, ToolStep};
+use tangle_identity::known::Effect;
 use tangle_identity::{Detail, DeviceId, Kind, Signature};
 use tangle_oracle::judge::{Judgement, Mismatch, Observation, Verdict, judge};
 use tangle_program::case::{Case, Tier};
@@ -200,6 +201,16 @@ impl Conclusion {
             (None, Finish::NoWorker { .. }) => "no worker",
             (None, Finish::Failed(_)) => "short of memory",
             (None, _) => "pass",
+        }
+    }
+
+    /// True if it speaks against a failure of this effect: the case passes. That a pipeline could be created, or that a run came to its end with
+    /// nothing to compare, speaks against one with which the driver dies.
+    pub fn speaks_against(&self, case: &Case, effect: Option<Effect>) -> bool {
+        match self.status(case) {
+            "pass" => true,
+            "compiled" | "vacuous" => effect == Some(Effect::Dies),
+            _ => false,
         }
     }
 

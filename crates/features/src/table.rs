@@ -443,6 +443,11 @@ features! {
         ])
         .declaring("SPV_KHR_integer_dot_product"),
     }
+    /// Run-time arrays of descriptors.
+    RuntimeDescriptorArray = "runtimeDescriptorArray"
+        in member!(PhysicalDeviceVulkan12Features.runtime_descriptor_array, VULKAN_1_2), {
+        spirv: Spirv::capability(&[Capability::RuntimeDescriptorArray]).declaring("SPV_EXT_descriptor_indexing"),
+    }
     /// Arrays of storage buffers with an index that is no constant.
     StorageBufferArrayDynamicIndexing = "shaderStorageBufferArrayDynamicIndexing"
         in member!(PhysicalDeviceFeatures2.features.shader_storage_buffer_array_dynamic_indexing, VULKAN_1_1), {

@@ -259,16 +259,17 @@ impl Record {
         is_driver && is_device
     }
 
-    /// What identifies it beside its minimal case, which is [`Record::case`]: programs of many shapes make a compiler fail, so that what it said counts, too;
-    /// and of `spirv-opt` the last pass, as all of a minimal list are needed.
+    /// What identifies it beside its minimal case, which is [`Record::case`]. Programs of many shapes make a compiler fail, so that what it said counts, too.
+    /// Of a bug of `spirv-opt` the last pass counts, as all of a minimal list are needed.
     pub fn identify(&mut self, signature: &Signature, minimal: &Case) {
         let effect = Effect::of(signature.kind);
         self.effect = effect.unwrap_or_default();
-        if effect.is_some() {
-            return;
+        if effect.is_none() {
+            self.signature = Some(regex::escape(&signature.to_string()));
         }
-        self.signature = Some(regex::escape(&signature.to_string()));
-        if let Variant::Passes(passes) = &minimal.variant {
+        if let Variant::Passes(passes) = &minimal.variant
+            && (effect.is_none() || self.is_of_optimiser())
+        {
             self.pass = passes.last().map(|pass| (*pass).to_owned());
         }
     }
@@ -282,12 +283,17 @@ impl Record {
 
     /// True if a compiler of shaders or the optimiser has it, and no driver.
     pub fn is_of_compiler(&self) -> bool {
-        self.drivers.iter().any(|driver| driver.contains('@') || driver == OPTIMISER)
+        self.is_of_optimiser() || self.drivers.iter().any(|driver| driver.contains('@'))
+    }
+
+    /// True if `spirv-opt` has it.
+    fn is_of_optimiser(&self) -> bool {
+        self.drivers.iter().any(|driver| driver == OPTIMISER)
     }
 
     /// True if a device may have it: its version is one that was seen to, or between or beside such versions with no good one nearer.
     pub fn concerns(&self, device: &DeviceId) -> bool {
-        if self.drivers.iter().any(|own| own == OPTIMISER) {
+        if self.is_of_optimiser() {
             return self.is_about(&device.name, OPTIMISER);
         }
         let own = self.drivers.iter().find(|own| {
@@ -522,6 +528,7 @@ pub(crate) fn is_page(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Detail, Kind};
 
     fn record() -> Record {
         Record { id: "l-x".into(), drivers: vec!["l".into()], ..Record::default() }
@@ -617,6 +624,25 @@ mod tests {
         bug.retest(&tried(&[(OPTIMISER, "2026.1", Seen::Bad)]), "");
         assert!(bug.concerns(&DeviceId { name: "d".into(), driver: "l V 2.0".into() }));
         assert_eq!(bug.ranges(), ["spirv-opt: bad in 2026.1"]);
+    }
+
+    /// What a driver makes of optimised modules is no bug of a pass.
+    #[test]
+    fn the_last_pass_identifies_bugs_of_the_optimiser() {
+        let case = include_str!("../../../corpus/regressions/optimiser_clamp_of_uint8.json");
+        let mut case = Case::from_json(case).expect("a case of the corpus");
+        case.variant = Variant::of_passes(["eliminate-local-multi-store", "ccp"]);
+        let value = Signature { kind: Kind::Value, detail: Detail::Text("x".into()) };
+        let refused = Signature { kind: Kind::Toolchain, ..value.clone() };
+        for (driver, signature, identified) in [
+            (OPTIMISER, &value, (false, Some("ccp"))),
+            (OPTIMISER, &refused, (true, Some("ccp"))),
+            ("l", &value, (false, None)),
+        ] {
+            let mut bug = Record { drivers: vec![driver.into()], ..record() };
+            bug.identify(signature, &case);
+            assert_eq!((bug.signature.is_some(), bug.pass.as_deref()), identified, "{driver} {signature}");
+        }
     }
 
     #[test]

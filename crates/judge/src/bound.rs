@@ -70,7 +70,7 @@ impl Bound {
             let variables: Vec<&Binding> =
                 interface.bindings.iter().filter(|b| (b.set, b.binding) == (set, binding)).collect();
             let resource = bound.add_descriptors(number, &variables)?;
-            let is_array = variables.iter().any(|variable| variable.count != Some(1));
+            let is_array = variables.iter().any(|variable| variable.is_array);
             if is_array && indexed.contains(&(set, binding)) {
                 bound.features.extend(resource.indexed());
             }
@@ -85,8 +85,8 @@ impl Bound {
         let (set, binding) = (first.set, first.binding);
         let whose = format!("set {set} binding {binding}");
         let resource = Resource::of(variables).ok_or_else(|| format!("{whose} is of several kinds at once"))?;
-        let count = first.count.ok_or("run-time arrays of descriptors are not run on devices")?;
-        if variables.iter().any(|variable| variable.count != Some(count)) {
+        let count = first.count;
+        if variables.iter().any(|variable| variable.count != count) {
             return Err(format!("{whose} has arrays of several lengths"));
         }
         if resource.image().is_some_and(|image| image.atomic) {

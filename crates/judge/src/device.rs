@@ -361,13 +361,7 @@ impl<'a> Ready<'a> {
     }
 
     fn pipeline(&self) -> Result<Pipeline, tangle_interpreter::Error> {
-        let options = PipelineOptions {
-            entry: self.inputs.entry.clone(),
-            specialization: self.inputs.specialization.clone(),
-            tier: self.inputs.tier,
-            equal_stores: self.inputs.equal_stores,
-        };
-        Module::parse(self.words).and_then(|module| Pipeline::new(&module, &options))
+        Module::parse(self.words).and_then(|module| Pipeline::new(&module, &self.inputs.pipeline_options()))
     }
 
     /// Where the module, executed on a lane map, first leaves a word that is not what the device has there; in words.
@@ -453,7 +447,12 @@ enum Differs {
 /// The interpreter as a device.
 fn interpret(job: &Job, subgroup_size: u32, fault: Option<Planted>) -> Result<Completed, Made> {
     let failed = |error: tangle_interpreter::Error| Made::NotRun(error.to_string());
+    let mut descriptors = BTreeMap::new();
+    for buffer in job.launches.first().iter().flat_map(|launch| &launch.buffers) {
+        *descriptors.entry((0, buffer.binding)).or_default() += 1;
+    }
     let options = PipelineOptions {
+        descriptors,
         specialization: job.specialization.iter().map(|&(id, value)| (id, value.into())).collect(),
         ..PipelineOptions::default()
     };

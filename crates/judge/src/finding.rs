@@ -17,7 +17,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tangle_files::words::{from_bytes, to_bytes};
-use tangle_interpreter::{Binding, BindingKind, Limits, Module, Pipeline, PipelineOptions, Tier};
+use tangle_interpreter::{Binding, BindingKind, Limits, Module, Pipeline, Tier};
 use tangle_runner::toolchain;
 
 use crate::contents::MAX_BYTES;
@@ -74,6 +74,9 @@ struct File {
     /// Set, binding and extent of each image that was given one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     images: Vec<(u32, u32, [u32; 3])>,
+    /// Set, binding and number of descriptors of each run-time array that was given one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    descriptors: Vec<(u32, u32, u32)>,
     /// Addresses of buffers without a descriptor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     memory: Vec<u64>,
@@ -115,6 +118,9 @@ impl Finding {
         }
         for ((set, binding), [width, height, depth]) in &inputs.images {
             let _ = write!(command, " --image {set}.{binding}={width}x{height}x{depth}");
+        }
+        for ((set, binding), count) in &inputs.descriptors {
+            let _ = write!(command, " --descriptors {set}.{binding}={count}");
         }
         for &address in inputs.memory.keys() {
             let _ = write!(command, " --memory {address:#x}={}", memory_file(address));
@@ -187,6 +193,7 @@ impl Finding {
             buffers: inputs.buffers.keys().copied().collect(),
             elements: inputs.elements.keys().copied().collect(),
             images: inputs.images.iter().map(|(&(set, binding), &extent)| (set, binding, extent)).collect(),
+            descriptors: inputs.descriptors.iter().map(|(&(set, binding), &count)| (set, binding, count)).collect(),
             memory: inputs.memory.keys().copied().collect(),
             steps: inputs.limits.steps,
         };
@@ -232,6 +239,8 @@ impl Finding {
             inputs.memory.insert(address, contents(&memory_file(address), MAX_BYTES)?);
         }
         inputs.images = file.images.iter().map(|&(set, binding, extent)| ((set, binding), extent)).collect();
+        let descriptors = file.descriptors.iter();
+        inputs.descriptors = descriptors.map(|&(set, binding, count)| ((set, binding), count)).collect();
         if folder.join("push.bin").is_file() {
             inputs.push = contents("push.bin", MAX_BYTES)?;
         }
@@ -241,10 +250,7 @@ impl Finding {
     }
 
     fn pipeline(&self) -> anyhow::Result<Pipeline> {
-        let Inputs { entry, specialization, tier, equal_stores, .. } = &self.inputs;
-        let (entry, specialization) = (entry.clone(), specialization.clone());
-        let options = PipelineOptions { entry, specialization, tier: *tier, equal_stores: *equal_stores };
-        Ok(Pipeline::new(&Module::parse(&self.words)?, &options)?)
+        Ok(Pipeline::new(&Module::parse(&self.words)?, &self.inputs.pipeline_options())?)
     }
 
     /// The module, for people.
@@ -283,7 +289,7 @@ impl Finding {
         let of_bindings = |is_it: fn(&Binding) -> bool| pipeline.interface().bindings.iter().any(is_it);
         Ok(if of_bindings(|binding| binding.image.is_some() || binding.kind == BindingKind::Sampler) {
             Err("no script is written for images and samplers")
-        } else if of_bindings(|binding| binding.count != Some(1)) {
+        } else if of_bindings(|binding| binding.count != 1) {
             Err("no script is written for arrays of descriptors")
         } else if !self.inputs.memory.is_empty() {
             Err("AmberScript has no buffers at device addresses")
@@ -434,6 +440,7 @@ mod tests {
             buffers: BTreeMap::from([((1, 3), ramp(8)), ((0, 4), 5u32.to_le_bytes().to_vec())]),
             push: 7u32.to_le_bytes().to_vec(),
             specialization: BTreeMap::from([(4, 100)]),
+            descriptors: BTreeMap::from([((2, 1), 3)]),
             subgroup_size: 8,
             ..Inputs::default()
         };

@@ -24,6 +24,8 @@ pub struct Inputs {
     pub push: Vec<u8>,
     /// Specialisation constants: bits by `SpecId`.
     pub specialization: BTreeMap<u32, u64>,
+    /// Numbers of descriptors of run-time arrays by set and binding; without, as many as [`Inputs::elements`] names.
+    pub descriptors: BTreeMap<(u32, u32), u32>,
     /// Workgroups in x, y, z.
     pub workgroups: [u32; 3],
     /// Lanes of a subgroup; invocations are placed in the order of their local indices.
@@ -59,12 +61,31 @@ impl Default for Inputs {
             memory: BTreeMap::new(),
             push: Vec::new(),
             specialization: BTreeMap::new(),
+            descriptors: BTreeMap::new(),
             workgroups: [1; 3],
             subgroup_size: 32,
             entry: None,
             tier: None,
             equal_stores: false,
             limits: Limits::default(),
+        }
+    }
+}
+
+impl Inputs {
+    /// How a module is decoded for a run with these.
+    pub fn pipeline_options(&self) -> PipelineOptions {
+        let mut descriptors = self.descriptors.clone();
+        for &(set, binding, element) in self.elements.keys() {
+            let count = descriptors.entry((set, binding)).or_default();
+            *count = element.saturating_add(1).max(*count);
+        }
+        PipelineOptions {
+            entry: self.entry.clone(),
+            specialization: self.specialization.clone(),
+            descriptors,
+            tier: self.tier,
+            equal_stores: self.equal_stores,
         }
     }
 }
@@ -85,13 +106,7 @@ pub struct Judged {
 /// # Errors
 /// If the interpreter does not support it, or the inputs do not fit.
 pub fn judge(words: &[u32], inputs: &Inputs) -> Result<Judged, Error> {
-    let options = PipelineOptions {
-        entry: inputs.entry.clone(),
-        specialization: inputs.specialization.clone(),
-        tier: inputs.tier,
-        equal_stores: inputs.equal_stores,
-    };
-    let pipeline = Pipeline::new(&Module::parse(words)?, &options)?;
+    let pipeline = Pipeline::new(&Module::parse(words)?, &inputs.pipeline_options())?;
     let interface = pipeline.interface().clone();
     let outcome = pipeline.run(&dispatch(&interface, inputs)?)?;
     let tier = inputs.tier.unwrap_or(interface.tier);
@@ -109,7 +124,7 @@ pub fn dispatch(interface: &Interface, inputs: &Inputs) -> Result<Dispatch, Erro
     }
     let elements = |key: &(u32, u32, u32)| {
         let binding = interface.bindings.iter().find(|b| (b.set, b.binding) == (key.0, key.1));
-        binding.map_or(0, |binding| binding.count.unwrap_or(1))
+        binding.map_or(0, |binding| binding.count)
     };
     if let Some(&(set, binding, element)) = inputs.elements.keys().find(|key| key.2 >= elements(key)) {
         return Err(Error::Dispatch(format!("the module has no element {element} of binding {binding} in set {set}")));
@@ -179,7 +194,7 @@ fn buffers(binding: &Binding, inputs: &Inputs) -> Result<Vec<Buffer>, Error> {
         }
     }
     let is_image = binding.image.is_some();
-    let (set, binding, count) = (binding.set, binding.binding, binding.count.unwrap_or(1));
+    let (set, binding, count) = (binding.set, binding.binding, binding.count);
     let buffer = |element| {
         let given = inputs.elements.get(&(set, binding, element)).or_else(|| inputs.buffers.get(&place));
         let mut bytes = given.cloned().unwrap_or_else(|| vec![0; size as usize]);
@@ -231,6 +246,37 @@ mod tests {
             let error = judge(&words, &Inputs { memory, ..inputs.clone() }).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }
+    }
+
+    /// A run-time array of descriptors has as many as somebody says, and what is behind them is out of bounds.
+    #[test]
+    fn run_time_arrays_of_descriptors() {
+        let words = words(
+            "#version 460
+            #extension GL_EXT_nonuniform_qualifier : require
+            layout(local_size_x = 4) in;
+            layout(set = 1, binding = 2) buffer B { uint x; } b[];
+            void main() { b[nonuniformEXT(gl_LocalInvocationIndex)].x += 1u; }",
+        );
+        let place = (1, 2);
+        let error = judge(&words, &Inputs::default()).unwrap_err().to_string();
+        assert!(error.contains("set 1 binding 2") && error.contains("--descriptors 1.2=N"), "{error}");
+        let run = |inputs: Inputs| {
+            let outcome = judge(&words, &inputs).unwrap().outcome;
+            match outcome.end {
+                tangle_interpreter::End::Completed => {
+                    Ok(outcome.buffers.iter().map(|buffer| (buffer.element, buffer.word(0))).collect::<Vec<_>>())
+                }
+                tangle_interpreter::End::Undefined(what) => Err(what.to_string()),
+            }
+        };
+        let of = |count| Inputs { descriptors: BTreeMap::from([(place, count)]), ..Inputs::default() };
+        let left: Vec<_> = (0..5).map(|element| (element, Some(u32::from(element < 4)))).collect();
+        assert_eq!(run(of(5)).unwrap(), left);
+        let element = Inputs { elements: BTreeMap::from([((1, 2, 3), vec![5, 0, 0, 0])]), ..of(2) };
+        assert_eq!(run(element).unwrap(), [(0, Some(1)), (1, Some(1)), (2, Some(1)), (3, Some(6))]);
+        let behind = run(of(3)).unwrap_err();
+        assert!(behind.starts_with("access out of bounds"), "{behind}");
     }
 
     /// Stores of one value by several invocations pass if they may; whatever else clashes with one of them is a race all the same.

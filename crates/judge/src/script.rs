@@ -125,7 +125,14 @@ impl<'a> Machine<'a> {
             let words = module(&format!("shader '{shader}'"), &self.script.shaders[shader])?;
             self.modules.insert(shader, Module::parse(&words).map_err(failed)?);
         }
+        let mut descriptors = BTreeMap::new();
+        for (_, slot) in &pipeline.bindings {
+            if let Slot::Descriptor { set, binding, .. } = *slot {
+                *descriptors.entry((set, binding)).or_default() += 1;
+            }
+        }
         let options = PipelineOptions {
+            descriptors,
             entry: pipeline.entry.clone(),
             specialization: pipeline.specialization.clone(),
             ..PipelineOptions::default()

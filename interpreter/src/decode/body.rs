@@ -199,7 +199,7 @@ impl<'a> Decoder<'a> {
                 matrix: None,
                 step: None,
                 read_only: false,
-                descriptors: false,
+                descriptors: None,
                 uniform_descriptor: false,
                 texel: false,
             };
@@ -273,7 +273,7 @@ impl<'a> Decoder<'a> {
                     matrix: None,
                     step: None,
                     read_only: false,
-                    descriptors: false,
+                    descriptors: None,
                     uniform_descriptor: false,
                     texel: false,
                 }))

@@ -310,7 +310,7 @@ impl<'a> Decoder<'a> {
             matrix: None,
             step: None,
             read_only: decorations.read_only,
-            descriptors: false,
+            descriptors: None,
             uniform_descriptor: false,
             texel: false,
         };
@@ -449,11 +449,18 @@ impl<'a> Decoder<'a> {
     ) -> Result<(), Error> {
         let (set, binding) = (decorations.set.unwrap_or(0), decorations.binding.unwrap_or(0));
         let (block, count) = match *self.types.get(pointer.pointee) {
-            Type::Array(part, n, _) => (part, Some(n)),
-            Type::RuntimeArray(part, _) => (part, None),
-            _ => (pointer.pointee, Some(1)),
+            Type::Array(part, n, _) => (part, n),
+            Type::RuntimeArray(part, _) => match self.options.descriptors.get(&(set, binding)) {
+                Some(&n) => (part, n.into()),
+                None => {
+                    return Err(Error::Dispatch(format!(
+                        "set {set} binding {binding} is a run-time array of descriptors: say how many it has (--descriptors {set}.{binding}=N)"
+                    )));
+                }
+            },
+            _ => (pointer.pointee, 1),
         };
-        pointer.descriptors = block != pointer.pointee;
+        pointer.descriptors = (block != pointer.pointee).then_some(count);
         let block_id = self.type_ids.iter().find(|(_, ty)| **ty == block).map(|(id, _)| *id).unwrap_or(0);
         let block_decorations = self.decoration(block_id);
         let name = self.names.ids.get(&id).or_else(|| self.names.ids.get(&block_id)).cloned();
@@ -501,17 +508,14 @@ impl<'a> Decoder<'a> {
                 kind = BindingKind::Other;
             }
         }
-        if count.is_none() {
-            self.unsupported("run-time arrays of descriptors");
-        }
         let size = self.types.size(block, None);
         pointer.read_only |= kind == BindingKind::UniformBuffer;
-        let elements = count.unwrap_or(1);
-        if elements > MAX_OBJECTS {
-            return Err(Error::Memory(format!("{elements} descriptors")));
+        if count > MAX_OBJECTS {
+            return Err(Error::Memory(format!("{count} descriptors")));
         }
+        let count = count as u32;
         let first = self.code.objects.len() as u32;
-        for element in 0..elements as u32 {
+        for element in 0..count {
             let texel = image.map_or(0, |image| image.texel);
             let object = match kind {
                 BindingKind::Sampler => ObjectKind::Nothing,
@@ -524,7 +528,8 @@ impl<'a> Decoder<'a> {
             set,
             binding,
             kind,
-            count: count.map(|n| n as u32),
+            count,
+            is_array: pointer.descriptors.is_some(),
             size,
             element,
             image,

@@ -129,18 +129,15 @@ impl Decoder<'_> {
                 pointer.pointee = member.ty;
                 return Ok(());
             }
+            Type::Array(part, ..) | Type::RuntimeArray(part, _) if pointer.descriptors.is_some() => {
+                (part, 1 << OFFSET_BITS, pointer.descriptors)
+            }
             Type::Array(part, n, stride) => {
-                let step = if pointer.descriptors {
-                    1 << OFFSET_BITS
-                } else if cells {
-                    self.types.cells(part)
-                } else {
-                    self.types.stride(part, stride)
-                };
+                let step = if cells { self.types.cells(part) } else { self.types.stride(part, stride) };
                 (part, step, Some(n))
             }
             Type::RuntimeArray(part, stride) => {
-                if cells || pointer.descriptors {
+                if cells {
                     return Err(invalid("a run-time array where none can be"));
                 }
                 (part, self.types.stride(part, stride), None)
@@ -158,7 +155,7 @@ impl Decoder<'_> {
             }
             _ => return Err(invalid("an index into something that has no parts")),
         };
-        let is_descriptor = std::mem::take(&mut pointer.descriptors);
+        let is_descriptor = pointer.descriptors.take().is_some();
         pointer.pointee = part;
         match constant {
             Some(value) if limit.is_none_or(|n| value < n) && alu::signed(value, index_width) >= 0 => {

@@ -57,8 +57,8 @@ pub(crate) struct Pointer {
     /// Distance of the components, for a vector in a row-major matrix.
     pub step: Option<u64>,
     pub read_only: bool,
-    /// The next index chooses a descriptor.
-    pub descriptors: bool,
+    /// The next index chooses one of so many descriptors.
+    pub descriptors: Option<u64>,
     /// An index that is no constant has chosen the descriptor, and nothing says that it may differ between invocations (`NonUniform`).
     pub uniform_descriptor: bool,
     /// To a texel, or to nowhere.

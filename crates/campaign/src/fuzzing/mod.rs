@@ -81,7 +81,7 @@ pub fn module(bytes: &[u8]) -> bool {
     let mut left = BUFFERS;
     let mut buffers = Vec::new();
     for binding in &interface.bindings {
-        for element in 0..binding.count.unwrap_or(1) {
+        for element in 0..binding.count {
             let size = binding.size.saturating_add(binding.element.unwrap_or(0).saturating_mul(64));
             let Some(rest) = left.checked_sub(size.max(1)) else { break };
             left = rest;
