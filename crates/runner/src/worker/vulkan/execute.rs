@@ -7,12 +7,12 @@ use ash::vk;
 use super::dispatch::Work;
 use super::failure::{Failure, InCall, result_name};
 use super::graphics::Graphics;
-use super::layout::stage_flag;
 use super::session::Session;
 use super::texels;
 use crate::check;
 use crate::job::{Completed, Job, Optimisation, Outcome, Pipeline, Shortage, Stage};
 use crate::worker::progress::{Progress, micros};
+use tangle_features::StageFlags;
 use tangle_files::text::Lines;
 
 /// Objects that belong to one job.
@@ -105,7 +105,7 @@ impl Session {
             .required_subgroup_size(job.required_subgroup_size.unwrap_or(0));
         let mut stage = vk::PipelineShaderStageCreateInfo::default()
             .flags(stage_flags(job))
-            .stage(stage_flag(job.pipeline.stage()))
+            .stage(StageFlags::of(job.pipeline.stage()).shader)
             .module(modules[0])
             .name(c"main")
             .specialization_info(&specialization);
@@ -128,7 +128,10 @@ impl Session {
         }
         let beside = job.pipeline.beside();
         let others = beside.iter().zip(&modules[1..]).map(|((stage, _), module)| {
-            vk::PipelineShaderStageCreateInfo::default().stage(stage_flag(*stage)).module(*module).name(c"main")
+            vk::PipelineShaderStageCreateInfo::default()
+                .stage(StageFlags::of(*stage).shader)
+                .module(*module)
+                .name(c"main")
         });
         let stages: Vec<_> = others.chain([stage]).collect();
         // Only the first job of this kind finds none.
