@@ -28,14 +28,9 @@ impl Session {
     pub(super) fn run(&mut self, job: &Job, announce: &mut dyn FnMut(Stage)) -> Outcome {
         let begin = Instant::now();
         let mut progress = Progress::begin(announce);
-        let problems = check::problems(job);
-        if !problems.is_empty() {
-            return Outcome::Invalid { problems };
-        }
-        let mut missing = check::missing(job, &self.info);
-        missing.extend(texels::missing(&self.instance, self.physical, job));
-        if !missing.is_empty() {
-            return Outcome::Unsupported { missing };
+        let lacks = || texels::missing(&self.instance, self.physical, job);
+        if let Some(refusal) = check::refusal(job, &self.info, lacks) {
+            return refusal;
         }
         let mut objects = Objects::default();
         let mut completed = Completed::default();
