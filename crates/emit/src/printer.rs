@@ -20,6 +20,13 @@ pub(crate) fn indexed_member(of: Option<Type>, index: &Expr) -> Option<String> {
     }
 }
 
+/// The words of a record of the lane map but the last, by the names that the shader has for them: those in every stage, between them the number of the
+/// subgroup and how many there are, where the stage says it, and behind them what the lanes of a quad say of each other.
+pub(crate) fn record_words<'w>(subgroup: &[&'w str], of_quad: &[&'w str]) -> Vec<&'w str> {
+    let mask = ["entry_token", "entry_mask.x", "entry_mask.y", "entry_mask.z", "entry_mask.w"];
+    [&["lane", "subgroup_size"], subgroup, &mask, of_quad].concat()
+}
+
 /// Whose GLSL it is. What a case says differently in OpenGL, and where that rests, stands in docs/opengl.md.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
