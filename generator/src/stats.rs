@@ -384,21 +384,8 @@ impl Surroundings {
                 ..inner
             },
             Stmt::Loop(_) => Surroundings { innermost: Inside::LoopHead, loops: self.loops + 1, ..inner },
-            Stmt::If { .. } => inner,
-            // They have no blocks.
-            Stmt::Assign { .. }
-            | Stmt::Log { .. }
-            | Stmt::Break
-            | Stmt::Continue
-            | Stmt::Return(_)
-            | Stmt::Call { .. }
-            | Stmt::Barrier(_)
-            | Stmt::SetElement { .. }
-            | Stmt::Store { .. }
-            | Stmt::Atomic(_)
-            | Stmt::Sync(_)
-            | Stmt::Assume(_)
-            | Stmt::Discard(_) => inner,
+            // A block is a branch if it is not said to be something else.
+            _ => inner,
         }
     }
 }
@@ -547,7 +534,8 @@ impl Counter<'_> {
             Stmt::Sync(_) => self.count(Construct::WorkgroupBarrier),
             Stmt::Barrier(_) => self.count(Construct::Barrier),
             Stmt::Discard(_) => self.count(Construct::Discard),
-            Stmt::Return(_) => {}
+            // No construct: `return` is counted by where it stands ([`Self::block`]).
+            _ => {}
         }
         stmt.direct_exprs().for_each(|expr| expr.walk(&mut |part| self.expr(part)));
         stmt.nested_blocks().for_each(|block| self.block(block, place.inside(stmt, block)));

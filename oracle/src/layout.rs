@@ -254,3 +254,29 @@ pub(crate) fn layout(
     }
     layout
 }
+
+#[cfg(test)]
+mod tests {
+    use tangle_program::case::{Draw, Launch, Stage};
+
+    use super::*;
+
+    /// A helper stands in for a fragment only where there is one.
+    #[test]
+    fn helpers_that_stand_in_for_fragments() {
+        // One quad, of which the triangle covers all but the last pixel.
+        let draw = Draw { width: 2, height: 2, triangles: vec![[[0, 0], [2, 0], [0, 4]]], full_quads: false };
+        let entry_point = EntryPoint {
+            stage: Stage::Fragment,
+            launch: Launch::Draw(draw),
+            subgroup_size: SubgroupSize::Default,
+            full_subgroups: false,
+            spirv: SpirvVersion::V1_3,
+        };
+        let members = [(0..4).map(|at| (at, at)).collect()];
+        let mut layout = layout(GroupId(0), 4, &members, |_| (0, 1));
+        layout.helpers.insert_lanes(0, 0b1100);
+        let stand_in: Vec<usize> = (0..4).filter(|&slot| layout.stands_in(slot, &entry_point)).collect();
+        assert_eq!(stand_in, [2]);
+    }
+}

@@ -335,21 +335,12 @@ fn right_devices_pass_generated_fragments() {
 
 #[test]
 fn planted_faults_of_fragments_are_caught() {
-    const CASES: u64 = 1_000;
-    let mut missed = Vec::new();
-    for &fault in FragmentFault::ALL {
-        let caught = (0..CASES).find(|&seed| {
-            let tier = if seed % 4 == 3 { Tier::Plain } else { Tier::Maximal };
-            let case = from_seed(seed, &config(tier));
-            let judgement = run(&case, [4, 8, 32][seed as usize % 3], || PlantedFragment(fault));
-            matches!(judgement.verdict, Verdict::Mismatch(_) | Verdict::LaneMap)
-        });
-        match caught {
-            Some(seed) => eprintln!("{:30} caught by case {:3}  {}", fault.name(), seed + 1, fault.about()),
-            None => missed.push(fault.name()),
-        }
-    }
-    assert!(missed.is_empty(), "not caught within {CASES} cases: {missed:?}");
+    let text = |fault: FragmentFault| (fault.name(), fault.about());
+    all_are_caught(1_000, FragmentFault::ALL.iter().copied(), text, |fault, seed| {
+        let tier = if seed % 4 == 3 { Tier::Plain } else { Tier::Maximal };
+        let case = from_seed(seed, &config(tier));
+        run(&case, [4, 8, 32][seed as usize % 3], || PlantedFragment(fault)).verdict
+    });
 }
 
 /// The rules of the map, each broken once.

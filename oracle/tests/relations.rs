@@ -165,6 +165,24 @@ fn a_path_is_shown_as_far_as_it_is_needed() {
     }
 }
 
+/// Lanes that nobody needs are left out at once, and not word by word: of 128 logs whose ends are open it takes two words to show that one result was
+/// logged as two values.
+#[test]
+fn lanes_that_are_not_needed_are_left_out_at_once() {
+    let enough = bin(var(0), BinaryOp::Gt, uint(3));
+    let sum = op(Op::Reduce(Fold::Add), [uint(1)]);
+    let result = [set(0, sum), log(1, [var(0)]), log(2, [var(0)])];
+    let behind = [when(enough, [see(3)]), see(4), see(5), see(6)];
+    let body: Vec<Stmt> = [when(below(64), [])].into_iter().chain(result).chain(behind).collect();
+    let mut case = Case { tier: Tier::Plain, ..main_of([when(below(127), body)]) };
+    case.entry_point.workgroups_mut().size = [128, 1, 1];
+    let map = LaneMap::linear(&case, 128);
+    let mut wrong = observe(&case, &map, || Spec).expect("it is well-formed");
+    wrong.logs[5][3] ^= 1;
+    let broken = relations(&case, &map, &wrong).expect("it is well-formed");
+    assert_eq!(broken.iter().map(places).collect::<Vec<_>>(), [[(5, 1), (5, 3)]]);
+}
+
 /// Each subgroup shows by itself what is wrong in it.
 #[test]
 fn subgroups_show_what_is_wrong_each_for_itself() {

@@ -273,6 +273,41 @@ fn lanes_together_in_a_function_go_back_each_to_its_own_call() {
     assert_eq!(said_of(Tier::Plain, &case, &[&[A, 3, B, 1, C, 1], &[A, 2, C, 2]]), Err(Some(TangleRule::Partition)));
 }
 
+/// What the oracle does not say (`tangle_oracle::observed`, "A path that comes and goes"), in whichever round following begins to go round: lane 5 logs a
+/// sum of 5 instead of 6. With the right sum lane 6 comes to the operation, too, whose tangle is open then, and the sum is adopted. With that
+/// one lane 6 does not come, the tangle is exact, and the sum is the right one.
+#[test]
+fn a_path_that_comes_and_goes_is_not_judged() {
+    let sum = || op(SubgroupOp::Reduce(Fold::Add), [uint(1)]);
+    let and = |x: Expr, y: Expr| bin(x, BinaryOp::And, y);
+    let is = |x: Expr, number: u32| bin(x, BinaryOp::Eq, uint(number));
+    let (seen, is_right, round) = (0, 1, 2);
+    let first = and(is(var(round), 0), below(6));
+    let second = and(is(var(round), 1), and(is(lane(), 6), is(var(is_right), 1)));
+    let any = op(SubgroupOp::Any, [and(is(lane(), 5), is(var(seen), 6))]);
+    let body = [
+        when(bin(first, BinaryOp::Or, second), [set(seen, sum()), log(A, [var(seen)])]),
+        set(is_right, Expr::Cast(Scalar::Uint, Box::new(any))),
+    ];
+    let around = [set(seen, uint(0)), set(is_right, uint(0)), counted(round, uint(2), [], body)];
+    // Each of these branches takes a round to find its lanes.
+    for branches in 0..3 {
+        let mut before = Vec::new();
+        for branch in (3..3 + branches).rev() {
+            let further = when(bin(var(branch), BinaryOp::Gt, uint(0)), before);
+            before = vec![set(branch, sum()), log(B, [var(branch)]), further];
+        }
+        let before = when(below(2), [when(below(1), [])].into_iter().chain(before).collect::<Vec<_>>());
+        let case = main_of([before].into_iter().chain(around.clone()).collect::<Vec<_>>());
+        let begin = [B, 2].repeat(branches as usize);
+        let with = |sum: u32| [&begin[..], &[A, sum]].concat();
+        for lane_6 in [&[A, 1][..], &[]] {
+            let logs = [&with(6)[..], &with(6), &[A, 6], &[A, 6], &[A, 6], &[A, 5], lane_6];
+            assert_eq!(said_of(Tier::Plain, &case, &logs), Ok(()), "{branches} {lane_6:?}");
+        }
+    }
+}
+
 #[test]
 fn nobody_is_together_across_a_point_where_all_are() {
     // Lane 0's first visit of A cannot be lane 1's second one: between them everybody logs B together.

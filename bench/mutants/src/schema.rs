@@ -99,6 +99,11 @@ fn write_tests(root: &Path, out: &Path) -> Result<()> {
         }
         write(&out.join("oracle/tests").join(&path), &text)?;
     }
+    // The sources include cases of it, too.
+    let corpus = out.join("corpus");
+    if !corpus.exists() {
+        std::os::unix::fs::symlink(root.join("corpus"), corpus)?;
+    }
     write(&out.join("oracle/src/suite.rs"), &suite)?;
     write(&out.join("oracle/src/mutants.rs"), include_str!("chosen.rs"))
 }

@@ -3,6 +3,8 @@
 //! A fault rewrites the words of a module that is valid, so that it stays valid but means something else: one instruction of a kind becomes
 //! another, the operands of one are swapped, or an instruction moves. SPIR-V 1.6 §2.3 has the layout of words, §3.3 the numbers.
 
+use tangle_files::module::{Instruction, instructions};
+
 /// A fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
@@ -81,7 +83,8 @@ impl Fault {
     /// The module with the mistake at the last place where it can be made; `None` if there is no such place.
     pub fn plant(&self, module: &[u32]) -> Option<Vec<u32>> {
         let mut words = module.to_vec();
-        let places: Vec<(usize, usize, u16)> = instructions(module).collect();
+        let span = |one: Instruction<'_>| (one.at, one.words.len(), one.opcode() as u16);
+        let places: Vec<Span> = instructions(module).flatten().map(span).collect();
         match self.change {
             Change::Opcode(from, to) => {
                 let (at, ..) = *places.iter().rev().find(|(_, _, op)| *op == from)?;
@@ -107,21 +110,6 @@ impl Fault {
         }
         Some(words)
     }
-}
-
-/// The instructions behind the header: where each begins, how many words it has, and its number.
-fn instructions(module: &[u32]) -> impl Iterator<Item = (usize, usize, u16)> + '_ {
-    let mut at = 5;
-    std::iter::from_fn(move || {
-        let word = *module.get(at)?;
-        let length = (word >> 16) as usize;
-        if length == 0 || at + length > module.len() {
-            return None;
-        }
-        let instruction = (at, length, word as u16);
-        at += length;
-        Some(instruction)
-    })
 }
 
 /// Moves what a selection's true side begins with, up to its first subgroup operation, before the selection. Only what reads and computes

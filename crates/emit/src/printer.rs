@@ -1,10 +1,31 @@
 //! What every printer writes with: the text so far, whose language it is, and where each statement stands.
 
 use tangle_program::case::Case;
-use tangle_program::tree::Stmt;
+use tangle_program::tree::{Expr, Stmt};
+use tangle_program::types::{Shape, Type};
 
 /// What stands where a language has no word for what a program says: nothing compiles that.
 pub(crate) const NOTHING: &str = "NO_SUCH_WORD";
+
+/// The name of a member of a struct, in every language.
+pub(crate) fn member_name(number: impl std::fmt::Display) -> String {
+    format!("m{number}")
+}
+
+/// The name of the member that an index of a value stands for; `None` if it is one that is printed, in brackets.
+pub(crate) fn indexed_member(of: Option<Type>, index: &Expr) -> Option<String> {
+    match (of.map(|ty| ty.shape), index) {
+        (Some(Shape::Struct(_)), Expr::Uint(number)) => Some(member_name(number)),
+        _ => None,
+    }
+}
+
+/// The words of a record of the lane map but the last, by the names that the shader has for them: those in every stage, between them the number of the
+/// subgroup and how many there are, where the stage says it, and behind them what the lanes of a quad say of each other.
+pub(crate) fn record_words<'w>(subgroup: &[&'w str], of_quad: &[&'w str]) -> Vec<&'w str> {
+    let mask = ["entry_token", "entry_mask.x", "entry_mask.y", "entry_mask.z", "entry_mask.w"];
+    [&["lane", "subgroup_size"], subgroup, &mask, of_quad].concat()
+}
 
 /// Whose GLSL it is. What a case says differently in OpenGL, and where that rests, stands in docs/opengl.md.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

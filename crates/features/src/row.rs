@@ -47,9 +47,9 @@ pub enum Vulkan {
     /// By this bit of `supportedOperations`, where `supportedStages` has compute (`VkPhysicalDeviceSubgroupProperties`). There is nothing
     /// to enable.
     Operation(u32),
-    /// By this bit of `supportedStages` of `VkPhysicalDeviceSubgroupProperties`: subgroups are defined in the stage. There is nothing to
-    /// enable.
-    Stage(u32),
+    /// By the bit of this stage in `supportedStages` of `VkPhysicalDeviceSubgroupProperties`: subgroups are defined in the stage. There is
+    /// nothing to enable.
+    Stage(Stage),
     /// By listing this extension, which has no feature structure.
     Extension(&'static CStr),
 }

@@ -515,15 +515,15 @@ features! {
         asked_by: &[Ask::Stage(Stage::Task)],
     }
     /// Subgroups in task shaders.
-    SubgroupsInTask = "VK_SHADER_STAGE_TASK_BIT_EXT" in Vulkan::Stage(vk::ShaderStageFlags::TASK_EXT.as_raw()), {
+    SubgroupsInTask = "VK_SHADER_STAGE_TASK_BIT_EXT" in Vulkan::Stage(Stage::Task), {
         asked_by: &[Ask::Stage(Stage::Task)],
     }
     /// Subgroups in mesh shaders.
-    SubgroupsInMesh = "VK_SHADER_STAGE_MESH_BIT_EXT" in Vulkan::Stage(vk::ShaderStageFlags::MESH_EXT.as_raw()), {
+    SubgroupsInMesh = "VK_SHADER_STAGE_MESH_BIT_EXT" in Vulkan::Stage(Stage::Mesh), {
         asked_by: &[Ask::Stage(Stage::Mesh)],
     }
     /// Subgroups in fragment shaders.
-    SubgroupsInFragment = "VK_SHADER_STAGE_FRAGMENT_BIT" in Vulkan::Stage(vk::ShaderStageFlags::FRAGMENT.as_raw()), {
+    SubgroupsInFragment = "VK_SHADER_STAGE_FRAGMENT_BIT" in Vulkan::Stage(Stage::Fragment), {
         asked_by: &[Ask::Stage(Stage::Fragment)],
         amber: Some("SubgroupSupportedStages.fragment"),
     }
@@ -534,19 +534,19 @@ features! {
         amber: Some("fragmentStoresAndAtomics"),
     }
     /// Subgroups in vertex shaders.
-    SubgroupsInVertex = "VK_SHADER_STAGE_VERTEX_BIT" in Vulkan::Stage(vk::ShaderStageFlags::VERTEX.as_raw()), {
+    SubgroupsInVertex = "VK_SHADER_STAGE_VERTEX_BIT" in Vulkan::Stage(Stage::Vertex), {
         asked_by: &[Ask::Stage(Stage::Vertex)],
         amber: Some("SubgroupSupportedStages.vertex"),
     }
     /// Subgroups in tessellation control shaders.
     SubgroupsInTessellationControl = "VK_SHADER_STAGE_TESSELLATION_CONTROL_BIT"
-        in Vulkan::Stage(vk::ShaderStageFlags::TESSELLATION_CONTROL.as_raw()), {
+        in Vulkan::Stage(Stage::TessellationControl), {
         asked_by: &[Ask::Stage(Stage::TessellationControl)],
         amber: Some("SubgroupSupportedStages.tessellationControl"),
     }
     /// Subgroups in tessellation evaluation shaders.
     SubgroupsInTessellationEvaluation = "VK_SHADER_STAGE_TESSELLATION_EVALUATION_BIT"
-        in Vulkan::Stage(vk::ShaderStageFlags::TESSELLATION_EVALUATION.as_raw()), {
+        in Vulkan::Stage(Stage::TessellationEvaluation), {
         asked_by: &[Ask::Stage(Stage::TessellationEvaluation)],
         amber: Some("SubgroupSupportedStages.tessellationEvaluation"),
     }
@@ -558,7 +558,7 @@ features! {
         amber: Some("tessellationShader"),
     }
     /// Subgroups in geometry shaders.
-    SubgroupsInGeometry = "VK_SHADER_STAGE_GEOMETRY_BIT" in Vulkan::Stage(vk::ShaderStageFlags::GEOMETRY.as_raw()), {
+    SubgroupsInGeometry = "VK_SHADER_STAGE_GEOMETRY_BIT" in Vulkan::Stage(Stage::Geometry), {
         asked_by: &[Ask::Stage(Stage::Geometry)],
         amber: Some("SubgroupSupportedStages.geometry"),
     }

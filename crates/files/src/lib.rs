@@ -11,6 +11,7 @@
 //! (`fsync(2)`, Linux man-pages 6.9).
 
 pub mod linker;
+pub mod module;
 pub mod text;
 pub mod words;
 

@@ -4,6 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tangle_files::module::instructions;
+
 /// Opcodes (§3.52).
 pub(crate) mod op {
     use rspirv::spirv::Op;
@@ -135,17 +137,8 @@ fn string_words(words: &[u32]) -> usize {
 impl Instructions {
     /// `None` if the words are no module.
     pub fn read(words: &[u32]) -> Option<Instructions> {
-        let (header, mut rest) = words.split_first_chunk::<5>()?;
-        let mut list = Vec::new();
-        while let Some(first) = rest.first() {
-            let (one, after) = rest.split_at_checked((first >> 16) as usize)?;
-            if one.is_empty() {
-                return None;
-            }
-            list.push(one.to_vec());
-            rest = after;
-        }
-        Some(Instructions { header: *header, list })
+        let list: Result<_, usize> = instructions(words).map(|one| Ok(one?.words.to_vec())).collect();
+        Some(Instructions { header: *words.first_chunk()?, list: list.ok()? })
     }
 
     pub fn words(self) -> Vec<u32> {

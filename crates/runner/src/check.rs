@@ -5,12 +5,26 @@
 //! `docs/rules.md`.
 
 use crate::info::{DeviceInfo, DriverMode};
-use crate::job::{Buffer, BufferKind, Completed, Init, Job, Launch, Pipeline, Place, ReadBackMode, ShaderStage};
+use crate::job::{
+    Buffer, BufferKind, Completed, Init, Job, Launch, Outcome, Pipeline, Place, ReadBackMode, ShaderStage,
+};
 use crate::protocol::{LARGEST_JOB, SMALL};
 use crate::spirv::{ModuleFacts, inspect};
 use crate::texel::Image;
 use tangle_features::{Api, Feature};
 use tangle_program::case::SpirvVersion;
+
+/// The outcome of a job that a device does not begin: it is invalid, or the device lacks something. `lacks` says what it lacks beside [`missing`],
+/// and is asked of valid jobs only.
+pub(crate) fn refusal(job: &Job, device: &DeviceInfo, lacks: impl FnOnce() -> Vec<String>) -> Option<Outcome> {
+    let problems = problems(job);
+    if !problems.is_empty() {
+        return Some(Outcome::Invalid { problems });
+    }
+    let mut missing = missing(job, device);
+    missing.extend(lacks());
+    (!missing.is_empty()).then_some(Outcome::Unsupported { missing })
+}
 
 /// What is wrong with a job whatever the device; empty when nothing is.
 pub fn problems(job: &Job) -> Vec<String> {

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use spirv::Capability;
 use tangle_features::{Feature, FeatureSet, TABLE};
+use tangle_files::module::instructions;
 use tangle_files::words::to_bytes;
 
 /// What a module says about itself.
@@ -58,14 +59,9 @@ pub fn inspect(words: &[u32], specialization: &[(u32, u32)]) -> Result<ModuleFac
     }
     let mut reader = Reader { specialization, ..Reader::default() };
     reader.facts.version_word = words[1];
-    let mut rest = &words[5..];
-    while let Some(&first) = rest.first() {
-        let length = (first >> 16) as usize;
-        if length == 0 || length > rest.len() {
-            return Err(format!("broken SPIR-V instruction at word {}", words.len() - rest.len()));
-        }
-        reader.instruction(first & 0xffff, &rest[1..length]);
-        rest = &rest[length..];
+    for instruction in instructions(words) {
+        let instruction = instruction.map_err(|at| format!("broken SPIR-V instruction at word {at}"))?;
+        reader.instruction(instruction.opcode(), instruction.operands());
     }
     reader.facts.local_size = reader.workgroup_size();
     Ok(reader.facts)
@@ -97,10 +93,8 @@ const WITHOUT_FEATURE: [Capability; 18] = [
 /// The capabilities of a module that no row of [`TABLE`] speaks of: a device is not asked whether it has them. Nothing of what is no module.
 pub fn unknown_capabilities(words: &[u32]) -> Vec<String> {
     let mut unknown = Vec::new();
-    let mut rest = words.get(5..).unwrap_or_default();
-    while let Some(&first) = rest.first() {
-        let length = ((first >> 16) as usize).clamp(1, rest.len());
-        if let (op::CAPABILITY, &[number]) = (first & 0xffff, &rest[1..length]) {
+    for instruction in instructions(words).flatten() {
+        if let (op::CAPABILITY, &[number]) = (instruction.opcode(), instruction.operands()) {
             let is_known = WITHOUT_FEATURE.iter().any(|&known| known as u32 == number)
                 || capability_needs(number).next().is_some();
             if !is_known {
@@ -108,7 +102,6 @@ pub fn unknown_capabilities(words: &[u32]) -> Vec<String> {
                 unknown.push(format!("the capability {}", name.unwrap_or_else(|| number.to_string())));
             }
         }
-        rest = &rest[length..];
     }
     unknown
 }

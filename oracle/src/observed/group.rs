@@ -181,3 +181,59 @@ impl<'s, 'a> Group<'s, 'a> {
         self.shown(class).0.iter().any(Option::is_some)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tangle_program::subgroup::{Fold, SubgroupOp};
+    use tangle_program::types::Scalar;
+
+    use super::*;
+    use crate::lower::OpNode;
+
+    fn sum() -> OpNode {
+        let info = SubgroupOp::Reduce(Fold::Add).info();
+        OpNode { info, id: 0, scalar: Scalar::Uint, width: 1, cluster: 0, args: Vec::new() }
+    }
+
+    fn group<'s, 'a>(steps: &'s [Step<'a>]) -> Group<'s, 'a> {
+        Group { steps, members: (0..steps.len()).collect(), within: !0, time: 0, tier: Tier::Plain }
+    }
+
+    /// A class has one part of each step, with all lanes of it there.
+    #[test]
+    fn parts_of_a_class() {
+        let op = sum();
+        let mut steps = [Step::of_lanes(&op, 0b0111, &[]), Step::of_lanes(&op, 0b1000, &[])];
+        steps[0].before[2] = 1;
+        let parts = |by: By| -> Vec<Vec<(usize, u128)>> {
+            group(&steps).classes(by).into_iter().map(|class| class.parts.into_vec()).collect()
+        };
+        assert_eq!(parts(By::Seen), [vec![(0, 0b0011), (1, 0b1000)], vec![(0, 0b0100)]]);
+        assert_eq!(parts(By::Path), [[(0, 0b0111), (1, 0b1000)]]);
+        assert_eq!(parts(By::Lane), [[(0, 0b0001)], [(0, 0b0010)], [(0, 0b0100)], [(1, 0b1000)]]);
+    }
+
+    /// What is undefined in one execution or in several is undefined in the instance, and not only unknown.
+    #[test]
+    fn undefined_operands_of_several_executions() {
+        let op = sum();
+        for undefined in [[true, false], [false, true], [true, true], [false, false]] {
+            let steps: Vec<Step<'_>> = (0..2)
+                .map(|nth| {
+                    let mut step = Step::of_lanes(&op, 1 << nth, &[]);
+                    let mut tainted = Mask::empty(step.size);
+                    tainted.insert_lanes(0, step.lanes);
+                    let mut operand = Value::scalar(vec![1; step.size]);
+                    operand.taint = Some(Box::new(Taint { lanes: tainted, undefined: undefined[nth] }));
+                    step.args.push(operand);
+                    step
+                })
+                .collect();
+            let group = group(&steps);
+            let classes = group.classes(By::Lane);
+            let found = group.evaluate(&classes.iter().collect::<Vec<_>>()).expect("it is no undefined behaviour");
+            let any = undefined.contains(&true);
+            assert_eq!((found.undefined != 0, found.unknown != 0), (any, !any), "{undefined:?}");
+        }
+    }
+}

@@ -544,3 +544,98 @@ impl Group<'_, '_> {
             .sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tangle_program::subgroup::Fold;
+
+    use super::*;
+    use crate::lower::OpNode;
+    use crate::value::Value;
+
+    fn node(op: SubgroupOp, id: usize, scalar: Scalar) -> OpNode {
+        OpNode { info: op.info(), id, scalar, width: 1, cluster: 0, args: Vec::new() }
+    }
+
+    /// An execution by lanes of which each has a path of its own: operand of each, and what is seen of its result.
+    fn step<'a>(op: &'a OpNode, lanes: &[(u64, Option<u64>)], segments: &[u32]) -> Step<'a> {
+        let mut step = Step::of_lanes(op, (1 << lanes.len()) - 1, segments);
+        let mut operand = vec![0; step.size];
+        for (lane, &(value, seen)) in lanes.iter().enumerate() {
+            (operand[lane], step.seen[lane]) = (value, seen);
+            (step.before[lane], step.paths[lane]) = (lane as u64, lane as u64);
+        }
+        step.args.push(Value::scalar(operand));
+        step
+    }
+
+    fn group<'s, 'a>(steps: &'s [Step<'a>], tier: Tier) -> Group<'s, 'a> {
+        Group { steps, members: (0..steps.len()).collect(), within: !0, time: 0, tier }
+    }
+
+    fn around<'e, 's, 'a>(steps: &[Step<'a>], segments: Segments) -> Around<'e, 's, 'a> {
+        let instances: Instances = steps.iter().map(|step| vec![None; step.size]).collect();
+        Around { ends: None, order: Order::new(steps, &[], &instances, &[]), segments, left: Cell::new(LEARNING) }
+    }
+
+    /// Rule S3: what two lanes show in a segment says that they are together, or apart, or nothing.
+    #[test]
+    fn what_is_learnt_of_two_lanes_in_a_segment() {
+        let sum = node(SubgroupOp::Inclusive(Fold::Add), 0, Scalar::Uint);
+        for (seen, together, apart) in [
+            ([None, None], false, false),
+            ([Some(1), None], false, false),
+            ([Some(1), Some(3)], true, false),
+            ([Some(1), Some(2)], false, true),
+        ] {
+            let steps = [step(&sum, &[(1, seen[0]), (2, seen[1])], &[0])];
+            let group = group(&steps, Tier::Maximal);
+            let (mut classes, mut around) = (group.classes(By::Seen), around(&steps, Segments::default()));
+            assert_eq!(group.learn(&mut classes, &mut around), together || apart, "{seen:?}");
+            assert_eq!(classes.len(), if together { 1 } else { 2 }, "{seen:?}");
+            assert_eq!(around.segments.together(&steps[0], 0b01, 0b10), together, "{seen:?}");
+            assert_eq!(around.segments.apart(&steps[0], 0b01, 0b10), apart, "{seen:?}");
+            assert!(!group.learn(&mut classes, &mut around), "{seen:?}: there is no more");
+        }
+    }
+
+    /// Lanes that are apart in a segment are not in one instance there.
+    #[test]
+    fn lanes_apart_in_a_segment_are_no_partners() {
+        let sum = node(SubgroupOp::Inclusive(Fold::Add), 0, Scalar::Uint);
+        let steps = [step(&sum, &[(1, None); 3], &[0])];
+        let mut segments = Segments::default();
+        segments.part(&steps[0], 0b001, 0b010);
+        let group = group(&steps, Tier::Maximal);
+        let [_, in_order, in_segments] = group.allowed(&group.classes(By::Seen), &around(&steps, segments));
+        let expected = [[false, true, true], [true, false, true], [true, true, false]];
+        assert_eq!(in_order, expected);
+        let expected = [[false, false, true], [false, false, true], [true, true, false]];
+        assert_eq!(in_segments, expected);
+    }
+
+    /// The instance that a class comes to next is found behind its own step, if no decision is between.
+    #[test]
+    fn where_straight_code_leads() {
+        let (sum, ballot) = (node(SubgroupOp::Elect, 0, Scalar::Bool), node(SubgroupOp::Ballot, 1, Scalar::Bool));
+        let mut steps = [step(&sum, &[(0, None)], &[]), step(&ballot, &[(1, Some(1))], &[])];
+        let instances = vec![vec![None; steps[0].size], vec![Some(9); steps[1].size]];
+        for (after, before, end) in [(7, 7, Some((1, 9))), (7, 8, None)] {
+            (steps[0].after[0], steps[1].before[0]) = (after, before);
+            let classes = group(&steps[..1], Tier::Plain).classes(By::Seen);
+            assert_eq!(Ends::new(&steps, &instances).of(&classes[0]), end);
+        }
+    }
+
+    /// A vote that is the same with all that a lane may be with is decided: lane 1, which saw another result, is none of those.
+    #[test]
+    fn a_vote_is_decided_by_those_who_may_be_together() {
+        let any = node(SubgroupOp::Any, 0, Scalar::Bool);
+        let steps = [step(&any, &[(0, Some(0)), (1, Some(1)), (0, Some(0))], &[])];
+        let group = group(&steps, Tier::Plain);
+        let mut bindings = Bindings::new();
+        group.judge(&group.classes(By::Seen), &around(&steps, Segments::default()), &mut bindings);
+        let statuses: Vec<Status> = (0..3).map(|lane| bindings[&steps[0].visit(lane)].status).collect();
+        assert_eq!(statuses, [Status::Checked; 3]);
+    }
+}

@@ -18,6 +18,7 @@ use std::fmt::Write as _;
 
 use tangle_analysis::validate::validate;
 use tangle_emit::glsl;
+use tangle_oracle::judge::Verdict;
 use tangle_oracle::map::LaneMap;
 use tangle_oracle::predict::{LoggedEvent, NotDefined, predict};
 use tangle_program::case::{Case, Data, EntryPoint, FORMAT, Origin, SpirvVersion, Tier};
@@ -248,4 +249,24 @@ pub fn arm(labels: impl Into<Vec<Label>>, body: impl Into<Block>) -> Arm {
 
 pub fn call(function: u32) -> Stmt {
     Stmt::Call { function, args: Vec::new(), dest: None }
+}
+
+/// Prints for each fault the first case that catches it; fails if none of so many does. `text` is the name of a fault and what is wrong,
+/// `verdict` what is said of a device with the fault, given the seed of a case.
+pub fn all_are_caught<F: Copy>(
+    cases: u64,
+    faults: impl IntoIterator<Item = F>,
+    text: impl Fn(F) -> (String, &'static str),
+    verdict: impl Fn(F, u64) -> Verdict,
+) {
+    let mut missed = Vec::new();
+    for fault in faults {
+        let (name, about) = text(fault);
+        let caught = (0..cases).find(|&seed| matches!(verdict(fault, seed), Verdict::Mismatch(_) | Verdict::LaneMap));
+        match caught {
+            Some(seed) => eprintln!("{name:30} caught by case {:3}  {about}", seed + 1),
+            None => missed.push(name),
+        }
+    }
+    assert!(missed.is_empty(), "not caught within {cases} cases: {missed:?}");
 }

@@ -7,14 +7,14 @@ use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::Param;
 use tangle_program::tree::Resource;
 use tangle_program::tree::{Expr, SubgroupCall};
-use tangle_program::types::{Shape, Type};
+use tangle_program::types::Type;
 
 use super::body::Body;
 use super::precedence::Context;
 use super::spelling::{self, TypeName};
 use super::stage;
 use crate::hlsl;
-use crate::printer::{Dialect, NOTHING, put};
+use crate::printer::{Dialect, NOTHING, indexed_member, put};
 
 impl<'a> Body<'_, 'a> {
     /// The word of a resource.
@@ -159,7 +159,7 @@ impl<'a> Body<'_, 'a> {
             Expr::Resource(resource) => self.resource(resource),
             Expr::Load(load) => {
                 self.element_of(load.array);
-                self.expr(&load.index, self.index_context(load.array));
+                self.expr(&load.index, Context::of_index(self.printer.case, load.array));
                 self.put("]");
             }
             Expr::Subgroup(SubgroupCall { op, args, cluster }) => {
@@ -193,9 +193,9 @@ impl<'a> Body<'_, 'a> {
 
     /// `[index]`, or the name of a struct's member.
     pub(super) fn index(&mut self, of: Option<Type>, index: &Expr) {
-        match (of.map(|ty| ty.shape), index) {
-            (Some(Shape::Struct(_)), Expr::Uint(member)) => put!(self.printer, ".m{member}"),
-            _ => {
+        match indexed_member(of, index) {
+            Some(name) => put!(self.printer, ".{name}"),
+            None => {
                 self.put("[");
                 self.expr(index, Context::Open);
                 self.put("]");

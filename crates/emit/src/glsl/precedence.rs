@@ -1,7 +1,11 @@
 //! Where an expression needs parentheses.
 
+use tangle_program::case::Case;
+use tangle_program::memory::ArrayId;
 use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::tree::Expr;
+
+use crate::plan::is_sliced;
 
 /// Where an expression stands: decides whether it needs parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +25,12 @@ pub(crate) enum Context {
 }
 
 impl Context {
+    /// Where an index of a shared array stands: behind the sum of where the slice of the workgroup begins, if the array has slices.
+    pub(crate) fn of_index(case: &Case, array: ArrayId) -> Context {
+        let is_sum = case.program.shared.get(array as usize).is_some_and(|array| is_sliced(case, array));
+        if is_sum { Context::Right(BinaryOp::Add) } else { Context::Open }
+    }
+
     pub(crate) fn needs_parentheses(self, expr: &Expr) -> bool {
         match (self, expr) {
             (Context::Open, _) => false,

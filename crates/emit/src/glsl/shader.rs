@@ -17,7 +17,7 @@ use super::spelling::{self, TypeName};
 use super::{body::Body, stage};
 use crate::hlsl;
 use crate::plan::{Plan, Uses, has_buffer_arrays, is_sliced};
-use crate::printer::{Dialect, NOTHING, Printer, put, put_line};
+use crate::printer::{Dialect, NOTHING, Printer, member_name, put, put_line};
 
 impl<'a> Printer<'a> {
     pub(super) fn header(&mut self, uses: Uses) {
@@ -265,7 +265,7 @@ impl<'a> Printer<'a> {
 
     pub(super) fn structure(&mut self, ty: Type) {
         let Some((member, count)) = ty.indexed() else { return };
-        let members: Vec<String> = (0..count).map(|k| format!("m{k}")).collect();
+        let members: Vec<String> = (0..count).map(member_name).collect();
         if self.dialect == Dialect::Hlsl {
             return self.hlsl_structure(ty, member, &members);
         }
@@ -507,7 +507,7 @@ pub fn parts(ty: Type) -> Vec<String> {
     };
     let element = |k: u8| match ty.shape {
         Shape::Single => String::new(),
-        Shape::Struct(_) => format!(".m{k}"),
+        Shape::Struct(_) => format!(".{}", member_name(k)),
         Shape::Array(_) | Shape::Matrix(_) => format!("[{k}]"),
     };
     let elements = (0..ty.elements()).map(element);

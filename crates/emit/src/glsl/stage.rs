@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use tangle_program::case::{Case, EntryPoint, Items, Launch, Stage, interface};
 use tangle_program::tree::{Builtin, Discard, Expr, Stmt, walk_block};
 
-use crate::printer::Dialect;
+use crate::printer::{Dialect, record_words};
 
 /// Lines behind `#version`. The pragma gives shaderc the stage; without one it is compute.
 pub(super) fn header(case: &Case) -> Vec<&'static str> {
@@ -85,7 +85,7 @@ pub(super) struct Identity {
     /// What the record needs.
     pub record: Vec<String>,
     /// The words of the record but the last.
-    pub words: &'static [&'static str],
+    pub words: Vec<&'static str>,
 }
 
 /// How an invocation of the case finds out who it is (docs/rules.md, sections M, H and I).
@@ -104,17 +104,7 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
                 format!("uvec4 entry_mask = {ballot}true{end};"),
                 format!("uint entry_token = {first}(gl_LocalInvocationIndex);"),
             ],
-            words: &[
-                "lane",
-                "subgroup_size",
-                "gl_SubgroupID",
-                "gl_NumSubgroups",
-                "entry_token",
-                "entry_mask.x",
-                "entry_mask.y",
-                "entry_mask.z",
-                "entry_mask.w",
-            ],
+            words: record_words(&["gl_SubgroupID", "gl_NumSubgroups"], &[]),
         },
         Launch::Items(items) => Identity {
             // A wrong identity must not lead out of the buffers.
@@ -139,15 +129,7 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
             ]
             .map(str::to_owned)
             .into(),
-            words: &[
-                "lane",
-                "subgroup_size",
-                "entry_token",
-                "entry_mask.x",
-                "entry_mask.y",
-                "entry_mask.z",
-                "entry_mask.w",
-            ],
+            words: record_words(&[], &[]),
         },
         Launch::Draw(draw) => {
             let [columns, rows, _] = draw.grid();
@@ -173,18 +155,7 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
                 ]
                 .map(str::to_owned)
                 .into(),
-                words: &[
-                    "lane",
-                    "subgroup_size",
-                    "entry_token",
-                    "entry_mask.x",
-                    "entry_mask.y",
-                    "entry_mask.z",
-                    "entry_mask.w",
-                    "entry_horizontal",
-                    "entry_vertical",
-                    "entry_diagonal",
-                ],
+                words: record_words(&[], &["entry_horizontal", "entry_vertical", "entry_diagonal"]),
             }
         }
     }

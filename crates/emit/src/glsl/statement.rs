@@ -15,7 +15,7 @@ use super::precedence::Context;
 use super::shader::{parts, qualifier, words_of};
 use super::spelling;
 use crate::hlsl;
-use crate::plan::{Declared, entry_words, is_sliced};
+use crate::plan::{Declared, entry_words};
 use crate::printer::{Dialect, put, put_line};
 
 /// True if a loop stands right in a block, whose counter may be declared there.
@@ -196,13 +196,6 @@ impl<'a> Body<'_, 'a> {
         }
     }
 
-    /// The context of an index behind [`Self::element_of`].
-    pub(crate) fn index_context(&self, array: ArrayId) -> Context {
-        let case = self.printer.case;
-        let is_sum = case.program.shared.get(array as usize).is_some_and(|array| is_sliced(case, array));
-        if is_sum { Context::Right(BinaryOp::Add) } else { Context::Open }
-    }
-
     fn atomic(&mut self, atomic: &'a Atomic) {
         if let Some(dest) = atomic.dest {
             self.assigned(dest);
@@ -215,7 +208,7 @@ impl<'a> Body<'_, 'a> {
     pub(crate) fn atomic_operands(&mut self, name: &str, atomic: &'a Atomic) {
         put!(self.printer, "{name}(");
         self.element_of(atomic.array);
-        self.expr(&atomic.index, self.index_context(atomic.array));
+        self.expr(&atomic.index, Context::of_index(self.printer.case, atomic.array));
         self.put("]");
         for operand in atomic.compare.iter().chain([&atomic.value]) {
             self.put(", ");

@@ -29,7 +29,7 @@ use crate::glsl::precedence::Context;
 use crate::glsl::{Body, print_in};
 use crate::plan::{Helper, Uses};
 use crate::printed::Printed;
-use crate::printer::{Dialect, NOTHING, Printer, put, put_line};
+use crate::printer::{Dialect, NOTHING, Printer, put, put_line, record_words};
 pub use share::{QUALIFIERS, fitted, intrinsics, lacks, wave_intrinsic, words};
 use spelling::{TypeName, Wave};
 
@@ -259,17 +259,7 @@ impl<'a> Printer<'a> {
         put_line!(self, "uint entry_token = WaveReadLaneFirst(LocalIndex);");
         put_line!(self, "uint map_base = invocation * {}u;", interface::MAP_WORDS);
         let not_observed = format!("0x{:X}u", interface::NOT_OBSERVED);
-        let record: [&str; interface::MAP_WORDS - 1] = [
-            "lane",
-            "subgroup_size",
-            &not_observed,
-            &not_observed,
-            "entry_token",
-            "entry_mask.x",
-            "entry_mask.y",
-            "entry_mask.z",
-            "entry_mask.w",
-        ];
+        let record = record_words(&[&not_observed, &not_observed], &[]);
         for (i, word) in record.iter().enumerate() {
             put_line!(self, "map_words[map_base + {i}u] = {word};");
         }

@@ -258,7 +258,7 @@ pub(crate) fn wave(op: SubgroupOp, ty: Option<Type>) -> Wave {
     }
 }
 
-/// True for those of them that ask which lanes there are.
+/// True for those of the helpers that ask which lanes there are.
 pub(crate) fn counts_lanes(op: SubgroupOp) -> bool {
     use SubgroupOp as Op;
     matches!(
@@ -274,18 +274,11 @@ pub(crate) fn counts_lanes(op: SubgroupOp) -> bool {
 /// True for the operations that are functions of the shader itself, which a person would write, too.
 pub(crate) fn is_helper(op: SubgroupOp) -> bool {
     use SubgroupOp as Op;
-    matches!(
+    let others = matches!(
         op,
-        Op::InverseBallot
-            | Op::BallotBitExtract
-            | Op::BallotBitCount
-            | Op::BallotInclusiveBitCount
-            | Op::BallotExclusiveBitCount
-            | Op::BallotFindLsb
-            | Op::BallotFindMsb
-            | Op::Inclusive(Fold::Add | Fold::Mul)
-            | Op::Reduce(Fold::Xor)
-    )
+        Op::InverseBallot | Op::BallotBitExtract | Op::Inclusive(Fold::Add | Fold::Mul) | Op::Reduce(Fold::Xor)
+    );
+    others || counts_lanes(op)
 }
 
 #[cfg(test)]

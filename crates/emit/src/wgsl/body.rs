@@ -9,14 +9,14 @@ use tangle_program::tree::{
     Arg, Arm, Atomic, Block, Direction, Expr, Function, Label, Loop, LoopKind, Stmt, SubgroupCall, Test, VarId,
     walk_block,
 };
-use tangle_program::types::{Scalar, Shape, Type};
+use tangle_program::types::{Scalar, Type};
 
 use super::share::contains_return;
 use super::spelling::{self, TypeName, Wave};
 use crate::glsl::precedence::Context;
 use crate::glsl::shader::{parts, words_of};
-use crate::plan::{Declared, entry_words, is_sliced};
-use crate::printer::{NOTHING, Printer, put, put_line};
+use crate::plan::{Declared, entry_words};
+use crate::printer::{NOTHING, Printer, indexed_member, put, put_line};
 
 /// Prints the statements of one function.
 pub(super) struct Body<'p, 'a> {
@@ -226,17 +226,13 @@ impl<'p, 'a> Body<'p, 'a> {
         }
     }
 
-    fn index_context(&self, array: u32) -> Context {
-        if has_slice(self.printer.case, array) { Context::Right(BinaryOp::Add) } else { Context::Open }
-    }
-
     fn atomic(&mut self, atomic: &'a Atomic) {
         if let Some(dest) = atomic.dest {
             self.assigned(dest);
         }
         put!(self.printer, "{}(&", spelling::atomic(atomic.op).unwrap_or(NOTHING));
         self.element_of(atomic.array);
-        self.expr(&atomic.index, self.index_context(atomic.array));
+        self.expr(&atomic.index, Context::of_index(self.printer.case, atomic.array));
         self.put("], ");
         self.item(&atomic.value, true);
         self.put(");");
@@ -557,7 +553,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 let atomic = is_atomic(self.printer.case, load.array);
                 self.put(if atomic { "atomicLoad(&" } else { "" });
                 self.element_of(load.array);
-                self.expr(&load.index, self.index_context(load.array));
+                self.expr(&load.index, Context::of_index(self.printer.case, load.array));
                 self.put(if atomic { "])" } else { "]" });
             }
             // Not in WGSL ([`super::lacks`]).
@@ -635,9 +631,9 @@ impl<'p, 'a> Body<'p, 'a> {
 
     /// `[index]`, or the name of a struct's member.
     fn index(&mut self, of: Option<Type>, index: &Expr) {
-        match (of.map(|ty| ty.shape), index) {
-            (Some(Shape::Struct(_)), Expr::Uint(member)) => put!(self.printer, ".m{member}"),
-            _ => {
+        match indexed_member(of, index) {
+            Some(name) => put!(self.printer, ".{name}"),
+            None => {
                 self.put("[");
                 self.expr(index, Context::Open);
                 self.put("]");
@@ -686,9 +682,4 @@ pub(super) fn is_atomic(case: &Case, array: u32) -> bool {
         });
     }
     found
-}
-
-/// True if a slice of an array stands before an index.
-fn has_slice(case: &Case, array: u32) -> bool {
-    case.program.shared.get(array as usize).is_some_and(|array| is_sliced(case, array))
 }

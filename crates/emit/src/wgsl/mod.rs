@@ -29,7 +29,7 @@ use tangle_program::types::{Scalar, Type};
 use crate::glsl::precedence::Context;
 use crate::plan::{Helper, Plan, Uses, plan};
 use crate::printed::Printed;
-use crate::printer::{Dialect, NOTHING, Printer, put, put_line};
+use crate::printer::{Dialect, NOTHING, Printer, member_name, put, put_line, record_words};
 use body::{Body, is_atomic};
 pub use share::{fitted, lacks};
 use spelling::TypeName;
@@ -145,7 +145,7 @@ impl<'a> Printer<'a> {
 
     fn wgsl_structure(&mut self, ty: Type) {
         let Some((member, count)) = ty.indexed() else { return };
-        let members: Vec<String> = (0..count).map(|k| format!("m{k}: {}", TypeName(member))).collect();
+        let members: Vec<String> = (0..count).map(|k| format!("{}: {}", member_name(k), TypeName(member))).collect();
         put_line!(self, "struct {} {{ {} }}", TypeName(ty), members.join(", "));
     }
 
@@ -338,17 +338,7 @@ impl<'a> Printer<'a> {
         put_line!(self, "let entry_mask = subgroupBallot(true);");
         put_line!(self, "let entry_token = subgroupBroadcastFirst(localIndex);");
         put_line!(self, "let map_base = invocation * {}u;", interface::MAP_WORDS);
-        let record: [&str; interface::MAP_WORDS - 1] = [
-            "lane",
-            "subgroup_size",
-            "subgroupId",
-            "numSubgroups",
-            "entry_token",
-            "entry_mask.x",
-            "entry_mask.y",
-            "entry_mask.z",
-            "entry_mask.w",
-        ];
+        let record = record_words(&["subgroupId", "numSubgroups"], &[]);
         for (i, word) in record.iter().enumerate() {
             put_line!(self, "map_words[map_base + {i}u] = {word};");
         }

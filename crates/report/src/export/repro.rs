@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use tangle_analysis::cost::log_stride;
-use tangle_features::{Member, Needs, Vulkan};
+use tangle_features::{Member, Needs, StageFlags, Vulkan};
 use tangle_oracle::relation::{Relation, ShownWord};
 use tangle_program::case::{Case, Items, Launch, Stage, SubgroupSize, Tier, Workgroups};
 use tangle_program::memory::buffer_bytes;
@@ -161,15 +161,14 @@ fn constants(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) ->
 fn launched(source: &Source<'_>) -> Vec<(&'static str, String, &'static str)> {
     let entry_point = &source.case.entry_point;
     let stage = entry_point.stage;
-    let (bit, pipeline_stage) = vulkan_bits(stage);
+    let flags = StageFlags::of(stage);
     let words = |number: u32| format!("{number}u");
     let mut all = Vec::new();
     let mut define = |name, value, note| all.push((name, value, note));
-    define("STAGE", format!("{bit:#x}"), "VkShaderStageFlagBits");
+    define("STAGE", format!("{:#x}", flags.shader.as_raw()), "VkShaderStageFlagBits");
     define("STAGE_NAME", string(&stage.name().replace('_', " ")), "");
-    define("PIPELINE_STAGE", format!("{pipeline_stage:#x}"), "VkPipelineStageFlagBits");
-    // A vertex shader reads where the corners are.
-    let buffer_stages = if stage == Stage::Fragment { bit | vulkan_bits(Stage::Vertex).0 } else { bit };
+    define("PIPELINE_STAGE", format!("{:#x}", flags.pipeline.as_raw()), "VkPipelineStageFlagBits");
+    let buffer_stages = StageFlags::with_buffers(stage).shader.as_raw();
     define("BUFFER_STAGES", format!("{buffer_stages:#x}"), "that see the buffers");
     let is_compute = stage == Stage::Compute;
     define("QUEUE", if is_compute { "VK_QUEUE_COMPUTE_BIT" } else { "VK_QUEUE_GRAPHICS_BIT" }.into(), "");
@@ -228,20 +227,6 @@ fn launched(source: &Source<'_>) -> Vec<(&'static str, String, &'static str)> {
     all
 }
 
-/// `VkShaderStageFlagBits` and `VkPipelineStageFlagBits` of a stage.
-const fn vulkan_bits(stage: Stage) -> (u32, u32) {
-    match stage {
-        Stage::Compute => (0x20, 0x800),
-        Stage::Task => (0x40, 0x80000),
-        Stage::Mesh => (0x80, 0x0010_0000),
-        Stage::Fragment => (0x10, 0x80),
-        Stage::Vertex => (0x1, 0x8),
-        Stage::TessellationControl => (0x2, 0x10),
-        Stage::TessellationEvaluation => (0x4, 0x20),
-        Stage::Geometry => (0x8, 0x40),
-    }
-}
-
 fn flag(value: bool) -> String {
     u32::from(value).to_string()
 }
@@ -271,7 +256,7 @@ fn data(source: &Source<'_>, expected: Option<&Expected>) -> String {
         let mut first = 0;
         text.push_str("static const struct module beside[BESIDE + 1] = {\n");
         for (stage, words) in source.beside {
-            let _ = writeln!(text, "    {{{:#x}, {first}, {}}},", vulkan_bits(*stage).0, words.len());
+            let _ = writeln!(text, "    {{{:#x}, {first}, {}}},", StageFlags::of(*stage).shader.as_raw(), words.len());
             first += words.len();
         }
         text.push_str("    {0, 0, 0},\n};\n");

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::select;
 use tangle_compilers::{Call, Failure};
+use tangle_files::module::instructions;
 use tangle_files::text::Line;
 use tangle_program::case::SpirvVersion;
 use tangle_program::variant::{FrontEnd, single_passes};
@@ -459,13 +460,9 @@ const AND_IS_OR: &str = "and-is-or";
 fn and_is_or(module: &mut [u32]) {
     const AND: u32 = 199;
     const OR: u32 = 197;
-    let mut at = 5;
-    while at < module.len() {
-        let word = module[at];
-        if word & 0xFFFF == AND {
-            module[at] = word & !0xFFFF | OR;
-        }
-        at += (word >> 16).max(1) as usize;
+    let found = instructions(module).flatten().filter(|instruction| instruction.opcode() == AND);
+    for at in found.map(|instruction| instruction.at).collect::<Vec<_>>() {
+        module[at] = module[at] & !0xFFFF | OR;
     }
 }
 

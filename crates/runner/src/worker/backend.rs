@@ -12,3 +12,8 @@ pub(super) trait Backend {
     /// Runs a job; calls `progress` before each stage.
     fn run(&mut self, job: &Job, progress: &mut dyn FnMut(Stage)) -> Outcome;
 }
+
+/// The outcome of a job before a device is open.
+pub(super) fn not_open() -> Outcome {
+    Outcome::WorkerLost { reason: "the worker has no open device".to_owned() }
+}

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use super::backend::Backend;
+use super::backend::{Backend, not_open};
 use crate::check;
 use crate::info::{ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, SubgroupInfo, Uuid};
 use crate::job::{Completed, Init, Job, Launch, LaunchOutput, Outcome, ReadBack, ReadBackMode, Stage, Times};
@@ -34,16 +34,12 @@ impl Backend for Null {
     fn run(&mut self, job: &Job, progress: &mut dyn FnMut(Stage)) -> Outcome {
         let begin = Instant::now();
         progress(Stage::Check);
-        let problems = check::problems(job);
-        if !problems.is_empty() {
-            return Outcome::Invalid { problems };
-        }
-        let missing = self.device.as_ref().map_or_else(Vec::new, |device| check::missing(job, device));
-        if !missing.is_empty() {
-            return Outcome::Unsupported { missing };
+        let Some(device) = &self.device else { return not_open() };
+        if let Some(refusal) = check::refusal(job, device, Vec::new) {
+            return refusal;
         }
         progress(Stage::Pipeline);
-        let runs = self.device.as_ref().is_some_and(|device| device.mode == DriverMode::Execute);
+        let runs = device.mode == DriverMode::Execute;
         let launches = job.launches.iter().filter(|_| runs).map(unchanged).collect();
         let times = Times { total_us: begin.elapsed().as_micros() as u64, ..Times::default() };
         Outcome::Completed(Completed { launches, times })

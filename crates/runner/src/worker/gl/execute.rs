@@ -1,5 +1,6 @@
 //! One job, stage by stage.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use glow::HasContext as _;
@@ -65,21 +66,16 @@ impl Session {
     pub(super) fn run(&mut self, job: &Job, announce: &mut dyn FnMut(Stage)) -> Outcome {
         let begin = Instant::now();
         let mut progress = Progress::begin(announce);
-        let problems = check::problems(job);
-        if !problems.is_empty() {
-            return Outcome::Invalid { problems };
-        }
-        let mut missing = check::missing(job, &self.info);
-        let module = match (&job.source, &self.info.opengl) {
+        let mut module = Cow::from(job.spirv.as_slice());
+        let lacks = || match (&job.source, &self.info.opengl) {
             (None, Some(context)) => {
-                let module = module::fitted(&job.spirv, context);
-                missing.extend(module::missing(&module, context));
-                module
+                module = module::fitted(&job.spirv, context);
+                module::missing(&module, context)
             }
-            _ => job.spirv.as_slice().into(),
+            _ => Vec::new(),
         };
-        if !missing.is_empty() {
-            return Outcome::Unsupported { missing };
+        if let Some(refusal) = check::refusal(job, &self.info, lacks) {
+            return refusal;
         }
         let mut completed = Completed::default();
         match self.execute(job, &module, &mut completed, &mut progress) {

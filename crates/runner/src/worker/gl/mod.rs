@@ -18,7 +18,7 @@ mod program;
 
 use crate::info::{DeviceInfo, DriverMode};
 use crate::job::{Job, Outcome, Stage};
-use crate::worker::backend::Backend;
+use crate::worker::backend::{Backend, not_open};
 use context::{Context, Egl};
 use failure::{Failure, check};
 use program::TakesModules;
@@ -113,7 +113,7 @@ impl Backend for Gl {
     fn run(&mut self, job: &Job, progress: &mut dyn FnMut(Stage)) -> Outcome {
         match self.open.and_then(|index| self.sessions.get_mut(index)) {
             Some(session) => session.run(job, progress),
-            None => Outcome::WorkerLost { reason: "the worker has no open device".to_owned() },
+            None => not_open(),
         }
     }
 }

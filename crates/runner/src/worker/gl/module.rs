@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::info::{OpenGlInfo, Subgroups};
 use crate::spirv::text;
+use tangle_files::module::instructions;
 
 /// Operation codes, storage classes, execution modes and masks (SPIR-V 1.3 §3).
 mod code {
@@ -72,14 +73,16 @@ pub(super) fn fitted<'a>(words: &'a [u32], context: &OpenGlInfo) -> Cow<'a, [u32
         return words.into();
     }
     let structures: BTreeSet<u32> = instructions(words)
-        .filter_map(|(_, operation, operands)| match (operation, operands) {
+        .flatten()
+        .filter_map(|instruction| match (instruction.opcode(), instruction.operands()) {
             (code::TYPE_POINTER, &[_, code::STORAGE_BUFFER, ty]) => Some(ty),
             _ => None,
         })
         .collect();
     let mut fitted = words.to_vec();
-    for (at, operation, operands) in instructions(words) {
-        match (operation, operands) {
+    for instruction in instructions(words).flatten() {
+        let at = instruction.at;
+        match (instruction.opcode(), instruction.operands()) {
             (code::TYPE_POINTER, &[_, code::STORAGE_BUFFER, _]) => fitted[at + 2] = code::UNIFORM,
             (code::VARIABLE, &[_, _, code::STORAGE_BUFFER, ..]) => fitted[at + 3] = code::UNIFORM,
             (code::DECORATE, &[target, code::BLOCK]) if structures.contains(&target) => {
@@ -89,19 +92,6 @@ pub(super) fn fitted<'a>(words: &'a [u32], context: &OpenGlInfo) -> Cow<'a, [u32
         }
     }
     fitted.into()
-}
-
-/// The instructions of a module: where each begins, its operation, its operands.
-fn instructions(words: &[u32]) -> impl Iterator<Item = (usize, u32, &[u32])> {
-    let mut at = 5;
-    std::iter::from_fn(move || {
-        let first = *words.get(at)?;
-        let length = (first >> 16) as usize;
-        let operands = words.get(at + 1..at + length)?;
-        let begin = at;
-        at += length;
-        Some((begin, first & 0xffff, operands))
-    })
 }
 
 /// What a context lacks for a module; empty if it takes it. The module is one ([`crate::spirv::inspect`]).
@@ -120,8 +110,8 @@ pub(super) fn missing(words: &[u32], context: &OpenGlInfo) -> Vec<String> {
         lacks(format!("SPIR-V {}.{} (not in OpenGL)", version >> 16 & 0xff, version >> 8 & 0xff));
     }
     let has_extension = |name: &str| context.spirv_extensions.iter().any(|extension| extension == name);
-    for (_, operation, operands) in instructions(words) {
-        match (operation, operands) {
+    for instruction in instructions(words).flatten() {
+        match (instruction.opcode(), instruction.operands()) {
             (code::CAPABILITY, &[capability]) => match CAPABILITIES.iter().find(|(number, _)| *number == capability) {
                 None => lacks(format!("capability {capability} of a module (not in OpenGL)")),
                 Some((_, Some(extension))) if !context.extensions.iter().any(|name| name == extension) => {
@@ -144,7 +134,7 @@ pub(super) fn missing(words: &[u32], context: &OpenGlInfo) -> Vec<String> {
             (code::EXECUTION_MODE | code::EXECUTION_MODE_ID, &[_, code::LOCAL_SIZE_ID, ..]) => {
                 lacks("the LocalSizeId execution mode (not in OpenGL)".to_owned());
             }
-            (code::EXECUTION_MODE_ID | code::DECORATE_ID | code::MODULE_PROCESSED, _) => {
+            (operation @ (code::EXECUTION_MODE_ID | code::DECORATE_ID | code::MODULE_PROCESSED), _) => {
                 lacks(format!("instruction {operation} of a module (not in OpenGL)"));
             }
             (code::LOOP_MERGE, &[_, _, control, ..]) if control & code::DEPENDENCIES != 0 => {

@@ -10,8 +10,9 @@ use super::layout::{Layout, descriptor_type};
 use super::memory::{Addressing, Memory, Placement};
 use super::texels::Texels;
 use crate::info::DeviceType;
-use crate::job::{Buffer, BufferKind, Launch, LaunchOutput, ReadBack, ReadBackMode, ShaderStage, Stage, Times};
+use crate::job::{Buffer, BufferKind, Launch, LaunchOutput, ReadBack, ReadBackMode, Stage, Times};
 use crate::worker::progress::{Progress, micros};
+use tangle_features::StageFlags;
 
 /// Queue, commands and memory, kept from launch to launch.
 pub(super) struct Dispatcher {
@@ -115,7 +116,7 @@ impl Dispatcher {
             }
         }
         let placement = self.memory.placement();
-        let shader = Side { stage: pipeline_stage(work.layout.stage), ..SHADER };
+        let shader = Side { stage: StageFlags::with_buffers(work.layout.stage).pipeline, ..SHADER };
         if placement == Placement::Staged && texels.has_images(launch) {
             barrier(device, commands, FILLED, FETCH);
         }
@@ -266,22 +267,6 @@ struct Side {
 
 /// Copies and fills that write.
 const FILLED: Side = Side { stage: vk::PipelineStageFlags::TRANSFER, access: vk::AccessFlags::TRANSFER_WRITE };
-/// The stage of a pipeline.
-const fn pipeline_stage(stage: ShaderStage) -> vk::PipelineStageFlags {
-    match stage {
-        ShaderStage::Compute => vk::PipelineStageFlags::COMPUTE_SHADER,
-        ShaderStage::Task => vk::PipelineStageFlags::TASK_SHADER_EXT,
-        ShaderStage::Mesh => vk::PipelineStageFlags::MESH_SHADER_EXT,
-        ShaderStage::Vertex => vk::PipelineStageFlags::VERTEX_SHADER,
-        ShaderStage::TessellationControl => vk::PipelineStageFlags::TESSELLATION_CONTROL_SHADER,
-        ShaderStage::TessellationEvaluation => vk::PipelineStageFlags::TESSELLATION_EVALUATION_SHADER,
-        ShaderStage::Geometry => vk::PipelineStageFlags::GEOMETRY_SHADER,
-        ShaderStage::Fragment => vk::PipelineStageFlags::from_raw(
-            vk::PipelineStageFlags::VERTEX_SHADER.as_raw() | vk::PipelineStageFlags::FRAGMENT_SHADER.as_raw(),
-        ),
-    }
-}
-
 /// A compute shader, which reads and writes; another stage does so in its own.
 const SHADER: Side = Side {
     stage: vk::PipelineStageFlags::COMPUTE_SHADER,

@@ -7,12 +7,12 @@ use ash::vk;
 use super::dispatch::Work;
 use super::failure::{Failure, InCall, result_name};
 use super::graphics::Graphics;
-use super::layout::stage_flag;
 use super::session::Session;
 use super::texels;
 use crate::check;
 use crate::job::{Completed, Job, Optimisation, Outcome, Pipeline, Shortage, Stage};
 use crate::worker::progress::{Progress, micros};
+use tangle_features::StageFlags;
 use tangle_files::text::Lines;
 
 /// Objects that belong to one job.
@@ -28,14 +28,9 @@ impl Session {
     pub(super) fn run(&mut self, job: &Job, announce: &mut dyn FnMut(Stage)) -> Outcome {
         let begin = Instant::now();
         let mut progress = Progress::begin(announce);
-        let problems = check::problems(job);
-        if !problems.is_empty() {
-            return Outcome::Invalid { problems };
-        }
-        let mut missing = check::missing(job, &self.info);
-        missing.extend(texels::missing(&self.instance, self.physical, job));
-        if !missing.is_empty() {
-            return Outcome::Unsupported { missing };
+        let lacks = || texels::missing(&self.instance, self.physical, job);
+        if let Some(refusal) = check::refusal(job, &self.info, lacks) {
+            return refusal;
         }
         let mut objects = Objects::default();
         let mut completed = Completed::default();
@@ -105,7 +100,7 @@ impl Session {
             .required_subgroup_size(job.required_subgroup_size.unwrap_or(0));
         let mut stage = vk::PipelineShaderStageCreateInfo::default()
             .flags(stage_flags(job))
-            .stage(stage_flag(job.pipeline.stage()))
+            .stage(StageFlags::of(job.pipeline.stage()).shader)
             .module(modules[0])
             .name(c"main")
             .specialization_info(&specialization);
@@ -128,7 +123,10 @@ impl Session {
         }
         let beside = job.pipeline.beside();
         let others = beside.iter().zip(&modules[1..]).map(|((stage, _), module)| {
-            vk::PipelineShaderStageCreateInfo::default().stage(stage_flag(*stage)).module(*module).name(c"main")
+            vk::PipelineShaderStageCreateInfo::default()
+                .stage(StageFlags::of(*stage).shader)
+                .module(*module)
+                .name(c"main")
         });
         let stages: Vec<_> = others.chain([stage]).collect();
         // Only the first job of this kind finds none.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ffi::{CStr, CString, c_void};
 
 use ash::vk::{self, TaggedStructure as _};
-use tangle_features::{FeatureSet, Member, Origin, TABLE, Vulkan};
+use tangle_features::{FeatureSet, Member, Origin, StageFlags, TABLE, Vulkan};
 
 /// What a device can be asked about: its version and its extensions.
 pub(super) struct Available {
@@ -78,7 +78,7 @@ pub(super) fn query(
     let has = |vulkan: Vulkan| match vulkan {
         Vulkan::Member(member) => chain.get(member),
         Vulkan::Operation(bit) => in_compute && subgroup.supported_operations.as_raw() & bit != 0,
-        Vulkan::Stage(bit) => subgroup.supported_stages.as_raw() & bit != 0,
+        Vulkan::Stage(stage) => subgroup.supported_stages.contains(StageFlags::of(stage).shader),
         Vulkan::Extension(name) => available.has(name),
     };
     let features: FeatureSet = TABLE.iter().filter(|row| has(row.vulkan)).map(|row| row.feature).collect();

@@ -9,6 +9,7 @@ use ash::vk;
 use super::failure::{Failure, InCall};
 use super::layout::Layout;
 use crate::job::{Launch, Pipeline};
+use tangle_features::StageFlags;
 
 /// What graphics jobs share: made for the first of them.
 pub(super) struct Graphics {
@@ -137,7 +138,7 @@ pub(super) fn record(
     launch: &Launch,
 ) {
     const POINT: vk::PipelineBindPoint = vk::PipelineBindPoint::GRAPHICS;
-    let stages = super::layout::stage_flag(layout.stage);
+    let stages = StageFlags::of(layout.stage).shader;
     let begin_info = vk::RenderPassBeginInfo::default()
         .render_pass(draw.render_pass)
         .framebuffer(draw.framebuffer)

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use ash::vk;
+use tangle_features::StageFlags;
 
 use super::failure::{Failure, InCall};
 use crate::info::DriverMode;
@@ -28,30 +29,6 @@ impl Signature {
                 .filter_map(|buffer| Some((buffer.binding, descriptor_type(buffer.kind)?)))
                 .collect(),
         }
-    }
-}
-
-/// The bit of a stage.
-pub(super) const fn stage_flag(stage: ShaderStage) -> vk::ShaderStageFlags {
-    match stage {
-        ShaderStage::Compute => vk::ShaderStageFlags::COMPUTE,
-        ShaderStage::Task => vk::ShaderStageFlags::TASK_EXT,
-        ShaderStage::Mesh => vk::ShaderStageFlags::MESH_EXT,
-        ShaderStage::Fragment => vk::ShaderStageFlags::FRAGMENT,
-        ShaderStage::Vertex => vk::ShaderStageFlags::VERTEX,
-        ShaderStage::TessellationControl => vk::ShaderStageFlags::TESSELLATION_CONTROL,
-        ShaderStage::TessellationEvaluation => vk::ShaderStageFlags::TESSELLATION_EVALUATION,
-        ShaderStage::Geometry => vk::ShaderStageFlags::GEOMETRY,
-    }
-}
-
-/// The stages that see the buffers of a job of this stage: a vertex shader reads where its vertices are.
-const fn buffer_stages(stage: ShaderStage) -> vk::ShaderStageFlags {
-    match stage {
-        ShaderStage::Fragment => vk::ShaderStageFlags::from_raw(
-            vk::ShaderStageFlags::FRAGMENT.as_raw() | vk::ShaderStageFlags::VERTEX.as_raw(),
-        ),
-        other => stage_flag(other),
     }
 }
 
@@ -105,11 +82,11 @@ impl Layouts {
 }
 
 fn create(device: &ash::Device, signature: &Signature, mode: DriverMode) -> Result<Layout, Failure> {
-    let stage_flags = stage_flag(signature.stage);
+    let stage_flags = StageFlags::of(signature.stage).shader;
     let bindings: Vec<_> = signature
         .bindings
         .chunk_by(|one, next| one.0 == next.0)
-        .map(|array| layout_binding(array, buffer_stages(signature.stage)))
+        .map(|array| layout_binding(array, StageFlags::with_buffers(signature.stage).shader))
         .collect();
     let create_info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
     // SAFETY: the bindings are alive, of core types, and the elements of one binding stand together (check.rs).

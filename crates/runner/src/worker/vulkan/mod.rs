@@ -28,7 +28,7 @@ mod texels;
 
 use crate::info::{DeviceInfo, DriverMode};
 use crate::job::{Job, Outcome, Stage};
-use crate::worker::backend::Backend;
+use crate::worker::backend::{Backend, not_open};
 use instance::Instance;
 use session::Session;
 
@@ -58,7 +58,7 @@ impl Backend for Vulkan {
     fn run(&mut self, job: &Job, progress: &mut dyn FnMut(Stage)) -> Outcome {
         match &mut self.session {
             Some(session) => session.run(job, progress),
-            None => Outcome::WorkerLost { reason: "the worker has no open device".to_owned() },
+            None => not_open(),
         }
     }
 }
