@@ -27,7 +27,7 @@ impl<'a> Printer<'a> {
         }
         let mut named: Vec<&str> = Vec::new();
         for category in Category::ALL {
-            let extension = spelling::extension(category, self.dialect);
+            let Some(extension) = spelling::extension(category, self.dialect) else { continue };
             // Categories share extensions.
             if uses.has_category(category) && !named.contains(&extension) {
                 put_line!(self, "#extension {extension} : require");
