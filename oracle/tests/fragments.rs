@@ -311,6 +311,47 @@ fn derivatives_stand_in_control_flow_that_is_uniform_in_the_triangle() {
     assert_eq!(validate(&compute).expect_err("there are no quads").reason, refused);
 }
 
+/// Rule H11. Two triangles over one quad: of the first, all of it; of the second, its left column.
+#[test]
+fn flat_inputs_are_those_of_the_triangle() {
+    let triangles = vec![[[0, 0], [4, 0], [0, 4]], [[0, 0], [2, 0], [0, 4]]];
+    let with = |flats: Vec<Vec<u32>>, body: Vec<Stmt>| {
+        let mut case = main_of(body);
+        case.data.flats = flats;
+        fragments_of(case, [2, 2], triangles.clone())
+    };
+    let body = || vec![log(A, [Expr::Flat(0), Expr::Flat(1)])];
+    let logs = |first: &str, second: &str| {
+        let of = |[first_place, places]: [usize; 2], text: &str| {
+            (first_place..first_place + places).map(|k| format!("{k}: 1 {text}")).collect::<Vec<_>>()
+        };
+        let [whole, above, below] = [[0, 4], [4, 2], [6, 1]];
+        [of(whole, first), of(above, second), of(below, second)].concat().join(", ")
+    };
+    let case = with(vec![vec![7, 9], vec![0x10, 0x20]], body());
+    assert_eq!(expected(&case, 4), logs("7 10", "9 20"));
+    // One word for both.
+    let case = with(vec![vec![7, 9], vec![0x10]], body());
+    assert_eq!(expected(&case, 4), logs("7 10", "9 10"));
+    // What the vertices of the first triangle give, each behind its corner.
+    let vertices = case.vertices();
+    assert_eq!(vertices.len(), 6 * 4);
+    let flats: Vec<[u32; 2]> = vertices.chunks(4).take(3).map(|vertex| [vertex[2], vertex[3]]).collect();
+    assert_eq!(flats, [[7, 0x10], [!7, !0x10], [8, 0x11]]);
+    // A helper has them, too.
+    let across = op(SubgroupOp::QuadSwapHorizontal, [Expr::Flat(0)]);
+    let case = with(vec![vec![7, 9]], vec![log(A, [across])]);
+    assert_eq!(expected(&case, 4), logs("7", "9"));
+}
+
+#[test]
+fn flat_inputs_are_of_fragment_shaders() {
+    let mut case = main_of([log(A, [Expr::Flat(0)])]);
+    assert_eq!(validate(&case).expect_err("there is none").reason, "there are only 0");
+    case.data.flats = vec![vec![7]];
+    assert_eq!(validate(&case).expect_err("it is compute").reason, "only fragment shaders have flat inputs");
+}
+
 #[test]
 fn who_is_a_helper_changes() {
     let helper = || number(Expr::Builtin(Builtin::Helper));

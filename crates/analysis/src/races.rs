@@ -168,7 +168,7 @@ impl Group {
             return true;
         }
         match expr {
-            Expr::Builtin(Builtin::LocalZ) => self == Group::Triangle,
+            Expr::Builtin(Builtin::LocalZ) | Expr::Flat(_) => self == Group::Triangle,
             Expr::Binary(BinaryOp::And | BinaryOp::Or, ..) => false,
             Expr::Unary(..) | Expr::Binary(..) | Expr::Cast(..) | Expr::Intrinsic(..) => {
                 expr.operands().all(|operand| self.agrees_on(operand))

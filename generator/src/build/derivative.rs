@@ -87,7 +87,8 @@ impl Builder<'_> {
         let several = self.is_maximal() && self.entry_point.draw().is_some_and(|draw| draw.triangles.len() > 1);
         let bits = |word: Expr, mask: u32| bin(BinaryOp::Ne, bin(BinaryOp::BitAnd, word, uint(mask)), uint(0));
         if several && self.draw.percent(60) {
-            return Cond::new(bits(Expr::Builtin(Builtin::LocalZ), 1), Source::Local);
+            let triangle = self.flat(70).unwrap_or(Expr::Builtin(Builtin::LocalZ));
+            return Cond::new(bits(triangle, 1), Source::Local);
         }
         let word = self.constant_word();
         let mask = self.draw.pick(&[1, 2, 3]);

@@ -21,6 +21,8 @@ pub(super) enum Hook {
     IsHelper(fn(bool, bool) -> bool),
     /// The record of the lane map of a place, blank where there is no fragment.
     Record(fn(&mut [u32])),
+    /// The triangle and the vertex that flat inputs are taken from.
+    Flat(fn(u32) -> (u32, u32)),
     /// What a derivative gives to all lanes.
     Derivative(fn(&OpInfo, &Instance<'_>, &mut [u64])),
 }
@@ -143,6 +145,15 @@ faults! {
     FragmentLost => Hook::Record(|record| change(record, |record| if record[0] == 0 { record.fill(0) })),
     /// Helpers write records.
     HelperRecords => Hook::Record(|record| if !is_written(record) { record.fill(MAP_WRITTEN) }),
+    // Flat inputs.
+    /// Flat inputs are those of the last vertex of the triangle.
+    FlatOfLastVertex => Hook::Flat(|triangle| (triangle, 2)),
+    /// Flat inputs are those of the second vertex of the triangle.
+    FlatOfSecondVertex => Hook::Flat(|triangle| (triangle, 1)),
+    /// Flat inputs are those of the next triangle.
+    FlatOfNextTriangle => Hook::Flat(|triangle| (triangle + 1, 0)),
+    /// All triangles have the flat inputs of the first.
+    FlatOfFirstTriangle => Hook::Flat(|_| (0, 0)),
     // Derivatives.
     /// Derivatives have the other sign.
     DerivativeNegated => Hook::Derivative(|info, instance, out| {
@@ -203,6 +214,13 @@ impl Rules for PlantedFragment {
         match self.0.hook() {
             Hook::Helpers(change) => change(info, helpers),
             _ => helpers,
+        }
+    }
+
+    fn provoking_vertex(&mut self, triangle: u32) -> (u32, u32) {
+        match self.0.hook() {
+            Hook::Flat(taken) => taken(triangle),
+            _ => (triangle, 0),
         }
     }
 

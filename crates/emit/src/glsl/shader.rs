@@ -134,7 +134,7 @@ impl<'a> Printer<'a> {
     }
 
     fn local_size(&mut self) {
-        stage::interface(&self.case.entry_point).iter().for_each(|line| put_line!(self, "{line}"));
+        stage::interface(self.case).iter().for_each(|line| put_line!(self, "{line}"));
         let Launch::Workgroups(workgroups) = self.case.entry_point.launch else { return };
         let Workgroups { size: [x, y, z], default_size, derivative_group, .. } = workgroups;
         match default_size.filter(|_| !self.dialect.is_opengl()) {
