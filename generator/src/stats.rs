@@ -226,6 +226,8 @@ constructs! {
     SpecWorkgroup,
     /// Quads that the module says (`DerivativeGroupQuadsKHR`, `DerivativeGroupLinearKHR`).
     DerivativeGroup,
+    /// A flat input of a triangle, read.
+    FlatInput,
     /// A condition, selector or bound with a subgroup operation in it.
     SteeringOperation,
     /// A subgroup operation in an operand of another.
@@ -688,6 +690,7 @@ impl Counter<'_> {
                 self.count_if(load.is_of_peer(), Construct::PeerLoad);
                 self.count_if(load.scalar.size() < 32, Construct::NarrowLoad);
             }
+            Expr::Flat(_) => self.count(Construct::FlatInput),
             Expr::Resource(resource) => self.count(match resource.non_uniform {
                 true => Construct::NonUniformDescriptor,
                 false => Construct::UniformDescriptor,

@@ -3,7 +3,7 @@
 //! A profile gives the base weights. Each case then switches off a random part of the constructs and operations and boosts a few
 //! others ("swarm testing"): a program made of five things reaches combinations that a program made of sixty never does.
 
-use tangle_program::subgroup::TABLE;
+use tangle_program::subgroup::{Category, TABLE};
 use tangle_program::types::Scalar;
 
 use crate::draw::Draw;
@@ -135,7 +135,7 @@ impl Weights {
         perturb(draw, &mut self.rows.templates, 30);
         perturb(draw, &mut self.rows.arithmetic[1..], 20);
         perturb(draw, &mut self.rows.conditions[1..], 20);
-        perturb(draw, &mut self.ops, 30);
+        self.perturb_operations(draw);
         perturb(draw, &mut self.scalars[..2], 15);
         self.extend(draw);
         self.shared = match draw.below(10) {
@@ -157,6 +157,14 @@ impl Weights {
 }
 
 impl Weights {
+    /// The swarm of the operations that may stand anywhere.
+    fn perturb_operations(&mut self, draw: &mut Draw<'_>) {
+        let rows = || (0..TABLE.len()).filter(|&row| TABLE[row].category != Category::Derivative);
+        let mut chosen: Vec<u32> = rows().map(|row| self.ops[row]).collect();
+        perturb(draw, &mut chosen, 30);
+        rows().zip(chosen).for_each(|(row, weight)| self.ops[row] = weight);
+    }
+
     /// Half of the cases use more types: integers of all other sizes or of one, floats of all sizes or of 32 bits, or everything.
     fn extend(&mut self, draw: &mut Draw<'_>) {
         let kind = draw.below(16);

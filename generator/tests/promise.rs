@@ -245,6 +245,9 @@ fn every_operation_occurs_with_every_type() {
     for profile in [Profile::Default, Profile::Ops, Profile::Vectors] {
         let config = Config { profile, ..Config::default() };
         (0..8_000).for_each(|seed| stats.merge(&Stats::of(&from_seed(seed, &config))));
+        // Derivatives are of fragment shaders.
+        let config = Config { stage: Stage::Fragment, ..config };
+        (0..1_000).for_each(|seed| stats.merge(&Stats::of(&from_seed(seed, &config))));
     }
     for info in &TABLE {
         if !info.params.contains(&Param::Value) {
@@ -276,8 +279,8 @@ fn every_construct_occurs() {
             let mut stats = Stats::default();
             (0..1_500).for_each(|seed| stats.merge(&Stats::of(&from_seed(seed, &config))));
             let is_here = |construct: &&Construct| match construct {
-                // Only fragments are discarded.
-                Construct::Discard => false,
+                // Of fragment shaders.
+                Construct::Discard | Construct::FlatInput => false,
                 Construct::CarriedUniform => tier == Tier::Maximal,
                 _ => true,
             };
@@ -288,7 +291,9 @@ fn every_construct_occurs() {
         let config = Config { stage: Stage::Fragment, tier, ..Config::default() };
         let mut stats = Stats::default();
         (0..100).for_each(|seed| stats.merge(&Stats::of(&from_seed(seed, &config))));
-        assert!(stats.construct(Construct::Discard) > 0, "{}", tier.name());
+        for construct in [Construct::Discard, Construct::FlatInput] {
+            assert!(stats.construct(construct) > 0, "{}: {construct:?}", tier.name());
+        }
     }
 }
 

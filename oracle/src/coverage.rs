@@ -10,7 +10,7 @@ use std::ops::AddAssign;
 use serde::{Deserialize, Serialize};
 use tangle_analysis::context::{Context, Placed};
 use tangle_program::case::Stage;
-use tangle_program::subgroup::{Gives, OpInfo, SubgroupOp, TABLE};
+use tangle_program::subgroup::{Category, Gives, OpInfo, SubgroupOp, TABLE};
 use tangle_program::types::{Scalar, Type};
 
 use crate::predict::OpUse;
@@ -163,7 +163,7 @@ pub struct Exemption {
 }
 
 /// Every cell that may stay empty.
-pub static EXEMPTIONS: [Exemption; 2] = [
+pub static EXEMPTIONS: [Exemption; 3] = [
     Exemption {
         applies: |info| info.gives == Gives::Nothing,
         contexts: &[Context::LoopCondition, Context::DoWhileCondition, Context::ContinueConstruct, Context::Choice],
@@ -175,6 +175,23 @@ pub static EXEMPTIONS: [Exemption; 2] = [
         contexts: Context::ALL,
         never: Fill::Checked,
         reason: "a barrier has no result to compare",
+    },
+    Exemption {
+        applies: |info| info.category == Category::Derivative,
+        contexts: &[
+            Context::LoopBody,
+            Context::LoopCondition,
+            Context::DoWhileCondition,
+            Context::ContinueConstruct,
+            Context::AfterBreak,
+            Context::AfterContinue,
+            Context::SwitchCase,
+            Context::Fallthrough,
+            Context::Callee,
+            Context::Choice,
+        ],
+        never: Fill::Generated,
+        reason: "derivatives are statements of `main` where control flow is uniform in the triangle, some of them behind a condition",
     },
 ];
 
@@ -218,6 +235,8 @@ pub fn reachable(info: &OpInfo, context: Context) -> (Fill, Option<&'static str>
 /// How far the cell of an operation in a stage can get.
 pub fn reachable_in(info: &OpInfo, stage: Stage) -> Fill {
     match info.gives {
+        // Random programs have derivatives in fragment shaders only.
+        _ if info.category == Category::Derivative && stage != Stage::Fragment => Fill::Empty,
         // There is no memory of a workgroup to order.
         _ if info.op == SubgroupOp::MemoryBarrierShared && !stage.has_workgroups() => Fill::Empty,
         Gives::Nothing => Fill::Reached,

@@ -145,6 +145,7 @@ pub(crate) enum Node {
     Var(usize),
     Builtin(Builtin),
     Input(usize),
+    Flat(usize),
     Uniform(usize),
     Push(usize),
     Constant(usize),
@@ -235,6 +236,7 @@ impl Node {
             | Node::Var(_)
             | Node::Builtin(_)
             | Node::Input(_)
+            | Node::Flat(_)
             | Node::Uniform(_)
             | Node::Push(_)
             | Node::Constant(_) => false,
@@ -489,6 +491,7 @@ impl Lowering<'_> {
             }
             Expr::Builtin(builtin) => (Node::Builtin(*builtin), builtin.ty()),
             Expr::Input(k) => (Node::Input(*k as usize), Type::UINT),
+            Expr::Flat(k) => (Node::Flat(*k as usize), Type::UINT),
             Expr::Uniform(k) => (Node::Uniform(*k as usize), Type::UINT),
             Expr::Push(k) => (Node::Push(*k as usize), Type::UINT),
             Expr::Constant(k) => (Node::Constant(*k as usize), Type::UINT),

@@ -262,6 +262,12 @@ pub trait Rules {
         helpers
     }
 
+    /// The triangle and the vertex of it that give a fragment of this triangle its flat inputs. Vulkan, Flat Shading: "The output values assigned
+    /// are those of the _provoking vertex_ of the primitive." (docs/rules.md, rule H11)
+    fn provoking_vertex(&mut self, triangle: u32) -> (u32, u32) {
+        (triangle, 0)
+    }
+
     /// What `helperInvocationEXT()` gives: whether the lane is a helper now; `at_entry`: whether it was from the beginning.
     fn is_helper(&mut self, now: bool, _at_entry: bool) -> bool {
         now

@@ -17,7 +17,7 @@ use tangle_program::case::{Case, Draw, Launch, Stage, SubgroupSize, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Builtin, Discard, Expr, Stmt};
-use tangle_program::types::Scalar;
+use tangle_program::types::{Scalar, Type};
 
 const A: u32 = 1;
 const B: u32 = 2;
@@ -194,6 +194,162 @@ fn a_fragment_that_returns_from_a_function_goes_on() {
     // It is gone, and perhaps its helpers with it.
     let ended = main_of([demoted(), back(), see(A), log(B, [across()])]);
     assert_eq!(expected(&both_quads(ended), 8), "2: 1 ? 2 5, 3: 1 ? 2 4, 6: 1 ? 2 7, 7: 1 ? 2 6");
+}
+
+/// A derivative of a number, kept in a variable.
+fn derive(var: u32, derivative: SubgroupOp, number: Expr) -> Stmt {
+    set(var, op(derivative, [Expr::Cast(Scalar::Float, Box::new(number))]))
+}
+
+/// A draw of a program whose variables are floats.
+fn of_floats(tier: Tier, size: [u32; 2], triangle: [[u32; 2]; 3], body: impl Into<Vec<Stmt>>) -> Case {
+    let mut case = Case { tier, ..main_of(body) };
+    case.program.functions[0].locals.iter_mut().for_each(|local| local.ty = Type::scalar(Scalar::Float));
+    fragments_of(case, size, vec![triangle])
+}
+
+/// What is logged of a number.
+fn float(number: u8) -> String {
+    format!("{:x}", f32::from(number).to_bits())
+}
+
+/// Lane by lane 0, 1, 4 and 9.
+fn square() -> Expr {
+    let small = || bin(lane(), BinaryOp::BitAnd, uint(3));
+    bin(small(), BinaryOp::Mul, small())
+}
+
+/// Rules H8 and H9.
+#[test]
+fn derivatives_are_differences_across_the_quad() {
+    let plane = || bin(lane(), BinaryOp::Mul, uint(3));
+    for (derivative, number, want) in [
+        (SubgroupOp::DFdxFine, square(), Some([1, 1, 5, 5])),
+        (SubgroupOp::DFdyFine, square(), Some([4, 8, 4, 8])),
+        (SubgroupOp::FwidthFine, square(), Some([5, 9, 9, 13])),
+        // Which row or column it is of is open.
+        (SubgroupOp::DFdxCoarse, square(), None),
+        (SubgroupOp::DFdyCoarse, square(), None),
+        (SubgroupOp::FwidthCoarse, square(), None),
+        (SubgroupOp::DFdx, square(), None),
+        (SubgroupOp::DFdy, square(), None),
+        (SubgroupOp::Fwidth, square(), None),
+        (SubgroupOp::DFdxCoarse, plane(), Some([3; 4])),
+        (SubgroupOp::DFdyCoarse, plane(), Some([6; 4])),
+        (SubgroupOp::FwidthCoarse, plane(), Some([9; 4])),
+        (SubgroupOp::DFdx, plane(), Some([3; 4])),
+        (SubgroupOp::DFdy, plane(), Some([6; 4])),
+        (SubgroupOp::Fwidth, plane(), Some([9; 4])),
+    ] {
+        let text = |k: usize| want.map_or("?".to_owned(), |numbers| float(numbers[k]));
+        let want: Vec<String> = (0..4).map(|k| format!("{k}: 1 {}", text(k))).collect();
+        for tier in Tier::ALL {
+            let body = [derive(0, derivative, number.clone()), log(A, [Expr::Var(0)])];
+            let case = of_floats(tier, [2, 2], [[0, 0], [4, 0], [0, 4]], body);
+            // In a larger subgroup, too, whoever else is there.
+            for size in [4, 8] {
+                assert_eq!(expected(&case, size), want.join(", "), "{derivative:?} {tier:?} {size}");
+            }
+        }
+    }
+}
+
+/// Helpers take part at every tier, those that were demoted, too.
+#[test]
+fn derivatives_are_of_helpers_too() {
+    let [one, four, five, eight] = [1, 4, 5, 8].map(float);
+    let derived = || {
+        let both = [derive(0, SubgroupOp::DFdxFine, square()), derive(1, SubgroupOp::DFdyFine, square())];
+        both.into_iter().chain([log(A, [Expr::Var(0), Expr::Var(1)])])
+    };
+    for tier in Tier::ALL {
+        let thin = of_floats(tier, [1, 2], [[0, 0], [2, 0], [0, 4]], Vec::from_iter(derived()));
+        assert_eq!(expected(&thin, 4), format!("0: 1 {one} {four}, 2: 1 {five} {four}"));
+        let demoted = when(bin(lane(), BinaryOp::Eq, uint(1)), [Stmt::Discard(Discard::Demote)]);
+        let body = Vec::from_iter([demoted].into_iter().chain(derived()));
+        let left = format!("0: 1 {one} {four}, 2: 1 {five} {four}, 3: 1 {five} {eight}");
+        assert_eq!(expected(&of_floats(tier, [2, 2], [[0, 0], [4, 0], [0, 4]], body), 4), left);
+    }
+}
+
+/// Rule H10: where the invocations of a triangle may not be together, the behaviour of a derivative is undefined.
+#[test]
+fn derivatives_stand_in_control_flow_that_is_uniform_in_the_triangle() {
+    let derived = || derive(0, SubgroupOp::DFdx, lane());
+    let odd = |x: Expr| bin(bin(x, BinaryOp::BitAnd, uint(1)), BinaryOp::Ne, uint(0));
+    let triangle = || Expr::Builtin(Builtin::LocalZ);
+    let one = vec![[[0, 0], [4, 0], [0, 4]]];
+    let two = vec![one[0]; 2];
+    let check = |tier, triangles: &[[[u32; 2]; 3]], body: Vec<Stmt>| {
+        let mut case = Case { tier, ..main_of(body) };
+        case.program.functions[0].locals.iter_mut().for_each(|local| local.ty = Type::scalar(Scalar::Float));
+        case.entry_point.stage = Stage::Fragment;
+        let triangles = triangles.to_vec();
+        case.entry_point.launch = Launch::Draw(Draw { width: 2, height: 2, triangles, full_quads: false });
+        validate(&case).map_err(|invalid| invalid.reason)
+    };
+    let apart = Err("a derivative where control flow may not be uniform in its triangle or quad".to_owned());
+    for tier in Tier::ALL {
+        let demoted = when(odd(lane()), [Stmt::Discard(Discard::Demote)]);
+        assert_eq!(check(tier, &one, vec![when(odd(lane()), [see(B)]), derived()]), Ok(()));
+        assert_eq!(check(tier, &one, vec![demoted, derived()]), Ok(()));
+        assert_eq!(check(tier, &one, vec![when(odd(triangle()), [derived()])]), Ok(()));
+        assert_eq!(check(tier, &one, vec![when(odd(lane()), [derived()])]), apart);
+        for how in [Stmt::Return(None), Stmt::Discard(Discard::Terminate)] {
+            assert_eq!(check(tier, &one, vec![when(odd(lane()), [how]), derived()]), apart);
+        }
+        let Stmt::Assign { var, value } = derived() else { unreachable!("it is an assignment") };
+        let chosen = Expr::Select(Box::new(odd(lane())), Box::new(value), Box::new(Expr::Float(Scalar::Float, 4)));
+        assert_eq!(check(tier, &one, vec![set(var, chosen)]), apart);
+        // Triangles that part come together again for certain at tier maximal alone.
+        let parted = check(tier, &two, vec![when(odd(triangle()), [derived()])]);
+        assert_eq!(parted, if tier == Tier::Maximal { Ok(()) } else { apart.clone() });
+    }
+    let mut compute = main_of([derived()]);
+    compute.program.functions[0].locals[0].ty = Type::scalar(Scalar::Float);
+    let refused = "a derivative in a shader that does not say how its invocations form quads";
+    assert_eq!(validate(&compute).expect_err("there are no quads").reason, refused);
+}
+
+/// Rule H11. Two triangles over one quad: of the first, all of it; of the second, its left column.
+#[test]
+fn flat_inputs_are_those_of_the_triangle() {
+    let triangles = vec![[[0, 0], [4, 0], [0, 4]], [[0, 0], [2, 0], [0, 4]]];
+    let with = |flats: Vec<Vec<u32>>, body: Vec<Stmt>| {
+        let mut case = main_of(body);
+        case.data.flats = flats;
+        fragments_of(case, [2, 2], triangles.clone())
+    };
+    let body = || vec![log(A, [Expr::Flat(0), Expr::Flat(1)])];
+    let logs = |first: &str, second: &str| {
+        let of = |[first_place, places]: [usize; 2], text: &str| {
+            (first_place..first_place + places).map(|k| format!("{k}: 1 {text}")).collect::<Vec<_>>()
+        };
+        let [whole, above, below] = [[0, 4], [4, 2], [6, 1]];
+        [of(whole, first), of(above, second), of(below, second)].concat().join(", ")
+    };
+    let case = with(vec![vec![7, 9], vec![0x10, 0x20]], body());
+    assert_eq!(expected(&case, 4), logs("7 10", "9 20"));
+    // One word for both.
+    let case = with(vec![vec![7, 9], vec![0x10]], body());
+    assert_eq!(expected(&case, 4), logs("7 10", "9 10"));
+    // What the vertices of the first triangle give, each behind its corner.
+    let vertices = case.vertices();
+    assert_eq!(vertices.len(), 6 * 4);
+    let flats: Vec<[u32; 2]> = vertices.chunks(4).take(3).map(|vertex| [vertex[2], vertex[3]]).collect();
+    assert_eq!(flats, [[7, 0x10], [!7, !0x10], [8, 0x11]]);
+    // A helper has them, too.
+    let across = op(SubgroupOp::QuadSwapHorizontal, [Expr::Flat(0)]);
+    let case = with(vec![vec![7, 9]], vec![log(A, [across])]);
+    assert_eq!(expected(&case, 4), logs("7", "9"));
+}
+
+#[test]
+fn flat_inputs_are_of_fragment_shaders() {
+    let mut case = main_of([log(A, [Expr::Flat(0)])]);
+    assert_eq!(validate(&case).expect_err("there is none").reason, "there are only 0");
+    case.data.flats = vec![vec![7]];
+    assert_eq!(validate(&case).expect_err("it is compute").reason, "only fragment shaders have flat inputs");
 }
 
 #[test]

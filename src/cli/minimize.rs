@@ -252,6 +252,9 @@ fn body(case: &Case) -> String {
     for (k, words) in case.data.inputs.iter().enumerate() {
         let _ = writeln!(text, "// input {k} of the invocations: {}", listed(words));
     }
+    for (k, words) in case.data.flats.iter().enumerate() {
+        let _ = writeln!(text, "// flat input {k} of the triangles: {}", listed(words));
+    }
     let constants: Vec<u32> = case.data.constants.iter().map(|constant| constant.value).collect();
     let data = &case.data;
     for (name, words) in [

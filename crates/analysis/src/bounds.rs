@@ -139,6 +139,9 @@ impl<'a> Scope<'a> {
             Expr::Var(var) => self.counters.get(*var as usize).copied().flatten().unwrap_or(Interval::all(scalar)),
             Expr::Builtin(builtin) => self.builtin(*builtin),
             Expr::Input(k) => self.input(*k as usize),
+            Expr::Flat(k) => {
+                self.data.flats.get(*k as usize).map_or(Interval::all(Scalar::Uint), |words| hull_of(words))
+            }
             Expr::Uniform(k) => word(&self.data.uniforms, *k),
             Expr::Push(k) => word(&self.data.push, *k),
             Expr::Constant(k) => self.constant(*k),
@@ -204,10 +207,7 @@ impl<'a> Scope<'a> {
         let (Some(cell), Some(words)) = (self.inputs.get(k), self.data.inputs.get(k)) else {
             return Interval::all(Scalar::Uint);
         };
-        *cell.get_or_init(|| {
-            let (lo, hi) = (words.iter().min(), words.iter().max());
-            lo.zip(hi).map_or(Interval::all(Scalar::Uint), |(&lo, &hi)| Interval::new(lo.into(), hi.into()))
-        })
+        *cell.get_or_init(|| hull_of(words))
     }
 
     /// Both of its values count, so that the module is in order with either.
@@ -239,6 +239,12 @@ impl<'a> Scope<'a> {
 
 fn as_integer(scalar: Scalar, bits: u64) -> i128 {
     if scalar.is_signed() { i128::from(scalar.extend(bits) as i64) } else { i128::from(bits) }
+}
+
+/// From the least to the greatest of these words.
+fn hull_of(words: &[u32]) -> Interval {
+    let (lo, hi) = (words.iter().min(), words.iter().max());
+    lo.zip(hi).map_or(Interval::all(Scalar::Uint), |(&lo, &hi)| Interval::new(lo.into(), hi.into()))
 }
 
 fn word(words: &[u32], k: u32) -> Interval {
@@ -467,6 +473,7 @@ mod tests {
             inputs: vec![vec![3, 9, 4]],
             uniforms: vec![7],
             constants: vec![SpecConstant { default: 9, value: 4 }],
+            flats: Vec::new(),
             ..Data::default()
         };
         let mut scope = Scope::unfinished(&function, &entry_point, &data);

@@ -19,6 +19,7 @@
 //! | `clamp(x, lo, hi)` | the larger bound, at most that of `x` | smallest |
 //! | `floor`, `ceil`, `trunc` | rounded up | 0 |
 //! | sum over `n` lanes | `n` times | same |
+//! | `dFdx`, `dFdy`; `fwidth` | 2 times; 4 times | same |
 //! | product over `n` lanes | power | `n` times |
 //! | a conversion from an integer | its range ([`crate::bounds`]) | 0 |
 //!
@@ -41,7 +42,7 @@ use crate::info::ExprInfo;
 use crate::interval::Interval;
 use tangle_program::case::SubgroupSize;
 use tangle_program::ops::{BinaryOp, Intrinsic};
-use tangle_program::subgroup::Gives;
+use tangle_program::subgroup::{Fold, Gives};
 use tangle_program::tree::{Expr, SubgroupCall};
 use tangle_program::types::Scalar;
 
@@ -91,6 +92,7 @@ impl Scope<'_> {
             | Expr::Uint(_)
             | Expr::Builtin(_)
             | Expr::Input(_)
+            | Expr::Flat(_)
             | Expr::Uniform(_)
             | Expr::Push(_)
             | Expr::Constant(_)
@@ -109,7 +111,8 @@ impl Scope<'_> {
             SubgroupSize::Default | SubgroupSize::Varying => MAX_SUBGROUP_SIZE,
         };
         // The identities of scans: zero, one, and infinities, which are undefined (`SubgroupOp::starts_infinite`).
-        Some(call.op.fold().map_or(value, |fold| value.folded(fold, call.cluster.unwrap_or(lanes))))
+        let folded = call.op.fold().map(|fold| value.folded(fold, call.cluster.unwrap_or(lanes)));
+        Some(folded.unwrap_or_else(|| value.folded(Fold::Add, call.op.terms())))
     }
 }
 
@@ -203,6 +206,8 @@ mod tests {
             (clustered(Fold::Mul, small(Scalar::Float16, 3), 4), both(81.0, 0)),
             (clustered(Fold::Add, half.clone(), 2), both(256.0, -2)),
             (op(SubgroupOp::AllEqual, &half), [None; 2]),
+            (op(SubgroupOp::DFdxFine, &float), both(32_768.0, -2)),
+            (op(SubgroupOp::Fwidth, &float), both(65_536.0, -2)),
         ] {
             assert_eq!(extents(&expr), want, "{expr:?}");
         }

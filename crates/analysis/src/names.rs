@@ -3,7 +3,7 @@
 //! Names are lower-case, which keeps them apart from most of GLSL's own (`subgroupAdd`, `findLSB`) and from the macros and blocks
 //! of the printer; the other words that have a meaning are listed here.
 
-/// The names that a printed shader uses for itself, besides `LOG0`, `SPEC0` and so on. A program must not use them.
+/// The names that a printed shader uses for itself, besides `LOG0`, `SPEC0`, `FLAT0` and so on. A program must not use them.
 const OWN_NAMES: [&str; 42] = [
     "ADD_CARRY",
     "Arrays",

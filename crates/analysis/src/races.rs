@@ -22,16 +22,22 @@
 //! the workgroup by the rules of docs/rules.md, section E, behind conditions that are visibly equal for all, and after no divergent
 //! `return` from `main` (GLSL 4.60 §8.16; SPIR-V 1.6, OpControlBarrier: else the behaviour is undefined). It stands in `main` only.
 //!
+//! Derivatives stand where control flow is uniform, too, in the triangle or the quad of the invocation (docs/rules.md, rule H10): the same walk
+//! checks that. What is uniform for all of the launch is so for each of its parts; [`Group`] says what else is.
+//!
 //! The analysis goes through `main` with the accesses since the last barrier, joined where paths join, and around loops until nothing
 //! is added.
 
 use crate::uniform::{Tangles, is_uniform};
-use tangle_program::case::{Case, Tier};
+use tangle_program::case::{Case, EntryPoint, Tier};
 use tangle_program::memory::{ArrayId, Shared, Sync};
-use tangle_program::subgroup::SubgroupOp;
+use tangle_program::ops::BinaryOp;
+use tangle_program::subgroup::{Category, SubgroupOp};
 #[cfg(doc)]
 use tangle_program::tree::Load;
-use tangle_program::tree::{Block, Expr, Function, FunctionId, Loop, LoopKind, Program, Stmt, walk_block};
+use tangle_program::tree::{
+    Block, Builtin, Discard, Expr, Function, FunctionId, Loop, LoopKind, Program, Stmt, walk_block,
+};
 
 /// What is wrong, and in which statement of which function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +139,43 @@ struct Summary {
     uses: Vec<Ways>,
     /// Lanes may come back by different returns.
     returns_apart: bool,
+    /// It computes derivatives, or calls what does.
+    derives: bool,
+}
+
+/// The invocations that have to be together where `barrier()` or a derivative stands, beside all of the launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Group {
+    /// No others.
+    Launch,
+    /// Those of a triangle: "the primitive scope instance" (Vulkan, Derivative Operations).
+    Triangle,
+}
+
+impl Group {
+    /// A triangle by itself is together where conditions are the same in it only if it is sure to come together again after that: where each
+    /// subgroup does, or where the draw is this one triangle (rule I4).
+    fn of(entry_point: &EntryPoint, tier: Tier) -> Group {
+        match entry_point.draw() {
+            Some(draw) if tier == Tier::Maximal || draw.triangles.len() == 1 => Group::Triangle,
+            _ => Group::Launch,
+        }
+    }
+
+    /// True if all invocations of the group get the same, each by itself.
+    fn agrees_on(self, expr: &Expr) -> bool {
+        if is_uniform(expr, Tangles::Loose) {
+            return true;
+        }
+        match expr {
+            Expr::Builtin(Builtin::LocalZ) | Expr::Flat(_) => self == Group::Triangle,
+            Expr::Binary(BinaryOp::And | BinaryOp::Or, ..) => false,
+            Expr::Unary(..) | Expr::Binary(..) | Expr::Cast(..) | Expr::Intrinsic(..) => {
+                expr.operands().all(|operand| self.agrees_on(operand))
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Where control flow is.
@@ -163,49 +206,72 @@ struct Level {
 pub fn check(case: &Case) -> Result<(), Race> {
     let Program { shared, functions } = &case.program;
     // Without memory and barriers there is nothing to find.
-    let synchronises = |stmt: &Stmt| matches!(stmt, Stmt::Sync(Sync::Barrier));
+    let synchronises = |stmt: &Stmt| matches!(stmt, Stmt::Sync(Sync::Barrier)) || stmt.direct_exprs().any(derives);
     let mut any = !shared.is_empty();
     functions.iter().for_each(|function| walk_block(&function.body, &mut |stmt| any |= synchronises(stmt)));
-    if any { summaries(shared, functions, case.tier, functions.len()).map(|_| ()) } else { Ok(()) }
+    let group = Group::of(&case.entry_point, case.tier);
+    if any { summaries(shared, functions, case.tier, group, functions.len()).map(|_| ()) } else { Ok(()) }
 }
 
-/// True if `barrier()` may follow these statements of a `main` that is not finished.
-pub fn may_synchronise_after(shared: &[Shared], functions: &[Function], tier: Tier, main: &Block) -> bool {
-    let Ok(summaries) = summaries(shared, functions, tier, functions.len() + 1) else { return false };
-    let mut walk = Walk::new(shared, tier, &summaries, true);
+/// True if `barrier()`, or a derivative, may follow these statements of a `main` that is not finished.
+pub fn may_synchronise_after(
+    shared: &[Shared],
+    functions: &[Function],
+    tier: Tier,
+    entry_point: &EntryPoint,
+    main: &Block,
+) -> bool {
+    let group = Group::of(entry_point, tier);
+    let Ok(summaries) = summaries(shared, functions, tier, group, functions.len() + 1) else { return false };
+    let mut walk = Walk::new(shared, tier, group, &summaries, true);
     matches!(walk.body(main), Ok(Flow { phase: Some(_), uniform: true }))
 }
 
 /// Of each function; `main` is the last of `count`.
-fn summaries(shared: &[Shared], functions: &[Function], tier: Tier, count: usize) -> Result<Vec<Summary>, Race> {
+fn summaries(
+    shared: &[Shared],
+    functions: &[Function],
+    tier: Tier,
+    group: Group,
+    count: usize,
+) -> Result<Vec<Summary>, Race> {
     let mut summaries = Vec::with_capacity(functions.len());
     for (id, function) in (0..).zip(functions) {
-        let mut walk = Walk::new(shared, tier, &summaries, id as usize + 1 == count);
+        let mut walk = Walk::new(shared, tier, group, &summaries, id as usize + 1 == count);
         let end = walk.body(&function.body).map_err(|reason| Race { function: id, reason })?;
         // Those that a call parted come to the end apart, too (rule R7).
         let returns_apart = walk.returned_apart || !end.uniform;
-        let uses = walk.uses_of(function);
-        summaries.push(Summary { uses, returns_apart });
+        let (uses, derives) = (walk.uses_of(function), walk.derives);
+        summaries.push(Summary { uses, returns_apart, derives });
     }
     Ok(summaries)
+}
+
+/// True if the value is computed with a derivative.
+fn derives(expr: &Expr) -> bool {
+    expr.any(&mut |part| matches!(part, Expr::Subgroup(call) if call.op.info().category == Category::Derivative))
 }
 
 struct Walk<'a> {
     shared: &'a [Shared],
     tier: Tier,
+    group: Group,
     summaries: &'a [Summary],
     is_main: bool,
     levels: Vec<Level>,
     returned_apart: bool,
     /// What those did that have returned alone.
     ended: Option<Phase>,
+    /// There were derivatives, or calls of what has some.
+    derives: bool,
 }
 
 type Checked<T> = Result<T, String>;
 
 impl<'a> Walk<'a> {
-    fn new(shared: &'a [Shared], tier: Tier, summaries: &'a [Summary], is_main: bool) -> Self {
-        Walk { shared, tier, summaries, is_main, levels: Vec::new(), returned_apart: false, ended: None }
+    fn new(shared: &'a [Shared], tier: Tier, group: Group, summaries: &'a [Summary], is_main: bool) -> Self {
+        let levels = Vec::new();
+        Walk { shared, tier, group, summaries, is_main, levels, returned_apart: false, ended: None, derives: false }
     }
 
     fn nothing(&self) -> Phase {
@@ -308,16 +374,40 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn uses(&self, flow: &mut Flow, stmt: &Stmt) -> Checked<()> {
+    fn uses(&mut self, flow: &mut Flow, stmt: &Stmt) -> Checked<()> {
+        stmt.direct_exprs().try_for_each(|expr| self.derivatives(flow, expr))?;
         let mut all = Vec::new();
         self.each_use(stmt, &mut |array, way| all.push((array, way)));
         all.into_iter().try_for_each(|(array, way)| self.touch(flow, array, way))
     }
 
-    fn loads(&self, flow: &mut Flow, expr: &Expr) -> Checked<()> {
+    fn loads(&mut self, flow: &mut Flow, expr: &Expr) -> Checked<()> {
+        self.derivatives(flow, expr)?;
         let mut all = Vec::new();
         each_load(expr, &mut |array, way| all.push((array, way)));
         all.into_iter().try_for_each(|(array, way)| self.touch(flow, array, way))
+    }
+
+    /// Derivatives stand where control flow is uniform in their group, and not where only some of it evaluate an operand.
+    fn derivatives(&mut self, flow: &Flow, expr: &Expr) -> Checked<()> {
+        if derives(expr) {
+            self.derives = true;
+            if !flow.uniform || !self.derives_together(expr) {
+                return Err("a derivative where control flow may not be uniform in its triangle or quad".into());
+            }
+        }
+        Ok(())
+    }
+
+    /// True if all that evaluate the expression together evaluate its derivatives together.
+    fn derives_together(&self, expr: &Expr) -> bool {
+        let chosen = match expr {
+            Expr::Binary(BinaryOp::And | BinaryOp::Or, first, _) | Expr::Select(first, ..) => {
+                !self.group.agrees_on(first) && expr.operands().skip(1).any(derives)
+            }
+            _ => false,
+        };
+        !chosen && expr.operands().all(|operand| self.derives_together(operand))
     }
 
     /// A whole function.
@@ -372,12 +462,20 @@ impl<'a> Walk<'a> {
                 let target = target(&self.levels, |level| level.is_loop);
                 self.jump(target, |level| &mut level.continued, &mut flow)?;
             }
-            Stmt::Return(_) => {
+            Stmt::Return(_) | Stmt::Discard(Discard::Terminate) => {
                 self.uses(&mut flow, stmt)?;
                 self.jump(None, |level| &mut level.broken, &mut flow)?;
             }
             Stmt::Call { function, .. } => {
                 self.uses(&mut flow, stmt)?;
+                if self.summaries.get(*function as usize).is_some_and(|summary| summary.derives) {
+                    self.derives = true;
+                    if !flow.uniform {
+                        return Err(
+                            "a call of a function with derivatives where control flow may not be uniform".into()
+                        );
+                    }
+                }
                 // Different returns do not come together before the next merge, but at tier maximal (docs/rules.md, section R).
                 let apart = self.summaries.get(*function as usize).is_some_and(|summary| summary.returns_apart);
                 flow.uniform &= !apart || self.tier == Tier::Maximal;
@@ -386,8 +484,9 @@ impl<'a> Walk<'a> {
                 let depth = self.depth();
                 flow.phase.iter_mut().flatten().for_each(|used| used.order(depth));
             }
-            // Fragment shaders have no arrays.
-            Stmt::Discard(_) => {}
+            // SPV_EXT_demote_to_helper_invocation: it is "not considered a flow control instruction (flow control does not become
+            // non-uniform)".
+            Stmt::Discard(Discard::Demote) => {}
             _ if stmt.is_jump() || stmt.nested_blocks().next().is_some() => {
                 return Err("where the lanes of a statement go on is not known".into());
             }
@@ -435,7 +534,7 @@ impl<'a> Walk<'a> {
 
     /// An if or switch: blocks with whether one falls into the next. Lanes come together after it that have not left by a jump.
     fn selection(&mut self, decides: &Expr, blocks: &[(&Block, bool)], flow: Flow) -> Checked<Flow> {
-        let uniform = flow.uniform && is_uniform(decides, Tangles::Loose);
+        let uniform = flow.uniform && self.group.agrees_on(decides);
         let is_switch = blocks.iter().any(|(_, falls)| *falls);
         let depth = self.depth();
         self.levels.push(Level { is_switch, ..Level::default() });
@@ -464,7 +563,7 @@ impl<'a> Walk<'a> {
         if let LoopKind::For { init, .. } = &l.kind {
             self.loads(&mut head, init)?;
         }
-        let mut head = Flow { uniform: head.uniform && heads(l).all(|expr| is_uniform(expr, Tangles::Loose)), ..head };
+        let mut head = Flow { uniform: head.uniform && heads(l).all(|expr| self.group.agrees_on(expr)), ..head };
         let mut after = None;
         // What is added in an iteration was there before, or is one of a few ways: this ends.
         loop {

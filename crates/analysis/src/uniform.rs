@@ -50,6 +50,8 @@ impl Uniformity {
             | Expr::Uniform(_)
             | Expr::Push(_)
             | Expr::Constant(_) => Uniformity::Everywhere,
+            // Lanes of a subgroup may be of several triangles.
+            Expr::Flat(_) => Uniformity::Varying,
             Expr::Var(_) | Expr::Builtin(_) | Expr::Input(_) | Expr::Load(_) => Uniformity::Varying,
             Expr::Unary(..) | Expr::Cast(..) | Expr::Component(..) | Expr::Resource(_) => all(1),
             // These evaluate some operands with a part of the lanes.
@@ -229,6 +231,7 @@ mod tests {
             (plus(Expr::Uniform(0), Expr::Push(1)), true, true),
             (Expr::Constant(0), true, true),
             (Expr::Input(0), false, false),
+            (Expr::Flat(0), false, false),
             (Expr::Var(0), false, false),
             (lane(), false, false),
             (first(), true, false),

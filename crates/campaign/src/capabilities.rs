@@ -153,6 +153,9 @@ impl Capabilities {
 
     /// Whether the device has the category in a stage.
     fn has_category(&self, category: Category, stage: Stage) -> bool {
+        if category == Category::Derivative {
+            return stage == Stage::Fragment;
+        }
         let is_quad = matches!(category, Category::Quad | Category::QuadControl);
         self.has_all(for_category(category))
             && (!is_quad || self.quads_everywhere || matches!(stage, Stage::Compute | Stage::Fragment))

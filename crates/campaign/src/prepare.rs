@@ -225,8 +225,8 @@ fn launch(case: &Case) -> Launch {
         buffers.push(Buffer { binding: UNIFORMS, kind: BufferKind::Uniform, init, read_back: ReadBackMode::None });
     }
     buffers.extend(resources(case));
-    if let Some(draw) = case.entry_point.draw() {
-        buffers.push(storage(CORNERS, Init::Data(draw.corners()), ReadBackMode::None));
+    if case.entry_point.draw().is_some() {
+        buffers.push(storage(CORNERS, Init::Data(case.vertices()), ReadBackMode::None));
     }
     let push_constants = case.data.push.iter().flat_map(|word| word.to_ne_bytes()).collect();
     Launch { groups: case.entry_point.counts(), push_constants, buffers, ..Launch::default() }

@@ -307,6 +307,7 @@ impl Planner<'_> {
             | Expr::Uint(_)
             | Expr::Float(..)
             | Expr::Builtin(_)
+            | Expr::Flat(_)
             | Expr::Unary(..)
             | Expr::Binary(..)
             | Expr::Select(..)

@@ -627,6 +627,7 @@ pub const fn category_name(category: Category) -> &'static str {
         Category::RotateClustered => "clustered rotate",
         Category::QuadControl => "quad vote",
         Category::Partitioned => "partitioned",
+        Category::Derivative => "derivative",
     }
 }
 

@@ -166,7 +166,7 @@ fn node(expr: &Expr) -> u64 {
         Expr::Var(_) => 6,
         Expr::Builtin(_) => 7,
         Expr::Uniform(_) | Expr::Push(_) | Expr::Constant(_) => 8,
-        Expr::Input(_) => 9,
+        Expr::Input(_) | Expr::Flat(_) => 9,
         Expr::Component(..) => 2,
         Expr::Unary(..) | Expr::Binary(..) | Expr::Cast(..) | Expr::Vector(..) => 3,
         Expr::Select(..) | Expr::Intrinsic(..) => 4,
@@ -191,8 +191,8 @@ fn letters(name: &str) -> u64 {
 
 fn data(data: &Data) -> u64 {
     let constants = data.constants.iter().flat_map(|constant| [&constant.default, &constant.value]);
-    let words =
-        data.inputs.iter().flatten().chain(&data.uniforms).chain(&data.push).chain(&data.resources).chain(constants);
+    let words = data.inputs.iter().flatten().chain(data.flats.iter().flatten());
+    let words = words.chain(&data.uniforms).chain(&data.push).chain(&data.resources).chain(constants);
     words.map(|&word| 1 + 2 * bits(u64::from(word))).sum()
 }
 

@@ -103,6 +103,7 @@ pub fn data(case: &mut Case, dice: &mut Dice) -> Option<()> {
     sources.push(&mut data.uniforms);
     sources.push(&mut data.push);
     sources.push(&mut data.resources);
+    sources.extend(data.flats.iter_mut().map(Vec::as_mut_slice));
     sources.retain(|words| !words.is_empty());
     let chosen = dice.below(sources.len());
     let words = sources.into_iter().nth(chosen)?;

@@ -5,7 +5,7 @@ use tangle_minimizer::access::{
 };
 use tangle_program::case::{Case, SubgroupSize};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
-use tangle_program::subgroup::{Gives, SubgroupOp, TABLE};
+use tangle_program::subgroup::{Category, Gives, SubgroupOp, TABLE};
 use tangle_program::tree::{Expr, Function, Label, LoopKind, Stmt, SubgroupCall};
 use tangle_program::types::Scalar;
 
@@ -49,6 +49,8 @@ fn another_call(case: &Case, function: &Function, call: &SubgroupCall, dice: &mu
     let same: Vec<SubgroupOp> = TABLE
         .iter()
         .filter(|row| row.params == info.params && row.gives == info.gives && takes(row.scalars) && row.op != call.op)
+        // Derivatives have places of their own.
+        .filter(|row| (row.category == Category::Derivative) == (info.category == Category::Derivative))
         .map(|row| row.op)
         .collect();
     let op = *dice.pick(&same)?;

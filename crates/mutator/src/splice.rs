@@ -6,6 +6,7 @@ use tangle_minimizer::access::{
     StmtAt, blocks, each_block_mut, each_expr_mut, each_stmt_mut, edit_block, mentioned, rename_vars, stmts,
 };
 use tangle_program::case::{Case, Data};
+use tangle_program::interface::MAX_FLATS;
 use tangle_program::tree::{Block, Expr, Function, FunctionId, Program, Stmt, VarId, walk_block};
 
 use crate::dice::Dice;
@@ -133,16 +134,17 @@ fn called_from(body: &Block, program: &Program) -> Vec<FunctionId> {
     found.into_iter().collect()
 }
 
-/// Brings along what a part reads: inputs, uniforms, push constants and specialisation constants of its case.
+/// Brings along what a part reads: inputs, uniforms, push constants, specialisation constants and flat inputs of its case.
 fn bring_data(part: &mut Program, from: &Data, case: &mut Case) {
     let invocations = case.entry_point.invocations() as usize;
     let (mut inputs, mut uniforms, mut push) = (Moved::default(), Moved::default(), Moved::default());
-    let mut constants = Moved::default();
+    let (mut constants, mut flats) = (Moved::default(), Moved::default());
     let data = &mut case.data;
     each_expr_mut(part, &mut |_, expr| match expr {
         Expr::Input(k) => *k = inputs.of(*k, &from.inputs, &mut data.inputs, INPUTS),
         Expr::Uniform(k) => *k = uniforms.of(*k, &from.uniforms, &mut data.uniforms, 64),
         Expr::Push(k) => *k = push.of(*k, &from.push, &mut data.push, 16),
+        Expr::Flat(k) => *k = flats.of(*k, &from.flats, &mut data.flats, MAX_FLATS),
         Expr::Constant(k) => *k = constants.of(*k, &from.constants, &mut data.constants, 16),
         // More do no harm: what was in range stays so.
         Expr::Resource(_) => data.resources.extend(from.resources.iter().skip(data.resources.len())),

@@ -113,6 +113,23 @@ pub struct Data {
     /// Specialisation constants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constants: Vec<SpecConstant>,
+    /// Flat inputs of fragment shaders: for each a word of every triangle, over and over again where there are fewer words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flats: Vec<Vec<u32>>,
+}
+
+impl Data {
+    /// What a vertex of a triangle (0 to 2) gives for a flat input, if there is one. The triangle's word is that of the first, the provoking
+    /// vertex (docs/rules.md, rule H11); the others have other words.
+    pub fn flat(&self, k: usize, triangle: u32, vertex: u32) -> Option<u32> {
+        let words = self.flats.get(k)?;
+        let word = *words.get(triangle as usize % words.len().max(1))?;
+        Some(match vertex {
+            0 => word,
+            1 => !word,
+            _ => word.wrapping_add(1),
+        })
+    }
 }
 
 /// A specialisation constant: a uint (SPIR-V 1.6 §2.12).
@@ -132,6 +149,17 @@ impl Case {
         let sides = workgroups.default_size.map(|_| (0..).zip(workgroups.size));
         let constants = self.data.constants.iter().map(|constant| constant.value);
         sides.into_iter().flatten().chain((interface::FIRST_CONSTANT..).zip(constants)).collect()
+    }
+
+    /// The vertices of the triangles of a fragment shader, one after the other: x and y in clip coordinates, as the bits of floats, and the flat
+    /// inputs.
+    pub fn vertices(&self) -> Vec<u32> {
+        let corners = self.entry_point.draw().map(Draw::corners).unwrap_or_default();
+        let vertex = |(corner, at): (u32, &[u32])| {
+            let flats = (0..self.data.flats.len()).filter_map(move |k| self.data.flat(k, corner / 3, corner % 3));
+            at.iter().copied().chain(flats).collect::<Vec<_>>()
+        };
+        (0..).zip(corners.chunks(2)).flat_map(vertex).collect()
     }
 
     /// The extension of files with its shader: of the language of its variant, in GLSL of the stage.

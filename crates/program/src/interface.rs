@@ -35,8 +35,11 @@ pub const fn neighbour(index: u32, lane: u32, helper: bool) -> u32 {
 /// Words of a record of the lane map of a stage before rasterisation: `gl_SubgroupInvocationID`, `gl_SubgroupSize`, the token (the number of
 /// the subgroup's lowest lane, by broadcast), the four words of `subgroupBallot(true)` at entry, and [`MAP_WRITTEN`].
 pub const ITEM_MAP_WORDS: usize = 8;
-/// Storage buffer of the corners of what is drawn: x and y of each in clip coordinates, as floats.
+/// Storage buffer of the corners of what is drawn ([`Case::vertices`](crate::case::Case::vertices)).
 pub const CORNERS: u32 = 5;
+
+/// Flat inputs of a fragment shader: at most so many, from location 1 on. Location 0 has the number of the triangle.
+pub const MAX_FLATS: usize = 4;
 
 /// Stands in a record for `gl_SubgroupID` and `gl_NumSubgroups` where the language cannot read them
 /// ([`Language::has_subgroup_id`](crate::variant::Language::has_subgroup_id)).

@@ -465,6 +465,8 @@ pub enum Expr {
     /// a uint in range.
     #[serde(rename = "access_chain", alias = "element")]
     Element(Box<Expr>, Box<Expr>),
+    /// Flat input `k` of a fragment shader, a uint that the vertex shader gives to the triangle: [`crate::case::Data::flats`].
+    Flat(u32),
 }
 
 /// A subgroup built-in function applied to its operands.
@@ -683,6 +685,7 @@ impl Expr {
             Expr::Int(_) => Some(Type::INT),
             Expr::Uint(_)
             | Expr::Input(_)
+            | Expr::Flat(_)
             | Expr::Uniform(_)
             | Expr::Push(_)
             | Expr::Constant(_)

@@ -87,6 +87,7 @@ fn cases() -> Vec<(String, Case)> {
                     push: vec![u32::MAX],
                     resources: Vec::new(),
                     constants: vec![SpecConstant { default: 1, value: 2 }],
+                    flats: Vec::new(),
                 };
                 other.entry_point.workgroups_mut().default_size = (i % 2 == 1).then_some([1, 1, 1]);
             }

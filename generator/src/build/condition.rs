@@ -94,6 +94,9 @@ impl Builder<'_> {
     }
 
     fn any_source(&mut self) -> (Expr, Source) {
+        if let Some(flat) = self.flat(15) {
+            return (flat, Source::Other);
+        }
         match self.draw.below(16) {
             0..=4 => {
                 let k = self.draw.below(self.data.inputs.len() as u32);

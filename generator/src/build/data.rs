@@ -1,6 +1,7 @@
 //! What a program reads: inputs with patterns that make lanes agree, disagree and meet boundaries.
 
 use tangle_program::case::{Data, EntryPoint, SpecConstant};
+use tangle_program::interface::MAX_FLATS;
 
 use crate::draw::Draw;
 
@@ -70,7 +71,20 @@ pub(crate) fn data(draw: &mut Draw<'_>, entry_point: &EntryPoint, resources: boo
         push: (0..push).map(|k| constant(draw, k)).collect(),
         resources: if resources { resource_words(draw) } else { Vec::new() },
         constants: (0..constants).map(|k| specialised(draw, k)).collect(),
+        flats: flats(draw, entry_point),
     }
+}
+
+/// Words of triangles, in two of three draws.
+fn flats(draw: &mut Draw<'_>, entry_point: &EntryPoint) -> Vec<Vec<u32>> {
+    let Some(triangles) = entry_point.draw().map(|draw| draw.triangles.len() as u32) else { return Vec::new() };
+    let count = draw.weighted(&[(3, 0), (4, 1), (2, 2), (1, MAX_FLATS)]);
+    (0..count)
+        .map(|_| {
+            let pattern = draw.weighted(&PATTERNS);
+            column(draw, pattern, triangles)
+        })
+        .collect()
 }
 
 fn column(draw: &mut Draw<'_>, pattern: Pattern, count: u32) -> Vec<u32> {
@@ -134,7 +148,10 @@ pub(crate) fn other(draw: &mut Draw<'_>, of: &Data, farthest: Distance) -> Data 
         };
         (0..).zip(words).map(word).collect()
     };
-    Data { inputs, uniforms: words(&of.uniforms), push: words(&of.push), resources, constants: of.constants.clone() }
+    let (uniforms, push) = (words(&of.uniforms), words(&of.push));
+    // Behind the first input, which is small numbers.
+    let flats = of.flats.iter().map(|words| other_column(draw, 1, words, farthest)).collect();
+    Data { inputs, uniforms, push, resources, constants: of.constants.clone(), flats }
 }
 
 fn other_column(draw: &mut Draw<'_>, k: u32, words: &[u32], farthest: Distance) -> Vec<u32> {

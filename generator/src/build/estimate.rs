@@ -131,6 +131,7 @@ impl Estimate<'_> {
                 let words = self.data.inputs.get(*k as usize)?;
                 (std::array::from_fn(|i| words.get(i).copied().unwrap_or(0).into()), Uint)
             }
+            Expr::Flat(k) => (all(*self.data.flats.get(*k as usize)?.first()?), Uint),
             Expr::Uniform(k) => (all(*self.data.uniforms.get(*k as usize)?), Uint),
             Expr::Push(k) => (all(*self.data.push.get(*k as usize)?), Uint),
             Expr::Constant(k) => (all(self.data.constants.get(*k as usize)?.value), Uint),

@@ -29,6 +29,7 @@ pub(crate) fn is_left_to_drivers(scalar: Scalar, operand: &Expr) -> bool {
             Expr::Var(_)
                 | Expr::Builtin(_)
                 | Expr::Input(_)
+                | Expr::Flat(_)
                 | Expr::Uniform(_)
                 | Expr::Push(_)
                 | Expr::Load(_)
@@ -418,6 +419,9 @@ impl Builder<'_> {
                 _ => Expr::Int(self.draw.below(17) as i32 - 8),
             };
         }
+        if let Some(flat) = self.flat(12) {
+            return flat;
+        }
         match self.draw.below(32) {
             0..=13 => match self.variable(Type::UINT, want.class) {
                 Some(var) => Expr::Var(var),
@@ -447,6 +451,12 @@ impl Builder<'_> {
                 })
             }
         }
+    }
+
+    /// A flat input, in so many of a hundred cases if there is one.
+    pub(crate) fn flat(&mut self, percent: u32) -> Option<Expr> {
+        let count = self.data.flats.len() as u32;
+        (count > 0 && self.draw.percent(percent)).then(|| Expr::Flat(self.draw.below(count)))
     }
 
     pub(crate) fn input(&mut self) -> Expr {

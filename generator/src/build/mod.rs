@@ -7,6 +7,7 @@ mod cond;
 mod condition;
 mod control;
 pub(crate) mod data;
+mod derivative;
 mod entry_point;
 mod estimate;
 mod expression;

@@ -60,6 +60,10 @@ impl Builder<'_> {
 
     /// True if the operation can be used here and can stay within the class.
     fn within(&self, info: &OpInfo, class: Class) -> bool {
+        // Derivatives have statements of their own.
+        if info.category == Category::Derivative {
+            return false;
+        }
         if info.tangle_dependent() && self.frame.flow.class() > class {
             return false;
         }

@@ -63,6 +63,10 @@ impl Builder<'_> {
         if self.is_fragment() && self.draw.percent(20) {
             return self.discard(out);
         }
+        if self.may_derive(out) && self.draw.percent(22) {
+            self.statements = self.statements.saturating_sub(1);
+            return self.derivative(out);
+        }
         if self.has_workgroups() && self.draw.percent(self.weights.shared) && self.may_synchronise(out) {
             self.statements = self.statements.saturating_sub(1);
             return self.shared_memory(out);

@@ -2,7 +2,8 @@
 
 use tangle_program::case::EntryPoint;
 use tangle_program::case::interface::MAP_WRITTEN;
-use tangle_program::subgroup::{Category, OpInfo, Reach, SubgroupOp};
+use tangle_program::float;
+use tangle_program::subgroup::{Category, Instance, OpInfo, Reach, SubgroupOp, Ub, lanes};
 use tangle_program::tree::Discard;
 
 use crate::mask::{Mask, highest, lowest};
@@ -20,6 +21,27 @@ pub(super) enum Hook {
     IsHelper(fn(bool, bool) -> bool),
     /// The record of the lane map of a place, blank where there is no fragment.
     Record(fn(&mut [u32])),
+    /// The triangle and the vertex that flat inputs are taken from.
+    Flat(fn(u32) -> (u32, u32)),
+    /// What a derivative gives to all lanes.
+    Derivative(fn(&OpInfo, &Instance<'_>, &mut [u64])),
+}
+
+/// Every lane gets what another one should.
+fn exchange(instance: &Instance<'_>, out: &mut [u64], from: impl Fn(usize) -> usize) {
+    let right = out.to_vec();
+    lanes(instance.tangle).for_each(|lane| out[lane] = right.get(from(lane)).copied().unwrap_or(0));
+}
+
+/// What another derivative gives.
+fn derived(op: SubgroupOp, instance: &Instance<'_>, out: &mut [u64]) {
+    // Where it is not defined the device gives something all the same.
+    let _ = (op.info().meaning)(instance, out);
+}
+
+/// True of the derivatives along x.
+const fn is_along_x(op: SubgroupOp) -> bool {
+    matches!(op, SubgroupOp::DFdxFine | SubgroupOp::DFdxCoarse | SubgroupOp::DFdx)
 }
 
 fn without_op(op: SubgroupOp, info: &OpInfo, helpers: u128) -> u128 {
@@ -123,6 +145,39 @@ faults! {
     FragmentLost => Hook::Record(|record| change(record, |record| if record[0] == 0 { record.fill(0) })),
     /// Helpers write records.
     HelperRecords => Hook::Record(|record| if !is_written(record) { record.fill(MAP_WRITTEN) }),
+    // Flat inputs.
+    /// Flat inputs are those of the last vertex of the triangle.
+    FlatOfLastVertex => Hook::Flat(|triangle| (triangle, 2)),
+    /// Flat inputs are those of the second vertex of the triangle.
+    FlatOfSecondVertex => Hook::Flat(|triangle| (triangle, 1)),
+    /// Flat inputs are those of the next triangle.
+    FlatOfNextTriangle => Hook::Flat(|triangle| (triangle + 1, 0)),
+    /// All triangles have the flat inputs of the first.
+    FlatOfFirstTriangle => Hook::Flat(|_| (0, 0)),
+    // Derivatives.
+    /// Derivatives have the other sign.
+    DerivativeNegated => Hook::Derivative(|info, instance, out| {
+        let negate = |bits: u64| float::bits(instance.scalar, -float::value(instance.scalar, bits));
+        let is_width = info.op.terms() > 2;
+        lanes(instance.tangle).filter(|_| !is_width).for_each(|lane| out[lane] = negate(out[lane]));
+    }),
+    /// Fine derivatives are those of the other row, or column.
+    DerivativeOfOtherRow => Hook::Derivative(|info, instance, out| {
+        exchange(instance, out, |lane| lane ^ if is_along_x(info.op) { 2 } else { 1 });
+    }),
+    /// Fine derivatives are coarse: all lanes of a quad get that of its first one.
+    DerivativeOfFirstRow => Hook::Derivative(|_, instance, out| exchange(instance, out, |lane| lane & !3)),
+    /// Derivatives are those of the neighbouring quad.
+    DerivativeOfNextQuad => Hook::Derivative(|_, instance, out| exchange(instance, out, |lane| lane ^ 4)),
+    /// Derivatives along x are along y.
+    DerivativeTransposed => Hook::Derivative(|info, instance, out| if is_along_x(info.op) {
+        derived(SubgroupOp::DFdyFine, instance, out);
+    }),
+    /// `fwidth` is that along x alone.
+    WidthAlongX => Hook::Derivative(|info, instance, out| if info.op.terms() > 2 {
+        derived(SubgroupOp::DFdxFine, instance, out);
+        lanes(instance.tangle).for_each(|lane| out[lane] &= 0x7FFF_FFFF);
+    }),
     /// The subgroup is said to be twice as large.
     SizeDoubled => Hook::Record(|record| change(record, |record| record[1] *= 2)),
 }
@@ -160,6 +215,21 @@ impl Rules for PlantedFragment {
             Hook::Helpers(change) => change(info, helpers),
             _ => helpers,
         }
+    }
+
+    fn provoking_vertex(&mut self, triangle: u32) -> (u32, u32) {
+        match self.0.hook() {
+            Hook::Flat(taken) => taken(triangle),
+            _ => (triangle, 0),
+        }
+    }
+
+    fn operate(&mut self, info: &OpInfo, instance: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+        let undefined = (info.meaning)(instance, out)?;
+        if let (Hook::Derivative(change), Category::Derivative) = (self.0.hook(), info.category) {
+            change(info, instance, out);
+        }
+        Ok(undefined)
     }
 
     fn is_helper(&mut self, now: bool, at_entry: bool) -> bool {

@@ -46,6 +46,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             Node::Builtin(builtin) => self.builtin(*builtin),
             Node::Input(k) if *k >= self.case.data.inputs.len() => return Err(none("input", *k)),
             Node::Input(k) => self.input(*k),
+            Node::Flat(k) => self.flat(*k).ok_or_else(|| none("flat input", *k))?,
             Node::Uniform(k) => {
                 self.constant(self.case.data.uniforms.get(*k).copied().ok_or_else(|| none("uniform", *k))?.into())
             }
@@ -157,6 +158,18 @@ impl<'a, R: Rules> Machine<'a, R> {
         let value = Value::scalar((0..self.layout.slots).map(at).collect());
         self.inputs[k] = Some(value.clone());
         value
+    }
+
+    /// The words of the triangles that invocations are of.
+    fn flat(&mut self, k: usize) -> Option<Value> {
+        let mut column = vec![0; self.layout.slots];
+        let launch = self.case.entry_point.workgroups();
+        for slot in self.layout.live.slots() {
+            let [.., triangle] = launch.position(self.layout.invocation(slot).index);
+            let (triangle, vertex) = self.rules.provoking_vertex(triangle);
+            column[slot] = self.case.data.flat(k, triangle, vertex)?.into();
+        }
+        Some(Value::scalar(column))
     }
 
     fn builtin(&mut self, builtin: Builtin) -> Value {

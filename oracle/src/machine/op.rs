@@ -437,7 +437,11 @@ impl OpWork<'_> {
                 }
                 (Param::Uint, _) | (_, Spread::Own) => tainted,
                 (Param::Value, Spread::Moves | Spread::Combines) => self.carried(first, size, tangle, tainted, i),
-                (Param::Value, Spread::Everyone) | (Param::Predicate | Param::Mask, _) => tangle,
+                (Param::Value, Spread::Everyone) => {
+                    let parts = self.op.info.reach.waiting(tangle).filter(|part| part & tainted != 0);
+                    parts.fold(0, |reached, part| reached | part)
+                }
+                (Param::Predicate | Param::Mask, _) => tangle,
             };
             if taint.undefined {
                 result.undefined |= reached;

@@ -30,7 +30,9 @@ fn type_from(expr: &Expr, function: &Function, tys: &[Type]) -> Checked<Type> {
     match (expr, tys) {
         (Expr::Bool(_), _) => Ok(Type::BOOL),
         (Expr::Int(_), _) => Ok(Type::INT),
-        (Expr::Uint(_) | Expr::Input(_) | Expr::Uniform(_) | Expr::Push(_) | Expr::Constant(_), _) => Ok(Type::UINT),
+        (Expr::Uint(_) | Expr::Input(_) | Expr::Flat(_) | Expr::Uniform(_) | Expr::Push(_) | Expr::Constant(_), _) => {
+            Ok(Type::UINT)
+        }
         (Expr::Float(scalar, _), _) if scalar.is_float() => Ok(Type::scalar(*scalar)),
         (Expr::Float(scalar, _), _) => {
             invalid(format!("{} is no floating-point type", scalar.name())).at(|| "float".into())
@@ -116,6 +118,7 @@ fn segment(parent: &Expr, number: usize) -> String {
         | Expr::Var(_)
         | Expr::Builtin(_)
         | Expr::Input(_)
+        | Expr::Flat(_)
         | Expr::Uniform(_)
         | Expr::Push(_)
         | Expr::Constant(_) => String::new(),
@@ -132,6 +135,7 @@ fn tag(expr: &Expr) -> &'static str {
         Expr::Var(_) => "var",
         Expr::Builtin(_) => "built_in",
         Expr::Input(_) => "input",
+        Expr::Flat(_) => "flat",
         Expr::Uniform(_) => "uniform",
         Expr::Push(_) => "push_constant",
         Expr::Constant(_) => "spec_constant",
@@ -275,6 +279,7 @@ impl Checker<'_, '_> {
         let data = &self.case.data;
         match (expr, operands) {
             (Expr::Input(k), _) => exists(*k, data.inputs.len(), "input"),
+            (Expr::Flat(k), _) => exists(*k, data.flats.len(), "flat"),
             (Expr::Uniform(k), _) => exists(*k, data.uniforms.len(), "uniform"),
             (Expr::Push(k), _) => exists(*k, data.push.len(), "push_constant"),
             (Expr::Constant(k), _) => exists(*k, data.constants.len(), "spec_constant"),

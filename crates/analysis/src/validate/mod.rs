@@ -20,6 +20,7 @@ use std::collections::HashSet;
 use tangle_program::case::{
     Case, Centre, Data, Draw, EntryPoint, FORMAT, Items, Launch, Stage, SubgroupSize, Tier, Workgroups,
 };
+use tangle_program::interface::MAX_FLATS;
 use tangle_program::memory::MAX_SHARED_BYTES;
 use tangle_program::resource::MAX_RESOURCES;
 use tangle_program::tree::{Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt};
@@ -289,7 +290,16 @@ fn data(data: &Data, entry_point: &EntryPoint) -> Checked {
     if words > MAX_INPUT_WORDS {
         return invalid(format!("{words} words, more than {MAX_INPUT_WORDS}")).at(|| "inputs".into());
     }
+    if !data.flats.is_empty() && entry_point.draw().is_none() {
+        return invalid("only fragment shaders have flat inputs").at(|| "flats".into());
+    }
+    each(&data.flats, |words| match words.len() {
+        0 => invalid("has no word"),
+        _ => Ok(()),
+    })
+    .at(|| "flats".into())?;
     for (name, len, most) in [
+        ("flats", data.flats.len(), MAX_FLATS),
         ("uniforms", data.uniforms.len(), MAX_UNIFORM_WORDS),
         ("push", data.push.len(), MAX_PUSH_WORDS),
         ("resources", data.resources.len(), MAX_RESOURCES),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tangle_program::case::{Stage, SubgroupSize};
 use tangle_program::memory::{ArrayId, AtomicOp, Shared, has_atomics};
-use tangle_program::subgroup::{Gives, SubgroupOp};
+use tangle_program::subgroup::{Category, Gives, SubgroupOp};
 use tangle_program::tree::{
     Arg, Arm, Atomic, Block, Builtin, Direction, Discard, Expr, Function, FunctionId, Label, Loop, LoopKind,
     MAX_ENTRY_WORDS, Program, SiteId, Stmt, VarId, walk_block,
@@ -61,8 +61,16 @@ impl Checker<'_, '_> {
         })
     }
 
-    /// Which built-ins a stage has (Vulkan, Built-In Variables; SubgroupId and NumSubgroups are of GLCompute, MeshEXT and TaskEXT).
+    /// Which built-ins a stage has (Vulkan, Built-In Variables; SubgroupId and NumSubgroups are of GLCompute, MeshEXT and TaskEXT), and where
+    /// there are derivatives (docs/rules.md, rule H10).
     fn builtins(&self, stmt: &Stmt) -> Checked {
+        let entry_point = &self.case.entry_point;
+        let has_quads = entry_point.draw().is_some() || entry_point.workgroups().derivative_group.is_some();
+        let is_derivative =
+            |expr: &Expr| matches!(expr, Expr::Subgroup(call) if call.op.info().category == Category::Derivative);
+        if !has_quads && stmt.direct_exprs().any(|expr| expr.any(&mut |part| is_derivative(part))) {
+            refuse!("a derivative in a shader that does not say how its invocations form quads");
+        }
         let stage = self.case.entry_point.stage;
         let is_other = |expr: &Expr| match expr {
             Expr::Builtin(Builtin::Helper) => stage != Stage::Fragment,

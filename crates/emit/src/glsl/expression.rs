@@ -81,6 +81,7 @@ impl<'a> Body<'_, 'a> {
                     self.put(stage::builtin(stage, *builtin).unwrap_or_else(|| spelling::builtin(*builtin)));
                 }
             },
+            Expr::Flat(k) => put!(self.printer, "FLAT{k}"),
             Expr::Input(k) => match self.printer.case.data.inputs.len() {
                 1 => self.put("input_words[invocation]"),
                 n => {

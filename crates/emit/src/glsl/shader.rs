@@ -27,7 +27,7 @@ impl<'a> Printer<'a> {
         }
         let mut named: Vec<&str> = Vec::new();
         for category in Category::ALL {
-            let extension = spelling::extension(category, self.dialect);
+            let Some(extension) = spelling::extension(category, self.dialect) else { continue };
             // Categories share extensions.
             if uses.has_category(category) && !named.contains(&extension) {
                 put_line!(self, "#extension {extension} : require");
@@ -134,7 +134,7 @@ impl<'a> Printer<'a> {
     }
 
     fn local_size(&mut self) {
-        stage::interface(&self.case.entry_point).iter().for_each(|line| put_line!(self, "{line}"));
+        stage::interface(self.case).iter().for_each(|line| put_line!(self, "{line}"));
         let Launch::Workgroups(workgroups) = self.case.entry_point.launch else { return };
         let Workgroups { size: [x, y, z], default_size, derivative_group, .. } = workgroups;
         match default_size.filter(|_| !self.dialect.is_opengl()) {

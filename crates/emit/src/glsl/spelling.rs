@@ -273,16 +273,16 @@ pub const fn loop_control(control: LoopControl) -> &'static str {
     }
 }
 
-/// The extension that has the operations of a category.
-pub(super) const fn extension(category: Category, dialect: Dialect) -> &'static str {
+/// The extension that has the operations of a category; `None` if they need none.
+pub(super) const fn extension(category: Category, dialect: Dialect) -> Option<&'static str> {
     if matches!(dialect, Dialect::OpenGlArb) {
-        return match category {
+        return Some(match category {
             Category::Vote => "GL_ARB_shader_group_vote",
             // The others have no operation there.
             _ => "GL_ARB_shader_ballot",
-        };
+        });
     }
-    match category {
+    Some(match category {
         Category::Basic => "GL_KHR_shader_subgroup_basic",
         Category::Vote => "GL_KHR_shader_subgroup_vote",
         Category::Ballot => "GL_KHR_shader_subgroup_ballot",
@@ -294,7 +294,9 @@ pub(super) const fn extension(category: Category, dialect: Dialect) -> &'static 
         Category::Rotate | Category::RotateClustered => "GL_KHR_shader_subgroup_rotate",
         Category::QuadControl => "GL_EXT_shader_quad_control",
         Category::Partitioned => "GL_NV_shader_subgroup_partitioned",
-    }
+        // GLSL 4.60 §8.14.1
+        Category::Derivative => return None,
+    })
 }
 
 #[cfg(test)]

@@ -53,7 +53,8 @@ fn has(case: &Case, stmt: impl Fn(&Stmt) -> bool, expr: impl Fn(&Expr) -> bool) 
 }
 
 /// What it says about its inputs and outputs.
-pub(super) fn interface(entry_point: &EntryPoint) -> Vec<Cow<'static, str>> {
+pub(super) fn interface(case: &Case) -> Vec<Cow<'static, str>> {
+    let entry_point = &case.entry_point;
     match entry_point.stage {
         Stage::Compute | Stage::Task | Stage::Vertex => Vec::new(),
         Stage::Mesh => vec!["layout(triangles, max_vertices = 3, max_primitives = 1) out;".into()],
@@ -70,6 +71,8 @@ pub(super) fn interface(entry_point: &EntryPoint) -> Vec<Cow<'static, str>> {
         }
         Stage::Fragment => {
             let mut lines = vec!["layout(location = 0) flat in uint triangle;".into()];
+            let flat = |k: usize| format!("layout(location = {}) flat in uint FLAT{k};", k + 1).into();
+            lines.extend((0..case.data.flats.len()).map(flat));
             if entry_point.draw().is_some_and(|draw| draw.full_quads) {
                 lines.push("layout(full_quads) in;".into());
             }
@@ -305,7 +308,8 @@ void main() {
     match case.entry_point.stage {
         Stage::Compute | Stage::Mesh | Stage::Vertex => Vec::new(),
         Stage::Task => vec![(Stage::Mesh, Cow::Borrowed(MESH))],
-        Stage::Fragment => vec![(Stage::Vertex, Cow::Borrowed(CORNERS))],
+        Stage::Fragment if case.data.flats.is_empty() => vec![(Stage::Vertex, Cow::Borrowed(CORNERS))],
+        Stage::Fragment => vec![(Stage::Vertex, Cow::Owned(corners_with_flats(case.data.flats.len())))],
         Stage::Geometry => vec![vertex],
         Stage::TessellationControl => vec![vertex, (Stage::TessellationEvaluation, Cow::Borrowed(EVALUATION))],
         Stage::TessellationEvaluation => {
@@ -324,6 +328,28 @@ void main() {{
             vec![vertex, (Stage::TessellationControl, Cow::Owned(control))]
         }
     }
+}
+
+/// The vertex shader beside a fragment shader with so many flat inputs, which each vertex brings along ([`Case::vertices`]).
+fn corners_with_flats(flats: usize) -> String {
+    let declared: String =
+        (0..flats).map(|k| format!("layout(location = {}) flat out uint FLAT{k};\n", k + 1)).collect();
+    let set: String = (0..flats).map(|k| format!("    FLAT{k} = words[at + {}u];\n", k + 2)).collect();
+    format!(
+        "#version 450
+#pragma shader_stage(vertex)
+layout(set = 0, binding = {}, std430) readonly buffer Corners {{ uint words[]; }};
+layout(location = 0) flat out uint triangle;
+{declared}
+void main() {{
+    uint at = uint(gl_VertexIndex) * {}u;
+    triangle = uint(gl_VertexIndex) / 3u;
+{set}    gl_Position = vec4(uintBitsToFloat(words[at]), uintBitsToFloat(words[at + 1u]), 0.0, 1.0);
+}}
+",
+        interface::CORNERS,
+        flats + 2
+    )
 }
 
 /// Segments of the line that a patch becomes.

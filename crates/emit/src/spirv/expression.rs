@@ -113,6 +113,7 @@ impl Body<'_, '_> {
             | Expr::Float(..)
             | Expr::Builtin(_)
             | Expr::Input(_)
+            | Expr::Flat(_)
             | Expr::Uniform(_)
             | Expr::Push(_)
             | Expr::Constant(_)
@@ -150,6 +151,8 @@ impl Body<'_, '_> {
             }
             Expr::Builtin(builtin) => (self.builtin(*builtin), builtin.ty()),
             Expr::Input(k) => (self.input(*k), Type::UINT),
+            // Of fragment shaders, which are not printed.
+            Expr::Flat(_) => (self.module.uint(0), Type::UINT),
             Expr::Uniform(k) => {
                 let uniforms = self.module.global(Global::Uniforms);
                 let indices = [0, k / 4, k % 4].map(|index| self.module.uint(index));

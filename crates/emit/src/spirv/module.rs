@@ -13,7 +13,8 @@ use tangle_features::{FeatureSet, needs};
 use tangle_program::case::{Case, DerivativeGroup, SpirvVersion, Tier, interface};
 use tangle_program::memory::ArrayId;
 use tangle_program::resource::ResourceClass;
-use tangle_program::tree::Stmt;
+use tangle_program::subgroup::{Category, SubgroupOp};
+use tangle_program::tree::{Expr, Program, Stmt, walk_block};
 use tangle_program::types::{Scalar, Shape, Type};
 use tangle_program::variant::Freedom;
 
@@ -86,6 +87,19 @@ pub(super) const fn block_storage(class: ResourceClass) -> Option<StorageClass> 
     }
 }
 
+/// True if there is a derivative that needs DerivativeControl, which every device has (Vulkan, Capabilities).
+fn has_fine_or_coarse_derivatives(program: &Program) -> bool {
+    let plain = [SubgroupOp::DFdx, SubgroupOp::DFdy, SubgroupOp::Fwidth];
+    let needs = |expr: &Expr| matches!(expr, Expr::Subgroup(call) if call.op.info().category == Category::Derivative && !plain.contains(&call.op));
+    let mut found = false;
+    for function in &program.functions {
+        walk_block(&function.body, &mut |stmt| {
+            found |= stmt.direct_exprs().any(|expr| expr.any(&mut |part| needs(part)));
+        });
+    }
+    found
+}
+
 impl<'a> Module<'a> {
     pub fn new(case: &'a Case, draws: Draws) -> Module<'a> {
         let mut builder = Builder::new();
@@ -115,6 +129,9 @@ impl<'a> Module<'a> {
 
     fn preamble(&mut self) {
         self.builder.capability(Capability::Shader);
+        if has_fine_or_coarse_derivatives(&self.case.program) {
+            self.builder.capability(Capability::DerivativeControl);
+        }
         let mut extensions: Vec<&str> = Vec::new();
         for row in self.features.rows() {
             // Of the integer dot products only those of packed operands are printed; the others need more features.

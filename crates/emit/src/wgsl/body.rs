@@ -557,7 +557,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 self.put(if atomic { "])" } else { "]" });
             }
             // Not in WGSL ([`super::lacks`]).
-            Expr::Resource(_) => self.put(NOTHING),
+            Expr::Resource(_) | Expr::Flat(_) => self.put(NOTHING),
             Expr::Subgroup(call) => self.subgroup(call),
         }
         self.put(if parentheses { ")" } else { "" });

@@ -14,6 +14,7 @@ enum Source {
     Uniform(u32),
     Push(u32),
     Constant(u32),
+    Flat(u32),
     /// Of the resources, in all arrays of descriptors.
     Resource(u32),
 }
@@ -25,6 +26,7 @@ impl Source {
             Expr::Uniform(k) => Some(Source::Uniform(*k)),
             Expr::Push(k) => Some(Source::Push(*k)),
             Expr::Constant(k) => Some(Source::Constant(*k)),
+            Expr::Flat(k) => Some(Source::Flat(*k)),
             _ => None,
         }
     }
@@ -35,6 +37,7 @@ impl Source {
             Source::Uniform(k) => Expr::Uniform(k),
             Source::Push(k) => Expr::Push(k),
             Source::Constant(k) => Expr::Constant(k),
+            Source::Flat(k) => Expr::Flat(k),
             // Nothing reads one alone.
             Source::Resource(k) => Expr::Uint(k),
         }
@@ -50,7 +53,8 @@ fn all(data: &Data) -> Vec<Source> {
     let uniforms = (0..data.uniforms.len()).map(|k| Source::Uniform(k as u32));
     let push = (0..data.push.len()).map(|k| Source::Push(k as u32));
     let constants = (0..data.constants.len()).map(|k| Source::Constant(k as u32));
-    inputs.chain(uniforms).chain(push).chain(constants).collect()
+    let flats = (0..data.flats.len()).map(|k| Source::Flat(k as u32));
+    inputs.chain(uniforms).chain(push).chain(constants).chain(flats).collect()
 }
 
 fn remove(data: &mut Data, source: Source) {
@@ -59,6 +63,7 @@ fn remove(data: &mut Data, source: Source) {
         Source::Uniform(k) => drop(data.uniforms.remove(k as usize)),
         Source::Push(k) => drop(data.push.remove(k as usize)),
         Source::Constant(k) => drop(data.constants.remove(k as usize)),
+        Source::Flat(k) => drop(data.flats.remove(k as usize)),
         Source::Resource(k) => drop(data.resources.remove(k as usize)),
     }
 }
@@ -75,6 +80,7 @@ fn read_instead(case: &mut Case, source: Source, value: &Expr) {
         | (Expr::Uniform(k), Source::Uniform(gone))
         | (Expr::Push(k), Source::Push(gone))
         | (Expr::Constant(k), Source::Constant(gone))
+        | (Expr::Flat(k), Source::Flat(gone))
             if *k > gone =>
         {
             *k -= 1;
@@ -131,8 +137,9 @@ pub fn resources_halved(case: &Case) -> Candidates<'_> {
 /// The value of a source that is the same for all lanes.
 fn constant(data: &Data, source: Source) -> Option<u32> {
     match source {
-        Source::Input(k) => {
-            let words = &data.inputs[k as usize];
+        Source::Input(k) | Source::Flat(k) => {
+            let sources = if matches!(source, Source::Flat(_)) { &data.flats } else { &data.inputs };
+            let words = &sources[k as usize];
             words.first().copied().filter(|first| words.iter().all(|word| word == first))
         }
         Source::Uniform(k) => Some(data.uniforms[k as usize]),
@@ -153,6 +160,7 @@ pub fn values(case: &Case) -> Candidates<'_> {
     for source in all(&case.data).into_iter().chain(resources(&case.data)) {
         let words = match source {
             Source::Input(k) => case.data.inputs[k as usize].clone(),
+            Source::Flat(k) => case.data.flats[k as usize].clone(),
             Source::Uniform(k) => vec![case.data.uniforms[k as usize]],
             Source::Push(k) => vec![case.data.push[k as usize]],
             Source::Constant(k) => vec![case.data.constants[k as usize].value],
@@ -179,6 +187,7 @@ pub fn values(case: &Case) -> Candidates<'_> {
     }
     each(case, edits, |case, (source, new)| match source {
         Source::Input(k) => case.data.inputs[k as usize] = new,
+        Source::Flat(k) => case.data.flats[k as usize] = new,
         Source::Uniform(k) => case.data.uniforms[k as usize] = new[0],
         Source::Push(k) => case.data.push[k as usize] = new[0],
         Source::Constant(k) => case.data.constants[k as usize].value = new[0],

@@ -4,6 +4,7 @@
 
 use super::fold::Fold;
 use super::row::{Instance, Reach, Ub, first_lanes, lanes};
+use crate::float;
 
 impl Instance<'_> {
     fn contains(&self, lane: usize) -> bool {
@@ -229,6 +230,65 @@ pub(super) fn quad_all(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
 
 pub(super) fn quad_any(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
     quads(i).try_fold(0, |_, tangle| any(&Instance { tangle, ..*i }, out))
+}
+
+// ---- derivatives ----
+
+/// The difference across the quad of a lane along x (`step` 1) or y (2), in the lane's own row or column: as in fine derivatives.
+fn difference(i: &Instance<'_>, lane: usize, step: usize) -> f64 {
+    let operand = |lane: usize| float::value(i.scalar, i.args[0][lane]);
+    operand(lane | step) - operand(lane & !step)
+}
+
+/// A derivative whose fine result is this, for every lane. A coarse one may be that of any lane of the quad, and is undefined where these
+/// differ; either is in a quad that is not whole.
+fn derivative(
+    i: &Instance<'_>,
+    out: &mut [u64],
+    is_coarse: bool,
+    fine: impl Fn(&Instance<'_>, usize) -> f64,
+) -> Result<u128, Ub> {
+    let mut undefined = 0;
+    for quad in quads(i) {
+        let first = quad.trailing_zeros() as usize & !3;
+        let is_whole = quad == first_lanes(4) << first && first + 4 <= i.size;
+        for k in lanes(quad) {
+            let result = if is_whole { fine(i, k) } else { 0.0 };
+            let is_agreed = is_whole && (!is_coarse || (first..first + 4).all(|other| fine(i, other) == result));
+            out[k] = float::bits(i.scalar, result);
+            undefined |= u128::from(!is_agreed) << k;
+        }
+    }
+    Ok(undefined)
+}
+
+/// What `fwidth` of a lane is where its derivatives are fine.
+fn width(i: &Instance<'_>, lane: usize) -> f64 {
+    difference(i, lane, 1).abs() + difference(i, lane, 2).abs()
+}
+
+pub(super) fn fine_x(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+    derivative(i, out, false, |i, lane| difference(i, lane, 1))
+}
+
+pub(super) fn fine_y(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+    derivative(i, out, false, |i, lane| difference(i, lane, 2))
+}
+
+pub(super) fn fine_width(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+    derivative(i, out, false, width)
+}
+
+pub(super) fn coarse_x(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+    derivative(i, out, true, |i, lane| difference(i, lane, 1))
+}
+
+pub(super) fn coarse_y(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+    derivative(i, out, true, |i, lane| difference(i, lane, 2))
+}
+
+pub(super) fn coarse_width(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
+    derivative(i, out, true, width)
 }
 
 pub(super) fn partition(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {

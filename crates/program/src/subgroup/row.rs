@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::Scalar;
 
-/// The eight categories of GL_KHR_shader_subgroup, and those of later extensions; each has its own extension and feature.
+/// The eight categories of GL_KHR_shader_subgroup, and those of later extensions; each has its own extension and feature. Derivatives are no
+/// subgroup operations, and need neither; like quad operations they exchange values within a quad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of VkSubgroupFeatureFlagBits and of Vulkan features")]
@@ -21,11 +22,12 @@ pub enum Category {
     RotateClustered,
     QuadControl,
     Partitioned,
+    Derivative,
 }
 
 impl Category {
     /// Every category, in the order of the Vulkan feature bits.
-    pub const ALL: [Category; 12] = [
+    pub const ALL: [Category; 13] = [
         Category::Basic,
         Category::Vote,
         Category::Arithmetic,
@@ -38,6 +40,7 @@ impl Category {
         Category::RotateClustered,
         Category::QuadControl,
         Category::Partitioned,
+        Category::Derivative,
     ];
 
     /// Short name, as in the Vulkan feature bits.
@@ -55,6 +58,7 @@ impl Category {
             Category::RotateClustered => "rotate_clustered",
             Category::QuadControl => "quad_control",
             Category::Partitioned => "partitioned",
+            Category::Derivative => "derivative",
         }
     }
 }

@@ -57,6 +57,7 @@ impl OpInfo {
             (SubgroupOp::Elect, _) => RuleNumber::new('O', 11),
             (SubgroupOp::AllEqual, _) => of_operations(13),
             (_, Category::Quad | Category::QuadControl) => of_operations(11),
+            (_, Category::Derivative) => RuleNumber::new('H', 8),
             (_, Category::Clustered | Category::RotateClustered) => of_operations(10),
             (_, Category::Partitioned) => of_operations(12),
             (_, Category::Arithmetic) if scalar.is_float() => {
@@ -164,6 +165,35 @@ const MOVES: OpInfo = OpInfo {
 /// Moves values within a quad. "An invocation will not execute a dynamic instance of this instruction (X') until all invocations in its quad
 /// have executed all dynamic instances that are program-ordered before X'." (SPIR-V 1.6 rev 6, OpGroupNonUniformQuadSwap)
 const MOVES_IN_QUAD: OpInfo = OpInfo { category: Category::Quad, params: &[P::Value], reach: Reach::Quad, ..MOVES };
+
+/// A partial derivative: the difference of two lanes of the quad, exact where the numbers are (Vulkan, "Precision of Core SPIR-V Instructions":
+/// "Correctly rounded"). "This instruction is only valid in the Fragment Execution Model" or where a derivative group is said, and "The
+/// component width must be 32 bits" (SPIR-V 1.6 §3.49.16, OpDPdx). Coarse ones may be those of the other row or column of the quad: where
+/// these differ nothing is said.
+const DERIVATIVE: OpInfo = OpInfo {
+    category: Category::Derivative,
+    params: &[P::Value],
+    gives: Gives::Same,
+    scalars: &[Scalar::Float],
+    reach: Reach::Quad,
+    defined: Defined::Never,
+    source: "Vulkan, Derivative Operations",
+    ..ROW
+};
+
+/// A derivative that an implementation may choose.
+const COARSE: OpInfo = OpInfo {
+    sentence: "may: only calculate two values instead of four (one for each of DPdx and DPdy), reusing the same result no matter the \
+               originating invocation.",
+    ..DERIVATIVE
+};
+
+/// The sum of the absolute values of two derivatives.
+const WIDTH: OpInfo = OpInfo {
+    sentence: "is equivalent to executing the corresponding code:OpDPdx* and code:OpDPdy* instructions, taking the absolute value of the \
+               results, and summing them.",
+    ..DERIVATIVE
+};
 
 /// A function of a lane's own ballot.
 const OF_MASK: OpInfo = OpInfo {
@@ -525,6 +555,64 @@ operations! {
         meaning: meaning::partition,
         ..ROW
     },
+    DFdxFine: OpInfo {
+        name: "dFdxFine",
+        spirv: "DPdxFine",
+        sentence: "DPdx(P0) = DPdx(P1) = P1 - P0 [and] DPdx(P2) = DPdx(P3) = P3 - P2",
+        meaning: meaning::fine_x,
+        ..DERIVATIVE
+    },
+    DFdyFine: OpInfo {
+        name: "dFdyFine",
+        spirv: "DPdyFine",
+        sentence: "DPdy(P0) = DPdy(P2) = P2 - P0 [and] DPdy(P1) = DPdy(P3) = P3 - P1",
+        meaning: meaning::fine_y,
+        ..DERIVATIVE
+    },
+    FwidthFine: OpInfo {
+        name: "fwidthFine",
+        spirv: "FwidthFine",
+        meaning: meaning::fine_width,
+        ..WIDTH
+    },
+    DFdxCoarse: OpInfo {
+        name: "dFdxCoarse",
+        spirv: "DPdxCoarse",
+        meaning: meaning::coarse_x,
+        ..COARSE
+    },
+    DFdyCoarse: OpInfo {
+        name: "dFdyCoarse",
+        spirv: "DPdyCoarse",
+        meaning: meaning::coarse_y,
+        ..COARSE
+    },
+    FwidthCoarse: OpInfo {
+        name: "fwidthCoarse",
+        spirv: "FwidthCoarse",
+        meaning: meaning::coarse_width,
+        ..WIDTH
+    },
+    DFdx: OpInfo {
+        name: "dFdx",
+        spirv: "DPdx",
+        sentence: "The results for code:OpDPdx and code:OpDPdy may: be calculated as either fine or coarse derivatives",
+        meaning: meaning::coarse_x,
+        ..COARSE
+    },
+    DFdy: OpInfo {
+        name: "dFdy",
+        spirv: "DPdy",
+        sentence: "The results for code:OpDPdx and code:OpDPdy may: be calculated as either fine or coarse derivatives",
+        meaning: meaning::coarse_y,
+        ..COARSE
+    },
+    Fwidth: OpInfo {
+        name: "fwidth",
+        spirv: "Fwidth",
+        meaning: meaning::coarse_width,
+        ..WIDTH
+    },
 }
 
 /// What the rows of one fold have in common.
@@ -680,6 +768,16 @@ impl SubgroupOp {
     /// The operation's row.
     pub fn info(self) -> &'static OpInfo {
         &TABLE[self.index()]
+    }
+
+    /// How many operands of a lane the result of a derivative adds up; of other operations that have no fold 1.
+    pub const fn terms(self) -> u32 {
+        use SubgroupOp::{DFdx, DFdxCoarse, DFdxFine, DFdy, DFdyCoarse, DFdyFine, Fwidth, FwidthCoarse, FwidthFine};
+        match self {
+            DFdxFine | DFdyFine | DFdxCoarse | DFdyCoarse | DFdx | DFdy => 2,
+            FwidthFine | FwidthCoarse | Fwidth => 4,
+            _ => 1,
+        }
     }
 
     /// True if the first lane of every tangle gets an infinity. Devices may assume that there is none (no case asks for

@@ -100,6 +100,21 @@ const EXPECTED: &str = "
     subgroupQuadAll bool 81 | 1 0 0 0 1 1 1 0 | 0 | 1 . . . . . . 0
     subgroupQuadAny bool FF | 0 0 0 0 1 0 0 0 | 0 | 0 0 0 0 1 1 1 1
     subgroupQuadAny bool EF | 0 0 0 0 1 0 0 0 | 0 | 0 0 0 0 . 0 0 0
+    dFdxFine float FF | 1 4 2 9 5.5 5 5 5.25 | 0 | 3 3 7 7 -0.5 -0.5 0.25 0.25
+    dFdyFine float FF | 1 4 2 9 5.5 5 5 5.25 | 0 | 1 5 1 5 -0.5 0.25 -0.5 0.25
+    fwidthFine float FF | 1 4 2 9 5.5 5 5 5.25 | 0 | 4 8 8 12 1 0.75 0.75 0.5
+    dFdxFine float 7F | 4 1 2 2 1 2 3 4 | 0 | -3 -3 0 0 ? ? ? .
+    dFdyFine float FE | 4 1 2 2 1 2 3 4 | 0 | . ? ? ? 2 2 2 2
+    fwidthFine float F8 | 4 1 2 2 1 2 3 4 | 0 | . . . ? 3 3 3 3
+    dFdxCoarse float FF | 1 4 3 6 1 2 1 3 | 0 | 3 3 3 3 ? ? ? ?
+    dFdyCoarse float FF | 1 4 3 6 1 2 1 3 | 0 | 2 2 2 2 ? ? ? ?
+    fwidthCoarse float FF | 1 4 3 6 1 2 1 3 | 0 | 5 5 5 5 ? ? ? ?
+    fwidthCoarse float FF | 0 3 3 0 1 2 1 2 | 0 | 6 6 6 6 1 1 1 1
+    dFdxCoarse float EF | 1 2 1 2 1 2 1 2 | 0 | 1 1 1 1 . ? ? ?
+    dFdx float FF | 1 4 3 6 1 2 1 3 | 0 | 3 3 3 3 ? ? ? ?
+    dFdx float FF | 0 3 3 0 1 2 1 2 | 0 | ? ? ? ? 1 1 1 1
+    dFdy float FF | 1 4 3 6 1 2 1 3 | 0 | 2 2 2 2 ? ? ? ?
+    fwidth float FF | 1 4 3 6 1 2 1 3 | 0 | 5 5 5 5 ? ? ? ?
     subgroupAdd uint FF | 1 2 3 4 5 6 7 8 | 0 | 36
     subgroupAdd uint 07 | 1 2 3 4 5 6 7 8 | 0 | 6 6 6 . . . . .
     subgroupAdd uint 81 | 4294967295 0 0 0 0 0 0 3 | 0 | 2 . . . . . . 2

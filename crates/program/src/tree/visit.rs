@@ -14,6 +14,7 @@ impl Expr {
             | Expr::Var(_)
             | Expr::Builtin(_)
             | Expr::Input(_)
+            | Expr::Flat(_)
             | Expr::Uniform(_)
             | Expr::Push(_)
             | Expr::Constant(_) => ([self; 3], 0, &[]),
@@ -38,6 +39,7 @@ impl Expr {
             | Expr::Var(_)
             | Expr::Builtin(_)
             | Expr::Input(_)
+            | Expr::Flat(_)
             | Expr::Uniform(_)
             | Expr::Push(_)
             | Expr::Constant(_) => Vec::new(),
@@ -77,6 +79,7 @@ impl Expr {
             Expr::Var(_)
             | Expr::Builtin(_)
             | Expr::Input(_)
+            | Expr::Flat(_)
             | Expr::Uniform(_)
             | Expr::Push(_)
             | Expr::Constant(_)

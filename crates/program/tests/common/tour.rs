@@ -117,6 +117,7 @@ fn expressions() -> Case {
         push: vec![7, 8],
         resources: Vec::new(),
         constants: vec![SpecConstant { default: 3, value: 70_000 }, SpecConstant { default: 1, value: 4 }],
+        flats: Vec::new(),
     };
     case
 }

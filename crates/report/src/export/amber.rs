@@ -8,7 +8,7 @@ use tangle_features::Needs;
 use tangle_files::words::to_bytes;
 use tangle_oracle::relation::Relation;
 use tangle_program::case::interface::{ARRAYS, CORNERS, INPUTS, LOG, MAP, UNIFORMS};
-use tangle_program::case::{Case, Draw, Launch, SpirvVersion, Stage, SubgroupSize};
+use tangle_program::case::{Case, Launch, SpirvVersion, Stage, SubgroupSize};
 use tangle_program::needs::resource_classes;
 use tangle_program::resource::ResourceClass;
 
@@ -169,7 +169,7 @@ fn buffers(text: &mut String, source: &Source<'_>) {
     data("inputs", &input_words(source.case));
     data("uniforms", &uniform_words(source.case));
     data("push", &source.case.data.push);
-    data("corners", &source.case.entry_point.draw().map(Draw::corners).unwrap_or_default());
+    data("corners", &source.case.vertices());
     resources(text, source);
     let entry_point = &source.case.entry_point;
     let sizes = [

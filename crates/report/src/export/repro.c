@@ -108,7 +108,7 @@ static const struct module beside[BESIDE + 1];
 static const uint32_t beside_spirv[BESIDE_WORDS + 1];
 #endif
 #if FRAGMENTS
-/* Corners of the triangles in clip coordinates, as the bits of floats; and a bit for each place of a fragment. */
+/* Corners of the triangles in clip coordinates, as the bits of floats, and their flat inputs; and a bit for each place of a fragment. */
 static const uint32_t corners[CORNER_WORDS];
 static const uint32_t covered[ALL / 32 + 1];
 #endif

@@ -207,7 +207,7 @@ fn launched(source: &Source<'_>) -> Vec<(&'static str, String, &'static str)> {
             define("COLUMNS", words(columns), "");
             define("ROWS", words(rows), "");
             define("TRIANGLES", words(triangles), "");
-            define("CORNER_WORDS", draw.corners().len().to_string(), "");
+            define("CORNER_WORDS", source.case.vertices().len().to_string(), "");
             let active = flag(source.case.tier == Tier::Maximal);
             define("HELPERS_ARE_ACTIVE", active, "from the beginning, as long as their quad has a fragment");
         }
@@ -264,7 +264,7 @@ fn data(source: &Source<'_>, expected: Option<&Expected>) -> String {
         array(&mut text, "uint32_t beside_spirv[BESIDE_WORDS + 1]", &words);
     }
     if let Some(draw) = entry_point.draw() {
-        array(&mut text, "uint32_t corners[CORNER_WORDS]", &draw.corners());
+        array(&mut text, "uint32_t corners[CORNER_WORDS]", &source.case.vertices());
         let places: Vec<u32> = (0..entry_point.invocations()).collect();
         let bit = |&place: &u32| u32::from(draw.covers(entry_point.workgroups().position(place))) << (place % 32);
         let covered: Vec<u32> = places.chunks(32).map(|places| places.iter().map(bit).sum()).collect();

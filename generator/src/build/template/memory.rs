@@ -39,7 +39,8 @@ fn elect() -> Cond {
 impl Builder<'_> {
     /// True if a barrier may stand behind these statements of `main`.
     pub(crate) fn may_synchronise(&self, main: &Block) -> bool {
-        self.frame.affords(LEAST) && may_synchronise_after(&self.shared, &self.functions, self.config.tier, main)
+        self.frame.affords(LEAST)
+            && may_synchronise_after(&self.shared, &self.functions, self.config.tier, &self.entry_point, main)
     }
 
     /// One of the shapes.
