@@ -136,8 +136,9 @@ mod tests {
     fn an_empty_cell_stands_out_and_one_that_cannot_be_filled_does_not() {
         let empty = coverage(&BTreeMap::from([("a<b".to_owned(), Coverage::default())]));
         assert!(empty.contains("a&lt;b") && empty.contains("<td class=\"empty\""), "{empty}");
-        let barriers = TABLE.iter().filter(|info| reachable(info, Context::Choice).0 == Fill::Empty).count();
-        let exempt = Context::ALL.iter().filter(|&&at| reachable(&TABLE[0], at).0 == Fill::Empty).count();
-        assert_eq!(empty.matches("<td class=\"none\"").count(), barriers * exempt);
+        let cells = TABLE.iter().flat_map(|info| Context::ALL.iter().map(move |&at| reachable(info, at).0));
+        let exempt = cells.filter(|&fill| fill == Fill::Empty).count();
+        assert!(exempt > 0, "some cells cannot be filled");
+        assert_eq!(empty.matches("<td class=\"none\"").count(), exempt);
     }
 }
