@@ -181,6 +181,27 @@ fn any_quad_of_a_subgroup_may_be_gone() {
     }
 }
 
+/// Two quads of one subgroup. Who executes an operation without the last fragment of their quad, which is demoted elsewhere meanwhile, may be
+/// gone by then or not; who has a fragment of the quad with them is there.
+#[test]
+fn a_quad_may_be_gone_before_a_branch_that_its_helpers_take() {
+    let demote = |who: Expr| when(who, [Stmt::Discard(Discard::Demote)]);
+    let left = |from: u32| {
+        let is_left = bin(Expr::Builtin(Builtin::LocalX), BinaryOp::Lt, uint(2));
+        bin(is_left, BinaryOp::And, bin(lane(), BinaryOp::Ge, uint(from)))
+    };
+    let not_first = || bin(lane(), BinaryOp::Ne, uint(0));
+    let wide = |body: Vec<Stmt>| expected(&drawn(Tier::Maximal, [4, 2], vec![[[0, 0], [8, 0], [0, 4]]], body), 8);
+    let leave = |from: u32, how: Stmt| wide(vec![demote(left(from)), either(not_first(), [see(A)], [how])]);
+    assert_eq!(leave(1, Stmt::Discard(Discard::Demote)), "2: 1 ?, 3: 1 ?, 6: 1 ?, 7: 1 ?", "the last is demoted");
+    assert_eq!(leave(1, Stmt::Discard(Discard::Terminate)), "2: 1 ?, 3: 1 ?, 6: 1 ?, 7: 1 ?", "the last is terminated");
+    assert_eq!(leave(1, Stmt::Return(None)), "2: 1 ?, 3: 1 ?, 6: 1 ?, 7: 1 ?", "the last returns");
+    let second_stays = "1: 1 fe, 2: 1 fe, 3: 1 fe, 6: 1 fe, 7: 1 fe";
+    assert_eq!(leave(2, Stmt::Discard(Discard::Demote)), second_stays, "a fragment is with them");
+    let stays = wide(vec![demote(left(1)), either(not_first(), [see(A)], [see(B)])]);
+    assert_eq!(stays, "0: 2 1, 2: 1 fe, 3: 1 fe, 6: 1 fe, 7: 1 fe", "nobody is demoted there");
+}
+
 /// Rule H7: `return` ends a fragment in `main` only. Lanes 1 to 3 of a quad are demoted.
 #[test]
 fn a_fragment_that_returns_from_a_function_goes_on() {

@@ -30,6 +30,8 @@ pub(crate) struct Learnt {
     pub contended: BTreeSet<ElementInPhase>,
     /// Lanes are lost: loads are unknown.
     pub open: bool,
+    /// Slots of invocations that are elsewhere when the last fragment of their quad is demoted or ends (rule H6).
+    pub left_by_quad: BTreeSet<usize>,
 }
 
 /// What may be said of a value.

@@ -42,7 +42,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 use tangle_program::case::{Case, Tier};
 use tangle_program::control::SelectionControl;
-use tangle_program::subgroup::{Severity, first_lanes};
+use tangle_program::subgroup::{Severity, first_lanes, lanes};
 use tangle_program::tree::{Builtin, Discard, SiteId};
 use tangle_program::types::{Scalar, Type};
 
@@ -196,7 +196,7 @@ impl<'a, R: Rules> Machine<'a, R> {
         }
     }
 
-    /// The machine with what earlier passes have learnt of memory.
+    /// The machine with what earlier passes have learnt.
     pub fn knowing(mut self, learnt: Learnt) -> Self {
         self.memory = Memory::new(&self.case.program.shared, learnt);
         self
@@ -329,7 +329,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                 }
                 if self.case.entry_point.draw().is_some() && !self.is_in_function() {
                     self.ended.add(&a);
-                    self.close_quads();
+                    self.close_quads(&a);
                 }
                 Ok(self.jump(frame, Jump::Return, a, u))
             }
@@ -371,13 +371,13 @@ impl<'a, R: Rules> Machine<'a, R> {
                 None => Ok((a, u)),
                 Some(Discard::Demote) => {
                     self.helpers.add(&a);
-                    self.close_quads();
+                    self.close_quads(&a);
                     let a = a.minus(&self.lost);
                     Ok((a.clone(), self.whole(&u, &a)))
                 }
                 Some(Discard::Terminate) => {
                     self.ended.add(&a);
-                    self.close_quads();
+                    self.close_quads(&a);
                     Ok((self.none(), self.none()))
                 }
             },
@@ -393,8 +393,9 @@ impl<'a, R: Rules> Machine<'a, R> {
         self.scopes.iter().any(|scope| scope.construct == Construct::Function)
     }
 
-    /// Loses the invocations of quads in which only helpers are left: they may go on or be gone (rule H6).
-    fn close_quads(&mut self) {
+    /// Loses the invocations of quads in which only helpers are left: they may go on or be gone (rule H6). `a` are those that have just been
+    /// demoted or have ended. Who is elsewhere may come to this before or after what is executed there: another pass takes that for unknown.
+    fn close_quads(&mut self, a: &Mask) {
         if self.observing() && self.rules.keeps_quads_of_helpers() {
             return;
         }
@@ -405,6 +406,11 @@ impl<'a, R: Rules> Machine<'a, R> {
                 let quad = subgroup.live & first_lanes(4) << first;
                 if quad & !helpers & !ended == 0 {
                     self.lost.insert_lanes(subgroup.first, quad & !ended);
+                    let here = quad & of(a);
+                    let elsewhere = if here == 0 { 0 } else { quad & !ended & !here };
+                    for lane in lanes(elsewhere) {
+                        self.memory.wrong |= self.memory.learnt.left_by_quad.insert(subgroup.first + lane);
+                    }
                 }
             }
         }

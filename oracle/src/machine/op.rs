@@ -140,7 +140,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                 Some(Severity::Hard)
             }
             Pass::Predict { .. } if self.tier == Tier::Maximal => {
-                let mut lost = self.lost.lanes(subgroup.first, subgroup.size);
+                let mut lost = self.lost.lanes(subgroup.first, subgroup.size) | self.left_by_quads(s, tangle);
                 if is_quad {
                     // Who is elsewhere in the subgroup is nothing to a quad.
                     lost &= reach
@@ -166,6 +166,21 @@ impl<'a, R: Rules> Machine<'a, R> {
         let subgroup = &self.layout.subgroups[s];
         let helpers = self.helpers.lanes(subgroup.first, subgroup.size) != 0;
         self.layout.others[s] != 0 || helpers && self.tier != Tier::Maximal
+    }
+
+    /// The lanes of a tangle that are in a quad whose last fragment is elsewhere and leaves it there, before or after the tangle executes this
+    /// (rule H6).
+    fn left_by_quads(&self, s: usize, tangle: u128) -> u128 {
+        let left = &self.memory.learnt.left_by_quad;
+        if left.is_empty() {
+            return 0;
+        }
+        let subgroup = &self.layout.subgroups[s];
+        let of = |mask: &Mask| mask.lanes(subgroup.first, subgroup.size);
+        let fragments = tangle & !of(&self.helpers);
+        let quad = |lane: usize| first_lanes(4) << (lane & !3);
+        let is_left = |&lane: &usize| left.contains(&(subgroup.first + lane)) && fragments & quad(lane) == 0;
+        lanes(tangle).filter(is_left).fold(0, |left, lane| left | 1 << lane)
     }
 
     fn nobody_lost_in_group(&self, s: usize) -> bool {
