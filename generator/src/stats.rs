@@ -533,8 +533,8 @@ impl Counter<'_> {
             Stmt::SetElement { .. } => self.count(Construct::ElementStore),
             Stmt::Atomic(_) => self.count(Construct::Atomic),
             Stmt::Assume(_) => self.count(Construct::Assume),
-            Stmt::Sync(_) => self.count(Construct::WorkgroupBarrier),
-            Stmt::Barrier(_) => self.count(Construct::Barrier),
+            Stmt::ControlBarrier(_) => self.count(Construct::WorkgroupBarrier),
+            Stmt::SubgroupBarrier(_) => self.count(Construct::Barrier),
             Stmt::Discard(_) => self.count(Construct::Discard),
             // No construct: `return` is counted by where it stands ([`Self::block`]).
             _ => {}

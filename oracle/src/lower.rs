@@ -433,7 +433,9 @@ impl Lowering<'_> {
                 let dest = dest.map(|dest| self.var(dest)).transpose()?.map(|(dest, _)| dest);
                 Step::Call { decision, function: *function as usize, args, dest }
             }
-            Stmt::Barrier(op) => Step::Barrier { id: self.operation(*op), synchronises: *op == SubgroupOp::Barrier },
+            Stmt::SubgroupBarrier(op) => {
+                Step::Barrier { id: self.operation(*op), synchronises: *op == SubgroupOp::Barrier }
+            }
             Stmt::SetElement { var, index, value } => {
                 let (var, ty) = self.var(*var)?;
                 Step::SetElement { var, shape: ty.shape, index: self.node(index)?, value: self.node(value)? }
@@ -447,8 +449,10 @@ impl Lowering<'_> {
                 value: self.node(&atomic.value)?,
                 dest: atomic.dest.map(|dest| self.var(dest)).transpose()?.map(|(dest, _)| dest),
             })),
-            Stmt::Sync(Sync::Barrier) => Step::Synchronise,
-            Stmt::Sync(Sync::Memory | Sync::MemoryShared | Sync::MemoryBuffer | Sync::GroupMemory) => Step::Nothing,
+            Stmt::ControlBarrier(Sync::Barrier) => Step::Synchronise,
+            Stmt::ControlBarrier(Sync::Memory | Sync::MemoryShared | Sync::MemoryBuffer | Sync::GroupMemory) => {
+                Step::Nothing
+            }
             Stmt::Discard(how) => {
                 self.discards = true;
                 Step::Discard(*how)

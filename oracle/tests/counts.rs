@@ -124,7 +124,7 @@ fn what_is_judged_by_what_was_observed() {
 /// A subgroup barrier is an operation: by all lanes, by some, and by those of which something is known.
 #[test]
 fn use_of_barriers() {
-    let barrier = || tangle_program::tree::Stmt::Barrier(Op::Barrier);
+    let barrier = || tangle_program::tree::Stmt::SubgroupBarrier(Op::Barrier);
     let path = log(2, [Expr::Select(Box::new(bin(var(0), BinaryOp::Eq, uint(5))), ballot().into(), uint(0).into())]);
     let body = [
         set(0, uint(0)),

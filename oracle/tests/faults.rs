@@ -409,7 +409,7 @@ fn faults_of_memory() {
     use AtomicOp as Op;
     use Fault as F;
     const SHARED: StorageClass = StorageClass::Workgroup;
-    let barrier = || Stmt::Sync(Sync::Barrier);
+    let barrier = || Stmt::ControlBarrier(Sync::Barrier);
     let store = || Stmt::Store { array: 0, value: bin(lane(), BinaryOp::Add, uint(1)) };
     let stored = |storage, index| {
         with_array(Scalar::Uint, 0, storage, [store(), barrier(), log(A, [load(Scalar::Uint, index)])])
@@ -430,7 +430,7 @@ fn faults_of_memory() {
     let large = || bin(Expr::Cast(Scalar::Uint64, Box::new(uint(1))), BinaryOp::Shl, uint(32));
     let put = |scalar, value| Stmt::Store { array: 0, value: Expr::Cast(scalar, Box::new(value)) };
     let narrow = |scalar, stores: Vec<Stmt>, value| {
-        let body = [stores, vec![Stmt::Sync(Sync::Barrier), log(A, [value])]].concat();
+        let body = [stores, vec![Stmt::ControlBarrier(Sync::Barrier), log(A, [value])]].concat();
         with_array(scalar, 5, StorageClass::StorageBuffer, body)
     };
     check(vec![
@@ -499,7 +499,7 @@ fn faults_of_memory() {
     let own = || Expr::Builtin(Builtin::LocalIndex);
     let exchanged = || {
         let greatest = op(SubgroupOp::Reduce(Fold::Max), [own()]);
-        vec![store(), Stmt::Barrier(SubgroupOp::Barrier), log(A, [load(Scalar::Uint, greatest)])]
+        vec![store(), Stmt::SubgroupBarrier(SubgroupOp::Barrier), log(A, [load(Scalar::Uint, greatest)])]
     };
     let in_storage = |storage| with_array(Scalar::Uint, 0, storage, exchanged());
     let apart = || with_array(Scalar::Uint, 0, SHARED, [when(odd(), exchanged())]);
@@ -911,7 +911,7 @@ fn faults_of_statements() {
     use Fault as F;
     let ring =
         || main_of([set(0, lane()), set(1, uint(9)), set(2, var(0)), set(0, var(1)), set(1, var(2)), log(A, [var(1)])]);
-    let barrier = || Stmt::Sync(Sync::Barrier);
+    let barrier = || Stmt::ControlBarrier(Sync::Barrier);
     let by = |number| {
         let store = Stmt::Store { array: 0, value: bin(lane(), BinaryOp::Add, uint(1)) };
         let single = bin(Expr::Builtin(Builtin::LocalIndex), BinaryOp::Eq, uint(number));

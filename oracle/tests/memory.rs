@@ -53,7 +53,7 @@ fn load(index: Expr) -> Expr {
 }
 
 fn barrier() -> Stmt {
-    Stmt::Sync(Sync::Barrier)
+    Stmt::ControlBarrier(Sync::Barrier)
 }
 
 fn is(n: u32) -> Expr {
@@ -266,7 +266,7 @@ fn what_is_not_defined() {
     };
     let race = "a data race in shared memory";
     let next = || bin(bin(own(), BinaryOp::Add, uint(1)), BinaryOp::BitAnd, uint(7));
-    let subgroup_barrier = || Stmt::Barrier(SubgroupOp::Barrier);
+    let subgroup_barrier = || Stmt::SubgroupBarrier(SubgroupOp::Barrier);
     let divergent = || [store(lane()), subgroup_barrier(), when(is(1), [log(A, [load(uint(0))])])];
     for (what, body, why) in [
         ("a load of what another stores", vec![store(lane()), log(A, [load(next())])], race),
@@ -321,7 +321,7 @@ fn what_is_not_defined() {
         assert_eq!(predict(&case, &LaneMap::linear(&case, 8)).is_ok(), is_defined, "{tier:?}");
     }
     let [stored, _, loaded] = divergent();
-    assert_eq!(not_defined(vec![stored, Stmt::Barrier(SubgroupOp::MemoryBarrierShared), loaded]), race);
+    assert_eq!(not_defined(vec![stored, Stmt::SubgroupBarrier(SubgroupOp::MemoryBarrierShared), loaded]), race);
     // What is not there at all.
     let none = |body: Stmt| not_defined(vec![body]);
     assert_eq!(none(Stmt::Store { array: 2, value: lane() }), "no array 2");
@@ -353,7 +353,7 @@ fn an_exchange_leaves_nothing_of_what_was_there() {
 /// Rule Y10: lanes that execute a subgroup barrier together see what they wrote before it.
 #[test]
 fn a_subgroup_barrier_orders_the_lanes_that_execute_it() {
-    let subgroup_barrier = || Stmt::Barrier(SubgroupOp::Barrier);
+    let subgroup_barrier = || Stmt::SubgroupBarrier(SubgroupOp::Barrier);
     // The other lane of a pair: the least of the two, the greatest, and not oneself.
     let of_pair =
         |fold| Expr::Subgroup(SubgroupCall { op: SubgroupOp::Clustered(fold), args: vec![own()], cluster: Some(2) });

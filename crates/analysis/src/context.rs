@@ -186,7 +186,7 @@ impl Walk<'_> {
                     falls = !arm.body.last().is_some_and(Stmt::is_jump);
                 }
             }
-            Stmt::Barrier(op) => self.place(*op, None, place),
+            Stmt::SubgroupBarrier(op) => self.place(*op, None, place),
             // What the tree says of a statement is all that matters here.
             _ => {
                 stmt.direct_exprs().for_each(|expr| self.expr(expr, place));

@@ -206,7 +206,8 @@ struct Level {
 pub fn check(case: &Case) -> Result<(), Race> {
     let Program { shared, functions } = &case.program;
     // Without memory and barriers there is nothing to find.
-    let synchronises = |stmt: &Stmt| matches!(stmt, Stmt::Sync(Sync::Barrier)) || stmt.direct_exprs().any(derives);
+    let synchronises =
+        |stmt: &Stmt| matches!(stmt, Stmt::ControlBarrier(Sync::Barrier)) || stmt.direct_exprs().any(derives);
     let mut any = !shared.is_empty();
     functions.iter().for_each(|function| walk_block(&function.body, &mut |stmt| any |= synchronises(stmt)));
     let group = Group::of(&case.entry_point, case.tier);
@@ -445,7 +446,7 @@ impl<'a> Walk<'a> {
                 bodies.push((&nothing, true));
                 return self.selection(selector, &bodies, flow);
             }
-            Stmt::Sync(Sync::Barrier) => {
+            Stmt::ControlBarrier(Sync::Barrier) => {
                 if !self.is_main {
                     return Err("barrier() stands in main only".into());
                 }
@@ -480,7 +481,7 @@ impl<'a> Walk<'a> {
                 let apart = self.summaries.get(*function as usize).is_some_and(|summary| summary.returns_apart);
                 flow.uniform &= !apart || self.tier == Tier::Maximal;
             }
-            Stmt::Barrier(SubgroupOp::Barrier) if self.knows_tangle(&flow) => {
+            Stmt::SubgroupBarrier(SubgroupOp::Barrier) if self.knows_tangle(&flow) => {
                 let depth = self.depth();
                 flow.phase.iter_mut().flatten().for_each(|used| used.order(depth));
             }

@@ -104,7 +104,7 @@ fn read_back(f: &mut Function, site: u32) -> Block {
     let [cell, place] = ["cell_now", "place_now"].map(|name| f.add_local(name, Type::UINT));
     let load = |array, index| Expr::Load(Load { array, scalar: Scalar::Uint, index: Box::new(index) });
     vec![
-        Stmt::Sync(Sync::Barrier),
+        Stmt::ControlBarrier(Sync::Barrier),
         assign(cell, load(CELL, uint(0))),
         assign(place, load(PLACES, Expr::Builtin(Builtin::LocalIndex))),
         Stmt::Log { site, values: vec![var(cell), var(place)] },

@@ -40,7 +40,7 @@ fn add(array: u32) -> Stmt {
 }
 
 fn barrier() -> Stmt {
-    Stmt::Sync(Sync::Barrier)
+    Stmt::ControlBarrier(Sync::Barrier)
 }
 
 fn odd() -> Expr {
@@ -108,7 +108,7 @@ fn phases() {
         // The next iteration comes without one.
         vec![counted(I, uint(3), [], [load(0, reversed()), barrier(), store(0)])],
         // An order of accesses within one invocation does not help: a subgroup barrier is no barrier of the workgroup.
-        vec![store(0), Stmt::Sync(Sync::MemoryShared), load(0, reversed())],
+        vec![store(0), Stmt::ControlBarrier(Sync::MemoryShared), load(0, reversed())],
     ] {
         refused(&of(body), "a data race");
     }
@@ -171,7 +171,7 @@ fn from_peer() -> Stmt {
 }
 
 fn sync() -> Stmt {
-    Stmt::Barrier(SubgroupOp::Barrier)
+    Stmt::SubgroupBarrier(SubgroupOp::Barrier)
 }
 
 fn loop_of(body: Block) -> Stmt {
@@ -200,7 +200,7 @@ fn subgroup_exchange_at_tier_maximal() {
         ("atomics", vec![from_peer(), sync(), add(0)], Some(WAYS)),
         (
             "a memory barrier only",
-            vec![store(0), Stmt::Barrier(SubgroupOp::MemoryBarrierShared), from_peer()],
+            vec![store(0), Stmt::SubgroupBarrier(SubgroupOp::MemoryBarrierShared), from_peer()],
             Some(LOAD),
         ),
         ("all in an arm", vec![arm(vec![store(0), sync(), from_peer(), sync(), store(0)])], None),

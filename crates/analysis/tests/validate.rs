@@ -1067,7 +1067,7 @@ fn costs() {
     assert_eq!(refused(&largest).1, "the logs of 8192 invocations take 33816576 words, more than 4194304");
     let more = nested(1, vec![entry(1), entry(2)]);
     assert_eq!(refused(&more), (String::new(), "an invocation may log 8192 words, more than 4096".into()));
-    let long = nested(128, vec![Stmt::Barrier(SubgroupOp::Barrier)]);
+    let long = nested(128, vec![Stmt::SubgroupBarrier(SubgroupOp::Barrier)]);
     assert_eq!(refused(&long).1, "an invocation may execute 33154 statements, more than 20000");
 }
 
@@ -1089,7 +1089,7 @@ fn sizes() {
     assert_eq!(refused(&main(nested_expr(MAX_EXPR_DEPTH + 1))).1, too_deep);
     assert_eq!(refused(&main(nested_expr(5_000))).1, too_deep);
 
-    let statements = vec![Stmt::Barrier(SubgroupOp::Barrier); MAX_STATEMENTS + 1];
+    let statements = vec![Stmt::SubgroupBarrier(SubgroupOp::Barrier); MAX_STATEMENTS + 1];
     assert_eq!(refused(&main(statements)).1, "the program has more than 5000 statements and switch labels");
     let labels = (0..=MAX_STATEMENTS as i64).map(Label::Case).collect();
     let switch = Stmt::Switch {

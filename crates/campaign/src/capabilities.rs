@@ -370,7 +370,7 @@ pub fn missing_in_arb(case: &Case) -> BTreeSet<String> {
     };
     for function in &case.program.functions {
         walk_block(&function.body, &mut |stmt| {
-            if let Stmt::Barrier(op) = stmt {
+            if let Stmt::SubgroupBarrier(op) = stmt {
                 lacks(op.info().name.into());
             }
             stmt.direct_exprs().for_each(|expr| {

@@ -306,7 +306,7 @@ fn variant(draw: &mut dyn FnMut(u32) -> u32) -> Variant {
 }
 
 fn remove_barriers(block: &mut Block, without: &BTreeSet<SubgroupOp>) {
-    block.retain(|stmt| !matches!(stmt, Stmt::Barrier(op) if without.contains(op)));
+    block.retain(|stmt| !matches!(stmt, Stmt::SubgroupBarrier(op) if without.contains(op)));
     for stmt in block {
         match stmt {
             Stmt::If { then, otherwise, .. } => {

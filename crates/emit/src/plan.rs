@@ -226,7 +226,7 @@ impl Planner<'_> {
                 self.uses.attributes |= !control.is_unspecified();
             }
             Stmt::Loop(l) => return self.repeated(l),
-            Stmt::Barrier(op) => self.uses.add_category(op.info().category),
+            Stmt::SubgroupBarrier(op) => self.uses.add_category(op.info().category),
             Stmt::Assume(_) => self.uses.hints = true,
             _ => {}
         }

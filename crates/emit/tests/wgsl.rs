@@ -96,7 +96,7 @@ fn lacking() {
         (log(Expr::Component(Box::new(Expr::Builtin(Builtin::LtMask)), 0)), "LtMask in WGSL"),
         (log(select), "?: that evaluates one of its values in WGSL"),
         (log(binary(Expr::Uint(3), BinaryOp::Shl, Expr::Uint(31))), "constants that a compiler refuses in WGSL"),
-        (Stmt::Barrier(SubgroupOp::Barrier), "subgroupBarrier in WGSL"),
+        (Stmt::SubgroupBarrier(SubgroupOp::Barrier), "subgroupBarrier in WGSL"),
         (falls, "fall through in WGSL"),
     ] {
         let case = in_wgsl(case("", main_of(|_| vec![stmt])));

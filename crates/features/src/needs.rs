@@ -104,7 +104,7 @@ impl Uses {
     }
 
     fn statement(&mut self, program: &Program, stmt: &Stmt) {
-        if let Stmt::Barrier(op) = stmt {
+        if let Stmt::SubgroupBarrier(op) = stmt {
             self.categories.insert(op.info().category);
         }
         let asking = self.of_statements.iter().filter(|(_, asks)| asks(program, stmt));

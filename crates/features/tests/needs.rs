@@ -180,7 +180,7 @@ fn heads_of_loops_count() {
         main_of(|f| {
             let (x, i) = (f.add_local("x", Type::UINT), f.add_local("i", Type::UINT));
             let rotated = Expr::subgroup(SubgroupOp::Rotate, [lane(), uint(1)]);
-            vec![counted(i, uint(2), [assign(x, rotated)], [Stmt::Barrier(SubgroupOp::Barrier)])]
+            vec![counted(i, uint(2), [assign(x, rotated)], [Stmt::SubgroupBarrier(SubgroupOp::Barrier)])]
         }),
     );
     assert!(needs(&case).features.contains(Feature::SubgroupRotate));

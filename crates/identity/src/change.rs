@@ -95,8 +95,8 @@ impl Construct {
     /// Takes it out of a statement; false if nothing is left.
     fn leaves(self, stmt: &mut Stmt) -> bool {
         match (self, stmt) {
-            (Construct::SubgroupBarrier(op), Stmt::Barrier(own)) => *own != op,
-            (Construct::WorkgroupBarrier(sync), Stmt::Sync(own)) => *own != sync,
+            (Construct::SubgroupBarrier(op), Stmt::SubgroupBarrier(own)) => *own != op,
+            (Construct::WorkgroupBarrier(sync), Stmt::ControlBarrier(own)) => *own != sync,
             (Construct::Assumption, Stmt::Assume(_)) => false,
             (Construct::LoopControl(asked), Stmt::Loop(l)) if l.control == asked => {
                 l.control = LoopControl::Unspecified;
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     fn barrier() -> Stmt {
-        Stmt::Barrier(TABLE.iter().find(|info| info.name == "subgroupBarrier").expect("it is in the table").op)
+        Stmt::SubgroupBarrier(TABLE.iter().find(|info| info.name == "subgroupBarrier").expect("it is in the table").op)
     }
 
     fn branch(then: Block) -> Stmt {

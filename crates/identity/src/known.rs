@@ -143,7 +143,7 @@ fn categories(case: &Case) -> BTreeSet<Category> {
     let mut found = BTreeSet::new();
     for function in &case.program.functions {
         walk_block(&function.body, &mut |stmt| {
-            if let Stmt::Barrier(op) = stmt {
+            if let Stmt::SubgroupBarrier(op) = stmt {
                 found.insert(op.info().category);
             }
             stmt.direct_exprs().for_each(|expr| {

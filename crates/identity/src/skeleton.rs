@@ -397,7 +397,7 @@ fn after_loop(program: &Program) -> Skeleton {
             Stmt::Continue => drop(with.insert(Extra::Continue)),
             Stmt::Switch { .. } => drop(with.insert(Extra::Switch)),
             Stmt::Call { .. } => drop(with.insert(Extra::Call)),
-            Stmt::Barrier(_) => drop(with.insert(Extra::Barrier)),
+            Stmt::SubgroupBarrier(_) => drop(with.insert(Extra::Barrier)),
             Stmt::Store { .. } | Stmt::Atomic(_) => drop(with.insert(Extra::SharedMemory)),
             // A function's last statement may return its result.
             Stmt::Return(_) if function.body.last() != Some(stmt) => drop(with.insert(Extra::Return)),
@@ -498,8 +498,8 @@ impl<'a> Writer<'a> {
                 scope.assigned.extend(outs.chain(*dest));
                 Part::Call { args: ins, body: self.callee(*callee) }
             }
-            Stmt::Barrier(op) => Part::SubgroupBarrier((self.detail == Detail::Name).then_some(*op)),
-            Stmt::Sync(sync) => Part::Sync(*sync),
+            Stmt::SubgroupBarrier(op) => Part::SubgroupBarrier((self.detail == Detail::Name).then_some(*op)),
+            Stmt::ControlBarrier(sync) => Part::Sync(*sync),
             Stmt::Assume(_) => Part::Assume,
             Stmt::Discard(how) => Part::Discard(*how),
             Stmt::Store { value, .. } => Part::Store(self.exprs(function, [value], scope)),
@@ -698,7 +698,7 @@ mod tests {
             // Under divergence, the kind of operation counts.
             (vec![when(vec![log(add())])], "if {arithmetic}"),
             (vec![when(vec![log(ballot())])], "if {elect}"),
-            (vec![when(vec![Stmt::Barrier(SubgroupOp::Barrier), log(add())])], "if {barrier; arithmetic}"),
+            (vec![when(vec![Stmt::SubgroupBarrier(SubgroupOp::Barrier), log(add())])], "if {barrier; arithmetic}"),
             // Without an operation, the type.
             (vec![when(vec![log(Expr::Var(0))])], "if {log}"),
             (vec![when(vec![log(Expr::Cast(Scalar::Int16, Box::new(Expr::Var(0))))])], "if {log} with small integers"),
@@ -759,8 +759,8 @@ mod tests {
     fn a_skeleton_is_read_back_as_it_was_written() {
         let bodies = [
             vec![repeat(LoopKind::DoWhile, vec![set(0, add())]), log(Expr::Var(0))],
-            vec![when(vec![Stmt::Barrier(SubgroupOp::Barrier), log(add())])],
-            vec![log(add()), Stmt::Barrier(SubgroupOp::Barrier)],
+            vec![when(vec![Stmt::SubgroupBarrier(SubgroupOp::Barrier), log(add())])],
+            vec![log(add()), Stmt::SubgroupBarrier(SubgroupOp::Barrier)],
         ];
         for body in bodies {
             let skeleton = skeleton(&case(body));

@@ -101,7 +101,12 @@ impl Size {
                 };
                 6 + test + kind
             }
-            Stmt::Break | Stmt::Continue | Stmt::Return(_) | Stmt::Barrier(_) | Stmt::Sync(_) | Stmt::Discard(_) => 3,
+            Stmt::Break
+            | Stmt::Continue
+            | Stmt::Return(_)
+            | Stmt::SubgroupBarrier(_)
+            | Stmt::ControlBarrier(_)
+            | Stmt::Discard(_) => 3,
             Stmt::Store { .. } => 5,
             Stmt::SetElement { .. } => 6,
             Stmt::Atomic(atomic) => 7 + u64::from(atomic.dest.is_some()) + u64::from(atomic.compare.is_some()),

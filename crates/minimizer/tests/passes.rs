@@ -66,7 +66,7 @@ fn slice() {
         vec![
             assign(0, sum(lane())),
             assign(1, sum(uint(1))),
-            Stmt::Barrier(SubgroupOp::Barrier),
+            Stmt::SubgroupBarrier(SubgroupOp::Barrier),
             logs(1, [var(1)]),
             count(
                 2,

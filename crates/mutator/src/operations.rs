@@ -15,7 +15,7 @@ use crate::look::{any_stmt, constant, fresh_local, stmt_where};
 /// Puts another operation in the place of one: subgroup operations by preference, else operators and built-in functions.
 pub fn family(case: &mut Case, dice: &mut Dice) -> Option<()> {
     if dice.percent(15) {
-        if let Some(place) = stmt_where(case, dice, |stmt| matches!(stmt, Stmt::Barrier(_))) {
+        if let Some(place) = stmt_where(case, dice, |stmt| matches!(stmt, Stmt::SubgroupBarrier(_))) {
             return another_barrier(case, place, dice);
         }
     }
@@ -37,7 +37,7 @@ fn another_barrier(case: &mut Case, place: StmtAt, dice: &mut Dice) -> Option<()
     let barriers: Vec<SubgroupOp> =
         TABLE.iter().filter(|info| info.gives == Gives::Nothing).map(|info| info.op).collect();
     let op = *dice.pick(&barriers)?;
-    edit_stmt(&mut case.program, place, |stmt| *stmt = Stmt::Barrier(op));
+    edit_stmt(&mut case.program, place, |stmt| *stmt = Stmt::SubgroupBarrier(op));
     Some(())
 }
 

@@ -233,7 +233,7 @@ pub enum Stmt {
     },
     /// `subgroupBarrier();` or one of the subgroup memory barriers: an operation without result.
     #[serde(rename = "subgroup_barrier", alias = "barrier")]
-    Barrier(#[serde(serialize_with = "crate::subgroup::serialize_spirv_name")] SubgroupOp),
+    SubgroupBarrier(#[serde(serialize_with = "crate::subgroup::serialize_spirv_name")] SubgroupOp),
     /// `var[index] = value;`: an element of an array, matrix or struct, or a component of a vector ([`Expr::Element`]).
     SetElement {
         /// The variable.
@@ -254,7 +254,7 @@ pub enum Stmt {
     Atomic(Box<Atomic>),
     /// `barrier();` or a memory barrier (`tangle_analysis::races` says where).
     #[serde(rename = "workgroup_barrier", alias = "sync")]
-    Sync(Sync),
+    ControlBarrier(Sync),
     /// `assumeEXT(cond);`: a hint to the compiler, which must come true in every lane (SPV_KHR_expect_assume). So the condition is one that
     /// `tangle_analysis::bounds` knows to hold, without a subgroup operation.
     #[serde(rename = "assume_true", alias = "assume")]
@@ -351,8 +351,10 @@ impl Loop {
             expr.any(&mut |part| matches!(part, Expr::Select(..) | Expr::Binary(BinaryOp::And | BinaryOp::Or, ..)))
         };
         let is_plain = |stmt: &Stmt| {
-            let kind =
-                matches!(stmt, Stmt::Assign { .. } | Stmt::Log { .. } | Stmt::Barrier(_) | Stmt::SetElement { .. });
+            let kind = matches!(
+                stmt,
+                Stmt::Assign { .. } | Stmt::Log { .. } | Stmt::SubgroupBarrier(_) | Stmt::SetElement { .. }
+            );
             kind && !stmt.direct_exprs().any(chooses)
         };
         self.kind == LoopKind::DoWhile && self.test.is_none() && !chooses(&self.bound) && self.body.iter().all(is_plain)

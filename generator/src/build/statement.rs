@@ -334,7 +334,7 @@ impl Builder<'_> {
         // Shared memory is of workgroups.
         let op = if op == MemoryBarrierShared && !self.has_workgroups() { Barrier } else { op };
         self.frame.charge(Cost { words: 0, steps: 1 });
-        out.push(Stmt::Barrier(op));
+        out.push(Stmt::SubgroupBarrier(op));
     }
 
     /// A word that lanes agree on in groups: what waterfall loops take apart.

@@ -174,17 +174,17 @@ impl Checker<'_, '_> {
                 invalid("terminateInvocation stands in main").at(|| "discard".into())
             }
             Stmt::Discard(_) => Ok(()),
-            Stmt::Sync(_) if !self.case.entry_point.stage.has_workgroups() => {
+            Stmt::ControlBarrier(_) if !self.case.entry_point.stage.has_workgroups() => {
                 invalid("a stage without workgroups has no barriers of workgroups").at(|| "workgroup_barrier".into())
             }
             Stmt::Assume(cond) => self.assumption(cond, place).at(|| "assume_true".into()),
             // Where it may stand is checked for the whole program.
-            Stmt::Sync(_) => Ok(()),
-            Stmt::Barrier(SubgroupOp::MemoryBarrierShared) if !self.case.entry_point.stage.has_workgroups() => {
+            Stmt::ControlBarrier(_) => Ok(()),
+            Stmt::SubgroupBarrier(SubgroupOp::MemoryBarrierShared) if !self.case.entry_point.stage.has_workgroups() => {
                 invalid("a stage without workgroups has no shared memory").at(|| "subgroup_barrier".into())
             }
-            Stmt::Barrier(op) if op.info().gives == Gives::Nothing => Ok(()),
-            Stmt::Barrier(op) => invalid(format!("{} has a result: it is an expression", op.info().name))
+            Stmt::SubgroupBarrier(op) if op.info().gives == Gives::Nothing => Ok(()),
+            Stmt::SubgroupBarrier(op) => invalid(format!("{} has a result: it is an expression", op.info().name))
                 .at(|| "subgroup_barrier".into()),
         }
     }

@@ -71,9 +71,9 @@ impl<'a> Body<'_, 'a> {
                 self.expr(value, Context::Open);
                 self.put(";");
             }
-            Stmt::Barrier(op) => put!(self.printer, "{}();", op.info().name),
-            Stmt::Sync(Sync::Barrier) => self.printer.barrier(),
-            Stmt::Sync(sync) => match self.printer.dialect {
+            Stmt::SubgroupBarrier(op) => put!(self.printer, "{}();", op.info().name),
+            Stmt::ControlBarrier(Sync::Barrier) => self.printer.barrier(),
+            Stmt::ControlBarrier(sync) => match self.printer.dialect {
                 Dialect::Hlsl => put!(self.printer, "{}();", hlsl::spelling::sync(*sync, false)),
                 _ => put!(self.printer, "{}();", spelling::sync(*sync)),
             },
@@ -136,11 +136,11 @@ impl<'a> Body<'_, 'a> {
             | Stmt::Break
             | Stmt::Continue
             | Stmt::Return(_)
-            | Stmt::Barrier(_)
+            | Stmt::SubgroupBarrier(_)
             | Stmt::SetElement { .. }
             | Stmt::Store { .. }
             | Stmt::Atomic(_)
-            | Stmt::Sync(_)
+            | Stmt::ControlBarrier(_)
             | Stmt::Discard(_)
             | Stmt::Assume(_) => {}
         }

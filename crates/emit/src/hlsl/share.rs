@@ -40,7 +40,7 @@ pub fn lacks(case: &Case) -> Vec<String> {
         }
         walk_block(&function.body, &mut |stmt| {
             match stmt {
-                Stmt::Barrier(op) => drop(lacking.insert(format!("{} in HLSL", op.info().name))),
+                Stmt::SubgroupBarrier(op) => drop(lacking.insert(format!("{} in HLSL", op.info().name))),
                 Stmt::Assume(_) => drop(lacking.insert("assumptions in HLSL".into())),
                 Stmt::Assign { .. }
                 | Stmt::Log { .. }
@@ -54,7 +54,7 @@ pub fn lacks(case: &Case) -> Vec<String> {
                 | Stmt::SetElement { .. }
                 | Stmt::Store { .. }
                 | Stmt::Atomic(_)
-                | Stmt::Sync(_) => {}
+                | Stmt::ControlBarrier(_) => {}
                 // And what is not listed.
                 _ => drop(lacking.insert("discard in compute shaders".into())),
             }
@@ -121,7 +121,7 @@ pub fn words(case: &Case) -> BTreeSet<&'static str> {
         walk_block(&function.body, &mut |stmt| {
             match stmt {
                 Stmt::Atomic(atomic) => drop(called.insert(spelling::atomic(atomic.op))),
-                Stmt::Sync(sync) => drop(called.insert(spelling::sync(*sync, has_buffer_arrays(case)))),
+                Stmt::ControlBarrier(sync) => drop(called.insert(spelling::sync(*sync, has_buffer_arrays(case)))),
                 _ => {}
             }
             let wave = |expr: &Expr| match expr {
@@ -162,7 +162,7 @@ pub fn fitted(mut case: Case) -> Case {
 }
 
 fn fit_block(function: &Function, block: &mut Block) {
-    block.retain(|stmt| !matches!(stmt, Stmt::Barrier(_) | Stmt::Assume(_)));
+    block.retain(|stmt| !matches!(stmt, Stmt::SubgroupBarrier(_) | Stmt::Assume(_)));
     for stmt in block {
         stmt.direct_exprs_mut().into_iter().for_each(|expr| fit(function, expr));
         stmt.nested_blocks_mut().into_iter().for_each(|block| fit_block(function, block));

@@ -262,8 +262,8 @@ impl<'a> Body<'_, 'a> {
             }
             Stmt::Return(value) => self.return_from(value.as_ref()),
             Stmt::Call { function, args, dest } => self.call(*function, args, *dest),
-            Stmt::Barrier(op) => self.subgroup_barrier(*op),
-            Stmt::Sync(sync) => self.sync(*sync),
+            Stmt::SubgroupBarrier(op) => self.subgroup_barrier(*op),
+            Stmt::ControlBarrier(sync) => self.sync(*sync),
             Stmt::SetElement { var, index, value } => self.set_element(*var, index, value),
             Stmt::Store { array, value } => {
                 let (value, _) = self.eval(value);

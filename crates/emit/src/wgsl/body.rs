@@ -91,7 +91,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 self.expr(value, Context::Open);
                 self.put(";");
             }
-            Stmt::Sync(Sync::Barrier) => self.printer.wgsl_barrier(),
+            Stmt::ControlBarrier(Sync::Barrier) => self.printer.wgsl_barrier(),
             Stmt::SetElement { var, index, value } => {
                 self.place_of(*var, true);
                 self.index(self.function.var_type(*var), index);

@@ -55,8 +55,8 @@ fn scalar_lacking(scalar: Scalar) -> Option<String> {
 fn nested_barriers(function: &Function, is_main: bool) -> bool {
     let mut may_have_ended = !is_main;
     for stmt in &function.body {
-        let nested = !matches!(stmt, Stmt::Sync(_)) || may_have_ended;
-        if nested && contains(stmt, &|stmt| matches!(stmt, Stmt::Sync(Sync::Barrier))) {
+        let nested = !matches!(stmt, Stmt::ControlBarrier(_)) || may_have_ended;
+        if nested && contains(stmt, &|stmt| matches!(stmt, Stmt::ControlBarrier(Sync::Barrier))) {
             return true;
         }
         may_have_ended |= contains_return(stmt);
@@ -76,10 +76,10 @@ pub(super) fn contains_return(stmt: &Stmt) -> bool {
 
 fn lacking_of_statement(stmt: &Stmt) -> Option<String> {
     match stmt {
-        Stmt::Barrier(op) => Some(op.info().name.to_owned()),
+        Stmt::SubgroupBarrier(op) => Some(op.info().name.to_owned()),
         Stmt::Assume(_) => Some("assumptions".into()),
-        Stmt::Sync(Sync::Barrier) => None,
-        Stmt::Sync(_) => Some("memory barriers".into()),
+        Stmt::ControlBarrier(Sync::Barrier) => None,
+        Stmt::ControlBarrier(_) => Some("memory barriers".into()),
         Stmt::Atomic(atomic) if atomic.op == AtomicOp::CompSwap => {
             Some("atomic exchange by comparison that does not fail without a reason".into())
         }
@@ -199,7 +199,7 @@ pub fn fitted(mut case: Case) -> Case {
                 may_have_ended |= contains_return(stmt);
             }
             if may_have_ended {
-                function.body.retain(|stmt| !matches!(stmt, Stmt::Sync(_)));
+                function.body.retain(|stmt| !matches!(stmt, Stmt::ControlBarrier(_)));
             }
         }
     }
@@ -207,7 +207,7 @@ pub fn fitted(mut case: Case) -> Case {
 }
 
 fn without_barriers(block: &mut Block) {
-    block.retain(|stmt| !matches!(stmt, Stmt::Sync(_)));
+    block.retain(|stmt| !matches!(stmt, Stmt::ControlBarrier(_)));
     for stmt in block {
         stmt.nested_blocks_mut().into_iter().for_each(without_barriers);
     }
@@ -222,8 +222,8 @@ struct Fit<'a> {
 impl Fit<'_> {
     fn block(&self, block: &mut Block) {
         block.retain(|stmt| {
-            !matches!(stmt, Stmt::Barrier(_) | Stmt::Assume(_))
-                && !matches!(stmt, Stmt::Sync(sync) if *sync != Sync::Barrier)
+            !matches!(stmt, Stmt::SubgroupBarrier(_) | Stmt::Assume(_))
+                && !matches!(stmt, Stmt::ControlBarrier(sync) if *sync != Sync::Barrier)
         });
         for stmt in block.iter_mut() {
             if let Some(branch) = self.as_branch(stmt) {

@@ -156,8 +156,8 @@ impl<'a> Marks<'a> {
                 Stmt::Return(_) => self.here().any,
                 Stmt::Call { function, args, dest } => self.call(*function as usize, args, *dest),
                 // What goes through memory is not followed; another pass deletes it.
-                Stmt::Store { .. } | Stmt::Atomic(_) | Stmt::Sync(_) => !self.program.shared.is_empty(),
-                Stmt::If { .. } | Stmt::Switch { .. } | Stmt::Barrier(_) => false,
+                Stmt::Store { .. } | Stmt::Atomic(_) | Stmt::ControlBarrier(_) => !self.program.shared.is_empty(),
+                Stmt::If { .. } | Stmt::Switch { .. } | Stmt::SubgroupBarrier(_) => false,
                 // What gives no value leads to nothing, but a compiler may make something of it.
                 _ => {
                     let mut written = stmt.written().peekable();

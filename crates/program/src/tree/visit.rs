@@ -137,7 +137,9 @@ impl Stmt {
             Stmt::Store { value, .. } | Stmt::Assume(value) => ([Some(value), None, None], &[], &[]),
             Stmt::SetElement { index, value, .. } => ([Some(index), Some(value), None], &[], &[]),
             Stmt::Atomic(atomic) => ([Some(&atomic.index), atomic.compare.as_ref(), Some(&atomic.value)], &[], &[]),
-            Stmt::Break | Stmt::Continue | Stmt::Barrier(_) | Stmt::Sync(_) | Stmt::Discard(_) => ([None; 3], &[], &[]),
+            Stmt::Break | Stmt::Continue | Stmt::SubgroupBarrier(_) | Stmt::ControlBarrier(_) | Stmt::Discard(_) => {
+                ([None; 3], &[], &[])
+            }
         };
         let ins = args.iter().filter_map(|arg| match arg {
             Arg::In(expr) => Some(expr),
@@ -175,7 +177,9 @@ impl Stmt {
                 let Atomic { index, compare, value, .. } = &mut **atomic;
                 [index].into_iter().chain(compare).chain([value]).collect()
             }
-            Stmt::Break | Stmt::Continue | Stmt::Barrier(_) | Stmt::Sync(_) | Stmt::Discard(_) => Vec::new(),
+            Stmt::Break | Stmt::Continue | Stmt::SubgroupBarrier(_) | Stmt::ControlBarrier(_) | Stmt::Discard(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -197,11 +201,11 @@ impl Stmt {
             | Stmt::Continue
             | Stmt::Return(_)
             | Stmt::Call { .. }
-            | Stmt::Barrier(_)
+            | Stmt::SubgroupBarrier(_)
             | Stmt::SetElement { .. }
             | Stmt::Store { .. }
             | Stmt::Atomic(_)
-            | Stmt::Sync(_)
+            | Stmt::ControlBarrier(_)
             | Stmt::Discard(_)
             | Stmt::Assume(_) => ([None; 3], &[]),
         };
@@ -230,10 +234,10 @@ impl Stmt {
             | Stmt::Store { .. }
             | Stmt::SetElement { .. }
             | Stmt::Atomic(_)
-            | Stmt::Sync(_)
+            | Stmt::ControlBarrier(_)
             | Stmt::Assume(_)
             | Stmt::Discard(_)
-            | Stmt::Barrier(_) => Vec::new(),
+            | Stmt::SubgroupBarrier(_) => Vec::new(),
         }
     }
 
@@ -250,9 +254,9 @@ impl Stmt {
             | Stmt::Continue
             | Stmt::Return(_)
             | Stmt::Loop(_)
-            | Stmt::Barrier(_)
+            | Stmt::SubgroupBarrier(_)
             | Stmt::Store { .. }
-            | Stmt::Sync(_)
+            | Stmt::ControlBarrier(_)
             | Stmt::Discard(_)
             | Stmt::Assume(_) => (None, &[]),
         };
@@ -282,9 +286,9 @@ impl Stmt {
             | Stmt::Continue
             | Stmt::Return(_)
             | Stmt::Loop(_)
-            | Stmt::Barrier(_)
+            | Stmt::SubgroupBarrier(_)
             | Stmt::Store { .. }
-            | Stmt::Sync(_)
+            | Stmt::ControlBarrier(_)
             | Stmt::Discard(_)
             | Stmt::Assume(_) => Vec::new(),
         }
@@ -304,9 +308,9 @@ impl Stmt {
             | Stmt::Continue
             | Stmt::Return(_)
             | Stmt::Call { .. }
-            | Stmt::Barrier(_)
+            | Stmt::SubgroupBarrier(_)
             | Stmt::SetElement { .. }
-            | Stmt::Sync(_)
+            | Stmt::ControlBarrier(_)
             | Stmt::Assume(_)
             | Stmt::Discard(_) => None,
         }
@@ -326,9 +330,9 @@ impl Stmt {
             | Stmt::Continue
             | Stmt::Return(_)
             | Stmt::Call { .. }
-            | Stmt::Barrier(_)
+            | Stmt::SubgroupBarrier(_)
             | Stmt::SetElement { .. }
-            | Stmt::Sync(_)
+            | Stmt::ControlBarrier(_)
             | Stmt::Assume(_)
             | Stmt::Discard(_) => None,
         }

@@ -212,7 +212,7 @@ fn control_flow() -> Case {
                 arms: vec![
                     arm(Label::Case(-1), [Stmt::Return(None)]),
                     arm(Label::Case(i32::MIN.into()), point(8, mask)),
-                    arm(Label::Case(5), [Stmt::Barrier(SubgroupOp::MemoryBarrierBuffer)]),
+                    arm(Label::Case(5), [Stmt::SubgroupBarrier(SubgroupOp::MemoryBarrierBuffer)]),
                 ],
                 control: SelectionControl::Unspecified,
             };
@@ -232,7 +232,7 @@ fn control_flow() -> Case {
                 signed,
                 asking(drained, flatten, LoopControl::DontUnroll),
                 Stmt::Log { site: 10, values: vec![Expr::Var(after), Expr::Var(late)] },
-                Stmt::Barrier(SubgroupOp::Barrier),
+                Stmt::SubgroupBarrier(SubgroupOp::Barrier),
                 Stmt::Assume(lane_is(BinaryOp::Lt, 128)),
                 Stmt::Return(None),
             ]])
@@ -355,7 +355,7 @@ fn subgroup_operations() -> Case {
             for info in &TABLE {
                 let cluster = info.clustered.then_some(4);
                 if info.gives == Gives::Nothing {
-                    body.push(Stmt::Barrier(info.op));
+                    body.push(Stmt::SubgroupBarrier(info.op));
                     continue;
                 }
                 for var in [number, flag, ints] {

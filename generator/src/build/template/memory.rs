@@ -105,10 +105,10 @@ impl Builder<'_> {
     fn barrier_here(&mut self, out: &mut Block) {
         if self.draw.percent(15) {
             let fence = self.draw.pick(&[Sync::MemoryShared, Sync::GroupMemory, Sync::Memory, Sync::MemoryBuffer]);
-            out.push(Stmt::Sync(fence));
+            out.push(Stmt::ControlBarrier(fence));
         }
         self.frame.charge(Cost { words: 0, steps: 2 });
-        out.push(Stmt::Sync(Sync::Barrier));
+        out.push(Stmt::ControlBarrier(Sync::Barrier));
     }
 
     fn store(&mut self, array: ArrayId, value: Expr) -> Stmt {
@@ -221,7 +221,7 @@ impl Builder<'_> {
 
     fn subgroup_barrier_here(&mut self, out: &mut Block) {
         self.frame.charge(Cost { words: 0, steps: 1 });
-        out.push(Stmt::Barrier(SubgroupOp::Barrier));
+        out.push(Stmt::SubgroupBarrier(SubgroupOp::Barrier));
     }
 
     /// Lanes write their own slots: all of them, or with a probability of `percent` those for which a condition holds.

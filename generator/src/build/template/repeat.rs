@@ -79,7 +79,7 @@ impl Builder<'_> {
                     );
                     out.push(stmt);
                 }
-                _ => out.push(Stmt::Barrier(SubgroupOp::Barrier)),
+                _ => out.push(Stmt::SubgroupBarrier(SubgroupOp::Barrier)),
             }
         }
         self.detect(detector, ty, Expr::Var(value), out);

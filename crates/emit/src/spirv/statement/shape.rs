@@ -17,7 +17,7 @@ impl Body<'_, '_> {
             stmt,
             Stmt::Assign { .. }
                 | Stmt::Log { .. }
-                | Stmt::Barrier(_)
+                | Stmt::SubgroupBarrier(_)
                 | Stmt::SetElement { .. }
                 | Stmt::Store { .. }
                 | Stmt::Atomic(_)
@@ -91,7 +91,7 @@ pub(super) fn is_closed(stmt: &Stmt, is_maximal: bool, in_breakable: bool, in_lo
         Stmt::Assign { .. }
         | Stmt::Log { .. }
         | Stmt::If { .. }
-        | Stmt::Barrier(_)
+        | Stmt::SubgroupBarrier(_)
         | Stmt::SetElement { .. }
         | Stmt::Store { .. }
         | Stmt::Atomic(_)
@@ -104,7 +104,9 @@ pub(super) fn is_closed(stmt: &Stmt, is_maximal: bool, in_breakable: bool, in_lo
 
 /// True if statements can be a continue construct: nothing in them jumps, and they have no loops and switches of their own.
 pub(super) fn can_be_continue(block: &Block) -> bool {
-    !has_stmt(block, |stmt| stmt.is_jump() || matches!(stmt, Stmt::Loop(_) | Stmt::Switch { .. } | Stmt::Sync(_)))
+    !has_stmt(block, |stmt| {
+        stmt.is_jump() || matches!(stmt, Stmt::Loop(_) | Stmt::Switch { .. } | Stmt::ControlBarrier(_))
+    })
 }
 
 /// True if the labels have every value of the selector, by the form of the expression alone: other data of the program go through the
