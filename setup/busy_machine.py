@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A campaign on a busy machine: what it reports as a hang or a crash must come again alone.
+"""A campaign on a busy machine: what it reports as a hang or a crash must occur again alone.
 
     setup/busy_machine.py --tangle target/release/tangle --time 20m [--device NAME …]
 
@@ -51,9 +51,9 @@ def main():
         checked += 1
         if not again(tangle, file.parent, finding["device"]):
             false_alarms += 1
-            print(f"does not come again: {file.parent}: {finding['kind']}", flush=True)
+            print(f"does not occur again: {file.parent}: {finding['kind']}", flush=True)
     flakes = len(list(out.glob("flakes/*/*")))
-    print(f"{checked} findings of a crash, a hang or no memory, {false_alarms} of them do not come again; {flakes} flakes; in {out}")
+    print(f"{checked} findings of a crash, a hang or no memory, {false_alarms} of them do not occur again; {flakes} flakes; in {out}")
     sys.exit(1 if false_alarms else 0)
 
 

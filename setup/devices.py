@@ -31,6 +31,7 @@ HEADER = """\
 #   env       optional: environment variables for that program
 #   jobs      optional: how many workers a campaign runs on it, instead of its share of the processors
 #   mode      optional: "compile-only" for a driver without its hardware; its pipelines are created and nothing is run
+#   debug     optional: true where `env` has settings that only who debugs the driver has; findings are of severity "quality" then
 #   timeout_s, worker, remote: docs/devices-setup.md
 """
 # A campaign runs one worker for each processor, so that a driver that starts threads for all of them in each gains nothing.
@@ -76,7 +77,7 @@ NEWEST = "sid"
 GIVES_WAY = ["nice", "-n", "10"]
 
 
-def entry(name, package, manifest, prefix=(), env=None, compile_only=False, opengl=False):
+def entry(name, package, manifest, prefix=(), env=None, compile_only=False, opengl=False, debug=False):
     """One entry as text."""
     lines = ["[[driver]]", f"name = {quote(name)}  # {package}", f"manifest = {quote(manifest)}"]
     if opengl:
@@ -87,6 +88,8 @@ def entry(name, package, manifest, prefix=(), env=None, compile_only=False, open
         lines.append(f"env = {{ {', '.join(f'{key} = {quote(value)}' for key, value in env.items())} }}")
     if compile_only:
         lines.append('mode = "compile-only"')
+    if debug:
+        lines.append("debug = true")
     return "\n".join(lines) + "\n"
 
 
@@ -122,12 +125,14 @@ def started(folder, shim=None):
 
 
 def lavapipes(name, package, manifest, wide_vectors, prefix=(), env=None):
-    """lavapipe at each vector width; the subgroup size is the width over 32. Unset, it is 256 where the CPU has AVX, else 128."""
+    """lavapipe at each vector width; the subgroup size is the width over 32. Unset, it is 256 where the CPU has AVX, else 128: only a debug
+    setting makes it 512 (Mesa, `lp_build_init_native_width`)."""
     env = LAVAPIPE_ENV | (env or {})
     found = {name: entry(name, package, manifest, prefix, env)}
     for width in [128, 512] if wide_vectors else [128]:
         widened = f"{name}-w{width}"
-        found[widened] = entry(widened, package, manifest, prefix, env | {"LP_NATIVE_VECTOR_WIDTH": width})
+        wide = env | {"LP_NATIVE_VECTOR_WIDTH": width}
+        found[widened] = entry(widened, package, manifest, prefix, wide, debug=width == 512)
     return found
 
 

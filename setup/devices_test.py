@@ -90,6 +90,8 @@ class Entries(unittest.TestCase):
         self.driver("sid", "mesa-vulkan-drivers", ["lvp"], "ld-linux-x86-64.so.2")
         names = ["lavapipe-sid", "lavapipe-sid-w128", "lavapipe-sid-w512"]
         self.assertEqual(list(self.entries(wide_vectors=True)), names)
+        debugging = [name for name, text in self.entries(wide_vectors=True).items() if "debug = true" in text]
+        self.assertEqual(debugging, ["lavapipe-sid-w512"])
         self.assertEqual(list(self.entries()), names[:2])
 
     def test_lavapipe_of_the_system_keeps_its_name(self):

@@ -69,7 +69,7 @@ impl Campaign {
 
 // ---- the statistics ----
 
-/// Cases of which the statistics say what came of them.
+/// Cases whose results the statistics have.
 fn accounted(entry: &Value) -> u64 {
     ["cases", "unsupported", "left_out"].map(|field| number(&entry[field])).iter().sum()
 }
@@ -529,7 +529,7 @@ fn a_crash_that_does_not_come_again_is_a_flake() {
     assert_eq!(kinds, ["crash", "device_lost"], "{summary}");
     for flake in flakes {
         let saved = campaign.out().join(text(&flake["folders"][0]));
-        assert!(read(&saved.join("report.txt")).contains("It did not come again when the case ran"), "{ran}");
+        assert!(read(&saved.join("report.txt")).contains("It did not occur again when the case ran"), "{ran}");
         assert!(ran.stdout.contains(&format!("flake on null: {}: ", text(&flake["kind"]))), "{ran}");
     }
     let of_crash = |path: &PathBuf| path.to_string_lossy().contains("/crash-");
@@ -558,7 +558,55 @@ fn deadlines_hold_while_devices_come_up() {
     std::thread::sleep(Duration::from_millis(500));
     signal(stopped.child.id() as i32, libc::SIGTERM);
     for ran in [minimize, stopped, fuzz] {
-        let _ = ran.finish_within(LIMIT).fails_with(&["the time is over, and a device does not come up"]);
+        let _ = ran.finish_within(LIMIT).fails_with(&["the time is over, and a device does not start"]);
+    }
+}
+
+/// A job that does not end, and its confirmation alone with ten times as much time, hold up neither a deadline nor a stop.
+#[test]
+fn deadlines_hold_while_a_driver_hangs() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = null_devices_file(folder.path(), "hang@1");
+    let file = file.to_str().expect("a path");
+    let case = vector("V01");
+    let hangs = |args: &[&str], out: &str| {
+        // A limit that no deadline waits for.
+        let mut command = tangle([args, &["--device", "null", "--devices", file, "--timeout", "1h"]].concat());
+        command.arg("--out").arg(folder.path().join(out));
+        start(command)
+    };
+    let minimize = hangs(&["minimize", case.to_str().expect("a path"), "--time", "1s"], "small");
+    let fuzz = hangs(&["fuzz", "--time", "1s"], "timed");
+    let stopped = hangs(&["fuzz"], "stopped");
+    while !folder.path().join("stopped/campaign.lock").exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    signal(stopped.child.id() as i32, libc::SIGTERM);
+    for (what, ran) in [("minimize --time", minimize), ("SIGTERM", stopped), ("fuzz --time", fuzz)] {
+        let ran = ran.finish_within(LIMIT);
+        assert!(matches!(ran.code(), 0..=2), "{what}: {ran}");
+    }
+}
+
+/// What a driver does only with settings for debugging is a question of quality, and says so.
+#[test]
+fn what_needs_debug_settings_is_a_question_of_quality() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = null_devices_file(folder.path(), "crash@1,crash@2");
+    for (debug, severity, code) in
+        [("", "strong", 1), ("debug = true\n", "strong", 0), ("debug = true\n", "quality", 1)]
+    {
+        std::fs::write(&file, format!("{}{debug}", read(&null_devices_file(folder.path(), "crash@1,crash@2"))))
+            .expect("the test's folder can be written");
+        let devices = file.to_str().expect("a path");
+        let campaign =
+            Campaign::new(2, &["null"]).with(&["--devices", devices, "--fail-on", severity, "--inputs", "1"]);
+        let ran = start(campaign.command(&["--cases", "2"])).finish_within(LIMIT).expect(code);
+        let summary = read_json(&campaign.summary_file());
+        let finding = &summary["findings"][0];
+        assert_eq!(finding["debug_settings"] == json!(true), !debug.is_empty(), "{finding}");
+        assert_eq!(ran.stdout.contains("with debug settings"), !debug.is_empty(), "{ran}");
     }
 }
 
@@ -646,7 +694,7 @@ fn inputs_of_a_program_are_cases_of_their_own() {
     }
 }
 
-/// A worker program that comes up only as often as there are files to take, and else dies.
+/// A worker program that starts only as often as there are files to take, and else dies.
 fn limited_worker(folder: &Path, lives: usize) -> PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
     let script = folder.join("limited.sh");

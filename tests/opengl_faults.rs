@@ -79,7 +79,7 @@ fn open(driver: &DriverConfig, index: u32) -> Target {
     Target::driver(driver, index, &options).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-/// Random programs that pass on a device, and a line on what came of them all.
+/// Random programs that pass on a device, and a line on all their results.
 fn passing(target: &Target) -> Vec<Prepared> {
     let choice = Choice { seed: 7, tier: Some(Tier::Plain), variant: Some(Variant::Unoptimised), ..Choice::default() };
     let plan = Plan::new(choice, std::slice::from_ref(target)).unwrap_or_else(|error| panic!("{error:#}"));

@@ -164,7 +164,7 @@ fn workers_are_killed_again_and_again() {
         });
         let mut killed = 0;
         while is_disturbed && running.child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            // Time for a case to come again alone.
+            // Time for a case to fail again alone.
             std::thread::sleep(Duration::from_millis(700));
             let workers = children(running.child.id());
             if let Some(worker) = workers.get(killed % workers.len().max(1)) {

@@ -66,7 +66,7 @@ impl Facts {
     }
 }
 
-/// What came of the corpus on one device.
+/// The result of the corpus on one device.
 #[derive(Default)]
 struct Outcome {
     results: BTreeMap<&'static str, u32>,

@@ -2,6 +2,7 @@
 
 use rspirv::spirv;
 
+use crate::decode::is_group;
 use crate::outcome::Location;
 
 /// The lanes of one subgroup that execute an instruction together.
@@ -19,6 +20,10 @@ pub struct Tangle {
 pub trait Instance {
     /// The opcode.
     fn opcode(&self) -> spirv::Op;
+    /// True of an operation of a subgroup or quad: `OpGroupNonUniform*`, in the core and in extensions.
+    fn is_group_operation(&self) -> bool {
+        is_group(self.opcode())
+    }
     /// The instruction.
     fn location(&self) -> Location;
     /// Linear index of the workgroup.

@@ -273,7 +273,7 @@ fn lanes_together_in_a_function_go_back_each_to_its_own_call() {
     assert_eq!(said_of(Tier::Plain, &case, &[&[A, 3, B, 1, C, 1], &[A, 2, C, 2]]), Err(Some(TangleRule::Partition)));
 }
 
-/// What the oracle does not say (`tangle_oracle::observed`, "A path that comes and goes"), in whichever round following begins to go round: lane 5 logs a
+/// What the oracle does not say (`tangle_oracle::observed`, "An intermittent path"), in whichever round following begins to go round: lane 5 logs a
 /// sum of 5 instead of 6. With the right sum lane 6 comes to the operation, too, whose tangle is open then, and the sum is adopted. With that
 /// one lane 6 does not come, the tangle is exact, and the sum is the right one.
 #[test]

@@ -103,7 +103,7 @@ impl DeviceArgs {
         Ok(Box::new(move |name| {
             let options = tangle_runner::DeviceOptions { timeout, in_flight: 8, ..Default::default() };
             let targets = tangle_campaign::target::open(&[name.to_owned()], &drivers, Jobs::One, &options, |_| {})?;
-            targets.into_iter().next().with_context(|| format!("device {name} does not come up"))
+            targets.into_iter().next().with_context(|| format!("device {name} does not start"))
         }))
     }
 
@@ -129,7 +129,7 @@ impl DeviceArgs {
             }
             let options = tangle_runner::DeviceOptions { timeout, in_flight: 8, ..Default::default() };
             let targets = tangle_campaign::target::open(&[name.to_owned()], &drivers, Jobs::One, &options, |_| {})?;
-            targets.into_iter().next().with_context(|| format!("device {name} does not come up"))
+            targets.into_iter().next().with_context(|| format!("device {name} does not start"))
         })
     }
 
@@ -140,7 +140,7 @@ impl DeviceArgs {
         let targets = tangle_campaign::target::open(&names, &drivers, jobs, &options, |warning| {
             say_stderr!("warning: {warning}")
         });
-        targets?.into_iter().next().with_context(|| format!("device {name} does not come up"))
+        targets?.into_iter().next().with_context(|| format!("device {name} does not start"))
     }
 
     pub(super) fn open(&self, jobs: Jobs) -> anyhow::Result<Vec<Target>> {

@@ -23,7 +23,7 @@ impl Grace {
 }
 
 /// What is said when the time is over and a device is not open.
-pub const NOT_OPEN: &str = "the time is over, and a device does not come up";
+pub const NOT_OPEN: &str = "the time is over, and a device does not start";
 
 /// A watch over a part of a command; it ends when dropped.
 pub struct Deadline(Arc<AtomicBool>);

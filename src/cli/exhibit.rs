@@ -73,7 +73,8 @@ pub(super) fn of_finding(finding: SavedFinding) -> Subject {
     let shader = finding.shader.clone().unwrap_or_else(|| compile(&finding.case));
     // What is judged anew goes by the rules of today.
     let signature = match &judgement {
-        Some(judgement) => Signature::traced(&finding.case, judgement, finding.observation.as_ref()),
+        Some(judgement) => Signature::traced(&finding.case, judgement, finding.observation.as_ref())
+            .map(|signature| signature.with_debug_settings(finding.signature.debug_settings)),
         None => Some(finding.signature),
     };
     Subject {
@@ -130,7 +131,7 @@ pub(super) fn clearest(subject: Subject, target: &Target) -> Subject {
     match at_maximal(target, &subject.case, signature.as_ref(), RUNS, run_at) {
         Ok(AtMaximal::Wrong(found)) => {
             let mut raised = of_case(found.0);
-            // What comes and goes may be right this time.
+            // What is intermittent may be right this time.
             let is_shown = run(&mut raised, target).is_ok() && raised.signature.is_some();
             if is_shown { raised } else { subject }
         }

@@ -23,7 +23,7 @@ pub struct Args {
     /// Expect what subgroups of so many consecutive invocations have to do, instead of the lanes that a device showed
     #[arg(long, value_name = "SIZE", conflicts_with = "device")]
     subgroup_size: Option<u32>,
-    /// Run it on these devices, too, and say in the README what came of it
+    /// Run it on these devices, too, and put the results into the README
     #[arg(long, value_name = "NAME")]
     also: Vec<String>,
     /// Folder for the bundle; one that holds a bundle is overwritten

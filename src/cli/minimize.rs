@@ -183,7 +183,7 @@ impl Others {
         Others(columns.into_iter().map(|column| column.device).filter(|device| device != own).collect())
     }
 
-    /// Opens them; the table is worth having without those that do not come up.
+    /// Opens them; the table is worth having without those that do not start.
     fn open(&self, args: &Args, drivers: &Drivers) -> Vec<Target> {
         let open = |name: &String| {
             tangle_campaign::target::open(std::slice::from_ref(name), drivers, Jobs::One, &options(args), |_| {})

@@ -33,7 +33,7 @@ pub struct Args {
     /// What does not pass today: lines `device/case,Status`, `*` stands for anything, `#` begins a comment
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// What comes and goes: a regular expression a line, found anywhere in `device/case`; repeat for several files
+    /// What is flaky: a regular expression a line, found anywhere in `device/case`; repeat for several files
     #[arg(long, value_name = "FILE")]
     flakes: Vec<PathBuf>,
     /// What is not run: a regular expression a line, found anywhere in `device/case`; repeat for several files

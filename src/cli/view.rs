@@ -337,7 +337,7 @@ mod tests {
         let mut state = State::new("seed 7".into());
         let mut statistics = Statistics::default();
         state.take(&sample(3_600.0, 100, 0), &statistics, "");
-        let signature = Signature { kind: Kind::Value, detail: Detail::Text("ballot, wrong value".into()) };
+        let signature = Signature::new(Kind::Value, Detail::Text("ballot, wrong value".into()));
         statistics.finding("lvp", &signature, 103).cases = 2;
         statistics.known.push(KnownEntry { device: "lvp".into(), bug: "the loop bug".into(), cases: 4 });
         state.take(&sample(3_605.0, 150, 1), &statistics, "");
@@ -372,7 +372,7 @@ mod tests {
         let many = Sample { seconds: 60.0, devices: (0..20).map(device).collect(), ..Sample::default() };
         let mut statistics = Statistics::default();
         state.take(&many, &statistics, "");
-        let signature = Signature { kind: Kind::Value, detail: Detail::Text("ballot, wrong value".into()) };
+        let signature = Signature::new(Kind::Value, Detail::Text("ballot, wrong value".into()));
         statistics.finding("device-03", &signature, 103).cases = 2;
         state.take(&Sample { seconds: 61.0, ..many }, &statistics, "");
         state.remaining = Some(Duration::from_secs(125));

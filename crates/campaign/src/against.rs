@@ -85,7 +85,7 @@ mod tests {
             Prep::Ready(prepared) => bad().run(prepared).signature(&prepared.case).expect("it fails"),
             Prep::Faulty(_, fault) => panic!("{fault}"),
         };
-        let crash = Signature { kind: Kind::Crash, detail: Detail::Text("signal".into()) };
+        let crash = Signature::new(Kind::Crash, Detail::Text("signal".into()));
         let good = Against::new(Target::built_in("reference").expect("it is built in"));
         let bad = Against::new(bad());
         assert!(!good.fails_too(&prep, &found) && !good.fails_too(&prep, &crash));

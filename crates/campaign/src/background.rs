@@ -58,7 +58,7 @@ pub struct Request {
     pub folder: PathBuf,
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Debug)]
 pub struct Small {
     /// The request.
@@ -73,7 +73,7 @@ pub struct Small {
     pub passes_without: BTreeSet<Change>,
 }
 
-/// What came of a finding.
+/// The result of a finding.
 #[derive(Debug)]
 pub enum Progressed {
     /// It is minimised.
@@ -368,7 +368,7 @@ impl Background {
             return Ok(());
         }
         for device in &self.devices {
-            // The table is worth having without a device that does not come up.
+            // The table is worth having without a device that does not start.
             let _ = self.open(device, workers);
         }
         let targets = self.devices.iter().filter_map(|device| workers.get(device)?.first());

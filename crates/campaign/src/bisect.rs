@@ -56,7 +56,7 @@ impl Answer {
     }
 }
 
-/// What came of a commit.
+/// The result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tested {
     /// It was built: an answer for each case.
@@ -75,7 +75,7 @@ pub enum Wanted {
     FirstGood,
 }
 
-/// What came of the search for one case.
+/// The result of the search for one case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// The commit.
@@ -217,7 +217,7 @@ pub struct Search<'a> {
     pub new: String,
 }
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// For each case.

@@ -1,7 +1,7 @@
 //! What makes a failing case pass: a driver's own switches, `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT`, single passes of `spirv-opt`, one at a
 //! time ([`tangle_identity::switches`]).
 //!
-//! A case that comes and goes says nothing: it has to fail each time, before the switches are tried and after. A switch makes it pass if it passes
+//! A case that fails intermittently says nothing: it has to fail each time, before the switches are tried and after. A switch makes it pass if it passes
 //! each time; what fails in another way, or cannot run, is left open.
 
 use anyhow::ensure;
@@ -53,7 +53,7 @@ pub fn blame(
     for variable in variables {
         let (answer, is_same_size) = match open(variable) {
             Ok(switched) => (answer(&switched, &own, signature), size(&switched) == size(target)),
-            // A driver that does not come up with it.
+            // A driver that does not start with it.
             Err(_) => (Answer::Unknown, true),
         };
         enter(&mut switches, variable.to_string(), answer, is_same_size);

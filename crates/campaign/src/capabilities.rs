@@ -38,10 +38,12 @@ pub struct Capabilities {
     pub dialect: Dialect,
     /// True of a GPU, which processes share; a driver that runs on the processors has one of its own in each.
     pub is_gpu: bool,
-    /// True of a device that says it is a GPU, or may be one behind OpenGL: a lane map that is wrong there has to come again alone.
+    /// True of a device that says it is a GPU, or may be one behind OpenGL: a lane map that is wrong there has to occur again alone.
     pub may_be_disturbed: bool,
     /// Whether it takes modules, where it takes GLSL: SPIR-V 1.3 with subgroup operations (KHR_shader_subgroup, changes to section C.1).
     pub takes_modules: bool,
+    /// True if its driver runs with settings that it has for debugging only.
+    pub debug_settings: bool,
 }
 
 /// Whose GLSL a device takes.
@@ -88,6 +90,7 @@ impl Capabilities {
                 .opengl
                 .as_ref()
                 .is_none_or(|opengl| opengl.takes_spirv && opengl.subgroups == Subgroups::Khr),
+            debug_settings: info.debug,
         }
     }
 
@@ -125,6 +128,7 @@ impl Capabilities {
             is_gpu: false,
             may_be_disturbed: false,
             takes_modules: true,
+            debug_settings: false,
         }
     }
 

@@ -9,7 +9,7 @@ use tangle_program::subgroup::Severity;
 
 use crate::target::{Conclusion, Finish, Target};
 
-/// What came of a case whose mismatch rests on less than a sentence, at tier maximal.
+/// The result of a case whose mismatch rests on less than a sentence, at tier maximal.
 pub enum AtMaximal {
     /// It is wrong there beyond doubt.
     Wrong(Box<(Case, Conclusion)>),

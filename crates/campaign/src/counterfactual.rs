@@ -161,8 +161,8 @@ pub(crate) mod tests {
     fn what_does_not_fail_like_that_is_not_confirmed() {
         let target = Target::built_in("reference:assumption_unreachable").expect("there is such a fault");
         let crash = Crash { end: End::Signal(11), doing: Doing::Pipeline, place: None, message: None };
-        let crash = Signature { kind: Kind::Crash, detail: Detail::Crash(crash) };
-        let hang = Signature { kind: Kind::Hang, detail: Detail::Hang(Doing::Run) };
+        let crash = Signature::new(Kind::Crash, Detail::Crash(crash));
+        let hang = Signature::new(Kind::Hang, Detail::Hang(Doing::Run));
         for signature in [crash, hang] {
             assert!(Failing::confirm(&target, &assumed(), &signature).is_none(), "{signature}");
         }

@@ -34,7 +34,7 @@ pub fn signature(outcome: &Outcome) -> Option<Signature> {
         Outcome::Implausible { stage, .. } => (Kind::Implausible, Detail::Implausible(doing(*stage))),
         other => (Kind::VulkanError, Detail::Text(other.to_string())),
     };
-    Some(Signature { kind, detail })
+    Some(Signature::new(kind, detail))
 }
 
 /// The step of the toolchain that failed, and what it said; `None` if it does not run on this machine at all.

@@ -48,7 +48,7 @@ fn report(target: &Target, case: &Case, conclusion: &Conclusion, signature: &Sig
     format!("{} on {}\n\n{variant}{}\n", signature, target.name, describe(case, &conclusion.finish))
 }
 
-/// What came of a case, in words.
+/// The result of a case, in words.
 pub fn describe(case: &Case, finish: &Finish) -> String {
     match finish {
         Finish::Judged(judgement) => story(case, judgement),

@@ -43,7 +43,7 @@ pub fn prove(target: &Target, prepared: &Prepared, conclusion: &Conclusion) -> O
         (_, Some(observation)) if matches!(kind, Kind::Value | Kind::Path) => {
             (lane_map(target, case, &observation.map)?, Some(observation))
         }
-        // The interpreter as a device came by undefined behaviour; nothing was read back.
+        // The interpreter as a device found undefined behaviour; nothing was read back.
         (Finish::Undefined { .. }, None) => {
             let size = target.capabilities.sizes.default;
             (spirv::LaneMap::linear(case.entry_point.group_size(), size), None)

@@ -72,7 +72,7 @@ pub struct Reduction {
     pub minimized: Minimized,
     /// The reduced case, prepared.
     pub prep: Prep,
-    /// What came of a run of it that failed.
+    /// The result of a run of it that failed.
     pub conclusion: Conclusion,
     /// Its signature.
     pub signature: Signature,
@@ -139,7 +139,7 @@ pub fn reduce(
         batch: judge.batch(),
         focus: judge.focus,
     };
-    // Where a failure comes and goes, the last steps may have been luck.
+    // Where a failure is intermittent, the last steps may have been luck.
     let mut steps = vec![case.clone()];
     let mut minimized = minimize(
         case,
@@ -357,7 +357,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Goes back from the last step to one that fails when it is run again: its number, what came of a run that failed, and how often it
+    /// Goes back from the last step to one that fails when it is run again: its number, the result of a run that failed, and how often it
     /// does. Usually the last one does.
     fn last_that_fails(&mut self, steps: &[Case]) -> anyhow::Result<(usize, Conclusion, Rate)> {
         let mut back = 0;
@@ -367,13 +367,13 @@ impl<'a> Judge<'a> {
                 return Ok((at, conclusion, rate));
             }
             if at == 0 {
-                bail!("the case failed before and then not any more: the failure comes and goes");
+                bail!("the case failed before and then not any more: the failure is intermittent");
             }
             back = 2 * back + 1;
         }
     }
 
-    /// Runs a case a few times: what came of a run that failed, and how often it does.
+    /// Runs a case a few times: the result of a run that failed, and how often it does.
     fn confirm(&mut self, case: &Case) -> anyhow::Result<(Option<Conclusion>, Rate)> {
         let runs = if self.is_costly() { RUNS - 1 } else { RUNS + 2 } * self.repeats.min(2);
         let mut rate = Rate::default();

@@ -34,7 +34,7 @@ pub const RUNS: u32 = 5;
 pub struct ReplayOptions {
     /// What does not pass today.
     pub baseline: Baseline,
-    /// What comes and goes.
+    /// What is flaky.
     pub flakes: Patterns,
     /// What is not run.
     pub skips: Patterns,

@@ -20,7 +20,7 @@ use crate::target::{Conclusion, Target};
 /// Runs of a case that passes: some bugs come and go.
 const RUNS: u32 = 2;
 
-/// Runs a bug's case on the devices that the book speaks of there, several at once, and gives what came of it, by device. Where one says nothing about
+/// Runs a bug's case on the devices that the book speaks of there, several at once, and gives the result, by device. Where one says nothing about
 /// the bug (it cannot run the case, or fails in another way), nothing is said. `done` counts the devices that are through.
 pub fn retest(targets: &[Target], record: &Record, prep: &Prep, done: &AtomicUsize) -> Vec<Tried> {
     let next = Mutex::new(targets.iter());

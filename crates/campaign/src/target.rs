@@ -84,7 +84,7 @@ impl Jobs {
     }
 }
 
-/// What came of one case on one device.
+/// The result of one case on one device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
@@ -128,7 +128,7 @@ pub enum Finish {
 /// The outcome of one case on one device, with what was read back.
 #[derive(Clone, Debug)]
 pub struct Conclusion {
-    /// What came of it.
+    /// The result.
     pub finish: Finish,
     /// What was read back.
     pub observation: Option<Observation>,
@@ -136,6 +136,8 @@ pub struct Conclusion {
     pub times: Times,
     /// A failure that came before, and not when the case ran again with nothing beside it.
     pub flake: Option<Outcome>,
+    /// True if the device's driver ran with settings that it has for debugging only.
+    pub debug_settings: bool,
 }
 
 impl From<&ToolchainFault> for Conclusion {
@@ -150,7 +152,7 @@ impl From<&ToolchainFault> for Conclusion {
 impl Conclusion {
     /// A conclusion with nothing read back.
     pub fn without_data(finish: Finish) -> Conclusion {
-        Conclusion { finish, observation: None, times: Times::default(), flake: None }
+        Conclusion { finish, observation: None, times: Times::default(), flake: None, debug_settings: false }
     }
 
     /// Judges the outcome of a job with one launch.
@@ -182,13 +184,16 @@ impl Conclusion {
             Outcome::Undefined { rule, place, .. } => Finish::Undefined { rule, place },
             failed => Finish::Failed(failed),
         };
-        vec![Conclusion::without_data(finish)]
+        vec![Conclusion { debug_settings: capabilities.debug_settings, ..Conclusion::without_data(finish) }]
     }
 
     fn judged(case: &Case, capabilities: &Capabilities, observation: Observation) -> Conclusion {
         let judgement = judge(case, &observation, capabilities.sizes);
-        let observation = Some(observation);
-        Conclusion { finish: Finish::Judged(judgement), observation, times: Times::default(), flake: None }
+        Conclusion {
+            observation: Some(observation),
+            debug_settings: capabilities.debug_settings,
+            ..Conclusion::without_data(Finish::Judged(judgement))
+        }
     }
 
     /// The result in a word: a kind of finding, or `pass`, `vacuous`, `compiled`, `not run`, `no worker`, `short of memory`.
@@ -224,21 +229,20 @@ impl Conclusion {
 
     /// The signature, if this is a finding.
     pub fn signature(&self, case: &Case) -> Option<Signature> {
-        match &self.finish {
+        let signature = match &self.finish {
             Finish::Judged(judgement) => Signature::traced(case, judgement, self.observation.as_ref()),
             Finish::Compiled | Finish::Unsupported { .. } | Finish::NoWorker { .. } => None,
             Finish::Toolchain { step, message } => Some(of_tool(*step, message)),
             Finish::Undefined { rule, .. } => Some(of_tool(ToolStep::Execute, rule)),
             Finish::Failed(outcome) => failure::signature(outcome),
-            Finish::Fatal { how } => {
-                Some(Signature { kind: Kind::Crash, detail: Detail::Text(format!("{how} twice")) })
-            }
-        }
+            Finish::Fatal { how } => Some(Signature::new(Kind::Crash, Detail::Text(format!("{how} twice")))),
+        };
+        signature.map(|signature| signature.with_debug_settings(self.debug_settings))
     }
 }
 
 fn of_tool(step: ToolStep, said: &str) -> Signature {
-    Signature { kind: Kind::Toolchain, detail: Detail::Toolchain(ToolFault::new(step, said)) }
+    Signature::new(Kind::Toolchain, Detail::Toolchain(ToolFault::new(step, said)))
 }
 
 impl Target {
@@ -260,7 +264,7 @@ impl Target {
     /// Opens a device of a driver with one worker.
     ///
     /// # Errors
-    /// If its worker does not come up.
+    /// If its worker does not start.
     pub fn driver(driver: &DriverConfig, index: u32, options: &DeviceOptions) -> anyhow::Result<Target> {
         Ok(Target::new(Box::new(Driver::open(driver, index, options)?)))
     }
@@ -268,6 +272,11 @@ impl Target {
     fn with_workers(mut self, jobs: NonZero<usize>, warn: &mut dyn FnMut(String)) -> Target {
         self.executor.open_workers(jobs, warn);
         self
+    }
+
+    /// The signature of a job that failed on it; `None` if the job did not fail.
+    pub fn failure(&self, outcome: &Outcome) -> Option<Signature> {
+        failure::signature(outcome).map(|signature| signature.with_debug_settings(self.capabilities.debug_settings))
     }
 
     /// True if it runs what it compiles.
@@ -362,7 +371,7 @@ impl Target {
 }
 
 /// Opens the devices with the given names: if there is no name, all devices, or those of the drivers that were given by their
-/// paths. Drivers that do not come up are reported through `warn` when they were not asked for by name.
+/// paths. Drivers that do not start are reported through `warn` when they were not asked for by name.
 ///
 /// # Errors
 /// If a named device could not be obtained, or there is none at all.
@@ -424,7 +433,7 @@ fn drivers_of(names: &[&String], drivers: &Drivers) -> anyhow::Result<Vec<Driver
     Ok(all.into_iter().filter(|driver| names.iter().any(|name| named(driver, name))).collect())
 }
 
-/// Why a driver does not come up, and what to do where that is known.
+/// Why a driver does not start, and what to do where that is known.
 pub fn with_advice(problem: &StartProblem) -> String {
     advice(problem).unwrap_or_else(|| problem.to_string())
 }

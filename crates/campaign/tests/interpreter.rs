@@ -11,7 +11,7 @@ use tangle_program::case::Case;
 use tangle_program::tree::Stmt;
 use tangle_program::variant::{Freedom, Printing, Variant};
 
-/// What came of so many cases.
+/// The result of so many cases.
 #[derive(Debug, Default)]
 struct Results {
     statuses: BTreeMap<&'static str, u64>,

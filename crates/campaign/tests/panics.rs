@@ -12,7 +12,7 @@ use tangle_campaign::executor::{Description, Executor, Task, Worker};
 use tangle_campaign::target::Target;
 use tangle_runner::{Completion, DeviceStats};
 
-/// The program whose execution panics, and the one behind which what came of others panics.
+/// The program whose execution panics, and the one behind which the results of others panic.
 const EXECUTED: u64 = 3;
 const JUDGED: u64 = 5;
 

@@ -62,7 +62,7 @@ impl Worker for TimesOut {
     }
 }
 
-/// What came of a campaign with so much time, and what the device was given.
+/// The result of a campaign with so much time, and what the device was given.
 fn run(place: &Path, time: Option<Duration>) -> (Statistics, Vec<(u64, Terms)>) {
     static STOP: AtomicBool = AtomicBool::new(false);
     let seen = Arc::default();

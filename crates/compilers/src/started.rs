@@ -202,7 +202,7 @@ impl Drop for Server {
 /// # Errors
 /// If it is none.
 pub fn module(bytes: &[u8]) -> Result<Vec<u32>, Failure> {
-    let whole = bytes.len().is_multiple_of(4) && bytes.get(..4) == Some(&0x0723_0203_u32.to_le_bytes()[..]);
+    let whole = bytes.len().is_multiple_of(4) && bytes.get(..4) == Some(&spirv::MAGIC_NUMBER.to_le_bytes()[..]);
     if !whole {
         return Err(Failure::Refused(format!("it writes {} bytes that are no SPIR-V", bytes.len())));
     }

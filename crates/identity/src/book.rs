@@ -212,7 +212,7 @@ fn dotted(text: &str) -> Vec<u32> {
     dotted.into_iter().flat_map(|word| word.split('.')).filter_map(|number| number.parse().ok()).collect()
 }
 
-/// What came of a bug's case on a device today.
+/// The result of a bug's case on a device today.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
     /// The device's name.
@@ -358,7 +358,7 @@ impl Record {
         drivers.into_iter().map(range).collect()
     }
 
-    /// Enters what came of the case today: widens the versions, closes what is fixed, reopens what is back. Gives the sentences that the
+    /// Enters the result of the case today: widens the versions, closes what is fixed, reopens what is back. Gives the sentences that the
     /// history got: none if nothing is new. Results of drivers that the book does not name are left alone.
     pub fn retest(&mut self, tried: &[Tried], today: &str) -> Vec<String> {
         let mut by_version: BTreeMap<(&str, &str), (Seen, Vec<&str>)> = BTreeMap::new();
@@ -632,7 +632,7 @@ mod tests {
         let case = include_str!("../../../corpus/regressions/optimiser_clamp_of_uint8.json");
         let mut case = Case::from_json(case).expect("a case of the corpus");
         case.variant = Variant::of_passes(["eliminate-local-multi-store", "ccp"]);
-        let value = Signature { kind: Kind::Value, detail: Detail::Text("x".into()) };
+        let value = Signature::new(Kind::Value, Detail::Text("x".into()));
         let refused = Signature { kind: Kind::Toolchain, ..value.clone() };
         for (driver, signature, identified) in [
             (OPTIMISER, &value, (false, Some("ccp"))),

@@ -185,7 +185,7 @@ mod tests {
 
     fn crash(end: End, message: &str) -> Signature {
         let crash = Crash { end, doing: Doing::Pipeline, place: None, message: Some(message.into()) };
-        Signature { kind: Kind::Crash, detail: Detail::Crash(crash) }
+        Signature::new(Kind::Crash, Detail::Crash(crash))
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
             (Kind::LaneMap, Detail::LaneMap(MapRule::Token), "lane_map: subgroupBroadcastFirst at entry"),
         ];
         for (kind, detail, name) in table {
-            let bug = BugId::of(&Signature { kind, detail }, &minimal());
+            let bug = BugId::of(&Signature::new(kind, detail), &minimal());
             assert!(bug.to_string().starts_with(name), "{bug}");
             let json = serde_json::to_string(&bug).expect("plain data");
             assert_eq!(serde_json::from_str::<BugId>(&json).expect("it was just written"), bug, "{json}");
@@ -211,7 +211,7 @@ mod tests {
         let error = |result: &str| {
             let call = "vkCreateComputePipelines".into();
             let detail = Detail::Driver(DriverError { call, result: result.into(), doing: Doing::Pipeline });
-            Signature { kind: Kind::VulkanError, detail }
+            Signature::new(Kind::VulkanError, detail)
         };
         let other = Case::from_json(include_str!("../../../corpus/vectors/V07.json")).expect("a case");
         let unknown = BugId::of(&error("VK_ERROR_UNKNOWN"), &minimal());
@@ -231,7 +231,7 @@ mod tests {
         let at = |symbol, end, program: &Case| {
             let place = CrashPlace::of([Frame::Library { path: "libLLVM.so.19", symbol, function: Some(7) }]);
             let crash = Crash { end, doing: Doing::Pipeline, place, message: None };
-            BugId::of(&Signature { kind: Kind::Crash, detail: Detail::Crash(crash) }, program)
+            BugId::of(&Signature::new(Kind::Crash, Detail::Crash(crash)), program)
         };
         let other = Case::from_json(include_str!("../../../corpus/vectors/V07.json")).expect("a case");
         let select = at(Some("select"), End::Signal(6), &minimal());
@@ -240,6 +240,6 @@ mod tests {
         assert_eq!(at(None, End::Signal(6), &minimal()), abort, "an offset is of one build alone");
         let json = serde_json::to_string(&select).expect("plain data");
         assert_eq!(serde_json::from_str::<BugId>(&json).expect("it was just written"), select, "{json}");
-        assert_ne!(abort, BugId::of(&Signature { kind: Kind::Crash, detail: Detail::Text("x".into()) }, &minimal()));
+        assert_ne!(abort, BugId::of(&Signature::new(Kind::Crash, Detail::Text("x".into())), &minimal()));
     }
 }

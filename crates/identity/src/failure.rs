@@ -103,7 +103,7 @@ pub enum ToolStep {
     Optimise,
     /// What `spirv-opt` made of it is not valid.
     ValidateOptimised,
-    /// The module has undefined behaviour that the program has not: an executor of modules came by it.
+    /// The module has undefined behaviour that the program has not: an executor of modules found it.
     Execute,
 }
 

@@ -371,7 +371,7 @@ mod tests {
              avoid = ['subgroupBarrier']\n[[bug]]\nname = 'b'\nsignature = 'crash'\n",
         );
         let known = known.expect("it is good");
-        let signature = |kind, detail: &str| Signature { kind, detail: Detail::Text(detail.into()) };
+        let signature = |kind, detail: &str| Signature::new(kind, Detail::Text(detail.into()));
         let hang = signature(Kind::Hang, "while creating the pipeline");
         let crash = signature(Kind::Crash, "signal 11 while x");
         let table = [
@@ -394,7 +394,7 @@ mod tests {
         let known = read("[[bug]]\nname = 'a'\npasses_without = ['subgroupBarrier in a loop']\ndevices = ['lvp']\n");
         let known = known.expect("it is good");
         let device = |name: &str| DeviceId { name: name.into(), driver: String::new() };
-        let signature = |kind| Signature { kind, detail: Detail::Text(String::new()) };
+        let signature = |kind| Signature::new(kind, Detail::Text(String::new()));
         let changes = |text: &str| BTreeSet::from([text.parse::<Change>().expect("a change")]);
         for (name, kind, change, is_known) in [
             ("lvp", Kind::Path, "subgroupBarrier in a loop", true),
@@ -437,7 +437,7 @@ mod tests {
             ("bool_through_two_loops", &plain, Kind::Hang, Some("bool_through_two_loops")),
         ] {
             let minimal = Case { variant: variant.clone(), ..case(name) };
-            let signature = Signature { kind, detail: Detail::Text(String::new()) };
+            let signature = Signature::new(kind, Detail::Text(String::new()));
             let found = known.by_case(&device, &signature, &minimal).map(|bug| bug.name.as_str());
             assert_eq!(found, bug, "{name} {variant} {}", kind.name());
         }
@@ -449,7 +449,7 @@ mod tests {
         let bug = |pass: &str| format!("[[bug]]\nname = '{pass}'\nsignature = 'not decorated'\npass = '{pass}'\n");
         let known = read(&(bug("loop-unroll") + &bug("loop-invariant-code-motion"))).expect("it is good");
         let device = DeviceId { name: "mine".into(), driver: String::new() };
-        let signature = Signature { kind: Kind::Toolchain, detail: Detail::Text("not decorated NonUniform".into()) };
+        let signature = Signature::new(Kind::Toolchain, Detail::Text("not decorated NonUniform".into()));
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/regressions/negated_int8.json");
         let case = Case::from_json(&fs::read_to_string(path).expect("it is there")).expect("a case");
         for (variant, bug) in [
@@ -481,7 +481,7 @@ mod tests {
         }
         assert_eq!(skeleton(&minimal), skeleton(&other));
         let device = DeviceId { name: "mine".into(), driver: String::new() };
-        let signature = Signature { kind: Kind::Value, detail: Detail::Text(String::new()) };
+        let signature = Signature::new(Kind::Value, Detail::Text(String::new()));
         assert!(known.by_case(&device, &signature, &minimal).is_some());
         assert!(known.by_case(&device, &signature, &other).is_none());
     }
@@ -506,7 +506,7 @@ mod tests {
         }
         assert_eq!(skeleton(&minimal), skeleton(&other));
         let device = DeviceId { name: "mine".into(), driver: String::new() };
-        let signature = Signature { kind: Kind::Value, detail: Detail::Text(String::new()) };
+        let signature = Signature::new(Kind::Value, Detail::Text(String::new()));
         let found = |case| known.by_case(&device, &signature, case).map(|bug| bug.name.as_str());
         assert_eq!((found(&minimal), found(&other)), (Some("negated_int8"), None));
     }

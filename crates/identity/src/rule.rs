@@ -305,8 +305,11 @@ pub fn of_failure(signature: &Signature) -> Vec<Rule> {
 
 /// How well a mismatch stands, where that is not by a sentence alone (docs/rules.md, severity). `passes_at_maximal`: the device does the same
 /// program right where the tier leaves no doubt.
-pub fn of_severity(severity: Severity, passes_at_maximal: bool) -> Option<Rule> {
-    let because = match severity {
+pub fn of_severity(signature: &Signature, passes_at_maximal: bool) -> Option<Rule> {
+    let because = match signature.severity() {
+        _ if signature.debug_settings => {
+            "Severity quality: the driver runs with settings that it has for debugging only."
+        }
         Severity::Hard => return None,
         Severity::Strong => {
             "Severity strong: it follows from sentences of the specification, but no conformance test covers it."
@@ -341,7 +344,7 @@ mod tests {
             (Kind::Hang, Detail::Hang(Doing::Pipeline), Some("Vulkan, Fundamentals, Valid Usage")),
             (Kind::Value, Detail::Text("elect".into()), None),
         ] {
-            let signature = Signature { kind, detail };
+            let signature = Signature::new(kind, detail);
             let rules = of_failure(&signature);
             assert_eq!(rules.first().map(|rule| rule.source), source, "{signature}");
         }

@@ -115,6 +115,8 @@ pub struct Signature {
     pub kind: Kind,
     /// What distinguishes bugs of one kind.
     pub detail: Detail,
+    /// True if the device runs its driver with settings that nobody has but who debugs it.
+    pub debug_settings: bool,
 }
 
 /// What distinguishes bugs of one kind.
@@ -302,10 +304,17 @@ struct Wire {
     detail: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     facts: Option<Detail>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    debug_settings: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl From<Wire> for Signature {
-    fn from(Wire { kind, detail, facts }: Wire) -> Signature {
+    fn from(Wire { kind, detail, facts, debug_settings }: Wire) -> Signature {
         let detail = facts.unwrap_or_else(|| Detail::Text(Doing::in_todays_words(detail)));
         // Older formats call errors of OpenGL so, too: the function says of which interface it is.
         let is_opengl = |error: &DriverError| error.call.starts_with("gl") || error.call.starts_with("egl");
@@ -313,20 +322,22 @@ impl From<Wire> for Signature {
             (Detail::Driver(error), Kind::VulkanError) if is_opengl(error) => Kind::OpenGlError,
             _ => kind,
         };
-        Signature { kind, detail }
+        Signature { kind, detail, debug_settings }
     }
 }
 
 impl From<Signature> for Wire {
-    fn from(Signature { kind, detail }: Signature) -> Wire {
+    fn from(Signature { kind, detail, debug_settings }: Signature) -> Wire {
         let text = detail.to_string();
-        Wire { kind, detail: text, facts: Some(detail).filter(|detail| !matches!(detail, Detail::Text(_))) }
+        let facts = Some(detail).filter(|detail| !matches!(detail, Detail::Text(_)));
+        Wire { kind, detail: text, facts, debug_settings }
     }
 }
 
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.kind.name(), self.detail)
+        let with = if self.debug_settings { ", with debug settings" } else { "" };
+        write!(f, "{}: {}{with}", self.kind.name(), self.detail)
     }
 }
 
@@ -410,15 +421,26 @@ impl fmt::Display for Surroundings {
 }
 
 impl Signature {
+    /// A failure on a device as its users have it.
+    pub const fn new(kind: Kind, detail: Detail) -> Signature {
+        Signature { kind, detail, debug_settings: false }
+    }
+
+    /// The same on a device whose driver runs with settings for debugging only, or not.
+    #[must_use]
+    pub fn with_debug_settings(self, debug_settings: bool) -> Signature {
+        Signature { debug_settings, ..self }
+    }
+
     /// The signature of a judgement, or `None` if the device did nothing wrong.
     pub fn of(case: &Case, judgement: &Judgement) -> Option<Signature> {
         match &judgement.verdict {
             Verdict::Mismatch(mismatch) => Some(of_mismatch(case, mismatch)),
             Verdict::LaneMap => {
                 let fault = judgement.map_faults.first()?;
-                Some(Signature { kind: Kind::LaneMap, detail: Detail::LaneMap(fault.rule) })
+                Some(Signature::new(Kind::LaneMap, Detail::LaneMap(fault.rule)))
             }
-            Verdict::Invalid(why) => Some(Signature { kind: Kind::Invalid, detail: Detail::Text(why.clone()) }),
+            Verdict::Invalid(why) => Some(Signature::new(Kind::Invalid, Detail::Text(why.clone()))),
             Verdict::Pass | Verdict::Vacuous => None,
         }
     }
@@ -438,7 +460,7 @@ impl Signature {
     pub fn from_line(line: &str) -> Option<Signature> {
         let (name, detail) = line.split_once(": ")?;
         let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name)?;
-        Some(Signature { kind, detail: Detail::Text(detail.into()) })
+        Some(Signature::new(kind, Detail::Text(detail.into())))
     }
 
     /// True if a smaller case that fails like this shows the same failure as one that fails like `other`: any wrong result for a wrong result, if it
@@ -473,9 +495,11 @@ impl Signature {
         signature
     }
 
-    /// What the finding rests on: a crash is one whatever anybody expects.
+    /// What the finding rests on: a crash is one whatever anybody expects, but no user of the driver sees what only happens with settings for
+    /// debugging.
     pub const fn severity(&self) -> Severity {
         match &self.detail {
+            _ if self.debug_settings => Severity::Quality,
             Detail::Value { at, .. } | Detail::Path { at, .. } => at.severity,
             Detail::LaneMap(rule) => rule.severity(),
             _ => Severity::Hard,
@@ -506,14 +530,14 @@ fn of_mismatch(case: &Case, mismatch: &Mismatch) -> Signature {
             let (what, how) = wrong_value(case, mismatch);
             // Which lanes go wrong is the choice of the device there; the rule is not.
             let how = mismatch.rule.map_or(how, How::Tangle);
-            Signature { kind: Kind::Value, detail: Detail::Value { what, how, at: here() } }
+            Signature::new(Kind::Value, Detail::Value { what, how, at: here() })
         }
         Wrong::Path => {
             let ends = mismatch.lanes.iter().all(|lane| lane.actual.is_empty());
             let how = if ends { Strayed::Early } else { Strayed::Elsewhere };
-            Signature { kind: Kind::Path, detail: Detail::Path { how, at: here() } }
+            Signature::new(Kind::Path, Detail::Path { how, at: here() })
         }
-        Wrong::Extra => Signature { kind: Kind::Path, detail: Detail::Path { how: Strayed::GoOn, at: at(None) } },
+        Wrong::Extra => Signature::new(Kind::Path, Detail::Path { how: Strayed::GoOn, at: at(None) }),
     }
 }
 
@@ -738,7 +762,7 @@ mod tests {
             (Kind::Invalid, Detail::Text("why".into()), "invalid: why"),
         ];
         for (kind, detail, text) in table {
-            let signature = Signature { kind, detail };
+            let signature = Signature::new(kind, detail);
             assert!(signature.to_string().starts_with(text), "{signature}");
             let json = serde_json::to_string(&signature).expect("plain data");
             assert_eq!(serde_json::from_str::<Signature>(&json).expect("it was just written"), signature, "{json}");
@@ -746,13 +770,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn debug_settings_are_part_of_a_signature() {
+        let crash = Crash { end: End::Signal(6), doing: Doing::Run, place: None, message: None };
+        let crash = Signature::new(Kind::Crash, Detail::Crash(crash));
+        let debug = crash.clone().with_debug_settings(true);
+        assert_eq!((crash.severity(), debug.severity()), (Severity::Hard, Severity::Quality));
+        assert_eq!(debug.to_string(), format!("{crash}, with debug settings"));
+        for signature in [crash, debug] {
+            let json = serde_json::to_string(&signature).expect("plain data");
+            assert_eq!(
+                json.contains("debug_settings"),
+                signature.debug_settings,
+                "older formats are read as users have it"
+            );
+            assert_eq!(serde_json::from_str::<Signature>(&json).expect("it was just written"), signature);
+        }
+    }
+
     /// A driver's threads may fail before the submission has returned or after it: that is one signature, in all formats.
     #[test]
     fn submission_and_wait_are_one_step() {
-        let run = Signature {
-            kind: Kind::Crash,
-            detail: Detail::Crash(Crash { end: End::Signal(6), doing: Doing::Run, place: None, message: None }),
-        };
+        let crash = Crash { end: End::Signal(6), doing: Doing::Run, place: None, message: None };
+        let run = Signature::new(Kind::Crash, Detail::Crash(crash));
         for (step, words) in [("submit", "submitting"), ("wait", "waiting for"), ("run", "running")] {
             let detail = format!("killed by SIGABRT while {words} the dispatch");
             let text = format!(r#"{{"kind":"crash","detail":"{detail}"}}"#);
@@ -769,13 +809,13 @@ mod tests {
         let old = r#"{"kind":"crash","detail":"killed by SIGSEGV while creating the pipeline"}"#;
         let old: Signature = serde_json::from_str(old).expect("a signature");
         assert_eq!(old.to_string(), "crash: killed by SIGSEGV while creating the pipeline");
-        let crash = |doing, message: Option<&str>| Signature {
-            kind: Kind::Crash,
-            detail: Detail::Crash(Crash { end: End::Signal(11), doing, place: None, message: message.map(Into::into) }),
+        let crash = |doing, message: Option<&str>| {
+            let crash = Crash { end: End::Signal(11), doing, place: None, message: message.map(Into::into) };
+            Signature::new(Kind::Crash, Detail::Crash(crash))
         };
         let wrong = |severity| {
             let at = Circumstances { place: None, tier: Tier::Plain, made: Made::FrontEnd, severity };
-            Signature { kind: Kind::Path, detail: Detail::Path { how: Strayed::Early, at } }
+            Signature::new(Kind::Path, Detail::Path { how: Strayed::Early, at })
         };
         assert!(wrong(Severity::Hard).fails_like(&wrong(Severity::Strong)));
         assert!(!wrong(Severity::Quality).fails_like(&wrong(Severity::Strong)));
@@ -784,7 +824,7 @@ mod tests {
         assert!(!crash(Doing::Pipeline, None).fails_like(&crash(Doing::Pipeline, Some("assert"))));
         let place = CrashPlace::of([Frame::Generated]);
         let placed = Crash { end: End::Signal(11), doing: Doing::Pipeline, place, message: None };
-        let placed = Signature { kind: Kind::Crash, detail: Detail::Crash(placed) };
+        let placed = Signature::new(Kind::Crash, Detail::Crash(placed));
         for before in [&old, &crash(Doing::Pipeline, None), &crash(Doing::Pipeline, Some("assert"))] {
             assert!(placed.fails_like(before) && before.fails_like(&placed), "{before}");
         }

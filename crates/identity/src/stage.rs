@@ -53,7 +53,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// What came of one variant on one device.
+/// The result of one variant on one device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// Whether it failed.

@@ -123,7 +123,7 @@ pub fn variables(driver: &str, version: &str) -> Vec<Variable> {
 /// Single passes that are named in a sentence; of more, how many they are.
 const SINGLE_NAMED: usize = 6;
 
-/// What came of the switches on a device (`switches.json` in a finding's folder). A switch is written as `NAME=VALUE`, or as the variant of
+/// The results of the switches on a device (`switches.json` in a finding's folder). A switch is written as `NAME=VALUE`, or as the variant of
 /// the case that was run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,7 +2,7 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `judge.json` | what it was run with, on which device, and what came of it |
+//! | `judge.json` | what it was run with, on which device, and the result |
 //! | `module.spv`, `module.spvasm` | the module |
 //! | `with-lane-map.spv` | the copy that first writes the lane map |
 //! | `buffer-SET.BINDING.bin`, `buffer-SET.BINDING.ELEMENT.bin`, `memory-ADDRESS.bin`, `push.bin` | contents |

@@ -137,7 +137,7 @@ impl Steps {
 
 impl Observer for Steps {
     fn executed(&mut self, instance: &dyn Instance) {
-        if !format!("{:?}", instance.opcode()).starts_with("GroupNonUniform") {
+        if !instance.is_group_operation() {
             return;
         }
         let (workgroup, location) = (instance.workgroup(), instance.location().to_string());

@@ -60,7 +60,7 @@ pub struct Progress<'a> {
     pub improved: bool,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug)]
 pub struct Minimized {
     /// The smallest case found that fails.
@@ -96,7 +96,7 @@ struct Candidate {
     size: Size,
 }
 
-/// What came of a part of the search.
+/// The result of a part of the search.
 enum Step {
     /// A candidate failed and is the best case now; it was at this position.
     Accepted(usize),

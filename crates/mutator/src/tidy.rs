@@ -15,13 +15,14 @@ pub fn tidy(program: &mut Program) {
             block.truncate(jump + 1);
         }
     });
-    number_sites(program);
+    separate_sites(program);
     for id in 0..program.functions.len() {
         count_loops(program, id);
     }
 }
 
-fn number_sites(program: &mut Program) {
+/// Gives every log site that has the number of an earlier one a number of its own; the others keep theirs.
+fn separate_sites(program: &mut Program) {
     let mut seen = HashSet::new();
     let mut last = 0;
     each_stmt_mut(program, &mut |_, stmt| {

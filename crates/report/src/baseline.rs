@@ -14,7 +14,7 @@ use std::fmt;
 use regex::RegexSet;
 use tangle_identity::pattern::{glob, problem};
 
-/// What came of one run of a case.
+/// The result of one run of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
     /// Everything that was compared is right.
@@ -67,7 +67,7 @@ pub enum Status {
     Skip,
     /// It went wrong in the way that the baseline says.
     ExpectedFail,
-    /// It comes and goes, as the flakes file says.
+    /// It is flaky, as the flakes file says.
     KnownFlake,
     /// Unexpected: a wrong result that the baseline does not have.
     Fail,

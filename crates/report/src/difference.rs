@@ -1,51 +1,20 @@
 //! The difference of two texts, line by line.
 
-use std::fmt::Write as _;
+use similar::TextDiff;
 
-/// The lines that differ, with a few around them.
+/// Unchanged lines that are shown before and behind those that differ.
+const AROUND: usize = 3;
+
+/// The lines that differ, with a few around them; `...` where others are left out.
 pub fn difference(old: &str, new: &str) -> String {
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    // Length of the longest common subsequence of the rests.
-    let mut common = vec![vec![0u32; new.len() + 1]; old.len() + 1];
-    for i in (0..old.len()).rev() {
-        for j in (0..new.len()).rev() {
-            common[i][j] =
-                if old[i] == new[j] { common[i + 1][j + 1] + 1 } else { common[i + 1][j].max(common[i][j + 1]) };
-        }
-    }
-    let (mut i, mut j, mut lines) = (0, 0, Vec::new());
-    while i < old.len() || j < new.len() {
-        if i < old.len() && j < new.len() && old[i] == new[j] {
-            lines.push((' ', old[i]));
-            (i, j) = (i + 1, j + 1);
-        } else if i < old.len() && (j == new.len() || common[i + 1][j] >= common[i][j + 1]) {
-            lines.push(('-', old[i]));
-            i += 1;
-        } else {
-            lines.push(('+', new[j]));
-            j += 1;
-        }
-    }
-    around_changes(&lines)
-}
-
-fn around_changes(lines: &[(char, &str)]) -> String {
-    const AROUND: usize = 3;
-    let near = |i: usize| {
-        lines[i.saturating_sub(AROUND)..lines.len().min(i + AROUND + 1)].iter().any(|(mark, _)| *mark != ' ')
+    let difference = TextDiff::from_lines(old, new);
+    let line =
+        |change: similar::Change<&str>| format!("{}{}", change.tag(), change.value()).trim_end().to_owned() + "\n";
+    let part = |operations: &Vec<similar::DiffOp>| -> String {
+        operations.iter().flat_map(|operation| difference.iter_changes(operation)).map(line).collect()
     };
-    let mut text = String::new();
-    let mut gap = false;
-    for (i, (mark, line)) in lines.iter().enumerate() {
-        if near(i) {
-            if gap && !text.is_empty() {
-                text.push_str("...\n");
-            }
-            let _ = writeln!(text, "{}", format!("{mark}{line}").trim_end());
-        }
-        gap = !near(i);
-    }
-    text.trim_end().to_owned()
+    let parts: Vec<String> = difference.grouped_ops(AROUND).iter().map(part).collect();
+    parts.join("...\n").trim_end().to_owned()
 }
 
 #[cfg(test)]

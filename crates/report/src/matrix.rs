@@ -1,6 +1,6 @@
 //! Cases against devices, side by side.
 
-/// What came of some cases on some devices.
+/// The results of some cases on some devices.
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
     /// The devices: columns.
@@ -25,13 +25,13 @@ pub struct MatrixRow {
     pub name: String,
     /// What is said of it.
     pub about: String,
-    /// What came of it, for each device.
+    /// The result, for each device.
     pub cells: Vec<MatrixCell>,
     /// Which version has it and which has not, for each driver that shows it.
     pub history: Vec<String>,
 }
 
-/// What came of a case on a device.
+/// The result of a case on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixCell {
     /// In a word: a kind of finding, `pass`, `compiled`, …

@@ -1,4 +1,4 @@
-//! What came of a folder of cases: the model that every reporter shows.
+//! The result of a folder of cases: the model that every reporter shows.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use tangle_program::subgroup::Severity;
 use crate::baseline::{Baseline, Expectation, Outcome, Status, Tally, count};
 use crate::text::thousands;
 
-/// What came of one case on one device.
+/// The result of one case on one device.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// The device.
@@ -32,7 +32,7 @@ pub struct Record {
     pub severity: Option<Severity>,
 }
 
-/// What came of all cases on all devices.
+/// The results of all cases on all devices.
 #[derive(Clone, Debug, Default)]
 pub struct Replay {
     /// By device, in the order given, and case.

@@ -629,7 +629,7 @@ mod tests {
 
     #[test]
     fn a_finding_is_unexpected_until_all_that_it_was_minimised_to_is_known() {
-        let signature = Signature { kind: Kind::Value, detail: Detail::Text("ballot".into()) };
+        let signature = Signature::new(Kind::Value, Detail::Text("ballot".into()));
         let named = |name: &str| BugId::Text(name.into());
         let after_loop = |of_operation| BugId::WrongResult {
             optimised: false,
@@ -659,7 +659,7 @@ mod tests {
 
     #[test]
     fn bugs_of_one_shape_with_other_operators_are_two() {
-        let signature = Signature { kind: Kind::Value, detail: Detail::Text("computed value".into()) };
+        let signature = Signature::new(Kind::Value, Detail::Text("computed value".into()));
         let with = |operators: &[&str], known| BugEntry {
             operators: operators.iter().map(|&operator| operator.into()).collect(),
             ..bug(BugId::Text("log".into()), &signature, 1, known)
@@ -682,7 +682,7 @@ mod tests {
 
     #[test]
     fn bugs_that_pass_with_one_change_are_one_whatever_their_shapes() {
-        let signature = |what: &str| Signature { kind: Kind::Value, detail: Detail::Text(what.into()) };
+        let signature = |what: &str| Signature::new(Kind::Value, Detail::Text(what.into()));
         let change = |text: &str| text.parse::<Change>().expect("a change");
         let (in_loop, in_switch) = (change("subgroupBarrier in a loop"), change("subgroupBarrier in a switch"));
         let shape = |part| BugId::WrongResult {

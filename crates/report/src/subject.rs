@@ -79,7 +79,7 @@ pub struct TestedDevice {
     pub start: String,
 }
 
-/// What came of the program on another device.
+/// The result of the program on another device.
 #[derive(Clone, Debug)]
 pub struct Elsewhere {
     /// The device.
@@ -88,7 +88,7 @@ pub struct Elsewhere {
     pub driver: String,
     /// The version of the driver, in the driver's words.
     pub version: String,
-    /// What came of it, in words.
+    /// The result, in words.
     pub result: String,
     /// Whether it was right; `None` if nothing was compared.
     pub is_right: Option<bool>,
@@ -171,7 +171,7 @@ impl Subject {
         }
         rules.extend(faults.iter().map(|fault| rule::of_map(fault.rule)));
         rules.extend(rule::of_failure(signature));
-        rules.extend(rule::of_severity(signature.severity(), self.passes_at_maximal));
+        rules.extend(rule::of_severity(signature, self.passes_at_maximal));
         rules.dedup();
         rules
     }

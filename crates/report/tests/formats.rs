@@ -35,7 +35,7 @@ fn a_bundle_has_no_path_of_this_machine() {
     case.about = PLACE.into();
     let cell = Cell { outcome: Outcome::NotRun, text: PLACE.into(), detail: PLACE.into() };
     let mut subject = Subject {
-        signature: Some(Signature { kind: Kind::Crash, detail: Detail::Text(PLACE.into()) }),
+        signature: Some(Signature::new(Kind::Crash, Detail::Text(PLACE.into()))),
         basis: Basis::Nothing,
         report: PLACE.into(),
         device: Some(TestedDevice {

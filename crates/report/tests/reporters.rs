@@ -55,7 +55,7 @@ fn every_format_has_a_form_for_a_finding() {
 fn every_format_for_people_shows_flakes_and_changes_of_versions() {
     let mut campaign =
         Campaign { sections: vec!["lvp goes on at case 7 with 26 instead of 25".into()], ..Campaign::default() };
-    let lost = Signature { kind: Kind::DeviceLost, detail: Detail::Text("while it ran".into()) };
+    let lost = Signature::new(Kind::DeviceLost, Detail::Text("while it ran".into()));
     campaign.statistics.flake("lvp", &lost, 3).cases += 1;
     for (name, format) in FORMATS.iter().filter(|(name, _)| *name != "xml") {
         let text = format.campaign(&campaign).expect("it can be shown").unwrap_or_else(|| panic!("{name}: no form"));

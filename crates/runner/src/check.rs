@@ -82,7 +82,7 @@ fn facts(job: &Job) -> Result<ModuleFacts, String> {
 /// Most bytes of buffers in one job, all launches together.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// What has to come back of a job that ran. The answer is made by a process whose memory a driver may have spoilt.
+/// What is expected back of a job that ran. The answer is made by a process whose memory a driver may have spoilt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Expected {
     /// For each launch, the buffers that come back: how many words each has, and how many a slice of it.

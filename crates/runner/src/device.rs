@@ -37,7 +37,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// When the worker does not come up or has no such device.
+    /// When the worker does not start or has no such device.
     pub fn open(driver: &DriverConfig, index: u32, options: &DeviceOptions) -> Result<Device, DeviceError> {
         let shared = Arc::new(Shared::new(options.in_flight));
         let (commands, queue) = unbounded();

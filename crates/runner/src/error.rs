@@ -49,7 +49,7 @@ pub enum DeviceError {
         /// The names of those there are.
         available: String,
     },
-    /// One driver's worker did not come up.
+    /// One driver's worker did not start.
     #[error("driver {driver}: {problem}")]
     Driver {
         /// Name of the driver's entry.
@@ -59,7 +59,7 @@ pub enum DeviceError {
     },
 }
 
-/// Why a worker did not come up.
+/// Why a worker did not start.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StartProblem {
     /// The process could not be started.

@@ -54,6 +54,9 @@ pub struct DeviceInfo {
     pub limits: Limits,
     /// Whether it runs what it compiles.
     pub mode: DriverMode,
+    /// Whether the driver runs with settings that it has for debugging only ([`crate::DriverConfig::debug`]).
+    #[serde(default)]
+    pub debug: bool,
     /// Operating system and kernel of the machine, in words; empty from workers that do not say it.
     #[serde(default, deserialize_with = "line")]
     pub system: String,

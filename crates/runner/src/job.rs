@@ -1,4 +1,4 @@
-//! What a device is asked to do, and what came of it: plain data, in memory, in JSON and between processes.
+//! What a device is asked to do, and the result: plain data, in memory, in JSON and between processes.
 //!
 //! A [`Job`] is one pipeline and the [`Launch`]es that run on it. Compiling is what costs on most drivers;
 //! another launch of a compiled pipeline with other data is almost free, so one job may carry many.
@@ -310,7 +310,7 @@ pub enum ReadBackMode {
     Slices(u32),
 }
 
-/// What came of a job. Every job that was submitted gets exactly one.
+/// The result of a job. Every job that was submitted gets exactly one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// It ran.
@@ -457,7 +457,7 @@ pub enum Suspicion {
 }
 
 impl Suspicion {
-    /// True if what does not come again was nothing at all. A crash and a lost device were there, whoever is to blame.
+    /// True if what does not occur again was nothing at all. A crash and a lost device were there, whoever is to blame.
     pub const fn is_cleared_by_success(self) -> bool {
         match self {
             Suspicion::Slow | Suspicion::Killed | Suspicion::OutOfMemory | Suspicion::Disturbed => true,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// How many processes the system has killed for want of memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OomKills {
-    /// On the machine, since it came up: `oom_kill` in `/proc/vmstat`, proc(5).
+    /// On the machine, since it started: `oom_kill` in `/proc/vmstat`, proc(5).
     pub machine: u64,
     /// In the control group of this process: its file, and `oom_kill` in that (Linux, `Documentation/admin-guide/cgroup-v2.rst`,
     /// `memory.events`; `cgroup-v1/memory.rst`, `memory.oom_control`).

@@ -192,7 +192,8 @@ impl WorkerProcess {
         // Names are ours to give, and the folders of a campaign have them.
         for (index, info) in (0..).zip(&mut devices) {
             info.name = if index == 0 { driver.name.clone() } else { format!("{}#{index}", driver.name) };
-            (info.driver, info.index, info.mode) = (driver.name.clone(), index, driver.mode);
+            (info.driver, info.index) = (driver.name.clone(), index);
+            (info.mode, info.debug) = (driver.mode, driver.debug);
         }
         if devices.len() > DEVICES {
             return Err(StartProblem::Protocol(format!("{} devices", devices.len()).into()));

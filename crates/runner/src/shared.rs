@@ -25,11 +25,11 @@ pub struct DeviceOptions {
     pub in_flight: usize,
     /// Executable to start as the worker; this program when `None`.
     pub worker_exe: Option<PathBuf>,
-    /// The most time, counted in the same way, for a worker to come up, and for an idle worker to begin a job.
+    /// The most time, counted in the same way, for a worker to start, and for an idle worker to begin a job.
     pub start_timeout: Duration,
     /// File that gets all that the worker and its driver write on standard error.
     pub stderr: Option<PathBuf>,
-    /// After so many workers in a row that did not come up or died before they began a job, the device is given up.
+    /// After so many workers in a row that did not start or died before they began a job, the device is given up.
     pub max_start_failures: u32,
     /// Those with whom its workers share the processors.
     pub scheduler: Scheduler,
@@ -69,7 +69,7 @@ impl DeviceOptions {
 pub struct Completion {
     /// Id of the job.
     pub job: u64,
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
 }
 

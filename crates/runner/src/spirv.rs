@@ -23,9 +23,6 @@ pub struct ModuleFacts {
     pub local_size: Option<[u32; 3]>,
 }
 
-/// First word of every module.
-const MAGIC: u32 = 0x0723_0203;
-
 /// Operation codes (SPIR-V §3.52).
 mod op {
     use spirv::Op;
@@ -54,7 +51,7 @@ mod op {
 ///
 /// One line when the words are not a SPIR-V module.
 pub fn inspect(words: &[u32], specialization: &[(u32, u32)]) -> Result<ModuleFacts, String> {
-    if words.len() < 5 || words[0] != MAGIC {
+    if words.len() < 5 || words[0] != spirv::MAGIC_NUMBER {
         return Err("not a SPIR-V module".to_owned());
     }
     let mut reader = Reader { specialization, ..Reader::default() };
@@ -226,7 +223,7 @@ mod tests {
 
     /// A module of these instructions, each a code and its operands.
     fn module(instructions: &[(u32, &[u32])]) -> Vec<u32> {
-        let mut words = vec![MAGIC, SpirvVersion::V1_5.word(), 0, 100, 0];
+        let mut words = vec![spirv::MAGIC_NUMBER, SpirvVersion::V1_5.word(), 0, 100, 0];
         for (code, operands) in instructions {
             words.push((operands.len() as u32 + 1) << 16 | code);
             words.extend_from_slice(operands);

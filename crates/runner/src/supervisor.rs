@@ -33,7 +33,7 @@ use crate::shared::{CONFIRMATION, Completion, DeviceOptions, Shared};
 use crate::worker::RELAY_REPORTS;
 use tangle_files::text::{Line, Lines};
 
-/// First pause after a worker that did not come up; doubles with each one more.
+/// First pause after a worker that did not start; doubles with each one more.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Longest such pause.
@@ -43,7 +43,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const FIRST_REMOTE_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_REMOTE_PAUSE: Duration = Duration::from_secs(30);
 
-/// So many times as many workers may fail to come up there.
+/// So many times as many workers may fail to start there.
 const REMOTE_PATIENCE: u32 = 2;
 
 /// So long a relay may say nothing before its connection counts as lost.
@@ -72,7 +72,7 @@ pub(crate) struct Queued {
     pub(crate) id: u64,
     /// None when the job is too long to be sent.
     pub(crate) frame: Option<Frame>,
-    /// What has to come back.
+    /// What is expected back.
     pub(crate) expected: Expected,
     pub(crate) terms: Terms,
     pub(crate) completions: Sender<Completion>,
@@ -166,7 +166,7 @@ impl Supervisor {
         }
     }
 
-    /// The whole life of a device; `opened` hears how the first worker came up.
+    /// The whole life of a device; `opened` hears how the first worker started.
     pub(crate) fn run(mut self, opened: &Sender<Result<DeviceInfo, StartProblem>>) {
         let first = self.start_worker();
         let failed = first.is_err();
@@ -407,7 +407,7 @@ impl Supervisor {
         }
     }
 
-    /// Replaces the worker, after a pause when the last ones did not come up.
+    /// Replaces the worker, after a pause when the last ones did not start.
     fn restart(&mut self) -> Next {
         if self.failures > 0 {
             let (first, longest) = match self.driver.is_remote() {

@@ -19,7 +19,7 @@ const SHADER: &str = "#version 460
         words[gl_LocalInvocationIndex] = sum;
     }";
 
-/// Not a test of its own: compiles a shader, and prints what came of it.
+/// Not a test of its own: compiles a shader, and prints the result.
 #[test]
 #[ignore = "started by another test"]
 fn compiles() {

@@ -561,7 +561,8 @@ impl Decoder<'_> {
     }
 }
 
-fn is_group(opcode: Opcode) -> bool {
+/// True of an operation of a subgroup or quad: `OpGroupNonUniform*`, in the core and in extensions.
+pub(crate) fn is_group(opcode: Opcode) -> bool {
     let number = opcode as u32;
     let core = Opcode::GroupNonUniformElect as u32..=Opcode::GroupNonUniformQuadSwap as u32;
     core.contains(&number) || opcode == Opcode::GroupNonUniformRotateKHR || is_unscoped(opcode)

@@ -17,6 +17,8 @@ mod instructions;
 mod memory;
 mod texel;
 
+pub(crate) use instructions::is_group;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rspirv::dr::{self, Operand};

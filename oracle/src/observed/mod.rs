@@ -51,7 +51,7 @@
 //!   divisions, but none that go together, pass.
 //! - *A merge without an operation.* Where control flow is uniform again at a merge block (R6), lanes that have passed it cannot
 //!   be together with lanes before it. But only operations are said to wait for each other (O4), so that the order does not count the merge.
-//! - *A path that comes and goes.* A wrong result that decides the path of its lane can make an operation exact on the one path and open on the
+//! - *An intermittent path.* A wrong result that decides the path of its lane can make an operation exact on the one path and open on the
 //!   other, so that following comes to no end ([`follow`] gives `None`).
 //! - *Selectors inside.* Lanes with one selector that are apart in the segment of a switch were apart in the segment around it, too.
 

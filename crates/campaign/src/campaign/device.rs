@@ -1,4 +1,4 @@
-//! One device's way through the sequence: its workers take programs, run them, and hand over what came of them.
+//! One device's way through the sequence: its workers take programs, run them, and hand over their results.
 
 use std::borrow::Cow;
 use std::fs::{self};
@@ -86,7 +86,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Takes what came of a program, and concludes those whose turn it is.
+    /// Takes the result of a program, and concludes those whose turn it is.
     pub(super) fn enter(
         &self,
         target: &Target,
@@ -115,7 +115,7 @@ impl Campaign {
         })
     }
 
-    /// Enters what came of a case that timed out and waited.
+    /// Enters the result of a case that timed out and waited.
     pub(super) fn enter_late(&self, target: &Target, index: u64, entered: &Entered) -> anyhow::Result<()> {
         let closed = self.closed.read().unwrap_or_else(PoisonError::into_inner);
         if *closed {

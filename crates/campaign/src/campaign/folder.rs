@@ -5,14 +5,12 @@
 //! that nothing counts twice when the process ends between them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, anyhow};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tangle_analysis::validate::validate;
@@ -183,12 +181,14 @@ impl Folder {
         let file = path.join(LOCK);
         let lock = File::options().create(true).append(true).open(&file);
         let lock = lock.with_context(|| format!("cannot write {}", file.display()))?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        match lock.try_lock() {
             Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => {
+            Err(TryLockError::WouldBlock) => {
                 anyhow::bail!("another campaign is running in {}; choose another --out", path.display())
             }
-            Err(error) => return Err(error).with_context(|| format!("cannot lock {}", file.display())),
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock {}", file.display()));
+            }
         }
         remove_partials(path);
         Ok(Folder { path: path.to_owned(), lock, made, is_coverage_current: AtomicBool::new(true) })
@@ -342,7 +342,7 @@ impl Folder {
         self.path.join("findings")
     }
 
-    /// Where failures are kept that came once: a folder for each device.
+    /// Where failures are kept that occurred once: a folder for each device.
     pub(super) fn flakes(&self) -> PathBuf {
         self.path.join("flakes")
     }

@@ -13,7 +13,7 @@
 //! | times out, is killed, has no memory | does not | is what it was alone: a time-out later |
 //! | runs; the lane map of a GPU breaks a rule | does not | is what it was alone |
 //!
-//! Of a GPU, since others may use it: a display server, another process. A crash like those that came again often enough is one without
+//! Of a GPU, since others may use it: a display server, another process. A crash like those that occurred again often enough is one without
 //! being seen again. What undefined behaviour a module has is known by the launch, and nothing runs again.
 
 use std::ops::Range;
@@ -45,7 +45,7 @@ pub(super) struct InFlight {
     batch: Batch,
     /// What runs again, if something does.
     again: Option<Again>,
-    /// What came of all of them, if one is to be cleared of a wrong lane map.
+    /// The results of all of them, if one is to be cleared of a wrong lane map.
     together: Vec<Conclusion>,
     /// True of a time-out that waited for its confirmation.
     is_late: bool,
@@ -57,14 +57,14 @@ struct Again {
     at: usize,
     /// Whether that one runs alone, or all of them again.
     alone: bool,
-    /// What came of the job with all of them; `None` of a time-out that waited for its confirmation.
+    /// The result of the job with all of them; `None` of a time-out that waited for its confirmation.
     before: Option<Outcome>,
     /// Why nothing may run beside it, if nothing may.
     suspicion: Option<Suspicion>,
 }
 
 impl Again {
-    /// True if what came before was something, although it does not come again.
+    /// True if what came before was something, although it does not occur again.
     fn is_flake(&self) -> bool {
         self.suspicion.is_some_and(|suspicion| !suspicion.is_cleared_by_success())
     }
@@ -184,7 +184,7 @@ impl InFlight {
         self.confirm(again, conclusions)
     }
 
-    /// What a failure is, given what came of it the next time.
+    /// What a failure is, given the result the next time.
     fn confirm(&mut self, again: Again, mut conclusions: Vec<Conclusion>) -> JobResult {
         let (at, is_flake) = (again.at, again.is_flake());
         // One for each launch, unless the job broke off or has only one.

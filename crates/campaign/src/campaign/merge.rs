@@ -43,13 +43,13 @@ const PARTS: &str = "parts";
 /// Where findings are.
 const FINDINGS: &str = "findings";
 
-/// Where failures are that came once.
+/// Where failures that occurred once are.
 const FLAKES: &str = "flakes";
 
 /// About how many samples a merged folder has.
 const SAMPLES: u64 = 2_000;
 
-/// What came of a merge.
+/// The result of a merge.
 #[derive(Clone, Debug, Default)]
 pub struct Merged {
     /// Campaigns in the folder now.

@@ -357,7 +357,7 @@ impl Campaign {
         sample::take(statistics, &self.coverage(), self.background.as_ref().map_or(0, Background::waiting))
     }
 
-    /// Counts what came of a finding in the background.
+    /// Counts the result of a finding in the background.
     fn enter_progress(&self, progress: &Progressed) {
         match progress {
             Progressed::Minimized(small) => self.enter_small(small),

@@ -92,13 +92,13 @@ impl<T> OrderedQueue<T> {
         }
     }
 
-    /// Takes numbers back that nothing came of.
+    /// Takes numbers back without a result.
     pub fn give_back(&self, numbers: impl IntoIterator<Item = u64>) {
         self.state().returned.extend(numbers);
         self.moved.notify_all();
     }
 
-    /// Takes what came of a number, and writes down everything whose turn it is.
+    /// Takes the result of a number, and writes down everything whose turn it is.
     ///
     /// # Errors
     /// That of `write`. What it failed on is still to be written down.

@@ -1,4 +1,4 @@
-//! What came of a case goes to disk and into the statistics, in this order.
+//! The result of a case goes to disk and into the statistics, in this order.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,6 @@ use super::in_flight::Batch;
 use super::recovered::Recovered;
 use super::running::Campaign;
 use crate::background::Request;
-use crate::failure;
 use crate::finding::finding;
 use crate::prepare::Prep;
 use crate::target::{Conclusion, Finish, Target};
@@ -29,7 +28,7 @@ pub(super) enum Entered {
     LeftOut,
     /// A time-out that is to be confirmed.
     TimedOut(Outcome),
-    /// What came of it.
+    /// The result.
     Completed(Box<Completed>),
 }
 
@@ -101,7 +100,7 @@ impl Campaign {
             });
             let is_wanted = |signature: &Signature| !is_old && self.is_wanted(target, *number, signature);
             let flake = conclusion.flake.take().and_then(|outcome| {
-                let signature = failure::signature(&outcome)?;
+                let signature = target.failure(&outcome)?;
                 Some((Conclusion::without_data(Finish::Failed(outcome)), signature))
             });
             let is_witness = signature.as_ref().is_some_and(is_wanted) || flake.is_some();
@@ -150,7 +149,7 @@ impl Campaign {
         if folder.is_some() {
             self.has_finding.store(true, Ordering::SeqCst);
         }
-        // A failure that comes and goes: saved before, and not seen this time.
+        // An intermittent failure: saved before, and not seen this time.
         let recovered = recovered.as_ref().filter(|_| signature.is_none());
         let used = match &conclusion.finish {
             Finish::Judged(judgement) => &judgement.op_use[..],
@@ -208,7 +207,7 @@ impl Campaign {
         Ok(Some(folder))
     }
 
-    /// Saves a failure that came once unless there are enough of its kind, and counts it apart: it is no finding.
+    /// Saves a failure that occurred once unless there are enough of its kind, and counts it apart: it is no finding.
     fn keep_flake(
         &self,
         target: &Target,
@@ -222,7 +221,7 @@ impl Campaign {
             let number = Some(CaseNumber { seed: self.plan.seed(), number: index });
             let finding = finding(target, prep, conclusion, signature.clone());
             let report =
-                format!("{}\nIt did not come again when the case ran with nothing beside it.\n", finding.report);
+                format!("{}\nIt did not occur again when the case ran with nothing beside it.\n", finding.report);
             let finding = Finding { number, report, ..finding };
             Some(self.save(target, &finding, &self.folder.flakes())?)
         } else {

@@ -20,7 +20,6 @@ use tangle_report::statistics::{DeviceEntry, SignatureEntry, Statistics};
 use tangle_runner::{Outcome, Terms};
 
 use super::running::{Campaign, MOMENT};
-use crate::failure;
 use crate::target::Target;
 
 /// How many time-outs of one signature are confirmed on a device; what looks like them after that is counted and left out.
@@ -67,7 +66,7 @@ fn confirmed(statistics: &Statistics, target: &Target, signature: &Signature) ->
 impl Campaign {
     /// Takes note of a case that timed out, unless enough like it are known.
     pub(super) fn note_time_out(&self, target: &Target, number: u64, outcome: &Outcome) {
-        let Some(signature) = failure::signature(outcome) else { return };
+        let Some(signature) = target.failure(outcome) else { return };
         self.update(|statistics| {
             let confirmed = confirmed(statistics, target, &signature);
             let entry = statistics.devices.entry(target.name.clone()).or_default();
@@ -87,7 +86,7 @@ impl Campaign {
 
     /// True of a failure that looks like one that was confirmed often enough.
     pub(super) fn is_settled(&self, target: &Target, outcome: &Outcome) -> bool {
-        let Some(signature) = failure::signature(outcome) else { return false };
+        let Some(signature) = target.failure(outcome) else { return false };
         self.update(|statistics| confirmed(statistics, target, &signature) >= CONFIRMED)
     }
 

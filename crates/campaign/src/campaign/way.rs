@@ -13,7 +13,7 @@ use super::record::Entered;
 /// What the names of files begin with that say which program runs in this process.
 pub(super) const RUNNING: &str = "running-";
 
-/// A device's way through the programs of its campaign's shard, by their places in it: what came of the cases of each.
+/// A device's way through the programs of its campaign's shard, by their places in it: the result of the cases of each.
 pub(super) type Queue = OrderedQueue<Vec<(u64, Entered)>>;
 
 /// A program on its way through a device.

@@ -1,4 +1,4 @@
-//! One worker's part of its device's way through the sequence: it has a few programs at a time, and what came of each is entered in order.
+//! One worker's part of its device's way through the sequence: it has a few programs at a time, and each result is entered in order.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

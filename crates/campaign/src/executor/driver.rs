@@ -26,7 +26,7 @@ impl Driver {
     /// Opens a device with one worker.
     ///
     /// # Errors
-    /// If its worker does not come up.
+    /// If its worker does not start.
     pub fn open(driver: &DriverConfig, index: u32, options: &DeviceOptions) -> anyhow::Result<Driver> {
         let weight = if driver.mode == DriverMode::Execute { EXECUTING } else { COMPILING };
         let options = DeviceOptions { weight, ..options.clone() };

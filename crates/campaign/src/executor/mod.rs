@@ -25,7 +25,7 @@ pub fn built_in(name: &str) -> Option<&'static BuiltIn> {
     BUILT_IN.iter().find(|kind| name.split([':', '@']).next() == Some(kind.word))
 }
 
-/// Has a worker run one case and waits for it. A failure that may have been nothing ([`Outcome::suspicion`]) has to come again.
+/// Has a worker run one case and waits for it. A failure that may have been nothing ([`Outcome::suspicion`]) has to occur again.
 pub fn run(worker: &dyn Worker, prepared: &Prepared) -> Outcome {
     let outcome = run_once(worker, prepared, Terms::Usual);
     match outcome.suspicion().filter(|suspicion| suspicion.is_cleared_by_success()) {

@@ -447,7 +447,7 @@ mod tests {
 
     #[test]
     fn names_of_devices_and_signatures_are_escaped() {
-        let signature = Signature { kind: Kind::Crash, detail: Detail::Text("<b>".into()) };
+        let signature = Signature::new(Kind::Crash, Detail::Text("<b>".into()));
         let mut shown = Campaign { devices: vec!["a<i>".into()], address: "x\"y/".into(), ..Campaign::default() };
         let statistics = &mut shown.statistics;
         statistics.finding("a<i>", &signature, 1).folders.push("<u>".into());
@@ -486,7 +486,7 @@ mod tests {
             shown.coverage.insert(device.clone(), Coverage::default());
         }
         for n in 0..400_u64 {
-            let signature = Signature { kind: Kind::Value, detail: Detail::Text(format!("signature {n}")) };
+            let signature = Signature::new(Kind::Value, Detail::Text(format!("signature {n}")));
             for device in 0..4 {
                 let entry = shown.statistics.finding(&format!("device-{device}"), &signature, n);
                 entry.folders = (0..3).map(|k| format!("findings/device-{device}/value-{n:08}-{k}")).collect();

@@ -23,7 +23,7 @@ pub(super) fn section(html: &mut Html, device: &str, coverage: &Coverage) {
     let (filled, all) = coverage.filled();
     html.section(&format!("Operations and where they were checked: {device}"));
     html.raw("<p>").text(format_args!("{} of {all} cells are filled by {} cases. ", filled, thousands(coverage.cases)));
-    html.raw("A cell says how many compared values came from the operation in this context; under the pointer also how often it was ");
+    html.raw("A cell says how many values of the operation were compared in this context; under the pointer also how often it was ");
     html.raw("generated and by how many lanes reached. ");
     html.raw("<b>!</b>: in no program; <b>gen</b>: no lane reached it; <b>run</b>: nothing was compared. ");
     for exemption in &EXEMPTIONS {

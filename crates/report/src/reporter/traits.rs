@@ -32,7 +32,7 @@ pub trait Reporter: Sync {
         Ok(None)
     }
 
-    /// What came of a folder of cases.
+    /// The result of a folder of cases.
     ///
     /// # Errors
     /// If it cannot be written in this format.

@@ -69,6 +69,10 @@ pub struct DriverConfig {
     /// Whether the driver runs what it compiles.
     #[serde(default)]
     pub mode: DriverMode,
+    /// True if `env` has settings that the driver has for debugging only, so that no user's results depend on them: what is found is then of severity
+    /// *quality*.
+    #[serde(default)]
+    pub debug: bool,
 }
 
 impl DriverConfig {
@@ -85,6 +89,7 @@ impl DriverConfig {
             timeout_s: None,
             jobs: None,
             mode: DriverMode::Execute,
+            debug: false,
         }
     }
 

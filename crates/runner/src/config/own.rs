@@ -248,7 +248,7 @@ fn entry(name: &str, manifest: &Path, libraries: &[PathBuf], how: &Start) -> Dri
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 const LAVAPIPE_THREADS: &str = "LP_NUM_THREADS";
 
-/// What a driver lacks that does not come up because of a library, and how to give it, in a line; `None` if it is something else.
+/// What a driver lacks that does not start because of a library, and how to give it, in a line; `None` if it is something else.
 pub fn advice(problem: &StartProblem) -> Option<String> {
     let (StartProblem::Refused { stderr, .. }
     | StartProblem::Died { stderr, .. }
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn a_library_that_is_missing_is_named_with_what_to_do() {
         let stderr = "ERROR: libLLVM.so.19.1: cannot open shared object file: No such file or directory".to_owned();
-        let said = advice(&StartProblem::Refused { reason: "it does not come up".into(), stderr: stderr.into() })
+        let said = advice(&StartProblem::Refused { reason: "it does not start".into(), stderr: stderr.into() })
             .expect("advice");
         assert!(said.starts_with("it needs libLLVM.so.19.1, which this system does not have: start it with"), "{said}");
         assert!(said.contains("--driver-prefix '") && said.contains("--driver-env LD_LIBRARY_PATH=FOLDER"), "{said}");

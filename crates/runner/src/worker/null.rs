@@ -101,6 +101,7 @@ pub(crate) fn null_device(driver: &str, mode: DriverMode) -> DeviceInfo {
             ..Limits::default()
         },
         mode,
+        debug: false,
         system: super::system::description(),
         opengl: None,
     }

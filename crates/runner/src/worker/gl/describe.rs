@@ -180,6 +180,7 @@ pub(super) fn describe(gl: &glow::Context, platform: &str) -> Result<DeviceInfo,
         subgroup,
         limits,
         mode: DriverMode::Execute,
+        debug: false,
         system: crate::worker::system::description(),
         opengl: Some(opengl),
     })

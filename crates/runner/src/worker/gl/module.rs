@@ -5,6 +5,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use spirv::Capability;
+
 use crate::info::{OpenGlInfo, Subgroups};
 use crate::spirv::text;
 use tangle_files::module::instructions;
@@ -34,32 +36,30 @@ mod code {
 }
 
 /// The capabilities of compute shaders: tables of A.spv.3, then those that an extension of OpenGL brings, by its name.
-const CAPABILITIES: [(u32, Option<&str>); 18] = [
-    // Matrix, Shader, Float64
-    (0, None),
-    (1, None),
-    (10, None),
-    // UniformBufferArrayDynamicIndexing to StorageImageArrayDynamicIndexing
-    (28, None),
-    (29, None),
-    (30, None),
-    (31, None),
-    // Int64
-    (11, Some("GL_ARB_gpu_shader_int64")),
-    // Int64Atomics
-    (12, Some("GL_NV_shader_atomic_int64")),
-    // GroupNonUniform to GroupNonUniformQuad. Which of them is a question of features (`tangle_features`).
-    (61, Some("GL_KHR_shader_subgroup")),
-    (62, Some("GL_KHR_shader_subgroup")),
-    (63, Some("GL_KHR_shader_subgroup")),
-    (64, Some("GL_KHR_shader_subgroup")),
-    (65, Some("GL_KHR_shader_subgroup")),
-    (66, Some("GL_KHR_shader_subgroup")),
-    (67, Some("GL_KHR_shader_subgroup")),
-    (68, Some("GL_KHR_shader_subgroup")),
-    // GroupNonUniformPartitionedNV
-    (5297, Some("GL_NV_shader_subgroup_partitioned")),
+const CAPABILITIES: [(Capability, Option<&str>); 18] = [
+    (Capability::Matrix, None),
+    (Capability::Shader, None),
+    (Capability::Float64, None),
+    (Capability::UniformBufferArrayDynamicIndexing, None),
+    (Capability::SampledImageArrayDynamicIndexing, None),
+    (Capability::StorageBufferArrayDynamicIndexing, None),
+    (Capability::StorageImageArrayDynamicIndexing, None),
+    (Capability::Int64, Some("GL_ARB_gpu_shader_int64")),
+    (Capability::Int64Atomics, Some("GL_NV_shader_atomic_int64")),
+    // Which of these is a question of features (`tangle_features`).
+    (Capability::GroupNonUniform, Some(SUBGROUP)),
+    (Capability::GroupNonUniformVote, Some(SUBGROUP)),
+    (Capability::GroupNonUniformArithmetic, Some(SUBGROUP)),
+    (Capability::GroupNonUniformBallot, Some(SUBGROUP)),
+    (Capability::GroupNonUniformShuffle, Some(SUBGROUP)),
+    (Capability::GroupNonUniformShuffleRelative, Some(SUBGROUP)),
+    (Capability::GroupNonUniformClustered, Some(SUBGROUP)),
+    (Capability::GroupNonUniformQuad, Some(SUBGROUP)),
+    (Capability::GroupNonUniformPartitionedEXT, Some("GL_NV_shader_subgroup_partitioned")),
 ];
+
+/// The extension with the subgroup operations.
+const SUBGROUP: &str = "GL_KHR_shader_subgroup";
 
 /// The extension with which storage buffers have a storage class of their own.
 const STORAGE_BUFFERS: &str = "SPV_KHR_storage_buffer_storage_class";
@@ -112,13 +112,15 @@ pub(super) fn missing(words: &[u32], context: &OpenGlInfo) -> Vec<String> {
     let has_extension = |name: &str| context.spirv_extensions.iter().any(|extension| extension == name);
     for instruction in instructions(words).flatten() {
         match (instruction.opcode(), instruction.operands()) {
-            (code::CAPABILITY, &[capability]) => match CAPABILITIES.iter().find(|(number, _)| *number == capability) {
-                None => lacks(format!("capability {capability} of a module (not in OpenGL)")),
-                Some((_, Some(extension))) if !context.extensions.iter().any(|name| name == extension) => {
-                    lacks((*extension).to_owned());
+            (code::CAPABILITY, &[capability]) => {
+                match CAPABILITIES.iter().find(|(known, _)| *known as u32 == capability) {
+                    None => lacks(format!("capability {capability} of a module (not in OpenGL)")),
+                    Some((_, Some(extension))) if !context.extensions.iter().any(|name| name == extension) => {
+                        lacks((*extension).to_owned());
+                    }
+                    Some(_) => {}
                 }
-                Some(_) => {}
-            },
+            }
             (code::EXTENSION, name) => {
                 let name = text(name);
                 if !has_extension(&name) {

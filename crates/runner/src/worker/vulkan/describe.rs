@@ -199,6 +199,7 @@ fn from_core(core: &vk::PhysicalDeviceProperties) -> DeviceInfo {
             ..Limits::default()
         },
         mode: DriverMode::Execute,
+        debug: false,
         system: crate::worker::system::description(),
         opengl: None,
     }
