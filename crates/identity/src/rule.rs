@@ -7,11 +7,13 @@ use tangle_oracle::map::MapRule;
 use tangle_oracle::observed::{Severity, TangleRule};
 use tangle_program::case::{Case, Tier};
 use tangle_program::needs::resource_classes;
+use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::rule::RuleNumber;
 use tangle_program::subgroup::OpInfo;
+use tangle_program::tree::{Expr, Program, walk_block};
 use tangle_program::types::Scalar;
 
-use crate::account::{Account, First};
+use crate::account::{Account, First, Logged};
 use crate::signature::{Kind, Signature};
 use crate::trace::{AfterLoop, after_loop};
 
@@ -120,14 +122,9 @@ fn value_rules(account: &Account<'_>, first: &First) -> Vec<Rule> {
     if let Some(found) = after_loop(account, first) {
         return vec![variable_rule(&found)];
     }
-    let Some((info, scalar)) = wrong_operation(account, first) else {
-        let mut rules = vec![Rule::paraphrased(
-            "GLSL 4.60, §4.1.3 Integers and §5.9 Expressions",
-            "The value follows from the lane's own operands: integers that wrap around, comparisons, selections. Where \
-             a result of a subgroup operation went into it, that result is determined, too. A variable belongs to the lane: what \
-             other lanes do, or have done before, changes nothing in it.",
-        )
-        .numbered([('Y', 9)])];
+    let word = wrong_word(account, first);
+    let Some((info, scalar)) = word.and_then(|word| Some((word.operation?.info(), word.scalar))) else {
+        let mut rules = computed_rules(&account.case.program, word.is_some_and(|word| word.scalar.is_float()));
         rules.extend((!resource_classes(&account.case.program).is_empty()).then(resource_rule));
         return rules;
     };
@@ -141,13 +138,56 @@ fn value_rules(account: &Account<'_>, first: &First) -> Vec<Rule> {
     rules
 }
 
-/// The operation whose result is wrong at a step, and the type of the value.
-fn wrong_operation(account: &Account<'_>, first: &First) -> Option<(&'static OpInfo, Scalar)> {
+/// The first word at a step that is wrong.
+fn wrong_word<'a>(account: &'a Account<'_>, first: &First) -> Option<&'a Logged> {
     let lane = &account.lanes[*first.lanes.first()?];
     let entry = lane.entries.get(lane.wrong?.entry)?;
     let word = lane.first_difference(entry)?.checked_sub(1)?;
-    let logged = account.site(first.step?)?.values.get(word)?;
-    Some((logged.operation?.info(), logged.scalar))
+    account.site(first.step?)?.values.get(word)
+}
+
+/// Why a value that no subgroup operation gives has one legal result.
+fn computed_rules(program: &Program, is_float: bool) -> Vec<Rule> {
+    let own = Rule::quoted(
+        "SPIR-V 1.6 rev 6, Storage Class, Function",
+        "Visible only within the declaring function of the current invocation.",
+        "The value follows from the lane's own operands and variables. What other lanes do, or have done before, changes nothing in \
+         them. Where a result of a subgroup operation went into it, that result is determined, too.",
+    )
+    .numbered([('Y', 9)]);
+    if is_float {
+        let exact = Rule::quoted(
+            "Vulkan, Precision of Core SPIR-V Instructions",
+            "Correctly rounded.",
+            "Every partial result is exactly representable, so that all rounding modes and all arrangements of the terms give the same. \
+             Comparisons, minimum, maximum and clamping are exact.",
+        );
+        return vec![own, exact.numbered([('F', 1), ('F', 2)])];
+    }
+    if !has_arithmetic(program) {
+        return vec![own];
+    }
+    let wraps = Rule::quoted(
+        "SPIR-V 1.6 rev 6, Arithmetic Instructions, OpIAdd",
+        "The resulting value equals the low-order N bits of the correct result R, where N is the component width and R is computed with \
+         enough precision to avoid overflow and underflow.",
+        "So integers wrap around, in differences and products, too; comparisons, selections and bitwise operations are exact.",
+    );
+    vec![own, wraps.numbered([('N', 1)])]
+}
+
+/// True if the program adds, subtracts, multiplies or negates, other than to count the rounds of a loop.
+fn has_arithmetic(program: &Program) -> bool {
+    let is_arithmetic = |expr: &Expr| {
+        matches!(expr, Expr::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..) | Expr::Unary(UnaryOp::Neg, _))
+    };
+    let mut found = false;
+    for function in &program.functions {
+        walk_block(&function.body, &mut |stmt| {
+            found |= stmt.direct_exprs().any(|expr| expr.any(&mut |expr| is_arithmetic(expr)));
+        });
+    }
+    found
 }
 
 fn is_partial(account: &Account<'_>, first: &First) -> bool {
