@@ -1344,3 +1344,39 @@ fn a_folder_that_is_deleted_meanwhile_is_reported() {
     running.finish_within(LIMIT).fails_with(&["out", "deleted, moved or replaced"]);
     assert!(!out.join("findings").exists());
 }
+
+// ---- compilers ----
+
+/// The compiler that is always there, from its line in the list to a report of what it does wrong.
+#[test]
+fn a_compiler_is_tested_like_a_driver() {
+    let listed = run(["compilers"]).expect(0);
+    let line = listed.stdout.lines().find(|line| line.contains("hlsl@glslang")).unwrap_or_else(|| panic!("{listed}"));
+    assert!(!line.contains("not here"), "{line}");
+    let json = run(["compilers", "--json"]).expect(0).json();
+    assert!(json.as_array().is_some_and(|compilers| compilers.len() >= 7), "{json}");
+
+    // A compiler with a mistake: it adds where it should subtract.
+    let folder = scratch();
+    let out = folder.path().join("out");
+    let out = out.to_str().expect("a path");
+    let device = "hlsl@glslang:add-to-subtract";
+    let fuzz = ["fuzz", "--device", device, "--seed", "3", "--cases", "40", "--inputs", "1", "--minimize", "off"];
+    let ran = run(fuzz.iter().copied().chain(["--out", out])).expect(1);
+    assert!(ran.stdout.contains(device), "{ran}");
+    let is_wrong = |path: &PathBuf| path.ends_with("finding.json") && path.to_string_lossy().contains("/value-");
+    let finding = tree(Path::new(out)).into_iter().find(is_wrong).expect("a wrong value in 40 cases");
+    let finding = Path::new(out).join(finding.parent().expect("its folder"));
+    let finding = finding.to_str().expect("a path");
+    run(["minimize", finding, "--time", "20s"]).expect(0);
+    let source = tree(&Path::new(finding).join("minimized")).into_iter().find(|path| path.ends_with("shader.hlsl"));
+    assert!(source.is_some(), "the minimal program is HLSL");
+
+    let bundle = folder.path().join("bundle");
+    run(["export", finding, "--out", bundle.to_str().expect("a path")]).expect(0);
+    let readme = read(&bundle.join("README.md"));
+    assert!(readme.contains("HLSL") || readme.contains("hlsl"), "{readme}");
+    let page = folder.path().join("page.html");
+    run(["report", finding, "--out", page.to_str().expect("a path")]).expect(0);
+    assert!(read(&page).contains("numthreads"), "the page shows the shader");
+}

@@ -45,6 +45,8 @@ pub fn of_toolchain(error: &ToolchainError) -> Option<(ToolStep, String)> {
         ToolchainError::Invalid(message) => (ToolStep::Validate, message),
         ToolchainError::Optimiser(message) => (ToolStep::Optimise, message),
         ToolchainError::Spoilt(message) => (ToolStep::ValidateOptimised, message),
+        ToolchainError::Weakened(message) => (ToolStep::Promise, message),
+        ToolchainError::WeakenedByOptimiser(message) => (ToolStep::PromiseOptimised, message),
         ToolchainError::Internal(_) => return None,
     };
     Some((step, message.clone()))

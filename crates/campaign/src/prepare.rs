@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use tangle_analysis::cost::log_stride;
 use tangle_emit::glsl::{self, Dialect};
 use tangle_emit::spirv;
-use tangle_features::needs;
+use tangle_features::{mode_of_tier, needs};
 use tangle_oracle::judge::Observation;
 use tangle_program::case::interface::{ARRAYS, CORNERS, INPUTS, LOG, MAP, UNIFORMS};
 use tangle_program::case::{Case, SpirvVersion, Stage, SubgroupSize};
@@ -18,6 +18,7 @@ use tangle_program::variant::Variant;
 use tangle_runner::{
     Buffer, BufferKind, Image, Init, ItemPipeline, Job, Launch, LaunchOutput, Module, Optimisation, Pipeline, Raster,
     ReadBack, ReadBackMode, Source, SubgroupFlags, TexelFormat,
+    spirv::declares,
     toolchain::{self, ToolchainError},
 };
 
@@ -115,9 +116,30 @@ pub fn prepare(case: Case) -> Result<Prepared, ToolchainFault> {
             Err(error) => Err(ToolchainFault { error, shader: source }),
         };
     }
-    match made(&case, &source, &case.variant.flags()) {
+    let flags = case.variant.flags();
+    let made = made(&case, &source, &flags).and_then(|spirv| match lost_promise(&case, &spirv) {
+        None => Ok(spirv),
+        Some(lost) => Err(who_lost(&case, &source, &flags, lost)),
+    });
+    match made {
         Ok(spirv) => Ok(Prepared { case, shader: source, spirv }),
         Err(error) => Err(ToolchainFault { error, shader: source }),
+    }
+}
+
+/// The promise that the case's shader asks for and its module does not have, in words. GL_EXT_maximal_reconvergence and
+/// GL_EXT_subgroup_uniform_control_flow: an entry point with the attribute has the execution mode.
+fn lost_promise(case: &Case, module: &[u32]) -> Option<String> {
+    let mode = mode_of_tier(case.tier).filter(|&mode| !declares(module, mode))?;
+    Some(format!("the module does not declare {mode:?}, which the shader asks for"))
+}
+
+/// Whether the front end or the optimiser lost it.
+fn who_lost(case: &Case, source: &str, flags: &[String], lost: String) -> ToolchainError {
+    let had_it = |module: Vec<u32>| lost_promise(case, &module).is_none();
+    match !flags.is_empty() && made(case, source, &[]).is_ok_and(had_it) {
+        true => ToolchainError::WeakenedByOptimiser(lost),
+        false => ToolchainError::Weakened(lost),
     }
 }
 
@@ -282,6 +304,7 @@ pub fn observation(launch: &LaunchOutput) -> Option<Observation> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tangle_program::case::Tier;
     use tangle_program::control::{LoopControl, SelectionControl};
     use tangle_program::ops::{BinaryOp, Intrinsic};
     use tangle_program::tree::{Block, Builtin, Expr, Stmt};
@@ -302,6 +325,24 @@ mod tests {
         let mut case = Case::from_json(json).expect("a case of the corpus");
         case.program.functions.iter_mut().for_each(|function| ask(&mut function.body, selection, repeated));
         case
+    }
+
+    #[test]
+    fn a_module_without_the_promise_of_its_shader_is_found() {
+        let case = Case::from_json(include_str!("../../../corpus/vectors/V03.json")).expect("a case of the corpus");
+        for tier in Tier::ALL {
+            let case = Case { tier, ..case.clone() };
+            let module =
+                toolchain::make(&tangle_emit::source(&case), case.entry_point.spirv, &[]).expect("it compiles");
+            assert_eq!(lost_promise(&case, &module), None);
+            // The planted fault: a compiler that forgets the execution mode (OpExecutionMode is 16).
+            let mode = mode_of_tier(tier).map(|mode| mode as u32);
+            let stays = |words: &&[u32]| !(words[0] & 0xFFFF == 16 && mode == Some(words[2]));
+            let instructions =
+                tangle_files::module::instructions(&module).flatten().map(|instruction| instruction.words);
+            let forgotten: Vec<u32> = module[..5].iter().chain(instructions.filter(stays).flatten()).copied().collect();
+            assert_eq!(lost_promise(&case, &forgotten).is_some(), tier != Tier::Plain, "{}", tier.name());
+        }
     }
 
     /// SPV_KHR_expect_assume, and the decoration of GLSL 4.60 §4.14.

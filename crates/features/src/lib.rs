@@ -13,7 +13,9 @@ mod stage;
 mod table;
 
 pub use left_out::{LeftOut, left_out};
-pub use needs::{Needs, for_category, for_resource, for_scalar, for_stage, for_tier, needs, of_stages_only};
+pub use needs::{
+    Needs, for_category, for_resource, for_scalar, for_stage, for_tier, mode_of_tier, needs, of_stages_only,
+};
 pub use row::{Api, Ask, Member, OpenGl, Origin, Spirv, Vulkan};
 pub use set::{FeatureSet, UnknownFeature};
 pub use stage::StageFlags;

@@ -142,6 +142,13 @@ pub fn for_tier(tier: Tier) -> FeatureSet {
     having(|ask| matches!(ask, Ask::Tier(of) if *of == tier)).with_required()
 }
 
+/// The execution mode with which a module has the promise of a tier (SPV_KHR_maximal_reconvergence, SPV_KHR_subgroup_uniform_control_flow); none for
+/// `plain`.
+pub fn mode_of_tier(tier: Tier) -> Option<spirv::ExecutionMode> {
+    let asks = |row: &&FeatureRow| row.asked_by.iter().any(|ask| matches!(ask, Ask::Tier(of) if *of == tier));
+    TABLE.iter().filter(asks).find_map(|row| row.spirv.execution_modes.first().copied())
+}
+
 /// The features behind a stage; none for compute.
 pub fn for_stage(stage: Stage) -> FeatureSet {
     having(|ask| matches!(ask, Ask::Stage(of) if *of == stage)).with_required()

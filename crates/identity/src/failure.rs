@@ -103,6 +103,10 @@ pub enum ToolStep {
     Optimise,
     /// What `spirv-opt` made of it is not valid.
     ValidateOptimised,
+    /// The front end's module does not promise the reconvergence that the shader asks for.
+    Promise,
+    /// What `spirv-opt` made does not promise what the module before did.
+    PromiseOptimised,
     /// The module has undefined behaviour that the program has not: an executor of modules found it.
     Execute,
 }
@@ -195,6 +199,8 @@ impl fmt::Display for ToolFault {
             ToolStep::Validate => write!(f, "SPIR-V is not valid: {message}"),
             ToolStep::Optimise => write!(f, "spirv-opt {message}"),
             ToolStep::ValidateOptimised => write!(f, "spirv-opt made SPIR-V that is not valid: {message}"),
+            ToolStep::Promise => f.write_str(message),
+            ToolStep::PromiseOptimised => write!(f, "spirv-opt loses a promise: {message}"),
             ToolStep::Execute => write!(f, "the module has undefined behaviour: {message}"),
         }
     }

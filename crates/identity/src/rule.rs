@@ -332,6 +332,13 @@ pub fn of_failure(signature: &Signature) -> Vec<Rule> {
                         the same.";
             return vec![Rule::paraphrased("SPIRV-Tools, spirv-opt", text)];
         }
+        Kind::Toolchain if signature.loses_promise() => {
+            let text = "An entry point with the attribute has the execution mode. Without it nothing orders who is together where the shader relies on it.";
+            return vec![
+                Rule::paraphrased("GL_EXT_maximal_reconvergence and GL_EXT_subgroup_uniform_control_flow", text)
+                    .numbered([('T', 2), ('T', 3)]),
+            ];
+        }
         Kind::Toolchain => {
             let text = "The shader is valid GLSL 4.50 with the extensions that it names; the reference front end refused it, or made \
                         a module of it that does not validate.";

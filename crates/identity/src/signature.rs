@@ -506,10 +506,16 @@ impl Signature {
         }
     }
 
+    /// True if a step of the toolchain made a module without the promise of reconvergence that its input has.
+    pub const fn loses_promise(&self) -> bool {
+        let Detail::Toolchain(fault) = &self.detail else { return false };
+        matches!(fault.step, ToolStep::Promise | ToolStep::PromiseOptimised)
+    }
+
     /// True if the toolchain's optimiser failed, or what it made is not valid.
     pub const fn is_of_optimiser(&self) -> bool {
         let Detail::Toolchain(fault) = &self.detail else { return false };
-        matches!(fault.step, ToolStep::Optimise | ToolStep::ValidateOptimised)
+        matches!(fault.step, ToolStep::Optimise | ToolStep::ValidateOptimised | ToolStep::PromiseOptimised)
     }
 }
 

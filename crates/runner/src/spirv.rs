@@ -103,6 +103,13 @@ pub fn unknown_capabilities(words: &[u32]) -> Vec<String> {
     unknown
 }
 
+/// True if the module declares an execution mode of its entry point.
+pub fn declares(words: &[u32], mode: spirv::ExecutionMode) -> bool {
+    instructions(words).flatten().any(|instruction| {
+        matches!((instruction.opcode(), instruction.operands()), (op::EXECUTION_MODE, &[_, number, ..]) if number == mode as u32)
+    })
+}
+
 #[derive(Default)]
 struct Reader<'a> {
     specialization: &'a [(u32, u32)],

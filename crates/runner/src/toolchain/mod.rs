@@ -35,6 +35,12 @@ pub enum ToolchainError {
     /// The optimiser made a module that breaks the rules of SPIR-V or of Vulkan.
     #[error("spirv-opt made SPIR-V that is not valid: {0}")]
     Spoilt(String),
+    /// The front end's module does not promise what the shader asks for.
+    #[error("{0}")]
+    Weakened(String),
+    /// What the optimiser made does not promise what the module before did.
+    #[error("spirv-opt loses a promise: {0}")]
+    WeakenedByOptimiser(String),
     /// It does not run here: nothing was said of any module.
     #[error("the shader toolchain does not run: {0}")]
     Internal(String),
