@@ -5,8 +5,9 @@
 
 Whatever is in a file, tangle reads it or says in a line what is wrong: no panic, no signal, at most 10 seconds of processor time and 1 GB of
 memory, and it does not sleep: it ends within 2 minutes. What breaks that is kept in the folder named at the end. A build with debug assertions also
-finds arithmetic that overflows. (Frames between tangle and its workers: `spoilt_answers_cost_their_job_and_no_other` in
-crates/runner/tests/supervision.rs.)"""
+finds arithmetic that overflows. Frames between tangle and its workers:
+
+    TANGLE_FRAMES=40000 cargo test --release -p tangle-runner --test supervision spoilt_answers"""
 
 import argparse
 import json

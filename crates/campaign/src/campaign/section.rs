@@ -1,6 +1,7 @@
 //! Parts of a campaign that ran with the same versions: another tangle or driver begins a new one.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use tangle_report::statistics::Statistics;
@@ -10,7 +11,7 @@ use crate::target::Target;
 /// A part of a campaign that ran with the same versions of everything.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Section {
-    /// Version of tangle.
+    /// Version and build of tangle.
     pub tangle: String,
     /// Version of each device's driver.
     pub drivers: BTreeMap<String, String>,
@@ -28,7 +29,7 @@ pub(super) fn begin(sections: &mut Vec<Section>, targets: &[Target], statistics:
         (target.name.clone(), next)
     };
     let now = Section {
-        tangle: env!("CARGO_PKG_VERSION").into(),
+        tangle: own_version().into(),
         drivers: targets.iter().map(driver).collect(),
         first_cases: targets.iter().map(first_case).collect(),
         seconds: statistics.seconds,
@@ -38,6 +39,20 @@ pub(super) fn begin(sections: &mut Vec<Section>, targets: &[Target], statistics:
         sections.push(now);
     }
     changes
+}
+
+/// The version of this program with its build: the beginning of the BLAKE3 hash of the executable, so that two builds of one version differ. Only
+/// the version where the executable cannot be read.
+fn own_version() -> &'static str {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    VERSION.get_or_init(|| {
+        let version = env!("CARGO_PKG_VERSION");
+        // What runs, also after another build took its place on disk.
+        match std::fs::read("/proc/self/exe") {
+            Ok(program) => format!("{version}, build {}", &blake3::hash(&program).to_hex()[..12]),
+            Err(_) => version.to_owned(),
+        }
+    })
 }
 
 /// Name and version of a driver.
@@ -84,6 +99,7 @@ mod tests {
         assert_eq!(sections.len(), 1);
         let notes = begin(&mut sections, &with("2.0"), &statistics);
         assert!(notes.len() == 1 && notes[0].contains("reference goes on at case 0 with 2.0"), "{notes:?}");
+        assert!(sections[0].tangle.contains(", build "), "{}", sections[0].tangle);
         sections[1].tangle = "0.0.1".into();
         let notes = begin(&mut sections, &with("2.0"), &statistics);
         assert!(notes.len() == 1 && notes[0].contains("instead of 0.0.1"), "{notes:?}");
