@@ -4,9 +4,16 @@ mod common;
 
 use std::io::Write as _;
 
-use common::{Counts, NOT_DEFINED, case_of, compare, expect, module_of};
+use common::{Counts, NOT_DEFINED, case_of, compare, compiled, contradicts, expect, interpret, maps, module_of};
+use tangle_interpreter::End;
 use tangle_interpreter::faults::Planted;
-use tangle_program::case::Tier;
+use tangle_oracle::faults::workgroup::{PlantedWorkgroup, WorkgroupFault};
+use tangle_oracle::faults::{Fault, Planted as Faulty};
+use tangle_oracle::judge::Observation;
+use tangle_oracle::map::LaneMap;
+use tangle_oracle::reference::observe;
+use tangle_oracle::rules::Spec;
+use tangle_program::case::{Case, Tier};
 
 /// Seeds: `TANGLE_SEEDS=FIRST..END` has the test look at others, for as long as one likes.
 fn seeds(default: std::ops::Range<u64>) -> std::ops::Range<u64> {
@@ -82,6 +89,9 @@ fn both_oracles_agree() {
 /// Within so many seeds, of each tier, every fault has to be caught.
 const SEEDS: u64 = 1000;
 
+/// Within so many seeds, of each tier, every fault of the tree's devices has to be caught.
+const TREE_SEEDS: u64 = 2000;
+
 /// Each planted fault of the interpreter is caught by the comparison.
 #[test]
 fn planted_faults_are_caught() {
@@ -109,4 +119,65 @@ fn planted_faults_are_caught() {
         }
     }
     assert!(left.is_empty(), "not caught: {left:?}");
+}
+
+/// A fault of the tree's devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum TreeFault {
+    Program(Fault),
+    LaneMap(WorkgroupFault),
+}
+
+impl TreeFault {
+    /// What a device with it leaves of a case; `None` if it does not come to an end.
+    fn observe(self, case: &Case, map: &LaneMap) -> Option<Observation> {
+        match self {
+            TreeFault::Program(fault) => observe(case, map, || Faulty::new(fault)).ok(),
+            TreeFault::LaneMap(fault) => observe(case, map, || PlantedWorkgroup(fault)).ok(),
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            TreeFault::Program(fault) => fault.about(),
+            TreeFault::LaneMap(fault) => fault.about(),
+        }
+    }
+}
+
+/// Each planted fault of the tree's devices contradicts what the interpreter determines of the module.
+#[test]
+fn faults_of_the_tree_are_caught() {
+    let program = Fault::ALL.iter().map(|&fault| TreeFault::Program(fault));
+    let lane_map = WorkgroupFault::ALL.iter().map(|&fault| TreeFault::LaneMap(fault));
+    let mut left: Vec<TreeFault> = program.chain(lane_map).collect();
+    let all = left.len();
+    let mut cases = 0;
+    'search: for seed in seeds(0..TREE_SEEDS) {
+        for tier in Tier::ALL {
+            if left.is_empty() {
+                break 'search;
+            }
+            let (case, size, placement) = case_of(seed, tier);
+            let Ok(module) = compiled(&case) else { continue };
+            let (map, ours) = maps(&case, size, placement);
+            let Ok(Some(outcome)) = interpret(&case, &module, ours, None) else { continue };
+            let Ok(right) = observe(&case, &map, || Spec) else { continue };
+            // Without a fault nothing is contradicted, so that what is found is found of the fault.
+            if outcome.end != End::Completed || contradicts(&case, &outcome, &right) {
+                continue;
+            }
+            cases += 1;
+            left.retain(|&fault| {
+                let caught = fault.observe(&case, &map).is_some_and(|seen| contradicts(&case, &outcome, &seen));
+                if caught {
+                    let (name, tier) = (format!("{fault:?}"), tier.name());
+                    writeln!(std::io::stderr(), "{name:42} caught by seed {seed:3} {tier:16}  {}", fault.about())
+                        .expect("stderr is open");
+                }
+                !caught
+            });
+        }
+    }
+    println!("{} of {all} faults caught in {cases} cases; left: {left:?}", all - left.len());
 }

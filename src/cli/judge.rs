@@ -391,7 +391,7 @@ fn on_devices(args: &Args, words: &[u32], inputs: &Inputs, judged: &Judged) -> a
 }
 
 fn made_as_json(device: &str, made: &Made) -> Value {
-    let compared = |c: &Compared| json!({ "compared": c.words, "open": c.open, "different": c.different, "first": c.first, "step": c.step });
+    let compared = |c: &Compared| json!({ "compared": c.words, "open": c.open, "different": c.different, "first": c.first, "step": c.step, "note": c.note });
     match made {
         Made::Right(words) => json!({ "device": device, "result": "right", "words": compared(words) }),
         Made::Vacuous(words) => json!({ "device": device, "result": "nothing_compared", "words": compared(words) }),
