@@ -426,7 +426,7 @@ fn workgroup_blocks() {
 #[test]
 fn storage_images() {
     let images = "#extension GL_EXT_nonuniform_qualifier : require
-        layout(set = 0, binding = 2, r32ui) uniform uimage2D u;
+        layout(set = 0, binding = 2, r32ui) coherent uniform uimage2D u;
         layout(set = 0, binding = 3, rgba8i) uniform iimage2D i;
         layout(set = 0, binding = 4, rg16f) uniform image2DArray f;
         layout(set = 0, binding = 5, rgba32f) uniform image3D v;

@@ -3,6 +3,7 @@
 use rspirv::dr;
 use smallvec::smallvec;
 
+use super::memory::MemoryOperands;
 use super::texel::Rounding;
 use super::{Cells, Decoder, float_width, id_at, integer_width, invalid, literal_at};
 use crate::code::*;
@@ -103,7 +104,7 @@ impl Decoder<'_> {
                 let [mut first, second] =
                     ops.map(|op| -> Cells { x.iter().map(|&x| self.emit(op, [x, NONE, NONE])).collect() });
                 match pointer {
-                    Some(pointer) => self.store_cells(&pointer, false, &second)?,
+                    Some(pointer) => self.store_cells(&pointer, MemoryOperands::default(), &second)?,
                     None => first.extend(second),
                 }
                 self.define(id, ty, first)

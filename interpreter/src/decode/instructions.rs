@@ -282,6 +282,7 @@ impl Decoder<'_> {
                 let d = self.emit(Op::Int2(op, 64), [x, y, NONE]);
                 self.define(id, ty, smallvec![d])
             }
+            O::PtrDiff => self.pointer_difference(inst),
             other => {
                 self.unsupported(format!("Op{other:?}"));
                 match inst.result_id {
