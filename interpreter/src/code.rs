@@ -102,6 +102,7 @@ pub(crate) enum Float1 {
     Log2,
     Sin,
     Cos,
+    Atan,
 }
 
 /// Floating-point operations with two operands and a floating-point result.
@@ -119,6 +120,8 @@ pub(crate) enum Float2 {
     NMax,
     Step,
     Pow,
+    /// `a`: y, `b`: x.
+    Atan2,
 }
 
 /// Comparisons; the flag says that the result is true if an operand is a NaN.
@@ -243,6 +246,8 @@ pub(crate) enum Op {
     IsNan(u8),
     IsInf(u8),
     FloatConvert(u8, u8),
+    /// `OpQuantizeToF16`.
+    Quantize,
     /// Integer width, signed, float width.
     IntToFloat(u8, bool, u8),
     /// Float width, integer width, signed.

@@ -88,7 +88,9 @@ impl Why {
             Why::Tangle => "the lanes that execute it together are not determined",
             Why::Order => "the order of accesses is not determined",
             Why::Precision => "determined up to its precision only",
-            Why::Private => "another invocation's access is not made available and visible (Coherent, NonPrivate, memory scopes)",
+            Why::Private => {
+                "another invocation's access is not made available and visible (Coherent, NonPrivate, memory scopes)"
+            }
             Why::Sampled => "sampled from an image",
             Why::Path => "written on a path that is not determined",
             Why::Implementation => "the implementation chooses",

@@ -178,10 +178,8 @@ fn tier(text: &str) -> Result<Tier, String> {
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
     let in_file = || args.file.display().to_string();
-    let is_alone = args.against.is_none()
-        && args.against_by.is_none()
-        && args.device.is_empty()
-        && args.drivers.driver.is_empty();
+    let is_alone =
+        args.against.is_none() && args.against_by.is_none() && args.device.is_empty() && args.drivers.driver.is_empty();
     match Source::read(&args.file, args.target.as_deref())? {
         Source::Script(script) if is_alone => {
             let limits = Limits { steps: args.steps, ..Limits::default() };

@@ -562,7 +562,8 @@ mod tests {
         let copy = from_bytes(&contents("with-lane-map.spv"));
         assert!(copy.len() > finding.words.len() && Module::parse(&copy).is_ok());
         assert_eq!(files.last().map(|file| file.name.as_str()), Some(FILE));
-        for part in ["| Driver | llvmpipe Mesa 26.2.6 |", "| Driver version | 7 (0x7) |", "0x70 -> 0xc", "--push push.bin"]
+        for part in
+            ["| Driver | llvmpipe Mesa 26.2.6 |", "| Driver version | 7 (0x7) |", "0x70 -> 0xc", "--push push.bin"]
         {
             assert!(readme.contains(part), "{part} is not in {readme}");
         }

@@ -217,7 +217,6 @@ impl Decoder<'_> {
             match mode {
                 spirv::ExecutionMode::SignedZeroInfNanPreserve => modes[at].preserve = true,
                 spirv::ExecutionMode::DenormPreserve => modes[at].denorm_preserve = true,
-                spirv::ExecutionMode::RoundingModeRTE => modes[at].round_to_even = true,
                 _ => {}
             }
         }

@@ -519,7 +519,12 @@ impl Decoder<'_> {
         let of_scope = |scope| KINDS_OF_MEMORY.map(|bit| semantics & bit != 0 && both && memory >= scope);
         let within_subgroups = of_scope(Reach::Subgroup);
         let orders = if workgroup { of_scope(Reach::Workgroup) } else { within_subgroups };
-        self.code.barriers.push(Barrier { workgroup, orders, within_subgroups, semantics: semantics_of(semantics, memory) });
+        self.code.barriers.push(Barrier {
+            workgroup,
+            orders,
+            within_subgroups,
+            semantics: semantics_of(semantics, memory),
+        });
         let op = Op::ControlBarrier(self.code.barriers.len() as u32 - 1);
         let number = self.code.group_count;
         self.code.group_count += 1;
@@ -534,9 +539,7 @@ impl Decoder<'_> {
 /// Memory semantics with a scope. With that of the invocation they synchronise with nobody: "A and B are in the instance of each other's memory scopes" (Vulkan
 /// memory model, "Synchronizes-With"). With that of the subgroup they may be a link of a chain to others, which is not followed.
 fn semantics_of(bits: u64, scope: Reach) -> Semantics {
-    let kinds = |order: u64| {
-        KINDS_OF_MEMORY.map(|bit| bits & bit != 0 && bits & order != 0 && scope != Reach::Nobody)
-    };
+    let kinds = |order: u64| KINDS_OF_MEMORY.map(|bit| bits & bit != 0 && bits & order != 0 && scope != Reach::Nobody);
     Semantics { acquires: kinds(ACQUIRES), releases: kinds(RELEASES), scope }
 }
 

@@ -118,12 +118,11 @@ pub(crate) struct Names {
     pub functions: Vec<u32>,
 }
 
-/// Float execution modes of one width.
+/// Float execution modes of one width. Those of rounding are not used: either neighbour of what is not exact may come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FloatModes {
     pub preserve: bool,
     pub denorm_preserve: bool,
-    pub round_to_even: bool,
 }
 
 pub(crate) struct Decoded {

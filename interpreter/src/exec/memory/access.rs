@@ -352,7 +352,10 @@ impl Machine<'_> {
                         Ok(None) => {}
                         // Another's write may come later.
                         Ok(Some(why)) => taint = taint.max(self.reasons.taint(why, inst.place)),
-                        Err(_) if taint == 0 && self.stores_equal((object, first, size), slot, value, access.sharing)? => {
+                        Err(_)
+                            if taint == 0
+                                && self.stores_equal((object, first, size), slot, value, access.sharing)? =>
+                        {
                             continue;
                         }
                         Err(clash) => return Err(self.clash(inst, slot, object, first, clash)),

@@ -159,7 +159,8 @@ impl Memory {
             }
         }
         let rest: Orders = std::array::from_fn(|domain| !orders[domain] && !fenced[domain]);
-        if rest.iter().zip(within).any(|(rest, within)| *rest && within) || self.fenced.iter().any(|of| of[0] != of[1]) {
+        if rest.iter().zip(within).any(|(rest, within)| *rest && within) || self.fenced.iter().any(|of| of[0] != of[1])
+        {
             for subgroup in &layout.subgroups {
                 let lanes: SmallVec<[u32; 128]> =
                     subgroup.slots.iter().copied().filter(|slot| slots.contains(slot)).collect();
@@ -213,7 +214,8 @@ impl Memory {
             let mut only = Orders::default();
             only[domain] = true;
             let named = semantics.kinds()[domain];
-            let fenced = slots.iter().copied().filter(|slot| named || self.fenced[*slot as usize][OF_SUBGROUP][domain] != 0);
+            let fenced =
+                slots.iter().copied().filter(|slot| named || self.fenced[*slot as usize][OF_SUBGROUP][domain] != 0);
             let fenced: SmallVec<[u32; 64]> = fenced.collect();
             self.tick(&fenced, only, |sync, domain, invocation, before, _| sync.hand_over(domain, invocation, before));
         }
@@ -366,14 +368,7 @@ impl Memory {
 
     /// True if what another invocation wrote before is not location-ordered before a plain access, although a barrier orders them: "both X and Y are non-private",
     /// the write is made available to a domain that both have in common, and visible to a read (Vulkan memory model, "Location-Ordered").
-    fn hides_write(
-        &self,
-        shadow: Shadow,
-        slot: usize,
-        writes: bool,
-        sharing: Sharing,
-        layout: &Layout,
-    ) -> bool {
+    fn hides_write(&self, shadow: Shadow, slot: usize, writes: bool, sharing: Sharing, layout: &Layout) -> bool {
         let me = self.invocation(slot);
         let takes = |who: u32| sharing.non_private && (writes || self.reaches(sharing.reach, who, slot, layout));
         let by_plain = shadow.writer != 0
@@ -382,8 +377,11 @@ impl Memory {
         let acted = self.all_of(shadow.atomic, shadow.acted);
         let by_atomics = shadow.flags & ATOMIC_WROTE != 0
             && (shadow.flags & UNKNOWN_SCOPES != 0
-                || shadow.flags & OTHERS_ACTED != 0 && !(sharing.non_private && (writes || sharing.reach == Reach::Everybody))
-                || acted.iter().any(|&(who, _)| who != me && !(self.reaches(shadow.scope, who, slot, layout) && takes(who))));
+                || shadow.flags & OTHERS_ACTED != 0
+                    && !(sharing.non_private && (writes || sharing.reach == Reach::Everybody))
+                || acted
+                    .iter()
+                    .any(|&(who, _)| who != me && !(self.reaches(shadow.scope, who, slot, layout) && takes(who))));
         by_plain || by_atomics
     }
 
