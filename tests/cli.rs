@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -96,19 +96,87 @@ fn a_shader_is_judged_on_devices_and_what_is_wrong_is_saved() {
     run(["minimize", &path(&small), "--device", "interpreter@16"]).fails_with(&["does not fail there"]);
     let exported = folder.path().join("exported");
     run(["export", &path(&small), "--out", &path(&exported)]).expect(0);
-    for name in ["module.amber", "module.spv", "module.spvasm", "README.md"] {
-        assert!(exported.join(name).is_file(), "{name}");
+    // Everything that the README names is there, and is what the finding has.
+    let readme = read(&exported.join("README.md"));
+    let named = readme.split(|c: char| c.is_whitespace() || "`='|".contains(c));
+    let named: BTreeSet<&str> = named.filter(|word| [".spv", ".spvasm", ".amber", ".bin", ".json"].iter().any(|end| word.ends_with(end))).collect();
+    for name in ["with-lane-map.spv", "judge.json", "module.amber", "module.spv", "module.spvasm", "buffer-1.3.bin"] {
+        assert!(named.contains(name), "{name} is not in {readme}");
+    }
+    for name in named {
+        let bytes = |folder: &Path| std::fs::read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(bytes(&exported) == bytes(&small), "{name}");
     }
     let holds = run(["judge", &path(&exported.join("module.amber")), "--subgroup-size", "16"]).expect(0).stdout;
     assert!(holds.contains("0 do not, 0 are not determined"), "{holds}");
     let page = folder.path().join("out.html");
     run(["report", &path(&small), "--out", &path(&page)]).expect(0);
     assert!(read(&page).contains("Words that differ") && read(&page).contains("OpGroupNonUniformElect"));
-    run(["report", &path(&small), "--out", &path(&folder.path().join("page.txt"))]).fails_with(&[".html"]);
+    for (name, parts) in [
+        ("page.txt", ["byte 0: 0x1 -> 0x0", "tangle judge module.spv", "Driver: "]),
+        ("page.md", ["## Words that differ", "```sh\ntangle judge module.spv", "| Driver | "]),
+    ] {
+        let page = folder.path().join(name);
+        run(["report", &path(&small), "--out", &path(&page)]).expect(0);
+        for part in parts {
+            assert!(read(&page).contains(part), "{part} is not in {}", read(&page));
+        }
+    }
+    run(["report", &path(&small), "--out", &path(&folder.path().join("page.xml"))]).fails_with(&["no form"]);
+    run(["report", &path(&small), "--out", &path(&folder.path().join("page.pdf"))]).fails_with(&["no format"]);
+    // A script with one RUN is a module and its inputs.
+    let script = path(&exported.join("module.amber"));
+    assert!(run(["judge", &script, "--device", "interpreter@16"]).expect(0).stdout.contains("right: "));
+    assert!(run(["judge", &script, "--device", "interpreter:elect_highest@16"]).expect(1).stdout.contains("wrong: "));
+    let same = run(["judge", &script, "--against", &path(&exported.join("module.spv"))]).expect(0).stdout;
+    assert!(same.contains(" words compared, 0 open in both"), "{same}");
+    let several = write(folder.path(), "several.amber", read(Path::new(&script)).replace("\nRUN ", "\nRUN pipeline 1 1 1\nRUN "));
+    run(["judge", &path(&several), "--device", "interpreter@16"]).fails_with(&["no single RUN", "there are several"]);
     for command in ["explain", "show"] {
         run([command, &path(&finding)]).fails_with(&["tangle judge"]);
     }
     run(["judge", file.to_str().expect("a path"), "--device", "no_such_device"]).expect(2);
+}
+
+/// What docs/judge.md shows from a wrong result to a report is what comes out.
+#[test]
+fn the_worked_example_of_the_docs_is_true() {
+    let docs = read(&root().join("docs/judge.md"));
+    let start = docs.find("## A worked example").expect("it has an example");
+    let example = &docs[start..docs[start..].find("\n## ").map_or(docs.len(), |end| start + end)];
+    let folder = scratch();
+    let shader = example.split("```glsl\n").nth(1).and_then(|rest| rest.split("```").next()).expect("it has a shader");
+    write(folder.path(), "shader.comp", shader);
+    let blocks = example.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let mut commands = 0;
+    for block in blocks {
+        for part in block.split("$ ").skip(1) {
+            let (line, expected) = part.split_once('\n').expect("a command and what it prints");
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let mut command = tangle(&words[1..]);
+            command.current_dir(folder.path());
+            let printed = start_of(command).stdout;
+            // `…` stands for lines that are left out.
+            let lines: Vec<&str> = printed.lines().collect();
+            let mut at = 0;
+            for wanted in expected.lines().filter(|line| !line.trim().is_empty() && line.trim() != "…") {
+                let found = lines[at..].iter().position(|line| *line == wanted);
+                at += found.unwrap_or_else(|| panic!("{line} does not print: {wanted}\n{printed}")) + 1;
+            }
+            commands += 1;
+        }
+    }
+    assert!(commands >= 4, "{commands} commands");
+    let report = read(&folder.path().join("report.md"));
+    let shown = example.split("```markdown\n").nth(1).and_then(|rest| rest.split("\n````").next()).expect("a report");
+    for wanted in shown.lines().filter(|line| line.trim() != "…") {
+        assert!(report.lines().any(|line| line == wanted), "the report does not say: {wanted}\n{report}");
+    }
+}
+
+/// Runs a command to its end, whatever its exit code.
+fn start_of(command: Command) -> Ran {
+    start(command).finish_within(LIMIT)
 }
 
 // ---- cases ----

@@ -322,7 +322,7 @@ fn planted_faults_are_found_saved_and_made_small() {
         let small = finding.join("minimized");
         let exported = folder.path().join("exported");
         let said = run(["export", &path(&small), "--out", &path(&exported)]).expect(0).stdout;
-        assert!(said.lines().count() == 1 && said.contains("module.amber is left out: "), "{said}");
+        assert!(said.lines().last().is_some_and(|line| line.starts_with("module.amber is left out: ")), "{said}");
         let files: Vec<String> = tree(&exported).iter().map(|file| file.display().to_string()).collect();
         for file in ["README.md", "buffer-0.0.1.bin", "memory-0x7f0000001000.bin", "module.spv", "push.bin"] {
             assert!(files.iter().any(|known| known == file), "{file} is not among {files:?}");

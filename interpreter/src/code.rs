@@ -102,6 +102,7 @@ pub(crate) enum Float1 {
     Log2,
     Sin,
     Cos,
+    Atan,
 }
 
 /// Floating-point operations with two operands and a floating-point result.
@@ -119,6 +120,8 @@ pub(crate) enum Float2 {
     NMax,
     Step,
     Pow,
+    /// `a`: y, `b`: x.
+    Atan2,
 }
 
 /// Comparisons; the flag says that the result is true if an operand is a NaN.
@@ -243,6 +246,8 @@ pub(crate) enum Op {
     IsNan(u8),
     IsInf(u8),
     FloatConvert(u8, u8),
+    /// `OpQuantizeToF16`.
+    Quantize,
     /// Integer width, signed, float width.
     IntToFloat(u8, bool, u8),
     /// Float width, integer width, signed.
@@ -362,6 +367,9 @@ pub(crate) struct Access {
     pub volatile: bool,
     /// Of an atomic.
     pub semantics: Semantics,
+    pub sharing: Sharing,
+    /// Of an access through a physical address: an offset from the pointer, and what the address there has to be a multiple of.
+    pub aligned: Option<(u64, u64)>,
     /// To a texel: nothing is there at [`NO_TEXEL`].
     pub texel: bool,
 }
@@ -393,18 +401,50 @@ pub(crate) const NO_TEXEL: u64 = u64::MAX;
 /// Which kinds of memory something orders accesses to: workgroup memory, buffers, images.
 pub(crate) type Orders = [bool; 3];
 
-/// Memory semantics: for which kinds of memory they acquire and release.
+/// How far something reaches from an invocation: the instance of a scope (Vulkan, "Scope"), narrow to wide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reach {
+    /// The invocation alone.
+    #[default]
+    Nobody,
+    Subgroup,
+    Workgroup,
+    Everybody,
+}
+
+/// What an access has to do with those of other invocations (Vulkan memory model, "Private vs. Non-Private" and "Per-Instruction Availability and
+/// Visibility Semantics").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sharing {
+    /// Synchronisation orders it with accesses of others.
+    pub non_private: bool,
+    /// For whom the instruction makes available what it writes, or whose writes it makes visible.
+    pub reach: Reach,
+}
+
+impl Sharing {
+    /// Of atomics, and of what is `Coherent`.
+    pub const WITH_EVERYBODY: Sharing = Sharing { non_private: true, reach: Reach::Everybody };
+}
+
+/// Memory semantics: for which kinds of memory they acquire and release, and with whom.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Semantics {
     pub acquires: Orders,
     pub releases: Orders,
+    /// The memory scope.
+    pub scope: Reach,
 }
 
 impl Semantics {
     /// Those of both.
     pub fn and(self, other: Semantics) -> Semantics {
         let both = |x: Orders, y: Orders| std::array::from_fn(|kind| x[kind] || y[kind]);
-        Semantics { acquires: both(self.acquires, other.acquires), releases: both(self.releases, other.releases) }
+        Semantics {
+            acquires: both(self.acquires, other.acquires),
+            releases: both(self.releases, other.releases),
+            scope: self.scope,
+        }
     }
 
     /// The kinds of memory that they name.
@@ -425,8 +465,10 @@ pub(crate) struct Length {
 pub(crate) struct Barrier {
     /// `Execution` is the workgroup or larger; else the subgroup.
     pub workgroup: bool,
-    /// What it orders accesses to.
+    /// What it orders accesses to, of all that wait.
     pub orders: Orders,
+    /// The same of those that are in one subgroup, where its memory scope holds no more.
+    pub within_subgroups: Orders,
     pub semantics: Semantics,
 }
 
@@ -568,6 +610,10 @@ pub(crate) struct Code {
     /// Stores of one value do not race.
     pub equal_stores: bool,
     pub atomics: bool,
+    /// Kinds of memory of which every barrier that releases also makes available what was written (`MakeAvailable`).
+    pub made_available: Orders,
+    /// Kinds of memory of which every barrier that acquires also makes visible what was made available (`MakeVisible`).
+    pub made_visible: Orders,
     /// Subgroup instructions, for the classes of their visitors.
     pub group_count: u32,
     pub result_types: Vec<TypeId>,

@@ -98,12 +98,18 @@ faults! {
     OpenBarrierOrdersNothing: "a subgroup barrier orders nobody if it is open who comes to it",
     AtomicOrIsXor: "OpAtomicOr is OpAtomicXor",
     AtomicLosesLane: "the atomic of the first lane is lost",
+    PrivateIsShared: "accesses that are neither coherent nor made available and visible are seen by others all the same",
+    ScopesIgnored: "the memory scopes of atomics and barriers hold everybody",
+    AlignmentIgnored: "physical addresses need no alignment",
     IndexOffByOne: "dynamic indices of variables are one too high where that is in bounds",
 }
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 17] = [
+    pub const BY_HAND: [Planted; 20] = [
+        Planted::PrivateIsShared,
+        Planted::ScopesIgnored,
+        Planted::AlignmentIgnored,
         Planted::PhisOneByOne,
         Planted::UniformWithoutAll,
         Planted::ReconvergesAfterCall,

@@ -75,8 +75,13 @@
 //! others nothing is said, and what is read is open. Where an invocation loops on an atomic until the limit of steps it may wait for another one:
 //! that is [`Error::Undecided`], not a missing termination.
 //!
+//! What a barrier orders is also seen only if both accesses are non-private, the write is made available, and visible to the read. In modules of the Vulkan
+//! memory model the operands of the instructions and of the barriers say so; in others, where the variable or the member is `Coherent`, and in workgroup
+//! memory. Of accesses that are not the values are open ([`Why::Private`]); one whose read came first is found out by running again. Barriers and fences
+//! order invocations that are within their memory scope.
+//!
 //! The result of an atomic is open if atomics of others on the same location are not ordered with it, or if lost invocations may execute some; what
-//! others leave is determined if they commute. That is found out like rule 3, by running again; a race that the first of these runs has counts, since its
+//! others leave is determined if they commute. Atomics that are not in each other's scope are treated as plain accesses. That is found out like rule 3, by running again; a race that the first of these runs has counts, since its
 //! order is one that is allowed. Volatile accesses that race are open in the same way.
 //!
 //! # What is not promised
@@ -85,7 +90,8 @@
 //! - Expressions of floats without `NoContraction` may be rearranged through variables, phis, selections and calls, but not through memory that others
 //!   see, nor by identities of functions (`exec/expansion.rs` lists what continues an expression).
 //! - Races are found in the orders that are executed, not in all.
-//! - `Coherent` and the scopes of the Vulkan memory model are not checked: every barrier that names the storage class orders.
+//! - A barrier that acquires and releases a kind of memory stands for both sides; that each of several fences beside it has its counterpart is not checked.
+//! - Two variables that alias one buffer count as one reference (Vulkan memory model, "Reference").
 //! - `undefined` means that this execution has undefined behaviour. That no execution has any is not shown, except for what depends on lane sets as above.
 //!
 //! # Example

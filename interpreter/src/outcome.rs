@@ -59,6 +59,9 @@ pub enum Why {
     Precision,
     /// Open: read from outside of an image: undefined, or zeros with `robustImageAccess` (Vulkan, "Texel Replacement").
     OutsideImage,
+    /// Open: another invocation's access is ordered by a barrier, and yet not made available and visible: it, or this one, is private (Vulkan memory model,
+    /// "Location-Ordered").
+    Private,
     /// Open: sampled from an image; what filtering gives is not computed.
     Sampled,
     /// Open: written by an invocation whose path is unknown, or by one that might have been.
@@ -85,6 +88,9 @@ impl Why {
             Why::Tangle => "the lanes that execute it together are not determined",
             Why::Order => "the order of accesses is not determined",
             Why::Precision => "determined up to its precision only",
+            Why::Private => {
+                "another invocation's access is not made available and visible (Coherent, NonPrivate, memory scopes)"
+            }
             Why::Sampled => "sampled from an image",
             Why::Path => "written on a path that is not determined",
             Why::Implementation => "the implementation chooses",
@@ -176,6 +182,8 @@ pub enum Rule {
     Assumption,
     /// A write to read-only memory (`NonWritable`, uniform and push constant storage).
     ReadOnly,
+    /// An access through a physical address that is not as aligned as it has to be (Vulkan, VUID-RuntimeSpirv-PhysicalStorageBuffer64-06314 and 06315).
+    Misaligned,
     /// No termination within [`Limits::steps`](crate::dispatch::Limits::steps).
     NoTermination,
 }
@@ -201,6 +209,7 @@ impl Rule {
             Rule::Unreachable => "OpUnreachable was reached",
             Rule::Assumption => "OpAssumeTrueKHR of a false condition",
             Rule::ReadOnly => "a write to read-only memory",
+            Rule::Misaligned => "an access through a physical address that is not as aligned as it has to be",
             Rule::NoTermination => "no termination within the step limit",
         }
     }

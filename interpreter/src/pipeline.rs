@@ -230,6 +230,9 @@ impl Pipeline {
             for key in std::mem::take(&mut run.memory.contended) {
                 run.contended |= knowledge.contended.insert(key);
             }
+            for key in std::mem::take(&mut run.memory.hidden) {
+                run.contended |= knowledge.hidden.insert(key);
+            }
             match result {
                 Ok(()) => {}
                 Err(Stop::Undefined(undefined)) => {

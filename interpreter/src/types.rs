@@ -47,6 +47,9 @@ pub(crate) struct Member {
     pub offset: Option<u32>,
     pub matrix: Option<MatrixLayout>,
     pub read_only: bool,
+    /// `Coherent`, or `Volatile`.
+    pub coherent: bool,
+    pub volatile: bool,
     pub built_in: Option<u32>,
 }
 

@@ -30,6 +30,7 @@ fn shader(declarations: &str, body: &str) -> String {
 #extension GL_KHR_shader_subgroup_shuffle_relative : require
 #extension GL_KHR_shader_subgroup_clustered : require
 #extension GL_KHR_shader_subgroup_quad : require
+#extension GL_KHR_shader_subgroup_rotate : require
 #extension GL_NV_shader_subgroup_partitioned : require
 #extension GL_EXT_shader_explicit_arithmetic_types : require
 #extension GL_EXT_expect_assume : require
@@ -397,9 +398,59 @@ fn precision_of_functions() {
         check_all(&body, &[if error == 0.0 { "1,1,1,1" } else { "1,1,?,?" }; 8].join(" "));
     }
     // No precision is promised outside of the domain, nor for what the table does not name.
-    for expression in ["sin(4.0 + z)", "sqrt(z)", "log(z)", "pow(z, 2.0)", "tan(1.0 + z)"] {
+    for expression in ["sin(4.0 + z)", "sqrt(z)", "log(z)", "pow(z, 2.0)", "determinant(mat2(1.0 + z))"] {
         let body = format!("float z = uintBitsToFloat(data[0]); float x = {expression}; LOG(uint(x < 100.0));");
         check_all(&body, &["?"; 8].join(" "));
+    }
+}
+
+/// What is "inherited from" a formula, or is one: an interval around the result, and what is exact in every form of it.
+#[test]
+fn functions_by_formula() {
+    let rows = [
+        ("tan(1.0 + z)", 1.557, 0.01),
+        ("tan(-0.5 + z)", -0.5463, 0.005),
+        ("asin(0.5 + z)", 0.5236, 0.003),
+        ("acos(-0.5 + z)", 2.0944, 0.005),
+        ("atan(1.0 + z)", 0.7854, 0.0005),
+        ("atan(1.0 + z, -2.0)", 2.6779, 0.002),
+        ("atan(-1.0 + z, 0.5)", -1.1071, 0.001),
+        ("sinh(1.0 + z)", 1.1752, 0.0001),
+        ("cosh(1.0 + z)", 1.5431, 0.0001),
+        ("tanh(1.0 + z)", 0.7616, 0.0001),
+        ("asinh(1.0 + z)", 0.8814, 0.0001),
+        ("acosh(2.0 + z)", 1.3170, 0.0001),
+        ("atanh(0.5 + z)", 0.5493, 0.0001),
+        ("smoothstep(0.0, 1.0, 0.25 + z)", 0.15625, 0.0001),
+        ("refract(vec2(0.6, -0.8) + z, vec2(0.0, 1.0), 0.5).y", -0.9539, 0.0001),
+        ("refract(vec2(0.6, -0.8) + z, vec2(0.0, 1.0), 0.5).x", 0.3, 0.0001),
+    ];
+    for (expression, value, within) in rows {
+        let body = format!(
+            "float z = uintBitsToFloat(data[0]); float x = {expression}; LOG(uint(x > {:.6})); LOG(uint(x < {:.6})); LOG(uint(x > {value:.6}) | 2u);",
+            value - within,
+            value + within
+        );
+        let outcome = run(&compile("", &body), Tier::Maximal, None);
+        let found = text(&outcome);
+        assert!(found.starts_with("1,1,"), "{expression}: {found}");
+    }
+    for (expression, words) in [
+        ("reflect(vec2(1.0, -1.0) + z, vec2(0.0, 1.0)).y", "3f800000"),
+        ("faceforward(vec2(1.0, 2.0) + z, vec2(1.0, 0.0), vec2(-1.0, 0.0)).y", "40000000"),
+        ("faceforward(vec2(1.0, 2.0) + z, vec2(1.0, 0.0), vec2(1.0, 0.0)).y", "c0000000"),
+        // k is negative: all is reflected.
+        ("refract(vec2(0.75, -0.25) + z, vec2(0.0, 1.0), 2.0).x", "0"),
+        ("tan(1.0 + z)", "?"),
+        ("atan(1.0 + z)", "?"),
+        // Where the arc tangent jumps, and where nothing is promised.
+        ("atan(z, -1.0)", "?"),
+        ("smoothstep(0.0, 1.0, 0.25 + z)", "?"),
+        ("smoothstep(1.0, 0.0, 0.25 + z)", "?"),
+        ("tan(4.0 + z)", "?"),
+    ] {
+        let body = format!("float z = uintBitsToFloat(data[0]); LOG(floatBitsToUint({expression}));");
+        check_all(&body, &[words; 8].join(" "));
     }
 }
 
@@ -426,7 +477,7 @@ fn workgroup_blocks() {
 #[test]
 fn storage_images() {
     let images = "#extension GL_EXT_nonuniform_qualifier : require
-        layout(set = 0, binding = 2, r32ui) uniform uimage2D u;
+        layout(set = 0, binding = 2, r32ui) coherent uniform uimage2D u;
         layout(set = 0, binding = 3, rgba8i) uniform iimage2D i;
         layout(set = 0, binding = 4, rg16f) uniform image2DArray f;
         layout(set = 0, binding = 5, rgba32f) uniform image3D v;
@@ -766,9 +817,9 @@ fn physical_storage_buffer_addresses() {
     let pipeline = Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default());
     let pipeline = pipeline.expect("supported");
     const FAR: u64 = 0x1_2345_6000;
-    let run = |offset: fn(u64) -> u64| {
+    let dispatch = |offset: fn(u64) -> u64| {
         let addresses = (0..8u64).flat_map(|lane| (FAR + offset(lane)).to_le_bytes()).collect();
-        pipeline.run(&Dispatch {
+        Dispatch {
             workgroups: [1; 3],
             lane_map: LaneMap::linear(8, 8),
             buffers: vec![
@@ -778,8 +829,9 @@ fn physical_storage_buffer_addresses() {
             ],
             push: Vec::new(),
             limits: Limits::default(),
-        })
+        }
     };
+    let run = |offset| pipeline.run(&dispatch(offset));
     let outcome = run(|lane| 28 - 4 * lane).expect("it runs");
     assert_eq!(outcome.end, End::Completed);
     for lane in 0..8 {
@@ -788,15 +840,21 @@ fn physical_storage_buffer_addresses() {
         assert_eq!(outcome.buffers[1].word(lane * 64 + 4), Some(value + 1));
         assert_eq!(outcome.buffers[2].word(28 - 4 * lane), Some(value + 1));
     }
-    // Past the end, where nothing is, and two invocations at one node.
+    let misaligned: fn(u64) -> u64 = |lane| if lane == 1 { 6 } else { 4 * lane };
+    // Past the end, where nothing is, two invocations at one node, and one that is not as aligned as the type says.
     for (offset, rule, lanes) in [
         ((|lane| 4 * lane + 4) as fn(u64) -> u64, Rule::OutOfBounds, vec![7]),
         (|lane| if lane == 3 { 1 << 20 } else { 4 * lane }, Rule::OutOfBounds, vec![3]),
         (|lane| 4 * (lane / 2), Rule::DataRace, vec![0]),
+        (misaligned, Rule::Misaligned, vec![1]),
     ] {
         let End::Undefined(undefined) = run(offset).expect("it runs").end else { panic!("nothing is undefined") };
         assert_eq!((undefined.rule, &undefined.lanes), (rule, &lanes), "{undefined}");
     }
+    let faulty = Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default());
+    let faulty = faulty.expect("supported").with_fault(Planted::AlignmentIgnored);
+    let End::Undefined(undefined) = faulty.run(&dispatch(misaligned)).expect("it runs").end else { panic!("no race") };
+    assert_eq!(undefined.rule, Rule::DataRace, "{undefined}");
 }
 
 /// Which descriptor each lane uses: without `NonUniform` the same one in all lanes of a subgroup that use one together.
@@ -907,11 +965,14 @@ fn marked_line(declarations: &str, body: &str) -> u32 {
 
 #[test]
 fn undefined_behaviour() {
-    let rows: [(&str, Rule, &[u32]); 16] = [
+    let rows: [(&str, Rule, &[u32]); 19] = [
         ("s[lane] = lane;\nLOG(s[7u - lane]); // HERE\n", Rule::DataRace, &[0]),
         ("words[100] = lane; // HERE\n", Rule::DataRace, &[1]),
         ("if (lane == 1u) data[3] = 1u;\nLOG(data[3]); // HERE\n", Rule::DataRace, &[0]),
         ("LOG(8u / (lane & 4u)); // HERE\n", Rule::Division, &[0]),
+        ("LOG(uint(int(0x7FFFFFFFu + lane) / (int(data[0]) - 1))); // HERE\n", Rule::Division, &[1]),
+        ("LOG(subgroupRotate(lane, lane)); // HERE\n", Rule::NonUniformOperand, &[0, 1, 2, 3, 4, 5, 6, 7]),
+        ("LOG(subgroupQuadBroadcast(lane, lane & 3u)); // HERE\n", Rule::NonUniformOperand, &[0, 1, 2, 3]),
         ("LOG(s[lane + 4u]); // HERE\n", Rule::OutOfBounds, &[4]),
         ("words[100000u + lane] = 1u; // HERE\n", Rule::OutOfBounds, &[0]),
         ("LOG(subgroupBroadcast(lane, lane)); // HERE\n", Rule::NonUniformOperand, &[0, 1, 2, 3, 4, 5, 6, 7]),
@@ -1304,6 +1365,193 @@ fn variable_pointers() {
         OpReturn";
     let words = assemble(&text.replace("%main \"main\" %index", "%main \"main\" %index %out"), body, "spv1.4");
     assert_eq!(text_of(&words), "6,.,.,6,2 6,6,.,.,1 6,.,.,6,2 6,6,.,.,1 6,.,.,6,2 6,6,.,.,1 6,.,.,6,2 6,6,.,.,1");
+}
+
+/// Pointers into workgroup memory, and into one of two buffers.
+#[test]
+fn variable_pointers_to_several_variables() {
+    let header = HEADER
+        .replace("OpMemoryModel", "OpCapability VariablePointers\nOpMemoryModel")
+        .replace("%main \"main\" %index", "%main \"main\" %index %out %data %wa %wb")
+        .replace("%void = OpTypeVoid", "OpDecorate %data DescriptorSet 0\nOpDecorate %data Binding 0\nOpDecorate %puint ArrayStride 4\n%void = OpTypeVoid")
+        .replace(
+            "%pin = ",
+            "%data = OpVariable %pblock StorageBuffer
+            %5 = OpConstant %uint 5
+            %int = OpTypeInt 32 1
+            %row = OpTypeArray %uint %16
+            %prow = OpTypePointer Workgroup %row
+            %pword = OpTypePointer Workgroup %uint
+            %wa = OpVariable %prow Workgroup
+            %wb = OpVariable %prow Workgroup
+            %pin = ",
+        );
+    let body = "
+        %parity = OpBitwiseAnd %uint %lane %1
+        %even = OpIEqual %bool %parity %0
+        %pa = OpAccessChain %pword %wa %lane
+        %pb = OpAccessChain %pword %wb %lane
+        %pw = OpSelect %pword %even %pa %pb
+        OpStore %pw %6
+        %a = OpLoad %uint %pa
+        STORE 0 %a
+        %pd = OpAccessChain %puint %data %0 %lane
+        %last = OpIAdd %uint %base %2
+        %po = OpAccessChain %puint %out %0 %last
+        %p = OpSelect %puint %even %pd %po
+        OpStore %p %3
+        %d = OpLoad %uint %pd
+        STORE 1 %d
+        %next = OpPtrAccessChain %puint %pd %3
+        %up = OpPtrDiff %int %next %pd
+        %bits = OpBitcast %uint %up
+        STORE 3 %bits
+        %down = OpPtrDiff %int %pd %next
+        %less = OpBitcast %uint %down
+        STORE 4 %less
+        %apart = OpPtrDiff %int %pd %po
+        %none = OpBitcast %uint %apart
+        STORE 5 %none
+        %equal = OpPtrEqual %bool %p %pd
+        %word = OpSelect %uint %equal %1 %2
+        STORE 6 %word
+        OpReturn";
+    let (even, odd) = ("6,3,.,3,fffffffd,?,1", "?,0,3,3,fffffffd,?,2");
+    assert_eq!(text_of(&assemble(&header, body, "spv1.4")), [even, odd].repeat(4).join(" "));
+}
+
+/// Selectors of every width, negative literals, and a default that is the merge block.
+#[test]
+fn selectors_of_every_width() {
+    for (width, capability) in [(8, "Int8"), (16, "Int16"), (32, "Matrix"), (64, "Int64")] {
+        let header = HEADER
+            .replace("OpMemoryModel", &format!("OpCapability {capability}\nOpMemoryModel"))
+            .replace("%pin = ", &format!("%wide = OpTypeInt {width} 1\n%pin = "));
+        let convert = if width == 32 { "OpBitcast" } else { "OpSConvert" };
+        let body = format!(
+            "%minus = OpISub %uint %lane %3
+            %selector = {convert} %wide %minus
+            OpSelectionMerge %merge None
+            OpSwitch %selector %merge -3 %a -1 %b 2 %a
+            %a = OpLabel
+            STORE 0 %1
+            OpBranch %merge
+            %b = OpLabel
+            STORE 0 %2
+            OpBranch %merge
+            %merge = OpLabel
+            STORE 1 %3
+            OpReturn"
+        );
+        assert_eq!(text_of(&assemble(&header, &body, "spv1.3")), "1,3 .,3 2,3 .,3 .,3 1,3 .,3 .,3", "{width}");
+    }
+}
+
+/// What the module says is never reached, and what it says is never written.
+#[test]
+fn undefined_behaviour_that_no_front_end_makes() {
+    let rule = |words: &[u32]| match run(words, Tier::Maximal, None).end {
+        End::Undefined(undefined) => (undefined.rule, undefined.lanes.clone()),
+        End::Completed => panic!("nothing is undefined"),
+    };
+    let unreachable = "
+        %far = OpUGreaterThan %bool %lane %6
+        OpSelectionMerge %merge None
+        OpBranchConditional %far %then %merge
+        %then = OpLabel
+        OpUnreachable
+        %merge = OpLabel
+        OpReturn";
+    assert_eq!(rule(&assembled(unreachable)), (Rule::Unreachable, vec![7]));
+    let body = "STORE 0 %lane\nOpReturn";
+    let all: Vec<u32> = (0..8).collect();
+    let read_only =
+        HEADER.replace("OpDecorate %block Block", "OpDecorate %block Block\nOpMemberDecorate %block 0 NonWritable");
+    assert_eq!(rule(&assemble(&read_only, body, "spv1.3")), (Rule::ReadOnly, all.clone()));
+    // The same by groups of decorations, which also give the binding.
+    let grouped = HEADER.replace(
+        "OpDecorate %out DescriptorSet 0\n    OpDecorate %out Binding 1",
+        "
+        OpDecorate %place DescriptorSet 0
+        OpDecorate %place Binding 1
+        %place = OpDecorationGroup
+        OpGroupDecorate %place %out
+        OpDecorate %fixed NonWritable
+        %fixed = OpDecorationGroup
+        OpGroupMemberDecorate %fixed %block 0",
+    );
+    assert_eq!(rule(&assemble(&grouped, body, "spv1.3")), (Rule::ReadOnly, all));
+    let writable = grouped.replace("OpDecorate %fixed NonWritable", "OpDecorate %fixed Restrict");
+    assert_eq!(text_of(&assemble(&writable, body, "spv1.3")), "0 1 2 3 4 5 6 7");
+}
+
+/// `OpCopyMemory` hands its memory operands on: a volatile copy of what others write is open, a plain one a race.
+#[test]
+fn copies_may_be_volatile() {
+    let header = HEADER.replace("%lane = ", "%word = OpAccessChain %puint %out %0 %6\n%lane = ");
+    let body = |access: &str| {
+        format!(
+            "%own = OpAccessChain %puint %out %0 %base\nOpStore %word %lane Volatile\nOpCopyMemory %own %word {access}\nOpReturn"
+        )
+    };
+    let outcome = run(&assemble(&header, &body("Volatile"), "spv1.3"), Tier::Maximal, None);
+    assert_eq!(text(&outcome), "?,.,.,.,.,.,? ? ? ? ? ? ? ?");
+    // Of two masks the second one is the source's.
+    let header_1_4 = header.replace("%main \"main\" %index", "%main \"main\" %index %out");
+    let outcome = run(&assemble(&header_1_4, &body("None Volatile"), "spv1.4"), Tier::Maximal, None);
+    assert_eq!(text(&outcome), "?,.,.,.,.,.,? ? ? ? ? ? ? ?");
+    let outcome = run(&assemble(&header, &body(""), "spv1.3"), Tier::Maximal, None);
+    assert!(matches!(outcome.end, End::Undefined(what) if what.rule == Rule::DataRace));
+}
+
+/// Execution modes of rounding are taken as no promise; what is exact is exact.
+#[test]
+fn rounding_modes_and_quantisation() {
+    let header = |mode: &str| {
+        HEADER
+            .replace("OpMemoryModel", &format!("OpCapability {mode}\nOpMemoryModel"))
+            .replace("%main \"main\" %index", "%main \"main\" %index %out")
+            .replace("OpDecorate %index", &format!("OpExecutionMode %main {mode} 32\nOpDecorate %index"))
+            .replace(
+                "%pin = ",
+                "%5 = OpConstant %uint 5
+                %float = OpTypeFloat 32
+                %one = OpConstant %float 1
+                %tiny = OpConstant %float 0x1.8p-24
+                %half = OpConstant %float 0.5
+                %odd = OpConstant %float 1.0009
+                %small = OpConstant %float 0x1p-15
+                %large = OpConstant %float 1e6
+                %pin = ",
+            )
+    };
+    let body = "
+        %sum = OpFAdd %float %one %tiny
+        %sum_bits = OpBitcast %uint %sum
+        STORE 0 %sum_bits
+        %exact = OpFAdd %float %one %half
+        %exact_bits = OpBitcast %uint %exact
+        STORE 1 %exact_bits
+        %q0 = OpQuantizeToF16 %float %half
+        %b0 = OpBitcast %uint %q0
+        STORE 2 %b0
+        %q1 = OpQuantizeToF16 %float %odd
+        %b1 = OpBitcast %uint %q1
+        STORE 3 %b1
+        %less = OpFOrdLessThan %bool %q1 %exact
+        %is_less = OpSelect %uint %less %1 %0
+        STORE 4 %is_less
+        %q2 = OpQuantizeToF16 %float %small
+        %b2 = OpBitcast %uint %q2
+        STORE 5 %b2
+        %q3 = OpQuantizeToF16 %float %large
+        %b3 = OpBitcast %uint %q3
+        STORE 6 %b3
+        OpReturn";
+    for mode in ["RoundingModeRTZ", "RoundingModeRTE"] {
+        let words = assemble(&header(mode), body, "spv1.4");
+        assert_eq!(text_of(&words), ["?,3fc00000,3f000000,?,1,?,?"; 8].join(" "), "{mode}");
+    }
 }
 
 fn text_of(words: &[u32]) -> String {

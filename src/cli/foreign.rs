@@ -5,12 +5,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use tangle_files::words::to_bytes;
 use tangle_interpreter::End;
 use tangle_judge::device::{Made, Ready};
-use tangle_judge::finding::Finding;
+use tangle_judge::finding::{Finding, SavedFile};
 use tangle_judge::run::judge;
-use tangle_report::html::module::{ModulePage, module_page};
+use tangle_report::reporter;
 
 use super::args::{DriverArgs, Found};
 use super::deadline::{Deadline, Grace};
@@ -66,61 +65,23 @@ pub fn minimize(
     Ok(Found::Nothing)
 }
 
-/// Writes what somebody without tangle needs to see it. Where no AmberScript can say it, that is said, and the whole finding is written: the module,
-/// its assembly and all contents, for a program of one's own.
+/// Writes what somebody without tangle needs to see it: everything that its README names. Where no AmberScript can say it, that is said.
 pub fn export(finding: &Finding, out: &Path) -> anyhow::Result<Found> {
-    std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
-    let script = match finding.amber()? {
-        Ok(script) => script,
-        Err(why) => {
-            finding.save(out)?;
-            say!("{}: module, assembly and contents; module.amber is left out: {why}", out.display())?;
-            return Ok(Found::Nothing);
-        }
-    };
-    let files = [
-        ("module.amber", script.into_bytes()),
-        ("module.spv", to_bytes(&finding.words)),
-        ("module.spvasm", finding.assembly().into_bytes()),
-        ("README.md", finding.readme()?.into_bytes()),
-    ];
-    for (name, contents) in files {
-        tangle_files::write_atomically(&out.join(name), &contents)?;
+    finding.save(out)?;
+    for SavedFile { name, contents, .. } in finding.files()? {
         say!("{} ({} bytes)", out.join(name).display(), contents.len())?;
+    }
+    if let Err(why) = finding.amber()? {
+        say!("module.amber is left out: {why}")?;
     }
     Ok(Found::Nothing)
 }
 
-/// Writes a page about it.
-pub fn report(finding: &Finding, out: &Path) -> anyhow::Result<Found> {
-    anyhow::ensure!(
-        out.extension().is_some_and(|extension| extension == "html" || extension == "htm"),
-        "a finding of tangle judge has a page in HTML only: name an .html file with --out"
-    );
-    let member = |name: &str| finding.about[name].as_str().unwrap_or_default().trim().to_owned();
-    let driver = [member("driver_name"), member("driver_info")].join(" ");
-    let [x, y, z] = finding.inputs.workgroups;
-    let mut facts = vec![
-        ("device".to_owned(), finding.device.clone()),
-        ("driver".to_owned(), driver.trim().to_owned()),
-        ("shader".to_owned(), finding.source.clone()),
-        ("workgroups".to_owned(), format!("{x} × {y} × {z}")),
-    ];
-    facts.retain(|(_, value)| !value.is_empty());
-    let rows = finding
-        .made
-        .different()
-        .iter()
-        .map(|word| [word.place(), format!("{:#010x}", word.expected), format!("{:#010x}", word.found)]);
-    let page = module_page(&ModulePage {
-        title: format!("{}: {}", finding.device, finding.source),
-        what: finding.text().lines().next().unwrap_or_default().to_owned(),
-        facts,
-        rows: rows.collect(),
-        command: finding.command(),
-        assembly: finding.assembly(),
-    });
-    tangle_files::write_atomically(out, page.as_bytes())?;
-    say!("{} ({} bytes)", out.display(), page.len())?;
+/// Writes a report about it, in the format that is asked for or that the file's extension names.
+pub fn report(finding: &Finding, out: &Path, format: Option<&str>) -> anyhow::Result<Found> {
+    let reporter = reporter::for_file(out, format)?;
+    let report = reporter.module(&finding.report()?)?.context("this format has no form for that")?;
+    tangle_files::write_atomically(out, report.as_bytes())?;
+    say!("{} ({} bytes)", out.display(), report.len())?;
     Ok(Found::Nothing)
 }

@@ -177,41 +177,64 @@ fn tier(text: &str) -> Result<Tier, String> {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
+    let in_file = || args.file.display().to_string();
+    let is_alone =
+        args.against.is_none() && args.against_by.is_none() && args.device.is_empty() && args.drivers.driver.is_empty();
     match Source::read(&args.file, args.target.as_deref())? {
-        Source::Script(script) => {
-            anyhow::ensure!(
-                args.against.is_none()
-                    && args.against_by.is_none()
-                    && args.device.is_empty()
-                    && args.drivers.driver.is_empty(),
-                "--against and --device take modules, and {} is a script",
-                args.file.display()
-            );
+        Source::Script(script) if is_alone => {
             let limits = Limits { steps: args.steps, ..Limits::default() };
-            let expectations =
-                script::run(&script, args.subgroup_size, limits).with_context(|| args.file.display().to_string())?;
+            let expectations = script::run(&script, args.subgroup_size, limits).with_context(in_file)?;
             report_script(&expectations, args.json)
         }
-        Source::Module(words) => {
-            let inputs = inputs(args)?;
-            let judged = judged(&args.file, &words, &inputs)?;
-            if !(args.device.is_empty() && args.drivers.driver.is_empty()) && judged.outcome.end == End::Completed {
-                return on_devices(args, &words, &inputs, &judged);
-            }
-            anyhow::ensure!(
-                args.reduce.is_none() || args.against_by.is_some() || judged.outcome.end != End::Completed,
-                "--reduce takes a --device, or a command by --against-by: of two modules nothing says how one is made of the other"
-            );
-            if let Some(maker) = &args.against_by {
-                return against_what_is_made(args, maker, &words, &inputs, &judged);
-            }
-            let Some(other) = &args.against else { return report(&judged, args.json) };
-            let Source::Module(words) = Source::read(other, args.target.as_deref())? else {
-                anyhow::bail!("--against compares two modules, and {} is a script", other.display())
-            };
-            report_comparison(&judged, &self::judged(other, &words, &inputs)?, args.json)
+        Source::Script(script) => {
+            let (words, of_script) = script::single(&script).with_context(in_file)?;
+            module(args, &words, &merged(of_script, inputs(args)?))
         }
+        Source::Module(words) => module(args, &words, &inputs(args)?),
     }
+}
+
+/// What a script runs its module with, and what the command line says besides, which counts where both name something.
+fn merged(of_script: Inputs, given: Inputs) -> Inputs {
+    let mut inputs = Inputs {
+        workgroups: of_script.workgroups,
+        entry: given.entry.or(of_script.entry),
+        push: if given.push.is_empty() { of_script.push } else { given.push },
+        buffers: of_script.buffers,
+        elements: of_script.elements,
+        specialization: of_script.specialization,
+        ..given
+    };
+    inputs.buffers.extend(given.buffers);
+    inputs.elements.extend(given.elements);
+    inputs.specialization.extend(given.specialization);
+    inputs
+}
+
+/// The module of a file; of a script, that of its only `RUN`.
+fn module_of(file: &Path, target: Option<&str>) -> anyhow::Result<Vec<u32>> {
+    match Source::read(file, target)? {
+        Source::Module(words) => Ok(words),
+        Source::Script(script) => Ok(script::single(&script).with_context(|| file.display().to_string())?.0),
+    }
+}
+
+/// A module on its own, on devices, or against another one.
+fn module(args: &Args, words: &[u32], inputs: &Inputs) -> anyhow::Result<Found> {
+    let judged = judged(&args.file, words, inputs)?;
+    if !(args.device.is_empty() && args.drivers.driver.is_empty()) && judged.outcome.end == End::Completed {
+        return on_devices(args, words, inputs, &judged);
+    }
+    anyhow::ensure!(
+        args.reduce.is_none() || args.against_by.is_some() || judged.outcome.end != End::Completed,
+        "--reduce takes a --device, or a command by --against-by: of two modules nothing says how one is made of the other"
+    );
+    if let Some(maker) = &args.against_by {
+        return against_what_is_made(args, maker, words, inputs, &judged);
+    }
+    let Some(other) = &args.against else { return report(&judged, args.json) };
+    let words = module_of(other, args.target.as_deref())?;
+    report_comparison(&judged, &self::judged(other, &words, inputs)?, args.json)
 }
 
 /// Compares with what a command makes of the module, and makes that small if it is asked for.
@@ -391,7 +414,7 @@ fn on_devices(args: &Args, words: &[u32], inputs: &Inputs, judged: &Judged) -> a
 }
 
 fn made_as_json(device: &str, made: &Made) -> Value {
-    let compared = |c: &Compared| json!({ "compared": c.words, "open": c.open, "different": c.different, "first": c.first, "step": c.step });
+    let compared = |c: &Compared| json!({ "compared": c.words, "open": c.open, "different": c.different, "first": c.first, "step": c.step, "note": c.note });
     match made {
         Made::Right(words) => json!({ "device": device, "result": "right", "words": compared(words) }),
         Made::Vacuous(words) => json!({ "device": device, "result": "nothing_compared", "words": compared(words) }),

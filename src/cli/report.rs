@@ -68,7 +68,7 @@ impl Reports<'_> {
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
     if let Some(finding) = foreign::read(&args.what)? {
-        return foreign::report(&finding, &args.out);
+        return foreign::report(&finding, &args.out, args.format.as_deref());
     }
     let reporter = reporter::for_file(&args.out, args.format.as_deref())?;
     let report = match campaign::read(&args.what)? {

@@ -7,7 +7,8 @@
 //! |---|---|---|
 //! | as determined | as determined | [`Made::Right`]; [`Made::Vacuous`] if nothing is determined |
 //! | any | differs | [`Made::Wrong`]: the map is of that very run |
-//! | differs | as determined | the added code makes it go away. The module's own lane map is not known: [`Made::Wrong`] only if no division into subgroups of consecutive invocations, of any size of the device, explains it |
+//! | differs | as determined | the added code makes it go away. The module's own lane map is not known: [`Made::Wrong`] only if no division into subgroups of consecutive invocations, of any size of the device, explains it; else [`Made::Right`] with a note that says so ([`Compared::note`]) |
+//! | fails | runs | [`Made::Failed`], which says that the copy does not |
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -60,6 +61,9 @@ pub struct Compared {
     /// The first wrong step, in words: of all words that differ, the store that is executed first among those that leave their values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
+    /// What else there is to say, where nothing differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// What a device made of a module.
@@ -145,73 +149,20 @@ impl Device {
     /// Runs a module, and compares.
     pub fn judge(&self, ready: &Ready<'_>) -> Made {
         let copy = self.run(ready.job(&ready.copy, true));
-        let module = match self.run(ready.job(&ready.portable, false)) {
-            Ok(completed) => ready.left(&completed),
-            Err(other) => return other,
-        };
-        let observed = match copy {
-            Ok(completed) => {
-                let mut copied = ready.left(&completed);
-                let words = copied.buffers.pop().unwrap_or_default();
-                match ready.lane_map(&words) {
-                    Some(map) => Some((map, copied)),
-                    None => return Made::Failed("what it says of subgroups and lanes is no lane map".into()),
-                }
-            }
-            Err(Made::Failed(what)) => {
-                return Made::Failed(format!("with a prologue that writes the lane map: {what}"));
-            }
-            // Without subgroups there is no lane map.
-            Err(_) => None,
-        };
-        let mut away = false;
-        if let Some((map, copied)) = observed {
-            let compared = match ready.judged(&map, &copied) {
-                Ok(compared) => compared,
-                Err(made) => return made,
-            };
-            // A run by itself has its own addresses.
-            let of_module = match ready.judged(&map, &module) {
-                Ok(compared) => compared,
-                Err(made) => return made,
-            };
-            match (compared.different, of_module.different) {
-                (0, 0) => return agreed(of_module),
-                (0, _) => away = true,
-                (_, 0) => {
-                    return Made::Wrong { compared, copy: "only with the prologue that writes the lane map".into() };
-                }
-                _ => {
-                    return Made::Wrong {
-                        compared,
-                        copy: "with the prologue that writes the lane map and without".into(),
-                    };
-                }
-            }
-        }
-        let mut made = None;
-        for size in self.sizes().filter(|size| size.is_power_of_two()) {
-            let compared = match ready.judged(&LaneMap::of(ready.interface, size), &module) {
-                Ok(compared) => compared,
-                Err(other) => return other,
-            };
-            if compared.different == 0 {
-                return agreed(compared);
-            }
-            made.get_or_insert(compared);
-        }
-        match made {
-            Some(compared) if away => Made::Wrong {
-                compared,
-                copy: "the prologue that writes the lane map makes it go away; no lane map of consecutive invocations explains it".into(),
-            },
-            Some(compared) => Made::Wrong {
-                compared,
-                copy: "the lane map cannot be observed; none of consecutive invocations explains it".into(),
-            },
-            None => Made::NotRun("the device names no subgroup size".into()),
-        }
+        let module = self.run(ready.job(&ready.portable, false));
+        ready.verdict(copy, module, self.sizes())
     }
+}
+
+/// What the copy and the module have to do with each other, in the words of reports.
+mod says {
+    pub const BOTH: &str = "with the prologue that writes the lane map and without";
+    pub const ONLY_COPY: &str = "only with the prologue that writes the lane map";
+    pub const AWAY: &str =
+        "the prologue that writes the lane map makes it go away; no lane map of consecutive invocations explains it";
+    pub const NO_MAP: &str = "the lane map cannot be observed; none of consecutive invocations explains it";
+    /// Of a module that crashes, hangs, or has an error.
+    pub const COPY_RUNS: &str = "with a prologue that writes the lane map it does not fail";
 }
 
 impl<'a> Ready<'a> {
@@ -299,6 +250,83 @@ impl<'a> Ready<'a> {
             features: self.features,
             launches: vec![launch],
             ..Job::default()
+        }
+    }
+
+    /// What the runs of the copy and of the module say, on a device that has subgroups of these sizes.
+    fn verdict(
+        &self,
+        copy: Result<Completed, Made>,
+        module: Result<Completed, Made>,
+        sizes: RangeInclusive<u32>,
+    ) -> Made {
+        let module = match (module, &copy) {
+            (Ok(completed), _) => self.left(&completed),
+            (Err(Made::Failed(what)), Ok(_)) => return Made::Failed(format!("{what}; {}", says::COPY_RUNS)),
+            (Err(other), _) => return other,
+        };
+        let mut away = None;
+        match copy {
+            Ok(completed) => {
+                let mut copied = self.left(&completed);
+                let words = copied.buffers.pop().unwrap_or_default();
+                let Some(map) = self.lane_map(&words) else {
+                    return Made::Failed("what it says of subgroups and lanes is no lane map".into());
+                };
+                match self.with_map(&map, &copied, &module) {
+                    Ok(made) => return made,
+                    Err(different) => away = Some((map.subgroup_size, different)),
+                }
+            }
+            Err(Made::Failed(what)) => {
+                return Made::Failed(format!("with a prologue that writes the lane map: {what}"));
+            }
+            // Without subgroups there is no lane map.
+            Err(_) => {}
+        }
+        self.without_map(&module, sizes, away)
+    }
+
+    /// The verdict on the lane map that the copy showed; or, if only the module as it is differs, in how many words.
+    fn with_map(&self, map: &LaneMap, copied: &Left, module: &Left) -> Result<Made, u64> {
+        // A run by itself has its own addresses.
+        let (compared, of_module) = match (self.judged(map, copied), self.judged(map, module)) {
+            (Ok(compared), Ok(of_module)) => (compared, of_module),
+            (Err(made), _) | (_, Err(made)) => return Ok(made),
+        };
+        match (compared.different, of_module.different) {
+            (0, 0) => Ok(agreed(of_module)),
+            (0, different) => Err(different),
+            (_, 0) => Ok(Made::Wrong { compared, copy: says::ONLY_COPY.into() }),
+            (..) => Ok(Made::Wrong { compared, copy: says::BOTH.into() }),
+        }
+    }
+
+    /// The verdict on what the module left alone, whose lane map is not known: right if some division into subgroups of consecutive invocations explains
+    /// it. `away`: the subgroup size of the copy, which is right, and how many words of the module differ with its lane map.
+    fn without_map(&self, module: &Left, sizes: RangeInclusive<u32>, away: Option<(u32, u64)>) -> Made {
+        let mut made = None;
+        for size in sizes.filter(|size| size.is_power_of_two()) {
+            let compared = match self.judged(&LaneMap::of(self.interface, size), module) {
+                Ok(compared) => compared,
+                Err(other) => return other,
+            };
+            if compared.different == 0 {
+                let note = away.map(|(of_copy, different)| {
+                    format!(
+                        "with the lane map of the copy (subgroups of {of_copy}) {different} words differ, and the added code makes that go away; \
+                         consecutive subgroups of {size} explain what the module left"
+                    )
+                });
+                return agreed(Compared { note, ..compared });
+            }
+            made.get_or_insert(compared);
+        }
+        match made {
+            Some(compared) => {
+                Made::Wrong { compared, copy: if away.is_some() { says::AWAY } else { says::NO_MAP }.into() }
+            }
+            None => Made::NotRun("the device names no subgroup size".into()),
         }
     }
 
@@ -568,6 +596,44 @@ mod tests {
             ", by lanes 0xffff of subgroup 0, with the result 0x1",
         ] {
             assert!(step.contains(part), "{part} is not in {step}");
+        }
+    }
+
+    /// The copy on one device, the module on another one, and what that is of a device with subgroups of 4 to 32.
+    #[test]
+    fn what_the_copy_has_to_do_with_it_is_said() {
+        let words = toolchain::compile_with_lines(ELECT, SpirvVersion::V1_3).unwrap();
+        let inputs = Inputs::default();
+        let judged = judge(&words, &inputs).unwrap();
+        let ready = Ready::new(&words, &inputs, &judged.interface).unwrap();
+        let right = |size| interpreter(size, None);
+        let wrong = |size| interpreter(size, Some(Planted::ElectHighest));
+        let verdict = |copy: Result<Device, Made>, module: Result<Device, Made>| {
+            let copy = copy.and_then(|device| device.run(ready.job(&ready.copy, true)));
+            let module = module.and_then(|device| device.run(ready.job(&ready.portable, false)));
+            ready.verdict(copy, module, 4..=32).text("device")
+        };
+        let crash = || Err(Made::Failed("crashed".into()));
+        let no_subgroups = || Err(Made::NotRun("no subgroups".into()));
+        let rows = [
+            (verdict(Ok(right(16)), Ok(right(16))), "device: right: 64 words compared, 0 left open\n".to_owned()),
+            (verdict(Ok(wrong(16)), Ok(wrong(16))), format!("wrong: 8 of 64 words compared differ, 0 left open; {}", says::BOTH)),
+            (verdict(Ok(wrong(16)), Ok(right(16))), format!("wrong: 8 of 64 words compared differ, 0 left open; {}", says::ONLY_COPY)),
+            (verdict(Ok(right(16)), Ok(wrong(16))), format!("words compared differ, 0 left open; {}", says::AWAY)),
+            (
+                verdict(Ok(right(16)), Ok(right(8))),
+                "device: right: 64 words compared, 0 left open; with the lane map of the copy (subgroups of 16) 4 words differ, and the added code \
+                 makes that go away; consecutive subgroups of 8 explain what the module left\n"
+                    .to_owned(),
+            ),
+            (verdict(no_subgroups(), Ok(right(8))), "device: right: 64 words compared, 0 left open\n".to_owned()),
+            (verdict(no_subgroups(), Ok(wrong(8))), format!("words compared differ, 0 left open; {}", says::NO_MAP)),
+            (verdict(crash(), Ok(right(8))), "failed: with a prologue that writes the lane map: crashed".to_owned()),
+            (verdict(Ok(right(8)), crash()), format!("failed: crashed; {}", says::COPY_RUNS)),
+            (verdict(crash(), crash()), "device: failed: crashed\n".to_owned()),
+        ];
+        for (made, says) in rows {
+            assert!(made.contains(&says), "{made} does not say: {says}");
         }
     }
 

@@ -7,7 +7,7 @@
 //! | `with-lane-map.spv` | the copy that first writes the lane map |
 //! | `buffer-SET.BINDING.bin`, `buffer-SET.BINDING.ELEMENT.bin`, `memory-ADDRESS.bin`, `push.bin` | contents |
 //! | `module.amber` | the same as an AmberScript, with the words that differ as `EXPECT`s, if AmberScript can say it |
-//! | `README.md` | what is wrong, and the command that shows it |
+//! | `README.md` | a report to paste into a tracker: what is wrong, the machine, the command that shows it, and the files |
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,6 +18,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tangle_files::words::{from_bytes, to_bytes};
 use tangle_interpreter::{Binding, BindingKind, Limits, Module, Pipeline, Tier};
+use tangle_report::Reporter as _;
+use tangle_report::export::properties;
+use tangle_report::module::ModuleReport;
+use tangle_report::reporter::Markdown;
+use tangle_report::subject::TestedDevice;
 use tangle_runner::toolchain;
 
 use crate::contents::MAX_BYTES;
@@ -45,6 +50,17 @@ pub struct Finding {
     pub words: Vec<u32>,
     /// What it was run with.
     pub inputs: Inputs,
+}
+
+/// A file of a finding's folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedFile {
+    /// Its name.
+    pub name: String,
+    /// What it is, in words.
+    pub what: String,
+    /// What it holds.
+    pub contents: Vec<u8>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -153,30 +169,50 @@ impl Finding {
     /// # Errors
     /// If something cannot be written, or the module cannot be run on devices.
     pub fn save(&self, folder: &Path) -> anyhow::Result<()> {
+        let files = self.files()?;
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-        let write = |name: &str, bytes: &[u8]| tangle_files::write_atomically(&folder.join(name), bytes);
+        for SavedFile { name, contents, .. } in files {
+            tangle_files::write_atomically(&folder.join(name), &contents)?;
+        }
+        Ok(())
+    }
+
+    /// Every file of its folder. The last one is [`FILE`]: with it the folder is a finding.
+    ///
+    /// # Errors
+    /// If the module cannot be decoded, or cannot be run on devices.
+    pub fn files(&self) -> anyhow::Result<Vec<SavedFile>> {
         let inputs = &self.inputs;
         let interface = self.pipeline()?.interface().clone();
         let ready = Ready::new(&self.words, inputs, &interface).map_err(anyhow::Error::msg)?;
-        write("module.spv", &to_bytes(&self.words))?;
-        write("with-lane-map.spv", &to_bytes(ready.copy()))?;
-        write("module.spvasm", self.assembly().as_bytes())?;
+        let mut files = Vec::new();
+        let mut add = |name: String, what: &str, contents: Vec<u8>| {
+            files.push(SavedFile { name, what: what.to_owned(), contents });
+        };
+        add("module.spv".into(), "the shader", to_bytes(&self.words));
+        add("module.spvasm".into(), "its assembly", self.assembly().into_bytes());
+        add(
+            "with-lane-map.spv".into(),
+            "a copy of it that first writes `SubgroupId`, `SubgroupLocalInvocationId`, `SubgroupSize` and `NumSubgroups` of every invocation into its last buffer",
+            to_bytes(ready.copy()),
+        );
         if let Ok(script) = self.amber()? {
-            write("module.amber", script.as_bytes())?;
+            add("module.amber".into(), "an AmberScript that fails where the device does", script.into_bytes());
         }
         for (&(set, binding), contents) in &inputs.buffers {
-            write(&buffer_file(set, binding), contents)?;
+            let what = format!("contents of set {set} binding {binding}");
+            add(buffer_file(set, binding), &what, contents.clone());
         }
         for (&(set, binding, element), contents) in &inputs.elements {
-            write(&element_file(set, binding, element), contents)?;
+            let what = format!("contents of element {element} of set {set} binding {binding}");
+            add(element_file(set, binding, element), &what, contents.clone());
         }
         for (&address, contents) in &inputs.memory {
-            write(&memory_file(address), contents)?;
+            add(memory_file(address), &format!("contents of the buffer at {address:#x}"), contents.clone());
         }
         if !inputs.push.is_empty() {
-            write("push.bin", &inputs.push)?;
+            add("push.bin".into(), "push constants", inputs.push.clone());
         }
-        write("README.md", self.readme()?.as_bytes())?;
         let file = File {
             format: 1,
             source: self.source.clone(),
@@ -197,8 +233,17 @@ impl Finding {
             memory: inputs.memory.keys().copied().collect(),
             steps: inputs.limits.steps,
         };
-        // Last: with it the folder is a finding.
-        write(FILE, serde_json::to_string_pretty(&file)?.as_bytes())
+        let what = "what it was run with, the device, and what differs; `tangle minimize`, `export` and `report` take the folder";
+        add(FILE.into(), what, serde_json::to_string_pretty(&file)?.into_bytes());
+        let listed = files.iter().map(|file| (file.name.clone(), file.what.clone())).collect();
+        let text = Markdown.module(&ModuleReport { files: listed, ..self.report()? })?;
+        let readme = SavedFile {
+            name: "README.md".into(),
+            what: "this text".into(),
+            contents: text.unwrap_or_default().into_bytes(),
+        };
+        files.insert(0, readme);
+        Ok(files)
     }
 
     /// Reads what [`Finding::save`] left; `None` if the folder is none of these.
@@ -258,25 +303,35 @@ impl Finding {
         toolchain::disassemble(&self.words).unwrap_or_default()
     }
 
-    /// What is wrong, what is beside it, and how to see it.
+    /// What a report says of it, without the files beside it.
     ///
     /// # Errors
     /// If the module cannot be decoded.
-    pub fn readme(&self) -> anyhow::Result<String> {
-        let amber = match self.amber()? {
-            Ok(_) => "or, without tangle, `amber module.amber` (https://github.com/google/amber).".to_owned(),
+    pub fn report(&self) -> anyhow::Result<ModuleReport> {
+        let without_tangle = match self.amber()? {
+            Ok(_) => "Without tangle: `amber module.amber` (https://github.com/google/amber).".to_owned(),
             Err(why) => format!("There is no AmberScript of it: {why}."),
         };
-        Ok(format!(
-            "# {device} fails on {source}\n\n{text}\nIn this folder:\n\n    {command}\n\n{amber}\n\n\
-             `module.spv` is the shader, of {source}; `with-lane-map.spv` is the copy that first writes `SubgroupId`, `SubgroupLocalInvocationId`,\n\
-             `SubgroupSize` and `NumSubgroups` of every invocation into its last buffer. `judge.json` says what differs and on which device. What must\n\
-             come out is what an interpreter of SPIR-V determines with the lanes that the device showed.\n",
-            device = self.device,
-            text = self.text().lines().map(|line| format!("    {line}\n")).collect::<String>(),
-            command = self.command(),
-            source = self.source,
-        ))
+        let [x, y, z] = self.inputs.workgroups;
+        let device = TestedDevice { name: self.device.clone(), info: self.about.clone(), start: String::new() };
+        let words = self.made.different().iter();
+        let number = |word: u32| format!("{word:#010x}");
+        Ok(ModuleReport {
+            title: format!("{} fails on {}", self.device, self.source),
+            what: self.text(),
+            environment: properties(Some(&device)),
+            facts: vec![
+                ("Name in tangle".into(), self.device.clone()),
+                ("Shader".into(), self.source.clone()),
+                ("Workgroups".into(), format!("{x} × {y} × {z}")),
+                ("Made by".into(), toolchain::version()),
+            ],
+            rows: words.map(|word| [word.place(), number(word.expected), number(word.found)]).collect(),
+            command: self.command(),
+            without_tangle,
+            files: Vec::new(),
+            assembly: self.assembly(),
+        })
     }
 
     /// The same as an AmberScript, which runs on any Vulkan device and fails where this device does: the first of the words that differ are its `EXPECT`s.
@@ -342,6 +397,11 @@ impl Finding {
     }
 }
 
+/// What is to be added to a line.
+fn noted(note: &Option<String>) -> String {
+    note.as_ref().map_or_else(String::new, |note| format!("; {note}"))
+}
+
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -381,14 +441,14 @@ impl Made {
     /// For people: a line for the device, and one for each word that is shown.
     pub fn text(&self, device: &str) -> String {
         match self {
-            Made::Right(compared) => {
-                format!("{device}: right: {} words compared, {} left open\n", compared.words, compared.open)
+            Made::Right(Compared { words, open, note, .. }) => {
+                format!("{device}: right: {words} words compared, {open} left open{}\n", noted(note))
             }
-            Made::Vacuous(compared) => {
-                format!("{device}: nothing compared: all of {} words are left open\n", compared.open)
+            Made::Vacuous(Compared { open, note, .. }) => {
+                format!("{device}: nothing compared: all of {open} words are left open{}\n", noted(note))
             }
             Made::Wrong { compared, copy } => {
-                let Compared { words, open, different, first, step } = compared;
+                let Compared { words, open, different, first, step, note: _ } = compared;
                 let mut text = format!(
                     "{device}: wrong: {different} of {words} words compared differ, {open} left open; {copy}\n"
                 );
@@ -413,6 +473,8 @@ impl Made {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use tangle_interpreter::faults::Planted;
 
     use super::*;
@@ -466,6 +528,44 @@ mod tests {
             std::fs::write(folder.path().join(FILE), broken).expect("it is written");
             let error = format!("{:#}", Finding::read(folder.path()).expect_err(broken));
             assert!(error.contains(says), "{error}");
+        }
+    }
+
+    /// The README names every file of the folder, and no other one; each holds what the finding has.
+    #[test]
+    fn the_readme_names_what_is_there() {
+        let finding = Finding {
+            about: serde_json::json!({
+                "device_name": "llvmpipe", "driver_name": "llvmpipe", "driver_info": "Mesa 26.2.6", "driver_version": 7,
+                "api_version": "1.4.335",
+            }),
+            ..finding()
+        };
+        let files = finding.files().expect("they are made");
+        let contents = |name: &str| {
+            let file = files.iter().find(|file| file.name == name).unwrap_or_else(|| panic!("no {name}"));
+            file.contents.clone()
+        };
+        let readme = String::from_utf8(contents("README.md")).expect("it is text");
+        let is_file =
+            |word: &&str| [".spv", ".spvasm", ".amber", ".bin", ".json"].iter().any(|end| word.ends_with(end));
+        let words = readme.split(|c: char| c.is_whitespace() || "`='|".contains(c)).filter(is_file);
+        let named: BTreeSet<&str> = words.collect();
+        let there: BTreeSet<&str> = files.iter().map(|file| file.name.as_str()).filter(|n| *n != "README.md").collect();
+        assert_eq!(named, there, "{readme}");
+        for name in ["with-lane-map.spv", "judge.json", "push.bin", "buffer-1.3.bin", "buffer-0.4.bin"] {
+            assert!(there.contains(name), "{name}");
+        }
+        assert_eq!(from_bytes(&contents("module.spv")), finding.words);
+        assert_eq!(contents("push.bin"), finding.inputs.push);
+        assert_eq!(contents("buffer-1.3.bin"), finding.inputs.buffers[&(1, 3)]);
+        let copy = from_bytes(&contents("with-lane-map.spv"));
+        assert!(copy.len() > finding.words.len() && Module::parse(&copy).is_ok());
+        assert_eq!(files.last().map(|file| file.name.as_str()), Some(FILE));
+        for part in
+            ["| Driver | llvmpipe Mesa 26.2.6 |", "| Driver version | 7 (0x7) |", "0x70 -> 0xc", "--push push.bin"]
+        {
+            assert!(readme.contains(part), "{part} is not in {readme}");
         }
     }
 

@@ -1,11 +1,12 @@
 //! Runs an AmberScript: every `RUN` by the interpreter, every `EXPECT` against what it determines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use tangle_interpreter::{Buffer as Bound, Dispatch, End, Error, LaneMap, Limits, Module, Pipeline, PipelineOptions};
 
 use crate::amber::{Buffer, Command, Comparison, Script, Slot, Tolerance};
+use crate::run::Inputs;
 use crate::source::{SourceError, module};
 
 /// What became of one `EXPECT`.
@@ -91,6 +92,78 @@ pub fn run(script: &Script, subgroup_size: u32, limits: Limits) -> std::result::
         Machine { script, subgroup_size, limits, modules: BTreeMap::new(), buffers, expectations: Vec::new() };
     machine.all(&script.commands)?;
     Ok(machine.expectations)
+}
+
+/// Why a script is no single dispatch.
+#[derive(Debug, thiserror::Error)]
+pub enum SingleError {
+    /// Its shader has no valid module.
+    #[error(transparent)]
+    Shader(#[from] SourceError),
+    /// The module cannot be decoded.
+    #[error(transparent)]
+    Interpreter(#[from] Error),
+    /// It asks for more than one dispatch has.
+    #[error("the script has no single RUN that can be made elsewhere: {0}")]
+    NotOne(&'static str),
+}
+
+/// The module of a script with a single `RUN`, and what that runs it with, for devices and comparisons. `EXPECT`s say nothing there: what is determined is
+/// compared, word by word.
+///
+/// # Errors
+/// If there is no such `RUN`, or it cannot be said as [`Inputs`].
+pub fn single(script: &Script) -> std::result::Result<(Vec<u32>, Inputs), SingleError> {
+    let mut contents: BTreeMap<&str, &[u8]> =
+        script.buffers.iter().map(|(name, buffer)| (name.as_str(), buffer.bytes.as_slice())).collect();
+    let mut found = None;
+    for (_, command) in &script.commands {
+        match command {
+            Command::Run { .. } if found.is_some() => return Err(SingleError::NotOne("there are several")),
+            Command::Run { pipeline, workgroups } => found = Some((pipeline, *workgroups, contents.clone())),
+            Command::Copy(from, to) => {
+                let copied = contents.get(from.as_str()).copied().unwrap_or_default();
+                contents.insert(to, copied);
+            }
+            Command::Repeat(..) => return Err(SingleError::NotOne("it has a REPEAT")),
+            Command::Values { .. } | Command::SameBuffer(..) => {}
+        }
+    }
+    let Some((name, workgroups, contents)) = found else { return Err(SingleError::NotOne("there is none")) };
+    let pipeline = &script.pipelines[name];
+    if pipeline.subgroup_size.is_some() {
+        return Err(SingleError::NotOne("its pipeline requires a subgroup size"));
+    }
+    let words = module(&format!("shader '{}'", pipeline.shader), &script.shaders[&pipeline.shader])?;
+    let mut inputs = Inputs {
+        entry: pipeline.entry.clone(),
+        specialization: pipeline.specialization.clone(),
+        workgroups,
+        ..Inputs::default()
+    };
+    let mut bound = BTreeSet::new();
+    for (name, slot) in &pipeline.bindings {
+        let bytes = contents.get(name.as_str()).copied().unwrap_or_default().to_vec();
+        match *slot {
+            Slot::Push => inputs.push = bytes,
+            Slot::Descriptor { .. } if !bound.insert(name) => {
+                return Err(SingleError::NotOne("a buffer is bound in several places"));
+            }
+            Slot::Descriptor { set, binding, element } => {
+                inputs.elements.insert((set, binding, element), bytes);
+            }
+        }
+    }
+    let interface = Pipeline::new(&Module::parse(&words)?, &inputs.pipeline_options())?.interface().clone();
+    // What the module does not use has no place, and what is no array has no elements.
+    for ((set, binding, element), bytes) in std::mem::take(&mut inputs.elements) {
+        match interface.bindings.iter().find(|known| (known.set, known.binding) == (set, binding)) {
+            Some(known) if known.is_array => drop(inputs.elements.insert((set, binding, element), bytes)),
+            Some(_) => drop(inputs.buffers.insert((set, binding), bytes)),
+            None => {}
+        }
+    }
+    Ok((words, inputs))
 }
 
 impl<'a> Machine<'a> {
@@ -267,5 +340,72 @@ impl fmt::Display for Expectation {
             Result::Fails(what) => write!(f, "line {}: does not hold: {what}", self.line),
             Result::Open(why) => write!(f, "line {}: not determined: {why}", self.line),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::run::judge;
+
+    const SHADER: &str = "#!amber
+SHADER compute shader GLSL
+#version 450
+layout(local_size_x = 4) in;
+layout(constant_id = 2) const uint factor = 1u;
+layout(push_constant) uniform Push { uint more; };
+layout(set = 0, binding = 1) readonly buffer In { uint a[]; };
+layout(set = 1, binding = 0) buffer Out { uint b[]; };
+void main() { b[gl_GlobalInvocationID.x] = a[gl_GlobalInvocationID.x] * factor + more; }
+END
+BUFFER first DATA_TYPE uint32 SIZE 8 SERIES_FROM 1 INC_BY 1
+BUFFER in DATA_TYPE uint32 SIZE 8 FILL 0
+BUFFER out DATA_TYPE uint32 SIZE 8 FILL 0
+BUFFER unused DATA_TYPE uint32 SIZE 8 FILL 0
+BUFFER push DATA_TYPE uint32 DATA 100 END
+PIPELINE compute pipeline
+  ATTACH shader SPECIALIZE 2 AS uint32 10
+  BIND BUFFER in AS storage DESCRIPTOR_SET 0 BINDING 1
+  BIND BUFFER out AS storage DESCRIPTOR_SET 1 BINDING 0
+  BIND BUFFER unused AS storage DESCRIPTOR_SET 3 BINDING 3
+  BIND BUFFER push AS push_constant
+END
+";
+
+    fn script(commands: &str) -> Script {
+        Script::parse(&format!("{SHADER}{commands}"), Path::new(".")).expect("a script")
+    }
+
+    /// It leaves the same as the script.
+    #[test]
+    fn a_single_run_is_a_dispatch() {
+        let expect = "EXPECT out IDX 0 EQ 110 120 130 140 150 160 170 180\n";
+        let script = script(&format!("COPY first TO in\nRUN pipeline 2 1 1\n{expect}"));
+        let results = run(&script, 4, Limits::default()).expect("it runs");
+        assert!(results.iter().all(|expectation| expectation.result == Result::Holds), "{results:?}");
+        let (words, inputs) = single(&script).expect("a single run");
+        assert_eq!(inputs.workgroups, [2, 1, 1]);
+        assert!(inputs.buffers.keys().eq(&[(0, 1), (1, 0)]) && inputs.elements.is_empty(), "{inputs:?}");
+        let judged = judge(&words, &inputs).expect("it runs");
+        let out = judged.outcome.buffers.iter().find(|buffer| buffer.set == 1).expect("it is there");
+        let words: Vec<Option<u32>> = (0..8).map(|at| out.word(4 * at)).collect();
+        assert_eq!(words, (1..9).map(|n| Some(100 + 10 * n)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_no_single_run_is_refused() {
+        for (commands, why) in [
+            ("", "there is none"),
+            ("RUN pipeline 1 1 1\nRUN pipeline 1 1 1\n", "there are several"),
+            ("REPEAT 2\nRUN pipeline 1 1 1\nEND\n", "it has a REPEAT"),
+        ] {
+            let error = single(&script(commands)).expect_err(commands).to_string();
+            assert!(error.contains(why), "{error}");
+        }
+        let twice = SHADER.replace("BIND BUFFER unused AS storage", "BIND BUFFER in AS storage");
+        let script = Script::parse(&format!("{twice}RUN pipeline 1 1 1\n"), Path::new(".")).expect("a script");
+        assert!(single(&script).expect_err("it aliases").to_string().contains("bound in several places"));
     }
 }

@@ -3,8 +3,8 @@
 //! In: a case, what the toolchain made of it, what a device did, the judgement and its signature. Out: a [`Finding`] on disk that needs
 //! nothing else to be understood, and everything that people and CI read of it.
 //!
-//! Reports are made from models: [`Analysis`] (a finding taken apart), [`campaign::Campaign`], [`replay::Replay`], [`matrix::Matrix`] and the
-//! coverage of devices. Each format is a [`Reporter`] of them. [`export`] makes a bundle that reproduces without tangle; [`baseline`] reads what is expected of cases.
+//! Reports are made from models: [`Analysis`] (a finding taken apart), [`campaign::Campaign`], [`replay::Replay`], [`matrix::Matrix`],
+//! [`module::ModuleReport`] (somebody else's shader) and the coverage of devices. Each format is a [`Reporter`] of them. [`export`] makes a bundle that reproduces without tangle; [`baseline`] reads what is expected of cases.
 //!
 //! ```text
 //!   story ──► report.txt ──► findings/<device>/<kind>-<hash>/
@@ -22,6 +22,7 @@ pub mod export;
 pub mod finding;
 pub mod html;
 pub mod matrix;
+pub mod module;
 pub mod replay;
 pub mod reporter;
 pub mod saved;

@@ -13,6 +13,15 @@ pub fn thousands(n: u64) -> String {
     text
 }
 
+/// A block of code. The fence is longer than any in the code.
+pub fn fenced(code: &str, language: &str) -> String {
+    let mut fence = "```".to_owned();
+    while code.contains(&fence) {
+        fence.push('`');
+    }
+    format!("{fence}{language}\n{code}\n{fence}")
+}
+
 /// The text with a capital at its beginning.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
@@ -49,6 +58,11 @@ fn without_folder(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fence_is_longer_than_those_inside() {
+        assert_eq!(fenced("a\n```\nb", "c"), "````c\na\n```\nb\n````");
+    }
 
     #[test]
     fn paths_lose_their_folders() {

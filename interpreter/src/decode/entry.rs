@@ -39,7 +39,9 @@ impl Decoder<'_> {
     }
 
     pub(super) fn memory_model(&mut self) {
-        let addressing = self.module.memory_model.as_ref().and_then(|inst| inst.operands.first());
+        let operands = self.module.memory_model.as_ref().map_or(&[][..], |inst| inst.operands.as_slice());
+        let addressing = operands.first();
+        self.vulkan_memory = operands.get(1) == Some(&Operand::MemoryModel(spirv::MemoryModel::Vulkan));
         match addressing {
             Some(Operand::AddressingModel(
                 spirv::AddressingModel::Logical | spirv::AddressingModel::PhysicalStorageBuffer64,
@@ -87,51 +89,68 @@ impl Decoder<'_> {
         for inst in &module.annotations {
             match (inst.class.opcode, inst.operands.as_slice()) {
                 (Opcode::Decorate, [Operand::IdRef(id), Operand::Decoration(decoration), rest @ ..]) => {
-                    let value = match rest.first() {
-                        Some(Operand::LiteralBit32(value)) => Some(*value),
-                        Some(Operand::BuiltIn(value)) => Some(*value as u32),
-                        _ => None,
-                    };
-                    let entry = self.decorations.entry(*id).or_default();
-                    match decoration {
-                        Decoration::DescriptorSet => entry.set = value,
-                        Decoration::Binding => entry.binding = value,
-                        Decoration::SpecId => entry.spec_id = value,
-                        Decoration::BuiltIn => entry.built_in = value,
-                        Decoration::ArrayStride => entry.array_stride = value,
-                        Decoration::NonWritable => entry.read_only = true,
-                        Decoration::NonUniform => entry.non_uniform = true,
-                        Decoration::RelaxedPrecision => entry.relaxed = true,
-                        Decoration::NoContraction => entry.no_contraction = true,
-                        Decoration::BufferBlock => entry.buffer_block = true,
-                        Decoration::Block => entry.block = true,
-                        _ => {}
-                    }
+                    self.decorate(*id, *decoration, rest);
                 }
                 (
                     Opcode::MemberDecorate,
                     [Operand::IdRef(id), Operand::LiteralBit32(member), Operand::Decoration(decoration), rest @ ..],
-                ) => {
-                    let value = match rest.first() {
-                        Some(Operand::LiteralBit32(value)) => Some(*value),
-                        Some(Operand::BuiltIn(value)) => Some(*value as u32),
-                        _ => None,
-                    };
-                    let entry = self.members.entry((*id, *member)).or_default();
-                    match decoration {
-                        Decoration::Offset => entry.offset = value,
-                        Decoration::MatrixStride => entry.matrix_stride = value,
-                        Decoration::RowMajor => entry.row_major = true,
-                        Decoration::NonWritable => entry.read_only = true,
-                        Decoration::BuiltIn => entry.built_in = value,
-                        _ => {}
+                ) => self.decorate_member((*id, *member), *decoration, rest),
+                (Opcode::GroupDecorate, [Operand::IdRef(group), targets @ ..]) => {
+                    for (decoration, rest) in decorations_of(module, *group) {
+                        for target in targets {
+                            if let Operand::IdRef(target) = target {
+                                self.decorate(*target, decoration, rest);
+                            }
+                        }
                     }
                 }
-                (Opcode::GroupDecorate | Opcode::GroupMemberDecorate, _) => {
-                    self.unsupported(format!("Op{:?}", inst.class.opcode));
+                (Opcode::GroupMemberDecorate, [Operand::IdRef(group), targets @ ..]) => {
+                    for (decoration, rest) in decorations_of(module, *group) {
+                        for pair in targets.chunks_exact(2) {
+                            if let [Operand::IdRef(target), Operand::LiteralBit32(member)] = pair {
+                                self.decorate_member((*target, *member), decoration, rest);
+                            }
+                        }
+                    }
                 }
                 _ => {}
             }
+        }
+    }
+
+    fn decorate(&mut self, id: u32, decoration: Decoration, operands: &[Operand]) {
+        let value = number(operands);
+        let entry = self.decorations.entry(id).or_default();
+        match decoration {
+            Decoration::DescriptorSet => entry.set = value,
+            Decoration::Binding => entry.binding = value,
+            Decoration::SpecId => entry.spec_id = value,
+            Decoration::BuiltIn => entry.built_in = value,
+            Decoration::ArrayStride => entry.array_stride = value,
+            Decoration::NonWritable => entry.read_only = true,
+            Decoration::Coherent => entry.coherent = true,
+            Decoration::Volatile => (entry.coherent, entry.volatile) = (true, true),
+            Decoration::NonUniform => entry.non_uniform = true,
+            Decoration::RelaxedPrecision => entry.relaxed = true,
+            Decoration::NoContraction => entry.no_contraction = true,
+            Decoration::BufferBlock => entry.buffer_block = true,
+            Decoration::Block => entry.block = true,
+            _ => {}
+        }
+    }
+
+    fn decorate_member(&mut self, member: (u32, u32), decoration: Decoration, operands: &[Operand]) {
+        let value = number(operands);
+        let entry = self.members.entry(member).or_default();
+        match decoration {
+            Decoration::Offset => entry.offset = value,
+            Decoration::MatrixStride => entry.matrix_stride = value,
+            Decoration::RowMajor => entry.row_major = true,
+            Decoration::NonWritable => entry.read_only = true,
+            Decoration::Coherent => entry.coherent = true,
+            Decoration::Volatile => (entry.coherent, entry.volatile) = (true, true),
+            Decoration::BuiltIn => entry.built_in = value,
+            _ => {}
         }
     }
 
@@ -198,10 +217,29 @@ impl Decoder<'_> {
             match mode {
                 spirv::ExecutionMode::SignedZeroInfNanPreserve => modes[at].preserve = true,
                 spirv::ExecutionMode::DenormPreserve => modes[at].denorm_preserve = true,
-                spirv::ExecutionMode::RoundingModeRTE => modes[at].round_to_even = true,
                 _ => {}
             }
         }
         modes
     }
+}
+
+/// The operand of a decoration, of those that are understood.
+fn number(operands: &[Operand]) -> Option<u32> {
+    match operands.first() {
+        Some(Operand::LiteralBit32(value)) => Some(*value),
+        Some(Operand::BuiltIn(value)) => Some(*value as u32),
+        _ => None,
+    }
+}
+
+/// What an `OpDecorationGroup` is decorated with: "All such decoration instructions targeting this OpDecorationGroup instruction must precede it" (SPIR-V 1.6
+/// §3.52.3), and those that apply it follow.
+fn decorations_of(module: &rspirv::dr::Module, group: u32) -> impl Iterator<Item = (Decoration, &[Operand])> {
+    module.annotations.iter().filter_map(move |inst| match (inst.class.opcode, inst.operands.as_slice()) {
+        (Opcode::Decorate, [Operand::IdRef(id), Operand::Decoration(decoration), rest @ ..]) if *id == group => {
+            Some((*decoration, rest))
+        }
+        _ => None,
+    })
 }

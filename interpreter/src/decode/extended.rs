@@ -3,6 +3,7 @@
 use rspirv::dr;
 use smallvec::smallvec;
 
+use super::memory::MemoryOperands;
 use super::texel::Rounding;
 use super::{Cells, Decoder, float_width, id_at, integer_width, invalid, literal_at};
 use crate::code::*;
@@ -103,7 +104,7 @@ impl Decoder<'_> {
                 let [mut first, second] =
                     ops.map(|op| -> Cells { x.iter().map(|&x| self.emit(op, [x, NONE, NONE])).collect() });
                 match pointer {
-                    Some(pointer) => self.store_cells(&pointer, false, &second)?,
+                    Some(pointer) => self.store_cells(&pointer, MemoryOperands::default(), &second)?,
                     None => first.extend(second),
                 }
                 self.define(id, ty, first)
@@ -228,8 +229,49 @@ impl Decoder<'_> {
                 let out = self.settled(inst, out);
                 self.define(id, ty, out)
             }
-            // Results of which nothing but their being computed is said here.
-            15..=25 | 33 | 34 | 47 | 49 | 70..=72 => self.open(inst, &ids),
+            // Tan, Asin, Acos, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh
+            15..=17 | 19..=24 => {
+                let ids = arity(1)?;
+                self.each_of(inst, ids, &mut |this, scalars, x| {
+                    let w = float_width(scalars[0])?;
+                    let x = this.settled(inst, smallvec![x[0]])[0];
+                    let d = Formula { decoder: this, w }.trigonometric(number, x);
+                    let d = this.emit(Op::Inherited(w), [d, NONE, NONE]);
+                    Ok(this.settled(inst, smallvec![d])[0])
+                })
+            }
+            // SmoothStep
+            49 => {
+                let ids = arity(3)?;
+                self.each_of(inst, ids, &mut |this, scalars, x| {
+                    let w = float_width(scalars[0])?;
+                    let x = this.settled(inst, x.iter().copied().collect());
+                    let d = Formula { decoder: this, w }.smooth_step([x[0], x[1], x[2]]);
+                    Ok(this.settled(inst, smallvec![d])[0])
+                })
+            }
+            // FaceForward, Reflect, Refract
+            70..=72 => {
+                let (id, ty) = self.result(inst)?;
+                let [a, b] = [arity(2)?[0], ids[1]];
+                let ((a, scalar), (b, _)) = (self.vector(a)?, self.vector(b)?);
+                let third = if number == 71 { Cells::new() } else { self.vector(arity(3)?[2])?.0 };
+                if a.len() != b.len() || number == 70 && third.len() != a.len() || number == 72 && third.len() != 1 {
+                    return Err(invalid("vectors with different numbers of components"));
+                }
+                let [a, b, third] = [a, b, third].map(|cells| self.settled(inst, cells));
+                let mut formula = Formula { decoder: self, w: float_width(scalar)? };
+                let out = match number {
+                    70 => formula.face_forward(&a, &b, &third),
+                    71 => formula.reflect(&a, &b),
+                    _ => formula.refract(&a, &b, third[0]),
+                };
+                let out = self.settled(inst, out);
+                self.define(id, ty, out)
+            }
+            // Determinant and MatrixInverse: "GLSL.std.450 extended instructions not listed above and not defined in terms of the above have undefined precision"
+            // (Vulkan, "Precision of Individual Operations"). IMix was never defined.
+            33 | 34 | 47 => self.open(inst, &ids),
             other => {
                 self.unsupported(format!("GLSL.std.450 instruction {other}"));
                 let (id, ty) = self.result(inst)?;
@@ -252,6 +294,146 @@ impl Decoder<'_> {
     }
 }
 
+/// What GLSL.std.450 defines by formulas: the table "Precision of GLSL.std.450 Instructions" of Vulkan has each of them.
+struct Formula<'d, 'm> {
+    decoder: &'d mut Decoder<'m>,
+    w: u8,
+}
+
+impl Formula<'_, '_> {
+    fn number(&mut self, value: f64) -> Reg {
+        self.decoder.constant_column(crate::exec::format::encode(self.w, value).unwrap_or(0))
+    }
+
+    fn one(&mut self, op: Float1, x: Reg) -> Reg {
+        self.decoder.emit(Op::Float1(op, self.w), [x, NONE, NONE])
+    }
+
+    fn two(&mut self, op: Float2, x: Reg, y: Reg) -> Reg {
+        self.decoder.emit(Op::Rearranged(op, self.w), [x, y, NONE])
+    }
+
+    fn inherited(&mut self, x: Reg) -> Reg {
+        self.decoder.emit(Op::Inherited(self.w), [x, NONE, NONE])
+    }
+
+    /// `x × x + c`, or `c - x × x`.
+    fn square_and(&mut self, x: Reg, minus: bool, c: f64) -> Reg {
+        let (square, c) = (self.two(Float2::Mul, x, x), self.number(c));
+        if minus { self.two(Float2::Sub, c, square) } else { self.two(Float2::Add, square, c) }
+    }
+
+    /// `exp(x) + exp(-x)` or `exp(x) - exp(-x)`, times a half.
+    fn hyperbolic(&mut self, op: Float2, x: Reg) -> Reg {
+        let negated = self.one(Float1::Negate, x);
+        let (up, down) = (self.one(Float1::Exp, x), self.one(Float1::Exp, negated));
+        let (both, half) = (self.two(op, up, down), self.number(0.5));
+        self.two(Float2::Mul, both, half)
+    }
+
+    fn trigonometric(mut self, number: u32, x: Reg) -> Reg {
+        match number {
+            // tan: sin() / cos()
+            15 => {
+                let (sine, cosine) = (self.one(Float1::Sin, x), self.one(Float1::Cos, x));
+                self.two(Float2::Div, sine, cosine)
+            }
+            // asin: atan2(x, sqrt(1.0 - x × x)), acos: atan2(sqrt(1.0 - x × x), x)
+            16 | 17 => {
+                let square = self.square_and(x, true, 1.0);
+                let root = self.one(Float1::Sqrt, square);
+                let operands = if number == 16 { [x, root, NONE] } else { [root, x, NONE] };
+                self.decoder.emit(Op::Float2(Float2::Atan2, self.w), operands)
+            }
+            19 => self.hyperbolic(Float2::Sub, x),
+            20 => self.hyperbolic(Float2::Add, x),
+            // tanh: sinh() / cosh()
+            21 => {
+                let (sine, cosine) = (self.hyperbolic(Float2::Sub, x), self.hyperbolic(Float2::Add, x));
+                let (sine, cosine) = (self.inherited(sine), self.inherited(cosine));
+                self.two(Float2::Div, sine, cosine)
+            }
+            // asinh: log(x + sqrt(x × x + 1.0)), acosh: log(x + sqrt(x × x - 1.0))
+            22 | 23 => {
+                let square = self.square_and(x, false, if number == 22 { 1.0 } else { -1.0 });
+                let root = self.one(Float1::Sqrt, square);
+                let sum = self.two(Float2::Add, x, root);
+                self.one(Float1::Log, sum)
+            }
+            // atanh: log((1.0 + x) / (1.0 - x)) × 0.5
+            _ => {
+                let (one, half) = (self.number(1.0), self.number(0.5));
+                let (above, below) = (self.two(Float2::Add, one, x), self.two(Float2::Sub, one, x));
+                let quotient = self.two(Float2::Div, above, below);
+                let logarithm = self.one(Float1::Log, quotient);
+                self.two(Float2::Mul, logarithm, half)
+            }
+        }
+    }
+
+    /// "t × t × (3.0 - 2.0 × t), where t = clamp((x - edge0) / (edge1 - edge0), 0.0, 1.0)"; "Result is undefined if edge0 ≥ edge1" (GLSL.std.450, SmoothStep).
+    fn smooth_step(mut self, [low, high, x]: [Reg; 3]) -> Reg {
+        let w = self.w;
+        let (zero, one) = (self.number(0.0), self.number(1.0));
+        let (above, range) = (self.two(Float2::Sub, x, low), self.two(Float2::Sub, high, low));
+        let quotient = self.two(Float2::Div, above, range);
+        let t = self.decoder.emit(Op::FClamp(w), [quotient, zero, one]);
+        let (two, three) = (self.number(2.0), self.number(3.0));
+        let twice = self.two(Float2::Mul, two, t);
+        let rest = self.two(Float2::Sub, three, twice);
+        let square = self.two(Float2::Mul, t, t);
+        let product = self.two(Float2::Mul, square, rest);
+        let result = self.inherited(product);
+        let ordered = self.decoder.emit(Op::FloatCompare(FloatCompare::Less, w, false), [low, high, NONE]);
+        let undefined = self.decoder.emit_row(Op::Open(Why::Operands), &[]);
+        self.decoder.emit(Op::Select, [ordered, result, undefined])
+    }
+
+    /// "dot(NRef, I) < 0.0 ? N : -N"
+    fn face_forward(&mut self, n: &[Reg], i: &[Reg], reference: &[Reg]) -> Cells {
+        let w = self.w;
+        let (dot, zero) = (self.decoder.float_dot(w, reference, i), self.number(0.0));
+        let faces = self.decoder.emit(Op::FloatCompare(FloatCompare::Less, w, false), [dot, zero, NONE]);
+        let choose = |&n: &Reg| {
+            let negated = self.one(Float1::Negate, n);
+            self.decoder.emit(Op::Select, [faces, n, negated])
+        };
+        n.iter().map(choose).collect()
+    }
+
+    /// "x - 2.0 × dot(y, x) × y"
+    fn reflect(&mut self, x: &[Reg], y: &[Reg]) -> Cells {
+        let (dot, two) = (self.decoder.float_dot(self.w, y, x), self.number(2.0));
+        let twice = self.two(Float2::Mul, two, dot);
+        let part = |(&x, &y): (&Reg, &Reg)| {
+            let product = self.two(Float2::Mul, twice, y);
+            let difference = self.two(Float2::Sub, x, product);
+            self.inherited(difference)
+        };
+        x.iter().zip(y).map(part).collect()
+    }
+
+    /// "k < 0.0 ? 0.0 : eta × I - (eta × dot(N, I) + sqrt(k)) × N, where k = 1 - eta × eta × (1.0 - dot(N, I) × dot(N, I))"
+    fn refract(&mut self, i: &[Reg], n: &[Reg], eta: Reg) -> Cells {
+        let w = self.w;
+        let dot = self.decoder.float_dot(w, n, i);
+        let (zero, one) = (self.number(0.0), self.number(1.0));
+        let (rest, square) = (self.square_and(dot, true, 1.0), self.two(Float2::Mul, eta, eta));
+        let product = self.two(Float2::Mul, square, rest);
+        let k = self.two(Float2::Sub, one, product);
+        let inside = self.decoder.emit(Op::FloatCompare(FloatCompare::Less, w, false), [k, zero, NONE]);
+        let (root, along) = (self.one(Float1::Sqrt, k), self.two(Float2::Mul, eta, dot));
+        let factor = self.two(Float2::Add, along, root);
+        let part = |(&i, &n): (&Reg, &Reg)| {
+            let (first, second) = (self.two(Float2::Mul, eta, i), self.two(Float2::Mul, factor, n));
+            let difference = self.two(Float2::Sub, first, second);
+            let result = self.inherited(difference);
+            self.decoder.emit(Op::Select, [inside, zero, result])
+        };
+        i.iter().zip(n).map(part).collect()
+    }
+}
+
 fn float1(number: u32) -> Option<Float1> {
     Some(match number {
         1 => Float1::Round,
@@ -264,6 +446,7 @@ fn float1(number: u32) -> Option<Float1> {
         10 => Float1::Fract,
         13 => Float1::Sin,
         14 => Float1::Cos,
+        18 => Float1::Atan,
         27 => Float1::Exp,
         28 => Float1::Log,
         29 => Float1::Exp2,
@@ -276,6 +459,7 @@ fn float1(number: u32) -> Option<Float1> {
 
 fn float2(number: u32) -> Option<Float2> {
     Some(match number {
+        25 => Float2::Atan2,
         26 => Float2::Pow,
         37 => Float2::Min,
         40 => Float2::Max,

@@ -104,6 +104,8 @@ impl<'a> Decoder<'a> {
                             .matrix_stride
                             .map(|stride| MatrixLayout { stride, row_major: decorations.row_major }),
                         read_only: decorations.read_only,
+                        coherent: decorations.coherent,
+                        volatile: decorations.volatile,
                         built_in: decorations.built_in,
                     });
                 }
@@ -310,6 +312,8 @@ impl<'a> Decoder<'a> {
             matrix: None,
             step: None,
             read_only: decorations.read_only,
+            coherent: decorations.coherent,
+            volatile: decorations.volatile,
             descriptors: None,
             uniform_descriptor: false,
             texel: false,

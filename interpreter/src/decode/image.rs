@@ -12,7 +12,7 @@ use crate::code::*;
 use crate::outcome::{Error, Why};
 use crate::types::{Image, Scalar, Type};
 
-/// Operands that change nothing: what they promise of memory is checked by barriers alone.
+/// Operands that change nothing of the value.
 const HARMLESS: ImageOperands = ImageOperands::MAKE_TEXEL_AVAILABLE
     .union(ImageOperands::MAKE_TEXEL_VISIBLE)
     .union(ImageOperands::NON_PRIVATE_TEXEL)
@@ -135,7 +135,13 @@ impl Decoder<'_> {
     }
 
     /// An access to all that is stored of a texel.
-    fn texel_access(&mut self, texel: Reg, pointer: &Pointer, image: Image) -> u32 {
+    fn texel_access(
+        &mut self,
+        texel: Reg,
+        pointer: &Pointer,
+        image: Image,
+        (operands, reach): (ImageOperands, Option<Reach>),
+    ) -> u32 {
         let stored = image.format.stored;
         self.code.granule = self.code.granule.min(stored.bytes());
         self.code.accesses.push(Access {
@@ -144,8 +150,10 @@ impl Decoder<'_> {
             leaves: (0..image.format.count).map(|at| (at * stored.bytes(), stored)).collect(),
             read_only: pointer.read_only || image.is_sampled,
             uniform_descriptor: pointer.uniform_descriptor,
-            volatile: false,
+            volatile: operands.contains(ImageOperands::VOLATILE_TEXEL) || pointer.volatile,
             semantics: Semantics::default(),
+            sharing: self.sharing(pointer, operands.contains(ImageOperands::NON_PRIVATE_TEXEL), reach),
+            aligned: None,
             texel: true,
         });
         self.code.accesses.len() as u32 - 1
@@ -162,6 +170,15 @@ impl Decoder<'_> {
         }
     }
 
+    /// The scope of `MakeTexelAvailable` or `MakeTexelVisible`, of which there is one at most, and which is the last of the operands here.
+    fn texel_scope(&mut self, operands: ImageOperands, ids: &[u32]) -> Result<Option<Reach>, Error> {
+        let made = ImageOperands::MAKE_TEXEL_AVAILABLE | ImageOperands::MAKE_TEXEL_VISIBLE;
+        match ids.last() {
+            Some(&id) if operands.intersects(made) => self.memory_scope(id).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     fn only(&mut self, inst: &dr::Instruction, operands: ImageOperands, supported: ImageOperands) {
         if !supported.contains(operands) {
             self.unsupported(format!("Op{:?} with {operands:?}", inst.class.opcode));
@@ -170,18 +187,26 @@ impl Decoder<'_> {
 
     /// `OpImageRead`.
     fn image_read(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
-        let (operands, _) = self.image_operands(inst, 2);
+        let (operands, ids) = self.image_operands(inst, 2);
         self.only(inst, operands, HARMLESS);
+        let reach = self.texel_scope(operands, &ids)?;
         let (pointer, image) = self.image(id_at(inst, 0)?)?;
         let texel = self.storage_texel(&pointer, image, id_at(inst, 1)?)?;
-        self.read_texel(inst, &pointer, image, texel)
+        self.read_texel(inst, &pointer, image, texel, (operands, reach))
     }
 
     /// The value of a texel. Components that the format does not have are 0, and 1 for the fourth (Vulkan, "Conversion to RGBA").
-    fn read_texel(&mut self, inst: &dr::Instruction, pointer: &Pointer, image: Image, texel: Reg) -> Result<(), Error> {
+    fn read_texel(
+        &mut self,
+        inst: &dr::Instruction,
+        pointer: &Pointer,
+        image: Image,
+        texel: Reg,
+        shared: (ImageOperands, Option<Reach>),
+    ) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let stored = self.temps(image.format.count as usize);
-        let access = self.texel_access(texel, pointer, image);
+        let access = self.texel_access(texel, pointer, image, shared);
         self.push(Op::Load(access), NONE, [texel, NONE, NONE], &stored, &[]);
         let components = self.decode_texel(image.format, &stored, image.sampled)?;
         let count = self.checked_cells(ty)?;
@@ -225,7 +250,7 @@ impl Decoder<'_> {
             }
         }
         let texel = self.texel(&pointer, image, &cells, scalar, level)?;
-        self.read_texel(inst, &pointer, image, texel)
+        self.read_texel(inst, &pointer, image, texel, (operands, None))
     }
 
     /// A result that depends on a sampler or on samples.
@@ -249,8 +274,9 @@ impl Decoder<'_> {
 
     /// `OpImageWrite`. Of a format that is not named it is only known that it has no more components than are written.
     fn image_write(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
-        let (operands, _) = self.image_operands(inst, 3);
+        let (operands, ids) = self.image_operands(inst, 3);
         self.only(inst, operands, HARMLESS);
+        let reach = self.texel_scope(operands, &ids)?;
         let (pointer, image) = self.image(id_at(inst, 0)?)?;
         let texel = self.storage_texel(&pointer, image, id_at(inst, 1)?)?;
         let (values, scalar) = self.vector(id_at(inst, 2)?)?;
@@ -264,7 +290,7 @@ impl Decoder<'_> {
             values.push(self.emit_row(Op::Open(Why::Implementation), &[]));
         }
         let parts = self.encode_texel(image.format, &values, scalar)?;
-        let access = self.texel_access(texel, &pointer, image);
+        let access = self.texel_access(texel, &pointer, image, (operands, reach));
         self.push(Op::Store(access), NONE, [texel, NONE, NONE], &[], &parts);
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::body::is_unscoped;
 use super::image::is_image;
 use super::{Cells, Decoder, Def, float_width, id_at, integer_width, invalid, literal_at};
 use crate::code::*;
-use crate::outcome::{Error, Why};
+use crate::outcome::Error;
 use crate::types::{Scalar, Type, TypeId};
 
 /// Emits one component of a result: scalar types and columns of the operands, to the column of the result.
@@ -161,9 +161,10 @@ impl Decoder<'_> {
                     Ok(this.emit(Op::FloatConvert(float_width(scalars[0])?, to), [x[0], NONE, NONE]))
                 })
             }
-            O::QuantizeToF16 => {
-                self.each(inst, 1, |this, _, x| Ok(this.emit(Op::Open(Why::Precision), [x[0], NONE, NONE])))
-            }
+            O::QuantizeToF16 => self.each(inst, 1, |this, scalars, x| match float_width(scalars[0])? {
+                32 => Ok(this.emit(Op::Quantize, [x[0], NONE, NONE])),
+                other => Err(invalid(format!("OpQuantizeToF16 of {other} bits"))),
+            }),
             O::ConvertSToF | O::ConvertUToF => {
                 let (_, _, to, _) = self.result_vector(inst)?;
                 let to = float_width(to)?;
@@ -282,6 +283,7 @@ impl Decoder<'_> {
                 let d = self.emit(Op::Int2(op, 64), [x, y, NONE]);
                 self.define(id, ty, smallvec![d])
             }
+            O::PtrDiff => self.pointer_difference(inst),
             other => {
                 self.unsupported(format!("Op{other:?}"));
                 match inst.result_id {

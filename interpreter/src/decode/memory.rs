@@ -1,14 +1,14 @@
 //! Pointers, accesses, atomics and barriers.
 
 use rspirv::dr::{self, Operand};
-use rspirv::spirv::{MemoryAccess, Op as Opcode};
+use rspirv::spirv::{MemoryAccess, Op as Opcode, StorageClass};
 use smallvec::smallvec;
 
 use super::{Decoder, Def, Pointer, id_at, integer_width, invalid};
 use crate::alu;
 use crate::code::*;
-use crate::outcome::Error;
-use crate::types::{Scalar, Type};
+use crate::outcome::{Error, Why};
+use crate::types::{Scalar, Type, TypeId};
 
 /// `WorkgroupMemory`, `UniformMemory` and `ImageMemory` of memory semantics (SPIR-V 1.6 §3.25), in the order of [`Orders`].
 const KINDS_OF_MEMORY: [u64; 3] = [0x100, 0x40, 0x800];
@@ -17,6 +17,10 @@ const KINDS_OF_MEMORY: [u64; 3] = [0x100, 0x40, 0x800];
 const ACQUIRES: u64 = 0x1A;
 const RELEASES: u64 = 0x1C;
 const ORDERS: u64 = ACQUIRES | RELEASES;
+
+/// `MakeAvailable` and `MakeVisible`.
+const MAKE_AVAILABLE: u64 = 0x2000;
+const MAKE_VISIBLE: u64 = 0x4000;
 
 /// The most scalars that all accesses of a module may have together.
 const MAX_LEAVES: usize = 1 << 21;
@@ -69,11 +73,7 @@ impl Decoder<'_> {
         let mut terms = Vec::new();
         let mut from = 1;
         if matches!(inst.class.opcode, Opcode::PtrAccessChain | Opcode::InBoundsPtrAccessChain) {
-            let stride = match self.pointer_stride(pointer.ty) {
-                Some(stride) => u64::from(stride),
-                None if pointer.space == Space::Cells => self.types.cells(pointer.pointee),
-                None => self.types.stride(pointer.pointee, None),
-            };
+            let stride = self.element_stride(&pointer);
             let (index, scalar) = self.scalar(id_at(inst, 1)?)?;
             terms.push(Term { index, width: integer_width(scalar)?, stride, limit: None });
             from = 2;
@@ -94,6 +94,46 @@ impl Decoder<'_> {
         }
         self.define_pointer(id, pointer);
         Ok(())
+    }
+
+    /// How far the elements of the array lie apart that a pointer points into.
+    fn element_stride(&self, pointer: &Pointer) -> u64 {
+        match self.pointer_stride(pointer.ty) {
+            Some(stride) => u64::from(stride),
+            None if pointer.space == Space::Cells => self.types.cells(pointer.pointee),
+            None => self.types.stride(pointer.pointee, None),
+        }
+    }
+
+    /// `OpPtrDiff`: "The result is undefined if Operand 1 and Operand 2 do not both point to (an element in) … the same array" (SPIR-V 1.6 §3.52.8, in short): here
+    /// where they are in different objects, or not a whole number of elements apart.
+    pub(super) fn pointer_difference(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+        let (id, ty) = self.result(inst)?;
+        let pointers = [self.pointer(id_at(inst, 0)?)?, self.pointer(id_at(inst, 1)?)?];
+        if pointers.iter().any(|pointer| pointer.space != Space::Bytes) {
+            self.unsupported("OpPtrDiff of pointers to other memory than buffers and workgroup memory");
+            return self.define_undefined(id, ty);
+        }
+        let Some(Scalar::Int(width, _)) = self.types.scalar(ty) else {
+            return Err(invalid("OpPtrDiff with a result that is no integer"));
+        };
+        let stride = self.element_stride(&pointers[0]).max(1);
+        let [x, y] = pointers.map(|pointer| self.materialise(&pointer));
+        let (shift, stride) = (self.constant_column(u64::from(OFFSET_BITS)), self.constant_column(stride));
+        let [of_x, of_y] = [x, y].map(|p| self.emit(Op::Int2(Int2::ShiftRightLogical, 64), [p, shift, NONE]));
+        let same_object = self.emit(Op::Int2(Int2::Equal, 64), [of_x, of_y, NONE]);
+        let bytes = self.emit(Op::Int2(Int2::Sub, 64), [x, y, NONE]);
+        let elements = self.emit(Op::Int2(Int2::SDiv, 64), [bytes, stride, NONE]);
+        let back = self.emit(Op::Int2(Int2::Mul, 64), [elements, stride, NONE]);
+        let whole = self.emit(Op::Int2(Int2::Equal, 64), [back, bytes, NONE]);
+        let defined = self.emit(Op::Int2(Int2::And, 1), [same_object, whole, NONE]);
+        let result = match width {
+            64 => elements,
+            width => self.emit(Op::Resize(64, width, true), [elements, NONE, NONE]),
+        };
+        let undefined = self.emit_row(Op::Open(Why::Operands), &[]);
+        let d = self.emit(Op::Select, [defined, result, undefined]);
+        self.define(id, ty, smallvec![d])
     }
 
     /// A pointer, or an image or sampler, which may be marked as one that differs between invocations.
@@ -125,6 +165,8 @@ impl Decoder<'_> {
                 };
                 pointer.offset += offset;
                 pointer.read_only |= member.read_only;
+                pointer.coherent |= member.coherent;
+                pointer.volatile |= member.volatile;
                 pointer.matrix = member.matrix;
                 pointer.pointee = member.ty;
                 return Ok(());
@@ -177,8 +219,11 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Describes an access through a pointer.
-    fn access(&mut self, pointer: &Pointer, volatile: bool) -> Result<u32, Error> {
+    /// Describes an access through a pointer. What the instruction says of the access counts in modules of the Vulkan memory model; in others what the
+    /// variable or the member is decorated with: "While GLSL (and legacy SPIR-V) applies the "coherent" decoration to variables …, this model treats each memory
+    /// access instruction as having optional implicit availability/visibility operations. GLSL to SPIR-V compilers should map all (non-atomic) operations on
+    /// a coherent variable to Make{Pointer,Texel}{Available}{Visible} flags" (Vulkan memory model, "Descriptions (Informative)").
+    fn access(&mut self, pointer: &Pointer, operands: MemoryOperands, way: Way) -> Result<u32, Error> {
         if pointer.pointee == u32::MAX {
             return Err(invalid("a pointer to an incomplete type"));
         }
@@ -210,17 +255,94 @@ impl Decoder<'_> {
         if self.leaves > MAX_LEAVES {
             return Err(Error::Memory("too many scalars are accessed".into()));
         }
+        let sharing = match way {
+            Way::Atomic => Sharing::WITH_EVERYBODY,
+            Way::Load => self.sharing(pointer, operands.non_private, operands.visible),
+            Way::Store => self.sharing(pointer, operands.non_private, operands.available),
+        };
+        let aligned = (pointer.space == Space::Physical && way != Way::Atomic).then(|| {
+            let largest = narrow.iter().map(|(_, scalar)| u64::from(scalar.bytes())).max().unwrap_or(1);
+            (pointer.offset, largest.max(u64::from(operands.aligned)))
+        });
         self.code.accesses.push(Access {
             base: pointer.base,
             space: pointer.space,
             leaves: narrow,
             read_only: pointer.read_only,
             uniform_descriptor: pointer.uniform_descriptor,
-            volatile,
+            volatile: operands.volatile || pointer.volatile && way != Way::Atomic,
             semantics: Semantics::default(),
+            sharing,
+            aligned,
             texel: pointer.texel,
         });
         Ok(self.code.accesses.len() as u32 - 1)
+    }
+
+    /// What an access through a pointer shares, whose instruction says whether it is private and how far it reaches.
+    pub(super) fn sharing(&self, pointer: &Pointer, non_private: bool, reach: Option<Reach>) -> Sharing {
+        if self.vulkan_memory {
+            return Sharing { non_private, reach: reach.unwrap_or_default() };
+        }
+        // Shared variables have no qualifier for it: barriers alone order them.
+        let is_workgroup = matches!(
+            self.types.get(pointer.ty),
+            Type::Pointer(class, _) if *class == StorageClass::Workgroup as u32
+        );
+        if pointer.coherent || is_workgroup || self.is_coherent(pointer.pointee) {
+            Sharing::WITH_EVERYBODY
+        } else {
+            Sharing::default()
+        }
+    }
+
+    /// True for a structure all of whose members are coherent.
+    fn is_coherent(&self, ty: TypeId) -> bool {
+        match self.types.get(ty) {
+            Type::Struct(members) => !members.is_empty() && members.iter().all(|member| member.coherent),
+            _ => false,
+        }
+    }
+
+    /// A memory scope (SPIR-V 1.6 §3.31).
+    pub(super) fn memory_scope(&mut self, id: u32) -> Result<Reach, Error> {
+        Ok(match self.literal_constant(id)? {
+            0 | 1 | 5 => Reach::Everybody,
+            2 => Reach::Workgroup,
+            3 => Reach::Subgroup,
+            4 => Reach::Nobody,
+            other => {
+                self.unsupported(format!("memory scope {other}"));
+                Reach::Nobody
+            }
+        })
+    }
+
+    /// Memory operands from a position on (SPIR-V 1.6 §3.26), and where they end.
+    fn memory_operands(&mut self, inst: &dr::Instruction, at: usize) -> Result<(MemoryOperands, usize), Error> {
+        let Some(Operand::MemoryAccess(mask)) = inst.operands.get(at) else {
+            return Ok((MemoryOperands::default(), at));
+        };
+        let (mask, mut at) = (*mask, at + 1);
+        let mut operands = MemoryOperands {
+            volatile: mask.contains(MemoryAccess::VOLATILE),
+            non_private: mask.contains(MemoryAccess::NON_PRIVATE_POINTER),
+            ..MemoryOperands::default()
+        };
+        // In the order of the bits.
+        if mask.contains(MemoryAccess::ALIGNED) {
+            operands.aligned = super::literal_at(inst, at)?;
+            at += 1;
+        }
+        if mask.contains(MemoryAccess::MAKE_POINTER_AVAILABLE) {
+            operands.available = Some(self.memory_scope(id_at(inst, at)?)?);
+            at += 1;
+        }
+        if mask.contains(MemoryAccess::MAKE_POINTER_VISIBLE) {
+            operands.visible = Some(self.memory_scope(id_at(inst, at)?)?);
+            at += 1;
+        }
+        Ok((operands, at))
     }
 
     /// The column that a base needs, as an operand.
@@ -243,7 +365,8 @@ impl Decoder<'_> {
             self.defs.insert(id, Def::Value(ty, Default::default()));
             return Ok(());
         }
-        let access = self.access(&pointer, is_volatile(inst, 1))?;
+        let (operands, _) = self.memory_operands(inst, 1)?;
+        let access = self.access(&pointer, operands, Way::Load)?;
         let count = self.checked_cells(ty)?;
         let outs = self.temps(count);
         if self.code.accesses[access as usize].leaves.len() != count {
@@ -256,11 +379,17 @@ impl Decoder<'_> {
     pub(super) fn store(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
         let pointer = self.pointer(id_at(inst, 0)?)?;
         let values = self.cells(id_at(inst, 1)?)?;
-        self.store_cells(&pointer, is_volatile(inst, 2), &values)
+        let (operands, _) = self.memory_operands(inst, 2)?;
+        self.store_cells(&pointer, operands, &values)
     }
 
-    pub(super) fn store_cells(&mut self, pointer: &Pointer, volatile: bool, values: &[Reg]) -> Result<(), Error> {
-        let access = self.access(pointer, volatile)?;
+    pub(super) fn store_cells(
+        &mut self,
+        pointer: &Pointer,
+        operands: MemoryOperands,
+        values: &[Reg],
+    ) -> Result<(), Error> {
+        let access = self.access(pointer, operands, Way::Store)?;
         if self.code.accesses[access as usize].leaves.len() != values.len() {
             return Err(invalid("a store of another type"));
         }
@@ -268,9 +397,14 @@ impl Decoder<'_> {
         Ok(())
     }
 
+    /// `OpCopyMemory`: "If no masks or only one mask is present, it applies to both Source and Target. If two masks are present, the first applies to Target …,
+    /// and the second applies to Source" (SPIR-V 1.6 §3.52.8).
     pub(super) fn copy_memory(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
         let (to, from) = (self.pointer(id_at(inst, 0)?)?, self.pointer(id_at(inst, 1)?)?);
-        let (store, load) = (self.access(&to, false)?, self.access(&from, false)?);
+        let (of_target, end) = self.memory_operands(inst, 2)?;
+        let of_source = if inst.operands.len() > end { self.memory_operands(inst, end)?.0 } else { of_target };
+        let load = self.access(&from, of_source, Way::Load)?;
+        let store = self.access(&to, of_target, Way::Store)?;
         let count = self.code.accesses[load as usize].leaves.len();
         if self.code.accesses[store as usize].leaves.len() != count {
             return Err(invalid("OpCopyMemory between types"));
@@ -313,13 +447,15 @@ impl Decoder<'_> {
         let op = atomic_of(opcode).ok_or_else(|| invalid("no atomic"))?;
         let pointer = self.pointer(id_at(inst, 0)?)?;
         let scalar = self.types.scalar(pointer.pointee).ok_or_else(|| invalid("an atomic on no scalar"))?;
+        let scope = self.memory_scope(id_at(inst, 1)?)?;
         let semantics = self.literal_constant(id_at(inst, 2)?)?;
         // Of a comparison that fails, too.
         let unequal = if op == AtomicOp::CompareExchange { self.literal_constant(id_at(inst, 3)?)? } else { 0 };
-        self.code.fences |= (semantics | unequal) & ORDERS != 0;
+        self.code.fences |= (semantics | unequal) & ORDERS != 0 && scope != Reach::Nobody;
         self.code.atomics = true;
-        let access = self.access(&pointer, false)?;
-        self.code.accesses[access as usize].semantics = semantics_of(semantics).and(semantics_of(unequal));
+        let access = self.access(&pointer, MemoryOperands::default(), Way::Atomic)?;
+        self.code.accesses[access as usize].semantics =
+            semantics_of(semantics, scope).and(semantics_of(unequal, scope));
         let value_at = match op {
             AtomicOp::CompareExchange => 4,
             _ => 3,
@@ -348,17 +484,28 @@ impl Decoder<'_> {
         Ok(())
     }
 
+    /// Notes what a barrier that orders does not make available or visible.
+    fn note_barrier(&mut self, semantics: u64) {
+        for (kind, _) in KINDS_OF_MEMORY.into_iter().enumerate().filter(|(_, bit)| semantics & bit != 0) {
+            self.not_made.0[kind] |= semantics & RELEASES != 0 && semantics & MAKE_AVAILABLE == 0;
+            self.not_made.1[kind] |= semantics & ACQUIRES != 0 && semantics & MAKE_VISIBLE == 0;
+        }
+    }
+
     /// `OpControlBarrier`, `OpMemoryBarrier` (SPIR-V 1.6 §3.52.20).
     pub(super) fn barrier(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
         if inst.class.opcode == Opcode::MemoryBarrier {
+            let scope = self.memory_scope(id_at(inst, 0)?)?;
             let semantics = self.literal_constant(id_at(inst, 1)?)?;
-            self.code.fences |= semantics & ORDERS != 0;
-            self.push(Op::MemoryBarrier(semantics_of(semantics)), NONE, [NONE; 3], &[], &[]);
+            self.code.fences |= semantics & ORDERS != 0 && scope != Reach::Nobody;
+            self.note_barrier(semantics);
+            self.push(Op::MemoryBarrier(semantics_of(semantics, scope)), NONE, [NONE; 3], &[], &[]);
             return Ok(());
         }
         let execution = self.literal_constant(id_at(inst, 0)?)?;
-        let memory = self.literal_constant(id_at(inst, 1)?)?;
+        let memory = self.memory_scope(id_at(inst, 1)?)?;
         let semantics = self.literal_constant(id_at(inst, 2)?)?;
+        self.note_barrier(semantics);
         let workgroup = match execution {
             2 => true,
             3 => false,
@@ -369,13 +516,15 @@ impl Decoder<'_> {
         };
         // Acquire and release both, of a scope that holds everybody who waits.
         let both = semantics & 0x18 != 0 || semantics & 0x6 == 0x6;
-        let wide = match memory {
-            0 | 1 | 2 | 5 => true,
-            3 => !workgroup,
-            _ => false,
-        };
-        let orders = KINDS_OF_MEMORY.map(|bit| semantics & bit != 0 && both && wide);
-        self.code.barriers.push(Barrier { workgroup, orders, semantics: semantics_of(semantics) });
+        let of_scope = |scope| KINDS_OF_MEMORY.map(|bit| semantics & bit != 0 && both && memory >= scope);
+        let within_subgroups = of_scope(Reach::Subgroup);
+        let orders = if workgroup { of_scope(Reach::Workgroup) } else { within_subgroups };
+        self.code.barriers.push(Barrier {
+            workgroup,
+            orders,
+            within_subgroups,
+            semantics: semantics_of(semantics, memory),
+        });
         let op = Op::ControlBarrier(self.code.barriers.len() as u32 - 1);
         let number = self.code.group_count;
         self.code.group_count += 1;
@@ -387,16 +536,32 @@ impl Decoder<'_> {
     }
 }
 
-fn semantics_of(bits: u64) -> Semantics {
-    let kinds = |order: u64| KINDS_OF_MEMORY.map(|bit| bits & bit != 0 && bits & order != 0);
-    Semantics { acquires: kinds(ACQUIRES), releases: kinds(RELEASES) }
+/// Memory semantics with a scope. With that of the invocation they synchronise with nobody: "A and B are in the instance of each other's memory scopes" (Vulkan
+/// memory model, "Synchronizes-With"). With that of the subgroup they may be a link of a chain to others, which is not followed.
+fn semantics_of(bits: u64, scope: Reach) -> Semantics {
+    let kinds = |order: u64| KINDS_OF_MEMORY.map(|bit| bits & bit != 0 && bits & order != 0 && scope != Reach::Nobody);
+    Semantics { acquires: kinds(ACQUIRES), releases: kinds(RELEASES), scope }
 }
 
-fn is_volatile(inst: &dr::Instruction, at: usize) -> bool {
-    match inst.operands.get(at) {
-        Some(Operand::MemoryAccess(access)) => access.contains(MemoryAccess::VOLATILE),
-        _ => false,
-    }
+/// What an instruction does with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Load,
+    Store,
+    Atomic,
+}
+
+/// What an instruction says of its access (SPIR-V 1.6 §3.26).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MemoryOperands {
+    volatile: bool,
+    /// The literal of `Aligned`, or 0.
+    aligned: u32,
+    non_private: bool,
+    /// The scope of `MakePointerAvailable`.
+    available: Option<Reach>,
+    /// The scope of `MakePointerVisible`.
+    visible: Option<Reach>,
 }
 
 pub(super) fn atomic_of(opcode: Opcode) -> Option<AtomicOp> {

@@ -59,6 +59,10 @@ pub(crate) struct Pointer {
     /// Distance of the components, for a vector in a row-major matrix.
     pub step: Option<u64>,
     pub read_only: bool,
+    /// Decorated `Coherent` or `Volatile`.
+    pub coherent: bool,
+    /// Decorated `Volatile`.
+    pub volatile: bool,
     /// The next index chooses one of so many descriptors.
     pub descriptors: Option<u64>,
     /// An index that is no constant has chosen the descriptor, and nothing says that it may differ between invocations (`NonUniform`).
@@ -87,6 +91,8 @@ struct Decorations {
     built_in: Option<u32>,
     array_stride: Option<u32>,
     read_only: bool,
+    coherent: bool,
+    volatile: bool,
     non_uniform: bool,
     relaxed: bool,
     no_contraction: bool,
@@ -100,6 +106,8 @@ struct MemberDecorations {
     matrix_stride: Option<u32>,
     row_major: bool,
     read_only: bool,
+    coherent: bool,
+    volatile: bool,
     built_in: Option<u32>,
 }
 
@@ -112,12 +120,11 @@ pub(crate) struct Names {
     pub functions: Vec<u32>,
 }
 
-/// Float execution modes of one width.
+/// Float execution modes of one width. Those of rounding are not used: either neighbour of what is not exact may come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FloatModes {
     pub preserve: bool,
     pub denorm_preserve: bool,
-    pub round_to_even: bool,
 }
 
 pub(crate) struct Decoded {
@@ -155,6 +162,10 @@ pub(crate) struct Decoder<'a> {
     pub permanent: u32,
     labels: FxHashMap<u32, u32>,
     workgroup_size_constant: Option<u32>,
+    /// The memory model is `Vulkan`: every access says by its operands what it shares.
+    vulkan_memory: bool,
+    /// Kinds of memory that some barrier releases without `MakeAvailable`, or acquires without `MakeVisible`.
+    not_made: (Orders, Orders),
     // While a function is decoded:
     function: u32,
     place: u32,
@@ -227,6 +238,8 @@ pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decod
         }
     }
     decoder.finish()?;
+    let made = |not_made: Orders| not_made.map(|not_made| decoder.vulkan_memory && !not_made);
+    (decoder.code.made_available, decoder.code.made_visible) = (made(decoder.not_made.0), made(decoder.not_made.1));
     let float_modes = decoder.float_modes(entry_id);
     Ok(Decoded { code: decoder.code, interface, names: decoder.names, float_modes })
 }
@@ -262,6 +275,8 @@ impl<'a> Decoder<'a> {
             permanent: 0,
             labels: FxHashMap::default(),
             workgroup_size_constant: None,
+            vulkan_memory: false,
+            not_made: Default::default(),
             function: 0,
             place: 0,
             line: None,

@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use super::format::{format, scaled, ulp};
+use super::format::{format, neighbours, scaled, ulp};
 use crate::outcome::Why;
 
 /// What an operand can be.
@@ -101,6 +101,28 @@ pub(super) fn sine(w: u8, (low, high): (f64, f64), shift: f64) -> Answer {
     }
     let error = 2f64.powi(if w == 16 { -7 } else { -11 });
     Answer::Between(least - error - 1e-15, most + error + 1e-15)
+}
+
+/// The precision of `atan` and `atan2`: "4096 ULP", of half precision "5 ULP" (Vulkan, "Precision of GLSL.std.450 Instructions").
+pub(super) fn arctangent_ulps(w: u8) -> f64 {
+    if w == 16 { 5.0 } else { 4096.0 }
+}
+
+/// `OpQuantizeToF16`: a number of 16 bits, whichever of the two around it: "These execution modes" of rounding "do not affect OpQuantizeToF16" (Vulkan, "Correctly
+/// Rounded"). What is too small for a normalised number of 16 bits may become a zero; what is too large an infinity, which is not promised (SPIR-V 1.6 §3.52.11).
+pub(super) fn quantized(x: Number) -> Answer {
+    let Number::Range(low, high) = x else {
+        return Answer::Open(if x == Number::Unknown { Why::Precision } else { Why::Implementation });
+    };
+    let (_, least, most) = format(16);
+    if low.abs().max(high.abs()) >= 2f64.powi(most) * 2.0 {
+        return Answer::Open(Why::Implementation);
+    }
+    let (low, high) = (neighbours(16, low).0, neighbours(16, high).1);
+    let may_flush = |x: f64| x != 0.0 && x.abs() < 2f64.powi(least);
+    let low = if may_flush(low) { low.min(0.0) } else { low };
+    let high = if may_flush(high) { high.max(0.0) } else { high };
+    Answer::Between(low, high)
 }
 
 /// The next number of 64 bits.

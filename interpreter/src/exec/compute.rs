@@ -107,6 +107,7 @@ impl Machine<'_> {
             | Op::IsNan(_)
             | Op::IsInf(_)
             | Op::FloatConvert(..)
+            | Op::Quantize
             | Op::IntToFloat(..)
             | Op::FloatToInt(..) => self.float(inst)?,
             Op::Settled => self.mov(inst.d, inst.a),

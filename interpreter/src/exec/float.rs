@@ -16,8 +16,8 @@ use std::f64::consts::{LN_2, PI};
 
 use super::Machine;
 use super::accuracy::{
-    Answer, Number, above, below, between, between_all, division_roundings, exponential, inherited, ldexp, logarithm,
-    sine, widen, within_ulps,
+    Answer, Number, above, arctangent_ulps, below, between, between_all, division_roundings, exponential, inherited,
+    ldexp, logarithm, quantized, sine, widen, within_ulps,
 };
 use super::expansion::{Expansion, bytes_of_column};
 use super::format::{add, decode, encode, exponent_of, format, mul, nearest, neighbours, power, scaled, ulp};
@@ -360,6 +360,10 @@ impl Machine<'_> {
                 };
                 self.answer(to, answer, place)
             }
+            Op::Quantize => {
+                let answer = quantized(self.number(32, values[0].0, values[0].1));
+                self.answer(32, answer, place)
+            }
             Op::IntToFloat(from, is_signed, to) => {
                 let (bits, taint) = values[0];
                 if taint != 0 {
@@ -478,6 +482,7 @@ impl Machine<'_> {
                 Answer::Between(low, high)
             }
             Float1::Sin if w <= 32 && low >= -PI && high <= PI => sine(w, (low, high), 0.0),
+            Float1::Atan => within_ulps(w, (low.atan(), high.atan()), arctangent_ulps(w)),
             Float1::Cos if w <= 32 && low >= -PI && high <= PI => sine(w, (low, high), PI / 2.0),
             _ => Answer::Open(Why::Precision),
         }
@@ -531,7 +536,15 @@ impl Machine<'_> {
                 Some(false) => encode(w, 1.0).map_or(Answer::Open(Why::Precision), Answer::Bits),
                 None => Answer::Open(Why::Precision),
             },
-            Float2::Rem | Float2::Mod | Float2::Pow => Answer::Open(Why::Precision),
+            // Away from where it jumps, which is at y = 0 for negative x, its extremes lie at corners.
+            Float2::Atan2 if a > 0.0 || b < 0.0 || c > 0.0 => {
+                let ends = [a.atan2(c), a.atan2(d), b.atan2(c), b.atan2(d)];
+                let span = ends.iter().fold((f64::MAX, f64::MIN), |(low, high), &at| (low.min(at), high.max(at)));
+                within_ulps(w, span, arctangent_ulps(w))
+            }
+            // "Result is undefined if x and y are both 0" (GLSL.std.450, Atan2).
+            Float2::Atan2 if [a, b, c, d] == [0.0; 4] => Answer::Open(Why::Operands),
+            Float2::Rem | Float2::Mod | Float2::Pow | Float2::Atan2 => Answer::Open(Why::Precision),
         }
     }
 

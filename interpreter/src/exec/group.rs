@@ -628,7 +628,7 @@ impl Machine<'_> {
     // ---- barriers ----
 
     pub(super) fn control_barrier(&mut self, inst: &Inst, barrier: u32) -> Result<(), Stop> {
-        let Barrier { workgroup, orders, semantics } = self.code.barriers[barrier as usize];
+        let Barrier { workgroup, orders, within_subgroups, semantics } = self.code.barriers[barrier as usize];
         let number = inst.d & !GROUP_TAG;
         let layout = self.layout;
         if self.is(Planted::FenceReleasesAll) {
@@ -679,7 +679,8 @@ impl Machine<'_> {
             self.taint_lost(Orders::default(), inst.place)?;
         }
         self.memory.hand_over(semantics, &self.active);
-        self.memory.workgroup_barrier(orders, &self.active, taint);
+        let orders = if self.is(Planted::ScopesIgnored) { within_subgroups } else { orders };
+        self.memory.workgroup_barrier(orders, within_subgroups, &self.active, taint, layout);
         self.memory.take_over(semantics, &self.active);
         Ok(())
     }

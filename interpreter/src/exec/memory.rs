@@ -40,7 +40,22 @@ struct Shadow {
     acted: u32,
     /// What the atomics since then were: 0 none, 1 loads, else an operator; [`MIXED`].
     kind: u8,
+    /// How far the last write reaches.
+    reach: Reach,
+    /// The scope of the atomics since then.
+    scope: Reach,
+    /// [`PRIVATE_READ`] and the others.
+    flags: u8,
 }
+
+/// Some read since the last write was private.
+const PRIVATE_READ: u8 = 1;
+/// Whose atomics since the last write had which scope is not known.
+const UNKNOWN_SCOPES: u8 = 2;
+/// Some of the atomics since the last write wrote.
+const ATOMIC_WROTE: u8 = 4;
+/// Others executed atomics since the last write than those that are known by name.
+const OTHERS_ACTED: u8 = 8;
 
 /// What a barrier has ordered, for one kind of memory.
 #[derive(Clone, Debug, Default)]
@@ -136,14 +151,23 @@ pub(crate) struct Memory {
     pub place: u32,
     /// [`PipelineOptions::equal_stores`](crate::PipelineOptions), and by object and granule: who else has stored what is there, and when.
     equal: Option<FxHashMap<(u32, usize), Vec<(u32, u32)>>>,
-    /// By invocation and kind of memory: the time of the last fence since the last control barrier, or 0.
-    fenced: Vec<[u32; 3]>,
+    /// By invocation and kind of memory: the time of the last fence since the last control barrier, or 0; of any scope that holds the subgroup, and of
+    /// those that hold the workgroup.
+    fenced: Vec<[[u32; 3]; 2]>,
+    /// [`Code::made_available`](crate::code::Code), `made_visible`.
+    made: [Orders; 2],
+    /// New locations (object, granule) of which others wrote what an invocation had read before, where one of the two was private: what it read is open.
+    pub hidden: FxHashSet<(u32, u32)>,
     /// New contended locations: what the run assumed of an atomic's order was wrong.
     pub contended: FxHashSet<(u32, u32)>,
     /// Atomics and volatile stores at an open address: workgroup, object, and how many control barriers had ordered that kind of memory.
     pub unordered_anywhere: FxHashSet<(u32, u32, u32)>,
     /// [`Planted::AtomicsOfOthersForgotten`](crate::faults::Planted).
     pub only_last_atomic: bool,
+    /// [`Planted::PrivateIsShared`](crate::faults::Planted).
+    pub private_is_shared: bool,
+    /// [`Planted::ScopesIgnored`](crate::faults::Planted).
+    pub scopes_ignored: bool,
 }
 
 impl Memory {
@@ -154,6 +178,7 @@ impl Memory {
             granule: u64::from(code.granule.max(1)),
             n,
             sync: Sync::of(code),
+            made: [code.made_available, code.made_visible],
             equal: code.equal_stores.then(FxHashMap::default),
             ..Memory::default()
         };
@@ -234,7 +259,7 @@ impl Memory {
         if let Some(sync) = &mut self.sync {
             sync.begin_workgroup(self.n, &mut self.budget)?;
         }
-        self.fenced = vec![[0; 3]; self.n as usize];
+        self.fenced = vec![[[0; 3]; 2]; self.n as usize];
         let never = reasons.taint(Why::Uninitialised, NOWHERE);
         for bytes in &mut self.objects {
             let Some(object) = bytes.object.map(|object| &code.objects[object as usize]) else { continue };

@@ -137,6 +137,8 @@ impl<'a> Machine<'a> {
             dispatching: false,
         };
         machine.memory.only_last_atomic = shared.fault == Some(Planted::AtomicsOfOthersForgotten);
+        machine.memory.private_is_shared = shared.fault == Some(Planted::PrivateIsShared);
+        machine.memory.scopes_ignored = shared.fault == Some(Planted::ScopesIgnored);
         machine.start(shared);
         machine
     }

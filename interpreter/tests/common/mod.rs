@@ -9,6 +9,7 @@ use tangle_interpreter::trace::{Instance, Observer};
 use tangle_interpreter::{
     Buffer, Dispatch, End, Error, LaneMap, LanePosition, Limits, Module, Outcome, Pipeline, PipelineOptions, Tier,
 };
+use tangle_oracle::judge::Observation;
 use tangle_oracle::map;
 use tangle_oracle::predict::{ExpectedLog, predict};
 use tangle_oracle::reference::observe;
@@ -308,6 +309,19 @@ pub fn compare(case: &Case, words: &[u32], expected: &Expectation, fault: Option
         }
     }
     Ok(counts)
+}
+
+/// True if a device left something else than the interpreter determines: in its lane map, or in its logs.
+pub fn contradicts(case: &Case, outcome: &Outcome, seen: &Observation) -> bool {
+    let differs = |buffer: usize, at: usize, word: u32| {
+        outcome.buffers[buffer].word(4 * at).is_some_and(|determined| determined != word)
+    };
+    let stride = log_stride(case) as usize;
+    let in_map = seen.map.iter().enumerate().any(|(at, &word)| differs(2, at, word));
+    let in_log = |(invocation, words): (usize, &Vec<u32>)| {
+        (0..stride).any(|at| differs(3, invocation * stride + at, words.get(at).copied().unwrap_or(0)))
+    };
+    in_map || seen.logs.iter().enumerate().any(in_log)
 }
 
 /// A word of a log, for people.

@@ -11,7 +11,7 @@ use super::source::{FILES, Source, row};
 use super::{amber, environment, vkrunner};
 use crate::difference::difference;
 use crate::subject::{Analysis, Basis, Elsewhere, Subject};
-use crate::text::capital;
+use crate::text::{capital, fenced};
 use crate::wrong_step::{LEGEND, LaneResult, LaneRow, WrongStep, lane_list, short_program};
 use tangle_identity::rule::Rule;
 
@@ -401,15 +401,6 @@ fn program(text: &mut String, glsl: &str) {
     }
 }
 
-/// A block of code. The fence is longer than any in the code.
-fn fenced(code: &str, language: &str) -> String {
-    let mut fence = "```".to_owned();
-    while code.contains(&fence) {
-        fence.push('`');
-    }
-    format!("{fence}{language}\n{code}\n{fence}")
-}
-
 /// What each format cannot carry of a case: the file, and one line for each thing.
 fn limits(source: &Source<'_>, needs: &Needs) -> [(&'static str, Vec<String>); 2] {
     let of = |lacks: Option<&str>, limits: &dyn Fn() -> Vec<String>| {
@@ -424,11 +415,6 @@ fn limits(source: &Source<'_>, needs: &Needs) -> [(&'static str, Vec<String>); 2
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_fence_is_longer_than_those_inside() {
-        assert_eq!(fenced("a\n```\nb", "c"), "````c\na\n```\nb\n````");
-    }
 
     #[test]
     fn words_are_quoted_for_the_shell() {

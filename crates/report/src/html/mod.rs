@@ -8,7 +8,7 @@
 //!   Coverage (operations, contexts, types) ──────► coverage ───────┤
 //!   Matrix (bugs against devices) ───────────────► matrix ─────────┤
 //!   Record (a page of the bug book) ─────────────► bugs ───────────┤
-//!   ModulePage (somebody else's shader) ─────────► module ─────────┘
+//!   ModuleReport (somebody else's shader) ───────► module ─────────┘
 //! ```
 //!
 //! Everything that is not a literal of this module goes through [`Html::text`] or an attribute, which escape it.

@@ -1,36 +1,20 @@
 //! A page about somebody else's shader that a device fails on.
 
 use super::{Html, page};
-
-/// What the page says.
-#[derive(Clone, Debug, Default)]
-pub struct ModulePage {
-    /// Its heading.
-    pub title: String,
-    /// What is wrong, in a line.
-    pub what: String,
-    /// Names and values.
-    pub facts: Vec<(String, String)>,
-    /// Words that differ: where, what has to be there, what is.
-    pub rows: Vec<[String; 3]>,
-    /// The command that shows it.
-    pub command: String,
-    /// The module.
-    pub assembly: String,
-}
+use crate::module::{ModuleReport, WHAT_MUST_BE};
 
 /// The page.
-pub fn module_page(about: &ModulePage) -> String {
+pub fn module_page(about: &ModuleReport) -> String {
     let mut html = Html::default();
     html.raw("<header>\n")
         .element("h1", &[], &about.title)
         .raw("\n")
-        .element("p", &[], &about.what)
+        .element("p", &[], &about.verdict())
         .raw("\n</header>\n");
-    html.facts(about.facts.iter().cloned());
+    html.facts(about.all_facts());
     if !about.rows.is_empty() {
         html.section("Words that differ");
-        html.raw("<p>What must be there is what the rules of SPIR-V and Vulkan determine with the lanes that the device showed.</p>\n");
+        html.element("p", &[], &WHAT_MUST_BE).raw("\n");
         html.raw("<div class=\"scroll\"><table>\n<tr><th>where</th><th>expected</th><th>actual</th></tr>\n");
         for [place, expected, found] in &about.rows {
             html.raw("<tr>").element("td", &[], place);
@@ -43,7 +27,8 @@ pub fn module_page(about: &ModulePage) -> String {
         html.raw("</table></div>\n</section>\n");
     }
     html.section("See it again").raw("<p>In the finding's folder:</p>\n");
-    html.element("pre", &[], &about.command).raw("\n</section>\n");
+    html.element("pre", &[], &about.command).raw("\n");
+    html.element("p", &[], &about.without_tangle).raw("\n</section>\n");
     html.section("The module").element("pre", &[], &about.assembly).raw("\n</section>\n");
     page(&about.title, html)
 }
@@ -51,14 +36,19 @@ pub fn module_page(about: &ModulePage) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::module::example;
 
     #[test]
     fn a_page_has_what_differs() {
-        let row = ["set 0, binding 1, byte 4", "0x1", "<0x2>"].map(str::to_owned);
-        let about =
-            ModulePage { title: "a & b".into(), rows: vec![row], assembly: "OpNop".into(), ..ModulePage::default() };
-        let page = module_page(&about);
-        for part in ["a &amp; b", "<code>0x1</code>", "<code>&lt;0x2&gt;</code>", "<pre>OpNop</pre>"] {
+        let page = module_page(&example());
+        for part in [
+            "a &amp; b",
+            "<code>0x1</code>",
+            "<code>&lt;0x2&gt;</code>",
+            "<pre>OpNop ; ```</pre>",
+            "llvmpipe Mesa 26.2.6",
+            "(fill in)",
+        ] {
             assert!(page.contains(part), "{part}: {page}");
         }
     }

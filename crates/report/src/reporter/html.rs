@@ -8,6 +8,7 @@ use super::traits::{ReportError, Reporter};
 use crate::campaign::Campaign;
 use crate::html;
 use crate::matrix::Matrix;
+use crate::module::ModuleReport;
 use crate::subject::Analysis;
 
 /// Pages that load nothing.
@@ -25,6 +26,10 @@ impl Reporter for Html {
 
     fn matrix(&self, matrix: &Matrix) -> Result<Option<String>, ReportError> {
         Ok(Some(html::matrix::matrix(matrix)))
+    }
+
+    fn module(&self, module: &ModuleReport) -> Result<Option<String>, ReportError> {
+        Ok(Some(html::module::module_page(module)))
     }
 
     fn coverage(&self, by_device: &BTreeMap<String, Coverage>) -> Result<Option<String>, ReportError> {

@@ -11,9 +11,13 @@ use super::traits::{ReportError, Reporter};
 use crate::campaign::Campaign;
 use crate::export::readme;
 use crate::matrix::{Matrix, MatrixRow};
+use crate::module::{ModuleReport, WHAT_MUST_BE};
 use crate::replay::Replay;
 use crate::subject::Analysis;
-use crate::text::thousands;
+use crate::text::{fenced, thousands};
+
+/// Longest module that is put into the text.
+const LINES_SHOWN: usize = 400;
 
 /// What a bug tracker takes: of a finding the README of its bundle.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +91,25 @@ impl Reporter for Markdown {
         Ok(Some(text))
     }
 
+    fn module(&self, module: &ModuleReport) -> Result<Option<String>, ReportError> {
+        let mut text = format!("# {}\n\n{}\n\n", one_line(&module.title), fenced(module.what.trim_end(), ""));
+        let heads = ["where", "expected", "actual"];
+        table(&mut text, "Words that differ", heads, module.rows.iter().cloned());
+        if !module.rows.is_empty() {
+            let _ = writeln!(text, "{WHAT_MUST_BE}\n");
+        }
+        let command = fenced(&module.command, "sh");
+        let _ = writeln!(text, "## Reproduce\n\nIn this folder:\n\n{command}\n\n{}\n", module.without_tangle);
+        table(&mut text, "Environment", ["", ""], module.all_facts().map(|(what, value)| [what, value]));
+        let files = module.files.iter().map(|(name, what)| [code(name), what.clone()]);
+        table(&mut text, "In this folder", ["file", "is"], files);
+        if module.assembly.lines().count() <= LINES_SHOWN {
+            let assembly = fenced(module.assembly.trim_end(), "");
+            let _ = writeln!(text, "<details>\n<summary>The module</summary>\n\n{assembly}\n\n</details>");
+        }
+        Ok(Some(text))
+    }
+
     fn coverage(&self, by_device: &BTreeMap<String, Coverage>) -> Result<Option<String>, ReportError> {
         let mut text = String::from("# Coverage\n\nCompared values by operation and context.\n\n");
         for (device, coverage) in by_device {
@@ -111,6 +134,11 @@ fn checked(best: Fill, cell: Cell) -> String {
         Fill::Checked => thousands(cell.checked),
         _ => String::new(),
     }
+}
+
+/// A heading has one line.
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
 }
 
 /// A heading and a table; nothing if it has no rows.
@@ -139,4 +167,33 @@ fn table_of(text: &mut String, heading: &str, columns: Vec<&str>, rows: Vec<Vec<
 
 fn code(text: &str) -> String {
     format!("`{text}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::module::example;
+    use crate::reporter::Text;
+
+    #[test]
+    fn somebody_elses_shader_is_reported_as_text() {
+        let markdown = Markdown.module(&example()).expect("it is written").expect("there is a form");
+        for part in [
+            "# a & b\n",
+            "```\nlvp: wrong: 1 of 2 words compared differ\n",
+            "| set 0, binding 1, byte 4 | 0x1 | &lt;0x2> |",
+            "```sh\ntangle judge module.spv --device lvp\n```",
+            "Without tangle: `amber module.amber`.",
+            "| Driver | llvmpipe Mesa 26.2.6 |",
+            "| Vulkan | (fill in) |",
+            "| `module.spv` | the shader |",
+            "````\nOpNop ; ```\n````",
+        ] {
+            assert!(markdown.contains(part), "{part} is not in {markdown}");
+        }
+        let text = Text::PLAIN.module(&example()).expect("it is written").expect("there is a form");
+        for part in ["a & b\n", "Driver: llvmpipe Mesa 26.2.6\n", "byte 4: 0x1 -> 0x2\n", "OpNop"] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Formats: each shows a finding, a campaign, the replay of a folder, a matrix and coverage, or those of them that it has a form for.
+//! Formats: each shows a finding, a campaign, the replay of a folder, a matrix, somebody else's shader and coverage, or those of them that it has a form for.
 //!
 //! To add one, implement [`Reporter`] in a file of its own and name it in [`FORMATS`]; nothing else knows of formats.
 

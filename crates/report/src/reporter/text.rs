@@ -8,6 +8,7 @@ use tangle_identity::rule::Rule;
 
 use super::traits::{ReportError, Reporter};
 use crate::campaign::Campaign;
+use crate::module::ModuleReport;
 use crate::replay::Replay;
 use crate::statistics::{DeviceEntry, PanicEntry};
 use crate::subject::Analysis;
@@ -110,6 +111,15 @@ impl Reporter for Text {
 
     fn replay(&self, replay: &Replay) -> Result<Option<String>, ReportError> {
         Ok(Some(replay.summary()))
+    }
+
+    fn module(&self, module: &ModuleReport) -> Result<Option<String>, ReportError> {
+        let mut text = format!("{}\n\n{}\n\n", module.title, module.what.trim_end());
+        for (what, value) in module.all_facts() {
+            let _ = writeln!(text, "{what}: {value}");
+        }
+        let _ = writeln!(text, "\n{}\n{}\n\n{}", module.command, module.without_tangle, module.assembly.trim_end());
+        Ok(Some(text))
     }
 }
 

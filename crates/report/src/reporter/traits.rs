@@ -6,6 +6,7 @@ use tangle_oracle::coverage::Coverage;
 
 use crate::campaign::Campaign;
 use crate::matrix::Matrix;
+use crate::module::ModuleReport;
 use crate::replay::Replay;
 use crate::subject::Analysis;
 
@@ -45,6 +46,14 @@ pub trait Reporter: Sync {
     /// # Errors
     /// If it cannot be written in this format.
     fn matrix(&self, _matrix: &Matrix) -> Result<Option<String>, ReportError> {
+        Ok(None)
+    }
+
+    /// Somebody else's shader that a device fails on.
+    ///
+    /// # Errors
+    /// If it cannot be written in this format.
+    fn module(&self, _module: &ModuleReport) -> Result<Option<String>, ReportError> {
         Ok(None)
     }
 

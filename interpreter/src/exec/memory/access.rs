@@ -1,6 +1,6 @@
 //! Instructions that access memory: access chains, loads, stores, atomics.
 
-use super::order::Clash;
+use super::order::{Clash, Touched};
 use super::sparse::PAGE;
 use super::{Bytes, MIXED, Memory, SCALARS_PER_STEP, read, write};
 use crate::alu;
@@ -157,6 +157,26 @@ impl Machine<'_> {
         self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], detail)
     }
 
+    /// The address of an access is as aligned as it has to be.
+    fn aligned(&self, inst: &Inst, slot: usize, access: &Access, pointer: u64) -> Result<(), Stop> {
+        let Some((offset, alignment)) = access.aligned else { return Ok(()) };
+        let address = pointer.wrapping_add(offset);
+        if address.is_multiple_of(alignment) || self.is(Planted::AlignmentIgnored) {
+            return Ok(());
+        }
+        let detail = format!("{address:#x} is no multiple of {alignment}");
+        Err(self.undefined(Rule::Misaligned, inst.place, vec![slot as u32], detail))
+    }
+
+    /// True if what an invocation reads there may already be what another one writes behind it: an earlier run has found that out.
+    #[inline]
+    fn is_hidden(&self, object: u32, first: u64, size: u64) -> bool {
+        let hidden = &self.knowledge.hidden;
+        let granule = u64::from(self.code.granule.max(1));
+        let mut granules = first / granule..=(first + size - 1) / granule;
+        !hidden.is_empty() && granules.any(|at| hidden.contains(&(object, at as u32)))
+    }
+
     fn clash(&self, inst: &Inst, slot: usize, object: u32, offset: u64, clash: Clash) -> Stop {
         let (other, wrote) = match clash {
             Clash::Race(other, wrote) => (other, wrote),
@@ -220,16 +240,20 @@ impl Machine<'_> {
                 outs.iter().for_each(|&out| self.columns.set(out, slot, 0, taint));
                 continue;
             }
+            self.aligned(inst, slot, access, pointer)?;
             let (object, offset) = self.located(inst, slot, access.space, pointer, end)?;
             for (&(leaf, scalar), &out) in access.leaves.iter().zip(outs) {
                 let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
                 let mut taint = 0;
                 if access.volatile {
-                    taint = self.volatile(inst, (object, first, size), slot, false)?;
+                    taint = self.volatile(inst, (object, first, size), slot, false, access.sharing)?;
                 } else {
-                    match self.memory.touch(object, first, size, slot, false, layout) {
-                        Ok(true) => {}
-                        Ok(false) => taint = self.reasons.taint(Why::Order, inst.place),
+                    match self.memory.touch((object, first, size), slot, false, access.sharing, layout) {
+                        Ok(None) if self.is_hidden(object, first, size) => {
+                            taint = self.reasons.taint(Why::Private, inst.place);
+                        }
+                        Ok(None) => {}
+                        Ok(Some(why)) => taint = self.reasons.taint(why, inst.place),
                         Err(clash) => return Err(self.clash(inst, slot, object, first, clash)),
                     }
                 }
@@ -313,6 +337,7 @@ impl Machine<'_> {
             if access.texel && pointer == NO_TEXEL {
                 continue;
             }
+            self.aligned(inst, slot, access, pointer)?;
             let (object, offset) = self.located(inst, slot, access.space, pointer, end)?;
             if self.memory.objects[object as usize].read_only {
                 return Err(self.undefined(Rule::ReadOnly, inst.place, vec![slot as u32], String::new()));
@@ -321,13 +346,18 @@ impl Machine<'_> {
                 let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
                 let (value, mut taint) = self.columns.get(reg, slot);
                 if access.volatile {
-                    taint = taint.max(self.volatile(inst, (object, first, size), slot, true)?);
+                    taint = taint.max(self.volatile(inst, (object, first, size), slot, true, access.sharing)?);
                 } else {
-                    match self.memory.touch(object, first, size, slot, true, layout) {
-                        Ok(true) => {}
+                    match self.memory.touch((object, first, size), slot, true, access.sharing, layout) {
+                        Ok(None) => {}
                         // Another's write may come later.
-                        Ok(false) => taint = taint.max(self.reasons.taint(Why::Order, inst.place)),
-                        Err(_) if taint == 0 && self.stores_equal(object, first, size, slot, value)? => continue,
+                        Ok(Some(why)) => taint = taint.max(self.reasons.taint(why, inst.place)),
+                        Err(_)
+                            if taint == 0
+                                && self.stores_equal((object, first, size), slot, value, access.sharing)? =>
+                        {
+                            continue;
+                        }
                         Err(clash) => return Err(self.clash(inst, slot, object, first, clash)),
                     }
                 }
@@ -343,9 +373,10 @@ impl Machine<'_> {
     fn volatile(
         &mut self,
         inst: &Inst,
-        (object, first, size): (u32, u64, u64),
+        (object, first, size): Touched,
         slot: usize,
         writes: bool,
+        sharing: Sharing,
     ) -> Result<u32, Stop> {
         if self.is(Planted::VolatileInOrder) {
             return Ok(0);
@@ -355,12 +386,15 @@ impl Machine<'_> {
         }
         let key = (object, (first / u64::from(self.code.granule.max(1))) as u32);
         let is_open = self.knowledge.contended.contains(&key);
-        let found = if is_open { Ok(false) } else { self.memory.touch(object, first, size, slot, writes, self.layout) };
+        let found = match is_open {
+            true => Ok(Some(Why::Order)),
+            false => self.memory.touch((object, first, size), slot, writes, sharing, self.layout),
+        };
         match found {
-            Ok(true) => return Ok(0),
+            Ok(None) => return Ok(0),
             Err(Clash::Stop(stop)) => return Err(stop),
-            Ok(false) | Err(Clash::Race(..)) if is_open => {}
-            Ok(false) | Err(Clash::Race(..)) => {
+            Ok(Some(_)) | Err(Clash::Race(..)) if is_open => {}
+            Ok(Some(_)) | Err(Clash::Race(..)) => {
                 if self.memory.contended.insert(key) {
                     self.memory.budget.take(4 * size_of::<(u32, u32)>())?;
                 }
@@ -379,14 +413,20 @@ impl Machine<'_> {
     }
 
     /// True if this is a store of what is there, and such stores are allowed: [`PipelineOptions::equal_stores`](crate::PipelineOptions).
-    fn stores_equal(&mut self, object: u32, first: u64, size: u64, slot: usize, value: u64) -> Result<bool, Stop> {
+    fn stores_equal(
+        &mut self,
+        (object, first, size): Touched,
+        slot: usize,
+        value: u64,
+        sharing: Sharing,
+    ) -> Result<bool, Stop> {
         let bytes = &self.memory.objects[object as usize];
         let (at, length) = (first as usize, size as usize);
         let same = bytes.bytes[at..at + length] == value.to_le_bytes()[..length] && bytes.taint(at, length) == 0;
         if self.memory.equal.is_none() || !same {
             return Ok(false);
         }
-        self.memory.touch_equal(object, first, size, slot, self.layout)
+        self.memory.touch_equal((object, first, size), slot, sharing, self.layout)
     }
 
     /// Shows an observer what is about to be written.
@@ -563,7 +603,8 @@ impl Machine<'_> {
             if op != AtomicOp::Load && (access.read_only || self.memory.objects[object as usize].read_only) {
                 return Err(self.undefined(Rule::ReadOnly, inst.place, vec![slot as u32], String::new()));
             }
-            let (others, mixed) = match self.memory.act(object, (offset, size), slot, kind_of(op), layout) {
+            let kind = (kind_of(op), access.semantics.scope);
+            let (others, mixed) = match self.memory.act(object, (offset, size), slot, kind, layout) {
                 Ok(found) => found,
                 Err(clash) => return Err(self.clash(inst, slot, object, offset, clash)),
             };

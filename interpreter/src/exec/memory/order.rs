@@ -3,10 +3,18 @@
 use smallvec::SmallVec;
 
 use super::sync::{Suspect, Sync};
-use super::{MANY, MIXED, Memory, Shadow};
+use super::{ATOMIC_WROTE, MANY, MIXED, Memory, OTHERS_ACTED, PRIVATE_READ, Shadow, UNKNOWN_SCOPES};
 use crate::code::*;
 use crate::exec::layout::Layout;
 use crate::exec::stop::Stop;
+use crate::outcome::Why;
+
+/// Fences by their scope: [`Memory::fenced`].
+const OF_SUBGROUP: usize = 0;
+const OF_WORKGROUP: usize = 1;
+
+/// An access that is noted: object, offset and bytes of it.
+pub(super) type Touched = (u32, u64, u64);
 
 /// Why an access cannot be made.
 pub(crate) enum Clash {
@@ -57,10 +65,15 @@ impl Memory {
             let acquires: SmallVec<[u32; 64]> = acquires.collect();
             self.acquire(semantics, &acquires);
         }
+        let levels = match semantics.scope {
+            Reach::Nobody => 0,
+            Reach::Subgroup if !self.scopes_ignored => 1,
+            Reach::Subgroup | Reach::Workgroup | Reach::Everybody => 2,
+        };
         for (domain, _) in semantics.kinds().iter().enumerate().filter(|(_, orders)| **orders) {
             for &slot in slots {
                 let now = &mut self.orders[domain].now[slot as usize];
-                self.fenced[slot as usize][domain] = *now;
+                self.fenced[slot as usize].iter_mut().take(levels).for_each(|fenced| fenced[domain] = *now);
                 *now += 1;
             }
         }
@@ -69,24 +82,36 @@ impl Memory {
     /// For a planted fault: fences are executed as late as possible.
     pub fn fence_again(&mut self, slots: &[u32]) {
         for &slot in slots {
-            let times = self.fenced[slot as usize].iter_mut().zip(&mut self.orders);
-            times.filter(|(time, _)| **time != 0).for_each(|(time, order)| {
-                *time = order.now[slot as usize];
-                order.now[slot as usize] += 1;
-            });
+            for fenced in &mut self.fenced[slot as usize] {
+                let times = fenced.iter_mut().zip(&mut self.orders);
+                times.filter(|(time, _)| **time != 0).for_each(|(time, order)| {
+                    *time = order.now[slot as usize];
+                    order.now[slot as usize] += 1;
+                });
+            }
         }
     }
 
-    /// The kinds of memory for which all lanes executed a fence since the last barrier: a barrier orders what was done before it.
-    fn all_fenced(&self, slots: &[u32]) -> Orders {
-        std::array::from_fn(|domain| slots.iter().all(|&slot| self.fenced[slot as usize][domain] != 0))
+    /// The kinds of memory for which all lanes executed a fence since the last barrier, whose scope holds those that the barrier waits for: a barrier orders
+    /// what was done before it.
+    fn all_fenced(&self, level: usize, slots: &[u32]) -> Orders {
+        std::array::from_fn(|domain| slots.iter().all(|&slot| self.fenced[slot as usize][level][domain] != 0))
     }
 
     /// The lanes are ordered among each other.
     pub fn subgroup_barrier(&mut self, orders: Orders, slots: &[u32], layout: &Layout) {
-        let fenced = self.all_fenced(slots);
-        for (domain, order) in
-            self.orders.iter_mut().enumerate().filter(|(domain, _)| orders[*domain] || fenced[*domain])
+        self.order_subgroup(orders, [true; 3], slots, layout);
+        slots.iter().for_each(|&slot| self.fenced[slot as usize] = Default::default());
+    }
+
+    /// Lanes of a subgroup are ordered among each other in some kinds of memory, and in those that all of them have fenced.
+    fn order_subgroup(&mut self, orders: Orders, kinds: Orders, slots: &[u32], layout: &Layout) {
+        let fenced = self.all_fenced(OF_SUBGROUP, slots);
+        for (domain, order) in self
+            .orders
+            .iter_mut()
+            .enumerate()
+            .filter(|(domain, _)| kinds[*domain] && (orders[*domain] || fenced[*domain]))
         {
             let lanes = order.lanes;
             if order.seen.is_empty() {
@@ -97,7 +122,8 @@ impl Memory {
                 let row = &order.seen[slot as usize * lanes..(slot as usize + 1) * lanes];
                 joined.iter_mut().zip(row).for_each(|(x, y)| *x = (*x).max(*y));
                 let lane = layout.places[slot as usize].lane as usize;
-                let done = if orders[domain] { order.now[slot as usize] } else { self.fenced[slot as usize][domain] };
+                let fenced = self.fenced[slot as usize][OF_SUBGROUP][domain];
+                let done = if orders[domain] { order.now[slot as usize] } else { fenced };
                 joined[lane] = joined[lane].max(done);
             }
             for &slot in slots {
@@ -105,14 +131,13 @@ impl Memory {
                 order.now[slot as usize] += 1;
             }
         }
-        slots.iter().for_each(|&slot| self.fenced[slot as usize] = [0; 3]);
     }
 
-    /// All invocations of the workgroup are ordered; those in `slots` are known to come, each behind its own fences. With a taint, what was written
-    /// before may since have been overwritten by one of the others, whose path is unknown.
-    pub fn workgroup_barrier(&mut self, orders: Orders, slots: &[u32], taint: u32) {
+    /// All invocations of the workgroup are ordered, or in some kinds of memory (`within`) those of each subgroup; those in `slots` are known to come, each behind
+    /// its own fences. With a taint, what was written before may since have been overwritten by one of the others, whose path is unknown.
+    pub fn workgroup_barrier(&mut self, orders: Orders, within: Orders, slots: &[u32], taint: u32, layout: &Layout) {
         self.barriers.iter_mut().zip(orders).for_each(|(count, orders)| *count += u32::from(orders));
-        let fenced = self.all_fenced(slots);
+        let fenced = self.all_fenced(OF_WORKGROUP, slots);
         for (domain, order) in self.orders.iter_mut().enumerate() {
             if orders[domain] {
                 let latest = order.now.iter().copied().max().unwrap_or(1);
@@ -122,7 +147,8 @@ impl Memory {
                 order.until.clear();
             } else if fenced[domain] {
                 order.until.resize(self.n as usize, 0);
-                slots.iter().for_each(|&slot| order.until[slot as usize] = self.fenced[slot as usize][domain]);
+                let time = |slot: u32| self.fenced[slot as usize][OF_WORKGROUP][domain];
+                slots.iter().for_each(|&slot| order.until[slot as usize] = time(slot));
             } else {
                 continue;
             }
@@ -132,7 +158,16 @@ impl Memory {
                 }
             }
         }
-        slots.iter().for_each(|&slot| self.fenced[slot as usize] = [0; 3]);
+        let rest: Orders = std::array::from_fn(|domain| !orders[domain] && !fenced[domain]);
+        if rest.iter().zip(within).any(|(rest, within)| *rest && within) || self.fenced.iter().any(|of| of[0] != of[1])
+        {
+            for subgroup in &layout.subgroups {
+                let lanes: SmallVec<[u32; 128]> =
+                    subgroup.slots.iter().copied().filter(|slot| slots.contains(slot)).collect();
+                self.order_subgroup(within, rest, &lanes, layout);
+            }
+        }
+        slots.iter().for_each(|&slot| self.fenced[slot as usize] = Default::default());
     }
 
     /// Two accesses that no barrier orders, one of them made now and the other `(who, when, wrote)`. A race, unless atomics and fences may order them.
@@ -179,7 +214,8 @@ impl Memory {
             let mut only = Orders::default();
             only[domain] = true;
             let named = semantics.kinds()[domain];
-            let fenced = slots.iter().copied().filter(|slot| named || self.fenced[*slot as usize][domain] != 0);
+            let fenced =
+                slots.iter().copied().filter(|slot| named || self.fenced[*slot as usize][OF_SUBGROUP][domain] != 0);
             let fenced: SmallVec<[u32; 64]> = fenced.collect();
             self.tick(&fenced, only, |sync, domain, invocation, before, _| sync.hand_over(domain, invocation, before));
         }
@@ -203,39 +239,71 @@ impl Memory {
         }
     }
 
-    /// Notes a plain access. False if another's unordered write may come before or after it.
+    /// Who an access has to do with: what barriers make available or visible of everything reaches everybody whom they order.
+    #[inline]
+    fn completed(&self, sharing: Sharing, domain: usize, writes: bool) -> Sharing {
+        if self.private_is_shared {
+            return Sharing::WITH_EVERYBODY;
+        }
+        let by_barriers = sharing.non_private && self.made[usize::from(!writes)][domain];
+        // Nobody else has workgroup memory.
+        let whole = domain == 0 && sharing.reach == Reach::Workgroup;
+        Sharing { reach: if by_barriers || whole { Reach::Everybody } else { sharing.reach }, ..sharing }
+    }
+
+    /// True if an invocation is within reach of another one, which is the present one or of which that is known.
+    fn reaches(&self, reach: Reach, other: u32, slot: usize, layout: &Layout) -> bool {
+        let of_group = (other - 1).wrapping_sub(self.workgroup * self.n) as usize;
+        let place = layout.places.get(of_group).filter(|_| of_group < self.n as usize);
+        match reach {
+            _ if of_group == slot || self.scopes_ignored => true,
+            Reach::Nobody => false,
+            Reach::Subgroup => place.is_some_and(|place| place.subgroup == layout.places[slot].subgroup),
+            Reach::Workgroup => place.is_some(),
+            Reach::Everybody => true,
+        }
+    }
+
+    /// One or several invocations, and when they accessed something.
+    fn all_of(&self, who: u32, when: u32) -> SmallVec<[(u32, u32); 4]> {
+        match who {
+            0 => SmallVec::new(),
+            many if many & MANY != 0 => SmallVec::from_slice(&self.several[(many & !MANY) as usize]),
+            one => SmallVec::from_slice(&[(one, when)]),
+        }
+    }
+
+    /// Notes a plain access. Gives why what it reads or leaves is not determined: another's unordered write may come before or after it, or what others wrote
+    /// and read is private.
     #[inline]
     pub(super) fn touch(
         &mut self,
-        object: u32,
-        offset: u64,
-        size: u64,
+        (object, offset, size): Touched,
         slot: usize,
         writes: bool,
+        sharing: Sharing,
         layout: &Layout,
-    ) -> Result<bool, Clash> {
+    ) -> Result<Option<Why>, Clash> {
         let me = self.invocation(slot);
-        let bytes = &mut self.objects[object as usize];
+        let bytes = &self.objects[object as usize];
         if bytes.read_only {
-            return Ok(true);
+            return Ok(None);
         }
+        let domain = bytes.domain;
+        let sharing = self.completed(sharing, domain, writes);
         let shift = self.granule.trailing_zeros();
         let (first, last) = ((offset >> shift) as usize, ((offset + size - 1) >> shift) as usize);
-        let time = self.orders[bytes.domain].now[slot];
+        let time = self.orders[domain].now[slot];
         if first == last && self.equal.is_none() {
+            let bytes = &mut self.objects[object as usize];
             let shadow = bytes.shadow.at(first, bytes.granules, &mut self.budget)?;
             let alone = |who: u32| who == 0 || who == me;
             if alone(shadow.writer) && alone(shadow.reader) && shadow.atomic == 0 {
-                if writes {
-                    (shadow.writer, shadow.written) = (me, time);
-                    (shadow.reader, shadow.read) = (0, 0);
-                } else {
-                    (shadow.reader, shadow.read) = (me, time);
-                }
-                return Ok(true);
+                shadow.note(me, time, writes, sharing);
+                return Ok(None);
             }
         }
-        self.touch_shared(object, first..=last, slot, writes, layout)
+        self.touch_shared(object, first..=last, slot, writes, sharing, layout)
     }
 
     /// The same for granules that others may have accessed.
@@ -245,11 +313,12 @@ impl Memory {
         granules: std::ops::RangeInclusive<usize>,
         slot: usize,
         writes: bool,
+        sharing: Sharing,
         layout: &Layout,
-    ) -> Result<bool, Clash> {
+    ) -> Result<Option<Why>, Clash> {
         let (domain, me) = (self.objects[object as usize].domain, self.invocation(slot));
         let time = self.orders[domain].now[slot];
-        let mut ordered = true;
+        let mut open = None;
         let mut clashes: SmallVec<[(u32, u32, bool); 2]> = SmallVec::new();
         for at in granules {
             let shadow = self.objects[object as usize].shadow.get(at);
@@ -257,12 +326,12 @@ impl Memory {
                 |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
             if !follows(shadow.writer, shadow.written) {
                 clashes.push((shadow.writer, shadow.written, true));
-                ordered = false;
+                open = Some(Why::Order);
             }
             if writes || shadow.kind != 1 {
                 if let Some((who, when)) = self.late(shadow.atomic, shadow.acted, follows) {
                     clashes.push((who, when, true));
-                    ordered = false;
+                    open = Some(Why::Order);
                 }
             }
             clashes.extend(self.late_equal(object, at, follows).map(|(who, when)| (who, when, true)));
@@ -274,18 +343,64 @@ impl Memory {
             for clash in clashes.drain(..) {
                 self.unordered(object, at, slot, clash)?;
             }
+            if self.hides_write(shadow, slot, writes, sharing, layout) {
+                open.get_or_insert(Why::Private);
+            }
+            if writes && self.hides_read(shadow, me, sharing) {
+                open.get_or_insert(Why::Private);
+                self.reads_are_open(object, at)?;
+            }
             let mut next = shadow;
             if writes {
                 self.forget(shadow);
-                next = Shadow { writer: me, written: time, ..Shadow::default() };
+                next = Shadow::default();
+                next.note(me, time, true, sharing);
                 self.equal.iter_mut().for_each(|equal| _ = equal.remove(&(object, at)));
             } else {
                 (next.reader, next.read) = self.joined((shadow.reader, shadow.read), (me, time), reader_precedes)?;
+                next.flags |= if sharing.non_private { 0 } else { PRIVATE_READ };
             }
             let bytes = &mut self.objects[object as usize];
             *bytes.shadow.at(at, bytes.granules, &mut self.budget)? = next;
         }
-        Ok(ordered)
+        Ok(open)
+    }
+
+    /// True if what another invocation wrote before is not location-ordered before a plain access, although a barrier orders them: "both X and Y are non-private",
+    /// the write is made available to a domain that both have in common, and visible to a read (Vulkan memory model, "Location-Ordered").
+    fn hides_write(&self, shadow: Shadow, slot: usize, writes: bool, sharing: Sharing, layout: &Layout) -> bool {
+        let me = self.invocation(slot);
+        let takes = |who: u32| sharing.non_private && (writes || self.reaches(sharing.reach, who, slot, layout));
+        let by_plain = shadow.writer != 0
+            && shadow.writer != me
+            && !(self.reaches(shadow.reach, shadow.writer, slot, layout) && takes(shadow.writer));
+        let acted = self.all_of(shadow.atomic, shadow.acted);
+        let by_atomics = shadow.flags & ATOMIC_WROTE != 0
+            && (shadow.flags & UNKNOWN_SCOPES != 0
+                || shadow.flags & OTHERS_ACTED != 0
+                    && !(sharing.non_private && (writes || sharing.reach == Reach::Everybody))
+                || acted
+                    .iter()
+                    .any(|&(who, _)| who != me && !(self.reaches(shadow.scope, who, slot, layout) && takes(who))));
+        by_plain || by_atomics
+    }
+
+    /// True if a write may come before what another invocation read before it, although a barrier orders them: "X is a read, both X and Y are non-private, and
+    /// X->Y" (Vulkan memory model, "Location-Ordered").
+    fn hides_read(&self, shadow: Shadow, me: u32, sharing: Sharing) -> bool {
+        let by_other = |who: u32| who != 0 && who != me;
+        let acted = by_other(shadow.atomic) || shadow.flags & OTHERS_ACTED != 0;
+        by_other(shadow.reader) && (shadow.flags & PRIVATE_READ != 0 || !sharing.non_private)
+            || acted && !sharing.non_private
+    }
+
+    /// What others read of a granule is open: the run is repeated.
+    fn reads_are_open(&mut self, object: u32, granule: usize) -> Result<(), Stop> {
+        let key = (object, granule as u32);
+        if self.hidden.insert(key) && self.contended.insert(key) {
+            self.budget.take(8 * size_of::<(u32, u32)>())?;
+        }
+        Ok(())
     }
 
     /// Another invocation that has stored what is there, and that is not followed.
@@ -297,14 +412,14 @@ impl Memory {
     /// Notes a store of what is there, which follows no other store. False if it clashes with other accesses than stores.
     pub(super) fn touch_equal(
         &mut self,
-        object: u32,
-        offset: u64,
-        size: u64,
+        (object, offset, size): Touched,
         slot: usize,
+        sharing: Sharing,
         layout: &Layout,
     ) -> Result<bool, Stop> {
         let (domain, me) = (self.objects[object as usize].domain, self.invocation(slot));
         let time = self.orders[domain].now[slot];
+        let sharing = self.completed(sharing, domain, true);
         let shift = self.granule.trailing_zeros();
         let granules = (offset >> shift) as usize..=((offset + size - 1) >> shift) as usize;
         for at in granules.clone() {
@@ -320,7 +435,8 @@ impl Memory {
             let mut shadow = self.objects[object as usize].shadow.get(at);
             let before = (shadow.writer, shadow.written);
             self.forget(shadow);
-            shadow = Shadow { writer: me, written: time, ..Shadow::default() };
+            shadow = Shadow::default();
+            shadow.note(me, time, true, sharing);
             self.budget.take(size_of::<(u32, u32)>() * 4)?;
             if let (Some(equal), true) = (&mut self.equal, before.0 != 0) {
                 equal.entry((object, at)).or_default().push(before);
@@ -389,12 +505,12 @@ impl Memory {
         object: u32,
         (offset, size): (u64, u64),
         slot: usize,
-        kind: u8,
+        (kind, scope): (u8, Reach),
         layout: &Layout,
     ) -> Result<(bool, bool), Clash> {
         let (mut others, mut mixed) = (false, false);
         for at in (offset / self.granule)..=((offset + size - 1) / self.granule) {
-            let found = self.act_on(object, at as usize, slot, kind, layout)?;
+            let found = self.act_on(object, at as usize, slot, (kind, scope), layout)?;
             others |= found.0;
             mixed |= found.1;
         }
@@ -406,7 +522,7 @@ impl Memory {
         object: u32,
         at: usize,
         slot: usize,
-        kind: u8,
+        (kind, scope): (u8, Reach),
         layout: &Layout,
     ) -> Result<(bool, bool), Clash> {
         let bytes = &self.objects[object as usize];
@@ -418,15 +534,34 @@ impl Memory {
         let equal = self.late_equal(object, at, follows).map(|(who, when)| (who, when, true));
         let read =
             self.late(shadow.reader, shadow.read, follows).filter(|_| kind != 1).map(|(who, when)| (who, when, false));
-        let clashes = [wrote, equal, read];
+        let sharing = self.completed(Sharing { non_private: true, reach: scope }, domain, false);
+        // Nobody else has workgroup memory.
+        let scope = if domain == 0 && scope == Reach::Workgroup { Reach::Everybody } else { scope };
+        // "If two atomic operations are not mutually-ordered, and if their sets of memory locations overlap, then each must be synchronized against the other as
+        // if they were non-atomic operations" (Vulkan memory model, "Atomic Operation"). That needs both to be within the scope of the other one.
+        let both_load = kind == 1 && shadow.kind == 1;
+        let mutual = |who: u32| self.reaches(scope.min(shadow.scope), who, slot, layout);
+        let alien = match shadow.flags & UNKNOWN_SCOPES {
+            0 if !both_load => self.late(shadow.atomic, shadow.acted, |who, when| follows(who, when) || mutual(who)),
+            _ => None,
+        };
+        let alien = alien.map(|(who, when)| (who, when, true));
+        let clashes = [wrote, equal, read, alien];
         for clash in clashes.into_iter().flatten() {
             self.unordered(object, at, slot, clash)?;
         }
         let follows = |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
-        let both_load = kind == 1 && shadow.kind == 1;
         let ordered = self.late(shadow.atomic, shadow.acted, follows).is_none();
         let others = !both_load && !ordered || clashes.iter().any(Option::is_some);
+        let hides_read = kind != 1 && self.hides_read(shadow, me, sharing);
+        if hides_read {
+            self.reads_are_open(object, at)?;
+        }
+        let unknown = shadow.flags & UNKNOWN_SCOPES != 0 && !ordered;
+        let hidden = hides_read || unknown || alien.is_some() || self.hides_write(shadow, slot, false, sharing, layout);
+        let others = others || hidden;
         // The operators since the last point that orders them all.
+        let own = kind;
         let is_past = |who: u32, when: u32| who == 0 || self.is_past(domain, who, when);
         let all_ordered = self.late(shadow.atomic, shadow.acted, is_past).is_none();
         let since = if all_ordered { 0 } else { shadow.kind };
@@ -435,11 +570,40 @@ impl Memory {
             same if same == kind || kind == 1 => same,
             _ => MIXED,
         };
+        let (wrote, kind) = (own != 1, if hidden { MIXED } else { kind });
         shadow.kind = kind;
+        shadow.note_atomic(me, scope, wrote, ordered);
         let follows = ordered || self.only_last_atomic;
         (shadow.atomic, shadow.acted) = self.joined((shadow.atomic, shadow.acted), (me, time), follows)?;
         let bytes = &mut self.objects[object as usize];
         *bytes.shadow.at(at, bytes.granules, &mut self.budget)? = shadow;
         Ok((others, kind == MIXED))
+    }
+}
+
+impl Shadow {
+    /// Notes a plain access of the only invocation that there is to be noted.
+    #[inline]
+    fn note(&mut self, me: u32, time: u32, writes: bool, sharing: Sharing) {
+        if writes {
+            (self.writer, self.written, self.reach) = (me, time, sharing.reach);
+            (self.reader, self.read, self.flags, self.scope) = (0, 0, 0, Reach::default());
+        } else {
+            (self.reader, self.read) = (me, time);
+            self.flags |= if sharing.non_private { 0 } else { PRIVATE_READ };
+        }
+    }
+
+    /// Notes an atomic, which follows all others that are noted or not. Of those that it follows nothing is kept but that they were there.
+    fn note_atomic(&mut self, me: u32, scope: Reach, writes: bool, follows: bool) {
+        let others = self.atomic != 0 && self.atomic != me;
+        if others && follows {
+            self.flags |= OTHERS_ACTED | if self.scope == Reach::Everybody { 0 } else { UNKNOWN_SCOPES };
+        }
+        if self.atomic != 0 && self.scope != scope {
+            self.flags |= UNKNOWN_SCOPES;
+        }
+        self.flags |= if writes { ATOMIC_WROTE } else { 0 };
+        self.scope = scope;
     }
 }

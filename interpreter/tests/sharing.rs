@@ -1,0 +1,247 @@
+//! What invocations see of each other's accesses: `Coherent` and its relatives, and memory scopes (Vulkan memory model).
+//!
+//! A workgroup of eight invocations in two subgroups of four. Each lane writes one word with `LOG`; a row shows them: `?` is open, `-` not written.
+
+use tangle_interpreter::faults::Planted;
+use tangle_interpreter::{
+    Buffer, Dispatch, End, LaneMap, Limits, Module, Outcome, Pipeline, PipelineOptions, Rule, Why,
+};
+use tangle_program::case::SpirvVersion;
+use tangle_runner::toolchain;
+
+const NOTHING: u32 = 0x0BAD_0BAD;
+
+/// Semantics of control barriers and fences in the shaders below.
+const MACROS: &str = "
+#define ORDERED gl_StorageSemanticsBuffer | gl_StorageSemanticsImage | gl_StorageSemanticsShared, gl_SemanticsAcquireRelease
+#define MADE gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible
+#define SYNC() controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, ORDERED)
+#define TOGETHER() controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, 0, 0)
+#define FENCE(scope) memoryBarrier(scope, ORDERED)
+#define ADD(what, scope) atomicAdd(what, 1u, scope, 0, 0)
+#define LOG(value) words[gl_GlobalInvocationID.x] = (value)";
+
+fn shader(header: &str, declaration: &str, body: &str) -> String {
+    format!(
+        "#version 450
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_memory_scope_semantics : require
+{header}
+{MACROS}
+layout(local_size_x = 8) in;
+layout(set = 0, binding = 1) buffer Out {{ uint words[]; }};
+{declaration}
+void main() {{
+    uint lane = gl_LocalInvocationIndex;
+    {body}
+}}"
+    )
+}
+
+fn run(glsl: &str, workgroups: u32, fault: Option<Planted>) -> Outcome {
+    let words = toolchain::compile_with_lines(glsl, SpirvVersion::V1_5).unwrap_or_else(|e| panic!("{e}\n{glsl}"));
+    let mut pipeline =
+        Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default()).expect("supported");
+    if let Some(fault) = fault {
+        pipeline = pipeline.with_fault(fault);
+    }
+    let is_image = pipeline.interface().bindings.iter().any(|binding| binding.image.is_some());
+    let buffer = |binding, word: u32| {
+        let bytes = [word.to_le_bytes(); 16].concat();
+        let extent = if binding == 0 && is_image { [16, 1, 1] } else { [0; 3] };
+        Buffer { binding, bytes, extent, ..Buffer::default() }
+    };
+    let uses = |binding: u32| pipeline.interface().bindings.iter().any(|found| found.binding == binding);
+    let dispatch = Dispatch {
+        workgroups: [workgroups, 1, 1],
+        lane_map: LaneMap::linear(8, 4),
+        buffers: [(1, NOTHING), (0, 0)].into_iter().filter(|(at, _)| uses(*at)).map(|(at, w)| buffer(at, w)).collect(),
+        push: Vec::new(),
+        limits: Limits::default(),
+    };
+    pipeline.run(&dispatch).expect("it is executed")
+}
+
+fn text(outcome: &Outcome, invocations: u32) -> String {
+    if let End::Undefined(undefined) = &outcome.end {
+        return format!("{:?}", undefined.rule);
+    }
+    let word = |at: u32| match outcome.buffers[0].word(4 * at as usize) {
+        Some(NOTHING) => "-".to_owned(),
+        Some(word) => format!("{word:x}"),
+        None => "?".to_owned(),
+    };
+    (0..invocations).map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A declaration, a body, and what is logged.
+type Row<'a> = (&'a str, &'a str, &'a str);
+
+/// Checks rows, and that a fault makes of some what it says.
+#[track_caller]
+fn check(header: &str, rows: &[Row<'_>], fault: Planted, wrong: &[Row<'_>]) {
+    for (rows, fault) in [(rows, None), (wrong, Some(fault))] {
+        for (declaration, body, expected) in rows {
+            let outcome = run(&shader(header, declaration, body), 1, fault);
+            assert_eq!(text(&outcome, 8), *expected, "{fault:?}: {declaration} {body}");
+        }
+    }
+}
+
+const PLAIN: &str = "layout(binding = 0) buffer Data { uint data[16]; };";
+const COHERENT: &str = "layout(binding = 0) coherent buffer Data { uint data[16]; };";
+const EXCHANGE: &str = "data[lane] = lane; SYNC(); LOG(data[lane ^ 4u]);";
+const ALL_OPEN: &str = "? ? ? ? ? ? ? ?";
+
+/// "For private memory operations to be Location-Ordered between distinct agents requires using system-synchronizes-with rather than shader-based
+/// synchronization" (Vulkan memory model, "Private vs. Non-Private").
+#[test]
+fn what_is_not_coherent_is_not_seen_by_others() {
+    let members = "layout(binding = 0) buffer Data { coherent uint data[8]; uint other[8]; };";
+    let image = |qualifier: &str| format!("layout(binding = 0, r32ui) {qualifier} uniform uimage1D image;");
+    let (coherent, plain) = (image("coherent"), image(""));
+    let texels = "imageStore(image, int(lane), uvec4(lane)); SYNC(); LOG(imageLoad(image, int(lane ^ 4u)).x);";
+    // Read first: the write may come before it.
+    let later = "uint x = data[lane ^ 4u]; SYNC(); data[lane] = 5u; LOG(x);";
+    let atomics = "ADD(data[0], gl_ScopeDevice); SYNC(); LOG(data[0]);";
+    let volatile = "layout(binding = 0) volatile buffer Data { uint data[16]; };";
+    check(
+        "",
+        &[
+            (PLAIN, EXCHANGE, ALL_OPEN),
+            (COHERENT, EXCHANGE, "4 5 6 7 0 1 2 3"),
+            (volatile, EXCHANGE, "4 5 6 7 0 1 2 3"),
+            (members, EXCHANGE, "4 5 6 7 0 1 2 3"),
+            (members, &EXCHANGE.replace("data", "other"), ALL_OPEN),
+            (&coherent, texels, "4 5 6 7 0 1 2 3"),
+            (&plain, texels, ALL_OPEN),
+            ("shared uint data[8];", EXCHANGE, "4 5 6 7 0 1 2 3"),
+            (PLAIN, later, ALL_OPEN),
+            (COHERENT, later, "0 0 0 0 0 0 0 0"),
+            (PLAIN, atomics, ALL_OPEN),
+            (COHERENT, atomics, "8 8 8 8 8 8 8 8"),
+            // One's own, and what nobody writes.
+            (PLAIN, "data[lane] = lane; SYNC(); LOG(data[lane]);", "0 1 2 3 4 5 6 7"),
+            (PLAIN, "SYNC(); LOG(data[lane ^ 4u]);", "0 0 0 0 0 0 0 0"),
+        ],
+        Planted::PrivateIsShared,
+        &[
+            (PLAIN, EXCHANGE, "4 5 6 7 0 1 2 3"),
+            (&plain, texels, "4 5 6 7 0 1 2 3"),
+            (PLAIN, later, "0 0 0 0 0 0 0 0"),
+            (PLAIN, atomics, "8 8 8 8 8 8 8 8"),
+        ],
+    );
+    let outcome = run(&shader("", PLAIN, EXCHANGE), 1, None);
+    assert!(outcome.reasons.iter().any(|reason| reason.why == Why::Private), "{:?}", outcome.reasons);
+}
+
+/// The same where every access says for itself what it shares.
+#[test]
+fn accesses_of_the_vulkan_memory_model_say_what_they_share() {
+    let header = "#pragma use_vulkan_memory_model";
+    let buffer = |qualifier: &str| format!("layout(binding = 0) {qualifier} buffer Data {{ uint data[16]; }};");
+    let [private, non_private, of_subgroup, of_workgroup, of_device] =
+        ["", "nonprivate", "subgroupcoherent", "workgroupcoherent", "devicecoherent"].map(buffer);
+    let made = "data[lane] = lane; controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, MADE); LOG(data[lane ^ 4u]);";
+    let near = "data[lane] = lane; SYNC(); LOG(data[lane ^ 1u]);";
+    let later = "uint x = data[lane ^ 4u]; SYNC(); data[lane] = 5u; LOG(x);";
+    check(
+        header,
+        &[
+            (&private, EXCHANGE, ALL_OPEN),
+            (&private, made, ALL_OPEN),
+            // Barriers make available and visible what is not private.
+            (&non_private, made, "4 5 6 7 0 1 2 3"),
+            (&non_private, EXCHANGE, ALL_OPEN),
+            // A read needs no more than that to come before a write.
+            (&non_private, later, "0 0 0 0 0 0 0 0"),
+            (&private, later, ALL_OPEN),
+            (&of_subgroup, EXCHANGE, ALL_OPEN),
+            (&of_subgroup, near, "1 0 3 2 5 4 7 6"),
+            (&of_workgroup, EXCHANGE, "4 5 6 7 0 1 2 3"),
+            (&of_device, EXCHANGE, "4 5 6 7 0 1 2 3"),
+            ("shared uint data[8];", "data[lane] = lane; barrier(); LOG(data[lane ^ 4u]);", "4 5 6 7 0 1 2 3"),
+        ],
+        Planted::PrivateIsShared,
+        &[(&private, EXCHANGE, "4 5 6 7 0 1 2 3"), (&of_subgroup, EXCHANGE, "4 5 6 7 0 1 2 3")],
+    );
+}
+
+/// "A and B are in the instance of each other's memory scopes" (Vulkan memory model, "Synchronizes-With").
+#[test]
+fn barriers_order_those_within_their_memory_scope() {
+    let fence = |scope: &str, other: &str| {
+        format!("data[lane] = lane; FENCE({scope}); TOGETHER(); FENCE({scope}); LOG(data[lane ^ {other}]);")
+    };
+    let barrier = |scope: &str, other: &str| {
+        format!("data[lane] = lane; controlBarrier(gl_ScopeWorkgroup, {scope}, ORDERED); LOG(data[lane ^ {other}]);")
+    };
+    let of_subgroup = fence("gl_ScopeSubgroup", "4u");
+    let race = "DataRace";
+    check(
+        "",
+        &[
+            (COHERENT, &fence("gl_ScopeDevice", "4u"), "4 5 6 7 0 1 2 3"),
+            (COHERENT, &fence("gl_ScopeWorkgroup", "4u"), "4 5 6 7 0 1 2 3"),
+            (COHERENT, &of_subgroup, race),
+            (COHERENT, &fence("gl_ScopeSubgroup", "1u"), "1 0 3 2 5 4 7 6"),
+            (COHERENT, &fence("gl_ScopeInvocation", "1u"), race),
+            (COHERENT, &barrier("gl_ScopeDevice", "4u"), "4 5 6 7 0 1 2 3"),
+            (COHERENT, &barrier("gl_ScopeSubgroup", "4u"), race),
+            (COHERENT, &barrier("gl_ScopeSubgroup", "1u"), "1 0 3 2 5 4 7 6"),
+            (COHERENT, &barrier("gl_ScopeInvocation", "1u"), race),
+        ],
+        Planted::ScopesIgnored,
+        &[
+            (COHERENT, &of_subgroup, "4 5 6 7 0 1 2 3"),
+            (COHERENT, &barrier("gl_ScopeSubgroup", "4u"), "4 5 6 7 0 1 2 3"),
+        ],
+    );
+}
+
+/// "If two atomic operations are not mutually-ordered, and if their sets of memory locations overlap, then each must be synchronized against the other as if they
+/// were non-atomic operations" (Vulkan memory model, "Atomic Operation").
+#[test]
+fn atomics_are_ordered_with_those_within_their_scope() {
+    let all = |scope: &str| format!("ADD(data[0], {scope}); SYNC(); LOG(data[0]);");
+    let each = |scope: &str| format!("ADD(data[lane >> 2], {scope}); SYNC(); LOG(data[lane >> 2]);");
+    let (device, of_subgroup) = (all("gl_ScopeDevice"), all("gl_ScopeSubgroup"));
+    let eight = "8 8 8 8 8 8 8 8";
+    let mixed = "if (lane == 0u) ADD(data[0], gl_ScopeDevice); if (lane == 4u) ADD(data[0], gl_ScopeSubgroup); SYNC(); LOG(data[0]);";
+    // Ordered by the barrier, but available to the subgroup alone.
+    let plain = "if (lane < 4u) ADD(data[0], gl_ScopeSubgroup); SYNC(); if (lane > 3u) LOG(data[0]);";
+    let atomic =
+        "if (lane < 4u) ADD(data[0], gl_ScopeSubgroup); SYNC(); if (lane == 4u) LOG(ADD(data[0], gl_ScopeDevice));";
+    let one_by_one = "if (lane < 4u) ADD(data[0], gl_ScopeSubgroup); SYNC(); if (lane < 4u) LOG(data[0]);";
+    check(
+        "",
+        &[
+            (COHERENT, &device, eight),
+            (COHERENT, &all("gl_ScopeWorkgroup"), eight),
+            (COHERENT, &of_subgroup, "DataRace"),
+            (COHERENT, &each("gl_ScopeSubgroup"), "4 4 4 4 4 4 4 4"),
+            (COHERENT, mixed, "DataRace"),
+            (COHERENT, plain, "- - - - ? ? ? ?"),
+            (COHERENT, atomic, "- - - - ? - - -"),
+            (COHERENT, one_by_one, "4 4 4 4 - - - -"),
+            (
+                "shared uint data[8];",
+                "data[lane] = 0u; SYNC(); ADD(data[0], gl_ScopeWorkgroup); SYNC(); LOG(data[0]);",
+                eight,
+            ),
+        ],
+        Planted::ScopesIgnored,
+        &[(COHERENT, &of_subgroup, eight)],
+    );
+    // Of two workgroups.
+    let two = |scope: &str| {
+        let body = format!("ADD(data[0], {scope}); LOG(1u);");
+        match run(&shader("", COHERENT, &body), 2, None) {
+            Outcome { end: End::Undefined(what), .. } => Err(what.rule),
+            outcome => Ok(outcome.buffers[1].word(0)),
+        }
+    };
+    assert_eq!(two("gl_ScopeDevice"), Ok(Some(16)));
+    assert_eq!(two("gl_ScopeWorkgroup"), Err(Rule::DataRace));
+}
