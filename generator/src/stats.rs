@@ -14,7 +14,7 @@ use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{BinaryOp, Gives, Intrinsic};
 use tangle_program::subgroup::{Param, SubgroupOp};
 use tangle_program::tree::{
-    Arg, Arm, Block, Expr, Function, Label, Local, Loop, LoopKind, Stmt, SubgroupCall, VarId, walk_block,
+    Arg, Arm, Block, Builtin, Expr, Function, Label, Local, Loop, LoopKind, Stmt, SubgroupCall, VarId, walk_block,
 };
 use tangle_program::types::{Shape, Type};
 
@@ -62,6 +62,8 @@ constructs! {
     NarrowLoad,
     /// An atomic.
     Atomic,
+    /// A log of what an atomic returned on an element that other invocations touch.
+    Ticket,
     /// `barrier()` or a memory barrier.
     WorkgroupBarrier,
     /// An `if` without `else`.
@@ -411,6 +413,17 @@ fn guarded_exit(stmt: &Stmt) -> Option<&Block> {
     }
 }
 
+/// True for an atomic on an element that is not the invocation's own, and a log of what it returned.
+fn is_ticket(block: &[Stmt]) -> bool {
+    match block {
+        [Stmt::Atomic(atomic), Stmt::Log { values, .. }, ..] => {
+            let is_own = atomic.index == Expr::Builtin(Builtin::LocalIndex);
+            !is_own && atomic.dest.is_some_and(|dest| values.contains(&Expr::Var(dest)))
+        }
+        _ => false,
+    }
+}
+
 fn has_operation(expr: &Expr) -> bool {
     expr.any(&mut |part| matches!(part, Expr::Subgroup(_)))
 }
@@ -497,6 +510,7 @@ impl Counter<'_> {
                 }
                 _ => {}
             }
+            self.count_if(is_ticket(&block[k..]), Construct::Ticket);
             self.stmt(stmt, place);
         }
     }

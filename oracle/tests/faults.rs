@@ -427,6 +427,10 @@ fn faults_of_memory() {
         case.entry_point.workgroups_mut().size = [16, 1, 1];
         case
     };
+    let got = |op, init, value| {
+        let atomic = Atomic { op, array: 0, index: uint(0), compare: None, value, dest: Some(0) };
+        with_array(Scalar::Uint, init, SHARED, [Stmt::Atomic(Box::new(atomic)), log(A, [var(0)])])
+    };
     let large = || bin(Expr::Cast(Scalar::Uint64, Box::new(uint(1))), BinaryOp::Shl, uint(32));
     let put = |scalar, value| Stmt::Store { array: 0, value: Expr::Cast(scalar, Box::new(value)) };
     let narrow = |scalar, stores: Vec<Stmt>, value| {
@@ -493,6 +497,15 @@ fn faults_of_memory() {
             own(Scalar::Uint64, 3, vec![atomic(Op::Add, lane(), None, large())]),
             "A=FF:[3/1]",
             "A=FF:[3/0]",
+        ),
+        (F::TicketTwice, got(Op::Add, 0, uint(1)), "A=FF:[0 1 2 3 4 5 6 7]", "A=FF:[0 0 2 3 4 5 6 7]"),
+        (F::AtomicOfLastLost, two(), "A=FFFF:[16]", "A=FFFF:[15]"),
+        (F::ExchangeOfFirst, got(Op::Exchange, 9, lane()), "A=FF:[9 0 1 2 3 4 5 6]", "A=FF:[9]"),
+        (
+            F::BitsOfFirst,
+            got(Op::Or, 0, bin(uint(1), BinaryOp::Shl, lane())),
+            "A=FF:[0 1 3 7 15 31 63 127]",
+            "A=FF:[0]",
         ),
         (F::AtomicXorIsOr, own(Scalar::Uint, 1, vec![atomic(Op::Xor, lane(), None, uint(1))]), "A=FF:[0]", "A=FF:[1]"),
     ]);

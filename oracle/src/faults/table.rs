@@ -435,6 +435,28 @@ faults! {
         Some(scope) => active.or(&scope.reached),
         None => active,
     }),
+    /// Of lanes that add to an element together two get the same ticket: the second what the first found.
+    TicketTwice => Hook::Returned(|op, found, before| match (op, before) {
+        (AtomicOp::Add, [first]) => *first,
+        _ => found,
+    }),
+    /// Lanes that exchange the value of an element together all get what the first found.
+    ExchangeOfFirst => Hook::Returned(|op, found, before| match op {
+        AtomicOp::Exchange => before.first().copied().unwrap_or(found),
+        _ => found,
+    }),
+    /// Lanes that set or clear bits of an element together all get what the first found.
+    BitsOfFirst => Hook::Returned(|op, found, before| match op {
+        AtomicOp::And | AtomicOp::Or => before.first().copied().unwrap_or(found),
+        _ => found,
+    }),
+    /// Of lanes that perform an atomic together the highest one does not.
+    AtomicOfLastLost => Hook::AtomicLanes(|_, mut active| {
+        if let Some(last) = active.slots().last().filter(|_| active.count() > 1) {
+            active.remove(last);
+        }
+        active
+    }),
     /// `atomicExchange` leaves the old value where it is.
     ExchangeLost => Hook::Atomic(|op, _, [old, _, right]| if op == AtomicOp::Exchange { old } else { right }),
     /// `atomicCompSwap` does not compare.

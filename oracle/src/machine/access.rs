@@ -1,10 +1,12 @@
 //! What statements do to memory: loads, stores, atomics, and barriers.
 
+use std::collections::BTreeMap;
+
 use tangle_program::memory::AtomicOp;
 use tangle_program::subgroup::lanes;
 
 use super::frame::Frame;
-use super::memory::{Certainty, Gathered, Memory, Touch, certainty};
+use super::memory::{Certainty, Done, Gathered, Memory, Named, Touch, certainty};
 use super::stop::Stop;
 use super::{Machine, Pass};
 use crate::lower::{AtomicCode, Node};
@@ -12,6 +14,19 @@ use crate::map::Subgroup;
 use crate::mask::Mask;
 use crate::rules::Rules;
 use crate::value::Value;
+
+/// What the lanes of a subgroup that execute one atomic statement together find in each element: by subgroup and element.
+#[derive(Default)]
+struct Together(BTreeMap<(usize, usize), Vec<u64>>);
+
+impl Together {
+    /// What lanes before this one found, and this one's added to it.
+    fn before(&mut self, subgroup: usize, at: usize, old: u64) -> &[u64] {
+        let found = self.0.entry((subgroup, at)).or_default();
+        found.push(old);
+        &found[..found.len() - 1]
+    }
+}
 
 impl<'a, R: Rules> Machine<'a, R> {
     fn predicting(&self) -> bool {
@@ -49,7 +64,12 @@ impl<'a, R: Rules> Machine<'a, R> {
                 Some([late, _]) if !own => late[at],
                 _ => cell,
             };
-            found.note(slot, bits, known.max(array.certainty[at]));
+            let certainty = known.max(array.certainty[at]);
+            found.note(slot, bits, certainty);
+            let left = array.latest.get(&at).copied().filter(|_| predicting && known == Certainty::Known);
+            if let (Some((_, history)), Certainty::Unknown) = (left, certainty) {
+                found.name(slot, self.memory.name(Named::Left(history)));
+            }
         }
         Ok(found.value(from))
     }
@@ -63,6 +83,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             let Some(cell) = state.cells.get_mut(at) else { continue };
             *cell = value.columns[0][slot];
             state.certainty[at] = certainty(value, slot);
+            state.latest.remove(&at);
             if let Some(other) = self.rules.clobbered(state.scalar, at, state.cells.len()) {
                 state.cells[other] = 0;
             }
@@ -90,20 +111,29 @@ impl<'a, R: Rules> Machine<'a, R> {
             self.note_atomics(code, &index, &lanes)?;
         }
         let mut found = Gathered::new(self.layout.slots);
-        let state = &mut self.memory.arrays[code.array];
+        let mut together = Together::default();
         for slot in lanes {
             let at = index.columns[0][slot] as usize;
-            let Some(&old) = state.cells.get(at) else { continue };
+            let Some(&old) = self.memory.arrays[code.array].cells.get(at) else { continue };
             let compared = compare.as_ref().map_or(0, |compare| compare.columns[0][slot]);
-            let new = self.rules.atomic(code.op, state.scalar, old, value.columns[0][slot], compared);
+            let operand = value.columns[0][slot];
+            let operands =
+                certainty(&value, slot).max(compare.as_ref().map_or(Certainty::Known, |c| certainty(c, slot)));
+            if predicting && certainty(&index, slot) == Certainty::Known {
+                let done = Done { op: code.op, value: operand, compare: compared };
+                let known = operands == Certainty::Known;
+                found.name(slot, self.memory.note_done((code.array, at), slot, done, known, &from));
+            }
+            let state = &mut self.memory.arrays[code.array];
+            let new = self.rules.atomic(code.op, state.scalar, old, operand, compared);
             state.cells[at] = new;
+            let before = together.before(self.layout.lane_of(slot).0, at, old);
+            let returned = self.rules.returned(code.op, old, before);
             let touch = &mut state.touched[at];
             let contended =
                 touch.several || self.memory.learnt.contended.contains(&(self.memory.phase, code.array, at));
-            let operands =
-                certainty(&value, slot).max(compare.as_ref().map_or(Certainty::Known, |c| certainty(c, slot)));
             let order = if contended || open { Certainty::Unknown } else { Certainty::Known };
-            found.note(slot, old, order.max(state.certainty[at]).max(certainty(&index, slot)));
+            found.note(slot, returned, order.max(state.certainty[at]).max(certainty(&index, slot)));
             touch.returned |= code.dest.is_some() && order == Certainty::Known;
             let settles = touch.op.is_none_or(|op| op.fold().is_some()) && !touch.mixed;
             let held = match code.op {
@@ -122,7 +152,8 @@ impl<'a, R: Rules> Machine<'a, R> {
         }
         if predicting && a.slots().any(|slot| certainty(&index, slot) != Certainty::Known) {
             // It may have been any element.
-            for held in &mut state.certainty {
+            self.memory.obscured = true;
+            for held in &mut self.memory.arrays[code.array].certainty {
                 *held = (*held).max(Certainty::Unknown);
             }
         }
@@ -134,7 +165,7 @@ impl<'a, R: Rules> Machine<'a, R> {
 
     /// Notes who touches what before anything is returned: lanes of one statement meet, too.
     fn note_atomics(&mut self, code: &AtomicCode, index: &Value, lanes: &[usize]) -> Result<(), Stop> {
-        let Memory { arrays, phase, learnt, wrong } = &mut self.memory;
+        let Memory { arrays, phase, learnt, wrong, .. } = &mut self.memory;
         let state = &mut arrays[code.array];
         for &slot in lanes.iter().filter(|&&slot| certainty(index, slot) == Certainty::Known) {
             let at = index.columns[0][slot] as usize;
@@ -203,6 +234,7 @@ impl<'a, R: Rules> Machine<'a, R> {
     /// After a pass: lost lanes may have done anything to memory.
     pub(super) fn close_memory(&mut self) {
         let memory = &mut self.memory;
+        memory.rests_on = self.steered;
         if !self.lost.is_empty() && !memory.is_empty() && !memory.learnt.open {
             memory.learnt.open = true;
             memory.wrong = true;

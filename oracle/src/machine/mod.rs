@@ -54,8 +54,8 @@ use crate::observed::trace::{Status, Trace};
 use crate::rules::{Construct, Jump, Merge, Merging, Rules, Scope};
 use crate::value::{Column, Value};
 use frame::Frame;
-pub(crate) use memory::Learnt;
-use memory::Memory;
+pub(crate) use memory::Memory;
+pub(crate) use memory::{Done, History, Learnt, Named};
 pub(crate) use stop::Stop;
 
 /// What one lane logs.
@@ -66,6 +66,8 @@ pub(crate) struct LaneLog {
     pub tainted: Vec<u32>,
     /// Indices into `words` of results of open tangles that are known by what was observed, ascending, and how they were judged.
     pub adopted: Vec<(u32, Status)>,
+    /// Words whose values are not known but must be those of one order of atomics, ascending (rule A3).
+    pub shown: Vec<Shown>,
     /// For each entry: where it starts, and which [`Event`] it belongs to.
     pub entries: Vec<(u32, u32)>,
     /// True if the lane's log may go on in an unknown way.
@@ -75,6 +77,17 @@ pub(crate) struct LaneLog {
     pub severity: Vec<(u32, Severity)>,
     /// The weakest rule that the lane's path rests on.
     pub path: Severity,
+}
+
+/// A word that shows what was found in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    /// Index into the words of the log.
+    pub at: u32,
+    /// What it is: an index into [`Memory::names`].
+    pub name: usize,
+    /// 0 for the low word of it, 1 for the high one.
+    pub part: u64,
 }
 
 /// One execution of a log site by a set of lanes.
@@ -457,16 +470,17 @@ impl<'a, R: Rules> Machine<'a, R> {
                 let tainted = value.taint.as_ref().is_some_and(|taint| taint.lanes.contains(slot));
                 for (c, column) in value.columns.iter().enumerate() {
                     let bits = scalar.logged(column[slot]);
-                    let adopted = match (&self.trace, &value.names) {
-                        (Some(trace), Some(names)) if !tainted && names.0[c][slot] != 0 => {
-                            trace.status(names.0[c][slot])
-                        }
+                    let adopted = match (&self.trace, value.result_name(c, slot)) {
+                        (Some(trace), Some(name)) if !tainted => trace.status(name),
                         _ => None,
                     };
+                    let in_memory = value.memory_name(c, slot).filter(|_| tainted);
                     for part in 0..scalar.words() {
+                        let at = log.words.len() as u32;
                         if tainted {
-                            log.tainted.push(log.words.len() as u32);
+                            log.tainted.push(at);
                         }
+                        log.shown.extend(in_memory.map(|name| Shown { at, name, part }));
                         log.adopted.extend(adopted.map(|status| (log.words.len() as u32, status)));
                         rests_on(log, value.from.severity.max(log.path));
                         log.words.push((bits >> (32 * part)) as u32);
@@ -503,13 +517,13 @@ impl<'a, R: Rules> Machine<'a, R> {
                     if is_hidden {
                         continue;
                     }
-                    match &value.names {
-                        Some(names) if names.0[c][slot] != 0 => {
+                    match value.result_name(c, slot) {
+                        Some(name) => {
                             if right {
-                                trace.see(names.0[c][slot], scalar.from_logged(found));
+                                trace.see(name, scalar.from_logged(found));
                             }
                         }
-                        _ => right &= tainted || found == scalar.logged(column[slot]) & wide(*scalar),
+                        None => right &= tainted || found == scalar.logged(column[slot]) & wide(*scalar),
                     }
                 }
             }

@@ -6,7 +6,7 @@
 
 use tangle_analysis::races::may_synchronise_after;
 use tangle_program::memory::{ArrayId, AtomicOp, MAX_SHARED_BYTES, Shared, StorageClass, Sync};
-use tangle_program::ops::BinaryOp;
+use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::subgroup::{Category, Fold, SubgroupOp};
 use tangle_program::tree::{Atomic, Block, Builtin, Expr, Load, LoopKind, Stmt, SubgroupCall, VarId};
 use tangle_program::types::{Scalar, Type};
@@ -51,6 +51,7 @@ impl Builder<'_> {
             (if self.affordable_trips() >= 4 { 4 } else { 0 }, Self::exchange_in_loop),
             (6, Self::single_stores),
             (6, Self::scattered_atomics),
+            (6, Self::tickets),
             (if exact && self.has(SubgroupOp::Reduce(Fold::Max)) { 4 } else { 0 }, Self::reduced_atomic),
             (if exact { 6 } else { 0 }, Self::counted_compaction),
             (if exact && self.has(SubgroupOp::Reduce(Fold::Max)) { 3 } else { 0 }, Self::scanned_compaction),
@@ -397,6 +398,92 @@ impl Builder<'_> {
         let stmt = self.atomic(op, array, index, value, dest);
         out.push(stmt);
         dest.into_iter().for_each(|dest| self.observe(Moment::Operation, &[dest], out));
+    }
+
+    /// Lanes take tickets from a few elements, put values in and take others out, set and clear bits, here and there, and log what each got.
+    fn tickets(&mut self, out: &mut Block) {
+        let op = self.draw.pick(&[
+            AtomicOp::Add,
+            AtomicOp::Add,
+            AtomicOp::Exchange,
+            AtomicOp::Exchange,
+            AtomicOp::Or,
+            AtomicOp::And,
+            AtomicOp::Max,
+            AtomicOp::CompSwap,
+        ]);
+        let init = if op == AtomicOp::And { 0xFFFF_FFFF } else { self.draw.pick(&[0, 0, 100]) };
+        let len = self.draw.pick(&[1, 1, 2, 4]);
+        let Some((array, ty)) = self.array(len, init) else { return self.assignment(out) };
+        for _ in 0..1 + self.draw.below(2) {
+            match self.draw.below(6) {
+                0 if self.affordable_trips() >= 3 => self.tickets_in_loop(op, array, ty, len, out),
+                0 | 1 => self.ticket(op, array, ty, len, out),
+                way => {
+                    let cond = self.own_condition();
+                    let also_else = way == 2;
+                    let arm = |b: &mut Self| {
+                        let mut block = Vec::new();
+                        b.ticket(op, array, ty, len, &mut block);
+                        block
+                    };
+                    let stmt = self.branch(cond, arm, |b| if also_else { arm(b) } else { Vec::new() });
+                    out.push(stmt);
+                }
+            }
+        }
+        self.barrier_here(out);
+        let index = if len == 1 { uint(0) } else { Self::wrapped(local_index(), len) };
+        self.read(array, index, out);
+    }
+
+    /// The same several times over.
+    fn tickets_in_loop(&mut self, op: AtomicOp, array: ArrayId, ty: Type, len: u32, out: &mut Block) {
+        let trips = 2 + self.draw.below(2);
+        let form = self.draw.pick(&[LoopForm::For, LoopForm::While, LoopForm::DoWhile]);
+        let head = LoopHead { form, bound: (uint(trips), trips), decision: Decision::Uniform };
+        let (stmt, _) = self.repeat(
+            head,
+            |_, _| None,
+            |b, _| {
+                let mut body = Vec::new();
+                b.ticket(op, array, ty, len, &mut body);
+                body
+            },
+        );
+        out.push(stmt);
+    }
+
+    /// One atomic, and a log of what it returned.
+    fn ticket(&mut self, op: AtomicOp, array: ArrayId, ty: Type, len: u32, out: &mut Block) {
+        let index = match self.draw.below(3) {
+            _ if len == 1 => uint(0),
+            0 => uint(self.draw.below(len)),
+            1 => Self::wrapped(local_index(), len),
+            _ => {
+                let word = self.own_value(Type::UINT);
+                Self::wrapped(word, len)
+            }
+        };
+        let number = |value| as_number(ty.scalar, value);
+        let own_bit = || bin(BinaryOp::Shl, uint(1), bin(BinaryOp::BitAnd, local_index(), uint(31)));
+        let value = match op {
+            AtomicOp::Add => match self.draw.below(4) {
+                0 => self.own_value(ty),
+                1 => number(bin(BinaryOp::Add, local_index(), uint(1))),
+                _ => number(uint(self.draw.pick(&[1, 1, 3]))),
+            },
+            AtomicOp::Or => number(own_bit()),
+            AtomicOp::And => number(Expr::unary(UnaryOp::BitNot, own_bit())),
+            _ if self.draw.percent(70) => {
+                number(bin(BinaryOp::Add, local_index(), uint(self.draw.pick(&[1, 100, 200]))))
+            }
+            _ => self.own_value(ty),
+        };
+        let ticket = self.frame.local("ticket", ty, Class::Unpredictable, Role::Private);
+        let stmt = self.atomic(op, array, index, value, Some(ticket));
+        out.push(stmt);
+        self.log(vec![Expr::Var(ticket)], out);
     }
 
     /// One atomic for each subgroup, on what its lanes have together.
