@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tangle_analysis::context::operations;
 use tangle_analysis::divergence::Divergence;
-use tangle_analysis::idiom::{Idiom, idiom, rotation};
+use tangle_analysis::idiom::{Idiom, adjacent_stores, idiom, rotation};
 use tangle_program::case::Case;
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{BinaryOp, Gives, Intrinsic};
@@ -58,6 +58,8 @@ constructs! {
     PeerLoad,
     /// A store to an element of 8 or 16 bits.
     NarrowStore,
+    /// Stores to two elements of one array beside each other, one after the other.
+    AdjacentStores,
     /// A load of an element of 8 or 16 bits.
     NarrowLoad,
     /// An atomic.
@@ -511,6 +513,7 @@ impl Counter<'_> {
                 _ => {}
             }
             self.count_if(is_ticket(&block[k..]), Construct::Ticket);
+            self.count_if(adjacent_stores(&block[k..]).is_some(), Construct::AdjacentStores);
             self.stmt(stmt, place);
         }
     }

@@ -86,6 +86,8 @@ pub(crate) enum Step {
     },
     Store {
         array: usize,
+        /// Which of the lane's own elements.
+        element: Option<Node>,
         value: Node,
     },
     Atomic(Box<AtomicCode>),
@@ -440,7 +442,11 @@ impl Lowering<'_> {
                 let (var, ty) = self.var(*var)?;
                 Step::SetElement { var, shape: ty.shape, index: self.node(index)?, value: self.node(value)? }
             }
-            Stmt::Store { array, value } => Step::Store { array: self.array(*array)?, value: self.node(value)? },
+            Stmt::Store { array, element, value } => Step::Store {
+                array: self.array(*array)?,
+                element: element.as_ref().map(|element| self.node(element)).transpose()?,
+                value: self.node(value)?,
+            },
             Stmt::Atomic(atomic) => Step::Atomic(Box::new(AtomicCode {
                 op: atomic.op,
                 array: self.array(atomic.array)?,

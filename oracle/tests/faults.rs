@@ -392,7 +392,7 @@ fn faults_of_operations() {
 /// A program with an array.
 fn with_array(scalar: Scalar, init: u32, storage: StorageClass, body: impl Into<Vec<Stmt>>) -> Case {
     let mut case = main_of(body);
-    case.program.shared = vec![Shared { name: "s".into(), scalar, len: 16, init, storage }];
+    case.program.shared = vec![Shared { name: "s".into(), scalar, len: 16, init, parts: 1, storage }];
     case
 }
 
@@ -410,7 +410,7 @@ fn faults_of_memory() {
     use Fault as F;
     const SHARED: StorageClass = StorageClass::Workgroup;
     let barrier = || Stmt::ControlBarrier(Sync::Barrier);
-    let store = || Stmt::Store { array: 0, value: bin(lane(), BinaryOp::Add, uint(1)) };
+    let store = || Stmt::Store { array: 0, element: None, value: bin(lane(), BinaryOp::Add, uint(1)) };
     let stored = |storage, index| {
         with_array(Scalar::Uint, 0, storage, [store(), barrier(), log(A, [load(Scalar::Uint, index)])])
     };
@@ -432,7 +432,22 @@ fn faults_of_memory() {
         with_array(Scalar::Uint, init, SHARED, [Stmt::Atomic(Box::new(atomic)), log(A, [var(0)])])
     };
     let large = || bin(Expr::Cast(Scalar::Uint64, Box::new(uint(1))), BinaryOp::Shl, uint(32));
-    let put = |scalar, value| Stmt::Store { array: 0, value: Expr::Cast(scalar, Box::new(value)) };
+    let put = |scalar, value| Stmt::Store { array: 0, element: None, value: Expr::Cast(scalar, Box::new(value)) };
+    let to = |element, value| Stmt::Store {
+        array: 0,
+        element: Some(uint(element)),
+        value: Expr::Cast(Scalar::Uint8, Box::new(value)),
+    };
+    let beside = |stores: [Stmt; 2]| {
+        let found = |element| {
+            let index = bin(bin(lane(), BinaryOp::Mul, uint(2)), BinaryOp::Add, uint(element));
+            Expr::Cast(Scalar::Uint, Box::new(load(Scalar::Uint8, index)))
+        };
+        let body = [stores.to_vec(), vec![Stmt::ControlBarrier(Sync::Barrier), log(A, [found(0), found(1)])]].concat();
+        let mut case = with_array(Scalar::Uint8, 5, StorageClass::StorageBuffer, body);
+        case.program.shared[0].parts = 2;
+        case
+    };
     let narrow = |scalar, stores: Vec<Stmt>, value| {
         let body = [stores, vec![Stmt::ControlBarrier(Sync::Barrier), log(A, [value])]].concat();
         with_array(scalar, 5, StorageClass::StorageBuffer, body)
@@ -472,6 +487,19 @@ fn faults_of_memory() {
             "A=FF:[5 5 5 3 5 5 5 5]",
             "A=FF:[5 5 5 3 0 5 5 5]",
         ),
+        (
+            F::AdjacentStoresSwapped,
+            beside([to(0, lane()), to(1, uint(9))]),
+            "A=FF:[0/9 1/9 2/9 3/9 4/9 5/9 6/9 7/9]",
+            "A=FF:[9/0 9/1 9/2 9/3 9/4 9/5 9/6 9/7]",
+        ),
+        (
+            F::AdjacentStoreWithoutCondition,
+            beside([to(0, uint(8)), when(odd(), [to(1, uint(9))])]),
+            "A=FF:[8/5 8/9 8/5 8/9 8/5 8/9 8/5 8/9]",
+            "A=FF:[8/9]",
+        ),
+        (F::AdjacentStoreLost, beside([to(1, uint(8)), to(0, uint(9))]), "A=FF:[9/8]", "A=FF:[5/8]"),
         (F::AtomicFirstLaneOnly, two(), "A=FFFF:[16]", "A=FFFF:[2]"),
         (F::AtomicIgnoresIf, counted_once(when(odd(), [add()])), "A=FF:[4]", "A=FF:[8]"),
         (
@@ -926,7 +954,7 @@ fn faults_of_statements() {
         || main_of([set(0, lane()), set(1, uint(9)), set(2, var(0)), set(0, var(1)), set(1, var(2)), log(A, [var(1)])]);
     let barrier = || Stmt::ControlBarrier(Sync::Barrier);
     let by = |number| {
-        let store = Stmt::Store { array: 0, value: bin(lane(), BinaryOp::Add, uint(1)) };
+        let store = Stmt::Store { array: 0, element: None, value: bin(lane(), BinaryOp::Add, uint(1)) };
         let single = bin(Expr::Builtin(Builtin::LocalIndex), BinaryOp::Eq, uint(number));
         let body = [when(single, [store]), barrier(), log(A, [load(Scalar::Uint, uint(number))])];
         with_array(Scalar::Uint, 0, StorageClass::Workgroup, body)

@@ -28,6 +28,7 @@ fn with_arrays(body: impl Into<Vec<Stmt>>) -> Case {
         scalar: Scalar::Uint,
         len: 8,
         init: 10,
+        parts: 1,
         storage: StorageClass::Workgroup,
     };
     case.program.shared = vec![array("s0"), array("s1")];
@@ -45,7 +46,7 @@ fn add(index: Expr, value: u32, dest: impl Into<Option<u32>>) -> Stmt {
 }
 
 fn store(value: Expr) -> Stmt {
-    Stmt::Store { array: 0, value }
+    Stmt::Store { array: 0, element: None, value }
 }
 
 fn load(index: Expr) -> Expr {
@@ -324,7 +325,7 @@ fn what_is_not_defined() {
     assert_eq!(not_defined(vec![stored, Stmt::SubgroupBarrier(SubgroupOp::MemoryBarrierShared), loaded]), race);
     // What is not there at all.
     let none = |body: Stmt| not_defined(vec![body]);
-    assert_eq!(none(Stmt::Store { array: 2, value: lane() }), "no array 2");
+    assert_eq!(none(Stmt::Store { array: 2, element: None, value: lane() }), "no array 2");
     assert_eq!(none(log(A, [Expr::Input(0)])), "there is no input 0");
     assert_eq!(none(log(A, [Expr::Component(Box::new(Expr::Builtin(Builtin::EqMask)), 4)])), "component 4 of a u32x4");
     // A device that goes out of range finds nothing there.

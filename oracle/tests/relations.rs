@@ -125,7 +125,8 @@ fn tickets_that_two_lanes_got() {
         let atomic = Atomic { op: atomic_op, array: 0, index: uint(0), compare: None, value, dest: Some(0) };
         let mut case = main_of([Stmt::Atomic(Box::new(atomic)), log(1, [var(0)])]);
         let storage = StorageClass::StorageBuffer;
-        case.program.shared = vec![Shared { name: "s0".into(), scalar: Scalar::Uint, len: 1, init: 9, storage }];
+        case.program.shared =
+            vec![Shared { name: "s0".into(), scalar: Scalar::Uint, len: 1, init: 9, parts: 1, storage }];
         case
     };
     for (fault, case, words) in [

@@ -101,6 +101,22 @@ pub fn idiom(expr: &Expr) -> Option<Idiom<'_>> {
     }
 }
 
+/// The elements that the first two statements store to, if these stand beside each other in one array: each by a literal, the second without a condition
+/// or with one.
+pub fn adjacent_stores(stmts: &[Stmt]) -> Option<[u32; 2]> {
+    let [Stmt::Store { array, element: Some(Expr::Uint(first)), .. }, second, ..] = stmts else { return None };
+    let second = match second {
+        Stmt::If { then, otherwise, .. } if otherwise.is_empty() && then.len() == 1 => &then[0],
+        plain => plain,
+    };
+    match second {
+        Stmt::Store { array: other, element: Some(Expr::Uint(second)), .. } if other == array => {
+            (first.abs_diff(*second) == 1).then_some([*first, *second])
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

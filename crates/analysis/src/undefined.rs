@@ -215,7 +215,7 @@ impl Round<'_, '_> {
                 }
             }
             Stmt::Call { function, args, dest } => self.call(*function as usize, args, *dest),
-            Stmt::Store { array, value } => {
+            Stmt::Store { array, value, .. } => {
                 if self.expr(value) {
                     self.mark_array(*array);
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tangle_analysis::idiom::{Idiom, idiom, rotation};
+use tangle_analysis::idiom::{Idiom, adjacent_stores, idiom, rotation};
 use tangle_program::ops::{BinaryOp, Gives, Intrinsic};
 use tangle_program::tree::{Builtin, Expr, Function, Stmt, walk_block};
 use tangle_program::types::{Scalar, Type};
@@ -164,6 +164,40 @@ pub(super) fn ring_without_a_temporary(stmts: &[Stmt]) -> Option<(usize, Vec<Stm
         *value = first;
     }
     Some((count, stmts))
+}
+
+/// Each of the two gets what the other one should.
+pub(super) fn adjacent_stores_swapped(stmts: &[Stmt]) -> Option<(usize, Vec<Stmt>)> {
+    adjacent_stores(stmts)?;
+    let [Stmt::Store { array, element: first, value: one }, Stmt::Store { element: second, value: two, .. }, ..] =
+        stmts
+    else {
+        return None;
+    };
+    let store = |element: &Option<Expr>, value: &Expr| Stmt::Store {
+        array: *array,
+        element: element.clone(),
+        value: value.clone(),
+    };
+    Some((2, vec![store(second, one), store(first, two)]))
+}
+
+/// The second of two stores beside each other is made with the first, whatever its condition.
+pub(super) fn adjacent_store_without_condition(stmts: &[Stmt]) -> Option<(usize, Vec<Stmt>)> {
+    adjacent_stores(stmts)?;
+    match stmts {
+        [first, Stmt::If { then, .. }, ..] => Some((2, [std::slice::from_ref(first), then.as_slice()].concat())),
+        _ => None,
+    }
+}
+
+/// Of two stores beside each other the second is lost.
+pub(super) fn adjacent_store_lost(stmts: &[Stmt]) -> Option<(usize, Vec<Stmt>)> {
+    adjacent_stores(stmts)?;
+    match stmts {
+        [first, Stmt::Store { .. }, ..] => Some((2, vec![first.clone()])),
+        _ => None,
+    }
 }
 
 pub(super) fn single_store_of_lane_zero(stmts: &[Stmt]) -> Option<(usize, Vec<Stmt>)> {

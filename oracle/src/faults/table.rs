@@ -418,6 +418,12 @@ faults! {
     }),
     /// Stores of 8 and 16 bits write twice as much, the upper half being 0.
     NarrowStoreClobbers => Hook::Clobber(|scalar, at, len| Some(at + 1).filter(|&next| is_narrow(scalar) && next < len)),
+    /// Of two stores beside each other, made at once, each gets what the other one should.
+    AdjacentStoresSwapped => Hook::Rewrite(peephole::adjacent_stores_swapped),
+    /// Of two stores beside each other the second one, which stands in a branch, is made without its condition.
+    AdjacentStoreWithoutCondition => Hook::Rewrite(peephole::adjacent_store_without_condition),
+    /// Of two stores beside each other the second one is lost.
+    AdjacentStoreLost => Hook::Rewrite(peephole::adjacent_store_lost),
     /// Loads from shared memory do not see what other invocations wrote before the last barrier.
     BarrierIgnored => Hook::Stale(StorageClass::Workgroup),
     /// Loads from an array in a buffer do not see what other invocations wrote before the last barrier.

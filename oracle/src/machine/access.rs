@@ -49,8 +49,8 @@ impl<'a, R: Rules> Machine<'a, R> {
         for slot in a.minus(&self.lost).slots() {
             let known = if open { Certainty::Unknown } else { Certainty::Known }.max(certainty(&index, slot));
             let at = index.columns[0][slot] as usize;
-            let own = at == self.layout.index[slot] as usize;
             let array = &mut self.memory.arrays[array];
+            let own = at / array.parts == self.layout.index[slot] as usize;
             // Only a faulty device gets out of range.
             if at >= array.cells.len() {
                 continue;
@@ -74,12 +74,24 @@ impl<'a, R: Rules> Machine<'a, R> {
         Ok(found.value(from))
     }
 
-    pub(super) fn store(&mut self, array: usize, value: &Value, a: &Mask) -> Result<(), Stop> {
+    pub(super) fn store(&mut self, array: usize, element: Option<&Value>, value: &Value, a: &Mask) -> Result<(), Stop> {
         let predicting = self.predicting();
         let state = &mut self.memory.arrays[array];
         state.from = std::mem::take(&mut state.from).or(&value.from);
+        if let Some(element) = element {
+            state.from = std::mem::take(&mut state.from).or(&element.from);
+        }
         for slot in a.minus(&self.lost).slots() {
-            let at = self.rules.slot(self.layout.index[slot] as usize, state.cells.len());
+            let first = self.layout.index[slot] as usize * state.parts;
+            let element_is = element.map_or(Certainty::Known, |element| certainty(element, slot));
+            if element_is != Certainty::Known {
+                // It may have been any of the lane's own.
+                let own = first..(first + state.parts).min(state.cells.len());
+                state.certainty[own].iter_mut().for_each(|held| *held = (*held).max(element_is));
+                continue;
+            }
+            let element = element.map_or(0, |element| element.columns[0][slot] as usize);
+            let at = self.rules.slot(first + element, state.cells.len());
             let Some(cell) = state.cells.get_mut(at) else { continue };
             *cell = value.columns[0][slot];
             state.certainty[at] = certainty(value, slot);
@@ -214,8 +226,10 @@ impl<'a, R: Rules> Machine<'a, R> {
                 let found = array.at_barrier[1].clone();
                 array.at_subgroup_barrier = Some([found.clone(), found]);
             }
-            for lane in lanes(here) {
-                let own = self.layout.index[first + lane] as usize;
+            let parts = array.parts;
+            let elements = |lane: usize| (0..parts).map(move |part| (lane, part));
+            for (lane, part) in lanes(here).flat_map(elements) {
+                let own = self.layout.index[first + lane] as usize * parts + part;
                 if let (Some([before, last]), Some(cell)) = (&mut array.at_subgroup_barrier, array.cells.get(own)) {
                     before[own] = if late { last[own] } else { *cell };
                     last[own] = *cell;

@@ -118,6 +118,8 @@ pub(crate) enum Named {
 pub(super) struct Array {
     pub(super) scalar: Scalar,
     pub(super) storage: StorageClass,
+    /// Elements of each invocation.
+    pub(super) parts: usize,
     pub(super) cells: Vec<u64>,
     pub(super) certainty: Vec<Certainty>,
     pub(super) touched: Vec<Touch>,
@@ -154,6 +156,7 @@ impl Memory {
             Array {
                 scalar: array.scalar,
                 storage: array.storage,
+                parts: array.parts.max(1) as usize,
                 certainty: vec![Certainty::Known; cells.len()],
                 touched: vec![Touch::default(); cells.len()],
                 from: Provenance::default(),
@@ -319,6 +322,7 @@ mod tests {
         let mut array = Array {
             scalar: Scalar::Uint,
             storage: StorageClass::Workgroup,
+            parts: 1,
             cells: vec![0],
             certainty: vec![Certainty::Known],
             touched: vec![Touch::default()],

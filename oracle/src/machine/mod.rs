@@ -367,9 +367,10 @@ impl<'a, R: Rules> Machine<'a, R> {
                 self.set_element(frame, *var, *shape, &index, &value, &a);
                 Ok((a, u))
             }
-            Step::Store { array, value } => {
+            Step::Store { array, element, value } => {
+                let element = element.as_ref().map(|element| self.eval(frame, element, &a, &u)).transpose()?;
                 let value = self.eval(frame, value, &a, &u)?;
-                self.store(*array, &value, &a)?;
+                self.store(*array, element.as_ref(), &value, &a)?;
                 Ok((a, u))
             }
             Step::Atomic(code) => {

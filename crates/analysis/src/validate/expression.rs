@@ -432,6 +432,16 @@ pub(super) fn in_range(index: &ExprInfo, array: &Shared) -> Checked {
     defined(index, "is an index")
 }
 
+/// One of the elements that belong to the invocation (rule Y1: the others are those of other invocations).
+pub(super) fn own_element(element: &ExprInfo, array: &Shared) -> Checked {
+    let range = element.range;
+    if !range.is_within(Interval::new(0, i128::from(array.parts) - 1)) {
+        let Shared { name, parts, .. } = array;
+        refuse!("may be {} to {}, but of '{name}' each invocation has {parts} elements", range.lo, range.hi);
+    }
+    defined(element, "is an index")
+}
+
 /// SPIR-V 1.6 §3.3.13: division by zero is undefined behaviour.
 fn divisor(y: &ExprInfo) -> Checked {
     if !y.is_nonzero {

@@ -357,6 +357,9 @@ fn shared(case: &Case) -> Checked {
         if array.len == 0 {
             return invalid("an array has at least one element").at(|| "len".into());
         }
+        if array.parts == 0 {
+            return invalid("an invocation has at least one element").at(|| "parts".into());
+        }
         Ok(())
     })
 }

@@ -99,11 +99,20 @@ impl<'p, 'a> Body<'p, 'a> {
                 self.expr(value, Context::Open);
                 self.put(";");
             }
-            Stmt::Store { array, value } => {
+            Stmt::Store { array, element, value } => {
                 let atomic = is_atomic(self.printer.case, *array);
                 self.put(if atomic { "atomicStore(&" } else { "" });
                 self.element_of(*array);
-                self.put(if atomic { "localIndex], " } else { "localIndex] = " });
+                self.put("localIndex");
+                if let Some(element) = element {
+                    put!(
+                        self.printer,
+                        " * {}u + ",
+                        self.printer.case.program.shared.get(*array as usize).map_or(1, |array| array.parts)
+                    );
+                    self.expr(element, Context::Right(BinaryOp::Add));
+                }
+                self.put(if atomic { "], " } else { "] = " });
                 self.expr(value, Context::Open);
                 self.put(if atomic { ");" } else { ";" });
             }

@@ -134,7 +134,8 @@ impl Stmt {
             }
             Stmt::Return(value) => ([value.as_ref(), None, None], &[], &[]),
             Stmt::Call { args, .. } => ([None; 3], &[], args),
-            Stmt::Store { value, .. } | Stmt::Assume(value) => ([Some(value), None, None], &[], &[]),
+            Stmt::Store { element, value, .. } => ([element.as_ref(), Some(value), None], &[], &[]),
+            Stmt::Assume(value) => ([Some(value), None, None], &[], &[]),
             Stmt::SetElement { index, value, .. } => ([Some(index), Some(value), None], &[], &[]),
             Stmt::Atomic(atomic) => ([Some(&atomic.index), atomic.compare.as_ref(), Some(&atomic.value)], &[], &[]),
             Stmt::Break | Stmt::Continue | Stmt::SubgroupBarrier(_) | Stmt::ControlBarrier(_) | Stmt::Discard(_) => {
@@ -171,7 +172,8 @@ impl Stmt {
                 });
                 ins.collect()
             }
-            Stmt::Store { value, .. } | Stmt::Assume(value) => vec![value],
+            Stmt::Store { element, value, .. } => element.iter_mut().chain([value]).collect(),
+            Stmt::Assume(value) => vec![value],
             Stmt::SetElement { index, value, .. } => vec![index, value],
             Stmt::Atomic(atomic) => {
                 let Atomic { index, compare, value, .. } = &mut **atomic;

@@ -8,7 +8,7 @@ use tangle_analysis::races::may_synchronise_after;
 use tangle_program::memory::{ArrayId, AtomicOp, MAX_SHARED_BYTES, Shared, StorageClass, Sync};
 use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::subgroup::{Category, Fold, SubgroupOp};
-use tangle_program::tree::{Atomic, Block, Builtin, Expr, Load, LoopKind, Stmt, SubgroupCall, VarId};
+use tangle_program::tree::{Atomic, Block, Builtin, Expr, Load, LoopKind, Stmt, SubgroupCall, VarId, first_own};
 use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
@@ -50,6 +50,7 @@ impl Builder<'_> {
             (5, Self::exchange as fn(&mut Self, &mut Block)),
             (if self.affordable_trips() >= 4 { 4 } else { 0 }, Self::exchange_in_loop),
             (6, Self::single_stores),
+            (6, Self::stores_beside_each_other),
             (6, Self::scattered_atomics),
             (6, Self::tickets),
             (if exact && self.has(SubgroupOp::Reduce(Fold::Max)) { 4 } else { 0 }, Self::reduced_atomic),
@@ -88,13 +89,18 @@ impl Builder<'_> {
     }
 
     fn array_of(&mut self, scalar: Scalar, len: u32, init: u32) -> Option<(ArrayId, Type)> {
+        self.array_of_parts(scalar, len, init, 1)
+    }
+
+    /// The same with so many elements for each invocation.
+    fn array_of_parts(&mut self, scalar: Scalar, len: u32, init: u32, parts: u32) -> Option<(ArrayId, Type)> {
         let (in_buffers, percent) = match scalar.size() {
             size @ (8 | 16) => (self.config.narrow_storage.contains(&size), 65),
             _ => (true, 35),
         };
         let in_buffer = self.draw.percent(percent) && in_buffers;
         let storage = if in_buffer { StorageClass::StorageBuffer } else { StorageClass::Workgroup };
-        let array = Shared { name: format!("s{}", self.shared.len()), scalar, len, init, storage };
+        let array = Shared { name: format!("s{}", self.shared.len()), scalar, len, init, parts, storage };
         let used: u64 = self.shared.iter().map(Shared::bytes).sum();
         if used + array.bytes() > MAX_SHARED_BYTES {
             return None;
@@ -114,7 +120,12 @@ impl Builder<'_> {
 
     fn store(&mut self, array: ArrayId, value: Expr) -> Stmt {
         self.frame.charge(Cost { words: 0, steps: 1 });
-        Stmt::Store { array, value }
+        Stmt::Store { array, element: None, value }
+    }
+
+    fn store_to(&mut self, array: ArrayId, element: Expr, value: Expr) -> Stmt {
+        self.frame.charge(Cost { words: 0, steps: 1 });
+        Stmt::Store { array, element: Some(element), value }
     }
 
     fn load(&self, array: ArrayId, index: Expr) -> Expr {
@@ -294,6 +305,70 @@ impl Builder<'_> {
         self.read(array, uint(first), out);
         let index = self.other_slot(len);
         self.read(array, index, out);
+    }
+
+    /// Every invocation writes elements of its own that stand beside each other, which a compiler may write at once: all of them or some, one after
+    /// another, in branches, or in a loop. Then all are read, by words where they are narrow.
+    fn stores_beside_each_other(&mut self, out: &mut Block) {
+        let narrow: Vec<Scalar> =
+            self.config.scalars.iter().copied().filter(|scalar| scalar.is_integer() && scalar.size() < 32).collect();
+        let is_narrow = !narrow.is_empty() && self.draw.percent(80);
+        let scalar = if is_narrow { self.draw.pick(&narrow) } else { self.draw.pick(&[Scalar::Uint, Scalar::Int]) };
+        let parts = self.draw.pick(&[2, 4, 4]);
+        let len = self.entry_point.group_size() * parts;
+        let Some((array, ty)) = self.array_of_parts(scalar, len, 6, parts) else { return self.assignment(out) };
+        if self.draw.percent(20) && self.affordable_trips() >= parts {
+            self.stores_in_loop(array, ty, parts, out);
+        } else {
+            let mut order: Vec<u32> = (0..parts).filter(|_| self.draw.percent(90)).collect();
+            if self.draw.percent(25) {
+                order.reverse();
+            }
+            for element in order {
+                let cond = self.draw.percent(25).then(|| self.own_condition());
+                let value = self.own_value(ty);
+                let store = self.store_to(array, uint(element), value);
+                out.push(match cond {
+                    Some(cond) => self.branch(cond, |_| vec![store], |_| Vec::new()),
+                    None => store,
+                });
+            }
+        }
+        if self.draw.percent(40) {
+            let own = bin(BinaryOp::Add, first_own(parts), uint(self.draw.below(parts)));
+            self.read(array, own, out);
+        }
+        self.barrier_here(out);
+        let word = bin(BinaryOp::Add, local_index(), uint(self.draw.pick(&[0, 1, 3])));
+        let first = bin(BinaryOp::Mul, Self::wrapped(word, len / parts), uint(parts));
+        let read: Vec<Expr> = (0..parts)
+            .map(|element| {
+                let index = bin(BinaryOp::Add, first.clone(), uint(element));
+                cast(Scalar::Uint, self.load(array, index))
+            })
+            .collect();
+        self.log(read, out);
+        if let Some(word) = self.beside_each_other(array, len) {
+            let whole = self.result_variable(Type::UINT, Class::Unpredictable);
+            self.set(whole, word, out);
+            self.log(vec![Expr::Var(whole)], out);
+        }
+    }
+
+    /// `array[own * parts + i] = …` for each `i` in turn.
+    fn stores_in_loop(&mut self, array: ArrayId, ty: Type, parts: u32, out: &mut Block) {
+        let head = LoopHead { form: LoopForm::For, bound: (uint(parts), parts), decision: Decision::Uniform };
+        let (mut stmt, _) = self.repeat(
+            head,
+            |_, _| None,
+            |b, counter| {
+                let value = b.own_value(ty);
+                let element = Self::wrapped(Expr::Var(counter), parts);
+                vec![b.store_to(array, element, value)]
+            },
+        );
+        plain_head(&mut stmt);
+        out.push(stmt);
     }
 
     /// The same several times over, with two barriers in a loop.
