@@ -959,10 +959,55 @@ fn faults_of_statements() {
         let body = [when(single, [store]), barrier(), log(A, [load(Scalar::Uint, uint(number))])];
         with_array(Scalar::Uint, 0, StorageClass::Workgroup, body)
     };
+    let found = |index: Expr| Expr::InputOf(0, Box::new(index));
+    let guarded = |otherwise: Vec<Stmt>| {
+        let mirrored = bin(uint(7), BinaryOp::Sub, lane());
+        let mut case =
+            main_of([set(0, uint(9)), either(odd(), [set(0, found(mirrored))], otherwise), log(A, [var(0)])]);
+        case.data.inputs = vec![(0..8).map(|word| 10 * word).collect()];
+        case
+    };
+    // Lanes 0 to 2 return, the others break.
+    let zero = || bin(var(0), BinaryOp::Eq, uint(0));
+    let leave = || when(zero(), [Stmt::Return(None)]);
+    let switched =
+        || switch(var(0), [arm([Label::Case(0)], [Stmt::Return(None)]), arm([Label::Default], [Stmt::Break])]);
+    let endless = |way_out: Stmt| {
+        let less = set(0, bin(var(0), BinaryOp::Shr, uint(1)));
+        let others = when(bin(uint(2), BinaryOp::Lt, lane()), [Stmt::Break]);
+        let mut looped = counted(1, uint(32), [], [less, way_out, others]);
+        if let Stmt::Loop(l) = &mut looped {
+            l.kind = LoopKind::Endless;
+        }
+        main_of([set(0, bin(lane(), BinaryOp::Mul, uint(16))), looped, log(A, [uint(1)])])
+    };
     check(vec![
         (F::RingWithoutATemporary, ring(), "A=FF:[0 1 2 3 4 5 6 7]", "A=FF:[9]"),
         (F::SingleStoreOfLaneZero, by(3), "A=FF:[4]", "A=FF:[0]"),
+        (F::GuardedLoadHoisted, guarded(vec![]), "A=FF:[9 60 9 40 9 20 9 0]", "A=FF:[70 60 50 40 30 20 10 0]"),
+        (
+            F::LoadOfTheOtherArm,
+            guarded(vec![set(0, found(lane()))]),
+            "A=FF:[0 60 20 40 40 20 60 0]",
+            "A=FF:[0 10 20 30 40 50 60 70]",
+        ),
+        (F::ReturnFromEndlessBreaks, endless(leave()), "A=F8:[1]", "A=FF:[1]"),
+        (F::ReturnFromSwitchBreaks, endless(switched()), "A=F8:[1]", "A=FF:[1]"),
     ]);
+    // The lanes that return are the ones that are left when the others break, lane 0 has nothing from the beginning.
+    let mut long = main_of([
+        counted(0, bin(uint(65_534), BinaryOp::Add, lane()), [], [set(1, bin(var(1), BinaryOp::Add, uint(3)))]),
+        log(A, [var(0), var(1)]),
+    ]);
+    if let Some(Stmt::Loop(l)) = long.program.functions[0].body.first_mut() {
+        l.kind = LoopKind::While;
+    }
+    let right =
+        (0..8).map(|lane: u32| format!("{}/{}", 65_534 + lane, 3 * (65_534 + lane))).collect::<Vec<_>>().join(" ");
+    let wrong = [65_534, 65_535, 0, 1, 2, 3, 4, 5].map(|n: u32| format!("{n}/{}", 3 * n)).join(" ");
+    let (fault, _) = (F::LoopCounterOf16Bits, "its row");
+    assert_eq!(logged(&long, || Spec), format!("A=FF:[{right}]"));
+    assert_eq!(logged(&long, || Planted::new(fault)), format!("A=FF:[{wrong}]"));
     assert_eq!(logged(&by(0), || Planted::new(F::SingleStoreOfLaneZero)), "A=FF:[1]");
 }
 

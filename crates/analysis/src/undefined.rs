@@ -41,6 +41,7 @@ pub(crate) fn makes_undefined(
         | Expr::Float(..)
         | Expr::Builtin(_)
         | Expr::Input(_)
+        | Expr::InputOf(..)
         | Expr::Flat(_)
         | Expr::Uniform(_)
         | Expr::Push(_)

@@ -434,6 +434,10 @@ pub enum Expr {
     Builtin(Builtin),
     /// Per-invocation input `k`, a uint: [`crate::case::Data::inputs`].
     Input(u32),
+    /// Input `k` of the invocation of [ordinal](crate::case::EntryPoint::ordinal) `index`, a uint in range: `{"input_of": [k, index]}` reads a buffer that
+    /// nothing writes at a place that the program computes.
+    #[serde(rename = "input_of")]
+    InputOf(u32, Box<Expr>),
     /// Uniform-buffer word `k`, a uint: [`crate::case::Data::uniforms`].
     Uniform(u32),
     /// Push-constant word `k`, a uint: [`crate::case::Data::push`].
@@ -703,6 +707,7 @@ impl Expr {
             Expr::Int(_) => Some(Type::INT),
             Expr::Uint(_)
             | Expr::Input(_)
+            | Expr::InputOf(..)
             | Expr::Flat(_)
             | Expr::Uniform(_)
             | Expr::Push(_)

@@ -4,7 +4,7 @@ use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Fold, SubgroupOp as Op, first_lanes, lanes};
-use tangle_program::tree::{Builtin, Expr, LoopKind};
+use tangle_program::tree::{Builtin, Expr, Loop, LoopKind};
 use tangle_program::types::{Scalar, Shape};
 
 use super::hook::{AnyTangle, Hook, enclosing, innermost, is_divergent};
@@ -28,6 +28,14 @@ fn first(arrivals: &[u128]) -> u128 {
 /// The lanes that arrived last.
 fn last(arrivals: &[u128]) -> u128 {
     arrivals.last().copied().unwrap_or(0)
+}
+
+/// True for a loop that the program has for its many iterations.
+fn is_long(l: &Loop) -> bool {
+    match &l.bound {
+        Expr::Binary(BinaryOp::Add, base, _) => matches!(**base, Expr::Uint(0x8000..)),
+        _ => false,
+    }
 }
 
 const fn is_comparison(op: BinaryOp) -> bool {
@@ -92,6 +100,17 @@ faults! {
     SingleBlockLoopOnce => Hook::Bound(|l| l.is_single_block().then_some(Expr::Uint(0))),
     /// A loop without a counter runs once.
     EndlessLoopOnce => Hook::Bound(|l| (l.kind == LoopKind::Endless).then_some(Expr::Uint(1))),
+    /// Loops count in 16 bits: one with a bound that does not fit stops where it should begin once more.
+    LoopCounterOf16Bits => Hook::Bound(|l| {
+        is_long(l).then(|| Expr::binary(BinaryOp::BitAnd, l.bound.clone(), Expr::Uint(0xFFFF)))
+    }),
+    /// `return` in a switch leaves the switch only.
+    ReturnFromSwitchBreaks => Hook::Jump(|scopes, jump| match jump {
+        Jump::Return if innermost(scopes, Construct::SwitchSegment).is_some() => Jump::Break,
+        _ => jump,
+    }),
+    /// Lanes that return in a loop without a counter go on behind it.
+    ReturnFromEndlessBreaks => Hook::Rewrite(peephole::return_from_endless_breaks),
     /// No loop runs more than 48 times.
     LongLoopStops => Hook::Bound(|l| Some(Expr::Intrinsic(Intrinsic::Min, vec![l.bound.clone(), Expr::Uint(48)]))),
     /// An assignment in the body of a loop also changes the variable of lanes that left it in the same iteration.
@@ -772,6 +791,10 @@ faults! {
         Shape::Array(_) => element % 32,
         Shape::Single | Shape::Matrix(_) | Shape::Struct(_) => element,
     }),
+    /// A load at the head of the `then` side of an `if` is made before it, and its variable set in all lanes.
+    GuardedLoadHoisted => Hook::Rewrite(peephole::guarded_load_hoisted),
+    /// Where both sides of an `if` begin with a load to one variable, the `then` side uses what the other one loads.
+    LoadOfTheOtherArm => Hook::Rewrite(peephole::load_of_the_other_arm),
     /// A store that a single invocation makes is lost if that is not lane 0.
     SingleStoreOfLaneZero => Hook::Rewrite(peephole::single_store_of_lane_zero),
 

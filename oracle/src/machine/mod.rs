@@ -22,7 +22,7 @@
 //!   control.rs   jumps, selections, loops, calls        path.rs     keys of paths
 //!   expr.rs      expressions; element.rs: elements      memory.rs   arrays, and what is certain of them
 //!   frame.rs     calls, and where jumps go              access.rs   loads, stores, atomics, barriers
-//!   op.rs        subgroup operations
+//!   op.rs        subgroup operations                   long.rs     loops that only sum something up
 //! ```
 
 mod access;
@@ -30,6 +30,7 @@ mod control;
 mod element;
 mod expr;
 mod frame;
+mod long;
 mod memory;
 mod op;
 mod path;

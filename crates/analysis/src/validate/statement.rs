@@ -15,7 +15,9 @@ use super::checker::{Around, Checker, Counter, Enclosing};
 use super::expression::{defined, element, in_range, own_element};
 use super::invalid::{At, Checked, each, invalid, refuse};
 use crate::bounds::{Interval, MAX_LOOP_ITERATIONS, MAX_SUBGROUP_SIZE};
+use crate::cost::MAX_LONG_ITERATIONS;
 use crate::cost::value_words;
+use crate::idiom::only_sums;
 use crate::info::ExprInfo;
 use crate::leaving::{self, may_continue};
 use crate::names;
@@ -372,8 +374,9 @@ impl Checker<'_, '_> {
             })?;
         }
         let most = self.bound(&l.bound, place).at(|| "bound".into())?.range.hi;
-        if most > i128::from(MAX_LOOP_ITERATIONS) {
-            return invalid(format!("can be {most}, more than {MAX_LOOP_ITERATIONS}")).at(|| "bound".into());
+        let limit = if only_sums(l, self.function) { MAX_LONG_ITERATIONS } else { MAX_LOOP_ITERATIONS };
+        if most > i128::from(limit) {
+            return invalid(format!("can be {most}, more than {limit}")).at(|| "bound".into());
         }
         self.part(|checker| checker.block(&l.body, inside)).at(|| "body".into())
     }

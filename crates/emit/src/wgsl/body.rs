@@ -513,6 +513,16 @@ impl<'p, 'a> Body<'p, 'a> {
                     (n, k) => put!(self.printer, "input_words[invocation * {n}u + {k}u]"),
                 }
             }
+            Expr::InputOf(k, index) => {
+                let n = self.printer.case.data.inputs.len();
+                self.put("input_words[");
+                self.expr(index, if n == 1 { Context::Open } else { Context::Left(BinaryOp::Mul) });
+                match (n, k) {
+                    (1, _) => self.put("]"),
+                    (n, 0) => put!(self.printer, " * {n}u]"),
+                    (n, k) => put!(self.printer, " * {n}u + {k}u]"),
+                }
+            }
             Expr::Uniform(k) => {
                 let component = ["x", "y", "z", "w"][*k as usize % 4];
                 put!(self.printer, "uniform_words[{}].{component}", k / 4);

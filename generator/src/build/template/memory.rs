@@ -51,6 +51,7 @@ impl Builder<'_> {
             (if self.affordable_trips() >= 4 { 4 } else { 0 }, Self::exchange_in_loop),
             (6, Self::single_stores),
             (6, Self::stores_beside_each_other),
+            (5, Self::loads_in_branches),
             (6, Self::scattered_atomics),
             (6, Self::tickets),
             (if exact && self.has(SubgroupOp::Reduce(Fold::Max)) { 4 } else { 0 }, Self::reduced_atomic),
@@ -305,6 +306,54 @@ impl Builder<'_> {
         self.read(array, uint(first), out);
         let index = self.other_slot(len);
         self.read(array, index, out);
+    }
+
+    /// What everybody has written is read by variable indices in the arms of branches, narrow and wide.
+    fn loads_in_branches(&mut self, out: &mut Block) {
+        let len = self.entry_point.group_size();
+        let Some((array, ty)) = self.plain_array(len, 3) else { return self.assignment(out) };
+        self.store_of_lanes(array, ty, 20, out);
+        self.barrier_here(out);
+        let load = |b: &mut Self| {
+            let index = b.other_slot(len);
+            b.load(array, index)
+        };
+        self.loaded_in_arms(ty, load, out);
+    }
+
+    /// The same from a buffer that nothing writes.
+    pub(crate) fn guarded_loads(&mut self, out: &mut Block) {
+        let load = |b: &mut Self| {
+            let (count, invocations) = (b.data.inputs.len() as u32, b.entry_point.invocations());
+            let word = match b.draw.below(3) {
+                0 => bin(BinaryOp::Add, b.own_value(Type::UINT), uint(1)),
+                1 => bin(BinaryOp::Add, lane(), uint(b.draw.pick(&[1, 2, 5]))),
+                _ => b.own_value(Type::UINT),
+            };
+            Expr::InputOf(b.draw.below(count), Box::new(Self::wrapped(word, invocations)))
+        };
+        self.loaded_in_arms(Type::UINT, load, out);
+    }
+
+    /// A few branches that load to one variable in the one arm, the other, or both; a log.
+    fn loaded_in_arms(&mut self, ty: Type, load: impl Fn(&mut Self) -> Expr, out: &mut Block) {
+        let found = self.frame.local("found", ty, Class::Unpredictable, Role::Private);
+        let first = self.own_value(ty);
+        self.set(found, first, out);
+        for _ in 0..1 + self.draw.below(3) {
+            let cond = self.own_condition();
+            let (adds, also_else) = (self.draw.percent(50), self.draw.percent(50));
+            let arm = |b: &mut Self| {
+                let mut block = Vec::new();
+                let loaded = load(b);
+                let value = if adds { bin(BinaryOp::Add, Expr::Var(found), loaded) } else { loaded };
+                b.set(found, value, &mut block);
+                block
+            };
+            let stmt = self.branch(cond, arm, |b| if also_else { arm(b) } else { Vec::new() });
+            out.push(stmt);
+        }
+        self.log(vec![Expr::Var(found)], out);
     }
 
     /// Every invocation writes elements of its own that stand beside each other, which a compiler may write at once: all of them or some, one after
