@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tangle_analysis::context::operations;
 use tangle_analysis::divergence::Divergence;
-use tangle_analysis::idiom::{Idiom, idiom, rotation};
+use tangle_analysis::idiom::{Idiom, adjacent_stores, guarded_load, idiom, rotation};
 use tangle_program::case::Case;
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{BinaryOp, Gives, Intrinsic};
 use tangle_program::subgroup::{Param, SubgroupOp};
 use tangle_program::tree::{
-    Arg, Arm, Block, Expr, Function, Label, Local, Loop, LoopKind, Stmt, SubgroupCall, VarId, walk_block,
+    Arg, Arm, Block, Builtin, Expr, Function, Label, Local, Loop, LoopKind, Stmt, SubgroupCall, VarId, walk_block,
 };
 use tangle_program::types::{Shape, Type};
 
@@ -58,10 +58,16 @@ constructs! {
     PeerLoad,
     /// A store to an element of 8 or 16 bits.
     NarrowStore,
+    /// Stores to two elements of one array beside each other, one after the other.
+    AdjacentStores,
     /// A load of an element of 8 or 16 bits.
     NarrowLoad,
+    /// A load by a variable index, from memory that lanes share or a buffer that nothing writes, at the head of one arm of a branch.
+    GuardedLoad,
     /// An atomic.
     Atomic,
+    /// A log of what an atomic returned on an element that other invocations touch.
+    Ticket,
     /// `barrier()` or a memory barrier.
     WorkgroupBarrier,
     /// An `if` without `else`.
@@ -80,6 +86,10 @@ constructs! {
     Forever,
     /// A `for (;;)` loop without a counter and a bound.
     Endless,
+    /// Such a loop in which lanes return.
+    EndlessReturn,
+    /// A switch in such a loop in which lanes return.
+    EndlessSwitch,
     /// A loop that lanes of a subgroup may leave at different times.
     DivergentLoop,
     /// A loop with a literal bound of 0 or 1.
@@ -100,6 +110,8 @@ constructs! {
     SingleStore,
     /// A loop with a bound that may be 50 or more.
     LongLoop,
+    /// A loop that may run more than 32,768 times.
+    VeryLongLoop,
     /// A loop with a condition besides its bound.
     LoopTest,
     /// A loop with statements in its condition.
@@ -411,6 +423,17 @@ fn guarded_exit(stmt: &Stmt) -> Option<&Block> {
     }
 }
 
+/// True for an atomic on an element that is not the invocation's own, and a log of what it returned.
+fn is_ticket(block: &[Stmt]) -> bool {
+    match block {
+        [Stmt::Atomic(atomic), Stmt::Log { values, .. }, ..] => {
+            let is_own = atomic.index == Expr::Builtin(Builtin::LocalIndex);
+            !is_own && atomic.dest.is_some_and(|dest| values.contains(&Expr::Var(dest)))
+        }
+        _ => false,
+    }
+}
+
 fn has_operation(expr: &Expr) -> bool {
     expr.any(&mut |part| matches!(part, Expr::Subgroup(_)))
 }
@@ -497,6 +520,8 @@ impl Counter<'_> {
                 }
                 _ => {}
             }
+            self.count_if(is_ticket(&block[k..]), Construct::Ticket);
+            self.count_if(adjacent_stores(&block[k..]).is_some(), Construct::AdjacentStores);
             self.stmt(stmt, place);
         }
     }
@@ -565,6 +590,7 @@ impl Counter<'_> {
 
     fn branch(&mut self, cond: &Expr, then: &Block, otherwise: &Block) {
         self.count(if otherwise.is_empty() { Construct::If } else { Construct::IfElse });
+        self.count_if(guarded_load(then).or(guarded_load(otherwise)).is_some(), Construct::GuardedLoad);
         self.steering(cond);
         let jumps = |block: &Block| block.last().is_some_and(Stmt::is_jump);
         self.count_if(jumps(then) && jumps(otherwise), Construct::ExitInBothArms);
@@ -594,12 +620,24 @@ impl Counter<'_> {
             LoopKind::Forever => Construct::Forever,
             LoopKind::Endless => Construct::Endless,
         });
+        if l.kind == LoopKind::Endless {
+            let mut returns = false;
+            let mut by_switch = false;
+            walk_block(&l.body, &mut |stmt| {
+                let has_return = |block: &Block| block.iter().any(|stmt| matches!(stmt, Stmt::Return(_)));
+                returns |= matches!(stmt, Stmt::Return(_));
+                by_switch |= matches!(stmt, Stmt::Switch { .. }) && stmt.nested_blocks().any(has_return);
+            });
+            self.count_if(returns, Construct::EndlessReturn);
+            self.count_if(by_switch, Construct::EndlessSwitch);
+        }
         self.count_if(self.divergence.parts_lanes(self.function, l), Construct::DivergentLoop);
         self.count_if(matches!(l.bound, Expr::Uint(0 | 1)), Construct::LiteralTrip);
         let writes_element = l.body.iter().any(|stmt| matches!(stmt, Stmt::SetElement { .. }));
         self.count_if(l.bound == Expr::Uint(1) && writes_element, Construct::OneTripElement);
         self.count_if(l.is_single_block(), Construct::SingleBlockLoop);
         self.count_if(greatest(&l.bound).is_some_and(|bound| bound >= 50), Construct::LongLoop);
+        self.count_if(greatest(&l.bound).is_some_and(|bound| bound > 0x8000), Construct::VeryLongLoop);
         let carried = l.body.iter().any(|stmt| match stmt {
             Stmt::Assign { var, value } => {
                 value.any(&mut |part| part == &Expr::Var(*var)) && has_uniform(&l.body, *var)

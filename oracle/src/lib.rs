@@ -20,6 +20,7 @@
 //!
 //! docs/oracle-rules.md says where each rule is, and how to add one.
 
+mod contended;
 pub mod coverage;
 pub mod faults;
 mod fragment;

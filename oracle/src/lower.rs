@@ -86,6 +86,8 @@ pub(crate) enum Step {
     },
     Store {
         array: usize,
+        /// Which of the lane's own elements.
+        element: Option<Node>,
         value: Node,
     },
     Atomic(Box<AtomicCode>),
@@ -145,6 +147,7 @@ pub(crate) enum Node {
     Var(usize),
     Builtin(Builtin),
     Input(usize),
+    InputOf(usize, Box<Node>),
     Flat(usize),
     Uniform(usize),
     Push(usize),
@@ -241,7 +244,7 @@ impl Node {
             | Node::Push(_)
             | Node::Constant(_) => false,
             Node::Unary { arg, .. } | Node::Cast { arg, .. } | Node::Component { arg, .. } => arg.is_tangled(),
-            Node::Load { index, .. } | Node::Resource { index, .. } => index.is_tangled(),
+            Node::Load { index, .. } | Node::Resource { index, .. } | Node::InputOf(_, index) => index.is_tangled(),
             Node::Element { of, index, .. } => of.is_tangled() || index.is_tangled(),
             Node::Binary { lhs, rhs, .. } | Node::ShortCircuit { lhs, rhs, .. } => lhs.is_tangled() || rhs.is_tangled(),
             Node::Select { cond, then, otherwise, .. } => {
@@ -440,7 +443,11 @@ impl Lowering<'_> {
                 let (var, ty) = self.var(*var)?;
                 Step::SetElement { var, shape: ty.shape, index: self.node(index)?, value: self.node(value)? }
             }
-            Stmt::Store { array, value } => Step::Store { array: self.array(*array)?, value: self.node(value)? },
+            Stmt::Store { array, element, value } => Step::Store {
+                array: self.array(*array)?,
+                element: element.as_ref().map(|element| self.node(element)).transpose()?,
+                value: self.node(value)?,
+            },
             Stmt::Atomic(atomic) => Step::Atomic(Box::new(AtomicCode {
                 op: atomic.op,
                 array: self.array(atomic.array)?,
@@ -495,6 +502,7 @@ impl Lowering<'_> {
             }
             Expr::Builtin(builtin) => (Node::Builtin(*builtin), builtin.ty()),
             Expr::Input(k) => (Node::Input(*k as usize), Type::UINT),
+            Expr::InputOf(k, index) => (Node::InputOf(*k as usize, self.boxed(index)?), Type::UINT),
             Expr::Flat(k) => (Node::Flat(*k as usize), Type::UINT),
             Expr::Uniform(k) => (Node::Uniform(*k as usize), Type::UINT),
             Expr::Push(k) => (Node::Push(*k as usize), Type::UINT),

@@ -5,8 +5,9 @@ use tangle_program::case::{Case, GroupId, InvocationId, Tier};
 use tangle_program::subgroup::Severity;
 use tangle_program::tree::SiteId;
 
+use crate::contended::Contention;
 use crate::lower::{Code, lower};
-use crate::machine::{Event, LaneLog, Learnt, Machine, OpCounts, Pass, Stop};
+use crate::machine::{Event, LaneLog, Learnt, Machine, Memory, OpCounts, Pass, Stop};
 use crate::map::{LaneMap, Layout};
 use crate::mask::Mask;
 use crate::observation::Observation;
@@ -33,6 +34,8 @@ pub(crate) struct Group {
     pub logs: Vec<LaneLog>,
     pub events: Vec<Event>,
     pub counts: OpCounts,
+    /// What atomics did to memory, where that is known.
+    contention: Contention,
 }
 
 /// One execution of a log site, as [`Prediction::events`] gives it.
@@ -147,6 +150,7 @@ pub fn predict_shown(
     }
     let mut prediction = Prediction { groups, sites: code.sites };
     prediction.leave_open(case, hidden);
+    prediction.judge_atomics(case, logs);
     Ok(prediction)
 }
 
@@ -172,8 +176,11 @@ impl From<Stop> for NotDefined {
 
 impl Group {
     fn of(machine: Machine<'_, Spec>, layout: &Layout) -> Group {
-        let Machine { logs, events, counts, .. } = machine;
-        Group { layout: layout.clone(), logs, events, counts }
+        let is_told = machine.memory.is_told();
+        let Machine { logs, events, counts, memory, .. } = machine;
+        let Memory { histories, names, rests_on, .. } = memory;
+        let contention = if is_told { Contention { histories, names, rests_on } } else { Contention::default() };
+        Group { layout: layout.clone(), logs, events, counts, contention }
     }
 }
 
@@ -231,6 +238,17 @@ impl Prediction {
                     group.logs[slot].leave_open(open);
                 }
             }
+        }
+    }
+
+    /// Adopts what the logs show of atomics that several lanes do to one element, as far as an order of them gives it (rule A3).
+    fn judge_atomics(&mut self, case: &Case, logs: &[Vec<u32>]) {
+        for Group { layout, logs: expected, contention, .. } in &mut self.groups {
+            let log_of =
+                |slot| logs.get(case.entry_point.ordinal(layout.invocation(slot))).map_or(&[][..], Vec::as_slice);
+            let slots: Vec<usize> =
+                layout.live.slots().filter(|&slot| !layout.stands_in(slot, &case.entry_point)).collect();
+            contention.judge(case.tier, expected, &slots, log_of);
         }
     }
 
@@ -327,12 +345,17 @@ impl LaneLog {
             self.tainted.retain(|&at| at < end);
             self.adopted.retain(|&(at, _)| at < end);
             self.severity.retain(|&(at, _)| at < end);
+            self.shown.retain(|shown| shown.at < end);
             self.lost = true;
         }
         self.tainted.extend((0..self.words.len() as u32).filter(|&at| is_open(at)));
         self.tainted.sort_unstable();
         self.tainted.dedup();
         self.adopted.retain(|&(at, _)| !is_open(at));
+        // Of a value of two words neither shows it alone.
+        let open_names: Vec<usize> =
+            self.shown.iter().filter(|shown| is_open(shown.at)).map(|shown| shown.name).collect();
+        self.shown.retain(|shown| !open_names.contains(&shown.name));
         // What goes on where it should end may not be there.
         self.lost |= (self.words.len()..open.len()).any(|at| is_open(at as u32));
     }
@@ -370,6 +393,7 @@ mod tests {
             lost: false,
             severity: vec![(1, Quality), (3, Strong), (4, Strong), (6, Quality)],
             path: Strong,
+            shown: Vec::new(),
         }
     }
 

@@ -208,6 +208,12 @@ pub trait Rules {
         op.apply(scalar, old, value, compare)
     }
 
+    /// What an atomic returns: what it found. `before`: what the lanes of the subgroup that execute it together with this one, and before it, found in
+    /// the element.
+    fn returned(&mut self, _op: AtomicOp, found: u64, _before: &[u64]) -> u64 {
+        found
+    }
+
     /// The operation a binary operator performs.
     fn binary(&mut self, op: BinaryOp, scalar: Scalar) -> (BinaryOp, Scalar) {
         (op, scalar)

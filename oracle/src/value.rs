@@ -60,9 +60,13 @@ impl Provenance {
     }
 }
 
-/// For each column, in every slot, the name of the result that stands there unchanged; 0 for none ([`crate::observed`]).
+/// For each column, in every slot, the name of the result that stands there unchanged; 0 for none ([`crate::observed`], and with
+/// [`IN_MEMORY`] what is found in memory).
 #[derive(Clone, Debug)]
 pub(crate) struct Names(pub SmallVec<[Rc<Vec<u32>>; 1]>);
+
+/// Set in the names of what is found in memory.
+pub(crate) const IN_MEMORY: u32 = 1 << 31;
 
 impl Names {
     fn none(columns: &[Column]) -> Names {
@@ -76,7 +80,7 @@ pub(crate) struct Value {
     pub columns: SmallVec<[Column; 1]>,
     pub taint: Option<Box<Taint>>,
     pub from: Provenance,
-    /// Only while an observation is followed.
+    /// Of what memory holds, and while an observation is followed.
     pub names: Option<Box<Names>>,
 }
 
@@ -103,6 +107,21 @@ impl Value {
             (Some(x), None) => Some(x),
             (None, y) => y.clone(),
         }
+    }
+
+    /// The name of the operation's result that stands in a slot unchanged.
+    pub fn result_name(&self, column: usize, slot: usize) -> Option<u32> {
+        self.name(column, slot).filter(|name| name & IN_MEMORY == 0)
+    }
+
+    /// The number of the name of what was found in memory that stands in a slot unchanged.
+    pub fn memory_name(&self, column: usize, slot: usize) -> Option<usize> {
+        self.name(column, slot).filter(|name| name & IN_MEMORY != 0).map(|name| (name & !IN_MEMORY) as usize)
+    }
+
+    fn name(&self, column: usize, slot: usize) -> Option<u32> {
+        let names = self.names.as_ref()?;
+        Some(names.0[column][slot]).filter(|&name| name != 0)
     }
 
     /// Replaces the value in the given slots.

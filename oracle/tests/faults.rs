@@ -392,7 +392,7 @@ fn faults_of_operations() {
 /// A program with an array.
 fn with_array(scalar: Scalar, init: u32, storage: StorageClass, body: impl Into<Vec<Stmt>>) -> Case {
     let mut case = main_of(body);
-    case.program.shared = vec![Shared { name: "s".into(), scalar, len: 16, init, storage }];
+    case.program.shared = vec![Shared { name: "s".into(), scalar, len: 16, init, parts: 1, storage }];
     case
 }
 
@@ -410,7 +410,7 @@ fn faults_of_memory() {
     use Fault as F;
     const SHARED: StorageClass = StorageClass::Workgroup;
     let barrier = || Stmt::ControlBarrier(Sync::Barrier);
-    let store = || Stmt::Store { array: 0, value: bin(lane(), BinaryOp::Add, uint(1)) };
+    let store = || Stmt::Store { array: 0, element: None, value: bin(lane(), BinaryOp::Add, uint(1)) };
     let stored = |storage, index| {
         with_array(Scalar::Uint, 0, storage, [store(), barrier(), log(A, [load(Scalar::Uint, index)])])
     };
@@ -427,8 +427,27 @@ fn faults_of_memory() {
         case.entry_point.workgroups_mut().size = [16, 1, 1];
         case
     };
+    let got = |op, init, value| {
+        let atomic = Atomic { op, array: 0, index: uint(0), compare: None, value, dest: Some(0) };
+        with_array(Scalar::Uint, init, SHARED, [Stmt::Atomic(Box::new(atomic)), log(A, [var(0)])])
+    };
     let large = || bin(Expr::Cast(Scalar::Uint64, Box::new(uint(1))), BinaryOp::Shl, uint(32));
-    let put = |scalar, value| Stmt::Store { array: 0, value: Expr::Cast(scalar, Box::new(value)) };
+    let put = |scalar, value| Stmt::Store { array: 0, element: None, value: Expr::Cast(scalar, Box::new(value)) };
+    let to = |element, value| Stmt::Store {
+        array: 0,
+        element: Some(uint(element)),
+        value: Expr::Cast(Scalar::Uint8, Box::new(value)),
+    };
+    let beside = |stores: [Stmt; 2]| {
+        let found = |element| {
+            let index = bin(bin(lane(), BinaryOp::Mul, uint(2)), BinaryOp::Add, uint(element));
+            Expr::Cast(Scalar::Uint, Box::new(load(Scalar::Uint8, index)))
+        };
+        let body = [stores.to_vec(), vec![Stmt::ControlBarrier(Sync::Barrier), log(A, [found(0), found(1)])]].concat();
+        let mut case = with_array(Scalar::Uint8, 5, StorageClass::StorageBuffer, body);
+        case.program.shared[0].parts = 2;
+        case
+    };
     let narrow = |scalar, stores: Vec<Stmt>, value| {
         let body = [stores, vec![Stmt::ControlBarrier(Sync::Barrier), log(A, [value])]].concat();
         with_array(scalar, 5, StorageClass::StorageBuffer, body)
@@ -468,6 +487,19 @@ fn faults_of_memory() {
             "A=FF:[5 5 5 3 5 5 5 5]",
             "A=FF:[5 5 5 3 0 5 5 5]",
         ),
+        (
+            F::AdjacentStoresSwapped,
+            beside([to(0, lane()), to(1, uint(9))]),
+            "A=FF:[0/9 1/9 2/9 3/9 4/9 5/9 6/9 7/9]",
+            "A=FF:[9/0 9/1 9/2 9/3 9/4 9/5 9/6 9/7]",
+        ),
+        (
+            F::AdjacentStoreWithoutCondition,
+            beside([to(0, uint(8)), when(odd(), [to(1, uint(9))])]),
+            "A=FF:[8/5 8/9 8/5 8/9 8/5 8/9 8/5 8/9]",
+            "A=FF:[8/9]",
+        ),
+        (F::AdjacentStoreLost, beside([to(1, uint(8)), to(0, uint(9))]), "A=FF:[9/8]", "A=FF:[5/8]"),
         (F::AtomicFirstLaneOnly, two(), "A=FFFF:[16]", "A=FFFF:[2]"),
         (F::AtomicIgnoresIf, counted_once(when(odd(), [add()])), "A=FF:[4]", "A=FF:[8]"),
         (
@@ -493,6 +525,15 @@ fn faults_of_memory() {
             own(Scalar::Uint64, 3, vec![atomic(Op::Add, lane(), None, large())]),
             "A=FF:[3/1]",
             "A=FF:[3/0]",
+        ),
+        (F::TicketTwice, got(Op::Add, 0, uint(1)), "A=FF:[0 1 2 3 4 5 6 7]", "A=FF:[0 0 2 3 4 5 6 7]"),
+        (F::AtomicOfLastLost, two(), "A=FFFF:[16]", "A=FFFF:[15]"),
+        (F::ExchangeOfFirst, got(Op::Exchange, 9, lane()), "A=FF:[9 0 1 2 3 4 5 6]", "A=FF:[9]"),
+        (
+            F::BitsOfFirst,
+            got(Op::Or, 0, bin(uint(1), BinaryOp::Shl, lane())),
+            "A=FF:[0 1 3 7 15 31 63 127]",
+            "A=FF:[0]",
         ),
         (F::AtomicXorIsOr, own(Scalar::Uint, 1, vec![atomic(Op::Xor, lane(), None, uint(1))]), "A=FF:[0]", "A=FF:[1]"),
     ]);
@@ -913,15 +954,60 @@ fn faults_of_statements() {
         || main_of([set(0, lane()), set(1, uint(9)), set(2, var(0)), set(0, var(1)), set(1, var(2)), log(A, [var(1)])]);
     let barrier = || Stmt::ControlBarrier(Sync::Barrier);
     let by = |number| {
-        let store = Stmt::Store { array: 0, value: bin(lane(), BinaryOp::Add, uint(1)) };
+        let store = Stmt::Store { array: 0, element: None, value: bin(lane(), BinaryOp::Add, uint(1)) };
         let single = bin(Expr::Builtin(Builtin::LocalIndex), BinaryOp::Eq, uint(number));
         let body = [when(single, [store]), barrier(), log(A, [load(Scalar::Uint, uint(number))])];
         with_array(Scalar::Uint, 0, StorageClass::Workgroup, body)
     };
+    let found = |index: Expr| Expr::InputOf(0, Box::new(index));
+    let guarded = |otherwise: Vec<Stmt>| {
+        let mirrored = bin(uint(7), BinaryOp::Sub, lane());
+        let mut case =
+            main_of([set(0, uint(9)), either(odd(), [set(0, found(mirrored))], otherwise), log(A, [var(0)])]);
+        case.data.inputs = vec![(0..8).map(|word| 10 * word).collect()];
+        case
+    };
+    // Lanes 0 to 2 return, the others break.
+    let zero = || bin(var(0), BinaryOp::Eq, uint(0));
+    let leave = || when(zero(), [Stmt::Return(None)]);
+    let switched =
+        || switch(var(0), [arm([Label::Case(0)], [Stmt::Return(None)]), arm([Label::Default], [Stmt::Break])]);
+    let endless = |way_out: Stmt| {
+        let less = set(0, bin(var(0), BinaryOp::Shr, uint(1)));
+        let others = when(bin(uint(2), BinaryOp::Lt, lane()), [Stmt::Break]);
+        let mut looped = counted(1, uint(32), [], [less, way_out, others]);
+        if let Stmt::Loop(l) = &mut looped {
+            l.kind = LoopKind::Endless;
+        }
+        main_of([set(0, bin(lane(), BinaryOp::Mul, uint(16))), looped, log(A, [uint(1)])])
+    };
     check(vec![
         (F::RingWithoutATemporary, ring(), "A=FF:[0 1 2 3 4 5 6 7]", "A=FF:[9]"),
         (F::SingleStoreOfLaneZero, by(3), "A=FF:[4]", "A=FF:[0]"),
+        (F::GuardedLoadHoisted, guarded(vec![]), "A=FF:[9 60 9 40 9 20 9 0]", "A=FF:[70 60 50 40 30 20 10 0]"),
+        (
+            F::LoadOfTheOtherArm,
+            guarded(vec![set(0, found(lane()))]),
+            "A=FF:[0 60 20 40 40 20 60 0]",
+            "A=FF:[0 10 20 30 40 50 60 70]",
+        ),
+        (F::ReturnFromEndlessBreaks, endless(leave()), "A=F8:[1]", "A=FF:[1]"),
+        (F::ReturnFromSwitchBreaks, endless(switched()), "A=F8:[1]", "A=FF:[1]"),
     ]);
+    // The lanes that return are the ones that are left when the others break, lane 0 has nothing from the beginning.
+    let mut long = main_of([
+        counted(0, bin(uint(65_534), BinaryOp::Add, lane()), [], [set(1, bin(var(1), BinaryOp::Add, uint(3)))]),
+        log(A, [var(0), var(1)]),
+    ]);
+    if let Some(Stmt::Loop(l)) = long.program.functions[0].body.first_mut() {
+        l.kind = LoopKind::While;
+    }
+    let right =
+        (0..8).map(|lane: u32| format!("{}/{}", 65_534 + lane, 3 * (65_534 + lane))).collect::<Vec<_>>().join(" ");
+    let wrong = [65_534, 65_535, 0, 1, 2, 3, 4, 5].map(|n: u32| format!("{n}/{}", 3 * n)).join(" ");
+    let (fault, _) = (F::LoopCounterOf16Bits, "its row");
+    assert_eq!(logged(&long, || Spec), format!("A=FF:[{right}]"));
+    assert_eq!(logged(&long, || Planted::new(fault)), format!("A=FF:[{wrong}]"));
     assert_eq!(logged(&by(0), || Planted::new(F::SingleStoreOfLaneZero)), "A=FF:[1]");
 }
 

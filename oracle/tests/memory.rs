@@ -28,6 +28,7 @@ fn with_arrays(body: impl Into<Vec<Stmt>>) -> Case {
         scalar: Scalar::Uint,
         len: 8,
         init: 10,
+        parts: 1,
         storage: StorageClass::Workgroup,
     };
     case.program.shared = vec![array("s0"), array("s1")];
@@ -45,7 +46,7 @@ fn add(index: Expr, value: u32, dest: impl Into<Option<u32>>) -> Stmt {
 }
 
 fn store(value: Expr) -> Stmt {
-    Stmt::Store { array: 0, value }
+    Stmt::Store { array: 0, element: None, value }
 }
 
 fn load(index: Expr) -> Expr {
@@ -324,7 +325,7 @@ fn what_is_not_defined() {
     assert_eq!(not_defined(vec![stored, Stmt::SubgroupBarrier(SubgroupOp::MemoryBarrierShared), loaded]), race);
     // What is not there at all.
     let none = |body: Stmt| not_defined(vec![body]);
-    assert_eq!(none(Stmt::Store { array: 2, value: lane() }), "no array 2");
+    assert_eq!(none(Stmt::Store { array: 2, element: None, value: lane() }), "no array 2");
     assert_eq!(none(log(A, [Expr::Input(0)])), "there is no input 0");
     assert_eq!(none(log(A, [Expr::Component(Box::new(Expr::Builtin(Builtin::EqMask)), 4)])), "component 4 of a u32x4");
     // A device that goes out of range finds nothing there.
@@ -348,6 +349,92 @@ fn an_exchange_leaves_nothing_of_what_was_there() {
     ]);
     let text = expected(&case, &LaneMap::linear(&case, 8)).expect("it is defined");
     assert_eq!(text, "A=FF:[0 1 2 3 4 5 6 7] B=-", "which of the two is there last is open");
+}
+
+/// Rule A3: what several lanes get from one element is judged together, and what is there in the end with it.
+#[test]
+fn what_several_get_is_judged_together() {
+    let both = |one: AtomicOp, value: Expr| {
+        with_arrays([atomic(one, uint(0), value, 0), log(A, [var(0)]), barrier(), log(B, [load(uint(0))])])
+    };
+    // Whether the logs are right that have this at word 1, by invocation, and this behind the barrier.
+    let judged = |case: &Case, got: [u32; 8], left: u32| {
+        let map = LaneMap::linear(case, 8);
+        let mut seen = observe(case, &map, || Spec).expect("it is well-defined");
+        for (log, got) in seen.logs.iter_mut().zip(got) {
+            (log[1], log[3]) = (got, left);
+        }
+        let judgement = judge(case, &seen, SizePromise { default: 8, min: 8, max: 8 });
+        match judgement.verdict {
+            Verdict::Pass => "pass".to_owned(),
+            Verdict::Mismatch(mismatch) => {
+                let rule = mismatch.rule.map_or("", |rule| rule.broken());
+                let lanes: Vec<String> = mismatch.lanes.iter().map(|lane| lane.lane.to_string()).collect();
+                format!("site {}, lanes {}: {rule}", mismatch.site, lanes.join(" "))
+            }
+            verdict => format!("{verdict:?}"),
+        }
+    };
+    let tickets = both(AtomicOp::Add, uint(1));
+    let swaps = both(AtomicOp::Exchange, lane());
+    let bits = both(AtomicOp::Or, bin(uint(16), BinaryOp::Shl, lane()));
+    for (what, case, got, left, verdict) in [
+        ("tickets", &tickets, [10, 11, 12, 13, 14, 15, 16, 17], 18, "pass"),
+        ("in another order", &tickets, [17, 10, 12, 11, 16, 15, 14, 13], 18, "pass"),
+        (
+            "one ticket twice",
+            &tickets,
+            [10, 11, 12, 13, 14, 14, 16, 17],
+            18,
+            "site 1, lanes 5: atomics in no possible order",
+        ),
+        (
+            "a ticket past the end",
+            &tickets,
+            [10, 11, 12, 13, 14, 15, 16, 18],
+            18,
+            "site 1, lanes 7: atomics in no possible order",
+        ),
+        // The sum has one legal value, so that nothing else is said.
+        ("a sum that is too small", &tickets, [10, 11, 12, 13, 14, 14, 15, 16], 17, "site 2, lanes 0 1 2 3 4 5 6 7: "),
+        ("values exchanged", &swaps, [10, 0, 1, 2, 3, 4, 5, 6], 7, "pass"),
+        ("another way round", &swaps, [7, 4, 0, 5, 10, 2, 3, 1], 6, "pass"),
+        ("one taken twice", &swaps, [10, 0, 1, 2, 3, 4, 5, 5], 7, "site 1, lanes 7: atomics in no possible order"),
+        (
+            "what somebody has taken is left",
+            &swaps,
+            [10, 0, 1, 2, 3, 4, 5, 6],
+            6,
+            "site 2, lanes 0 1 2 3 4 5 6 7: atomics in no possible order",
+        ),
+        (
+            "something else is left",
+            &swaps,
+            [10, 0, 1, 2, 3, 4, 5, 6],
+            9,
+            "site 2, lanes 0 1 2 3 4 5 6 7: atomics in no possible order",
+        ),
+        ("in two rings", &swaps, [10, 0, 1, 2, 7, 4, 5, 6], 3, "site 1, lanes 4: atomics in no possible order"),
+        ("bits", &bits, [10, 26, 58, 122, 250, 506, 1018, 2042], 4090, "pass"),
+        ("all find nothing", &bits, [10; 8], 4090, "site 1, lanes 1 2 3 4 5 6 7: atomics in no possible order"),
+    ] {
+        for tier in Tier::ALL {
+            assert_eq!(judged(&Case { tier, ..case.clone() }, got, left), verdict, "{what}, {tier:?}");
+        }
+    }
+    // What is computed from it stays open.
+    let computed =
+        with_arrays([add(uint(0), 1, 0), log(A, [bin(var(0), BinaryOp::Add, uint(0))]), barrier(), log(B, [lane()])]);
+    assert_eq!(judged(&computed, [10; 8], 0), "site 2, lanes 1 2 3 4 5 6 7: ");
+    // What is not known of one element says nothing of it.
+    let unknown_before = with_arrays([
+        atomic(AtomicOp::Exchange, uint(0), lane(), None),
+        barrier(),
+        add(uint(0), 1, 0),
+        log(A, [var(0)]),
+        log(B, [uint(1)]),
+    ]);
+    assert_eq!(judged(&unknown_before, [10; 8], 1), "pass");
 }
 
 /// Rule Y10: lanes that execute a subgroup barrier together see what they wrote before it.

@@ -12,9 +12,10 @@ use tangle_oracle::reference::observe;
 use tangle_oracle::relation::{Relation, relations};
 use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules, Spec};
 use tangle_program::case::{Case, Tier};
+use tangle_program::memory::{AtomicOp, Shared, StorageClass};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Fold, SubgroupOp as Op};
-use tangle_program::tree::{Expr, Stmt};
+use tangle_program::tree::{Atomic, Expr, Stmt};
 use tangle_program::types::Scalar;
 
 const SIZE: u32 = 8;
@@ -113,6 +114,45 @@ fn a_relation_has_no_more_words_than_it_takes() {
             panic!("{fault:?} breaks none: {:?}", seen(&case, || Planted::new(fault)).logs)
         };
         assert_eq!((smallest.words.len(), smallest.rule), (words, Some(rule)), "{fault:?} {broken:?}");
+    }
+}
+
+/// Rule A3: two lanes that got the same ticket show that something is wrong, and so does what nobody has put there; by a program that
+/// knows the words, too.
+#[test]
+fn tickets_that_two_lanes_got() {
+    let took = |atomic_op, value| {
+        let atomic = Atomic { op: atomic_op, array: 0, index: uint(0), compare: None, value, dest: Some(0) };
+        let mut case = main_of([Stmt::Atomic(Box::new(atomic)), log(1, [var(0)])]);
+        let storage = StorageClass::StorageBuffer;
+        case.program.shared =
+            vec![Shared { name: "s0".into(), scalar: Scalar::Uint, len: 1, init: 9, parts: 1, storage }];
+        case
+    };
+    for (fault, case, words) in [
+        (Fault::TicketTwice, took(AtomicOp::Add, uint(1)), 2),
+        (Fault::ExchangeOfFirst, took(AtomicOp::Exchange, lane()), 2),
+        (Fault::BitsOfFirst, took(AtomicOp::Or, bin(uint(16), BinaryOp::Shl, lane())), 2),
+    ] {
+        let map = LaneMap::linear(&case, SIZE);
+        for tier in Tier::ALL {
+            let case = Case { tier, ..case.clone() };
+            let right = [seen(&case, || Spec), seen(&case, || MinimalReconvergence)];
+            for observation in &right {
+                assert_eq!(
+                    relations(&case, &map, observation),
+                    Ok(Vec::new()),
+                    "{fault:?}: a right device breaks none"
+                );
+            }
+            let wrong = seen(&case, || Planted::new(fault));
+            let broken = relations(&case, &map, &wrong).expect("it is well-formed");
+            assert!(!broken.is_empty(), "{fault:?} {tier:?}");
+            for relation in broken {
+                assert_eq!((relation.words.len(), relation.rule), (words, Some(TangleRule::AtomicOrder)), "{fault:?}");
+                assert!(holds(&relation, &wrong) && !right.iter().any(|right| holds(&relation, right)), "{relation:?}");
+            }
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use tangle_program::subgroup::{Fold, Gives, SubgroupOp};
 use tangle_program::tree::{Block, Builtin, Expr, Function, FunctionId, Loop, LoopKind, Stmt, VarId, walk_block};
 use tangle_program::types::{Scalar, Type};
 
-/// The most iterations of one loop, and the greatest step of its counter.
+/// The most iterations of one loop, unless it only sums something up ([`crate::cost::MAX_LONG_ITERATIONS`]), and the greatest step of its counter.
 pub const MAX_LOOP_ITERATIONS: u64 = 128;
 /// The greatest subgroup size of Vulkan (rules P14 and P15).
 pub const MAX_SUBGROUP_SIZE: u32 = 128;
@@ -138,7 +138,7 @@ impl<'a> Scope<'a> {
             Expr::Float(..) | Expr::Load(_) => Interval::all(scalar),
             Expr::Var(var) => self.counters.get(*var as usize).copied().flatten().unwrap_or(Interval::all(scalar)),
             Expr::Builtin(builtin) => self.builtin(*builtin),
-            Expr::Input(k) => self.input(*k as usize),
+            Expr::Input(k) | Expr::InputOf(k, _) => self.input(*k as usize),
             Expr::Flat(k) => {
                 self.data.flats.get(*k as usize).map_or(Interval::all(Scalar::Uint), |words| hull_of(words))
             }

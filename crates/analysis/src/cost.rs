@@ -1,6 +1,7 @@
 //! How much a program can do and log at most.
 
-use crate::bounds::Scope;
+use crate::bounds::{MAX_LOOP_ITERATIONS, Scope};
+use crate::idiom::only_sums;
 use tangle_program::case::Case;
 use tangle_program::tree::{Block, Expr, Function, Loop, LoopKind, MAX_ENTRY_WORDS, Stmt};
 
@@ -11,6 +12,9 @@ const MIN_LOG_CAPACITY: u64 = 16;
 /// The most statements that an invocation may execute.
 pub const MAX_STEPS: u64 = 20_000;
 
+/// The most iterations, in all, of loops that run more often than [`MAX_LOOP_ITERATIONS`] and only sum something up ([`only_sums`]).
+pub const MAX_LONG_ITERATIONS: u64 = 70_000;
+
 /// What running something can cost one invocation, at most: a word of the log for each entry and for each word of its values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
@@ -18,24 +22,35 @@ pub struct Cost {
     pub log_words: u64,
     /// Statements executed; a test of a loop counts as one.
     pub steps: u64,
+    /// Iterations of loops that only sum something up and run more often than others may. None of their statements are counted.
+    pub long_iterations: u64,
 }
 
 impl Cost {
-    const STEP: Cost = Cost { log_words: 0, steps: 1 };
+    const STEP: Cost = Cost { log_words: 0, steps: 1, long_iterations: 0 };
 
     fn then(self, other: Cost) -> Cost {
         Cost {
             log_words: self.log_words.saturating_add(other.log_words),
             steps: self.steps.saturating_add(other.steps),
+            long_iterations: self.long_iterations.saturating_add(other.long_iterations),
         }
     }
 
     fn or(self, other: Cost) -> Cost {
-        Cost { log_words: self.log_words.max(other.log_words), steps: self.steps.max(other.steps) }
+        Cost {
+            log_words: self.log_words.max(other.log_words),
+            steps: self.steps.max(other.steps),
+            long_iterations: self.long_iterations.max(other.long_iterations),
+        }
     }
 
     fn times(self, n: u64) -> Cost {
-        Cost { log_words: self.log_words.saturating_mul(n), steps: self.steps.saturating_mul(n) }
+        Cost {
+            log_words: self.log_words.saturating_mul(n),
+            steps: self.steps.saturating_mul(n),
+            long_iterations: self.long_iterations.saturating_mul(n),
+        }
     }
 }
 
@@ -75,7 +90,7 @@ impl Costs<'_> {
         let nested = match stmt {
             Stmt::Log { values, .. } => {
                 let words = values.iter().map(|value| value_words(value, self.scope.function())).sum();
-                Cost { log_words: 1u64.saturating_add(words), steps: 0 }
+                Cost { log_words: 1u64.saturating_add(words), ..Cost::default() }
             }
             Stmt::If { then, otherwise, .. } => self.block(then).or(self.block(otherwise)),
             Stmt::Switch { arms, .. } => {
@@ -99,6 +114,9 @@ impl Costs<'_> {
 
     fn repeated(&self, l: &Loop) -> Cost {
         let iterations = self.scope.iterations(l);
+        if iterations > MAX_LOOP_ITERATIONS && only_sums(l, self.scope.function()) {
+            return Cost { long_iterations: iterations, ..Cost::STEP };
+        }
         let test = Cost::STEP.then(l.test.as_ref().map_or(Cost::default(), |test| self.block(&test.before)));
         let tests = match l.kind {
             LoopKind::DoWhile => iterations,
@@ -150,7 +168,7 @@ mod tests {
         let locals = [("u", Type::UINT), ("v", Type::MASK), ("i", Type::UINT)].map(|(name, ty)| Local::new(name, ty));
         let function = Function { name: "f".into(), params: vec![], result: None, locals: locals.into(), body: vec![] };
         let scope = Scope::unfinished(&function, &entry_point, &data);
-        let costs = Costs { scope: &scope, callees: &[Cost { log_words: 7, steps: 70 }] };
+        let costs = Costs { scope: &scope, callees: &[Cost { log_words: 7, steps: 70, long_iterations: 0 }] };
         for (stmt, log_words, steps) in [
             (entry(3), 4, 1),
             (Stmt::Log { site: 1, values: vec![V] }, 5, 1),
@@ -189,7 +207,7 @@ mod tests {
                 1 + 2 * 2 + 3,
             ),
         ] {
-            assert_eq!(costs.stmt(&stmt), Cost { log_words, steps }, "{stmt:?}");
+            assert_eq!(costs.stmt(&stmt), Cost { log_words, steps, long_iterations: 0 }, "{stmt:?}");
         }
     }
 }

@@ -92,6 +92,7 @@ impl Scope<'_> {
             | Expr::Uint(_)
             | Expr::Builtin(_)
             | Expr::Input(_)
+            | Expr::InputOf(..)
             | Expr::Flat(_)
             | Expr::Uniform(_)
             | Expr::Push(_)

@@ -1,7 +1,7 @@
 //! Shapes of expressions that compilers recognise and make something shorter of: rotates, saturating sums, three-operand logic.
 
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
-use tangle_program::tree::{Expr, Stmt};
+use tangle_program::tree::{Expr, Function, Loop, LoopKind, Stmt, VarId};
 
 /// A shape, with its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +97,101 @@ pub fn idiom(expr: &Expr) -> Option<Idiom<'_>> {
             Some(Idiom::Logic([*inner, *outer], [x, y, z]))
         }
         (Div, x, y) if !is_literal(y) => Some(Idiom::Quotient(x, y)),
+        _ => None,
+    }
+}
+
+/// True for a loop whose body only sums something up: each statement is `x = x + e` or `x = x ^ e` on an integer `x` of its own, with an `e` that is made of
+/// literals, built-in variables, data and variables that the loop leaves alone, by operators that are defined for all operands.
+pub fn only_sums(l: &Loop, function: &Function) -> bool {
+    let is_plain = match &l.kind {
+        LoopKind::For { update, .. } => update.is_empty(),
+        LoopKind::While | LoopKind::DoWhile | LoopKind::Forever => true,
+        LoopKind::Endless => false,
+    };
+    let mut changed = vec![l.counter];
+    let sums = l.body.iter().map(|stmt| match stmt {
+        Stmt::Assign { var, value: Expr::Binary(BinaryOp::Add | BinaryOp::BitXor, x, by) }
+            if **x == Expr::Var(*var) =>
+        {
+            let ty = function.var_type(*var)?;
+            (ty.is_scalar() && ty.scalar.is_integer()).then_some((*var, &**by))
+        }
+        _ => None,
+    });
+    let Some(sums) = sums.collect::<Option<Vec<_>>>().filter(|sums| is_plain && l.test.is_none() && !sums.is_empty())
+    else {
+        return false;
+    };
+    for &(var, _) in &sums {
+        if changed.contains(&var) {
+            return false;
+        }
+        changed.push(var);
+    }
+    sums.iter().map(|(_, by)| *by).chain([&l.bound]).all(|expr| is_fixed(expr, &changed))
+}
+
+/// True for a value that follows from what a loop that changes these variables leaves alone.
+fn is_fixed(expr: &Expr, changed: &[VarId]) -> bool {
+    let may_stand = match expr {
+        Expr::Var(var) => !changed.contains(var),
+        Expr::Int(_)
+        | Expr::Uint(_)
+        | Expr::Builtin(_)
+        | Expr::Input(_)
+        | Expr::Uniform(_)
+        | Expr::Push(_)
+        | Expr::Constant(_)
+        | Expr::Unary(..)
+        | Expr::Cast(..) => true,
+        Expr::Binary(op, ..) => {
+            matches!(
+                op,
+                BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor
+            )
+        }
+        Expr::Bool(_)
+        | Expr::Float(..)
+        | Expr::Flat(_)
+        | Expr::InputOf(..)
+        | Expr::Select(..)
+        | Expr::Intrinsic(..)
+        | Expr::Vector(..)
+        | Expr::Component(..)
+        | Expr::Subgroup(_)
+        | Expr::Load(_)
+        | Expr::Resource(_)
+        | Expr::Element(..) => false,
+    };
+    may_stand && expr.operands().all(|operand| is_fixed(operand, changed))
+}
+
+/// The variable that the first statement of an arm of a branch sets to a value that it loads by a variable index.
+pub fn guarded_load(arm: &[Stmt]) -> Option<VarId> {
+    let loads = |part: &Expr| match part {
+        Expr::InputOf(_, index) => !index.is_constant(),
+        Expr::Load(load) => !load.index.is_constant(),
+        _ => false,
+    };
+    match arm.first()? {
+        Stmt::Assign { var, value } => value.any(&mut |part| loads(part)).then_some(*var),
+        _ => None,
+    }
+}
+
+/// The elements that the first two statements store to, if these stand beside each other in one array: each by a literal, the second without a condition
+/// or with one.
+pub fn adjacent_stores(stmts: &[Stmt]) -> Option<[u32; 2]> {
+    let [Stmt::Store { array, element: Some(Expr::Uint(first)), .. }, second, ..] = stmts else { return None };
+    let second = match second {
+        Stmt::If { then, otherwise, .. } if otherwise.is_empty() && then.len() == 1 => &then[0],
+        plain => plain,
+    };
+    match second {
+        Stmt::Store { array: other, element: Some(Expr::Uint(second)), .. } if other == array => {
+            (first.abs_diff(*second) == 1).then_some([*first, *second])
+        }
         _ => None,
     }
 }

@@ -5,21 +5,33 @@
 //!
 //! | way | every lane has left after |
 //! |---|---|
-//! | `x = x >> k;` or `x = x & (x - 1);` on an unsigned `x` that nothing else in the loop writes, then `if (x == 0) { …; break; }` | as many iterations as `x` has bits: each has one less that may be set |
+//! | `x = x >> k;` or `x = x & (x - 1);` on an unsigned `x` that nothing else in the loop writes, then `if (x == 0) { …; break; }`, or `switch (x) { case 0: …; return; … }` | as many iterations as `x` has bits: each has one less that may be set |
 //! | `if (subgroupElect()) { …; break; }` | as many as a subgroup has lanes: of every tangle, whoever is in it, one lane leaves (rule O11) |
 //! | `y = subgroupBroadcastFirst(x);` on an `x` that the loop does not write, then `if (x == y) { …; break; }` | the same: the lowest lane of every tangle leaves |
+//!
+//! `return` is as good as `break` for all of them. There may be other ways out besides.
 
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::SubgroupOp;
-use tangle_program::tree::{Expr, Function, Loop, Stmt, VarId, walk_block};
+use tangle_program::tree::{Expr, Function, Label, Loop, Stmt, VarId, walk_block};
 
 /// After how many iterations all lanes have left the loop, with subgroups of so many lanes at most; `None` if that is not known.
 pub fn rounds(l: &Loop, function: &Function, lanes: u32) -> Option<u32> {
     let by_all: Vec<&Stmt> = l.body.iter().take_while(|stmt| !may_continue(stmt)).collect();
     by_all.iter().enumerate().find_map(|(k, stmt)| {
-        let cond = exit(stmt)?;
         let before = || by_all[..k].iter().filter_map(|stmt| assignment(stmt));
-        match cond {
+        let until_zero = |x: VarId| {
+            let ty = function.var_type(x)?;
+            let shrinks = ty.is_scalar()
+                && ty.scalar.is_integer()
+                && !ty.scalar.is_signed()
+                && before().any(|(var, value)| var == x && has_less_bits(value, x));
+            (shrinks && writes(l, x) == 1).then_some(ty.scalar.size())
+        };
+        if let Some(x) = exit_of_zero(stmt) {
+            return until_zero(x);
+        }
+        match exit(stmt)? {
             Expr::Subgroup(call) if call.op == SubgroupOp::Elect => Some(lanes),
             Expr::Binary(BinaryOp::Eq, x, y) => match (&**x, &**y) {
                 (Expr::Var(x), Expr::Var(y)) => {
@@ -27,14 +39,7 @@ pub fn rounds(l: &Loop, function: &Function, lanes: u32) -> Option<u32> {
                     let is_first = before().any(|(var, value)| var == *y && *value == first);
                     (is_first && writes(l, *x) == 0 && writes(l, *y) == 1).then_some(lanes)
                 }
-                (Expr::Var(x), zero) if is_zero(zero) => {
-                    let ty = function.var_type(*x)?;
-                    let shrinks = ty.is_scalar()
-                        && ty.scalar.is_integer()
-                        && !ty.scalar.is_signed()
-                        && before().any(|(var, value)| var == *x && has_less_bits(value, *x));
-                    (shrinks && writes(l, *x) == 1).then_some(ty.scalar.size())
-                }
+                (Expr::Var(x), zero) if is_zero(zero) => until_zero(*x),
                 _ => None,
             },
             _ => None,
@@ -42,11 +47,30 @@ pub fn rounds(l: &Loop, function: &Function, lanes: u32) -> Option<u32> {
     })
 }
 
-/// The condition under which lanes break here.
+/// The condition under which lanes leave here.
 fn exit(stmt: &Stmt) -> Option<&Expr> {
     match stmt {
-        Stmt::If { cond, then, .. } if then.last() == Some(&Stmt::Break) => Some(without_expectation(cond)),
+        Stmt::If { cond, then, .. } if matches!(then.last(), Some(Stmt::Break | Stmt::Return(_))) => {
+            Some(without_expectation(cond))
+        }
         _ => None,
+    }
+}
+
+/// The variable that lanes return by here if it is 0: a `break` would leave the switch.
+fn exit_of_zero(stmt: &Stmt) -> Option<VarId> {
+    let Stmt::Switch { selector: Expr::Var(x), arms, .. } = stmt else { return None };
+    let arm = arms.iter().find(|arm| arm.labels.contains(&Label::Case(0)))?;
+    let (last, before) = arm.body.split_last()?;
+    (matches!(last, Stmt::Return(_)) && !before.iter().any(may_break)).then_some(*x)
+}
+
+/// True if a `break` of the switch around may be in the statement.
+fn may_break(stmt: &Stmt) -> bool {
+    match stmt {
+        Stmt::Break => true,
+        Stmt::Loop(_) | Stmt::Switch { .. } => false,
+        _ => stmt.nested_blocks().any(|block| block.iter().any(may_break)),
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! | way | accesses |
 //! |---|---|
-//! | own | stores, which go to the invocation's own slot, and loads of that slot |
+//! | own | stores, which go to the invocation's own slot or one of its own elements ([`Shared::parts`]), and loads of these |
 //! | read | loads of any slot |
 //! | atomic | atomics on any slot |
 //! | subgroup | stores to the own slot, and loads of slots of lanes of the tangle that performs the load ([`Load::is_of_peer`]), ordered by `subgroupBarrier()` |
@@ -33,10 +33,8 @@ use tangle_program::case::{Case, EntryPoint, Tier};
 use tangle_program::memory::{ArrayId, Shared, Sync};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Category, SubgroupOp};
-#[cfg(doc)]
-use tangle_program::tree::Load;
 use tangle_program::tree::{
-    Block, Builtin, Discard, Expr, Function, FunctionId, Loop, LoopKind, Program, Stmt, walk_block,
+    Block, Builtin, Discard, Expr, Function, FunctionId, Load, Loop, LoopKind, Program, Stmt, walk_block,
 };
 
 /// What is wrong, and in which statement of which function.
@@ -310,7 +308,7 @@ impl<'a> Walk<'a> {
 
     /// The accesses of a statement by itself, and of what it calls.
     fn each_use(&self, stmt: &Stmt, visit: &mut dyn FnMut(ArrayId, Ways)) {
-        stmt.direct_exprs().for_each(|expr| each_load(expr, visit));
+        stmt.direct_exprs().for_each(|expr| each_load(self.shared, expr, visit));
         match stmt {
             Stmt::Atomic(atomic) => visit(atomic.array, Ways::ATOMIC),
             Stmt::Call { function, .. } => {
@@ -385,7 +383,7 @@ impl<'a> Walk<'a> {
     fn loads(&mut self, flow: &mut Flow, expr: &Expr) -> Checked<()> {
         self.derivatives(flow, expr)?;
         let mut all = Vec::new();
-        each_load(expr, &mut |array, way| all.push((array, way)));
+        each_load(self.shared, expr, &mut |array, way| all.push((array, way)));
         all.into_iter().try_for_each(|(array, way)| self.touch(flow, array, way))
     }
 
@@ -636,12 +634,13 @@ fn heads(l: &Loop) -> impl Iterator<Item = &Expr> {
     init.into_iter().chain(l.test.as_ref().map(|test| &test.cond)).chain([&l.bound])
 }
 
-fn each_load(expr: &Expr, visit: &mut dyn FnMut(ArrayId, Ways)) {
+fn each_load(shared: &[Shared], expr: &Expr, visit: &mut dyn FnMut(ArrayId, Ways)) {
+    let parts = |load: &Load| shared.get(load.array as usize).map_or(1, |array| array.parts);
     expr.walk(&mut |expr| {
         if let Expr::Load(load) = expr {
             let way = match load {
-                load if load.is_own() => Ways::OWN_LOAD,
-                load if load.is_of_peer() => Ways::PEER_LOAD,
+                load if load.is_own(parts(load)) => Ways::OWN_LOAD,
+                load if parts(load) == 1 && load.is_of_peer() => Ways::PEER_LOAD,
                 _ => Ways::LOAD,
             };
             visit(load.array, way);

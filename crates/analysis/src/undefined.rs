@@ -41,6 +41,7 @@ pub(crate) fn makes_undefined(
         | Expr::Float(..)
         | Expr::Builtin(_)
         | Expr::Input(_)
+        | Expr::InputOf(..)
         | Expr::Flat(_)
         | Expr::Uniform(_)
         | Expr::Push(_)
@@ -215,7 +216,7 @@ impl Round<'_, '_> {
                 }
             }
             Stmt::Call { function, args, dest } => self.call(*function as usize, args, *dest),
-            Stmt::Store { array, value } => {
+            Stmt::Store { array, value, .. } => {
                 if self.expr(value) {
                     self.mark_array(*array);
                 }

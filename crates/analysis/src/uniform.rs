@@ -53,7 +53,7 @@ impl Uniformity {
             // Lanes of a subgroup may be of several triangles.
             Expr::Flat(_) => Uniformity::Varying,
             Expr::Var(_) | Expr::Builtin(_) | Expr::Input(_) | Expr::Load(_) => Uniformity::Varying,
-            Expr::Unary(..) | Expr::Cast(..) | Expr::Component(..) | Expr::Resource(_) => all(1),
+            Expr::Unary(..) | Expr::Cast(..) | Expr::Component(..) | Expr::Resource(_) | Expr::InputOf(..) => all(1),
             // These evaluate some operands with a part of the lanes.
             Expr::Binary(BinaryOp::And | BinaryOp::Or, ..) | Expr::Select(..) => Uniformity::Varying,
             Expr::Binary(..) | Expr::Element(..) => all(2),

@@ -60,6 +60,7 @@ fn with_buffer(mut case: Case) -> Case {
         scalar: Scalar::Uint,
         len,
         init: 0,
+        parts: 1,
         storage: StorageClass::StorageBuffer,
     };
     case.program.shared = vec![array("cell", 1), array("places", 3 * INVOCATIONS)];

@@ -11,7 +11,7 @@ use tangle_program::memory::{AtomicOp, Shared, StorageClass, Sync, buffer_bytes}
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{
-    Arm, Atomic, Block, Builtin, Expr, Function, Label, Load, LoopKind, Stmt, SubgroupCall, VarId,
+    Arm, Atomic, Block, Builtin, Expr, Function, Label, Load, LoopKind, Stmt, SubgroupCall, VarId, first_own,
 };
 use tangle_program::types::{Scalar, Type};
 
@@ -27,7 +27,7 @@ fn reversed() -> Expr {
 }
 
 fn store(array: u32) -> Stmt {
-    Stmt::Store { array, value: Expr::Var(X) }
+    Stmt::Store { array, element: None, value: Expr::Var(X) }
 }
 
 fn load(array: u32, index: Expr) -> Stmt {
@@ -61,6 +61,7 @@ fn with_functions(tier: Tier, mut functions: Vec<Function>, body: Block) -> Case
         scalar: Scalar::Uint,
         len: 8,
         init: 0,
+        parts: 1,
         storage: StorageClass::Workgroup,
     };
     case.program.shared = vec![array("s0"), array("s1")];
@@ -178,6 +179,46 @@ fn loop_of(body: Block) -> Stmt {
     counted(I, uint(3), [], body)
 }
 
+/// An invocation has elements of its own beside each other: it stores to these, and loads them, in any order; those of others are not there before a
+/// barrier of the workgroup, and a subgroup barrier does not order them.
+#[test]
+fn elements_of_ones_own_beside_each_other() {
+    const WAYS: &str = "used in ways that need an order";
+    let to = |element: Expr| Stmt::Store { array: 0, element: Some(element), value: Expr::Var(X) };
+    let first = || first_own(4);
+    let at = |element: u32| binary(first(), BinaryOp::Add, uint(element));
+    let masked = || binary(Expr::Var(X), BinaryOp::BitAnd, uint(3));
+    for (what, body, refused) in [
+        ("all of them", vec![to(uint(1)), to(uint(0)), to(uint(3)), load(0, first()), load(0, at(3))], None),
+        ("by a variable", vec![to(masked()), load(0, at(2))], None),
+        ("of another behind a barrier", vec![to(uint(3)), barrier(), load(0, reversed()), load(0, own())], None),
+        ("past the last", vec![to(uint(4))], Some("may be 4 to 4, but of 's0' each invocation has 4 elements")),
+        ("any element", vec![to(Expr::Var(X))], Some("each invocation has 4 elements")),
+        ("which one", vec![store(0)], Some("which of the elements of an invocation in 's0'")),
+        ("the next invocation's", vec![to(uint(3)), load(0, at(4))], Some(WAYS)),
+        ("the element with the number of the invocation", vec![to(uint(0)), load(0, own())], Some(WAYS)),
+        ("of a peer", vec![to(uint(0)), sync(), from_peer()], Some(WAYS)),
+        (
+            "of an array without parts",
+            vec![Stmt::Store { array: 1, element: Some(uint(1)), value: uint(1) }],
+            Some("each invocation has 1 elements"),
+        ),
+    ] {
+        let mut case = of(body);
+        (case.program.shared[0].len, case.program.shared[0].parts) = (40, 4);
+        match refused {
+            None => accepted(&case),
+            Some(why) => {
+                let found = validate(&case).expect_err(what).to_string();
+                assert!(found.contains(why), "{what}: {found}");
+            }
+        }
+    }
+    let mut short = of(vec![to(uint(0))]);
+    (short.program.shared[0].len, short.program.shared[0].parts) = (31, 4);
+    assert!(validate(&short).expect_err("it is too short").to_string().contains("has no slot for every invocation"));
+}
+
 /// `main` at tier maximal, and why it is refused, if it is.
 #[test]
 fn subgroup_exchange_at_tier_maximal() {
@@ -193,7 +234,7 @@ fn subgroup_exchange_at_tier_maximal() {
         ("no barrier", vec![store(0), from_peer()], Some(LOAD)),
         ("load, barrier, store", vec![from_peer(), sync(), store(0)], None),
         ("load, no barrier, store", vec![from_peer(), store(0)], Some(STORE)),
-        ("a load in the value of a store", vec![Stmt::Store { array: 0, value: loaded() }], Some(STORE)),
+        ("a load in the value of a store", vec![Stmt::Store { array: 0, element: None, value: loaded() }], Some(STORE)),
         ("the barrier of the workgroup", vec![store(0), barrier(), from_peer(), barrier(), store(0)], None),
         ("loads only", vec![from_peer(), load(0, reversed()), from_peer()], None),
         ("a slot of anybody", vec![store(0), sync(), load(0, reversed())], Some(WAYS)),
@@ -412,8 +453,14 @@ fn printed_and_read_again() {
     let mut case = of(vec![store(0), barrier(), assign(X, old), swap, log(1, X)]);
     case.program.shared[1].len = 3;
     refused(&case, "has 3 elements");
-    case.program.shared[1] =
-        Shared { name: "cells".into(), scalar: Scalar::Uint, len: 9, init: 6, storage: StorageClass::Workgroup };
+    case.program.shared[1] = Shared {
+        name: "cells".into(),
+        scalar: Scalar::Uint,
+        len: 9,
+        init: 6,
+        parts: 1,
+        storage: StorageClass::Workgroup,
+    };
     accepted(&case);
     assert_eq!(Case::from_json(&case.to_json()).unwrap(), case);
     let text = glsl(&case);

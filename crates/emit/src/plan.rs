@@ -278,7 +278,7 @@ impl Planner<'_> {
             Expr::Builtin(Builtin::Lane) => self.uses.lane = true,
             Expr::Builtin(Builtin::SubgroupSize) => self.uses.subgroup_size = true,
             Expr::Builtin(Builtin::WorkgroupIndex) => self.uses.workgroup_index = true,
-            Expr::Input(_) => self.uses.inputs = true,
+            Expr::Input(_) | Expr::InputOf(..) => self.uses.inputs = true,
             Expr::Uniform(_) => self.uses.uniforms = true,
             Expr::Vector(ty @ Type { shape: Shape::Struct(_), .. }, _) => drop(self.structs.insert(*ty)),
             Expr::Push(_) => self.uses.push = true,

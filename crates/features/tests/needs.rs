@@ -197,7 +197,7 @@ fn narrow_arrays() {
         (Scalar::Uint, StorageClass::StorageBuffer, &[]),
     ] {
         let mut case = case_of(uint(1));
-        case.program.shared = vec![Shared { name: "s".into(), scalar, len: 8, init: 0, storage }];
+        case.program.shared = vec![Shared { name: "s".into(), scalar, len: 8, init: 0, parts: 1, storage }];
         assert_eq!(beside(needs(&case)), features, "{scalar:?} {storage:?}");
     }
 }

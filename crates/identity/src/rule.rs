@@ -262,6 +262,18 @@ fn tangle_rules(case: &Case, partial: bool) -> Vec<Rule> {
 
 /// Why no lanes can have been together as the results say, where the tier leaves open who is (docs/rules.md, section O).
 fn observed_rules(rule: TangleRule, operation: Rule) -> Vec<Rule> {
+    if rule == TangleRule::AtomicOrder {
+        let because = format!(
+            "{}. No order explains what they logged; the values shown as expected are those of one legal order.",
+            capital(rule.text())
+        );
+        let steps = "Perform the following steps atomically with respect to any other atomic accesses within Scope to the same location: \
+                     1) load through Pointer to get an Original Value";
+        return vec![Rule {
+            numbers: vec![rule.number()],
+            ..Rule::quoted("SPIR-V 1.6 rev 6, OpAtomicIAdd", steps, because)
+        }];
+    }
     let tangle = "The set of invocations that execute the same dynamic instance of an instruction.";
     let same_path = "Invocations will continue to execute the same dynamic instances as long as they follow the same control-flow path.";
     let because = match rule.severity() {
@@ -286,7 +298,9 @@ fn observed_rules(rule: TangleRule, operation: Rule) -> Vec<Rule> {
         ),
         TangleRule::PathClass | TangleRule::StraightCode => Rule::quoted(SPIRV_UNIFORM, same_path, because),
         TangleRule::Reconvergence => Rule::quoted(MAXIMAL, NOT_MERGED, because),
-        TangleRule::Operation | TangleRule::Elect => Rule::quoted(operation.source, operation.quote, because),
+        TangleRule::Operation | TangleRule::Elect | TangleRule::AtomicOrder => {
+            Rule::quoted(operation.source, operation.quote, because)
+        }
     };
     vec![Rule { numbers: vec![rule.number()], ..broken }]
 }

@@ -176,7 +176,7 @@ fn node(expr: &Expr) -> u64 {
         Expr::Unary(..) | Expr::Binary(..) | Expr::Cast(..) | Expr::Vector(..) => 3,
         Expr::Select(..) | Expr::Intrinsic(..) => 4,
         Expr::Subgroup(call) => 6 + call.op.info().rank,
-        Expr::Load(_) => 10,
+        Expr::Load(_) | Expr::InputOf(..) => 10,
         Expr::Resource(resource) => {
             let is_plain = resource.class == ResourceClass::StorageBuffer;
             11 + u64::from(resource.non_uniform) + u64::from(!is_plain)

@@ -141,7 +141,7 @@ fn bring_data(part: &mut Program, from: &Data, case: &mut Case) {
     let (mut constants, mut flats) = (Moved::default(), Moved::default());
     let data = &mut case.data;
     each_expr_mut(part, &mut |_, expr| match expr {
-        Expr::Input(k) => *k = inputs.of(*k, &from.inputs, &mut data.inputs, INPUTS),
+        Expr::Input(k) | Expr::InputOf(k, _) => *k = inputs.of(*k, &from.inputs, &mut data.inputs, INPUTS),
         Expr::Uniform(k) => *k = uniforms.of(*k, &from.uniforms, &mut data.uniforms, 64),
         Expr::Push(k) => *k = push.of(*k, &from.push, &mut data.push, 16),
         Expr::Flat(k) => *k = flats.of(*k, &from.flats, &mut data.flats, MAX_FLATS),

@@ -1,7 +1,8 @@
 //! Memory that the invocations of a workgroup share, in shared memory or in a storage buffer: arrays, atomics and barriers.
 //!
 //! What an invocation reads must not depend on who came first (rules A1 and A2; docs/rules.md, section Y). The forms are chosen so that the rules of
-//! `tangle_analysis::races` can prove it: an invocation *stores* to the slot of its own number only, anybody may *load* any slot, and
+//! `tangle_analysis::races` can prove it: an invocation *stores* to the slot of its own number only, or to one of the elements beside each other that are
+//! its own ([`Shared::parts`]), anybody may *load* any slot, and
 //! *atomics* go anywhere; `barrier()` divides a run into phases in which an array is used in one of these ways. Within a phase lanes that are
 //! together in a subgroup may load what they have stored, ordered by `subgroupBarrier()` ([`crate::tree::Load::is_of_peer`]).
 
@@ -42,6 +43,9 @@ pub struct Shared {
     /// What they hold at first: these bits, widened with zeros.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub init: u32,
+    /// How many elements belong to each invocation, beside each other: those from its number times this on.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub parts: u32,
     /// Where it lies.
     #[serde(default, skip_serializing_if = "StorageClass::is_workgroup")]
     pub storage: StorageClass,
@@ -52,6 +56,14 @@ impl StorageClass {
     pub const fn is_workgroup(&self) -> bool {
         matches!(self, StorageClass::Workgroup)
     }
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(n: &u32) -> bool {
+    *n == 1
 }
 
 fn is_zero(n: &u32) -> bool {

@@ -243,10 +243,14 @@ pub enum Stmt {
         /// Its new value, of the element's type.
         value: Expr,
     },
-    /// `array[gl_LocalInvocationIndex] = value;`: an invocation writes its own slot.
+    /// `array[gl_LocalInvocationIndex] = value;`: an invocation writes its own slot. Of an array that gives each invocation several elements
+    /// ([`Shared::parts`]) `array[gl_LocalInvocationIndex * parts + element] = value;`.
     Store {
         /// The array; it has a slot for every invocation.
         array: ArrayId,
+        /// Which of the invocation's own elements, a uint below their number; none if there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        element: Option<Expr>,
         /// The new value, of the array's type.
         value: Expr,
     },
@@ -430,6 +434,10 @@ pub enum Expr {
     Builtin(Builtin),
     /// Per-invocation input `k`, a uint: [`crate::case::Data::inputs`].
     Input(u32),
+    /// Input `k` of the invocation of [ordinal](crate::case::EntryPoint::ordinal) `index`, a uint in range: `{"input_of": [k, index]}` reads a buffer that
+    /// nothing writes at a place that the program computes.
+    #[serde(rename = "input_of")]
+    InputOf(u32, Box<Expr>),
     /// Uniform-buffer word `k`, a uint: [`crate::case::Data::uniforms`].
     Uniform(u32),
     /// Push-constant word `k`, a uint: [`crate::case::Data::push`].
@@ -514,15 +522,27 @@ pub struct Load {
 }
 
 impl Load {
-    /// True if it goes to the slot of the invocation itself.
-    pub fn is_own(&self) -> bool {
-        *self.index == Expr::Builtin(Builtin::LocalIndex)
+    /// True if it visibly goes to an element of the invocation itself, of an array with so many for each.
+    pub fn is_own(&self, parts: u32) -> bool {
+        let is_first = |index: &Expr| *index == first_own(parts);
+        match &*self.index {
+            Expr::Binary(BinaryOp::Add, first, element) if parts > 1 => {
+                is_first(first) && matches!(**element, Expr::Uint(element) if element < parts)
+            }
+            index => is_first(index),
+        }
     }
 
     /// True if it visibly goes to the slot of an invocation of the tangle that performs it, the invocation itself perhaps.
     pub fn is_of_peer(&self) -> bool {
-        !self.is_own() && is_peer(&self.index)
+        !self.is_own(1) && is_peer(&self.index)
     }
+}
+
+/// The index of the first element of the invocation itself, of an array with so many for each.
+pub fn first_own(parts: u32) -> Expr {
+    let own = Expr::Builtin(Builtin::LocalIndex);
+    if parts == 1 { own } else { Expr::binary(BinaryOp::Mul, own, Expr::Uint(parts)) }
 }
 
 /// True if the value is the local index of an invocation of the tangle that evaluates the expression: the invocation's own, one chosen by an
@@ -687,6 +707,7 @@ impl Expr {
             Expr::Int(_) => Some(Type::INT),
             Expr::Uint(_)
             | Expr::Input(_)
+            | Expr::InputOf(..)
             | Expr::Flat(_)
             | Expr::Uniform(_)
             | Expr::Push(_)

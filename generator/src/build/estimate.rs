@@ -135,7 +135,7 @@ impl Estimate<'_> {
             Expr::Uniform(k) => (all(*self.data.uniforms.get(*k as usize)?), Uint),
             Expr::Push(k) => (all(*self.data.push.get(*k as usize)?), Uint),
             Expr::Constant(k) => (all(self.data.constants.get(*k as usize)?.value), Uint),
-            Expr::Load(_) | Expr::Resource(_) | Expr::Element(..) => return None,
+            Expr::Load(_) | Expr::Resource(_) | Expr::InputOf(..) | Expr::Element(..) => return None,
             Expr::Builtin(builtin) => (self.builtin(*builtin)?, Uint),
             Expr::Unary(op, x) => {
                 let (x, scalar) = self.column(x)?;

@@ -29,6 +29,7 @@ pub(crate) fn is_left_to_drivers(scalar: Scalar, operand: &Expr) -> bool {
             Expr::Var(_)
                 | Expr::Builtin(_)
                 | Expr::Input(_)
+                | Expr::InputOf(..)
                 | Expr::Flat(_)
                 | Expr::Uniform(_)
                 | Expr::Push(_)

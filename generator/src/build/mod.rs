@@ -124,6 +124,7 @@ impl<'a> Builder<'a> {
             frame,
             statements: size.statements,
             next_site: 1,
+            has_long_sum: false,
         }
     }
 

@@ -41,6 +41,8 @@ pub(super) enum Hook {
     AtomicLanes(fn(&[Scope], Mask) -> Mask),
     /// What an atomic leaves in memory, of the old value, the operand, and the right value.
     Atomic(fn(AtomicOp, Scalar, [u64; 3]) -> u64),
+    /// What an atomic returns, of what it found and of what lanes of the subgroup found in the same element that execute it together, before it.
+    Returned(fn(AtomicOp, u64, &[u64]) -> u64),
     /// The result of an operation; `None` where it is right.
     Operation(fn(&Operation<'_>, &mut [u64]) -> Outcome),
     /// Likewise, in tangles that the tier leaves open.

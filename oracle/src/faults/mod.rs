@@ -169,6 +169,13 @@ impl Rules for Planted {
         }
     }
 
+    fn returned(&mut self, op: AtomicOp, found: u64, before: &[u64]) -> u64 {
+        match self.fault.hook() {
+            Hook::Returned(change) => change(op, found, before),
+            _ => found,
+        }
+    }
+
     fn operate(&mut self, info: &OpInfo, instance: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
         let found = match self.fault.hook() {
             Hook::Operation(change) => change(&Operation { info, instance, live: instance.tangle }, out),

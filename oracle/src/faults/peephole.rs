@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use tangle_analysis::idiom::{Idiom, idiom, rotation};
+use tangle_analysis::idiom::{Idiom, adjacent_stores, guarded_load, idiom, rotation};
 use tangle_program::ops::{BinaryOp, Gives, Intrinsic};
-use tangle_program::tree::{Builtin, Expr, Function, Stmt, walk_block};
+use tangle_program::tree::{Block, Builtin, Expr, Function, LoopKind, Stmt, walk_block};
 use tangle_program::types::{Scalar, Type};
 
 fn bin(op: BinaryOp, x: &Expr, y: &Expr) -> Expr {
@@ -164,6 +164,81 @@ pub(super) fn ring_without_a_temporary(stmts: &[Stmt]) -> Option<(usize, Vec<Stm
         *value = first;
     }
     Some((count, stmts))
+}
+
+/// `return` in a loop without a counter leaves the loop only.
+pub(super) fn return_from_endless_breaks(stmts: &[Stmt]) -> Option<(usize, Vec<Stmt>)> {
+    fn leave(block: &mut Block) -> bool {
+        let mut found = false;
+        for stmt in block {
+            match stmt {
+                Stmt::Return(_) => (*stmt, found) = (Stmt::Break, true),
+                Stmt::Loop(_) | Stmt::Switch { .. } => {}
+                _ => found |= stmt.nested_blocks_mut().into_iter().fold(false, |found, block| leave(block) | found),
+            }
+        }
+        found
+    }
+    let Some(Stmt::Loop(l)) = stmts.first() else { return None };
+    let mut l = l.clone();
+    (l.kind == LoopKind::Endless && leave(&mut l.body)).then(|| (1, vec![Stmt::Loop(l)]))
+}
+
+/// A load at the head of an arm is made before the branch, together with the assignment of what it finds.
+pub(super) fn guarded_load_hoisted(stmts: &[Stmt]) -> Option<(usize, Vec<Stmt>)> {
+    let Some(Stmt::If { cond, then, otherwise, control }) = stmts.first() else { return None };
+    let var = guarded_load(then)?;
+    if cond.any(&mut |part| *part == Expr::Var(var)) {
+        return None;
+    }
+    let rest = then[1..].to_vec();
+    let branch = Stmt::If { cond: cond.clone(), then: rest, otherwise: otherwise.clone(), control: *control };
+    Some((1, vec![then[0].clone(), branch]))
+}
+
+/// Where both arms of a branch begin with a load into one variable, what the second one loads is used in both.
+pub(super) fn load_of_the_other_arm(stmts: &[Stmt]) -> Option<(usize, Vec<Stmt>)> {
+    let Some(Stmt::If { cond, then, otherwise, control }) = stmts.first() else { return None };
+    if guarded_load(then)? != guarded_load(otherwise)? {
+        return None;
+    }
+    let mut then = then.clone();
+    then[0] = otherwise[0].clone();
+    Some((1, vec![Stmt::If { cond: cond.clone(), then, otherwise: otherwise.clone(), control: *control }]))
+}
+
+/// Each of the two gets what the other one should.
+pub(super) fn adjacent_stores_swapped(stmts: &[Stmt]) -> Option<(usize, Vec<Stmt>)> {
+    adjacent_stores(stmts)?;
+    let [Stmt::Store { array, element: first, value: one }, Stmt::Store { element: second, value: two, .. }, ..] =
+        stmts
+    else {
+        return None;
+    };
+    let store = |element: &Option<Expr>, value: &Expr| Stmt::Store {
+        array: *array,
+        element: element.clone(),
+        value: value.clone(),
+    };
+    Some((2, vec![store(second, one), store(first, two)]))
+}
+
+/// The second of two stores beside each other is made with the first, whatever its condition.
+pub(super) fn adjacent_store_without_condition(stmts: &[Stmt]) -> Option<(usize, Vec<Stmt>)> {
+    adjacent_stores(stmts)?;
+    match stmts {
+        [first, Stmt::If { then, .. }, ..] => Some((2, [std::slice::from_ref(first), then.as_slice()].concat())),
+        _ => None,
+    }
+}
+
+/// Of two stores beside each other the second is lost.
+pub(super) fn adjacent_store_lost(stmts: &[Stmt]) -> Option<(usize, Vec<Stmt>)> {
+    adjacent_stores(stmts)?;
+    match stmts {
+        [first, Stmt::Store { .. }, ..] => Some((2, vec![first.clone()])),
+        _ => None,
+    }
 }
 
 pub(super) fn single_store_of_lane_zero(stmts: &[Stmt]) -> Option<(usize, Vec<Stmt>)> {

@@ -4,7 +4,7 @@ use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Fold, SubgroupOp as Op, first_lanes, lanes};
-use tangle_program::tree::{Builtin, Expr, LoopKind};
+use tangle_program::tree::{Builtin, Expr, Loop, LoopKind};
 use tangle_program::types::{Scalar, Shape};
 
 use super::hook::{AnyTangle, Hook, enclosing, innermost, is_divergent};
@@ -28,6 +28,14 @@ fn first(arrivals: &[u128]) -> u128 {
 /// The lanes that arrived last.
 fn last(arrivals: &[u128]) -> u128 {
     arrivals.last().copied().unwrap_or(0)
+}
+
+/// True for a loop that the program has for its many iterations.
+fn is_long(l: &Loop) -> bool {
+    match &l.bound {
+        Expr::Binary(BinaryOp::Add, base, _) => matches!(**base, Expr::Uint(0x8000..)),
+        _ => false,
+    }
 }
 
 const fn is_comparison(op: BinaryOp) -> bool {
@@ -92,6 +100,17 @@ faults! {
     SingleBlockLoopOnce => Hook::Bound(|l| l.is_single_block().then_some(Expr::Uint(0))),
     /// A loop without a counter runs once.
     EndlessLoopOnce => Hook::Bound(|l| (l.kind == LoopKind::Endless).then_some(Expr::Uint(1))),
+    /// Loops count in 16 bits: one with a bound that does not fit stops where it should begin once more.
+    LoopCounterOf16Bits => Hook::Bound(|l| {
+        is_long(l).then(|| Expr::binary(BinaryOp::BitAnd, l.bound.clone(), Expr::Uint(0xFFFF)))
+    }),
+    /// `return` in a switch leaves the switch only.
+    ReturnFromSwitchBreaks => Hook::Jump(|scopes, jump| match jump {
+        Jump::Return if innermost(scopes, Construct::SwitchSegment).is_some() => Jump::Break,
+        _ => jump,
+    }),
+    /// Lanes that return in a loop without a counter go on behind it.
+    ReturnFromEndlessBreaks => Hook::Rewrite(peephole::return_from_endless_breaks),
     /// No loop runs more than 48 times.
     LongLoopStops => Hook::Bound(|l| Some(Expr::Intrinsic(Intrinsic::Min, vec![l.bound.clone(), Expr::Uint(48)]))),
     /// An assignment in the body of a loop also changes the variable of lanes that left it in the same iteration.
@@ -418,6 +437,12 @@ faults! {
     }),
     /// Stores of 8 and 16 bits write twice as much, the upper half being 0.
     NarrowStoreClobbers => Hook::Clobber(|scalar, at, len| Some(at + 1).filter(|&next| is_narrow(scalar) && next < len)),
+    /// Of two stores beside each other, made at once, each gets what the other one should.
+    AdjacentStoresSwapped => Hook::Rewrite(peephole::adjacent_stores_swapped),
+    /// Of two stores beside each other the second one, which stands in a branch, is made without its condition.
+    AdjacentStoreWithoutCondition => Hook::Rewrite(peephole::adjacent_store_without_condition),
+    /// Of two stores beside each other the second one is lost.
+    AdjacentStoreLost => Hook::Rewrite(peephole::adjacent_store_lost),
     /// Loads from shared memory do not see what other invocations wrote before the last barrier.
     BarrierIgnored => Hook::Stale(StorageClass::Workgroup),
     /// Loads from an array in a buffer do not see what other invocations wrote before the last barrier.
@@ -434,6 +459,28 @@ faults! {
     AtomicIgnoresIf => Hook::AtomicLanes(|scopes, active| match innermost(scopes, Construct::Then) {
         Some(scope) => active.or(&scope.reached),
         None => active,
+    }),
+    /// Of lanes that add to an element together two get the same ticket: the second what the first found.
+    TicketTwice => Hook::Returned(|op, found, before| match (op, before) {
+        (AtomicOp::Add, [first]) => *first,
+        _ => found,
+    }),
+    /// Lanes that exchange the value of an element together all get what the first found.
+    ExchangeOfFirst => Hook::Returned(|op, found, before| match op {
+        AtomicOp::Exchange => before.first().copied().unwrap_or(found),
+        _ => found,
+    }),
+    /// Lanes that set or clear bits of an element together all get what the first found.
+    BitsOfFirst => Hook::Returned(|op, found, before| match op {
+        AtomicOp::And | AtomicOp::Or => before.first().copied().unwrap_or(found),
+        _ => found,
+    }),
+    /// Of lanes that perform an atomic together the highest one does not.
+    AtomicOfLastLost => Hook::AtomicLanes(|_, mut active| {
+        if let Some(last) = active.slots().last().filter(|_| active.count() > 1) {
+            active.remove(last);
+        }
+        active
     }),
     /// `atomicExchange` leaves the old value where it is.
     ExchangeLost => Hook::Atomic(|op, _, [old, _, right]| if op == AtomicOp::Exchange { old } else { right }),
@@ -744,6 +791,10 @@ faults! {
         Shape::Array(_) => element % 32,
         Shape::Single | Shape::Matrix(_) | Shape::Struct(_) => element,
     }),
+    /// A load at the head of the `then` side of an `if` is made before it, and its variable set in all lanes.
+    GuardedLoadHoisted => Hook::Rewrite(peephole::guarded_load_hoisted),
+    /// Where both sides of an `if` begin with a load to one variable, the `then` side uses what the other one loads.
+    LoadOfTheOtherArm => Hook::Rewrite(peephole::load_of_the_other_arm),
     /// A store that a single invocation makes is lost if that is not lane 0.
     SingleStoreOfLaneZero => Hook::Rewrite(peephole::single_store_of_lane_zero),
 

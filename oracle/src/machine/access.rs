@@ -1,10 +1,12 @@
 //! What statements do to memory: loads, stores, atomics, and barriers.
 
+use std::collections::BTreeMap;
+
 use tangle_program::memory::AtomicOp;
 use tangle_program::subgroup::lanes;
 
 use super::frame::Frame;
-use super::memory::{Certainty, Gathered, Memory, Touch, certainty};
+use super::memory::{Certainty, Done, Gathered, Memory, Named, Touch, certainty};
 use super::stop::Stop;
 use super::{Machine, Pass};
 use crate::lower::{AtomicCode, Node};
@@ -12,6 +14,19 @@ use crate::map::Subgroup;
 use crate::mask::Mask;
 use crate::rules::Rules;
 use crate::value::Value;
+
+/// What the lanes of a subgroup that execute one atomic statement together find in each element: by subgroup and element.
+#[derive(Default)]
+struct Together(BTreeMap<(usize, usize), Vec<u64>>);
+
+impl Together {
+    /// What lanes before this one found, and this one's added to it.
+    fn before(&mut self, subgroup: usize, at: usize, old: u64) -> &[u64] {
+        let found = self.0.entry((subgroup, at)).or_default();
+        found.push(old);
+        &found[..found.len() - 1]
+    }
+}
 
 impl<'a, R: Rules> Machine<'a, R> {
     fn predicting(&self) -> bool {
@@ -34,8 +49,8 @@ impl<'a, R: Rules> Machine<'a, R> {
         for slot in a.minus(&self.lost).slots() {
             let known = if open { Certainty::Unknown } else { Certainty::Known }.max(certainty(&index, slot));
             let at = index.columns[0][slot] as usize;
-            let own = at == self.layout.index[slot] as usize;
             let array = &mut self.memory.arrays[array];
+            let own = at / array.parts == self.layout.index[slot] as usize;
             // Only a faulty device gets out of range.
             if at >= array.cells.len() {
                 continue;
@@ -49,20 +64,38 @@ impl<'a, R: Rules> Machine<'a, R> {
                 Some([late, _]) if !own => late[at],
                 _ => cell,
             };
-            found.note(slot, bits, known.max(array.certainty[at]));
+            let certainty = known.max(array.certainty[at]);
+            found.note(slot, bits, certainty);
+            let left = array.latest.get(&at).copied().filter(|_| predicting && known == Certainty::Known);
+            if let (Some((_, history)), Certainty::Unknown) = (left, certainty) {
+                found.name(slot, self.memory.name(Named::Left(history)));
+            }
         }
         Ok(found.value(from))
     }
 
-    pub(super) fn store(&mut self, array: usize, value: &Value, a: &Mask) -> Result<(), Stop> {
+    pub(super) fn store(&mut self, array: usize, element: Option<&Value>, value: &Value, a: &Mask) -> Result<(), Stop> {
         let predicting = self.predicting();
         let state = &mut self.memory.arrays[array];
         state.from = std::mem::take(&mut state.from).or(&value.from);
+        if let Some(element) = element {
+            state.from = std::mem::take(&mut state.from).or(&element.from);
+        }
         for slot in a.minus(&self.lost).slots() {
-            let at = self.rules.slot(self.layout.index[slot] as usize, state.cells.len());
+            let first = self.layout.index[slot] as usize * state.parts;
+            let element_is = element.map_or(Certainty::Known, |element| certainty(element, slot));
+            if element_is != Certainty::Known {
+                // It may have been any of the lane's own.
+                let own = first..(first + state.parts).min(state.cells.len());
+                state.certainty[own].iter_mut().for_each(|held| *held = (*held).max(element_is));
+                continue;
+            }
+            let element = element.map_or(0, |element| element.columns[0][slot] as usize);
+            let at = self.rules.slot(first + element, state.cells.len());
             let Some(cell) = state.cells.get_mut(at) else { continue };
             *cell = value.columns[0][slot];
             state.certainty[at] = certainty(value, slot);
+            state.latest.remove(&at);
             if let Some(other) = self.rules.clobbered(state.scalar, at, state.cells.len()) {
                 state.cells[other] = 0;
             }
@@ -90,20 +123,29 @@ impl<'a, R: Rules> Machine<'a, R> {
             self.note_atomics(code, &index, &lanes)?;
         }
         let mut found = Gathered::new(self.layout.slots);
-        let state = &mut self.memory.arrays[code.array];
+        let mut together = Together::default();
         for slot in lanes {
             let at = index.columns[0][slot] as usize;
-            let Some(&old) = state.cells.get(at) else { continue };
+            let Some(&old) = self.memory.arrays[code.array].cells.get(at) else { continue };
             let compared = compare.as_ref().map_or(0, |compare| compare.columns[0][slot]);
-            let new = self.rules.atomic(code.op, state.scalar, old, value.columns[0][slot], compared);
+            let operand = value.columns[0][slot];
+            let operands =
+                certainty(&value, slot).max(compare.as_ref().map_or(Certainty::Known, |c| certainty(c, slot)));
+            if predicting && certainty(&index, slot) == Certainty::Known {
+                let done = Done { op: code.op, value: operand, compare: compared };
+                let known = operands == Certainty::Known;
+                found.name(slot, self.memory.note_done((code.array, at), slot, done, known, &from));
+            }
+            let state = &mut self.memory.arrays[code.array];
+            let new = self.rules.atomic(code.op, state.scalar, old, operand, compared);
             state.cells[at] = new;
+            let before = together.before(self.layout.lane_of(slot).0, at, old);
+            let returned = self.rules.returned(code.op, old, before);
             let touch = &mut state.touched[at];
             let contended =
                 touch.several || self.memory.learnt.contended.contains(&(self.memory.phase, code.array, at));
-            let operands =
-                certainty(&value, slot).max(compare.as_ref().map_or(Certainty::Known, |c| certainty(c, slot)));
             let order = if contended || open { Certainty::Unknown } else { Certainty::Known };
-            found.note(slot, old, order.max(state.certainty[at]).max(certainty(&index, slot)));
+            found.note(slot, returned, order.max(state.certainty[at]).max(certainty(&index, slot)));
             touch.returned |= code.dest.is_some() && order == Certainty::Known;
             let settles = touch.op.is_none_or(|op| op.fold().is_some()) && !touch.mixed;
             let held = match code.op {
@@ -122,7 +164,8 @@ impl<'a, R: Rules> Machine<'a, R> {
         }
         if predicting && a.slots().any(|slot| certainty(&index, slot) != Certainty::Known) {
             // It may have been any element.
-            for held in &mut state.certainty {
+            self.memory.obscured = true;
+            for held in &mut self.memory.arrays[code.array].certainty {
                 *held = (*held).max(Certainty::Unknown);
             }
         }
@@ -134,7 +177,7 @@ impl<'a, R: Rules> Machine<'a, R> {
 
     /// Notes who touches what before anything is returned: lanes of one statement meet, too.
     fn note_atomics(&mut self, code: &AtomicCode, index: &Value, lanes: &[usize]) -> Result<(), Stop> {
-        let Memory { arrays, phase, learnt, wrong } = &mut self.memory;
+        let Memory { arrays, phase, learnt, wrong, .. } = &mut self.memory;
         let state = &mut arrays[code.array];
         for &slot in lanes.iter().filter(|&&slot| certainty(index, slot) == Certainty::Known) {
             let at = index.columns[0][slot] as usize;
@@ -183,8 +226,10 @@ impl<'a, R: Rules> Machine<'a, R> {
                 let found = array.at_barrier[1].clone();
                 array.at_subgroup_barrier = Some([found.clone(), found]);
             }
-            for lane in lanes(here) {
-                let own = self.layout.index[first + lane] as usize;
+            let parts = array.parts;
+            let elements = |lane: usize| (0..parts).map(move |part| (lane, part));
+            for (lane, part) in lanes(here).flat_map(elements) {
+                let own = self.layout.index[first + lane] as usize * parts + part;
                 if let (Some([before, last]), Some(cell)) = (&mut array.at_subgroup_barrier, array.cells.get(own)) {
                     before[own] = if late { last[own] } else { *cell };
                     last[own] = *cell;
@@ -203,6 +248,7 @@ impl<'a, R: Rules> Machine<'a, R> {
     /// After a pass: lost lanes may have done anything to memory.
     pub(super) fn close_memory(&mut self) {
         let memory = &mut self.memory;
+        memory.rests_on = self.steered;
         if !self.lost.is_empty() && !memory.is_empty() && !memory.learnt.open {
             memory.learnt.open = true;
             memory.wrong = true;

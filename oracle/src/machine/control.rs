@@ -215,6 +215,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             Form::While | Form::DoWhile | Form::Forever => Value::shared(Rc::clone(&self.zero)),
         };
         self.assign(frame, code.counter, first, &a);
+        self.skip_ahead(frame, code, &(a.clone(), u.clone()))?;
         frame.targets.push(self.target(true));
         let mut flow = (a.clone(), u.clone());
         loop {

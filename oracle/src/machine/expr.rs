@@ -44,8 +44,14 @@ impl<'a, R: Rules> Machine<'a, R> {
             Node::Const { bits } => self.constant(*bits),
             Node::Var(var) => frame.vars[*var].clone(),
             Node::Builtin(builtin) => self.builtin(*builtin),
-            Node::Input(k) if *k >= self.case.data.inputs.len() => return Err(none("input", *k)),
+            Node::Input(k) | Node::InputOf(k, _) if *k >= self.case.data.inputs.len() => return Err(none("input", *k)),
             Node::Input(k) => self.input(*k),
+            Node::InputOf(k, index) => {
+                let index = self.eval(frame, index, a, u)?;
+                let words = &self.case.data.inputs[*k];
+                let word = |&at: &u64| u64::from(words.get(at as usize).copied().unwrap_or(0));
+                self.map_columns(index, |at, out| out.iter_mut().zip(at).for_each(|(out, at)| *out = word(at)))
+            }
             Node::Flat(k) => self.flat(*k).ok_or_else(|| none("flat input", *k))?,
             Node::Uniform(k) => {
                 self.constant(self.case.data.uniforms.get(*k).copied().ok_or_else(|| none("uniform", *k))?.into())
@@ -236,7 +242,14 @@ impl<'a, R: Rules> Machine<'a, R> {
         Value { columns: columns.collect(), names: None, ..value }
     }
 
-    fn binary(&mut self, op: BinaryOp, scalar: Scalar, lhs: Value, rhs: &Value, a: &Mask) -> Result<Value, Stop> {
+    pub(super) fn binary(
+        &mut self,
+        op: BinaryOp,
+        scalar: Scalar,
+        lhs: Value,
+        rhs: &Value,
+        a: &Mask,
+    ) -> Result<Value, Stop> {
         let (does, does_on) = self.rules.binary(op, scalar);
         let columns = lhs.columns.iter().zip(&rhs.columns).map(|(x, y)| {
             let mut out = vec![0; x.len()];

@@ -8,17 +8,23 @@
 //!   they get are *unknown*;
 //! - otherwise both are unknown.
 //!
+//! What is unknown has a name all the same ([`Memory::names`]), so that what a device logs of it can be judged: some order of the atomics must
+//! give it (rule A3, [`crate::contended`]).
+//!
 //! Who touches an element later in the phase is not known yet when a value is returned: a pass that finds out too late is run again
 //! with what it has learnt. Loads from lanes of the same tangle come behind a subgroup barrier, which orders the lanes that execute it. After a lane is lost nothing is known of what it does to memory: another pass takes every load for unknown.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
+use smallvec::smallvec;
 use tangle_program::memory::{AtomicOp, Shared, StorageClass};
+use tangle_program::subgroup::Severity;
 use tangle_program::types::Scalar;
 
 use super::stop::Stop;
 use crate::mask::Mask;
-use crate::value::{Provenance, Taint, Value};
+use crate::value::{IN_MEMORY, Names, Provenance, Taint, Value};
 
 /// An element in one phase: phase, array, index.
 pub(crate) type ElementInPhase = (u32, usize, usize);
@@ -66,13 +72,60 @@ pub(super) struct Touch {
     pub(super) read_apart: bool,
 }
 
+/// What the atomics of a phase do to an element.
+#[derive(Clone, Debug)]
+pub(crate) struct History {
+    pub scalar: Scalar,
+    /// What it held before, if that is known.
+    pub before: Option<u64>,
+    /// The atomics, in the order of the pass that noted them.
+    pub done: Vec<Done>,
+    /// The first slot, and whether there are others.
+    slot: usize,
+    pub several: bool,
+    /// True if the operands of all of them are known.
+    pub known: bool,
+    /// The weakest rule that the operands rest on.
+    pub severity: Severity,
+}
+
+#[cfg(test)]
+impl History {
+    /// Of several lanes, all of it known.
+    pub fn of_several(scalar: Scalar, before: u64, done: Vec<Done>) -> History {
+        let severity = Severity::Hard;
+        History { scalar, before: Some(before), done, slot: 0, several: true, known: true, severity }
+    }
+}
+
+/// One atomic on an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub op: AtomicOp,
+    pub value: u64,
+    pub compare: u64,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// What the atomic returned: number of the history, and of the atomic in it.
+    Returned(usize, usize),
+    /// What the element holds behind the phase.
+    Left(usize),
+}
+
 pub(super) struct Array {
     pub(super) scalar: Scalar,
     pub(super) storage: StorageClass,
+    /// Elements of each invocation.
+    pub(super) parts: usize,
     pub(super) cells: Vec<u64>,
     pub(super) certainty: Vec<Certainty>,
     pub(super) touched: Vec<Touch>,
     pub(super) from: Provenance,
+    /// By element: the last phase that had atomics on it, and the number of their history; none if it was stored to since.
+    pub(super) latest: BTreeMap<usize, (u32, usize)>,
     /// What the last two barriers found: for a device whose barriers come late.
     pub(super) at_barrier: [Vec<u64>; 2],
     /// The same for subgroup barriers, from the first one on that comes late.
@@ -84,6 +137,14 @@ pub(crate) struct Memory {
     pub(super) arrays: Vec<Array>,
     pub(super) phase: u32,
     pub(super) learnt: Learnt,
+    /// What atomics did, noted by predictions.
+    pub histories: Vec<History>,
+    /// What the names of unknown values stand for; a name is a number here and [`IN_MEMORY`].
+    pub names: Vec<Named>,
+    /// The weakest rule that a lane's path rests on, at the end.
+    pub rests_on: Severity,
+    /// The element of an atomic is not known: the histories may lack it.
+    pub obscured: bool,
     /// True if something was taken for certain that is not: the pass must be run again.
     pub wrong: bool,
 }
@@ -95,15 +156,66 @@ impl Memory {
             Array {
                 scalar: array.scalar,
                 storage: array.storage,
+                parts: array.parts.max(1) as usize,
                 certainty: vec![Certainty::Known; cells.len()],
                 touched: vec![Touch::default(); cells.len()],
                 from: Provenance::default(),
+                latest: BTreeMap::new(),
                 at_barrier: [cells.clone(), cells.clone()],
                 at_subgroup_barrier: None,
                 cells,
             }
         });
-        Memory { arrays: arrays.collect(), phase: 0, learnt, wrong: false }
+        Memory {
+            arrays: arrays.collect(),
+            phase: 0,
+            learnt,
+            histories: Vec::new(),
+            names: Vec::new(),
+            rests_on: Severity::Hard,
+            obscured: false,
+            wrong: false,
+        }
+    }
+
+    /// True if the histories have all that was done: no lane is lost, and every element is known.
+    pub fn is_told(&self) -> bool {
+        !self.learnt.open && !self.obscured
+    }
+
+    /// A new name.
+    pub(super) fn name(&mut self, named: Named) -> u32 {
+        self.names.push(named);
+        IN_MEMORY | (self.names.len() - 1) as u32
+    }
+
+    /// Notes an atomic of a slot, before it is done, and names what it returns.
+    pub(super) fn note_done(
+        &mut self,
+        (array, at): (usize, usize),
+        slot: usize,
+        done: Done,
+        known: bool,
+        from: &Provenance,
+    ) -> u32 {
+        let Memory { arrays, phase, histories, .. } = self;
+        let state = &mut arrays[array];
+        let &mut (of, history) = state.latest.entry(at).or_insert((*phase, histories.len()));
+        let number = if of == *phase && history < histories.len() { history } else { histories.len() };
+        if number == histories.len() {
+            let before = (state.certainty[at] == Certainty::Known).then_some(state.cells[at]);
+            let scalar = state.scalar;
+            let severity = Severity::Hard;
+            histories.push(History { scalar, before, done: Vec::new(), slot, several: false, known: true, severity });
+            state.latest.insert(at, (*phase, number));
+        }
+        let history = &mut histories[number];
+        history.several |= history.slot != slot;
+        history.known &= known;
+        history.severity = history.severity.max(from.severity);
+        history.done.push(done);
+        let nth = history.done.len() - 1;
+        self.name(Named::Returned(number, nth))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -165,11 +277,13 @@ pub(super) struct Gathered {
     pub(super) column: Vec<u64>,
     pub(super) unknown: Mask,
     pub(super) undefined: Mask,
+    /// By slot; `None` if there are none.
+    names: Option<Vec<u32>>,
 }
 
 impl Gathered {
     pub(super) fn new(slots: usize) -> Gathered {
-        Gathered { column: vec![0; slots], unknown: Mask::empty(slots), undefined: Mask::empty(slots) }
+        Gathered { column: vec![0; slots], unknown: Mask::empty(slots), undefined: Mask::empty(slots), names: None }
     }
 
     pub(super) fn note(&mut self, slot: usize, bits: u64, certainty: Certainty) {
@@ -185,7 +299,14 @@ impl Gathered {
         let undefined = !self.undefined.is_empty();
         let lanes = self.undefined.or(&self.unknown);
         let taint = (!lanes.is_empty()).then(|| Box::new(Taint { lanes, undefined }));
-        Value { taint, from, ..Value::scalar(self.column) }
+        let names = self.names.map(|names| Box::new(Names(smallvec![Rc::new(names)])));
+        Value { taint, from, names, ..Value::scalar(self.column) }
+    }
+
+    /// Names what a slot gets.
+    pub(super) fn name(&mut self, slot: usize, name: u32) {
+        let slots = self.column.len();
+        self.names.get_or_insert_with(|| vec![0; slots])[slot] = name;
     }
 }
 
@@ -201,10 +322,12 @@ mod tests {
         let mut array = Array {
             scalar: Scalar::Uint,
             storage: StorageClass::Workgroup,
+            parts: 1,
             cells: vec![0],
             certainty: vec![Certainty::Known],
             touched: vec![Touch::default()],
             from: Provenance::default(),
+            latest: BTreeMap::new(),
             at_barrier: [vec![0], vec![0]],
             at_subgroup_barrier: None,
         };

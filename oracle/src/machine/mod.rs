@@ -22,7 +22,7 @@
 //!   control.rs   jumps, selections, loops, calls        path.rs     keys of paths
 //!   expr.rs      expressions; element.rs: elements      memory.rs   arrays, and what is certain of them
 //!   frame.rs     calls, and where jumps go              access.rs   loads, stores, atomics, barriers
-//!   op.rs        subgroup operations
+//!   op.rs        subgroup operations                   long.rs     loops that only sum something up
 //! ```
 
 mod access;
@@ -30,6 +30,7 @@ mod control;
 mod element;
 mod expr;
 mod frame;
+mod long;
 mod memory;
 mod op;
 mod path;
@@ -54,8 +55,8 @@ use crate::observed::trace::{Status, Trace};
 use crate::rules::{Construct, Jump, Merge, Merging, Rules, Scope};
 use crate::value::{Column, Value};
 use frame::Frame;
-pub(crate) use memory::Learnt;
-use memory::Memory;
+pub(crate) use memory::Memory;
+pub(crate) use memory::{Done, History, Learnt, Named};
 pub(crate) use stop::Stop;
 
 /// What one lane logs.
@@ -66,6 +67,8 @@ pub(crate) struct LaneLog {
     pub tainted: Vec<u32>,
     /// Indices into `words` of results of open tangles that are known by what was observed, ascending, and how they were judged.
     pub adopted: Vec<(u32, Status)>,
+    /// Words whose values are not known but must be those of one order of atomics, ascending (rule A3).
+    pub shown: Vec<Shown>,
     /// For each entry: where it starts, and which [`Event`] it belongs to.
     pub entries: Vec<(u32, u32)>,
     /// True if the lane's log may go on in an unknown way.
@@ -75,6 +78,17 @@ pub(crate) struct LaneLog {
     pub severity: Vec<(u32, Severity)>,
     /// The weakest rule that the lane's path rests on.
     pub path: Severity,
+}
+
+/// A word that shows what was found in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    /// Index into the words of the log.
+    pub at: u32,
+    /// What it is: an index into [`Memory::names`].
+    pub name: usize,
+    /// 0 for the low word of it, 1 for the high one.
+    pub part: u64,
 }
 
 /// One execution of a log site by a set of lanes.
@@ -354,9 +368,10 @@ impl<'a, R: Rules> Machine<'a, R> {
                 self.set_element(frame, *var, *shape, &index, &value, &a);
                 Ok((a, u))
             }
-            Step::Store { array, value } => {
+            Step::Store { array, element, value } => {
+                let element = element.as_ref().map(|element| self.eval(frame, element, &a, &u)).transpose()?;
                 let value = self.eval(frame, value, &a, &u)?;
-                self.store(*array, &value, &a)?;
+                self.store(*array, element.as_ref(), &value, &a)?;
                 Ok((a, u))
             }
             Step::Atomic(code) => {
@@ -457,16 +472,17 @@ impl<'a, R: Rules> Machine<'a, R> {
                 let tainted = value.taint.as_ref().is_some_and(|taint| taint.lanes.contains(slot));
                 for (c, column) in value.columns.iter().enumerate() {
                     let bits = scalar.logged(column[slot]);
-                    let adopted = match (&self.trace, &value.names) {
-                        (Some(trace), Some(names)) if !tainted && names.0[c][slot] != 0 => {
-                            trace.status(names.0[c][slot])
-                        }
+                    let adopted = match (&self.trace, value.result_name(c, slot)) {
+                        (Some(trace), Some(name)) if !tainted => trace.status(name),
                         _ => None,
                     };
+                    let in_memory = value.memory_name(c, slot).filter(|_| tainted);
                     for part in 0..scalar.words() {
+                        let at = log.words.len() as u32;
                         if tainted {
-                            log.tainted.push(log.words.len() as u32);
+                            log.tainted.push(at);
                         }
+                        log.shown.extend(in_memory.map(|name| Shown { at, name, part }));
                         log.adopted.extend(adopted.map(|status| (log.words.len() as u32, status)));
                         rests_on(log, value.from.severity.max(log.path));
                         log.words.push((bits >> (32 * part)) as u32);
@@ -503,13 +519,13 @@ impl<'a, R: Rules> Machine<'a, R> {
                     if is_hidden {
                         continue;
                     }
-                    match &value.names {
-                        Some(names) if names.0[c][slot] != 0 => {
+                    match value.result_name(c, slot) {
+                        Some(name) => {
                             if right {
-                                trace.see(names.0[c][slot], scalar.from_logged(found));
+                                trace.see(name, scalar.from_logged(found));
                             }
                         }
-                        _ => right &= tainted || found == scalar.logged(column[slot]) & wide(*scalar),
+                        None => right &= tainted || found == scalar.logged(column[slot]) & wide(*scalar),
                     }
                 }
             }

@@ -1,10 +1,10 @@
-//! The rules for observed tangles.
+//! The rules for what is open until it is observed: tangles, and the order of atomics.
 
 use serde::{Deserialize, Serialize};
 use tangle_program::rule::RuleNumber;
 use tangle_program::subgroup::Severity;
 
-/// A rule that what a device shows of its tangles must keep.
+/// A rule that what a device shows of its tangles, or of the order of its atomics, must keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TangleRule {
@@ -26,11 +26,13 @@ pub enum TangleRule {
     Operation,
     /// Rule O11.
     Elect,
+    /// Rule A3, which is no rule of tangles: the order of atomics is open as well.
+    AtomicOrder,
 }
 
 impl TangleRule {
     /// Every rule.
-    pub const ALL: [TangleRule; 9] = [
+    pub const ALL: [TangleRule; 10] = [
         TangleRule::OwnBit,
         TangleRule::Visitors,
         TangleRule::Partition,
@@ -40,6 +42,7 @@ impl TangleRule {
         TangleRule::Reconvergence,
         TangleRule::Operation,
         TangleRule::Elect,
+        TangleRule::AtomicOrder,
     ];
 
     /// Its number in docs/rules.md; of those that an operation's result breaks the weakest.
@@ -54,6 +57,7 @@ impl TangleRule {
             TangleRule::Reconvergence => RuleNumber::new('S', 3),
             TangleRule::Operation => RuleNumber::new('O', 8),
             TangleRule::Elect => RuleNumber::new('O', 11),
+            TangleRule::AtomicOrder => RuleNumber::new('A', 3),
         }
     }
 
@@ -67,7 +71,8 @@ impl TangleRule {
             | TangleRule::Order
             | TangleRule::Reconvergence
             | TangleRule::Operation
-            | TangleRule::Elect => Severity::Hard,
+            | TangleRule::Elect
+            | TangleRule::AtomicOrder => Severity::Hard,
         }
     }
 
@@ -85,6 +90,7 @@ impl TangleRule {
             TangleRule::Reconvergence => "lanes part and come together only where control flow does",
             TangleRule::Operation => "a result is that of some set of lanes that may be together",
             TangleRule::Elect => "of lanes that are together, the lowest and no other is elected",
+            TangleRule::AtomicOrder => "what atomics on one element return is what they find there in some order",
         }
     }
 
@@ -100,6 +106,7 @@ impl TangleRule {
             TangleRule::Reconvergence => "lanes together and apart in one segment",
             TangleRule::Operation => "matches no legal set of active lanes",
             TangleRule::Elect => "another than the lowest lane elected",
+            TangleRule::AtomicOrder => "atomics in no possible order",
         }
     }
 }

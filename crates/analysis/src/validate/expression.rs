@@ -70,8 +70,8 @@ fn type_from(expr: &Expr, function: &Function, tys: &[Type]) -> Checked<Type> {
             Ok(x.indexed().map_or(x, |(element, _)| element))
         }
         (Expr::Load(load), &[Type::UINT]) => Ok(Type::scalar(load.scalar)),
-        (Expr::Resource(_), &[Type::UINT]) => Ok(Type::UINT),
-        (Expr::Element(..) | Expr::Load(_) | Expr::Resource(_), _) => mismatch(expr, "[]", tys),
+        (Expr::Resource(_) | Expr::InputOf(..), &[Type::UINT]) => Ok(Type::UINT),
+        (Expr::Element(..) | Expr::Load(_) | Expr::Resource(_) | Expr::InputOf(..), _) => mismatch(expr, "[]", tys),
         (Expr::Unary(..) | Expr::Binary(..) | Expr::Cast(..) | Expr::Component(..), _) => {
             mismatch(expr, tag(expr), tys)
         }
@@ -110,6 +110,7 @@ fn segment(parent: &Expr, number: usize) -> String {
         Expr::Subgroup(_) => format!("group_non_uniform.args[{number}]"),
         Expr::Load(_) => "load.index".into(),
         Expr::Resource(_) => "resource.index".into(),
+        Expr::InputOf(..) => "input_of[1]".into(),
         Expr::Element(..) => format!("access_chain[{number}]"),
         Expr::Bool(_)
         | Expr::Int(_)
@@ -135,6 +136,7 @@ fn tag(expr: &Expr) -> &'static str {
         Expr::Var(_) => "var",
         Expr::Builtin(_) => "built_in",
         Expr::Input(_) => "input",
+        Expr::InputOf(..) => "input_of",
         Expr::Flat(_) => "flat",
         Expr::Uniform(_) => "uniform",
         Expr::Push(_) => "push_constant",
@@ -279,6 +281,10 @@ impl Checker<'_, '_> {
         let data = &self.case.data;
         match (expr, operands) {
             (Expr::Input(k), _) => exists(*k, data.inputs.len(), "input"),
+            (Expr::InputOf(k, _), [index]) => {
+                exists(*k, data.inputs.len(), "input_of[0]")?;
+                self.of_invocation(index).at(|| "input_of[1]".into())
+            }
             (Expr::Flat(k), _) => exists(*k, data.flats.len(), "flat"),
             (Expr::Uniform(k), _) => exists(*k, data.uniforms.len(), "uniform"),
             (Expr::Push(k), _) => exists(*k, data.push.len(), "push_constant"),
@@ -318,10 +324,20 @@ impl Checker<'_, '_> {
                 | Expr::Component(..)
                 | Expr::Load(_)
                 | Expr::Resource(_)
+                | Expr::InputOf(..)
                 | Expr::Element(..),
                 _,
             ) => Ok(()),
         }
+    }
+
+    /// The ordinal of an invocation of the launch.
+    fn of_invocation(&self, index: &ExprInfo) -> Checked {
+        let (range, invocations) = (index.range, self.case.entry_point.invocations());
+        if !range.is_within(Interval::new(0, i128::from(invocations) - 1)) {
+            refuse!("may be {} to {}, but there are {invocations} invocations", range.lo, range.hi);
+        }
+        defined(index, "is an index")
     }
 
     fn load(&self, load: &Load, index: &ExprInfo) -> Checked {
@@ -430,6 +446,16 @@ pub(super) fn in_range(index: &ExprInfo, array: &Shared) -> Checked {
         refuse!("may be {} to {}, but '{}' has {} elements", range.lo, range.hi, array.name, array.len);
     }
     defined(index, "is an index")
+}
+
+/// One of the elements that belong to the invocation (rule Y1: the others are those of other invocations).
+pub(super) fn own_element(element: &ExprInfo, array: &Shared) -> Checked {
+    let range = element.range;
+    if !range.is_within(Interval::new(0, i128::from(array.parts) - 1)) {
+        let Shared { name, parts, .. } = array;
+        refuse!("may be {} to {}, but of '{name}' each invocation has {parts} elements", range.lo, range.hi);
+    }
+    defined(element, "is an index")
 }
 
 /// SPIR-V 1.6 §3.3.13: division by zero is undefined behaviour.

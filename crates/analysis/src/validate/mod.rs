@@ -29,7 +29,7 @@ use tangle_program::variant::Variant;
 use self::checker::Checker;
 use self::invalid::{At, Checked, each, invalid, refuse};
 use crate::bounds::MAX_SUBGROUP_SIZE;
-use crate::cost::{MAX_LOG_WORDS, MAX_STEPS, cost, log_stride};
+use crate::cost::{MAX_LOG_WORDS, MAX_LONG_ITERATIONS, MAX_STEPS, cost, log_stride};
 use crate::undefined::MayBeUndefined;
 use crate::uniform::Tangles;
 use crate::{names, races};
@@ -357,6 +357,9 @@ fn shared(case: &Case) -> Checked {
         if array.len == 0 {
             return invalid("an array has at least one element").at(|| "len".into());
         }
+        if array.parts == 0 {
+            return invalid("an invocation has at least one element").at(|| "parts".into());
+        }
         Ok(())
     })
 }
@@ -413,6 +416,9 @@ fn costs(case: &Case) -> Checked {
     }
     if cost.steps > MAX_STEPS {
         refuse!("an invocation may execute {} statements, more than {MAX_STEPS}", cost.steps);
+    }
+    if cost.long_iterations > MAX_LONG_ITERATIONS {
+        refuse!("long loops may run {} times in all, more than {MAX_LONG_ITERATIONS}", cost.long_iterations);
     }
     let invocations = u64::from(case.entry_point.invocations());
     let words = invocations * u64::from(log_stride(case));

@@ -12,10 +12,12 @@ use tangle_program::tree::{
 use tangle_program::types::{Scalar, Type};
 
 use super::checker::{Around, Checker, Counter, Enclosing};
-use super::expression::{defined, element, in_range};
+use super::expression::{defined, element, in_range, own_element};
 use super::invalid::{At, Checked, each, invalid, refuse};
 use crate::bounds::{Interval, MAX_LOOP_ITERATIONS, MAX_SUBGROUP_SIZE};
+use crate::cost::MAX_LONG_ITERATIONS;
 use crate::cost::value_words;
+use crate::idiom::only_sums;
 use crate::info::ExprInfo;
 use crate::leaving::{self, may_continue};
 use crate::names;
@@ -165,7 +167,9 @@ impl Checker<'_, '_> {
             Stmt::SetElement { var, index, value } => {
                 self.set_element(*var, index, value, place).at(|| "set_element".into())
             }
-            Stmt::Store { array, value } => self.store(*array, value, place).at(|| "store".into()),
+            Stmt::Store { array, element, value } => {
+                self.store(*array, element.as_ref(), value, place).at(|| "store".into())
+            }
             Stmt::Atomic(atomic) => self.atomic(atomic, place).at(|| "atomic".into()),
             Stmt::Discard(_) if self.case.entry_point.stage != Stage::Fragment => {
                 invalid("only a fragment can be discarded").at(|| "discard".into())
@@ -238,10 +242,21 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn store(&self, array: ArrayId, value: &Expr, place: Enclosing) -> Checked {
+    fn store(&self, array: ArrayId, element: Option<&Expr>, value: &Expr, place: Enclosing) -> Checked {
         let array = self.array(array)?;
-        if array.len < self.case.entry_point.group_size() {
+        if u64::from(array.len) < u64::from(self.case.entry_point.group_size()) * u64::from(array.parts) {
             return invalid(format!("'{}' has no slot for every invocation", array.name)).at(|| "array".into());
+        }
+        match element {
+            Some(element) => {
+                let known = self.expr_of(element, Type::UINT, place).at(|| "element".into())?;
+                own_element(&known, array).at(|| "element".into())?;
+            }
+            None if array.parts != 1 => {
+                return invalid(format!("which of the elements of an invocation in '{}'", array.name))
+                    .at(|| "element".into());
+            }
+            None => {}
         }
         self.expr_of(value, array.ty(), place).map(drop).at(|| "value".into())
     }
@@ -359,8 +374,9 @@ impl Checker<'_, '_> {
             })?;
         }
         let most = self.bound(&l.bound, place).at(|| "bound".into())?.range.hi;
-        if most > i128::from(MAX_LOOP_ITERATIONS) {
-            return invalid(format!("can be {most}, more than {MAX_LOOP_ITERATIONS}")).at(|| "bound".into());
+        let limit = if only_sums(l, self.function) { MAX_LONG_ITERATIONS } else { MAX_LOOP_ITERATIONS };
+        if most > i128::from(limit) {
+            return invalid(format!("can be {most}, more than {limit}")).at(|| "bound".into());
         }
         self.part(|checker| checker.block(&l.body, inside)).at(|| "body".into())
     }

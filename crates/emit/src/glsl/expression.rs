@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tangle_program::ops::UnaryOp;
+use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::Param;
 use tangle_program::tree::Resource;
@@ -92,6 +92,16 @@ impl<'a> Body<'_, 'a> {
                     }
                 }
             },
+            Expr::InputOf(k, index) => {
+                let n = self.printer.case.data.inputs.len();
+                self.put("input_words[");
+                self.expr(index, if n == 1 { Context::Open } else { Context::Left(BinaryOp::Mul) });
+                match (n, k) {
+                    (1, _) => self.put("]"),
+                    (n, 0) => put!(self.printer, " * {n}u]"),
+                    (n, k) => put!(self.printer, " * {n}u + {k}u]"),
+                }
+            }
             Expr::Uniform(k) => {
                 let component = ["x", "y", "z", "w"][*k as usize % 4];
                 put!(self.printer, "uniform_words[{}].{component}", k / 4);

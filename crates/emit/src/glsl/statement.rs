@@ -84,13 +84,21 @@ impl<'a> Body<'_, 'a> {
                 self.expr(value, Context::Open);
                 self.put(";");
             }
-            Stmt::Store { array, value } => {
+            Stmt::Store { array, element, value } => {
                 self.element_of(*array);
                 let len = self.printer.case.program.shared.get(*array as usize).map_or(0, |array| array.len);
                 // An index that is the same for all lanes is compiled in another way.
                 match self.single.filter(|&number| number < len) {
                     Some(number) => put!(self.printer, "{number}u"),
                     None => self.put(self.printer.builtin(Builtin::LocalIndex)),
+                }
+                if let Some(element) = element {
+                    put!(
+                        self.printer,
+                        " * {}u + ",
+                        self.printer.case.program.shared.get(*array as usize).map_or(1, |array| array.parts)
+                    );
+                    self.expr(element, Context::Right(BinaryOp::Add));
                 }
                 self.put("] = ");
                 self.expr(value, Context::Open);

@@ -99,7 +99,7 @@ impl Body<'_, '_> {
     /// operand of its instructions is undefined behaviour.
     pub fn is_eager(&self, expr: &Expr) -> bool {
         let may = match expr {
-            Expr::Subgroup(_) | Expr::Load(_) | Expr::Resource(_) | Expr::Element(..) => false,
+            Expr::Subgroup(_) | Expr::Load(_) | Expr::Resource(_) | Expr::InputOf(..) | Expr::Element(..) => false,
             Expr::Var(var) => !self.undefined.var(self.number as u32, *var),
             Expr::Binary(op, ..) => !tangle_program::ops::binary_may_be_undefined(*op),
             Expr::Cast(to, x) => !to.is_integer() || x.ty(self.function).is_some_and(|ty| !ty.scalar.is_float()),
@@ -210,6 +210,10 @@ impl Body<'_, '_> {
                 (self.load(pointer, ty), ty)
             }
             Expr::Resource(resource) => (self.resource(resource), Type::UINT),
+            Expr::InputOf(k, index) => {
+                let (index, _) = self.eval(index);
+                (self.input_of(*k, index), Type::UINT)
+            }
             Expr::Subgroup(call) => self.subgroup(call),
         }
     }
@@ -309,9 +313,13 @@ impl Body<'_, '_> {
     }
 
     fn input(&mut self, k: u32) -> Id {
-        let inputs = self.module.global(Global::Inputs);
         let invocation = self.module.global(Global::Invocation);
         let invocation = self.load(invocation, Type::UINT);
+        self.input_of(k, invocation)
+    }
+
+    fn input_of(&mut self, k: u32, invocation: Id) -> Id {
+        let inputs = self.module.global(Global::Inputs);
         let count = self.module.case.data.inputs.len() as u32;
         let count = self.uint(count);
         let row = self.ids(Op::IMul, Type::UINT, [invocation, count]);

@@ -265,9 +265,16 @@ impl<'a> Body<'_, 'a> {
             Stmt::SubgroupBarrier(op) => self.subgroup_barrier(*op),
             Stmt::ControlBarrier(sync) => self.sync(*sync),
             Stmt::SetElement { var, index, value } => self.set_element(*var, index, value),
-            Stmt::Store { array, value } => {
+            Stmt::Store { array, element, value } => {
+                let element = element.as_ref().map(|element| self.eval(element).0);
                 let (value, _) = self.eval(value);
-                let index = self.builtin(Builtin::LocalIndex);
+                let mut index = self.builtin(Builtin::LocalIndex);
+                if let Some(element) = element {
+                    let parts = self.module.case.program.shared.get(*array as usize).map_or(1, |array| array.parts);
+                    let parts = self.uint(parts);
+                    let first = self.ids(Op::IMul, Type::UINT, [index, parts]);
+                    index = self.ids(Op::IAdd, Type::UINT, [first, element]);
+                }
                 let pointer = self.array_element(*array, index);
                 self.store(pointer, value);
             }

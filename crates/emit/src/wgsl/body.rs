@@ -99,11 +99,20 @@ impl<'p, 'a> Body<'p, 'a> {
                 self.expr(value, Context::Open);
                 self.put(";");
             }
-            Stmt::Store { array, value } => {
+            Stmt::Store { array, element, value } => {
                 let atomic = is_atomic(self.printer.case, *array);
                 self.put(if atomic { "atomicStore(&" } else { "" });
                 self.element_of(*array);
-                self.put(if atomic { "localIndex], " } else { "localIndex] = " });
+                self.put("localIndex");
+                if let Some(element) = element {
+                    put!(
+                        self.printer,
+                        " * {}u + ",
+                        self.printer.case.program.shared.get(*array as usize).map_or(1, |array| array.parts)
+                    );
+                    self.expr(element, Context::Right(BinaryOp::Add));
+                }
+                self.put(if atomic { "], " } else { "] = " });
                 self.expr(value, Context::Open);
                 self.put(if atomic { ");" } else { ";" });
             }
@@ -502,6 +511,16 @@ impl<'p, 'a> Body<'p, 'a> {
                     (1, _) => self.put("input_words[invocation]"),
                     (n, 0) => put!(self.printer, "input_words[invocation * {n}u]"),
                     (n, k) => put!(self.printer, "input_words[invocation * {n}u + {k}u]"),
+                }
+            }
+            Expr::InputOf(k, index) => {
+                let n = self.printer.case.data.inputs.len();
+                self.put("input_words[");
+                self.expr(index, if n == 1 { Context::Open } else { Context::Left(BinaryOp::Mul) });
+                match (n, k) {
+                    (1, _) => self.put("]"),
+                    (n, 0) => put!(self.printer, " * {n}u]"),
+                    (n, k) => put!(self.printer, " * {n}u + {k}u]"),
                 }
             }
             Expr::Uniform(k) => {

@@ -22,7 +22,7 @@ enum Source {
 impl Source {
     fn of(expr: &Expr) -> Option<Source> {
         match expr {
-            Expr::Input(k) => Some(Source::Input(*k)),
+            Expr::Input(k) | Expr::InputOf(k, _) => Some(Source::Input(*k)),
             Expr::Uniform(k) => Some(Source::Uniform(*k)),
             Expr::Push(k) => Some(Source::Push(*k)),
             Expr::Constant(k) => Some(Source::Constant(*k)),
@@ -76,7 +76,7 @@ fn read_instead(case: &mut Case, source: Source, value: &Expr) {
         }
     });
     each_expr_mut(&mut case.program, &mut |_, expr| match (expr, source) {
-        (Expr::Input(k), Source::Input(gone))
+        (Expr::Input(k) | Expr::InputOf(k, _), Source::Input(gone))
         | (Expr::Uniform(k), Source::Uniform(gone))
         | (Expr::Push(k), Source::Push(gone))
         | (Expr::Constant(k), Source::Constant(gone))

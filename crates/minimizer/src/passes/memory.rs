@@ -7,7 +7,7 @@ use tangle_program::tree::{Expr, Program, Stmt};
 use super::candidates::{Candidates, each};
 use crate::access::{each_expr_mut, each_stmt_mut, edit_stmt, stmts};
 
-/// Forgets what an atomic returns; lets arrays begin at zero; moves them to shared memory.
+/// Forgets what an atomic returns; lets arrays begin at zero; moves them to shared memory; gives each invocation one element.
 pub fn candidates(case: &Case) -> Candidates<'_> {
     let keeps = |stmt: &Stmt| matches!(stmt, Stmt::Atomic(atomic) if atomic.dest.is_some());
     let places = stmts(&case.program).into_iter().filter(|(_, stmt)| keeps(stmt)).map(|(place, _)| place);
@@ -20,8 +20,20 @@ pub fn candidates(case: &Case) -> Candidates<'_> {
     });
     let arrays: Vec<usize> = (0..case.program.shared.len()).collect();
     let from_zero = each(case, arrays.clone(), |case, array| case.program.shared[array].init = 0);
-    let to_shared = each(case, arrays, |case, array| case.program.shared[array].storage = StorageClass::Workgroup);
-    Box::new(forgets.chain(from_zero).chain(to_shared))
+    let to_shared =
+        each(case, arrays.clone(), |case, array| case.program.shared[array].storage = StorageClass::Workgroup);
+    let in_parts = arrays.into_iter().filter(|&array| case.program.shared[array].parts > 1).collect();
+    let to_one = each(case, in_parts, |case, array| {
+        case.program.shared[array].parts = 1;
+        each_stmt_mut(&mut case.program, &mut |_, stmt| {
+            if let Stmt::Store { array: of, element, .. } = stmt
+                && *of as usize == array
+            {
+                *element = None;
+            }
+        });
+    });
+    Box::new(forgets.chain(from_zero).chain(to_shared).chain(to_one))
 }
 
 /// Drops the arrays that are not mentioned.

@@ -18,7 +18,7 @@ impl Expr {
             | Expr::Uniform(_)
             | Expr::Push(_)
             | Expr::Constant(_) => ([self; 3], 0, &[]),
-            Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => ([x; 3], 1, &[]),
+            Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) | Expr::InputOf(_, x) => ([x; 3], 1, &[]),
             Expr::Load(load) => ([&load.index; 3], 1, &[]),
             Expr::Resource(resource) => ([&resource.index; 3], 1, &[]),
             Expr::Binary(_, x, y) | Expr::Element(x, y) => ([x, y, y], 2, &[]),
@@ -43,7 +43,7 @@ impl Expr {
             | Expr::Uniform(_)
             | Expr::Push(_)
             | Expr::Constant(_) => Vec::new(),
-            Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) => vec![x],
+            Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Component(x, _) | Expr::InputOf(_, x) => vec![x],
             Expr::Load(load) => vec![&mut load.index],
             Expr::Resource(resource) => vec![&mut resource.index],
             Expr::Binary(_, x, y) | Expr::Element(x, y) => vec![x, y],
@@ -84,6 +84,7 @@ impl Expr {
             | Expr::Push(_)
             | Expr::Constant(_)
             | Expr::Subgroup(_)
+            | Expr::InputOf(..)
             | Expr::Load(_)
             | Expr::Resource(_) => false,
         }
@@ -134,7 +135,8 @@ impl Stmt {
             }
             Stmt::Return(value) => ([value.as_ref(), None, None], &[], &[]),
             Stmt::Call { args, .. } => ([None; 3], &[], args),
-            Stmt::Store { value, .. } | Stmt::Assume(value) => ([Some(value), None, None], &[], &[]),
+            Stmt::Store { element, value, .. } => ([element.as_ref(), Some(value), None], &[], &[]),
+            Stmt::Assume(value) => ([Some(value), None, None], &[], &[]),
             Stmt::SetElement { index, value, .. } => ([Some(index), Some(value), None], &[], &[]),
             Stmt::Atomic(atomic) => ([Some(&atomic.index), atomic.compare.as_ref(), Some(&atomic.value)], &[], &[]),
             Stmt::Break | Stmt::Continue | Stmt::SubgroupBarrier(_) | Stmt::ControlBarrier(_) | Stmt::Discard(_) => {
@@ -171,7 +173,8 @@ impl Stmt {
                 });
                 ins.collect()
             }
-            Stmt::Store { value, .. } | Stmt::Assume(value) => vec![value],
+            Stmt::Store { element, value, .. } => element.iter_mut().chain([value]).collect(),
+            Stmt::Assume(value) => vec![value],
             Stmt::SetElement { index, value, .. } => vec![index, value],
             Stmt::Atomic(atomic) => {
                 let Atomic { index, compare, value, .. } = &mut **atomic;

@@ -2,9 +2,10 @@
 
 use tangle_analysis::bounds::MAX_SUBGROUP_SIZE;
 use tangle_program::case::SubgroupSize;
+use tangle_program::control::LoopControl;
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::{Fold, SubgroupOp};
-use tangle_program::tree::{Block, Expr, Test, VarId};
+use tangle_program::tree::{Arm, Block, Expr, Label, Stmt, Test, VarId};
 use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
@@ -16,6 +17,7 @@ use super::super::log::Moment;
 use super::super::statement::ends_in_jump;
 use super::super::term::{Want, as_number, bin, lane, number, uint};
 use super::compare;
+use super::memory::plain_head;
 use crate::class::{Class, Decision};
 use crate::weights::LoopForm;
 
@@ -62,7 +64,7 @@ impl Builder<'_> {
             1 => {
                 let way_out =
                     |_: &mut Self, _: &mut Block| divergent(Expr::subgroup(SubgroupOp::Elect, []), Source::Other);
-                self.without_counter(lanes, way_out, out);
+                self.without_counter(lanes, way_out, None, out);
             }
             _ => {
                 let key = self.private("key", Type::UINT);
@@ -73,7 +75,7 @@ impl Builder<'_> {
                     b.set(first, Expr::subgroup(SubgroupOp::BroadcastFirst, [Expr::Var(key)]), body);
                     divergent(compare(BinaryOp::Eq, key, Expr::Var(first)), Source::Var(key))
                 };
-                self.without_counter(lanes, way_out, out);
+                self.without_counter(lanes, way_out, None, out);
             }
         }
     }
@@ -93,14 +95,26 @@ impl Builder<'_> {
             b.set(rest, less, body);
             divergent(compare(BinaryOp::Eq, rest, number(scalar, 0)), Source::Var(rest))
         };
-        self.without_counter(scalar.size(), way_out, out);
+        // A selector has 32 bits.
+        let switched = (scalar == Scalar::Uint && self.draw.percent(40)).then_some(rest);
+        self.without_counter(scalar.size(), way_out, switched, out);
     }
 
-    /// A loop that lanes leave under the condition that `way_out` gives, all of them within so many iterations.
-    fn without_counter(&mut self, rounds: u32, way_out: impl FnOnce(&mut Self, &mut Block) -> Cond, out: &mut Block) {
+    /// A loop that lanes leave under the condition that `way_out` gives, all of them within so many iterations: by `break` or `return`, some perhaps by
+    /// another exit, and where a variable is `switched` by the arm of a switch on it.
+    fn without_counter(
+        &mut self,
+        rounds: u32,
+        way_out: impl FnOnce(&mut Self, &mut Block) -> Cond,
+        switched: Option<VarId>,
+        out: &mut Block,
+    ) {
         let ty = self.number_type();
         let sum = self.result_variable(ty, Class::Clean);
         let (early, late, last) = (self.draw.percent(40), self.draw.percent(50), self.draw.percent(50));
+        let returns = switched.is_some() || self.draw.percent(20);
+        // Somebody should come to what is behind the loop.
+        let several = returns || self.draw.percent(40);
         let (stmt, _) = self.repeat(
             counted(LoopForm::Endless, rounds, Decision::Divergent),
             |_, _| None,
@@ -123,12 +137,19 @@ impl Builder<'_> {
                         }
                         let value = b.own_value(ty);
                         b.set(sum, value, &mut block);
-                        b.push_jump(Jump::Break, &mut block);
+                        let jump = if returns && b.frame.can_jump(Jump::Return) { Jump::Return } else { Jump::Break };
+                        b.push_jump(jump, &mut block);
                         block
                     },
                     |_| Vec::new(),
                 );
-                body.push(leave);
+                body.push(match switched {
+                    Some(var) => as_switch(leave, var),
+                    None => leave,
+                });
+                if several {
+                    b.another_way_out(&mut body);
+                }
                 if late {
                     seen(b, &mut body);
                 } else {
@@ -139,6 +160,79 @@ impl Builder<'_> {
         );
         out.push(stmt);
         self.observe(Moment::Loop, &[sum], out);
+    }
+
+    /// `if (…) { break; }` under a condition of the lane's own.
+    fn another_way_out(&mut self, out: &mut Block) {
+        let cond = self.own_condition();
+        let leave = self.branch(
+            cond,
+            |b| {
+                let mut block = Vec::new();
+                b.assignment(&mut block);
+                b.push_jump(Jump::Break, &mut block);
+                block
+            },
+            |_| Vec::new(),
+        );
+        out.push(leave);
+    }
+
+    /// True if a loop may stand here that runs very often: in `main`, in no other loop, and there is none yet.
+    pub(super) fn may_run_long(&self) -> bool {
+        !self.has_long_sum && self.frame.level == 0 && self.frame.trips == 1
+    }
+
+    /// `for (many trips) { x = x + e; y = y ^ f; }`, with a bound about which narrow counters come round.
+    pub(super) fn long_sum(&mut self, out: &mut Block) {
+        self.has_long_sum = true;
+        let narrow = self.extended_scalar().filter(|scalar| scalar.is_integer() && self.draw.percent(40));
+        let scalar = narrow.unwrap_or(self.draw.pick(&[Scalar::Uint, Scalar::Int]));
+        let sums: Vec<(VarId, BinaryOp)> = (0..1 + self.draw.below(2))
+            .map(|_| {
+                (
+                    self.private("total", Type::scalar(scalar)),
+                    self.draw.pick(&[BinaryOp::Add, BinaryOp::Add, BinaryOp::BitXor]),
+                )
+            })
+            .collect();
+        for &(var, _) in &sums {
+            let start = self.own_value(Type::scalar(scalar));
+            self.set(var, start, out);
+        }
+        let word = match self.draw.below(3) {
+            0 => lane(),
+            1 => self.input(),
+            _ => self.constant_word(),
+        };
+        let base = self.draw.pick(&[300, 32_760, 65_530, 65_530, 65_536, 69_000]);
+        let bound = bin(BinaryOp::Add, uint(base), bin(BinaryOp::BitAnd, word, uint(self.draw.pick(&[1, 7, 15]))));
+        let form = self.draw.pick(&[LoopForm::For, LoopForm::While, LoopForm::DoWhile, LoopForm::Forever]);
+        let head = LoopHead { form, bound: (bound, 1), decision: Decision::Divergent };
+        let (mut stmt, counter) = self.repeat(
+            head,
+            |_, _| None,
+            |b, _| {
+                let mut body = Vec::new();
+                for &(var, op) in &sums {
+                    let by = match b.draw.below(3) {
+                        0 => bin(BinaryOp::Add, lane(), uint(1)),
+                        1 => b.input(),
+                        _ => uint(b.draw.pick(&[1, 3, 0x101])),
+                    };
+                    b.set(var, bin(op, Expr::Var(var), as_number(scalar, by)), &mut body);
+                }
+                body
+            },
+        );
+        plain_head(&mut stmt);
+        if let Stmt::Loop(l) = &mut stmt {
+            // Nobody wants it unrolled.
+            l.control = LoopControl::Unspecified;
+        }
+        out.push(stmt);
+        let left = sums.iter().map(|&(var, _)| Expr::Var(var)).chain([Expr::Var(counter)]).collect();
+        self.log(left, out);
     }
 
     /// `for (one trip) { v = mix(v, w, v < w); v[i] = x; r = op(v[j]); }`
@@ -660,5 +754,19 @@ impl Builder<'_> {
         self.after_loop(counter, written, out);
         let after = if same { again } else { Expr::Var(value) };
         self.detect(detector, ty, after, out);
+    }
+}
+
+/// The branch by which lanes return where a variable is 0, as a switch on it.
+fn as_switch(branch: Stmt, var: VarId) -> Stmt {
+    match branch {
+        Stmt::If { then, otherwise, control, .. }
+            if otherwise.is_empty() && matches!(then.last(), Some(Stmt::Return(_))) =>
+        {
+            let arm = |label, body| Arm { labels: vec![label], body };
+            let arms = vec![arm(Label::Case(0), then), arm(Label::Default, vec![Stmt::Break])];
+            Stmt::Switch { selector: Expr::Var(var), arms, control }
+        }
+        other => other,
     }
 }

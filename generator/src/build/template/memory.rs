@@ -6,9 +6,9 @@
 
 use tangle_analysis::races::may_synchronise_after;
 use tangle_program::memory::{ArrayId, AtomicOp, MAX_SHARED_BYTES, Shared, StorageClass, Sync};
-use tangle_program::ops::BinaryOp;
+use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::subgroup::{Category, Fold, SubgroupOp};
-use tangle_program::tree::{Atomic, Block, Builtin, Expr, Load, LoopKind, Stmt, SubgroupCall, VarId};
+use tangle_program::tree::{Atomic, Block, Builtin, Expr, Load, LoopKind, Stmt, SubgroupCall, VarId, first_own};
 use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
@@ -50,7 +50,10 @@ impl Builder<'_> {
             (5, Self::exchange as fn(&mut Self, &mut Block)),
             (if self.affordable_trips() >= 4 { 4 } else { 0 }, Self::exchange_in_loop),
             (6, Self::single_stores),
+            (6, Self::stores_beside_each_other),
+            (5, Self::loads_in_branches),
             (6, Self::scattered_atomics),
+            (6, Self::tickets),
             (if exact && self.has(SubgroupOp::Reduce(Fold::Max)) { 4 } else { 0 }, Self::reduced_atomic),
             (if exact { 6 } else { 0 }, Self::counted_compaction),
             (if exact && self.has(SubgroupOp::Reduce(Fold::Max)) { 3 } else { 0 }, Self::scanned_compaction),
@@ -87,13 +90,18 @@ impl Builder<'_> {
     }
 
     fn array_of(&mut self, scalar: Scalar, len: u32, init: u32) -> Option<(ArrayId, Type)> {
+        self.array_of_parts(scalar, len, init, 1)
+    }
+
+    /// The same with so many elements for each invocation.
+    fn array_of_parts(&mut self, scalar: Scalar, len: u32, init: u32, parts: u32) -> Option<(ArrayId, Type)> {
         let (in_buffers, percent) = match scalar.size() {
             size @ (8 | 16) => (self.config.narrow_storage.contains(&size), 65),
             _ => (true, 35),
         };
         let in_buffer = self.draw.percent(percent) && in_buffers;
         let storage = if in_buffer { StorageClass::StorageBuffer } else { StorageClass::Workgroup };
-        let array = Shared { name: format!("s{}", self.shared.len()), scalar, len, init, storage };
+        let array = Shared { name: format!("s{}", self.shared.len()), scalar, len, init, parts, storage };
         let used: u64 = self.shared.iter().map(Shared::bytes).sum();
         if used + array.bytes() > MAX_SHARED_BYTES {
             return None;
@@ -113,7 +121,12 @@ impl Builder<'_> {
 
     fn store(&mut self, array: ArrayId, value: Expr) -> Stmt {
         self.frame.charge(Cost { words: 0, steps: 1 });
-        Stmt::Store { array, value }
+        Stmt::Store { array, element: None, value }
+    }
+
+    fn store_to(&mut self, array: ArrayId, element: Expr, value: Expr) -> Stmt {
+        self.frame.charge(Cost { words: 0, steps: 1 });
+        Stmt::Store { array, element: Some(element), value }
     }
 
     fn load(&self, array: ArrayId, index: Expr) -> Expr {
@@ -295,6 +308,118 @@ impl Builder<'_> {
         self.read(array, index, out);
     }
 
+    /// What everybody has written is read by variable indices in the arms of branches, narrow and wide.
+    fn loads_in_branches(&mut self, out: &mut Block) {
+        let len = self.entry_point.group_size();
+        let Some((array, ty)) = self.plain_array(len, 3) else { return self.assignment(out) };
+        self.store_of_lanes(array, ty, 20, out);
+        self.barrier_here(out);
+        let load = |b: &mut Self| {
+            let index = b.other_slot(len);
+            b.load(array, index)
+        };
+        self.loaded_in_arms(ty, load, out);
+    }
+
+    /// The same from a buffer that nothing writes.
+    pub(crate) fn guarded_loads(&mut self, out: &mut Block) {
+        let load = |b: &mut Self| {
+            let (count, invocations) = (b.data.inputs.len() as u32, b.entry_point.invocations());
+            let word = match b.draw.below(3) {
+                0 => bin(BinaryOp::Add, b.own_value(Type::UINT), uint(1)),
+                1 => bin(BinaryOp::Add, lane(), uint(b.draw.pick(&[1, 2, 5]))),
+                _ => b.own_value(Type::UINT),
+            };
+            Expr::InputOf(b.draw.below(count), Box::new(Self::wrapped(word, invocations)))
+        };
+        self.loaded_in_arms(Type::UINT, load, out);
+    }
+
+    /// A few branches that load to one variable in the one arm, the other, or both; a log.
+    fn loaded_in_arms(&mut self, ty: Type, load: impl Fn(&mut Self) -> Expr, out: &mut Block) {
+        let found = self.frame.local("found", ty, Class::Unpredictable, Role::Private);
+        let first = self.own_value(ty);
+        self.set(found, first, out);
+        for _ in 0..1 + self.draw.below(3) {
+            let cond = self.own_condition();
+            let (adds, also_else) = (self.draw.percent(50), self.draw.percent(50));
+            let arm = |b: &mut Self| {
+                let mut block = Vec::new();
+                let loaded = load(b);
+                let value = if adds { bin(BinaryOp::Add, Expr::Var(found), loaded) } else { loaded };
+                b.set(found, value, &mut block);
+                block
+            };
+            let stmt = self.branch(cond, arm, |b| if also_else { arm(b) } else { Vec::new() });
+            out.push(stmt);
+        }
+        self.log(vec![Expr::Var(found)], out);
+    }
+
+    /// Every invocation writes elements of its own that stand beside each other, which a compiler may write at once: all of them or some, one after
+    /// another, in branches, or in a loop. Then all are read, by words where they are narrow.
+    fn stores_beside_each_other(&mut self, out: &mut Block) {
+        let narrow: Vec<Scalar> =
+            self.config.scalars.iter().copied().filter(|scalar| scalar.is_integer() && scalar.size() < 32).collect();
+        let is_narrow = !narrow.is_empty() && self.draw.percent(80);
+        let scalar = if is_narrow { self.draw.pick(&narrow) } else { self.draw.pick(&[Scalar::Uint, Scalar::Int]) };
+        let parts = self.draw.pick(&[2, 4, 4]);
+        let len = self.entry_point.group_size() * parts;
+        let Some((array, ty)) = self.array_of_parts(scalar, len, 6, parts) else { return self.assignment(out) };
+        if self.draw.percent(20) && self.affordable_trips() >= parts {
+            self.stores_in_loop(array, ty, parts, out);
+        } else {
+            let mut order: Vec<u32> = (0..parts).filter(|_| self.draw.percent(90)).collect();
+            if self.draw.percent(25) {
+                order.reverse();
+            }
+            for element in order {
+                let cond = self.draw.percent(25).then(|| self.own_condition());
+                let value = self.own_value(ty);
+                let store = self.store_to(array, uint(element), value);
+                out.push(match cond {
+                    Some(cond) => self.branch(cond, |_| vec![store], |_| Vec::new()),
+                    None => store,
+                });
+            }
+        }
+        if self.draw.percent(40) {
+            let own = bin(BinaryOp::Add, first_own(parts), uint(self.draw.below(parts)));
+            self.read(array, own, out);
+        }
+        self.barrier_here(out);
+        let word = bin(BinaryOp::Add, local_index(), uint(self.draw.pick(&[0, 1, 3])));
+        let first = bin(BinaryOp::Mul, Self::wrapped(word, len / parts), uint(parts));
+        let read: Vec<Expr> = (0..parts)
+            .map(|element| {
+                let index = bin(BinaryOp::Add, first.clone(), uint(element));
+                cast(Scalar::Uint, self.load(array, index))
+            })
+            .collect();
+        self.log(read, out);
+        if let Some(word) = self.beside_each_other(array, len) {
+            let whole = self.result_variable(Type::UINT, Class::Unpredictable);
+            self.set(whole, word, out);
+            self.log(vec![Expr::Var(whole)], out);
+        }
+    }
+
+    /// `array[own * parts + i] = …` for each `i` in turn.
+    fn stores_in_loop(&mut self, array: ArrayId, ty: Type, parts: u32, out: &mut Block) {
+        let head = LoopHead { form: LoopForm::For, bound: (uint(parts), parts), decision: Decision::Uniform };
+        let (mut stmt, _) = self.repeat(
+            head,
+            |_, _| None,
+            |b, counter| {
+                let value = b.own_value(ty);
+                let element = Self::wrapped(Expr::Var(counter), parts);
+                vec![b.store_to(array, element, value)]
+            },
+        );
+        plain_head(&mut stmt);
+        out.push(stmt);
+    }
+
     /// The same several times over, with two barriers in a loop.
     fn exchange_in_loop(&mut self, out: &mut Block) {
         let len = self.entry_point.group_size();
@@ -397,6 +522,92 @@ impl Builder<'_> {
         let stmt = self.atomic(op, array, index, value, dest);
         out.push(stmt);
         dest.into_iter().for_each(|dest| self.observe(Moment::Operation, &[dest], out));
+    }
+
+    /// Lanes take tickets from a few elements, put values in and take others out, set and clear bits, here and there, and log what each got.
+    fn tickets(&mut self, out: &mut Block) {
+        let op = self.draw.pick(&[
+            AtomicOp::Add,
+            AtomicOp::Add,
+            AtomicOp::Exchange,
+            AtomicOp::Exchange,
+            AtomicOp::Or,
+            AtomicOp::And,
+            AtomicOp::Max,
+            AtomicOp::CompSwap,
+        ]);
+        let init = if op == AtomicOp::And { 0xFFFF_FFFF } else { self.draw.pick(&[0, 0, 100]) };
+        let len = self.draw.pick(&[1, 1, 2, 4]);
+        let Some((array, ty)) = self.array(len, init) else { return self.assignment(out) };
+        for _ in 0..1 + self.draw.below(2) {
+            match self.draw.below(6) {
+                0 if self.affordable_trips() >= 3 => self.tickets_in_loop(op, array, ty, len, out),
+                0 | 1 => self.ticket(op, array, ty, len, out),
+                way => {
+                    let cond = self.own_condition();
+                    let also_else = way == 2;
+                    let arm = |b: &mut Self| {
+                        let mut block = Vec::new();
+                        b.ticket(op, array, ty, len, &mut block);
+                        block
+                    };
+                    let stmt = self.branch(cond, arm, |b| if also_else { arm(b) } else { Vec::new() });
+                    out.push(stmt);
+                }
+            }
+        }
+        self.barrier_here(out);
+        let index = if len == 1 { uint(0) } else { Self::wrapped(local_index(), len) };
+        self.read(array, index, out);
+    }
+
+    /// The same several times over.
+    fn tickets_in_loop(&mut self, op: AtomicOp, array: ArrayId, ty: Type, len: u32, out: &mut Block) {
+        let trips = 2 + self.draw.below(2);
+        let form = self.draw.pick(&[LoopForm::For, LoopForm::While, LoopForm::DoWhile]);
+        let head = LoopHead { form, bound: (uint(trips), trips), decision: Decision::Uniform };
+        let (stmt, _) = self.repeat(
+            head,
+            |_, _| None,
+            |b, _| {
+                let mut body = Vec::new();
+                b.ticket(op, array, ty, len, &mut body);
+                body
+            },
+        );
+        out.push(stmt);
+    }
+
+    /// One atomic, and a log of what it returned.
+    fn ticket(&mut self, op: AtomicOp, array: ArrayId, ty: Type, len: u32, out: &mut Block) {
+        let index = match self.draw.below(3) {
+            _ if len == 1 => uint(0),
+            0 => uint(self.draw.below(len)),
+            1 => Self::wrapped(local_index(), len),
+            _ => {
+                let word = self.own_value(Type::UINT);
+                Self::wrapped(word, len)
+            }
+        };
+        let number = |value| as_number(ty.scalar, value);
+        let own_bit = || bin(BinaryOp::Shl, uint(1), bin(BinaryOp::BitAnd, local_index(), uint(31)));
+        let value = match op {
+            AtomicOp::Add => match self.draw.below(4) {
+                0 => self.own_value(ty),
+                1 => number(bin(BinaryOp::Add, local_index(), uint(1))),
+                _ => number(uint(self.draw.pick(&[1, 1, 3]))),
+            },
+            AtomicOp::Or => number(own_bit()),
+            AtomicOp::And => number(Expr::unary(UnaryOp::BitNot, own_bit())),
+            _ if self.draw.percent(70) => {
+                number(bin(BinaryOp::Add, local_index(), uint(self.draw.pick(&[1, 100, 200]))))
+            }
+            _ => self.own_value(ty),
+        };
+        let ticket = self.frame.local("ticket", ty, Class::Unpredictable, Role::Private);
+        let stmt = self.atomic(op, array, index, value, Some(ticket));
+        out.push(stmt);
+        self.log(vec![Expr::Var(ticket)], out);
     }
 
     /// One atomic for each subgroup, on what its lanes have together.

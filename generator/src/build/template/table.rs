@@ -142,6 +142,8 @@ pub(super) const TEMPLATES: &[Row] = &[
     },
     // A resource chosen by an index that is the same where it is used, and is something else in the other lanes.
     Row { weight: Weight::of(4), fits: |b| b.has_resources(), build: |b, out| b.descriptor(out), ..ROW },
+    // Loads by variable indices from a buffer that nothing writes, in the arms of branches.
+    Row { weight: Weight::of(5), fits: |b| !b.data.inputs.is_empty(), build: |b, out| b.guarded_loads(out), ..ROW },
     // More live values than registers, through a loop that lanes leave one by one.
     Row {
         weight: Weight::of(3),
@@ -150,7 +152,9 @@ pub(super) const TEMPLATES: &[Row] = &[
         ..ROW
     },
     // `for (;;)` without a counter, which all lanes leave by what they have of their own.
-    Row { weight: Weight::of(4), fits: |b| b.has_loop(32), build: |b, out| b.endless(out), ..ROW },
+    Row { weight: Weight::of(7), fits: |b| b.has_loop(32), build: |b, out| b.endless(out), ..ROW },
+    // A loop of tens of thousands of iterations that only sum something up.
+    Row { weight: Weight::of(3), fits: |b| b.may_run_long() && b.has_loop(1), build: |b, out| b.long_sum(out), ..ROW },
     // A loop of one trip in which comparisons choose a vector and an index its elements.
     Row { weight: Weight::of(3), fits: |b| b.has_loop(1), build: |b, out| b.chosen_index(out), ..ROW },
 ];
