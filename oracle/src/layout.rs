@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn helpers_that_stand_in_for_fragments() {
         // One quad, of which the triangle covers all but the last pixel.
-        let draw = Draw { width: 2, height: 2, triangles: vec![[[0, 0], [2, 0], [0, 4]]], full_quads: false };
+        let draw = Draw::new([2, 2], vec![[[0, 0], [2, 0], [0, 4]]]);
         let entry_point = EntryPoint {
             stage: Stage::Fragment,
             launch: Launch::Draw(draw),

@@ -208,7 +208,8 @@ fn launch(entry_point: &EntryPoint) -> u64 {
         Launch::Workgroups(_) | Launch::Items(_) => 0,
         Launch::Draw(draw) => {
             let corners = draw.triangles.iter().flatten().flatten().map(|&side| bits(side.into())).sum::<u64>();
-            10 * draw.triangles.len() as u64 + corners + u64::from(draw.full_quads)
+            let modes = u64::from(draw.full_quads) + u64::from(draw.quad_derivatives);
+            10 * u64::from(draw.grid()[2]) + corners + modes
         }
     };
     let size = match entry_point.subgroup_size {

@@ -75,8 +75,8 @@ pub struct ItemPipeline {
     pub patches: bool,
 }
 
-/// What fragments come from: triangles, three vertices each, as many vertices as a launch has [workgroups](Launch::groups) in x.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What fragments come from: triangles, three vertices each, as many vertices as a launch has [workgroups](Launch::groups) in x, and instances in y.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Raster {
     /// The vertex shader. It reads buffers of the launch, and writes none.
     pub vertex: Module,
@@ -84,6 +84,16 @@ pub struct Raster {
     pub width: u32,
     /// Its height.
     pub height: u32,
+    /// Its layers.
+    pub layers: u32,
+    /// Samples of a pixel.
+    pub samples: u32,
+}
+
+impl Default for Raster {
+    fn default() -> Raster {
+        Raster { vertex: Module::default(), width: 1, height: 1, layers: 1, samples: 1 }
+    }
 }
 
 /// A module beside that of a job.

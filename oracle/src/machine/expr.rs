@@ -163,10 +163,10 @@ impl<'a, R: Rules> Machine<'a, R> {
     /// The words of the triangles that invocations are of.
     fn flat(&mut self, k: usize) -> Option<Value> {
         let mut column = vec![0; self.layout.slots];
-        let launch = self.case.entry_point.workgroups();
+        let (launch, draw) = (self.case.entry_point.workgroups(), self.case.entry_point.draw()?);
         for slot in self.layout.live.slots() {
-            let [.., triangle] = launch.position(self.layout.invocation(slot).index);
-            let (triangle, vertex) = self.rules.provoking_vertex(triangle);
+            let [.., depth] = launch.position(self.layout.invocation(slot).index);
+            let (triangle, vertex) = self.rules.provoking_vertex(draw.slice(depth).triangle);
             column[slot] = self.case.data.flat(k, triangle, vertex)?.into();
         }
         Some(Value::scalar(column))

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tangle_program::case::{Case, EntryPoint, Items, Launch, Stage, interface};
+use tangle_program::case::{Case, Draw, EntryPoint, Items, Launch, Stage, interface};
 use tangle_program::tree::{Builtin, Discard, Expr, Stmt, walk_block};
 
 use crate::printer::{Dialect, record_words};
@@ -28,7 +28,7 @@ pub(super) fn header(case: &Case) -> Vec<&'static str> {
             if has(case, |stmt| matches!(stmt, Stmt::Discard(Discard::Terminate)), |_| false) {
                 lines.push("#extension GL_EXT_terminate_invocation : require");
             }
-            if case.entry_point.draw().is_some_and(|draw| draw.full_quads) {
+            if case.entry_point.draw().is_some_and(|draw| draw.full_quads || draw.quad_derivatives) {
                 lines.push("#extension GL_EXT_shader_quad_control : require");
             }
             lines
@@ -70,11 +70,14 @@ pub(super) fn interface(case: &Case) -> Vec<Cow<'static, str>> {
             ]
         }
         Stage::Fragment => {
+            let Some(draw) = entry_point.draw() else { return Vec::new() };
             let mut lines = vec!["layout(location = 0) flat in uint triangle;".into()];
             let flat = |k: usize| format!("layout(location = {}) flat in uint FLAT{k};", k + 1).into();
             lines.extend((0..case.data.flats.len()).map(flat));
-            if entry_point.draw().is_some_and(|draw| draw.full_quads) {
-                lines.push("layout(full_quads) in;".into());
+            for (layout, asked) in [("full_quads", draw.full_quads), ("quad_derivatives", draw.quad_derivatives)] {
+                if asked {
+                    lines.push(format!("layout({layout}) in;").into());
+                }
             }
             lines
         }
@@ -145,7 +148,8 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
                         columns - 1,
                         rows - 1
                     ),
-                    format!("invocation = min((triangle * {rows}u + pixel.y) * {columns}u + pixel.x, {}u);", size - 1),
+                    format!("slice = {};", slice(draw)),
+                    format!("invocation = min((slice * {rows}u + pixel.y) * {columns}u + pixel.x, {}u);", size - 1),
                     format!("bool entry_helper = {helper};"),
                 ],
                 record: [
@@ -164,11 +168,24 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
     }
 }
 
+/// Which [slice](Draw::slice) of the grid a fragment is in. The variables that say it are read only where there are several layers or samples: they need
+/// features, and a shader that reads `gl_SampleID` is one that shades samples (Vulkan, Sample Shading).
+fn slice(draw: &Draw) -> String {
+    let mut slice = "triangle".to_owned();
+    if draw.layers > 1 {
+        slice = format!("uint(gl_Layer) * {}u + {slice}", draw.triangles.len());
+    }
+    match draw.samples {
+        1 => slice,
+        samples => format!("({slice}) * {samples}u + uint(gl_SampleID)"),
+    }
+}
+
 /// Global variables of a stage.
 pub(super) const fn globals(stage: Stage) -> &'static [&'static str] {
     match stage {
         Stage::Compute | Stage::Task | Stage::Mesh => &[],
-        Stage::Fragment => &["uvec2 pixel;"],
+        Stage::Fragment => &["uvec2 pixel;", "uint slice;"],
         Stage::Vertex | Stage::TessellationControl | Stage::TessellationEvaluation | Stage::Geometry => {
             &["uint of_item;", "uint execution;"]
         }
@@ -198,7 +215,7 @@ pub(super) const fn builtin(stage: Stage, builtin: Builtin) -> Option<&'static s
         (Stage::Fragment, Builtin::LocalIndex) => Some("invocation"),
         (Stage::Fragment, Builtin::LocalX) => Some("pixel.x"),
         (Stage::Fragment, Builtin::LocalY) => Some("pixel.y"),
-        (Stage::Fragment, Builtin::LocalZ) => Some("triangle"),
+        (Stage::Fragment, Builtin::LocalZ) => Some("slice"),
         (Stage::Vertex, Builtin::LocalX) => Some("uint(gl_VertexIndex)"),
         (Stage::Vertex, Builtin::LocalY) => Some("uint(gl_InstanceIndex)"),
         (Stage::TessellationControl | Stage::Geometry, Builtin::LocalX) => Some("uint(gl_InvocationID)"),
@@ -277,17 +294,6 @@ void main() {
     SetMeshOutputsEXT(0u, 0u);
 }
 ";
-    const CORNERS: &str = "#version 450
-#pragma shader_stage(vertex)
-layout(set = 0, binding = 5, std430) readonly buffer Corners { vec2 corners[]; };
-layout(location = 0) flat out uint triangle;
-
-void main() {
-    triangle = uint(gl_VertexIndex) / 3u;
-    gl_Position = vec4(corners[gl_VertexIndex], 0.0, 1.0);
-}
-";
-    const _: () = assert!(interface::CORNERS == 5);
     const VERTEX: &str = "#version 450
 #pragma shader_stage(vertex)
 
@@ -308,8 +314,7 @@ void main() {
     match case.entry_point.stage {
         Stage::Compute | Stage::Mesh | Stage::Vertex => Vec::new(),
         Stage::Task => vec![(Stage::Mesh, Cow::Borrowed(MESH))],
-        Stage::Fragment if case.data.flats.is_empty() => vec![(Stage::Vertex, Cow::Borrowed(CORNERS))],
-        Stage::Fragment => vec![(Stage::Vertex, Cow::Owned(corners_with_flats(case.data.flats.len())))],
+        Stage::Fragment => vec![(Stage::Vertex, Cow::Owned(corners(case)))],
         Stage::Geometry => vec![vertex],
         Stage::TessellationControl => vec![vertex, (Stage::TessellationEvaluation, Cow::Borrowed(EVALUATION))],
         Stage::TessellationEvaluation => {
@@ -330,21 +335,28 @@ void main() {{
     }
 }
 
-/// The vertex shader beside a fragment shader with so many flat inputs, which each vertex brings along ([`Case::vertices`]).
-fn corners_with_flats(flats: usize) -> String {
+/// The vertex shader beside a fragment shader: corners, the flat inputs that each vertex brings along ([`Case::vertices`]), and the layer, which is
+/// that of the instance.
+fn corners(case: &Case) -> String {
+    let flats = case.data.flats.len();
+    let is_layered = case.entry_point.draw().is_some_and(|draw| draw.layers > 1);
+    let (extension, layer) = match is_layered {
+        true => ("#extension GL_ARB_shader_viewport_layer_array : require\n", "    gl_Layer = gl_InstanceIndex;\n"),
+        false => ("", ""),
+    };
     let declared: String =
         (0..flats).map(|k| format!("layout(location = {}) flat out uint FLAT{k};\n", k + 1)).collect();
     let set: String = (0..flats).map(|k| format!("    FLAT{k} = words[at + {}u];\n", k + 2)).collect();
     format!(
         "#version 450
 #pragma shader_stage(vertex)
-layout(set = 0, binding = {}, std430) readonly buffer Corners {{ uint words[]; }};
+{extension}layout(set = 0, binding = {}, std430) readonly buffer Corners {{ uint words[]; }};
 layout(location = 0) flat out uint triangle;
 {declared}
 void main() {{
     uint at = uint(gl_VertexIndex) * {}u;
     triangle = uint(gl_VertexIndex) / 3u;
-{set}    gl_Position = vec4(uintBitsToFloat(words[at]), uintBitsToFloat(words[at + 1u]), 0.0, 1.0);
+{layer}{set}    gl_Position = vec4(uintBitsToFloat(words[at]), uintBitsToFloat(words[at + 1u]), 0.0, 1.0);
 }}
 ",
         interface::CORNERS,

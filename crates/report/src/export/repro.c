@@ -52,8 +52,11 @@ enum { LANE, SUBGROUP_SIZE, TOKEN, BALLOT, WRITTEN = BALLOT + 4, MAP_WORDS };
 #define MAP_LENGTH (ALL * MAP_WORDS)
 #endif
 #if FRAGMENTS
-/* Invocations are numbered by columns and rows of whole quads, triangle by triangle. */
-#define ALL (COLUMNS * ROWS * TRIANGLES)
+/*
+ * Invocations are numbered by columns and rows of whole quads, and then by slices: the samples of a triangle follow each other, all triangles of a
+ * layer come before the next layer.
+ */
+#define ALL (COLUMNS * ROWS * TRIANGLES * LAYERS * SAMPLES)
 #define INVOCATIONS ALL
 #define MAP_LENGTH (ALL * MAP_WORDS)
 #endif
@@ -371,6 +374,10 @@ static int missing(const struct device *device)
         || images > limits->maxPerStageDescriptorStorageImages)
         count += lacks(name, "room for so many descriptors");
 #endif
+#if SEVERAL_SAMPLES
+    if (!limits->standardSampleLocations || (limits->framebufferNoAttachmentsSampleCounts & SAMPLES) == 0)
+        count += lacks(name, "so many samples at the standard locations");
+#endif
     struct feature_block blocks[MAX_FEATURES];
     vkGetPhysicalDeviceFeatures2(device->physical, chain_features(device, blocks, 0));
     for (const struct feature *feature = features; feature->name != NULL; feature++) {
@@ -670,7 +677,7 @@ static void create_pipeline(const struct device *device, struct work *work)
         .rasterizerDiscardEnable = STAGE != VK_SHADER_STAGE_FRAGMENT_BIT,
         .lineWidth = 1.0f};
     VkPipelineMultisampleStateCreateInfo multisample = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_MULTISAMPLE_STATE_CREATE_INFO, .rasterizationSamples = VK_SAMPLE_COUNT_1_BIT};
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_MULTISAMPLE_STATE_CREATE_INFO, .rasterizationSamples = (VkSampleCountFlagBits)SAMPLES};
     VkPipelineColorBlendStateCreateInfo blend = {.sType = VK_STRUCTURE_TYPE_PIPELINE_COLOR_BLEND_STATE_CREATE_INFO};
     VkGraphicsPipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO,
@@ -703,7 +710,7 @@ static void create_framebuffer(const struct device *device, struct work *work)
         .renderPass = work->render_pass,
         .width = WIDTH,
         .height = HEIGHT,
-        .layers = 1};
+        .layers = LAYERS};
     CHECK(vkCreateFramebuffer(device->handle, &info, NULL, &work->framebuffer));
 }
 #endif
@@ -940,7 +947,9 @@ static const char *name_of(uint32_t place)
     snprintf(name, sizeof name, "workgroup %u, invocation %u", (unsigned)(place / INVOCATIONS), (unsigned)(place % INVOCATIONS));
 #endif
 #if FRAGMENTS
-    snprintf(name, sizeof name, "triangle %u, pixel (%u, %u)", (unsigned)(place / (COLUMNS * ROWS)), (unsigned)(place % COLUMNS),
+    uint32_t slice = place / (COLUMNS * ROWS);
+    snprintf(name, sizeof name, "triangle %u, layer %u, sample %u, pixel (%u, %u)", (unsigned)(slice / SAMPLES % TRIANGLES),
+        (unsigned)(slice / SAMPLES / TRIANGLES), (unsigned)(slice % SAMPLES), (unsigned)(place % COLUMNS),
         (unsigned)(place / COLUMNS % ROWS));
 #endif
 #if ITEMS
@@ -986,7 +995,7 @@ static void check_quad(const uint32_t *map, uint32_t place, const uint32_t *seen
         else if (is_right)
             is_right = is_covered(other) && map[other * MAP_WORDS + TOKEN] == record[TOKEN] && map[other * MAP_WORDS + LANE] == lane;
         if (!is_right)
-            broken("lanes 4q to 4q+3 are a quad of neighbouring pixels, in the order of rows", place, word);
+            broken("lanes 4q to 4q+3 are a quad of neighbouring pixels of one layer and sample, in the order of rows", place, word);
         else if (HELPERS_ARE_ACTIVE && (record[BALLOT + lane / 32] >> lane % 32 & 1) == 0)
             broken("helper invocations are active as long as their quad has a fragment", place, record[BALLOT]);
     }

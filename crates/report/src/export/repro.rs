@@ -38,13 +38,15 @@ pub(super) fn repro(source: &Source<'_>, needs: &Needs, expected: Option<&Expect
 }
 
 /// What the template has behind `#if`, and whether the program of a case has it.
-fn sections(case: &Case) -> [(&'static str, bool); 10] {
+fn sections(case: &Case) -> [(&'static str, bool); 11] {
     let stage = case.entry_point.stage;
     let is = |stages: &[Stage]| stages.contains(&stage);
     let arrays = !resource_classes(&case.program).is_empty();
+    let several_samples = case.entry_point.draw().is_some_and(|draw| draw.samples > 1);
     [
         ("DESCRIPTOR_ARRAYS", arrays),
-        ("LIMITS", arrays || is(&[Stage::Compute])),
+        ("LIMITS", arrays || several_samples || is(&[Stage::Compute])),
+        ("SEVERAL_SAMPLES", several_samples),
         // Quad operations are in these if they are anywhere (Vulkan, quadOperationsInAllStages).
         ("NO_QUADS", !is(&[Stage::Compute, Stage::Fragment])),
         ("COMPUTE", is(&[Stage::Compute])),
@@ -175,9 +177,12 @@ fn launched(source: &Source<'_>) -> Vec<(&'static str, String, &'static str)> {
     let point = if is_compute { "VK_PIPELINE_BIND_POINT_COMPUTE" } else { "VK_PIPELINE_BIND_POINT_GRAPHICS" };
     define("BIND_POINT", point.into(), "");
     if !is_compute {
-        let (width, height) = entry_point.draw().map_or((1, 1), |draw| (draw.width, draw.height));
+        let [width, height, layers, samples] =
+            entry_point.draw().map_or([1; 4], |draw| [draw.width, draw.height, draw.layers, draw.samples]);
         define("WIDTH", words(width), "of the framebuffer");
         define("HEIGHT", words(height), "");
+        define("LAYERS", words(layers), "");
+        define("SAMPLES", words(samples), "of a pixel");
         let topology = match &entry_point.launch {
             Launch::Items(_) if stage.draws_patches() => "VK_PRIMITIVE_TOPOLOGY_PATCH_LIST",
             Launch::Items(_) => "VK_PRIMITIVE_TOPOLOGY_POINT_LIST",
@@ -203,10 +208,10 @@ fn launched(source: &Source<'_>) -> Vec<(&'static str, String, &'static str)> {
             }
         }
         Launch::Draw(draw) => {
-            let [columns, rows, triangles] = draw.grid();
+            let [columns, rows, _] = draw.grid();
             define("COLUMNS", words(columns), "");
             define("ROWS", words(rows), "");
-            define("TRIANGLES", words(triangles), "");
+            define("TRIANGLES", draw.triangles.len().to_string() + "u", "in each layer");
             define("CORNER_WORDS", source.case.vertices().len().to_string(), "");
             let active = flag(source.case.tier == Tier::Maximal);
             define("HELPERS_ARE_ACTIVE", active, "from the beginning, as long as their quad has a fragment");

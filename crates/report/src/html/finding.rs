@@ -395,6 +395,8 @@ fn case_facts(subject: &Subject) -> Vec<(String, String)> {
         Launch::Draw(draw) => vec![
             ("Framebuffer".to_owned(), format!("{} × {}", draw.width, draw.height)),
             ("Triangles".into(), draw.triangles.len().to_string()),
+            ("Layers".into(), draw.layers.to_string()),
+            ("Samples of a pixel".into(), draw.samples.to_string()),
         ],
         Launch::Items(items) => vec![
             ("Items".to_owned(), format!("{} ({item})", items.count)),
