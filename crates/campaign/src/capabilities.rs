@@ -339,6 +339,7 @@ impl Capabilities {
             .filter_map(|(group, feature)| (stage == Stage::Compute && has(feature)).then_some(group))
             .collect(),
             full_subgroups: has(Feature::ComputeFullSubgroups) && stage.has_workgroups(),
+            task_shaders: has(Feature::TaskShader),
             layers: has(Feature::ShaderOutputLayer) && has(Feature::GeometryShader),
             sample_counts: Draw::SAMPLES
                 .into_iter()

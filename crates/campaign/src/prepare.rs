@@ -177,7 +177,10 @@ pub fn job_with<'a>(prepared: &Prepared, dialect: Dialect, cases: impl IntoItera
         pipeline: match case.entry_point.stage {
             Stage::Compute => Pipeline::Compute,
             Stage::Task => Pipeline::Task { mesh: Box::new(only()) },
-            Stage::Mesh => Pipeline::Mesh,
+            Stage::Mesh => {
+                let task = case.entry_point.workgroups().by_task.then(|| Box::new(only()));
+                Pipeline::Mesh { task }
+            }
             Stage::Fragment => {
                 let raster = case.entry_point.draw().map_or_else(Raster::default, |draw| {
                     let Draw { width, height, layers, samples, .. } = *draw;

@@ -515,7 +515,10 @@ features! {
     /// Task shaders.
     TaskShader = "taskShader"
         in member!(PhysicalDeviceMeshShaderFeaturesEXT.task_shader, Origin::extension(ash::ext::mesh_shader::NAME)), {
-        asked_by: &[Ask::Stage(Stage::Task)],
+        asked_by: &[
+            Ask::Stage(Stage::Task),
+            Ask::EntryPoint("mesh workgroups that a task shader emits", |entry_point| entry_point.workgroups().by_task),
+        ],
     }
     /// Subgroups in task shaders.
     SubgroupsInTask = "VK_SHADER_STAGE_TASK_BIT_EXT" in Vulkan::Stage(Stage::Task), {

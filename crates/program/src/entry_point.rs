@@ -37,7 +37,7 @@ pub enum Stage {
     /// Compute shaders: GLCompute.
     #[default]
     Compute,
-    /// TaskEXT: workgroups as in compute. It emits no mesh workgroup.
+    /// TaskEXT: workgroups as in compute. The mesh workgroups that it emits look at the payload.
     Task,
     /// MeshEXT: workgroups as in compute. It puts out no vertex and no primitive.
     Mesh,
@@ -190,6 +190,10 @@ pub struct Draw {
 
 fn is_false(flag: &bool) -> bool {
     !flag
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 const fn one() -> u32 {
@@ -357,6 +361,12 @@ pub struct Workgroups {
     /// How the invocations form quads, if the module says so (SPV_KHR_compute_shader_derivatives). Otherwise only the lanes say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub derivative_group: Option<DerivativeGroup>,
+    /// Task shaders: the mesh workgroups that each workgroup emits; each of them records the payload. With none there is no payload.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub meshes: u32,
+    /// Mesh shaders: a task shader emits the workgroups, one of its workgroups those with one x, which the payload says.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub by_task: bool,
 }
 
 /// How the invocations of a workgroup form quads (Vulkan, Shaders, Quad).
@@ -392,8 +402,18 @@ impl DerivativeGroup {
 }
 
 impl Workgroups {
+    /// Words of the payload of a task shader that emits the workgroups of a mesh shader.
+    pub const PAYLOAD_WORDS: u32 = 64;
+
     /// One invocation.
-    const SINGLE: Workgroups = Workgroups { size: [1; 3], count: [1; 3], default_size: None, derivative_group: None };
+    pub(crate) const SINGLE: Workgroups = Workgroups {
+        size: [1; 3],
+        count: [1; 3],
+        default_size: None,
+        derivative_group: None,
+        meshes: 0,
+        by_task: false,
+    };
 
     /// The quad of the invocation with this `LocalInvocationIndex`, of those of its workgroup, and which of the quad it is; `None` if the module says
     /// nothing about quads.
@@ -485,9 +505,10 @@ impl EntryPoint {
         }
     }
 
-    /// What the command that launches it counts: workgroups in x, y and z, or vertices and instances of a draw.
+    /// What the command that launches it counts: workgroups in x, y and z, of the task shader if there is one, or vertices and instances of a draw.
     pub fn counts(&self) -> [u32; 3] {
         match &self.launch {
+            Launch::Workgroups(Workgroups { count: [x, ..], by_task: true, .. }) => [*x, 1, 1],
             Launch::Workgroups(workgroups) => workgroups.count,
             // An instance for each layer.
             Launch::Draw(draw) => [3 * draw.triangles.len() as u32, draw.layers, 1],
@@ -506,10 +527,34 @@ impl EntryPoint {
         }
     }
 
-    /// Words of the lane map. Behind the records of a draw before rasterisation stands how often each invocation of an item was executed.
+    /// How often the lane map has the word of a task payload that belongs to an invocation: for a task shader what each mesh workgroup found, for a mesh
+    /// shader what the invocation itself found.
+    pub const fn payload_copies(&self) -> usize {
+        match &self.launch {
+            Launch::Workgroups(Workgroups { by_task: true, .. }) => 1,
+            Launch::Workgroups(workgroups) => workgroups.meshes as usize,
+            Launch::Draw(_) | Launch::Items(_) => 0,
+        }
+    }
+
+    /// The word of a task payload that belongs to the invocation of an ordinal: other words in other workgroups, and in other invocations of a task
+    /// shader.
+    pub fn payload_word(&self, ordinal: usize) -> u32 {
+        match self.stage {
+            Stage::Mesh => {
+                let InvocationId { group, index } = self.invocation(ordinal);
+                let task = group.0 % self.workgroups().count[0].max(1);
+                !(task * Workgroups::PAYLOAD_WORDS + index % Workgroups::PAYLOAD_WORDS)
+            }
+            _ => !(ordinal as u32),
+        }
+    }
+
+    /// Words of the lane map. Behind the records stands what was found in the payload of a task shader, [so many](EntryPoint::payload_copies) words for each
+    /// invocation, and before rasterisation how often each invocation of an item was executed.
     pub fn map_len(&self) -> usize {
         let counts = self.items().map_or(0, Items::identities) as usize;
-        self.invocations() as usize * self.map_words() + counts
+        self.invocations() as usize * (self.map_words() + self.payload_copies()) + counts
     }
 
     /// Groups of the launch. Saturates, for launches that are too large to be valid.

@@ -36,6 +36,8 @@ pub(crate) struct Builder<'a> {
     /// Statements that may still be begun.
     pub(super) statements: u32,
     pub(super) next_site: u32,
+    /// Whether fragments may be demoted in this program.
+    pub(super) demotes: bool,
 }
 
 /// A parameter: how it travels, its type, and the class its values keep to.

@@ -66,8 +66,24 @@ pub(crate) fn entry_point(draw: &mut Draw<'_>, config: &Config) -> EntryPoint {
     let specialised = spirv < SpirvVersion::V1_6 || config.local_size_id;
     let default_size = (specialised && draw.percent(12)).then(|| draw.pick(&DEFAULT_WORKGROUPS));
     let default_size = default_size.filter(|&size| derivative_group.is_none_or(|group| group.divides(size)));
-    let launch = Launch::Workgroups(Workgroups { size, count, default_size, derivative_group });
+    let (meshes, by_task) = payload(draw, config);
+    let launch = Launch::Workgroups(Workgroups { size, count, default_size, derivative_group, meshes, by_task });
     EntryPoint { stage: config.stage, launch, subgroup_size, full_subgroups, spirv }
+}
+
+/// The mesh workgroups that a workgroup of a task shader emits, and whether a task shader emits those of a mesh shader: with a payload, in about half of the
+/// cases.
+fn payload(draw: &mut Draw<'_>, config: &Config) -> (u32, bool) {
+    match config.stage {
+        Stage::Task => (draw.weighted(&[(5, 0), (3, 1), (1, 2), (1, 5)]), false),
+        Stage::Mesh => (0, config.task_shaders && draw.percent(40)),
+        Stage::Compute
+        | Stage::Fragment
+        | Stage::Vertex
+        | Stage::TessellationControl
+        | Stage::TessellationEvaluation
+        | Stage::Geometry => (0, false),
+    }
 }
 
 /// Of so many workgroups in a hundred the module says how they form quads.

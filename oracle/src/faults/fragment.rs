@@ -19,6 +19,8 @@ pub(super) enum Hook {
     Helpers(fn(&OpInfo, u128) -> u128),
     /// What `helperInvocationEXT()` gives: of what is so now, and what was at the beginning.
     IsHelper(fn(bool, bool) -> bool),
+    /// What `gl_HelperInvocation` is: of what is right.
+    HelperInput(fn(bool) -> bool),
     /// The record of the lane map of a place, blank where there is no fragment.
     Record(fn(&mut [u32])),
     /// The slice of the grid that a fragment of one takes itself to be in; nothing if it is not executed.
@@ -167,6 +169,10 @@ faults! {
     HelperOnlyDemoted => Hook::IsHelper(|now, at_entry| now && !at_entry),
     /// `helperInvocationEXT()` is the contrary.
     HelperContrary => Hook::IsHelper(|now, _| !now),
+    /// `gl_HelperInvocation` is false everywhere.
+    HelperInputFalse => Hook::HelperInput(|_| false),
+    /// `gl_HelperInvocation` is the contrary.
+    HelperInputContrary => Hook::HelperInput(|at_entry| !at_entry),
     // The lane map.
     /// The rows of a quad are its columns.
     QuadTransposed => Hook::Record(|record| change(record, |record| record.swap(7, 8))),
@@ -313,6 +319,13 @@ impl Rules for PlantedFragment {
         }
     }
 
+    fn helper_input(&mut self, at_entry: bool) -> bool {
+        match self.0.hook() {
+            Hook::HelperInput(change) => change(at_entry),
+            _ => at_entry,
+        }
+    }
+
     fn map_written(&mut self, entry_point: &EntryPoint, words: &mut [u32]) {
         let Some(draw) = entry_point.draw() else { return };
         match self.0.hook() {
@@ -323,6 +336,7 @@ impl Rules for PlantedFragment {
             | Hook::Stores { .. }
             | Hook::Helpers(_)
             | Hook::IsHelper(_)
+            | Hook::HelperInput(_)
             | Hook::Flat(_)
             | Hook::Derivative(_) => {}
         }

@@ -173,11 +173,15 @@ impl<'a, R: Rules> Machine<'a, R> {
     }
 
     fn builtin(&mut self, builtin: Builtin) -> Value {
-        if builtin == Builtin::Helper {
+        if matches!(builtin, Builtin::Helper | Builtin::HelperInput) {
             let mut column = vec![0; self.layout.slots];
             for slot in self.layout.live.slots() {
                 let at_entry = self.layout.helpers.contains(slot);
-                column[slot] = self.rules.is_helper(self.helpers.contains(slot), at_entry).into();
+                let is_helper = match builtin {
+                    Builtin::HelperInput => self.rules.helper_input(at_entry),
+                    _ => self.rules.is_helper(self.helpers.contains(slot), at_entry),
+                };
+                column[slot] = is_helper.into();
             }
             return Value::scalar(column);
         }
@@ -222,8 +226,8 @@ impl<'a, R: Rules> Machine<'a, R> {
             Builtin::GtMask => first_lanes(size) & !below & !own,
             Builtin::LeMask => below | own,
             Builtin::LtMask => below,
-            // Not cached: it changes.
-            Builtin::Helper => 0,
+            // Not cached: it changes, and the other goes with it.
+            Builtin::Helper | Builtin::HelperInput => 0,
         }
     }
 

@@ -170,7 +170,22 @@ fn entry_point(entry_point: &EntryPoint) -> Checked {
                 .at(|| "launch.workgroups.default_size".into());
         }
     }
+    payload(entry_point.stage, workgroups).at(|| "launch.workgroups".into())?;
     derivative_group(entry_point, workgroups).at(|| "launch.workgroups.derivative_group".into())
+}
+
+/// Task shaders emit, and mesh shaders are emitted.
+fn payload(stage: Stage, workgroups: &Workgroups) -> Checked {
+    if workgroups.meshes > 0 && stage != Stage::Task {
+        refuse!("mesh workgroups are emitted by task shaders, not by {} shaders", stage.name());
+    }
+    if workgroups.meshes > MAX_MESHES {
+        refuse!("{} mesh workgroups: must be 0 to {MAX_MESHES}", workgroups.meshes);
+    }
+    if workgroups.by_task && stage != Stage::Mesh {
+        refuse!("a task shader emits mesh shaders, not {} shaders", stage.name());
+    }
+    Ok(())
 }
 
 /// Workgroups, and subgroups of a size that is asked for, are whole quads.
@@ -271,6 +286,8 @@ fn drawn_items(entry_point: &EntryPoint, items: &Items) -> Checked {
 
 /// The most invocations of all items of a draw together.
 pub const MAX_ITEMS: u32 = 1 << 10;
+/// The most mesh workgroups that a workgroup of a task shader emits.
+const MAX_MESHES: u32 = 8;
 /// The longest side of a framebuffer, pixels.
 const MAX_FRAMEBUFFER: u32 = 128;
 /// The most layers of a framebuffer.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tangle_program::case::{Case, Draw, EntryPoint, Items, Launch, Stage, interface};
+use tangle_program::case::{Case, Draw, EntryPoint, Items, Launch, Stage, Workgroups, interface};
 use tangle_program::tree::{Builtin, Discard, Expr, Stmt, walk_block};
 
 use crate::printer::{Dialect, record_words};
@@ -56,8 +56,12 @@ fn has(case: &Case, stmt: impl Fn(&Stmt) -> bool, expr: impl Fn(&Expr) -> bool) 
 pub(super) fn interface(case: &Case) -> Vec<Cow<'static, str>> {
     let entry_point = &case.entry_point;
     match entry_point.stage {
-        Stage::Compute | Stage::Task | Stage::Vertex => Vec::new(),
-        Stage::Mesh => vec!["layout(triangles, max_vertices = 3, max_primitives = 1) out;".into()],
+        Stage::Compute | Stage::Vertex => Vec::new(),
+        Stage::Task => payload(case).into_iter().map(Cow::Owned).collect(),
+        Stage::Mesh => {
+            let outputs = "layout(triangles, max_vertices = 3, max_primitives = 1) out;".into();
+            std::iter::once(outputs).chain(payload(case).into_iter().map(Cow::Owned)).collect()
+        }
         Stage::TessellationControl => {
             vec![format!("layout(vertices = {}) out;", entry_point.items().map_or(1, |items| items.size)).into()]
         }
@@ -82,6 +86,26 @@ pub(super) fn interface(case: &Case) -> Vec<Cow<'static, str>> {
             lines
         }
     }
+}
+
+/// The lines that declare the task payload of a case, if it has one, in either of the shaders.
+fn payload(case: &Case) -> Vec<String> {
+    if case.entry_point.payload_copies() == 0 {
+        return Vec::new();
+    }
+    let words = match case.entry_point.stage {
+        Stage::Mesh => Workgroups::PAYLOAD_WORDS,
+        _ => case.entry_point.group_size(),
+    };
+    vec![format!("struct Payload {{ uint words[{words}]; }};"), "taskPayloadSharedEXT Payload payload;".into()]
+}
+
+/// Which workgroup in x an invocation is in, where `gl_WorkGroupID` does not say it: what emitted it says it in the payload.
+pub(super) fn workgroup_x(case: &Case) -> Option<String> {
+    let workgroups = case.entry_point.workgroups();
+    // A wrong payload must not lead out of the buffers.
+    let last = workgroups.count[0] - 1;
+    workgroups.by_task.then(|| format!("min(~payload.words[0] / {}u, {last}u)", Workgroups::PAYLOAD_WORDS))
 }
 
 /// How an invocation finds out who it is.
@@ -233,11 +257,9 @@ pub(super) struct Frame {
     /// Before the prologue.
     pub begin: &'static [&'static str],
     /// Between the prologue and the statements of the case.
-    pub open: &'static [&'static str],
+    pub open: Vec<Cow<'static, str>>,
     /// Behind the statements.
-    pub close: &'static [&'static str],
-    /// At the end.
-    pub end: &'static [&'static str],
+    pub close: Vec<Cow<'static, str>>,
 }
 
 /// What stands around the statements of `main`.
@@ -248,41 +270,46 @@ pub(super) struct Frame {
 ///   executes this instruction in non-uniform control flow" (ibid.). It stands behind a selection that is entered in uniform control
 ///   flow and that all leave by its merge block (rule R6), since `main` has no `return` (`tangle_analysis::validate`).
 /// - Vertex: points have a size (VUID-VkGraphicsPipelineCreateInfo-topology-08773), and nothing is rasterised.
-pub(super) const fn frame(stage: Stage) -> Frame {
-    match stage {
-        Stage::Compute | Stage::Fragment | Stage::Geometry => Frame { begin: &[], open: &[], close: &[], end: &[] },
-        Stage::Task => Frame {
-            begin: &[],
-            open: &["switch (0u) {", "default:"],
-            close: &["}"],
-            end: &["EmitMeshTasksEXT(0u, 0u, 0u);"],
-        },
-        Stage::Vertex => Frame {
-            begin: &["gl_Position = vec4(0.0, 0.0, 0.0, 1.0);", "gl_PointSize = 1.0;"],
-            open: &[],
-            close: &[],
-            end: &[],
-        },
-        // All write the same (Vulkan, Tessellation Control Shader Execution).
-        Stage::TessellationControl => Frame {
-            begin: &[
-                "gl_out[gl_InvocationID].gl_Position = vec4(0.0, 0.0, 0.0, 1.0);",
-                "gl_TessLevelOuter[0] = 1.0;",
-                "gl_TessLevelOuter[1] = 1.0;",
-            ],
-            open: &[],
-            close: &[],
-            end: &[],
-        },
-        Stage::TessellationEvaluation => {
-            Frame { begin: &["gl_Position = vec4(0.0, 0.0, 0.0, 1.0);"], open: &[], close: &[], end: &[] }
+pub(super) fn frame(case: &Case) -> Frame {
+    let beginning = |begin| Frame { begin, open: Vec::new(), close: Vec::new() };
+    let meshes = case.entry_point.workgroups().meshes;
+    match case.entry_point.stage {
+        Stage::Compute | Stage::Fragment | Stage::Geometry => beginning(&[]),
+        Stage::Task => {
+            let given = (meshes > 0).then_some("payload.words[gl_LocalInvocationIndex] = ~invocation;");
+            let emitted = if meshes > 0 { [meshes, 1, 1] } else { [0; 3] };
+            let [x, y, z] = emitted;
+            Frame {
+                begin: &[],
+                open: given.into_iter().chain(["switch (0u) {", "default:"]).map(Cow::Borrowed).collect(),
+                close: vec!["}".into(), format!("EmitMeshTasksEXT({x}u, {y}u, {z}u);").into()],
+            }
         }
-        Stage::Mesh => Frame { begin: &["SetMeshOutputsEXT(0u, 0u);"], open: &[], close: &[], end: &[] },
+        Stage::Vertex => beginning(&["gl_Position = vec4(0.0, 0.0, 0.0, 1.0);", "gl_PointSize = 1.0;"]),
+        // All write the same (Vulkan, Tessellation Control Shader Execution).
+        Stage::TessellationControl => beginning(&[
+            "gl_out[gl_InvocationID].gl_Position = vec4(0.0, 0.0, 0.0, 1.0);",
+            "gl_TessLevelOuter[0] = 1.0;",
+            "gl_TessLevelOuter[1] = 1.0;",
+        ]),
+        Stage::TessellationEvaluation => beginning(&["gl_Position = vec4(0.0, 0.0, 0.0, 1.0);"]),
+        Stage::Mesh => {
+            let found = (case.entry_point.payload_copies() > 0).then(|| {
+                let (at, words) = (records(case), Workgroups::PAYLOAD_WORDS);
+                format!("map_words[{at}u + invocation] = payload.words[gl_LocalInvocationIndex % {words}u];").into()
+            });
+            Frame { open: found.into_iter().collect(), ..beginning(&["SetMeshOutputsEXT(0u, 0u);"]) }
+        }
     }
 }
 
-/// The shaders that stand beside that of the case in its pipeline: a task shader needs a mesh shader, which never runs, a fragment shader a
-/// vertex shader, a tessellation shader the other one and a vertex shader, and a geometry shader a vertex shader.
+/// Words of the records of the lane map, behind which stands what was found in a payload.
+fn records(case: &Case) -> usize {
+    case.entry_point.invocations() as usize * case.entry_point.map_words()
+}
+
+/// The shaders that stand beside that of the case in its pipeline: a task shader needs a mesh shader, a mesh shader that is emitted a task shader, a
+/// fragment shader a vertex shader, a tessellation shader the other one and a vertex shader, and a geometry shader a vertex shader.
 pub fn beside(case: &Case) -> Vec<(Stage, Cow<'static, str>)> {
     const MESH: &str = "#version 450
 #pragma shader_stage(mesh)
@@ -312,8 +339,11 @@ void main() {
 ";
     let vertex = (Stage::Vertex, Cow::Borrowed(VERTEX));
     match case.entry_point.stage {
-        Stage::Compute | Stage::Mesh | Stage::Vertex => Vec::new(),
+        Stage::Compute | Stage::Vertex => Vec::new(),
+        Stage::Task if case.entry_point.payload_copies() > 0 => vec![(Stage::Mesh, Cow::Owned(reading_mesh(case)))],
         Stage::Task => vec![(Stage::Mesh, Cow::Borrowed(MESH))],
+        Stage::Mesh if case.entry_point.payload_copies() > 0 => vec![(Stage::Task, Cow::Owned(emitting_task(case)))],
+        Stage::Mesh => Vec::new(),
         Stage::Fragment => vec![(Stage::Vertex, Cow::Owned(corners(case)))],
         Stage::Geometry => vec![vertex],
         Stage::TessellationControl => vec![vertex, (Stage::TessellationEvaluation, Cow::Borrowed(EVALUATION))],
@@ -333,6 +363,57 @@ void main() {{
             vec![vertex, (Stage::TessellationControl, Cow::Owned(control))]
         }
     }
+}
+
+/// The mesh shader beside a task shader with a payload. Each word is added to what stands in its place of the lane map, so that workgroups that are lost, executed
+/// twice, or given the payload of another task show there.
+fn reading_mesh(case: &Case) -> String {
+    let (size, groups) = (case.entry_point.group_size(), case.entry_point.groups());
+    let meshes = case.entry_point.workgroups().meshes;
+    format!(
+        "#version 450
+#pragma shader_stage(mesh)
+#extension GL_EXT_mesh_shader : require
+layout(local_size_x = 1) in;
+layout(triangles, max_vertices = 3, max_primitives = 1) out;
+layout(set = 0, binding = {}, std430) buffer Map {{ uint map_words[]; }};
+{}
+
+void main() {{
+    SetMeshOutputsEXT(0u, 0u);
+    uint task = min(~payload.words[0] / {size}u, {}u);
+    uint mesh = min(gl_WorkGroupID.x, {}u);
+    for (uint k = 0u; k < {size}u; k++) {{
+        atomicAdd(map_words[{}u + (task * {size}u + k) * {meshes}u + mesh], payload.words[k]);
+    }}
+}}
+",
+        interface::MAP,
+        payload(case).join("\n"),
+        groups - 1,
+        meshes.saturating_sub(1),
+        records(case),
+    )
+}
+
+/// The task shader beside a mesh shader that is emitted.
+fn emitting_task(case: &Case) -> String {
+    let [_, y, z] = case.entry_point.workgroups().count;
+    let words = Workgroups::PAYLOAD_WORDS;
+    format!(
+        "#version 450
+#pragma shader_stage(task)
+#extension GL_EXT_mesh_shader : require
+layout(local_size_x = {words}) in;
+{}
+
+void main() {{
+    payload.words[gl_LocalInvocationIndex] = ~(gl_WorkGroupID.x * {words}u + gl_LocalInvocationIndex);
+    EmitMeshTasksEXT(1u, {y}u, {z}u);
+}}
+",
+        payload(case).join("\n"),
+    )
 }
 
 /// The vertex shader beside a fragment shader: corners, the flat inputs that each vertex brings along ([`Case::vertices`]), and the layer, which is

@@ -180,6 +180,7 @@ pub fn workgroup(case: &Case) -> Candidates<'_> {
 pub fn demands(case: &Case) -> Candidates<'_> {
     let mut edits: Vec<Demand> = Vec::new();
     edits.extend([Demand::FullSubgroups, Demand::PlainWorkgroup, Demand::DerivativeGroup]);
+    edits.extend([Demand::Meshes(0), Demand::Meshes(1), Demand::ByTask]);
     edits.extend([SubgroupSize::Default, SubgroupSize::Varying].map(Demand::Size));
     edits.extend(SpirvVersion::ALL.map(Demand::Spirv));
     edits.extend(Tier::ALL.map(Demand::Tier));
@@ -195,6 +196,16 @@ pub fn demands(case: &Case) -> Candidates<'_> {
                 workgroups.derivative_group = None;
             }
         }
+        Demand::Meshes(meshes) => {
+            if let Launch::Workgroups(workgroups) = &mut case.entry_point.launch {
+                workgroups.meshes = workgroups.meshes.min(meshes);
+            }
+        }
+        Demand::ByTask => {
+            if let Launch::Workgroups(workgroups) = &mut case.entry_point.launch {
+                workgroups.by_task = false;
+            }
+        }
         Demand::Size(size) => case.entry_point.subgroup_size = size,
         Demand::Spirv(version) => case.entry_point.spirv = version,
         Demand::Tier(tier) => case.tier = tier,
@@ -206,6 +217,8 @@ enum Demand {
     FullSubgroups,
     PlainWorkgroup,
     DerivativeGroup,
+    Meshes(u32),
+    ByTask,
     Size(SubgroupSize),
     Spirv(SpirvVersion),
     Tier(Tier),

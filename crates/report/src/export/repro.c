@@ -49,7 +49,7 @@ enum { LANE, SUBGROUP_SIZE, TOKEN, BALLOT, WRITTEN = BALLOT + 4, MAP_WORDS };
 #if WORKGROUPS
 #define INVOCATIONS (WORKGROUP_X * WORKGROUP_Y * WORKGROUP_Z) /* in a workgroup */
 #define ALL (INVOCATIONS * GROUPS_X * GROUPS_Y * GROUPS_Z)
-#define MAP_LENGTH (ALL * MAP_WORDS)
+#define MAP_LENGTH (ALL * (MAP_WORDS + PAYLOAD_COPIES))
 #endif
 #if FRAGMENTS
 /*
@@ -114,6 +114,10 @@ static const uint32_t beside_spirv[BESIDE_WORDS + 1];
 /* Corners of the triangles in clip coordinates, as the bits of floats, and their flat inputs; and a bit for each place of a fragment. */
 static const uint32_t corners[CORNER_WORDS];
 static const uint32_t covered[ALL / 32 + 1];
+#endif
+#if PAYLOAD
+/* What each invocation has in the task payload. Behind the records of the lane map stands what was found there. */
+static const uint32_t payload[ALL];
 #endif
 static const uint32_t inputs[INPUT_WORDS + 1];
 static const uint32_t uniforms[UNIFORM_WORDS + 1];
@@ -900,7 +904,7 @@ static void record_commands(const struct device *device, struct work *work)
 #if MESH
     typedef void(VKAPI_PTR * draw_mesh_tasks)(VkCommandBuffer, uint32_t, uint32_t, uint32_t);
     draw_mesh_tasks draw = (draw_mesh_tasks)vkGetDeviceProcAddr(device->handle, "vkCmdDrawMeshTasksEXT");
-    draw(commands, GROUPS_X, GROUPS_Y, GROUPS_Z);
+    draw(commands, DRAWN_X, DRAWN_Y, DRAWN_Z);
 #endif
 #if VERTICES
     vkCmdDraw(commands, VERTICES, INSTANCES, 0, 0);
@@ -1090,6 +1094,12 @@ static void check_records(const struct device *device, const uint32_t *map)
 {
     for (uint32_t base = 0; base < ALL; base += INVOCATIONS)
         check_workgroup(device, map + (size_t)base * MAP_WORDS, base, map[SUBGROUP_SIZE]);
+#if PAYLOAD
+    for (uint32_t i = 0; i < ALL * PAYLOAD_COPIES; i++)
+        if (map[ALL * MAP_WORDS + i] != payload[i / PAYLOAD_COPIES])
+            broken("each mesh workgroup is executed once and finds the payload of its task", i / PAYLOAD_COPIES,
+                map[ALL * MAP_WORDS + i]);
+#endif
 }
 #endif
 #if VERTICES

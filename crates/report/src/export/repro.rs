@@ -38,7 +38,7 @@ pub(super) fn repro(source: &Source<'_>, needs: &Needs, expected: Option<&Expect
 }
 
 /// What the template has behind `#if`, and whether the program of a case has it.
-fn sections(case: &Case) -> [(&'static str, bool); 11] {
+fn sections(case: &Case) -> [(&'static str, bool); 12] {
     let stage = case.entry_point.stage;
     let is = |stages: &[Stage]| stages.contains(&stage);
     let arrays = !resource_classes(&case.program).is_empty();
@@ -53,6 +53,7 @@ fn sections(case: &Case) -> [(&'static str, bool); 11] {
         ("GRAPHICS", !is(&[Stage::Compute])),
         ("MESH", is(&[Stage::Task, Stage::Mesh])),
         ("WORKGROUPS", stage.has_workgroups()),
+        ("PAYLOAD", case.entry_point.payload_copies() > 0),
         ("VERTICES", !stage.has_workgroups()),
         ("FRAGMENTS", is(&[Stage::Fragment])),
         ("ITEMS", stage.item_names().is_some()),
@@ -194,14 +195,26 @@ fn launched(source: &Source<'_>) -> Vec<(&'static str, String, &'static str)> {
     }
     let counts = entry_point.counts();
     match &entry_point.launch {
-        Launch::Workgroups(Workgroups { size: [x, y, z], .. }) => {
+        Launch::Workgroups(Workgroups { size: [x, y, z], count, .. }) => {
             define("WORKGROUP_X", words(*x), "");
             define("WORKGROUP_Y", words(*y), "");
             define("WORKGROUP_Z", words(*z), "");
-            define("GROUPS_X", words(counts[0]), "");
-            define("GROUPS_Y", words(counts[1]), "");
-            define("GROUPS_Z", words(counts[2]), "");
+            define("GROUPS_X", words(count[0]), "");
+            define("GROUPS_Y", words(count[1]), "");
+            define("GROUPS_Z", words(count[2]), "");
+            define(
+                "PAYLOAD_COPIES",
+                entry_point.payload_copies().to_string() + "u",
+                "of what each invocation has in the payload",
+            );
             if !is_compute {
+                define(
+                    "DRAWN_X",
+                    words(counts[0]),
+                    "what is launched, which may be a task shader that emits the others",
+                );
+                define("DRAWN_Y", words(counts[1]), "");
+                define("DRAWN_Z", words(counts[2]), "");
                 // VkPhysicalDeviceMeshShaderPropertiesEXT
                 let first = if stage == Stage::Task { 0 } else { 11 };
                 define("MESH_LIMITS", first.to_string(), "the first member that limits workgroups of the stage");
@@ -274,6 +287,11 @@ fn data(source: &Source<'_>, expected: Option<&Expected>) -> String {
         let bit = |&place: &u32| u32::from(draw.covers(entry_point.workgroups().position(place))) << (place % 32);
         let covered: Vec<u32> = places.chunks(32).map(|places| places.iter().map(bit).sum()).collect();
         array(&mut text, "uint32_t covered[ALL / 32 + 1]", &covered);
+    }
+    if entry_point.payload_copies() > 0 {
+        let words: Vec<u32> =
+            (0..entry_point.invocations() as usize).map(|ordinal| entry_point.payload_word(ordinal)).collect();
+        array(&mut text, "uint32_t payload[ALL]", &words);
     }
     array(&mut text, "uint32_t inputs[INPUT_WORDS + 1]", &input_words(source.case));
     array(&mut text, "uint32_t uniforms[UNIFORM_WORDS + 1]", &uniform_words(source.case));

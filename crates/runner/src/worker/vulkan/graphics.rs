@@ -113,7 +113,7 @@ fn topology(pipeline: &Pipeline) -> vk::PrimitiveTopology {
     match pipeline {
         Pipeline::Items(items) if items.patches => vk::PrimitiveTopology::PATCH_LIST,
         Pipeline::Items(_) => vk::PrimitiveTopology::POINT_LIST,
-        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh | Pipeline::Fragment(_) => {
+        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh { .. } | Pipeline::Fragment(_) => {
             vk::PrimitiveTopology::TRIANGLE_LIST
         }
     }
@@ -122,7 +122,7 @@ fn topology(pipeline: &Pipeline) -> vk::PrimitiveTopology {
 /// Width, height and layers of the framebuffer.
 fn framebuffer_size(pipeline: &Pipeline) -> [u32; 3] {
     match pipeline {
-        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh | Pipeline::Items(_) => [1; 3],
+        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh { .. } | Pipeline::Items(_) => [1; 3],
         Pipeline::Fragment(raster) => [raster.width, raster.height, raster.layers],
     }
 }
@@ -130,7 +130,9 @@ fn framebuffer_size(pipeline: &Pipeline) -> [u32; 3] {
 /// Samples of a pixel. The number is the value of its flag.
 fn samples(pipeline: &Pipeline) -> vk::SampleCountFlags {
     match pipeline {
-        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh | Pipeline::Items(_) => vk::SampleCountFlags::TYPE_1,
+        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh { .. } | Pipeline::Items(_) => {
+            vk::SampleCountFlags::TYPE_1
+        }
         Pipeline::Fragment(raster) => vk::SampleCountFlags::from_raw(raster.samples),
     }
 }
