@@ -371,7 +371,7 @@ fn in_stage(vector_name: &str, stage: Stage) -> String {
         // Two quads, both with fragments and helpers. A triangle that ends outside of the framebuffer may be cut in two.
         assert_eq!(invocations, 8, "{vector_name} is another now");
         let triangles = vec![[[0, 0], [4, 0], [0, 2]]];
-        case.entry_point.launch = Launch::Draw(Draw { width: 4, height: 2, triangles, full_quads: false });
+        case.entry_point.launch = Launch::Draw(Draw::new([4, 2], triangles));
     }
     if stage.item_names().is_some() {
         case.entry_point.launch = Launch::Items(Items { size: invocations, count: 1 });

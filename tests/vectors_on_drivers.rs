@@ -6,9 +6,9 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use common::expectations::{Expectations, Expected, matches};
+use common::targets::each_target;
 use common::*;
 use tangle_analysis::validate::validate;
 use tangle_campaign::prepare::prepare;
@@ -16,7 +16,6 @@ use tangle_campaign::target::{Conclusion, Finish, Target};
 use tangle_emit::glsl::Dialect;
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::{Case, Tier};
-use tangle_runner::{DeviceOptions, DriverMode, Inventory, ProbeOptions, drivers};
 
 /// A case of the corpus.
 struct Entry {
@@ -147,26 +146,9 @@ fn run_entries(target: &Target, entries: impl IntoIterator<Item = Entry>, expect
 #[test]
 fn the_corpus_on_every_vulkan_device() {
     let expectations = Expectations::read();
-    // A test program cannot be its own worker.
-    let worker = Some(PathBuf::from(TANGLE));
-    let drivers = drivers(None).unwrap_or_else(|error| panic!("{error}"));
-    let inventory = Inventory::probe(&drivers, &ProbeOptions { worker_exe: worker.clone(), ..ProbeOptions::default() });
-    for (driver, problem) in inventory.problems() {
-        note!("driver {} cannot be tested: {problem}", driver.name);
-    }
-    let devices: Vec<_> = inventory.devices().filter(|(_, info)| info.mode == DriverMode::Execute).collect();
-    if devices.is_empty() {
-        note!("THERE IS NO VULKAN DRIVER: the corpus is run on the reference device only (./x setup gets drivers)");
-    }
     let mut wrong = Vec::new();
-    for (driver, info) in &devices {
-        let options = DeviceOptions {
-            worker_exe: worker.clone(),
-            timeout: Some(Duration::from_secs(60)),
-            ..DeviceOptions::default()
-        };
-        let target = Target::driver(driver, info.index, &options).unwrap_or_else(|error| panic!("{error:#}"));
-        let Outcome { wrong: found, line, .. } = run_corpus(&target, &expectations);
+    each_target(|target| {
+        let Outcome { wrong: found, line, .. } = run_corpus(target, &expectations);
         note!("{line}");
         if expectations.moves(&target.name) {
             let first_lines = found.iter().filter_map(|wrong| wrong.lines().next());
@@ -174,7 +156,7 @@ fn the_corpus_on_every_vulkan_device() {
         } else {
             wrong.extend(found);
         }
-    }
+    });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

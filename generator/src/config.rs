@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use tangle_program::case::{DerivativeGroup, SpirvVersion, Stage, Tier};
+use tangle_program::case::{DerivativeGroup, Draw, SpirvVersion, Stage, Tier};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::types::Scalar;
@@ -39,6 +39,12 @@ pub struct Config {
     pub required_sizes: Vec<u32>,
     /// The derivative groups that workgroups may have.
     pub derivative_groups: Vec<DerivativeGroup>,
+    /// Whether a task shader may emit the workgroups of a mesh shader (`taskShader`).
+    pub task_shaders: bool,
+    /// Whether framebuffers may have several layers (`shaderOutputLayer`, `geometryShader`).
+    pub layers: bool,
+    /// The numbers of samples that pixels may have, 1 among them (`sampleRateShading`).
+    pub sample_counts: Vec<u32>,
     /// Whether pipelines may ask for full subgroups (`computeFullSubgroups`).
     pub full_subgroups: bool,
     /// Whether pipelines may allow varying subgroup sizes (`subgroupSizeControl`).
@@ -91,6 +97,9 @@ impl Default for Config {
             max_subgroup_size: 128,
             required_sizes: Vec::new(),
             derivative_groups: DerivativeGroup::ALL.to_vec(),
+            task_shaders: true,
+            layers: true,
+            sample_counts: Draw::SAMPLES.to_vec(),
             full_subgroups: false,
             varying_size: false,
             broadcast_dynamic_id: true,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use tangle_program::case::interface::{FRAGMENT_MAP_WORDS, MAP_WRITTEN, neighbour};
-use tangle_program::case::{Case, Draw, GroupId, Tier};
+use tangle_program::case::{Case, Draw, GroupId, InvocationId, Tier};
 use tangle_program::subgroup::{first_lanes, lanes};
 
 use crate::layout::{Layout, MapFault, MapRule, SizePromise, layout};
@@ -64,14 +64,13 @@ impl Checker<'_> {
         }
     }
 
-    /// Column, row and triangle of a number.
+    /// Column, row and depth of a number in the grid.
     fn place(&self, index: u32) -> [u32; 3] {
         self.case.entry_point.workgroups().position(index)
     }
 
     fn name(&self, index: u32) -> String {
-        let [x, y, triangle] = self.place(index);
-        format!("triangle {triangle}, pixel ({x}, {y})")
+        self.case.entry_point.describe(InvocationId { group: GroupId(0), index })
     }
 
     fn layout(&mut self, words: &[u32]) -> Option<Layout> {
@@ -198,15 +197,15 @@ impl Checker<'_> {
         word: u32,
     ) -> Option<()> {
         let lane = record.lane ^ which;
-        let [x, y, triangle] = self.place(index);
+        let [x, y, depth] = self.place(index);
         // Lane 4q is at the left above; the others follow by rows.
         let along = |side: u32, bit: u32| if bit == 1 { side.checked_sub(1) } else { side.checked_add(1) };
         let x = if which & 1 == 1 { along(x, record.lane & 1) } else { Some(x) };
         let y = if which & 2 == 2 { along(y, record.lane >> 1 & 1) } else { Some(y) };
-        // A pixel at the left or upper edge has no neighbour on that side.
-        let place = x.zip(y).map(|(x, y)| [x, y, triangle]);
+        // A pixel at the left or upper edge has no neighbour on that side. Layer and sample are the same.
+        let place = x.zip(y).map(|(x, y)| [x, y, depth]);
         let [columns, rows, _] = self.draw.grid();
-        let expected = place.map(|[x, y, triangle]| (triangle * rows + y) * columns + x);
+        let expected = place.map(|[x, y, depth]| (depth * rows + y) * columns + x);
         let report = reported(word, lane).filter(|&(number, _)| Some(number) == expected);
         let Some((place, (number, helper))) = place.zip(report) else {
             let neighbour = place.map_or("outside of the framebuffer".to_owned(), |[x, y, _]| format!("at ({x}, {y})"));
@@ -231,16 +230,16 @@ impl Checker<'_> {
 
 /// The quads of a draw with a fragment, as they follow each other, in subgroups of `size`; a last subgroup has fewer.
 pub(crate) fn linear(draw: &Draw, size: usize) -> Layout {
-    let [columns, rows, triangles] = draw.grid();
+    let [columns, rows, depths] = draw.grid();
     let mut quads: Vec<[u32; 4]> = Vec::new();
     let mut helpers: Vec<[bool; 4]> = Vec::new();
-    for triangle in 0..triangles {
+    for depth in 0..depths {
         for y in (0..rows).step_by(2) {
             for x in (0..columns).step_by(2) {
                 let places = [[x, y], [x + 1, y], [x, y + 1], [x + 1, y + 1]];
-                let covered = places.map(|[x, y]| draw.covers([x, y, triangle]));
+                let covered = places.map(|[x, y]| draw.covers([x, y, depth]));
                 if covered.contains(&true) {
-                    quads.push(places.map(|[x, y]| (triangle * rows + y) * columns + x));
+                    quads.push(places.map(|[x, y]| (depth * rows + y) * columns + x));
                     helpers.push(covered.map(|covered| !covered));
                 }
             }
@@ -263,8 +262,8 @@ pub(crate) fn linear(draw: &Draw, size: usize) -> Layout {
 
 /// The map buffer that a correct device with this map writes.
 pub(crate) fn words(draw: &Draw, layout: &Layout) -> Vec<u32> {
-    let [columns, rows, triangles] = draw.grid();
-    let mut words = vec![0; (columns * rows * triangles) as usize * FRAGMENT_MAP_WORDS];
+    let [columns, rows, depths] = draw.grid();
+    let mut words = vec![0; (columns * rows * depths) as usize * FRAGMENT_MAP_WORDS];
     for subgroup in &layout.subgroups {
         let helpers = layout.helpers.lanes(subgroup.first, subgroup.size);
         let real = subgroup.live & !helpers;

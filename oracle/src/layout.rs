@@ -65,11 +65,13 @@ pub enum MapRule {
     /// Before rasterisation there are no helper invocations: nobody takes part but those that execute the shader for a vertex or primitive
     /// (rule I3).
     NoHelpers,
+    /// Each mesh workgroup that a task shader emits is executed once, and finds its payload (rule M10).
+    Payload,
 }
 
 impl MapRule {
     /// Every rule.
-    pub const ALL: [MapRule; 14] = [
+    pub const ALL: [MapRule; 15] = [
         MapRule::Written,
         MapRule::Token,
         MapRule::LaneIds,
@@ -84,6 +86,7 @@ impl MapRule {
         MapRule::ActiveHelpers,
         MapRule::Executions,
         MapRule::NoHelpers,
+        MapRule::Payload,
     ];
 
     /// Its number in docs/rules.md.
@@ -100,6 +103,7 @@ impl MapRule {
             MapRule::ActiveHelpers => RuleNumber::new('H', 4),
             MapRule::Executions => RuleNumber::new('I', 1),
             MapRule::NoHelpers => RuleNumber::new('I', 3),
+            MapRule::Payload => RuleNumber::new('M', 10),
         }
     }
 
@@ -123,6 +127,9 @@ impl MapRule {
             MapRule::Quads => "lanes 4q to 4q+3 are a quad of neighbouring invocations, in the order of rows",
             MapRule::ActiveHelpers => "helper invocations are active as long as their quad has a fragment",
             MapRule::Executions => "each vertex or primitive is executed at least once, and writes a record each time",
+            MapRule::Payload => {
+                "each mesh workgroup that a task shader emits is executed once, and finds the payload of its task"
+            }
             MapRule::NoHelpers => "outside of fragment shaders no helper invocations take part in subgroup operations",
         }
     }
@@ -265,7 +272,7 @@ mod tests {
     #[test]
     fn helpers_that_stand_in_for_fragments() {
         // One quad, of which the triangle covers all but the last pixel.
-        let draw = Draw { width: 2, height: 2, triangles: vec![[[0, 0], [2, 0], [0, 4]]], full_quads: false };
+        let draw = Draw::new([2, 2], vec![[[0, 0], [2, 0], [0, 4]]]);
         let entry_point = EntryPoint {
             stage: Stage::Fragment,
             launch: Launch::Draw(draw),

@@ -6,7 +6,7 @@
 //! `gl_NumSubgroups` does not stop the run: subgroups are named by their token.
 
 use tangle_program::case::interface::{MAP_WORDS, MAP_WRITTEN, MAP_WRITTEN_ARB, NOT_OBSERVED};
-use tangle_program::case::{Case, GroupId, InvocationId, Launch, SpirvVersion};
+use tangle_program::case::{Case, GroupId, InvocationId, Launch, SpirvVersion, Stage};
 use tangle_program::subgroup::{first_lanes, lanes};
 
 use crate::fragment;
@@ -81,6 +81,7 @@ impl LaneMap {
             };
             groups.extend(checker.layout(words));
         }
+        checker.payload(words);
         let usable = groups.len() == entry_point.groups() as usize;
         (usable.then_some(LaneMap { groups }), checker.faults)
     }
@@ -128,7 +129,10 @@ impl LaneMap {
             (Launch::Items(_), [layout]) => return items::words(case, layout),
             _ => {}
         }
-        let mut words = vec![0; case.entry_point.invocations() as usize * MAP_WORDS];
+        let invocations = case.entry_point.invocations() as usize;
+        let mut words = vec![0; invocations * MAP_WORDS];
+        let found = |ordinal| vec![case.entry_point.payload_word(ordinal); case.entry_point.payload_copies()];
+        words.extend((0..invocations).flat_map(found));
         for layout in &self.groups {
             for subgroup in &layout.subgroups {
                 let token = layout.index[subgroup.first + subgroup.live.trailing_zeros() as usize];
@@ -199,6 +203,29 @@ impl Checker<'_> {
             *reported = (record.id, record.subgroups);
         }
         Some(layout)
+    }
+
+    /// Rule M10.
+    fn payload(&mut self, words: &[u32]) {
+        let entry_point = &self.case.entry_point;
+        let copies = entry_point.payload_copies();
+        if copies == 0 {
+            return;
+        }
+        let found = words.get(entry_point.invocations() as usize * MAP_WORDS..).unwrap_or_default();
+        for (ordinal, found) in found.chunks(copies).enumerate() {
+            let InvocationId { group, index } = entry_point.invocation(ordinal);
+            let right = entry_point.payload_word(ordinal);
+            let Some((mesh, word)) = found.iter().enumerate().find(|(_, word)| **word != right) else { continue };
+            self.group = group;
+            let seen = match entry_point.stage {
+                Stage::Mesh => format!("invocation {index} found {word:#x} in the payload, not {right:#x}"),
+                _ => format!(
+                    "mesh workgroup {mesh} found {word:#x} of invocation {index} in the payload, not {right:#x}"
+                ),
+            };
+            self.fault(MapRule::Payload, seen);
+        }
     }
 
     /// The layout where the subgroups are those of ARB_shader_ballot. That extension relates them to workgroups as little as the other one

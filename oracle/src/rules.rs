@@ -274,6 +274,11 @@ pub trait Rules {
         (triangle, 0)
     }
 
+    /// What `gl_HelperInvocation` is: whether the lane was a helper from the beginning.
+    fn helper_input(&mut self, at_entry: bool) -> bool {
+        at_entry
+    }
+
     /// What `helperInvocationEXT()` gives: whether the lane is a helper now; `at_entry`: whether it was from the beginning.
     fn is_helper(&mut self, now: bool, _at_entry: bool) -> bool {
         now

@@ -9,11 +9,11 @@ use tangle_analysis::validate::validate;
 use tangle_generator::{Config, Profile, from_seed};
 use tangle_oracle::faults::fragment::{FragmentFault, PlantedFragment};
 use tangle_oracle::judge::{Counts, Judgement, Verdict, judge};
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, MapRule, SizePromise};
 use tangle_oracle::predict::predict;
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules, Spec};
-use tangle_program::case::{Case, Draw, Launch, Stage, SubgroupSize, Tier};
+use tangle_program::case::{Case, Draw, EntryPoint, Launch, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Builtin, Discard, Expr, Stmt};
@@ -33,7 +33,7 @@ fn drawn(tier: Tier, size: [u32; 2], triangles: Vec<[[u32; 2]; 3]>, body: impl I
 
 fn fragments_of(mut case: Case, [width, height]: [u32; 2], triangles: Vec<[[u32; 2]; 3]>) -> Case {
     case.entry_point.stage = Stage::Fragment;
-    case.entry_point.launch = Launch::Draw(Draw { width, height, triangles, full_quads: false });
+    case.entry_point.launch = Launch::Draw(Draw::new([width, height], triangles));
     validate(&case).expect("it is valid");
     case
 }
@@ -306,7 +306,7 @@ fn derivatives_stand_in_control_flow_that_is_uniform_in_the_triangle() {
         case.program.functions[0].locals.iter_mut().for_each(|local| local.ty = Type::scalar(Scalar::Float));
         case.entry_point.stage = Stage::Fragment;
         let triangles = triangles.to_vec();
-        case.entry_point.launch = Launch::Draw(Draw { width: 2, height: 2, triangles, full_quads: false });
+        case.entry_point.launch = Launch::Draw(Draw::new([2, 2], triangles));
         validate(&case).map_err(|invalid| invalid.reason)
     };
     let apart = Err("a derivative where control flow may not be uniform in its triangle or quad".to_owned());
@@ -363,6 +363,132 @@ fn flat_inputs_are_those_of_the_triangle() {
     let across = op(SubgroupOp::QuadSwapHorizontal, [Expr::Flat(0)]);
     let case = with(vec![vec![7, 9]], vec![log(A, [across])]);
     assert_eq!(expected(&case, 4), logs("7", "9"));
+}
+
+/// Rule H10: with `QuadDerivativesKHR` the quad has to be together, and no more, where it is sure to come together again.
+#[test]
+fn derivatives_of_quads_stand_where_control_flow_is_uniform_in_the_quad() {
+    let derived = || derive(0, SubgroupOp::DFdx, lane());
+    let bits = |x: Expr, mask| bin(bin(x, BinaryOp::BitAnd, uint(mask)), BinaryOp::Ne, uint(0));
+    let part = |x: Builtin, count| bin(Expr::Builtin(x), BinaryOp::Div, uint(count));
+    let check = |tier, of_quads: bool, samples: u32, body: Vec<Stmt>| {
+        let mut case = Case { tier, ..main_of(body) };
+        case.program.functions[0].locals.iter_mut().for_each(|local| local.ty = Type::scalar(Scalar::Float));
+        case.data.flats = vec![vec![7]];
+        case.entry_point.stage = Stage::Fragment;
+        let draw = Draw::new([2, 2], vec![[[0, 0], [4, 0], [0, 4]]; 2]);
+        case.entry_point.launch = Launch::Draw(Draw { quad_derivatives: of_quads, samples, ..draw });
+        validate(&case).is_ok()
+    };
+    let any = |op| Expr::subgroup(op, [bits(lane(), 1)]);
+    for (cond, same_in_triangle, same_in_quad) in [
+        (bits(part(Builtin::Lane, 4), 1), false, true),
+        (bits(part(Builtin::Lane, 8), 1), false, true),
+        (bits(part(Builtin::Lane, 2), 1), false, false),
+        (bits(part(Builtin::Lane, 6), 1), false, false),
+        (bits(part(Builtin::LocalX, 2), 1), false, true),
+        (bits(part(Builtin::LocalY, 3), 1), false, false),
+        (bits(lane(), 4), false, true),
+        (bits(lane(), 5), false, false),
+        (bits(Expr::Builtin(Builtin::LocalZ), 1), true, true),
+        (bits(Expr::Flat(0), 1), true, true),
+        (any(SubgroupOp::QuadAny), false, true),
+        (any(SubgroupOp::QuadAll), false, true),
+    ] {
+        for tier in Tier::ALL {
+            let is_maximal = tier == Tier::Maximal;
+            let body = || vec![when(cond.clone(), [derived()])];
+            assert_eq!(check(tier, false, 1, body()), is_maximal && same_in_triangle, "{cond:?} {tier:?}");
+            assert_eq!(check(tier, true, 1, body()), is_maximal && same_in_quad, "{cond:?} {tier:?}");
+            // Behind a return that whole quads take.
+            let returned = vec![when(cond.clone(), [Stmt::Return(None)]), derived()];
+            assert_eq!(check(tier, true, 1, returned), is_maximal && same_in_quad, "{cond:?} {tier:?}");
+        }
+    }
+    // The samples of a triangle are different slices.
+    let of_slice = || vec![when(bits(Expr::Builtin(Builtin::LocalZ), 1), [derived()])];
+    assert!(!check(Tier::Maximal, false, 4, of_slice()));
+    assert!(check(Tier::Maximal, true, 4, of_slice()));
+}
+
+/// Two quads of one subgroup, of which one computes a derivative: a device that takes all lanes for its group is wrong.
+#[test]
+fn a_derivative_of_a_quad_needs_no_other() {
+    let right = bin(bin(lane(), BinaryOp::BitAnd, uint(4)), BinaryOp::Ne, uint(0));
+    let derived = [derive(0, SubgroupOp::DFdxFine, lane()), log(A, [Expr::Var(0)])];
+    let mut case = Case { tier: Tier::Maximal, ..main_of([when(right, derived)]) };
+    case.program.functions[0].locals.iter_mut().for_each(|local| local.ty = Type::scalar(Scalar::Float));
+    case.entry_point.stage = Stage::Fragment;
+    let draw = Draw::new([4, 2], vec![[[0, 0], [8, 0], [0, 4]]]);
+    case.entry_point.launch = Launch::Draw(Draw { quad_derivatives: true, ..draw });
+    validate(&case).expect("it is valid");
+    let one = float(1);
+    assert_eq!(expected(&case, 8), format!("2: 1 {one}, 3: 1 {one}, 6: 1 {one}, 7: 1 {one}"));
+    let verdict = |fault| run(&case, 8, || PlantedFragment(fault)).verdict;
+    assert!(matches!(verdict(FragmentFault::DerivativeNeedsSubgroup), Verdict::Mismatch(_)));
+}
+
+/// Rule H1 and H2 with several layers and samples: which numbers there are, and what each logs.
+#[test]
+fn fragments_of_layers_and_samples() {
+    // Half a pixel: of four samples the first and the third.
+    let mut case = main_of([log(A, [Expr::Builtin(Builtin::LocalZ), across()])]);
+    case.entry_point.stage = Stage::Fragment;
+    case.entry_point.spirv = SpirvVersion::V1_5;
+    let draw = Draw::new([1, 1], vec![[[0, 0], [1, 0], [0, 1]]]);
+    case.entry_point.launch = Launch::Draw(Draw { layers: 2, samples: 4, ..draw });
+    validate(&case).expect("it is valid");
+    assert_eq!(expected(&case, 4), "0: 1 0 1, 8: 1 2 1, 16: 1 4 1, 24: 1 6 1");
+    // A subgroup has quads of several.
+    assert_eq!(expected(&case, 16), "0: 1 0 1, 8: 1 2 5, 16: 1 4 9, 24: 1 6 d");
+    assert_eq!(
+        case.entry_point.describe(case.entry_point.invocation(24)),
+        "triangle 0, layer 1, sample 2, pixel (0, 0)"
+    );
+    for (fault, rule) in [
+        (FragmentFault::QuadAcrossSamples, MapRule::Quads),
+        (FragmentFault::QuadAcrossLayers, MapRule::Quads),
+        (FragmentFault::SampleIsFirst, MapRule::Coverage),
+        (FragmentFault::SamplesReversed, MapRule::Coverage),
+        (FragmentFault::PixelsShaded, MapRule::Coverage),
+        (FragmentFault::LayerIsFirst, MapRule::Coverage),
+        (FragmentFault::LastLayerLost, MapRule::Coverage),
+    ] {
+        let observation = observe(&case, &LaneMap::linear(&case, 4), || PlantedFragment(fault)).expect("well-formed");
+        let (_, faults) = LaneMap::check(&case, &observation.map, SizePromise { default: 4, ..PROMISE });
+        assert_eq!(faults.iter().map(|fault| fault.rule).collect::<Vec<_>>(), [rule], "{fault:?}");
+    }
+}
+
+#[test]
+fn layers_and_samples_that_are_refused() {
+    let check = |change: fn(&mut EntryPoint, &mut Draw)| {
+        let mut case = main_of([see(A)]);
+        case.entry_point.stage = Stage::Fragment;
+        case.entry_point.spirv = SpirvVersion::V1_5;
+        let mut draw = Draw::new([1, 1], vec![[[0, 0], [2, 0], [0, 2]]]);
+        change(&mut case.entry_point, &mut draw);
+        case.entry_point.launch = Launch::Draw(draw);
+        validate(&case).map_err(|invalid| invalid.reason)
+    };
+    assert_eq!(check(|_, draw| (draw.layers, draw.samples) = (256, 8)), Ok(()));
+    type Row = (fn(&mut EntryPoint, &mut Draw), &'static str);
+    let rows: [Row; 5] = [
+        (|_, draw| draw.layers = 0, "0 layers: must be 1 to 256"),
+        (|_, draw| draw.layers = 257, "257 layers: must be 1 to 256"),
+        (|_, draw| draw.samples = 3, "3 samples: must be 1, 2, 4 or 8"),
+        (
+            |entry_point, draw| (entry_point.spirv, draw.layers) = (SpirvVersion::V1_4, 2),
+            "several layers need SPIR-V 1.5, not 1.4",
+        ),
+        (
+            |_, draw| (draw.samples, draw.triangles) = (2, vec![[[0, 0], [2, 2], [0, 2]]]),
+            "a side goes through sample 0 of pixel (0, 0)",
+        ),
+    ];
+    for (change, reason) in rows {
+        assert_eq!(check(change), Err(reason.to_owned()));
+    }
 }
 
 #[test]
@@ -523,7 +649,6 @@ fn planted_faults_of_fragments_are_caught() {
 /// The rules of the map, each broken once.
 #[test]
 fn rules_of_the_map() {
-    use tangle_oracle::map::MapRule;
     const LANE: usize = 0;
     const SIZE: usize = 1;
     const TOKEN: usize = 2;

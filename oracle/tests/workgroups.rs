@@ -10,7 +10,7 @@ use tangle_oracle::judge::{Judgement, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{MinimalReconvergence, Rules, Spec};
-use tangle_program::case::{Case, DerivativeGroup, Stage, SubgroupSize, Tier};
+use tangle_program::case::{Case, DerivativeGroup, Launch, SpirvVersion, Stage, SubgroupSize, Tier};
 
 const STAGES: [Stage; 3] = [Stage::Compute, Stage::Task, Stage::Mesh];
 
@@ -49,11 +49,44 @@ fn right_devices_pass_with_quads_of_every_kind() {
     assert!(seen.iter().all(|&cases| cases > 20), "{seen:?}");
 }
 
+/// Rule M10, by hand: what stands behind the records of two workgroups of four.
+#[test]
+fn what_is_found_in_a_payload() {
+    let found = |stage: Stage, meshes: u32, by_task: bool| {
+        let mut case = common::main_of([]);
+        case.entry_point.stage = stage;
+        case.entry_point.spirv = SpirvVersion::V1_4;
+        case.entry_point.launch = Launch::workgroups([4, 1, 1], [2, 1, 1]);
+        (case.entry_point.workgroups_mut().meshes, case.entry_point.workgroups_mut().by_task) = (meshes, by_task);
+        validate(&case).map_err(|invalid| invalid.reason)?;
+        let words = LaneMap::linear(&case, 4).words(&case);
+        assert_eq!(words.len(), case.entry_point.map_len());
+        Ok(words[8 * case.entry_point.map_words()..].iter().map(|word| !word).collect::<Vec<_>>())
+    };
+    assert_eq!(found(Stage::Task, 0, false), Ok(vec![]));
+    assert_eq!(found(Stage::Task, 1, false), Ok((0..8).collect()));
+    assert_eq!(found(Stage::Task, 2, false), Ok((0..8).flat_map(|word| [word, word]).collect()));
+    assert_eq!(found(Stage::Mesh, 0, true), Ok((0..4).chain(64..68).collect()));
+    for (stage, meshes, by_task, reason) in [
+        (Stage::Compute, 1, false, "mesh workgroups are emitted by task shaders, not by compute shaders"),
+        (Stage::Mesh, 1, false, "mesh workgroups are emitted by task shaders, not by mesh shaders"),
+        (Stage::Task, 9, false, "9 mesh workgroups: must be 0 to 8"),
+        (Stage::Task, 0, true, "a task shader emits mesh shaders, not task shaders"),
+    ] {
+        assert_eq!(found(stage, meshes, by_task), Err(reason.to_owned()));
+    }
+}
+
 #[test]
 fn planted_faults_are_caught() {
     let is_of_quads = |fault: WorkgroupFault| fault.name().starts_with("quad_");
     let faults = WorkgroupFault::ALL.iter().flat_map(|&fault| STAGES.map(|stage| (fault, stage)));
     let faults = faults.filter(|&(fault, stage)| stage == Stage::Compute || !is_of_quads(fault));
+    let faults = faults.filter(|&(fault, stage)| match fault.name() {
+        name if name.starts_with("payload_") => stage != Stage::Compute,
+        name if name.starts_with("mesh_") => stage == Stage::Task,
+        _ => true,
+    });
     let text =
         |(fault, stage): (WorkgroupFault, Stage)| (format!("{:8} {}", stage.name(), fault.name()), fault.about());
     all_are_caught(200, faults, text, |(fault, stage), seed| {

@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
-use tangle_campaign::bench::{Bucket, Cost, Speed, Stage, costs, curve, exponent, speed};
+use tangle_campaign::bench::{Bucket, Checked, Cost, Speed, Stage, costs, curve, exponent, speed};
 use tangle_campaign::plan::{Choice, INPUTS};
 use tangle_campaign::planted::{DriverCost, Question, Worth, worth};
 use tangle_campaign::target::Jobs;
+use tangle_program::case::Stage as ShaderStage;
 
 use super::args::{DeviceArgs, Found, duration, inputs, jobs};
+use super::fuzz::stage;
 use super::output::OutputError;
 use super::output::say;
 use super::table::Table;
@@ -19,6 +21,9 @@ use super::table::Table;
 pub struct Args {
     #[command(flatten)]
     devices: DeviceArgs,
+    /// Only shaders of these stages of the pipeline, each measured by itself [default: the mixture that the device gets]
+    #[arg(long, value_name = "NAME", value_parser = stage, value_delimiter = ',', num_args = 1.., conflicts_with = "planted")]
+    stage: Vec<ShaderStage>,
     /// Seed of the sequence of cases
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -65,6 +70,10 @@ const STAGES: [Stage; 8] = [
 #[derive(Serialize)]
 struct Measured {
     device: String,
+    /// The stage of the shaders; `None`: a mixture.
+    stage: Option<ShaderStage>,
+    /// Values compared.
+    checked: Checked,
     speed: Speed,
     /// Seconds of a case by statements: generated, printed, compiled, validated.
     by_statements: Vec<Bucket>,
@@ -82,21 +91,35 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     ctrlc::set_handler(|| STOP.store(true, Ordering::SeqCst))?;
     let targets = args.devices.open(Jobs::One)?;
     let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
-    let choice = Choice { seed: args.seed, inputs: args.inputs, ..Choice::default() };
+    let of_stage = |stage: Option<ShaderStage>| Choice {
+        seed: args.seed,
+        inputs: args.inputs,
+        stages: stage.into_iter().collect(),
+        ..Choice::default()
+    };
+    let stages: Vec<Option<ShaderStage>> = match args.stage.as_slice() {
+        [] => vec![None],
+        stages => stages.iter().copied().map(Some).collect(),
+    };
     let mut all = Vec::new();
-    for target in targets {
-        let costs = costs(&target, &choice, args.cases.get() as usize)?;
-        all.push((target.name.clone(), costs));
+    for (target, name) in targets.iter().zip(&names) {
+        for &stage in &stages {
+            let costs = costs(target, &of_stage(stage), args.cases.get() as usize)?;
+            all.push((name, stage, costs));
+        }
     }
+    drop(targets);
     let mut measured = Vec::new();
-    for (name, (device, costs)) in names.iter().zip(all) {
+    for (name, stage, costs) in all {
         // Opened for itself: it has all processors.
         let target = args.devices.open_only(name, args.jobs.unwrap_or(Jobs::Shared))?;
         let folder = std::env::temp_dir().join(format!("tangle-bench-{}-{}", std::process::id(), measured.len()));
-        let speed = speed(target, choice.clone(), args.time, &folder, &STOP);
+        let speed = speed(target, of_stage(stage), args.time, &folder, &STOP);
         let _ = std::fs::remove_dir_all(&folder);
         let one = Measured {
-            device,
+            device: name.clone(),
+            stage,
+            checked: Checked::of(&costs),
             speed: speed?,
             by_statements: curve(&costs, |cost| cost.statements, &MAKING),
             by_values: curve(&costs, |cost| cost.values, &JUDGING),
@@ -106,6 +129,9 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
             show(&one)?;
         }
         measured.push(one);
+    }
+    if !args.json && stages.len() > 1 {
+        show_stages(&measured)?;
     }
     if args.json {
         say!("{}", serde_json::to_string_pretty(&measured)?)?;
@@ -140,8 +166,31 @@ fn show_worth(worth: &Worth) -> Result<(), OutputError> {
     Ok(())
 }
 
+/// What the stages of each device check, beside each other.
+fn show_stages(measured: &[Measured]) -> Result<(), OutputError> {
+    let mut table = Table::new(["device", "stage", "cases/s", "values/case", "values/s in the driver", "of compute"]);
+    for Measured { device, stage, checked, speed, .. } in measured {
+        let is_compute = |other: &&Measured| other.device == *device && other.stage == Some(ShaderStage::Compute);
+        let compute = measured.iter().find(is_compute);
+        let share = compute.map_or_else(
+            || "-".to_owned(),
+            |compute| format!("{:.2}", checked.in_a_second / compute.checked.in_a_second.max(1e-9)),
+        );
+        table.row([
+            device.clone(),
+            stage.map_or("mixture", ShaderStage::name).to_owned(),
+            format!("{:.1}", speed.cases),
+            format!("{:.0}", checked.in_a_case),
+            format!("{:.0}", checked.in_a_second),
+            share,
+        ]);
+    }
+    say!("{table}")
+}
+
 fn show(measured: &Measured) -> Result<(), OutputError> {
-    let Measured { device, speed, by_statements, by_values, costs } = measured;
+    let Measured { device, stage, checked, speed, by_statements, by_values, costs } = measured;
+    let device = stage.map_or_else(|| device.clone(), |stage| format!("{device}, {} shaders", stage.name()));
     let percent = |share: Option<f64>| share.map_or_else(|| "-".into(), |share| format!("{:.0} %", 100.0 * share));
     say!(
         "{device}: {:.1} cases/s, {:.0} values/s with {} workers in {:.0} s; memory {} MB",
@@ -156,6 +205,11 @@ fn show(measured: &Measured) -> Result<(), OutputError> {
         percent(speed.busy),
         percent(speed.driver),
         percent(speed.processors)
+    )?;
+    say!(
+        "  {:.0} values compared in a case, {:.0} for each second in the driver",
+        checked.in_a_case,
+        checked.in_a_second
     )?;
     let all: f64 = costs.iter().map(|cost| cost.of(&STAGES)).sum();
     let mut stages = Table::new(["  stage", "ms/case", "share"]);

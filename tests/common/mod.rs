@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "every test program uses some of it")]
 
 pub mod expectations;
+pub mod targets;
 
 use std::fmt;
 use std::io::{Read, Write as _};

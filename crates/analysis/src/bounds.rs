@@ -191,7 +191,7 @@ impl<'a> Scope<'a> {
             Builtin::LocalY => below(y),
             Builtin::LocalZ => below(z),
             Builtin::WorkgroupIndex => below(product(self.entry_point.workgroups().count)),
-            Builtin::Helper => Interval::new(0, 1),
+            Builtin::Helper | Builtin::HelperInput => Interval::new(0, 1),
             Builtin::SubgroupId
             | Builtin::NumSubgroups
             | Builtin::EqMask

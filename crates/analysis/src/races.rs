@@ -146,33 +146,70 @@ struct Summary {
 enum Group {
     /// No others.
     Launch,
-    /// Those of a triangle: "the primitive scope instance" (Vulkan, Derivative Operations).
-    Triangle,
+    /// Those of a triangle in a layer: "the primitive scope instance" (Vulkan, Derivative Operations).
+    Triangle {
+        /// Whether they are in one [slice](tangle_program::case::Slice): whether pixels have one sample.
+        is_one_slice: bool,
+    },
+    /// Those of a quad, of which no two are of different triangles, layers or samples: "the quad scope instance if the QuadDerivativesKHR execution
+    /// mode is specified" (ibid.).
+    Quad,
 }
 
 impl Group {
     /// A triangle by itself is together where conditions are the same in it only if it is sure to come together again after that: where each
-    /// subgroup does, or where the draw is this one triangle (rule I4).
+    /// subgroup does, or where the draw is this one triangle (rule I4). A quad is in a subgroup, and comes together again where that does.
     fn of(entry_point: &EntryPoint, tier: Tier) -> Group {
         match entry_point.draw() {
-            Some(draw) if tier == Tier::Maximal || draw.triangles.len() == 1 => Group::Triangle,
+            Some(draw) if draw.quad_derivatives && tier == Tier::Maximal => Group::Quad,
+            Some(draw) if tier == Tier::Maximal || draw.primitives() == 1 => {
+                Group::Triangle { is_one_slice: draw.samples == 1 }
+            }
             _ => Group::Launch,
         }
     }
 
     /// True if all invocations of the group get the same, each by itself.
     fn agrees_on(self, expr: &Expr) -> bool {
-        if is_uniform(expr, Tangles::Loose) {
+        if is_uniform(expr, Tangles::Loose) || self == Group::Quad && is_of_quad(expr) {
             return true;
         }
         match expr {
-            Expr::Builtin(Builtin::LocalZ) | Expr::Flat(_) => self == Group::Triangle,
+            Expr::Builtin(Builtin::LocalZ) => matches!(self, Group::Triangle { is_one_slice: true } | Group::Quad),
+            Expr::Flat(_) => matches!(self, Group::Triangle { .. } | Group::Quad),
             Expr::Binary(BinaryOp::And | BinaryOp::Or, ..) => false,
             Expr::Unary(..) | Expr::Binary(..) | Expr::Cast(..) | Expr::Intrinsic(..) => {
                 expr.operands().all(|operand| self.agrees_on(operand))
             }
             _ => false,
         }
+    }
+}
+
+/// True if the lanes of a whole quad that evaluate it together get the same: what says which quad it is, and what a quad operation gives to all four.
+fn is_of_quad(expr: &Expr) -> bool {
+    match expr {
+        Expr::Subgroup(call) => {
+            matches!(call.op, SubgroupOp::QuadAny | SubgroupOp::QuadAll | SubgroupOp::QuadBroadcast)
+        }
+        Expr::Binary(BinaryOp::Div, number, by) => match (in_a_quad(number), &**by) {
+            (Some(count), Expr::Uint(by)) => *by > 0 && by.is_multiple_of(count),
+            _ => false,
+        },
+        Expr::Binary(BinaryOp::BitAnd, number, mask) => match (in_a_quad(number), &**mask) {
+            (Some(count), Expr::Uint(mask)) => mask.is_multiple_of(count),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// How many values of a number are in a quad, the first of which is a multiple of that (rule H2).
+fn in_a_quad(expr: &Expr) -> Option<u32> {
+    match expr {
+        Expr::Builtin(Builtin::Lane) => Some(4),
+        Expr::Builtin(Builtin::LocalX | Builtin::LocalY) => Some(2),
+        _ => None,
     }
 }
 

@@ -55,6 +55,8 @@ pub struct Cost {
     pub statements: u64,
     /// Values that its lanes logged.
     pub values: u64,
+    /// Those of them that were compared.
+    pub checked: u64,
     /// Seconds by stage.
     pub seconds: BTreeMap<Stage, f64>,
 }
@@ -63,6 +65,24 @@ impl Cost {
     /// Seconds of some stages together.
     pub fn of(&self, stages: &[Stage]) -> f64 {
         stages.iter().filter_map(|stage| self.seconds.get(stage)).sum()
+    }
+}
+
+/// What cases check, and for how much of a driver's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Checked {
+    /// Values compared in a case.
+    pub in_a_case: f64,
+    /// Values compared for each second in the driver: pipeline and run.
+    pub in_a_second: f64,
+}
+
+impl Checked {
+    /// Of all these cases together.
+    pub fn of(costs: &[Cost]) -> Checked {
+        let values = costs.iter().map(|cost| cost.checked).sum::<u64>() as f64;
+        let seconds: f64 = costs.iter().map(|cost| cost.of(&[Stage::Pipeline, Stage::Run])).sum();
+        Checked { in_a_case: values / costs.len().max(1) as f64, in_a_second: values / seconds.max(1e-9) }
     }
 }
 
@@ -129,6 +149,7 @@ fn cost(target: &Target, plan: &Plan, index: u64) -> Option<Cost> {
     Some(Cost {
         statements: Stats::of(&prepared.case).statements,
         values: counts.checked + counts.tainted + counts.skipped,
+        checked: counts.checked,
         seconds,
     })
 }
@@ -254,7 +275,7 @@ mod tests {
     use super::*;
 
     fn cost(values: u64, seconds: f64) -> Cost {
-        Cost { statements: 1, values, seconds: [(Stage::Judge, seconds)].into() }
+        Cost { statements: 1, values, checked: values, seconds: [(Stage::Judge, seconds)].into() }
     }
 
     #[test]
@@ -266,6 +287,18 @@ mod tests {
             let exponent = exponent(&curve).expect("there are several buckets");
             assert!((least..most).contains(&exponent), "{power}: {exponent}");
         }
+    }
+
+    #[test]
+    fn values_are_counted_by_the_drivers_time() {
+        let in_driver = |checked, pipeline, run| Cost {
+            checked,
+            seconds: [(Stage::Pipeline, pipeline), (Stage::Run, run), (Stage::Judge, 9.0)].into(),
+            ..cost(1, 0.0)
+        };
+        assert_eq!(Checked::of(&[]), Checked::default());
+        let all = [in_driver(30, 1.0, 0.5), in_driver(10, 0.25, 0.25)];
+        assert_eq!(Checked::of(&all), Checked { in_a_case: 20.0, in_a_second: 20.0 });
     }
 
     #[test]

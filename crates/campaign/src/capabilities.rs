@@ -9,7 +9,7 @@ use tangle_emit::glsl::spelling::{self, TypeName, in_arb};
 use tangle_features::{Vulkan, for_category, for_resource, for_scalar, for_stage, for_tier, needs};
 use tangle_generator::Config;
 use tangle_oracle::map::SizePromise;
-use tangle_program::case::{Case, DerivativeGroup, SpirvVersion, Stage, SubgroupSize, Tier};
+use tangle_program::case::{Case, DerivativeGroup, Draw, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::resource::{MAX_RESOURCES, ResourceClass};
 use tangle_program::subgroup::{Category, SubgroupOp, TABLE};
 use tangle_program::tree::{Builtin, Expr, Stmt, walk_block};
@@ -112,6 +112,7 @@ impl Capabilities {
             max_storage_buffers: u32::MAX,
             max_uniform_buffers: u32::MAX,
             max_storage_images: u32::MAX,
+            sample_counts: Draw::SAMPLES.iter().sum(),
             ..Limits::default()
         };
         let (task, mesh) = (limits.workgroups(Stage::Compute), limits.workgroups(Stage::Compute));
@@ -223,6 +224,10 @@ impl Capabilities {
             multiple_of.filter(|&size| case.entry_point.full_subgroups && size > 0 && !x.is_multiple_of(size))
         {
             missing.push(format!("full subgroups with a workgroup x that is no multiple of {size}"));
+        }
+        let samples = case.entry_point.draw().map_or(1, |draw| draw.samples);
+        if !self.limits.has_samples(samples) {
+            missing.push(format!("{samples} samples at the standard locations"));
         }
         if self.smallest_size(case) < needed {
             missing.push(format!("a subgroup size of at least {needed} (may be {})", self.smallest_size(case)));
@@ -338,6 +343,13 @@ impl Capabilities {
             .filter_map(|(group, feature)| (stage == Stage::Compute && has(feature)).then_some(group))
             .collect(),
             full_subgroups: has(Feature::ComputeFullSubgroups) && stage.has_workgroups(),
+            task_shaders: has(Feature::TaskShader),
+            layers: has(Feature::ShaderOutputLayer) && has(Feature::GeometryShader),
+            sample_counts: Draw::SAMPLES
+                .into_iter()
+                .filter(|&samples| self.limits.has_samples(samples))
+                .filter(|&samples| samples == 1 || has(Feature::SampleRateShading))
+                .collect(),
             demote: has(Feature::DemoteToHelperInvocation),
             terminate: has(Feature::TerminateInvocation),
             varying_size: has(Feature::SubgroupSizeControl),

@@ -10,7 +10,7 @@ use tangle_emit::spirv;
 use tangle_features::{mode_of_tier, needs};
 use tangle_oracle::judge::Observation;
 use tangle_program::case::interface::{ARRAYS, CORNERS, INPUTS, LOG, MAP, UNIFORMS};
-use tangle_program::case::{Case, SpirvVersion, Stage, SubgroupSize};
+use tangle_program::case::{Case, Draw, SpirvVersion, Stage, SubgroupSize};
 use tangle_program::memory::buffer_bytes;
 use tangle_program::needs::resource_classes;
 use tangle_program::resource::ResourceClass;
@@ -199,10 +199,16 @@ pub fn job_with<'a>(prepared: &Prepared, dialect: Dialect, cases: impl IntoItera
         pipeline: match case.entry_point.stage {
             Stage::Compute => Pipeline::Compute,
             Stage::Task => Pipeline::Task { mesh: Box::new(only()) },
-            Stage::Mesh => Pipeline::Mesh,
+            Stage::Mesh => {
+                let task = case.entry_point.workgroups().by_task.then(|| Box::new(only()));
+                Pipeline::Mesh { task }
+            }
             Stage::Fragment => {
-                let (width, height) = case.entry_point.draw().map_or((1, 1), |draw| (draw.width, draw.height));
-                Pipeline::Fragment(Box::new(Raster { vertex: only(), width, height }))
+                let raster = case.entry_point.draw().map_or_else(Raster::default, |draw| {
+                    let Draw { width, height, layers, samples, .. } = *draw;
+                    Raster { width, height, layers, samples, ..Raster::default() }
+                });
+                Pipeline::Fragment(Box::new(Raster { vertex: only(), ..raster }))
             }
             stage => {
                 Pipeline::Items(Box::new(ItemPipeline { stage, beside: beside(), patches: stage.draws_patches() }))

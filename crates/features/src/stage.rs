@@ -31,15 +31,24 @@ impl StageFlags {
         StageFlags { shader, pipeline }
     }
 
-    /// Those of the stages that see the buffers where a case is of this stage: the vertex shader beside a fragment shader reads where its vertices are.
+    /// Those of the stages that see the buffers where a case is of this stage: the vertex shader beside a fragment shader reads where its vertices are,
+    /// the mesh shader beside a task shader writes what it finds in the payload.
     pub fn with_buffers(stage: Stage) -> StageFlags {
-        let StageFlags { shader, pipeline } = StageFlags::of(stage);
-        match stage {
-            Stage::Fragment => {
-                let beside = StageFlags::of(Stage::Vertex);
-                StageFlags { shader: shader | beside.shader, pipeline: pipeline | beside.pipeline }
-            }
-            _ => StageFlags { shader, pipeline },
+        let StageFlags { mut shader, mut pipeline } = StageFlags::of(stage);
+        let beside = match stage {
+            Stage::Fragment => Some(StageFlags::of(Stage::Vertex)),
+            Stage::Task => Some(StageFlags::of(Stage::Mesh)),
+            Stage::Compute
+            | Stage::Mesh
+            | Stage::Vertex
+            | Stage::TessellationControl
+            | Stage::TessellationEvaluation
+            | Stage::Geometry => None,
+        };
+        if let Some(beside) = beside {
+            shader |= beside.shader;
+            pipeline |= beside.pipeline;
         }
+        StageFlags { shader, pipeline }
     }
 }

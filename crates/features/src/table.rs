@@ -251,6 +251,9 @@ features! {
         asked_by: &[
             Ask::Category(Category::QuadControl),
             Ask::EntryPoint("required full quads", |entry_point| entry_point.draw().is_some_and(|draw| draw.full_quads)),
+            Ask::EntryPoint("derivatives of quads", |entry_point| {
+                entry_point.draw().is_some_and(|draw| draw.quad_derivatives)
+            }),
         ],
         // The extension depends on that of maximal reconvergence.
         requires: &[Feature::MaximalReconvergence],
@@ -512,7 +515,10 @@ features! {
     /// Task shaders.
     TaskShader = "taskShader"
         in member!(PhysicalDeviceMeshShaderFeaturesEXT.task_shader, Origin::extension(ash::ext::mesh_shader::NAME)), {
-        asked_by: &[Ask::Stage(Stage::Task)],
+        asked_by: &[
+            Ask::Stage(Stage::Task),
+            Ask::EntryPoint("mesh workgroups that a task shader emits", |entry_point| entry_point.workgroups().by_task),
+        ],
     }
     /// Subgroups in task shaders.
     SubgroupsInTask = "VK_SHADER_STAGE_TASK_BIT_EXT" in Vulkan::Stage(Stage::Task), {
@@ -565,9 +571,26 @@ features! {
     /// Geometry shaders.
     GeometryShader = "geometryShader"
         in member!(PhysicalDeviceFeatures2.features.geometry_shader, VULKAN_1_1), {
-        asked_by: &[Ask::Stage(Stage::Geometry)],
+        // Fragment shaders that read `gl_Layer` declare the capability of geometry shaders.
+        asked_by: &[Ask::Stage(Stage::Geometry), LAYERS],
         spirv: Spirv::capability(&[Capability::Geometry]),
         amber: Some("geometryShader"),
+    }
+    /// Vertex shaders that choose the layer.
+    ShaderOutputLayer = "shaderOutputLayer"
+        in member!(PhysicalDeviceVulkan12Features.shader_output_layer, VULKAN_1_2), {
+        asked_by: &[LAYERS],
+        spirv: Spirv::capability(&[Capability::ShaderLayer]),
+    }
+    /// Fragment shaders that are executed for each sample.
+    SampleRateShading = "sampleRateShading"
+        in member!(PhysicalDeviceFeatures2.features.sample_rate_shading, VULKAN_1_1), {
+        asked_by: &[Ask::EntryPoint("several samples", |entry_point| {
+            entry_point.draw().is_some_and(|draw| draw.samples > 1)
+        })],
+        spirv: Spirv::capability(&[Capability::SampleRateShading]),
+        amber: Some("sampleRateShading"),
+        vkrunner: true,
     }
     /// Stores and atomics of the stages before rasterisation.
     VertexPipelineStoresAndAtomics = "vertexPipelineStoresAndAtomics"
@@ -720,6 +743,10 @@ features! {
             Origin::extension(ash::khr::pipeline_executable_properties::NAME)
         ), {}
 }
+
+/// A framebuffer with layers.
+const LAYERS: Ask =
+    Ask::EntryPoint("several layers", |entry_point| entry_point.draw().is_some_and(|draw| draw.layers > 1));
 
 const INT64_ATOMICS: &str = "atomics on 64-bit integers";
 

@@ -325,6 +325,7 @@ pub fn of_map(rule: MapRule) -> Rule {
         MapRule::Quads => "Vulkan, Shaders, Scope, Quad, and Quad Group Operations",
         MapRule::ActiveHelpers | MapRule::NoHelpers => "Vulkan, Shaders, Helper Invocations",
         MapRule::Executions => "Vulkan, Shaders, Shader Memory Access Ordering",
+        MapRule::Payload => "SPV_EXT_mesh_shader rev 8, OpEmitMeshTasksEXT, and Vulkan, Task Shaders",
     };
     Rule { numbers: vec![rule.number()], ..Rule::paraphrased(source, format!("{}.", rule.text())) }
 }

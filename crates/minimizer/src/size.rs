@@ -202,13 +202,14 @@ fn data(data: &Data) -> u64 {
 }
 
 fn launch(entry_point: &EntryPoint) -> u64 {
-    let Workgroups { size, count, default_size, derivative_group } = entry_point.workgroups();
+    let Workgroups { size, count, default_size, derivative_group, meshes, by_task } = entry_point.workgroups();
     let dimensions = size.iter().chain(&count);
     let drawn = match &entry_point.launch {
         Launch::Workgroups(_) | Launch::Items(_) => 0,
         Launch::Draw(draw) => {
             let corners = draw.triangles.iter().flatten().flatten().map(|&side| bits(side.into())).sum::<u64>();
-            10 * draw.triangles.len() as u64 + corners + u64::from(draw.full_quads)
+            let modes = u64::from(draw.full_quads) + u64::from(draw.quad_derivatives);
+            10 * u64::from(draw.grid()[2]) + corners + modes
         }
     };
     let size = match entry_point.subgroup_size {
@@ -218,7 +219,14 @@ fn launch(entry_point: &EntryPoint) -> u64 {
     };
     let shape = dimensions.map(|&n| if n == 1 { 0 } else { 4 }).sum::<u64>();
     let specialised = if default_size.is_some() { 6 } else { 0 } + if derivative_group.is_some() { 4 } else { 0 };
-    drawn + shape + size + specialised + if entry_point.full_subgroups { 4 } else { 0 } + entry_point.spirv as u64
+    let payload = u64::from(meshes + u32::from(by_task)) * 4;
+    drawn
+        + payload
+        + shape
+        + size
+        + specialised
+        + if entry_point.full_subgroups { 4 } else { 0 }
+        + entry_point.spirv as u64
 }
 
 /// True if the value of an expression depends on nothing but the invocation: no variable.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::entry_point::{
-    Centre, DerivativeGroup, Draw, EntryPoint, GroupId, InvocationId, Items, Launch, SpirvVersion, Stage, SubgroupSize,
-    Workgroups,
+    Coverage, DerivativeGroup, Draw, EntryPoint, GroupId, InvocationId, Items, Launch, Slice, SpirvVersion, Stage,
+    SubgroupSize, Workgroups,
 };
 pub use crate::interface;
 use crate::tree::Program;

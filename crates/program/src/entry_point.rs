@@ -37,7 +37,7 @@ pub enum Stage {
     /// Compute shaders: GLCompute.
     #[default]
     Compute,
-    /// TaskEXT: workgroups as in compute. It emits no mesh workgroup.
+    /// TaskEXT: workgroups as in compute. The mesh workgroups that it emits look at the payload.
     Task,
     /// MeshEXT: workgroups as in compute. It puts out no vertex and no primitive.
     Mesh,
@@ -162,8 +162,8 @@ impl Launch {
     }
 }
 
-/// Triangles that are drawn into a framebuffer without attachments, one sample a pixel, without culling, blending or tests: every pixel whose
-/// centre a triangle has inside is one fragment shader invocation for this triangle.
+/// Triangles that are drawn into a framebuffer without attachments, without culling, blending or tests. Each sample that a triangle has inside is
+/// one fragment shader invocation for this triangle and layer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Draw {
@@ -171,16 +171,49 @@ pub struct Draw {
     pub width: u32,
     /// Height of the framebuffer, pixels.
     pub height: u32,
-    /// The corners of each triangle, in pixels. No side of a triangle goes through the centre of a pixel, so that its fragments are known
-    /// whatever the rasteriser does with ties.
+    /// The corners of each triangle, in pixels. No side of a triangle goes through a sample, so that its fragments are known whatever the
+    /// rasteriser does with ties.
     pub triangles: Vec<[[u32; 2]; 3]>,
+    /// Layers of the framebuffer. All triangles are drawn into each of them, one layer after the other.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub layers: u32,
+    /// Samples of a pixel, at the [standard locations](Draw::sample_locations), each shaded by itself (Vulkan, Sample Shading).
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub samples: u32,
     /// `RequireFullQuadsKHR` (SPV_KHR_quad_control).
     #[serde(default, skip_serializing_if = "is_false")]
     pub full_quads: bool,
+    /// `QuadDerivativesKHR` (SPV_KHR_quad_control).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub quad_derivatives: bool,
 }
 
 fn is_false(flag: &bool) -> bool {
     !flag
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+const fn one() -> u32 {
+    1
+}
+
+fn is_one(count: &u32) -> bool {
+    *count == 1
+}
+
+/// What the fragments at one depth of a draw's [grid](Draw::grid) have in common. No quad is in two of these: all of a quad are of one primitive, and
+/// "Each invocation has the same layer and sample indices." (Vulkan, Quad; docs/rules.md, rule H2)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// The triangle.
+    pub triangle: u32,
+    /// The layer that it is drawn into.
+    pub layer: u32,
+    /// The sample of each pixel.
+    pub sample: u32,
 }
 
 /// A draw whose invocations come before rasterisation, which does not take place: instances of vertices, patches or primitives.
@@ -209,10 +242,10 @@ impl Items {
     }
 }
 
-/// Where the centre of a pixel is, seen from a triangle.
+/// Where a sample is, seen from a triangle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Centre {
-    /// Inside: there is a fragment.
+pub enum Coverage {
+    /// Inside: it is a fragment's.
     Inside,
     /// Outside: there is none.
     Outside,
@@ -220,30 +253,83 @@ pub enum Centre {
     OnSide,
 }
 
+/// Locations of samples are multiples of one part of so many of a pixel.
+const SUBPIXELS: u32 = 16;
+
 impl Draw {
-    /// Columns, rows and triangles of what fragments, and helper invocations beside them, are numbered in: whole quads.
-    pub fn grid(&self) -> [u32; 3] {
-        let even = |side: u32| side.saturating_add(side % 2);
-        [even(self.width), even(self.height), self.triangles.len() as u32]
+    /// The numbers of samples that a pixel may have.
+    pub const SAMPLES: [u32; 4] = [1, 2, 4, 8];
+
+    /// Triangles in a framebuffer of one layer, with one sample a pixel.
+    pub const fn new([width, height]: [u32; 2], triangles: Vec<[[u32; 2]; 3]>) -> Draw {
+        Draw { width, height, triangles, layers: 1, samples: 1, full_quads: false, quad_derivatives: false }
     }
 
-    /// Where the centre of a pixel is, by exact arithmetic.
-    pub fn centre(&self, triangle: usize, [x, y]: [u32; 2]) -> Centre {
-        let Some(corners) = self.triangles.get(triangle) else { return Centre::Outside };
-        if x >= self.width || y >= self.height {
-            return Centre::Outside;
+    /// Where the samples of a pixel are, in 16ths of it from its corner at the left above (Vulkan, Multisampling, Standard Sample Locations); none
+    /// for other numbers of samples than [`Draw::SAMPLES`].
+    pub const fn sample_locations(&self) -> &'static [[u32; 2]] {
+        match self.samples {
+            1 => &[[8, 8]],
+            2 => &[[12, 12], [4, 4]],
+            4 => &[[6, 2], [14, 6], [2, 10], [10, 14]],
+            8 => &[[9, 5], [7, 11], [13, 9], [5, 3], [3, 13], [1, 7], [11, 15], [15, 1]],
+            _ => &[],
         }
-        let (px, py) = (2 * i64::from(x) + 1, 2 * i64::from(y) + 1);
+    }
+
+    /// Primitives that are drawn: the triangles of each layer. Saturates.
+    pub fn primitives(&self) -> u32 {
+        (self.triangles.len() as u32).saturating_mul(self.layers)
+    }
+
+    /// Columns, rows and [slices](Draw::slice) of what fragments, and helper invocations beside them, are numbered in: whole quads.
+    pub fn grid(&self) -> [u32; 3] {
+        let even = |side: u32| side.saturating_add(side % 2);
+        [even(self.width), even(self.height), self.primitives().saturating_mul(self.samples)]
+    }
+
+    /// What is at a depth of the grid: the samples of a primitive follow each other, and the primitives in the order of the draw.
+    pub fn slice(&self, depth: u32) -> Slice {
+        let (primitive, triangles) = (self.primitive(depth), (self.triangles.len() as u32).max(1));
+        Slice { triangle: primitive % triangles, layer: primitive / triangles, sample: depth % self.samples.max(1) }
+    }
+
+    /// The primitive that a depth of the grid is of, by the order of the draw.
+    pub fn primitive(&self, depth: u32) -> u32 {
+        depth / self.samples.max(1)
+    }
+
+    /// The name of a slice in reports: of what there is only one of its kind nothing is said.
+    pub fn describe_slice(&self, depth: u32) -> String {
+        let Slice { triangle, layer, sample } = self.slice(depth);
+        let mut name = format!("triangle {triangle}");
+        for (what, number, count) in [("layer", layer, self.layers), ("sample", sample, self.samples)] {
+            if count > 1 {
+                name += &format!(", {what} {number}");
+            }
+        }
+        name
+    }
+
+    /// Where a sample of a pixel is, by exact arithmetic.
+    pub fn coverage(&self, triangle: u32, sample: u32, [x, y]: [u32; 2]) -> Coverage {
+        let Some(corners) = self.triangles.get(triangle as usize) else { return Coverage::Outside };
+        let Some(location) = self.sample_locations().get(sample as usize) else { return Coverage::Outside };
+        if x >= self.width || y >= self.height {
+            return Coverage::Outside;
+        }
+        let parts = |whole: u32, part: u32| i64::from(whole) * i64::from(SUBPIXELS) + i64::from(part);
+        let (px, py) = (parts(x, location[0]), parts(y, location[1]));
         let side = |k: usize| {
             let ([ax, ay], [bx, by]) = (corners[k], corners[(k + 1) % 3]);
-            let [ax, ay, bx, by] = [ax, ay, bx, by].map(|c| 2 * i64::from(c));
+            let [ax, ay, bx, by] = [ax, ay, bx, by].map(|c| parts(c, 0));
             ((bx - ax) * (py - ay) - (by - ay) * (px - ax)).signum()
         };
         let sides = [side(0), side(1), side(2)];
         match (sides.contains(&-1), sides.contains(&1)) {
-            (true, true) => Centre::Outside,
-            _ if sides.contains(&0) => Centre::OnSide,
-            _ => Centre::Inside,
+            (true, true) => Coverage::Outside,
+            _ if sides.contains(&0) => Coverage::OnSide,
+            _ => Coverage::Inside,
         }
     }
 
@@ -254,9 +340,10 @@ impl Draw {
         corners.flat_map(|&[x, y]| [clip(x, self.width), clip(y, self.height)]).collect()
     }
 
-    /// True if the triangle has a fragment at this place of the grid.
-    pub fn covers(&self, [x, y, triangle]: [u32; 3]) -> bool {
-        self.centre(triangle as usize, [x, y]) == Centre::Inside
+    /// True if there is a fragment at this place of the grid.
+    pub fn covers(&self, [x, y, depth]: [u32; 3]) -> bool {
+        let Slice { triangle, layer, sample } = self.slice(depth);
+        layer < self.layers && self.coverage(triangle, sample, [x, y]) == Coverage::Inside
     }
 }
 
@@ -274,6 +361,12 @@ pub struct Workgroups {
     /// How the invocations form quads, if the module says so (SPV_KHR_compute_shader_derivatives). Otherwise only the lanes say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub derivative_group: Option<DerivativeGroup>,
+    /// Task shaders: the mesh workgroups that each workgroup emits; each of them records the payload. With none there is no payload.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub meshes: u32,
+    /// Mesh shaders: a task shader emits the workgroups, one of its workgroups those with one x, which the payload says.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub by_task: bool,
 }
 
 /// How the invocations of a workgroup form quads (Vulkan, Shaders, Quad).
@@ -309,8 +402,18 @@ impl DerivativeGroup {
 }
 
 impl Workgroups {
+    /// Words of the payload of a task shader that emits the workgroups of a mesh shader.
+    pub const PAYLOAD_WORDS: u32 = 64;
+
     /// One invocation.
-    const SINGLE: Workgroups = Workgroups { size: [1; 3], count: [1; 3], default_size: None, derivative_group: None };
+    pub(crate) const SINGLE: Workgroups = Workgroups {
+        size: [1; 3],
+        count: [1; 3],
+        default_size: None,
+        derivative_group: None,
+        meshes: 0,
+        by_task: false,
+    };
 
     /// The quad of the invocation with this `LocalInvocationIndex`, of those of its workgroup, and which of the quad it is; `None` if the module says
     /// nothing about quads.
@@ -350,7 +453,7 @@ pub struct InvocationId {
     /// The group that it belongs to.
     pub group: GroupId,
     /// Its number in the group: `LocalInvocationIndex` in a workgroup; in a draw that of its place in the [grid](Draw::grid), column by
-    /// column, row by row, triangle by triangle; before rasterisation [likewise](Items::grid), the first executions of all before the second.
+    /// column, row by row, [slice](Draw::slice) by slice; before rasterisation [likewise](Items::grid), the first executions of all before the second.
     pub index: u32,
 }
 
@@ -402,11 +505,13 @@ impl EntryPoint {
         }
     }
 
-    /// What the command that launches it counts: workgroups in x, y and z, or vertices and instances of a draw.
+    /// What the command that launches it counts: workgroups in x, y and z, of the task shader if there is one, or vertices and instances of a draw.
     pub fn counts(&self) -> [u32; 3] {
         match &self.launch {
+            Launch::Workgroups(Workgroups { count: [x, ..], by_task: true, .. }) => [*x, 1, 1],
             Launch::Workgroups(workgroups) => workgroups.count,
-            Launch::Draw(draw) => [3 * draw.triangles.len() as u32, 1, 1],
+            // An instance for each layer.
+            Launch::Draw(draw) => [3 * draw.triangles.len() as u32, draw.layers, 1],
             Launch::Items(items) if self.stage == Stage::Vertex => [items.size, items.count, 1],
             // A vertex for each patch or primitive.
             Launch::Items(items) => [items.count, 1, 1],
@@ -422,10 +527,34 @@ impl EntryPoint {
         }
     }
 
-    /// Words of the lane map. Behind the records of a draw before rasterisation stands how often each invocation of an item was executed.
+    /// How often the lane map has the word of a task payload that belongs to an invocation: for a task shader what each mesh workgroup found, for a mesh
+    /// shader what the invocation itself found.
+    pub const fn payload_copies(&self) -> usize {
+        match &self.launch {
+            Launch::Workgroups(Workgroups { by_task: true, .. }) => 1,
+            Launch::Workgroups(workgroups) => workgroups.meshes as usize,
+            Launch::Draw(_) | Launch::Items(_) => 0,
+        }
+    }
+
+    /// The word of a task payload that belongs to the invocation of an ordinal: other words in other workgroups, and in other invocations of a task
+    /// shader.
+    pub fn payload_word(&self, ordinal: usize) -> u32 {
+        match self.stage {
+            Stage::Mesh => {
+                let InvocationId { group, index } = self.invocation(ordinal);
+                let task = group.0 % self.workgroups().count[0].max(1);
+                !(task * Workgroups::PAYLOAD_WORDS + index % Workgroups::PAYLOAD_WORDS)
+            }
+            _ => !(ordinal as u32),
+        }
+    }
+
+    /// Words of the lane map. Behind the records stands what was found in the payload of a task shader, [so many](EntryPoint::payload_copies) words for each
+    /// invocation, and before rasterisation how often each invocation of an item was executed.
     pub fn map_len(&self) -> usize {
         let counts = self.items().map_or(0, Items::identities) as usize;
-        self.invocations() as usize * self.map_words() + counts
+        self.invocations() as usize * (self.map_words() + self.payload_copies()) + counts
     }
 
     /// Groups of the launch. Saturates, for launches that are too large to be valid.
@@ -459,12 +588,12 @@ impl EntryPoint {
         InvocationId { group: GroupId((ordinal / size) as u32), index: (ordinal % size) as u32 }
     }
 
-    /// Names the part of a draw that the invocation certainly shares an invocation group with: one triangle or patch, or the invocations of a
+    /// Names the part of a draw that the invocation certainly shares an invocation group with: one triangle in a layer, one patch, or the invocations of a
     /// geometry shader for one primitive; `None` if that is itself alone ([`Stage::has_workgroups`]).
     pub fn operation(&self, invocation: InvocationId) -> Option<[u32; 2]> {
         let [_, y, z] = self.workgroups().position(invocation.index);
         match self.stage {
-            Stage::Fragment => Some([z, 0]),
+            Stage::Fragment => Some([self.draw().map_or(z, |draw| draw.primitive(z)), 0]),
             Stage::TessellationControl | Stage::Geometry => Some([y, z]),
             _ => None,
         }
@@ -484,9 +613,9 @@ impl EntryPoint {
             Launch::Workgroups(_) => {
                 format!("{}, invocation {}", self.describe_group(invocation.group), invocation.index)
             }
-            Launch::Draw(_) => {
-                let [x, y, triangle] = self.workgroups().position(invocation.index);
-                format!("triangle {triangle}, pixel ({x}, {y})")
+            Launch::Draw(draw) => {
+                let [x, y, depth] = self.workgroups().position(invocation.index);
+                format!("{}, pixel ({x}, {y})", draw.describe_slice(depth))
             }
             Launch::Items(_) => {
                 let [x, y, execution] = self.workgroups().position(invocation.index);
@@ -577,13 +706,58 @@ mod tests {
     #[test]
     fn fragments_of_a_triangle() {
         // Pixels with their centre above the diagonal from (0, 5) to (4, 0), by hand.
-        let draw = Draw { width: 3, height: 5, triangles: vec![[[0, 0], [4, 0], [0, 5]]], full_quads: false };
+        let draw = Draw::new([3, 5], vec![[[0, 0], [4, 0], [0, 5]]]);
         let rows: Vec<String> =
             (0..6).map(|y| (0..4).map(|x| if draw.covers([x, y, 0]) { '#' } else { '.' }).collect()).collect();
         assert_eq!(rows, ["###.", "###.", "##..", "#...", "....", "...."]);
         assert_eq!(draw.grid(), [4, 6, 1]);
-        let through = Draw { width: 2, height: 2, triangles: vec![[[0, 0], [2, 0], [0, 2]]], full_quads: false };
-        assert_eq!(through.centre(0, [1, 0]), Centre::OnSide);
+        let through = Draw::new([2, 2], vec![[[0, 0], [2, 0], [0, 2]]]);
+        assert_eq!(through.coverage(0, 0, [1, 0]), Coverage::OnSide);
+    }
+
+    /// Half a pixel, above the diagonal from (0, 1) to (1, 0), by hand.
+    #[test]
+    fn samples_of_a_triangle() {
+        let half = Draw::new([1, 1], vec![[[0, 0], [1, 0], [0, 1]]]);
+        let of = |samples| {
+            let draw = Draw { samples, ..half.clone() };
+            let letter = |sample| match draw.coverage(0, sample, [0, 0]) {
+                Coverage::Inside => '#',
+                Coverage::Outside => '.',
+                Coverage::OnSide => '/',
+            };
+            (0..samples).map(letter).collect::<String>()
+        };
+        for (samples, inside) in [(1, "/"), (2, ".#"), (4, "#.#."), (8, "#..#/#./"), (3, "...")] {
+            assert_eq!(of(samples), inside, "{samples}");
+        }
+        for samples in Draw::SAMPLES {
+            let draw = Draw { samples, ..half.clone() };
+            assert_eq!(draw.sample_locations().len(), samples as usize);
+            assert!(draw.sample_locations().as_flattened().iter().all(|&part| part < SUBPIXELS));
+        }
+    }
+
+    #[test]
+    fn slices_of_a_draw() {
+        let triangle = [[0, 0], [2, 0], [0, 4]];
+        let draw = Draw { layers: 2, samples: 4, ..Draw::new([1, 2], vec![triangle; 3]) };
+        assert_eq!((draw.grid(), draw.primitives()), ([2, 2, 24], 6));
+        let slices: Vec<Slice> = (0..24).map(|depth| draw.slice(depth)).collect();
+        assert_eq!(slices[3], Slice { triangle: 0, layer: 0, sample: 3 });
+        assert_eq!(slices[4], Slice { triangle: 1, layer: 0, sample: 0 });
+        assert_eq!(slices[12 + 4 + 2], Slice { triangle: 1, layer: 1, sample: 2 });
+        assert_eq!(draw.describe_slice(18), "triangle 1, layer 1, sample 2");
+        assert_eq!(Draw { layers: 1, ..draw.clone() }.describe_slice(4), "triangle 1, sample 0");
+        assert!(!draw.covers([0, 0, 24]));
+        let entry_point = EntryPoint {
+            stage: Stage::Fragment,
+            launch: Launch::Draw(draw),
+            ..EntryPoint::compute([1; 3], [1; 3], SpirvVersion::V1_5)
+        };
+        assert_eq!(entry_point.counts(), [9, 2, 1]);
+        let of = |ordinal| entry_point.operation(entry_point.invocation(ordinal));
+        assert_eq!([of(0), of(15), of(16)], [Some([0, 0]), Some([0, 0]), Some([1, 0])]);
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl From<Launch1> for EntryPoint {
         let Launch1 { workgroup: size, groups: count, default_workgroup: default_size, .. } = launch;
         EntryPoint {
             stage: Stage::Compute,
-            launch: Launch::Workgroups(Workgroups { size, count, default_size, derivative_group: None }),
+            launch: Launch::Workgroups(Workgroups { size, count, default_size, ..Workgroups::SINGLE }),
             subgroup_size: launch.subgroup_size,
             full_subgroups: launch.full_subgroups,
             spirv: launch.spirv,

@@ -628,6 +628,10 @@ pub enum Builtin {
     /// `helperInvocationEXT()`: whether the invocation is a helper now; only in fragment shaders.
     #[serde(rename = "HelperInvocation")]
     Helper,
+    /// `gl_HelperInvocation`: whether the invocation was launched as a helper; only in fragment shaders that do not demote, since the input does not say what
+    /// is so after that (docs/rules.md, rule H7).
+    #[serde(rename = "HelperInvocationInput")]
+    HelperInput,
 }
 
 impl Builtin {
@@ -649,11 +653,11 @@ impl Builtin {
         Builtin::LtMask,
     ];
 
-    /// `uvec4` for the five masks, `bool` for [`Builtin::Helper`], `uint` for the others.
+    /// `uvec4` for the five masks, `bool` for [`Builtin::Helper`] and [`Builtin::HelperInput`], `uint` for the others.
     pub const fn ty(self) -> Type {
         match self {
             Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask => Type::MASK,
-            Builtin::Helper => Type::BOOL,
+            Builtin::Helper | Builtin::HelperInput => Type::BOOL,
             Builtin::Lane
             | Builtin::SubgroupSize
             | Builtin::SubgroupId

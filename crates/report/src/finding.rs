@@ -121,6 +121,9 @@ pub(crate) struct WorkgroupRow {
     #[serde(alias = "first_local_index_of_subgroup")]
     pub first_index_of_subgroup: u32,
     pub entry_ballot: [u32; 4],
+    /// What was found of its word in the task payload, if there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub payload: Vec<u32>,
 }
 
 impl Finding<'_> {
@@ -217,8 +220,8 @@ fn json_lines<T: Serialize>(values: &[T]) -> Vec<u8> {
 fn lane_map(case: &Case, observation: &Observation) -> Vec<u8> {
     let entry_point = &case.entry_point;
     let invocations = entry_point.invocations() as usize;
-    let (records, executions) =
-        observation.map.split_at(observation.map.len().min(invocations * entry_point.map_words()));
+    let (records, behind) = observation.map.split_at(observation.map.len().min(invocations * entry_point.map_words()));
+    let copies = entry_point.payload_copies();
     let identified = records.chunks_exact(entry_point.map_words()).enumerate();
     let rows = identified.map(|(i, words)| match (entry_point.invocation(i), words) {
         (InvocationId { group, index }, &[lane, size, id, count, first, b0, b1, b2, b3, _])
@@ -233,10 +236,11 @@ fn lane_map(case: &Case, observation: &Observation) -> Vec<u8> {
                 num_subgroups: count,
                 first_index_of_subgroup: first,
                 entry_ballot: [b0, b1, b2, b3],
+                payload: behind.get(i * copies..(i + 1) * copies).unwrap_or_default().into(),
             })
         }
         (InvocationId { index, .. }, record) => {
-            MapRow::Draw(DrawRow { index, record: record.into(), executions: executions.get(i).copied() })
+            MapRow::Draw(DrawRow { index, record: record.into(), executions: behind.get(i).copied() })
         }
     });
     json_lines(&rows.collect::<Vec<_>>())

@@ -178,13 +178,14 @@ pub fn promise(device_info: &serde_json::Value, map: &[u32]) -> SizePromise {
 
 fn map_words(rows: &[MapRow]) -> Vec<u32> {
     let mut words = Vec::with_capacity(rows.len() * MAP_WORDS);
-    let mut executions = Vec::new();
+    // What stands behind the records.
+    let mut behind = Vec::new();
     for row in rows {
         let row = match row {
             MapRow::Workgroup(row) => row,
             MapRow::Draw(row) => {
                 words.extend(&row.record);
-                executions.extend(row.executions);
+                behind.extend(row.executions);
                 continue;
             }
         };
@@ -193,8 +194,9 @@ fn map_words(rows: &[MapRow]) -> Vec<u32> {
         words.extend(row.entry_ballot);
         // No subgroup has size 0: such a record was never written.
         words.push(if row.subgroup_size == 0 { 0 } else { MAP_WRITTEN });
+        behind.extend(&row.payload);
     }
-    words.extend(executions);
+    words.extend(behind);
     words
 }
 

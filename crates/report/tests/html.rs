@@ -58,7 +58,7 @@ fn pages_of_fragment_shaders_have_the_framebuffer() {
     case.entry_point.stage = Stage::Fragment;
     // Covers (0, 0) to (2, 0) and (0, 1) of two quads.
     let triangles = vec![[[0, 0], [4, 0], [0, 2]]];
-    case.entry_point.launch = Launch::Draw(Draw { width: 4, height: 2, triangles, full_quads: false });
+    case.entry_point.launch = Launch::Draw(Draw::new([4, 2], triangles));
     let page_of = |case: &Case, seen: &Observation| {
         let shader = SavedShader { glsl: glsl(case), spirv: Vec::new(), disassembly: String::new() };
         let basis = Basis::Observed { observation: seen.clone(), promise: PROMISE };

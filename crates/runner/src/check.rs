@@ -42,6 +42,13 @@ pub fn problems(job: &Job) -> Vec<String> {
         if [raster.width, raster.height].iter().any(|side| !(1..=4096).contains(side)) {
             problems.push(format!("a framebuffer of {} by {}", raster.width, raster.height));
         }
+        // maxFramebufferLayers
+        if !(1..=256).contains(&raster.layers) {
+            problems.push(format!("a framebuffer of {} layers", raster.layers));
+        }
+        if !raster.samples.is_power_of_two() || raster.samples > 64 {
+            problems.push(format!("{} samples", raster.samples));
+        }
     }
     // VUID-VkPipelineShaderStageCreateInfo-pNext-02754
     if job.required_subgroup_size.is_some() && job.subgroup_flags.allow_varying_size {
@@ -320,6 +327,11 @@ fn invocations(facts: &ModuleFacts) -> u64 {
 
 fn missing_limits(job: &Job, facts: &ModuleFacts, device: &DeviceInfo, missing: &mut Vec<String>) {
     let limits = &device.limits;
+    if let Pipeline::Fragment(raster) = &job.pipeline {
+        if !limits.has_samples(raster.samples) {
+            missing.push(format!("{} samples at the standard locations", raster.samples));
+        }
+    }
     let mut at_most = |what: &str, wanted: u64, limit: u64| {
         if wanted > limit {
             missing.push(format!("{what} {wanted} (has {limit})"));

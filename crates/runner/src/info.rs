@@ -267,6 +267,9 @@ pub struct Limits {
     /// Mesh shaders, likewise.
     #[serde(default)]
     pub mesh: WorkgroupLimits,
+    /// `framebufferNoAttachmentsSampleCounts`; nothing without `standardSampleLocations`, where it is not known where samples are.
+    #[serde(default)]
+    pub sample_counts: u32,
 }
 
 /// The limits of a stage with workgroups.
@@ -299,6 +302,11 @@ impl WorkgroupLimits {
 }
 
 impl Limits {
+    /// True if pixels may have so many samples, at the standard locations. That of one sample is the same everywhere: the centre.
+    pub const fn has_samples(&self, samples: u32) -> bool {
+        samples == 1 || self.sample_counts & samples != 0
+    }
+
     /// Those of a stage with workgroups.
     pub const fn workgroups(&self, stage: Stage) -> WorkgroupLimits {
         match stage {

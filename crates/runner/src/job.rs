@@ -53,11 +53,14 @@ pub enum Pipeline {
     Compute,
     /// A graphics pipeline whose task shader the module is. Nothing is rasterised.
     Task {
-        /// The mesh shader. It uses no buffer.
+        /// The mesh shader. It sees the buffers of the launch.
         mesh: Box<Module>,
     },
     /// A graphics pipeline whose mesh shader the module is. Nothing is rasterised.
-    Mesh,
+    Mesh {
+        /// The task shader that emits its workgroups, if there is one. It uses no buffer.
+        task: Option<Box<Module>>,
+    },
     /// A graphics pipeline whose fragment shader the module is.
     Fragment(Box<Raster>),
     /// A graphics pipeline whose module is of a stage before rasterisation, which does not take place.
@@ -75,8 +78,8 @@ pub struct ItemPipeline {
     pub patches: bool,
 }
 
-/// What fragments come from: triangles, three vertices each, as many vertices as a launch has [workgroups](Launch::groups) in x.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What fragments come from: triangles, three vertices each, as many vertices as a launch has [workgroups](Launch::groups) in x, and instances in y.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Raster {
     /// The vertex shader. It reads buffers of the launch, and writes none.
     pub vertex: Module,
@@ -84,6 +87,16 @@ pub struct Raster {
     pub width: u32,
     /// Its height.
     pub height: u32,
+    /// Its layers.
+    pub layers: u32,
+    /// Samples of a pixel.
+    pub samples: u32,
+}
+
+impl Default for Raster {
+    fn default() -> Raster {
+        Raster { vertex: Module::default(), width: 1, height: 1, layers: 1, samples: 1 }
+    }
 }
 
 /// A module beside that of a job.
@@ -96,7 +109,7 @@ impl Pipeline {
         match self {
             Pipeline::Compute => ShaderStage::Compute,
             Pipeline::Task { .. } => ShaderStage::Task,
-            Pipeline::Mesh => ShaderStage::Mesh,
+            Pipeline::Mesh { .. } => ShaderStage::Mesh,
             Pipeline::Fragment(_) => ShaderStage::Fragment,
             Pipeline::Items(items) => items.stage,
         }
@@ -105,7 +118,7 @@ impl Pipeline {
     /// True if there are fragments.
     pub const fn rasterises(&self) -> bool {
         match self {
-            Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh | Pipeline::Items(_) => false,
+            Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh { .. } | Pipeline::Items(_) => false,
             Pipeline::Fragment(_) => true,
         }
     }
@@ -113,7 +126,8 @@ impl Pipeline {
     /// The other modules of the pipeline, with their stages.
     pub fn beside(&self) -> Vec<(ShaderStage, &[u32])> {
         match self {
-            Pipeline::Compute | Pipeline::Mesh => Vec::new(),
+            Pipeline::Compute => Vec::new(),
+            Pipeline::Mesh { task } => task.iter().map(|task| (ShaderStage::Task, task.0.as_slice())).collect(),
             Pipeline::Items(items) => {
                 items.beside.iter().map(|(stage, module)| (*stage, module.0.as_slice())).collect()
             }

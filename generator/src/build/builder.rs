@@ -38,6 +38,8 @@ pub(crate) struct Builder<'a> {
     pub(super) next_site: u32,
     /// There is a loop with very many iterations.
     pub(super) has_long_sum: bool,
+    /// Whether fragments may be demoted in this program.
+    pub(super) demotes: bool,
 }
 
 /// A parameter: how it travels, its type, and the class its values keep to.

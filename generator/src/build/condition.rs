@@ -46,10 +46,18 @@ impl Builder<'_> {
         (row.build)(self)
     }
 
+    /// What says who is a helper.
+    fn helper(&mut self) -> Builtin {
+        match (self.demotes, self.config.demote && self.draw.percent(40)) {
+            (true, _) | (false, true) => Builtin::Helper,
+            (false, false) => Builtin::HelperInput,
+        }
+    }
+
     /// A condition on a lane's own data: no operation in it, and lanes likely differ.
     pub(crate) fn own_condition(&mut self) -> Cond {
-        if self.is_fragment() && self.config.demote && self.draw.percent(10) {
-            return Cond::new(Expr::Builtin(Builtin::Helper), Source::Local);
+        if self.is_fragment() && self.draw.percent(10) {
+            return Cond::new(Expr::Builtin(self.helper()), Source::Local);
         }
         match self.draw.below(4) {
             0 => self.bits(),

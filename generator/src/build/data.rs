@@ -39,11 +39,20 @@ const PATTERNS: [(u32, Pattern); 12] = [
     (15, Pattern::Random),
 ];
 
-/// A cheap stream of numbers, so that data take four bytes of the source and not thousands (SplitMix64).
-struct Stream(u64);
+/// A cheap stream of numbers, so that what is made of many of them takes four bytes of the source and not thousands (SplitMix64).
+pub(crate) struct Stream(u64);
 
 impl Stream {
-    fn next(&mut self) -> u32 {
+    pub(crate) fn new(seed: u32) -> Stream {
+        Stream(seed.into())
+    }
+
+    /// A number below `n`, which is at least 1.
+    pub(crate) fn below(&mut self, n: u32) -> u32 {
+        ((u64::from(self.next()) * u64::from(n)) >> 32) as u32
+    }
+
+    pub(crate) fn next(&mut self) -> u32 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -88,7 +97,7 @@ fn flats(draw: &mut Draw<'_>, entry_point: &EntryPoint) -> Vec<Vec<u32>> {
 }
 
 fn column(draw: &mut Draw<'_>, pattern: Pattern, count: u32) -> Vec<u32> {
-    let mut stream = Stream(u64::from(draw.word()));
+    let mut stream = Stream::new(draw.word());
     let (a, b) = (stream.next(), stream.next());
     let word = |i: u32| {
         let noise = stream.next();

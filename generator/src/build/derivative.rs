@@ -1,4 +1,4 @@
-//! Derivatives in fragment shaders, where control flow is uniform in the triangle (docs/rules.md, rule H10).
+//! Derivatives in fragment shaders, where control flow is uniform in the triangle, or in the quad if that is enough (docs/rules.md, rule H10).
 
 use tangle_analysis::races::may_synchronise_after;
 use tangle_program::ops::BinaryOp;
@@ -26,12 +26,12 @@ impl Builder<'_> {
             && may_synchronise_after(&self.shared, &self.functions, self.config.tier, &self.entry_point, main)
     }
 
-    /// Derivatives: alone, or where a condition that is the same in the triangle holds.
+    /// Derivatives: alone, or where a condition holds that is the same in the triangle, or in the quad.
     pub(crate) fn derivative(&mut self, out: &mut Block) {
         if self.draw.percent(70) {
             return self.derivatives(out);
         }
-        let cond = self.condition_of_triangle();
+        let cond = self.condition_of_group();
         let both = self.draw.percent(50);
         let derived = |b: &mut Self| {
             let mut block = Vec::new();
@@ -82,16 +82,48 @@ impl Builder<'_> {
         float(word)
     }
 
-    /// A condition that all invocations of a triangle judge alike.
-    fn condition_of_triangle(&mut self) -> Cond {
-        let several = self.is_maximal() && self.entry_point.draw().is_some_and(|draw| draw.triangles.len() > 1);
-        let bits = |word: Expr, mask: u32| bin(BinaryOp::Ne, bin(BinaryOp::BitAnd, word, uint(mask)), uint(0));
+    /// A condition that all invocations judge alike that have to be together: those of a triangle, or of a quad.
+    fn condition_of_group(&mut self) -> Cond {
+        let draw = self.entry_point.draw().filter(|_| self.is_maximal());
+        let of_quads = draw.is_some_and(|draw| draw.quad_derivatives);
+        let several = draw.is_some_and(|draw| draw.primitives() > 1);
+        let one_sample = draw.is_some_and(|draw| draw.samples == 1);
+        if of_quads && self.draw.percent(70) {
+            return self.condition_of_quad();
+        }
         if several && self.draw.percent(60) {
-            let triangle = self.flat(70).unwrap_or(Expr::Builtin(Builtin::LocalZ));
-            return Cond::new(bits(triangle, 1), Source::Local);
+            let slice = (one_sample || of_quads).then_some(Expr::Builtin(Builtin::LocalZ));
+            if let Some(triangle) = self.flat(70).or(slice) {
+                return Cond::new(bits(triangle, 1), Source::Local);
+            }
         }
         let word = self.constant_word();
         let mask = self.draw.pick(&[1, 2, 3]);
         Cond::uniform(bits(word, mask))
     }
+
+    /// A condition that the four invocations of a quad judge alike, and others differently.
+    fn condition_of_quad(&mut self) -> Cond {
+        let quad = |number, count| bin(BinaryOp::Div, Expr::Builtin(number), uint(count));
+        let expr = match self.draw.below(6) {
+            0 => bits(quad(Builtin::Lane, 4), 1),
+            1 => bits(quad(Builtin::LocalX, 2), 1),
+            2 => bits(quad(Builtin::LocalY, 2), 1),
+            3 => bits(Expr::Builtin(Builtin::Lane), 4),
+            4 => {
+                let word = self.varying(Scalar::Uint, Want::of(Class::Clean, 1));
+                Expr::subgroup(SubgroupOp::QuadAny, [bits(word, 1)])
+            }
+            _ => {
+                let word = self.varying(Scalar::Uint, Want::of(Class::Clean, 1));
+                Expr::subgroup(SubgroupOp::QuadAll, [bits(word, 3)])
+            }
+        };
+        Cond::new(expr, Source::Local)
+    }
+}
+
+/// True if a word has one of these bits.
+fn bits(word: Expr, mask: u32) -> Expr {
+    bin(BinaryOp::Ne, bin(BinaryOp::BitAnd, word, uint(mask)), uint(0))
 }

@@ -1,11 +1,12 @@
 //! The entry point: how a case is launched.
 
 use tangle_program::case::{
-    Centre, DerivativeGroup, Draw as Drawn, EntryPoint, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier,
+    Coverage, DerivativeGroup, Draw as Drawn, EntryPoint, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier,
     Workgroups,
 };
 use tangle_program::subgroup::Category;
 
+use super::data::Stream;
 use crate::config::Config;
 use crate::draw::Draw;
 use crate::profile::Profile;
@@ -49,7 +50,7 @@ pub(crate) fn entry_point(draw: &mut Draw<'_>, config: &Config) -> EntryPoint {
     let subgroup_size = subgroup_size(draw, config);
     if !config.stage.has_workgroups() {
         let launch = match config.stage {
-            Stage::Fragment => Launch::Draw(triangles(draw, config)),
+            Stage::Fragment => Launch::Draw(triangles(draw, config, spirv)),
             _ => Launch::Items(items(draw, config)),
         };
         return EntryPoint { stage: config.stage, launch, subgroup_size, full_subgroups: false, spirv };
@@ -65,8 +66,24 @@ pub(crate) fn entry_point(draw: &mut Draw<'_>, config: &Config) -> EntryPoint {
     let specialised = spirv < SpirvVersion::V1_6 || config.local_size_id;
     let default_size = (specialised && draw.percent(12)).then(|| draw.pick(&DEFAULT_WORKGROUPS));
     let default_size = default_size.filter(|&size| derivative_group.is_none_or(|group| group.divides(size)));
-    let launch = Launch::Workgroups(Workgroups { size, count, default_size, derivative_group });
+    let (meshes, by_task) = payload(draw, config);
+    let launch = Launch::Workgroups(Workgroups { size, count, default_size, derivative_group, meshes, by_task });
     EntryPoint { stage: config.stage, launch, subgroup_size, full_subgroups, spirv }
+}
+
+/// The mesh workgroups that a workgroup of a task shader emits, and whether a task shader emits those of a mesh shader: with a payload, in about half of the
+/// cases.
+fn payload(draw: &mut Draw<'_>, config: &Config) -> (u32, bool) {
+    match config.stage {
+        Stage::Task => (draw.weighted(&[(5, 0), (3, 1), (1, 2), (1, 5)]), false),
+        Stage::Mesh => (0, config.task_shaders && draw.percent(40)),
+        Stage::Compute
+        | Stage::Fragment
+        | Stage::Vertex
+        | Stage::TessellationControl
+        | Stage::TessellationEvaluation
+        | Stage::Geometry => (0, false),
+    }
 }
 
 /// Of so many workgroups in a hundred the module says how they form quads.
@@ -134,41 +151,118 @@ const MANY_WORDS: u32 = 1000;
 /// Most places for fragments where there is more than one triangle.
 const SEVERAL: u32 = 400;
 
-/// What is drawn: a triangle over everything, a rectangle of two, or triangles with their sides through quads.
-fn triangles(draw: &mut Draw<'_>, config: &Config) -> Drawn {
+/// A triangle: its corners.
+type Triangle = [[u32; 2]; 3];
+
+/// Of so many fragments in a hundred those that come from triangles over everything. At the weaker tiers most is known where there are no helpers.
+const fn whole_percent(tier: Tier) -> u32 {
+    match tier {
+        Tier::Maximal => 20,
+        Tier::Plain | Tier::SubgroupUniform => 45,
+    }
+}
+
+/// Of so many framebuffers in a hundred those that have several layers, and those whose pixels have several samples.
+const LAYERS_PERCENT: u32 = 15;
+const SAMPLES_PERCENT: u32 = 25;
+
+/// What is drawn: triangles over everything, a rectangle of two, or triangles with their sides through quads.
+fn triangles(draw: &mut Draw<'_>, config: &Config, spirv: SpirvVersion) -> Drawn {
     let [width, height] = draw.weighted(&FRAMEBUFFERS);
     // The logs of all fragments have to fit.
     let log_words = config.size.unwrap_or(config.profile.size()).log_words;
     let [width, height] = if log_words > MANY_WORDS && width * height > SEVERAL { [16, 16] } else { [width, height] };
     let whole = [[0, 0], [2 * width, 0], [0, 2 * height]];
-    let mut drawn = Drawn { width, height, triangles: vec![whole], full_quads: false };
-    let count = if width * height > SEVERAL { 1 } else { draw.weighted(&[(4, 1), (3, 2), (2, 3)]) };
-    // At the weaker tiers most is known where there are no helpers.
-    let whole_percent = if config.tier == Tier::Maximal { 25 } else { 55 };
-    if !draw.percent(whole_percent) {
-        let mut corner = || [draw.range(0, width), draw.range(0, height)];
-        let made = (0..count).map(|_| [corner(), corner(), corner()]);
-        drawn.triangles = made.collect();
-        let fits = |drawn: &Drawn, k: usize| {
-            let centres = (0..height).flat_map(|y| (0..width).map(move |x| [x, y])).map(|pixel| drawn.centre(k, pixel));
-            let mut inside = false;
-            for centre in centres {
-                match centre {
-                    Centre::OnSide => return false,
-                    Centre::Inside => inside = true,
-                    Centre::Outside => {}
-                }
-            }
-            inside
-        };
-        for k in 0..drawn.triangles.len() {
-            if !fits(&drawn, k) {
-                drawn.triangles[k] = whole;
+    let mut drawn = Drawn::new([width, height], Vec::new());
+    let mut room = (3 * SEVERAL / (width * height)).max(1);
+    let mut take = |count: u32| {
+        let taken = count.min(room);
+        room /= taken;
+        taken
+    };
+    if config.layers && spirv >= SpirvVersion::V1_5 && draw.percent(LAYERS_PERCENT) {
+        drawn.layers = take(draw.weighted(&[(4, 2), (2, 3)]));
+    }
+    if draw.percent(SAMPLES_PERCENT) {
+        let samples = draw.pick(&config.sample_counts);
+        drawn.samples = if take(samples) == samples { samples } else { 1 };
+    }
+    let count = take(draw.weighted(&[(4, 1), (3, 2), (2, 3)]));
+    let mut stream = Stream::new(draw.word());
+    drawn.triangles = if draw.percent(whole_percent(config.tier)) {
+        vec![whole; count as usize]
+    } else if draw.percent(25) {
+        rectangle(&mut stream, &drawn)
+    } else {
+        (0..count).map(|_| partial(&mut stream, &drawn)).collect()
+    };
+    // Where nothing can be found, as on a framebuffer of one pixel.
+    drawn.triangles.iter_mut().filter(|triangle| **triangle == NONE).for_each(|triangle| *triangle = whole);
+    if drawn.triangles.is_empty() {
+        drawn.triangles.push(whole);
+    }
+    if config.categories.contains(&Category::QuadControl) {
+        drawn.full_quads = draw.percent(40);
+        drawn.quad_derivatives = draw.percent(30);
+    }
+    drawn
+}
+
+/// No triangle.
+const NONE: Triangle = [[0; 2]; 3];
+
+/// How often something random is tried. About one in three triangles has no side through a sample.
+const TRIES: u32 = 24;
+
+/// How many fragments a triangle has; `None` where a side goes through a sample.
+fn fragments(drawn: &Drawn, triangle: Triangle) -> Option<u32> {
+    let drawn = Drawn { triangles: vec![triangle], ..*drawn };
+    let mut inside = 0;
+    for (x, y) in (0..drawn.height).flat_map(|y| (0..drawn.width).map(move |x| (x, y))) {
+        for sample in 0..drawn.samples {
+            match drawn.coverage(0, sample, [x, y]) {
+                Coverage::OnSide => return None,
+                Coverage::Inside => inside += 1,
+                Coverage::Outside => {}
             }
         }
     }
-    drawn.full_quads = config.categories.contains(&Category::QuadControl) && draw.percent(40);
-    drawn
+    Some(inside)
+}
+
+/// A triangle with its sides through quads: the first of a few that has an eighth of all samples, else that with the most.
+fn partial(stream: &mut Stream, drawn: &Drawn) -> Triangle {
+    let samples = drawn.width * drawn.height * drawn.samples;
+    let mut best = (0, NONE);
+    for _ in 0..TRIES {
+        // A little past the edge, since between the corners of a pixel no triangle has its centre inside.
+        let mut corner = || [stream.below(drawn.width + 2), stream.below(drawn.height + 2)];
+        let triangle = [corner(), corner(), corner()].map(|[x, y]| [x.min(2 * drawn.width), y.min(2 * drawn.height)]);
+        match fragments(drawn, triangle) {
+            Some(inside) if inside > best.0 => best = (inside, triangle),
+            _ => {}
+        }
+        if best.0 * 8 >= samples {
+            break;
+        }
+    }
+    best.1
+}
+
+/// A rectangle of two triangles, each of which has helpers where the other has fragments.
+fn rectangle(stream: &mut Stream, drawn: &Drawn) -> Vec<Triangle> {
+    for _ in 0..TRIES {
+        let mut sides = |side: u32| {
+            let first = if side > 2 { stream.below(side / 2) } else { 0 };
+            [first, (first + 1 + stream.below(side + 1)).min(2 * side)]
+        };
+        let ([left, right], [top, bottom]) = (sides(drawn.width), sides(drawn.height));
+        let halves = [[[left, top], [right, top], [left, bottom]], [[right, bottom], [left, bottom], [right, top]]];
+        if halves.iter().all(|&half| fragments(drawn, half).is_some_and(|inside| inside > 0)) {
+            return halves.into();
+        }
+    }
+    Vec::new()
 }
 
 /// Vertices of an instance, or what else an item has, with their weights.
@@ -265,4 +359,59 @@ fn groups(draw: &mut Draw<'_>, config: &Config) -> [u32; 3] {
     let mut groups = [1; 3];
     groups[axis] = count;
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Draws of bytes as a campaign makes them.
+    fn drawn(tier: Tier) -> Vec<Drawn> {
+        let config = Config { stage: Stage::Fragment, tier, ..Config::default() };
+        let draws = (0..600u32).map(|seed| {
+            let mut stream = Stream::new(seed);
+            let bytes: Vec<u8> = (0..64).map(|_| stream.next() as u8).collect();
+            triangles(&mut Draw::new(&bytes), &config, SpirvVersion::V1_5)
+        });
+        draws.collect()
+    }
+
+    /// True if a quad has a fragment, and a helper besides.
+    fn has_partial_quads(drawn: &Drawn) -> bool {
+        let [columns, rows, depths] = drawn.grid();
+        let quads = (0..depths).flat_map(|z| (0..rows).step_by(2).map(move |y| (y, z)));
+        quads.flat_map(|(y, z)| (0..columns).step_by(2).map(move |x| [x, y, z])).any(|[x, y, z]| {
+            let covered = [[0, 0], [1, 0], [0, 1], [1, 1]].map(|[i, j]| drawn.covers([x + i, y + j, z]));
+            covered.contains(&true) && covered.contains(&false)
+        })
+    }
+
+    #[test]
+    fn draws_have_parts_of_quads_several_primitives_layers_and_samples() {
+        type Row = (&'static str, fn(&Drawn) -> bool, [usize; 2]);
+        const ROWS: [Row; 7] = [
+            ("parts of quads", has_partial_quads, [65, 95]),
+            ("several primitives", |drawn| drawn.primitives() > 1, [45, 75]),
+            ("several triangles", |drawn| drawn.triangles.len() > 1, [40, 70]),
+            ("layers", |drawn| drawn.layers > 1, [10, 20]),
+            ("samples", |drawn| drawn.samples > 1, [12, 22]),
+            ("full quads", |drawn| drawn.full_quads, [33, 47]),
+            ("quad derivatives", |drawn| drawn.quad_derivatives, [23, 37]),
+        ];
+        let drawn = drawn(Tier::Maximal);
+        for (what, has, [least, most]) in ROWS {
+            let percent = 100 * drawn.iter().filter(|drawn| has(drawn)).count() / drawn.len();
+            assert!((least..=most).contains(&percent), "{what}: {percent} %");
+        }
+    }
+
+    #[test]
+    fn no_side_goes_through_a_sample() {
+        for drawn in Tier::ALL.into_iter().flat_map(drawn) {
+            assert!(
+                drawn.triangles.iter().all(|&triangle| fragments(&drawn, triangle).is_some_and(|n| n > 0)),
+                "{drawn:?}"
+            );
+        }
+    }
 }

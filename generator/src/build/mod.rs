@@ -80,7 +80,8 @@ pub(crate) fn case(bytes: &[u8], config: &Config) -> Case {
     let entry_point = entry_point::entry_point(&mut draw, config);
     draw.window(DATA.0, DATA.1);
     let data = data::data(&mut draw, &entry_point, !config.resources.is_empty());
-    Builder::new(draw, config, weights, density, entry_point, data).finish()
+    let demotes = config.demote && draw.percent(70);
+    Builder { demotes, ..Builder::new(draw, config, weights, density, entry_point, data) }.finish()
 }
 
 impl<'a> Builder<'a> {
@@ -125,6 +126,7 @@ impl<'a> Builder<'a> {
             statements: size.statements,
             next_site: 1,
             has_long_sum: false,
+            demotes: config.demote,
         }
     }
 

@@ -102,7 +102,7 @@ impl Builder<'_> {
     /// Some fragments are given up: they become helpers, they end, or they return.
     fn discard(&mut self, out: &mut Block) {
         match self.draw.below(4) {
-            0 | 1 if self.config.demote => self.demote(out),
+            0 | 1 if self.demotes => self.demote(out),
             2 if self.config.terminate => {
                 self.leave_main(out);
                 if let Some(Stmt::If { then, .. }) = out.last_mut() {
@@ -158,7 +158,7 @@ impl Builder<'_> {
     pub(crate) fn statement(&mut self, out: &mut Block) {
         self.statements = self.statements.saturating_sub(1);
         // Also where control flow has parted, and in functions.
-        if self.is_fragment() && self.config.demote && self.draw.percent(3) {
+        if self.is_fragment() && self.demotes && self.draw.percent(3) {
             return self.demote(out);
         }
         let weights: [u32; STATEMENTS.len()] =

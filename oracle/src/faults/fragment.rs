@@ -1,9 +1,9 @@
 //! Planted faults of fragment shaders: a device that gets one rule of section H (docs/rules.md) wrong.
 
-use tangle_program::case::EntryPoint;
 use tangle_program::case::interface::MAP_WRITTEN;
+use tangle_program::case::{Draw, EntryPoint};
 use tangle_program::float;
-use tangle_program::subgroup::{Category, Instance, OpInfo, Reach, SubgroupOp, Ub, lanes};
+use tangle_program::subgroup::{Category, Instance, OpInfo, Reach, SubgroupOp, Ub, first_lanes, lanes};
 use tangle_program::tree::Discard;
 
 use crate::mask::{Mask, highest, lowest};
@@ -19,8 +19,14 @@ pub(super) enum Hook {
     Helpers(fn(&OpInfo, u128) -> u128),
     /// What `helperInvocationEXT()` gives: of what is so now, and what was at the beginning.
     IsHelper(fn(bool, bool) -> bool),
+    /// What `gl_HelperInvocation` is: of what is right.
+    HelperInput(fn(bool) -> bool),
     /// The record of the lane map of a place, blank where there is no fragment.
     Record(fn(&mut [u32])),
+    /// The slice of the grid that a fragment of one takes itself to be in; nothing if it is not executed.
+    Slice(fn(&Draw, u32) -> Option<u32>),
+    /// The slice of the grid that the neighbour at the side is in.
+    Beside(fn(&Draw, u32) -> u32),
     /// The triangle and the vertex that flat inputs are taken from.
     Flat(fn(u32) -> (u32, u32)),
     /// What a derivative gives to all lanes.
@@ -50,6 +56,52 @@ fn without_op(op: SubgroupOp, info: &OpInfo, helpers: u128) -> u128 {
 
 fn without_category(category: Category, info: &OpInfo, helpers: u128) -> u128 {
     if info.category == category { 0 } else { helpers }
+}
+
+/// The sample of a slice.
+fn sample(draw: &Draw, depth: u32) -> u32 {
+    draw.slice(depth).sample
+}
+
+/// Slices of a layer.
+fn of_layer(draw: &Draw) -> u32 {
+    draw.triangles.len() as u32 * draw.samples
+}
+
+/// The words of each slice of the grid.
+fn slices<'a>(
+    draw: &Draw,
+    entry_point: &EntryPoint,
+    words: &'a [u32],
+) -> impl Iterator<Item = (u32, &'a [u32])> + use<'a> {
+    let [columns, rows, _] = draw.grid();
+    (0..).zip(words.chunks((columns * rows) as usize * entry_point.map_words()))
+}
+
+/// The map where the fragments of a slice take themselves to be in another one.
+fn in_other_slices(draw: &Draw, entry_point: &EntryPoint, words: &mut [u32], other: fn(&Draw, u32) -> Option<u32>) {
+    let right = words.to_vec();
+    words.fill(0);
+    for (depth, slice) in slices(draw, entry_point, &right) {
+        let Some(other) = other(draw, depth) else { continue };
+        let first = other as usize * slice.len();
+        let Some(to) = words.get_mut(first..first + slice.len()) else { continue };
+        let records = to.chunks_mut(entry_point.map_words()).zip(slice.chunks(entry_point.map_words()));
+        records.filter(|(_, record)| is_written(record)).for_each(|(to, record)| to.copy_from_slice(record));
+    }
+}
+
+/// The map where the neighbour at the side is of another slice.
+fn beside_other_slices(draw: &Draw, entry_point: &EntryPoint, words: &mut [u32], other: fn(&Draw, u32) -> u32) {
+    let [columns, rows, _] = draw.grid();
+    let in_slice = columns * rows;
+    for (ordinal, record) in (0..).zip(words.chunks_mut(entry_point.map_words())) {
+        if is_written(record) {
+            let at = record[7] >> 8;
+            let moved = other(draw, ordinal / in_slice) * in_slice + at % in_slice;
+            record[7] = moved << 8 | record[7] & 0xFF;
+        }
+    }
 }
 
 /// True of a record that a fragment wrote.
@@ -117,6 +169,10 @@ faults! {
     HelperOnlyDemoted => Hook::IsHelper(|now, at_entry| now && !at_entry),
     /// `helperInvocationEXT()` is the contrary.
     HelperContrary => Hook::IsHelper(|now, _| !now),
+    /// `gl_HelperInvocation` is false everywhere.
+    HelperInputFalse => Hook::HelperInput(|_| false),
+    /// `gl_HelperInvocation` is the contrary.
+    HelperInputContrary => Hook::HelperInput(|at_entry| !at_entry),
     // The lane map.
     /// The rows of a quad are its columns.
     QuadTransposed => Hook::Record(|record| change(record, |record| record.swap(7, 8))),
@@ -145,6 +201,26 @@ faults! {
     FragmentLost => Hook::Record(|record| change(record, |record| if record[0] == 0 { record.fill(0) })),
     /// Helpers write records.
     HelperRecords => Hook::Record(|record| if !is_written(record) { record.fill(MAP_WRITTEN) }),
+    // Layers and samples.
+    /// The columns of a quad are of different samples.
+    QuadAcrossSamples => Hook::Beside(|draw, depth| {
+        depth - sample(draw, depth) + (sample(draw, depth) + 1) % draw.samples
+    }),
+    /// The columns of a quad are of different layers.
+    QuadAcrossLayers => Hook::Beside(|draw, depth| (depth + of_layer(draw)) % draw.grid()[2]),
+    /// `gl_SampleID` is 0 everywhere.
+    SampleIsFirst => Hook::Slice(|draw, depth| Some(depth - sample(draw, depth))),
+    /// `gl_SampleID` counts from the last sample down.
+    SamplesReversed => Hook::Slice(|draw, depth| Some(depth + draw.samples - 1 - 2 * sample(draw, depth))),
+    /// The shader is executed for one sample of each pixel.
+    PixelsShaded => Hook::Slice(|draw, depth| (sample(draw, depth) == 0).then_some(depth)),
+    /// `gl_Layer` is 0 everywhere.
+    LayerIsFirst => Hook::Slice(|draw, depth| Some(depth % of_layer(draw))),
+    /// Nothing is drawn into the last layer, if there are several.
+    LastLayerLost => Hook::Slice(|draw, depth| {
+        let is_last = draw.layers > 1 && draw.slice(depth).layer + 1 == draw.layers;
+        (!is_last).then_some(depth)
+    }),
     // Flat inputs.
     /// Flat inputs are those of the last vertex of the triangle.
     FlatOfLastVertex => Hook::Flat(|triangle| (triangle, 2)),
@@ -172,6 +248,10 @@ faults! {
     /// Derivatives along x are along y.
     DerivativeTransposed => Hook::Derivative(|info, instance, out| if is_along_x(info.op) {
         derived(SubgroupOp::DFdyFine, instance, out);
+    }),
+    /// Derivatives are 0 where not all lanes of the subgroup execute them.
+    DerivativeNeedsSubgroup => Hook::Derivative(|_, instance, out| if instance.tangle != first_lanes(instance.size) {
+        lanes(instance.tangle).for_each(|lane| out[lane] = 0);
     }),
     /// `fwidth` is that along x alone.
     WidthAlongX => Hook::Derivative(|info, instance, out| if info.op.terms() > 2 {
@@ -239,9 +319,26 @@ impl Rules for PlantedFragment {
         }
     }
 
+    fn helper_input(&mut self, at_entry: bool) -> bool {
+        match self.0.hook() {
+            Hook::HelperInput(change) => change(at_entry),
+            _ => at_entry,
+        }
+    }
+
     fn map_written(&mut self, entry_point: &EntryPoint, words: &mut [u32]) {
-        if let Hook::Record(change) = self.0.hook() {
-            words.chunks_mut(entry_point.map_words()).for_each(change);
+        let Some(draw) = entry_point.draw() else { return };
+        match self.0.hook() {
+            Hook::Record(change) => words.chunks_mut(entry_point.map_words()).for_each(change),
+            Hook::Slice(other) => in_other_slices(draw, entry_point, words, other),
+            Hook::Beside(other) => beside_other_slices(draw, entry_point, words, other),
+            Hook::Discard(_)
+            | Hook::Stores { .. }
+            | Hook::Helpers(_)
+            | Hook::IsHelper(_)
+            | Hook::HelperInput(_)
+            | Hook::Flat(_)
+            | Hook::Derivative(_) => {}
         }
     }
 }

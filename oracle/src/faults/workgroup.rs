@@ -1,7 +1,7 @@
 //! Planted faults of the stages with workgroups, compute, task and mesh: a device that gets one rule of section M (docs/rules.md) wrong.
 
 use tangle_program::case::interface::{MAP_WORDS, MAP_WRITTEN};
-use tangle_program::case::{DerivativeGroup, EntryPoint};
+use tangle_program::case::{DerivativeGroup, EntryPoint, Stage};
 use tangle_program::tree::Builtin;
 
 use crate::mask::highest;
@@ -15,6 +15,8 @@ pub(super) enum Hook {
     Workgroup(fn(&mut [u32])),
     /// The lane that an invocation reads as its own, where the module says how invocations form quads.
     QuadLane(DerivativeGroup, fn(u32) -> u32),
+    /// What was found in the payload: so many words of each invocation of a workgroup, one workgroup after the other.
+    Payload(fn(&EntryPoint, &mut [u32])),
     /// A built-in variable of the program, of its lane and its value.
     Builtin(fn(Builtin, u128, u128) -> u128),
 }
@@ -25,6 +27,11 @@ const SIZE: usize = 1;
 const ID: usize = 2;
 const COUNT: usize = 3;
 const TOKEN: usize = 4;
+
+/// What was found in the payload, workgroup by workgroup.
+fn of_groups<'a>(entry_point: &EntryPoint, found: &'a mut [u32]) -> std::slice::ChunksMut<'a, u32> {
+    found.chunks_mut(entry_point.group_size() as usize * entry_point.payload_copies().max(1))
+}
 
 /// Changes the ballot at entry in a record, by the lane.
 fn ballot(record: &mut [u32], change: fn(u128, u32) -> u128) {
@@ -93,6 +100,40 @@ faults! {
     NumSubgroupsIsOne => Hook::Record(|record| record[COUNT] = 1),
     /// `gl_NumSubgroups` is the subgroup's number and one.
     NumSubgroupsGrows => Hook::Record(|record| record[COUNT] = record[ID] + 1),
+    // The task payload.
+    /// The first word of the payload is lost.
+    PayloadFirstWordLost => Hook::Payload(|entry_point, found| of_groups(entry_point, found).for_each(|group| group[0] = 0)),
+    /// The last word of the payload is lost.
+    PayloadLastWordLost => Hook::Payload(|entry_point, found| {
+        of_groups(entry_point, found).for_each(|group| group[group.len() - 1] = 0);
+    }),
+    /// The last word of the payload is that of the invocation before.
+    PayloadLastWordOfOther => Hook::Payload(|entry_point, found| of_groups(entry_point, found).for_each(|group| {
+        let last = group.len() - 1;
+        group[last] = group[last].wrapping_add(1);
+    })),
+    /// The payload has only what the first eight invocations wrote.
+    PayloadOfFirstSubgroup => Hook::Payload(|entry_point, found| {
+        let copies = entry_point.payload_copies();
+        of_groups(entry_point, found).filter_map(|group| group.get_mut(8 * copies..)).for_each(|rest| rest.fill(0));
+    }),
+    /// Every mesh workgroup finds the payload of the first task.
+    PayloadOfFirstTask => Hook::Payload(|entry_point, found| {
+        let count = entry_point.groups();
+        let is_mesh = entry_point.stage == Stage::Mesh;
+        let first: Vec<u32> = of_groups(entry_point, found).next().map_or_else(Vec::new, |group| group.to_vec());
+        for (k, group) in (0..).zip(of_groups(entry_point, found)) {
+            // What mesh workgroups find is added up where it belongs.
+            let times = if is_mesh { 1 } else if k == 0 { count } else { 0 };
+            group.iter_mut().zip(&first).for_each(|(found, word)| *found = word.wrapping_mul(times));
+        }
+    }),
+    /// The last of the mesh workgroups of a task is not executed.
+    MeshLost => Hook::Payload(|entry_point, found| {
+        found.chunks_mut(entry_point.payload_copies()).for_each(|words| words[words.len() - 1] = 0);
+    }),
+    /// The mesh workgroups of a task are executed twice.
+    MeshTwice => Hook::Payload(|_, found| found.iter_mut().for_each(|word| *word = word.wrapping_mul(2))),
     // Who an invocation is, in the program.
     /// The local index is the lane.
     LocalIndexIsLane => Hook::Builtin(|builtin, lane, value| if builtin == Builtin::LocalIndex { lane } else { value }),
@@ -108,6 +149,7 @@ pub struct PlantedWorkgroup(pub WorkgroupFault);
 
 impl Rules for PlantedWorkgroup {
     fn map_written(&mut self, entry_point: &EntryPoint, words: &mut [u32]) {
+        let (words, found) = words.split_at_mut(entry_point.invocations() as usize * MAP_WORDS);
         let is_written = |record: &&mut [u32]| record.last() == Some(&MAP_WRITTEN);
         let records = |words| <[u32]>::chunks_exact_mut(words, MAP_WORDS).filter(is_written);
         match self.0.hook() {
@@ -118,7 +160,8 @@ impl Rules for PlantedWorkgroup {
             Hook::QuadLane(group, lane) if entry_point.workgroups().derivative_group == Some(group) => {
                 records(words).for_each(|record| record[LANE] = lane(record[LANE]));
             }
-            Hook::QuadLane(..) | Hook::Builtin(_) => {}
+            Hook::Payload(change) if entry_point.payload_copies() > 0 => change(entry_point, found),
+            Hook::Payload(_) | Hook::QuadLane(..) | Hook::Builtin(_) => {}
         }
     }
 

@@ -169,21 +169,25 @@ impl<'a, R: Rules> Machine<'a, R> {
     /// The words of the triangles that invocations are of.
     fn flat(&mut self, k: usize) -> Option<Value> {
         let mut column = vec![0; self.layout.slots];
-        let launch = self.case.entry_point.workgroups();
+        let (launch, draw) = (self.case.entry_point.workgroups(), self.case.entry_point.draw()?);
         for slot in self.layout.live.slots() {
-            let [.., triangle] = launch.position(self.layout.invocation(slot).index);
-            let (triangle, vertex) = self.rules.provoking_vertex(triangle);
+            let [.., depth] = launch.position(self.layout.invocation(slot).index);
+            let (triangle, vertex) = self.rules.provoking_vertex(draw.slice(depth).triangle);
             column[slot] = self.case.data.flat(k, triangle, vertex)?.into();
         }
         Some(Value::scalar(column))
     }
 
     fn builtin(&mut self, builtin: Builtin) -> Value {
-        if builtin == Builtin::Helper {
+        if matches!(builtin, Builtin::Helper | Builtin::HelperInput) {
             let mut column = vec![0; self.layout.slots];
             for slot in self.layout.live.slots() {
                 let at_entry = self.layout.helpers.contains(slot);
-                column[slot] = self.rules.is_helper(self.helpers.contains(slot), at_entry).into();
+                let is_helper = match builtin {
+                    Builtin::HelperInput => self.rules.helper_input(at_entry),
+                    _ => self.rules.is_helper(self.helpers.contains(slot), at_entry),
+                };
+                column[slot] = is_helper.into();
             }
             return Value::scalar(column);
         }
@@ -228,8 +232,8 @@ impl<'a, R: Rules> Machine<'a, R> {
             Builtin::GtMask => first_lanes(size) & !below & !own,
             Builtin::LeMask => below | own,
             Builtin::LtMask => below,
-            // Not cached: it changes.
-            Builtin::Helper => 0,
+            // Not cached: it changes, and the other goes with it.
+            Builtin::Helper | Builtin::HelperInput => 0,
         }
     }
 

@@ -18,7 +18,7 @@
 use std::collections::HashSet;
 
 use tangle_program::case::{
-    Case, Centre, Data, Draw, EntryPoint, FORMAT, Items, Launch, Stage, SubgroupSize, Tier, Workgroups,
+    Case, Coverage, Data, Draw, EntryPoint, FORMAT, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier, Workgroups,
 };
 use tangle_program::interface::MAX_FLATS;
 use tangle_program::memory::MAX_SHARED_BYTES;
@@ -170,7 +170,22 @@ fn entry_point(entry_point: &EntryPoint) -> Checked {
                 .at(|| "launch.workgroups.default_size".into());
         }
     }
+    payload(entry_point.stage, workgroups).at(|| "launch.workgroups".into())?;
     derivative_group(entry_point, workgroups).at(|| "launch.workgroups.derivative_group".into())
+}
+
+/// Task shaders emit, and mesh shaders are emitted.
+fn payload(stage: Stage, workgroups: &Workgroups) -> Checked {
+    if workgroups.meshes > 0 && stage != Stage::Task {
+        refuse!("mesh workgroups are emitted by task shaders, not by {} shaders", stage.name());
+    }
+    if workgroups.meshes > MAX_MESHES {
+        refuse!("{} mesh workgroups: must be 0 to {MAX_MESHES}", workgroups.meshes);
+    }
+    if workgroups.by_task && stage != Stage::Mesh {
+        refuse!("a task shader emits mesh shaders, not {} shaders", stage.name());
+    }
+    Ok(())
 }
 
 /// Workgroups, and subgroups of a size that is asked for, are whole quads.
@@ -201,33 +216,54 @@ fn drawn(entry_point: &EntryPoint, draw: &Draw) -> Checked {
             return invalid(format!("{side} pixels: must be 1 to {MAX_FRAMEBUFFER}")).at(|| name.into());
         }
     }
+    if !Draw::SAMPLES.contains(&draw.samples) {
+        return invalid(format!("{} samples: must be 1, 2, 4 or 8", draw.samples)).at(|| "samples".into());
+    }
+    layers(entry_point, draw).at(|| "layers".into())?;
     let places = draw.grid().iter().fold(1u64, |n, &side| n.saturating_mul(side.into()));
     if draw.triangles.is_empty() || places > MAX_FRAGMENTS {
         refuse!("{places} places for fragments: must be 1 to {MAX_FRAGMENTS}");
     }
-    let mut covered = 0u32;
-    for (k, corners) in draw.triangles.iter().enumerate() {
+    let mut covered = false;
+    for (k, corners) in (0..).zip(&draw.triangles) {
         // Twice the framebuffer, so that one triangle can cover it all.
         if corners.iter().any(|&[x, y]| x > 2 * draw.width || y > 2 * draw.height) {
             return invalid("a corner is too far away").at(|| format!("triangles[{k}]"));
         }
-        for y in 0..draw.height {
-            for x in 0..draw.width {
-                match draw.centre(k, [x, y]) {
-                    Centre::Inside => covered += 1,
-                    Centre::Outside => {}
-                    Centre::OnSide => {
-                        return invalid(format!("a side goes through the centre of pixel ({x}, {y})"))
-                            .at(|| format!("triangles[{k}]"));
-                    }
-                }
-            }
-        }
+        covered |= fragments(draw, k).at(|| format!("triangles[{k}]"))?;
     }
-    if covered == 0 {
+    if !covered {
         refuse!("no pixel is covered");
     }
     Ok(())
+}
+
+/// The layers that every device has (Vulkan, Required Limits, maxFramebufferLayers). Before SPIR-V 1.5 it is an extension by which vertex shaders choose
+/// one (SPV_EXT_shader_viewport_index_layer).
+fn layers(entry_point: &EntryPoint, draw: &Draw) -> Checked {
+    if !(1..=MAX_LAYERS).contains(&draw.layers) {
+        refuse!("{} layers: must be 1 to {MAX_LAYERS}", draw.layers);
+    }
+    if draw.layers > 1 && entry_point.spirv < SpirvVersion::V1_5 {
+        refuse!("several layers need SPIR-V {}, not {}", SpirvVersion::V1_5, entry_point.spirv);
+    }
+    Ok(())
+}
+
+/// True if a triangle has fragments.
+fn fragments(draw: &Draw, triangle: u32) -> Result<bool, Invalid> {
+    let mut covered = false;
+    for (x, y) in (0..draw.height).flat_map(|y| (0..draw.width).map(move |x| (x, y))) {
+        for sample in 0..draw.samples {
+            match (draw.coverage(triangle, sample, [x, y]), draw.samples) {
+                (Coverage::Inside, _) => covered = true,
+                (Coverage::Outside, _) => {}
+                (Coverage::OnSide, 1) => refuse!("a side goes through the centre of pixel ({x}, {y})"),
+                (Coverage::OnSide, _) => refuse!("a side goes through sample {sample} of pixel ({x}, {y})"),
+            }
+        }
+    }
+    Ok(covered)
 }
 
 /// There are items, not too many.
@@ -250,9 +286,13 @@ fn drawn_items(entry_point: &EntryPoint, items: &Items) -> Checked {
 
 /// The most invocations of all items of a draw together.
 pub const MAX_ITEMS: u32 = 1 << 10;
+/// The most mesh workgroups that a workgroup of a task shader emits.
+const MAX_MESHES: u32 = 8;
 /// The longest side of a framebuffer, pixels.
 const MAX_FRAMEBUFFER: u32 = 128;
-/// The most places for fragments of all triangles together.
+/// The most layers of a framebuffer.
+const MAX_LAYERS: u32 = 256;
+/// The most places for fragments of all triangles, layers and samples together.
 const MAX_FRAGMENTS: u64 = 1 << 13;
 
 /// The SPIR-V printer knows compute shaders.

@@ -23,6 +23,15 @@ use crate::leaving::{self, may_continue};
 use crate::names;
 use crate::uniform::Tangles;
 
+/// True if fragments may become helpers.
+fn demotes(program: &Program) -> bool {
+    let mut found = false;
+    for function in &program.functions {
+        walk_block(&function.body, &mut |stmt| found |= matches!(stmt, Stmt::Discard(Discard::Demote)));
+    }
+    found
+}
+
 impl Checker<'_, '_> {
     pub(super) fn function(&mut self, tangles: Tangles) -> Checked {
         let function = self.function;
@@ -75,12 +84,16 @@ impl Checker<'_, '_> {
         }
         let stage = self.case.entry_point.stage;
         let is_other = |expr: &Expr| match expr {
-            Expr::Builtin(Builtin::Helper) => stage != Stage::Fragment,
+            Expr::Builtin(Builtin::Helper | Builtin::HelperInput) => stage != Stage::Fragment,
             Expr::Builtin(Builtin::SubgroupId | Builtin::NumSubgroups) => !stage.has_workgroups(),
             _ => false,
         };
         if stmt.direct_exprs().any(|expr| expr.any(&mut |part| is_other(part))) {
             refuse!("a built-in that {} shaders do not have", self.case.entry_point.stage.name());
+        }
+        let is_input = |expr: &Expr| *expr == Expr::Builtin(Builtin::HelperInput);
+        if stmt.direct_exprs().any(|expr| expr.any(&mut |part| is_input(part))) && demotes(&self.case.program) {
+            refuse!("gl_HelperInvocation in a shader that demotes");
         }
         Ok(())
     }

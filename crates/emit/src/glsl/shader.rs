@@ -346,7 +346,7 @@ impl<'a> Printer<'a> {
         }
         self.open();
         let first = self.line;
-        let stage::Frame { begin, open, close, end } = stage::frame(self.case.entry_point.stage);
+        let stage::Frame { begin, open, close } = stage::frame(self.case);
         begin.iter().for_each(|line| put_line!(self, "{line}"));
         match self.dialect {
             Dialect::Hlsl => self.hlsl_prologue(uses),
@@ -358,7 +358,7 @@ impl<'a> Printer<'a> {
         }
         let prologue = first..self.line;
         Body { printer: self, function: main, declared: plan.declared, single: None }.print();
-        close.iter().chain(end).for_each(|line| put_line!(self, "{line}"));
+        close.iter().for_each(|line| put_line!(self, "{line}"));
         self.close();
         self.end_line();
         prologue
@@ -467,8 +467,9 @@ impl<'a> Printer<'a> {
             put_line!(self, "uint workgroup_index = 0u;");
         } else if uses.workgroup_index {
             let [x, y, z] = self.case.entry_point.workgroups().count;
+            let of_x = stage::workgroup_x(self.case).unwrap_or_else(|| format!("{group}.x"));
             self.start_line();
-            put!(self, "uint workgroup_index = {group}.x");
+            put!(self, "uint workgroup_index = {of_x}");
             if y != 1 {
                 put!(self, " + {x}u * {group}.y");
             }

@@ -174,6 +174,7 @@ pub const fn builtin(builtin: Builtin) -> &'static str {
         Builtin::LeMask => "gl_SubgroupLeMask",
         Builtin::LtMask => "gl_SubgroupLtMask",
         Builtin::Helper => "helperInvocationEXT()",
+        Builtin::HelperInput => "gl_HelperInvocation",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tangle_program::case::{Case, EntryPoint, Items, Launch, Stage, interface};
+use tangle_program::case::{Case, Draw, EntryPoint, Items, Launch, Stage, Workgroups, interface};
 use tangle_program::tree::{Builtin, Discard, Expr, Stmt, walk_block};
 
 use crate::printer::{Dialect, record_words};
@@ -28,7 +28,7 @@ pub(super) fn header(case: &Case) -> Vec<&'static str> {
             if has(case, |stmt| matches!(stmt, Stmt::Discard(Discard::Terminate)), |_| false) {
                 lines.push("#extension GL_EXT_terminate_invocation : require");
             }
-            if case.entry_point.draw().is_some_and(|draw| draw.full_quads) {
+            if case.entry_point.draw().is_some_and(|draw| draw.full_quads || draw.quad_derivatives) {
                 lines.push("#extension GL_EXT_shader_quad_control : require");
             }
             lines
@@ -56,8 +56,12 @@ fn has(case: &Case, stmt: impl Fn(&Stmt) -> bool, expr: impl Fn(&Expr) -> bool) 
 pub(super) fn interface(case: &Case) -> Vec<Cow<'static, str>> {
     let entry_point = &case.entry_point;
     match entry_point.stage {
-        Stage::Compute | Stage::Task | Stage::Vertex => Vec::new(),
-        Stage::Mesh => vec!["layout(triangles, max_vertices = 3, max_primitives = 1) out;".into()],
+        Stage::Compute | Stage::Vertex => Vec::new(),
+        Stage::Task => payload(case).into_iter().map(Cow::Owned).collect(),
+        Stage::Mesh => {
+            let outputs = "layout(triangles, max_vertices = 3, max_primitives = 1) out;".into();
+            std::iter::once(outputs).chain(payload(case).into_iter().map(Cow::Owned)).collect()
+        }
         Stage::TessellationControl => {
             vec![format!("layout(vertices = {}) out;", entry_point.items().map_or(1, |items| items.size)).into()]
         }
@@ -70,15 +74,38 @@ pub(super) fn interface(case: &Case) -> Vec<Cow<'static, str>> {
             ]
         }
         Stage::Fragment => {
+            let Some(draw) = entry_point.draw() else { return Vec::new() };
             let mut lines = vec!["layout(location = 0) flat in uint triangle;".into()];
             let flat = |k: usize| format!("layout(location = {}) flat in uint FLAT{k};", k + 1).into();
             lines.extend((0..case.data.flats.len()).map(flat));
-            if entry_point.draw().is_some_and(|draw| draw.full_quads) {
-                lines.push("layout(full_quads) in;".into());
+            for (layout, asked) in [("full_quads", draw.full_quads), ("quad_derivatives", draw.quad_derivatives)] {
+                if asked {
+                    lines.push(format!("layout({layout}) in;").into());
+                }
             }
             lines
         }
     }
+}
+
+/// The lines that declare the task payload of a case, if it has one, in either of the shaders.
+fn payload(case: &Case) -> Vec<String> {
+    if case.entry_point.payload_copies() == 0 {
+        return Vec::new();
+    }
+    let words = match case.entry_point.stage {
+        Stage::Mesh => Workgroups::PAYLOAD_WORDS,
+        _ => case.entry_point.group_size(),
+    };
+    vec![format!("struct Payload {{ uint words[{words}]; }};"), "taskPayloadSharedEXT Payload payload;".into()]
+}
+
+/// Which workgroup in x an invocation is in, where `gl_WorkGroupID` does not say it: what emitted it says it in the payload.
+pub(super) fn workgroup_x(case: &Case) -> Option<String> {
+    let workgroups = case.entry_point.workgroups();
+    // A wrong payload must not lead out of the buffers.
+    let last = workgroups.count[0] - 1;
+    workgroups.by_task.then(|| format!("min(~payload.words[0] / {}u, {last}u)", Workgroups::PAYLOAD_WORDS))
 }
 
 /// How an invocation finds out who it is.
@@ -145,7 +172,8 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
                         columns - 1,
                         rows - 1
                     ),
-                    format!("invocation = min((triangle * {rows}u + pixel.y) * {columns}u + pixel.x, {}u);", size - 1),
+                    format!("slice = {};", slice(draw)),
+                    format!("invocation = min((slice * {rows}u + pixel.y) * {columns}u + pixel.x, {}u);", size - 1),
                     format!("bool entry_helper = {helper};"),
                 ],
                 record: [
@@ -164,11 +192,24 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
     }
 }
 
+/// Which [slice](Draw::slice) of the grid a fragment is in. The variables that say it are read only where there are several layers or samples: they need
+/// features, and a shader that reads `gl_SampleID` is one that shades samples (Vulkan, Sample Shading).
+fn slice(draw: &Draw) -> String {
+    let mut slice = "triangle".to_owned();
+    if draw.layers > 1 {
+        slice = format!("uint(gl_Layer) * {}u + {slice}", draw.triangles.len());
+    }
+    match draw.samples {
+        1 => slice,
+        samples => format!("({slice}) * {samples}u + uint(gl_SampleID)"),
+    }
+}
+
 /// Global variables of a stage.
 pub(super) const fn globals(stage: Stage) -> &'static [&'static str] {
     match stage {
         Stage::Compute | Stage::Task | Stage::Mesh => &[],
-        Stage::Fragment => &["uvec2 pixel;"],
+        Stage::Fragment => &["uvec2 pixel;", "uint slice;"],
         Stage::Vertex | Stage::TessellationControl | Stage::TessellationEvaluation | Stage::Geometry => {
             &["uint of_item;", "uint execution;"]
         }
@@ -198,7 +239,7 @@ pub(super) const fn builtin(stage: Stage, builtin: Builtin) -> Option<&'static s
         (Stage::Fragment, Builtin::LocalIndex) => Some("invocation"),
         (Stage::Fragment, Builtin::LocalX) => Some("pixel.x"),
         (Stage::Fragment, Builtin::LocalY) => Some("pixel.y"),
-        (Stage::Fragment, Builtin::LocalZ) => Some("triangle"),
+        (Stage::Fragment, Builtin::LocalZ) => Some("slice"),
         (Stage::Vertex, Builtin::LocalX) => Some("uint(gl_VertexIndex)"),
         (Stage::Vertex, Builtin::LocalY) => Some("uint(gl_InstanceIndex)"),
         (Stage::TessellationControl | Stage::Geometry, Builtin::LocalX) => Some("uint(gl_InvocationID)"),
@@ -216,11 +257,9 @@ pub(super) struct Frame {
     /// Before the prologue.
     pub begin: &'static [&'static str],
     /// Between the prologue and the statements of the case.
-    pub open: &'static [&'static str],
+    pub open: Vec<Cow<'static, str>>,
     /// Behind the statements.
-    pub close: &'static [&'static str],
-    /// At the end.
-    pub end: &'static [&'static str],
+    pub close: Vec<Cow<'static, str>>,
 }
 
 /// What stands around the statements of `main`.
@@ -231,41 +270,46 @@ pub(super) struct Frame {
 ///   executes this instruction in non-uniform control flow" (ibid.). It stands behind a selection that is entered in uniform control
 ///   flow and that all leave by its merge block (rule R6), since `main` has no `return` (`tangle_analysis::validate`).
 /// - Vertex: points have a size (VUID-VkGraphicsPipelineCreateInfo-topology-08773), and nothing is rasterised.
-pub(super) const fn frame(stage: Stage) -> Frame {
-    match stage {
-        Stage::Compute | Stage::Fragment | Stage::Geometry => Frame { begin: &[], open: &[], close: &[], end: &[] },
-        Stage::Task => Frame {
-            begin: &[],
-            open: &["switch (0u) {", "default:"],
-            close: &["}"],
-            end: &["EmitMeshTasksEXT(0u, 0u, 0u);"],
-        },
-        Stage::Vertex => Frame {
-            begin: &["gl_Position = vec4(0.0, 0.0, 0.0, 1.0);", "gl_PointSize = 1.0;"],
-            open: &[],
-            close: &[],
-            end: &[],
-        },
-        // All write the same (Vulkan, Tessellation Control Shader Execution).
-        Stage::TessellationControl => Frame {
-            begin: &[
-                "gl_out[gl_InvocationID].gl_Position = vec4(0.0, 0.0, 0.0, 1.0);",
-                "gl_TessLevelOuter[0] = 1.0;",
-                "gl_TessLevelOuter[1] = 1.0;",
-            ],
-            open: &[],
-            close: &[],
-            end: &[],
-        },
-        Stage::TessellationEvaluation => {
-            Frame { begin: &["gl_Position = vec4(0.0, 0.0, 0.0, 1.0);"], open: &[], close: &[], end: &[] }
+pub(super) fn frame(case: &Case) -> Frame {
+    let beginning = |begin| Frame { begin, open: Vec::new(), close: Vec::new() };
+    let meshes = case.entry_point.workgroups().meshes;
+    match case.entry_point.stage {
+        Stage::Compute | Stage::Fragment | Stage::Geometry => beginning(&[]),
+        Stage::Task => {
+            let given = (meshes > 0).then_some("payload.words[gl_LocalInvocationIndex] = ~invocation;");
+            let emitted = if meshes > 0 { [meshes, 1, 1] } else { [0; 3] };
+            let [x, y, z] = emitted;
+            Frame {
+                begin: &[],
+                open: given.into_iter().chain(["switch (0u) {", "default:"]).map(Cow::Borrowed).collect(),
+                close: vec!["}".into(), format!("EmitMeshTasksEXT({x}u, {y}u, {z}u);").into()],
+            }
         }
-        Stage::Mesh => Frame { begin: &["SetMeshOutputsEXT(0u, 0u);"], open: &[], close: &[], end: &[] },
+        Stage::Vertex => beginning(&["gl_Position = vec4(0.0, 0.0, 0.0, 1.0);", "gl_PointSize = 1.0;"]),
+        // All write the same (Vulkan, Tessellation Control Shader Execution).
+        Stage::TessellationControl => beginning(&[
+            "gl_out[gl_InvocationID].gl_Position = vec4(0.0, 0.0, 0.0, 1.0);",
+            "gl_TessLevelOuter[0] = 1.0;",
+            "gl_TessLevelOuter[1] = 1.0;",
+        ]),
+        Stage::TessellationEvaluation => beginning(&["gl_Position = vec4(0.0, 0.0, 0.0, 1.0);"]),
+        Stage::Mesh => {
+            let found = (case.entry_point.payload_copies() > 0).then(|| {
+                let (at, words) = (records(case), Workgroups::PAYLOAD_WORDS);
+                format!("map_words[{at}u + invocation] = payload.words[gl_LocalInvocationIndex % {words}u];").into()
+            });
+            Frame { open: found.into_iter().collect(), ..beginning(&["SetMeshOutputsEXT(0u, 0u);"]) }
+        }
     }
 }
 
-/// The shaders that stand beside that of the case in its pipeline: a task shader needs a mesh shader, which never runs, a fragment shader a
-/// vertex shader, a tessellation shader the other one and a vertex shader, and a geometry shader a vertex shader.
+/// Words of the records of the lane map, behind which stands what was found in a payload.
+fn records(case: &Case) -> usize {
+    case.entry_point.invocations() as usize * case.entry_point.map_words()
+}
+
+/// The shaders that stand beside that of the case in its pipeline: a task shader needs a mesh shader, a mesh shader that is emitted a task shader, a
+/// fragment shader a vertex shader, a tessellation shader the other one and a vertex shader, and a geometry shader a vertex shader.
 pub fn beside(case: &Case) -> Vec<(Stage, Cow<'static, str>)> {
     const MESH: &str = "#version 450
 #pragma shader_stage(mesh)
@@ -277,17 +321,6 @@ void main() {
     SetMeshOutputsEXT(0u, 0u);
 }
 ";
-    const CORNERS: &str = "#version 450
-#pragma shader_stage(vertex)
-layout(set = 0, binding = 5, std430) readonly buffer Corners { vec2 corners[]; };
-layout(location = 0) flat out uint triangle;
-
-void main() {
-    triangle = uint(gl_VertexIndex) / 3u;
-    gl_Position = vec4(corners[gl_VertexIndex], 0.0, 1.0);
-}
-";
-    const _: () = assert!(interface::CORNERS == 5);
     const VERTEX: &str = "#version 450
 #pragma shader_stage(vertex)
 
@@ -306,10 +339,12 @@ void main() {
 ";
     let vertex = (Stage::Vertex, Cow::Borrowed(VERTEX));
     match case.entry_point.stage {
-        Stage::Compute | Stage::Mesh | Stage::Vertex => Vec::new(),
+        Stage::Compute | Stage::Vertex => Vec::new(),
+        Stage::Task if case.entry_point.payload_copies() > 0 => vec![(Stage::Mesh, Cow::Owned(reading_mesh(case)))],
         Stage::Task => vec![(Stage::Mesh, Cow::Borrowed(MESH))],
-        Stage::Fragment if case.data.flats.is_empty() => vec![(Stage::Vertex, Cow::Borrowed(CORNERS))],
-        Stage::Fragment => vec![(Stage::Vertex, Cow::Owned(corners_with_flats(case.data.flats.len())))],
+        Stage::Mesh if case.entry_point.payload_copies() > 0 => vec![(Stage::Task, Cow::Owned(emitting_task(case)))],
+        Stage::Mesh => Vec::new(),
+        Stage::Fragment => vec![(Stage::Vertex, Cow::Owned(corners(case)))],
         Stage::Geometry => vec![vertex],
         Stage::TessellationControl => vec![vertex, (Stage::TessellationEvaluation, Cow::Borrowed(EVALUATION))],
         Stage::TessellationEvaluation => {
@@ -330,21 +365,79 @@ void main() {{
     }
 }
 
-/// The vertex shader beside a fragment shader with so many flat inputs, which each vertex brings along ([`Case::vertices`]).
-fn corners_with_flats(flats: usize) -> String {
+/// The mesh shader beside a task shader with a payload. Each word is added to what stands in its place of the lane map, so that workgroups that are lost, executed
+/// twice, or given the payload of another task show there.
+fn reading_mesh(case: &Case) -> String {
+    let (size, groups) = (case.entry_point.group_size(), case.entry_point.groups());
+    let meshes = case.entry_point.workgroups().meshes;
+    format!(
+        "#version 450
+#pragma shader_stage(mesh)
+#extension GL_EXT_mesh_shader : require
+layout(local_size_x = 1) in;
+layout(triangles, max_vertices = 3, max_primitives = 1) out;
+layout(set = 0, binding = {}, std430) buffer Map {{ uint map_words[]; }};
+{}
+
+void main() {{
+    SetMeshOutputsEXT(0u, 0u);
+    uint task = min(~payload.words[0] / {size}u, {}u);
+    uint mesh = min(gl_WorkGroupID.x, {}u);
+    for (uint k = 0u; k < {size}u; k++) {{
+        atomicAdd(map_words[{}u + (task * {size}u + k) * {meshes}u + mesh], payload.words[k]);
+    }}
+}}
+",
+        interface::MAP,
+        payload(case).join("\n"),
+        groups - 1,
+        meshes.saturating_sub(1),
+        records(case),
+    )
+}
+
+/// The task shader beside a mesh shader that is emitted.
+fn emitting_task(case: &Case) -> String {
+    let [_, y, z] = case.entry_point.workgroups().count;
+    let words = Workgroups::PAYLOAD_WORDS;
+    format!(
+        "#version 450
+#pragma shader_stage(task)
+#extension GL_EXT_mesh_shader : require
+layout(local_size_x = {words}) in;
+{}
+
+void main() {{
+    payload.words[gl_LocalInvocationIndex] = ~(gl_WorkGroupID.x * {words}u + gl_LocalInvocationIndex);
+    EmitMeshTasksEXT(1u, {y}u, {z}u);
+}}
+",
+        payload(case).join("\n"),
+    )
+}
+
+/// The vertex shader beside a fragment shader: corners, the flat inputs that each vertex brings along ([`Case::vertices`]), and the layer, which is
+/// that of the instance.
+fn corners(case: &Case) -> String {
+    let flats = case.data.flats.len();
+    let is_layered = case.entry_point.draw().is_some_and(|draw| draw.layers > 1);
+    let (extension, layer) = match is_layered {
+        true => ("#extension GL_ARB_shader_viewport_layer_array : require\n", "    gl_Layer = gl_InstanceIndex;\n"),
+        false => ("", ""),
+    };
     let declared: String =
         (0..flats).map(|k| format!("layout(location = {}) flat out uint FLAT{k};\n", k + 1)).collect();
     let set: String = (0..flats).map(|k| format!("    FLAT{k} = words[at + {}u];\n", k + 2)).collect();
     format!(
         "#version 450
 #pragma shader_stage(vertex)
-layout(set = 0, binding = {}, std430) readonly buffer Corners {{ uint words[]; }};
+{extension}layout(set = 0, binding = {}, std430) readonly buffer Corners {{ uint words[]; }};
 layout(location = 0) flat out uint triangle;
 {declared}
 void main() {{
     uint at = uint(gl_VertexIndex) * {}u;
     triangle = uint(gl_VertexIndex) / 3u;
-{set}    gl_Position = vec4(uintBitsToFloat(words[at]), uintBitsToFloat(words[at + 1u]), 0.0, 1.0);
+{layer}{set}    gl_Position = vec4(uintBitsToFloat(words[at]), uintBitsToFloat(words[at + 1u]), 0.0, 1.0);
 }}
 ",
         interface::CORNERS,

@@ -92,6 +92,7 @@ pub(crate) const fn builtin(builtin: Builtin) -> Option<&'static str> {
         Builtin::WorkgroupIndex => Some("workgroup_index"),
         // Compute shaders have no helper invocations.
         Builtin::Helper
+        | Builtin::HelperInput
         | Builtin::SubgroupId
         | Builtin::NumSubgroups
         | Builtin::EqMask

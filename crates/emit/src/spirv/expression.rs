@@ -292,7 +292,7 @@ impl Body<'_, '_> {
             Builtin::LeMask => BuiltIn::SubgroupLeMask,
             Builtin::LtMask => BuiltIn::SubgroupLtMask,
             // Printed modules are compute shaders.
-            Builtin::Helper => BuiltIn::HelperInvocation,
+            Builtin::Helper | Builtin::HelperInput => BuiltIn::HelperInvocation,
         };
         self.input_variable(built_in, builtin.ty())
     }

@@ -85,9 +85,13 @@ pub(crate) const fn builtin(builtin: Builtin) -> Option<&'static str> {
         Builtin::LocalZ => Some("localId.z"),
         Builtin::WorkgroupIndex => Some("workgroup_index"),
         // Compute shaders have no helper invocations.
-        Builtin::Helper | Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask => {
-            None
-        }
+        Builtin::Helper
+        | Builtin::HelperInput
+        | Builtin::EqMask
+        | Builtin::GeMask
+        | Builtin::GtMask
+        | Builtin::LeMask
+        | Builtin::LtMask => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Launch: fewer invocations, fewer demands.
 
 use tangle_program::case::{
-    Case, Draw, EntryPoint, GroupId, InvocationId, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier,
+    Case, Draw, EntryPoint, GroupId, InvocationId, Items, Launch, Slice, SpirvVersion, Stage, SubgroupSize, Tier,
 };
 
 use super::candidates::{Candidates, each};
@@ -34,7 +34,7 @@ pub fn groups(case: &Case) -> Candidates<'_> {
     })
 }
 
-/// One triangle over a small framebuffer; each triangle alone; a smaller framebuffer.
+/// One triangle over a small framebuffer; one layer, one sample, then half as many; each triangle alone; a smaller framebuffer; no quad modes.
 fn draws(case: &Case) -> Candidates<'_> {
     let Some(now) = case.entry_point.draw() else { return each(case, Vec::<()>::new(), |_, ()| {}) };
     let (width, height) = (now.width, now.height);
@@ -42,10 +42,14 @@ fn draws(case: &Case) -> Candidates<'_> {
         width,
         height,
         triangles: vec![[[0, 0], [2 * width, 0], [0, 2 * height]]],
-        full_quads: now.full_quads,
+        ..now.clone()
     };
     let sizes = [[1, 1], [2, 1], [2, 2], [4, 2], [4, 4], [width, height]];
     let mut edits: Vec<Draw> = sizes.into_iter().map(|[w, h]| whole(w.min(width), h.min(height))).collect();
+    edits.extend(
+        [1, now.layers / 2, now.layers.saturating_sub(1)].map(|layers| Draw { layers: layers.max(1), ..now.clone() }),
+    );
+    edits.extend([1, now.samples / 2].map(|samples| Draw { samples: samples.max(1), ..now.clone() }));
     if now.triangles.len() > 1 {
         edits.extend(now.triangles.iter().map(|&triangle| Draw { triangles: vec![triangle], ..now.clone() }));
     }
@@ -55,21 +59,28 @@ fn draws(case: &Case) -> Candidates<'_> {
         if width > 0 && height > 0 {
             let cut = |[x, y]: [u32; 2]| [x.min(2 * width), y.min(2 * height)];
             let triangles = now.triangles.iter().map(|corners| corners.map(cut)).collect();
-            edits.push(Draw { width, height, triangles, full_quads: now.full_quads });
+            edits.push(Draw { width, height, triangles, ..now.clone() });
         }
     }
     edits.push(Draw { full_quads: false, ..now.clone() });
+    edits.push(Draw { quad_derivatives: false, ..now.clone() });
     edits.retain(|draw| draw != now);
-    each(case, edits, |case, draw| {
+    each(case, edits, move |case, draw| {
         let old = case.entry_point.clone();
         let grid = old.workgroups().size;
-        case.entry_point.launch = Launch::Draw(draw);
+        case.entry_point.launch = Launch::Draw(draw.clone());
         let size = case.entry_point.workgroups().size;
         cut(case, &old, |_, index| {
-            let [x, y, triangle] = coordinates(index, size);
-            (0, x.min(grid[0] - 1) + grid[0] * (y.min(grid[1] - 1) + grid[1] * triangle.min(grid[2] - 1)))
+            let [x, y, depth] = coordinates(index, size);
+            let depth = old_depth(now, draw.slice(depth));
+            (0, x.min(grid[0] - 1) + grid[0] * (y.min(grid[1] - 1) + grid[1] * depth.min(grid[2] - 1)))
         });
     })
+}
+
+/// Where a slice is in the grid of a draw that has as many triangles, layers and samples, or more.
+fn old_depth(old: &Draw, Slice { triangle, layer, sample }: Slice) -> u32 {
+    (layer * old.triangles.len() as u32 + triangle) * old.samples + sample
 }
 
 /// A compute shader of as many invocations; one item, then half as many; 1, 2, 3, 4, 5, 8, 9, 16, 17 and so on invocations of each, then one less.
@@ -169,6 +180,7 @@ pub fn workgroup(case: &Case) -> Candidates<'_> {
 pub fn demands(case: &Case) -> Candidates<'_> {
     let mut edits: Vec<Demand> = Vec::new();
     edits.extend([Demand::FullSubgroups, Demand::PlainWorkgroup, Demand::DerivativeGroup]);
+    edits.extend([Demand::Meshes(0), Demand::Meshes(1), Demand::ByTask]);
     edits.extend([SubgroupSize::Default, SubgroupSize::Varying].map(Demand::Size));
     edits.extend(SpirvVersion::ALL.map(Demand::Spirv));
     edits.extend(Tier::ALL.map(Demand::Tier));
@@ -184,6 +196,16 @@ pub fn demands(case: &Case) -> Candidates<'_> {
                 workgroups.derivative_group = None;
             }
         }
+        Demand::Meshes(meshes) => {
+            if let Launch::Workgroups(workgroups) = &mut case.entry_point.launch {
+                workgroups.meshes = workgroups.meshes.min(meshes);
+            }
+        }
+        Demand::ByTask => {
+            if let Launch::Workgroups(workgroups) = &mut case.entry_point.launch {
+                workgroups.by_task = false;
+            }
+        }
         Demand::Size(size) => case.entry_point.subgroup_size = size,
         Demand::Spirv(version) => case.entry_point.spirv = version,
         Demand::Tier(tier) => case.tier = tier,
@@ -195,6 +217,8 @@ enum Demand {
     FullSubgroups,
     PlainWorkgroup,
     DerivativeGroup,
+    Meshes(u32),
+    ByTask,
     Size(SubgroupSize),
     Spirv(SpirvVersion),
     Tier(Tier),

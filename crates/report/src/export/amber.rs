@@ -24,8 +24,11 @@ const ROW: usize = 16;
 
 /// Why there is no script of a case, in one line.
 pub(super) fn lacks(case: &Case) -> Option<&'static str> {
-    matches!(case.entry_point.stage, Stage::Task | Stage::Mesh)
-        .then_some("no script: Amber has no task and mesh shaders")
+    if matches!(case.entry_point.stage, Stage::Task | Stage::Mesh) {
+        return Some("no script: Amber has no task and mesh shaders");
+    }
+    let is_flat = case.entry_point.draw().is_none_or(|draw| draw.layers == 1 && draw.samples == 1);
+    (!is_flat).then_some("no script: Amber draws into one layer, with one sample a pixel")
 }
 
 /// The script.

@@ -49,11 +49,14 @@ enum { LANE, SUBGROUP_SIZE, TOKEN, BALLOT, WRITTEN = BALLOT + 4, MAP_WORDS };
 #if WORKGROUPS
 #define INVOCATIONS (WORKGROUP_X * WORKGROUP_Y * WORKGROUP_Z) /* in a workgroup */
 #define ALL (INVOCATIONS * GROUPS_X * GROUPS_Y * GROUPS_Z)
-#define MAP_LENGTH (ALL * MAP_WORDS)
+#define MAP_LENGTH (ALL * (MAP_WORDS + PAYLOAD_COPIES))
 #endif
 #if FRAGMENTS
-/* Invocations are numbered by columns and rows of whole quads, triangle by triangle. */
-#define ALL (COLUMNS * ROWS * TRIANGLES)
+/*
+ * Invocations are numbered by columns and rows of whole quads, and then by slices: the samples of a triangle follow each other, all triangles of a
+ * layer come before the next layer.
+ */
+#define ALL (COLUMNS * ROWS * TRIANGLES * LAYERS * SAMPLES)
 #define INVOCATIONS ALL
 #define MAP_LENGTH (ALL * MAP_WORDS)
 #endif
@@ -111,6 +114,10 @@ static const uint32_t beside_spirv[BESIDE_WORDS + 1];
 /* Corners of the triangles in clip coordinates, as the bits of floats, and their flat inputs; and a bit for each place of a fragment. */
 static const uint32_t corners[CORNER_WORDS];
 static const uint32_t covered[ALL / 32 + 1];
+#endif
+#if PAYLOAD
+/* What each invocation has in the task payload. Behind the records of the lane map stands what was found there. */
+static const uint32_t payload[ALL];
 #endif
 static const uint32_t inputs[INPUT_WORDS + 1];
 static const uint32_t uniforms[UNIFORM_WORDS + 1];
@@ -370,6 +377,10 @@ static int missing(const struct device *device)
     if (storage > limits->maxPerStageDescriptorStorageBuffers || uniform > limits->maxPerStageDescriptorUniformBuffers
         || images > limits->maxPerStageDescriptorStorageImages)
         count += lacks(name, "room for so many descriptors");
+#endif
+#if SEVERAL_SAMPLES
+    if (!limits->standardSampleLocations || (limits->framebufferNoAttachmentsSampleCounts & SAMPLES) == 0)
+        count += lacks(name, "so many samples at the standard locations");
 #endif
     struct feature_block blocks[MAX_FEATURES];
     vkGetPhysicalDeviceFeatures2(device->physical, chain_features(device, blocks, 0));
@@ -670,7 +681,7 @@ static void create_pipeline(const struct device *device, struct work *work)
         .rasterizerDiscardEnable = STAGE != VK_SHADER_STAGE_FRAGMENT_BIT,
         .lineWidth = 1.0f};
     VkPipelineMultisampleStateCreateInfo multisample = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_MULTISAMPLE_STATE_CREATE_INFO, .rasterizationSamples = VK_SAMPLE_COUNT_1_BIT};
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_MULTISAMPLE_STATE_CREATE_INFO, .rasterizationSamples = (VkSampleCountFlagBits)SAMPLES};
     VkPipelineColorBlendStateCreateInfo blend = {.sType = VK_STRUCTURE_TYPE_PIPELINE_COLOR_BLEND_STATE_CREATE_INFO};
     VkGraphicsPipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO,
@@ -703,7 +714,7 @@ static void create_framebuffer(const struct device *device, struct work *work)
         .renderPass = work->render_pass,
         .width = WIDTH,
         .height = HEIGHT,
-        .layers = 1};
+        .layers = LAYERS};
     CHECK(vkCreateFramebuffer(device->handle, &info, NULL, &work->framebuffer));
 }
 #endif
@@ -893,7 +904,7 @@ static void record_commands(const struct device *device, struct work *work)
 #if MESH
     typedef void(VKAPI_PTR * draw_mesh_tasks)(VkCommandBuffer, uint32_t, uint32_t, uint32_t);
     draw_mesh_tasks draw = (draw_mesh_tasks)vkGetDeviceProcAddr(device->handle, "vkCmdDrawMeshTasksEXT");
-    draw(commands, GROUPS_X, GROUPS_Y, GROUPS_Z);
+    draw(commands, DRAWN_X, DRAWN_Y, DRAWN_Z);
 #endif
 #if VERTICES
     vkCmdDraw(commands, VERTICES, INSTANCES, 0, 0);
@@ -940,7 +951,9 @@ static const char *name_of(uint32_t place)
     snprintf(name, sizeof name, "workgroup %u, invocation %u", (unsigned)(place / INVOCATIONS), (unsigned)(place % INVOCATIONS));
 #endif
 #if FRAGMENTS
-    snprintf(name, sizeof name, "triangle %u, pixel (%u, %u)", (unsigned)(place / (COLUMNS * ROWS)), (unsigned)(place % COLUMNS),
+    uint32_t slice = place / (COLUMNS * ROWS);
+    snprintf(name, sizeof name, "triangle %u, layer %u, sample %u, pixel (%u, %u)", (unsigned)(slice / SAMPLES % TRIANGLES),
+        (unsigned)(slice / SAMPLES / TRIANGLES), (unsigned)(slice % SAMPLES), (unsigned)(place % COLUMNS),
         (unsigned)(place / COLUMNS % ROWS));
 #endif
 #if ITEMS
@@ -986,7 +999,7 @@ static void check_quad(const uint32_t *map, uint32_t place, const uint32_t *seen
         else if (is_right)
             is_right = is_covered(other) && map[other * MAP_WORDS + TOKEN] == record[TOKEN] && map[other * MAP_WORDS + LANE] == lane;
         if (!is_right)
-            broken("lanes 4q to 4q+3 are a quad of neighbouring pixels, in the order of rows", place, word);
+            broken("lanes 4q to 4q+3 are a quad of neighbouring pixels of one layer and sample, in the order of rows", place, word);
         else if (HELPERS_ARE_ACTIVE && (record[BALLOT + lane / 32] >> lane % 32 & 1) == 0)
             broken("helper invocations are active as long as their quad has a fragment", place, record[BALLOT]);
     }
@@ -1081,6 +1094,12 @@ static void check_records(const struct device *device, const uint32_t *map)
 {
     for (uint32_t base = 0; base < ALL; base += INVOCATIONS)
         check_workgroup(device, map + (size_t)base * MAP_WORDS, base, map[SUBGROUP_SIZE]);
+#if PAYLOAD
+    for (uint32_t i = 0; i < ALL * PAYLOAD_COPIES; i++)
+        if (map[ALL * MAP_WORDS + i] != payload[i / PAYLOAD_COPIES])
+            broken("each mesh workgroup is executed once and finds the payload of its task", i / PAYLOAD_COPIES,
+                map[ALL * MAP_WORDS + i]);
+#endif
 }
 #endif
 #if VERTICES

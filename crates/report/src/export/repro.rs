@@ -38,19 +38,22 @@ pub(super) fn repro(source: &Source<'_>, needs: &Needs, expected: Option<&Expect
 }
 
 /// What the template has behind `#if`, and whether the program of a case has it.
-fn sections(case: &Case) -> [(&'static str, bool); 10] {
+fn sections(case: &Case) -> [(&'static str, bool); 12] {
     let stage = case.entry_point.stage;
     let is = |stages: &[Stage]| stages.contains(&stage);
     let arrays = !resource_classes(&case.program).is_empty();
+    let several_samples = case.entry_point.draw().is_some_and(|draw| draw.samples > 1);
     [
         ("DESCRIPTOR_ARRAYS", arrays),
-        ("LIMITS", arrays || is(&[Stage::Compute])),
+        ("LIMITS", arrays || several_samples || is(&[Stage::Compute])),
+        ("SEVERAL_SAMPLES", several_samples),
         // Quad operations are in these if they are anywhere (Vulkan, quadOperationsInAllStages).
         ("NO_QUADS", !is(&[Stage::Compute, Stage::Fragment])),
         ("COMPUTE", is(&[Stage::Compute])),
         ("GRAPHICS", !is(&[Stage::Compute])),
         ("MESH", is(&[Stage::Task, Stage::Mesh])),
         ("WORKGROUPS", stage.has_workgroups()),
+        ("PAYLOAD", case.entry_point.payload_copies() > 0),
         ("VERTICES", !stage.has_workgroups()),
         ("FRAGMENTS", is(&[Stage::Fragment])),
         ("ITEMS", stage.item_names().is_some()),
@@ -175,9 +178,12 @@ fn launched(source: &Source<'_>) -> Vec<(&'static str, String, &'static str)> {
     let point = if is_compute { "VK_PIPELINE_BIND_POINT_COMPUTE" } else { "VK_PIPELINE_BIND_POINT_GRAPHICS" };
     define("BIND_POINT", point.into(), "");
     if !is_compute {
-        let (width, height) = entry_point.draw().map_or((1, 1), |draw| (draw.width, draw.height));
+        let [width, height, layers, samples] =
+            entry_point.draw().map_or([1; 4], |draw| [draw.width, draw.height, draw.layers, draw.samples]);
         define("WIDTH", words(width), "of the framebuffer");
         define("HEIGHT", words(height), "");
+        define("LAYERS", words(layers), "");
+        define("SAMPLES", words(samples), "of a pixel");
         let topology = match &entry_point.launch {
             Launch::Items(_) if stage.draws_patches() => "VK_PRIMITIVE_TOPOLOGY_PATCH_LIST",
             Launch::Items(_) => "VK_PRIMITIVE_TOPOLOGY_POINT_LIST",
@@ -189,24 +195,36 @@ fn launched(source: &Source<'_>) -> Vec<(&'static str, String, &'static str)> {
     }
     let counts = entry_point.counts();
     match &entry_point.launch {
-        Launch::Workgroups(Workgroups { size: [x, y, z], .. }) => {
+        Launch::Workgroups(Workgroups { size: [x, y, z], count, .. }) => {
             define("WORKGROUP_X", words(*x), "");
             define("WORKGROUP_Y", words(*y), "");
             define("WORKGROUP_Z", words(*z), "");
-            define("GROUPS_X", words(counts[0]), "");
-            define("GROUPS_Y", words(counts[1]), "");
-            define("GROUPS_Z", words(counts[2]), "");
+            define("GROUPS_X", words(count[0]), "");
+            define("GROUPS_Y", words(count[1]), "");
+            define("GROUPS_Z", words(count[2]), "");
+            define(
+                "PAYLOAD_COPIES",
+                entry_point.payload_copies().to_string() + "u",
+                "of what each invocation has in the payload",
+            );
             if !is_compute {
+                define(
+                    "DRAWN_X",
+                    words(counts[0]),
+                    "what is launched, which may be a task shader that emits the others",
+                );
+                define("DRAWN_Y", words(counts[1]), "");
+                define("DRAWN_Z", words(counts[2]), "");
                 // VkPhysicalDeviceMeshShaderPropertiesEXT
                 let first = if stage == Stage::Task { 0 } else { 11 };
                 define("MESH_LIMITS", first.to_string(), "the first member that limits workgroups of the stage");
             }
         }
         Launch::Draw(draw) => {
-            let [columns, rows, triangles] = draw.grid();
+            let [columns, rows, _] = draw.grid();
             define("COLUMNS", words(columns), "");
             define("ROWS", words(rows), "");
-            define("TRIANGLES", words(triangles), "");
+            define("TRIANGLES", draw.triangles.len().to_string() + "u", "in each layer");
             define("CORNER_WORDS", source.case.vertices().len().to_string(), "");
             let active = flag(source.case.tier == Tier::Maximal);
             define("HELPERS_ARE_ACTIVE", active, "from the beginning, as long as their quad has a fragment");
@@ -269,6 +287,11 @@ fn data(source: &Source<'_>, expected: Option<&Expected>) -> String {
         let bit = |&place: &u32| u32::from(draw.covers(entry_point.workgroups().position(place))) << (place % 32);
         let covered: Vec<u32> = places.chunks(32).map(|places| places.iter().map(bit).sum()).collect();
         array(&mut text, "uint32_t covered[ALL / 32 + 1]", &covered);
+    }
+    if entry_point.payload_copies() > 0 {
+        let words: Vec<u32> =
+            (0..entry_point.invocations() as usize).map(|ordinal| entry_point.payload_word(ordinal)).collect();
+        array(&mut text, "uint32_t payload[ALL]", &words);
     }
     array(&mut text, "uint32_t inputs[INPUT_WORDS + 1]", &input_words(source.case));
     array(&mut text, "uint32_t uniforms[UNIFORM_WORDS + 1]", &uniform_words(source.case));

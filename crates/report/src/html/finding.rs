@@ -387,14 +387,21 @@ fn case_facts(subject: &Subject) -> Vec<(String, String)> {
     let mut rows = vec![("Stage".to_owned(), case.entry_point.stage.name().replace('_', " "))];
     let [item, of_item] = case.entry_point.stage.item_names().unwrap_or_default();
     rows.extend(match &case.entry_point.launch {
-        Launch::Workgroups(Workgroups { size, count, derivative_group, .. }) => vec![
-            ("Workgroup".to_owned(), by(*size)),
-            ("Workgroups".into(), by(*count)),
-            ("Quads".into(), derivative_group.map_or("by lanes", DerivativeGroup::name).into()),
-        ],
+        Launch::Workgroups(Workgroups { size, count, derivative_group, meshes, by_task, .. }) => {
+            let rows = [
+                ("Workgroup".to_owned(), by(*size)),
+                ("Workgroups".into(), by(*count)),
+                ("Quads".into(), derivative_group.map_or("by lanes", DerivativeGroup::name).into()),
+            ];
+            let emitted = (*meshes > 0).then(|| ("Mesh workgroups of each".to_owned(), meshes.to_string()));
+            let emits = by_task.then(|| ("Emitted by".to_owned(), "a task shader".to_owned()));
+            rows.into_iter().chain(emitted).chain(emits).collect()
+        }
         Launch::Draw(draw) => vec![
             ("Framebuffer".to_owned(), format!("{} × {}", draw.width, draw.height)),
             ("Triangles".into(), draw.triangles.len().to_string()),
+            ("Layers".into(), draw.layers.to_string()),
+            ("Samples of a pixel".into(), draw.samples.to_string()),
         ],
         Launch::Items(items) => vec![
             ("Items".to_owned(), format!("{} ({item})", items.count)),

@@ -1,4 +1,4 @@
-//! The picture of a fragment shader's lanes on the framebuffer: a grid for each triangle, with quads in heavy lines.
+//! The picture of a fragment shader's lanes on the framebuffer: a grid for each triangle, layer and sample, with quads in heavy lines.
 //!
 //! A cell is a pixel, and says which subgroup and lane the invocation there has; its colour is what the lane is at one step. Helper
 //! invocations are dashed, those outside of the framebuffer too: the grid has whole quads.
@@ -10,15 +10,16 @@ use tangle_program::case::Draw;
 
 use super::Html;
 use super::cell::{class, title};
+use crate::text::capital;
 use crate::wrong_step::mark;
 
 /// Width and height of a pixel.
 const PIXEL: u32 = 32;
 /// Margin around a grid.
 const MARGIN: u32 = 3;
-/// At most so many columns and rows of a framebuffer are drawn, and so many triangles.
+/// At most so many columns and rows of a framebuffer are drawn, and so many slices of the grid.
 const SIDE: u32 = 24;
-const TRIANGLES: usize = 4;
+const SLICES: usize = 4;
 
 /// The lanes at a place of the grid, by index in the account.
 #[derive(Clone, Copy, Default)]
@@ -40,30 +41,30 @@ pub(super) fn framebuffer(account: &Account<'_>, step: Option<usize>) -> Option<
         None => State::Absent,
     };
     let is_wrong = |index: usize| matches!(state(index), State::WrongValue | State::Missing | State::Intruder);
-    // The triangles with wrong lanes first.
-    let mut triangles: Vec<(bool, u32, [u32; 2])> = Vec::new();
-    for (&[x, y, triangle], place) in &places {
+    // The slices with wrong lanes first.
+    let mut slices: Vec<(bool, u32, [u32; 2])> = Vec::new();
+    for (&[x, y, depth], place) in &places {
         let wrong = place.lane.is_some_and(is_wrong);
-        match triangles.iter_mut().find(|(_, other, _)| *other == triangle) {
-            None => triangles.push((wrong, triangle, [x, y])),
-            Some(known) if wrong && !known.0 => *known = (true, triangle, [x, y]),
+        match slices.iter_mut().find(|(_, other, _)| *other == depth) {
+            None => slices.push((wrong, depth, [x, y])),
+            Some(known) if wrong && !known.0 => *known = (true, depth, [x, y]),
             Some(_) => {}
         }
     }
-    triangles.sort_by_key(|&(wrong, triangle, _)| (!wrong, triangle));
-    let left_out = triangles.len().saturating_sub(TRIANGLES);
-    triangles.truncate(TRIANGLES);
+    slices.sort_by_key(|&(wrong, depth, _)| (!wrong, depth));
+    let left_out = slices.len().saturating_sub(SLICES);
+    slices.truncate(SLICES);
     let mut html = Html::default();
     html.raw("<div class=\"framebuffer\">\n");
     caption(&mut html, account, step);
-    for (_, triangle, centre) in triangles {
-        grid(&mut html, account, draw, &places, triangle, centre, &|index| {
+    for (_, depth, centre) in slices {
+        grid(&mut html, account, draw, &places, depth, centre, &|index| {
             let state = state(index);
             (state, title(account, index, step.unwrap_or(usize::MAX), state))
         });
     }
     if left_out > 0 {
-        html.element("p", &[], format_args!("And {left_out} more triangles.")).raw("\n");
+        html.element("p", &[], format_args!("And {left_out} more of this kind.")).raw("\n");
     }
     html.raw("</div>\n");
     Some(html)
@@ -109,16 +110,16 @@ fn grid(
     account: &Account<'_>,
     draw: &Draw,
     places: &BTreeMap<[u32; 3], Place>,
-    triangle: u32,
+    depth: u32,
     centre: [u32; 2],
     state: &dyn Fn(usize) -> (State, String),
 ) {
-    let [all_columns, all_rows, triangles] = draw.grid();
+    let [all_columns, all_rows, slices] = draw.grid();
     let (columns, rows) = (window(all_columns, centre[0]), window(all_rows, centre[1]));
     let pixels = |range: &std::ops::Range<u32>| (range.end - range.start) * PIXEL + 2 * MARGIN;
     let (width, height) = (pixels(&columns), pixels(&rows));
-    if triangles > 1 || pixels(&(0..all_columns)) > width || pixels(&(0..all_rows)) > height {
-        html.raw("<p>").text(format_args!("Triangle {triangle}"));
+    if slices > 1 || pixels(&(0..all_columns)) > width || pixels(&(0..all_rows)) > height {
+        html.raw("<p>").text(format_args!("{}", capital(&draw.describe_slice(depth))));
         if columns.len() < all_columns as usize || rows.len() < all_rows as usize {
             let part = (columns.start, columns.end - 1, rows.start, rows.end - 1);
             html.text(format_args!(", pixels ({}, {}) to ({}, {})", part.0, part.2, part.1, part.3));
@@ -130,7 +131,7 @@ fn grid(
     html.raw("<title>Lanes on the framebuffer</title>\n");
     for y in rows.clone() {
         for x in columns.clone() {
-            let at = [x, y, triangle];
+            let at = [x, y, depth];
             pixel(
                 html,
                 account,
@@ -144,7 +145,7 @@ fn grid(
     for y in rows.clone().step_by(2) {
         for x in columns.clone().step_by(2) {
             let has_lanes = [[0, 0], [1, 0], [0, 1], [1, 1]].iter().any(|[i, j]| {
-                places.get(&[x + i, y + j, triangle]).is_some_and(|place| place.lane.or(place.helper).is_some())
+                places.get(&[x + i, y + j, depth]).is_some_and(|place| place.lane.or(place.helper).is_some())
             });
             if has_lanes {
                 outline(html, "quad", [place(x, &columns), place(y, &rows)], [2 * PIXEL, 2 * PIXEL]);
@@ -158,8 +159,8 @@ fn grid(
     let edge = [corner(draw.width, &columns), corner(draw.height, &rows)];
     let edge = format!("M {} {MARGIN} V {} H {MARGIN}", edge[0], edge[1]);
     html.open("path", &[("class", &"edge"), ("d", &edge)]).raw("</path>\n");
-    let corners =
-        draw.triangles[triangle as usize].map(|[x, y]| format!("{},{}", corner(x, &columns), corner(y, &rows)));
+    let corners = draw.triangles[draw.slice(depth).triangle as usize]
+        .map(|[x, y]| format!("{},{}", corner(x, &columns), corner(y, &rows)));
     html.open("polygon", &[("class", &"triangle"), ("points", &corners.join(" "))]).raw("</polygon>\n");
     html.raw("</svg>\n");
 }

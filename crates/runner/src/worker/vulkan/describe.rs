@@ -196,6 +196,10 @@ fn from_core(core: &vk::PhysicalDeviceProperties) -> DeviceInfo {
             max_texel_buffer_elements: limits.max_texel_buffer_elements,
             max_allocation: 0,
             timestamp_period: limits.timestamp_period,
+            sample_counts: match limits.standard_sample_locations {
+                vk::TRUE => limits.framebuffer_no_attachments_sample_counts.as_raw(),
+                _ => 0,
+            },
             ..Limits::default()
         },
         mode: DriverMode::Execute,

@@ -14,8 +14,8 @@ use tangle_features::StageFlags;
 /// What graphics jobs share: made for the first of them.
 pub(super) struct Graphics {
     pub(super) render_pass: vk::RenderPass,
-    /// By extent.
-    framebuffers: HashMap<(u32, u32), vk::Framebuffer>,
+    /// By width, height and layers.
+    framebuffers: HashMap<[u32; 3], vk::Framebuffer>,
     draw_mesh_tasks: vk::PFN_vkCmdDrawMeshTasksEXT,
 }
 
@@ -40,19 +40,19 @@ impl Graphics {
 
     /// How launches of this pipeline are recorded.
     pub(super) fn draw(&mut self, device: &ash::Device, pipeline: &Pipeline) -> Result<Draw, Failure> {
-        let (width, height) = extent(pipeline);
-        let framebuffer = match self.framebuffers.get(&(width, height)) {
+        let size @ [width, height, layers] = framebuffer_size(pipeline);
+        let framebuffer = match self.framebuffers.get(&size) {
             Some(&framebuffer) => framebuffer,
             None => {
                 let create_info = vk::FramebufferCreateInfo::default()
                     .render_pass(self.render_pass)
                     .width(width)
                     .height(height)
-                    .layers(1);
+                    .layers(layers);
                 // SAFETY: it has no attachments, as the render pass has none, and its extent is within the limits (check.rs).
                 let created = unsafe { device.create_framebuffer(&create_info, None) };
                 let framebuffer = created.in_call("vkCreateFramebuffer")?;
-                self.framebuffers.insert((width, height), framebuffer);
+                self.framebuffers.insert(size, framebuffer);
                 framebuffer
             }
         };
@@ -69,7 +69,7 @@ impl Graphics {
         flags: vk::PipelineCreateFlags,
         layout: vk::PipelineLayout,
     ) -> Result<vk::Pipeline, Failure> {
-        let (width, height) = extent(pipeline);
+        let [width, height, _] = framebuffer_size(pipeline);
         let rasterization = vk::PipelineRasterizationStateCreateInfo::default()
             .rasterizer_discard_enable(!pipeline.rasterises())
             .line_width(1.0);
@@ -83,8 +83,7 @@ impl Graphics {
         }];
         let scissors = [vk::Rect2D { offset: vk::Offset2D::default(), extent: vk::Extent2D { width, height } }];
         let viewport = vk::PipelineViewportStateCreateInfo::default().viewports(&viewports).scissors(&scissors);
-        let multisample =
-            vk::PipelineMultisampleStateCreateInfo::default().rasterization_samples(vk::SampleCountFlags::TYPE_1);
+        let multisample = vk::PipelineMultisampleStateCreateInfo::default().rasterization_samples(samples(pipeline));
         let blend = vk::PipelineColorBlendStateCreateInfo::default();
         let input = vk::PipelineVertexInputStateCreateInfo::default();
         let assembly = vk::PipelineInputAssemblyStateCreateInfo::default().topology(topology(pipeline));
@@ -114,17 +113,27 @@ fn topology(pipeline: &Pipeline) -> vk::PrimitiveTopology {
     match pipeline {
         Pipeline::Items(items) if items.patches => vk::PrimitiveTopology::PATCH_LIST,
         Pipeline::Items(_) => vk::PrimitiveTopology::POINT_LIST,
-        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh | Pipeline::Fragment(_) => {
+        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh { .. } | Pipeline::Fragment(_) => {
             vk::PrimitiveTopology::TRIANGLE_LIST
         }
     }
 }
 
-/// Width and height of the framebuffer.
-fn extent(pipeline: &Pipeline) -> (u32, u32) {
+/// Width, height and layers of the framebuffer.
+fn framebuffer_size(pipeline: &Pipeline) -> [u32; 3] {
     match pipeline {
-        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh | Pipeline::Items(_) => (1, 1),
-        Pipeline::Fragment(raster) => (raster.width, raster.height),
+        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh { .. } | Pipeline::Items(_) => [1; 3],
+        Pipeline::Fragment(raster) => [raster.width, raster.height, raster.layers],
+    }
+}
+
+/// Samples of a pixel. The number is the value of its flag.
+fn samples(pipeline: &Pipeline) -> vk::SampleCountFlags {
+    match pipeline {
+        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh { .. } | Pipeline::Items(_) => {
+            vk::SampleCountFlags::TYPE_1
+        }
+        Pipeline::Fragment(raster) => vk::SampleCountFlags::from_raw(raster.samples),
     }
 }
 
