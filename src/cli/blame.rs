@@ -7,7 +7,7 @@ use tangle_campaign::executor::built_in;
 use tangle_campaign::target::{Jobs, Target};
 use tangle_files::write_atomically;
 use tangle_identity::Signature;
-use tangle_identity::switches::{Switches, Variable, variables};
+use tangle_identity::switches::{Switches, Variable, listed, variables};
 use tangle_program::case::Case;
 use tangle_report::SavedFinding;
 
@@ -106,7 +106,7 @@ fn report(folder: &Path, switches: &Switches) -> anyhow::Result<()> {
     say!("{} on {}: {}", folder.display(), switches.device, switches.sentences())?;
     for (what, list) in [("fails with", &switches.fails), ("nothing is known of", &switches.says_nothing)] {
         if !list.is_empty() {
-            say!("  {what} {}", list.join(", "))?;
+            say!("  {what} {}", listed(list))?;
         }
     }
     Ok(())

@@ -6,7 +6,7 @@
 
 use anyhow::ensure;
 use tangle_identity::Signature;
-use tangle_identity::switches::{Switches, Variable};
+use tangle_identity::switches::{Switch, Switches, Variable};
 use tangle_program::case::Case;
 use tangle_program::variant::{PASSES, Variant};
 
@@ -56,7 +56,7 @@ pub fn blame(
             // A driver that does not start with it.
             Err(_) => (Answer::Unknown, true),
         };
-        enter(&mut switches, variable.to_string(), answer, is_same_size);
+        enter(&mut switches, variable.into(), answer, is_same_size);
     }
     for variant in target.runs_modules().then(|| variants(&own.case().variant)).into_iter().flatten() {
         let changed = Case { variant: variant.clone(), ..own.case().clone() };
@@ -67,24 +67,24 @@ pub fn blame(
             }
             Ok(prepared) => Prep::Ready(prepared),
             Err(_) => {
-                switches.says_nothing.push(variant.to_string());
+                switches.says_nothing.push(Switch::Variant(variant));
                 continue;
             }
         };
-        enter(&mut switches, variant.to_string(), answer(target, &changed, signature), true);
+        enter(&mut switches, Switch::Variant(variant), answer(target, &changed, signature), true);
     }
     fails("has it no more after the switches were tried")?;
     Ok(switches)
 }
 
-fn enter(switches: &mut Switches, name: String, answer: Answer, is_same_size: bool) {
+fn enter(switches: &mut Switches, switch: Switch, answer: Answer, is_same_size: bool) {
     let list = match (answer, is_same_size) {
         (Answer::Good, true) => &mut switches.passes,
         (Answer::Good, false) => &mut switches.passes_in_another_size,
         (Answer::Bad, _) => &mut switches.fails,
         (Answer::Unknown, _) => &mut switches.says_nothing,
     };
-    list.push(name);
+    list.push(switch);
 }
 
 fn is_same_module(spirv: &[u32], own: &Prep) -> bool {
@@ -136,6 +136,8 @@ fn answer(target: &Target, prep: &Prep, signature: Option<&Signature>) -> Answer
 
 #[cfg(test)]
 mod tests {
+    use tangle_identity::switches::listed;
+
     use super::*;
 
     fn case(name: &str) -> Case {
@@ -161,9 +163,9 @@ mod tests {
         let values = ["reference", "reference:if_merge_loses_last_lane", "reference:nothing", "reference@16"];
         let open = |variable: &Variable| Target::built_in(&variable.value);
         let switches = blame(&faulty, &case("V16"), None, &values.map(variable), &open).expect("it fails");
-        assert_eq!(switches.passes[0], "DEVICE=reference");
-        assert_eq!(switches.fails, ["DEVICE=reference:if_merge_loses_last_lane"]);
-        assert_eq!(switches.says_nothing, ["DEVICE=reference:nothing"]);
+        assert_eq!(switches.passes[0].to_string(), "DEVICE=reference");
+        assert_eq!(listed(&switches.fails), "DEVICE=reference:if_merge_loses_last_lane");
+        assert_eq!(listed(&switches.says_nothing), "DEVICE=reference:nothing");
     }
 
     #[test]

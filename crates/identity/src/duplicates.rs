@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::book::{Record, Seen};
-use crate::switches::Switches;
+use crate::switches::{Switch, Switches, listed};
 
 /// What is known of two bugs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,22 +91,21 @@ fn versions(a: &Record, b: &Record, evidence: &mut Evidence) {
 }
 
 fn switches(a: &Record, b: &Record, evidence: &mut Evidence) {
-    let mut both = BTreeSet::new();
+    let mut both: BTreeSet<&Switch> = BTreeSet::new();
     for own in &a.switches {
         let on_same = |other: &&Switches| other.driver == own.driver && other.version == own.version;
         for other in b.switches.iter().filter(on_same) {
-            let fails = |switches: &Switches, switch: &str| switches.fails.iter().any(|fails| fails == switch);
             for (passing, failing, has, lacks) in [(own, other, a, b), (other, own, b, a)] {
-                for switch in Switches::of_driver(&passing.passes).filter(|switch| fails(failing, switch)) {
+                let of_driver = passing.passes.iter().filter(|switch| switch.is_of_driver());
+                for switch in of_driver.filter(|switch| failing.fails.contains(switch)) {
                     evidence.differs.push(format!("{switch} makes {} pass, and not {}", has.id, lacks.id));
                 }
             }
-            let passes = |switch: &&str| other.passes.iter().any(|passes| passes == switch);
-            both.extend(Switches::of_driver(&own.passes).filter(passes));
+            both.extend(own.passes.iter().filter(|switch| switch.is_of_driver() && other.passes.contains(switch)));
         }
     }
     if !both.is_empty() {
-        evidence.same.push(format!("both pass with {}", both.into_iter().collect::<Vec<_>>().join(", ")));
+        evidence.same.push(format!("both pass with {}", listed(both)));
     }
 }
 
@@ -116,7 +115,7 @@ mod tests {
     use crate::book::SeenVersion;
 
     fn bug(id: &str, versions: &str, passes: &[&str], fails: &[&str]) -> Record {
-        let words = |list: &[&str]| list.iter().map(|&word| word.to_owned()).collect();
+        let words = |list: &[&str]| list.iter().map(|&word| word.to_owned().into()).collect();
         let seen = |(number, mark): (usize, char)| SeenVersion {
             driver: "l".into(),
             version: format!("1.{number}"),

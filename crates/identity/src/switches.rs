@@ -5,7 +5,10 @@
 //! is left out may only have made the pattern that another one gets wrong. That one case passes with a switch with which another fails
 //! separates two bugs ([`crate::duplicates`]).
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
+use tangle_program::variant::Variant;
 
 /// A debug switch of a driver: an environment variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +31,8 @@ impl Variable {
     }
 }
 
-impl std::fmt::Display for Variable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.name, self.value)
     }
 }
@@ -120,11 +123,76 @@ pub fn variables(driver: &str, version: &str) -> Vec<Variable> {
     all
 }
 
+/// Something that is changed to see whether a case passes then. In text, in JSON and in the files of bugs, it is `NAME=VALUE`, or the name of the
+/// variant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Switch {
+    /// A variable of the driver, with its value.
+    Variable(String, String),
+    /// The variant of the case that was run in place of its own.
+    Variant(Variant),
+    /// A variant that this version of tangle does not have.
+    Other(String),
+}
+
+impl Switch {
+    /// True of the driver's own: its variables, and the option of the pipeline. What a pass of `spirv-opt` does to a program depends on the
+    /// program.
+    pub fn is_of_driver(&self) -> bool {
+        match self {
+            Switch::Variable(..) => true,
+            Switch::Variant(variant) => variant.disables_driver_optimisation(),
+            Switch::Other(_) => false,
+        }
+    }
+
+    /// True of a list of passes of `spirv-opt`.
+    fn is_of_passes(&self) -> bool {
+        matches!(self, Switch::Variant(variant) if matches!(variant.then(), Variant::Passes(_)))
+    }
+}
+
+impl From<&Variable> for Switch {
+    fn from(variable: &Variable) -> Switch {
+        Switch::Variable(variable.name.clone(), variable.value.clone())
+    }
+}
+
+impl From<String> for Switch {
+    fn from(text: String) -> Switch {
+        match text.split_once('=') {
+            Some((name, value)) => Switch::Variable(name.into(), value.into()),
+            None => text.parse().map_or(Switch::Other(text), Switch::Variant),
+        }
+    }
+}
+
+impl From<Switch> for String {
+    fn from(switch: Switch) -> String {
+        switch.to_string()
+    }
+}
+
+impl fmt::Display for Switch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Switch::Variable(name, value) => write!(f, "{name}={value}"),
+            Switch::Variant(variant) => variant.fmt(f),
+            Switch::Other(name) => f.write_str(name),
+        }
+    }
+}
+
+/// Switches in a sentence.
+pub fn listed<'s>(switches: impl IntoIterator<Item = &'s Switch>) -> String {
+    switches.into_iter().map(Switch::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// Single passes that are named in a sentence; of more, how many they are.
 const SINGLE_NAMED: usize = 6;
 
-/// The results of the switches on a device (`switches.json` in a finding's folder). A switch is written as `NAME=VALUE`, or as the variant of
-/// the case that was run.
+/// The results of the switches on a device (`switches.json` in a finding's folder).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Switches {
@@ -138,16 +206,16 @@ pub struct Switches {
     pub version: String,
     /// With these it passes.
     #[serde(default)]
-    pub passes: Vec<String>,
+    pub passes: Vec<Switch>,
     /// With these it passes, and subgroups have another size: what is computed is something else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub passes_in_another_size: Vec<String>,
+    pub passes_in_another_size: Vec<Switch>,
     /// With these it fails as it does without.
     #[serde(default)]
-    pub fails: Vec<String>,
+    pub fails: Vec<Switch>,
     /// With these it says nothing: it fails in another way, or does not run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub says_nothing: Vec<String>,
+    pub says_nothing: Vec<Switch>,
 }
 
 impl Switches {
@@ -158,20 +226,20 @@ impl Switches {
 
     /// What they say, in sentences.
     pub fn sentences(&self) -> String {
-        let is_single = |switch: &&String| switch.contains("spirv-opt:");
-        let (single, others): (Vec<&String>, Vec<&String>) = self.passes.iter().partition(is_single);
-        let mut passes: Vec<String> = others.into_iter().cloned().collect();
+        let (single, others): (Vec<&Switch>, Vec<&Switch>) =
+            self.passes.iter().partition(|switch| switch.is_of_passes());
+        let mut passes: Vec<String> = others.into_iter().map(Switch::to_string).collect();
         match single.len() {
             // With a list of passes to blame, most passes alone do no harm.
             many if many > SINGLE_NAMED => passes.push(format!("{many} passes of spirv-opt, one at a time")),
-            _ => passes.extend(single.into_iter().cloned()),
+            _ => passes.extend(single.into_iter().map(Switch::to_string)),
         }
         let mut text = match passes.as_slice() {
             [] => "No switch makes it pass".to_owned(),
             passes => format!("It passes with {}", passes.join(", ")),
         };
         if !self.passes_in_another_size.is_empty() {
-            text += &format!("; with subgroups of another size, with {}", self.passes_in_another_size.join(", "));
+            text += &format!("; with subgroups of another size, with {}", listed(&self.passes_in_another_size));
         }
         text += &match self.fails.len() {
             0 => String::new(),
@@ -182,16 +250,12 @@ impl Switches {
         }
         text + "."
     }
-
-    /// Those of a list that are the driver's own: its variables, and the option of the pipeline. What a pass of `spirv-opt` does to a program
-    /// depends on the program.
-    pub fn of_driver(list: &[String]) -> impl Iterator<Item = &str> {
-        list.iter().map(String::as_str).filter(|switch| switch.contains('=') || switch.contains("driver-unoptimised"))
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use tangle_program::variant::PASSES;
+
     use super::*;
 
     #[test]
@@ -204,14 +268,17 @@ mod tests {
 
     #[test]
     fn few_passes_are_named_and_many_are_counted() {
-        let words = |count: usize, name: &str| (0..count).map(|number| format!("{name}{number}")).collect();
+        let words = |count: usize, name: &str| -> Vec<Switch> {
+            (0..count).map(|number| format!("{name}{number}").into()).collect()
+        };
         let of = |single: usize, fails: usize, unknown: usize| {
-            let mut passes: Vec<String> = words(single, "spirv-opt:p");
-            passes.push("A=1".into());
+            let mut passes: Vec<Switch> =
+                PASSES[..single].iter().map(|pass| format!("spirv-opt:{pass}").into()).collect();
+            passes.push("A=1".to_owned().into());
             Switches { passes, fails: words(fails, "B="), says_nothing: words(unknown, "C="), ..Switches::default() }
         };
         for (single, fails, unknown, expected) in [
-            (1, 2, 0, "It passes with A=1, spirv-opt:p0. It fails as before with 2 others."),
+            (1, 2, 0, "It passes with A=1, spirv-opt:ccp. It fails as before with 2 others."),
             (7, 0, 0, "It passes with A=1, 7 passes of spirv-opt, one at a time."),
             (0, 0, 3, "It passes with A=1; nothing is known of 3."),
         ] {
@@ -219,6 +286,24 @@ mod tests {
         }
         let none = Switches { says_nothing: words(3, "C="), ..Switches::default() };
         assert!(none.say_nothing() && !of(0, 0, 3).say_nothing());
+    }
+
+    #[test]
+    fn switches_are_read_as_they_are_written() {
+        let table: [(&str, bool, bool); 6] = [
+            ("GALLIVM_PERF=nopt", true, false),
+            ("driver-unoptimised", true, false),
+            ("hlsl@dxc+driver-unoptimised", true, false),
+            ("spirv-opt-O", false, false),
+            ("spirv-opt:ccp", false, true),
+            ("a-variant-of-another-version", false, false),
+        ];
+        for (text, is_of_driver, is_of_passes) in table {
+            let switch = Switch::from(text.to_owned());
+            assert_eq!((switch.is_of_driver(), switch.is_of_passes()), (is_of_driver, is_of_passes), "{switch:?}");
+            assert_eq!(serde_json::to_value(&switch).expect("plain data"), text);
+            assert_eq!(switch.to_string(), text);
+        }
     }
 
     #[test]

@@ -224,7 +224,7 @@ mod tests {
             state,
             drivers: vec!["llvmpipe".into()],
             tracker: "https://tracker.example/7".into(),
-            switches: vec![Switches { passes: vec!["A=<1>".into()], ..Switches::default() }],
+            switches: vec![Switches { passes: vec!["A=<1>".to_owned().into()], ..Switches::default() }],
             history: vec![Event { date: "2026-01-02".into(), what: "added & seen".into() }],
             ..Record::default()
         }
