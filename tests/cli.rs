@@ -99,7 +99,9 @@ fn a_shader_is_judged_on_devices_and_what_is_wrong_is_saved() {
     // Everything that the README names is there, and is what the finding has.
     let readme = read(&exported.join("README.md"));
     let named = readme.split(|c: char| c.is_whitespace() || "`='|".contains(c));
-    let named: BTreeSet<&str> = named.filter(|word| [".spv", ".spvasm", ".amber", ".bin", ".json"].iter().any(|end| word.ends_with(end))).collect();
+    let named: BTreeSet<&str> = named
+        .filter(|word| [".spv", ".spvasm", ".amber", ".bin", ".json"].iter().any(|end| word.ends_with(end)))
+        .collect();
     for name in ["with-lane-map.spv", "judge.json", "module.amber", "module.spv", "module.spvasm", "buffer-1.3.bin"] {
         assert!(named.contains(name), "{name} is not in {readme}");
     }
@@ -130,7 +132,8 @@ fn a_shader_is_judged_on_devices_and_what_is_wrong_is_saved() {
     assert!(run(["judge", &script, "--device", "interpreter:elect_highest@16"]).expect(1).stdout.contains("wrong: "));
     let same = run(["judge", &script, "--against", &path(&exported.join("module.spv"))]).expect(0).stdout;
     assert!(same.contains(" words compared, 0 open in both"), "{same}");
-    let several = write(folder.path(), "several.amber", read(Path::new(&script)).replace("\nRUN ", "\nRUN pipeline 1 1 1\nRUN "));
+    let several =
+        write(folder.path(), "several.amber", read(Path::new(&script)).replace("\nRUN ", "\nRUN pipeline 1 1 1\nRUN "));
     run(["judge", &path(&several), "--device", "interpreter@16"]).fails_with(&["no single RUN", "there are several"]);
     for command in ["explain", "show"] {
         run([command, &path(&finding)]).fails_with(&["tangle judge"]);
