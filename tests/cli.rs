@@ -170,7 +170,7 @@ fn the_worked_example_of_the_docs_is_true() {
         }
     }
     assert!(commands >= 4, "{commands} commands");
-    let report = read(&folder.path().join("report.md"));
+    let report = read(&folder.path().join("report"));
     let shown = example.split("```markdown\n").nth(1).and_then(|rest| rest.split("\n````").next()).expect("a report");
     for wanted in shown.lines().filter(|line| line.trim() != "…") {
         assert!(report.lines().any(|line| line == wanted), "the report does not say: {wanted}\n{report}");
