@@ -227,30 +227,7 @@ impl Decoder<'_> {
         if pointer.pointee == u32::MAX {
             return Err(invalid("a pointer to an incomplete type"));
         }
-        let mut leaves = Vec::new();
-        if self.types.cells(pointer.pointee) > 1 << 16 {
-            return Err(Error::Memory("an access to too many scalars".into()));
-        }
-        if self.types.is_opaque(pointer.pointee)
-            || matches!(self.types.get(pointer.pointee), Type::RuntimeArray(..) | Type::Void)
-        {
-            return Err(invalid("an access to a type without values"));
-        }
-        if pointer.space == Space::Cells {
-            let mut scalars = Vec::new();
-            self.types.scalars(pointer.pointee, &mut scalars);
-            leaves.extend(scalars.into_iter().enumerate().map(|(i, s)| (pointer.offset + i as u64, s)));
-        } else {
-            let mut found = Vec::new();
-            self.types.leaves(pointer.pointee, pointer.offset, pointer.matrix, pointer.step, &mut found);
-            leaves.extend(found.into_iter().map(|leaf| (leaf.offset, leaf.scalar)));
-            let smallest = leaves.iter().map(|(_, scalar)| scalar.bytes()).min().unwrap_or(8);
-            self.code.granule = self.code.granule.min(smallest);
-        }
-        let mut narrow = Vec::with_capacity(leaves.len());
-        for (offset, scalar) in leaves {
-            narrow.push((u32::try_from(offset).map_err(|_| invalid("an offset that is too large"))?, scalar));
-        }
+        let narrow = self.leaves_of(pointer)?;
         self.leaves += narrow.len();
         if self.leaves > MAX_LEAVES {
             return Err(Error::Memory("too many scalars are accessed".into()));
@@ -277,6 +254,35 @@ impl Decoder<'_> {
             texel: pointer.texel,
         });
         Ok(self.code.accesses.len() as u32 - 1)
+    }
+
+    /// Where the scalars of an access lie from the pointer.
+    fn leaves_of(&mut self, pointer: &Pointer) -> Result<Vec<(u32, Scalar)>, Error> {
+        let narrow = |offset: u64| u32::try_from(offset).map_err(|_| invalid("an offset that is too large"));
+        let in_bytes = pointer.space != Space::Cells;
+        if let Some(scalar) = self.types.scalar(pointer.pointee) {
+            self.code.granule = self.code.granule.min(if in_bytes { scalar.bytes() } else { u32::MAX });
+            return Ok(vec![(narrow(pointer.offset)?, scalar)]);
+        }
+        if self.types.cells(pointer.pointee) > 1 << 16 {
+            return Err(Error::Memory("an access to too many scalars".into()));
+        }
+        if self.types.is_opaque(pointer.pointee)
+            || matches!(self.types.get(pointer.pointee), Type::RuntimeArray(..) | Type::Void)
+        {
+            return Err(invalid("an access to a type without values"));
+        }
+        if !in_bytes {
+            let mut scalars = Vec::new();
+            self.types.scalars(pointer.pointee, &mut scalars);
+            let at = |(i, scalar)| Ok((narrow(pointer.offset + i as u64)?, scalar));
+            return scalars.into_iter().enumerate().map(at).collect();
+        }
+        let mut found = Vec::new();
+        self.types.leaves(pointer.pointee, pointer.offset, pointer.matrix, pointer.step, &mut found);
+        let smallest = found.iter().map(|leaf| leaf.scalar.bytes()).min().unwrap_or(8);
+        self.code.granule = self.code.granule.min(smallest);
+        found.into_iter().map(|leaf| Ok((narrow(leaf.offset)?, leaf.scalar))).collect()
     }
 
     /// What an access through a pointer shares, whose instruction says whether it is private and how far it reaches.

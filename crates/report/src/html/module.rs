@@ -9,12 +9,12 @@ pub fn module_page(about: &ModuleReport) -> String {
     html.raw("<header>\n")
         .element("h1", &[], &about.title)
         .raw("\n")
-        .element("p", &[], &about.verdict())
+        .element("p", &[], about.verdict())
         .raw("\n</header>\n");
     html.facts(about.all_facts());
     if !about.rows.is_empty() {
         html.section("Words that differ");
-        html.element("p", &[], &WHAT_MUST_BE).raw("\n");
+        html.element("p", &[], WHAT_MUST_BE).raw("\n");
         html.raw("<div class=\"scroll\"><table>\n<tr><th>where</th><th>expected</th><th>actual</th></tr>\n");
         for [place, expected, found] in &about.rows {
             html.raw("<tr>").element("td", &[], place);

@@ -158,6 +158,7 @@ impl Machine<'_> {
     }
 
     /// The address of an access is as aligned as it has to be.
+    #[inline]
     fn aligned(&self, inst: &Inst, slot: usize, access: &Access, pointer: u64) -> Result<(), Stop> {
         let Some((offset, alignment)) = access.aligned else { return Ok(()) };
         let address = pointer.wrapping_add(offset);
@@ -172,9 +173,12 @@ impl Machine<'_> {
     #[inline]
     fn is_hidden(&self, object: u32, first: u64, size: u64) -> bool {
         let hidden = &self.knowledge.hidden;
+        if hidden.is_empty() {
+            return false;
+        }
         let granule = u64::from(self.code.granule.max(1));
         let mut granules = first / granule..=(first + size - 1) / granule;
-        !hidden.is_empty() && granules.any(|at| hidden.contains(&(object, at as u32)))
+        granules.any(|at| hidden.contains(&(object, at as u32)))
     }
 
     fn clash(&self, inst: &Inst, slot: usize, object: u32, offset: u64, clash: Clash) -> Stop {

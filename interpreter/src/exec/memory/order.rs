@@ -242,6 +242,9 @@ impl Memory {
     /// Who an access has to do with: what barriers make available or visible of everything reaches everybody whom they order.
     #[inline]
     fn completed(&self, sharing: Sharing, domain: usize, writes: bool) -> Sharing {
+        if sharing == Sharing::WITH_EVERYBODY {
+            return sharing;
+        }
         if self.private_is_shared {
             return Sharing::WITH_EVERYBODY;
         }
@@ -291,11 +294,11 @@ impl Memory {
         }
         let domain = bytes.domain;
         let sharing = self.completed(sharing, domain, writes);
+        let bytes = &mut self.objects[object as usize];
         let shift = self.granule.trailing_zeros();
         let (first, last) = ((offset >> shift) as usize, ((offset + size - 1) >> shift) as usize);
         let time = self.orders[domain].now[slot];
         if first == last && self.equal.is_none() {
-            let bytes = &mut self.objects[object as usize];
             let shadow = bytes.shadow.at(first, bytes.granules, &mut self.budget)?;
             let alone = |who: u32| who == 0 || who == me;
             if alone(shadow.writer) && alone(shadow.reader) && shadow.atomic == 0 {
