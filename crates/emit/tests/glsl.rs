@@ -107,7 +107,11 @@ fn parentheses() {
 fn stores_to_elements_of_ones_own() {
     for (storage, groups, line) in [
         (StorageClass::Workgroup, 1, "s0[gl_LocalInvocationIndex * 4u + (lane & 3u)] = 7u;"),
-        (StorageClass::StorageBuffer, 2, "s0[workgroup_index * 32u + gl_LocalInvocationIndex * 4u + (lane & 3u)] = 7u;"),
+        (
+            StorageClass::StorageBuffer,
+            2,
+            "s0[workgroup_index * 32u + gl_LocalInvocationIndex * 4u + (lane & 3u)] = 7u;",
+        ),
     ] {
         let element = Some(binary(lane(), BinaryOp::BitAnd, uint(3)));
         let mut case = case("", main_of(|_| vec![Stmt::Store { array: 0, element, value: uint(7) }]));
