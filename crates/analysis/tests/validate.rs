@@ -12,8 +12,8 @@ use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::Resource;
 use tangle_program::tree::{
-    Block, Direction, Expr, Function, Label, Local, Loop, LoopKind, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Param, Program,
-    Stmt,
+    Arm, Block, Direction, Expr, Function, Label, Local, Loop, LoopKind, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Param,
+    Program, Stmt,
 };
 use tangle_program::types::{Scalar, Shape, Type};
 
@@ -637,6 +637,17 @@ fn endless_loops() {
     let skip =
         Stmt::If { cond: lane_bits(1, 1), then: vec![Stmt::Continue], otherwise: vec![], control: Default::default() };
     let none = || leave(binary(x(), BinaryOp::Eq, uint(0)));
+    let returns = || Stmt::If {
+        cond: binary(x(), BinaryOp::Eq, uint(0)),
+        then: vec![Stmt::Return(None)],
+        otherwise: vec![],
+        control: Default::default(),
+    };
+    let switched = |label, body| {
+        let arm = |label, body| Arm { labels: vec![label], body };
+        let arms = vec![arm(Label::Case(label), body), arm(Label::Default, vec![Stmt::Break])];
+        Stmt::Switch { selector: x(), arms, control: Default::default() }
+    };
     let shift = |by| assign(2, binary(x(), BinaryOp::Shr, uint(by)));
     let elect = || leave(Expr::subgroup(SubgroupOp::Elect, []));
     let first = || assign(7, Expr::subgroup(SubgroupOp::BroadcastFirst, [x()]));
@@ -662,6 +673,19 @@ fn endless_loops() {
             vec![leave(tour::intrinsic(Intrinsic::Expect, [Expr::subgroup(SubgroupOp::Elect, []), Expr::Bool(true)]))],
         ),
         (128, vec![first(), same()]),
+        // By `return`, by an arm of a switch, and with other ways out besides.
+        (32, vec![shift(1), returns()]),
+        (
+            128,
+            vec![Stmt::If {
+                cond: Expr::subgroup(SubgroupOp::Elect, []),
+                then: vec![Stmt::Return(None)],
+                otherwise: vec![],
+                control: Default::default(),
+            }],
+        ),
+        (32, vec![shift(1), switched(0, vec![log(1, 2), Stmt::Return(None)]), skip.clone()]),
+        (32, vec![shift(1), leave(lane_bits(1, 1)), none(), leave(lane_bits(1, 1))]),
     ] {
         valid(&with(bound, body));
     }
@@ -676,6 +700,13 @@ fn endless_loops() {
         vec![first(), same(), assign(2, uint(1))],
         vec![first(), same(), assign(7, uint(1))],
         vec![same(), first()],
+        vec![returns()],
+        vec![shift(1), skip.clone(), returns()],
+        // A `break` leaves the switch, and so does one before the `return`; another value than 0 need not come.
+        vec![shift(1), switched(0, vec![Stmt::Break])],
+        vec![shift(1), switched(0, vec![leave(lane_bits(1, 1)), Stmt::Return(None)])],
+        vec![shift(1), switched(1, vec![Stmt::Return(None)])],
+        vec![shift(1), switched(0, vec![skip.clone(), Stmt::Return(None)])],
     ] {
         assert_eq!(refused(&with(32, body.clone())).1, "is not known to be left by all lanes", "{body:?}");
     }
@@ -685,6 +716,69 @@ fn endless_loops() {
     );
     let counts = vec![shift(1), none(), assign(7, Expr::Var(5))];
     assert_eq!(refused(&with(32, counts)).1, "has no counter that could be read");
+}
+
+/// Loops that only sum something up may run longer than others; no more than a number of times in all.
+#[test]
+fn long_loops() {
+    let plus = |var, by| assign(var, binary(Expr::Var(var), BinaryOp::Add, by));
+    let with = |bound: Expr, body: Block| {
+        let looped = Stmt::Loop(Box::new(Loop {
+            kind: LoopKind::While,
+            counter: 5,
+            bound,
+            test: None,
+            body,
+            control: Default::default(),
+        }));
+        let mut case = base();
+        case.program.functions[2].body = only(looped);
+        case
+    };
+    let many = || binary(uint(65_530), BinaryOp::Add, binary(lane(), BinaryOp::BitAnd, uint(15)));
+    valid(&with(uint(70_000), vec![plus(2, uint(3))]));
+    valid(&with(many(), vec![plus(2, Expr::Input(0)), assign(7, binary(Expr::Var(7), BinaryOp::BitXor, lane()))]));
+    for (what, body) in [
+        ("nothing", vec![]),
+        ("a product", vec![assign(2, binary(Expr::Var(2), BinaryOp::Mul, uint(3)))]),
+        ("what is no sum of its own", vec![assign(2, binary(Expr::Var(7), BinaryOp::Add, uint(3)))]),
+        ("the same twice", vec![plus(2, uint(1)), plus(2, uint(1))]),
+        ("of another sum", vec![plus(2, uint(1)), plus(7, Expr::Var(2))]),
+        ("of the counter", vec![plus(2, Expr::Var(5))]),
+        ("of an operation", vec![plus(2, first_lane())]),
+        ("a log", vec![plus(2, uint(1)), log(1, 2)]),
+        ("a way out", vec![plus(2, uint(1)), Stmt::Break]),
+    ] {
+        assert_eq!(refused(&with(uint(129), body)).1, "can be 129, more than 128", "{what}");
+    }
+    let sum = || vec![plus(2, uint(3))];
+    assert_eq!(refused(&with(uint(70_001), sum())).1, "can be 70001, more than 70000");
+    let mut twice = with(uint(40_000), sum());
+    let mut looped = twice.program.functions[2].body[0].clone();
+    if let Stmt::Loop(l) = &mut looped {
+        l.counter = twice.program.functions[2].add_local("another", Type::UINT);
+    }
+    twice.program.functions[2].body.insert(0, looped);
+    assert_eq!(refused(&twice).1, "long loops may run 80000 times in all, more than 70000");
+}
+
+/// An input of another invocation: of one that there is.
+#[test]
+fn inputs_of_others() {
+    let with = |k, index| {
+        let mut case = base();
+        case.program.functions[2].body = only(assign(2, Expr::InputOf(k, Box::new(index))));
+        case
+    };
+    let invocations = base().entry_point.invocations();
+    valid(&with(0, uint(invocations - 1)));
+    valid(&with(0, binary(lane(), BinaryOp::BitAnd, uint(1))));
+    assert!(refused(&with(9, uint(0))).0.ends_with("assign.value.input_of[0]"));
+    let (place, why) = refused(&with(0, uint(invocations)));
+    assert!(place.ends_with("assign.value.input_of[1]"), "{place}");
+    assert_eq!(why, format!("may be {invocations} to {invocations}, but there are {invocations} invocations"));
+    assert!(refused(&with(0, Expr::Var(2))).1.ends_with(&format!("but there are {invocations} invocations")));
+    assert!(refused(&with(0, Expr::Int(0))).1.contains("does not take"));
 }
 
 /// Rule P6: what a loop carries from one iteration to the next.

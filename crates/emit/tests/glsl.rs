@@ -9,6 +9,7 @@ use tangle_analysis::validate::validate;
 use tangle_emit::expression;
 use tangle_emit::glsl::{glsl, print};
 use tangle_program::case::{DerivativeGroup, Tier};
+use tangle_program::memory::{Shared, StorageClass};
 use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::SubgroupOp;
@@ -28,7 +29,7 @@ fn programs() {
 #[test]
 fn parentheses() {
     use BinaryOp::*;
-    let case = case(
+    let mut case = case(
         "",
         main_of(|f| {
             for name in ["a", "b", "c"] {
@@ -44,6 +45,8 @@ fn parentheses() {
         let index = Box::new(binary(lane(), BitAnd, uint(3)));
         Expr::Resource(Resource { class, index, non_uniform })
     };
+    let of_input = |k, index| Expr::InputOf(k, Box::new(index));
+    case.data.inputs = vec![vec![0; 8]; 2];
     for (expr, want) in [
         (binary(binary(a(), Add, b()), Sub, c()), "a + b - c"),
         (binary(a(), Sub, binary(b(), Add, c())), "a - (b + c)"),
@@ -92,8 +95,30 @@ fn parentheses() {
             resource(ResourceClass::StorageImage, true),
             "imageLoad(storage_images[nonuniformEXT(lane & 3u)], ivec2(0)).x",
         ),
+        (of_input(0, binary(a(), BitAnd, uint(3))), "input_words[(a & 3u) * 2u]"),
+        (of_input(1, lane()), "input_words[lane * 2u + 1u]"),
     ] {
         assert_eq!(expression(&case, &case.program.functions[0], &expr), want);
+    }
+}
+
+/// An invocation's own elements beside each other, in shared memory and in the slice of its workgroup.
+#[test]
+fn stores_to_elements_of_ones_own() {
+    for (storage, groups, line) in [
+        (StorageClass::Workgroup, 1, "s0[gl_LocalInvocationIndex * 4u + (lane & 3u)] = 7u;"),
+        (
+            StorageClass::StorageBuffer,
+            2,
+            "s0[workgroup_index * 32u + gl_LocalInvocationIndex * 4u + (lane & 3u)] = 7u;",
+        ),
+    ] {
+        let element = Some(binary(lane(), BinaryOp::BitAnd, uint(3)));
+        let mut case = case("", main_of(|_| vec![Stmt::Store { array: 0, element, value: uint(7) }]));
+        case.entry_point.workgroups_mut().count = [groups, 1, 1];
+        case.program.shared =
+            vec![Shared { name: "s0".into(), scalar: Scalar::Uint, len: 32, init: 0, parts: 4, storage }];
+        assert!(glsl(&case).contains(line), "{}", glsl(&case));
     }
 }
 

@@ -335,7 +335,7 @@ pub fn of_failure(signature: &Signature) -> Vec<Rule> {
     let because = match signature.kind {
         Kind::Crash => "The driver ended the process.",
         Kind::Hang => {
-            "All loops are bounded by a counter and a few thousand steps at most; the program ends on every path."
+            "All loops end after a few thousand steps, those that only sum something up after 70,000; the program ends on every path."
         }
         Kind::DeviceLost | Kind::VulkanError | Kind::OpenGlError => {
             "Everything that the module and the commands need was asked for and granted."

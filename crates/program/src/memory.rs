@@ -1,6 +1,7 @@
 //! Memory that the invocations of a workgroup share, in shared memory or in a storage buffer: arrays, atomics and barriers.
 //!
-//! What an invocation reads must not depend on who came first (rules A1 and A2; docs/rules.md, section Y). The forms are chosen so that the rules of
+//! What an invocation reads must not depend on who came first (rules A1 and A2; docs/rules.md, section Y), but for what atomics return, which is judged
+//! together (rule A3). The forms are chosen so that the rules of
 //! `tangle_analysis::races` can prove it: an invocation *stores* to the slot of its own number only, or to one of the elements beside each other that are
 //! its own ([`Shared::parts`]), anybody may *load* any slot, and
 //! *atomics* go anywhere; `barrier()` divides a run into phases in which an array is used in one of these ways. Within a phase lanes that are

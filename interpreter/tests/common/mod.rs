@@ -122,7 +122,7 @@ pub fn dispatch(case: &Case, lane_map: LaneMap) -> Dispatch {
         .chain(resources(case))
         .collect(),
         push: bytes_of(&case.data.push),
-        limits: Limits { steps: 2_000_000, ..Limits::default() },
+        limits: Limits { steps: 8_000_000, ..Limits::default() },
     }
 }
 

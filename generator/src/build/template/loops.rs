@@ -58,8 +58,10 @@ impl Builder<'_> {
         let weights = [6, of(SubgroupOp::Elect, 3), of(SubgroupOp::BroadcastFirst, 3)];
         match self.draw.index(weights.into_iter()) {
             0 => {
-                let scalar = self.draw.pick(&scalars);
-                self.until_nothing_is_left(scalar, out);
+                // A selector has 32 bits.
+                let switched = self.may_return_from_arm() && self.draw.percent(60);
+                let scalar = if switched { Scalar::Uint } else { self.draw.pick(&scalars) };
+                self.until_nothing_is_left(scalar, switched, out);
             }
             1 => {
                 let way_out =
@@ -81,7 +83,7 @@ impl Builder<'_> {
     }
 
     /// As long as a word of the lane's own is not 0, which loses bits from one iteration to the next.
-    fn until_nothing_is_left(&mut self, scalar: Scalar, out: &mut Block) {
+    fn until_nothing_is_left(&mut self, scalar: Scalar, switched: bool, out: &mut Block) {
         let rest = self.private("rest", Type::scalar(scalar));
         let own = self.own_value(Type::UINT);
         let few = bin(BinaryOp::BitAnd, own, uint(self.draw.pick(&[0xFF, 0xF, 0x8421, 0xFFFF_FFFF])));
@@ -95,9 +97,7 @@ impl Builder<'_> {
             b.set(rest, less, body);
             divergent(compare(BinaryOp::Eq, rest, number(scalar, 0)), Source::Var(rest))
         };
-        // A selector has 32 bits.
-        let switched = (scalar == Scalar::Uint && self.draw.percent(40)).then_some(rest);
-        self.without_counter(scalar.size(), way_out, switched, out);
+        self.without_counter(scalar.size(), way_out, switched.then_some(rest), out);
     }
 
     /// A loop that lanes leave under the condition that `way_out` gives, all of them within so many iterations: by `break` or `return`, some perhaps by
@@ -112,7 +112,7 @@ impl Builder<'_> {
         let ty = self.number_type();
         let sum = self.result_variable(ty, Class::Clean);
         let (early, late, last) = (self.draw.percent(40), self.draw.percent(50), self.draw.percent(50));
-        let returns = switched.is_some() || self.draw.percent(20);
+        let returns = switched.is_some() || self.may_return_from_arm() && self.draw.percent(40);
         // Somebody should come to what is behind the loop.
         let several = returns || self.draw.percent(40);
         let (stmt, _) = self.repeat(
@@ -160,6 +160,11 @@ impl Builder<'_> {
         );
         out.push(stmt);
         self.observe(Moment::Loop, &[sum], out);
+    }
+
+    /// True if lanes may return in a branch that parts them.
+    fn may_return_from_arm(&self) -> bool {
+        self.frame.can_jump_from(self.frame.flow.arm(Decision::Divergent), Jump::Return)
     }
 
     /// `if (…) { break; }` under a condition of the lane's own.

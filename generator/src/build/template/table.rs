@@ -11,6 +11,8 @@ use crate::weights::Weight;
 
 /// What more live values than registers cost at least.
 const PRESSURE: Cost = Cost { words: 8, steps: 120 };
+/// Where a function has more variables, no more are brought in by the dozen: it may have [`tangle_analysis::validate::MAX_VARS`].
+const MOST_VARIABLES: usize = 120;
 
 impl Builder<'_> {
     /// True if the tangle is known here, and control flow may depend on it.
@@ -147,7 +149,7 @@ pub(super) const TEMPLATES: &[Row] = &[
     // More live values than registers, through a loop that lanes leave one by one.
     Row {
         weight: Weight::of(3),
-        fits: |b| b.has_loop(3) && b.frame.affords(PRESSURE),
+        fits: |b| b.has_loop(3) && b.frame.affords(PRESSURE) && b.frame.vars.len() < MOST_VARIABLES,
         build: |b, out| b.pressure(out),
         ..ROW
     },
