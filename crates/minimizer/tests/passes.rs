@@ -655,7 +655,7 @@ fn demands() {
 fn payloads_go() {
     let payloads = |stage: Stage, meshes: u32, by_task: bool| {
         let mut program = in_main(&[], vec![log(1)]);
-        program.tier = Tier::Plain;
+        (program.tier, program.entry_point.spirv) = (Tier::Plain, SpirvVersion::V1_4);
         program.entry_point.stage = stage;
         (program.entry_point.workgroups_mut().meshes, program.entry_point.workgroups_mut().by_task) = (meshes, by_task);
         let found = candidates("launch", &program).into_iter().map(|case| case.entry_point.workgroups());
