@@ -1,6 +1,8 @@
 //! Random shaders of the stages beside compute on every Vulkan device of this machine.
 //!
-//! `TANGLE_STAGE_SEEDS=N` has it run more of each. What a device gets wrong is held against it unless `known/` has it.
+//! `TANGLE_STAGE_SEEDS=N` has it run more of each. Drivers have bugs in these stages, and a random program that shows one is not known by its
+//! signature: such values and crashes are noted. What the harness of a stage could get wrong fails the test: a lane map that breaks a rule and is not
+//! in `known/`, a shader that does not compile, commands that Vulkan refuses, and a stage in which hardly anything is right.
 
 mod common;
 
@@ -13,6 +15,7 @@ use tangle_campaign::prepare::prepare;
 use tangle_campaign::target::{Conclusion, Finish, Target};
 use tangle_generator::{Size, from_seed};
 use tangle_identity::known::Known;
+use tangle_identity::signature::Kind;
 use tangle_program::case::{Case, Stage, Tier};
 
 /// The stages that drivers on processors have.
@@ -24,8 +27,31 @@ struct Outcome {
     results: BTreeMap<&'static str, u32>,
     /// Values compared.
     checked: u64,
-    /// What the device got wrong and nobody knows of.
+    /// What was wrong and nobody knows of.
     wrong: Vec<String>,
+    /// That of it for which the harness may be the reason.
+    suspect: Vec<String>,
+}
+
+impl Outcome {
+    fn count(&self, result: &str) -> u32 {
+        self.results.get(result).copied().unwrap_or(0)
+    }
+
+    /// True if so few are right that more than some bugs of the driver has to be the reason.
+    fn is_hardly_right(&self) -> bool {
+        self.checked == 0 || 2 * (self.count("right") + self.count("known")) < self.results.values().sum()
+    }
+}
+
+/// True if what goes wrong may be the fault of what stands around a shader.
+const fn may_be_of_harness(kind: Kind) -> bool {
+    match kind {
+        Kind::LaneMap | Kind::Toolchain | Kind::VulkanError | Kind::OpenGlError | Kind::Implausible | Kind::Invalid => {
+            true
+        }
+        Kind::Value | Kind::Path | Kind::Crash | Kind::Hang | Kind::DeviceLost | Kind::OutOfMemory => false,
+    }
 }
 
 /// A case that the device can run.
@@ -55,7 +81,10 @@ fn run(target: &Target, stage: Stage, seeds: u64, known: &Known) -> Outcome {
             Some(signature) => {
                 let described = tangle_campaign::finding::describe(&case, &conclusion.finish);
                 let of = format!("{} shader of seed {seed} on {}", stage.name(), target.name);
-                outcome.wrong.push(format!("{of}: {signature}\n{described}"));
+                if may_be_of_harness(signature.kind) {
+                    outcome.suspect.push(format!("{of}: {signature}\n{described}"));
+                }
+                outcome.wrong.push(format!("{of}: {signature}"));
                 "wrong"
             }
         };
@@ -66,20 +95,19 @@ fn run(target: &Target, stage: Stage, seeds: u64, known: &Known) -> Outcome {
 
 #[test]
 fn random_shaders_of_the_stages_on_every_vulkan_device() {
-    let seeds = std::env::var("TANGLE_STAGE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
+    let seeds = std::env::var("TANGLE_STAGE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
     let expectations = Expectations::read();
     let known = Known::read(&[root().join("known")]).expect("the bug book");
     let mut wrong = Vec::new();
     each_target(|target| {
         for stage in STAGES.into_iter().filter(|&stage| target.capabilities.offers_stage(stage)) {
-            let Outcome { results, checked, wrong: found } = run(target, stage, seeds, &known);
-            note!("{} shaders on {}: {results:?}, {checked} values checked", stage.name(), target.name);
-            assert!(checked > 0, "nothing was compared of {} shaders on {}", stage.name(), target.name);
-            if expectations.moves(&target.name) {
-                let first_lines = found.iter().filter_map(|wrong| wrong.lines().next());
-                first_lines.for_each(|line| note!("not held against it: {line}"));
-            } else {
-                wrong.extend(found);
+            let outcome = run(target, stage, seeds, &known);
+            let line = format!("{} shaders on {}: {:?}", stage.name(), target.name, outcome.results);
+            note!("{line}, {} values checked", outcome.checked);
+            outcome.wrong.iter().for_each(|line| note!("{line}"));
+            if !expectations.moves(&target.name) {
+                wrong.extend(outcome.is_hardly_right().then_some(line));
+                wrong.extend(outcome.suspect);
             }
         }
     });
@@ -90,11 +118,18 @@ fn random_shaders_of_the_stages_on_every_vulkan_device() {
 #[test]
 fn random_shaders_of_the_stages_on_reference_devices() {
     let known = Known::default();
-    for (name, is_right) in [("reference", true), ("reference:minimal", true), ("reference:helpers_absent", false)] {
+    for (name, is_right, is_suspect) in [
+        ("reference", true, false),
+        ("reference:minimal", true, false),
+        ("reference:helpers_absent", false, false),
+        ("reference:entry_ballot_without_helpers", false, true),
+        ("reference:payload_last_word_lost", false, true),
+    ] {
         let Ok(target) = Target::built_in(name) else { panic!("there is no {name}") };
         let outcomes = STAGES.map(|stage| run(&target, stage, 30, &known));
         assert!(outcomes.iter().all(|outcome| outcome.checked > 0), "{name}");
         let wrong: Vec<&String> = outcomes.iter().flat_map(|outcome| &outcome.wrong).collect();
         assert_eq!(wrong.is_empty(), is_right, "{name}: {wrong:?}");
+        assert_eq!(outcomes.iter().any(|outcome| !outcome.suspect.is_empty()), is_suspect, "{name}");
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tangle_analysis::context::operations;
 use tangle_analysis::divergence::Divergence;
 use tangle_analysis::idiom::{Idiom, adjacent_stores, guarded_load, idiom, rotation};
-use tangle_program::case::Case;
+use tangle_program::case::{Case, Draw};
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::ops::{BinaryOp, Gives, Intrinsic};
 use tangle_program::subgroup::{Param, SubgroupOp};
@@ -240,10 +240,32 @@ constructs! {
     DerivativeGroup,
     /// A flat input of a triangle, read.
     FlatInput,
+    /// `gl_HelperInvocation`
+    HelperInput,
+    /// A draw with quads of both fragments and helpers.
+    PartialQuads,
+    /// A framebuffer of several layers.
+    Layers,
+    /// Several samples of a pixel, each shaded by itself.
+    Samples,
+    /// `QuadDerivativesKHR`
+    QuadDerivatives,
+    /// A payload between task and mesh shaders.
+    TaskPayload,
     /// A condition, selector or bound with a subgroup operation in it.
     SteeringOperation,
     /// A subgroup operation in an operand of another.
     NestedOperation,
+}
+
+/// True if a quad has both fragments and helpers.
+pub(crate) fn has_partial_quads(draw: &Draw) -> bool {
+    let [columns, rows, depths] = draw.grid();
+    let quads = (0..depths).flat_map(|z| (0..rows).step_by(2).map(move |y| (y, z)));
+    quads.flat_map(|(y, z)| (0..columns).step_by(2).map(move |x| [x, y, z])).any(|[x, y, z]| {
+        let covered = [[0, 0], [1, 0], [0, 1], [1, 1]].map(|[i, j]| draw.covers([x + i, y + j, z]));
+        covered.contains(&true) && covered.contains(&false)
+    })
 }
 
 /// How often an operation occurs with one type.
@@ -313,6 +335,13 @@ impl Stats {
             counter.constructs.insert(Construct::SpecWorkgroup, 1);
         }
         counter.count_if(case.entry_point.workgroups().derivative_group.is_some(), Construct::DerivativeGroup);
+        counter.count_if(case.entry_point.payload_copies() > 0, Construct::TaskPayload);
+        if let Some(draw) = case.entry_point.draw() {
+            counter.count_if(has_partial_quads(draw), Construct::PartialQuads);
+            counter.count_if(draw.layers > 1, Construct::Layers);
+            counter.count_if(draw.samples > 1, Construct::Samples);
+            counter.count_if(draw.quad_derivatives, Construct::QuadDerivatives);
+        }
         let mut found = BTreeMap::<_, u64>::new();
         for placed in operations(&case.program) {
             *found.entry((placed.op, placed.ty)).or_default() += 1;
@@ -729,6 +758,7 @@ impl Counter<'_> {
                 self.count_if(load.scalar.size() < 32, Construct::NarrowLoad);
             }
             Expr::Flat(_) => self.count(Construct::FlatInput),
+            Expr::Builtin(Builtin::HelperInput) => self.count(Construct::HelperInput),
             Expr::Resource(resource) => self.count(match resource.non_uniform {
                 true => Construct::NonUniformDescriptor,
                 false => Construct::UniformDescriptor,

@@ -271,6 +271,17 @@ fn every_operation_occurs_with_every_type() {
     }
 }
 
+/// What only fragment shaders have.
+const OF_FRAGMENTS: [Construct; 7] = [
+    Construct::Discard,
+    Construct::FlatInput,
+    Construct::HelperInput,
+    Construct::PartialQuads,
+    Construct::Layers,
+    Construct::Samples,
+    Construct::QuadDerivatives,
+];
+
 #[test]
 fn every_construct_occurs() {
     for tier in Tier::ALL {
@@ -279,8 +290,9 @@ fn every_construct_occurs() {
             let mut stats = Stats::default();
             (0..1_500).for_each(|seed| stats.merge(&Stats::of(&from_seed(seed, &config))));
             let is_here = |construct: &&Construct| match construct {
-                // Of fragment shaders.
-                Construct::Discard | Construct::FlatInput => false,
+                construct if OF_FRAGMENTS.contains(construct) => false,
+                // Of task and mesh shaders.
+                Construct::TaskPayload => false,
                 Construct::CarriedUniform => tier == Tier::Maximal,
                 _ => true,
             };
@@ -290,9 +302,14 @@ fn every_construct_occurs() {
         }
         let config = Config { stage: Stage::Fragment, tier, ..Config::default() };
         let mut stats = Stats::default();
-        (0..100).for_each(|seed| stats.merge(&Stats::of(&from_seed(seed, &config))));
-        for construct in [Construct::Discard, Construct::FlatInput] {
+        (0..400).for_each(|seed| stats.merge(&Stats::of(&from_seed(seed, &config))));
+        for construct in OF_FRAGMENTS {
             assert!(stats.construct(construct) > 0, "{}: {construct:?}", tier.name());
+        }
+        for stage in [Stage::Task, Stage::Mesh] {
+            let config = Config { stage, tier, ..Config::default() };
+            let payloads = (0..100).map(|seed| Stats::of(&from_seed(seed, &config)).construct(Construct::TaskPayload));
+            assert!((30..80).contains(&payloads.sum::<u64>()), "{} {}", stage.name(), tier.name());
         }
     }
 }

@@ -191,7 +191,7 @@ pub static EXEMPTIONS: [Exemption; 3] = [
             Context::Choice,
         ],
         never: Fill::Generated,
-        reason: "derivatives are statements of `main` where control flow is uniform in the triangle, some of them behind a condition",
+        reason: "derivatives are statements of `main` where control flow is uniform in the triangle or the quad, some of them behind a condition",
     },
 ];
 

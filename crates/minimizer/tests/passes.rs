@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use tangle_program::case::{Case, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier};
+use tangle_program::case::{Case, Draw, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Fold, SubgroupOp};
@@ -554,6 +554,29 @@ fn draws_before_rasterisation_get_smaller() {
     assert_eq!(sizes, [[4, 1, 4], [1, 2, 4], [2, 2, 4], [3, 2, 4]]);
 }
 
+/// Fewer layers, fewer samples and no modes, each fragment that is left with its own input words.
+#[test]
+fn draws_of_layers_and_samples_get_smaller() {
+    let mut program = case(vec![main(&[], vec![log(1)])]);
+    program.entry_point.stage = Stage::Fragment;
+    program.entry_point.spirv = SpirvVersion::V1_5;
+    let draw = Draw::new([2, 2], vec![[[0, 0], [4, 0], [0, 4]]]);
+    let draw = Draw { layers: 2, samples: 2, quad_derivatives: true, ..draw };
+    program.entry_point.launch = Launch::Draw(draw.clone());
+    program.data.inputs = vec![(0..16).collect()];
+    let smaller: Vec<(Draw, Vec<u32>)> = candidates("groups", &program)
+        .into_iter()
+        .filter_map(|case| Some((case.entry_point.draw()?.clone(), case.data.inputs[0].clone())))
+        .collect();
+    for (edit, words) in [
+        (Draw { layers: 1, ..draw.clone() }, (0..8).collect::<Vec<u32>>()),
+        (Draw { samples: 1, ..draw.clone() }, (0..4).chain(8..12).collect()),
+        (Draw { quad_derivatives: false, ..draw.clone() }, (0..16).collect()),
+    ] {
+        assert!(smaller.contains(&(edit.clone(), words)), "{edit:?}: {smaller:?}");
+    }
+}
+
 #[test]
 fn launch() {
     let mut program = in_main(&[], vec![logs(1, [Expr::Input(0)])]);
@@ -625,6 +648,21 @@ fn demands() {
             (true, size, spirv, Tier::SubgroupUniform),
         ]
     );
+}
+
+/// One mesh workgroup and then none; no task shader.
+#[test]
+fn payloads_go() {
+    let payloads = |stage: Stage, meshes: u32, by_task: bool| {
+        let mut program = in_main(&[], vec![log(1)]);
+        (program.tier, program.entry_point.spirv) = (Tier::Plain, SpirvVersion::V1_4);
+        program.entry_point.stage = stage;
+        (program.entry_point.workgroups_mut().meshes, program.entry_point.workgroups_mut().by_task) = (meshes, by_task);
+        let found = candidates("launch", &program).into_iter().map(|case| case.entry_point.workgroups());
+        found.map(|workgroups| (workgroups.meshes, workgroups.by_task)).collect::<Vec<_>>()
+    };
+    assert_eq!(payloads(Stage::Task, 3, false), [(0, false), (1, false)]);
+    assert_eq!(payloads(Stage::Mesh, 0, true), [(0, false)]);
 }
 
 #[test]

@@ -364,6 +364,7 @@ fn groups(draw: &mut Draw<'_>, config: &Config) -> [u32; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::has_partial_quads;
 
     /// Draws of bytes as a campaign makes them.
     fn drawn(tier: Tier) -> Vec<Drawn> {
@@ -374,16 +375,6 @@ mod tests {
             triangles(&mut Draw::new(&bytes), &config, SpirvVersion::V1_5)
         });
         draws.collect()
-    }
-
-    /// True if a quad has a fragment, and a helper besides.
-    fn has_partial_quads(drawn: &Drawn) -> bool {
-        let [columns, rows, depths] = drawn.grid();
-        let quads = (0..depths).flat_map(|z| (0..rows).step_by(2).map(move |y| (y, z)));
-        quads.flat_map(|(y, z)| (0..columns).step_by(2).map(move |x| [x, y, z])).any(|[x, y, z]| {
-            let covered = [[0, 0], [1, 0], [0, 1], [1, 1]].map(|[i, j]| drawn.covers([x + i, y + j, z]));
-            covered.contains(&true) && covered.contains(&false)
-        })
     }
 
     #[test]

@@ -449,3 +449,41 @@ void main() {{
 fn segments(entry_point: &EntryPoint) -> u32 {
     entry_point.items().map_or(1, |items| items.size.saturating_sub(1).max(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only shaders that need it read the layer and the sample.
+    #[test]
+    fn what_says_the_slice() {
+        let triangle = [[0, 0], [2, 0], [0, 2]];
+        for (layers, samples, expected) in [
+            (1, 1, "triangle"),
+            (3, 1, "uint(gl_Layer) * 2u + triangle"),
+            (1, 4, "(triangle) * 4u + uint(gl_SampleID)"),
+            (3, 8, "(uint(gl_Layer) * 2u + triangle) * 8u + uint(gl_SampleID)"),
+        ] {
+            let draw = Draw { layers, samples, ..Draw::new([1, 1], vec![triangle; 2]) };
+            assert_eq!(slice(&draw), expected);
+        }
+    }
+
+    /// A payload is declared alike on both sides, and nowhere else.
+    #[test]
+    fn both_shaders_have_the_payload() {
+        let task = include_str!("../../../../corpus/stages/task_payload.json");
+        let mesh = include_str!("../../../../corpus/stages/mesh_by_task.json");
+        for (json, words) in [(task, 40), (mesh, Workgroups::PAYLOAD_WORDS)] {
+            let mut case = Case::from_json(json).expect("a case of the corpus");
+            let declared =
+                format!("struct Payload {{ uint words[{words}]; }};\ntaskPayloadSharedEXT Payload payload;\n");
+            let [(_, beside)] = beside(&case).try_into().expect("one shader stands beside it");
+            assert!(crate::glsl::glsl(&case).contains(&declared) && beside.contains(&declared), "{beside}");
+            let workgroups = case.entry_point.workgroups_mut();
+            (workgroups.meshes, workgroups.by_task) = (0, false);
+            assert!(!crate::glsl::glsl(&case).contains("payload"));
+            assert!(super::beside(&case).iter().all(|(_, text)| !text.contains("payload")));
+        }
+    }
+}
