@@ -196,10 +196,10 @@ impl Crate {
             let mut targets = BTreeMap::new();
             for path in imports.chain(written) {
                 // A module that is named is no item yet.
-                if let Some((target, false)) = self.defining(name, &path, 8) {
-                    if target != *name {
-                        targets.entry(target).or_insert_with(|| path.join("::"));
-                    }
+                if let Some((target, false)) = self.defining(name, &path, 8)
+                    && target != *name
+                {
+                    targets.entry(target).or_insert_with(|| path.join("::"));
                 }
             }
             (name, targets)

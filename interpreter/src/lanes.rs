@@ -15,10 +15,10 @@ impl Lanes {
     /// All `n` invocations.
     pub fn all(n: usize) -> Lanes {
         let mut words: SmallVec<[u64; 2]> = smallvec![u64::MAX; n.div_ceil(64)];
-        if !n.is_multiple_of(64) {
-            if let Some(last) = words.last_mut() {
-                *last = (1 << (n % 64)) - 1;
-            }
+        if !n.is_multiple_of(64)
+            && let Some(last) = words.last_mut()
+        {
+            *last = (1 << (n % 64)) - 1;
         }
         Lanes(words)
     }

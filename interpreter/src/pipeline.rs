@@ -125,20 +125,20 @@ impl Pipeline {
         let mut steps = 0;
         let mut race = None;
         for number in 1.. {
-            if number > 1 {
-                if let Some(observer) = observer.as_deref_mut() {
-                    observer.restarted(0);
-                }
+            if number > 1
+                && let Some(observer) = observer.as_deref_mut()
+            {
+                observer.restarted(0);
             }
             let mut run = self.run_once(dispatch, layouts, columns, spare, &mut knowledge, reborrow(observer))?;
             steps += run.steps;
             if run.wrong || run.contended {
                 knowledge.no_claims |= number > MAX_RUNS;
                 // The order in which atomics were executed is one of those that are allowed, and a race in one execution is a race.
-                if let (false, false, End::Undefined(found)) = (run.wrong, run.claims, &run.end) {
-                    if found.rule == Rule::DataRace {
-                        race.get_or_insert_with(|| found.clone());
-                    }
+                if let (false, false, End::Undefined(found)) = (run.wrong, run.claims, &run.end)
+                    && found.rule == Rule::DataRace
+                {
+                    race.get_or_insert_with(|| found.clone());
                 }
                 continue;
             }

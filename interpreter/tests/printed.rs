@@ -37,10 +37,10 @@ fn both_oracles_agree_on_printed_modules() {
         for seed in seeds(0..80) {
             let (mut case, size, placement) = case_of(seed, tier);
             let mut printing = printing_of(seed);
-            if let Ok(variant) = std::env::var("TANGLE_VARIANT") {
-                if let Ok(Variant::Printed(asked)) = variant.parse() {
-                    printing = asked;
-                }
+            if let Ok(variant) = std::env::var("TANGLE_VARIANT")
+                && let Ok(Variant::Printed(asked)) = variant.parse()
+            {
+                printing = asked;
             }
             let module = tangle_emit::spirv::module(&case, &printing);
             case.variant = Variant::Printed(printing);

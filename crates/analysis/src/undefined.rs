@@ -252,16 +252,16 @@ impl Round<'_, '_> {
             if into {
                 self.mark(callee, id);
             }
-            if let Arg::Out(var) = arg {
-                if self.var(callee, id) {
-                    self.mark(self.current, *var);
-                }
+            if let Arg::Out(var) = arg
+                && self.var(callee, id)
+            {
+                self.mark(self.current, *var);
             }
         }
-        if let Some(dest) = dest {
-            if self.found.functions[callee].result {
-                self.mark(self.current, dest);
-            }
+        if let Some(dest) = dest
+            && self.found.functions[callee].result
+        {
+            self.mark(self.current, dest);
         }
     }
 

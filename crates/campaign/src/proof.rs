@@ -90,13 +90,13 @@ struct Run<'a> {
 impl Run<'_> {
     fn blame(&self, seen: Option<&Observation>) -> Option<Blame> {
         let last = self.execute(&self.prepared.spirv)?;
-        if let (Some(seen), Executed::Leaves(right)) = (seen, &last) {
-            if let Some(word) = difference(right, seen) {
-                return Some(Blame::new(
-                    Stage::Driver,
-                    format!("the interpreter executed its module with the same lane map, and {word}"),
-                ));
-            }
+        if let (Some(seen), Executed::Leaves(right)) = (seen, &last)
+            && let Some(word) = difference(right, seen)
+        {
+            return Some(Blame::new(
+                Stage::Driver,
+                format!("the interpreter executed its module with the same lane map, and {word}"),
+            ));
         }
         // The driver did what its module says, as far as that is determined: the module is wrong, or nothing is shown.
         let passes = self.passes();

@@ -14,10 +14,10 @@ use crate::look::{any_stmt, constant, fresh_local, stmt_where};
 
 /// Puts another operation in the place of one: subgroup operations by preference, else operators and built-in functions.
 pub fn family(case: &mut Case, dice: &mut Dice) -> Option<()> {
-    if dice.percent(15) {
-        if let Some(place) = stmt_where(case, dice, |stmt| matches!(stmt, Stmt::SubgroupBarrier(_))) {
-            return another_barrier(case, place, dice);
-        }
+    if dice.percent(15)
+        && let Some(place) = stmt_where(case, dice, |stmt| matches!(stmt, Stmt::SubgroupBarrier(_)))
+    {
+        return another_barrier(case, place, dice);
     }
     let snapshot = case.clone();
     let all = exprs(&snapshot.program);

@@ -122,10 +122,10 @@ fn empty() -> Function {
 fn called_from(body: &Block, program: &Program) -> Vec<FunctionId> {
     fn collect(body: &Block, program: &Program, found: &mut BTreeSet<FunctionId>) {
         walk_block(body, &mut |stmt| {
-            if let Stmt::Call { function, .. } = stmt {
-                if let (true, Some(callee)) = (found.insert(*function), program.functions.get(*function as usize)) {
-                    collect(&callee.body, program, found);
-                }
+            if let Stmt::Call { function, .. } = stmt
+                && let (true, Some(callee)) = (found.insert(*function), program.functions.get(*function as usize))
+            {
+                collect(&callee.body, program, found);
             }
         });
     }

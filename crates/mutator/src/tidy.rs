@@ -31,11 +31,11 @@ fn separate_sites(program: &mut Program) {
         }
     });
     each_stmt_mut(program, &mut |_, stmt| {
-        if let Stmt::Log { site, .. } = stmt {
-            if !seen.insert(*site) {
-                last += 1;
-                *site = last;
-            }
+        if let Stmt::Log { site, .. } = stmt
+            && !seen.insert(*site)
+        {
+            last += 1;
+            *site = last;
         }
     });
 }

@@ -39,10 +39,10 @@ fn problem(page: &str) -> Option<String> {
             open.push(name);
         }
         let attribute = |key: &str| tag.split_once(&format!(" {key}=\"")).and_then(|(_, rest)| rest.split('"').next());
-        if let Some(id) = attribute("id") {
-            if !ids.insert(id) {
-                return Some(format!("two elements have the id {id}"));
-            }
+        if let Some(id) = attribute("id")
+            && !ids.insert(id)
+        {
+            return Some(format!("two elements have the id {id}"));
         }
         targets.extend(attribute("href").and_then(|target| target.strip_prefix('#')));
     }
@@ -76,11 +76,11 @@ fn pages_of_fragment_shaders_have_the_framebuffer() {
         assert_eq!(picture.matches("class=\"quad\"").count(), 2, "{fault:?}");
         assert_eq!(picture.matches(" helper\" x=").count(), 3 * 4, "{fault:?}: a cell and its two lines of text");
         let marked = (0..8).filter(|lane| picture.contains(&format!(">x{lane}</text>"))).count();
-        if let Verdict::Mismatch(mismatch) = judged.verdict {
-            if mismatch.kind == Kind::Value {
-                assert_eq!(marked, mismatch.lanes.len(), "{fault:?}");
-                wrong += 1;
-            }
+        if let Verdict::Mismatch(mismatch) = judged.verdict
+            && mismatch.kind == Kind::Value
+        {
+            assert_eq!(marked, mismatch.lanes.len(), "{fault:?}");
+            wrong += 1;
         }
     }
     assert!(wrong > 5, "{wrong} wrong pictures");

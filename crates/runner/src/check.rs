@@ -327,10 +327,10 @@ fn invocations(facts: &ModuleFacts) -> u64 {
 
 fn missing_limits(job: &Job, facts: &ModuleFacts, device: &DeviceInfo, missing: &mut Vec<String>) {
     let limits = &device.limits;
-    if let Pipeline::Fragment(raster) = &job.pipeline {
-        if !limits.has_samples(raster.samples) {
-            missing.push(format!("{} samples at the standard locations", raster.samples));
-        }
+    if let Pipeline::Fragment(raster) = &job.pipeline
+        && !limits.has_samples(raster.samples)
+    {
+        missing.push(format!("{} samples at the standard locations", raster.samples));
     }
     let mut at_most = |what: &str, wanted: u64, limit: u64| {
         if wanted > limit {

@@ -204,10 +204,10 @@ impl Launch {
                     }
                 }
                 Place::Buffer(index) => {
-                    if let Some(Init::Data(words)) = launch.buffers.get_mut(*index as usize).map(|b| &mut b.init) {
-                        if let Some([low, high]) = words.get_mut(first..).and_then(<[u32]>::first_chunk_mut) {
-                            (*low, *high) = (address as u32, (address >> 32) as u32);
-                        }
+                    if let Some(Init::Data(words)) = launch.buffers.get_mut(*index as usize).map(|b| &mut b.init)
+                        && let Some([low, high]) = words.get_mut(first..).and_then(<[u32]>::first_chunk_mut)
+                    {
+                        (*low, *high) = (address as u32, (address >> 32) as u32);
                     }
                 }
             }

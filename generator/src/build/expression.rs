@@ -354,10 +354,10 @@ impl Builder<'_> {
     }
 
     pub(crate) fn component(&mut self, scalar: Scalar, want: Want) -> Expr {
-        if self.draw.percent(self.weights.aggregates) {
-            if let Some(element) = self.element_of(Type::scalar(scalar), want.class) {
-                return element;
-            }
+        if self.draw.percent(self.weights.aggregates)
+            && let Some(element) = self.element_of(Type::scalar(scalar), want.class)
+        {
+            return element;
         }
         let width = if scalar == Scalar::Uint { 4 } else { 2 + self.draw.below(3) as u8 };
         let ty = Type::vector(scalar, width);

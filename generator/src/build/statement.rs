@@ -105,10 +105,10 @@ impl Builder<'_> {
             0 | 1 if self.demotes => self.demote(out),
             2 if self.config.terminate => {
                 self.leave_main(out);
-                if let Some(Stmt::If { then, .. }) = out.last_mut() {
-                    if let Some(last @ Stmt::Return(None)) = then.last_mut() {
-                        *last = Stmt::Discard(Discard::Terminate);
-                    }
+                if let Some(Stmt::If { then, .. }) = out.last_mut()
+                    && let Some(last @ Stmt::Return(None)) = then.last_mut()
+                {
+                    *last = Stmt::Discard(Discard::Terminate);
                 }
             }
             _ => self.leave_main(out),

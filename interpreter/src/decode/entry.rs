@@ -69,10 +69,10 @@ impl Decoder<'_> {
     pub(super) fn debug(&mut self) {
         let module = self.module;
         for inst in &module.debug_names {
-            if let [Operand::IdRef(id), Operand::LiteralString(name)] = inst.operands.as_slice() {
-                if !name.is_empty() {
-                    self.names.ids.insert(*id, name.clone());
-                }
+            if let [Operand::IdRef(id), Operand::LiteralString(name)] = inst.operands.as_slice()
+                && !name.is_empty()
+            {
+                self.names.ids.insert(*id, name.clone());
             }
         }
         for inst in &module.debug_string_source {
@@ -172,10 +172,10 @@ impl Decoder<'_> {
             }
         }
         // "WorkgroupSize: … takes precedence over any LocalSize or LocalSizeId" (Vulkan, built-in WorkgroupSize).
-        if let Some(constant) = self.workgroup_size_constant.and_then(|id| self.constants.get(&id)) {
-            if let [Start::Value(x), Start::Value(y), Start::Value(z)] = constant.cells[..] {
-                size = Some([x as u32, y as u32, z as u32]);
-            }
+        if let Some(constant) = self.workgroup_size_constant.and_then(|id| self.constants.get(&id))
+            && let [Start::Value(x), Start::Value(y), Start::Value(z)] = constant.cells[..]
+        {
+            size = Some([x as u32, y as u32, z as u32]);
         }
         size.ok_or_else(|| invalid("the entry point has no workgroup size"))
     }

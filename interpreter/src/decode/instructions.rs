@@ -42,12 +42,12 @@ impl Decoder<'_> {
             };
         }
         done?;
-        if let Some(Def::Value(ty, cells)) = self.defs.get(&result) {
-            if let Some((scalar @ (Scalar::Int(32, _) | Scalar::Float(32)), _)) = self.types.components(*ty) {
-                let (ty, cells) = (*ty, cells.clone());
-                let cells = cells.iter().map(|&cell| self.emit(Op::Relax(scalar), [cell, NONE, NONE])).collect();
-                self.defs.insert(result, Def::Value(ty, cells));
-            }
+        if let Some(Def::Value(ty, cells)) = self.defs.get(&result)
+            && let Some((scalar @ (Scalar::Int(32, _) | Scalar::Float(32)), _)) = self.types.components(*ty)
+        {
+            let (ty, cells) = (*ty, cells.clone());
+            let cells = cells.iter().map(|&cell| self.emit(Op::Relax(scalar), [cell, NONE, NONE])).collect();
+            self.defs.insert(result, Def::Value(ty, cells));
         }
         Ok(())
     }

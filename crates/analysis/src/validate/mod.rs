@@ -164,11 +164,11 @@ fn entry_point(entry_point: &EntryPoint) -> Checked {
         ))
         .at(|| "launch.workgroups.count".into());
     }
-    if let Some(size) = workgroups.default_size {
-        if !(1..=MAX_WORKGROUP).contains(&count(size)) {
-            return invalid(format!("{} invocations: must be 1 to {MAX_WORKGROUP}", count(size)))
-                .at(|| "launch.workgroups.default_size".into());
-        }
+    if let Some(size) = workgroups.default_size
+        && !(1..=MAX_WORKGROUP).contains(&count(size))
+    {
+        return invalid(format!("{} invocations: must be 1 to {MAX_WORKGROUP}", count(size)))
+            .at(|| "launch.workgroups.default_size".into());
     }
     payload(entry_point.stage, workgroups).at(|| "launch.workgroups".into())?;
     derivative_group(entry_point, workgroups).at(|| "launch.workgroups.derivative_group".into())
@@ -430,10 +430,10 @@ fn program(case: &Case) -> Checked {
 fn called_in_switch(functions: &[Function]) -> Vec<bool> {
     fn mark(block: &Block, in_switch: bool, found: &mut [bool]) {
         for stmt in block {
-            if let Stmt::Call { function, .. } = stmt {
-                if let Some(found) = found.get_mut(*function as usize) {
-                    *found |= in_switch;
-                }
+            if let Stmt::Call { function, .. } = stmt
+                && let Some(found) = found.get_mut(*function as usize)
+            {
+                *found |= in_switch;
             }
             let inside = in_switch || matches!(stmt, Stmt::Switch { .. });
             stmt.nested_blocks().for_each(|block| mark(block, inside, found));

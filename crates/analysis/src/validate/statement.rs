@@ -43,10 +43,10 @@ impl Checker<'_, '_> {
         }
         variable_names(function, &self.case.program)?;
         walk_block(&function.body, &mut |stmt| {
-            if let Stmt::Loop(l) = stmt {
-                if let Some(counter) = self.counters.get_mut(l.counter as usize) {
-                    *counter = Counter::Ahead;
-                }
+            if let Stmt::Loop(l) = stmt
+                && let Some(counter) = self.counters.get_mut(l.counter as usize)
+            {
+                *counter = Counter::Ahead;
             }
         });
         let place = Enclosing { around: Around::Function, in_loop: false, tangles };

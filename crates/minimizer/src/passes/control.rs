@@ -131,10 +131,10 @@ fn simpler_loops(l: &Loop) -> Vec<Loop> {
     if let Some(test) = &l.test {
         variants.push(Loop { test: None, ..l.clone() });
         // A test of the counter can be the bound.
-        if let Expr::Binary(BinaryOp::Lt | BinaryOp::Le | BinaryOp::Ne, x, bound) = &test.cond {
-            if **x == Expr::Var(l.counter) {
-                variants.push(Loop { test: None, bound: Expr::clone(bound), ..l.clone() });
-            }
+        if let Expr::Binary(BinaryOp::Lt | BinaryOp::Le | BinaryOp::Ne, x, bound) = &test.cond
+            && **x == Expr::Var(l.counter)
+        {
+            variants.push(Loop { test: None, bound: Expr::clone(bound), ..l.clone() });
         }
         if !test.before.is_empty() {
             let mut l = l.clone();
@@ -145,11 +145,11 @@ fn simpler_loops(l: &Loop) -> Vec<Loop> {
     if l.kind != plain {
         variants.push(Loop { kind: plain, ..l.clone() });
     }
-    if let LoopKind::For { init, step, update } = &l.kind {
-        if !update.is_empty() {
-            let kind = LoopKind::For { init: init.clone(), step: *step, update: Vec::new() };
-            variants.push(Loop { kind, ..l.clone() });
-        }
+    if let LoopKind::For { init, step, update } = &l.kind
+        && !update.is_empty()
+    {
+        let kind = LoopKind::For { init: init.clone(), step: *step, update: Vec::new() };
+        variants.push(Loop { kind, ..l.clone() });
     }
     variants
 }

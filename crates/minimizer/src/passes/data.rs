@@ -125,10 +125,10 @@ pub fn resources_halved(case: &Case) -> Candidates<'_> {
         case.data.resources.truncate(half);
         each_expr_mut(&mut case.program, &mut |_, expr| {
             let Expr::Resource(resource) = expr else { return };
-            if let Expr::Binary(BinaryOp::BitAnd, _, mask) = &mut *resource.index {
-                if let Expr::Uint(mask) = &mut **mask {
-                    *mask &= half as u32 - 1;
-                }
+            if let Expr::Binary(BinaryOp::BitAnd, _, mask) = &mut *resource.index
+                && let Expr::Uint(mask) = &mut **mask
+            {
+                *mask &= half as u32 - 1;
             }
         });
     })

@@ -222,10 +222,10 @@ pub fn numbers(case: &Case) -> Candidates<'_> {
                 }
             }
             Number::Step(place, _) => edit_stmt(program, place, |stmt| {
-                if let Stmt::Loop(l) = stmt {
-                    if let LoopKind::For { step, .. } = &mut l.kind {
-                        *step = n as u32;
-                    }
+                if let Stmt::Loop(l) = stmt
+                    && let LoopKind::For { step, .. } = &mut l.kind
+                {
+                    *step = n as u32;
                 }
             }),
             Number::Label(place, arm, label, _) => edit_stmt(program, place, |stmt| {

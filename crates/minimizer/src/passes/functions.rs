@@ -193,10 +193,11 @@ fn without_result(program: &mut Program, id: usize) {
 fn without_param(program: &mut Program, id: usize, param: usize) {
     let mut values = Vec::new();
     each_stmt_mut(program, &mut |_, stmt| {
-        if let Stmt::Call { function, args, .. } = stmt {
-            if *function as usize == id && param < args.len() {
-                values.push(args.remove(param));
-            }
+        if let Stmt::Call { function, args, .. } = stmt
+            && *function as usize == id
+            && param < args.len()
+        {
+            values.push(args.remove(param));
         }
     });
     let function = &mut program.functions[id];
@@ -211,10 +212,10 @@ fn without_param(program: &mut Program, id: usize, param: usize) {
         _ => var,
     });
     let first = values.first().cloned();
-    if let Some(Arg::In(value)) = first.filter(|first| values.iter().all(|value| value == first)) {
-        if is_closed(&value) {
-            replace_var(program, id, count, &value);
-        }
+    if let Some(Arg::In(value)) = first.filter(|first| values.iter().all(|value| value == first))
+        && is_closed(&value)
+    {
+        replace_var(program, id, count, &value);
     }
 }
 
@@ -237,10 +238,10 @@ fn replace_var(program: &mut Program, id: usize, var: VarId, value: &Expr) {
 fn only_in(program: &mut Program, id: usize, param: usize) {
     program.functions[id].params[param].direction = Direction::In;
     each_stmt_mut(program, &mut |_, stmt| {
-        if let Stmt::Call { function, args, .. } = stmt {
-            if let (true, Some(Arg::Out(var))) = (*function as usize == id, args.get(param)) {
-                args[param] = Arg::In(Expr::Var(*var));
-            }
+        if let Stmt::Call { function, args, .. } = stmt
+            && let (true, Some(Arg::Out(var))) = (*function as usize == id, args.get(param))
+        {
+            args[param] = Arg::In(Expr::Var(*var));
         }
     });
 }

@@ -52,10 +52,10 @@ fn letters() -> impl Iterator<Item = String> {
 fn counters(function: &Function) -> Vec<bool> {
     let mut found = vec![false; function.var_count()];
     walk_block(&function.body, &mut |stmt| {
-        if let Stmt::Loop(l) = stmt {
-            if let Some(found) = found.get_mut(l.counter as usize) {
-                *found = true;
-            }
+        if let Stmt::Loop(l) = stmt
+            && let Some(found) = found.get_mut(l.counter as usize)
+        {
+            *found = true;
         }
     });
     found

@@ -43,10 +43,10 @@ fn slice(program: &Program, keep: &HashSet<SiteId>) -> Program {
         marks.current = id;
         marks.next = 0;
         function.body = marks.kept(&function.body);
-        if !marks.functions[id].result {
-            if let (Some(ty), Some(Stmt::Return(value))) = (function.result, function.body.last_mut()) {
-                *value = Some(zero(ty));
-            }
+        if !marks.functions[id].result
+            && let (Some(ty), Some(Stmt::Return(value))) = (function.result, function.body.last_mut())
+        {
+            *value = Some(zero(ty));
         }
     }
     drop_unused(&mut sliced);

@@ -36,10 +36,10 @@ fn called(program: &Program) -> Vec<bool> {
     for id in (0..program.functions.len()).rev().collect::<Vec<_>>() {
         if called[id] {
             walk_block(&program.functions[id].body, &mut |stmt| {
-                if let Stmt::Call { function, .. } = stmt {
-                    if let Some(called) = called.get_mut(*function as usize) {
-                        *called = true;
-                    }
+                if let Stmt::Call { function, .. } = stmt
+                    && let Some(called) = called.get_mut(*function as usize)
+                {
+                    *called = true;
                 }
             });
         }
@@ -101,10 +101,10 @@ fn uses(function: &Function) -> Vec<Use> {
                 usage.received += 1;
             }
         }
-        if let Stmt::Loop(l) = stmt {
-            if let Some(usage) = uses.get_mut(l.counter as usize) {
-                usage.counter = true;
-            }
+        if let Stmt::Loop(l) = stmt
+            && let Some(usage) = uses.get_mut(l.counter as usize)
+        {
+            usage.counter = true;
         }
         for var in stmt.direct_exprs().flat_map(reads) {
             if let Some(usage) = uses.get_mut(var as usize) {

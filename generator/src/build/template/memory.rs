@@ -828,10 +828,10 @@ impl Builder<'_> {
 
 /// What is uniform to the tier may differ between subgroups, in the head of a loop and where a call in it returns.
 pub(super) fn plain_head(stmt: &mut Stmt) {
-    if let Stmt::Loop(l) = stmt {
-        if let LoopKind::For { init, update, .. } = &mut l.kind {
-            *init = uint(0);
-            update.clear();
-        }
+    if let Stmt::Loop(l) = stmt
+        && let LoopKind::For { init, update, .. } = &mut l.kind
+    {
+        *init = uint(0);
+        update.clear();
     }
 }

@@ -331,11 +331,11 @@ impl Memory {
                 clashes.push((shadow.writer, shadow.written, true));
                 open = Some(Why::Order);
             }
-            if writes || shadow.kind != 1 {
-                if let Some((who, when)) = self.late(shadow.atomic, shadow.acted, follows) {
-                    clashes.push((who, when, true));
-                    open = Some(Why::Order);
-                }
+            if (writes || shadow.kind != 1)
+                && let Some((who, when)) = self.late(shadow.atomic, shadow.acted, follows)
+            {
+                clashes.push((who, when, true));
+                open = Some(Why::Order);
             }
             clashes.extend(self.late_equal(object, at, follows).map(|(who, when)| (who, when, true)));
             if writes {

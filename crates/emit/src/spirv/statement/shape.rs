@@ -42,10 +42,10 @@ pub(super) fn dynamically_indexed(function: &Function) -> Vec<bool> {
         }
         for expr in stmt.direct_exprs() {
             expr.walk(&mut |expr| {
-                if let Expr::Element(x, index) = expr {
-                    if let Expr::Var(var) = **x {
-                        mark(var, index);
-                    }
+                if let Expr::Element(x, index) = expr
+                    && let Expr::Var(var) = **x
+                {
+                    mark(var, index);
                 }
             });
         }

@@ -73,11 +73,12 @@ impl Memory {
         addressing: Addressing,
     ) -> Result<(), Failure> {
         let bytes = words * 4;
-        if let Some(slot) = self.slots.get_mut(index) {
-            if slot.block.capacity >= bytes && slot.addressing == addressing {
-                slot.used = words;
-                return Ok(());
-            }
+        if let Some(slot) = self.slots.get_mut(index)
+            && slot.block.capacity >= bytes
+            && slot.addressing == addressing
+        {
+            slot.used = words;
+            return Ok(());
         }
         let capacity = capacity_for(bytes);
         let staging = match self.placement {
