@@ -164,7 +164,8 @@ fn check_finding(folder: &Path, entry: &Value) {
     assert!(finding["result"].is_object(), "{finding}");
     assert_eq!(text(&read_json(&at("device.json"))["name"]), device);
     let report = read(&at("report.txt"));
-    assert!(report.starts_with(&format!("{kind}: {} on {device}\n", text(&entry["detail"]))), "{report}");
+    let settings = if entry["debug_settings"] == json!(true) { ", with debug settings" } else { "" };
+    assert!(report.starts_with(&format!("{kind}: {}{settings} on {device}\n", text(&entry["detail"]))), "{report}");
     let spirv = std::fs::read(at("shader.spv")).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     assert!(spirv.starts_with(&0x0723_0203u32.to_le_bytes()) && spirv.len() % 4 == 0, "{}", folder.display());
     assert!(read(&at("shader.spvasm")).contains("OpEntryPoint "));

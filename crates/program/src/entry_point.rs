@@ -251,6 +251,9 @@ pub enum Coverage {
     Outside,
     /// On one of its sides.
     OnSide,
+    /// Within a sixteenth of a pixel of a side that leaves the framebuffer aslant. Clipping puts a corner where it does, and that is rounded: to 16 parts
+    /// of a pixel at worst (Vulkan, Required Limits, `subPixelPrecisionBits`). So it may be inside or not.
+    NearClippedSide,
 }
 
 /// Locations of samples are multiples of one part of so many of a pixel.
@@ -311,6 +314,12 @@ impl Draw {
         name
     }
 
+    /// True if clipping moves a side: an end of it is outside of the framebuffer, and it is not parallel to the axes.
+    fn is_clipped_aslant(&self, ends: [[u32; 2]; 2]) -> bool {
+        let [[ax, ay], [bx, by]] = ends;
+        ax != bx && ay != by && ends.iter().any(|&[x, y]| x > self.width || y > self.height)
+    }
+
     /// Where a sample of a pixel is, by exact arithmetic.
     pub fn coverage(&self, triangle: u32, sample: u32, [x, y]: [u32; 2]) -> Coverage {
         let Some(corners) = self.triangles.get(triangle as usize) else { return Coverage::Outside };
@@ -320,16 +329,24 @@ impl Draw {
         }
         let parts = |whole: u32, part: u32| i64::from(whole) * i64::from(SUBPIXELS) + i64::from(part);
         let (px, py) = (parts(x, location[0]), parts(y, location[1]));
-        let side = |k: usize| {
-            let ([ax, ay], [bx, by]) = (corners[k], corners[(k + 1) % 3]);
+        // On which side of each line it is; 0 where it is on it, or near to it and that is clipped.
+        let mut is_near = false;
+        let mut side = |k: usize| {
+            let ends @ [[ax, ay], [bx, by]] = [corners[k], corners[(k + 1) % 3]];
             let [ax, ay, bx, by] = [ax, ay, bx, by].map(|c| parts(c, 0));
-            ((bx - ax) * (py - ay) - (by - ay) * (px - ax)).signum()
+            let cross = (bx - ax) * (py - ay) - (by - ay) * (px - ax);
+            // Its distance is that over the length, in parts of a pixel.
+            let square = (bx - ax) * (bx - ax) + (by - ay) * (by - ay);
+            let near = cross != 0 && self.is_clipped_aslant(ends) && cross * cross < square;
+            is_near |= near;
+            if near { 0 } else { cross.signum() }
         };
         let sides = [side(0), side(1), side(2)];
         match (sides.contains(&-1), sides.contains(&1)) {
             (true, true) => Coverage::Outside,
-            _ if sides.contains(&0) => Coverage::OnSide,
-            _ => Coverage::Inside,
+            _ if !sides.contains(&0) => Coverage::Inside,
+            _ if is_near => Coverage::NearClippedSide,
+            _ => Coverage::OnSide,
         }
     }
 
@@ -715,6 +732,30 @@ mod tests {
         assert_eq!(through.coverage(0, 0, [1, 0]), Coverage::OnSide);
     }
 
+    /// A side from (10, 5) to (0, 22) is 0.019 pixels from sample 1 of pixel (3, 15). Where the framebuffer ends at y = 16 the side is clipped at (3.53, 16), and
+    /// a driver that rounds that to (3.5, 16) has the sample outside: SwiftShader does. In a larger framebuffer it is inside.
+    #[test]
+    fn samples_beside_a_side_that_is_clipped() {
+        for (height, expected) in [(16, Coverage::NearClippedSide), (22, Coverage::Inside)] {
+            let draw = Draw { samples: 4, ..Draw::new([16, height], vec![[[0, 5], [10, 5], [0, 22]]]) };
+            assert_eq!(draw.coverage(0, 1, [3, 15]), expected, "{height}");
+            assert_eq!(draw.coverage(0, 1, [2, 15]), Coverage::Inside, "far from it");
+            assert_eq!(draw.coverage(0, 1, [5, 15]), Coverage::Outside, "far from it");
+        }
+        // What covers everything is far enough from all samples in every framebuffer.
+        for (width, height) in [(1, 1), (1, 128), (128, 1), (67, 33), (128, 128)] {
+            for samples in Draw::SAMPLES {
+                let whole = [[0, 0], [2 * width, 0], [0, 2 * height]];
+                let draw = Draw { samples, ..Draw::new([width, height], vec![whole]) };
+                let last = [width - 1, height - 1];
+                assert!(
+                    (0..samples).all(|sample| draw.coverage(0, sample, last) == Coverage::Inside),
+                    "{width} {height}"
+                );
+            }
+        }
+    }
+
     /// Half a pixel, above the diagonal from (0, 1) to (1, 0), by hand.
     #[test]
     fn samples_of_a_triangle() {
@@ -725,6 +766,7 @@ mod tests {
                 Coverage::Inside => '#',
                 Coverage::Outside => '.',
                 Coverage::OnSide => '/',
+                Coverage::NearClippedSide => '~',
             };
             (0..samples).map(letter).collect::<String>()
         };

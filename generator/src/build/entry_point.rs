@@ -214,14 +214,14 @@ const NONE: Triangle = [[0; 2]; 3];
 /// How often something random is tried. About one in three triangles has no side through a sample.
 const TRIES: u32 = 24;
 
-/// How many fragments a triangle has; `None` where a side goes through a sample.
+/// How many fragments a triangle has; `None` where a side goes through a sample, or too near to one.
 fn fragments(drawn: &Drawn, triangle: Triangle) -> Option<u32> {
     let drawn = Drawn { triangles: vec![triangle], ..*drawn };
     let mut inside = 0;
     for (x, y) in (0..drawn.height).flat_map(|y| (0..drawn.width).map(move |x| (x, y))) {
         for sample in 0..drawn.samples {
             match drawn.coverage(0, sample, [x, y]) {
-                Coverage::OnSide => return None,
+                Coverage::OnSide | Coverage::NearClippedSide => return None,
                 Coverage::Inside => inside += 1,
                 Coverage::Outside => {}
             }

@@ -260,6 +260,9 @@ fn fragments(draw: &Draw, triangle: u32) -> Result<bool, Invalid> {
                 (Coverage::Outside, _) => {}
                 (Coverage::OnSide, 1) => refuse!("a side goes through the centre of pixel ({x}, {y})"),
                 (Coverage::OnSide, _) => refuse!("a side goes through sample {sample} of pixel ({x}, {y})"),
+                (Coverage::NearClippedSide, _) => {
+                    refuse!("a side that leaves the framebuffer is too near to sample {sample} of pixel ({x}, {y})")
+                }
             }
         }
     }
