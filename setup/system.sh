@@ -66,3 +66,15 @@ setup_system() {
     ((${#tools[@]} == 0)) || die "missing: install these (Debian's names), then run this again: ${tools[*]} ${vulkan[*]}"
     warn "not installed: ${vulkan[*]} (Debian's names); without a Vulkan loader only drivers that bring their own run"
 }
+
+# What only the tests need: headers and the loader's link, to build the exported C programs.
+setup_system_of_tests() {
+    local package=libvulkan-dev
+    if ! have dpkg-query || package_installed "$package"; then
+        return
+    fi
+    if as_root && have apt-get; then
+        apt_install "$package" && return
+    fi
+    warn "not installed: $package (Debian's name); exported C programs are not built and run by the tests"
+}
