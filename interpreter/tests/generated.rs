@@ -4,16 +4,9 @@ mod common;
 
 use std::io::Write as _;
 
-use common::{Counts, NOT_DEFINED, case_of, compare, compiled, contradicts, expect, interpret, maps, module_of};
-use tangle_interpreter::End;
+use common::{Counts, NOT_DEFINED, case_of, compare, expect, module_of};
 use tangle_interpreter::faults::Planted;
-use tangle_oracle::faults::workgroup::{PlantedWorkgroup, WorkgroupFault};
-use tangle_oracle::faults::{Fault, Planted as Faulty};
-use tangle_oracle::judge::Observation;
-use tangle_oracle::map::LaneMap;
-use tangle_oracle::reference::observe;
-use tangle_oracle::rules::Spec;
-use tangle_program::case::{Case, Tier};
+use tangle_program::case::Tier;
 
 /// Seeds: `TANGLE_SEEDS=FIRST..END` has the test look at others, for as long as one likes.
 fn seeds(default: std::ops::Range<u64>) -> std::ops::Range<u64> {
@@ -116,103 +109,4 @@ fn planted_faults_are_caught() {
         }
     }
     assert!(left.is_empty(), "not caught: {left:?}");
-}
-
-/// Within so many seeds, of each tier, every fault of the tree's devices has to be caught.
-const TREE_SEEDS: u64 = 2000;
-
-/// Seeds that show what others show seldom: they are tried before those from [`COMMON`] on.
-const RARE: [u64; 17] = [31, 33, 34, 35, 42, 50, 62, 78, 79, 82, 112, 135, 324, 338, 386, 532, 648];
-const COMMON: u64 = 30;
-
-/// Faults of the tree's devices that contradict nothing: they only show in tangles that the tier leaves open, where the interpreter determines no word. What they break is a
-/// relation between words, which the tree oracle knows (`oracle/tests/relations.rs`).
-const OPEN: [(Fault, &str); 10] = [
-    (Fault::OpenElectsTwo, "which lane is elected is open for each of them"),
-    (Fault::OpenElectsNone, "which lane is elected is open for each of them"),
-    (Fault::OpenBallotWithoutSelf, "a ballot is open as a whole word; that a lane finds itself in it is a relation"),
-    (
-        Fault::OpenBallotOtherBranch,
-        "which lanes a ballot shows is open; that those of another branch show none of this one is a relation",
-    ),
-    (
-        Fault::OpenBallotInconsistent,
-        "which lanes a ballot shows is open; that all that it shows see the same one is a relation",
-    ),
-    (Fault::OpenBallotSplit, "which lanes a ballot shows is open; that those of one path are together is a relation"),
-    (Fault::OpenReduceWithoutFirst, "what is combined is open; that it is what the ballot shows is a relation"),
-    (Fault::OpenReduceAll, "what is combined is open; that it is what the ballot shows is a relation"),
-    (Fault::OpenScanWithoutFirst, "what is combined is open; that it is what the ballot shows is a relation"),
-    (
-        Fault::OpenBroadcastFirstOutside,
-        "whose value is taken is open; that it is the first of the ballot is a relation",
-    ),
-];
-
-/// A fault of the tree's devices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum TreeFault {
-    Program(Fault),
-    LaneMap(WorkgroupFault),
-}
-
-impl TreeFault {
-    /// What a device with it leaves of a case; `None` if it does not come to an end.
-    fn observe(self, case: &Case, map: &LaneMap) -> Option<Observation> {
-        match self {
-            TreeFault::Program(fault) => observe(case, map, || Faulty::new(fault)).ok(),
-            TreeFault::LaneMap(fault) => observe(case, map, || PlantedWorkgroup(fault)).ok(),
-        }
-    }
-
-    fn about(self) -> &'static str {
-        match self {
-            TreeFault::Program(fault) => fault.about(),
-            TreeFault::LaneMap(fault) => fault.about(),
-        }
-    }
-}
-
-/// Each planted fault of the tree's devices contradicts what the interpreter determines of the module.
-#[test]
-fn faults_of_the_tree_are_caught() {
-    let program = Fault::ALL.iter().map(|&fault| TreeFault::Program(fault));
-    let lane_map = WorkgroupFault::ALL.iter().map(|&fault| TreeFault::LaneMap(fault));
-    let mut left: Vec<TreeFault> = program.chain(lane_map).collect();
-    let all = left.len();
-    let mut cases = 0;
-    let is_open = |fault: &TreeFault| OPEN.iter().any(|(open, _)| *fault == TreeFault::Program(*open));
-    assert!(OPEN.iter().all(|(fault, why)| fault.is_of_open_tangles() && !why.is_empty()));
-    let range = seeds(0..TREE_SEEDS);
-    let (first, rest) = (range.start..range.end.min(COMMON), range.start.max(COMMON)..range.end);
-    'search: for seed in first.chain(RARE).chain(rest) {
-        for tier in Tier::ALL {
-            if left.iter().all(is_open) {
-                break 'search;
-            }
-            let (case, size, placement) = case_of(seed, tier);
-            let Ok(module) = compiled(&case) else { continue };
-            let (map, ours) = maps(&case, size, placement);
-            let Ok(Some(outcome)) = interpret(&case, &module, ours, None) else { continue };
-            let Ok(right) = observe(&case, &map, || Spec) else { continue };
-            // Without a fault nothing is contradicted, so that what is found is found of the fault.
-            if outcome.end != End::Completed || contradicts(&case, &outcome, &right) {
-                continue;
-            }
-            cases += 1;
-            left.retain(|&fault| {
-                let caught = fault.observe(&case, &map).is_some_and(|seen| contradicts(&case, &outcome, &seen));
-                if caught {
-                    let (name, tier) = (format!("{fault:?}"), tier.name());
-                    writeln!(std::io::stderr(), "{name:42} caught by seed {seed:3} {tier:16}  {}", fault.about())
-                        .expect("stderr is open");
-                }
-                !caught
-            });
-        }
-    }
-    println!("{} of {all} faults caught in {cases} cases", all - left.len());
-    let missed: Vec<&TreeFault> = left.iter().filter(|fault| !is_open(fault)).collect();
-    assert!(missed.is_empty(), "not caught: {missed:?}");
-    assert_eq!(left.len(), OPEN.len(), "some of these can be caught: only {left:?} are left");
 }

@@ -79,14 +79,8 @@ fn what_is_found_in_a_payload() {
 
 #[test]
 fn planted_faults_are_caught() {
-    let is_of_quads = |fault: WorkgroupFault| fault.name().starts_with("quad_");
     let faults = WorkgroupFault::ALL.iter().flat_map(|&fault| STAGES.map(|stage| (fault, stage)));
-    let faults = faults.filter(|&(fault, stage)| stage == Stage::Compute || !is_of_quads(fault));
-    let faults = faults.filter(|&(fault, stage)| match fault.name() {
-        name if name.starts_with("payload_") => stage != Stage::Compute,
-        name if name.starts_with("mesh_") => stage == Stage::Task,
-        _ => true,
-    });
+    let faults = faults.filter(|&(fault, stage)| fault.shows_in(stage));
     let text =
         |(fault, stage): (WorkgroupFault, Stage)| (format!("{:8} {}", stage.name(), fault.name()), fault.about());
     all_are_caught(200, faults, text, |(fault, stage), seed| {

@@ -143,6 +143,21 @@ faults! {
     LocalIdHasOneRow => Hook::Builtin(|builtin, _, value| if builtin == Builtin::LocalY { 0 } else { value }),
 }
 
+impl WorkgroupFault {
+    /// True if a shader of this stage can show it.
+    pub fn shows_in(self, stage: Stage) -> bool {
+        match self.hook() {
+            Hook::QuadLane(..) => stage == Stage::Compute,
+            // Found by the mesh workgroups that a task emits.
+            Hook::Payload(_) if matches!(self, WorkgroupFault::MeshLost | WorkgroupFault::MeshTwice) => {
+                stage == Stage::Task
+            }
+            Hook::Payload(_) => stage != Stage::Compute,
+            Hook::Record(_) | Hook::Workgroup(_) | Hook::Builtin(_) => true,
+        }
+    }
+}
+
 /// A device with one fault of the lane map of workgroups.
 #[derive(Clone, Copy, Debug)]
 pub struct PlantedWorkgroup(pub WorkgroupFault);

@@ -119,7 +119,7 @@ pub fn case(functions: Vec<Function>) -> Case {
         about: String::new(),
         origin: Origin::default(),
         tier: Tier::Maximal,
-        entry_point: EntryPoint::compute([8, 1, 1], [1, 1, 1], SpirvVersion::V1_3),
+        entry_point: EntryPoint::compute([8, 1, 1], [1, 1, 1], SpirvVersion::V1_5),
         variant: tangle_program::variant::Variant::default(),
         data: Data { push: vec![0], ..Data::default() },
         program: Program { shared: Vec::new(), functions },
