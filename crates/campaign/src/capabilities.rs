@@ -206,7 +206,8 @@ impl Capabilities {
         self.missing_sizes(case, least, &mut missing);
         self.missing_limits(case, &mut missing);
         self.missing_in_opengl(case, &mut missing);
-        if self.dialect == Dialect::Wgsl && !case.variant.then().is_unoptimised() && case.variant.front_end().is_some() {
+        if self.dialect == Dialect::Wgsl && !case.variant.then().is_unoptimised() && case.variant.front_end().is_some()
+        {
             missing.push(format!("{} (WebGPU takes WGSL)", case.variant.then()));
         }
         missing

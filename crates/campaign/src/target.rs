@@ -294,6 +294,11 @@ impl Target {
         self.executor.runs() == Runs::Source
     }
 
+    /// True if it is a WebGPU runtime.
+    pub fn is_runtime(&self) -> bool {
+        self.has_front_end() && self.executor.front_end().is_some()
+    }
+
     /// What entries of known bugs name a device by.
     pub fn id(&self) -> DeviceId {
         DeviceId::new(&self.name, &self.info)
@@ -319,8 +324,7 @@ impl Target {
             return Cow::Borrowed(case);
         };
         // What makes its own module lets nobody change it.
-        let variant =
-            if self.has_front_end() { Variant::compiled(own.clone()) } else { case.variant.by(own.clone()) };
+        let variant = if self.is_runtime() { Variant::compiled(own.clone()) } else { case.variant.by(own.clone()) };
         let mut dressed = Case { variant, ..case.clone() };
         if let Some(row) = tangle_compilers::row(own) {
             dressed.entry_point.spirv = dressed.entry_point.spirv.max(row.least_spirv);
@@ -339,7 +343,7 @@ impl Target {
         let Some(own) = self.executor.front_end() else { return Cow::Borrowed(case) };
         let case = Case { variant: Variant::compiled(own.clone()), ..case.clone() };
         let fitted = tangle_compilers::fitted(own, case);
-        if !self.capabilities.sizes.is_webgpu() {
+        if !self.is_runtime() {
             return Cow::Owned(fitted);
         }
         // How subgroups are launched is up to the runtime.

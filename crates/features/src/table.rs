@@ -77,8 +77,8 @@ impl FeatureRow {
             }
             (Api::OpenGl, OpenGl::Language(extensions)) => extensions.first().copied().unwrap_or(self.name).into(),
             (Api::WebGpu, _) => match self.webgpu {
-                Some(feature) => format!("the feature `{feature}`").into(),
-                None => format!("{} (not in WebGPU)", self.name).into(),
+                Some(feature) => format!("the feature `{feature}`, here and where wgsl@tint compiles").into(),
+                None => format!("{} (not with WebGPU)", self.name).into(),
             },
         }
     }

@@ -86,6 +86,9 @@ pub struct WebGpuInfo {
     /// The runtime with its version.
     #[serde(deserialize_with = "line")]
     pub runtime: String,
+    /// The driver beneath, by the name that it has without the runtime.
+    #[serde(deserialize_with = "line")]
+    pub driver: String,
     /// What it runs on: `Vulkan`.
     #[serde(deserialize_with = "line")]
     pub backend: String,

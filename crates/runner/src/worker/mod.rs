@@ -72,7 +72,9 @@ fn serve() -> Result<ExitStatus, String> {
     stack::write_at_crash();
     let faults = Faults::from_environment()?;
     faults.at_start();
-    let Some(Greeting { driver, mode, api, prefix }) = receive_hello(&mut input)? else { return Ok(ExitStatus::Closed) };
+    let Some(Greeting { driver, mode, api, prefix }) = receive_hello(&mut input)? else {
+        return Ok(ExitStatus::Closed);
+    };
     let mut backend: Box<dyn Backend> = match api {
         _ if null::requested() => Box::new(null::Null::default()),
         Api::Vulkan => Box::new(vulkan::Vulkan::default()),

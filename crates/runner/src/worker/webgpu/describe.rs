@@ -15,11 +15,7 @@ pub(super) fn describe(version: &str, adapter: &Adapter, driver: &str, mode: Dri
     let has = |name: &str| adapter.features.iter().any(|feature| feature == name);
     let limit = |name: &str| adapter.limits.get(name).copied().unwrap_or(0);
     let limit_32 = |name: &str| u32::try_from(limit(name)).unwrap_or(u32::MAX);
-    // On Vulkan: the driver's name, a colon, its version.
-    let (beneath, its_version) = match adapter.description.split_once(": ") {
-        Some((name, version)) => (name, version),
-        None => (adapter.description.as_str(), ""),
-    };
+    let (beneath, its_version) = driver_beneath(&adapter.description);
     let has_subgroups = has("subgroups");
     let of_subgroups = |names: &[&str]| -> Vec<String> {
         names.iter().filter(|_| has_subgroups).map(|name| (*name).to_owned()).collect()
@@ -31,7 +27,7 @@ pub(super) fn describe(version: &str, adapter: &Adapter, driver: &str, mode: Dri
         index: 0,
         device_name: adapter.device.clone(),
         driver_name: format!("WebGPU Dawn on {beneath}"),
-        driver_info: format!("{version} {its_version}").trim_end().to_owned(),
+        driver_info: format!("{its_version}, Dawn {version}").trim_start_matches(", ").to_owned(),
         driver_version: 0,
         vendor_id: adapter.vendor_id,
         device_id: adapter.device_id,
@@ -75,8 +71,37 @@ pub(super) fn describe(version: &str, adapter: &Adapter, driver: &str, mode: Dri
         opengl: None,
         webgpu: Some(WebGpuInfo {
             runtime: format!("Dawn {version}"),
+            driver: beneath.to_owned(),
             backend: adapter.backend.clone(),
             features: adapter.features.clone(),
         }),
+    }
+}
+
+/// Name and version of the driver beneath. On Vulkan an adapter's description is its `driverName`, with a colon and its `driverInfo`, or if that is empty
+/// with its `driverVersion`.
+fn driver_beneath(description: &str) -> (&str, &str) {
+    let is_version = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+    match (description.split_once(": "), description.rsplit_once(' ')) {
+        (Some(both), _) => both,
+        (None, Some((name, version))) if is_version(version) => (name, version),
+        (None, _) => (description, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_names_the_driver_beneath() {
+        for (description, expected) in [
+            ("llvmpipe: Mesa 26.2.6-1 (LLVM 22.1.8)", ("llvmpipe", "Mesa 26.2.6-1 (LLVM 22.1.8)")),
+            ("SwiftShader driver 5.0.0", ("SwiftShader driver", "5.0.0")),
+            ("Some driver", ("Some driver", "")),
+            ("", ("", "")),
+        ] {
+            assert_eq!(driver_beneath(description), expected);
+        }
     }
 }

@@ -117,8 +117,10 @@ mod tests {
 
     #[test]
     fn what_comes_back_is_cut_as_it_was_asked_for() {
-        let buffer = |words, read_back| Buffer { binding: 0, kind: BufferKind::Storage, init: Init::Zero { words }, read_back };
-        let buffers = vec![buffer(2, ReadBackMode::Whole), buffer(9, ReadBackMode::None), buffer(4, ReadBackMode::Slices(2))];
+        let buffer =
+            |words, read_back| Buffer { binding: 0, kind: BufferKind::Storage, init: Init::Zero { words }, read_back };
+        let buffers =
+            vec![buffer(2, ReadBackMode::Whole), buffer(9, ReadBackMode::None), buffer(4, ReadBackMode::Slices(2))];
         let job = Job { launches: vec![Launch { buffers, ..Launch::default() }; 2], ..Job::default() };
         let words: Vec<u32> = (1..=12).collect();
         let cut = launches(&job, DriverMode::Execute, &words).expect("as many as were asked for");

@@ -103,9 +103,8 @@ const MESSAGE: usize = 200;
 /// The first line of a message without places in the text (`:12:7`), which differ from shader to shader.
 fn said(message: &str) -> String {
     let line = message.lines().find(|line| !line.trim().is_empty()).unwrap_or("no message");
-    let is_place = |word: &&str| {
-        word.strip_prefix(':').is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == ':'))
-    };
+    let is_place =
+        |word: &&str| word.strip_prefix(':').is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == ':'));
     let words: Vec<&str> = line.split_whitespace().filter(|word| !is_place(word)).collect();
     words.join(" ").chars().take(MESSAGE).collect()
 }

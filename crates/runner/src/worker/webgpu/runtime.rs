@@ -153,7 +153,8 @@ impl Runtime {
                     if self.output.read_exact(&mut words).is_err() {
                         self.end_as_it_did();
                     }
-                    let words = words.chunks_exact(4).map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+                    let words =
+                        words.chunks_exact(4).map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
                     let times = Times {
                         module_us: spent.module_us,
                         pipeline_us: spent.pipeline_us,
