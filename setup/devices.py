@@ -241,7 +241,8 @@ def probe(program, driver):
     except OSError as error:
         return str(error), False
     if run.returncode == 0:
-        return run.stdout.strip(), True
+        lines = run.stdout.strip().splitlines()
+        return "\n".join(f"WebGPU on {line}" if driver.get("api") == "webgpu" else line for line in lines), True
     if run.returncode < 0:
         return f"crashes (signal {-run.returncode})", False
     return (run.stderr.strip().splitlines() or [f"exit status {run.returncode}"])[-1], False

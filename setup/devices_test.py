@@ -173,6 +173,10 @@ class Probe(unittest.TestCase):
         }
         self.assertEqual(devices.probe("/p", driver), (f"{os.__file__} opengl", True))
 
+    def test_webgpu_is_asked_for_by_the_driver_beneath(self):
+        driver = {"api": "webgpu", "prefix": ["/bin/sh", "-c", 'echo "$VK_DRIVER_FILES$1"'], "manifest": os.__file__}
+        self.assertEqual(devices.probe("/p", driver), (f"WebGPU on {os.__file__}", True))
+
 
 if __name__ == "__main__":
     unittest.main()
